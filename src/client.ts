@@ -1,0 +1,129 @@
+import { type Connection, connect, type Endpoint } from './endpoint.ts'
+import { CodecError, OptionError, show } from './errors.ts'
+import { decodeResult, encodeArguments, isSafe, type MethodName, type MethodParams, type MethodResult } from './eth/methods.ts'
+import { sendRecovery } from './eth/send-raw-transaction.ts'
+import { type CallSettings, type ClientOptions, checkCallSettings, checkSignal, type Settings, settingsFrom } from './options.ts'
+import type { Reply, Send } from './rpc/call.ts'
+import { createQueue, type Queue } from './rpc/queue.ts'
+import { retry } from './rpc/retry.ts'
+import { route } from './rpc/route.ts'
+import { Waiting } from './rpc/waiting.ts'
+
+/** A call for `client.send`, with the settings that are about it alone. */
+export interface Request extends CallSettings {
+  readonly method: string
+  readonly params?: readonly unknown[]
+  /** The result parsed (default), or the node's own bytes of it. */
+  readonly as?: 'value' | 'bytes'
+  /** A null result means that the node lags: a failure, so that it is asked again, or another one. */
+  readonly required?: boolean
+}
+
+/** Talks to one or several Ethereum nodes. An EIP-1193 provider, too. */
+export interface Client {
+  /**
+   * One of the 28 methods of the service, typed and decoded: `client.call('eth_getBlockByNumber', 21_000_000n, true)`.
+   * Rejects with `CodecError` before a byte is sent when an argument cannot be meant, with `RpcError` when the node answers
+   * an error, and with the other subclasses of `HexlineError` when there is no good answer.
+   */
+  call<M extends MethodName, const P extends MethodParams<M>>(method: M, ...params: P): Promise<MethodResult<M, P>>
+  /** Any method, raw JSON in and out (EIP-1193). */
+  request(
+    request: { readonly method: string; readonly params?: readonly unknown[] | undefined },
+    options?: { readonly signal?: AbortSignal | undefined },
+  ): Promise<unknown>
+  /** The pipeline under both: any method, the reply still to be taken. For code that builds on hexline. */
+  send(request: Request): Promise<Reply>
+  /** A client on the same sockets, queue and limits, with other settings for its calls. Closing it does nothing. */
+  with(settings: CallSettings): Client
+  /** Ends all that waits with `ClosedError`, and every connection. Later calls reject with `ClosedError`. */
+  close(): Promise<void>
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/**
+ * A client for a node, or for several that stand in for each other. Opens no connection until the first call, and holds
+ * the process up only while a call waits. Throws `OptionError` for options that cannot be meant.
+ */
+export function createClient(endpoint: Endpoint | readonly [Endpoint, ...Endpoint[]], options: ClientOptions = {}): Client {
+  const settings = settingsFrom(options)
+  const ids = { next: 1 }
+  const endpoints = Array.isArray(endpoint) ? (endpoint as readonly Endpoint[]) : [endpoint as Endpoint]
+  if (endpoints.length === 0) throw new OptionError('endpoint', 'at least one', 'an empty array')
+  const connections = endpoints.map((each) => connect(each, settings, ids))
+  const waiting = new Waiting()
+  const queues = connections.map((connection, i) => createQueue({ ...settings, ...connection, name: nameOf(connections, i), waiting }))
+  const layers = settings.layers([retry({ ...settings.backoff, waiting, recovery: sendRecovery })])
+  const send = layers.reduceRight<Send>((next, layer) => layer(next), route(queues as [Queue, ...Queue[]]))
+
+  let closed: Promise<void> | undefined
+  const close = () => {
+    waiting.close()
+    closed ??= Promise.all(connections.map((connection) => connection.close())).then(() => {})
+    return closed
+  }
+  return clientOf(send, settings, {}, close)
+}
+
+/** Two endpoints of one host are told apart by a number. */
+function nameOf(connections: readonly Connection[], i: number): string {
+  const { name } = connections[i] as Connection
+  const before = connections.slice(0, i).filter((each) => each.name === name).length
+  return before === 0 ? name : `${name}#${before + 1}`
+}
+
+function clientOf(pipeline: Send, defaults: Settings, own: CallSettings, close: () => Promise<void>): Client {
+  function send({ method, params = [], as = 'value', required = false, ...given }: Request): Promise<Reply> {
+    const priority = given.priority ?? own.priority ?? 'interactive'
+    const attempts = given.attempts ?? own.attempts ?? (priority === 'bulk' ? Number.POSITIVE_INFINITY : defaults.attempts)
+    return pipeline({
+      method,
+      params,
+      signal: joint(own.signal, given.signal),
+      deadline: performance.now() + (given.deadlineMs ?? own.deadlineMs ?? defaults.deadlineMs),
+      attempts,
+      priority,
+      as,
+      required,
+      safe: isSafe(method),
+      tried: [],
+    })
+  }
+
+  const client: Client = {
+    async call(method, ...args) {
+      const params = encodeArguments(method, args)
+      const reply = await send({ method, params })
+      return decodeResult(method, reply.take(), params) as never
+    },
+
+    async request(request, options) {
+      const { method, params } = request ?? {}
+      if (typeof method !== 'string' || method === '') throw new CodecError('method', 'the name of a method', show(method))
+      if (params !== undefined && !Array.isArray(params)) throw new CodecError('params', 'an array', show(params), { method })
+      const signal = options?.signal
+      if (signal != null) checkSignal(signal)
+      const reply = await send({ method, ...(params && { params }), ...(signal != null && { signal }) })
+      return reply.take()
+    },
+
+    async send(request) {
+      return send(request)
+    },
+
+    with(settings) {
+      const { signal, ...rest } = { ...own, ...checkCallSettings(settings) }
+      const both = joint(own.signal, settings.signal) ?? signal
+      return clientOf(pipeline, defaults, { ...rest, ...(both && { signal: both }) }, async () => {})
+    },
+
+    close,
+    [Symbol.asyncDispose]: close,
+  }
+  return client
+}
+
+/** The signal that aborts when either does. */
+function joint(a: AbortSignal | undefined, b: AbortSignal | undefined): AbortSignal | undefined {
+  return a === undefined || b === undefined || a === b ? (a ?? b) : AbortSignal.any([a, b])
+}

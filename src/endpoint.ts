@@ -1,0 +1,83 @@
+import { OptionError, show } from './errors.ts'
+import { type ChainSlug, type NodeAddress, nodeUrl } from './eth/chains.ts'
+import { classify } from './eth/failures.ts'
+import { isLoopback } from './http/compression.ts'
+import { createExchange } from './http/exchange.ts'
+import { scrubber } from './http/secrets.ts'
+import { checkHeaders, onlyKnown, type Settings } from './options.ts'
+import type { Post } from './rpc/call.ts'
+import { createPost } from './rpc/post.ts'
+
+/** A node: its URL, with headers of its own if need be, or a node of the service by chain and key; or a function that makes the POSTs. */
+export type Endpoint =
+  | string
+  | { readonly url: string; readonly headers?: Readonly<Record<string, string>> }
+  | { readonly baseUrl: string; readonly chain: ChainSlug; readonly apiKey: string; readonly headers?: Readonly<Record<string, string>> }
+  | Post
+
+/** An endpoint that can be posted to. */
+export interface Connection {
+  /** Host and port. */
+  readonly name: string
+  readonly post: Post
+  close(): Promise<void>
+}
+
+/** Opens no socket yet. Throws `OptionError` for an endpoint that cannot be meant; no message holds the URL. */
+export function connect(endpoint: Endpoint, settings: Settings, ids: { next: number }): Connection {
+  if (typeof endpoint === 'function') return { name: endpoint.name || 'custom', post: endpoint, async close() {} }
+  const { url, headers, keys } = addressOf(endpoint)
+  const allHeaders: Record<string, string> = {
+    accept: 'application/json',
+    'content-type': 'application/json',
+    'user-agent': 'hexline',
+    ...(url.username === '' && url.password === '' ? {} : { authorization: basic(url) }),
+    ...settings.headers,
+    ...headers,
+  }
+  const scrub = scrubber(url, allHeaders, keys)
+  const exchange = createExchange({
+    url,
+    headers: allHeaders,
+    connections: settings.concurrency,
+    timeoutMs: settings.timeoutMs,
+    maxResponseBytes: settings.maxResponseBytes,
+    compression: settings.compression ?? !isLoopback(url.hostname),
+    dispatcher: settings.dispatcher,
+    scrub,
+  })
+  const post = createPost({ exchange, path: url.pathname + url.search, endpoint: url.host, scrub, classify, ids })
+  return { name: url.host, post, close: exchange.close }
+}
+
+function addressOf(endpoint: Exclude<Endpoint, Post>): { url: URL; headers: Record<string, string>; keys: string[] } {
+  if (typeof endpoint === 'string') return { url: parse('endpoint', endpoint), headers: {}, keys: [] }
+  if (typeof endpoint !== 'object' || endpoint === null)
+    throw new OptionError('endpoint', 'a URL, { url }, { baseUrl, chain, apiKey } or a function', show(endpoint))
+  const headers = checkHeaders('endpoint.headers', endpoint.headers ?? {})
+  if ('url' in endpoint) {
+    onlyKnown('endpoint', endpoint, ['url', 'headers'])
+    return { url: parse('endpoint.url', endpoint.url), headers, keys: [] }
+  }
+  onlyKnown('endpoint', endpoint, ['baseUrl', 'chain', 'apiKey', 'headers'])
+  return { url: parse('endpoint.baseUrl', nodeUrl(endpoint satisfies NodeAddress)), headers, keys: [endpoint.apiKey] }
+}
+
+function parse(name: string, text: unknown): URL {
+  if (typeof text !== 'string' || text === '') throw new OptionError(name, 'an http or https URL', show(text))
+  let url: URL
+  try {
+    url = new URL(text)
+  } catch {
+    // The text may hold a key, and so would the error of URL.
+    throw new OptionError(name, 'an http or https URL, such as https://rpc.example.com/KEY', 'a string that is none')
+  }
+  if (url.protocol === 'ws:' || url.protocol === 'wss:') throw new OptionError(name, 'an http or https URL', 'a WebSocket URL, which is not supported yet')
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') throw new OptionError(name, 'an http or https URL', `one with ${show(url.protocol)}`)
+  url.hash = ''
+  return url
+}
+
+function basic({ username, password }: URL): string {
+  return `Basic ${Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`).toString('base64')}`
+}

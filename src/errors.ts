@@ -1,0 +1,218 @@
+/**
+ * What a failure is, in one word. `rpc/kinds.ts` says for each whether the call may have run and whether it is repeated.
+ *
+ * - `rate-limit`, `overloaded`: the node refused to start the call for now.
+ * - `network`, `timeout`, `malformed`, `server`: the call may or may not have run.
+ * - `lagging`: this node does not have yet what others have.
+ * - `batch-too-large`, `request-too-large`, `response-too-large`, `range-too-large`: a limit of the endpoint, or hexline's own.
+ * - `execution`, `invalid`, `unsupported`, `not-found`: the node's final answer.
+ * - `auth`, `quota`: this key will not get an answer.
+ * - `integrity`: replies contradict each other.
+ * - `closed`: the client was closed.
+ */
+export type ErrorKind =
+  | 'rate-limit'
+  | 'overloaded'
+  | 'network'
+  | 'timeout'
+  | 'malformed'
+  | 'server'
+  | 'lagging'
+  | 'batch-too-large'
+  | 'request-too-large'
+  | 'response-too-large'
+  | 'range-too-large'
+  | 'execution'
+  | 'invalid'
+  | 'unsupported'
+  | 'not-found'
+  | 'auth'
+  | 'quota'
+  | 'integrity'
+  | 'closed'
+
+/** What every error of hexline may say about itself. */
+export interface ErrorContext {
+  /** What the failure is. */
+  kind?: ErrorKind
+  /** The JSON-RPC method of the call. */
+  method?: string | undefined
+  /** The endpoint's host and port; never its path, where the key is. */
+  endpoint?: string | undefined
+  /** How long the endpoint asked to be left alone, in ms. */
+  retryAfterMs?: number | undefined
+  /** The failure underneath, without secrets. */
+  cause?: unknown
+}
+
+/** The base of every error that hexline makes. */
+export class HexlineError extends Error {
+  override readonly name: string = 'HexlineError'
+  /** What the failure is, in one word. */
+  readonly kind: ErrorKind
+  /** The JSON-RPC method of the call, where one call is concerned. */
+  readonly method: string | undefined
+  /** Host and port of the endpoint that failed. */
+  readonly endpoint: string | undefined
+  /** How often the call was tried; 0 when it was never sent. Set by the retry layer when it gives up. */
+  attempts = 0
+  /** How long the endpoint asked to be left alone, in ms. */
+  readonly retryAfterMs?: number
+
+  constructor(message: string, kind: ErrorKind, context: ErrorContext = {}) {
+    super(message, context.cause === undefined ? undefined : { cause: context.cause })
+    this.kind = context.kind ?? kind
+    this.method = context.method
+    this.endpoint = context.endpoint
+    if (context.retryAfterMs !== undefined) this.retryAfterMs = context.retryAfterMs
+  }
+}
+
+/** A JSON-RPC error object: `code`, `message` and `data` are the node's own words (a URL's secrets in them are hidden). */
+export class RpcError extends HexlineError {
+  override readonly name = 'RpcError'
+  /** The node's error code. */
+  readonly code: number
+  /** The node's `data`, such as the revert data of a call. */
+  readonly data?: unknown
+  /** HTTP status that it came with. */
+  readonly status: number | undefined
+
+  constructor(error: { code: number; message: string; data?: unknown }, context: ErrorContext & { status?: number | undefined } = {}) {
+    super(error.message, 'execution', context)
+    this.code = error.code
+    if (error.data !== undefined) this.data = error.data
+    this.status = context.status
+  }
+}
+
+/** An HTTP status of 300 or more whose body is no JSON-RPC reply. */
+export class HttpError extends HexlineError {
+  override readonly name = 'HttpError'
+  /** HTTP status code. */
+  readonly status: number
+  /** Response headers, names in lower case. */
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  /** The start of the body, at most 500 characters. */
+  readonly body: string
+
+  constructor(response: { status: number; headers: Readonly<Record<string, string | string[] | undefined>>; body: string }, context: ErrorContext = {}) {
+    const said = response.body === '' ? ' with an empty body' : `: ${excerpt(response.body)}`
+    super(`${context.endpoint ?? 'the endpoint'} answered HTTP ${response.status}${said}`, 'server', context)
+    this.status = response.status
+    this.headers = response.headers
+    this.body = response.body
+  }
+}
+
+/** No connection, or one that ended before the whole reply was there. */
+export class NetworkError extends HexlineError {
+  override readonly name = 'NetworkError'
+  /** True when nothing of the request had been sent: the call certainly did not run. */
+  readonly unsent: boolean
+  /** The system's code, such as `ECONNREFUSED`. */
+  readonly code: string | undefined
+
+  constructor(message: string, context: ErrorContext & { unsent?: boolean; code?: string | undefined } = {}) {
+    super(message, 'network', context)
+    this.unsent = context.unsent ?? false
+    this.code = context.code
+  }
+}
+
+/** `timeoutMs` of a POST or `deadlineMs` of a call has passed. */
+export class TimeoutError extends HexlineError {
+  override readonly name = 'TimeoutError'
+  /** True when nothing of the request had been sent: the call certainly did not run. */
+  readonly unsent: boolean
+
+  constructor(message: string, context: ErrorContext & { unsent?: boolean } = {}) {
+    super(message, 'timeout', context)
+    this.unsent = context.unsent ?? false
+  }
+}
+
+/** A reply that cannot be what JSON-RPC 2.0 allows, or not for this call. */
+export class MalformedReplyError extends HexlineError {
+  override readonly name = 'MalformedReplyError'
+  constructor(message: string, context: ErrorContext = {}) {
+    super(message, 'malformed', context)
+  }
+}
+
+/** A limit of hexline's own, such as `maxResponseBytes`. */
+export class LimitError extends HexlineError {
+  override readonly name = 'LimitError'
+  constructor(message: string, kind: ErrorKind, context: ErrorContext = {}) {
+    super(message, kind, context)
+  }
+}
+
+/** The client was closed before the call was answered. */
+export class ClosedError extends HexlineError {
+  override readonly name = 'ClosedError'
+  constructor(message = 'the client is closed', context: ErrorContext = {}) {
+    super(message, 'closed', context)
+  }
+}
+
+/** A value that cannot be encoded or decoded. The message is `path: expected ..., received ...`. */
+export class CodecError extends HexlineError {
+  override readonly name = 'CodecError'
+  /** Where the value stands, such as `transactions[3].value` in a result or `params[0].gas` in a call. */
+  readonly path: string
+  /** What may stand there. */
+  readonly expected: string
+  /** What stands there, shortened. */
+  readonly received: string
+
+  constructor(path: string, expected: string, received: string, context: ErrorContext = {}) {
+    super(`${path === '' ? '' : `${path}: `}expected ${expected}, received ${received}`, 'invalid', context)
+    this.path = path
+    this.expected = expected
+    this.received = received
+  }
+}
+
+/** An option that cannot be meant. The message is `option: expected ..., received ...`. */
+export class OptionError extends HexlineError {
+  override readonly name = 'OptionError'
+  /** Name of the option, such as `batch.maxCalls`. */
+  readonly option: string
+
+  constructor(option: string, expected: string, received: string, context: ErrorContext = {}) {
+    super(`${option}: expected ${expected}, received ${received}`, 'invalid', context)
+    this.option = option
+  }
+}
+
+/** Replies that contradict each other: a block that does not follow its parent, receipts of another block. */
+export class IntegrityError extends HexlineError {
+  override readonly name = 'IntegrityError'
+  constructor(message: string, context: ErrorContext = {}) {
+    super(message, 'integrity', context)
+  }
+}
+
+/** The same failure, as told to another call. */
+export function copyError<E extends HexlineError>(error: E, method: string | undefined = error.method): E {
+  const copy = Object.defineProperties(new Error(error.message), Object.getOwnPropertyDescriptors(error)) as E
+  Object.setPrototypeOf(copy, Object.getPrototypeOf(error))
+  return Object.assign(copy, { method })
+}
+
+/** A value in one short line, for messages: never more than 80 characters of it. */
+export function show(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(value.length > 80 ? `${value.slice(0, 77)}...` : value)
+  if (typeof value === 'bigint') return value.toString().length > 80 ? 'a bigint of more than 80 digits' : `${value}n`
+  if (value === null || typeof value !== 'object') return typeof value === 'function' ? 'a function' : String(value)
+  if (Array.isArray(value)) return `an array of ${value.length}`
+  const name = Object.getPrototypeOf(value)?.constructor?.name
+  return typeof name !== 'string' || name === 'Object' || name === '' ? 'an object' : `a ${name}`
+}
+
+/** Text in one line of at most 200 characters. */
+export function excerpt(text: string): string {
+  const line = text.replace(/\s+/g, ' ').trim()
+  return line.length > 200 ? `${line.slice(0, 197)}...` : line
+}

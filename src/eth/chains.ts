@@ -1,0 +1,70 @@
+import { OptionError, show } from '../errors.ts'
+
+/**
+ * The chains of the service's JSON-RPC group: path segment -> chain id. Service specification, section 8; ids from
+ * https://chainlist.org.
+ */
+export const chains = {
+  eth: 1,
+  sepolia: 11155111,
+  holesky: 17000,
+  base: 8453,
+  'base-sepolia': 84532,
+  polygon: 137,
+  amoy: 80002,
+  bsc: 56,
+  'bsc-testnet': 97,
+  arbitrum: 42161,
+  'arbitrum-sepolia': 421614,
+  optimism: 10,
+  'optimism-sepolia': 11155420,
+  gnosis: 100,
+  'gnosis-testnet': 10200,
+  linea: 59144,
+  'linea-sepolia': 59141,
+  avalanche: 43114,
+  moonbeam: 1284,
+  moonriver: 1285,
+  moonbase: 1287,
+  blast: 81457,
+  'blast-sepolia': 168587773,
+  mantle: 5000,
+  'mantle-sepolia': 5003,
+  'polygon-zkevm': 1101,
+  'polygon-zkevm-cardona': 2442,
+  zksync: 324,
+  'zksync-sepolia': 300,
+  zetachain: 7000,
+  'zetachain-testnet': 7001,
+  fantom: 250,
+  opbnb: 204,
+} as const satisfies Record<string, number>
+
+/** Path segment of a chain of the service. */
+export type ChainSlug = keyof typeof chains
+
+/** A node of the service, by chain and key. */
+export interface NodeAddress {
+  /** Such as `https://rpc.example.com`; a path is kept. */
+  readonly baseUrl: string
+  readonly chain: ChainSlug
+  readonly apiKey: string
+}
+
+/**
+ * The URL of a node: `{baseUrl}/:chain/:apiKey` (service specification, section 8). Throws `OptionError` for an unknown
+ * chain, an empty key or a base that is no http(s) URL. The URL holds the key: it is not for logs.
+ */
+export function nodeUrl({ baseUrl, chain, apiKey }: NodeAddress): string {
+  if (!Object.hasOwn(chains, chain)) throw new OptionError('chain', `one of ${Object.keys(chains).join(', ')}`, show(chain))
+  if (typeof apiKey !== 'string' || apiKey.trim() === '')
+    throw new OptionError('apiKey', 'a key', typeof apiKey === 'string' ? 'an empty string' : show(apiKey))
+  let url: URL
+  try {
+    url = new URL(baseUrl)
+  } catch {
+    throw new OptionError('baseUrl', 'an http or https URL', typeof baseUrl === 'string' ? 'a string that is none' : show(baseUrl))
+  }
+  url.pathname = `${url.pathname.replace(/\/+$/, '')}/${chain}/${encodeURIComponent(apiKey)}`
+  return url.href
+}

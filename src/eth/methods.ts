@@ -1,0 +1,176 @@
+import { CodecError, show } from '../errors.ts'
+import { fault } from './fault.ts'
+import type { Address, Hash, Hex } from './hex.ts'
+import {
+  type Block,
+  decodeAccessListResult,
+  decodeBlock,
+  decodeFeeHistory,
+  decodeLogs,
+  decodeProof,
+  decodeReceipt,
+  decodeTransaction,
+  decodeUncle,
+} from './objects.ts'
+import {
+  address,
+  type BlockId,
+  type BlockNumber,
+  block,
+  blockNumber,
+  bytes,
+  type CallObject,
+  call,
+  encodeParams,
+  filter,
+  flag,
+  hash,
+  type Json,
+  json,
+  type LogFilter,
+  type Param,
+  type ParamList,
+  percentiles,
+  quantity,
+  storageKey,
+  storageKeys,
+  withDefault,
+  withoutDefault,
+} from './params.ts'
+import { decodeNumber, decodeQuantity, type Quantity } from './quantity.ts'
+import { arrayOf, orNull } from './shape.ts'
+
+/** One method: how its arguments are encoded, how its result is decoded, whether it may be repeated. */
+export interface Method<P extends readonly unknown[], R> {
+  readonly params: ParamList<P>
+  /** Decodes a parsed result in place. `params` are those that were sent. Throws `CodecError`. */
+  readonly result: (value: unknown, params: readonly unknown[]) => R
+  /** May it run twice? */
+  readonly safe: boolean
+}
+
+function read<P extends readonly unknown[], R>(params: ParamList<P>, result: Method<P, R>['result']): Method<P, R> {
+  return { params, result, safe: true }
+}
+
+function write<P extends readonly unknown[], R>(params: ParamList<P>, result: Method<P, R>['result']): Method<P, R> {
+  return { params, result, safe: false }
+}
+
+/** Codecs for arguments of the type `P`, which also gives them their names. */
+function params<P extends readonly unknown[]>(...codecs: ParamList<P>): ParamList<P> {
+  return codecs
+}
+
+const latest = withDefault(block, 'latest')
+const hex = (value: unknown): Hex => {
+  if (typeof value === 'string' && value.startsWith('0x')) return value as Hex
+  throw fault('bytes in hex', value)
+}
+const count = orNull(decodeNumber)
+const transaction = orNull(decodeTransaction)
+const uncle = orNull(decodeUncle)
+const blockOrNull = (value: unknown, [, full]: readonly unknown[]): Block | null => (value === null ? null : decodeBlock(value, full === true))
+
+/** The 28 methods of the service, in the order of its specification (section 8). A method is one row, and nothing else. */
+export const methods = {
+  eth_blockNumber: read(params<[]>(), decodeQuantity),
+  eth_call: read(
+    params<[call: CallObject, block?: BlockId, stateOverrides?: Json, blockOverrides?: Json]>(call, latest, withoutDefault(json, {}), withoutDefault(json, {})),
+    hex,
+  ),
+  eth_chainId: read(params<[]>(), decodeNumber),
+  eth_createAccessList: read(
+    params<[call: CallObject, block?: BlockId, stateOverrides?: Json]>(call, latest, withoutDefault(json, {})),
+    decodeAccessListResult,
+  ),
+  eth_estimateGas: read(
+    params<[call: CallObject, block?: BlockId, stateOverrides?: Json, blockOverrides?: Json]>(
+      call,
+      withoutDefault(block, 'latest'),
+      withoutDefault(json, {}),
+      withoutDefault(json, {}),
+    ),
+    decodeQuantity,
+  ),
+  eth_feeHistory: read(
+    params<[blockCount: Quantity, newestBlock: BlockNumber, rewardPercentiles?: readonly number[]]>(quantity, blockNumber, withDefault(percentiles, [])),
+    decodeFeeHistory,
+  ),
+  eth_gasPrice: read(params<[]>(), decodeQuantity),
+  eth_getBalance: read(params<[address: Address, block?: BlockId]>(address, latest), decodeQuantity),
+  eth_getBlockByHash: read(params<[blockHash: Hash, full: boolean]>(hash, flag), blockOrNull),
+  eth_getBlockByNumber: read(params<[block: BlockNumber, full: boolean]>(blockNumber, flag), blockOrNull),
+  eth_getBlockTransactionCountByHash: read(params<[blockHash: Hash]>(hash), count),
+  eth_getBlockTransactionCountByNumber: read(params<[block: BlockNumber]>(blockNumber), count),
+  eth_getBlockReceipts: read(params<[block: BlockId]>(block), orNull(arrayOf(decodeReceipt))),
+  eth_getCode: read(params<[address: Address, block?: BlockId]>(address, latest), hex),
+  eth_getLogs: read(params<[filter: LogFilter]>(filter), decodeLogs),
+  eth_getProof: read(params<[address: Address, storageKeys: readonly Quantity[], block?: BlockId]>(address, storageKeys, latest), decodeProof),
+  eth_getStorageAt: read(params<[address: Address, slot: Quantity, block?: BlockId]>(address, storageKey, latest), hex),
+  eth_getTransactionByHash: read(params<[transactionHash: Hash]>(hash), transaction),
+  eth_getTransactionByBlockHashAndIndex: read(params<[blockHash: Hash, index: Quantity]>(hash, quantity), transaction),
+  eth_getTransactionByBlockNumberAndIndex: read(params<[block: BlockNumber, index: Quantity]>(blockNumber, quantity), transaction),
+  eth_getTransactionCount: read(params<[address: Address, block?: BlockId]>(address, latest), decodeNumber),
+  eth_getTransactionReceipt: read(params<[transactionHash: Hash]>(hash), orNull(decodeReceipt)),
+  eth_getUncleByBlockHashAndIndex: read(params<[blockHash: Hash, index: Quantity]>(hash, quantity), uncle),
+  eth_getUncleByBlockNumberAndIndex: read(params<[block: BlockNumber, index: Quantity]>(blockNumber, quantity), uncle),
+  eth_getUncleCountByBlockHash: read(params<[blockHash: Hash]>(hash), count),
+  eth_getUncleCountByBlockNumber: read(params<[block: BlockNumber]>(blockNumber), count),
+  eth_maxPriorityFeePerGas: read(params<[]>(), decodeQuantity),
+  eth_sendRawTransaction: write(params<[transaction: Hex]>(bytes), hex),
+}
+
+/** Name of one of the 28 methods. */
+export type MethodName = keyof typeof methods
+
+/** Arguments of a method, by name. */
+export type MethodParams<M extends MethodName> = (typeof methods)[M] extends Method<infer P, unknown> ? P : never
+
+/** Decoded result of a method; `P` tells whether blocks have whole transactions. */
+export type MethodResult<M extends MethodName, P extends readonly unknown[] = MethodParams<M>> = M extends 'eth_getBlockByNumber' | 'eth_getBlockByHash'
+  ? Block<P[1] extends boolean ? P[1] : boolean> | null
+  : (typeof methods)[M] extends Method<never, infer R>
+    ? R
+    : never
+
+type AnyMethod = Method<readonly never[], unknown>
+
+/** The row of a method; undefined when it is not one of the 28. */
+function methodOf(name: string): AnyMethod | undefined {
+  return Object.hasOwn(methods, name) ? (methods[name as MethodName] as unknown as AnyMethod) : undefined
+}
+
+function rowOf(name: string): AnyMethod {
+  const row = methodOf(name)
+  if (row !== undefined) return row
+  const names = Object.keys(methods)
+  const near = names.find((each) => [`${name}`, `eth_${name}`].some((guess) => guess.toLowerCase() === each.toLowerCase()))
+  throw new CodecError('method', `one of the ${names.length} methods that hexline decodes${near ? ` (${near}?)` : ''}; request() sends any other`, show(name))
+}
+
+/** May the call run twice? Only where the table says so. */
+export function isSafe(name: string): boolean {
+  return methodOf(name)?.safe === true
+}
+
+/** Arguments of `name` as they go on the wire. Throws `CodecError`. */
+export function encodeArguments(name: string, args: readonly unknown[]): unknown[] {
+  return encodeParams(name, rowOf(name).params as readonly Param<never>[], args)
+}
+
+/** Decodes a parsed result of `name` in place. Throws `CodecError`. */
+export function decodeResult(name: string, value: unknown, params: readonly unknown[]): unknown {
+  try {
+    return rowOf(name).result(value, params)
+  } catch (caught) {
+    throw inResult(caught, name)
+  }
+}
+
+/** The path in a result starts at the result itself, unless that is what is wrong. */
+function inResult(caught: unknown, method: string): unknown {
+  if (!(caught instanceof CodecError)) return caught
+  const { path, expected, received } = caught
+  return new CodecError(path === '' ? 'result' : path, expected, received, { method, kind: 'malformed' })
+}

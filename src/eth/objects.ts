@@ -1,0 +1,279 @@
+import { fault } from './fault.ts'
+import type { Address, Hash, Hex } from './hex.ts'
+import { decodeQuantity } from './quantity.ts'
+import { arrayOf, asSent, type Decode, type Infer, list, nullable, number, object, optional, quantity } from './shape.ts'
+
+/*
+ * The objects of the execution API (https://github.com/ethereum/execution-apis, src/schemas), and what L2s add. A field is
+ * stated once, here: its type is derived from how it is decoded.
+ */
+
+const hex = asSent<Hex>()
+const hash = asSent<Hash>()
+const address = asSent<Address>()
+
+/** An account and the storage slots that a transaction announces (EIP-2930). */
+export interface AccessListItem {
+  address: Address
+  storageKeys: Hash[]
+}
+
+const authorizationFields = {
+  chainId: number,
+  address,
+  /** The account's nonce. */
+  nonce: number,
+  yParity: number,
+  r: hex,
+  s: hex,
+}
+
+/** Permission of an account to run a contract's code as its own (EIP-7702). */
+export interface Authorization extends Infer<typeof authorizationFields> {}
+
+const transactionFields = {
+  hash,
+  /** Null while the transaction is pending, as are the next two. */
+  blockHash: nullable(hash),
+  blockNumber: nullable(quantity),
+  transactionIndex: nullable(number),
+  /** In seconds. */
+  blockTimestamp: optional(quantity),
+  from: address,
+  /** Null when the transaction makes a contract. */
+  to: optional(nullable(address)),
+  /** 0 legacy, 1 access list, 2 fee market, 3 blobs, 4 set code; chains have their own. */
+  type: number,
+  /** The account's nonce. */
+  nonce: number,
+  /** In gas. */
+  gas: quantity,
+  /** In wei. */
+  value: quantity,
+  input: hex,
+  chainId: optional(number),
+  /** In wei; what is paid, for types 2 to 4. */
+  gasPrice: optional(quantity),
+  /** In wei. */
+  maxFeePerGas: optional(quantity),
+  /** In wei. */
+  maxPriorityFeePerGas: optional(quantity),
+  /** In wei. */
+  maxFeePerBlobGas: optional(quantity),
+  accessList: optional(asSent<AccessListItem[]>()),
+  blobVersionedHashes: optional(asSent<Hash[]>()),
+  authorizationList: optional(list(object('authorization', ['address'], authorizationFields))),
+  v: optional(quantity),
+  /** Often absent on types 1 and 2, where `v` says the same. */
+  yParity: optional(number),
+  r: hex,
+  s: hex,
+}
+
+/** A transaction as a node gives it. */
+export interface Transaction extends Infer<typeof transactionFields> {}
+
+export const decodeTransaction: Decode<Transaction> = object('transaction', ['hash'], transactionFields)
+
+const logFields = {
+  address,
+  topics: asSent<Hash[]>(),
+  data: hex,
+  /** Null while the log is pending, as are the next four. */
+  blockHash: nullable(hash),
+  blockNumber: nullable(quantity),
+  transactionHash: nullable(hash),
+  transactionIndex: nullable(number),
+  logIndex: nullable(number),
+  /** In seconds. */
+  blockTimestamp: optional(quantity),
+  /** True when its block is no longer part of the chain. */
+  removed: asSent<boolean>(),
+}
+
+/** An event of a contract. */
+export interface Log extends Infer<typeof logFields> {}
+
+const decodeLog: Decode<Log> = object('log', ['address', 'topics'], logFields)
+
+const receiptFields = {
+  transactionHash: hash,
+  transactionIndex: number,
+  blockHash: hash,
+  blockNumber: quantity,
+  from: address,
+  to: optional(nullable(address)),
+  /** Of the contract that the transaction made. */
+  contractAddress: optional(nullable(address)),
+  /** In gas: of the block's transactions up to this one. */
+  cumulativeGasUsed: quantity,
+  /** In gas. */
+  gasUsed: quantity,
+  /** In wei. */
+  effectiveGasPrice: optional(quantity),
+  logs: list(decodeLog),
+  logsBloom: hex,
+  type: optional(number),
+  /** 1 success, 0 failure; before Byzantium `root` stands instead. */
+  status: optional(number),
+  root: optional(hash),
+  /** In blob gas. */
+  blobGasUsed: optional(quantity),
+  /** In wei. */
+  blobGasPrice: optional(quantity),
+  /** L2s: in wei. */
+  l1Fee: optional(quantity),
+  /** L2s: in wei. */
+  l1GasPrice: optional(quantity),
+  /** L2s: in gas. */
+  l1GasUsed: optional(quantity),
+  /** L2s: a decimal string. */
+  l1FeeScalar: optional(asSent<string>()),
+  /** Arbitrum. */
+  l1BlockNumber: optional(quantity),
+  /** Arbitrum: in gas. */
+  gasUsedForL1: optional(quantity),
+  /** OP Stack. */
+  depositNonce: optional(number),
+  /** OP Stack. */
+  depositReceiptVersion: optional(number),
+}
+
+/** What a mined transaction did. */
+export interface Receipt extends Infer<typeof receiptFields> {}
+
+const withdrawalFields = {
+  index: number,
+  validatorIndex: number,
+  address,
+  /** In gwei. */
+  amount: quantity,
+}
+
+/** A payment from the beacon chain (EIP-4895). */
+export interface Withdrawal extends Infer<typeof withdrawalFields> {}
+
+const headerFields = {
+  /** Null for the pending block, as are nonce and miner. */
+  hash: nullable(hash),
+  parentHash: hash,
+  sha3Uncles: hash,
+  miner: nullable(address),
+  stateRoot: hash,
+  transactionsRoot: hash,
+  receiptsRoot: hash,
+  logsBloom: hex,
+  number: quantity,
+  /** In gas. */
+  gasLimit: quantity,
+  /** In gas. */
+  gasUsed: quantity,
+  /** In seconds. */
+  timestamp: quantity,
+  extraData: hex,
+  mixHash: hash,
+  /** 8 bytes. */
+  nonce: nullable(hex),
+  /** In bytes. */
+  size: quantity,
+  uncles: asSent<Hash[]>(),
+  difficulty: optional(quantity),
+  totalDifficulty: optional(quantity),
+  /** In wei. */
+  baseFeePerGas: optional(quantity),
+  withdrawalsRoot: optional(hash),
+  withdrawals: optional(list<Withdrawal>(object('withdrawal', ['index'], withdrawalFields))),
+  /** In blob gas. */
+  blobGasUsed: optional(quantity),
+  /** In blob gas. */
+  excessBlobGas: optional(quantity),
+  parentBeaconBlockRoot: optional(hash),
+  requestsHash: optional(hash),
+  blockAccessListHash: optional(hash),
+  slotNumber: optional(quantity),
+}
+
+/** An uncle: a block without its transactions. */
+export interface Uncle extends Infer<typeof headerFields> {}
+
+/** A block with whole transactions (`Full` is true) or with their hashes (false). */
+export interface Block<Full extends boolean = boolean> extends Uncle {
+  transactions: Full extends true ? Transaction[] : Hash[]
+}
+
+const decodeFullBlock = object('block', ['hash', 'number', 'transactions'], { ...headerFields, transactions: list(decodeTransaction) })
+const decodeHashBlock = object('block', ['hash', 'number', 'transactions'], { ...headerFields, transactions: list(decodeHash) })
+
+export const decodeReceipt: Decode<Receipt> = object('receipt', ['transactionHash'], receiptFields)
+export const decodeLogs: Decode<Log[]> = arrayOf(decodeLog)
+export const decodeUncle: Decode<Uncle> = object('uncle', ['hash', 'number'], headerFields)
+
+/** A block that was asked for with `full`; one with the other kind of transactions is refused. */
+export function decodeBlock<Full extends boolean>(value: unknown, full: Full): Block<Full> {
+  return (full ? decodeFullBlock(value) : decodeHashBlock(value)) as Block<boolean> as Block<Full>
+}
+
+/** Any string: hashes stay as sent. What matters is that it is no transaction. */
+function decodeHash(value: unknown): Hash {
+  if (typeof value !== 'string') throw fault('a transaction hash', value)
+  return value as Hash
+}
+
+const storageProofFields = {
+  /** In the node's spelling: 32 bytes, or without leading zeros. */
+  key: hex,
+  value: quantity,
+  proof: asSent<Hex[]>(),
+}
+
+/** A storage slot and its Merkle proof. */
+export interface StorageProof extends Infer<typeof storageProofFields> {}
+
+const proofFields = {
+  address,
+  accountProof: asSent<Hex[]>(),
+  /** In wei. */
+  balance: quantity,
+  codeHash: hash,
+  /** The account's nonce. */
+  nonce: number,
+  storageHash: hash,
+  storageProof: list<StorageProof>(object('storage proof', ['key'], storageProofFields)),
+}
+
+/** An account and its Merkle proof (EIP-1186). */
+export interface Proof extends Infer<typeof proofFields> {}
+
+export const decodeProof: Decode<Proof> = object('proof', ['address'], proofFields)
+
+const feeHistoryFields = {
+  oldestBlock: quantity,
+  /** In wei; one more than blocks asked: the last is the next block's. */
+  baseFeePerGas: list(decodeQuantity),
+  /** From 0 to 1. */
+  gasUsedRatio: asSent<number[]>(),
+  /** In wei: for each block, the priority fees at the percentiles asked for. */
+  reward: optional(list(arrayOf(decodeQuantity))),
+  /** In wei. */
+  baseFeePerBlobGas: optional(list(decodeQuantity)),
+  /** From 0 to 1. */
+  blobGasUsedRatio: optional(asSent<number[]>()),
+}
+
+/** Fees of a range of blocks. */
+export interface FeeHistory extends Infer<typeof feeHistoryFields> {}
+
+export const decodeFeeHistory: Decode<FeeHistory> = object('fee history', ['oldestBlock'], feeHistoryFields)
+
+const accessListResultFields = {
+  accessList: asSent<AccessListItem[]>(),
+  /** In gas. */
+  gasUsed: quantity,
+  /** Why the call would fail, if it would. */
+  error: optional(asSent<string>()),
+}
+
+/** What a call would touch. */
+export interface AccessListResult extends Infer<typeof accessListResultFields> {}
+
+export const decodeAccessListResult: Decode<AccessListResult> = object('access list result', ['accessList'], accessListResultFields)

@@ -1,0 +1,254 @@
+import { CodecError } from '../errors.ts'
+import { fault, under } from './fault.ts'
+import type { Address, Hash, Hex } from './hex.ts'
+import type { AccessListItem } from './objects.ts'
+import { encodeQuantity, type Quantity } from './quantity.ts'
+
+/** A block tag. `service.md` names the first three; today's nodes know all five. */
+export type BlockTag = 'latest' | 'earliest' | 'pending' | 'safe' | 'finalized'
+/** A block by its number or a tag. */
+export type BlockNumber = Quantity | BlockTag
+/** A block by number, tag or hash, or as the object of EIP-1898. */
+export type BlockId = BlockNumber | { readonly blockHash: Hash; readonly requireCanonical?: boolean } | { readonly blockNumber: Quantity }
+
+/** The transaction of `eth_call`, `eth_estimateGas` and `eth_createAccessList`. Fields that are not listed go as they are. */
+export interface CallObject {
+  readonly from?: Address
+  /** Absent, or null, for a deployment. */
+  readonly to?: Address | null
+  /** In gas. */
+  readonly gas?: Quantity
+  /** In wei. */
+  readonly gasPrice?: Quantity
+  /** In wei. */
+  readonly maxFeePerGas?: Quantity
+  /** In wei. */
+  readonly maxPriorityFeePerGas?: Quantity
+  /** In wei. */
+  readonly maxFeePerBlobGas?: Quantity
+  /** In wei. */
+  readonly value?: Quantity
+  readonly data?: Hex
+  /** Another name of `data`. */
+  readonly input?: Hex
+  readonly nonce?: Quantity
+  readonly type?: Quantity
+  readonly chainId?: Quantity
+  readonly accessList?: readonly { readonly address: Address; readonly storageKeys: readonly Hash[] }[] | readonly AccessListItem[]
+  readonly blobVersionedHashes?: readonly Hash[]
+  readonly authorizationList?: readonly {
+    readonly chainId: Quantity
+    readonly address: Address
+    readonly nonce: Quantity
+    readonly yParity?: Quantity
+    readonly v?: Quantity
+    readonly r: Hex
+    readonly s: Hex
+  }[]
+  readonly [other: string]: unknown
+}
+
+/** Which logs to give. `blockHash` stands instead of a range. */
+export interface LogFilter {
+  readonly fromBlock?: BlockNumber
+  readonly toBlock?: BlockNumber
+  readonly blockHash?: Hash
+  readonly address?: Address | readonly Address[]
+  /** By position: one topic, any of several, or null for any. */
+  readonly topics?: readonly (Hash | readonly Hash[] | null)[]
+}
+
+/** JSON that goes to the node as it is; a bigint in it goes as a quantity. */
+export type Json = null | boolean | number | bigint | string | readonly Json[] | { readonly [key: string]: Json | undefined }
+
+/** How a parameter is checked and encoded. */
+export interface Param<T> {
+  /** The value as it goes on the wire. Throws `CodecError`. */
+  encode(value: T): unknown
+  /** What stands for a parameter that was left out. Without it, the parameter is required. */
+  readonly omitted?: { readonly wire: unknown; readonly send: 'always' | 'before others' }
+}
+
+/** The codecs of a method's parameters, for arguments of the type `P`. */
+export type ParamList<P extends readonly unknown[]> = { readonly [I in keyof P]-?: Param<Exclude<P[I], undefined>> }
+
+const wordOf = (bytes: number) => new RegExp(`^0x[0-9a-fA-F]{${2 * bytes}}$`)
+const ADDRESS = wordOf(20)
+const HASH = wordOf(32)
+
+export const quantity: Param<Quantity> = { encode: encodeQuantity }
+export const address: Param<Address> = { encode: (value) => match(ADDRESS, value, 'an address (20 bytes in hex)') }
+export const hash: Param<Hash> = { encode: (value) => match(HASH, value, 'a hash (32 bytes in hex)') }
+export const bytes: Param<Hex> = { encode: (value) => match(/^0x(?:[0-9a-fA-F]{2})*$/, value, 'bytes in hex') }
+export const flag: Param<boolean> = { encode: (value) => boolean(value) }
+export const blockNumber: Param<BlockNumber> = { encode: encodeBlockNumber }
+export const block: Param<BlockId> = { encode: encodeBlock }
+export const call: Param<CallObject> = { encode: encodeCall }
+export const filter: Param<LogFilter> = { encode: encodeFilter }
+export const json: Param<Json> = { encode: encodeJson }
+export const storageKey: Param<Quantity> = { encode: encodeStorageKey }
+export const storageKeys: Param<readonly Quantity[]> = { encode: (value) => each(value, encodeStorageKey) }
+export const percentiles: Param<readonly number[]> = { encode: (value) => each(value, encodePercentile) }
+
+/** A parameter that may be left out; `wire` is sent for it then, since several nodes insist on all of them. */
+export function withDefault<T>(param: Param<T>, wire: unknown): Param<T> {
+  return { ...param, omitted: { wire, send: 'always' } }
+}
+
+/** A parameter that may be left out, and is not sent then, unless one behind it is: then `wire` stands for it. */
+export function withoutDefault<T>(param: Param<T>, wire: unknown): Param<T> {
+  return { ...param, omitted: { wire, send: 'before others' } }
+}
+
+/** Arguments as they go on the wire. Throws `CodecError` with the path of what cannot be sent. */
+export function encodeParams(method: string, codecs: readonly Param<never>[], args: readonly unknown[]): unknown[] {
+  if (args.length > codecs.length) throw new CodecError('params', `at most ${codecs.length} of them`, String(args.length), { method })
+  let length = codecs.length
+  // Null stands for "left out" too, as `service.md` has it for a block tag.
+  const isOmitted = (i: number) => codecs[i]?.omitted !== undefined && (args[i] === undefined || args[i] === null)
+  while (length > 0 && isOmitted(length - 1) && codecs[length - 1]?.omitted?.send === 'before others') length--
+  const wire: unknown[] = []
+  for (let i = 0; i < length; i++) {
+    const codec = codecs[i] as Param<unknown>
+    try {
+      wire.push(isOmitted(i) ? codec.omitted?.wire : codec.encode(args[i]))
+    } catch (caught) {
+      throw under(caught, `params[${i}]`, method)
+    }
+  }
+  return wire
+}
+
+function match(pattern: RegExp, value: unknown, expected: string): unknown {
+  if (typeof value === 'string' && pattern.test(value)) return value
+  throw fault(expected, value)
+}
+
+function boolean(value: unknown): boolean {
+  if (typeof value === 'boolean') return value
+  throw fault('true or false', value)
+}
+
+const tags: ReadonlySet<unknown> = new Set<BlockTag>(['latest', 'earliest', 'pending', 'safe', 'finalized'])
+
+function encodeBlockNumber(value: unknown): unknown {
+  if (tags.has(value)) return value
+  // A number has 8 bytes; longer hex is most likely a hash.
+  if (typeof value !== 'string' || value.length <= 18) {
+    try {
+      return encodeQuantity(value)
+    } catch {
+      // Said below, with the tags.
+    }
+  }
+  throw fault('a block number (a bigint, a safe integer or a hex string) or a tag (latest, earliest, pending, safe, finalized)', value)
+}
+
+function encodeBlock(value: unknown): unknown {
+  if (typeof value === 'string' && HASH.test(value)) return value
+  if (!isObject(value)) return encodeBlockNumber(value)
+  if (value.blockHash !== undefined) return { ...value, blockHash: within('blockHash', () => hash.encode(value.blockHash as Hash)) }
+  if (value.blockNumber !== undefined) return { ...value, blockNumber: within('blockNumber', () => encodeQuantity(value.blockNumber)) }
+  throw fault('a block: a number, a tag, a hash, { blockHash } or { blockNumber }', value)
+}
+
+const callCodecs: Readonly<Record<string, (value: never) => unknown>> = {
+  from: address.encode,
+  to: (value) => (value === null ? null : address.encode(value)),
+  gas: encodeQuantity,
+  gasPrice: encodeQuantity,
+  maxFeePerGas: encodeQuantity,
+  maxPriorityFeePerGas: encodeQuantity,
+  maxFeePerBlobGas: encodeQuantity,
+  value: encodeQuantity,
+  data: bytes.encode,
+  input: bytes.encode,
+  nonce: encodeQuantity,
+  type: encodeQuantity,
+  chainId: encodeQuantity,
+  authorizationList: (value) => each(value, encodeAuthorization),
+}
+
+const authorizationCodecs = { chainId: encodeQuantity, address: address.encode, nonce: encodeQuantity, yParity: encodeQuantity, v: encodeQuantity }
+
+function encodeAuthorization(value: unknown): unknown {
+  if (!isObject(value)) throw fault('an authorization object', value)
+  return fields(value, authorizationCodecs)
+}
+
+function encodeCall(value: unknown): unknown {
+  if (!isObject(value)) throw fault('a call object', value)
+  const { data, input } = value
+  if (typeof data === 'string' && typeof input === 'string' && data.toLowerCase() !== input.toLowerCase()) {
+    throw under(fault('data or input, or the same in both (they are two names of one field)', input), 'input')
+  }
+  return fields(value, callCodecs)
+}
+
+const filterCodecs: Readonly<Record<string, (value: never) => unknown>> = {
+  fromBlock: encodeBlockNumber,
+  toBlock: encodeBlockNumber,
+  blockHash: hash.encode,
+  address: (value) => (Array.isArray(value) ? each(value, address.encode as (item: unknown) => unknown) : address.encode(value)),
+  topics: (value) => each(value, encodeTopic),
+}
+
+function encodeFilter(value: unknown): unknown {
+  if (!isObject(value)) throw fault('a filter object', value)
+  if (value.blockHash != null && (value.fromBlock != null || value.toBlock != null)) {
+    throw fault('either blockHash or a range of fromBlock and toBlock', 'both')
+  }
+  return fields(value, filterCodecs)
+}
+
+function encodeTopic(value: unknown): unknown {
+  if (value === null) return null
+  const topic = (item: unknown) => match(HASH, item, 'a topic (32 bytes in hex)')
+  return Array.isArray(value) ? each(value, topic) : topic(value)
+}
+
+function encodePercentile(value: unknown): number {
+  if (typeof value === 'number' && value >= 0 && value <= 100) return value
+  throw fault('a percentile from 0 to 100', value)
+}
+
+/** Storage keys go as 32 bytes: some nodes refuse shorter ones. */
+function encodeStorageKey(value: unknown): string {
+  return `0x${encodeQuantity(value).slice(2).padStart(64, '0')}`
+}
+
+function encodeJson(value: unknown): unknown {
+  if (typeof value === 'bigint') return encodeQuantity(value)
+  if (Array.isArray(value)) return each(value, encodeJson)
+  if (isObject(value)) return fields(value, {})
+  if (value === null || typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value)) return value
+  throw fault('a JSON value', value)
+}
+
+/** The object with each field encoded by its codec, or as JSON where it has none. Null and undefined stay, as JSON leaves them. */
+function fields(value: Readonly<Record<string, unknown>>, codecs: Readonly<Record<string, (value: never) => unknown>>): Record<string, unknown> {
+  const wire: Record<string, unknown> = {}
+  for (const [key, item] of Object.entries(value)) {
+    if (item === undefined) continue
+    const encode = Object.hasOwn(codecs, key) ? (codecs[key] as (value: unknown) => unknown) : encodeJson
+    wire[key] = item === null ? null : within(key, () => encode(item))
+  }
+  return wire
+}
+
+function each(value: unknown, encode: (item: unknown) => unknown): unknown[] {
+  if (!Array.isArray(value)) throw fault('an array', value)
+  return value.map((item, i) => within(i, () => encode(item)))
+}
+
+function within<T>(key: string | number, encode: () => T): T {
+  try {
+    return encode()
+  } catch (caught) {
+    throw under(caught, key)
+  }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,211 @@
+import { type Dispatcher, Pool } from 'undici'
+import { type HexlineError, LimitError, MalformedReplyError, NetworkError, TimeoutError } from '../errors.ts'
+import { acceptEncoding, decompress } from './compression.ts'
+import { plainCause, type Scrub } from './secrets.ts'
+
+/** What an exchange needs to know of its endpoint. */
+export interface ExchangeOptions {
+  readonly url: URL
+  /** Headers of every request, names in lower case. */
+  readonly headers: Readonly<Record<string, string>>
+  /** Sockets of the pool; the caller starts no more exchanges at a time. */
+  readonly connections: number
+  /** Time for one exchange from its start to the last byte of the body, in ms. */
+  readonly timeoutMs: number
+  /** Longest body, in bytes after decompression. */
+  readonly maxResponseBytes: number
+  /** Ask for compressed replies. */
+  readonly compression: boolean
+  /** Sends the requests instead of a pool of our own; is never closed. */
+  readonly dispatcher?: Dispatcher | undefined
+  /** Hides the endpoint's secrets. */
+  readonly scrub: Scrub
+}
+
+export interface HttpRequest {
+  readonly method: 'GET' | 'POST'
+  /** Path and query. */
+  readonly path: string
+  readonly body?: string
+}
+
+export type Headers = Record<string, string | string[] | undefined>
+
+export interface HttpReply {
+  readonly status: number
+  /** Names in lower case. */
+  readonly headers: Headers
+  /** The whole body, decompressed. */
+  readonly body: Buffer
+}
+
+export interface Exchange {
+  /** Rejects with `NetworkError`, `TimeoutError`, `LimitError` or `MalformedReplyError`, or with the reason of `signal`. */
+  send(request: HttpRequest, signal: AbortSignal): Promise<HttpReply>
+  /** Cuts every connection of the pool. */
+  close(): Promise<void>
+}
+
+/** One exchange over undici: request in; status, headers and body out. Does not look at what the body says. */
+export function createExchange(options: ExchangeOptions): Exchange {
+  const { url, timeoutMs, connections } = options
+  // undici's own timeouts are coarse and end at the headers, so they are off and `Running` has one timer for all of it.
+  const own = options.dispatcher
+    ? undefined
+    : new Pool(url.origin, { connections, pipelining: 1, headersTimeout: 0, bodyTimeout: 0, connect: { timeout: timeoutMs } })
+  const dispatcher = options.dispatcher ?? (own as Pool)
+  const headers: string[] = []
+  for (const [name, value] of Object.entries({ ...(options.compression ? { 'accept-encoding': acceptEncoding } : {}), ...options.headers })) {
+    headers.push(name, value)
+  }
+
+  return {
+    send(request, signal) {
+      return new Promise((resolve, reject) => {
+        const running = new Running(options, signal, resolve, reject)
+        if (running.settled) return
+        const body = request.body ?? null
+        try {
+          dispatcher.dispatch({ origin: url.origin, path: request.path, method: request.method, headers, body, headersTimeout: 0, bodyTimeout: 0 }, running)
+        } catch (error) {
+          running.onResponseError(undefined, error as Error)
+        }
+      })
+    },
+    async close() {
+      await own?.destroy()
+    },
+  }
+}
+
+/** One exchange on its way: undici calls the `on...` methods. */
+class Running implements Dispatcher.DispatchHandler {
+  readonly #options: ExchangeOptions
+  readonly #signal: AbortSignal
+  readonly #resolve: (reply: HttpReply) => void
+  readonly #reject: (reason: unknown) => void
+  readonly #timer: NodeJS.Timeout
+  readonly #onAbort = () => this.#fail(this.#signal.reason)
+  #controller: Dispatcher.DispatchController | undefined
+  #status = 0
+  #headers: Headers = {}
+  #chunks: Buffer[] = []
+  #length = 0
+  settled = false
+
+  constructor(options: ExchangeOptions, signal: AbortSignal, resolve: (reply: HttpReply) => void, reject: (reason: unknown) => void) {
+    this.#options = options
+    this.#signal = signal
+    this.#resolve = resolve
+    this.#reject = reject
+    this.#timer = setTimeout(timeOut, options.timeoutMs, this)
+    signal.addEventListener('abort', this.#onAbort)
+    if (signal.aborted) this.#fail(signal.reason)
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    // Until its socket is connected a request cannot be aborted; one that nobody waits for any more ends here, unsent.
+    if (this.settled) controller.abort(new Error('aborted'))
+    else this.#controller = controller
+  }
+
+  onResponseStart(_: Dispatcher.DispatchController, status: number, headers: Headers): void {
+    this.#status = status
+    this.#headers = headers
+    const announced = Number(headers['content-length'])
+    if (announced > this.#options.maxResponseBytes) this.#fail(this.#tooLarge(`${announced} bytes`))
+  }
+
+  onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.settled) return
+    this.#length += chunk.length
+    if (this.#length > this.#options.maxResponseBytes) this.#fail(this.#tooLarge(`more than ${this.#options.maxResponseBytes} bytes`))
+    else this.#chunks.push(chunk)
+  }
+
+  onResponseEnd(): void {
+    if (this.settled) return
+    const chunks = this.#chunks
+    const body = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, this.#length)
+    this.#chunks = []
+    this.#controller = undefined
+    const encoding = this.#headers['content-encoding']
+    if (encoding === undefined || body.length === 0) this.#succeed(body)
+    else void this.#decompress(body, String(encoding))
+  }
+
+  onResponseError(_: Dispatcher.DispatchController | undefined, error: Error): void {
+    this.#fail(this.#networkError(error))
+  }
+
+  timeOut(): void {
+    const { url, timeoutMs } = this.#options
+    const how = this.#controller === undefined ? 'no connection' : this.#status === 0 ? 'no reply' : `the reply was still incomplete (${this.#length} bytes)`
+    this.#fail(
+      new TimeoutError(`${url.host}: ${how} within ${timeoutMs} ms`, { endpoint: url.host, unsent: this.#controller === undefined && this.#status === 0 }),
+    )
+  }
+
+  async #decompress(body: Buffer, encoding: string): Promise<void> {
+    const { url, maxResponseBytes, scrub } = this.#options
+    try {
+      this.#succeed(await decompress(body, encoding, maxResponseBytes))
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE')
+        return this.#fail(this.#tooLarge(`more than ${maxResponseBytes} bytes after decompression`))
+      const cause = plainCause(error, scrub)
+      this.#fail(
+        new MalformedReplyError(`${url.host}: the body could not be decompressed (${scrub(encoding)}): ${cause.message}`, { endpoint: url.host, cause }),
+      )
+    }
+  }
+
+  #succeed(body: Buffer): void {
+    if (!this.#settle()) return
+    this.#resolve({ status: this.#status, headers: this.#headers, body })
+  }
+
+  #fail(reason: unknown): void {
+    if (!this.#settle()) return
+    this.#chunks = []
+    this.#reject(reason)
+    this.#controller?.abort(new Error('aborted'))
+  }
+
+  #settle(): boolean {
+    if (this.settled) return false
+    this.settled = true
+    clearTimeout(this.#timer)
+    this.#signal.removeEventListener('abort', this.#onAbort)
+    return true
+  }
+
+  #tooLarge(size: string): LimitError {
+    const { url, maxResponseBytes } = this.#options
+    return new LimitError(`${url.host}: the reply has ${size}; maxResponseBytes allows ${maxResponseBytes}`, 'response-too-large', { endpoint: url.host })
+  }
+
+  #networkError(error: Error): HexlineError {
+    const { url, scrub } = this.#options
+    const cause = plainCause(firstOf(error), scrub)
+    const code = (cause as NodeJS.ErrnoException).code
+    const endpoint = url.host
+    if (code?.startsWith('HPE_')) return new MalformedReplyError(`${endpoint}: what came is not HTTP: ${cause.message}`, { endpoint, cause })
+    const unsent = this.#controller === undefined && this.#status === 0
+    const how = unsent
+      ? 'no connection'
+      : this.#status === 0
+        ? 'the connection ended before the reply'
+        : `the connection ended in the middle of the reply (${this.#length} bytes)`
+    return new NetworkError(`${endpoint}: ${how}${code === undefined ? '' : ` (${code})`}: ${cause.message}`, { endpoint, cause, unsent, code })
+  }
+}
+
+function timeOut(running: Running): void {
+  running.timeOut()
+}
+
+/** Trying several addresses of a host ends in one error that holds one for each address. */
+function firstOf(error: Error): Error {
+  return error instanceof AggregateError && error.errors[0] instanceof Error ? error.errors[0] : error
+}

@@ -1,0 +1,44 @@
+/** hexline: a typed JSON-RPC engine for Ethereum nodes. */
+export { type Client, createClient, type Request } from './client.ts'
+export type { Endpoint } from './endpoint.ts'
+export {
+  ClosedError,
+  CodecError,
+  type ErrorContext,
+  type ErrorKind,
+  HexlineError,
+  HttpError,
+  IntegrityError,
+  LimitError,
+  MalformedReplyError,
+  NetworkError,
+  OptionError,
+  RpcError,
+  TimeoutError,
+} from './errors.ts'
+export { type ChainSlug, chains, type NodeAddress, nodeUrl } from './eth/chains.ts'
+export { classify } from './eth/failures.ts'
+export type { Address, Hash, Hex } from './eth/hex.ts'
+export { decodeResult, encodeArguments, type MethodName, type MethodParams, type MethodResult } from './eth/methods.ts'
+export type {
+  AccessListItem,
+  AccessListResult,
+  Authorization,
+  Block,
+  FeeHistory,
+  Log,
+  Proof,
+  Receipt,
+  StorageProof,
+  Transaction,
+  Uncle,
+  Withdrawal,
+} from './eth/objects.ts'
+export type { BlockId, BlockNumber, BlockTag, CallObject, Json, LogFilter } from './eth/params.ts'
+export { decodeNumber, decodeQuantity, encodeQuantity, type Quantity } from './eth/quantity.ts'
+export { transactionHash } from './eth/send-raw-transaction.ts'
+export type { CallSettings, ClientOptions } from './options.ts'
+export { type Call, type Layer, type Outcome, type Post, type Reply, replyOf, type Send } from './rpc/call.ts'
+export type { Classify, Failure } from './rpc/post.ts'
+export { type Recovery, type RetryOptions, retry } from './rpc/retry.ts'
+export { Waiting } from './rpc/waiting.ts'

@@ -1,0 +1,177 @@
+import type { Dispatcher } from 'undici'
+import { OptionError, show } from './errors.ts'
+import type { Layer } from './rpc/call.ts'
+
+/** How a client talks to its endpoints. Every option is checked by `createClient`. */
+export interface ClientOptions {
+  /** Longest batch to begin with, in calls; a batch that an endpoint refuses is halved. `false`: one POST per call. Default `{ maxCalls: 100 }`. */
+  readonly batch?: { readonly maxCalls?: number } | false
+  /** POSTs in flight per endpoint. Default 8. */
+  readonly concurrency?: number
+  /** Calls per second and endpoint, entries of a batch counted. Default: no limit but the endpoint's own. */
+  readonly rate?: { readonly callsPerSecond: number }
+  /**
+   * `attempts` counts the first one (default 4); between them are waits with full jitter, up to `baseDelayMs` (150) doubled
+   * each time, at most `maxDelayMs` (10,000). `false`: one attempt.
+   */
+  readonly retry?: { readonly attempts?: number; readonly baseDelayMs?: number; readonly maxDelayMs?: number } | false
+  /** One POST from its start to the last byte of its reply, in ms; waiting in line is not counted. Default 30,000. */
+  readonly timeoutMs?: number
+  /** One call with all its attempts and waits, in ms. Default 120,000. */
+  readonly deadlineMs?: number
+  /** Longest reply, in bytes after decompression. Default 128 MiB. */
+  readonly maxResponseBytes?: number
+  /** Joins identical reads that wait for the same POST. Default true. */
+  readonly dedupe?: boolean
+  /** Sent with every request. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** An undici dispatcher to send with, for proxies and TLS settings. It is not closed by the client. */
+  readonly dispatcher?: Dispatcher
+  /** Ask for compressed replies. Default: yes, but not on this machine. */
+  readonly compression?: boolean
+  /** The layers around the endpoints, outermost first; `defaults` is `[retry]`. */
+  readonly layers?: (defaults: readonly Layer[]) => readonly Layer[]
+}
+
+/** Settings of calls, for `client.with`. */
+export interface CallSettings {
+  /** Ends the calls with its reason. */
+  readonly signal?: AbortSignal
+  /** One call with all its attempts and waits, in ms. */
+  readonly deadlineMs?: number
+  /** Bulk calls go behind interactive ones, and are tried until their deadline. */
+  readonly priority?: 'interactive' | 'bulk'
+  /** How often a call may be tried, the first one counted. */
+  readonly attempts?: number
+}
+
+/** Options with every default filled in. */
+export interface Settings {
+  readonly maxCalls: number
+  readonly concurrency: number
+  readonly callsPerSecond: number | undefined
+  readonly attempts: number
+  readonly backoff: { readonly baseDelayMs: number; readonly maxDelayMs: number }
+  readonly timeoutMs: number
+  readonly deadlineMs: number
+  readonly maxResponseBytes: number
+  readonly dedupe: boolean
+  readonly headers: Readonly<Record<string, string>>
+  readonly dispatcher: Dispatcher | undefined
+  readonly compression: boolean | undefined
+  readonly layers: NonNullable<ClientOptions['layers']>
+}
+
+const ONE_SOCKET_PER_POST = 1000
+
+/** Checks every option and fills in the defaults. Throws `OptionError`. */
+export function settingsFrom(options: ClientOptions): Settings {
+  onlyKnown('options', options, [
+    'batch',
+    'concurrency',
+    'rate',
+    'retry',
+    'timeoutMs',
+    'deadlineMs',
+    'maxResponseBytes',
+    'dedupe',
+    'headers',
+    'dispatcher',
+    'compression',
+    'layers',
+  ])
+  const batch = options.batch === false ? { maxCalls: 1 } : (options.batch ?? {})
+  onlyKnown('batch', batch, ['maxCalls'], ' or false')
+  const retry = options.retry === false ? { attempts: 1 } : (options.retry ?? {})
+  onlyKnown('retry', retry, ['attempts', 'baseDelayMs', 'maxDelayMs'], ' or false')
+  if (options.rate !== undefined) onlyKnown('rate', options.rate, ['callsPerSecond'])
+  const { dispatcher, layers = (defaults) => defaults } = options
+  if (dispatcher !== undefined && typeof dispatcher?.dispatch !== 'function') throw new OptionError('dispatcher', 'an undici dispatcher', show(dispatcher))
+  if (typeof layers !== 'function') throw new OptionError('layers', 'a function of the default layers', show(layers))
+  return {
+    maxCalls: whole('batch.maxCalls', batch.maxCalls ?? 100),
+    concurrency: whole('concurrency', options.concurrency ?? 8, ONE_SOCKET_PER_POST),
+    callsPerSecond: options.rate === undefined ? undefined : positive('rate.callsPerSecond', options.rate.callsPerSecond),
+    attempts: attempts('retry.attempts', retry.attempts ?? 4),
+    backoff: {
+      baseDelayMs: positive('retry.baseDelayMs', retry.baseDelayMs ?? 150),
+      maxDelayMs: positive('retry.maxDelayMs', retry.maxDelayMs ?? 10_000),
+    },
+    timeoutMs: positive('timeoutMs', options.timeoutMs ?? 30_000, LONGEST_TIMER),
+    deadlineMs: deadline('deadlineMs', options.deadlineMs ?? 120_000),
+    maxResponseBytes: whole('maxResponseBytes', options.maxResponseBytes ?? 128 * 1024 * 1024),
+    dedupe: flag('dedupe', options.dedupe ?? true),
+    headers: checkHeaders('headers', options.headers ?? {}),
+    dispatcher,
+    compression: options.compression === undefined ? undefined : flag('compression', options.compression),
+    layers,
+  }
+}
+
+/** Checks the settings of calls. Throws `OptionError`. */
+export function checkCallSettings(settings: CallSettings): CallSettings {
+  onlyKnown('settings', settings, ['signal', 'deadlineMs', 'priority', 'attempts'])
+  if (settings.signal !== undefined) checkSignal(settings.signal)
+  if (settings.deadlineMs !== undefined) deadline('deadlineMs', settings.deadlineMs)
+  if (settings.attempts !== undefined) attempts('attempts', settings.attempts)
+  if (settings.priority !== undefined && settings.priority !== 'interactive' && settings.priority !== 'bulk') {
+    throw new OptionError('priority', "'interactive' or 'bulk'", show(settings.priority))
+  }
+  return settings
+}
+
+export function checkSignal(signal: unknown): void {
+  if (!(signal instanceof AbortSignal)) throw new OptionError('signal', 'an AbortSignal', show(signal))
+}
+
+/** Names in lower case. A value is never shown: it may be a key. */
+export function checkHeaders(name: string, headers: unknown): Record<string, string> {
+  if (typeof headers !== 'object' || headers === null || Array.isArray(headers)) throw new OptionError(name, 'an object of strings', show(headers))
+  const checked: Record<string, string> = {}
+  for (const [key, value] of Object.entries(headers)) {
+    const lower = key.toLowerCase()
+    if (!/^[!#$%&'*+.^_`|~0-9a-z-]+$/.test(lower)) throw new OptionError(`${name}[${show(key)}]`, 'a header name', 'characters that a name cannot have')
+    if (['content-length', 'transfer-encoding', 'connection'].includes(lower))
+      throw new OptionError(`${name}[${show(key)}]`, 'a header that is not set by the connection itself', 'one that is')
+    if (typeof value !== 'string') throw new OptionError(`${name}[${show(key)}]`, 'a string', `a value of type ${typeof value}`)
+    if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value))
+      throw new OptionError(`${name}[${show(key)}]`, 'printable characters', 'a control character, or one beyond Latin-1')
+    checked[lower] = value
+  }
+  return checked
+}
+
+/** Refuses what is no object and options that do not exist, which are most often misspelt ones. */
+export function onlyKnown(name: string, options: unknown, known: readonly string[], orElse = ''): void {
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) throw new OptionError(name, `an object${orElse}`, show(options))
+  for (const key of Object.keys(options)) {
+    if (!known.includes(key)) throw new OptionError(name, `${known.length === 1 ? 'only' : 'some of'} ${known.join(', ')}`, show(key))
+  }
+}
+
+const LONGEST_TIMER = 2 ** 31 - 1
+
+function whole(name: string, value: unknown, most = Number.MAX_SAFE_INTEGER): number {
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 1 && value <= most) return value
+  throw new OptionError(name, most === Number.MAX_SAFE_INTEGER ? 'a whole number of at least 1' : `a whole number from 1 to ${most}`, show(value))
+}
+
+function positive(name: string, value: unknown, most = Number.MAX_VALUE): number {
+  if (typeof value === 'number' && value > 0 && value <= most) return value
+  throw new OptionError(name, most === Number.MAX_VALUE ? 'a number above 0' : `a number above 0, at most ${most}`, show(value))
+}
+
+function deadline(name: string, value: unknown): number {
+  if (typeof value === 'number' && value > 0) return value
+  throw new OptionError(name, 'a number of ms above 0, or Infinity', show(value))
+}
+
+function attempts(name: string, value: unknown): number {
+  if (value === Number.POSITIVE_INFINITY || (typeof value === 'number' && Number.isSafeInteger(value) && value >= 1)) return value
+  throw new OptionError(name, 'a whole number of at least 1 (the first attempt is counted), or Infinity', show(value))
+}
+
+function flag(name: string, value: unknown): boolean {
+  if (typeof value === 'boolean') return value
+  throw new OptionError(name, 'true or false', show(value))
+}

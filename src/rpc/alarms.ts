@@ -1,0 +1,106 @@
+/** Something to be woken at a time. */
+export interface Alarm {
+  /** When, on the clock of `performance.now()`. Not to be changed while set. */
+  at: number
+  /** Its place among the alarms, or -1. Kept by `Alarms`. */
+  place: number
+  /** Called once, when the time has come; the alarm is no longer set then. */
+  ring(): void
+}
+
+/** Timers over 2^31 - 1 ms fire at once. */
+const LONGEST_TIMER = 2 ** 31 - 1
+
+/**
+ * Any number of alarms on one timer: a binary heap by time, each alarm knowing its place, so that setting and taking
+ * back are cheap. The timer holds the process up only while an alarm is set.
+ */
+export class Alarms {
+  #heap: Alarm[] = []
+  #timer: NodeJS.Timeout | undefined
+  #timerAt = Number.POSITIVE_INFINITY
+
+  get size(): number {
+    return this.#heap.length
+  }
+
+  set(alarm: Alarm): void {
+    this.#heap.push(alarm)
+    this.#up(alarm, this.#heap.length - 1)
+    // A timer that is due too early is left alone: it finds nothing to do and is set anew. So is one that holds nobody up.
+    if (alarm.at < this.#timerAt) this.#arm()
+    else if (this.#heap.length === 1) this.#timer?.ref()
+  }
+
+  unset(alarm: Alarm): void {
+    const { place } = alarm
+    if (place < 0) return
+    alarm.place = -1
+    const last = this.#heap.pop() as Alarm
+    if (last !== alarm) {
+      this.#up(last, place)
+      this.#down(last, last.place)
+    }
+    if (this.#heap.length === 0) this.#timer?.unref()
+  }
+
+  #arm(): void {
+    clearTimeout(this.#timer)
+    const first = this.#heap[0]
+    if (first === undefined) {
+      this.#timer = undefined
+      this.#timerAt = Number.POSITIVE_INFINITY
+      return
+    }
+    this.#timerAt = first.at
+    const wait = Math.ceil(first.at - performance.now())
+    this.#timer = setTimeout(onTimer, Math.min(Math.max(wait, 1), LONGEST_TIMER), this)
+  }
+
+  ringDue(): void {
+    const now = performance.now()
+    for (;;) {
+      const first = this.#heap[0]
+      if (first === undefined || first.at > now) break
+      this.unset(first)
+      first.ring()
+    }
+    this.#arm()
+  }
+
+  #up(alarm: Alarm, from: number): void {
+    const heap = this.#heap
+    let place = from
+    while (place > 0) {
+      const parent = heap[(place - 1) >> 1] as Alarm
+      if (parent.at <= alarm.at) break
+      heap[place] = parent
+      parent.place = place
+      place = (place - 1) >> 1
+    }
+    heap[place] = alarm
+    alarm.place = place
+  }
+
+  #down(alarm: Alarm, from: number): void {
+    const heap = this.#heap
+    const { length } = heap
+    let place = from
+    for (;;) {
+      let child = 2 * place + 1
+      if (child >= length) break
+      if (child + 1 < length && (heap[child + 1] as Alarm).at < (heap[child] as Alarm).at) child++
+      const lower = heap[child] as Alarm
+      if (lower.at >= alarm.at) break
+      heap[place] = lower
+      lower.place = place
+      place = child
+    }
+    heap[place] = alarm
+    alarm.place = place
+  }
+}
+
+function onTimer(alarms: Alarms): void {
+  alarms.ringDue()
+}

@@ -1,0 +1,68 @@
+import type { HexlineError } from '../errors.ts'
+
+/** One call and all that is about it alone. */
+export interface Call {
+  readonly method: string
+  readonly params: readonly unknown[]
+  readonly signal?: AbortSignal | undefined
+  /** When its caller stops waiting, in all: a time on the clock of `performance.now()`. */
+  readonly deadline: number
+  /** How often it may be tried, the first one counted. */
+  readonly attempts: number
+  readonly priority: 'interactive' | 'bulk'
+  /** The result parsed, or the node's own bytes of it as a `Uint8Array`. */
+  readonly as: 'value' | 'bytes'
+  /** A null result means that the node lags: a failure, so that retry and route act on it. */
+  readonly required: boolean
+  /** May it run twice? From the method table; false for methods that are not in it. */
+  readonly safe: boolean
+  /** Endpoints that have failed it. */
+  readonly tried: readonly string[]
+}
+
+/** A call whose params are encoded already. Such calls the queue gives to a `Post`. */
+export interface EncodedCall extends Call {
+  /** `params` as JSON. */
+  readonly json: string
+}
+
+/** What came back. Whoever takes the value empties the reply, so that an old promise of it pins nothing. */
+export interface Reply {
+  /** The result; a second `take` gives undefined. */
+  take(): unknown
+  /** Size of the result on the wire after decompression, in bytes: its share of the body it came in. */
+  readonly bytes: number
+}
+
+/** Sends one call. Rejects with a `HexlineError` or the caller's own abort reason. */
+export type Send = (call: Call) => Promise<Reply>
+
+/** Wraps a `Send`: a cache, a log, a retry. */
+export type Layer = (next: Send) => Send
+
+/** What became of one call of a POST. */
+export type Outcome = Reply | HexlineError
+
+/** One POST of several calls: an outcome for each, in their order. Never rejects. */
+export type Post = (calls: readonly Call[], signal: AbortSignal) => Promise<readonly Outcome[]>
+
+/** A reply that holds `value`. */
+export function replyOf(value: unknown, bytes = 0): Reply {
+  return new Held(value, bytes)
+}
+
+class Held implements Reply {
+  #value: unknown
+  readonly bytes: number
+
+  constructor(value: unknown, bytes: number) {
+    this.#value = value
+    this.bytes = bytes
+  }
+
+  take(): unknown {
+    const value = this.#value
+    this.#value = undefined
+    return value
+  }
+}

@@ -1,0 +1,76 @@
+/** One reply object of a body, as parsed. Of `result` and `error` exactly one says something. */
+export interface ReplyObject {
+  readonly id?: unknown
+  readonly result?: unknown
+  readonly error?: unknown
+}
+
+/** What a body holds for the calls of a POST. */
+export interface Correlated {
+  /** For each call its reply object, or in words what is wrong with it. */
+  readonly replies: readonly (ReplyObject | string)[]
+  /** The body answers none of the calls but all of them at once: an error object without a call of its own. */
+  readonly refusal?: ReplyObject
+  /** An error without an id, among replies that have one. */
+  readonly stray?: ReplyObject
+}
+
+const MISSING = 'no reply with its id came'
+
+/**
+ * Matches the reply objects of a body to the calls with the ids `first` to `first + count - 1`, by id and by nothing else:
+ * whatever their order, a call gets the reply with its id, or none. JSON-RPC 2.0, sections 5 and 6.
+ *
+ * An error alone in the body of a batch refuses the batch: as an object, or as the only entry of an array, which geth
+ * gives the id of the first call. An error without an id is the answer of a lone call.
+ */
+export function correlate(body: unknown, first: number, count: number): Correlated {
+  const objects: readonly unknown[] = Array.isArray(body) ? body : [body]
+  const replies = new Array<ReplyObject | string>(count).fill(MISSING)
+  let stray: ReplyObject | undefined
+  for (const object of objects) {
+    if (object === null || typeof object !== 'object') continue
+    const reply = object as ReplyObject
+    const index = idOf(reply.id) - first
+    if (index >= 0 && index < count && Number.isInteger(index)) replies[index] = merge(replies[index] as ReplyObject | string, reply)
+    else if (isError(reply) && (reply.id === null || reply.id === undefined)) stray = reply
+  }
+  const only = objects.length === 1 ? (objects[0] as ReplyObject | null) : null
+  if (only !== null && typeof only === 'object' && isError(only)) {
+    if (count > 1) return { replies, refusal: only }
+    if (only === stray) return { replies: [only] }
+  }
+  return stray === undefined ? { replies } : { replies, stray }
+}
+
+/** True when the reply object says that the call failed. `error: null` beside a result is how JSON-RPC 1 says that it did not. */
+export function isError(reply: ReplyObject): boolean {
+  return reply.error !== undefined && reply.error !== null
+}
+
+/** Our ids are numbers; some servers send them back as strings. */
+function idOf(id: unknown): number {
+  if (typeof id === 'number') return id
+  return typeof id === 'string' && /^[1-9]\d{0,15}$/.test(id) ? Number(id) : Number.NaN
+}
+
+/** The reply of a call, when `next` came for it after `before`. */
+function merge(before: ReplyObject | string, next: ReplyObject): ReplyObject | string {
+  if (before === MISSING) return faultOf(next) ?? next
+  // There is no telling which of two different replies is true.
+  if (typeof before === 'string' || !isSame(before, next)) return 'its id came more than once, with different content'
+  return before
+}
+
+function faultOf(reply: ReplyObject): string | undefined {
+  if (!isError(reply)) return reply.result === undefined ? 'its reply has neither a result nor an error' : undefined
+  return reply.result !== undefined && reply.result !== null ? 'its reply has both a result and an error' : undefined
+}
+
+function isSame(a: ReplyObject, b: ReplyObject): boolean {
+  try {
+    return JSON.stringify([a.result, a.error]) === JSON.stringify([b.result, b.error])
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,146 @@
+import { copyError, type HexlineError, MalformedReplyError } from '../errors.ts'
+import { type Call, type EncodedCall, type Reply, replyOf } from './call.ts'
+import type { Line } from './line.ts'
+import { pastDeadline, type Wait, type Waiting } from './waiting.ts'
+
+/** The POST that an entry is in, as far as an entry needs to know. */
+export interface Ride {
+  /** One of its entries is waited for by nobody any more. */
+  leave(): void
+}
+
+/** A call in the queue, with its params as JSON. Identical calls join the entry of the first, and share its outcome. */
+export class Entry implements EncodedCall, Wait {
+  readonly method: string
+  readonly params: readonly unknown[]
+  readonly signal: AbortSignal | undefined
+  readonly deadline: number
+  readonly attempts: number
+  readonly priority: 'interactive' | 'bulk'
+  readonly as: 'value' | 'bytes'
+  readonly required: boolean
+  readonly safe: boolean
+  readonly tried: readonly string[]
+
+  /** `params`, encoded once: for the body, and for finding an identical call. */
+  readonly json: string
+  /** What identical calls have in common; undefined for calls that are not joined. */
+  readonly key: string | undefined
+  /** Where it waits, if it does. */
+  line: Line | undefined
+  /** The POST it is in, if it is. */
+  ride: Ride | undefined
+
+  at: number
+  place = -1
+  seat = -1
+
+  readonly #waiting: Waiting
+  readonly #resolve: (reply: Reply) => void
+  readonly #reject: (reason: unknown) => void
+  #settled = false
+  /** The entry that travels for this one. */
+  #leader: Entry = this
+  #joined: Entry[] | undefined
+  /** How many of this entry and those that joined it are still waited for. */
+  #waiters = 1
+
+  constructor(call: Call, json: string, key: string | undefined, waiting: Waiting, resolve: (reply: Reply) => void, reject: (reason: unknown) => void) {
+    this.method = call.method
+    this.params = call.params
+    this.signal = call.signal
+    this.deadline = call.deadline
+    this.attempts = call.attempts
+    this.priority = call.priority
+    this.as = call.as
+    this.required = call.required
+    this.safe = call.safe
+    this.tried = call.tried
+    this.json = json
+    this.key = key
+    this.at = call.deadline
+    this.#waiting = waiting
+    this.#resolve = resolve
+    this.#reject = reject
+  }
+
+  get call(): Call {
+    return this
+  }
+
+  get isWaitedFor(): boolean {
+    return this.#waiters > 0
+  }
+
+  /** Travels with `leader`, which asks the same and has not been sent. */
+  join(leader: Entry): void {
+    this.#leader = leader
+    leader.#waiters++
+    leader.#joined ??= []
+    leader.#joined.push(this)
+  }
+
+  /** Gives the outcome to everybody who waits for it: each gets a value of its own. */
+  settle(outcome: Reply | HexlineError): void {
+    this.ride = undefined
+    const joined = this.#joined
+    if (joined === undefined) return this.#deliver(outcome)
+    const waiters = [this, ...joined].filter((entry) => !entry.#settled)
+    if (outcome instanceof Error) {
+      for (const entry of waiters) entry.#deliver(entry === waiters[0] ? outcome : copyError(outcome))
+      return
+    }
+    const value = outcome.take()
+    for (const entry of waiters) {
+      try {
+        entry.#deliver(replyOf(entry === waiters[waiters.length - 1] ? value : cloneJson(value), outcome.bytes))
+      } catch (cause) {
+        entry.#deliver(new MalformedReplyError(`${this.method}: the result is nested too deeply`, { method: this.method, cause }))
+      }
+    }
+  }
+
+  ring(): void {
+    this.#waiting.release(this)
+    this.cancel(pastDeadline(this, this.#leader.ride === undefined))
+  }
+
+  cancel(reason: unknown): void {
+    if (this.#settled) return
+    this.fail(reason)
+    const leader = this.#leader
+    if (--leader.#waiters > 0) return
+    leader.line?.drop(leader)
+    leader.ride?.leave()
+  }
+
+  /** Ends the waiting of this call, whatever becomes of the entry. */
+  fail(reason: unknown): void {
+    this.#settled = true
+    this.#waiting.release(this)
+    this.#reject(reason)
+  }
+
+  #deliver(outcome: Reply | HexlineError): void {
+    if (this.#settled) return
+    if (outcome instanceof Error) return this.fail(outcome)
+    this.#settled = true
+    this.#waiting.release(this)
+    this.#resolve(outcome)
+  }
+}
+
+/** A copy of parsed JSON that shares nothing that can change. Throws RangeError where it is nested too deeply for the stack. */
+function cloneJson(value: unknown): unknown {
+  if (value === null || typeof value !== 'object') return value
+  if (Array.isArray(value)) return value.map(cloneJson)
+  if (value instanceof Uint8Array) return value.slice()
+  const copy: Record<string, unknown> = {}
+  for (const key of Object.keys(value)) {
+    const item = cloneJson((value as Record<string, unknown>)[key])
+    // Plain assignment of this one key would set the prototype.
+    if (key === '__proto__') Object.defineProperty(copy, key, { value: item, enumerable: true, writable: true, configurable: true })
+    else copy[key] = item
+  }
+  return copy
+}

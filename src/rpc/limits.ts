@@ -1,0 +1,51 @@
+import type { Call } from './call.ts'
+
+/** Replies of one POST together, in bytes, beyond which another POST is better: parsing stays off one long turn. */
+const GOOD_BODY_BYTES = 1.5 * 1024 * 1024
+/** Weight of the newest POST in the mean size of a method's replies. */
+const NEWEST = 0.3
+/** Of methods never seen: small enough not to shorten a first batch. */
+const UNKNOWN_BYTES = 1024
+
+/** What an endpoint takes in one POST, as far as it has shown. */
+export class Limits {
+  /** Longest batch. */
+  calls: number
+  #bytesOf = new Map<string, number>()
+
+  constructor(maxCalls: number) {
+    this.calls = maxCalls
+  }
+
+  /** A POST of `length` calls was refused for its size, or timed out. */
+  halve(length: number): void {
+    this.calls = Math.max(1, Math.min(this.calls, Math.floor(length / 2)))
+  }
+
+  /** Expected size of a reply to `method`, in bytes. */
+  bytesOf(method: string): number {
+    return this.#bytesOf.get(method) ?? UNKNOWN_BYTES
+  }
+
+  /** True when a POST with `bytes` expected already should take no more. */
+  isFull(bytes: number): boolean {
+    return bytes >= GOOD_BODY_BYTES
+  }
+
+  /**
+   * Learns from the replies to `calls`, `bytes` together. What each method's share was is not known, and need not be:
+   * every expectation is corrected by the same factor.
+   */
+  learn(calls: readonly Call[], bytes: number): void {
+    let expected = 0
+    for (const call of calls) expected += this.bytesOf(call.method)
+    if (expected === 0) return
+    const factor = bytes / expected
+    // Methods are named by the user: a program that makes names up must not fill memory.
+    if (this.#bytesOf.size > 1000) this.#bytesOf = new Map()
+    for (const method of new Set(calls.map((call) => call.method))) {
+      const before = this.#bytesOf.get(method)
+      this.#bytesOf.set(method, before === undefined ? UNKNOWN_BYTES * factor : before + NEWEST * (before * factor - before))
+    }
+  }
+}

@@ -1,0 +1,90 @@
+import type { Entry } from './entry.ts'
+import type { Limits } from './limits.ts'
+
+/** Dead entries that may lie about before the line is swept. */
+const SWEEP_AT = 1024
+
+/** The calls of one priority that wait for a POST, first come first served. */
+export class Line {
+  #entries: Entry[] = []
+  #head = 0
+  /** Safe calls that wait, by what they ask. A fresh one whenever the line runs empty: a long-lived Map of passing keys is slow. */
+  #joinable = new Map<string, Entry>()
+  /** Entries that somebody waits for. */
+  size = 0
+
+  /** The waiting entry that asks the same, if any. */
+  find(key: string): Entry | undefined {
+    return this.#joinable.get(key)
+  }
+
+  push(entry: Entry): void {
+    this.#entries.push(entry)
+    this.#enter(entry)
+  }
+
+  /** Puts entries that had been taken, and did not run, back to where they were: the front. */
+  putBack(entries: readonly Entry[]): void {
+    if (entries.length === 0) return
+    this.#entries = [...entries, ...this.#entries.slice(this.#head)]
+    this.#head = 0
+    for (const entry of entries) this.#enter(entry)
+  }
+
+  /** Nobody waits for `entry` any more: it is passed over from now on. */
+  drop(entry: Entry): void {
+    this.#leave(entry)
+    if (this.#entries.length - this.#head - this.size > Math.max(SWEEP_AT, this.size)) {
+      this.#entries = this.#entries.slice(this.#head).filter((each) => each.line === this)
+      this.#head = 0
+    }
+    this.#tidy()
+  }
+
+  /** The next entries for one POST: at most `max`, no more than a good body of replies, an unsafe call alone. */
+  take(max: number, limits: Limits): Entry[] {
+    const taken: Entry[] = []
+    let bytes = 0
+    while (this.size > 0 && taken.length < max && !limits.isFull(bytes)) {
+      const entry = this.#entries[this.#head] as Entry
+      if (entry.line === this) {
+        if (!entry.safe && taken.length > 0) break
+        this.#leave(entry)
+        bytes += limits.bytesOf(entry.method)
+        taken.push(entry)
+      }
+      this.#entries[this.#head++] = undefined as never
+      if (!entry.safe && taken.length > 0) break
+    }
+    this.#tidy()
+    return taken
+  }
+
+  /** A copy of what waits. */
+  list(): Entry[] {
+    return this.#entries.slice(this.#head).filter((entry) => entry.line === this)
+  }
+
+  #enter(entry: Entry): void {
+    entry.line = this
+    this.size++
+    if (entry.key !== undefined && !this.#joinable.has(entry.key)) this.#joinable.set(entry.key, entry)
+  }
+
+  #leave(entry: Entry): void {
+    entry.line = undefined
+    this.size--
+    if (entry.key !== undefined && this.#joinable.get(entry.key) === entry) this.#joinable.delete(entry.key)
+  }
+
+  #tidy(): void {
+    if (this.size === 0) {
+      if (this.#entries.length > 0) this.#entries = []
+      this.#head = 0
+      this.#joinable = new Map()
+    } else if (this.#head > 1024 && this.#head * 2 > this.#entries.length) {
+      this.#entries = this.#entries.slice(this.#head)
+      this.#head = 0
+    }
+  }
+}

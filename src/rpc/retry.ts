@@ -1,0 +1,59 @@
+import type { HexlineError } from '../errors.ts'
+import { type Backoff, fullJitter } from './backoff.ts'
+import type { Call, Layer, Reply, Send } from './call.ts'
+import { isAmbiguous, isFailure, isThrottled, mayHaveRun, mayRepeat } from './kinds.ts'
+import type { Waiting } from './waiting.ts'
+
+export interface RetryOptions extends Backoff {
+  readonly waiting: Waiting
+  /** What is known, beyond JSON-RPC, about calls that must not simply run twice. */
+  readonly recovery?: Recovery | undefined
+}
+
+export interface Recovery {
+  /** Sending this unsafe call again does no harm, as long as what comes back is read with `find`. */
+  covers(call: Call): boolean
+  /** Asked once a failure has left open whether the call ran: its reply, if it turns out that it did. */
+  find(call: Call, failure: HexlineError, next: Send): Promise<Reply | undefined>
+}
+
+/**
+ * Repeats a call that may do better the next time: after `Retry-After` where the endpoint gave one, else after a wait with
+ * full jitter. It is the only layer that repeats a call that may have run, so retries cannot multiply. A safe call is
+ * repeated; an unsafe one only when the failure proves that it did not run, or when `recovery` covers it. Being throttled
+ * is no failed attempt: such a call is repeated until its deadline, unless `attempts` is 1.
+ */
+export function retry({ waiting, recovery, ...backoff }: RetryOptions): Layer {
+  return (next) => async (first) => {
+    let call = first
+    let sent = 0
+    let failed = 0
+    let throttled = 0
+    let mayAlreadyHaveRun = false
+    for (;;) {
+      try {
+        return await next(call)
+      } catch (failure) {
+        if (!isFailure(failure)) throw failure
+        failure.attempts = ++sent
+        if (isThrottled(failure) && call.attempts !== 1) throttled++
+        else failed++
+
+        const recovers = !call.safe && recovery?.covers(call) === true
+        mayAlreadyHaveRun ||= isAmbiguous(failure)
+        if (recovers && mayAlreadyHaveRun) {
+          const reply = await recovery.find(call, failure, next)
+          if (reply !== undefined) return reply
+        }
+        const repeatable = mayRepeat(failure) === true && (call.safe || recovers || !mayHaveRun(failure))
+        if (!repeatable || failed >= call.attempts) throw failure
+
+        const wait = failure.retryAfterMs ?? fullJitter(backoff, isThrottled(failure) ? throttled : failed)
+        // Who could only wait past the deadline is told the truth now.
+        if (performance.now() + wait >= call.deadline) throw failure
+        await waiting.sleep(call, wait)
+        if (failure.endpoint !== undefined) call = { ...call, tried: [...call.tried.filter((name) => name !== failure.endpoint), failure.endpoint] }
+      }
+    }
+  }
+}

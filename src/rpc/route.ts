@@ -1,0 +1,32 @@
+import { IntegrityError } from '../errors.ts'
+import { type Call, type Reply, replyOf, type Send } from './call.ts'
+import type { Queue } from './queue.ts'
+
+/**
+ * Picks an endpoint for each call: the first that has not failed it. A null for a call that requires a result means
+ * that the node lags behind, and is a failure.
+ */
+export function route(queues: readonly [Queue, ...Queue[]]): Send {
+  return async (call) => {
+    const queue = queues.find(({ name }) => !call.tried.includes(name)) ?? leastRecentlyTried(queues, call)
+    const reply = await queue.send(call)
+    return call.required ? present(reply, call, queue.name) : reply
+  }
+}
+
+function leastRecentlyTried(queues: readonly [Queue, ...Queue[]], { tried }: Call): Queue {
+  return queues.find(({ name }) => name === tried.find((each) => queues.some((queue) => queue.name === each))) ?? queues[0]
+}
+
+function present(reply: Reply, call: Call, endpoint: string): Reply {
+  const value = reply.take()
+  const isNull = value === null || (value instanceof Uint8Array && value.length === 4 && value[0] === 0x6e)
+  if (!isNull) return replyOf(value, reply.bytes)
+  const { method, params } = call
+  const asked = typeof params[0] === 'string' ? ` ${params[0]}` : ''
+  throw new IntegrityError(`${endpoint}: ${method}${asked}: the node answers null for what must exist: it lags behind, or has no history that far back`, {
+    kind: 'lagging',
+    method,
+    endpoint,
+  })
+}

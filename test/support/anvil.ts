@@ -1,0 +1,28 @@
+import { createRequire } from 'node:module'
+import { type CreateAnvilOptions, createAnvil } from '@viem/anvil'
+
+export interface Anvil {
+  readonly url: string
+  stop(): Promise<void>
+}
+
+/** Starts anvil, a real node of one's own, on a free port of the loopback. */
+export async function startAnvil(options: CreateAnvilOptions = {}): Promise<Anvil> {
+  const anvil = createAnvil({ anvilBinary: anvilBinary(), host: '127.0.0.1', ...options, port: 0 })
+  let port: string | undefined
+  // With port 0 the system picks a free one, which anvil prints.
+  anvil.on('stdout', (text) => {
+    port ??= /Listening on \S+:(\d+)/.exec(text)?.[1]
+  })
+  await anvil.start()
+  if (port === undefined) throw new Error(`anvil does not say where it listens: ${anvil.logs.join('')}`)
+  return { url: `http://127.0.0.1:${port}`, stop: () => anvil.stop() }
+}
+
+/** The binary ships inside a package of its own for each platform. */
+function anvilBinary(): string {
+  const require = createRequire(createRequire(import.meta.url).resolve('@foundry-rs/anvil/package.json'))
+  const arch = process.arch === 'x64' ? 'amd64' : process.arch
+  const suffix = process.platform === 'win32' ? '.exe' : ''
+  return require.resolve(`@foundry-rs/anvil-${process.platform}-${arch}/bin/anvil${suffix}`)
+}
