@@ -41,7 +41,7 @@ export function scrubber(url: URL, headers: Readonly<Record<string, string>>, ke
   // Longest first, so that a path goes as a whole. A short secret is hidden only where it stands as a word.
   const pattern = [...spellings]
     .sort((a, b) => b.length - a.length)
-    .map((s) => (s.length >= 8 ? escape(s) : asWord(s)))
+    .map((s) => (s.length >= 8 ? escapeForRegExp(s) : asWord(s)))
     .join('|')
   const secrets = new RegExp(pattern, 'gi')
   return (text) => text.replace(secrets, HIDDEN)
@@ -83,9 +83,9 @@ function html(text: string): string {
 
 /** A pattern for `text` that is no part of a longer word, at the ends where `text` has a word's letter itself. */
 function asWord(text: string): string {
-  return `${/^\w/.test(text) ? '(?<!\\w)' : ''}${escape(text)}${/\w$/.test(text) ? '(?!\\w)' : ''}`
+  return `${/^\w/.test(text) ? '(?<!\\w)' : ''}${escapeForRegExp(text)}${/\w$/.test(text) ? '(?!\\w)' : ''}`
 }
 
-function escape(text: string): string {
+function escapeForRegExp(text: string): string {
   return text.replace(/[.*+?^${}()|[\]\\/-]/g, '\\$&')
 }

@@ -84,7 +84,10 @@ export class Entry implements EncodedCall, Wait {
   settle(outcome: Reply | HexlineError): void {
     this.ride = undefined
     const joined = this.#joined
-    if (joined === undefined) return this.#deliver(outcome)
+    if (joined === undefined) {
+      this.#deliver(outcome)
+      return
+    }
     const waiters = [this, ...joined].filter((entry) => !entry.#settled)
     if (outcome instanceof Error) {
       for (const entry of waiters) entry.#deliver(entry === waiters[0] ? outcome : copyError(outcome))
@@ -123,10 +126,13 @@ export class Entry implements EncodedCall, Wait {
 
   #deliver(outcome: Reply | HexlineError): void {
     if (this.#settled) return
-    if (outcome instanceof Error) return this.fail(outcome)
-    this.#settled = true
-    this.#waiting.release(this)
-    this.#resolve(outcome)
+    if (outcome instanceof Error) {
+      this.fail(outcome)
+    } else {
+      this.#settled = true
+      this.#waiting.release(this)
+      this.#resolve(outcome)
+    }
   }
 }
 
