@@ -39,6 +39,6 @@ export { decodeNumber, decodeQuantity, encodeQuantity, type Quantity } from './e
 export { transactionHash } from './eth/send-raw-transaction.ts'
 export type { CallSettings, ClientOptions } from './options.ts'
 export { type Call, type Layer, type Outcome, type Post, type Reply, replyOf, type Send } from './rpc/call.ts'
-export type { Classify, Failure } from './rpc/post.ts'
+export type { Classify, Failure } from './rpc/failure.ts'
 export { type Recovery, type RetryOptions, retry } from './rpc/retry.ts'
 export { Waiting } from './rpc/waiting.ts'

@@ -1,5 +1,5 @@
 import type { ErrorKind } from '../errors.ts'
-import type { Classify, Failure } from '../rpc/post.ts'
+import type { Classify, Failure } from '../rpc/failure.ts'
 
 /** One way in which a node or provider words a failure. Every condition that is given must hold. */
 export interface FailureRow {

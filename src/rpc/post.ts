@@ -1,47 +1,18 @@
-import { isAscii } from 'node:buffer'
-import { copyError, type ErrorKind, excerpt, type HexlineError, HttpError, MalformedReplyError, RpcError } from '../errors.ts'
+import { copyError, MalformedReplyError } from '../errors.ts'
 import type { Exchange, HttpReply } from '../http/exchange.ts'
-import { type Scrub, scrubJson } from '../http/secrets.ts'
-import { retryAfterMs } from './backoff.ts'
-import { type Call, type EncodedCall, type Outcome, type Post, replyOf } from './call.ts'
+import { parseBody, resultFor } from './body.ts'
+import type { Call, EncodedCall, Outcome, Post } from './call.ts'
 import { correlate, isError, type ReplyObject } from './correlate.ts'
-import { isFailure, isThrottled } from './kinds.ts'
+import { Failures, type FailuresOptions } from './failure.ts'
+import { isFailure } from './kinds.ts'
 
-/** What a node said about a failure, for the table that tells its kind. */
-export interface Failure {
-  readonly method: string
-  /** HTTP status. */
-  readonly status: number
-  /** Code of the JSON-RPC error object; undefined when the body had none. */
-  readonly code?: number
-  /** Message of the error object, or the start of the body. */
-  readonly message: string
-  readonly data?: unknown
-  /** What `Retry-After` asked for, in ms. */
-  readonly retryAfterMs: number | undefined
-}
-
-/** Tells what a failure is; undefined when nothing is known about it. */
-export type Classify = (failure: Failure) => ErrorKind | undefined
-
-export interface PostOptions {
+export interface PostOptions extends FailuresOptions {
   readonly exchange: Exchange
   /** Path and query of the endpoint. */
   readonly path: string
-  /** The endpoint's host, for errors. */
-  readonly endpoint: string
-  readonly scrub: Scrub
-  readonly classify: Classify
   /** Ids of the client's calls; advanced by each POST. */
   readonly ids: { next: number }
 }
-
-/** Longest part of a body that an error keeps. */
-const BODY_START = 500
-/** How much of a body is searched for secrets for that. */
-const SCRUBBED = 65_536
-/** Where the searched part ends, part of a secret may be left. */
-const LONGEST_SECRET = 16_384
 
 /** Encodes the envelope, makes one exchange and gives each call the reply with its id. */
 export function createPost(options: PostOptions): Post {
@@ -75,113 +46,25 @@ function envelope(call: Call, id: number): string {
 }
 
 function read(reply: HttpReply, calls: readonly Call[], first: number, options: PostOptions): readonly Outcome[] {
-  const text = textOf(reply.body)
-  const failures = new Failures(reply, text, options)
+  const failures = new Failures(reply, options)
+  const isScanned = calls.some((call) => call.as === 'bytes')
   let body: unknown
   try {
-    body = JSON.parse(text)
+    body = parseBody(reply.body, isScanned)
   } catch {
     return calls.map((call) => failures.unreadable(call))
   }
   const { replies, refusal, stray } = correlate(body, first, calls.length)
   if (refusal !== undefined) return calls.map((call) => failures.refused(call, refusal))
-  const bytes = reply.body.length / calls.length
+  const share = reply.body.length / calls.length
   return calls.map((call, i) => {
     const match = replies[i] as ReplyObject | string
     if (typeof match === 'string') return failures.unmatched(call, match, stray)
-    return isError(match) ? failures.said(call, match.error) : replyOf(match.result, bytes)
-  })
-}
-
-/** JSON-RPC replies are almost always ASCII, which is read several times faster than UTF-8. */
-function textOf(body: Buffer): string {
-  const text = isAscii(body) ? body.toString('latin1') : body.toString('utf8')
-  return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text
-}
-
-/** Makes the errors of one reply. Everything that the server said goes through `scrub`: it may echo the URL, and so the key. */
-class Failures {
-  readonly #reply: HttpReply
-  readonly #text: string
-  readonly #options: PostOptions
-
-  constructor(reply: HttpReply, text: string, options: PostOptions) {
-    this.#reply = reply
-    this.#text = text
-    this.#options = options
-  }
-
-  /** The error object that came for `call`. Servers that do not keep to the form send a string, or leave the code out. */
-  said({ method }: Call, error: unknown, kindOf: (kind: ErrorKind | undefined) => ErrorKind | undefined = (kind) => kind): RpcError {
-    const { scrub, classify, endpoint } = this.#options
-    const { status } = this.#reply
-    const object = (typeof error === 'object' ? error : { message: error }) as { code?: unknown; message?: unknown; data?: unknown }
-    const code = Number(object.code ?? 0) || 0
-    const message = scrub(typeof object.message === 'string' ? object.message : JSON.stringify(object.message ?? object))
-    const data = scrubJson(object.data, scrub)
-    const asked = this.#retryAfterMs
-    const kind = kindOf(classify({ method, status, code, message, data, retryAfterMs: asked }))
-    return new RpcError({ code, message, data }, { method, endpoint, status, retryAfterMs: asked, ...(kind && { kind }) })
-  }
-
-  /** One error for a whole batch: the batch was too large, unless it says who was refused. */
-  refused(call: Call, refusal: ReplyObject): RpcError {
-    return this.said(call, refusal.error, (kind) => (kind !== undefined && refusesEverybody(kind) ? kind : 'batch-too-large'))
-  }
-
-  /** The body is no JSON. */
-  unreadable(call: Call): HexlineError {
-    const { length } = this.#reply.body
-    return this.#status(call) ?? this.#malformed(call, length === 0 ? 'the reply is empty' : `the reply is not JSON, or only the start of it (${length} bytes)`)
-  }
-
-  /** The body is JSON, and has no good reply for `call`. */
-  unmatched(call: Call, fault: string, stray: ReplyObject | undefined): HexlineError {
-    if (stray !== undefined) {
-      const error = this.said(call, stray.error)
-      if (refusesEverybody(error.kind)) return error
+    if (isError(match)) return failures.said(call, match.error)
+    try {
+      return resultFor(call, match.result, isScanned, share)
+    } catch {
+      return failures.unmatched(call, 'its result is not JSON', stray)
     }
-    return this.#status(call) ?? this.#malformed(call, fault)
-  }
-
-  /** The HTTP status says that it failed. */
-  #status({ method }: Call): HttpError | undefined {
-    const { status, headers } = this.#reply
-    if (status < 300) return undefined
-    const { classify, endpoint, scrub } = this.#options
-    const asked = this.#retryAfterMs
-    const kind = classify({ method, status, message: this.#start(), retryAfterMs: asked }) ?? 'server'
-    return new HttpError(
-      { status, headers: scrubJson(headers, scrub) as HttpReply['headers'], body: this.#start() },
-      { method, endpoint, kind, retryAfterMs: asked },
-    )
-  }
-
-  #malformed({ method }: Call, fault: string): MalformedReplyError {
-    const { endpoint, classify } = this.#options
-    const start = this.#start()
-    const kind = classify({ method, status: this.#reply.status, message: start, retryAfterMs: this.#retryAfterMs })
-    const message = `${endpoint}: ${method}: ${fault}${start === '' ? '' : `: ${excerpt(start)}`}`
-    // Some gateways throttle in words, with status 200.
-    return new MalformedReplyError(message, {
-      method,
-      endpoint,
-      ...(kind !== undefined && refusesEverybody(kind) && { kind, retryAfterMs: this.#retryAfterMs }),
-    })
-  }
-
-  get #retryAfterMs(): number | undefined {
-    return retryAfterMs(this.#reply.headers)
-  }
-
-  #start(): string {
-    // Scrubbed before it is cut, since half a key would not be recognised.
-    const text = this.#options.scrub(this.#text.slice(0, SCRUBBED))
-    return text.slice(0, Math.min(BODY_START, this.#text.length > SCRUBBED ? text.length - LONGEST_SECRET : text.length))
-  }
-}
-
-/** Kinds of failure that concern whoever asks, not what was asked. */
-function refusesEverybody(kind: ErrorKind): boolean {
-  return isThrottled({ kind } as HexlineError) || kind === 'auth' || kind === 'quota'
+  })
 }

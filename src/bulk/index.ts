@@ -1,0 +1,3 @@
+/** hexline/bulk: ranges of blocks, fast and in order. */
+export { type GetBlocksOptions, getBlocks, type Progress, type RangeBlock } from './get-blocks.ts'
+export type { RangeEnd } from './range.ts'

@@ -1,0 +1,42 @@
+import { IntegrityError } from '../errors.ts'
+
+/** What the checks need of a block. */
+interface Linked {
+  readonly number: bigint
+  readonly hash: string | null
+  readonly parentHash: string
+  readonly transactions: readonly (string | { readonly hash: string })[]
+}
+
+/** Checks that each block is the one asked for and the child of the one before. */
+export class Link {
+  #hash: string | undefined
+
+  /** Throws `IntegrityError` for a block with another number, without a hash, or with another parent. */
+  follow(number: bigint, block: Linked): void {
+    if (block.number !== number) throw new IntegrityError(`asked for block ${number}, and got block ${block.number}`)
+    if (typeof block.hash !== 'string') throw new IntegrityError(`block ${number} has no hash: the node takes it for pending`)
+    if (this.#hash !== undefined && block.parentHash !== this.#hash) {
+      throw new IntegrityError(
+        `block ${number} names ${block.parentHash} as its parent, but block ${number - 1n} came as ${this.#hash}: ` +
+          "the chain was reorganised in between, or nodes disagree; start again some blocks before, or end at 'finalized'",
+      )
+    }
+    this.#hash = block.hash
+  }
+
+  /** Throws `IntegrityError` unless there is one receipt for each transaction, in their order, of this very block. */
+  checkReceipts(block: Linked, receipts: readonly { readonly transactionHash: string; readonly blockHash: string }[]): void {
+    const { transactions, number, hash } = block
+    if (receipts.length !== transactions.length)
+      throw new IntegrityError(`block ${number} has ${transactions.length} transactions, but ${receipts.length} receipts`)
+    for (let i = 0; i < receipts.length; i++) {
+      const receipt = receipts[i] as (typeof receipts)[number]
+      const transaction = transactions[i] as (typeof transactions)[number]
+      if (receipt.blockHash !== hash) throw new IntegrityError(`block ${number}: receipt ${i} is of block ${receipt.blockHash}, not of ${hash}`)
+      if (receipt.transactionHash !== (typeof transaction === 'string' ? transaction : transaction.hash)) {
+        throw new IntegrityError(`block ${number}: receipt ${i} is not of transaction ${i}`)
+      }
+    }
+  }
+}

@@ -1,0 +1,46 @@
+import type { Client } from '../client.ts'
+import { OptionError, show } from '../errors.ts'
+import type { BlockTag } from '../eth/params.ts'
+import { decodeQuantity, encodeQuantity, type Quantity } from '../eth/quantity.ts'
+
+/** The end of a range: a number, or a tag that is looked up once, at the start. */
+export type RangeEnd = Quantity | Exclude<BlockTag, 'pending'>
+
+/** The blocks `from` to `to`, both included. */
+export interface Range {
+  readonly from: bigint
+  readonly to: bigint
+}
+
+const tags = ['latest', 'earliest', 'safe', 'finalized']
+
+/** Checks what can be checked without asking the node, and throws `OptionError` at once. */
+export function checkRange(from: Quantity, to: RangeEnd): { from: bigint; to: bigint | Exclude<RangeEnd, Quantity> } {
+  const first = numberFrom('from', from)
+  const last =
+    typeof to === 'string' && tags.includes(to) ? (to as Exclude<RangeEnd, Quantity>) : numberFrom('to', to, ', or one of latest, safe, finalized, earliest')
+  if (typeof last === 'bigint' && last < first) throw new OptionError('to', `at least from (${first})`, String(last))
+  return { from: first, to: last }
+}
+
+/** Looks a tag up, or checks that a number is not beyond the head: such a block would be waited for in vain. */
+export async function resolveRange(client: Client, range: ReturnType<typeof checkRange>): Promise<Range> {
+  const { from, to } = range
+  if (typeof to === 'bigint') {
+    const head = await client.call('eth_blockNumber')
+    if (to > head) throw new OptionError('to', `at most the node's latest block, ${head}`, String(to))
+    return { from, to }
+  }
+  const head = await client.call('eth_getBlockByNumber', to, false)
+  if (head === null) throw new OptionError('to', `a tag that the node knows`, show(to))
+  if (head.number < from) throw new OptionError('from', `at most the ${to} block, ${head.number}`, String(from))
+  return { from, to: head.number }
+}
+
+function numberFrom(name: string, value: unknown, orElse = ''): bigint {
+  try {
+    return decodeQuantity(encodeQuantity(value))
+  } catch {
+    throw new OptionError(name, `a block number (a whole number that is not negative)${orElse}`, show(value))
+  }
+}

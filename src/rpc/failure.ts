@@ -1,0 +1,124 @@
+import { type ErrorKind, excerpt, type HexlineError, HttpError, MalformedReplyError, RpcError } from '../errors.ts'
+import type { HttpReply } from '../http/exchange.ts'
+import { type Scrub, scrubJson } from '../http/secrets.ts'
+import { retryAfterMs } from './backoff.ts'
+import type { Call } from './call.ts'
+import type { ReplyObject } from './correlate.ts'
+import { isThrottled } from './kinds.ts'
+
+/** What a node said about a failure, for the table that tells its kind. */
+export interface Failure {
+  readonly method: string
+  /** HTTP status. */
+  readonly status: number
+  /** Code of the JSON-RPC error object; undefined when the body had none. */
+  readonly code?: number
+  /** Message of the error object, or the start of the body. */
+  readonly message: string
+  readonly data?: unknown
+  /** What `Retry-After` asked for, in ms. */
+  readonly retryAfterMs: number | undefined
+}
+
+/** Tells what a failure is; undefined when nothing is known about it. */
+export type Classify = (failure: Failure) => ErrorKind | undefined
+
+export interface FailuresOptions {
+  /** The endpoint's host, for errors. */
+  readonly endpoint: string
+  readonly scrub: Scrub
+  readonly classify: Classify
+}
+
+/** Longest part of a body that an error keeps. */
+const BODY_START = 500
+/** How much of a body is searched for secrets for that. */
+const SCRUBBED = 65_536
+/** Where the searched part ends, part of a secret may be left. */
+const LONGEST_SECRET = 16_384
+
+/** Makes the errors of one reply. Everything that the server said goes through `scrub`: it may echo the URL, and so the key. */
+export class Failures {
+  readonly #reply: HttpReply
+  readonly #options: FailuresOptions
+
+  constructor(reply: HttpReply, options: FailuresOptions) {
+    this.#reply = reply
+    this.#options = options
+  }
+
+  /** The error object that came for `call`. Servers that do not keep to the form send a string, or leave the code out. */
+  said({ method }: Call, error: unknown, kindOf: (kind: ErrorKind | undefined) => ErrorKind | undefined = (kind) => kind): RpcError {
+    const { scrub, classify, endpoint } = this.#options
+    const { status } = this.#reply
+    const object = (typeof error === 'object' ? error : { message: error }) as { code?: unknown; message?: unknown; data?: unknown }
+    const code = Number(object.code ?? 0) || 0
+    const message = scrub(typeof object.message === 'string' ? object.message : JSON.stringify(object.message ?? object))
+    const data = scrubJson(object.data, scrub)
+    const asked = this.#retryAfterMs
+    const kind = kindOf(classify({ method, status, code, message, data, retryAfterMs: asked }))
+    return new RpcError({ code, message, data }, { method, endpoint, status, retryAfterMs: asked, ...(kind && { kind }) })
+  }
+
+  /** One error for a whole batch: the batch was too large, unless it says who was refused. */
+  refused(call: Call, refusal: ReplyObject): RpcError {
+    return this.said(call, refusal.error, (kind) => (kind !== undefined && refusesEverybody(kind) ? kind : 'batch-too-large'))
+  }
+
+  /** The body is no JSON. */
+  unreadable(call: Call): HexlineError {
+    const { length } = this.#reply.body
+    return this.#status(call) ?? this.#malformed(call, length === 0 ? 'the reply is empty' : `the reply is not JSON, or only the start of it (${length} bytes)`)
+  }
+
+  /** The body is JSON, and has no good reply for `call`. */
+  unmatched(call: Call, fault: string, stray: ReplyObject | undefined): HexlineError {
+    if (stray !== undefined) {
+      const error = this.said(call, stray.error)
+      if (refusesEverybody(error.kind)) return error
+    }
+    return this.#status(call) ?? this.#malformed(call, fault)
+  }
+
+  /** The HTTP status says that it failed. */
+  #status({ method }: Call): HttpError | undefined {
+    const { status, headers } = this.#reply
+    if (status < 300) return undefined
+    const { classify, endpoint, scrub } = this.#options
+    const asked = this.#retryAfterMs
+    const kind = classify({ method, status, message: this.#start(), retryAfterMs: asked }) ?? 'server'
+    return new HttpError(
+      { status, headers: scrubJson(headers, scrub) as HttpReply['headers'], body: this.#start() },
+      { method, endpoint, kind, retryAfterMs: asked },
+    )
+  }
+
+  #malformed({ method }: Call, fault: string): MalformedReplyError {
+    const { endpoint, classify } = this.#options
+    const start = this.#start()
+    const kind = classify({ method, status: this.#reply.status, message: start, retryAfterMs: this.#retryAfterMs })
+    const message = `${endpoint}: ${method}: ${fault}${start === '' ? '' : `: ${excerpt(start)}`}`
+    // Some gateways throttle in words, with status 200.
+    return new MalformedReplyError(message, {
+      method,
+      endpoint,
+      ...(kind !== undefined && refusesEverybody(kind) && { kind, retryAfterMs: this.#retryAfterMs }),
+    })
+  }
+
+  get #retryAfterMs(): number | undefined {
+    return retryAfterMs(this.#reply.headers)
+  }
+
+  #start(): string {
+    // Scrubbed before it is cut, since half a key would not be recognised.
+    const { body } = this.#reply
+    const text = this.#options.scrub(body.toString('utf8', 0, SCRUBBED))
+    return text.slice(0, Math.min(BODY_START, body.length > SCRUBBED ? Math.max(0, text.length - LONGEST_SECRET) : text.length))
+  }
+}
+
+/** Kinds of failure that concern whoever asks, not what was asked. */
+function refusesEverybody(kind: ErrorKind): boolean {
+  return isThrottled({ kind } as HexlineError) || kind === 'auth' || kind === 'quota'
+}
