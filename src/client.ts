@@ -50,8 +50,8 @@ export function createClient(endpoint: Endpoint | readonly [Endpoint, ...Endpoin
   const ids = { next: 1 }
   const endpoints = Array.isArray(endpoint) ? (endpoint as readonly Endpoint[]) : [endpoint as Endpoint]
   if (endpoints.length === 0) throw new OptionError('endpoint', 'at least one', 'an empty array')
-  const connections = endpoints.map((each) => connect(each, settings, ids))
   const waiting = new Waiting()
+  const connections = endpoints.map((each) => connect(each, settings, ids, waiting.alarms))
   const queues = connections.map((connection, i) => createQueue({ ...settings, ...connection, name: nameOf(connections, i), waiting }))
   const layers = settings.layers([retry({ ...settings.backoff, waiting, recovery: sendRecovery })])
   const send = layers.reduceRight<Send>((next, layer) => layer(next), route(queues as [Queue, ...Queue[]]))

@@ -1,6 +1,7 @@
 import { OptionError, show } from './errors.ts'
 import { type ChainSlug, type NodeAddress, nodeUrl } from './eth/chains.ts'
 import { classify } from './eth/failures.ts'
+import type { Alarms } from './http/alarms.ts'
 import { isLoopback } from './http/compression.ts'
 import { createExchange } from './http/exchange.ts'
 import { scrubber } from './http/secrets.ts'
@@ -24,7 +25,7 @@ export interface Connection {
 }
 
 /** Opens no socket yet. Throws `OptionError` for an endpoint that cannot be meant; no message holds the URL. */
-export function connect(endpoint: Endpoint, settings: Settings, ids: { next: number }): Connection {
+export function connect(endpoint: Endpoint, settings: Settings, ids: { next: number }, alarms: Alarms): Connection {
   if (typeof endpoint === 'function') return { name: endpoint.name || 'custom', post: endpoint, async close() {} }
   const { url, headers, keys } = addressOf(endpoint)
   const allHeaders: Record<string, string> = {
@@ -45,6 +46,7 @@ export function connect(endpoint: Endpoint, settings: Settings, ids: { next: num
     compression: settings.compression ?? !isLoopback(url.hostname),
     dispatcher: settings.dispatcher,
     scrub,
+    alarms,
   })
   const post = createPost({ exchange, path: url.pathname + url.search, endpoint: url.host, scrub, classify, ids })
   return { name: url.host, post, close: exchange.close }

@@ -42,24 +42,31 @@ import { arrayOf, orNull } from './shape.ts'
 
 /** One method: how its arguments are encoded, how its result is decoded, whether it may be repeated. */
 export interface Method<P extends readonly unknown[], R> {
-  readonly params: ParamList<P>
+  readonly params: Params<P>
   /** Decodes a parsed result in place. `params` are those that were sent. Throws `CodecError`. */
   readonly result: (value: unknown, params: readonly unknown[]) => R
   /** May it run twice? */
   readonly safe: boolean
 }
 
-function read<P extends readonly unknown[], R>(params: ParamList<P>, result: Method<P, R>['result']): Method<P, R> {
+/** Codecs of a method's parameters, and the type of the arguments that they take. */
+interface Params<P extends readonly unknown[]> {
+  readonly codecs: readonly Param<never>[]
+  /** The type; never a value. */
+  readonly args?: P
+}
+
+function read<P extends readonly unknown[], R>(params: Params<P>, result: Method<P, R>['result']): Method<P, R> {
   return { params, result, safe: true }
 }
 
-function write<P extends readonly unknown[], R>(params: ParamList<P>, result: Method<P, R>['result']): Method<P, R> {
+function write<P extends readonly unknown[], R>(params: Params<P>, result: Method<P, R>['result']): Method<P, R> {
   return { params, result, safe: false }
 }
 
 /** Codecs for arguments of the type `P`, which also gives them their names. */
-function params<P extends readonly unknown[]>(...codecs: ParamList<P>): ParamList<P> {
-  return codecs
+function params<P extends readonly unknown[]>(...codecs: ParamList<P>): Params<P> {
+  return { codecs }
 }
 
 const latest = withDefault(block, 'latest')
@@ -156,7 +163,7 @@ export function isSafe(name: string): boolean {
 
 /** Arguments of `name` as they go on the wire. Throws `CodecError`. */
 export function encodeArguments(name: string, args: readonly unknown[]): unknown[] {
-  return encodeParams(name, rowOf(name).params as readonly Param<never>[], args)
+  return encodeParams(name, rowOf(name).params.codecs, args)
 }
 
 /** Decodes a parsed result of `name` in place. Throws `CodecError`. */

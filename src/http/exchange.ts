@@ -1,5 +1,6 @@
 import { type Dispatcher, Pool } from 'undici'
 import { type HexlineError, LimitError, MalformedReplyError, NetworkError, TimeoutError } from '../errors.ts'
+import type { Alarm, Alarms } from './alarms.ts'
 import { acceptEncoding, decompress } from './compression.ts'
 import { plainCause, type Scrub } from './secrets.ts'
 
@@ -20,6 +21,8 @@ export interface ExchangeOptions {
   readonly dispatcher?: Dispatcher | undefined
   /** Hides the endpoint's secrets. */
   readonly scrub: Scrub
+  /** Wakes an exchange whose time is up. */
+  readonly alarms: Alarms
 }
 
 export interface HttpRequest {
@@ -49,7 +52,7 @@ export interface Exchange {
 /** One exchange over undici: request in; status, headers and body out. Does not look at what the body says. */
 export function createExchange(options: ExchangeOptions): Exchange {
   const { url, timeoutMs, connections } = options
-  // undici's own timeouts are coarse and end at the headers, so they are off and `Running` has one timer for all of it.
+  // undici's own timeouts are coarse and end at the headers, so they are off and an alarm covers all of it.
   const own = options.dispatcher
     ? undefined
     : new Pool(url.origin, { connections, pipelining: 1, headersTimeout: 0, bodyTimeout: 0, connect: { timeout: timeoutMs } })
@@ -79,12 +82,11 @@ export function createExchange(options: ExchangeOptions): Exchange {
 }
 
 /** One exchange on its way: undici calls the `on...` methods. */
-class Running implements Dispatcher.DispatchHandler {
+class Running implements Dispatcher.DispatchHandler, Alarm {
   readonly #options: ExchangeOptions
   readonly #signal: AbortSignal
   readonly #resolve: (reply: HttpReply) => void
   readonly #reject: (reason: unknown) => void
-  readonly #timer: NodeJS.Timeout
   readonly #onAbort = () => this.#fail(this.#signal.reason)
   #controller: Dispatcher.DispatchController | undefined
   #status = 0
@@ -92,13 +94,16 @@ class Running implements Dispatcher.DispatchHandler {
   #chunks: Buffer[] = []
   #length = 0
   settled = false
+  at: number
+  place = -1
 
   constructor(options: ExchangeOptions, signal: AbortSignal, resolve: (reply: HttpReply) => void, reject: (reason: unknown) => void) {
     this.#options = options
     this.#signal = signal
     this.#resolve = resolve
     this.#reject = reject
-    this.#timer = setTimeout(timeOut, options.timeoutMs, this)
+    this.at = performance.now() + options.timeoutMs
+    options.alarms.set(this)
     signal.addEventListener('abort', this.#onAbort)
     if (signal.aborted) this.#fail(signal.reason)
   }
@@ -138,7 +143,8 @@ class Running implements Dispatcher.DispatchHandler {
     this.#fail(this.#networkError(error))
   }
 
-  timeOut(): void {
+  /** The time is up. */
+  ring(): void {
     const { url, timeoutMs } = this.#options
     const how = this.#controller === undefined ? 'no connection' : this.#status === 0 ? 'no reply' : `the reply was still incomplete (${this.#length} bytes)`
     this.#fail(
@@ -175,7 +181,7 @@ class Running implements Dispatcher.DispatchHandler {
   #settle(): boolean {
     if (this.settled) return false
     this.settled = true
-    clearTimeout(this.#timer)
+    this.#options.alarms.unset(this)
     this.#signal.removeEventListener('abort', this.#onAbort)
     return true
   }
@@ -199,10 +205,6 @@ class Running implements Dispatcher.DispatchHandler {
         : `the connection ended in the middle of the reply (${this.#length} bytes)`
     return new NetworkError(`${endpoint}: ${how}${code === undefined ? '' : ` (${code})`}: ${cause.message}`, { endpoint, cause, unsent, code })
   }
-}
-
-function timeOut(running: Running): void {
-  running.timeOut()
 }
 
 /** Trying several addresses of a host ends in one error that holds one for each address. */

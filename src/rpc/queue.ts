@@ -1,6 +1,6 @@
 import PQueue from 'p-queue'
 import { CodecError, copyError, excerpt, type HexlineError, MalformedReplyError } from '../errors.ts'
-import type { Alarm } from './alarms.ts'
+import type { Alarm } from '../http/alarms.ts'
 import type { Backoff } from './backoff.ts'
 import type { Call, Outcome, Post, Reply, Send } from './call.ts'
 import { Entry, type Ride } from './entry.ts'
@@ -53,6 +53,8 @@ class Running {
   /** POSTs of bulk calls that may be in flight: one slot is kept from them, where there are several. */
   readonly #bulkSlots: number
   readonly #wake: Alarm
+  /** Unused ones: making a signal costs as much as the rest of a small POST's way through here. */
+  readonly #cuts: AbortController[] = []
   #bulkPosts = 0
   #turnIsSet = false
 
@@ -140,7 +142,7 @@ class Running {
 
   async #post(entries: readonly Entry[]): Promise<readonly Outcome[]> {
     const { name, post } = this.#options
-    const cut = new AbortController()
+    const cut = this.#cuts.pop() ?? new AbortController()
     let left = entries.length
     const ride: Ride = {
       leave: () => {
@@ -155,6 +157,8 @@ class Running {
     } catch (error) {
       if (isFailure(error)) return entries.map((entry) => copyError(error, entry.method))
       problem = `rejected: ${error}`
+    } finally {
+      if (!cut.signal.aborted) this.#cuts.push(cut)
     }
     return entries.map(({ method }) => new MalformedReplyError(`${name}: its post function ${problem}`, { method, endpoint: name }))
   }

@@ -1,5 +1,5 @@
 import { ClosedError, TimeoutError } from '../errors.ts'
-import { type Alarm, Alarms } from './alarms.ts'
+import { type Alarm, Alarms } from '../http/alarms.ts'
 import type { Call } from './call.ts'
 
 /**
