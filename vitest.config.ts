@@ -1,10 +1,20 @@
+import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 
+const source = (path: string) => fileURLToPath(new URL(`./src/${path}`, import.meta.url))
+
 export default defineConfig({
+  // Tests read like programs of users, and run on the sources.
+  resolve: {
+    alias: [
+      { find: /^hexline$/, replacement: source('index.ts') },
+      { find: /^hexline\/bulk$/, replacement: source('bulk/index.ts') },
+    ],
+  },
   test: {
     include: ['test/**/*.test.ts'],
     typecheck: { enabled: true, include: ['test/**/*.test-d.ts'] },
-    // Files run two at a time: several of them start a node or a server of their own.
+    // Two at a time: several files start a node or servers of their own.
     maxWorkers: 2,
     testTimeout: 60_000,
     hookTimeout: 60_000,

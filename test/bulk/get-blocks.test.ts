@@ -1,0 +1,301 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import { createClient, type HexlineError } from 'hexline'
+import { getBlocks, type Progress } from 'hexline/bulk'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { blockHash, blockOf, type ChainOptions, type ChainServer, hexOf, startChain } from '../support/chain-server.ts'
+
+const cleanUp: (() => Promise<void>)[] = []
+afterEach(async () => {
+  for (const end of cleanUp.splice(0).reverse()) await end()
+})
+
+async function setUp(chain: ChainOptions, options: Parameters<typeof createClient>[1] = {}) {
+  const server: ChainServer = await startChain(chain)
+  const client = createClient(server.url, { retry: { baseDelayMs: 1, maxDelayMs: 5 }, ...options })
+  cleanUp.push(server.close, client.close)
+  return { server, client }
+}
+
+async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const list: T[] = []
+  for await (const item of items) list.push(item)
+  return list
+}
+
+/** What came before the failure, and the failure. */
+async function untilFailure<T>(items: AsyncIterable<T>): Promise<{ came: T[]; failure: HexlineError }> {
+  const came: T[] = []
+  try {
+    for await (const item of items) came.push(item)
+  } catch (failure) {
+    return { came, failure: failure as HexlineError }
+  }
+  throw new Error('it did not fail')
+}
+
+describe('the range', () => {
+  it('comes whole and in order, both ends included', async () => {
+    const { client } = await setUp({ head: 2500 })
+    const blocks = await all(getBlocks(client, { from: 3n, to: 2203n }))
+    expect(blocks.map(({ number }) => number)).toEqual(Array.from({ length: 2201 }, (_, i) => BigInt(i + 3)))
+  })
+
+  it('may end at a tag, which is looked up once', async () => {
+    const { client, server } = await setUp({ head: 300 })
+    const blocks = await all(getBlocks(client, { from: '0x0', to: 'finalized' }))
+    expect(blocks.at(-1)?.number).toBe(296n)
+    expect(server.calls.filter(({ params }) => params[0] === 'finalized')).toHaveLength(1)
+  })
+
+  it('may be one block', async () => {
+    const { client } = await setUp({ head: 9 })
+    expect((await all(getBlocks(client, { from: 9, to: 9 }))).map(({ number }) => number)).toEqual([9n])
+  })
+
+  it('comes in order when replies do not', async () => {
+    let hold: (() => void)[] = []
+    const { client } = await setUp(
+      {
+        head: 500,
+        // Every second POST is answered after the one that follows it.
+        gate: async () => {
+          if (hold.length > 0) for (const release of hold.splice(0)) release()
+          else
+            await Promise.race([
+              new Promise<void>((resolve) => hold.push(resolve)),
+              turn()
+                .then(turn)
+                .then(() => new Promise((resolve) => setTimeout(resolve, 50))),
+            ])
+        },
+      },
+      { batch: { maxCalls: 7 } },
+    )
+    const blocks = await all(getBlocks(client, { from: 0, to: 500 }))
+    expect(blocks.map(({ number }) => Number(number))).toEqual(Array.from({ length: 501 }, (_, i) => i))
+    hold = []
+  })
+})
+
+describe('a block', () => {
+  it('has the hashes of its transactions, or the transactions, decoded', async () => {
+    const { client } = await setUp({ head: 5, transactions: () => 2 })
+    const [light] = await all(getBlocks(client, { from: 5, to: 5 }))
+    expect(light?.transactions).toEqual(blockOf(5, false, { transactions: () => 2 }).transactions)
+    const [full] = await all(getBlocks(client, { from: 5, to: 5, transactions: 'full' }))
+    expect(full?.transactions[1]).toMatchObject({ value: 5001n, nonce: 1, transactionIndex: 1, blockNumber: 5n })
+    expect(full?.timestamp).toBe(1_700_000_005n)
+  })
+
+  it('has its receipts when they are asked for', async () => {
+    const { client } = await setUp({ head: 50, transactions: (number) => number % 4 })
+    const blocks = await all(getBlocks(client, { from: 0, to: 50, receipts: true }))
+    for (const block of blocks) {
+      expect(block.receipts.map(({ transactionHash }) => transactionHash)).toEqual(block.transactions)
+      for (const receipt of block.receipts) expect(receipt).toMatchObject({ blockNumber: block.number, status: 1, gasUsed: 21000n })
+    }
+  })
+
+  it('has them also from a node without eth_getBlockReceipts, which is asked for it no more than at first', async () => {
+    const { client, server } = await setUp({
+      head: 400,
+      transactions: (number) => number % 3,
+      answer: ({ method }) =>
+        method === 'eth_getBlockReceipts' ? { error: { code: -32601, message: 'the method eth_getBlockReceipts does not exist/is not available' } } : undefined,
+    })
+    const blocks = await all(getBlocks(client, { from: 0, to: 400, receipts: true }))
+    expect(blocks).toHaveLength(401)
+    for (const block of blocks) expect(block.receipts.map(({ transactionHash }) => transactionHash)).toEqual(block.transactions)
+    expect(server.calls.filter(({ method }) => method === 'eth_getBlockReceipts').length).toBeLessThanOrEqual(32)
+  })
+})
+
+describe('a node that lags', () => {
+  it('is asked again for a block that it answers with null', async () => {
+    const nulls = new Map<number, number>()
+    const { client } = await setUp({
+      head: 300,
+      answer: ({ method, params }) => {
+        const number = Number(params[0])
+        if (method !== 'eth_getBlockByNumber' || number % 50 !== 7) return undefined
+        const before = nulls.get(number) ?? 0
+        nulls.set(number, before + 1)
+        return before < 6 ? { result: null } : undefined
+      },
+    })
+    expect(await all(getBlocks(client, { from: 0, to: 300 }))).toHaveLength(301)
+    expect([...nulls.values()]).toEqual([7, 7, 7, 7, 7, 7])
+  })
+
+  it('ends the iteration with an error, after the blocks before, when it never has the block', async () => {
+    const { client } = await setUp(
+      { head: 300, answer: ({ method, params }) => (method === 'eth_getBlockByNumber' && params[0] === '0x64' ? { result: null } : undefined) },
+      { deadlineMs: 300 },
+    )
+    const { came, failure } = await untilFailure(getBlocks(client, { from: 0, to: 300 }))
+    expect(came).toHaveLength(100)
+    expect(failure.kind).toBe('lagging')
+    expect(failure.message).toContain('eth_getBlockByNumber 0x64')
+    expect(failure.attempts).toBeGreaterThan(4)
+  })
+})
+
+describe('what does not fit together', () => {
+  const wrong = (number: number, change: Record<string, unknown>): ChainOptions => ({
+    head: 100,
+    answer: ({ method, params }, right) =>
+      method === 'eth_getBlockByNumber' && params[0] === hexOf(number) ? { result: { ...(right as object), ...change } } : undefined,
+  })
+
+  it.each([
+    ['another parent', { parentHash: blockHash(7) }, `block 42 names ${blockHash(7)} as its parent, but block 41 came as ${blockHash(41)}`],
+    ['another number', { number: '0x2b' }, 'asked for block 42, and got block 43'],
+    ['no hash', { hash: null }, 'block 42 has no hash'],
+  ])('%s ends the iteration', async (_, change, message) => {
+    const { client } = await setUp(wrong(42, change))
+    const { came, failure } = await untilFailure(getBlocks(client, { from: 0, to: 100 }))
+    expect(came).toHaveLength(42)
+    expect(failure).toMatchObject({ name: 'IntegrityError', kind: 'integrity' })
+    expect(failure.message).toContain(message)
+  })
+
+  it.each([
+    ['fewer receipts than transactions', (receipts: object[]) => receipts.slice(1), 'block 42 has 2 transactions, but 1 receipts'],
+    [
+      'receipts of another block',
+      (receipts: object[]) => receipts.map((each) => ({ ...each, blockHash: blockHash(1) })),
+      `block 42: receipt 0 is of block ${blockHash(1)}`,
+    ],
+    ['receipts in another order', (receipts: object[]) => [...receipts].reverse(), 'block 42: receipt 0 is not of transaction 0'],
+  ])('%s end the iteration', async (_, change, message) => {
+    const { client } = await setUp({
+      head: 100,
+      transactions: () => 2,
+      answer: ({ method, params }, right) => (method === 'eth_getBlockReceipts' && params[0] === hexOf(42) ? { result: change(right as object[]) } : undefined),
+    })
+    const { came, failure } = await untilFailure(getBlocks(client, { from: 0, to: 100, receipts: true }))
+    expect(came).toHaveLength(42)
+    expect(failure.message).toContain(message)
+  })
+
+  it('a field that cannot be decoded is named with its path', async () => {
+    const { client } = await setUp(wrong(42, { gasUsed: '0x' }))
+    const { came, failure } = await untilFailure(getBlocks(client, { from: 0, to: 100 }))
+    expect(came).toHaveLength(42)
+    expect(failure.message).toBe('gasUsed: expected a hex quantity, received "0x"')
+  })
+})
+
+describe('back-pressure', () => {
+  it('asks for no more than the bound on bytes allows, however slowly the reader reads', async () => {
+    const inputBytes = 50_000
+    const { client, server } = await setUp({ head: 10_000, inputBytes })
+    const blocks = getBlocks(client, { from: 0, to: 10_000, transactions: 'full', maxBytes: 2_000_000 })
+    const asked = () => server.calls.filter(({ method }) => method === 'eth_getBlockByNumber').length
+    for (let read = 1; read <= 60; read++) {
+      await blocks.next()
+      await turn()
+      // A block is 100 kB of input and some more: no more than 20 of them are ahead of the reader.
+      expect(asked() - read).toBeLessThanOrEqual(20)
+    }
+    await blocks.return()
+  })
+
+  it('asks for no more than a thousand small blocks ahead', async () => {
+    const { client, server } = await setUp({ head: 10_000 })
+    const blocks = getBlocks(client, { from: 0, to: 10_000 })
+    for (let read = 0; read < 2000; read++) await blocks.next()
+    // The reader stops here; what was asked for ahead of it arrives: 1,000 blocks, and the look at the head before.
+    await vi.waitFor(() => expect(server.calls.length).toBeGreaterThan(2950))
+    await client.call('eth_chainId').catch(() => {})
+    expect(server.calls.length - 1).toBeLessThanOrEqual(3001)
+    await blocks.return()
+  })
+
+  it('asks for one block at a time when each is larger than the bound', async () => {
+    const { client, server } = await setUp({ head: 20, inputBytes: 5000 })
+    expect(await all(getBlocks(client, { from: 0, to: 20, transactions: 'full', maxBytes: 1000 }))).toHaveLength(21)
+    expect(Math.max(...server.posts)).toBe(1)
+  })
+})
+
+describe('an end before the end', () => {
+  it('a reader that stops leaves no call behind', async () => {
+    const { client, server } = await setUp({ head: 10_000 })
+    for await (const block of getBlocks(client, { from: 0, to: 10_000 })) if (block.number === 10n) break
+    const asked = server.calls.length
+    await client.call('eth_blockNumber')
+    // Only what was in flight when the reader stopped, and the call after.
+    expect(server.calls.length).toBeLessThanOrEqual(asked + 1)
+  })
+
+  it('an abort ends it with the reason of the signal', async () => {
+    const { client } = await setUp({ head: 10_000 })
+    const stop = new AbortController()
+    const reason = new Error('enough')
+    const { came, failure } = await untilFailure(
+      (async function* () {
+        for await (const block of getBlocks(client, { from: 0, to: 10_000, signal: stop.signal })) {
+          yield block
+          if (block.number === 5n) stop.abort(reason)
+        }
+      })(),
+    )
+    expect(failure).toBe(reason)
+    expect(came).toHaveLength(6)
+  })
+
+  it('an abort while the node does not answer ends it too', async () => {
+    const { client } = await setUp({ head: 100, gate: (calls) => (calls[0]?.method === 'eth_getBlockByNumber' ? new Promise(() => {}) : undefined) })
+    const { failure } = await untilFailure(getBlocks(client, { from: 0, to: 100, signal: AbortSignal.timeout(50) }))
+    expect(failure.name).toBe('TimeoutError')
+  })
+
+  it('a client that is closed ends it with ClosedError', async () => {
+    const { client } = await setUp({ head: 10_000 })
+    const { failure } = await untilFailure(
+      (async function* () {
+        for await (const block of getBlocks(client, { from: 0, to: 10_000 })) {
+          yield block
+          if (block.number === 5n) await client.close()
+        }
+      })(),
+    )
+    expect(failure.kind).toBe('closed')
+  })
+})
+
+it('tells its progress after each block', async () => {
+  const { client } = await setUp({ head: 40 })
+  const told: Progress[] = []
+  await all(getBlocks(client, { from: 10, to: 40, onProgress: (progress) => told.push(progress) }))
+  expect(told.map(({ done, total, number }) => [done, total, number])).toEqual(Array.from({ length: 31 }, (_, i) => [i + 1, 31, BigInt(i + 10)]))
+  expect(told.at(-1)?.bytes).toBeGreaterThan(31 * 200)
+})
+
+describe('options that cannot be meant', () => {
+  it.each([
+    [{ from: 5, to: 4 }, 'to: expected at least from (5), received 4'],
+    [{ from: -1, to: 4 }, 'from: expected a block number (a whole number that is not negative), received -1'],
+    [{ from: 1.5, to: 4 }, 'from: expected a block number (a whole number that is not negative), received 1.5'],
+    [
+      { from: 0, to: 'pending' },
+      'to: expected a block number (a whole number that is not negative), or one of latest, safe, finalized, earliest, received "pending"',
+    ],
+    [{ from: 0, to: 1, transactions: true }, "transactions: expected 'full' or 'hashes', received true"],
+    [{ from: 0, to: 1, receipts: 'yes' }, 'receipts: expected true or false, received "yes"'],
+    [{ from: 0, to: 1, maxBytes: 0 }, 'maxBytes: expected a number of bytes above 0, received 0'],
+    [{ from: 0, to: 1, signal: {} }, 'signal: expected an AbortSignal, received an object'],
+    [{ from: 0, to: 1, limit: 5 }, 'options: expected some of from, to, transactions, receipts, signal, maxBytes, onProgress, received "limit"'],
+  ])('%o is refused at once', async (options, message) => {
+    const { client, server } = await setUp({ head: 10 })
+    expect(() => getBlocks(client, options as never)).toThrow(message)
+    expect(server.calls).toHaveLength(0)
+  })
+
+  it('an end beyond the head is refused before a block is asked for', async () => {
+    const { client, server } = await setUp({ head: 10 })
+    await expect(getBlocks(client, { from: 0, to: 11 }).next()).rejects.toThrow("to: expected at most the node's latest block, 10, received 11")
+    expect(server.calls.map(({ method }) => method)).toEqual(['eth_blockNumber'])
+  })
+})

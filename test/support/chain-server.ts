@@ -1,0 +1,135 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+/** A call as it reached the server. */
+export interface SeenCall {
+  readonly id: number
+  readonly method: string
+  readonly params: readonly unknown[]
+}
+
+export interface ChainOptions {
+  /** Number of the latest block. */
+  readonly head: number
+  /** Transactions of a block. */
+  readonly transactions?: (number: number) => number
+  /** Bytes of input of each transaction. */
+  readonly inputBytes?: number
+  /** The reply object's `result` or `error` in place of the right one, or undefined for the right one. */
+  readonly answer?: (call: SeenCall, right: unknown) => { result: unknown } | { error: { code: number; message: string } } | undefined
+  /** Awaited before a POST is answered. */
+  readonly gate?: (calls: readonly SeenCall[]) => Promise<void> | void
+  /** What is sent, in place of the calls' own JSON. */
+  readonly body?: (json: string) => string
+}
+
+export interface ChainServer {
+  readonly url: string
+  /** Every call that came, in order. */
+  readonly calls: SeenCall[]
+  /** Length of every POST. */
+  readonly posts: number[]
+  close(): Promise<void>
+}
+
+/** A real server with a chain of made-up blocks that hang together, and faults on demand. */
+export async function startChain(options: ChainOptions): Promise<ChainServer> {
+  const calls: SeenCall[] = []
+  const posts: number[] = []
+  const server = createServer((request, response) => void respond(request, response))
+
+  async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk)
+    const body = JSON.parse(Buffer.concat(chunks).toString()) as SeenCall | SeenCall[]
+    const batch = Array.isArray(body) ? body : [body]
+    calls.push(...batch)
+    posts.push(batch.length)
+    await options.gate?.(batch)
+    const replies = batch.map((call) => {
+      const right = rightAnswer(call, options)
+      return { jsonrpc: '2.0', id: call.id, ...(options.answer?.(call, right) ?? { result: right }) }
+    })
+    const json = JSON.stringify(Array.isArray(body) ? replies : replies[0])
+    response.writeHead(200, { 'content-type': 'application/json' }).end(options.body?.(json) ?? json)
+  }
+
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    calls,
+    posts,
+    async close() {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+function rightAnswer({ method, params }: SeenCall, options: ChainOptions): unknown {
+  if (method === 'eth_blockNumber') return hexOf(options.head)
+  if (method === 'eth_getBlockByNumber') {
+    const number = ['latest', 'safe', 'finalized'].includes(params[0] as string) ? options.head - (tagDepth[params[0] as string] as number) : Number(params[0])
+    return number > options.head ? null : blockOf(number, params[1] === true, options)
+  }
+  if (method === 'eth_getBlockReceipts') return receiptsOf(Number(params[0]), options)
+  if (method === 'eth_getTransactionReceipt') {
+    const [block, index] = placeOf(params[0] as string)
+    return receiptsOf(block, options)[index]
+  }
+  return null
+}
+
+const tagDepth: Record<string, number> = { latest: 0, safe: 2, finalized: 4 }
+
+export function hexOf(number: number): string {
+  return `0x${number.toString(16)}`
+}
+
+export function blockHash(number: number): string {
+  return `0x${'b'.repeat(8)}${number.toString(16).padStart(56, '0')}`
+}
+
+function transactionHash(block: number, index: number): string {
+  return `0x${'7'.repeat(8)}${block.toString(16).padStart(28, '0')}${index.toString(16).padStart(28, '0')}`
+}
+
+function placeOf(hash: string): [block: number, index: number] {
+  return [Number(`0x${hash.slice(10, 38)}`), Number(`0x${hash.slice(38)}`)]
+}
+
+export function blockOf(number: number, full: boolean, { transactions = () => 1, inputBytes = 4 }: Partial<ChainOptions> = {}): Record<string, unknown> {
+  return {
+    number: hexOf(number),
+    hash: blockHash(number),
+    parentHash: number === 0 ? `0x${'0'.repeat(64)}` : blockHash(number - 1),
+    gasLimit: '0x1c9c380',
+    gasUsed: hexOf(21_000 * transactions(number)),
+    timestamp: hexOf(1_700_000_000 + number),
+    transactions: Array.from({ length: transactions(number) }, (_, i) =>
+      full
+        ? {
+            hash: transactionHash(number, i),
+            blockHash: blockHash(number),
+            blockNumber: hexOf(number),
+            transactionIndex: hexOf(i),
+            nonce: hexOf(i),
+            value: hexOf(number * 1000 + i),
+            input: `0x${'ab'.repeat(inputBytes)}`,
+          }
+        : transactionHash(number, i),
+    ),
+  }
+}
+
+function receiptsOf(number: number, { transactions = () => 1 }: ChainOptions): Record<string, unknown>[] {
+  return Array.from({ length: transactions(number) }, (_, i) => ({
+    transactionHash: transactionHash(number, i),
+    transactionIndex: hexOf(i),
+    blockHash: blockHash(number),
+    blockNumber: hexOf(number),
+    status: '0x1',
+    gasUsed: '0x5208',
+    logs: [],
+  }))
+}
