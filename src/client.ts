@@ -26,7 +26,7 @@ export interface Client {
    * Rejects with `CodecError` before a byte is sent when an argument cannot be meant, with `RpcError` when the node answers
    * an error, and with the other subclasses of `HexlineError` when there is no good answer.
    */
-  call<M extends MethodName, const P extends MethodParams<M>>(method: M, ...params: P): Promise<MethodResult<M, P>>
+  call<M extends MethodName, const P extends Readonly<MethodParams<M>>>(method: M, ...params: P): Promise<MethodResult<M, P>>
   /** Any method, raw JSON in and out (EIP-1193). */
   request(
     request: { readonly method: string; readonly params?: readonly unknown[] | undefined },

@@ -24,12 +24,13 @@ export async function openOutput(path: string | undefined, stop: AbortController
 }
 
 async function file(path: string): Promise<Output> {
-  if (await stat(path).catch(() => undefined)) throw new OptionError('--out', 'a file that does not exist yet', `${JSON.stringify(path)}, which does`)
-  // Beside the file, so that renaming it moves nothing.
-  const aside = `${path}.${process.pid}.partial`
+  const there = await stat(path).catch(() => undefined)
+  if (there?.isFile() || there?.isDirectory()) throw new OptionError('--out', 'a file that does not exist yet', `${JSON.stringify(path)}, which does`)
+  // Beside the file, so that renaming it moves nothing. A device or a pipe is written as it is.
+  const aside = there === undefined ? `${path}.${process.pid}.partial` : path
   let handle: FileHandle
   try {
-    handle = await open(aside, 'wx')
+    handle = await open(aside, there === undefined ? 'wx' : 'w')
   } catch (error) {
     throw new OptionError(
       '--out',
@@ -53,13 +54,13 @@ async function file(path: string): Promise<Output> {
     },
     async commit() {
       await flush()
-      await handle.sync()
+      if (there === undefined) await handle.sync()
       await handle.close()
-      await rename(aside, path)
+      if (there === undefined) await rename(aside, path)
     },
     async discard() {
       await handle.close().catch(() => {})
-      await rm(aside, { force: true })
+      if (there === undefined) await rm(aside, { force: true })
     },
     isClosedByReader: () => false,
   }

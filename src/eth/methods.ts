@@ -137,9 +137,7 @@ export type MethodParams<M extends MethodName> = (typeof methods)[M] extends Met
 /** Decoded result of a method; `P` tells whether blocks have whole transactions. */
 export type MethodResult<M extends MethodName, P extends readonly unknown[] = MethodParams<M>> = M extends 'eth_getBlockByNumber' | 'eth_getBlockByHash'
   ? Block<P[1] extends boolean ? P[1] : boolean> | null
-  : (typeof methods)[M] extends Method<never, infer R>
-    ? R
-    : never
+  : ReturnType<(typeof methods)[M]['result']>
 
 type AnyMethod = Method<readonly never[], unknown>
 

@@ -1,0 +1,163 @@
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { blockOf, type ChainOptions, type ChainServer, startChain } from '../support/chain-server.ts'
+import { hexline, startHexline } from '../support/command.ts'
+
+let folder: string
+const servers: ChainServer[] = []
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'hexline-'))
+})
+afterEach(async () => {
+  await Promise.all(servers.splice(0).map((server) => server.close()))
+  await rm(folder, { recursive: true })
+})
+
+async function chain(options: ChainOptions): Promise<ChainServer> {
+  const server = await startChain(options)
+  servers.push(server)
+  return server
+}
+
+const linesOf = (text: string) =>
+  text
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+
+describe('hexline blocks', () => {
+  it('writes one block a line to stdout, as the node sent it', async () => {
+    const { url } = await chain({ head: 250, transactions: (number) => number % 3 })
+    const { code, stdout } = await hexline(['blocks', '--rpc', url, '--from', '0', '--to', '250'])
+    expect(code).toBe(0)
+    expect(linesOf(stdout)).toEqual(Array.from({ length: 251 }, (_, number) => blockOf(number, true, { transactions: (each) => each % 3 })))
+  })
+
+  it('writes a file that appears when it is whole, and says what it did on stderr', async () => {
+    const { url } = await chain({ head: 250 })
+    const out = join(folder, 'blocks.ndjson')
+    const { code, stdout, stderr } = await hexline(['blocks', '--rpc', url, '--from', '10', '--to', 'latest', '--transactions', 'hashes', '--out', out])
+    expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
+    expect(linesOf(await readFile(out, 'utf8'))).toEqual(Array.from({ length: 241 }, (_, i) => blockOf(i + 10, false)))
+    expect(await readdir(folder)).toEqual(['blocks.ndjson'])
+    expect(stderr).toMatch(/^241 blocks, [\d.]+ kB in [\d.]+ s \([\d,]+ blocks\/s\)\n$/)
+  })
+
+  it('puts the receipts of a block into its line', async () => {
+    const { url } = await chain({ head: 5, transactions: () => 2 })
+    const { stdout } = await hexline(['blocks', '--rpc', url, '--from', '0', '--to', '5', '--receipts'])
+    for (const { transactions, receipts } of linesOf(stdout)) {
+      expect(receipts.map(({ transactionHash }: { transactionHash: string }) => transactionHash)).toEqual(
+        transactions.map(({ hash }: { hash: string }) => hash),
+      )
+    }
+  })
+
+  it('keeps every token of the node, and takes white space out', async () => {
+    const odd =
+      '{ "number" : "0x0",\n\t"hash":"0xaa", "parentHash":"0x00", "text":"a \\u0041 \\" } , b", "big":12345678901234567890.50, "e":1E+2 , "transactions" : [ ] }'
+    const { url } = await chain({ head: 0, body: (json) => (json.includes('parentHash') ? json.replace(/"result":\{.*\}/, `"result": ${odd} }`) : json) })
+    const { stdout, stderr } = await hexline(['blocks', '--rpc', url, '--from', '0', '--to', '0'])
+    expect(stderr).toContain('1 blocks')
+    expect(stdout).toBe(
+      '{"number":"0x0","hash":"0xaa","parentHash":"0x00","text":"a \\u0041 \\" } , b","big":12345678901234567890.50,"e":1E+2,"transactions":[]}\n',
+    )
+  })
+
+  it('takes the node from HEXLINE_RPC_URL too', async () => {
+    const { url } = await chain({ head: 1 })
+    const { code, stdout } = await hexline(['blocks', '--from', '1', '--to', '1'], { env: { HEXLINE_RPC_URL: url } })
+    expect(code).toBe(0)
+    expect(linesOf(stdout)).toHaveLength(1)
+  })
+
+  it('is content when its reader has had enough', async () => {
+    const { url } = await chain({ head: 20_000 })
+    const child = startHexline(['blocks', '--rpc', url, '--from', '0', '--to', '20000'])
+    child.stdout?.once('data', () => child.stdout?.destroy())
+    const { code, stderr } = await child.ended
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  })
+})
+
+describe('a job that fails', () => {
+  it('leaves no file, and says in one line what happened', async () => {
+    const { url } = await chain({
+      head: 300,
+      answer: ({ params }, right) => (params[0] === '0x64' ? { result: { ...(right as object), parentHash: '0xdead' } } : undefined),
+    })
+    const { code, stdout, stderr } = await hexline(['blocks', '--rpc', url, '--from', '0', '--to', '300', '--out', join(folder, 'blocks.ndjson')])
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toMatch(/^hexline: block 100 names 0xdead as its parent.*\n$/)
+    expect(await readdir(folder)).toEqual([])
+  })
+
+  it.each(['SIGINT', 'SIGTERM'] as const)('%s ends it at once and leaves no file', async (signal) => {
+    const { url } = await chain({ head: 1000, gate: (calls) => (calls.some(({ params }) => params[0] === '0xfa') ? new Promise(() => {}) : undefined) })
+    const child = startHexline(['blocks', '--rpc', url, '--from', '0', '--to', '1000', '--out', join(folder, 'blocks.ndjson')])
+    // Block 250 is never answered: once it is asked for, the command runs until it is stopped.
+    await new Promise<void>((resolve) => {
+      const look = setInterval(() => {
+        if (!servers[0]?.calls.some(({ params }) => params[0] === '0xfa')) return
+        clearInterval(look)
+        resolve()
+      }, 5)
+    })
+    child.kill(signal)
+    const { code, stderr } = await child.ended
+    expect(code).toBe(signal === 'SIGINT' ? 130 : 143)
+    expect(stderr).toContain(`ended by ${signal === 'SIGINT' ? 'Ctrl-C' : 'SIGTERM'}`)
+    expect(await readdir(folder)).toEqual([])
+  })
+
+  it('never prints the key in the URL', async () => {
+    const key = 'k3y-0123456789abcdef'
+    const { url } = await chain({ head: 3, answer: () => ({ error: { code: -32000, message: `no route for /eth/${key}` } }) })
+    for (const rpc of [`${url}/eth/${key}`, `http://127.0.0.1:1/eth/${key}`, `htp://x/${key}`, `http://[/${key}`]) {
+      const { code, stdout, stderr } = await hexline(['blocks', '--rpc', rpc, '--from', '0', '--to', '3'])
+      expect(code).not.toBe(0)
+      expect(stderr).toMatch(/^hexline: .+\n$/)
+      expect(stdout + stderr).not.toContain(key)
+    }
+  })
+})
+
+describe('wrong usage ends with 2 and one clear line', () => {
+  it.each([
+    [['--from', '5', '--to', '2'], '--to: expected at least from (5), received 2'],
+    [['--from', '-5', '--to', '2'], '--from: expected a block number'],
+    [['--from', '1.5', '--to', '2'], '--from: expected a block number'],
+    [['--from', '0', '--to', '999'], "--to: expected at most the node's latest block, 10, received 999"],
+    [
+      ['--from', '0', '--to', 'newest'],
+      '--to: expected a block number (a whole number that is not negative), or one of latest, safe, finalized, earliest, received "newest"',
+    ],
+    [['--from', '0'], "required option '--to <block>' not specified"],
+    [['--from', '0', '--to', '1', '--transactions', 'all'], "argument 'all' is invalid. Allowed choices are full, hashes."],
+    [['--from', '0', '--to', '1', '--form', '2'], "unknown option '--form'"],
+  ])('%j', async (args, message) => {
+    const { url } = await chain({ head: 10 })
+    const { code, stdout, stderr } = await hexline(['blocks', '--rpc', url, ...args])
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toMatch(/^hexline: /)
+    expect(stderr).toContain(message)
+  })
+
+  it('no node', async () => {
+    const { code, stderr } = await hexline(['blocks', '--from', '0', '--to', '1'])
+    expect({ code, stderr }).toEqual({ code: 2, stderr: "hexline: --rpc: expected the node's URL, here or in HEXLINE_RPC_URL, received nothing\n" })
+  })
+
+  it('a file that exists is not overwritten', async () => {
+    const { url } = await chain({ head: 10 })
+    const out = join(folder, 'blocks.ndjson')
+    await writeFile(out, 'mine')
+    const { code, stderr } = await hexline(['blocks', '--rpc', url, '--from', '0', '--to', '1', '--out', out])
+    expect(code).toBe(2)
+    expect(stderr).toContain('--out: expected a file that does not exist yet')
+    expect(await readFile(out, 'utf8')).toBe('mine')
+  })
+})
