@@ -59,9 +59,12 @@ export function nodeUrl({ baseUrl, chain, apiKey }: NodeAddress): string {
   if (!Object.hasOwn(chains, chain)) throw new OptionError('chain', `one of ${Object.keys(chains).join(', ')}`, show(chain))
   if (typeof apiKey !== 'string' || apiKey.trim() === '')
     throw new OptionError('apiKey', 'a key', typeof apiKey === 'string' ? 'an empty string' : show(apiKey))
+  // A URL would resolve these, and lose the chain.
+  if (apiKey === '.' || apiKey === '..') throw new OptionError('apiKey', 'a key', 'a step of a path')
   let url: URL
   try {
     url = new URL(baseUrl)
+    if (url.protocol !== 'http:' && url.protocol !== 'https:') throw new TypeError()
   } catch {
     throw new OptionError('baseUrl', 'an http or https URL', typeof baseUrl === 'string' ? 'a string that is none' : show(baseUrl))
   }

@@ -24,7 +24,7 @@ export const failureRows: readonly FailureRow[] = [
   { kind: 'execution', code: 3, source: 'geth: revert with data' },
   {
     kind: 'execution',
-    message: /^(?:VM Exception|VM execution error|execution reverted|Reverted|revert\b|EVM error)/i,
+    message: /^(?:Error: )?(?:VM Exception|VM execution error|execution reverted|Reverted|revert\b|EVM error)/i,
     source: 'geth, Erigon, Nethermind, OpenEthereum, anvil, Hardhat',
   },
   {
@@ -46,6 +46,15 @@ export const failureRows: readonly FailureRow[] = [
     message:
       /must be authenticated|invalid (?:project id|api[- ]?key|access token|token)|api[- ]?key (?:is )?(?:invalid|missing|disabled|not (?:found|allowed|valid))|unauthori[sz]ed|(?:missing|no) api[- ]?key/i,
     source: 'Alchemy, Infura, Ankr, dRPC',
+  },
+
+  // A log query that no splitting cures.
+  { kind: 'lagging', method: /^eth_getLogs$/, message: /beyond current head/i, source: 'execution-apis, reth' },
+  {
+    kind: 'invalid',
+    method: /^eth_getLogs$/,
+    message: /^invalid block range params|exceed max (?:addresses|topics)/i,
+    source: 'geth',
   },
 
   // A log query that is too wide, in the words of `eth_getLogs` limits; these often have the code of a rate limit.

@@ -150,7 +150,7 @@ function rowOf(name: string): AnyMethod {
   const row = methodOf(name)
   if (row !== undefined) return row
   const names = Object.keys(methods)
-  const near = names.find((each) => [`${name}`, `eth_${name}`].some((guess) => guess.toLowerCase() === each.toLowerCase()))
+  const near = names.find((each) => [String(name), `eth_${String(name)}`].some((guess) => guess.toLowerCase() === each.toLowerCase()))
   throw new CodecError('method', `one of the ${names.length} methods that hexline decodes${near ? ` (${near}?)` : ''}; request() sends any other`, show(name))
 }
 

@@ -132,24 +132,38 @@ function boolean(value: unknown): boolean {
 const tags: ReadonlySet<unknown> = new Set<BlockTag>(['latest', 'earliest', 'pending', 'safe', 'finalized'])
 
 function encodeBlockNumber(value: unknown): unknown {
-  if (tags.has(value)) return value
-  // A number has 8 bytes; longer hex is most likely a hash.
-  if (typeof value !== 'string' || value.length <= 18) {
-    try {
-      return encodeQuantity(value)
-    } catch {
-      // Said below, with the tags.
-    }
-  }
+  const number = tags.has(value) ? value : shortQuantity(value)
+  if (number !== undefined) return number
   throw fault('a block number (a bigint, a safe integer or a hex string) or a tag (latest, earliest, pending, safe, finalized)', value)
+}
+
+/** A block number has 8 bytes; a longer quantity is most likely a hash. */
+function shortQuantity(value: unknown): Hex | undefined {
+  if (typeof value === 'string' && value.length > 18) return undefined
+  try {
+    const number = encodeQuantity(value)
+    return number.length <= 18 ? number : undefined
+  } catch {
+    return undefined
+  }
 }
 
 function encodeBlock(value: unknown): unknown {
   if (typeof value === 'string' && HASH.test(value)) return value
   if (!isObject(value)) return encodeBlockNumber(value)
-  if (value.blockHash !== undefined) return { ...value, blockHash: within('blockHash', () => hash.encode(value.blockHash as Hash)) }
-  if (value.blockNumber !== undefined) return { ...value, blockNumber: within('blockNumber', () => encodeQuantity(value.blockNumber)) }
+  if (value.blockHash != null && value.blockNumber != null) throw fault('either blockHash or blockNumber', value)
+  if (value.blockHash != null || value.blockNumber != null) return fields(value, blockCodecs)
   throw fault('a block: a number, a tag, a hash, { blockHash } or { blockNumber }', value)
+}
+
+const blockCodecs: Readonly<Record<string, (value: never) => unknown>> = {
+  blockHash: hash.encode,
+  blockNumber: (value) => {
+    const number = shortQuantity(value)
+    if (number !== undefined) return number
+    throw fault('a block number of at most 8 bytes', value)
+  },
+  requireCanonical: flag.encode,
 }
 
 const callCodecs: Readonly<Record<string, (value: never) => unknown>> = {
@@ -214,13 +228,14 @@ function encodePercentile(value: unknown): number {
 
 /** Storage keys go as 32 bytes: some nodes refuse shorter ones. */
 function encodeStorageKey(value: unknown): string {
+  if (typeof value === 'string' && value.length > 66) throw fault('a storage key of at most 32 bytes', value)
   return `0x${encodeQuantity(value).slice(2).padStart(64, '0')}`
 }
 
 function encodeJson(value: unknown): unknown {
   if (typeof value === 'bigint') return encodeQuantity(value)
   if (Array.isArray(value)) return each(value, encodeJson)
-  if (isObject(value)) return fields(value, {})
+  if (isObject(value) && isPlain(value)) return fields(value, {})
   if (value === null || typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value)) return value
   throw fault('a JSON value', value)
 }
@@ -247,6 +262,12 @@ function within<T>(key: string | number, encode: () => T): T {
   } catch (caught) {
     throw under(caught, key)
   }
+}
+
+/** JSON would empty a Map, and number the bytes of an array. */
+function isPlain(value: object): boolean {
+  const prototype = Object.getPrototypeOf(value)
+  return prototype === null || prototype === Object.prototype || Object.getPrototypeOf(prototype) === null
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

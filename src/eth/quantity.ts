@@ -58,7 +58,7 @@ function smallHex(text: string): number {
     // 0-9 are 0x30 to 0x39; with the bit of the lower case set, A-F and a-f are 0x61 to 0x66.
     const letter = code | 0x20
     if (code >= 0x30 && code <= 0x39) number = number * 16 + (code - 0x30)
-    else if (letter >= 0x61 && letter <= 0x66 && code < 0x67) number = number * 16 + (letter - 0x57)
+    else if (letter >= 0x61 && letter <= 0x66) number = number * 16 + (letter - 0x57)
     else throw fault(EXPECTED, text)
   }
   return number
@@ -77,6 +77,7 @@ function bigHex(text: string): bigint {
 }
 
 function integer(value: unknown): number {
-  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value
+  // JSON has a -0, which is 0.
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value + 0
   throw fault(EXPECTED, value)
 }

@@ -42,6 +42,7 @@ export function transactionHash(raw: unknown): Hash | undefined {
   const type = bytes[0] as number
   // A legacy transaction is a bare RLP list.
   if (type < 0xc0 && (type === 0 || type > 4)) return undefined
+  if (listAt(bytes, type < 0xc0 ? 1 : 0)?.end !== bytes.length) return undefined
   return `0x${bytesToHex(keccak_256(type === 3 ? withoutBlobs(bytes) : bytes))}`
 }
 

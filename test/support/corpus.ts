@@ -1,0 +1,53 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/** A request and what a real node answered to it. */
+export interface Pair {
+  readonly name: string
+  readonly method: string
+  readonly request: { readonly params?: unknown[] }
+  readonly response: {
+    readonly id: unknown
+    readonly result?: unknown
+    readonly error?: { readonly code: number; readonly message: string; readonly data?: unknown } | null
+  }
+  /** The recorder kept that there was an error, but not which. */
+  readonly anyError?: boolean
+}
+
+/** A block with what belongs to it, results without the envelope. */
+export interface BlockFile {
+  readonly name: string
+  readonly chainId: number
+  readonly block: { readonly transactions: unknown[] }
+  readonly receipts?: unknown[]
+  readonly uncles?: unknown[]
+}
+
+/** The corpus lies beside the checkout, in `../shared/corpus`; it is not part of the project. */
+const folder = fileURLToPath(new URL('../../../shared/corpus', import.meta.url))
+
+/** Is the corpus there? */
+export const hasCorpus = existsSync(folder)
+
+/** Why tests that read it are skipped. */
+export const noCorpus = 'SKIPPED: there is no corpus of real replies in ../shared/corpus, beside the checkout'
+
+/** Every recorded pair; none without a corpus. */
+export function readPairs(): Pair[] {
+  if (!hasCorpus) return []
+  return readdirSync(folder)
+    .filter((file) => file.endsWith('.jsonl'))
+    .sort()
+    .flatMap((file) => readFileSync(join(folder, file), 'utf8').trim().split('\n'))
+    .map((line) => JSON.parse(line) as Pair)
+}
+
+/** Every recorded block; none without a corpus. */
+export function readBlocks(): BlockFile[] {
+  if (!hasCorpus) return []
+  return readdirSync(join(folder, 'blocks'))
+    .sort()
+    .map((file) => JSON.parse(readFileSync(join(folder, 'blocks', file), 'utf8')) as BlockFile)
+}
