@@ -161,7 +161,7 @@ const blockCodecs: Readonly<Record<string, (value: never) => unknown>> = {
   blockNumber: (value) => {
     const number = shortQuantity(value)
     if (number !== undefined) return number
-    throw fault('a block number of at most 8 bytes', value)
+    throw fault('a block number (a bigint, a safe integer or a hex string) of at most 8 bytes', value)
   },
   requireCanonical: flag.encode,
 }
