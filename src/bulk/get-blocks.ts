@@ -1,5 +1,6 @@
 import type { Client } from '../client.ts'
 import { OptionError, show } from '../errors.ts'
+import { under } from '../eth/fault.ts'
 import type { Hash } from '../eth/hex.ts'
 import { decodeResult } from '../eth/methods.ts'
 import type { Block, Receipt } from '../eth/objects.ts'
@@ -69,13 +70,24 @@ async function* decoded(client: Client, options: Checked): AsyncGenerator<Block,
   const params = [null, options.full]
   const link = new Link()
   for await (const fetched of fetchRange(client, options, 'value')) {
-    const block = decodeResult('eth_getBlockByNumber', fetched.block.take(), params) as Block & { receipts?: Receipt[] }
-    link.follow(fetched.number, block)
-    if (fetched.receipts !== undefined) {
-      block.receipts = decodeResult('eth_getBlockReceipts', fetched.receipts.take(), params) as Receipt[]
+    const { number } = fetched
+    const block = inBlock(number, () => decodeResult('eth_getBlockByNumber', fetched.block.take(), params)) as Block & { receipts?: Receipt[] }
+    link.follow(number, block)
+    const { receipts } = fetched
+    if (receipts !== undefined) {
+      block.receipts = inBlock(number, () => decodeResult('eth_getBlockReceipts', receipts.take(), params), 'receipts') as Receipt[]
       link.checkReceipts(block, block.receipts)
     }
     yield block
+  }
+}
+
+/** What `decode` gives; where it throws a `CodecError`, the path says in which block: `blocks[42].gasUsed`. */
+export function inBlock<T>(number: bigint, decode: () => T, field?: string): T {
+  try {
+    return decode()
+  } catch (caught) {
+    throw under(under(field === undefined ? caught : under(caught, field), Number(number)), 'blocks')
   }
 }
 

@@ -1,8 +1,9 @@
 import type { Client } from '../client.ts'
 import { IntegrityError } from '../errors.ts'
+import { under } from '../eth/fault.ts'
 import { decodeQuantity } from '../eth/quantity.ts'
 import { parseAt, scanArray, scanObject } from '../rpc/scan.ts'
-import { type Checked, fetchRange } from './get-blocks.ts'
+import { type Checked, fetchRange, inBlock } from './get-blocks.ts'
 import { Link } from './link.ts'
 
 const NEWLINE = Buffer.from('\n')
@@ -17,7 +18,7 @@ export async function* blockLines(client: Client, options: Checked): AsyncGenera
   const link = new Link()
   for await (const fetched of fetchRange(client, options, 'bytes')) {
     const block = fetched.block.take() as Uint8Array
-    const linked = linkedFields(block)
+    const linked = inBlock(fetched.number, () => linkedFields(block))
     link.follow(fetched.number, linked)
     if (fetched.receipts === undefined) {
       yield Buffer.concat([block, NEWLINE])
@@ -38,7 +39,15 @@ function linkedFields(block: Uint8Array) {
     })
   }, 'a block')
   const { hash, parentHash, transactions } = fields
-  return { number: decodeQuantity(fields.number), hash: hash as string | null, parentHash: parentHash as string, transactions }
+  return { number: numberOf(fields.number), hash: hash as string | null, parentHash: parentHash as string, transactions }
+}
+
+function numberOf(value: unknown): bigint {
+  try {
+    return decodeQuantity(value)
+  } catch (caught) {
+    throw under(caught, 'number')
+  }
 }
 
 function transactionAt(block: Uint8Array, start: number, end: number): { hash: string } | string {

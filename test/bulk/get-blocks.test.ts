@@ -182,7 +182,7 @@ describe('what does not fit together', () => {
     const { client } = await setUp(wrong(42, { gasUsed: '0x' }))
     const { came, failure } = await untilFailure(getBlocks(client, { from: 0, to: 100 }))
     expect(came).toHaveLength(42)
-    expect(failure.message).toBe('gasUsed: expected a hex quantity, received "0x"')
+    expect(failure.message).toBe('blocks[42].gasUsed: expected a hex quantity, received "0x"')
   })
 })
 
