@@ -3,7 +3,7 @@ import { CodecError, OptionError, show } from './errors.ts'
 import { decodeResult, encodeArguments, isSafe, type MethodName, type MethodParams, type MethodResult } from './eth/methods.ts'
 import { sendRecovery } from './eth/send-raw-transaction.ts'
 import { type CallSettings, type ClientOptions, checkCallSettings, checkSignal, type Settings, settingsFrom } from './options.ts'
-import type { Reply, Send } from './rpc/call.ts'
+import type { Layer, Reply, Send } from './rpc/call.ts'
 import { createQueue, type Queue } from './rpc/queue.ts'
 import { retry } from './rpc/retry.ts'
 import { route } from './rpc/route.ts'
@@ -53,8 +53,17 @@ export function createClient(endpoint: Endpoint | readonly [Endpoint, ...Endpoin
   const waiting = new Waiting()
   const connections = endpoints.map((each) => connect(each, settings, ids, waiting.alarms))
   const queues = connections.map((connection, i) => createQueue({ ...settings, ...connection, name: nameOf(connections, i), waiting }))
-  const layers = settings.layers([retry({ ...settings.backoff, waiting, recovery: sendRecovery })])
-  const send = layers.reduceRight<Send>((next, layer) => layer(next), route(queues as [Queue, ...Queue[]]))
+  const layers: unknown = settings.layers([retry({ ...settings.backoff, waiting, recovery: sendRecovery })])
+  if (!Array.isArray(layers) || !layers.every((layer) => typeof layer === 'function'))
+    throw new OptionError('layers', 'a function that gives an array of layers', `one that gives ${show(layers)}`)
+  const send = (layers as Layer[]).reduceRight<Send>(
+    (next, layer) => {
+      const wrapped: unknown = layer(next)
+      if (typeof wrapped !== 'function') throw new OptionError('layers', 'layers that give a function', `one that gives ${show(wrapped)}`)
+      return wrapped as Send
+    },
+    route(queues as [Queue, ...Queue[]]),
+  )
 
   let closed: Promise<void> | undefined
   const close = () => {
@@ -74,6 +83,7 @@ function nameOf(connections: readonly Connection[], i: number): string {
 
 function clientOf(pipeline: Send, defaults: Settings, own: CallSettings, close: () => Promise<void>): Client {
   function send({ method, params = [], as = 'value', required = false, ...given }: Request): Promise<Reply> {
+    checkCallSettings(given)
     const priority = given.priority ?? own.priority ?? 'interactive'
     const attempts = given.attempts ?? own.attempts ?? (priority === 'bulk' ? Number.POSITIVE_INFINITY : defaults.attempts)
     return pipeline({

@@ -1,5 +1,5 @@
 import { OptionError, show } from './errors.ts'
-import { type ChainSlug, type NodeAddress, nodeUrl } from './eth/chains.ts'
+import { type ChainSlug, chains, type NodeAddress, nodeUrl } from './eth/chains.ts'
 import { classify } from './eth/failures.ts'
 import type { Alarms } from './http/alarms.ts'
 import { isLoopback } from './http/compression.ts'
@@ -36,7 +36,7 @@ export function connect(endpoint: Endpoint, settings: Settings, ids: { next: num
     ...settings.headers,
     ...headers,
   }
-  const scrub = scrubber(url, allHeaders, keys)
+  const scrub = scrubber(url, allHeaders, keys, Object.keys(chains))
   const exchange = createExchange({
     url,
     headers: allHeaders,
@@ -75,11 +75,21 @@ function parse(name: string, text: unknown): URL {
     throw new OptionError(name, 'an http or https URL, such as https://rpc.example.com/KEY', 'a string that is none')
   }
   if (url.protocol === 'ws:' || url.protocol === 'wss:') throw new OptionError(name, 'an http or https URL', 'a WebSocket URL, which is not supported yet')
-  if (url.protocol !== 'http:' && url.protocol !== 'https:') throw new OptionError(name, 'an http or https URL', `one with ${show(url.protocol)}`)
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') throw new OptionError(name, 'an http or https URL', 'one of another scheme')
   url.hash = ''
   return url
 }
 
 function basic({ username, password }: URL): string {
-  return `Basic ${Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`).toString('base64')}`
+  return `Basic ${Buffer.from(`${decode(username)}:${decode(password)}`).toString('base64')}`
+}
+
+function decode(text: string): string {
+  return text.replace(/(?:%[0-9a-f]{2})+/gi, (codes) => {
+    try {
+      return decodeURIComponent(codes)
+    } catch {
+      return codes
+    }
+  })
 }

@@ -86,7 +86,7 @@ export function settingsFrom(options: ClientOptions): Settings {
   onlyKnown('retry', retry, ['attempts', 'baseDelayMs', 'maxDelayMs'], ' or false')
   if (options.rate !== undefined) onlyKnown('rate', options.rate, ['callsPerSecond'])
   const { dispatcher, layers = (defaults) => defaults } = options
-  if (dispatcher !== undefined && typeof dispatcher?.dispatch !== 'function') throw new OptionError('dispatcher', 'an undici dispatcher', show(dispatcher))
+  if (dispatcher !== undefined && typeof dispatcher?.dispatch !== 'function') throw new OptionError('dispatcher', 'an undici dispatcher', kindOf(dispatcher))
   if (typeof layers !== 'function') throw new OptionError('layers', 'a function of the default layers', show(layers))
   return {
     maxCalls: whole('batch.maxCalls', batch.maxCalls ?? 100),
@@ -126,11 +126,11 @@ export function checkSignal(signal: unknown): void {
 
 /** Names in lower case. A value is never shown: it may be a key. */
 export function checkHeaders(name: string, headers: unknown): Record<string, string> {
-  if (typeof headers !== 'object' || headers === null || Array.isArray(headers)) throw new OptionError(name, 'an object of strings', show(headers))
+  if (!isPlainObject(headers)) throw new OptionError(name, 'a plain object of strings', kindOf(headers))
   const checked: Record<string, string> = {}
   for (const [key, value] of Object.entries(headers)) {
     const lower = key.toLowerCase()
-    if (!/^[!#$%&'*+.^_`|~0-9a-z-]+$/.test(lower)) throw new OptionError(`${name}[${show(key)}]`, 'a header name', 'characters that a name cannot have')
+    if (!/^[!#$%&'*+.^_`|~0-9a-z-]+$/.test(lower)) throw new OptionError(name, 'header names', 'one with characters that a name cannot have')
     if (['content-length', 'transfer-encoding', 'connection'].includes(lower))
       throw new OptionError(`${name}[${show(key)}]`, 'a header that is not set by the connection itself', 'one that is')
     if (typeof value !== 'string') throw new OptionError(`${name}[${show(key)}]`, 'a string', `a value of type ${typeof value}`)
@@ -143,10 +143,21 @@ export function checkHeaders(name: string, headers: unknown): Record<string, str
 
 /** Refuses what is no object and options that do not exist, which are most often misspelt ones. */
 export function onlyKnown(name: string, options: unknown, known: readonly string[], orElse = ''): void {
-  if (typeof options !== 'object' || options === null || Array.isArray(options)) throw new OptionError(name, `an object${orElse}`, show(options))
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) throw new OptionError(name, `an object${orElse}`, kindOf(options))
   for (const key of Object.keys(options)) {
     if (!known.includes(key)) throw new OptionError(name, `${known.length === 1 ? 'only' : 'some of'} ${known.join(', ')}`, show(key))
   }
+}
+
+/** What a value is, where the value may be a secret. */
+function kindOf(value: unknown): string {
+  return typeof value === 'string' ? 'a string' : show(value)
+}
+
+function isPlainObject(value: unknown): value is object {
+  if (typeof value !== 'object' || value === null) return false
+  const prototype = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null
 }
 
 const LONGEST_TIMER = 2 ** 31 - 1

@@ -1,87 +1,116 @@
 import { Command, Option } from 'commander'
-import { checkOptions, type Progress } from '../bulk/get-blocks.ts'
+import { checkOptions } from '../bulk/get-blocks.ts'
 import { blockLines } from '../bulk/lines.ts'
 import type { RangeEnd } from '../bulk/range.ts'
 import { createClient } from '../client.ts'
 import { OptionError } from '../errors.ts'
 import type { Quantity } from '../eth/quantity.ts'
+import type { ClientOptions } from '../options.ts'
 import { Interrupted } from './failure.ts'
-import { Meter } from './meter.ts'
+import { type MessageFlags, messagesFor } from './messages.ts'
+import { Meter, Tally } from './meter.ts'
+import { addNodeFlags, endpointFrom, type NodeFlags } from './node.ts'
 import { openOutput } from './output.ts'
 
-interface Flags {
-  readonly rpc?: string
+interface Flags extends NodeFlags, MessageFlags {
   readonly from: string
   readonly to: string
   readonly transactions: 'full' | 'hashes'
   readonly receipts: boolean
   readonly out?: string
+  readonly force: boolean
+  readonly rate?: string
+  readonly concurrency?: string
+  readonly batch?: string
+  readonly deadline?: string
 }
 
 /** `hexline blocks`: a range of blocks as NDJSON. */
 export function blocksCommand(): Command {
-  return new Command('blocks')
-    .description('Writes a range of blocks as NDJSON, one block a line: to stdout, or to a file that appears when it is whole.')
-    .addOption(new Option('--rpc <url>', 'the node').env('HEXLINE_RPC_URL'))
+  return addNodeFlags(
+    new Command('blocks').description('Writes a range of blocks as NDJSON, one block a line: to stdout, or to a file that appears when it is whole.'),
+  )
     .requiredOption('--from <block>', 'first block: a number')
     .requiredOption('--to <block>', 'last block, included: a number, or latest, safe, finalized')
     .addOption(new Option('--transactions <kind>', 'whole transactions, or their hashes').choices(['full', 'hashes']).default('full'))
     .option('--receipts', 'each block with the receipts of its transactions', false)
     .option('--out <file>', 'write to a file instead of stdout')
+    .option('--force', 'replace the file if it exists', false)
+    .option('--rate <calls>', 'no more than so many calls per second')
+    .option('--concurrency <posts>', 'POSTs in flight (default: 8)')
+    .option('--batch <calls>', 'longest batch to begin with; 1 for none (default: 100)')
+    .option('--deadline <seconds>', 'give up when a call has had no answer for so long (default: 120)')
+    .option('--quiet', 'say nothing but errors')
+    .option('--json', 'progress and errors as lines of JSON on stderr')
     .addHelpText(
       'after',
       `
 Examples:
   hexline blocks --rpc http://127.0.0.1:8545 --from 0 --to latest --out blocks.ndjson
-  hexline blocks --rpc https://rpc.example.com/KEY --from 21000000 --to 21000999 --receipts | gzip > blocks.ndjson.gz`,
+  hexline blocks --rpc https://rpc.example.com/KEY --from 21000000 --to 21000999 --receipts | gzip > blocks.ndjson.gz
+  HEXLINE_API_KEY=… hexline blocks --base-url https://rpc.example.com --chain base --from 20000000 --to finalized --rate 100`,
     )
     .action(writeBlocks)
 }
 
 async function writeBlocks(flags: Flags): Promise<void> {
-  if (!flags.rpc) throw new OptionError('endpoint', "the node's URL, here or in HEXLINE_RPC_URL", 'nothing')
+  const messages = messagesFor(flags, process.stderr)
   const stop = new AbortController()
-  const meter = new Meter(process.stderr)
-  let last: bigint | undefined
+  const tally = new Tally()
+  const meter = new Meter(process.stderr, messages, flags, tally)
   const options = checkOptions({
-    from: blockOf(flags.from) as Quantity,
-    to: blockOf(flags.to) as RangeEnd,
+    from: blockFrom(flags.from) as Quantity,
+    to: blockFrom(flags.to) as RangeEnd,
     transactions: flags.transactions,
     receipts: flags.receipts,
     signal: stop.signal,
-    onProgress: (progress: Progress) => {
-      last = progress.number
-      meter.update(progress)
-    },
+    onProgress: (progress) => meter.update(progress),
   })
-  const client = createClient(flags.rpc)
+  const client = createClient(endpointFrom(flags, process.env, messages), { ...limitsFrom(flags), layers: (defaults) => [...defaults, tally.layer] })
   const release = onSignals((name, code) => {
-    const next = (last ?? options.range.from - 1n) + 1n
-    stop.abort(new Interrupted(`ended by ${name}${flags.out ? `; ${flags.out} was not written` : `; go on with --from ${next}`}`, code))
+    const { from } = options.range
+    const howToGoOn =
+      flags.out === undefined ? `go on with --from ${(meter.last ?? from - 1n) + 1n}` : `${flags.out} is not written; start again with --from ${from}`
+    stop.abort(new Interrupted(`ended by ${name}; ${howToGoOn}`, code))
   })
   try {
-    const output = await openOutput(flags.out, stop)
+    const output = await openOutput(flags.out, flags.force, stop)
+    meter.start()
     try {
       for await (const line of blockLines(client, options)) await output.write(line)
       await output.commit()
     } catch (error) {
       await output.discard()
-      throw output.isClosedByReader(error) ? undefined : error
+      // Whoever reads our output has had enough, such as `head`.
+      if (output.isClosedByReader(error)) return
+      throw error
     }
     meter.finish()
-  } catch (error) {
-    meter.clear()
-    // Whoever reads our output has had enough: `| head`.
-    if (error !== undefined) throw error
   } finally {
+    meter.clear()
     release()
     await client.close()
   }
 }
 
 /** Decimal digits are a number; hex and tags go as they are. */
-function blockOf(text: string): bigint | string {
+function blockFrom(text: string): bigint | string {
   return /^\d+$/.test(text) ? BigInt(text) : text
+}
+
+function limitsFrom({ rate, concurrency, batch, deadline }: Flags): ClientOptions {
+  return {
+    ...(rate !== undefined && { rate: { callsPerSecond: numberFrom('--rate', rate) } }),
+    ...(concurrency !== undefined && { concurrency: numberFrom('--concurrency', concurrency) }),
+    ...(batch !== undefined && { batch: { maxCalls: numberFrom('--batch', batch) } }),
+    ...(deadline !== undefined && { deadlineMs: 1000 * numberFrom('--deadline', deadline) }),
+  }
+}
+
+function numberFrom(flag: string, text: string): number {
+  const number = Number(text)
+  if (text.trim() !== '' && Number.isFinite(number)) return number
+  throw new OptionError(flag, 'a number', JSON.stringify(text))
 }
 
 function onSignals(act: (name: string, exitCode: number) => void): () => void {

@@ -1,4 +1,4 @@
-import { excerpt, OptionError } from '../errors.ts'
+import { CodecError, type ErrorKind, excerpt, HexlineError, HttpError, MalformedReplyError, OptionError } from '../errors.ts'
 
 /** Ended by the user: Ctrl-C, or SIGTERM. */
 export class Interrupted extends Error {
@@ -11,20 +11,55 @@ export class Interrupted extends Error {
   }
 }
 
+/** Wrong usage that no option alone stands for. */
+export class UsageError extends Error {}
+
 /** 2 for wrong usage, 128 + signal when interrupted, else 1. */
 export function exitCodeOf(error: unknown): number {
   if (error instanceof Interrupted) return error.exitCode
-  return error instanceof OptionError ? 2 : 1
+  const isUsage = error instanceof OptionError || error instanceof UsageError || (error instanceof CodecError && error.kind === 'invalid')
+  return isUsage ? 2 : 1
 }
 
-/** One line that says what went wrong. Options are named as on the command line. */
+/** One line that says what went wrong, and what to do where that helps. Options are named as on the command line. */
 export function messageOf(error: unknown): string {
   if (error instanceof OptionError) return flagOf(error.option) + error.message.slice(error.option.length)
-  return error instanceof Error ? excerpt(error.message) : String(error)
+  const message = error instanceof Error ? excerpt(error.message) : String(error)
+  const hint = hintFor(error)
+  return hint === undefined ? message : `${message}; ${hint}`
 }
 
-const flags: Readonly<Record<string, string>> = { endpoint: '--rpc', from: '--from', to: '--to', transactions: '--transactions' }
+const flags: Readonly<Record<string, string>> = {
+  endpoint: '--rpc',
+  baseUrl: '--base-url',
+  apiKey: '--api-key',
+  chain: '--chain',
+  from: '--from',
+  to: '--to',
+  transactions: '--transactions',
+  concurrency: '--concurrency',
+  'batch.maxCalls': '--batch',
+  'rate.callsPerSecond': '--rate',
+}
 
 function flagOf(option: string): string {
   return Object.hasOwn(flags, option) ? (flags[option] as string) : option
+}
+
+const hints: Readonly<Partial<Record<ErrorKind, string>>> = {
+  network: 'is the node running, and the URL right?',
+  timeout: 'is the node up, and not overloaded?',
+  unsupported: 'does the node have this method, and is it spelt right?',
+  auth: 'check the key',
+  quota: 'the key is used up for now',
+  'rate-limit': 'ask for less at a time with --rate or --concurrency, or later',
+  lagging: 'the node may still be catching up, or keep no history that far back: try another one',
+}
+
+function hintFor(error: unknown): string | undefined {
+  if (!(error instanceof HexlineError)) return undefined
+  const isNoNode =
+    (error instanceof HttpError && ['not-found', 'invalid', 'unsupported'].includes(error.kind)) ||
+    (error instanceof MalformedReplyError && error.kind === 'malformed')
+  return isNoNode ? 'is this the URL of a JSON-RPC node?' : hints[error.kind]
 }

@@ -2,13 +2,30 @@
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { blocksCommand } from './blocks.ts'
-import { exitCodeOf, messageOf } from './failure.ts'
+import { callCommand } from './call.ts'
+import { exitCodeOf, UsageError } from './failure.ts'
+import { messagesFor } from './messages.ts'
 
 const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as { version: string }
+const messages = messagesFor({ json: process.argv.includes('--json') }, process.stderr)
 
-const program = new Command('hexline').description('Talks to Ethereum nodes over JSON-RPC.').version(version).addCommand(blocksCommand())
+const program = new Command('hexline')
+  .description('Talks to Ethereum nodes over JSON-RPC.')
+  .version(version)
+  .addCommand(callCommand())
+  .addCommand(blocksCommand())
 for (const command of [program, ...program.commands]) {
-  command.configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'hexline: ')) })
+  command.configureOutput({
+    outputError: (text) =>
+      messages.fail(
+        new UsageError(
+          text
+            .replace(/^error: /, '')
+            .trim()
+            .replaceAll('\n', ' '),
+        ),
+      ),
+  })
   // Wrong usage ends with 2, so that scripts can tell it from a failed job.
   command.exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : 2))
 }
@@ -16,6 +33,6 @@ for (const command of [program, ...program.commands]) {
 try {
   await program.parseAsync()
 } catch (error) {
-  process.stderr.write(`hexline: ${messageOf(error)}\n`)
+  messages.fail(error)
   process.exitCode = exitCodeOf(error)
 }

@@ -1,96 +1,166 @@
 import cliProgress from 'cli-progress'
 import type { Progress } from '../bulk/get-blocks.ts'
+import type { Layer } from '../rpc/call.ts'
+import { isFailure, isThrottled } from '../rpc/kinds.ts'
+import type { MessageFlags, Messages } from './messages.ts'
+import { count, durationOf, sizeOf } from './units.ts'
 
-/** Between two lines where there is no terminal, in ms. */
+/** Failed attempts of the calls of a job. */
+export class Tally {
+  retries = 0
+  throttled = 0
+
+  /** Counts the failures that pass through it, on their way to the retry layer. */
+  readonly layer: Layer = (next) => (call) =>
+    next(call).catch((error) => {
+      if (isFailure(error)) isThrottled(error) ? this.throttled++ : this.retries++
+      throw error
+    })
+}
+
+/** Between two looks at the clock, in ms. */
+const TICK = 500
+/** Between two lines where there is no bar, in ms. */
 const LINE_EVERY = 5000
+/** A bar of its full length and all its figures need so many columns. */
+const WIDE = 100
 
-/** Shows how a bulk job gets on: a bar on a terminal, a line every few seconds elsewhere. */
+/** Shows how a bulk job gets on: a bar on a terminal, elsewhere a line every few seconds; also while nothing comes. */
 export class Meter {
   readonly #stream: NodeJS.WriteStream
-  readonly #startedAt = performance.now()
-  readonly #bar: cliProgress.SingleBar | undefined
-  #saidAt = this.#startedAt
-  #last: Progress | undefined
+  readonly #messages: Messages
+  readonly #tally: Tally
+  readonly #hasBar: boolean
+  #bar: cliProgress.SingleBar | undefined
+  #ticker: NodeJS.Timeout | undefined
+  #startedAt = 0
+  #saidAt = 0
+  #progress: Progress | undefined
 
-  constructor(stream: NodeJS.WriteStream) {
+  constructor(stream: NodeJS.WriteStream, messages: Messages, { quiet, json }: MessageFlags, tally: Tally) {
     this.#stream = stream
-    this.#bar = stream.isTTY ? barOn(stream) : undefined
+    this.#messages = messages
+    this.#tally = tally
+    this.#hasBar = stream.isTTY && !quiet && !json
+  }
+
+  /** Number of the block that came last. */
+  get last(): bigint | undefined {
+    return this.#progress?.number
+  }
+
+  start(): void {
+    this.#startedAt = this.#saidAt = performance.now()
+    this.#ticker = setInterval(() => this.#tick(), TICK)
+    this.#ticker.unref()
   }
 
   update(progress: Progress): void {
-    const isFirst = this.#last === undefined
-    this.#last = progress
-    if (this.#bar === undefined) {
-      if (performance.now() - this.#saidAt < LINE_EVERY) return
-      this.#saidAt = performance.now()
-      const percent = Math.floor((100 * progress.done) / progress.total)
-      this.#stream.write(
-        `${percent} % | ${count(progress.done)} of ${count(progress.total)} blocks | ${this.#rate(progress)} blocks/s | ${this.#timeLeft(progress)} left\n`,
-      )
-      return
-    }
-    const payload = { rate: this.#rate(progress), size: sizeOf(progress.bytes), left: this.#timeLeft(progress) }
-    if (isFirst) this.#bar.start(progress.total, progress.done, payload)
-    else this.#bar.update(progress.done, payload)
+    const isFirst = this.#progress === undefined
+    this.#progress = progress
+    if (!this.#hasBar) return
+    if (isFirst) this.#startBar(progress)
+    else this.#bar?.update(progress.done)
   }
 
   /** Takes the bar away. */
   clear(): void {
+    clearInterval(this.#ticker)
     this.#bar?.stop()
+    this.#bar = undefined
+    if (this.#hasBar && this.#progress === undefined) this.#stream.write('\r\x1b[K')
   }
 
   /** Takes the bar away and says what was done. */
   finish(): void {
     this.clear()
-    const progress = this.#last
+    const progress = this.#progress
     if (progress === undefined) return
     const seconds = (performance.now() - this.#startedAt) / 1000
-    this.#stream.write(`${count(progress.done)} blocks, ${sizeOf(progress.bytes)} in ${seconds.toFixed(1)} s (${this.#rate(progress)} blocks/s)\n`)
+    const { done, bytes } = progress
+    this.#messages.tell(
+      `${count(done)} ${done === 1 ? 'block' : 'blocks'}, ${sizeOf(bytes)} in ${seconds.toFixed(1)} s (${count(this.#rate)} blocks/s)${this.#trouble(' | ')}`,
+      {
+        type: 'done',
+        blocks: done,
+        bytes: Math.round(bytes),
+        seconds: Number(seconds.toFixed(3)),
+        blocksPerSecond: this.#rate,
+        ...this.#counts,
+      },
+    )
   }
 
-  #perMs({ done }: Progress): number {
-    return done / Math.max(1, performance.now() - this.#startedAt)
+  #tick(): void {
+    const progress = this.#progress
+    const waited = performance.now() - this.#saidAt
+    if (this.#hasBar) {
+      if (progress !== undefined) this.#bar?.update(this.#figures)
+      else if (waited > 4 * TICK) this.#stream.write(`\rwaiting for the node${this.#trouble(': ')}\x1b[K`)
+    } else if (waited >= LINE_EVERY) {
+      this.#saidAt = performance.now()
+      if (progress === undefined) this.#messages.tell(`waiting for the node${this.#trouble(': ')}`, { type: 'waiting', ...this.#counts })
+      else this.#tellProgress(progress)
+    }
   }
 
-  #rate(progress: Progress): string {
-    return count(Math.round(this.#perMs(progress) * 1000))
+  #tellProgress({ done, total, number, bytes }: Progress): void {
+    const percent = Math.floor((100 * done) / total)
+    this.#messages.tell(
+      `${percent} % | ${count(done)} of ${count(total)} blocks | ${count(this.#rate)} blocks/s | ${durationOf(this.#msLeft)} left${this.#trouble(' | ')}`,
+      {
+        type: 'progress',
+        done,
+        total,
+        number: number.toString(),
+        bytes: Math.round(bytes),
+        blocksPerSecond: this.#rate,
+        secondsLeft: Math.round(this.#msLeft / 1000),
+        ...this.#counts,
+      },
+    )
   }
 
-  #timeLeft(progress: Progress): string {
-    return durationOf((progress.total - progress.done) / this.#perMs(progress))
+  #startBar({ done, total }: Progress): void {
+    const isWide = (this.#stream.columns ?? 80) >= WIDE
+    this.#bar = new cliProgress.SingleBar(
+      {
+        stream: this.#stream,
+        format: isWide
+          ? '{bar} {percentage} % | {value} of {total} blocks | {rate} blocks/s | {size} | {left} left{trouble}'
+          : '{bar} {percentage} % | {rate}/s | {left} left{trouble}',
+        formatValue: (value, _, type) => (type === 'value' || type === 'total' ? count(value) : String(value)),
+        barsize: isWide ? 24 : 12,
+        hideCursor: true,
+        clearOnComplete: true,
+        gracefulExit: false,
+      },
+      cliProgress.Presets.shades_classic,
+    )
+    this.#bar.start(total, done, this.#figures)
   }
-}
 
-function barOn(stream: NodeJS.WriteStream): cliProgress.SingleBar {
-  return new cliProgress.SingleBar(
-    {
-      stream,
-      format: '{bar} {percentage} % | {value} of {total} blocks | {rate} blocks/s | {size} | {left} left',
-      formatValue: (value, _, type) => (type === 'value' || type === 'total' ? count(value) : String(value)),
-      barsize: 24,
-      hideCursor: true,
-      clearOnComplete: true,
-      gracefulExit: false,
-    },
-    cliProgress.Presets.shades_classic,
-  )
-}
+  get #figures() {
+    return { rate: count(this.#rate), size: sizeOf(this.#progress?.bytes ?? 0), left: durationOf(this.#msLeft), trouble: this.#trouble(' | ') }
+  }
 
-function count(value: number): string {
-  return value.toLocaleString('en-US')
-}
+  get #counts() {
+    return { retries: this.#tally.retries, throttled: this.#tally.throttled }
+  }
 
-/** Time as a person reads it: `12 s`, `3 min 20 s`, `5 h 12 min`. */
-export function durationOf(ms: number): string {
-  const seconds = Math.round(ms / 1000)
-  if (seconds < 60) return `${seconds} s`
-  const minutes = Math.floor(seconds / 60)
-  return minutes < 60 ? `${minutes} min ${seconds % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
-}
+  #trouble(before: string): string {
+    const { retries, throttled } = this.#tally
+    const said = [retries > 0 ? `${count(retries)} retries` : '', throttled > 0 ? `${count(throttled)} throttled` : ''].filter(Boolean)
+    return said.length === 0 ? '' : before + said.join(', ')
+  }
 
-/** Bytes as a person reads them, in decimal units. */
-export function sizeOf(bytes: number): string {
-  if (bytes < 1000) return `${Math.round(bytes)} B`
-  if (bytes < 1e6) return `${(bytes / 1e3).toFixed(1)} kB`
-  return bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(2)} GB`
+  /** Blocks per second so far. */
+  get #rate(): number {
+    return Math.round(((this.#progress?.done ?? 0) * 1000) / Math.max(1, performance.now() - this.#startedAt))
+  }
+
+  get #msLeft(): number {
+    const { done = 0, total = 0 } = this.#progress ?? {}
+    return done === 0 ? 0 : ((total - done) * (performance.now() - this.#startedAt)) / done
+  }
 }

@@ -1,6 +1,5 @@
 import { once } from 'node:events'
 import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises'
-import { dirname } from 'node:path'
 import { OptionError } from '../errors.ts'
 
 /** Where lines go. */
@@ -19,62 +18,80 @@ export interface Output {
 const CHUNK = 1024 * 1024
 
 /** Standard output, or a file that is written aside and renamed when it is whole. Throws `OptionError` when it cannot be. */
-export async function openOutput(path: string | undefined, stop: AbortController): Promise<Output> {
-  return path === undefined ? stdout(stop) : await file(path)
+export async function openOutput(path: string | undefined, force: boolean, stop: AbortController): Promise<Output> {
+  return path === undefined ? stdout(stop) : await file(path, force)
 }
 
-async function file(path: string): Promise<Output> {
+async function file(path: string, force: boolean): Promise<Output> {
+  const name = JSON.stringify(path)
   const there = await stat(path).catch(() => undefined)
-  if (there?.isFile() || there?.isDirectory()) throw new OptionError('--out', 'a file that does not exist yet', `${JSON.stringify(path)}, which does`)
+  if (there?.isDirectory()) throw new OptionError('--out', 'a file', `${name}, which is a folder`)
+  if (there?.isFile() && !force) throw new OptionError('--out', 'a file that does not exist yet, or --force', `${name}, which exists`)
   // Beside the file, so that renaming it moves nothing. A device or a pipe is written as it is.
-  const aside = there === undefined ? `${path}.${process.pid}.partial` : path
+  const isAside = there === undefined || there.isFile()
+  const aside = isAside ? `${path}.${process.pid}.partial` : path
   let handle: FileHandle
   try {
-    handle = await open(aside, there === undefined ? 'wx' : 'w')
+    handle = await open(aside, isAside ? 'wx' : 'w')
   } catch (error) {
-    throw new OptionError(
-      '--out',
-      'a file that can be written',
-      `${JSON.stringify(path)} in ${JSON.stringify(dirname(path))} (${(error as NodeJS.ErrnoException).code})`,
-    )
+    throw new OptionError('--out', 'a file that can be written', `${name} (${reasonOf(error)})`)
+  }
+  const writing = async (act: () => Promise<void>) => {
+    try {
+      await act()
+    } catch (error) {
+      throw new Error(`${path} cannot be written: ${reasonOf(error)}; nothing of it is kept`)
+    }
   }
   let gathered: Uint8Array[] = []
   let bytes = 0
   const flush = async () => {
-    const parts = gathered
+    const data = Buffer.concat(gathered)
     gathered = []
     bytes = 0
-    if (parts.length > 0) await writeAll(handle, Buffer.concat(parts))
+    // A write may take only a part, on a disk that is getting full.
+    for (let done = 0; done < data.length; ) done += (await handle.write(data, done)).bytesWritten
   }
   return {
     async write(line) {
       gathered.push(line)
       bytes += line.length
-      if (bytes >= CHUNK) await flush()
+      if (bytes >= CHUNK) await writing(flush)
     },
-    async commit() {
-      await flush()
-      if (there === undefined) await handle.sync()
-      await handle.close()
-      if (there === undefined) await rename(aside, path)
-    },
+    commit: () =>
+      writing(async () => {
+        await flush()
+        if (isAside) await handle.sync()
+        await handle.close()
+        if (isAside) await rename(aside, path)
+      }),
     async discard() {
       await handle.close().catch(() => {})
-      if (there === undefined) await rm(aside, { force: true })
+      if (isAside) await rm(aside, { force: true })
     },
     isClosedByReader: () => false,
   }
 }
 
-/** A write may take only a part, on a disk that is getting full. */
-async function writeAll(handle: FileHandle, data: Buffer): Promise<void> {
-  for (let done = 0; done < data.length; ) done += (await handle.write(data, done)).bytesWritten
+const reasons: Readonly<Record<string, string>> = {
+  ENOSPC: 'no space is left on the disk',
+  EDQUOT: 'no space is left in the quota',
+  EFBIG: 'it would be larger than allowed',
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  EROFS: 'the disk is read-only',
+  ENOENT: 'no such folder',
+  ENOTDIR: 'no such folder',
+}
+
+function reasonOf(error: unknown): string {
+  const { code = '', message } = error as NodeJS.ErrnoException
+  return reasons[code] ?? message
 }
 
 function stdout(stop: AbortController): Output {
   const { stdout } = process
-  const broken = (error: Error) => stop.abort(error)
-  stdout.on('error', broken)
+  stdout.on('error', (error) => stop.abort(error))
   return {
     async write(line) {
       if (!stdout.write(line)) await once(stdout, 'drain', { signal: stop.signal })

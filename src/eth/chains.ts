@@ -56,7 +56,11 @@ export interface NodeAddress {
  * chain, an empty key or a base that is no http(s) URL. The URL holds the key: it is not for logs.
  */
 export function nodeUrl({ baseUrl, chain, apiKey }: NodeAddress): string {
-  if (!Object.hasOwn(chains, chain)) throw new OptionError('chain', `one of ${Object.keys(chains).join(', ')}`, show(chain))
+  if (!Object.hasOwn(chains, chain)) {
+    // What does not look like a chain's name may be the key, given in the wrong place.
+    const received = /^[a-z]{1,12}(?:-[a-z]{1,12}){0,2}$/.test(chain) ? show(chain) : 'something else'
+    throw new OptionError('chain', `one of ${Object.keys(chains).join(', ')}`, received)
+  }
   if (typeof apiKey !== 'string' || apiKey.trim() === '')
     throw new OptionError('apiKey', 'a key', typeof apiKey === 'string' ? 'an empty string' : show(apiKey))
   // A URL would resolve these, and lose the chain.

@@ -154,6 +154,11 @@ function rowOf(name: string): AnyMethod {
   throw new CodecError('method', `one of the ${names.length} methods that hexline decodes${near ? ` (${near}?)` : ''}; request() sends any other`, show(name))
 }
 
+/** True for the 28 methods of the table. */
+export function isKnown(name: string): boolean {
+  return methodOf(name) !== undefined
+}
+
 /** May the call run twice? Only where the table says so. */
 export function isSafe(name: string): boolean {
   return methodOf(name)?.safe === true

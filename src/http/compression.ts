@@ -31,7 +31,7 @@ export async function decompress(body: Buffer, encoding: string, maxOutputLength
   let result = body
   for (const coding of encoding.toLowerCase().split(',').reverse()) {
     const undo = codings.get(coding.trim())
-    if (undo === undefined) throw new Error(`unknown coding ${JSON.stringify(coding.trim().slice(0, 40))}`)
+    if (undo === undefined) throw new Error(`unknown coding ${JSON.stringify(coding.trim())}`)
     result = await undo(result, { maxOutputLength })
   }
   return result

@@ -1,5 +1,5 @@
 import { type Dispatcher, Pool } from 'undici'
-import { type HexlineError, LimitError, MalformedReplyError, NetworkError, TimeoutError } from '../errors.ts'
+import { excerpt, type HexlineError, LimitError, MalformedReplyError, NetworkError, TimeoutError } from '../errors.ts'
 import type { Alarm, Alarms } from './alarms.ts'
 import { acceptEncoding, decompress } from './compression.ts'
 import { plainCause, type Scrub } from './secrets.ts'
@@ -161,7 +161,10 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
         return this.#fail(this.#tooLarge(`more than ${maxResponseBytes} bytes after decompression`))
       const cause = plainCause(error, scrub)
       this.#fail(
-        new MalformedReplyError(`${url.host}: the body could not be decompressed (${scrub(encoding)}): ${cause.message}`, { endpoint: url.host, cause }),
+        new MalformedReplyError(`${url.host}: the body could not be decompressed (${excerpt(scrub(encoding))}): ${excerpt(cause.message)}`, {
+          endpoint: url.host,
+          cause,
+        }),
       )
     }
   }
@@ -196,7 +199,8 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
     const cause = plainCause(firstOf(error), scrub)
     const code = (cause as NodeJS.ErrnoException).code
     const endpoint = url.host
-    if (code?.startsWith('HPE_')) return new MalformedReplyError(`${endpoint}: what came is not HTTP: ${cause.message}`, { endpoint, cause })
+    if (code?.startsWith('HPE_') || cause.name === 'HTTPParserError')
+      return new MalformedReplyError(`${endpoint}: what came is not HTTP: ${cause.message}`, { endpoint, cause })
     const unsent = this.#controller === undefined && this.#status === 0
     const how = unsent
       ? 'no connection'

@@ -12,52 +12,43 @@ const plainHeaders = new Set(['accept', 'accept-encoding', 'content-type', 'user
  * A function that hides what only the caller may know of an endpoint: the path, query and user info of its URL (the
  * API key is part of the path) and the values of its headers, also where a server echoes them percent-encoded or decoded.
  */
-export function scrubber(url: URL, headers: Readonly<Record<string, string>>, keys: readonly string[] = []): Scrub {
+export function scrubber(url: URL, headers: Readonly<Record<string, string>>, keys: readonly string[] = [], plainWords: readonly string[] = []): Scrub {
   const found = new Set<string>(keys)
   const path = url.pathname + url.search
   if (path.length > 1) found.add(path)
   if (url.pathname.length > 1) found.add(url.pathname)
   for (const part of `${url.pathname}/${url.search.slice(1)}`.split(/[/&]/)) {
     const value = part.slice(part.indexOf('=') + 1)
-    for (const piece of [part, value]) if (piece.length > 2 && !routeWords.has(piece.toLowerCase())) found.add(piece)
+    for (const piece of [part, value]) if (piece.length > 2 && !routeWords.has(piece.toLowerCase()) && !plainWords.includes(piece)) found.add(piece)
   }
   for (const part of [url.username, url.password]) if (part !== '') found.add(part)
   for (const [name, value] of Object.entries(headers)) {
-    if (plainHeaders.has(name.toLowerCase()) || value.length < 3) continue
+    if (plainHeaders.has(name.toLowerCase()) || value === '') continue
     found.add(value)
-    // "Bearer TOKEN", "session=TOKEN; path=/"
+    // "Bearer TOKEN": all behind the name of the scheme is secret, however short.
+    if (/authorization$/i.test(name)) found.add(value.replace(/^\S+\s+/, ''))
+    // "session=TOKEN; path=/"
     for (const piece of value.split(/[\s;,=]+/)) if (piece.length >= 8) found.add(piece)
   }
 
-  const spellings = new Set<string>()
-  for (const secret of found) {
-    if (secret === '') continue
-    const decoded = decode(secret)
-    for (const spelling of [secret, decoded, encodeURIComponent(decoded), encodeURI(decoded), html(decoded), JSON.stringify(decoded).slice(1, -1)]) {
-      spellings.add(spelling)
-    }
-  }
-  if (spellings.size === 0) return (text) => text
+  const secrets = new Set([...found].map(decode))
+  secrets.delete('')
+  if (secrets.size === 0) return (text) => text
   // Longest first, so that a path goes as a whole. A short secret is hidden only where it stands as a word.
-  const pattern = [...spellings]
+  const pattern = [...secrets]
     .sort((a, b) => b.length - a.length)
-    .map((s) => (s.length >= 8 ? escapeForRegExp(s) : asWord(s)))
+    .map((secret) => (secret.length >= 8 ? spelled(secret) : asWord(secret)))
     .join('|')
-  const secrets = new RegExp(pattern, 'gi')
-  return (text) => text.replace(secrets, HIDDEN)
+  const finder = new RegExp(pattern, 'giu')
+  return (text) => text.replace(finder, HIDDEN)
 }
 
-/** The same JSON with every string in it scrubbed, keys too. Returns the value itself when nothing was hidden. */
+/** The same JSON with every string in it scrubbed, keys too. Throws RangeError where it is nested too deeply for the stack. */
 export function scrubJson(value: unknown, scrub: Scrub): unknown {
-  if (value === undefined) return undefined
-  const text = JSON.stringify(value)
-  // Only the strings may change: a number that happens to look like the key stays a number.
-  return scrub(text) === text ? value : JSON.parse(text, (_, item) => (typeof item === 'string' ? scrub(item) : hideKeys(item, scrub)))
-}
-
-function hideKeys(item: unknown, scrub: Scrub): unknown {
-  if (item === null || typeof item !== 'object' || Array.isArray(item)) return item
-  return Object.fromEntries(Object.entries(item).map(([key, value]) => [scrub(key), value]))
+  if (typeof value === 'string') return scrub(value)
+  if (value === null || typeof value !== 'object') return value
+  if (Array.isArray(value)) return value.map((item) => scrubJson(item, scrub))
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [scrub(key), scrubJson(item, scrub)]))
 }
 
 /** A copy of a foreign error that holds nothing but its name, code and scrubbed message: such errors carry URLs and sockets. */
@@ -77,15 +68,31 @@ function decode(text: string): string {
   }
 }
 
-function html(text: string): string {
-  return text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;').replace(/"/g, '&quot;')
+const entities: Record<string, string> = { '&': 'amp', '<': 'lt', '>': 'gt', '"': 'quot', "'": 'apos' }
+
+/** A pattern for `text` as it is, and as JSON, URLs, forms and HTML spell it, also several times over. */
+function spelled(text: string): string {
+  let pattern = ''
+  for (const character of text) {
+    if (/^[A-Za-z0-9]$/.test(character)) {
+      pattern += character
+      continue
+    }
+    const bytes = [...new TextEncoder().encode(character)].map((byte) => `%(?:25){0,3}${byte.toString(16).padStart(2, '0')}`).join('')
+    const unicode = [...Array(character.length).keys()].map((i) => `\\\\{1,8}u${character.charCodeAt(i).toString(16).padStart(4, '0')}`).join('')
+    const entity = `&(?:amp;){0,3}(?:#0*${character.codePointAt(0)}|#x0*${character.codePointAt(0)?.toString(16)}${entities[character] ? `|${entities[character]}` : ''});`
+    // Escaped several times, a backslash is doubled each time. Bounded, since a server may send nothing but backslashes.
+    const plain = character === '\\' ? '\\\\{1,8}' : `\\\\{0,8}${escapeForRegExp(character)}`
+    pattern += `(?:${bytes}|${unicode}|${entity}|${plain}${character === ' ' ? '|\\+' : ''})`
+  }
+  return pattern
 }
 
 /** A pattern for `text` that is no part of a longer word, at the ends where `text` has a word's letter itself. */
 function asWord(text: string): string {
-  return `${/^\w/.test(text) ? '(?<!\\w)' : ''}${escapeForRegExp(text)}${/\w$/.test(text) ? '(?!\\w)' : ''}`
+  return `${/^\w/.test(text) ? '(?<!\\w)' : ''}${spelled(text)}${/\w$/.test(text) ? '(?!\\w)' : ''}`
 }
 
 function escapeForRegExp(text: string): string {
-  return text.replace(/[.*+?^${}()|[\]\\/-]/g, '\\$&')
+  return text.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&')
 }

@@ -27,6 +27,6 @@ export function retryAfterMs(headers: Readonly<Record<string, string | string[] 
   // An HTTP date begins with the name of a day; `Date.parse` reads much else.
   if (!/^[A-Za-z]{3,9},? /.test(text)) return undefined
   const now = typeof headers.date === 'string' ? Date.parse(headers.date) : Number.NaN
-  const wait = Date.parse(text) - (Number.isNaN(now) ? Date.now() : now)
+  const wait = Date.parse(/GMT$/i.test(text) ? text : `${text} GMT`) - (Number.isNaN(now) ? Date.now() : now)
   return Number.isNaN(wait) ? undefined : Math.max(0, wait)
 }

@@ -68,6 +68,11 @@ export class Entry implements EncodedCall, Wait {
     return this
   }
 
+  /** This entry and all that joined it, and that are still waited for. */
+  get waiters(): Entry[] {
+    return [this, ...(this.#joined ?? [])].filter((entry) => !entry.#settled)
+  }
+
   get isWaitedFor(): boolean {
     return this.#waiters > 0
   }
@@ -105,7 +110,8 @@ export class Entry implements EncodedCall, Wait {
 
   ring(): void {
     this.#waiting.release(this)
-    this.cancel(pastDeadline(this, this.#leader.ride === undefined))
+    const wasSent = this.#leader.ride !== undefined
+    this.cancel(Object.assign(pastDeadline(this, !wasSent), { attempts: wasSent ? 1 : 0 }))
   }
 
   cancel(reason: unknown): void {

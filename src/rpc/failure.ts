@@ -33,14 +33,15 @@ export interface FailuresOptions {
 /** Longest part of a body that an error keeps. */
 const BODY_START = 500
 /** How much of a body is searched for secrets for that. */
-const SCRUBBED = 65_536
+const SCRUBBED = 16_384
 /** Where the searched part ends, part of a secret may be left. */
-const LONGEST_SECRET = 16_384
+const LONGEST_SECRET = 8192
 
 /** Makes the errors of one reply. Everything that the server said goes through `scrub`: it may echo the URL, and so the key. */
 export class Failures {
   readonly #reply: HttpReply
   readonly #options: FailuresOptions
+  #scrubbedStart: string | undefined
 
   constructor(reply: HttpReply, options: FailuresOptions) {
     this.#reply = reply
@@ -54,7 +55,7 @@ export class Failures {
     const object = (typeof error === 'object' ? error : { message: error }) as { code?: unknown; message?: unknown; data?: unknown }
     const code = Number(object.code ?? 0) || 0
     const message = scrub(typeof object.message === 'string' ? object.message : JSON.stringify(object.message ?? object))
-    const data = scrubJson(object.data, scrub)
+    const data = this.#dataOf(object)
     const asked = this.#retryAfterMs
     const kind = kindOf(classify({ method, status, code, message, data, retryAfterMs: asked }))
     return new RpcError({ code, message, data }, { method, endpoint, status, retryAfterMs: asked, ...(kind && { kind }) })
@@ -106,11 +107,25 @@ export class Failures {
     })
   }
 
+  /** Nested too deeply for the stack it says nothing, and costs no other call its answer. */
+  #dataOf({ data }: { data?: unknown }): unknown {
+    try {
+      return scrubJson(data, this.#options.scrub)
+    } catch {
+      return undefined
+    }
+  }
+
   get #retryAfterMs(): number | undefined {
     return retryAfterMs(this.#reply.headers)
   }
 
   #start(): string {
+    this.#scrubbedStart ??= this.#scrubStart()
+    return this.#scrubbedStart
+  }
+
+  #scrubStart(): string {
     // Scrubbed before it is cut, since half a key would not be recognised.
     const { body } = this.#reply
     const text = this.#options.scrub(body.toString('utf8', 0, SCRUBBED))

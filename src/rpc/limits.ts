@@ -11,6 +11,8 @@ const UNKNOWN_BYTES = 1024
 export class Limits {
   /** Longest batch. */
   calls: number
+  /** No POST of `calls` calls has been taken yet, since they were halved. */
+  isUnproven = false
   #bytesOf = new Map<string, number>()
 
   constructor(maxCalls: number) {
@@ -19,7 +21,9 @@ export class Limits {
 
   /** A POST of `length` calls was refused for its size, or timed out. */
   halve(length: number): void {
-    this.calls = Math.max(1, Math.min(this.calls, Math.floor(length / 2)))
+    const half = Math.max(1, Math.min(this.calls, Math.floor(length / 2)))
+    if (half < this.calls) this.isUnproven = true
+    this.calls = half
   }
 
   /** Expected size of a reply to `method`, in bytes. */

@@ -6,12 +6,18 @@ const SWEEP_AT = 1024
 
 /** The calls of one priority that wait for a POST, first come first served. */
 export class Line {
+  readonly #onEmptied: () => void
   #entries: Entry[] = []
   #head = 0
   /** Safe calls that wait, by what they ask. A fresh one whenever the line runs empty: a long-lived Map of passing keys is slow. */
   #joinable = new Map<string, Entry>()
   /** Entries that somebody waits for. */
   size = 0
+
+  /** `onEmptied` is called when the last entry has been dropped. */
+  constructor(onEmptied: () => void) {
+    this.#onEmptied = onEmptied
+  }
 
   /** The waiting entry that asks the same, if any. */
   find(key: string): Entry | undefined {
@@ -39,6 +45,7 @@ export class Line {
       this.#head = 0
     }
     this.#tidy()
+    if (this.size === 0) this.#onEmptied()
   }
 
   /** The next entries for one POST: at most `max`, no more than a good body of replies, an unsafe call alone. */

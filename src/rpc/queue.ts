@@ -1,5 +1,5 @@
 import PQueue from 'p-queue'
-import { CodecError, copyError, excerpt, type HexlineError, MalformedReplyError } from '../errors.ts'
+import { CodecError, copyError, excerpt, type HexlineError, MalformedReplyError, RpcError } from '../errors.ts'
 import type { Alarm } from '../http/alarms.ts'
 import type { Backoff } from './backoff.ts'
 import type { Call, Outcome, Post, Reply, Send } from './call.ts'
@@ -44,8 +44,8 @@ export function createQueue(options: QueueOptions): Queue {
 
 class Running {
   readonly #options: QueueOptions
-  readonly #interactive = new Line()
-  readonly #bulk = new Line()
+  readonly #interactive = new Line(() => this.#onEmptied())
+  readonly #bulk = new Line(() => this.#onEmptied())
   readonly #posts: PQueue
   readonly #limits: Limits
   readonly #rate: Rate | undefined
@@ -57,6 +57,8 @@ class Running {
   readonly #cuts: AbortController[] = []
   #bulkPosts = 0
   #turnIsSet = false
+  /** A POST is under way that tries a length of batches that none has had. */
+  #isProbing = false
 
   constructor(options: QueueOptions) {
     const { concurrency, maxCalls, callsPerSecond, backoff } = options
@@ -97,6 +99,11 @@ class Running {
     this.#start()
   }
 
+  /** An alarm for nobody would hold the process up. */
+  #onEmptied(): void {
+    if (this.#interactive.size + this.#bulk.size === 0) this.#options.waiting.alarms.unset(this.#wake)
+  }
+
   /** Starts a POST in every free slot that has calls for it, and lines up one more for the next slot that gets free. */
   #start(): void {
     while (this.#posts.size === 0 && this.#mayStart()) void this.#posts.add(() => this.#run())
@@ -105,7 +112,7 @@ class Running {
   /** True when a POST could start now, had it a slot. When only time is in the way, an alarm is set. */
   #mayStart(): boolean {
     const line = this.#nextLine()
-    if (line === undefined) return false
+    if (line === undefined || this.#isProbing) return false
     const now = performance.now()
     const wait = Math.max(this.#pause.until - now, this.#rate?.msUntil(this.#wanted(line), now) ?? 0)
     if (wait <= 0) return true
@@ -133,9 +140,14 @@ class Running {
     const entries = line.take(Math.min(limits.calls, this.#rate?.available(performance.now()) ?? Number.POSITIVE_INFINITY), limits)
     this.#rate?.take(entries.length)
     const isBulk = line === this.#bulk
+    const isProbe = limits.isUnproven
+    if (isProbe) this.#isProbing = true
     if (isBulk) this.#bulkPosts++
     const outcomes = await this.#post(entries)
     if (isBulk) this.#bulkPosts--
+    if (isProbe) this.#isProbing = false
+    // An error of a call itself proves the length as well as a result does.
+    if (isProbe && outcomes.some((outcome) => !(outcome instanceof Error) || (outcome instanceof RpcError && !isTooLarge(outcome)))) limits.isUnproven = false
     this.#land(line, entries, outcomes)
     this.#startSoon()
   }
@@ -153,7 +165,7 @@ class Running {
     let problem = 'gave no outcome for a call'
     try {
       const outcomes = await post(entries, cut.signal)
-      if (Array.isArray(outcomes) && outcomes.length === entries.length) return outcomes
+      if (Array.isArray(outcomes) && outcomes.length === entries.length && outcomes.every(isOutcome)) return outcomes
     } catch (error) {
       if (isFailure(error)) return entries.map((entry) => copyError(error, entry.method))
       problem = `rejected: ${error}`
@@ -184,14 +196,13 @@ class Running {
         continue
       } else if (isThrottled(outcome)) {
         if (throttled === undefined || (outcome.retryAfterMs ?? 0) > (throttled.retryAfterMs ?? 0)) throttled = outcome
-      } else if (outcome.kind === 'timeout') {
-        wasTooMuch = true
       }
+      if (outcome instanceof Error) outcome.attempts = 1
       entry.settle(outcome)
     }
     if (bytes > 0) this.#limits.learn(answered, bytes)
     if (answered.length > 0) this.#pause.recovered()
-    if (isBatch && wasTooMuch) this.#limits.halve(entries.length)
+    if (isBatch && (wasTooMuch || outcomes.every((outcome) => outcome instanceof Error && outcome.kind === 'timeout'))) this.#limits.halve(entries.length)
     line.putBack(refused)
     if (throttled !== undefined) this.#leaveAlone(throttled)
   }
@@ -200,7 +211,7 @@ class Running {
   #leaveAlone(failure: HexlineError): void {
     this.#pause.begin(failure)
     for (const line of [this.#interactive, this.#bulk]) {
-      for (const entry of line.list()) if (this.#pause.outlasts(entry)) entry.cancel(this.#pause.failureFor(entry))
+      for (const entry of line.list().flatMap(({ waiters }) => waiters)) if (this.#pause.outlasts(entry)) entry.cancel(this.#pause.failureFor(entry))
     }
   }
 }
@@ -222,7 +233,7 @@ class Pause {
     // The POSTs that were in flight together tell of one and the same throttling.
     if (now >= this.until) this.#inARow++
     const { baseDelayMs, maxDelayMs } = this.#backoff
-    const wait = failure.retryAfterMs ?? Math.min(maxDelayMs, baseDelayMs * 2 ** (this.#inARow - 1)) / 2
+    const wait = failure.retryAfterMs || Math.min(maxDelayMs, baseDelayMs * 2 ** (this.#inARow - 1)) / 2
     if (now + wait <= this.until) return
     this.until = now + wait
     this.#failure = failure
@@ -237,8 +248,12 @@ class Pause {
   }
 
   failureFor(call: Call): HexlineError {
-    return copyError(this.#failure as HexlineError, call.method)
+    return Object.assign(copyError(this.#failure as HexlineError, call.method), { attempts: 0 })
   }
+}
+
+function isOutcome(outcome: Outcome | undefined): boolean {
+  return isFailure(outcome) || typeof (outcome as Reply | undefined)?.take === 'function'
 }
 
 function onTurn(running: Running): void {

@@ -34,8 +34,10 @@ export function retry({ waiting, recovery, ...backoff }: RetryOptions): Layer {
       try {
         return await next(call)
       } catch (failure) {
-        if (!isFailure(failure)) throw failure
-        failure.attempts = ++sent
+        if (!isFailure(failure) || (call.signal?.aborted && failure === call.signal.reason)) throw failure
+        // The queue says with 1 that the call was in a POST.
+        sent += failure.attempts
+        failure.attempts = sent
         if (isThrottled(failure) && call.attempts !== 1) throttled++
         else failed++
 
@@ -48,7 +50,7 @@ export function retry({ waiting, recovery, ...backoff }: RetryOptions): Layer {
         const repeatable = mayRepeat(failure) === true && (call.safe || recovers || !mayHaveRun(failure))
         if (!repeatable || failed >= call.attempts) throw failure
 
-        const wait = failure.retryAfterMs ?? fullJitter(backoff, isThrottled(failure) ? throttled : failed)
+        const wait = Math.max(failure.retryAfterMs ?? 0, fullJitter(backoff, isThrottled(failure) ? throttled : failed))
         // Who could only wait past the deadline is told the truth now.
         if (performance.now() + wait >= call.deadline) throw failure
         await waiting.sleep(call, wait)

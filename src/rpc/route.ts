@@ -1,5 +1,6 @@
-import { IntegrityError } from '../errors.ts'
+import { type HexlineError, IntegrityError } from '../errors.ts'
 import { type Call, type Reply, replyOf, type Send } from './call.ts'
+import { isFailure, isThrottled, mayRepeat } from './kinds.ts'
 import type { Queue } from './queue.ts'
 
 /**
@@ -8,9 +9,19 @@ import type { Queue } from './queue.ts'
  */
 export function route(queues: readonly [Queue, ...Queue[]]): Send {
   return async (call) => {
-    const queue = queues.find(({ name }) => !call.tried.includes(name)) ?? leastRecentlyTried(queues, call)
-    const reply = await queue.send(call)
-    return call.required ? present(reply, call, queue.name) : reply
+    const first = queues.find(({ name }) => !call.tried.includes(name)) ?? leastRecentlyTried(queues, call)
+    let refusal: HexlineError | undefined
+    for (const queue of [first, ...queues.filter((each) => each !== first)]) {
+      try {
+        const reply = await queue.send(call)
+        return call.required ? present(reply, call, queue.name) : reply
+      } catch (failure) {
+        // This endpoint would not start it, for whatever call: another may.
+        if (!isFailure(failure) || !(isThrottled(failure) || mayRepeat(failure) === 'elsewhere')) throw failure
+        refusal = failure
+      }
+    }
+    throw refusal
   }
 }
 
@@ -24,9 +35,11 @@ function present(reply: Reply, call: Call, endpoint: string): Reply {
   if (!isNull) return replyOf(value, reply.bytes)
   const { method, params } = call
   const asked = typeof params[0] === 'string' ? ` ${params[0]}` : ''
-  throw new IntegrityError(`${endpoint}: ${method}${asked}: the node answers null for what must exist: it lags behind, or has no history that far back`, {
+  const lag = new IntegrityError(`${endpoint}: ${method}${asked}: the node answers null for what must exist: it lags behind, or has no history that far back`, {
     kind: 'lagging',
     method,
     endpoint,
   })
+  lag.attempts = 1
+  throw lag
 }

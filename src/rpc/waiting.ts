@@ -32,13 +32,19 @@ export class Waiting {
   readonly alarms = new Alarms()
   readonly #unsignalled: Wait[] = []
   readonly #audiences = new Map<AbortSignal, Audience>()
-  #closed: ClosedError | undefined
+  #isClosed = false
 
   /** Registers `wait`, or cancels it at once when there is nothing to wait for any more; true when it is registered. */
   hold(wait: Wait): boolean {
     const { signal, deadline } = wait.call
-    if (this.#closed !== undefined || signal?.aborted || deadline <= performance.now()) {
-      wait.cancel(this.#closed ?? (signal?.aborted ? signal.reason : pastDeadline(wait.call, true)))
+    if (this.#isClosed || signal?.aborted || deadline <= performance.now()) {
+      wait.cancel(
+        this.#isClosed
+          ? new ClosedError('the client is closed', { method: wait.call.method })
+          : signal?.aborted
+            ? signal.reason
+            : pastDeadline(wait.call, true),
+      )
       return false
     }
     const seats = signal === undefined ? this.#unsignalled : this.#audienceOf(signal).waits
@@ -86,15 +92,15 @@ export class Waiting {
 
   /** Ends everything that waits, now and from now on. */
   close(): void {
-    if (this.#closed !== undefined) return
-    this.#closed = new ClosedError()
+    if (this.#isClosed) return
+    this.#isClosed = true
     for (const waits of [this.#unsignalled, ...[...this.#audiences.values()].map((audience) => audience.waits)]) {
       this.#cancelAll(waits, (wait) => new ClosedError('the client was closed', { method: wait.call.method }))
     }
   }
 
   get closed(): boolean {
-    return this.#closed !== undefined
+    return this.#isClosed
   }
 
   #audienceOf(signal: AbortSignal): Audience {

@@ -61,7 +61,7 @@ describe('hexline blocks', () => {
       '{ "number" : "0x0",\n\t"hash":"0xaa", "parentHash":"0x00", "text":"a \\u0041 \\" } , b", "big":12345678901234567890.50, "e":1E+2 , "transactions" : [ ] }'
     const { url } = await chain({ head: 0, body: (json) => (json.includes('parentHash') ? json.replace(/"result":\{.*\}/, `"result": ${odd} }`) : json) })
     const { stdout, stderr } = await hexline(['blocks', '--rpc', url, '--from', '0', '--to', '0'])
-    expect(stderr).toContain('1 blocks')
+    expect(stderr).toContain('1 block, ')
     expect(stdout).toBe(
       '{"number":"0x0","hash":"0xaa","parentHash":"0x00","text":"a \\u0041 \\" } , b","big":12345678901234567890.50,"e":1E+2,"transactions":[]}\n',
     )
@@ -148,7 +148,7 @@ describe('wrong usage ends with 2 and one clear line', () => {
 
   it('no node', async () => {
     const { code, stderr } = await hexline(['blocks', '--from', '0', '--to', '1'])
-    expect({ code, stderr }).toEqual({ code: 2, stderr: "hexline: --rpc: expected the node's URL, here or in HEXLINE_RPC_URL, received nothing\n" })
+    expect({ code, stderr }).toEqual({ code: 2, stderr: "hexline: --rpc: expected the node's URL, here or in HEXLINE_RPC_URL, or --chain, received nothing\n" })
   })
 
   it('a file that exists is not overwritten', async () => {

@@ -125,7 +125,13 @@ describe('nodeUrl', () => {
 
   test('never says the key, nor a base that may hold one', () => {
     const secret = 'k3y-that-nobody-may-see'
-    for (const given of [{ chain: 'nope', apiKey: secret }, { baseUrl: `https://[${secret}` }, { baseUrl: `${secret}` }, { baseUrl: `ftp://h/${secret}` }]) {
+    for (const given of [
+      { chain: 'nope', apiKey: secret },
+      { chain: secret, apiKey: 'eth' },
+      { baseUrl: `https://[${secret}` },
+      { baseUrl: `${secret}` },
+      { baseUrl: `ftp://h/${secret}` },
+    ]) {
       const message = (() => {
         try {
           return url(given)

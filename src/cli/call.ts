@@ -1,0 +1,58 @@
+import { Command } from 'commander'
+import { createClient } from '../client.ts'
+import { decodeResult, encodeArguments, isKnown } from '../eth/methods.ts'
+import { messagesFor } from './messages.ts'
+import { addNodeFlags, endpointFrom, type NodeFlags } from './node.ts'
+import { paramFrom, wireFrom } from './params.ts'
+import { forPerson } from './show.ts'
+
+interface Flags extends NodeFlags {
+  readonly json?: boolean
+  readonly raw?: boolean
+}
+
+/** `hexline call`: one call of any method. */
+export function callCommand(): Command {
+  return addNodeFlags(
+    new Command('call')
+      .description('Makes one call. The results of the 28 eth_ methods of the service are decoded; any other method is sent as it is.')
+      .argument('<method>', 'such as eth_getBalance')
+      .argument('[params...]', 'decimal, hex, a tag, or JSON'),
+  )
+    .option('--json', 'JSON, amounts as decimal strings')
+    .option('--raw', "the node's own JSON")
+    .addHelpText(
+      'after',
+      `
+Examples:
+  hexline call eth_blockNumber --rpc http://127.0.0.1:8545
+  hexline call eth_getBalance 0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045 21000000
+  hexline call eth_getBlockByNumber latest false --json | jq .gasUsed
+  hexline call eth_getLogs '{"fromBlock":"latest","address":"0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"}'
+  hexline call web3_clientVersion`,
+    )
+    .action(makeCall)
+}
+
+async function makeCall(method: string, texts: readonly string[], flags: Flags): Promise<void> {
+  const messages = messagesFor(flags, process.stderr)
+  const args = texts.map(paramFrom)
+  const known = isKnown(method)
+  const params = known ? encodeArguments(method, args) : args.map(wireFrom)
+  const client = createClient(endpointFrom(flags, process.env, messages))
+  try {
+    const reply = await client.send({ method, params, as: flags.raw ? 'bytes' : 'value' })
+    const value = reply.take()
+    if (flags.raw) process.stdout.write(Buffer.concat([value as Uint8Array, Buffer.from('\n')]))
+    else {
+      const result = known ? decodeResult(method, value, params) : value
+      process.stdout.write(`${flags.json ? JSON.stringify(result, bigintsAsStrings) : forPerson(result, method)}\n`)
+    }
+  } finally {
+    await client.close()
+  }
+}
+
+function bigintsAsStrings(_: string, value: unknown): unknown {
+  return typeof value === 'bigint' ? value.toString() : value
+}

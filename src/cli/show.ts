@@ -1,0 +1,52 @@
+/** Fields and results in wei, shown in ether or gwei too. */
+const inEther = new Set(['value', 'balance', 'eth_getBalance', 'l1Fee'])
+const inGwei = new Set([
+  'gasPrice',
+  'effectiveGasPrice',
+  'baseFeePerGas',
+  'maxFeePerGas',
+  'maxPriorityFeePerGas',
+  'maxFeePerBlobGas',
+  'blobGasPrice',
+  'eth_gasPrice',
+  'eth_maxPriorityFeePerGas',
+])
+/** Seconds since 1970, shown as a date too. */
+const times = new Set(['timestamp', 'blockTimestamp'])
+
+/** A result as a person reads it: fields below each other, lists numbered, amounts with their unit, times as dates. `name` is the method. */
+export function forPerson(value: unknown, name: string): string {
+  return isNested(value) ? linesOf(value, '').join('\n') : scalar(value, name)
+}
+
+function linesOf(value: object, indent: string): string[] {
+  const entries: [string, unknown][] = Array.isArray(value) ? value.map((item, i) => [String(i), item]) : Object.entries(value)
+  const width = Math.max(...entries.map(([key]) => key.length))
+  return entries.flatMap(([key, item]) => {
+    if (!isNested(item)) return [`${indent}${key.padEnd(width)}  ${scalar(item, key)}`]
+    return [`${indent}${key}`, ...linesOf(item, `${indent}  `)]
+  })
+}
+
+/** An object or list that has something in it. */
+function isNested(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && Object.keys(value).length > 0
+}
+
+function scalar(value: unknown, name: string): string {
+  if (typeof value === 'bigint') {
+    if (inEther.has(name) && value > 0n) return `${value} wei (${decimal(value, 18)} ether)`
+    if (inGwei.has(name) && value > 0n) return `${value} wei (${decimal(value, 9)} gwei)`
+    if (times.has(name) && value < 253_402_300_800n) return `${value} (${new Date(Number(value) * 1000).toISOString().replace('.000Z', 'Z')})`
+    return value.toString()
+  }
+  if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'none' : '{}'
+  return String(value)
+}
+
+/** `value` with the point `places` from the right, without zeros at the end. */
+function decimal(value: bigint, places: number): string {
+  const digits = value.toString().padStart(places + 1, '0')
+  const fraction = digits.slice(-places).replace(/0+$/, '')
+  return `${digits.slice(0, -places)}${fraction === '' ? '' : `.${fraction}`}`
+}

@@ -1,0 +1,19 @@
+/** A count with its thousands apart. */
+export function count(value: number): string {
+  return value.toLocaleString('en-US')
+}
+
+/** Time as a person reads it: `12 s`, `3 min 20 s`, `5 h 12 min`. */
+export function durationOf(ms: number): string {
+  const seconds = Math.round(ms / 1000)
+  if (seconds < 60) return `${seconds} s`
+  const minutes = Math.floor(seconds / 60)
+  return minutes < 60 ? `${minutes} min ${seconds % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
+}
+
+/** Bytes as a person reads them, in decimal units. */
+export function sizeOf(bytes: number): string {
+  if (bytes < 1000) return `${Math.round(bytes)} B`
+  if (bytes < 1e6) return `${(bytes / 1e3).toFixed(1)} kB`
+  return bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(2)} GB`
+}

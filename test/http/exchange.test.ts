@@ -1,0 +1,297 @@
+import { promisify } from 'node:util'
+import * as zlib from 'node:zlib'
+import { Agent, type Dispatcher } from 'undici'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { isLoopback } from '../../src/http/compression.ts'
+import { createClient, LimitError } from '../../src/index.ts'
+import { type Answer, always, answerTo, clientOf, each, errorOf, honest, type Received, read, refuse, right, send, serve } from '../support/server.ts'
+
+/** An agent of the user's that finds every host on this machine, and counts what it was given. */
+function agentOf() {
+  const lookup = (_: string, options: { all?: boolean }, done: (error: null, ...found: unknown[]) => void) =>
+    options.all ? done(null, [{ address: '127.0.0.1', family: 4 }]) : done(null, '127.0.0.1', 4)
+  const agent = new Agent({ connect: { lookup: lookup as never } })
+  const dispatch = vi.spyOn(agent, 'dispatch')
+  onTestFinished(() => agent.destroy())
+  return { agent, dispatch }
+}
+
+const packed =
+  (pack: (text: string) => Buffer, coding: string): Answer =>
+  (request, response) =>
+    send(response, pack(JSON.stringify(request.entries.map(right))), { headers: { 'content-encoding': coding } })
+
+describe('compression', () => {
+  test('is asked for, but not on this machine', async () => {
+    const server = await serve(honest)
+    await read(clientOf(server.url), 1)
+    expect(server.requests[0]?.headers['accept-encoding']).toBeUndefined()
+    await read(clientOf(`http://node.example.com:${server.port}`, { dispatcher: agentOf().agent }), 2)
+    expect(server.requests[1]?.headers['accept-encoding']).toMatch(/^gzip, deflate, br(, zstd)?$/)
+  })
+
+  test('is asked for or not as the user says', async () => {
+    const server = await serve(honest)
+    await read(clientOf(server.url, { compression: true }), 1)
+    await read(clientOf(`http://node.example.com:${server.port}`, { compression: false, dispatcher: agentOf().agent }), 2)
+    await read(clientOf(server.url, { compression: true, headers: { 'Accept-Encoding': 'br' } }), 3)
+    expect(server.requests.map(({ headers }) => headers['accept-encoding'])).toEqual([expect.stringContaining('gzip'), undefined, 'br'])
+  })
+
+  test('this machine has several names', () => {
+    for (const url of [
+      'http://localhost',
+      'http://LOCALHOST:8545',
+      'http://a.localhost',
+      'http://127.0.0.1',
+      'http://127.1.2.3',
+      'http://127.1',
+      'http://[::1]:8545',
+      'http://0x7f000001',
+    ])
+      expect([url, isLoopback(new URL(url).hostname)]).toEqual([url, true])
+    for (const url of [
+      'http://localhost.example.com',
+      'http://127.0.0.1.example.com',
+      'http://notlocalhost',
+      'http://10.0.0.1',
+      'http://[::2]',
+      'http://128.0.0.1',
+    ])
+      expect([url, isLoopback(new URL(url).hostname)]).toEqual([url, false])
+  })
+
+  const inOrder =
+    (...packs: ((body: zlib.InputType) => Buffer)[]) =>
+    (text: string) =>
+      packs.reduce<Buffer>((body, pack) => pack(body), Buffer.from(text))
+  test.each<[string, (text: string) => Buffer]>([
+    ['gzip', zlib.gzipSync],
+    ['x-gzip', zlib.gzipSync],
+    ['GZip', zlib.gzipSync],
+    ['deflate', zlib.deflateSync],
+    // Without zlib's header, as some servers send it.
+    ['deflate', zlib.deflateRawSync],
+    ['br', zlib.brotliCompressSync],
+    ['identity', (text) => Buffer.from(text)],
+    ['gzip, br', inOrder(zlib.gzipSync, zlib.brotliCompressSync)],
+    ['deflate,gzip , br', inOrder(zlib.deflateSync, zlib.gzipSync, zlib.brotliCompressSync)],
+  ])('%s is undone, asked for or not', async (coding, pack) => {
+    const server = await serve(packed(pack, coding))
+    expect(await read(clientOf(server.url), 'x'.repeat(1000))).toEqual(answerTo(['x'.repeat(1000)]))
+  })
+
+  test('every level of raw deflate is undone', async () => {
+    for (let level = 0; level <= 9; level++) {
+      for (const pack of [zlib.deflateSync, zlib.deflateRawSync]) {
+        const server = await serve(packed((text) => pack(text, { level }), 'deflate'))
+        expect(await read(clientOf(server.url, { retry: false }), level)).toEqual(answerTo([level]))
+      }
+    }
+  })
+
+  test('of nothing is nothing', async () => {
+    const server = await serve(always('', { status: 502, headers: { 'content-encoding': 'gzip' } }))
+    expect(await errorOf(read(clientOf(server.url, { retry: false }), 1))).toMatchObject({ name: 'HttpError', status: 502 })
+  })
+})
+
+describe('maxResponseBytes', () => {
+  const max = { maxResponseBytes: 10_000, retry: false } as const
+
+  test('is what still passes', async () => {
+    const ofLength =
+      (length: number): Answer =>
+      ({ entries }, response) =>
+        send(response, JSON.stringify(right(entries[0] as never)).padEnd(length))
+    const server = await serve(ofLength(10_000), ofLength(10_001))
+    const client = clientOf(server.url, max)
+    expect(await read(client, 1)).toEqual(answerTo([1]))
+    expect(await errorOf(read(client, 1))).toBeInstanceOf(LimitError)
+  })
+
+  test('stops a reply that announces more, before its body is there', async () => {
+    const server = await serve(async (request, response) => {
+      response.writeHead(200, { 'content-length': 1_000_000_000 })
+      response.write('[')
+      await request.hungUp
+    })
+    const error = await errorOf(read(clientOf(server.url, max), 1))
+    expect(error).toBeInstanceOf(LimitError)
+    expect(error).toMatchObject({ kind: 'response-too-large', method: 'eth_getBalance', attempts: 1 })
+    expect(error.message).toMatch(/^127\.0\.0\.1:\d+: the reply has 1000000000 bytes; maxResponseBytes allows 10000$/)
+    await server.requests[0]?.hungUp
+  })
+
+  test('stops a reply that never ends', async () => {
+    const server = await serve(async (request, response) => {
+      const more = () => response.write('x'.repeat(1000), () => setImmediate(more))
+      more()
+      await request.hungUp
+    })
+    const error = await errorOf(read(clientOf(server.url, max), 1))
+    expect(error.message).toMatch(/the reply has more than 10000 bytes; maxResponseBytes allows 10000$/)
+    await server.requests[0]?.hungUp
+  })
+
+  test('counts after decompression', async () => {
+    const server = await serve(packed((text) => zlib.gzipSync(text + ' '.repeat(20_000)), 'gzip'))
+    const error = await errorOf(read(clientOf(server.url, max), 1))
+    expect(error).toMatchObject({ name: 'LimitError', kind: 'response-too-large' })
+    expect(error.message).toMatch(/the reply has more than 10000 bytes after decompression; maxResponseBytes allows 10000$/)
+  })
+
+  test('a bomb does no harm: of a gigabyte of zeros in a megabyte no more is unpacked than may be', async () => {
+    const part = zlib.gzipSync(Buffer.alloc(16 * 1024 * 1024))
+    // The members of a gzip file follow one another (RFC 1952, 2.2).
+    const gzip = Buffer.concat(Array.from({ length: 64 }, () => part))
+    const deflate = zlib.deflateSync(Buffer.alloc(256 * 1024 * 1024))
+    const twice = zlib.gzipSync(gzip)
+    for (const [coding, bomb] of [
+      ['gzip', gzip],
+      ['deflate', deflate],
+      ['gzip, gzip', twice],
+    ] as const) {
+      const server = await serve(always(bomb, { headers: { 'content-encoding': coding } }))
+      const client = clientOf(server.url, { maxResponseBytes: 8 * 1024 * 1024, retry: false })
+      global.gc?.()
+      const before = process.resourceUsage().maxRSS
+      for (let i = 0; i < 3; i++)
+        expect(await errorOf(read(client, i))).toMatchObject({ name: 'LimitError', message: expect.stringContaining('after decompression') })
+      // maxRSS is in kilobytes, and is the highest ever: what was unpacked once cannot be hidden by a collection.
+      expect((process.resourceUsage().maxRSS - before) / 1024).toBeLessThan(100)
+    }
+  })
+})
+
+describe('a dispatcher of the user’s', () => {
+  test('sends the requests, and is not closed with the client', async () => {
+    const server = await serve(honest)
+    const { agent, dispatch } = agentOf()
+    const client = createClient(`http://node.example.com:${server.port}/rpc`, { dispatcher: agent })
+    expect(await read(client, 1)).toEqual(answerTo([1]))
+    expect(dispatch).toHaveBeenCalledTimes(1)
+    expect(server.requests[0]).toMatchObject({ path: '/rpc', headers: { host: `node.example.com:${server.port}` } })
+    await client.close()
+    expect(agent.destroyed).toBe(false)
+    expect(agent.closed).toBe(false)
+    expect(await read(clientOf(`http://node.example.com:${server.port}`, { dispatcher: agent }), 2)).toEqual(answerTo([2]))
+  })
+
+  test('that throws is a failure of the call', async () => {
+    const dispatcher = {
+      dispatch() {
+        throw new Error('out of order')
+      },
+    } as unknown as Dispatcher
+    expect(await errorOf(read(clientOf('http://node.example.com', { dispatcher, retry: false }), 1))).toMatchObject({
+      name: 'NetworkError',
+      message: expect.stringContaining('out of order'),
+    })
+  })
+})
+
+describe('a request', () => {
+  test('goes to the path and query of the URL, with the headers of JSON', async () => {
+    const server = await serve(honest)
+    await read(clientOf(`${server.url}/v2/KEY?a=1&b=%20#fragment`), 1)
+    expect(server.requests[0]).toMatchObject({
+      path: '/v2/KEY?a=1&b=%20',
+      headers: { accept: 'application/json', 'content-type': 'application/json', host: `127.0.0.1:${server.port}`, 'user-agent': 'hexline' },
+    })
+  })
+
+  test('has the user’s headers, those of the endpoint before those of the client', async () => {
+    const server = await serve(honest)
+    const headers = { 'X-A': 'client', 'x-b': 'client', 'User-Agent': 'mine' }
+    await read(clientOf({ url: server.url, headers: { 'x-a': 'endpoint' } }, { headers }), 1)
+    expect(server.requests[0]?.headers).toMatchObject({ 'x-a': 'endpoint', 'x-b': 'client', 'user-agent': 'mine' })
+  })
+
+  test('has the user info of the URL as basic authorization, decoded, and nowhere else', async () => {
+    for (const [user, password] of [
+      ['me', 'secret'],
+      ['a b', 'p:w/d@%é'],
+      ['only', ''],
+      ['', 'only'],
+    ] as const) {
+      const server = await serve(honest)
+      await read(clientOf(server.url.replace('://', `://${encodeURIComponent(user)}:${encodeURIComponent(password)}@`)), 1)
+      expect(server.requests[0]?.headers.authorization).toBe(`Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`)
+      expect(server.requests[0]).toMatchObject({ path: '/', headers: { host: `127.0.0.1:${server.port}` } })
+    }
+  })
+
+  test('has user info with a lone percent sign as it is', async () => {
+    const server = await serve(honest)
+    await read(clientOf(server.url.replace('://', '://me:100%@')), 1)
+    expect(server.requests[0]?.headers.authorization).toBe(`Basic ${Buffer.from('me:100%').toString('base64')}`)
+  })
+
+  test('is not sent elsewhere, whatever the server says: its key is for this host', async () => {
+    const other = await serve(honest)
+    for (const status of [301, 302, 307, 308]) {
+      const server = await serve(always('', { status, headers: { location: other.url } }))
+      expect(await errorOf(read(clientOf(server.url, { retry: false }), 1))).toMatchObject({ name: 'HttpError', status })
+    }
+    expect(other.requests).toHaveLength(0)
+  })
+})
+
+describe('connections', () => {
+  test('are kept: a hundred calls one after another use one', async () => {
+    const server = await serve(honest)
+    const client = clientOf(server.url)
+    for (let i = 0; i < 100; i++) await read(client, i)
+    expect(server.opened).toBe(1)
+  })
+
+  test('are kept after failures that the node told', async () => {
+    const server = await serve(refuse(-32000, 'no', { status: 500 }), always('oops', { status: 404 }), always('<html>'), honest)
+    const client = clientOf(server.url, { retry: false })
+    for (let i = 0; i < 3; i++) await errorOf(read(client, i))
+    await read(client, 3)
+    expect(server.opened).toBe(1)
+  })
+
+  test('are no more than the POSTs that may be in flight', async () => {
+    const server = await serve(honest)
+    const client = clientOf(server.url, { concurrency: 3, batch: false })
+    await Promise.all(Array.from({ length: 100 }, (_, i) => read(client, i)))
+    expect(server.opened).toBeLessThanOrEqual(3)
+  })
+
+  test('that the server closes while they are idle cost no call its answer', async () => {
+    const server = await serve(honest)
+    const client = clientOf(server.url)
+    for (let i = 0; i < 5; i++) {
+      expect(await read(client, i)).toEqual(answerTo([i]))
+      for (const socket of server.sockets) socket.end()
+    }
+  })
+
+  test('carry the headers of their own client only', async () => {
+    const server = await serve(honest)
+    const clients = ['a', 'b', 'c'].map((name) => ({ name, client: clientOf(`${server.url}/rpc`, { headers: { authorization: `Bearer ${name}` } }) }))
+    await Promise.all(Array.from({ length: 30 }, (_, i) => clients.map(({ name, client }) => read(client, name, i))).flat())
+    const seen = (request: Received) => new Set(request.entries.map(({ params }) => `Bearer ${params[0]}`))
+    for (const request of server.requests) expect(seen(request)).toEqual(new Set([request.headers.authorization]))
+    expect(server.requests).toHaveLength(3)
+  })
+
+  test('are tried at every address of a host', async () => {
+    const server = await serve(each(right))
+    // The server listens at 127.0.0.1 only; the name has an IPv6 address too on most machines.
+    expect(await read(clientOf(`http://localhost:${server.port}`), 1)).toEqual(answerTo([1]))
+  })
+})
+
+test('a timer of the exchange does not outlive it', async () => {
+  const server = await serve(honest)
+  const before = process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
+  const client = clientOf(server.url, { timeoutMs: 1_000_000, deadlineMs: 1_000_000 })
+  await Promise.all(Array.from({ length: 300 }, (_, i) => read(client, i)))
+  await promisify(setImmediate)()
+  // The one timer of all deadlines may be left; it holds nothing up then.
+  expect(process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length).toBeLessThanOrEqual(before + 1)
+})

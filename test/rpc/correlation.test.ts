@@ -1,0 +1,669 @@
+import * as zlib from 'node:zlib'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { type Client, HttpError, MalformedReplyError, NetworkError, RpcError, TimeoutError } from '../../src/index.ts'
+import {
+  type Answer,
+  always,
+  answerTo,
+  clientOf,
+  cut,
+  type Entry,
+  each,
+  errorOf,
+  failed,
+  honest,
+  type Received,
+  read,
+  right,
+  send,
+  serve,
+} from '../support/server.ts'
+
+/** A client that does not retry, so that a test sees what one POST gave. */
+const once = { retry: false, timeoutMs: 5_000 } as const
+
+/** Settled outcomes of `count` calls that travel in one POST: values, or errors. */
+async function batch(answers: [Answer, ...Answer[]], count = 3, options: object = once) {
+  const server = await serve(...answers)
+  const client = clientOf(server.url, options)
+  const settled = await Promise.allSettled(Array.from({ length: count }, (_, i) => read(client, i)))
+  const outcomes = settled.map((each) => (each.status === 'fulfilled' ? each.value : each.reason))
+  return { server, outcomes }
+}
+
+/** The outcome of one call that travels alone. */
+async function lone(answer: Answer, options: object = once) {
+  const { outcomes } = await batch([answer], 1, options)
+  return outcomes[0]
+}
+
+/** Answers a batch with what `make` makes of its right replies. */
+function replies(make: (replies: ReturnType<typeof right>[], request: Received) => unknown): Answer {
+  return (request, response) => send(response, JSON.stringify(make(request.entries.map(right), request)))
+}
+
+describe('a batch', () => {
+  test('is matched by id when the replies come in another order', async () => {
+    const { outcomes } = await batch([replies((all) => all.reverse())])
+    expect(outcomes).toEqual([answerTo([0]), answerTo([1]), answerTo([2])])
+  })
+
+  test('a reply that is missing is missed by its own call only', async () => {
+    const { outcomes } = await batch([replies(([first, , third]) => [third, first])])
+    expect(outcomes[0]).toEqual(answerTo([0]))
+    expect(outcomes[2]).toEqual(answerTo([2]))
+    expect(outcomes[1]).toBeInstanceOf(MalformedReplyError)
+    expect(outcomes[1]).toMatchObject({ kind: 'malformed', method: 'eth_getBalance', attempts: 1 })
+    expect(outcomes[1].message).toMatch(/^127\.0\.0\.1:\d+: eth_getBalance: no reply with its id came: \[/)
+  })
+
+  test('an empty array answers nobody', async () => {
+    const { outcomes } = await batch([always([])])
+    for (const outcome of outcomes) expect(outcome.message).toMatch(/no reply with its id came: \[\]$/)
+  })
+
+  test('a reply that comes twice with the same content is taken once', async () => {
+    const { outcomes } = await batch([replies(([a, b, c]) => [a, b, b, c, a])])
+    expect(outcomes).toEqual([answerTo([0]), answerTo([1]), answerTo([2])])
+  })
+
+  test('a reply that comes twice with different content is malformed, whichever came first', async () => {
+    for (const order of [1, -1]) {
+      const { outcomes } = await batch([replies(([a, b, c]) => [a, c, ...[b, { ...b, result: 'another' }].slice(0, 2).sort(() => order)])])
+      expect(outcomes[0]).toEqual(answerTo([0]))
+      expect(outcomes[2]).toEqual(answerTo([2]))
+      expect(outcomes[1]).toBeInstanceOf(MalformedReplyError)
+      expect(outcomes[1].message).toContain('its id came more than once, with different content')
+    }
+  })
+
+  test('a third reply does not make good what two have spoilt', async () => {
+    const { outcomes } = await batch([replies(([a, b, c]) => [a, b, { ...b, result: 'another' }, b, c])])
+    expect(outcomes[1]).toBeInstanceOf(MalformedReplyError)
+  })
+
+  test('a result and an error for one id are different content', async () => {
+    const { outcomes } = await batch([replies(([a, b, c]) => [a, b, failed(b as { id: number }, -32000, 'no'), c])])
+    expect(outcomes[1].message).toContain('its id came more than once')
+  })
+
+  test('replies with invented ids are nobody’s', async () => {
+    const { outcomes } = await batch([
+      replies(([a, b, c]) => [{ ...a, id: 4711, result: 'x' }, { ...a, id: -1 }, { ...a, id: 0 }, { ...a, id: 1.5 }, { ...a, id: {} }, a, b, c]),
+    ])
+    expect(outcomes).toEqual([answerTo([0]), answerTo([1]), answerTo([2])])
+  })
+
+  test('the ids of an earlier POST are nobody’s', async () => {
+    const server = await serve(honest, (request, response) => {
+      const earlier = server.requests[0]?.entries.map(right) ?? []
+      send(response, JSON.stringify([...earlier, ...request.entries.map(right).slice(1)]))
+    })
+    const client = clientOf(server.url, once)
+    await Promise.all([read(client, 'a'), read(client, 'b')])
+    const [c, d] = await Promise.allSettled([read(client, 'c'), read(client, 'd')])
+    expect(c).toMatchObject({ status: 'rejected', reason: { kind: 'malformed' } })
+    expect(d).toMatchObject({ status: 'fulfilled', value: answerTo(['d']) })
+  })
+
+  test('ids as numeric strings are accepted', async () => {
+    const { outcomes } = await batch([replies((all) => all.reverse().map((reply) => ({ ...reply, id: String(reply.id) })))])
+    expect(outcomes).toEqual([answerTo([0]), answerTo([1]), answerTo([2])])
+  })
+
+  test('strings that only look like an id are not', async () => {
+    for (const distort of [(id: number) => ` ${id}`, (id: number) => `0${id}`, (id: number) => `${id}.0`, (id: number) => `0x${id.toString(16)}`]) {
+      const { outcomes } = await batch([replies(([a, b, c]) => [a, { ...b, id: distort((b as { id: number }).id) }, c])])
+      expect(outcomes[1]).toBeInstanceOf(MalformedReplyError)
+      expect(outcomes[2]).toEqual(answerTo([2]))
+    }
+  })
+
+  test('a null or missing id is nobody’s, also when it stands where a call’s reply would', async () => {
+    for (const id of [null, undefined]) {
+      const { outcomes } = await batch([replies(([a, b, c]) => [a, { ...b, id }, c])])
+      expect(outcomes[0]).toEqual(answerTo([0]))
+      expect(outcomes[1]).toBeInstanceOf(MalformedReplyError)
+      expect(outcomes[2]).toEqual(answerTo([2]))
+    }
+  })
+
+  test('an error with id null among good replies spoils none of them', async () => {
+    const { outcomes } = await batch([replies(([a, b, c]) => [{ id: null, error: { code: -32600, message: 'invalid request' } }, a, b, c])])
+    expect(outcomes).toEqual([answerTo([0]), answerTo([1]), answerTo([2])])
+  })
+
+  test('a rate limit with id null is what the calls without a reply have met', async () => {
+    const { outcomes } = await batch([replies(([a]) => [a, { id: null, error: { code: 429, message: 'Too many requests' } }])])
+    expect(outcomes[0]).toEqual(answerTo([0]))
+    for (const outcome of outcomes.slice(1)) expect(outcome).toMatchObject({ name: 'RpcError', kind: 'rate-limit', code: 429, message: 'Too many requests' })
+  })
+
+  test('things that are no objects are passed over', async () => {
+    const { outcomes } = await batch([replies(([a, b, c]) => [null, 1, 'x', [a], a, true, b, c])])
+    expect(outcomes).toEqual([answerTo([0]), answerTo([1]), answerTo([2])])
+  })
+
+  test('one call’s error is that call’s alone', async () => {
+    const { outcomes } = await batch([replies(([a, b, c]) => [c, failed(b as { id: number }, 3, 'execution reverted: no', '0x08c379a0'), a])])
+    expect(outcomes[0]).toEqual(answerTo([0]))
+    expect(outcomes[1]).toBeInstanceOf(RpcError)
+    expect(outcomes[1]).toMatchObject({ kind: 'execution', code: 3, message: 'execution reverted: no', data: '0x08c379a0', status: 200 })
+    expect(outcomes[2]).toEqual(answerTo([2]))
+  })
+
+  test('one call’s absurd error data is that call’s alone', async () => {
+    const deep = `${'['.repeat(50_000)}${']'.repeat(50_000)}`
+    const { outcomes } = await batch([
+      (request, response) => {
+        const [a, b, c] = request.entries.map(right)
+        send(response, `[${JSON.stringify(a)},{"id":${b?.id},"error":{"code":3,"message":"deep","data":${deep}}},${JSON.stringify(c)}]`)
+      },
+    ])
+    expect(outcomes[0]).toEqual(answerTo([0]))
+    expect(outcomes[1]).toBeInstanceOf(Error)
+    expect(outcomes[2]).toEqual(answerTo([2]))
+  })
+
+  test('answered by one result object gives it to its own call only', async () => {
+    const { outcomes } = await batch([replies(([, b]) => b)])
+    expect(outcomes[0]).toBeInstanceOf(MalformedReplyError)
+    expect(outcomes[1]).toEqual(answerTo([1]))
+    expect(outcomes[2]).toBeInstanceOf(MalformedReplyError)
+  })
+
+  test('refused by one error object is asked again in smaller parts, and each call gets its own answer', async () => {
+    for (const id of [null, 1, 'x']) {
+      const { outcomes, server } = await batch([always({ jsonrpc: '2.0', id, error: { code: -32600, message: 'batch too large' } }), honest])
+      expect(outcomes).toEqual([answerTo([0]), answerTo([1]), answerTo([2])])
+      expect(server.requests.map(({ entries }) => entries.length)).toEqual([3, 1, 1, 1])
+    }
+  })
+
+  test('refused as geth does it, by an array of one error under the first call’s id, is no error of the first call', async () => {
+    const { outcomes, server } = await batch([
+      (request, response) => send(response, JSON.stringify([failed(request.entries[0] as { id: number }, -32600, 'batch too large')])),
+      honest,
+    ])
+    expect(outcomes).toEqual([answerTo([0]), answerTo([1]), answerTo([2])])
+    expect(server.requests).toHaveLength(4)
+  })
+
+  test('refused for a reason of its own is no failure of a batch: the calls are told the reason', async () => {
+    for (const [code, message, kind, status] of [
+      [-32005, 'project ID request rate exceeded', 'rate-limit', 429],
+      [-32000, 'Must be authenticated!', 'auth', 401],
+      [-32000, 'daily request count exceeded', 'quota', 200],
+      [-32000, 'server is busy', 'overloaded', 200],
+    ] as const) {
+      const { outcomes, server } = await batch([always({ jsonrpc: '2.0', id: null, error: { code, message } }, { status })])
+      for (const outcome of outcomes) expect(outcome).toMatchObject({ name: 'RpcError', kind, code, message, status })
+      expect(new Set(outcomes).size).toBe(3)
+      expect(server.requests).toHaveLength(1)
+    }
+  })
+
+  test('an error object that every call of a batch meets alone too is in the end each call’s own', async () => {
+    const { outcomes } = await batch([always({ jsonrpc: '2.0', id: null, error: { code: -32600, message: 'invalid request' } })])
+    for (const outcome of outcomes) expect(outcome).toMatchObject({ name: 'RpcError', kind: 'invalid', message: 'invalid request' })
+  })
+})
+
+describe('a reply', () => {
+  test('with neither result nor error is malformed', async () => {
+    const error = await lone(each(({ id }) => ({ jsonrpc: '2.0', id })))
+    expect(error).toBeInstanceOf(MalformedReplyError)
+    expect(error.message).toMatch(/: eth_getBalance: its reply has neither a result nor an error: \{"jsonrpc"/)
+  })
+
+  test('with both is malformed', async () => {
+    const error = await lone(each((entry) => ({ ...failed(entry, -32000, 'no'), result: '0x1' })))
+    expect(error).toBeInstanceOf(MalformedReplyError)
+    expect(error.message).toContain('its reply has both a result and an error')
+  })
+
+  test('with `error: null` beside a result is a result, null or not', async () => {
+    expect(await lone(each((entry) => ({ ...right(entry), error: null })))).toEqual(answerTo([0]))
+    expect(await lone(each(({ id }) => ({ id, result: null, error: null })))).toBeNull()
+  })
+
+  test('with `result: null` beside an error is an error', async () => {
+    expect(await lone(each((entry) => ({ ...failed(entry, -32000, 'no'), result: null })))).toMatchObject({ name: 'RpcError', message: 'no' })
+  })
+
+  test('with `error: null` and no result is malformed', async () => {
+    expect(await lone(each(({ id }) => ({ id, error: null })))).toBeInstanceOf(MalformedReplyError)
+  })
+
+  test('with a null result is null, with a false or empty one just that', async () => {
+    for (const result of [null, false, 0, '', [], {}]) expect(await lone(each(({ id }) => ({ id, result })))).toEqual(result)
+  })
+
+  test('with an error in an unusual form keeps its words', async () => {
+    for (const [error, said] of [
+      ['unknown account', { message: 'unknown account', code: 0 }],
+      [{ message: 'no code' }, { message: 'no code', code: 0 }],
+      [
+        { code: '-32000', message: 'code as a string' },
+        { message: 'code as a string', code: -32000 },
+      ],
+      [{ code: -32000 }, { message: '{"code":-32000}', code: -32000 }],
+      [{ code: -32000, message: { text: 'an object' } }, { message: '{"text":"an object"}' }],
+      [true, { message: 'true' }],
+      ['', { message: '' }],
+    ] as const) {
+      const outcome = await lone(each(({ id }) => ({ id, error })))
+      expect(outcome).toBeInstanceOf(RpcError)
+      expect(outcome).toMatchObject(said)
+    }
+  })
+
+  test('under another id is malformed, also when the call travels alone', async () => {
+    expect(await lone(each((entry) => ({ ...right(entry), id: entry.id + 1 })))).toMatchObject({ kind: 'malformed' })
+    expect(await lone(each((entry) => ({ ...right(entry), id: null })))).toMatchObject({ kind: 'malformed' })
+    expect(await lone(each((entry) => failed({ id: entry.id + 1 }, -32000, 'no')))).toMatchObject({ kind: 'malformed' })
+  })
+
+  test('an error without an id is the answer of a call that travels alone', async () => {
+    expect(await lone(always({ jsonrpc: '2.0', id: null, error: { code: -32700, message: 'parse error' } }))).toMatchObject({
+      name: 'RpcError',
+      code: -32700,
+      message: 'parse error',
+    })
+  })
+
+  test('to a lone call in an array is taken', async () => {
+    expect(await lone(replies((all) => all))).toEqual(answerTo([0]))
+  })
+
+  test('begins with a byte order mark, and is read', async () => {
+    expect(await lone((request, response) => send(response, `\ufeff${JSON.stringify(request.entries.map(right))}`))).toEqual(answerTo([0]))
+  })
+
+  test('with UTF-8 in it is read whole, also where a chunk ends within a character', async () => {
+    const text = 'grüß Gott, 你好, 🦊'
+    const outcome = await lone(async ({ entries }, response) => {
+      const body = Buffer.from(JSON.stringify({ id: entries[0]?.id, result: text }))
+      response.writeHead(200)
+      // The fox has four bytes, and the body ends with `"}` behind it.
+      await new Promise((resolve) => response.write(body.subarray(0, -4), resolve))
+      response.end(body.subarray(-4))
+    })
+    expect(outcome).toBe(text)
+  })
+
+  test('as bytes is the node’s own text of the result', async () => {
+    const server = await serve((request, response) => send(response, `{"jsonrpc":"2.0","id":${request.entries[0]?.id},"result":{"a":1.0,"b":"\\u0041"}}`))
+    const reply = await clientOf(server.url, once).send({ method: 'eth_getBalance', params: [0], as: 'bytes' })
+    const value = reply.take()
+    expect(value).toBeInstanceOf(Uint8Array)
+    expect(Buffer.from(value as Uint8Array).toString()).toBe('{"a":1.0,"b":"\\u0041"}')
+  })
+})
+
+describe('a body that is no JSON-RPC', () => {
+  test('is malformed for every call of a batch, each with an error of its own', async () => {
+    for (const [body, said] of [
+      ['', /the reply is empty$/],
+      ['<html><body>hello</body></html>', /the reply is not JSON, or only the start of it \(31 bytes\): <html><body>hello/],
+      ['[{"jsonrpc":"2.0","id":1,"resu', /the reply is not JSON, or only the start of it \(30 bytes\): \[\{"jsonrpc"/],
+      ['"ok"', /no reply with its id came: "ok"$/],
+      ['null', /no reply with its id came: null$/],
+      ['{}', /no reply with its id came: \{\}$/],
+    ] as const) {
+      const { outcomes } = await batch([always(body)])
+      for (const outcome of outcomes) {
+        expect(outcome).toBeInstanceOf(MalformedReplyError)
+        expect(outcome).toMatchObject({ kind: 'malformed', method: 'eth_getBalance', attempts: 1 })
+        expect(outcome.message).toMatch(said)
+      }
+      expect(new Set(outcomes).size).toBe(3)
+    }
+  })
+
+  test('tells no more than the start of a long page, in one line', async () => {
+    const error = await lone(always(`<html>\n\n${'x'.repeat(100_000)}`))
+    expect(error.message.length).toBeLessThan(400)
+    expect(error.message).not.toContain('\n')
+  })
+
+  test('with an HTTP status of failure is an HttpError that holds what came', async () => {
+    for (const [status, kind] of [
+      [500, 'server'],
+      [502, 'server'],
+      [404, 'not-found'],
+      [400, 'invalid'],
+      [401, 'auth'],
+      [403, 'auth'],
+      [402, 'quota'],
+      [413, 'request-too-large'],
+      [429, 'rate-limit'],
+      [504, 'timeout'],
+      [301, 'invalid'],
+    ] as const) {
+      const error = await lone(always('<h1>Sorry</h1>', { status, headers: { 'x-trace': 't-1' } }))
+      expect(error).toBeInstanceOf(HttpError)
+      expect(error).toMatchObject({ kind, status, body: '<h1>Sorry</h1>', method: 'eth_getBalance' })
+      expect(error.headers).toMatchObject({ 'x-trace': 't-1' })
+      expect(error.message).toMatch(new RegExp(`^127\\.0\\.0\\.1:\\d+ answered HTTP ${status}: <h1>Sorry</h1>$`))
+    }
+    expect((await lone(always('', { status: 500 }))).message).toMatch(/answered HTTP 500 with an empty body$/)
+  })
+})
+
+describe('an HTTP status of failure with a JSON-RPC body', () => {
+  test('gives the call the node’s error, and tells the status', async () => {
+    for (const status of [400, 429, 500, 503]) {
+      const error = await lone(each((entry) => failed(entry, -32000, 'filter not found', { why: 1 }), { status }))
+      expect(error).toBeInstanceOf(RpcError)
+      expect(error).toMatchObject({ code: -32000, message: 'filter not found', data: { why: 1 }, status })
+    }
+  })
+
+  test('gives the calls that have a result their result', async () => {
+    const { outcomes } = await batch([
+      (request, response) => {
+        const [a, b] = request.entries
+        send(response, JSON.stringify([right(a as never), failed(b as never, -32000, 'no')]), { status: 500 })
+      },
+    ])
+    expect(outcomes[0]).toEqual(answerTo([0]))
+    expect(outcomes[1]).toMatchObject({ name: 'RpcError', message: 'no' })
+    expect(outcomes[2]).toMatchObject({ name: 'HttpError', status: 500 })
+  })
+})
+
+describe('a connection', () => {
+  test('that is cut before the reply is a network failure that may have run', async () => {
+    const { outcomes } = await batch([cut])
+    for (const outcome of outcomes) {
+      expect(outcome).toBeInstanceOf(NetworkError)
+      expect(outcome).toMatchObject({ kind: 'network', unsent: false, method: 'eth_getBalance' })
+      expect(outcome.message).toMatch(/^127\.0\.0\.1:\d+: the connection ended before the reply/)
+    }
+  })
+
+  test('that is cut before content-length is reached gives nobody an answer, even when the JSON is whole', async () => {
+    const { outcomes } = await batch([
+      async (request, response) => {
+        const body = JSON.stringify(request.entries.map(right))
+        response.writeHead(200, { 'content-length': body.length + 10 })
+        await new Promise((resolve) => response.write(body, resolve))
+        request.socket.end()
+      },
+    ])
+    for (const outcome of outcomes) {
+      expect(outcome).toBeInstanceOf(NetworkError)
+      expect(outcome.message).toMatch(/the connection ended in the middle of the reply \(\d+ bytes\)/)
+    }
+  })
+
+  test('that is cut in the middle of a chunked body likewise', async () => {
+    const { outcomes } = await batch([
+      async (request, response) => {
+        await new Promise((resolve) => response.write(JSON.stringify(request.entries.map(right)), resolve))
+        request.socket.destroy()
+      },
+    ])
+    for (const outcome of outcomes) expect(outcome).toBeInstanceOf(NetworkError)
+  })
+
+  test('that stalls in the body times out, and says how far it came', async () => {
+    const { outcomes } = await batch(
+      [
+        async (request, response) => {
+          response.write('[{"jsonrpc"')
+          await request.hungUp
+        },
+      ],
+      2,
+      { retry: false, timeoutMs: 100 },
+    )
+    for (const outcome of outcomes) {
+      expect(outcome).toBeInstanceOf(TimeoutError)
+      expect(outcome).toMatchObject({ kind: 'timeout', unsent: false })
+      expect(outcome.message).toMatch(/: the reply was still incomplete \(11 bytes\) within 100 ms$/)
+    }
+  })
+
+  test('on which something else than HTTP comes is malformed', async () => {
+    const { outcomes } = await batch([({ socket }) => void socket.end('SSH-2.0-OpenSSH_9.6\r\n')])
+    for (const outcome of outcomes) expect(outcome).toMatchObject({ name: 'MalformedReplyError', kind: 'malformed' })
+    expect(outcomes[0].message).toMatch(/what came is not HTTP/)
+  })
+})
+
+describe('compression', () => {
+  const codings = { gzip: zlib.gzipSync, deflate: zlib.deflateSync, br: zlib.brotliCompressSync } as const
+
+  test('is undone', async () => {
+    for (const [coding, pack] of Object.entries(codings)) {
+      const { outcomes } = await batch([
+        (request, response) => send(response, pack(JSON.stringify(request.entries.map(right))), { headers: { 'content-encoding': coding } }),
+      ])
+      expect(outcomes).toEqual([answerTo([0]), answerTo([1]), answerTo([2])])
+    }
+  })
+
+  test('that is broken, cut short or unknown is malformed', async () => {
+    const whole = (request: Received) => zlib.gzipSync(JSON.stringify(request.entries.map(right)))
+    for (const [pack, coding] of [
+      [(request: Received) => whole(request).subarray(0, -12), 'gzip'],
+      [() => Buffer.from('this is not gzip'), 'gzip'],
+      [(request: Received) => whole(request), 'br'],
+      [(request: Received) => whole(request), 'rot13'],
+    ] as const) {
+      const { outcomes } = await batch([(request, response) => send(response, pack(request), { headers: { 'content-encoding': coding } })])
+      for (const outcome of outcomes) {
+        expect(outcome).toBeInstanceOf(MalformedReplyError)
+        expect(outcome.message).toMatch(new RegExp(`: the body could not be decompressed \\(${coding}\\): `))
+      }
+    }
+  })
+})
+
+describe('whatever a server does', () => {
+  // A reply under the id of another call of the same POST, in place of that call's own, is a lie that no client can see; all else is here.
+  const entryFaults = [
+    'right',
+    'drop',
+    'repeat',
+    'repeat differently',
+    'string id',
+    'null id',
+    'no id',
+    'invented id',
+    'earlier id',
+    'other’s id too',
+    'neither',
+    'both',
+    'error: null',
+    'error',
+  ] as const
+  const bodyFaults = [
+    'as is',
+    'reversed',
+    'shuffled',
+    'one error',
+    'one error in an array',
+    'one result',
+    'truncated',
+    'cut',
+    'short',
+    'html',
+    'empty',
+    'bom',
+    'gzip',
+    'deflate',
+    'br',
+    'broken gzip',
+    'http 429',
+    'http 500',
+    'http 500 without JSON',
+  ] as const
+  type EntryFault = (typeof entryFaults)[number]
+  type BodyFault = (typeof bodyFaults)[number]
+
+  function repliesWith({ entries }: Received, faults: readonly EntryFault[], earlier: readonly number[]): unknown[] {
+    return entries.flatMap((entry, i) => {
+      const other = entries[(i + 1) % entries.length] as Entry
+      return repliesTo(entry, faults[i % faults.length] as EntryFault, other, earlier[i % Math.max(1, earlier.length)] ?? 0)
+    })
+  }
+
+  function repliesTo(entry: Entry, fault: EntryFault, other: Entry, earlierId: number): unknown[] {
+    const reply = right(entry)
+    switch (fault) {
+      case 'right':
+        return [reply]
+      case 'drop':
+        return []
+      case 'repeat':
+        return [reply, reply]
+      case 'repeat differently':
+        return [reply, { ...reply, result: answerTo(['nobody']) }]
+      case 'string id':
+        return [{ ...reply, id: String(reply.id) }]
+      case 'null id':
+        return [{ ...reply, id: null }]
+      case 'no id':
+        return [{ result: reply.result }]
+      case 'invented id':
+        return [{ ...reply, id: reply.id + 1_000_000 }]
+      case 'earlier id':
+        return [{ ...reply, id: earlierId }]
+      // Beside the other's own reply, or in spite of it: what is known for sure is that two contents came.
+      case 'other’s id too':
+        return other === entry ? [reply] : [reply, { ...reply, id: other.id }, right(other)]
+      case 'neither':
+        return [{ id: reply.id }]
+      case 'both':
+        return [{ ...reply, error: { code: 1, message: 'both' } }]
+      case 'error: null':
+        return [{ ...reply, error: null }]
+      case 'error':
+        return [failed(entry, -32000, `failed ${JSON.stringify(entry.params)}`)]
+    }
+  }
+
+  function answerWith(body: BodyFault, faults: readonly EntryFault[], earlier: readonly number[]): Answer {
+    return async (request, response) => {
+      const list = repliesWith(request, faults, earlier)
+      const text = JSON.stringify(request.isBatch || list.length !== 1 ? list : list[0])
+      const packed = (coding: string, bytes: Buffer) => send(response, bytes, { headers: { 'content-encoding': coding } })
+      const error = failed(request.entries[0] as { id: number }, -32600, 'batch too large')
+      switch (body) {
+        case 'as is':
+          return send(response, text)
+        case 'reversed':
+          return send(response, JSON.stringify(list.reverse()))
+        case 'shuffled':
+          return send(response, JSON.stringify(list.sort((a, b) => ((JSON.stringify(a).length * 7919) % 13) - ((JSON.stringify(b).length * 7919) % 13))))
+        case 'one error':
+          return send(response, JSON.stringify({ ...error, id: null }))
+        case 'one error in an array':
+          return send(response, JSON.stringify([error]))
+        case 'one result':
+          return send(response, JSON.stringify(right(request.entries[request.entries.length - 1] as never)))
+        case 'truncated':
+          return send(response, text.slice(0, text.length >> 1))
+        case 'cut':
+          return void request.socket.destroy()
+        case 'short':
+          response.writeHead(200, { 'content-length': text.length + 1 })
+          await new Promise((resolve) => response.write(text, resolve))
+          return void request.socket.end()
+        case 'html':
+          return send(response, '<html>')
+        case 'empty':
+          return send(response, '')
+        case 'bom':
+          return send(response, `\ufeff${text}`)
+        case 'gzip':
+          return packed('gzip', zlib.gzipSync(text))
+        case 'deflate':
+          return packed('deflate', zlib.deflateSync(text))
+        case 'br':
+          return packed('br', zlib.brotliCompressSync(text))
+        case 'broken gzip':
+          return packed('gzip', zlib.gzipSync(text).subarray(0, -9))
+        case 'http 429':
+          return send(response, text, { status: 429 })
+        case 'http 500':
+          return send(response, text, { status: 500 })
+        case 'http 500 without JSON':
+          return send(response, 'oops', { status: 500 })
+      }
+    }
+  }
+
+  /** A read whose result comes parsed, or as the node's bytes, which are another way through the body. */
+  async function readAs(client: Client, as: 'value' | 'bytes', ...params: unknown[]): Promise<unknown> {
+    const value = (await client.send({ method: 'eth_getBalance', params, as })).take()
+    return as === 'bytes' ? JSON.parse(Buffer.from(value as Uint8Array).toString()) : value
+  }
+
+  test('no call ever gets another call’s result, and every call ends', async () => {
+    const server = await serve(honest)
+    const often = <T>(usual: T, all: readonly T[]) => fc.oneof({ arbitrary: fc.constant(usual), weight: 2 }, { arbitrary: fc.constantFrom(...all), weight: 3 })
+    const posts = fc.record({
+      body: often<BodyFault>('as is', bodyFaults),
+      entries: fc.array(often<EntryFault>('right', entryFaults), { minLength: 1, maxLength: 7 }),
+    })
+    let answered = 0
+    let refused = 0
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(posts, { minLength: 1, maxLength: 12 }),
+        fc.integer({ min: 1, max: 30 }),
+        fc.integer({ min: 1, max: 12 }),
+        fc.array(fc.constantFrom('value' as const, 'bytes' as const), { minLength: 1, maxLength: 3 }),
+        async (script, count, maxCalls, forms) => {
+          let post = 0
+          const earlier: number[] = []
+          server.script(async (request, response) => {
+            const step = script[post++]
+            await (step === undefined ? honest : answerWith(step.body, step.entries, [...earlier]))(request, response)
+            earlier.push(...request.entries.map(({ id }) => id))
+          })
+          const client = clientOf(server.url, {
+            batch: { maxCalls },
+            concurrency: 3,
+            retry: { attempts: 2, baseDelayMs: 1, maxDelayMs: 2 },
+            deadlineMs: 20_000,
+          })
+          try {
+            const settled = await Promise.allSettled(
+              Array.from({ length: count }, (_, i) => readAs(client, forms[i % forms.length] as 'value' | 'bytes', i, 'a', { deep: [i] })),
+            )
+            settled.forEach((outcome, i) => {
+              if (outcome.status === 'fulfilled') {
+                answered++
+                expect(outcome.value).toEqual(answerTo([i, 'a', { deep: [i] }]))
+              } else {
+                refused++
+                expect(outcome.reason).toMatchObject({
+                  method: 'eth_getBalance',
+                  kind: expect.stringMatching(/^(malformed|network|server|execution|rate-limit|batch-too-large)$/),
+                })
+                if (/^failed /.test(outcome.reason.message)) expect(outcome.reason.message).toBe(`failed ${JSON.stringify([i, 'a', { deep: [i] }])}`)
+              }
+            })
+          } finally {
+            await client.close()
+          }
+        },
+      ),
+      { seed: 20_260_731, numRuns: 200 },
+    )
+    // The property would hold for a client that answers nobody.
+    expect(answered).toBeGreaterThan(1000)
+    expect(refused).toBeGreaterThan(100)
+  })
+
+  test('a failing call alone is told by an error of one of the library’s classes', async () => {
+    const error = await errorOf(read(clientOf((await serve(cut)).url, once), 0))
+    expect(error).toBeInstanceOf(NetworkError)
+  })
+})

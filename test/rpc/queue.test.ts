@@ -1,0 +1,626 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import { describe, expect, test } from 'vitest'
+import type { Client, ClientOptions } from '../../src/index.ts'
+import { Rate } from '../../src/rpc/rate.ts'
+import {
+  type Answer,
+  always,
+  answerTo,
+  clientOf,
+  each,
+  errorOf,
+  failed,
+  gate,
+  honest,
+  type Received,
+  read,
+  refuse,
+  right,
+  send,
+  serve,
+  silent,
+} from '../support/server.ts'
+
+/** Reads `from` to `to - 1`, all in this turn. */
+function reads(client: Client, from: number, to: number): Promise<unknown[]> {
+  return Promise.all(Array.from({ length: to - from }, (_, i) => read(client, from + i)))
+}
+
+const lengths = (requests: readonly Received[]) => requests.map(({ entries }) => entries.length)
+const asked = ({ entries }: Received) => entries.map(({ params }) => params[0])
+
+/** A client with one POST at a time, and that POST already under way: what is called now waits in line until `release`. */
+async function busy(options: ClientOptions = {}, ...answers: Answer[]) {
+  const { open, answer } = gate()
+  const server = await serve(answer, ...(answers.length === 0 ? [honest] : answers))
+  const client = clientOf(server.url, { concurrency: 1, ...options })
+  const first = read(client, 'first')
+  await server.received(1)
+  return {
+    server,
+    client,
+    release: async () => {
+      open()
+      await first
+    },
+  }
+}
+
+describe('what travels together', () => {
+  test('calls of one turn go in one POST, in their order', async () => {
+    const server = await serve(honest)
+    await reads(clientOf(server.url), 0, 10)
+    expect(server.requests.map(asked)).toEqual([[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]])
+    expect(server.requests[0]?.isBatch).toBe(true)
+  })
+
+  test('so do calls that one turn makes in microtasks after one another', async () => {
+    const server = await serve(honest)
+    const client = clientOf(server.url)
+    const later = async (n: number) => {
+      for (let i = 0; i < n; i++) await null
+      return read(client, n)
+    }
+    await Promise.all([later(0), later(1), later(5)])
+    expect(lengths(server.requests)).toEqual([3])
+  })
+
+  test('a lone call goes as an object', async () => {
+    const server = await serve(honest)
+    await read(clientOf(server.url), 1)
+    expect(server.requests[0]?.isBatch).toBe(false)
+    expect(server.requests[0]?.entries).toEqual([{ jsonrpc: '2.0', id: expect.any(Number), method: 'eth_getBalance', params: [1] }])
+  })
+
+  test('calls of different turns do not wait for each other', async () => {
+    const server = await serve(honest)
+    const client = clientOf(server.url)
+    const first = read(client, 1)
+    await turn()
+    await Promise.all([first, read(client, 2)])
+    expect(lengths(server.requests)).toEqual([1, 1])
+  })
+
+  test('calls that are made while every slot is taken travel together afterwards, whatever turn they are from', async () => {
+    const { server, client, release } = await busy()
+    const calls = []
+    for (let i = 0; i < 20; i++) {
+      calls.push(read(client, i))
+      await turn()
+    }
+    await release()
+    await Promise.all(calls)
+    expect(lengths(server.requests)).toEqual([1, 20])
+  })
+
+  test('a call that was aborted while it waited is not sent', async () => {
+    const { server, client, release } = await busy()
+    const aborter = new AbortController()
+    const gone = errorOf(read(client.with({ signal: aborter.signal }), 'gone'))
+    const stays = read(client, 'stays')
+    await turn()
+    aborter.abort()
+    await gone
+    await release()
+    await stays
+    expect(server.requests.map(asked)).toEqual([['first'], ['stays']])
+  })
+
+  test('ids are never used twice by one client', async () => {
+    const server = await serve(honest)
+    const client = clientOf(server.url, { batch: { maxCalls: 3 } })
+    await reads(client, 0, 20)
+    await reads(client, 0, 20)
+    const ids = server.requests.flatMap(({ entries }) => entries.map(({ id }) => id))
+    expect(ids).toHaveLength(40)
+    expect(new Set(ids).size).toBe(40)
+  })
+})
+
+describe('maxCalls', () => {
+  test('is the longest batch', async () => {
+    const server = await serve(honest)
+    await reads(clientOf(server.url, { batch: { maxCalls: 7 } }), 0, 20)
+    expect(lengths(server.requests).sort()).toEqual([6, 7, 7])
+  })
+
+  test('is 100 when nothing is said', async () => {
+    const server = await serve(honest)
+    await reads(clientOf(server.url), 0, 150)
+    expect(lengths(server.requests).sort()).toEqual([100, 50])
+  })
+
+  test('`batch: false` is one POST per call, each an object', async () => {
+    const server = await serve(honest)
+    await reads(clientOf(server.url, { batch: false }), 0, 20)
+    expect(lengths(server.requests)).toEqual(Array(20).fill(1))
+    expect(server.requests.some(({ isBatch }) => isBatch)).toBe(false)
+  })
+
+  test('`concurrency` is how many POSTs are in flight', async () => {
+    const { open, answer } = gate()
+    const server = await serve(answer)
+    const all = reads(clientOf(server.url, { batch: false, concurrency: 3 }), 0, 10)
+    await server.received(3)
+    await turn()
+    expect(server.requests).toHaveLength(3)
+    open()
+    await all
+    expect(server.requests).toHaveLength(10)
+  })
+})
+
+describe('unsafe calls', () => {
+  test('travel alone, and in their order among the others', async () => {
+    const { server, client, release } = await busy()
+    const calls = [read(client, 1), read(client, 2), client.request({ method: 'eth_sendRawTransaction', params: ['0x00'] }), read(client, 3), read(client, 4)]
+    await release()
+    await Promise.all(calls)
+    expect(server.requests.slice(1).map(asked)).toEqual([[1, 2], ['0x00'], [3, 4]])
+  })
+
+  test('methods that are not in the table are among them', async () => {
+    const server = await serve(honest)
+    const client = clientOf(server.url)
+    await Promise.all(['debug_traceCall', 'toString', '__proto__', 'evm_mine'].map((method) => client.request({ method, params: [] })))
+    expect(lengths(server.requests)).toEqual([1, 1, 1, 1])
+  })
+})
+
+describe('priorities', () => {
+  test('are never mixed in one POST', async () => {
+    const { server, client, release } = await busy()
+    const bulk = client.with({ priority: 'bulk' })
+    const calls = Array.from({ length: 10 }, (_, i) => (i % 2 ? read(bulk, `bulk ${i}`) : read(client, `interactive ${i}`)))
+    await release()
+    await Promise.all(calls)
+    for (const request of server.requests.slice(1)) expect(new Set(asked(request).map((param) => String(param).split(' ')[0])).size).toBe(1)
+    expect(lengths(server.requests)).toEqual([1, 5, 5])
+  })
+
+  test('an interactive call passes a thousand waiting bulk calls', async () => {
+    const { server, client, release } = await busy()
+    const bulk = client.with({ priority: 'bulk' })
+    const waiting = reads(bulk, 0, 1000)
+    await turn()
+    const urgent = read(client, 'urgent')
+    await release()
+    await urgent
+    expect(asked(await server.received(2))).toEqual(['urgent'])
+    await waiting
+    expect(server.requests).toHaveLength(2 + 10)
+  })
+
+  test('a slot is kept from bulk calls, so that an interactive one need not wait for them', async () => {
+    const { open, answer } = gate()
+    const server = await serve((request, response) => (asked(request)[0] === 'urgent' ? honest : answer)(request, response))
+    const client = clientOf(server.url, { concurrency: 3, batch: { maxCalls: 10 } })
+    const bulk = reads(client.with({ priority: 'bulk' }), 0, 100)
+    await server.received(2)
+    expect(await read(client, 'urgent')).toEqual(answerTo(['urgent']))
+    expect(lengths(server.requests)).toEqual([10, 10, 1])
+    open()
+    await bulk
+  })
+
+  test('with one slot, bulk calls get it', async () => {
+    const server = await serve(honest)
+    await reads(clientOf(server.url, { concurrency: 1 }).with({ priority: 'bulk' }), 0, 5)
+    expect(lengths(server.requests)).toEqual([5])
+  })
+})
+
+describe('a batch that is refused for its length', () => {
+  /** Refuses what is longer as geth does, under the first call's id. */
+  function takesAtMost(most: number): Answer {
+    return (request, response) => {
+      if (request.entries.length <= most) return honest(request, response)
+      send(response, JSON.stringify([failed(request.entries[0] as { id: number }, -32600, 'batch too large')]))
+    }
+  }
+  const refusals = (requests: readonly Received[], most: number) => lengths(requests).filter((length) => length > most).length
+
+  test('is halved until it is taken, and every call gets its answer', async () => {
+    for (const most of [1, 3, 10]) {
+      const server = await serve(takesAtMost(most))
+      const results = await reads(clientOf(server.url, { concurrency: 1 }), 0, 230)
+      expect(results).toEqual(Array.from({ length: 230 }, (_, i) => answerTo([i])))
+      // 100, 50, 25, 12, 6, 3, 1
+      expect(refusals(server.requests, most)).toBeLessThanOrEqual(6)
+    }
+  })
+
+  test('goes back to the front of the line', async () => {
+    const { server, client, release } = await busy({ batch: { maxCalls: 4 } }, takesAtMost(2))
+    const calls = reads(client, 0, 6)
+    await release()
+    await calls
+    expect(server.requests.slice(1).map(asked)).toEqual([
+      [0, 1, 2, 3],
+      [0, 1],
+      [2, 3],
+      [4, 5],
+    ])
+  })
+
+  test('does not cost its calls an attempt', async () => {
+    const server = await serve(takesAtMost(1))
+    expect(await reads(clientOf(server.url, { retry: false }), 0, 64)).toHaveLength(64)
+  })
+
+  test('is learnt: what comes later is not refused again', async () => {
+    const server = await serve(takesAtMost(10))
+    const client = clientOf(server.url, { concurrency: 1 })
+    await reads(client, 0, 100)
+    const before = refusals(server.requests, 10)
+    await reads(client, 100, 200)
+    expect(refusals(server.requests, 10)).toBe(before)
+  })
+
+  test('is refused few times, however many POSTs may be in flight: one probes the new length while the others wait', async () => {
+    const server = await serve(takesAtMost(3))
+    await reads(clientOf(server.url, { concurrency: 8 }), 0, 800)
+    // All eight of the first wave, and then one for each of 50, 25, 12, 6.
+    expect(refusals(server.requests, 3)).toBeLessThanOrEqual(8 + 4)
+  })
+
+  test('and when all that it holds are errors of the calls themselves, the POSTs after it no longer go one by one', async () => {
+    const tooLong = refuse(-32600, 'batch too large')
+    const reverted = refuse(3, 'execution reverted')
+    const limited: Answer = (request, response) => (request.entries.length > 5 ? tooLong : reverted)(request, response)
+    const server = await serve(limited)
+    const client = clientOf(server.url, { concurrency: 4, batch: { maxCalls: 10 } })
+    await Promise.all(Array.from({ length: 40 }, (_, n) => errorOf(read(client, n))))
+    const { open, answer } = gate()
+    server.script(answer)
+    const before = server.requests.length
+    const more = Promise.all(Array.from({ length: 20 }, (_, n) => read(client, 100 + n)))
+    // None of them is answered yet, and all four are there.
+    await server.received(before + 4)
+    open()
+    await more
+  })
+
+  test('by HTTP 413, or for the length of its reply, is halved as well', async () => {
+    for (const refusal of [always('Request Entity Too Large', { status: 413 }), always({ id: null, error: { code: -32003, message: 'response too large' } })]) {
+      const server = await serve((request, response) => (request.entries.length <= 5 ? honest : refusal)(request, response))
+      expect(await reads(clientOf(server.url, { concurrency: 1 }), 0, 20)).toHaveLength(20)
+    }
+  })
+
+  test('a single call that is refused for its size is told so', async () => {
+    const server = await serve(refuse(-32600, 'request too large'))
+    expect(await errorOf(read(clientOf(server.url), 1))).toMatchObject({ name: 'RpcError', kind: 'request-too-large', attempts: 1 })
+    expect(server.requests).toHaveLength(1)
+  })
+
+  test('an aborted call of it is not sent again', async () => {
+    const { open, answer } = gate(takesAtMost(2))
+    const server = await serve(answer, honest)
+    const client = clientOf(server.url)
+    const aborter = new AbortController()
+    const stay = [read(client, 0), read(client, 1)]
+    const gone = errorOf(read(client.with({ signal: aborter.signal }), 'gone'))
+    await server.received(1)
+    aborter.abort()
+    await gone
+    open()
+    await Promise.all(stay)
+    expect(server.requests.slice(1).flatMap(asked).sort()).toEqual([0, 1])
+  })
+})
+
+describe('a batch that times out', () => {
+  test('is halved, and its calls are retried', async () => {
+    const slow: Answer = (request, response) => (request.entries.length > 4 ? silent : honest)(request, response)
+    const server = await serve(slow)
+    const client = clientOf(server.url, { timeoutMs: 80, concurrency: 1, batch: { maxCalls: 16 }, retry: { attempts: 4, baseDelayMs: 1, maxDelayMs: 2 } })
+    expect(await reads(client, 0, 16)).toHaveLength(16)
+    expect(lengths(server.requests).slice(0, 2)).toEqual([16, 8])
+    expect(Math.max(...lengths(server.requests).slice(3))).toBeLessThanOrEqual(4)
+  })
+
+  test('a call that the node says timed out does not shorten the batches of the others', async () => {
+    const server = await serve(each((entry) => (entry.params[0] === 0 ? failed(entry, -32002, 'request timed out') : right(entry))))
+    const client = clientOf(server.url, { retry: false, batch: { maxCalls: 8 }, concurrency: 1 })
+    await Promise.allSettled(Array.from({ length: 8 }, (_, i) => read(client, i)))
+    await reads(client, 1, 9)
+    expect(lengths(server.requests)).toEqual([8, 8])
+  })
+})
+
+describe('a good body', () => {
+  test('a POST ends where the replies that are expected reach 1.5 MB', async () => {
+    const server = await serve(each(({ id }) => ({ id, result: 'x'.repeat(200_000) })))
+    const client = clientOf(server.url, { concurrency: 1 })
+    await read(client, 'learn')
+    await reads(client, 0, 40)
+    // 1.5 MiB are 7.86 such replies.
+    expect(lengths(server.requests)).toEqual([1, 8, 8, 8, 8, 8])
+  })
+
+  test('a reply that is larger than that by itself still travels', async () => {
+    const server = await serve(each(({ id }) => ({ id, result: 'x'.repeat(2_000_000) })))
+    const client = clientOf(server.url, { concurrency: 1 })
+    await read(client, 'learn')
+    await reads(client, 0, 3)
+    expect(lengths(server.requests)).toEqual([1, 1, 1, 1])
+  })
+
+  test('what one method’s replies weigh shortens no batch of another method', async () => {
+    const server = await serve(each((entry) => (entry.method === 'eth_getCode' ? { id: entry.id, result: 'x'.repeat(2_000_000) } : right(entry))))
+    const client = clientOf(server.url, { concurrency: 1 })
+    await client.request({ method: 'eth_getCode', params: [] })
+    await reads(client, 0, 50)
+    expect(lengths(server.requests)).toEqual([1, 50])
+  })
+})
+
+describe('rate', () => {
+  test('never lets more than so many calls go in any second', () => {
+    for (const callsPerSecond of [0.5, 1, 3, 10, 19, 20, 25, 100, 999]) {
+      const rate = new Rate(callsPerSecond, 0)
+      const sent: number[] = []
+      for (let now = 0; now < 5000; now += 0.7) {
+        const available = rate.available(now)
+        rate.take(available)
+        for (let i = 0; i < available; i++) sent.push(now)
+      }
+      let most = 0
+      for (let first = 0, last = 0; last < sent.length; last++) {
+        while ((sent[last] as number) - (sent[first] as number) >= 1000) first++
+        most = Math.max(most, last - first + 1)
+      }
+      expect(most).toBeLessThanOrEqual(Math.max(1, callsPerSecond))
+      // And does not make less of it than the burst costs.
+      expect(sent.length).toBeGreaterThan(callsPerSecond * 5 * 0.85 - 1)
+    }
+  })
+
+  test('says how long to wait, to the moment', () => {
+    const rate = new Rate(100, 0)
+    rate.take(rate.available(0))
+    const wait = rate.msUntil(5, 0)
+    expect(wait).toBeGreaterThan(0)
+    expect(rate.available(wait - 1)).toBeLessThan(5)
+    expect(rate.available(wait)).toBe(5)
+  })
+
+  test('counts the entries of batches, and holds at the server', async () => {
+    const server = await serve(honest)
+    const perSecond = 100
+    await reads(clientOf(server.url, { rate: { callsPerSecond: perSecond } }), 0, 220)
+    const at = server.requests.flatMap((request) => request.entries.map(() => request.at))
+    expect(at).toHaveLength(220)
+    // What left in 1,000 ms may arrive in less when the machine holds the first of it up. By 100 ms is taken for granted; the limit holds for what is sent.
+    for (let i = 0; i + perSecond < at.length; i++) expect((at[i + perSecond] as number) - (at[i] as number)).toBeGreaterThan(900)
+    expect(Math.max(...lengths(server.requests))).toBeLessThanOrEqual(perSecond / 20)
+  })
+
+  test('joined calls are counted once', async () => {
+    const server = await serve(honest)
+    const client = clientOf(server.url, { rate: { callsPerSecond: 1 } })
+    await Promise.all(Array.from({ length: 50 }, () => read(client, 'same')))
+    expect(lengths(server.requests)).toEqual([1])
+  })
+})
+
+describe('a pause', () => {
+  test('is kept by every call of the endpoint, for as long as Retry-After says', async () => {
+    const { open, answer } = gate(refuse(429, 'Too many requests', { status: 429, headers: { 'retry-after': '1' } }))
+    const server = await serve(answer, honest)
+    const client = clientOf(server.url, { concurrency: 1 })
+    const refused = read(client, 'refused')
+    const { at } = await server.received(1)
+    const inLine = reads(client, 0, 3)
+    await turn()
+    open()
+    await Promise.all([refused, inLine])
+    for (const request of server.requests.slice(1)) expect(request.at - at).toBeGreaterThan(990)
+  })
+
+  test('holds calls back that were made while it lasts', async () => {
+    const server = await serve(refuse(429, 'Too many requests', { status: 429, headers: { 'retry-after': '0.4' } }), honest)
+    const client = clientOf(server.url, { retry: false })
+    await errorOf(read(client, 'refused'))
+    await reads(client, 0, 5)
+    expect(lengths(server.requests)).toEqual([1, 5])
+    const [first, second] = server.requests as [Received, Received]
+    expect(second.at - first.at).toBeGreaterThan(390)
+  })
+
+  test('is made without a Retry-After, too, and for a limit that one entry of a batch has met', async () => {
+    const server = await serve(
+      each((entry) => (entry.params[0] === 1 ? failed(entry, -32005, 'rate limit exceeded') : right(entry))),
+      honest,
+    )
+    const client = clientOf(server.url, { retry: { attempts: 1, baseDelayMs: 600, maxDelayMs: 600 } })
+    const [zero, one] = await Promise.allSettled([read(client, 0), read(client, 1)])
+    expect(zero.status).toBe('fulfilled')
+    expect(one).toMatchObject({ reason: { kind: 'rate-limit', attempts: 1 } })
+    await read(client, 2)
+    const [first, second] = server.requests as [Received, Received]
+    expect(second.at - first.at).toBeGreaterThan(290)
+  })
+
+  test('a call whose deadline lies before its end fails at once, with what the node said', async () => {
+    const server = await serve(refuse(429, 'Too many requests', { status: 429, headers: { 'retry-after': '3600' } }))
+    const client = clientOf(server.url)
+    await errorOf(read(client, 'refused'))
+    const started = performance.now()
+    const error = await errorOf(client.request({ method: 'eth_getCode', params: [] }))
+    expect(error).toMatchObject({
+      name: 'RpcError',
+      kind: 'rate-limit',
+      code: 429,
+      message: 'Too many requests',
+      method: 'eth_getCode',
+      retryAfterMs: 3_600_000,
+    })
+    expect(performance.now() - started).toBeLessThan(30_000)
+    expect(server.requests).toHaveLength(1)
+  })
+
+  test('such a call was never sent, and says so', async () => {
+    const server = await serve(refuse(429, 'Too many requests', { status: 429, headers: { 'retry-after': '3600' } }))
+    const client = clientOf(server.url)
+    expect(await errorOf(read(client, 1))).toMatchObject({ attempts: 1 })
+    expect(await errorOf(read(client, 2))).toMatchObject({ attempts: 0 })
+  })
+
+  test('so do calls that wait in line when it begins', async () => {
+    const { open, answer } = gate(refuse(429, 'Too many requests', { status: 429, headers: { 'retry-after': '60' } }))
+    const server = await serve(answer)
+    const client = clientOf(server.url, { concurrency: 1, deadlineMs: 20_000 })
+    const first = errorOf(read(client, 1))
+    await server.received(1)
+    const second = errorOf(read(client, 2))
+    const third = errorOf(read(client.with({ priority: 'bulk' }), 3))
+    await turn()
+    const started = performance.now()
+    open()
+    for (const error of await Promise.all([first, second, third])) expect(error).toMatchObject({ kind: 'rate-limit', message: 'Too many requests' })
+    expect(performance.now() - started).toBeLessThan(15_000)
+    expect(server.requests).toHaveLength(1)
+  })
+
+  test('and calls that have joined one with more time', async () => {
+    const { open, answer } = gate(refuse(429, 'Too many requests', { status: 429, headers: { 'retry-after': '60' } }))
+    const server = await serve(answer)
+    const client = clientOf(server.url, { concurrency: 1, retry: false })
+    const first = errorOf(read(client, 1))
+    await server.received(1)
+    const patient = errorOf(read(client, 'same'))
+    const hasty = errorOf(read(client.with({ deadlineMs: 500 }), 'same'))
+    await turn()
+    open()
+    await first
+    expect(await hasty).toMatchObject({ name: 'RpcError', kind: 'rate-limit' })
+    await client.close()
+    expect(await patient).toMatchObject({ name: 'ClosedError' })
+  })
+})
+
+describe('joining', () => {
+  test('two identical calls of one turn make one entry, and each gets its own object', async () => {
+    const server = await serve(honest)
+    const client = clientOf(server.url)
+    const [a, b] = (await Promise.all([read(client, { deep: [1] }), read(client, { deep: [1] })])) as { asked: { deep: number[] }[] }[]
+    expect(lengths(server.requests)).toEqual([1])
+    expect(a).toEqual(answerTo([{ deep: [1] }]))
+    expect(b).toEqual(a)
+    a?.asked[0]?.deep.push(2)
+    expect(b).toEqual(answerTo([{ deep: [1] }]))
+  })
+
+  test('a copy has whatever JSON can hold, __proto__ too', async () => {
+    const server = await serve((request, response) =>
+      send(response, `{"id":${request.entries[0]?.id},"result":{"__proto__":{"a":1},"n":[null,false,1.5,"x",{}]}}`),
+    )
+    const client = clientOf(server.url)
+    const [a, b] = await Promise.all([read(client), read(client)])
+    expect(JSON.stringify(a)).toBe('{"__proto__":{"a":1},"n":[null,false,1.5,"x",{}]}')
+    expect(JSON.stringify(b)).toBe(JSON.stringify(a))
+    expect(Object.getPrototypeOf(b)).toBe(Object.prototype)
+  })
+
+  test('an error is each one’s own, too', async () => {
+    const server = await serve(refuse(3, 'execution reverted'))
+    const client = clientOf(server.url)
+    const [a, b] = await Promise.all([errorOf(read(client)), errorOf(read(client))])
+    expect(server.requests).toHaveLength(1)
+    expect(a).not.toBe(b)
+    for (const error of [a, b]) expect(error).toMatchObject({ name: 'RpcError', message: 'execution reverted', code: 3, attempts: 1 })
+  })
+
+  test('calls that differ in method, params or priority are not joined', async () => {
+    const { server, client, release } = await busy()
+    const calls = [
+      read(client, 1),
+      read(client, '1'),
+      read(client, 1, 'latest'),
+      client.request({ method: 'eth_getCode', params: [1] }),
+      read(client.with({ priority: 'bulk' }), 1),
+    ]
+    await release()
+    await Promise.all(calls)
+    expect(lengths(server.requests)).toEqual([1, 4, 1])
+  })
+
+  test('whichever of the joined calls is aborted, the others get their answer', async () => {
+    for (const aborted of [0, 1, 2]) {
+      const { server, client, release } = await busy()
+      const reason = new Error('enough')
+      const aborter = new AbortController()
+      const calls = [0, 1, 2].map((i) => (i === aborted ? errorOf(read(client.with({ signal: aborter.signal }), 'same')) : read(client, 'same')))
+      await turn()
+      aborter.abort(reason)
+      expect(await calls[aborted]).toBe(reason)
+      // Who comes after the first is gone joins those who are left.
+      calls.push(read(client, 'same'))
+      await release()
+      const others = await Promise.all(calls.filter((_, i) => i !== aborted))
+      expect(others).toEqual(Array(3).fill(answerTo(['same'])))
+      expect(server.requests.map(asked)).toEqual([['first'], ['same']])
+      // Each its own object, also those that joined.
+      expect(new Set(others).size).toBe(3)
+    }
+  })
+
+  test('in flight, too, one that is aborted does not end the other', async () => {
+    for (const aborted of [0, 1]) {
+      const { open, answer } = gate()
+      const server = await serve(answer)
+      const client = clientOf(server.url)
+      const aborter = new AbortController()
+      const calls = [0, 1].map((i) => (i === aborted ? errorOf(read(client.with({ signal: aborter.signal }), 'same')) : read(client, 'same')))
+      await server.received(1)
+      aborter.abort()
+      await calls[aborted]
+      open()
+      expect(await calls[1 - aborted]).toEqual(answerTo(['same']))
+      expect(server.requests).toHaveLength(1)
+    }
+  })
+
+  test('when all are aborted nothing is sent', async () => {
+    const { server, client, release } = await busy()
+    const aborter = new AbortController()
+    const mine = client.with({ signal: aborter.signal })
+    const calls = [errorOf(read(mine, 'same')), errorOf(read(mine, 'same'))]
+    await turn()
+    aborter.abort()
+    await Promise.all(calls)
+    await release()
+    await read(client, 'next')
+    expect(server.requests.map(asked)).toEqual([['first'], ['next']])
+  })
+
+  test('a call made after the first was sent is sent too, since the first may have been answered before a write', async () => {
+    const { open, answer } = gate()
+    const server = await serve(answer)
+    const client = clientOf(server.url)
+    const first = read(client, 'same')
+    await server.received(1)
+    const second = read(client, 'same')
+    await server.received(2)
+    open()
+    await Promise.all([first, second])
+    expect(lengths(server.requests)).toEqual([1, 1])
+  })
+
+  test('unsafe calls are never joined', async () => {
+    const server = await serve(honest)
+    const client = clientOf(server.url)
+    await Promise.all([1, 2, 3].map(() => client.request({ method: 'evm_mine', params: [] })))
+    await Promise.all([1, 2].map(() => client.request({ method: 'eth_sendRawTransaction', params: ['0x01'] })))
+    expect(server.requests).toHaveLength(5)
+  })
+
+  test('`dedupe: false` sends every call', async () => {
+    const server = await serve(honest)
+    const client = clientOf(server.url, { dedupe: false })
+    await Promise.all([read(client, 'same'), read(client, 'same')])
+    expect(lengths(server.requests)).toEqual([2])
+  })
+})

@@ -1,0 +1,351 @@
+import fc from 'fast-check'
+import { afterEach, describe, expect, test } from 'vitest'
+import { fullJitter, retryAfterMs } from '../../src/rpc/backoff.ts'
+import {
+  type Answer,
+  always,
+  answerTo,
+  clientOf,
+  cut,
+  deadPort,
+  each,
+  errorOf,
+  failed,
+  gate,
+  honest,
+  type Received,
+  read,
+  refuse,
+  right,
+  serve,
+  silent,
+} from '../support/server.ts'
+
+const unsafe = { method: 'evm_mine', params: [] }
+const waits = (requests: readonly Received[]) => requests.slice(1).map(({ at }, i) => at - (requests[i] as Received).at)
+
+/** Answers with HTTP 429 and these headers. */
+const throttled = (headers: Record<string, string> = {}): Answer => refuse(429, 'Too many requests', { status: 429, headers })
+const broken: Answer = always('Bad Gateway', { status: 502 })
+
+describe('attempts', () => {
+  test('are counted with the first one, and the error tells how many there were', async () => {
+    for (const attempts of [1, 2, 4]) {
+      const server = await serve(broken)
+      const error = await errorOf(read(clientOf(server.url, { retry: { attempts, baseDelayMs: 1 } }), 0))
+      expect(error).toMatchObject({ name: 'HttpError', status: 502, attempts })
+      expect(server.requests).toHaveLength(attempts)
+    }
+  })
+
+  test('are four when nothing is said', async () => {
+    const server = await serve(broken)
+    expect(await errorOf(read(clientOf(server.url, { retry: { baseDelayMs: 1 } }), 0))).toMatchObject({ attempts: 4 })
+    expect(server.requests).toHaveLength(4)
+  })
+
+  test('`retry: false` is one', async () => {
+    const server = await serve(broken)
+    expect(await errorOf(read(clientOf(server.url, { retry: false }), 0))).toMatchObject({ attempts: 1 })
+    expect(server.requests).toHaveLength(1)
+  })
+
+  test('can be set for some calls', async () => {
+    const server = await serve(broken)
+    await errorOf(read(clientOf(server.url).with({ attempts: 2 }), 0))
+    expect(server.requests).toHaveLength(2)
+  })
+
+  test('stop at the first answer', async () => {
+    const server = await serve(broken, cut, honest)
+    expect(await read(clientOf(server.url), 0)).toEqual(answerTo([0]))
+    expect(server.requests).toHaveLength(3)
+  })
+
+  test('of a bulk call have no limit but its deadline', async () => {
+    const server = await serve(broken, ...Array.from({ length: 11 }, () => broken), honest)
+    const client = clientOf(server.url, { retry: { attempts: 2, baseDelayMs: 1, maxDelayMs: 2 } })
+    expect(await read(client.with({ priority: 'bulk' }), 0)).toEqual(answerTo([0]))
+    expect(server.requests).toHaveLength(13)
+  })
+
+  test('of each call of a batch are its own', async () => {
+    const times = new Map<unknown, number>()
+    const server = await serve(
+      each((entry) => {
+        const [name] = entry.params
+        times.set(name, (times.get(name) ?? 0) + 1)
+        return name === 'never' || (name === 'third time' && (times.get(name) as number) < 3) ? failed(entry, -32603, 'internal error') : right(entry)
+      }),
+    )
+    const client = clientOf(server.url)
+    const [ok, third, never] = await Promise.allSettled(['ok', 'third time', 'never'].map((name) => read(client, name)))
+    expect(ok?.status).toBe('fulfilled')
+    expect(third?.status).toBe('fulfilled')
+    expect(never).toMatchObject({ reason: { name: 'RpcError', kind: 'server', attempts: 4 } })
+    expect(Object.fromEntries(times)).toEqual({ ok: 1, 'third time': 3, never: 4 })
+  })
+
+  test('of a call that was never sent are none', async () => {
+    const client = clientOf((await serve(honest)).url)
+    expect(await errorOf(read(client.with({ deadlineMs: 1e-6 }), 0))).toMatchObject({ name: 'TimeoutError', unsent: true, attempts: 0 })
+    await client.close()
+    expect(await errorOf(read(client, 0))).toMatchObject({ name: 'ClosedError', attempts: 0 })
+  })
+})
+
+describe('what is repeated', () => {
+  test.each<[string, Answer]>([
+    ['a connection that is cut', cut],
+    ['a body that is no JSON', always('<html>')],
+    ['an empty body', always('')],
+    ['a reply without our id', each((entry) => ({ ...right(entry), id: 999_999 }))],
+    ['HTTP 500', always('oops', { status: 500 })],
+    ['HTTP 504', always('oops', { status: 504 })],
+    ['HTTP 429', always('slow down', { status: 429 })],
+    ['HTTP 503 with Retry-After', always('', { status: 503, headers: { 'retry-after': '0' } })],
+    ['a rate limit in words, with status 200', always('rate limit exceeded')],
+    ['-32005', refuse(-32005, 'limit exceeded')],
+    ['an internal error', refuse(-32603, 'Internal error')],
+    ['header not found', refuse(-32000, 'header not found')],
+  ])('%s', async (_, answer) => {
+    const server = await serve(answer, honest)
+    expect(await read(clientOf(server.url, { timeoutMs: 2_000 }), 0)).toEqual(answerTo([0]))
+    expect(server.requests).toHaveLength(2)
+  })
+
+  test('a timeout', async () => {
+    const server = await serve(silent, honest)
+    expect(await read(clientOf(server.url, { timeoutMs: 60 }), 0)).toEqual(answerTo([0]))
+  })
+
+  test('a null where a result is required, until it is there', async () => {
+    const server = await serve(
+      each(({ id }) => ({ id, result: null })),
+      honest,
+    )
+    const reply = await clientOf(server.url).send({ method: 'eth_getBlockByNumber', params: ['0x1', false], required: true })
+    expect(reply.take()).toEqual(answerTo(['0x1', false]))
+    expect(server.requests).toHaveLength(2)
+  })
+
+  test('a null where none is required is not', async () => {
+    const server = await serve(each(({ id }) => ({ id, result: null })))
+    expect(await read(clientOf(server.url), 0)).toBeNull()
+    expect(server.requests).toHaveLength(1)
+  })
+})
+
+describe('what is final', () => {
+  test.each<[string, Answer]>([
+    ['a revert', refuse(3, 'execution reverted')],
+    ['invalid params', refuse(-32602, 'invalid argument 0')],
+    ['a method that does not exist', refuse(-32601, 'the method eth_getBalance does not exist/is not available')],
+    ['an unknown key', always('unauthorized', { status: 401 })],
+    ['an exhausted quota', refuse(-32000, 'daily request count exceeded')],
+    ['HTTP 404', always('not found', { status: 404 })],
+    ['HTTP 413 for one call', always('too large', { status: 413 })],
+    ['pruned history', refuse(4444, 'pruned history unavailable')],
+  ])('%s', async (_, answer) => {
+    const server = await serve(answer)
+    expect(await errorOf(read(clientOf(server.url), 0))).toMatchObject({ attempts: 1 })
+    expect(server.requests).toHaveLength(1)
+  })
+
+  test('a reply that is longer than maxResponseBytes: it would be as long the next time', async () => {
+    const server = await serve(each(({ id }) => ({ id, result: 'x'.repeat(2000) })))
+    expect(await errorOf(read(clientOf(server.url, { maxResponseBytes: 1000 }), 0))).toMatchObject({
+      name: 'LimitError',
+      kind: 'response-too-large',
+      attempts: 1,
+    })
+    expect(server.requests).toHaveLength(1)
+  })
+})
+
+describe('an unsafe call', () => {
+  test.each<[string, Answer]>([
+    ['a cut connection', cut],
+    ['HTTP 502', broken],
+    ['a body that is no JSON', always('<html>')],
+    ['an internal error', refuse(-32603, 'Internal error')],
+    ['header not found: it has run', refuse(-32000, 'header not found')],
+  ])('is not repeated after %s', async (_, answer) => {
+    const server = await serve(answer)
+    expect(await errorOf(clientOf(server.url).request(unsafe))).toMatchObject({ attempts: 1 })
+    expect(server.requests).toHaveLength(1)
+  })
+
+  test('is not repeated after a timeout', async () => {
+    const server = await serve(silent)
+    expect(await errorOf(clientOf(server.url, { timeoutMs: 60 }).request(unsafe))).toMatchObject({ name: 'TimeoutError', unsent: false, attempts: 1 })
+    expect(server.requests).toHaveLength(1)
+  })
+
+  test('is repeated after a connection that was refused: it has not been sent', async () => {
+    const url = `http://127.0.0.1:${await deadPort()}`
+    const error = await errorOf(clientOf(url, { retry: { attempts: 3, baseDelayMs: 1 } }).request(unsafe))
+    expect(error).toMatchObject({ name: 'NetworkError', kind: 'network', code: 'ECONNREFUSED', unsent: true, attempts: 3 })
+    expect(error.message).toMatch(/^127\.0\.0\.1:\d+: no connection \(ECONNREFUSED\): /)
+  })
+
+  test('is repeated after having been throttled: the node did not start it', async () => {
+    const server = await serve(throttled(), honest)
+    expect(await clientOf(server.url).request(unsafe)).toEqual(answerTo([]))
+    expect(server.requests).toHaveLength(2)
+  })
+})
+
+describe('being throttled', () => {
+  test('spends no attempt', async () => {
+    const server = await serve(throttled(), ...Array.from({ length: 8 }, () => throttled()), broken, honest)
+    expect(await read(clientOf(server.url, { retry: { attempts: 2, baseDelayMs: 1, maxDelayMs: 4 } }), 0)).toEqual(answerTo([0]))
+    expect(server.requests).toHaveLength(11)
+  })
+
+  test('ends at the deadline, with what the node said', async () => {
+    const server = await serve(throttled({ 'retry-after': '0.4' }))
+    const error = await errorOf(read(clientOf(server.url, { deadlineMs: 900, retry: { attempts: 2 } }), 0))
+    expect(server.requests.length).toBeGreaterThan(1)
+    expect(error).toMatchObject({ name: 'RpcError', kind: 'rate-limit', message: 'Too many requests', attempts: server.requests.length })
+  })
+
+  test('is final where attempts is 1', async () => {
+    const server = await serve(throttled())
+    expect(await errorOf(read(clientOf(server.url, { retry: { attempts: 1 } }), 0))).toMatchObject({ kind: 'rate-limit', attempts: 1 })
+    expect(server.requests).toHaveLength(1)
+  })
+
+  test('with a Retry-After of nothing is no invitation to ask without end', async () => {
+    for (const headers of [{ 'retry-after': '0' }, { 'retry-after': new Date(0).toUTCString() }]) {
+      const server = await serve(throttled(headers))
+      await errorOf(read(clientOf(server.url, { deadlineMs: 500, retry: { baseDelayMs: 50, maxDelayMs: 100 } }), 0))
+      // Waits of 50 ms on average are ten; without any there are hundreds.
+      expect(server.requests.length).toBeLessThan(60)
+    }
+  })
+})
+
+describe('Retry-After', () => {
+  test('in seconds is obeyed', async () => {
+    const server = await serve(throttled({ 'retry-after': '0.3' }), honest)
+    await read(clientOf(server.url), 0)
+    expect(waits(server.requests)[0]).toBeGreaterThanOrEqual(299)
+  })
+
+  test('is obeyed for any failure that is repeated, not only for a rate limit', async () => {
+    const server = await serve(always('busy', { status: 500, headers: { 'retry-after': '0.3' } }), honest)
+    await read(clientOf(server.url), 0)
+    expect(waits(server.requests)[0]).toBeGreaterThanOrEqual(299)
+  })
+
+  test('as a date is obeyed, also when the clock of the server is hours off', async () => {
+    const offsets = [0, -3 * 3_600_000, 5 * 3_600_000]
+    await Promise.all(
+      offsets.map(async (offMs) => {
+        const date = new Date(Date.now() + offMs).toUTCString()
+        const server = await serve(throttled({ date, 'retry-after': new Date(Date.parse(date) + 1000).toUTCString() }), honest)
+        await read(clientOf(server.url), 0)
+        expect(waits(server.requests)[0]).toBeGreaterThanOrEqual(999)
+      }),
+    )
+  })
+
+  test('beyond the deadline is not waited for: the call fails at once with what the node said', async () => {
+    for (const retryAfter of ['3600', new Date(Date.now() + 3_600_000).toUTCString()]) {
+      const server = await serve(throttled({ 'retry-after': retryAfter }))
+      const started = performance.now()
+      const error = await errorOf(read(clientOf(server.url), 0))
+      expect(error).toMatchObject({ name: 'RpcError', code: 429, kind: 'rate-limit', message: 'Too many requests', attempts: 1 })
+      expect(error.retryAfterMs).toBeGreaterThan(3_590_000)
+      expect(performance.now() - started).toBeLessThan(30_000)
+      expect(server.requests).toHaveLength(1)
+    }
+  })
+
+  test('is read as RFC 9110 has it, and not otherwise', () => {
+    const date = 'Sun, 06 Nov 1994 08:49:37 GMT'
+    expect(retryAfterMs({ 'retry-after': '120' })).toBe(120_000)
+    expect(retryAfterMs({ 'retry-after': ' 0 ' })).toBe(0)
+    expect(retryAfterMs({ 'retry-after': 'Sun, 06 Nov 1994 08:50:37 GMT', date })).toBe(60_000)
+    expect(retryAfterMs({ 'retry-after': date, date: 'Sun, 06 Nov 1994 09:00:00 GMT' })).toBe(0)
+    expect(retryAfterMs({ 'retry-after': date })).toBe(0)
+    expect(retryAfterMs({ 'retry-after': new Date(Date.now() + 60_000).toUTCString(), date: 'nonsense' })).toBeGreaterThan(55_000)
+    for (const nonsense of ['', 'soon', '-1', '1e3', '0x10', '2030-01-01T00:00:00Z', 'Sun, nonsense', '1, 2'])
+      expect(retryAfterMs({ 'retry-after': nonsense })).toBeUndefined()
+    expect(retryAfterMs({ 'retry-after': ['1', '2'] })).toBeUndefined()
+    expect(retryAfterMs({})).toBeUndefined()
+  })
+})
+
+describe('the obsolete forms of a date, which RFC 9110 (5.6.7) has every recipient accept', () => {
+  const date = 'Sun, 06 Nov 1994 08:49:37 GMT'
+  const zone = process.env.TZ
+  afterEach(() => {
+    if (zone === undefined) delete process.env.TZ
+    else process.env.TZ = zone
+  })
+
+  test('are read as GMT, wherever the client is', () => {
+    for (const TZ of ['UTC', 'America/New_York', 'Asia/Kolkata']) {
+      process.env.TZ = TZ
+      expect(retryAfterMs({ 'retry-after': 'Sunday, 06-Nov-94 08:50:37 GMT', date })).toBe(60_000)
+      expect(retryAfterMs({ 'retry-after': 'Sun Nov  6 08:50:37 1994', date })).toBe(60_000)
+    }
+  })
+})
+
+describe('the wait', () => {
+  test('is anywhere between nothing and the base, doubled for each failure before, up to the maximum', () => {
+    const backoff = { baseDelayMs: 100, maxDelayMs: 1000 }
+    expect([1, 2, 3, 4, 5, 6, 2000].map((failures) => fullJitter(backoff, failures, () => 1))).toEqual([100, 200, 400, 800, 1000, 1000, 1000])
+    expect([1, 2, 3].map((failures) => fullJitter(backoff, failures, () => 0))).toEqual([0, 0, 0])
+    expect(fullJitter(backoff, 3, () => 0.25)).toBe(100)
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 5000 }),
+        fc.integer({ min: 1, max: 60_000 }),
+        fc.integer({ min: 1, max: 60_000 }),
+        (failures, baseDelayMs, maxDelayMs) => {
+          const wait = fullJitter({ baseDelayMs, maxDelayMs }, failures)
+          expect(wait).toBeGreaterThanOrEqual(0)
+          expect(wait).toBeLessThanOrEqual(maxDelayMs)
+        },
+      ),
+      { seed: 7 },
+    )
+  })
+
+  test('is not the same for all: clients that failed together do not come back together', async () => {
+    const server = await serve(cut)
+    const client = clientOf(server.url, { batch: false, concurrency: 10, retry: { attempts: 2, baseDelayMs: 400 } })
+    await Promise.allSettled(Array.from({ length: 10 }, (_, i) => read(client, i)))
+    const repeats = server.requests.slice(10).map(({ at }) => at)
+    // That ten waits of up to 400 ms all end within 40 ms has a chance of 1 in 10^8.
+    expect(Math.max(...repeats) - Math.min(...repeats)).toBeGreaterThan(40)
+  })
+
+  test('of one call holds up no call of its batch', async () => {
+    const { open, answer } = gate()
+    const server = await serve(
+      each((entry) => (entry.params[0] === 'fails' ? failed(entry, -32603, 'internal error') : right(entry))),
+      answer,
+    )
+    const client = clientOf(server.url)
+    const fails = read(client, 'fails')
+    expect(await Promise.all([read(client, 1), read(client, 2)])).toEqual([answerTo([1]), answerTo([2])])
+    await server.received(2)
+    open()
+    expect(await fails).toEqual(answerTo(['fails']))
+  })
+
+  test('holds no slot of the endpoint', async () => {
+    const server = await serve(always('busy', { status: 500, headers: { 'retry-after': '30' } }), honest)
+    const client = clientOf(server.url, { concurrency: 1 })
+    const waiting = errorOf(read(client, 'waits'))
+    await server.received(1)
+    expect(await read(client, 'other')).toEqual(answerTo(['other']))
+    await client.close()
+    expect(await waiting).toMatchObject({ name: 'ClosedError' })
+  })
+})

@@ -1,0 +1,52 @@
+/*
+ * A program that uses hexline and then has nothing more to do. Whatever is left behind by its calls (a timer, a socket)
+ * keeps the process alive, which the test that started it sees. Arguments: the node's URL, and what to do.
+ */
+import { type Client, createClient } from '../../src/index.ts'
+
+const [url = '', what = ''] = process.argv.slice(2)
+const client = createClient(url, { concurrency: 1, retry: { attempts: 3, baseDelayMs: 60_000, maxDelayMs: 60_000 } })
+
+function read(from: Client, ...params: unknown[]): Promise<unknown> {
+  return from.request({ method: 'eth_getBalance', params })
+}
+
+/** The server has taken a POST: only then does it answer a GET. */
+const isTaken = () => fetch(url).then((response) => response.text())
+/** The calls of this turn stand in line, or are on their way. */
+const isInLine = async () => {
+  for (let i = 0; i < 2; i++) await new Promise((resolve) => setImmediate(resolve))
+}
+/** With one POST at a time, an answer to this call means that those before it have failed, and wait for their next attempt. */
+const isFailed = () => isInLine().then(() => read(client, 'passes'))
+const isNow = async () => {}
+
+/** Makes a few calls and ends them at that time, by a signal of their own or with the whole client. */
+async function end(how: 'abort' | 'close', isTime: () => Promise<unknown>): Promise<void> {
+  const aborter = new AbortController()
+  const calls = Promise.allSettled([0, 1, 2].map((i) => read(client.with({ signal: aborter.signal }), i)))
+  await isTime()
+  if (how === 'abort') aborter.abort(new Error('enough'))
+  else await client.close()
+  if ((await calls).some(({ status }) => status === 'fulfilled')) throw new Error('a call that was ended has an answer')
+}
+
+/** A call that is refused, and has its endpoint paused. */
+const pause = () => read(client.with({ attempts: 1 }), 'refused').catch(() => {})
+
+const programs: Record<string, () => Promise<unknown>> = {
+  answered: () => Promise.all(Array.from({ length: 300 }, (_, i) => read(client, i))),
+  'answered and closed': () => Promise.all(Array.from({ length: 300 }, (_, i) => read(client, i))).then(() => client.close()),
+  // Nothing but the pause holds the process up meanwhile: without a deadline there is no other timer.
+  'answered after a pause': () => pause().then(() => read(client.with({ deadlineMs: Number.POSITIVE_INFINITY }), 0)),
+  'aborted before sending': () => end('abort', isNow),
+  'aborted in flight': () => end('abort', isTaken),
+  'aborted in back-off': () => end('abort', isFailed),
+  'aborted during a pause': () => pause().then(() => end('abort', isInLine)),
+  'closed in flight': () => end('close', isTaken),
+  'closed in back-off': () => end('close', isFailed),
+  'closed during a pause': () => pause().then(() => end('close', isInLine)),
+}
+
+await programs[what]?.()
+console.log('done')

@@ -1,0 +1,28 @@
+import { request } from 'undici'
+import type { Answer, Received } from './server.ts'
+
+/** Hands the POST on to a real node, and the node's answer back. */
+export function forward(url: string): Answer {
+  return async (received, response) => {
+    const { status, body } = await ask(url, received)
+    response.writeHead(status, { 'content-type': 'application/json' })
+    response.end(body)
+  }
+}
+
+/** Hands the POST on to a real node, and cuts the connection once the node has answered: the client cannot know that it did. */
+export function cutAfter(url: string): Answer {
+  return async (received) => {
+    await ask(url, received)
+    received.socket.destroy()
+  }
+}
+
+async function ask(url: string, { entries, isBatch }: Received): Promise<{ status: number; body: string }> {
+  const { statusCode, body } = await request(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(isBatch ? entries : entries[0]),
+  })
+  return { status: statusCode, body: await body.text() }
+}

@@ -1,0 +1,205 @@
+import http from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import { onTestFinished } from 'vitest'
+import { type Client, type ClientOptions, createClient, type Endpoint } from '../../src/index.ts'
+
+/** One call as it came over the wire. */
+export interface Entry {
+  readonly id: number
+  readonly method: string
+  readonly params: readonly unknown[]
+}
+
+/** One POST as it came over the wire. */
+export interface Received {
+  readonly entries: readonly Entry[]
+  /** The body was an array. */
+  readonly isBatch: boolean
+  readonly path: string
+  readonly headers: http.IncomingHttpHeaders
+  /** When its body was there, on the clock of `performance.now()`. */
+  readonly at: number
+  readonly socket: Socket
+  /** Resolves when the client cuts the connection before the answer is out. */
+  readonly hungUp: Promise<void>
+}
+
+/** What one POST gets. */
+export type Answer = (request: Received, response: http.ServerResponse) => unknown
+
+export interface TestServer {
+  /** Without a path. */
+  readonly url: string
+  readonly port: number
+  readonly requests: readonly Received[]
+  /** Sockets that are open now. */
+  readonly sockets: ReadonlySet<Socket>
+  /** Sockets that were ever opened. */
+  readonly opened: number
+  /** The `n`th POST (from 1), as soon as it is there. */
+  received(n: number): Promise<Received>
+  /** What the POSTs get from now on: each its own, and the last one for all that follow. */
+  script(...answers: [Answer, ...Answer[]]): void
+  close(): Promise<void>
+}
+
+/** A server on the loopback that does what the test says: each POST gets its own answer, the last one is for all that follow. */
+export async function serve(...answers: [Answer, ...Answer[]]): Promise<TestServer> {
+  const requests: Received[] = []
+  const sockets = new Set<Socket>()
+  const awaited: { n: number; resolve: (request: Received) => void }[] = []
+  let script = answers
+  let served = 0
+  let opened = 0
+
+  const server = http.createServer(async (incoming, response) => {
+    const hungUp = new Promise<void>((resolve) => response.on('close', () => response.writableFinished || resolve()))
+    let text = ''
+    try {
+      for await (const chunk of incoming.setEncoding('utf8')) text += chunk
+    } catch {
+      return
+    }
+    const body = JSON.parse(text)
+    const isBatch = Array.isArray(body)
+    const { socket, headers, url = '' } = incoming
+    const request: Received = { entries: isBatch ? body : [body], isBatch, path: url, headers, at: performance.now(), socket, hungUp }
+    requests.push(request)
+    for (const { n, resolve } of awaited) if (n === requests.length) resolve(request)
+    const answer = script[Math.min(served++, script.length - 1)] as Answer
+    await answer(request, response)
+  })
+  server.keepAliveTimeout = 60_000
+  server.on('connection', (socket) => {
+    opened++
+    sockets.add(socket)
+    socket.on('error', () => {})
+    socket.on('close', () => sockets.delete(socket))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+
+  const made: TestServer = {
+    url: `http://127.0.0.1:${port}`,
+    port,
+    requests,
+    sockets,
+    get opened() {
+      return opened
+    },
+    received: (n) =>
+      new Promise((resolve) => {
+        const already = requests[n - 1]
+        if (already !== undefined) resolve(already)
+        else awaited.push({ n, resolve })
+      }),
+    script(...next) {
+      script = next
+      served = 0
+    },
+    close: () =>
+      new Promise((resolve) => {
+        for (const socket of sockets) socket.destroy()
+        server.close(() => resolve())
+      }),
+  }
+  onTestFinished(() => made.close())
+  return made
+}
+
+/** A client that ends with the test. Its waits are short, so that retries take no time. */
+export function clientOf(endpoint: Endpoint | readonly [Endpoint, ...Endpoint[]], options: ClientOptions = {}): Client {
+  const client = createClient(endpoint, { retry: { baseDelayMs: 2, maxDelayMs: 10 }, ...options })
+  onTestFinished(() => client.close())
+  return client
+}
+
+/** A read that may travel with others, and whose right answer is `answerTo(params)`. */
+export function read(client: Client, ...params: unknown[]): Promise<unknown> {
+  return client.request({ method: 'eth_getBalance', params })
+}
+
+/** The right answer to a call: it tells which call it belongs to. */
+export function answerTo(params: readonly unknown[]): { asked: readonly unknown[] } {
+  return { asked: params }
+}
+
+/** The right reply object for an entry. */
+export function right({ id, params }: Entry): { jsonrpc: string; id: number; result: unknown } {
+  return { jsonrpc: '2.0', id, result: answerTo(params) }
+}
+
+/** The reply object of a call that failed. */
+export function failed({ id }: Pick<Entry, 'id'>, code: number, message: string, data?: unknown): object {
+  return { jsonrpc: '2.0', id, error: { code, message, ...(data !== undefined && { data }) } }
+}
+
+/** Answers with the JSON that `make` makes of the entries. A lone entry gets an object, several an array. */
+export function each(make: (entry: Entry) => unknown, how: { status?: number; headers?: Record<string, string> } = {}): Answer {
+  return (request, response) => {
+    const replies = request.entries.map(make)
+    send(response, JSON.stringify(request.isBatch ? replies : replies[0]), how)
+  }
+}
+
+/** Answers every call rightly. */
+export const honest: Answer = each(right)
+
+/** Answers with this text, or with this value as JSON, whatever was asked. */
+export function always(body: unknown, how: { status?: number; headers?: Record<string, string> } = {}): Answer {
+  return (_, response) => send(response, typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body), how)
+}
+
+/** Refuses every call with this error. */
+export function refuse(code: number, message: string, how: { status?: number; headers?: Record<string, string> } = {}): Answer {
+  return each((entry) => failed(entry, code, message), how)
+}
+
+/** Takes the request and says nothing, for as long as the client waits. */
+export const silent: Answer = (request) => request.hungUp
+
+/** Takes the request and cuts the connection. */
+export const cut: Answer = ({ socket }) => void socket.destroy()
+
+/** Answers only once the gate is open. */
+export function gate(answer: Answer = honest): { open(): void; answer: Answer } {
+  let open = () => {}
+  const opened = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  return {
+    open,
+    answer: async (request, response) => {
+      await Promise.race([opened, request.hungUp])
+      if (!request.socket.destroyed) await answer(request, response)
+    },
+  }
+}
+
+export function send(
+  response: http.ServerResponse,
+  body: string | Buffer,
+  { status = 200, headers = {} }: { status?: number; headers?: Record<string, string> } = {},
+): void {
+  response.writeHead(status, { 'content-type': 'application/json', ...headers })
+  response.end(body)
+}
+
+/** The error with which a promise rejects. */
+export async function errorOf<E = Error & Record<string, unknown>>(promise: Promise<unknown>): Promise<E> {
+  try {
+    await promise
+  } catch (error) {
+    return error as E
+  }
+  throw new Error('it was expected to reject')
+}
+
+/** A port on which nobody listens. */
+export async function deadPort(): Promise<number> {
+  const server = http.createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}
