@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander'
 import type { Endpoint } from '../endpoint.ts'
 import { OptionError } from '../errors.ts'
-import { type ChainSlug, chains, nodeUrl } from '../eth/chains.ts'
+import { checkChain, nodeUrl } from '../eth/chains.ts'
 import type { Messages } from './messages.ts'
 
 /** The flags that name a node. */
@@ -36,9 +36,10 @@ export function endpointFrom(flags: NodeFlags, env: NodeJS.ProcessEnv, messages:
     return url
   }
   if (flags.apiKey !== undefined) messages.warn('a key given as an argument can be seen by others on this machine; HEXLINE_API_KEY cannot')
+  checkChain(chain)
   const address = {
     baseUrl: given(flags.baseUrl ?? env.HEXLINE_RPC_BASE_URL, '--base-url', "the service's address, here or in HEXLINE_RPC_BASE_URL"),
-    chain: chainFrom(chain),
+    chain,
     apiKey: given(flags.apiKey ?? env.HEXLINE_API_KEY, '--api-key', 'the key, here or in HEXLINE_API_KEY'),
   }
   nodeUrl(address)
@@ -48,9 +49,4 @@ export function endpointFrom(flags: NodeFlags, env: NodeJS.ProcessEnv, messages:
 function given(value: string | undefined, flag: string, expected: string): string {
   if (value) return value
   throw new OptionError(flag, expected, 'nothing')
-}
-
-function chainFrom(name: string): ChainSlug {
-  if (Object.hasOwn(chains, name)) return name as ChainSlug
-  throw new OptionError('--chain', `one of ${Object.keys(chains).join(', ')}`, JSON.stringify(name))
 }

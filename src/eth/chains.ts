@@ -56,11 +56,7 @@ export interface NodeAddress {
  * chain, an empty key or a base that is no http(s) URL. The URL holds the key: it is not for logs.
  */
 export function nodeUrl({ baseUrl, chain, apiKey }: NodeAddress): string {
-  if (!Object.hasOwn(chains, chain)) {
-    // What does not look like a chain's name may be the key, given in the wrong place.
-    const received = /^[a-z]{1,12}(?:-[a-z]{1,12}){0,2}$/.test(chain) ? show(chain) : 'something else'
-    throw new OptionError('chain', `one of ${Object.keys(chains).join(', ')}`, received)
-  }
+  checkChain(chain)
   if (typeof apiKey !== 'string' || apiKey.trim() === '')
     throw new OptionError('apiKey', 'a key', typeof apiKey === 'string' ? 'an empty string' : show(apiKey))
   // A URL would resolve these, and lose the chain.
@@ -74,4 +70,12 @@ export function nodeUrl({ baseUrl, chain, apiKey }: NodeAddress): string {
   }
   url.pathname = `${url.pathname.replace(/\/+$/, '')}/${chain}/${encodeURIComponent(apiKey)}`
   return url.href
+}
+
+/** Throws `OptionError` for a chain that the service does not have. */
+export function checkChain(name: string): asserts name is ChainSlug {
+  if (Object.hasOwn(chains, name)) return
+  // What does not look like a chain's name may be the key, given in the wrong place.
+  const received = /^[a-z]{1,12}(?:-[a-z]{1,12}){0,2}$/.test(name) ? show(name) : 'something else'
+  throw new OptionError('chain', `one of ${Object.keys(chains).join(', ')}`, received)
 }

@@ -29,6 +29,8 @@ export interface ChainServer {
   readonly calls: SeenCall[]
   /** Length of every POST. */
   readonly posts: number[]
+  /** Path of every POST. */
+  readonly paths: string[]
   close(): Promise<void>
 }
 
@@ -36,6 +38,7 @@ export interface ChainServer {
 export async function startChain(options: ChainOptions): Promise<ChainServer> {
   const calls: SeenCall[] = []
   const posts: number[] = []
+  const paths: string[] = []
   const server = createServer((request, response) => void respond(request, response))
 
   async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -45,6 +48,7 @@ export async function startChain(options: ChainOptions): Promise<ChainServer> {
     const batch = Array.isArray(body) ? body : [body]
     calls.push(...batch)
     posts.push(batch.length)
+    paths.push(request.url ?? '')
     await options.gate?.(batch)
     const replies = batch.map((call) => {
       const right = rightAnswer(call, options)
@@ -59,6 +63,7 @@ export async function startChain(options: ChainOptions): Promise<ChainServer> {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     calls,
     posts,
+    paths,
     async close() {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))

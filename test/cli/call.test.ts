@@ -1,0 +1,163 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type ChainServer, startChain } from '../support/chain-server.ts'
+import { hexline } from '../support/command.ts'
+
+const ADDRESS = `0x${'a1'.repeat(20)}`
+let server: ChainServer
+
+beforeEach(async () => {
+  server = await startChain({
+    head: 20,
+    answer: ({ method, params }) => {
+      if (method === 'eth_getBalance') return { result: '0x0de0b6b3a7640000' }
+      if (method === 'eth_gasPrice') return { result: '0x3b9aca01' }
+      if (method === 'net_peers') return { result: { count: 3, list: params, none: [] } }
+      if (method === 'eth_call') return { error: { code: 3, message: 'execution reverted: not yours' } }
+      if (method === 'nope') return { error: { code: -32601, message: 'the method nope does not exist/is not available' } }
+      return undefined
+    },
+  })
+})
+afterEach(() => server.close())
+
+/** Runs `hexline call` on the server, and gives what it printed, and what it sent. */
+async function call(...args: string[]) {
+  const ended = await hexline(['call', ...args, '--rpc', server.url])
+  return { ...ended, sent: server.calls.map(({ method, params }) => [method, params]) }
+}
+
+describe('hexline call', () => {
+  it('shows a result as a person reads it', async () => {
+    expect(await call('eth_blockNumber')).toMatchObject({ code: 0, stdout: '20\n', stderr: '' })
+    expect((await call('eth_getBalance', ADDRESS)).stdout).toBe('1000000000000000000 wei (1 ether)\n')
+    expect((await call('eth_gasPrice')).stdout).toBe('1000000001 wei (1.000000001 gwei)\n')
+    expect((await call('eth_getTransactionByHash', `0x${'0'.repeat(64)}`)).stdout).toBe('null\n')
+  })
+
+  it('shows an object field by field, what is in it indented', async () => {
+    const { stdout } = await call('eth_getBlockByNumber', '3', 'true')
+    expect(stdout.split('\n').slice(0, 10)).toEqual([
+      'number        3',
+      'hash          0xbbbbbbbb00000000000000000000000000000000000000000000000000000003',
+      'parentHash    0xbbbbbbbb00000000000000000000000000000000000000000000000000000002',
+      'gasLimit      30000000',
+      'gasUsed       21000',
+      'timestamp     1700000003 (2023-11-14T22:13:23Z)',
+      'transactions',
+      '  0',
+      '    hash              0x7777777700000000000000000000000000030000000000000000000000000000',
+      '    blockHash         0xbbbbbbbb00000000000000000000000000000000000000000000000000000003',
+    ])
+    expect(stdout).toContain('    value             3000 wei (0.000000000000003 ether)\n')
+  })
+
+  it('prints JSON with amounts as decimal strings, or what the node sent', async () => {
+    expect((await call('eth_getBalance', ADDRESS, '--json')).stdout).toBe('"1000000000000000000"\n')
+    expect((await call('eth_getBalance', ADDRESS, '--raw')).stdout).toBe('"0x0de0b6b3a7640000"\n')
+    expect(JSON.parse((await call('eth_getBlockByNumber', '3', 'true', '--json')).stdout)).toMatchObject({
+      number: '3',
+      transactions: [{ nonce: 0, value: '3000' }],
+    })
+  })
+
+  it('takes parameters as decimal, hex, a tag or JSON', async () => {
+    await call('eth_getBalance', ADDRESS, '16')
+    await call('eth_getBalance', ADDRESS, '0x010')
+    await call('eth_getBalance', ADDRESS, 'safe')
+    const { sent } = await call('eth_getLogs', `{"fromBlock":1,"address":["${ADDRESS}"]}`)
+    expect(sent).toEqual([
+      ['eth_getBalance', [ADDRESS, '0x10']],
+      ['eth_getBalance', [ADDRESS, '0x10']],
+      ['eth_getBalance', [ADDRESS, 'safe']],
+      ['eth_getLogs', [{ fromBlock: '0x1', address: [ADDRESS] }]],
+    ])
+  })
+
+  it('sends any other method too: decimals as quantities, results as they come', async () => {
+    const { stdout, sent } = await call('net_peers', '5', '[7]', 'latest', 'true', '"8"')
+    expect(sent).toEqual([['net_peers', ['0x5', [7], 'latest', true, '8']]])
+    expect(stdout).toBe(['count  3', 'list', '  0  0x5', '  1', '    0  7', '  2  latest', '  3  true', '  4  8', 'none   none', ''].join('\n'))
+  })
+})
+
+describe('what fails', () => {
+  it('a call that the node refuses ends with 1, in the words of the node', async () => {
+    expect(await call('eth_call', '{"data":"0x"}')).toMatchObject({ code: 1, stdout: '', stderr: 'hexline: execution reverted: not yours\n' })
+    expect(await call('nope')).toMatchObject({
+      code: 1,
+      stderr: 'hexline: the method nope does not exist/is not available; does the node have this method, and is it spelt right?\n',
+    })
+  })
+
+  it.each([
+    [['eth_getBalance', '0x12'], 'hexline: params[0]: expected an address (20 bytes in hex), received "0x12"\n'],
+    [['eth_getBalance'], 'hexline: params[0]: expected an address (20 bytes in hex), received undefined\n'],
+    [
+      ['eth_getBalance', ADDRESS, '-1'],
+      'hexline: params[1]: expected a block number (a bigint, a safe integer or a hex string) or a tag (latest, earliest, pending, safe, finalized), received "-1"\n',
+    ],
+    [
+      ['eth_getBalance', ADDRESS, '1.5'],
+      'hexline: params[1]: expected a block number (a bigint, a safe integer or a hex string) or a tag (latest, earliest, pending, safe, finalized), received "1.5"\n',
+    ],
+    [['eth_getLogs', '{"fromBlock":'], 'hexline: parameter 1: expected JSON, received "{\\"fromBlock\\":" (Unexpected end of JSON input)\n'],
+    [['eth_blockNumber', 'latest'], 'hexline: params: expected at most 0 of them, received 1\n'],
+    [[], "hexline: missing required argument 'method'\n"],
+  ])('%j ends with 2 before anything is sent', async (args, stderr) => {
+    expect(await call(...args)).toMatchObject({ code: 2, stdout: '', stderr, sent: [] })
+  })
+
+  it('is told as JSON when JSON is asked for', async () => {
+    const { stderr } = await call('eth_call', '{"data":"0x"}', '--json')
+    expect(JSON.parse(stderr)).toMatchObject({
+      type: 'error',
+      kind: 'execution',
+      message: 'execution reverted: not yours',
+      method: 'eth_call',
+      attempts: 1,
+      exitCode: 1,
+    })
+  })
+})
+
+describe('the node', () => {
+  it('may be one of the service, by chain and key', async () => {
+    const env = { HEXLINE_RPC_BASE_URL: server.url, HEXLINE_API_KEY: 'k3y' }
+    expect(await hexline(['call', 'eth_blockNumber', '--chain', 'base'], { env })).toMatchObject({ code: 0, stdout: '20\n', stderr: '' })
+    expect(await hexline(['call', 'eth_blockNumber', '--chain', 'base', '--base-url', server.url, '--api-key', 'k3y'])).toEqual({
+      code: 0,
+      stdout: '20\n',
+      stderr: 'hexline: warning: a key given as an argument can be seen by others on this machine; HEXLINE_API_KEY cannot\n',
+    })
+    expect(server.paths).toEqual(['/base/k3y', '/base/k3y'])
+  })
+
+  it.each([
+    [['--chain', 'bas'], '--chain: expected one of eth, sepolia'],
+    [['--chain', 'eth', '--rpc', 'http://127.0.0.1:1'], '--chain: expected no --rpc beside it, received both'],
+    [['--api-key', 'k'], '--api-key: expected a --chain beside it, received none'],
+    [['--chain', 'eth'], "--base-url: expected the service's address, here or in HEXLINE_RPC_BASE_URL, received nothing"],
+    [['--chain', 'eth', '--base-url', 'http://127.0.0.1:1'], '--api-key: expected the key, here or in HEXLINE_API_KEY, received nothing'],
+    [['--chain', 'eth', '--base-url', 'localhost:1', '--api-key', 'k'], '--base-url: expected an http or https URL'],
+    [[], "--rpc: expected the node's URL, here or in HEXLINE_RPC_URL, or --chain, received nothing"],
+    [['--rpc', 'ws://127.0.0.1:1'], '--rpc: expected an http or https URL, received a WebSocket URL, which is not supported yet'],
+  ])('%j is refused', async (args, message) => {
+    const { code, stderr } = await hexline(['call', 'eth_blockNumber', ...args])
+    expect(code).toBe(2)
+    expect(stderr).toContain(`hexline: ${message}`)
+  })
+
+  it('that is not there, or is none, is said in one line with what to look at', async () => {
+    const dead = await hexline(['call', 'eth_blockNumber', '--rpc', 'http://127.0.0.1:1'])
+    expect(dead).toMatchObject({
+      code: 1,
+      stderr: 'hexline: 127.0.0.1:1: no connection (ECONNREFUSED): connect ECONNREFUSED 127.0.0.1:1; is the node running, and the URL right?\n',
+    })
+    await server.close()
+    server = await startChain({ head: 1, body: () => '<html>Welcome</html>' })
+    const { stderr } = await call('eth_blockNumber')
+    expect(stderr).toMatch(
+      /^hexline: 127\.0\.0\.1:\d+: eth_blockNumber: the reply is not JSON.*: <html>Welcome<\/html>; is this the URL of a JSON-RPC node\?\n$/,
+    )
+  })
+})
