@@ -59,7 +59,7 @@ export class Fetcher {
   }
 
   async #singleReceipts(raw: unknown): Promise<Reply> {
-    const block = (raw instanceof Uint8Array ? parseAt(raw, 0, raw.length) : raw) as { transactions: readonly (string | { hash: string })[] }
+    const block = (Buffer.isBuffer(raw) ? parseAt(raw, 0, raw.length) : raw) as { transactions: readonly (string | { hash: string })[] }
     const replies = await Promise.all(
       block.transactions.map((transaction) => this.#ask('eth_getTransactionReceipt', [typeof transaction === 'string' ? transaction : transaction.hash])),
     )

@@ -1,5 +1,5 @@
 import type { Client } from '../client.ts'
-import { IntegrityError } from '../errors.ts'
+import { CodecError, show } from '../errors.ts'
 import { under } from '../eth/fault.ts'
 import { decodeQuantity } from '../eth/quantity.ts'
 import { parseAt, scanArray, scanObject } from '../rpc/scan.ts'
@@ -8,39 +8,77 @@ import { Link } from './link.ts'
 
 const NEWLINE = Buffer.from('\n')
 const RECEIPTS = Buffer.from(',"receipts":')
-const END = Buffer.from('}')
+const END = Buffer.from('}\n')
 
 /**
- * The blocks of a range as lines of JSON: the node's own bytes without white space outside strings, receipts as one more
- * field of their block. What is copied is not parsed; number, hashes and receipts are checked as `getBlocks` checks them.
+ * The blocks of a range as lines of JSON, each in one or several pieces: the node's own bytes without white space outside
+ * strings, receipts as one more field of their block. What is copied is not parsed; number, hashes and receipts are checked
+ * as `getBlocks` checks them.
  */
-export async function* blockLines(client: Client, options: Checked): AsyncGenerator<Uint8Array, void, undefined> {
+export async function* blockLines(client: Client, options: Checked): AsyncGenerator<readonly Uint8Array[], void, undefined> {
   const link = new Link()
-  for await (const fetched of fetchRange(client, options, 'bytes')) {
-    const block = fetched.block.take() as Uint8Array
-    const linked = inBlock(fetched.number, () => linkedFields(block))
-    link.follow(fetched.number, linked)
+  for await (const { number, ...fetched } of fetchRange(client, options, 'bytes')) {
+    const block = bytesOf(fetched.block.take())
+    const linked = inBlock(number, () => linkedFields(block, fetched.receipts !== undefined))
+    link.follow(number, linked)
     if (fetched.receipts === undefined) {
-      yield Buffer.concat([block, NEWLINE])
+      yield [block, NEWLINE]
       continue
     }
-    const receipts = fetched.receipts.take() as Uint8Array
-    link.checkReceipts(linked, receiptFields(receipts))
-    yield Buffer.concat([block.subarray(0, block.length - 1), RECEIPTS, receipts, END, NEWLINE])
+    const receipts = bytesOf(fetched.receipts.take())
+    link.checkReceipts(
+      linked,
+      inBlock(number, () => receiptFields(receipts), 'receipts'),
+    )
+    yield [block.subarray(0, block.length - 1), RECEIPTS, receipts, END]
   }
 }
 
-function linkedFields(block: Uint8Array) {
+/** A user's own `Post` may give any kind of bytes. */
+function bytesOf(taken: unknown): Buffer {
+  const bytes = taken as Uint8Array
+  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+}
+
+/** What links a block to others; the rest of it is not looked at, when its transactions are not asked for. */
+function linkedFields(block: Buffer, withTransactions: boolean) {
+  let found = withTransactions ? 0 : 1
   const fields: { number?: unknown; hash?: unknown; parentHash?: unknown; transactions: ({ hash: string } | string)[] } = { transactions: [] }
-  read(() => {
+  scan('a block', block, () =>
     scanObject(block, 0, (name, start, end) => {
       if (name === 'number' || name === 'hash' || name === 'parentHash') fields[name] = parseAt(block, start, end)
-      else if (name === 'transactions') scanArray(block, start, (at, to) => fields.transactions.push(transactionAt(block, at, to)))
-    })
-  }, 'a block')
+      else if (name === 'transactions' && withTransactions) scanArray(block, start, (at, to) => fields.transactions.push(transactionAt(block, at, to)))
+      else return true
+      return ++found < 4
+    }),
+  )
   const { hash, parentHash, transactions } = fields
   return { number: numberOf(fields.number), hash: hash as string | null, parentHash: parentHash as string, transactions }
 }
+
+function transactionAt(block: Buffer, start: number, end: number): { hash: string } | string {
+  return block[start] === OPEN_BRACE ? { hash: stringsOf(block, start, ['hash']).hash as string } : (parseAt(block, start, end) as string)
+}
+
+function receiptFields(receipts: Buffer): { transactionHash: string; blockHash: string }[] {
+  const found: Record<string, unknown>[] = []
+  scan('receipts', receipts, () => scanArray(receipts, 0, (start) => found.push(stringsOf(receipts, start, ['transactionHash', 'blockHash']))))
+  return found as { transactionHash: string; blockHash: string }[]
+}
+
+/** The named fields of the object at `at`; the rest is not looked at once they are found. */
+function stringsOf(bytes: Buffer, at: number, names: readonly string[]): Record<string, unknown> {
+  const fields: Record<string, unknown> = {}
+  let missing = names.length
+  scanObject(bytes, at, (name, start, end) => {
+    if (!names.includes(name)) return true
+    fields[name] = parseAt(bytes, start, end)
+    return --missing > 0
+  })
+  return fields
+}
+
+const OPEN_BRACE = 0x7b
 
 function numberOf(value: unknown): bigint {
   try {
@@ -50,35 +88,10 @@ function numberOf(value: unknown): bigint {
   }
 }
 
-function transactionAt(block: Uint8Array, start: number, end: number): { hash: string } | string {
-  if (block[start] !== OPEN_BRACE) return parseAt(block, start, end) as string
-  let hash: unknown
-  scanObject(block, start, (name, at, to) => {
-    if (name === 'hash') hash = parseAt(block, at, to)
-  })
-  return { hash: hash as string }
-}
-
-function receiptFields(receipts: Uint8Array): { transactionHash: string; blockHash: string }[] {
-  const found: { transactionHash: string; blockHash: string }[] = []
-  read(() => {
-    scanArray(receipts, 0, (start) => {
-      const receipt = { transactionHash: '', blockHash: '' }
-      scanObject(receipts, start, (name, at, to) => {
-        if (name === 'transactionHash' || name === 'blockHash') receipt[name] = parseAt(receipts, at, to) as string
-      })
-      found.push(receipt)
-    })
-  }, 'receipts')
-  return found
-}
-
-const OPEN_BRACE = 0x7b
-
-function read(scan: () => void, what: string): void {
+function scan(what: string, bytes: Buffer, read: () => void): void {
   try {
-    scan()
-  } catch (cause) {
-    throw new IntegrityError(`the node sent something else than ${what}: ${(cause as Error).message}`, { kind: 'malformed' })
+    read()
+  } catch {
+    throw new CodecError('', what, show(bytes.toString('utf8', 0, 100)), { kind: 'malformed' })
   }
 }

@@ -64,6 +64,8 @@ async function writeBlocks(flags: Flags): Promise<void> {
     transactions: flags.transactions,
     receipts: flags.receipts,
     signal: stop.signal,
+    // Lines are written as fast as they come, and less held is less to collect.
+    maxBytes: 16 * 1024 * 1024,
     onProgress: (progress) => meter.update(progress),
   })
   const client = createClient(endpointFrom(flags, process.env, messages), { ...limitsFrom(flags), layers: (defaults) => [...defaults, tally.layer] })

@@ -4,8 +4,8 @@ import { OptionError } from '../errors.ts'
 
 /** Where lines go. */
 export interface Output {
-  /** Resolves when there is room for more. */
-  write(line: Uint8Array): Promise<void>
+  /** Writes the pieces of a line. Resolves when there is room for more. */
+  write(pieces: readonly Uint8Array[]): Promise<void>
   /** All lines are written: the file appears under its name. */
   commit(): Promise<void>
   /** Nothing is left behind. */
@@ -46,21 +46,26 @@ async function file(path: string, force: boolean): Promise<Output> {
   let gathered: Uint8Array[] = []
   let bytes = 0
   const flush = async () => {
-    const data = Buffer.concat(gathered)
+    const [pieces, size] = [gathered, bytes]
     gathered = []
     bytes = 0
-    // A write may take only a part, on a disk that is getting full.
-    for (let done = 0; done < data.length; ) done += (await handle.write(data, done)).bytesWritten
+    const { bytesWritten } = await handle.writev(pieces)
+    if (bytesWritten === size) return
+    // Only a part was taken, as on a disk that is getting full: the rest goes on, or tells why it cannot.
+    const rest = Buffer.concat(pieces).subarray(bytesWritten)
+    for (let done = 0; done < rest.length; ) done += (await handle.write(rest, done)).bytesWritten
   }
   return {
-    async write(line) {
-      gathered.push(line)
-      bytes += line.length
+    async write(pieces) {
+      for (const piece of pieces) {
+        gathered.push(piece)
+        bytes += piece.length
+      }
       if (bytes >= CHUNK) await writing(flush)
     },
     commit: () =>
       writing(async () => {
-        await flush()
+        if (bytes > 0) await flush()
         if (isAside) await handle.sync()
         await handle.close()
         if (isAside) await rename(aside, path)
@@ -93,8 +98,11 @@ function stdout(stop: AbortController): Output {
   const { stdout } = process
   stdout.on('error', (error) => stop.abort(error))
   return {
-    async write(line) {
-      if (!stdout.write(line)) await once(stdout, 'drain', { signal: stop.signal })
+    async write(pieces) {
+      stdout.cork()
+      for (const piece of pieces) stdout.write(piece)
+      process.nextTick(() => stdout.uncork())
+      if (stdout.writableNeedDrain) await once(stdout, 'drain', { signal: stop.signal })
     },
     async commit() {
       await new Promise<void>((resolve, reject) => stdout.write('', (error) => (error ? reject(error) : resolve())))

@@ -1,24 +1,63 @@
 import { isAscii } from 'node:buffer'
 import { type Call, type Reply, replyOf } from './call.ts'
 import type { ReplyObject } from './correlate.ts'
-import { compact, parseAt, scanArray, scanObject, scanValue, skipSpace } from './scan.ts'
+import { compact, isOneValue, parseAt, scanArray, scanObject, scanValue, skipSpace } from './scan.ts'
 
 const OPEN_BRACKET = 0x5b
+const CLOSE_BRACKET = 0x5d
 const OPEN_BRACE = 0x7b
-const NULL = new TextEncoder().encode('null')
+const CLOSE_BRACE = 0x7d
+const NULL = Buffer.from('null')
+
+/** The reply objects of a body, parsed. Throws `SyntaxError`. */
+export function parseBody(body: Buffer): unknown {
+  return JSON.parse(textOf(body))
+}
 
 /**
- * The reply objects of a body, parsed. When it `isScanned`, each `result` that is not null stands as its bytes instead: a
- * result that is only copied is never made. Throws `SyntaxError`.
+ * The reply objects of a body to the calls with the ids `first` to `first + count - 1`, with the bytes of each `result` that
+ * is not null in its place: a result that is only copied is never made. Throws `SyntaxError`.
  */
-export function parseBody(body: Buffer, isScanned: boolean): unknown {
-  return isScanned ? scanBody(body) : JSON.parse(textOf(body))
+export function scanBody(body: Buffer, first: number, count: number): unknown {
+  return splitBody(body, first, count) ?? scanAnyBody(body)
+}
+
+/**
+ * The usual body: a result for each call, in their order, in envelopes as most nodes write them, the result last. It is cut
+ * before each envelope that is expected next, without a look at all that lies between; a string cannot hold one, since its
+ * quotes would be escaped. Undefined when the body has any other form.
+ */
+function splitBody(body: Buffer, first: number, count: number): ReplyObject[] | undefined {
+  const replies: ReplyObject[] = []
+  let head = envelope(count > 1 ? '[' : '', first)
+  let start = head.length
+  if (body.toString('latin1', 0, start) !== head) return undefined
+  for (let i = 1; i < count; i++) {
+    head = envelope(',', first + i)
+    const next = body.indexOf(head, start, 'latin1')
+    if (next < 0 || body[next - 1] !== CLOSE_BRACE || !isOneValue(body, start, next - 1)) return undefined
+    replies.push({ id: first + i - 1, result: resultAt(body, start, next - 1) })
+    start = next + head.length
+  }
+  let end = body.length
+  if (count > 1 && body[--end] !== CLOSE_BRACKET) return undefined
+  if (body[--end] !== CLOSE_BRACE || !isOneValue(body, start, end)) return undefined
+  replies.push({ id: first + count - 1, result: resultAt(body, start, end) })
+  return replies
+}
+
+function envelope(before: string, id: number): string {
+  return `${before}{"jsonrpc":"2.0","id":${id},"result":`
+}
+
+function resultAt(body: Buffer, start: number, end: number): Buffer | null {
+  return end - start === 4 && body[start] === NULL[0] ? null : body.subarray(start, end)
 }
 
 /** The result of `call`, as it asked for it. `share` is the size of a result that was not scanned. Throws `SyntaxError`. */
 export function resultFor(call: Call, result: unknown, isScanned: boolean, share: number): Reply {
   if (!isScanned) return replyOf(result, share)
-  const bytes = result === null ? NULL : (result as Uint8Array)
+  const bytes = result === null ? NULL : (result as Buffer)
   return replyOf(call.as === 'bytes' ? compact(bytes) : parseAt(bytes, 0, bytes.length), bytes.length)
 }
 
@@ -28,7 +67,7 @@ function textOf(body: Buffer): string {
   return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text
 }
 
-function scanBody(body: Buffer): unknown {
+function scanAnyBody(body: Buffer): unknown {
   const hasMark = body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf
   const start = skipSpace(body, hasMark ? 3 : 0)
   const objects: unknown[] = []
@@ -43,7 +82,7 @@ function scanReply(body: Buffer, at: number): ReplyObject {
   const reply: { id?: unknown; result?: unknown; error?: unknown } = {}
   scanObject(body, at, (name, start, end) => {
     if (name === 'id' || name === 'error') reply[name] = parseAt(body, start, end)
-    else if (name === 'result') reply.result = end - start === 4 && body[start] === NULL[0] ? null : body.subarray(start, end)
+    else if (name === 'result') reply.result = resultAt(body, start, end)
   })
   return reply
 }

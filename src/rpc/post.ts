@@ -1,6 +1,6 @@
 import { copyError, MalformedReplyError } from '../errors.ts'
 import type { Exchange, HttpReply } from '../http/exchange.ts'
-import { parseBody, resultFor } from './body.ts'
+import { parseBody, resultFor, scanBody } from './body.ts'
 import type { Call, EncodedCall, Outcome, Post } from './call.ts'
 import { correlate, isError, type ReplyObject } from './correlate.ts'
 import { Failures, type FailuresOptions } from './failure.ts'
@@ -50,7 +50,7 @@ function read(reply: HttpReply, calls: readonly Call[], first: number, options: 
   const isScanned = calls.some((call) => call.as === 'bytes')
   let body: unknown
   try {
-    body = parseBody(reply.body, isScanned)
+    body = isScanned ? scanBody(reply.body, first, calls.length) : parseBody(reply.body)
   } catch {
     return calls.map((call) => failures.unreadable(call))
   }

@@ -14,7 +14,7 @@ const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
 
 /** Calls `onItem` with start and end of each item of the array at `at`; gives its end. Throws `SyntaxError`. */
-export function scanArray(bytes: Uint8Array, at: number, onItem: (start: number, end: number) => void): number {
+export function scanArray(bytes: Buffer, at: number, onItem: (start: number, end: number) => void): number {
   let i = skipSpace(bytes, expect(bytes, at, OPEN_BRACKET))
   if (bytes[i] === CLOSE_BRACKET) return i + 1
   for (;;) {
@@ -27,8 +27,11 @@ export function scanArray(bytes: Uint8Array, at: number, onItem: (start: number,
   }
 }
 
-/** Calls `onField` with the name, and start and end of the value, of each field of the object at `at`; gives its end. Throws `SyntaxError`. */
-export function scanObject(bytes: Uint8Array, at: number, onField: (name: string, start: number, end: number) => void): number {
+/**
+ * Calls `onField` with the name, and start and end of the value, of each field of the object at `at`; gives its end, or
+ * where it was when `onField` gave `false`. Throws `SyntaxError`.
+ */
+export function scanObject(bytes: Buffer, at: number, onField: (name: string, start: number, end: number) => unknown): number {
   let i = skipSpace(bytes, expect(bytes, at, OPEN_BRACE))
   if (bytes[i] === CLOSE_BRACE) return i + 1
   for (;;) {
@@ -37,7 +40,7 @@ export function scanObject(bytes: Uint8Array, at: number, onField: (name: string
     const nameEnd = skipString(bytes, nameStart)
     const start = skipSpace(bytes, expect(bytes, skipSpace(bytes, nameEnd), COLON))
     const end = skipValue(bytes, start)
-    onField(nameOf(bytes, nameStart, nameEnd), start, end)
+    if (onField(nameOf(bytes, nameStart, nameEnd), start, end) === false) return end
     i = skipSpace(bytes, end)
     if (bytes[i] === CLOSE_BRACE) return i + 1
     i = expect(bytes, i, COMMA)
@@ -45,49 +48,75 @@ export function scanObject(bytes: Uint8Array, at: number, onField: (name: string
 }
 
 /** Calls `onValue` with start and end of the value at `at`; gives its end. Throws `SyntaxError`. */
-export function scanValue(bytes: Uint8Array, at: number, onValue: (start: number, end: number) => void): number {
+export function scanValue(bytes: Buffer, at: number, onValue: (start: number, end: number) => void): number {
   const end = skipValue(bytes, at)
   onValue(at, end)
   return end
 }
 
 /** The value at `start`, parsed. */
-export function parseAt(bytes: Uint8Array, start: number, end: number): unknown {
-  return JSON.parse(textAt(bytes, start, end))
+export function parseAt(bytes: Buffer, start: number, end: number): unknown {
+  return JSON.parse(bytes.toString('utf8', start, end))
 }
 
 /** First byte that is no white space, at or after `at`. */
-export function skipSpace(bytes: Uint8Array, at: number): number {
+export function skipSpace(bytes: Buffer, at: number): number {
   let i = at
   while (isSpace(bytes[i])) i++
   return i
 }
 
-/** The same JSON without white space outside strings; the very bytes when there is none. */
-export function compact(bytes: Uint8Array): Uint8Array {
-  const { length } = bytes
-  let first = 0
-  while (first < length && !isSpace(bytes[first])) first = bytes[first] === QUOTE ? skipString(bytes, first) : first + 1
-  if (first >= length) return bytes
-  const out = new Uint8Array(length)
-  out.set(bytes.subarray(0, first))
-  let to = first
-  for (let i = first; i < length; ) {
-    if (bytes[i] === QUOTE) {
-      const end = skipString(bytes, i)
-      out.set(bytes.subarray(i, end), to)
-      to += end - i
-      i = end
-    } else {
-      if (!isSpace(bytes[i])) out[to++] = bytes[i] as number
-      i++
-    }
+/** The same JSON without white space outside strings; the very bytes when there is none at all. */
+export function compact(bytes: Buffer): Buffer {
+  if (!SPACES.some((space) => bytes.includes(space))) return bytes
+  const out = Buffer.allocUnsafe(bytes.length)
+  let to = 0
+  for (let i = 0; i < bytes.length; ) {
+    const end = bytes[i] === QUOTE ? skipString(bytes, i) : i + 1
+    if (!isSpace(bytes[i])) to += bytes.copy(out, to, i, end)
+    i = end
   }
   return out.subarray(0, to)
 }
 
+/** How far back `isOneValue` looks for what else there may be. */
+const LOOK_BACK = 1024
+
+/**
+ * Whether one value fills `start` to `end`. Of a long array or object only the end is looked at: whether its last bracket
+ * belongs to something that stands behind the value, such as one more field of an envelope.
+ */
+export function isOneValue(bytes: Buffer, start: number, end: number): boolean {
+  if (end <= start) return false
+  const first = bytes[start]
+  if (first !== OPEN_BRACE && first !== OPEN_BRACKET) {
+    try {
+      return skipValue(bytes, start) === end
+    } catch {
+      return false
+    }
+  }
+  const stop = Math.max(start, end - LOOK_BACK)
+  let depth = 0
+  let isInString = false
+  for (let i = end - 1; i >= stop; i--) {
+    const byte = bytes[i]
+    if (byte === QUOTE) {
+      let before = i - 1
+      while (bytes[before] === BACKSLASH) before--
+      if ((i - before) % 2 === 1) isInString = !isInString
+    } else if (!isInString) {
+      if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) depth++
+      else if ((byte === OPEN_BRACE || byte === OPEN_BRACKET) && --depth === 0) return i === start
+      // The last byte is no bracket.
+      else if (depth === 0) return false
+    }
+  }
+  return depth > 0
+}
+
 /** End of the value at `at`. */
-function skipValue(bytes: Uint8Array, at: number): number {
+function skipValue(bytes: Buffer, at: number): number {
   const first = bytes[at]
   if (first === QUOTE) return skipString(bytes, at)
   if (first === OPEN_BRACE || first === OPEN_BRACKET) return skipNested(bytes, at)
@@ -99,7 +128,7 @@ function skipValue(bytes: Uint8Array, at: number): number {
 }
 
 /** End of the array or object at `at`: where the brackets opened since then are closed. */
-function skipNested(bytes: Uint8Array, at: number): number {
+function skipNested(bytes: Buffer, at: number): number {
   const { length } = bytes
   let depth = 0
   for (let i = at; i < length; ) {
@@ -115,28 +144,39 @@ function skipNested(bytes: Uint8Array, at: number): number {
   throw unexpected(bytes, length)
 }
 
+/** Strings up to this length are looked through here; a longer one is searched by `indexOf`, which is faster and slower to begin. */
+const SHORT = 80
+
 /** End of the string at `at`. */
-function skipString(bytes: Uint8Array, at: number): number {
+function skipString(bytes: Buffer, at: number): number {
+  const { length } = bytes
+  const stop = Math.min(length, at + SHORT)
   let i = at + 1
-  for (;;) {
+  while (i < stop) {
     const byte = bytes[i]
     if (byte === QUOTE) return i + 1
-    if (byte === undefined) throw unexpected(bytes, bytes.length)
     i += byte === BACKSLASH ? 2 : 1
   }
+  for (;;) {
+    const quote = bytes.indexOf(QUOTE, i)
+    if (quote < 0) throw unexpected(bytes, length)
+    // A quote behind an odd number of backslashes is part of the string.
+    let before = quote - 1
+    while (before >= i && bytes[before] === BACKSLASH) before--
+    if ((quote - before) % 2 === 1) return quote + 1
+    i = quote + 1
+  }
 }
 
-function nameOf(bytes: Uint8Array, start: number, end: number): string {
+function nameOf(bytes: Buffer, start: number, end: number): string {
   for (let i = start + 1; i < end - 1; i++) {
     const byte = bytes[i] as number
-    if (byte === BACKSLASH || byte > 0x7e) return JSON.parse(textAt(bytes, start, end))
+    if (byte === BACKSLASH || byte > 0x7e) return JSON.parse(bytes.toString('utf8', start, end))
   }
-  return Buffer.from(bytes.buffer, bytes.byteOffset + start + 1, end - start - 2).toString('latin1')
+  return bytes.toString('latin1', start + 1, end - 1)
 }
 
-function textAt(bytes: Uint8Array, start: number, end: number): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString('utf8')
-}
+const SPACES = [0x20, 0x0a, 0x0d, 0x09]
 
 function isSpace(byte: number | undefined): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
@@ -149,11 +189,11 @@ function isScalar(byte: number | undefined): boolean {
   )
 }
 
-function expect(bytes: Uint8Array, at: number, wanted: number): number {
+function expect(bytes: Buffer, at: number, wanted: number): number {
   if (bytes[at] !== wanted) throw unexpected(bytes, at)
   return at + 1
 }
 
-function unexpected(bytes: Uint8Array, at: number): SyntaxError {
+function unexpected(bytes: Buffer, at: number): SyntaxError {
   return new SyntaxError(at >= bytes.length ? 'JSON ends too early' : `unexpected byte 0x${(bytes[at] as number).toString(16)} in JSON at ${at}`)
 }

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { parseBody, resultFor } from '../../src/rpc/body.ts'
+import { resultFor, scanBody } from '../../src/rpc/body.ts'
 import type { Call } from '../../src/rpc/call.ts'
-import { compact, parseAt, scanArray, scanObject } from '../../src/rpc/scan.ts'
+import { compact, isOneValue, parseAt, scanArray, scanObject } from '../../src/rpc/scan.ts'
 
 const bytesOf = (text: string) => Buffer.from(text, 'utf8')
 const textOf = (bytes: unknown) => Buffer.from(bytes as Uint8Array).toString('utf8')
@@ -43,8 +43,8 @@ describe('scanning JSON as bytes', () => {
   })
 
   it('copies nothing when there is no white space', () => {
-    const bytes = bytesOf('{"a b":[1,"c d"]}')
-    expect(compact(bytes)).toBe(bytes)
+    const bytes = bytesOf('{"a":[1,"c"]}')
+    expect(compact(bytes) === bytes).toBe(true)
   })
 
   it.each(['', '[', '[1', '[1,', '[,]', '[1 2]', '["a]', '["a\\"]', '[{]', '[{"a":1]', '[ }', 'null', '{"a":1}'])('refuses %j as an array', (json) => {
@@ -56,13 +56,39 @@ describe('scanning JSON as bytes', () => {
   })
 })
 
+describe('whether one value fills a place', () => {
+  it('is told for every value, and for none with something behind it', () => {
+    const extra = fc.constantFrom(
+      ',"error":null',
+      ',"error":{"code":1,"data":["x"]}',
+      ',"id":"7"',
+      ',"a":[1,{"b":"}]"}]',
+      ' 1',
+      '"',
+      '}',
+      ']',
+      '{}',
+      ',"e":"\\""',
+    )
+    fc.assert(
+      fc.property(fc.jsonValue({ maxDepth: 4 }), extra, (value, behind) => {
+        const json = JSON.stringify(value)
+        const bytes = bytesOf(json + behind)
+        expect(isOneValue(bytesOf(json), 0, bytesOf(json).length)).toBe(true)
+        expect(isOneValue(bytes, 0, bytes.length)).toBe(false)
+      }),
+      { seed: 7, numRuns: 1000 },
+    )
+  })
+})
+
 describe('a scanned body', () => {
   const call = (as: 'value' | 'bytes') => ({ as }) as Call
   const body =
     '\ufeff [ {"jsonrpc":"2.0","id":1,"result": {"a" : [1.0]} }, {"id":"2","result":null}, {"id":3,"error":{"code":-32000,"message":"no","data":[1]}}, 7 ] '
 
   it('is what JSON.parse makes of it, with bytes in the place of results', () => {
-    const parsed = parseBody(bytesOf(body), true) as { id: unknown; result?: unknown; error?: unknown }[]
+    const parsed = scanBody(bytesOf(body), 1, 3) as { id: unknown; result?: unknown; error?: unknown }[]
     expect(parsed.map((reply) => [reply.id, reply.error])).toEqual([
       [1, undefined],
       ['2', undefined],
@@ -74,7 +100,7 @@ describe('a scanned body', () => {
   })
 
   it('gives each call its result as it asked for it', () => {
-    const [first, second] = parseBody(bytesOf(body), true) as { result: unknown }[]
+    const [first, second] = scanBody(bytesOf(body), 1, 3) as { result: unknown }[]
     expect(textOf(resultFor(call('bytes'), first?.result, true, 0).take())).toBe('{"a":[1.0]}')
     expect(resultFor(call('value'), first?.result, true, 0).take()).toEqual({ a: [1] })
     expect(textOf(resultFor(call('bytes'), second?.result, true, 0).take())).toBe('null')
@@ -82,6 +108,24 @@ describe('a scanned body', () => {
   })
 
   it.each(['{"id":1,"result":2} x', '[{"id":1,"result":2}', '{"id":1,"result":', '<html>', ''])('is refused when it is not JSON: %j', (text) => {
-    expect(() => parseBody(bytesOf(text), true)).toThrow(SyntaxError)
+    expect(() => scanBody(bytesOf(text), 1, 1)).toThrow(SyntaxError)
+  })
+
+  it('in the usual form is cut without a look at all of it, and in any other form read in full', () => {
+    const results = ['{"a":1}', '"0x1"', 'null', '[]', 'true', '{"nested":{"jsonrpc":"2.0","id":9,"result":1}}']
+    const envelope = (id: number, result: string, behind = '') => `{"jsonrpc":"2.0","id":${id},"result":${result}${behind}}`
+    const usual = results.map((result, i) => envelope(5 + i, result))
+    const bodies = [
+      `[${usual.join(',')}]`,
+      `[${usual.join(', ')}]`,
+      `[${[...usual].reverse().join(',')}]`,
+      `[${results.map((result, i) => envelope(5 + i, result, ',"error":null')).join(',')}]`,
+      `[${results.map((result, i) => `{"result":${result},"id":${5 + i}}`).join(',')}]`,
+    ]
+    for (const body of bodies) {
+      const replies = scanBody(bytesOf(body), 5, results.length) as { id: number; result: Buffer | null }[]
+      const found = new Map(replies.map(({ id, result }) => [id, result === null ? 'null' : textOf(result)]))
+      expect([...found].sort(([a], [b]) => a - b)).toEqual(results.map((result, i) => [5 + i, result]))
+    }
   })
 })
