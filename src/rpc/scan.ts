@@ -112,7 +112,8 @@ export function isOneValue(bytes: Buffer, start: number, end: number): boolean {
       else if (depth === 0) return false
     }
   }
-  return depth > 0
+  // All of a short one has been seen, and its first bracket is not closed by its last.
+  return depth > 0 && stop > start
 }
 
 /** End of the value at `at`. */
