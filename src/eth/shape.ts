@@ -69,15 +69,8 @@ export function orNull<T>(decode: Decode<T>): Decode<T | null> {
  * real nodes leave out fields that the schema requires. Absent and null fields stay so, unknown fields stay as sent.
  */
 export function object<F extends Fields>(name: string, identity: readonly (keyof F & string)[], fields: F): Decode<Infer<F>> {
-  // Fields of the two common codecs have loops of their own, in which the codec is known and inlined.
-  const quantities: string[] = []
-  const numbers: string[] = []
-  const others: [string, Decode<unknown>][] = []
-  for (const [key, { decode }] of Object.entries(fields)) {
-    if (decode === decodeQuantity) quantities.push(key)
-    else if (decode === decodeNumber) numbers.push(key)
-    else if (decode !== undefined) others.push([key, decode])
-  }
+  const codecs = new Map<string, Decode<unknown>>()
+  for (const [key, { decode }] of Object.entries(fields)) if (decode !== undefined) codecs.set(key, decode)
   const expected = `${/^[aeiou]/.test(name) ? 'an' : 'a'} ${name}`
 
   return (value) => {
@@ -86,23 +79,15 @@ export function object<F extends Fields>(name: string, identity: readonly (keyof
     for (const key of identity) if (record[key] === undefined) throw under(fault(`the ${key} of ${expected}`, undefined), key)
     let at = ''
     try {
-      for (const key of quantities) {
+      // By the fields that are there: to look for one that is absent costs more than to decode one that is not.
+      for (const key in record) {
+        const decode = codecs.get(key)
+        if (decode === undefined) continue
         const field = record[key]
-        if (field === undefined || field === null) continue
+        if (field === null) continue
         at = key
-        record[key] = decodeQuantity(field)
-      }
-      for (const key of numbers) {
-        const field = record[key]
-        if (field === undefined || field === null) continue
-        at = key
-        record[key] = decodeNumber(field)
-      }
-      for (const [key, decode] of others) {
-        const field = record[key]
-        if (field === undefined || field === null) continue
-        at = key
-        record[key] = decode(field)
+        // The common codec by its name, so that it is inlined.
+        record[key] = decode === decodeQuantity ? decodeQuantity(field) : decode(field)
       }
     } catch (caught) {
       throw under(caught, at)
