@@ -84,7 +84,7 @@ export function object<F extends Fields>(name: string, identity: readonly (keyof
         const decode = codecs.get(key)
         if (decode === undefined) continue
         const field = record[key]
-        if (field === null) continue
+        if (field === null || field === undefined) continue
         at = key
         // The common codec by its name, so that it is inlined.
         record[key] = decode === decodeQuantity ? decodeQuantity(field) : decode(field)

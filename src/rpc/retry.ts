@@ -30,6 +30,7 @@ export function retry({ waiting, recovery, ...backoff }: RetryOptions): Layer {
     let failed = 0
     let throttled = 0
     let mayAlreadyHaveRun = false
+    let before: HexlineError | undefined
     for (;;) {
       try {
         return await next(call)
@@ -48,7 +49,10 @@ export function retry({ waiting, recovery, ...backoff }: RetryOptions): Layer {
           if (reply !== undefined) return reply
         }
         const repeatable = mayRepeat(failure) === true && (call.safe || recovers || !mayHaveRun(failure))
+        // That the deadline passed in the middle of an attempt says less than why the ones before failed.
+        if (before !== undefined && failure.kind === 'timeout' && performance.now() >= call.deadline) throw Object.assign(before, { attempts: sent })
         if (!repeatable || failed >= call.attempts) throw failure
+        before = failure
 
         const wait = Math.max(failure.retryAfterMs ?? 0, fullJitter(backoff, isThrottled(failure) ? throttled : failed))
         // Who could only wait past the deadline is told the truth now.

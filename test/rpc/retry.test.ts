@@ -94,6 +94,12 @@ describe('attempts', () => {
   })
 })
 
+test('a deadline that passes in the middle of an attempt leaves the failure that came before it to tell', async () => {
+  const server = await serve(broken, silent)
+  const error = await errorOf(read(clientOf(server.url, { deadlineMs: 300, retry: { baseDelayMs: 1 } }), 0))
+  expect(error).toMatchObject({ name: 'HttpError', status: 502, attempts: 2 })
+})
+
 describe('what is repeated', () => {
   test.each<[string, Answer]>([
     ['a connection that is cut', cut],
