@@ -1,8 +1,15 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { createClient } from 'hexline'
 import { getBlocks } from 'hexline/bulk'
 import { Pool } from 'undici'
 import { createPublicClient, http } from 'viem'
 import { mainnet } from 'viem/chains'
+import { checkOptions } from '../src/bulk/get-blocks.ts'
+import { blockLines } from '../src/bulk/lines.ts'
+import { EXPORT_AHEAD } from '../src/cli/blocks.ts'
+import { openOutput } from '../src/cli/output.ts'
 
 /*
  * One client doing one workload, in a process of its own: warms up, then prints the CPU and wall time of the measured part.
@@ -17,6 +24,7 @@ const [workload = '', client = '', url = ''] = process.argv.slice(2)
 const amounts: Record<string, readonly [number, number]> = {
   'full blocks': [300, 3000],
   'blocks with hashes': [3000, 20_000],
+  'full blocks to a file': [300, 4000],
   'small calls, 64 in parallel': [6400, 128_000],
   'small calls, one after another': [3000, 15_000],
 }
@@ -48,6 +56,29 @@ async function post(body: unknown): Promise<unknown> {
 const blockCall = (i: number, full: boolean) => ({ jsonrpc: '2.0', id: i, method: 'eth_getBlockByNumber', params: [`0x${i.toString(16)}`, full] })
 const balanceCall = (i: number) => ({ jsonrpc: '2.0', id: i, method: 'eth_getBalance', params: [addressOf(i), 'latest'] })
 
+/** The floor of an export: every byte arrives, and nothing is done with it. */
+function undiciBytes(batch: number): Job {
+  return (first, count) =>
+    inParallel(8, 0, Math.ceil(count / batch), async (k) => {
+      const body = JSON.stringify(Array.from({ length: batch }, (_, i) => blockCall(first + k * batch + i, true)))
+      const reply = await undici.request({ path: '/', method: 'POST', headers: { 'content-type': 'application/json' }, body })
+      await reply.body.arrayBuffer()
+    })
+}
+
+/** As `hexline blocks --out` does it. */
+async function hexlineFile(first: number, count: number): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'hexline-bench-'))
+  try {
+    const output = await openOutput(join(folder, 'blocks.ndjson'), false, new AbortController())
+    const options = checkOptions({ from: first, to: first + count - 1, transactions: 'full', maxBytes: EXPORT_AHEAD })
+    for await (const line of blockLines(hexline, options)) await output.write(line)
+    await output.commit()
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
 const hexline = createClient(url)
 const viem = createPublicClient({ chain: mainnet, transport: http(url, { batch: { batchSize: 100, wait: 0 } }) })
 const viemSingle = createPublicClient({ chain: mainnet, transport: http(url) })
@@ -73,6 +104,7 @@ function viemBlocks(includeTransactions: boolean, width: number): Job {
 const jobs: Record<string, Record<string, Job>> = {
   'full blocks': { undici: undiciBlocks(true, 5), hexline: hexlineBlocks('full'), viem: viemBlocks(true, 20) },
   'blocks with hashes': { undici: undiciBlocks(false, 50), hexline: hexlineBlocks('hashes'), viem: viemBlocks(false, 100) },
+  'full blocks to a file': { undici: undiciBytes(5), hexline: hexlineFile },
   'small calls, 64 in parallel': {
     undici: (first, count) => inRounds(64, first, count, (i) => post(balanceCall(i))),
     hexline: (first, count) => inRounds(64, first, count, (i) => hexline.call('eth_getBalance', addressOf(i))),

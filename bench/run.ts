@@ -15,15 +15,22 @@ interface Figures {
   readonly peakMb: number
 }
 
-const workloads = ['full blocks', 'blocks with hashes', 'small calls, 64 in parallel', 'small calls, one after another']
-const clients = ['undici', 'hexline', 'viem']
+/** The clients of a workload, by what the table calls them. The first one is what the others are compared with. */
+const parsing = { 'undici + JSON.parse': 'undici', hexline: 'hexline', viem: 'viem' }
+const workloads: Record<string, Readonly<Record<string, string>>> = {
+  'full blocks': parsing,
+  'blocks with hashes': parsing,
+  'full blocks to a file': { 'undici, bytes only': 'undici', hexline: 'hexline' },
+  'small calls, 64 in parallel': parsing,
+  'small calls, one after another': parsing,
+}
 
 const args = process.argv.slice(2)
 const at = args.indexOf('--rounds')
 const rounds = at >= 0 ? Number(args.splice(at, 2)[1]) : 3
-const chosen = workloads.filter((name) => args.length === 0 || args.some((arg) => name.includes(arg)))
+const chosen = Object.keys(workloads).filter((name) => args.length === 0 || args.some((arg) => name.includes(arg)))
 if (!Number.isSafeInteger(rounds) || rounds < 1 || chosen.length === 0) {
-  console.error(`usage: npm run bench -- [--rounds N] [part of a workload's name ...]\nworkloads: ${workloads.join('; ')}`)
+  console.error(`usage: npm run bench -- [--rounds N] [part of a workload's name ...]\nworkloads: ${Object.keys(workloads).join('; ')}`)
   process.exit(2)
 }
 
@@ -46,36 +53,34 @@ console.log(`Node ${process.version}, undici ${versionOf('undici')}, viem ${vers
 console.log(`${source}: ${Math.round(fullBytes / 1000)} kB with transactions, ${Math.round(hashesBytes / 1000)} kB with hashes, on average\n`)
 
 for (const workload of chosen) {
-  const figures = new Map<string, Figures[]>(clients.map((client) => [client, []]))
+  const clients = Object.entries(workloads[workload] as Record<string, string>)
+  const figures = new Map<string, Figures[]>(clients.map(([, client]) => [client, []]))
   for (let round = 0; round < rounds; round++) {
-    for (const client of clients) {
+    for (const [, client] of clients) {
       const child = start('./client.ts', workload, client, url)
       figures.get(client)?.push(await messageOf<Figures>(child))
       if (child.exitCode === null) await once(child, 'exit')
     }
   }
-  console.log(workload)
-  console.table(
-    Object.fromEntries(
-      clients.map((client) => {
-        const mine = figures.get(client) as Figures[]
-        const ratio = (peer: string, of: 'cpu' | 'wall') => {
-          const theirs = figures.get(peer) as Figures[]
-          return median(mine.map((each, i) => each[of] / (theirs[i] as Figures)[of])).toFixed(2)
-        }
-        return [
-          client === 'undici' ? 'undici + JSON.parse' : client,
-          {
-            'CPU us': Number(median(mine.map(({ cpu }) => cpu)).toFixed(1)),
-            'to undici': ratio('undici', 'cpu'),
-            'to viem': ratio('viem', 'cpu'),
-            'wall us': Number(median(mine.map(({ wall }) => wall)).toFixed(1)),
-            'wall to undici': ratio('undici', 'wall'),
-            'peak MB': Math.round(median(mine.map(({ peakMb }) => peakMb))),
-          },
-        ]
-      }),
-    ),
-  )
+  console.log(`\n${workload}\n`)
+  const peers = clients.filter(([, client]) => client !== 'hexline')
+  table([
+    ['', 'CPU us', 'wall us', 'peak MB', ...peers.map(([label]) => `CPU to ${label}`), ...peers.map(([label]) => `wall to ${label}`)],
+    ...clients.map(([label, client]) => {
+      const mine = figures.get(client) as Figures[]
+      const ratio = (peer: string, of: 'cpu' | 'wall') => {
+        const theirs = figures.get(peer) as Figures[]
+        return median(mine.map((each, i) => each[of] / (theirs[i] as Figures)[of])).toFixed(2)
+      }
+      const of = (figure: keyof Figures) => median(mine.map((each) => each[figure]))
+      const [cpu, wall, peakMb] = [of('cpu').toFixed(1), of('wall').toFixed(1), of('peakMb').toFixed(0)]
+      return [label, cpu, wall, peakMb, ...peers.map(([, peer]) => ratio(peer, 'cpu')), ...peers.map(([, peer]) => ratio(peer, 'wall'))]
+    }),
+  ])
+}
+
+/** In Markdown, ready for the README. */
+function table([head, ...rows]: readonly (readonly string[])[]): void {
+  for (const row of [head ?? [], (head ?? []).map((_, i) => (i === 0 ? '---' : '---:')), ...rows]) console.log(`| ${row.join(' | ')} |`)
 }
 server.disconnect()

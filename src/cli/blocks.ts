@@ -25,6 +25,9 @@ interface Flags extends NodeFlags, MessageFlags {
   readonly deadline?: string
 }
 
+/** Bytes asked for ahead of the file: lines are written as fast as they come, and less held is less to collect. */
+export const EXPORT_AHEAD = 16 * 1024 * 1024
+
 /** `hexline blocks`: a range of blocks as NDJSON. */
 export function blocksCommand(): Command {
   return addNodeFlags(
@@ -64,8 +67,7 @@ async function writeBlocks(flags: Flags): Promise<void> {
     transactions: flags.transactions,
     receipts: flags.receipts,
     signal: stop.signal,
-    // Lines are written as fast as they come, and less held is less to collect.
-    maxBytes: 16 * 1024 * 1024,
+    maxBytes: EXPORT_AHEAD,
     onProgress: (progress) => meter.update(progress),
   })
   const client = createClient(endpointFrom(flags, process.env, messages), { ...limitsFrom(flags), layers: (defaults) => [...defaults, tally.layer] })
