@@ -1,7 +1,8 @@
-import { type Connection, connect, type Endpoint } from './endpoint.ts'
-import { CodecError, OptionError, show } from './errors.ts'
+import { connect, type Endpoint } from './endpoint.ts'
+import { CodecError, excerpt, OptionError, show } from './errors.ts'
 import { decodeResult, encodeArguments, isSafe, type MethodName, type MethodParams, type MethodResult } from './eth/methods.ts'
 import { sendRecovery } from './eth/send-raw-transaction.ts'
+import { Joints } from './joint.ts'
 import { type CallSettings, type ClientOptions, checkCallSettings, checkSignal, type Settings, settingsFrom } from './options.ts'
 import type { Layer, Reply, Send } from './rpc/call.ts'
 import { createQueue, type Queue } from './rpc/queue.ts'
@@ -51,8 +52,9 @@ export function createClient(endpoint: Endpoint | readonly [Endpoint, ...Endpoin
   const endpoints = Array.isArray(endpoint) ? (endpoint as readonly Endpoint[]) : [endpoint as Endpoint]
   if (endpoints.length === 0) throw new OptionError('endpoint', 'at least one', 'an empty array')
   const waiting = new Waiting()
-  const connections = endpoints.map((each) => connect(each, settings, ids, waiting.alarms))
-  const queues = connections.map((connection, i) => createQueue({ ...settings, ...connection, name: nameOf(connections, i), waiting }))
+  const names = new Set<string>()
+  const connections = endpoints.map((each) => connect(each, settings, ids, waiting.alarms, names))
+  const queues = connections.map((connection) => createQueue({ ...settings, ...connection, waiting }))
   const layers: unknown = settings.layers([retry({ ...settings.backoff, waiting, recovery: sendRecovery })])
   if (!Array.isArray(layers) || !layers.every((layer) => typeof layer === 'function'))
     throw new OptionError('layers', 'a function that gives an array of layers', `one that gives ${show(layers)}`)
@@ -74,30 +76,26 @@ export function createClient(endpoint: Endpoint | readonly [Endpoint, ...Endpoin
   return clientOf(send, settings, {}, close)
 }
 
-/** Two endpoints of one host are told apart by a number. */
-function nameOf(connections: readonly Connection[], i: number): string {
-  const { name } = connections[i] as Connection
-  const before = connections.slice(0, i).filter((each) => each.name === name).length
-  return before === 0 ? name : `${name}#${before + 1}`
-}
-
 function clientOf(pipeline: Send, defaults: Settings, own: CallSettings, close: () => Promise<void>): Client {
+  const joints = new Joints()
+
   function send({ method, params = [], as = 'value', required = false, ...given }: Request): Promise<Reply> {
     checkCallSettings(given)
     const priority = given.priority ?? own.priority ?? 'interactive'
-    const attempts = given.attempts ?? own.attempts ?? (priority === 'bulk' ? Number.POSITIVE_INFINITY : defaults.attempts)
-    return pipeline({
+    const both = own.signal && given.signal && own.signal !== given.signal ? joints.join(own.signal, given.signal) : undefined
+    const reply = pipeline({
       method,
       params,
-      signal: joint(own.signal, given.signal),
+      signal: both?.signal ?? given.signal ?? own.signal,
       deadline: performance.now() + (given.deadlineMs ?? own.deadlineMs ?? defaults.deadlineMs),
-      attempts,
+      attempts: given.attempts ?? own.attempts ?? (priority === 'bulk' ? Number.POSITIVE_INFINITY : defaults.attempts),
       priority,
       as,
       required,
       safe: isSafe(method),
       tried: [],
     })
+    return both === undefined ? reply : reply.finally(both.release)
   }
 
   const client: Client = {
@@ -113,18 +111,19 @@ function clientOf(pipeline: Send, defaults: Settings, own: CallSettings, close: 
       if (params !== undefined && !Array.isArray(params)) throw new CodecError('params', 'an array', show(params), { method })
       const signal = options?.signal
       if (signal != null) checkSignal(signal)
-      const reply = await send({ method, ...(params && { params }), ...(signal != null && { signal }) })
+      const reply = await send({ method, params: ownParams(method, params ?? []), ...(signal != null && { signal }) })
       return reply.take()
     },
 
     async send(request) {
-      return send(request)
+      return send({ ...request, params: ownParams(request.method, request.params ?? []) })
     },
 
     with(settings) {
-      const { signal, ...rest } = { ...own, ...checkCallSettings(settings) }
-      const both = joint(own.signal, settings.signal) ?? signal
-      return clientOf(pipeline, defaults, { ...rest, ...(both && { signal: both }) }, async () => {})
+      const merged = { ...own, ...checkCallSettings(settings) }
+      // Held for as long as both are: one for a client, not one for a call.
+      const signal = own.signal && settings.signal ? AbortSignal.any([own.signal, settings.signal]) : merged.signal
+      return clientOf(pipeline, defaults, signal === undefined ? merged : { ...merged, signal }, async () => {})
     },
 
     close,
@@ -133,7 +132,12 @@ function clientOf(pipeline: Send, defaults: Settings, own: CallSettings, close: 
   return client
 }
 
-/** The signal that aborts when either does. */
-function joint(a: AbortSignal | undefined, b: AbortSignal | undefined): AbortSignal | undefined {
-  return a === undefined || b === undefined || a === b ? (a ?? b) : AbortSignal.any([a, b])
+/** The params as JSON has them now: what the caller does to them later must not change a call that is repeated. */
+function ownParams(method: string, params: readonly unknown[]): readonly unknown[] {
+  if (params.every((param) => typeof param === 'string' || typeof param === 'boolean')) return [...params]
+  try {
+    return JSON.parse(JSON.stringify(params))
+  } catch (error) {
+    throw new CodecError('params', 'values that JSON can hold', `something else (${excerpt((error as Error).message)})`, { method })
+  }
 }

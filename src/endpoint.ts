@@ -18,15 +18,16 @@ export type Endpoint =
 
 /** An endpoint that can be posted to. */
 export interface Connection {
-  /** Host and port. */
+  /** Host and port; two endpoints of one host are told apart by a number. */
   readonly name: string
   readonly post: Post
+  readonly reusesSignals: boolean
   close(): Promise<void>
 }
 
 /** Opens no socket yet. Throws `OptionError` for an endpoint that cannot be meant; no message holds the URL. */
-export function connect(endpoint: Endpoint, settings: Settings, ids: { next: number }, alarms: Alarms): Connection {
-  if (typeof endpoint === 'function') return { name: endpoint.name || 'custom', post: endpoint, async close() {} }
+export function connect(endpoint: Endpoint, settings: Settings, ids: { next: number }, alarms: Alarms, names: Set<string>): Connection {
+  if (typeof endpoint === 'function') return { name: unique(endpoint.name || 'custom', names), post: endpoint, reusesSignals: false, async close() {} }
   const { url, headers, keys } = addressOf(endpoint)
   const allHeaders: Record<string, string> = {
     accept: 'application/json',
@@ -36,6 +37,7 @@ export function connect(endpoint: Endpoint, settings: Settings, ids: { next: num
     ...settings.headers,
     ...headers,
   }
+  const name = unique(url.host, names)
   const scrub = scrubber(url, allHeaders, keys, Object.keys(chains))
   const exchange = createExchange({
     url,
@@ -48,8 +50,15 @@ export function connect(endpoint: Endpoint, settings: Settings, ids: { next: num
     scrub,
     alarms,
   })
-  const post = createPost({ exchange, path: url.pathname + url.search, endpoint: url.host, scrub, classify, ids })
-  return { name: url.host, post, close: exchange.close }
+  const post = createPost({ exchange, path: url.pathname + url.search, endpoint: name, scrub, classify, ids })
+  return { name, post, reusesSignals: true, close: exchange.close }
+}
+
+function unique(name: string, names: Set<string>): string {
+  let unused = name
+  for (let i = 2; names.has(unused); i++) unused = `${name}#${i}`
+  names.add(unused)
+  return unused
 }
 
 function addressOf(endpoint: Exclude<Endpoint, Post>): { url: URL; headers: Record<string, string>; keys: string[] } {

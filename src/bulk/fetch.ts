@@ -1,5 +1,5 @@
 import type { Client, Request } from '../client.ts'
-import { HexlineError } from '../errors.ts'
+import { HexlineError, TimeoutError } from '../errors.ts'
 import { type Reply, replyOf } from '../rpc/call.ts'
 import { parseAt } from '../rpc/scan.ts'
 
@@ -25,6 +25,8 @@ export class Fetcher {
   readonly #options: FetcherOptions
   /** Some nodes do not have `eth_getBlockReceipts`; then receipts are asked for one by one. */
   #hasBlockReceipts = true
+  /** Calls that were answered so far. */
+  #answered = 0
 
   constructor(client: Client, options: FetcherOptions) {
     this.#client = client
@@ -68,9 +70,22 @@ export class Fetcher {
     return replyOf(this.#options.as === 'bytes' ? arrayOf(receipts as Uint8Array[]) : receipts, bytes)
   }
 
-  #ask(method: string, params: readonly unknown[]): Promise<Reply> {
+  /**
+   * A call that its deadline ends in line, unsent, says only that the node is slow: as long as others are answered, it is
+   * asked again.
+   */
+  async #ask(method: string, params: readonly unknown[]): Promise<Reply> {
     const request: Request = { method, params, required: true, as: this.#options.as }
-    return this.#client.send(request)
+    for (;;) {
+      const answered = this.#answered
+      try {
+        const reply = await this.#client.send(request)
+        this.#answered++
+        return reply
+      } catch (error) {
+        if (!(error instanceof TimeoutError && error.unsent && error.attempts === 0 && this.#answered > answered)) throw error
+      }
+    }
   }
 }
 

@@ -143,6 +143,6 @@ export function checkOptions(options: GetBlocksOptions): Checked {
     receipts,
     signal,
     onProgress,
-    bounds: { maxBytes, maxItems: 1000, assumedBytes: MiB },
+    bounds: { maxBytes, maxItems: 1000, assumedBytes: MiB, maxWaitMs: 15_000 },
   }
 }

@@ -6,7 +6,14 @@ export interface Bounds {
   readonly maxItems: number
   /** Size of an item until one has come, in bytes. */
   readonly assumedBytes: number
+  /** Items may wait so long for their turn, at the rate at which others come, in ms. */
+  readonly maxWaitMs: number
 }
+
+/** Items that may be asked for at any rate. */
+const AT_LEAST = 32
+/** Over how long the rate is measured, in ms. */
+const MEASURE = 1000
 
 /** An item on its way. */
 interface Slot<T> {
@@ -36,6 +43,9 @@ export async function* ordered<T extends { readonly bytes: number }>(
   let isKnown = false
   let hasFailed = false
   let wake = () => {}
+  let came = 0
+  let since = performance.now()
+  let maxAhead = bounds.maxItems
 
   const start = (number: bigint) => {
     const slot: Slot<T> = { value: undefined, failure: undefined }
@@ -44,6 +54,7 @@ export async function* ordered<T extends { readonly bytes: number }>(
     ask(number).then(
       (value) => {
         inFlight--
+        came++
         heldBytes += value.bytes
         if (!isKnown || value.bytes > expectedBytes) expectedBytes = value.bytes
         else expectedBytes += DECAY * (value.bytes - expectedBytes)
@@ -60,9 +71,16 @@ export async function* ordered<T extends { readonly bytes: number }>(
     )
   }
   const fill = () => {
+    const now = performance.now()
+    if (now - since > MEASURE) {
+      // What is asked for far ahead of a slow node waits in line until its deadline.
+      maxAhead = Math.min(bounds.maxItems, Math.max(AT_LEAST, (came * bounds.maxWaitMs) / (now - since)))
+      came = 0
+      since = now
+    }
     while (next <= last && !hasFailed) {
       const ahead = slots.length - head
-      if (ahead >= bounds.maxItems || (ahead > 0 && heldBytes + (inFlight + 1) * expectedBytes > bounds.maxBytes)) break
+      if (ahead >= maxAhead || (ahead > 0 && heldBytes + (inFlight + 1) * expectedBytes > bounds.maxBytes)) break
       start(next++)
     }
   }

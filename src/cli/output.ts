@@ -102,7 +102,10 @@ function stdout(stop: AbortController): Output {
       stdout.cork()
       for (const piece of pieces) stdout.write(piece)
       process.nextTick(() => stdout.uncork())
-      if (stdout.writableNeedDrain) await once(stdout, 'drain', { signal: stop.signal })
+      if (!stdout.writableNeedDrain) return
+      await once(stdout, 'drain', { signal: stop.signal }).catch((error) => {
+        throw stop.signal.aborted ? stop.signal.reason : error
+      })
     },
     async commit() {
       await new Promise<void>((resolve, reject) => stdout.write('', (error) => (error ? reject(error) : resolve())))

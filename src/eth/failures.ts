@@ -32,7 +32,7 @@ export const failureRows: readonly FailureRow[] = [
     message: /insufficient funds|nonce too (?:low|high)|underpriced|intrinsic gas|exceeds block gas limit|gas required exceeds/i,
     source: 'geth txpool and state transition; Erigon, Nethermind, anvil word them alike',
   },
-  { kind: 'execution', message: /already known|known transaction|already imported|ALREADY_EXISTS|AlreadyKnown/i, source: 'geth, Besu, anvil, Nethermind' },
+  { kind: 'execution', message: /already known|\bknown transaction|already imported|ALREADY_EXISTS|AlreadyKnown/i, source: 'geth, Besu, anvil, Nethermind' },
 
   // The key will not get an answer.
   {

@@ -11,7 +11,7 @@ export type BlockNumber = Quantity | BlockTag
 /** A block by number, tag or hash, or as the object of EIP-1898. */
 export type BlockId = BlockNumber | { readonly blockHash: Hash; readonly requireCanonical?: boolean } | { readonly blockNumber: Quantity }
 
-/** The transaction of `eth_call`, `eth_estimateGas` and `eth_createAccessList`. Fields that are not listed go as they are. */
+/** The transaction of `eth_call`, `eth_estimateGas` and `eth_createAccessList`. Fields that are not listed, such as those of an L2, go as they are. */
 export interface CallObject {
   readonly from?: Address
   /** Absent, or null, for a deployment. */
@@ -45,7 +45,6 @@ export interface CallObject {
     readonly r: Hex
     readonly s: Hex
   }[]
-  readonly [other: string]: unknown
 }
 
 /** Which logs to give. `blockHash` stands instead of a range. */
@@ -212,6 +211,8 @@ function encodeFilter(value: unknown): unknown {
   if (value.blockHash != null && (value.fromBlock != null || value.toBlock != null)) {
     throw fault('either blockHash or a range of fromBlock and toBlock', 'both')
   }
+  // A misspelt field would widen the query without a word.
+  for (const key of Object.keys(value)) if (!Object.hasOwn(filterCodecs, key)) throw fault(`a filter with ${Object.keys(filterCodecs).join(', ')}`, key)
   return fields(value, filterCodecs)
 }
 

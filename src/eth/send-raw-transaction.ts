@@ -7,7 +7,7 @@ import type { Hash } from './hex.ts'
 
 /** How nodes say that they have this very transaction: geth, Besu, anvil and OpenEthereum, Nethermind, Erigon, Cosmos chains. */
 const ALREADY_KNOWN =
-  /already known|known transaction|already imported|AlreadyKnown|ALREADY_EXISTS|existing txn? with same hash|already (?:exists )?in (?:the )?(?:mempool|cache)/i
+  /already known|\bknown transaction|already imported|AlreadyKnown|ALREADY_EXISTS|existing txn? with same hash|already (?:exists )?in (?:the )?(?:mempool|cache)/i
 
 /**
  * Makes `eth_sendRawTransaction` safe to repeat. A signed transaction has one hash and runs at most once, wherever and how

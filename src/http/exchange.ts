@@ -146,10 +146,9 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
   /** The time is up. */
   ring(): void {
     const { url, timeoutMs } = this.#options
-    const how = this.#controller === undefined ? 'no connection' : this.#status === 0 ? 'no reply' : `the reply was still incomplete (${this.#length} bytes)`
-    this.#fail(
-      new TimeoutError(`${url.host}: ${how} within ${timeoutMs} ms`, { endpoint: url.host, unsent: this.#controller === undefined && this.#status === 0 }),
-    )
+    const unsent = this.#controller === undefined && this.#status === 0
+    const how = unsent ? 'no connection' : this.#status === 0 ? 'no reply' : `the reply was still incomplete (${this.#length} bytes)`
+    this.#fail(new TimeoutError(`${url.host}: ${how} within ${timeoutMs} ms`, { endpoint: url.host, unsent }))
   }
 
   async #decompress(body: Buffer, encoding: string): Promise<void> {

@@ -110,8 +110,8 @@ export class Entry implements EncodedCall, Wait {
 
   ring(): void {
     this.#waiting.release(this)
-    const wasSent = this.#leader.ride !== undefined
-    this.cancel(Object.assign(pastDeadline(this, !wasSent), { attempts: wasSent ? 1 : 0 }))
+    const { ride } = this.#leader
+    this.cancel(Object.assign(pastDeadline(this, ride === undefined), { attempts: ride === undefined ? 0 : 1 }))
   }
 
   cancel(reason: unknown): void {

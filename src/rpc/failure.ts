@@ -32,6 +32,8 @@ export interface FailuresOptions {
 
 /** Longest part of a body that an error keeps. */
 const BODY_START = 500
+/** Statuses with which servers that know no batches turn one away: bad request, method not allowed, unsupported media type, unprocessable. */
+const NOT_A_BATCH = [400, 405, 415, 422]
 /** How much of a body is searched for secrets for that. */
 const SCRUBBED = 16_384
 /** Where the searched part ends, part of a secret may be left. */
@@ -67,27 +69,31 @@ export class Failures {
   }
 
   /** The body is no JSON. */
-  unreadable(call: Call): HexlineError {
+  unreadable(call: Call, isBatch: boolean): HexlineError {
     const { length } = this.#reply.body
-    return this.#status(call) ?? this.#malformed(call, length === 0 ? 'the reply is empty' : `the reply is not JSON, or only the start of it (${length} bytes)`)
+    return (
+      this.#status(call, isBatch) ??
+      this.#malformed(call, length === 0 ? 'the reply is empty' : `the reply is not JSON, or only the start of it (${length} bytes)`)
+    )
   }
 
   /** The body is JSON, and has no good reply for `call`. */
-  unmatched(call: Call, fault: string, stray: ReplyObject | undefined): HexlineError {
+  unmatched(call: Call, fault: string, stray: ReplyObject | undefined, isBatch: boolean): HexlineError {
     if (stray !== undefined) {
       const error = this.said(call, stray.error)
       if (refusesEverybody(error.kind)) return error
     }
-    return this.#status(call) ?? this.#malformed(call, fault)
+    return this.#status(call, isBatch) ?? this.#malformed(call, fault)
   }
 
   /** The HTTP status says that it failed. */
-  #status({ method }: Call): HttpError | undefined {
+  #status({ method }: Call, isBatch: boolean): HttpError | undefined {
     const { status, headers } = this.#reply
     if (status < 300) return undefined
     const { classify, endpoint, scrub } = this.#options
     const asked = this.#retryAfterMs
-    const kind = classify({ method, status, message: this.#start(), retryAfterMs: asked }) ?? 'server'
+    const meant = classify({ method, status, message: this.#start(), retryAfterMs: asked }) ?? 'server'
+    const kind = isBatch && meant === 'invalid' && NOT_A_BATCH.includes(status) ? 'batch-too-large' : meant
     return new HttpError(
       { status, headers: scrubJson(headers, scrub) as HttpReply['headers'], body: this.#start() },
       { method, endpoint, kind, retryAfterMs: asked },

@@ -1,4 +1,4 @@
-import { type ErrorKind, HexlineError, NetworkError, TimeoutError } from '../errors.ts'
+import { type ErrorKind, HexlineError, HttpError, NetworkError, RpcError, TimeoutError } from '../errors.ts'
 
 /** What a failure means for the call it happened to. */
 interface Meaning {
@@ -49,12 +49,23 @@ export function mayRepeat(error: HexlineError): boolean | 'elsewhere' {
 /** The failure does not prove that the call has not run. */
 export function mayHaveRun(error: HexlineError): boolean {
   if ((error instanceof NetworkError || error instanceof TimeoutError) && error.unsent) return false
+  // Words alone prove nothing: a gateway that timed out may say "overloaded" of a call that ran.
+  if (isThrottled(error) && !isRefusal(error)) return true
   return meanings[error.kind].ran !== 'no'
 }
 
+/** The node's own error object, or a status that means that the request was turned away. */
+function isRefusal(error: HexlineError): boolean {
+  if (error instanceof HttpError) return REFUSED.includes(error.status)
+  return error instanceof RpcError && (error.status === undefined || error.status < 500 || REFUSED.includes(error.status))
+}
+
+/** Too many requests; service unavailable; site is overloaded. */
+const REFUSED = [429, 503, 529]
+
 /** The failure leaves open whether the call has run. */
 export function isAmbiguous(error: HexlineError): boolean {
-  return meanings[error.kind].ran === 'unknown' && mayHaveRun(error)
+  return (meanings[error.kind].ran === 'unknown' || isThrottled(error)) && mayHaveRun(error)
 }
 
 /** A failure that hexline knows; anything else is the caller's own abort reason, or a bug. */

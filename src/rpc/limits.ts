@@ -7,6 +7,9 @@ const NEWEST = 0.3
 /** Of methods never seen: small enough not to shorten a first batch. */
 const UNKNOWN_BYTES = 1024
 
+/** Full POSTs in a row before longer ones are tried. */
+const ENOUGH = 20
+
 /** What an endpoint takes in one POST, as far as it has shown. */
 export class Limits {
   /** Longest batch. */
@@ -14,15 +17,40 @@ export class Limits {
   /** No POST of `calls` calls has been taken yet, since they were halved. */
   isUnproven = false
   #bytesOf = new Map<string, number>()
+  /** Length that is never passed. */
+  #ceiling: number
+  /** POSTs of the longest length that were answered in full, one after the other. */
+  #inARow = 0
 
   constructor(maxCalls: number) {
     this.calls = maxCalls
+    this.#ceiling = maxCalls
   }
 
-  /** A POST of `length` calls was refused for its size, or timed out. */
+  /** A POST of `length` calls was refused for their number: no longer one than half of it is tried again. */
+  refused(length: number): void {
+    this.halve(length)
+    this.#ceiling = Math.min(this.#ceiling, this.calls)
+  }
+
+  /** A POST was throttled in its middle: so many calls of it were answered. */
+  throttled(answered: number): void {
+    if (answered > 0) this.calls = Math.min(this.calls, answered)
+    this.#inARow = 0
+  }
+
+  /** A POST of `length` calls was answered in full. When enough of them were, longer ones are tried again. */
+  worked(length: number): void {
+    if (length < this.calls || this.calls >= this.#ceiling || ++this.#inARow < ENOUGH) return
+    this.#inARow = 0
+    this.calls = Math.min(this.#ceiling, this.calls + Math.ceil(this.calls / 10))
+  }
+
+  /** A POST of `length` calls timed out, or had a reply that was too large. */
   halve(length: number): void {
     const half = Math.max(1, Math.min(this.calls, Math.floor(length / 2)))
     if (half < this.calls) this.isUnproven = true
+    this.#inARow = 0
     this.calls = half
   }
 

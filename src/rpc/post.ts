@@ -47,24 +47,25 @@ function envelope(call: Call, id: number): string {
 
 function read(reply: HttpReply, calls: readonly Call[], first: number, options: PostOptions): readonly Outcome[] {
   const failures = new Failures(reply, options)
+  const isBatch = calls.length > 1
   const isScanned = calls.some((call) => call.as === 'bytes')
   let body: unknown
   try {
     body = isScanned ? scanBody(reply.body, first, calls.length) : parseBody(reply.body)
   } catch {
-    return calls.map((call) => failures.unreadable(call))
+    return calls.map((call) => failures.unreadable(call, isBatch))
   }
   const { replies, refusal, stray } = correlate(body, first, calls.length)
   if (refusal !== undefined) return calls.map((call) => failures.refused(call, refusal))
   const share = reply.body.length / calls.length
   return calls.map((call, i) => {
     const match = replies[i] as ReplyObject | string
-    if (typeof match === 'string') return failures.unmatched(call, match, stray)
+    if (typeof match === 'string') return failures.unmatched(call, match, stray, isBatch)
     if (isError(match)) return failures.said(call, match.error)
     try {
       return resultFor(call, match.result, isScanned, share)
     } catch {
-      return failures.unmatched(call, 'its result is not JSON', stray)
+      return failures.unmatched(call, 'its result is not JSON', stray, isBatch)
     }
   })
 }

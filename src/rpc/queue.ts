@@ -21,6 +21,8 @@ export interface QueueOptions {
   readonly maxCalls: number
   /** No more than so many calls in any second. */
   readonly callsPerSecond?: number | undefined
+  /** `post` takes its listeners off the signal when it is done. */
+  readonly reusesSignals: boolean
   /** Safe calls join identical ones that still wait. */
   readonly dedupe: boolean
   /** How long the endpoint is left alone when it throttles without a `Retry-After`. */
@@ -31,6 +33,8 @@ export interface QueueOptions {
 export interface Queue {
   readonly name: string
   readonly send: Send
+  /** It throttles, and is left alone for now. */
+  readonly isPaused: boolean
 }
 
 /**
@@ -39,7 +43,13 @@ export interface Queue {
  */
 export function createQueue(options: QueueOptions): Queue {
   const running = new Running(options)
-  return { name: options.name, send: (call) => running.send(call) }
+  return {
+    name: options.name,
+    send: (call) => running.send(call),
+    get isPaused() {
+      return running.isPaused
+    },
+  }
 }
 
 class Running {
@@ -82,9 +92,15 @@ class Running {
       const line = call.priority === 'bulk' ? this.#bulk : this.#interactive
       const same = key === undefined ? undefined : line.find(key)
       if (same !== undefined) return entry.join(same)
-      line.push(entry)
+      // What comes back from a failure is older than what waits.
+      if (call.tried.length > 0) line.putBack([entry])
+      else line.push(entry)
       this.#startSoon()
     })
+  }
+
+  get isPaused(): boolean {
+    return this.#pause.until > performance.now()
   }
 
   /** Calls of one turn travel together: no timer, so a lone call waits for nothing but the end of its turn. */
@@ -170,7 +186,9 @@ class Running {
       if (isFailure(error)) return entries.map((entry) => copyError(error, entry.method))
       problem = `rejected: ${error}`
     } finally {
-      if (!cut.signal.aborted) this.#cuts.push(cut)
+      // Nobody who leaves from now on may cut the POST that gets this signal next.
+      left = 0
+      if (this.#options.reusesSignals && !cut.signal.aborted) this.#cuts.push(cut)
     }
     return entries.map(({ method }) => new MalformedReplyError(`${name}: its post function ${problem}`, { method, endpoint: name }))
   }
@@ -182,7 +200,7 @@ class Running {
     const answered: Entry[] = []
     let bytes = 0
     let throttled: HexlineError | undefined
-    let wasTooMuch = false
+    let refusal: HexlineError | undefined
     for (let i = 0; i < entries.length; i++) {
       const entry = entries[i] as Entry
       const outcome = outcomes[i] as Outcome
@@ -190,19 +208,24 @@ class Running {
         answered.push(entry)
         bytes += outcome.bytes
       } else if (isBatch && isTooLarge(outcome)) {
-        wasTooMuch = true
+        refusal = outcome
         entry.ride = undefined
         if (entry.isWaitedFor) refused.push(entry)
         continue
       } else if (isThrottled(outcome)) {
         if (throttled === undefined || (outcome.retryAfterMs ?? 0) > (throttled.retryAfterMs ?? 0)) throttled = outcome
       }
-      if (outcome instanceof Error) outcome.attempts = 1
+      // By the name that routing knows: two endpoints may share a host, and a user's post function may not know its name.
+      if (outcome instanceof Error) Object.assign(outcome, { attempts: 1, endpoint: this.#options.name })
       entry.settle(outcome)
     }
     if (bytes > 0) this.#limits.learn(answered, bytes)
-    if (answered.length > 0) this.#pause.recovered()
-    if (isBatch && (wasTooMuch || outcomes.every((outcome) => outcome instanceof Error && outcome.kind === 'timeout'))) this.#limits.halve(entries.length)
+    if (throttled !== undefined) this.#limits.throttled(answered.length)
+    else if (answered.length === entries.length) this.#limits.worked(entries.length)
+    if (answered.length > 0 && throttled === undefined) this.#pause.recovered()
+    const isTimedOut = isBatch && outcomes.every((outcome) => outcome instanceof Error && outcome.kind === 'timeout')
+    if (refusal !== undefined && refusal.kind !== 'response-too-large') this.#limits.refused(entries.length)
+    else if (refusal !== undefined || isTimedOut) this.#limits.halve(entries.length)
     line.putBack(refused)
     if (throttled !== undefined) this.#leaveAlone(throttled)
   }

@@ -28,8 +28,7 @@ export function retry({ waiting, recovery, ...backoff }: RetryOptions): Layer {
     let call = first
     let sent = 0
     let failed = 0
-    let throttled = 0
-    let mayAlreadyHaveRun = false
+    let ambiguous: HexlineError | undefined
     let before: HexlineError | undefined
     for (;;) {
       try {
@@ -38,25 +37,27 @@ export function retry({ waiting, recovery, ...backoff }: RetryOptions): Layer {
         if (!isFailure(failure) || (call.signal?.aborted && failure === call.signal.reason)) throw failure
         // The queue says with 1 that the call was in a POST.
         sent += failure.attempts
-        failure.attempts = sent
-        if (isThrottled(failure) && call.attempts !== 1) throttled++
-        else failed++
+        const isFailedAttempt = !isThrottled(failure) || call.attempts === 1
+        if (isFailedAttempt) failed++
 
         const recovers = !call.safe && recovery?.covers(call) === true
-        mayAlreadyHaveRun ||= isAmbiguous(failure)
-        if (recovers && mayAlreadyHaveRun) {
+        if (isAmbiguous(failure)) ambiguous = failure
+        if (recovers && ambiguous !== undefined) {
           const reply = await recovery.find(call, failure, next)
           if (reply !== undefined) return reply
         }
         const repeatable = mayRepeat(failure) === true && (call.safe || recovers || !mayHaveRun(failure))
-        // That the deadline passed in the middle of an attempt says less than why the ones before failed.
-        if (before !== undefined && failure.kind === 'timeout' && performance.now() >= call.deadline) throw Object.assign(before, { attempts: sent })
-        if (!repeatable || failed >= call.attempts) throw failure
-        before = failure
-
-        const wait = Math.max(failure.retryAfterMs ?? 0, fullJitter(backoff, isThrottled(failure) ? throttled : failed))
+        // The endpoint's pause is what a throttled call waits for; the jitter only spreads those that come back.
+        const wait = Math.max(failure.retryAfterMs ?? 0, fullJitter(backoff, isFailedAttempt ? failed : 1))
+        const now = performance.now()
         // Who could only wait past the deadline is told the truth now.
-        if (performance.now() + wait >= call.deadline) throw failure
+        if (!repeatable || failed >= call.attempts || now + wait >= call.deadline) {
+          // That the deadline passed in the middle of an attempt says less than why the ones before failed.
+          const last = before !== undefined && failure.kind === 'timeout' && now >= call.deadline ? before : failure
+          // A call that may have run is not said to be unsent because of what became of its repetition.
+          throw Object.assign(!call.safe && ambiguous !== undefined && !mayHaveRun(last) ? ambiguous : last, { attempts: sent })
+        }
+        before = failure
         await waiting.sleep(call, wait)
         if (failure.endpoint !== undefined) call = { ...call, tried: [...call.tried.filter((name) => name !== failure.endpoint), failure.endpoint] }
       }

@@ -4,12 +4,13 @@ import { isFailure, isThrottled, mayRepeat } from './kinds.ts'
 import type { Queue } from './queue.ts'
 
 /**
- * Picks an endpoint for each call: the first that has not failed it. A null for a call that requires a result means
+ * Picks an endpoint for each call: the first that has not failed it and is not paused. A null for a call that requires a result means
  * that the node lags behind, and is a failure.
  */
 export function route(queues: readonly [Queue, ...Queue[]]): Send {
   return async (call) => {
-    const first = queues.find(({ name }) => !call.tried.includes(name)) ?? leastRecentlyTried(queues, call)
+    const untried = queues.filter(({ name }) => !call.tried.includes(name))
+    const first = untried.find(({ isPaused }) => !isPaused) ?? untried[0] ?? leastRecentlyTried(queues, call)
     let refusal: HexlineError | undefined
     for (const queue of [first, ...queues.filter((each) => each !== first)]) {
       try {

@@ -66,13 +66,15 @@ export function skipSpace(bytes: Buffer, at: number): number {
   return i
 }
 
-/** The same JSON without white space outside strings; the very bytes when there is none at all. */
+/** The same JSON without white space outside strings; the very bytes when there is none at all. Throws `SyntaxError`. */
 export function compact(bytes: Buffer): Buffer {
   if (!SPACES.some((space) => bytes.includes(space))) return bytes
   const out = Buffer.allocUnsafe(bytes.length)
   let to = 0
   for (let i = 0; i < bytes.length; ) {
     const end = bytes[i] === QUOTE ? skipString(bytes, i) : i + 1
+    // A line break in a string is no JSON, and would make two lines of one.
+    for (let at = i + 1; at < end; at++) if ((bytes[at] as number) < 0x20) throw unexpected(bytes, at)
     if (!isSpace(bytes[i])) to += bytes.copy(out, to, i, end)
     i = end
   }
