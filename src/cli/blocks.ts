@@ -6,7 +6,7 @@ import { createClient } from '../client.ts'
 import { OptionError } from '../errors.ts'
 import type { Quantity } from '../eth/quantity.ts'
 import type { ClientOptions } from '../options.ts'
-import { Interrupted } from './failure.ts'
+import { Interrupted, Unfinished } from './failure.ts'
 import { type MessageFlags, messagesFor } from './messages.ts'
 import { Meter, Tally } from './meter.ts'
 import { addNodeFlags, endpointFrom, type NodeFlags } from './node.ts'
@@ -72,10 +72,8 @@ async function writeBlocks(flags: Flags): Promise<void> {
   })
   const client = createClient(endpointFrom(flags, process.env, messages), { ...limitsFrom(flags), layers: (defaults) => [...defaults, tally.layer] })
   const release = onSignals((name, code) => {
-    const { from } = options.range
-    const howToGoOn =
-      flags.out === undefined ? `go on with --from ${(meter.last ?? from - 1n) + 1n}` : `${flags.out} is not written; start again with --from ${from}`
-    stop.abort(new Interrupted(`ended by ${name}; ${howToGoOn}`, code))
+    const kept = flags.out === undefined ? '' : `; ${flags.out} is not written: start again with --from ${options.range.from}`
+    stop.abort(new Interrupted(`ended by ${name}${kept}`, code))
   })
   try {
     const output = await openOutput(flags.out, flags.force, stop)
@@ -87,7 +85,8 @@ async function writeBlocks(flags: Flags): Promise<void> {
       await output.discard()
       // Whoever reads our output has had enough, such as `head`.
       if (output.isClosedByReader(error)) return
-      throw error
+      const isKept = flags.out === undefined && (meter.last !== undefined || error instanceof Interrupted)
+      throw isKept ? new Unfinished(error, (meter.last ?? options.range.from - 1n) + 1n) : error
     }
     meter.finish()
   } finally {

@@ -11,11 +11,25 @@ export class Interrupted extends Error {
   }
 }
 
+/** A job that failed in its middle, with what was written so far kept. */
+export class Unfinished extends Error {
+  override readonly cause: unknown
+  /** First block that is not written. */
+  readonly next: bigint
+
+  constructor(cause: unknown, next: bigint) {
+    super('unfinished')
+    this.cause = cause
+    this.next = next
+  }
+}
+
 /** Wrong usage that no option alone stands for. */
 export class UsageError extends Error {}
 
 /** 2 for wrong usage, 128 + signal when interrupted, else 1. */
 export function exitCodeOf(error: unknown): number {
+  if (error instanceof Unfinished) return exitCodeOf(error.cause)
   if (error instanceof Interrupted) return error.exitCode
   const isUsage = error instanceof OptionError || error instanceof UsageError || (error instanceof CodecError && error.kind === 'invalid')
   return isUsage ? 2 : 1
@@ -23,6 +37,7 @@ export function exitCodeOf(error: unknown): number {
 
 /** One line that says what went wrong, and what to do where that helps. Options are named as on the command line. */
 export function messageOf(error: unknown): string {
+  if (error instanceof Unfinished) return `${messageOf(error.cause)}; go on with --from ${error.next}`
   if (error instanceof OptionError) return flagOf(error.option) + error.message.slice(error.option.length)
   const message = error instanceof Error ? excerpt(error.message) : String(error)
   const hint = hintFor(error)

@@ -1,5 +1,5 @@
 import { HexlineError } from '../errors.ts'
-import { exitCodeOf, messageOf } from './failure.ts'
+import { exitCodeOf, messageOf, Unfinished } from './failure.ts'
 
 /** What the command says on stderr: sentences for a person, or one line of JSON each. */
 export interface Messages {
@@ -27,8 +27,10 @@ export function messagesFor({ quiet = false, json = false }: MessageFlags, strea
     },
     fail(error) {
       const message = messageOf(error)
-      const { kind, method, endpoint, attempts } = error instanceof HexlineError ? error : ({} as Partial<HexlineError>)
-      print(`hexline: ${message}`, { type: 'error', message, kind, method, endpoint, attempts, exitCode: exitCodeOf(error) })
+      const cause = error instanceof Unfinished ? error.cause : error
+      const { kind, method, endpoint, attempts } = cause instanceof HexlineError ? cause : ({} as Partial<HexlineError>)
+      const next = error instanceof Unfinished ? error.next.toString() : undefined
+      print(`hexline: ${message}`, { type: 'error', message, kind, method, endpoint, attempts, next, exitCode: exitCodeOf(error) })
     },
   }
 }

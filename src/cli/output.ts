@@ -1,5 +1,6 @@
 import { once } from 'node:events'
-import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises'
+import { type FileHandle, open, readdir, rename, rm, stat } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
 import { OptionError } from '../errors.ts'
 
 /** Where lines go. */
@@ -29,6 +30,7 @@ async function file(path: string, force: boolean): Promise<Output> {
   if (there?.isFile() && !force) throw new OptionError('--out', 'a file that does not exist yet, or --force', `${name}, which exists`)
   // Beside the file, so that renaming it moves nothing. A device or a pipe is written as it is.
   const isAside = there === undefined || there.isFile()
+  if (isAside) await removeAbandoned(path)
   const aside = isAside ? `${path}.${process.pid}.partial` : path
   let handle: FileHandle
   try {
@@ -75,6 +77,25 @@ async function file(path: string, force: boolean): Promise<Output> {
       if (isAside) await rm(aside, { force: true })
     },
     isClosedByReader: () => false,
+  }
+}
+
+/** What processes that were killed have left of files of this name. */
+async function removeAbandoned(path: string): Promise<void> {
+  const names = await readdir(dirname(path)).catch(() => [])
+  const prefix = `${basename(path)}.`
+  for (const name of names) {
+    const pid = name.startsWith(prefix) ? /^(\d+)\.partial$/.exec(name.slice(prefix.length))?.[1] : undefined
+    if (pid !== undefined && !isRunning(Number(pid))) await rm(join(dirname(path), name), { force: true })
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== 'ESRCH'
   }
 }
 

@@ -1,7 +1,8 @@
+import { once } from 'node:events'
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { blockOf, type ChainOptions, type ChainServer, startChain } from '../support/chain-server.ts'
 import { hexline, startHexline } from '../support/command.ts'
 
@@ -111,6 +112,29 @@ describe('a job that fails', () => {
     expect(code).toBe(signal === 'SIGINT' ? 130 : 143)
     expect(stderr).toContain(`ended by ${signal === 'SIGINT' ? 'Ctrl-C' : 'SIGTERM'}`)
     expect(await readdir(folder)).toEqual([])
+  })
+
+  it('Ctrl-C ends it too while nobody reads, and says where to go on', async () => {
+    const { url } = await chain({ head: 100, inputBytes: 1_000_000 })
+    const child = startHexline(['blocks', '--rpc', url, '--from', '0', '--to', '100'])
+    child.stdout?.pause()
+    // A block is 2 MB, more than a pipe holds: with the first bytes here, the command waits for room for the others.
+    await vi.waitFor(() => expect(child.stdout?.readableLength).toBeGreaterThan(0), { timeout: 30_000 })
+    const said = once(child.stderr as NodeJS.ReadableStream, 'data')
+    child.kill('SIGINT')
+    await said
+    child.stdout?.resume()
+    const { code, stdout, stderr } = await child.ended
+    expect(code).toBe(130)
+    // What it has begun to write it writes to the end of the line.
+    expect(stderr).toBe(`hexline: ended by Ctrl-C; go on with --from ${linesOf(stdout).length}\n`)
+  })
+
+  it('by a line break inside a string, which would make two lines of one, writes neither', async () => {
+    const { url } = await chain({ head: 3, body: (json) => json.replaceAll('"hash":', '"extra":"a\nb","hash":') })
+    const { code, stdout, stderr } = await hexline(['blocks', '--rpc', url, '--from', '0', '--to', '3', '--deadline', '1'])
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toMatch(/^hexline: .+\n$/)
   })
 
   it('never prints the key in the URL', async () => {

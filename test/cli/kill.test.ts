@@ -1,0 +1,60 @@
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as after } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { type ChainServer, startChain } from '../support/chain-server.ts'
+import { hexline, startHexline } from '../support/command.ts'
+
+let folder: string
+let server: ChainServer
+const BLOCKS = 3000
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'hexline-kill-'))
+  server = await startChain({ head: BLOCKS, inputBytes: 200 })
+})
+afterAll(async () => {
+  await server.close()
+  await rm(folder, { recursive: true })
+})
+
+/** The same moments every time: how long a process lives is random enough. */
+function* moments(): Generator<number> {
+  let state = 1
+  for (;;) {
+    state = (Math.imul(state, 1103515245) + 12345) & 0x7fffffff
+    yield 50 + (state % 700)
+  }
+}
+
+it.each(['SIGINT', 'SIGTERM', 'SIGKILL'] as const)('%s at any moment leaves a whole file or none, and no process', async (signal) => {
+  const moment = moments()
+  for (let run = 0; run < 12; run++) {
+    const out = join(folder, `${signal}-${run}.ndjson`)
+    const child = startHexline(['blocks', '--rpc', server.url, '--from', '0', '--to', String(BLOCKS), '--out', out])
+    await Promise.race([after(moment.next().value as number), child.ended])
+    child.kill(signal)
+    // It has ended, and so its pipes are closed: nothing of it runs on.
+    const { code } = await child.ended
+    const text = await readFile(out, 'utf8').catch(() => undefined)
+    if (text !== undefined) {
+      expect(text.endsWith('\n')).toBe(true)
+      expect(text.split('\n')).toHaveLength(BLOCKS + 2)
+    } else {
+      // Before the command has set its own handlers, the signal ends it as it ends any process.
+      expect(signal === 'SIGINT' ? [130, null] : signal === 'SIGTERM' ? [143, null] : [null]).toContain(code)
+    }
+    if (signal !== 'SIGKILL') expect((await readdir(folder)).filter((name) => name.endsWith('.partial'))).toEqual([])
+  }
+})
+
+it('what a killed process left beside its file goes with the next run', async () => {
+  const out = join(folder, 'again.ndjson')
+  const gone = startHexline(['--version'])
+  await gone.ended
+  await writeFile(`${out}.${gone.pid}.partial`, 'half')
+  await writeFile(`${out}.${process.pid}.partial`, 'of a process that runs')
+  await hexline(['blocks', '--rpc', server.url, '--from', '0', '--to', '3', '--out', out])
+  expect((await readdir(folder)).filter((name) => name.startsWith('again'))).toEqual(['again.ndjson', `again.ndjson.${process.pid}.partial`])
+})
