@@ -31,7 +31,9 @@ export const EXPORT_AHEAD = 16 * 1024 * 1024
 /** `hexline blocks`: a range of blocks as NDJSON. */
 export function blocksCommand(): Command {
   return addNodeFlags(
-    new Command('blocks').description('Writes a range of blocks as NDJSON, one block a line: to stdout, or to a file that appears when it is whole.'),
+    new Command('blocks')
+      .summary('a range of blocks as NDJSON')
+      .description('Writes a range of blocks as NDJSON, one block a line: to stdout, or to a file that appears when it is whole.'),
   )
     .requiredOption('--from <block>', 'first block: a number')
     .requiredOption('--to <block>', 'last block, included: a number, or latest, safe, finalized')

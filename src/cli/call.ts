@@ -16,6 +16,7 @@ export function callCommand(): Command {
   return addNodeFlags(
     new Command('call')
       .description('Makes one call. The results of the 28 eth_ methods of the service are decoded; any other method is sent as it is.')
+      .summary('one call of any method')
       .argument('<method>', 'such as eth_getBalance')
       .argument('[params...]', 'decimal, hex, a tag, or JSON'),
   )
@@ -46,7 +47,7 @@ async function makeCall(method: string, texts: readonly string[], flags: Flags):
     if (flags.raw) process.stdout.write(Buffer.concat([value as Uint8Array, Buffer.from('\n')]))
     else {
       const result = known ? decodeResult(method, value, params) : value
-      process.stdout.write(`${flags.json ? JSON.stringify(result, bigintsAsStrings) : forPerson(result, method)}\n`)
+      process.stdout.write(`${flags.json ? JSON.stringify(result, bigintsAsStrings) : forPerson(result, method, process.stdout.isTTY)}\n`)
     }
   } finally {
     await client.close()

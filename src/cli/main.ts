@@ -11,6 +11,7 @@ const messages = messagesFor({ json: process.argv.includes('--json') }, process.
 
 const program = new Command('hexline')
   .description('Talks to Ethereum nodes over JSON-RPC.')
+  .configureHelp({ subcommandTerm: (command) => command.name() })
   .version(version)
   .addCommand(callCommand())
   .addCommand(blocksCommand())

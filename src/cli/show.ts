@@ -14,17 +14,23 @@ const inGwei = new Set([
 /** Seconds since 1970, shown as a date too. */
 const times = new Set(['timestamp', 'blockTimestamp'])
 
-/** A result as a person reads it: fields below each other, lists numbered, amounts with their unit, times as dates. `name` is the method. */
-export function forPerson(value: unknown, name: string): string {
-  return isNested(value) ? linesOf(value, '').join('\n') : scalar(value, name)
+/** Hex up to this length, a hash, is shown whole. */
+const WHOLE = 66
+
+/**
+ * A result as a person reads it: fields below each other, lists numbered, amounts with their unit, times as dates. `name` is
+ * the method. Long bytes are shortened on a terminal, and come whole where a program reads.
+ */
+export function forPerson(value: unknown, name: string, isTerminal: boolean): string {
+  return isNested(value) ? linesOf(value, '', isTerminal).join('\n') : scalar(value, name, isTerminal)
 }
 
-function linesOf(value: object, indent: string): string[] {
+function linesOf(value: object, indent: string, isTerminal: boolean): string[] {
   const entries: [string, unknown][] = Array.isArray(value) ? value.map((item, i) => [String(i), item]) : Object.entries(value)
   const width = Math.max(...entries.map(([key]) => key.length))
   return entries.flatMap(([key, item]) => {
-    if (!isNested(item)) return [`${indent}${key.padEnd(width)}  ${scalar(item, key)}`]
-    return [`${indent}${key}`, ...linesOf(item, `${indent}  `)]
+    if (!isNested(item)) return [`${indent}${key.padEnd(width)}  ${scalar(item, key, isTerminal)}`]
+    return [`${indent}${key}`, ...linesOf(item, `${indent}  `, isTerminal)]
   })
 }
 
@@ -33,7 +39,7 @@ function isNested(value: unknown): value is object {
   return typeof value === 'object' && value !== null && Object.keys(value).length > 0
 }
 
-function scalar(value: unknown, name: string): string {
+function scalar(value: unknown, name: string, isTerminal: boolean): string {
   if (typeof value === 'bigint') {
     if (inEther.has(name) && value > 0n) return `${value} wei (${decimal(value, 18)} ether)`
     if (inGwei.has(name) && value > 0n) return `${value} wei (${decimal(value, 9)} gwei)`
@@ -41,6 +47,9 @@ function scalar(value: unknown, name: string): string {
     return value.toString()
   }
   if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'none' : '{}'
+  if (isTerminal && typeof value === 'string' && value.length > WHOLE && /^0x[0-9a-fA-F]+$/.test(value)) {
+    return `${value.slice(0, 18)}…${value.slice(-8)} (${Math.ceil((value.length - 2) / 2)} bytes)`
+  }
   return String(value)
 }
 

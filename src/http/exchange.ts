@@ -206,7 +206,12 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
       : this.#status === 0
         ? 'the connection ended before the reply'
         : `the connection ended in the middle of the reply (${this.#length} bytes)`
-    return new NetworkError(`${endpoint}: ${how}${code === undefined ? '' : ` (${code})`}: ${cause.message}`, { endpoint, cause, unsent, code })
+    return new NetworkError(`${endpoint}: ${how}${code === undefined || cause.message.includes(code) ? '' : ` (${code})`}: ${cause.message}`, {
+      endpoint,
+      cause,
+      unsent,
+      code,
+    })
   }
 }
 

@@ -151,7 +151,7 @@ describe('the node', () => {
     const dead = await hexline(['call', 'eth_blockNumber', '--rpc', 'http://127.0.0.1:1'])
     expect(dead).toMatchObject({
       code: 1,
-      stderr: 'hexline: 127.0.0.1:1: no connection (ECONNREFUSED): connect ECONNREFUSED 127.0.0.1:1; is the node running, and the URL right?\n',
+      stderr: 'hexline: 127.0.0.1:1: no connection: connect ECONNREFUSED 127.0.0.1:1; is the node running, and the URL right?\n',
     })
     await server.close()
     server = await startChain({ head: 1, body: () => '<html>Welcome</html>' })
