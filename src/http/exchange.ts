@@ -30,6 +30,8 @@ export interface HttpRequest {
   /** Path and query. */
   readonly path: string
   readonly body?: string
+  /** Longest reply to this request, in bytes after decompression, where that is less than the endpoint's limit. */
+  readonly maxBytes?: number | undefined
 }
 
 export type Headers = Record<string, string | string[] | undefined>
@@ -65,7 +67,7 @@ export function createExchange(options: ExchangeOptions): Exchange {
   return {
     send(request, signal) {
       return new Promise((resolve, reject) => {
-        const running = new Running(options, signal, resolve, reject)
+        const running = new Running(options, request.maxBytes, signal, resolve, reject)
         if (running.settled) return
         const body = request.body ?? null
         try {
@@ -84,6 +86,7 @@ export function createExchange(options: ExchangeOptions): Exchange {
 /** One exchange on its way: undici calls the `on...` methods. */
 class Running implements Dispatcher.DispatchHandler, Alarm {
   readonly #options: ExchangeOptions
+  readonly #maxBytes: number
   readonly #signal: AbortSignal
   readonly #resolve: (reply: HttpReply) => void
   readonly #reject: (reason: unknown) => void
@@ -97,8 +100,15 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
   at: number
   place = -1
 
-  constructor(options: ExchangeOptions, signal: AbortSignal, resolve: (reply: HttpReply) => void, reject: (reason: unknown) => void) {
+  constructor(
+    options: ExchangeOptions,
+    maxBytes: number | undefined,
+    signal: AbortSignal,
+    resolve: (reply: HttpReply) => void,
+    reject: (reason: unknown) => void,
+  ) {
     this.#options = options
+    this.#maxBytes = Math.min(options.maxResponseBytes, maxBytes ?? options.maxResponseBytes)
     this.#signal = signal
     this.#resolve = resolve
     this.#reject = reject
@@ -118,13 +128,13 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
     this.#status = status
     this.#headers = headers
     const announced = Number(headers['content-length'])
-    if (announced > this.#options.maxResponseBytes) this.#fail(this.#tooLarge(`${announced} bytes`))
+    if (announced > this.#maxBytes) this.#fail(this.#tooLarge(`${announced} bytes`))
   }
 
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.settled) return
     this.#length += chunk.length
-    if (this.#length > this.#options.maxResponseBytes) this.#fail(this.#tooLarge(`more than ${this.#options.maxResponseBytes} bytes`))
+    if (this.#length > this.#maxBytes) this.#fail(this.#tooLarge(`more than ${this.#maxBytes} bytes`))
     else this.#chunks.push(chunk)
   }
 
@@ -152,12 +162,12 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
   }
 
   async #decompress(body: Buffer, encoding: string): Promise<void> {
-    const { url, maxResponseBytes, scrub } = this.#options
+    const { url, scrub } = this.#options
+    const maxBytes = this.#maxBytes
     try {
-      this.#succeed(await decompress(body, encoding, maxResponseBytes))
+      this.#succeed(await decompress(body, encoding, maxBytes))
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE')
-        return this.#fail(this.#tooLarge(`more than ${maxResponseBytes} bytes after decompression`))
+      if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') return this.#fail(this.#tooLarge(`more than ${maxBytes} bytes after decompression`))
       const cause = plainCause(error, scrub)
       this.#fail(
         new MalformedReplyError(`${url.host}: the body could not be decompressed (${excerpt(scrub(encoding))}): ${excerpt(cause.message)}`, {
@@ -189,8 +199,8 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
   }
 
   #tooLarge(size: string): LimitError {
-    const { url, maxResponseBytes } = this.#options
-    return new LimitError(`${url.host}: the reply has ${size}; maxResponseBytes allows ${maxResponseBytes}`, 'response-too-large', { endpoint: url.host })
+    const { url } = this.#options
+    return new LimitError(`${url.host}: the reply has ${size}; maxResponseBytes allows ${this.#maxBytes}`, 'response-too-large', { endpoint: url.host })
   }
 
   #networkError(error: Error): HexlineError {

@@ -14,6 +14,12 @@ export interface PostOptions extends FailuresOptions {
   readonly ids: { next: number }
 }
 
+/**
+ * Longest reply to several calls, in bytes. What is larger is cut and asked for in smaller batches: until it is there, a reply
+ * is in nobody's bound on memory, and batches that were right for small replies may meet large ones.
+ */
+const MOST_FOR_A_BATCH = 16 * 1024 * 1024
+
 /** Encodes the envelope, makes one exchange and gives each call the reply with its id. */
 export function createPost(options: PostOptions): Post {
   const { exchange, path, ids } = options
@@ -22,7 +28,7 @@ export function createPost(options: PostOptions): Post {
     ids.next += calls.length
     let reply: HttpReply
     try {
-      reply = await exchange.send({ method: 'POST', path, body: encode(calls, first) }, signal)
+      reply = await exchange.send({ method: 'POST', path, body: encode(calls, first), maxBytes: calls.length > 1 ? MOST_FOR_A_BATCH : undefined }, signal)
     } catch (error) {
       // An abort ends a POST only when nobody waits for it any more; what its calls get then, nobody sees.
       const failure = isFailure(error) ? error : new MalformedReplyError('aborted')
