@@ -1,6 +1,9 @@
 import { connect, type Endpoint } from './endpoint.ts'
 import { CodecError, excerpt, OptionError, show } from './errors.ts'
+import type { Hash } from './eth/hex.ts'
 import { decodeResult, encodeArguments, isSafe, type MethodName, type MethodParams, type MethodResult } from './eth/methods.ts'
+import type { Block } from './eth/objects.ts'
+import type { BlockNumber } from './eth/params.ts'
 import { sendRecovery } from './eth/send-raw-transaction.ts'
 import { Joints } from './joint.ts'
 import { type CallSettings, type ClientOptions, checkCallSettings, checkSignal, type Settings, settingsFrom } from './options.ts'
@@ -27,7 +30,9 @@ export interface Client {
    * Rejects with `CodecError` before a byte is sent when an argument cannot be meant, with `RpcError` when the node answers
    * an error, and with the other subclasses of `HexlineError` when there is no good answer.
    */
-  call<M extends MethodName, const P extends Readonly<MethodParams<M>>>(method: M, ...params: P): Promise<MethodResult<M, P>>
+  call<Full extends boolean>(method: 'eth_getBlockByNumber', block: BlockNumber, full: Full): Promise<Block<Full> | null>
+  call<Full extends boolean>(method: 'eth_getBlockByHash', blockHash: Hash, full: Full): Promise<Block<Full> | null>
+  call<M extends MethodName>(method: M, ...params: MethodParams<M>): Promise<MethodResult<M>>
   /** Any method, raw JSON in and out (EIP-1193). */
   request(
     request: { readonly method: string; readonly params?: readonly unknown[] | undefined },
@@ -99,7 +104,7 @@ function clientOf(pipeline: Send, defaults: Settings, own: CallSettings, close: 
   }
 
   const client: Client = {
-    async call(method, ...args) {
+    async call(method: string, ...args: unknown[]) {
       const params = encodeArguments(method, args)
       const reply = await send({ method, params })
       return decodeResult(method, reply.take(), params) as never

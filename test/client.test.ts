@@ -1,5 +1,6 @@
 import { getEventListeners } from 'node:events'
-import { describe, expect, expectTypeOf, test } from 'vitest'
+import { setImmediate as turn } from 'node:timers/promises'
+import { describe, expect, expectTypeOf, onTestFinished, test } from 'vitest'
 import { type Call, type ClientOptions, createClient, type Layer, MalformedReplyError, OptionError, type Post, RpcError, replyOf } from '../src/index.ts'
 import { always, answerTo, clientOf, cut, deadPort, each, errorOf, failed, honest, read, refuse, right, serve, silent } from './support/server.ts'
 
@@ -160,10 +161,27 @@ describe('request', () => {
     ['method: expected the name of a method, received 7', { method: 7 }],
     ['params: expected an array, received an object', { method: 'eth_call', params: {} }],
     ['params: expected values that JSON can hold, received something else (Do not know how to serialize a BigInt)', { method: 'eth_call', params: [1n] }],
+    [
+      'params: expected values that JSON can hold, received something else (Do not know how to serialize a BigInt)',
+      { method: 'eth_call', params: [{ value: 1n }] },
+    ],
   ])('refuses before a byte is sent: %s', async (message, request) => {
     const server = await serve(honest)
     expect(await errorOf(clientOf(server.url).request(request as { method: string }))).toMatchObject({ name: 'CodecError', message })
     expect(server.requests).toHaveLength(0)
+  })
+
+  test('sends what it was given, also when it is repeated, whatever becomes of the params meanwhile', async () => {
+    const server = await serve(refuse(429, 'Too many requests', { status: 429 }), honest)
+    const transaction = { to: '0xalice', nonce: '0x1' }
+    const params: unknown[] = [transaction, ['latest']]
+    const given = structuredClone(params)
+    const reply = clientOf(server.url).request({ method: 'eth_sendTransaction', params })
+    transaction.to = '0xbob'
+    params[1] = 'pending'
+    params.push('more')
+    expect(await reply).toEqual(answerTo(given))
+    expect(server.requests.map(({ entries }) => entries[0]?.params)).toEqual([given, given])
   })
 
   test('refuses a signal that is none', async () => {
@@ -393,6 +411,24 @@ describe('an endpoint that is a function', () => {
     expect(a).not.toBe(b)
   })
 
+  test('gets a signal of its own for each POST: what it leaves there does not pile up', async () => {
+    const warnings: Error[] = []
+    const onWarning = (warning: Error) => void warnings.push(warning)
+    process.on('warning', onWarning)
+    onTestFinished(() => void process.off('warning', onWarning))
+    const signals = new Set<AbortSignal>()
+    const node: Post = async (calls, signal) => {
+      signals.add(signal)
+      signal.addEventListener('abort', () => {})
+      return calls.map(({ params }) => replyOf(answerTo(params)))
+    }
+    const client = clientOf(node, options)
+    for (let i = 0; i < 50; i++) await read(client, i)
+    await turn()
+    expect(signals.size).toBe(50)
+    expect(warnings).toEqual([])
+  })
+
   test('is told when nobody waits any more', async () => {
     let told: unknown
     const node: Post = (calls, signal) =>
@@ -466,6 +502,26 @@ describe('several endpoints', () => {
     const server = await serve((request, response) => (request.path === '/a' ? cut : each(right))(request, response))
     expect(await read(clientOf([`${server.url}/a`, `${server.url}/b`], quick), 1)).toEqual(answerTo([1]))
     expect(server.requests.map(({ path }) => path)).toEqual(['/a', '/b'])
+  })
+
+  test('of one host are told apart, and named by a number, however many there are', async () => {
+    const broken = always('Bad Gateway', { status: 502 })
+    const server = await serve((request, response) => (request.path === '/c' ? honest : broken)(request, response))
+    const urls = ['a', 'b', 'c'].map((path) => `${server.url}/${path}`) as [string, string, string]
+    expect(await read(clientOf(urls, quick), 1)).toEqual(answerTo([1]))
+    expect(server.requests.map(({ path }) => path)).toEqual(['/a', '/b', '/c'])
+
+    server.script(broken)
+    const host = `127.0.0.1:${server.port}`
+    const names = [1, 2, 3].map(async (attempts) => (await errorOf(read(clientOf(urls, { retry: { attempts, baseDelayMs: 1 } }), 1))).endpoint)
+    expect(await Promise.all(names)).toEqual([host, `${host}#2`, `${host}#3`])
+  })
+
+  test('one that is paused is passed over while another is idle', async () => {
+    const [first, second] = [await serve(refuse(429, 'Too many requests', { status: 429, headers: { 'retry-after': '30' } })), await serve(honest)]
+    const client = clientOf([first.url, second.url], quick)
+    for (let i = 0; i < 3; i++) expect(await read(client, i)).toEqual(answerTo([i]))
+    expect([first, second].map(({ requests }) => requests.length)).toEqual([1, 3])
   })
 
   test('have headers of their own', async () => {

@@ -71,8 +71,8 @@ export class Fetcher {
   }
 
   /**
-   * A call that its deadline ends in line, unsent, says only that the node is slow: as long as others are answered, it is
-   * asked again.
+   * A call that its deadline ends in line, or in its first POST, says only that the node is slow: as long as others are
+   * answered, it is asked again.
    */
   async #ask(method: string, params: readonly unknown[]): Promise<Reply> {
     const request: Request = { method, params, required: true, as: this.#options.as }
@@ -83,7 +83,7 @@ export class Fetcher {
         this.#answered++
         return reply
       } catch (error) {
-        if (!(error instanceof TimeoutError && error.unsent && error.attempts === 0 && this.#answered > answered)) throw error
+        if (!(error instanceof TimeoutError && error.attempts <= 1 && this.#answered > answered)) throw error
       }
     }
   }

@@ -124,8 +124,9 @@ function stdout(stop: AbortController): Output {
       for (const piece of pieces) stdout.write(piece)
       process.nextTick(() => stdout.uncork())
       if (!stdout.writableNeedDrain) return
+      // When the job ends meanwhile, the line is still written to its end: it counts, and the next one is not begun.
       await once(stdout, 'drain', { signal: stop.signal }).catch((error) => {
-        throw stop.signal.aborted ? stop.signal.reason : error
+        if (!stop.signal.aborted) throw error
       })
     },
     async commit() {

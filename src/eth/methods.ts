@@ -134,10 +134,8 @@ export type MethodName = keyof typeof methods
 /** Arguments of a method, by name. */
 export type MethodParams<M extends MethodName> = (typeof methods)[M] extends Method<infer P, unknown> ? P : never
 
-/** Decoded result of a method; `P` tells whether blocks have whole transactions. */
-export type MethodResult<M extends MethodName, P extends readonly unknown[] = MethodParams<M>> = M extends 'eth_getBlockByNumber' | 'eth_getBlockByHash'
-  ? Block<P[1] extends boolean ? P[1] : boolean> | null
-  : ReturnType<(typeof methods)[M]['result']>
+/** Decoded result of a method. */
+export type MethodResult<M extends MethodName> = ReturnType<(typeof methods)[M]['result']>
 
 type AnyMethod = Method<readonly never[], unknown>
 

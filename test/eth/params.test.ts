@@ -233,6 +233,7 @@ const refused: [MethodName, unknown[], string, string, string][] = [
   ['eth_getLogs', [{ blockHash: 'latest' }], 'params[0].blockHash', HASH, '"latest"'],
   ['eth_getLogs', [{ blockHash: H, fromBlock: 1 }], 'params[0]', 'either blockHash or a range of fromBlock and toBlock', '"both"'],
   ['eth_getLogs', [{ blockHash: H, toBlock: 1 }], 'params[0]', 'either blockHash or a range of fromBlock and toBlock', '"both"'],
+  ['eth_getLogs', [{ fromblock: 1n }], 'params[0]', 'a filter with fromBlock, toBlock, blockHash, address, topics', '"fromblock"'],
   ['eth_getLogs', [{ address: '0x1' }], 'params[0].address', ADDRESS, '"0x1"'],
   ['eth_getLogs', [{ address: [A, '0x1'] }], 'params[0].address[1]', ADDRESS, '"0x1"'],
   ['eth_getLogs', [{ topics: H }], 'params[0].topics', 'an array', `"${H}"`],

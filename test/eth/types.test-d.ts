@@ -136,7 +136,6 @@ test('results by name of the method', () => {
   expectTypeOf<MethodResult<'eth_getLogs'>>().toEqualTypeOf<Log[]>()
   expectTypeOf<MethodResult<'eth_getTransactionReceipt'>>().toEqualTypeOf<Receipt | null>()
   expectTypeOf<MethodResult<'eth_getBlockByNumber'>>().toEqualTypeOf<Block<boolean> | null>()
-  expectTypeOf<MethodResult<'eth_getBlockByNumber', [1n, true]>>().toEqualTypeOf<Block<true> | null>()
 })
 
 test('request is raw', () => {
@@ -169,7 +168,23 @@ describe('fields of decoded objects', () => {
   })
 })
 
+test('a call object may be of any type that has its fields', () => {
+  interface Sent {
+    readonly to: Address
+    readonly value: bigint
+  }
+  expectTypeOf<Sent>().toExtend<CallObject>()
+  expectTypeOf(client.call('eth_call', {} as Sent)).toEqualTypeOf<Promise<Hex>>()
+})
+
 test('what cannot be meant does not compile', () => {
+  // @ts-expect-error a misspelt field of a call object
+  const misspelt: CallObject = { to: address, vaule: 1n }
+  client.call('eth_call', misspelt)
+  // @ts-expect-error the same in place
+  client.call('eth_call', { to: address, vaule: 1n })
+  // @ts-expect-error a misspelt field of a filter
+  client.call('eth_getLogs', { fromBlock: 1n, adress: address })
   // @ts-expect-error no such method
   client.call('eth_getBlock', 1n)
   // @ts-expect-error not one of the 28: `request` sends it

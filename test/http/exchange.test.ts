@@ -1,3 +1,8 @@
+import { execFileSync } from 'node:child_process'
+import { closeSync, openSync } from 'node:fs'
+import { mkdtemp, open, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
 import * as zlib from 'node:zlib'
 import { Agent, type Dispatcher } from 'undici'
@@ -88,6 +93,24 @@ describe('compression', () => {
         expect(await read(clientOf(server.url, { retry: false }), level)).toEqual(answerTo([level]))
       }
     }
+  })
+
+  test.skipIf(process.platform === 'win32')('that is not undone in time is no missing connection', async () => {
+    // Every thread that could decompress waits for a writer of this pipe.
+    const folder = await mkdtemp(join(tmpdir(), 'hexline-'))
+    const pipe = join(folder, 'pipe')
+    execFileSync('mkfifo', [pipe])
+    const held = Array.from({ length: Number(process.env.UV_THREADPOOL_SIZE ?? 4) }, () => open(pipe, 'r'))
+    onTestFinished(async () => {
+      const writer = openSync(pipe, 'r+')
+      for (const file of await Promise.all(held)) await file.close()
+      closeSync(writer)
+      await rm(folder, { recursive: true })
+    })
+    const server = await serve(packed(zlib.gzipSync, 'gzip'))
+    const error = await errorOf(read(clientOf(server.url, { timeoutMs: 1000, retry: false }), 1))
+    expect(error).toMatchObject({ name: 'TimeoutError', unsent: false })
+    expect(error.message).toMatch(/: the reply was still incomplete \(\d+ bytes\) within 1000 ms$/)
   })
 
   test('of nothing is nothing', async () => {

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { getEventListeners } from 'node:events'
 import http from 'node:http'
 import net, { type AddressInfo } from 'node:net'
 import { setImmediate as turn } from 'node:timers/promises'
@@ -131,6 +132,29 @@ describe('an aborted call', () => {
       aborters[which]?.abort(`by ${which}`)
       expect(await error).toBe(`by ${which}`)
     }
+  })
+
+  test('with two signals has one listener on each, however many calls they have, and leaves none when it has ended', async () => {
+    const { open, answer } = gate()
+    const server = await serve(answer, silent)
+    const aborters = [new AbortController(), new AbortController()] as const
+    const listeners = () => aborters.map(({ signal }) => getEventListeners(signal, 'abort').length)
+    const client = clientOf(server.url).with({ signal: aborters[0].signal })
+    const ask = (n: number) => client.request({ method: 'eth_getBalance', params: [n] }, { signal: aborters[1].signal })
+    const answered = Promise.all([1, 2, 3].map(ask))
+    await server.received(1)
+    expect(listeners()).toEqual([1, 1])
+    open()
+    await answered
+    expect(listeners()).toEqual([0, 0])
+
+    const aborted = [4, 5].map((n) => errorOf(ask(n)))
+    await server.received(2)
+    aborters[1].abort('enough')
+    expect(await Promise.all(aborted)).toEqual(['enough', 'enough'])
+    expect(listeners()).toEqual([0, 0])
+    expect(await errorOf(ask(6))).toBe('enough')
+    expect(listeners()).toEqual([0, 0])
   })
 
   test('whose reason is an error of hexline, of another call say, is not taken for a failure of its own', async () => {

@@ -1,6 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import type { Client, ClientOptions } from '../../src/index.ts'
+import { Limits } from '../../src/rpc/limits.ts'
 import { Rate } from '../../src/rpc/rate.ts'
 import {
   type Answer,
@@ -288,6 +289,27 @@ describe('a batch that is refused for its length', () => {
     }
   })
 
+  test.each([400, 405, 415, 422])('by a plain HTTP %i, from a server that knows no batches, goes as single calls', async (status) => {
+    const plain = always('Bad Request', { status })
+    const server = await serve((request, response) => (request.isBatch ? plain : honest)(request, response))
+    expect(await reads(clientOf(server.url, { retry: false }), 0, 10)).toEqual(Array.from({ length: 10 }, (_, i) => answerTo([i])))
+
+    server.script(plain)
+    const before = server.requests.length
+    expect(await errorOf(read(clientOf(server.url), 1))).toMatchObject({ name: 'HttpError', status, kind: 'invalid', attempts: 1 })
+    expect(server.requests).toHaveLength(before + 1)
+  })
+
+  test('with replies of more than 16 MiB together is cut, and asked for in smaller ones', async () => {
+    const large = 'x'.repeat(500_000)
+    const server = await serve(each(({ id, params }) => ({ jsonrpc: '2.0', id, result: [params[0], large] })))
+    const results = (await reads(clientOf(server.url), 0, 60)) as [number, string][]
+    expect(results.map(([n]) => n)).toEqual(Array.from({ length: 60 }, (_, n) => n))
+    const [first, second, ...others] = lengths(server.requests)
+    expect([first, second]).toEqual([60, 30])
+    expect(Math.max(...others)).toBeLessThanOrEqual(30)
+  })
+
   test('a single call that is refused for its size is told so', async () => {
     const server = await serve(refuse(-32600, 'request too large'))
     expect(await errorOf(read(clientOf(server.url), 1))).toMatchObject({ name: 'RpcError', kind: 'request-too-large', attempts: 1 })
@@ -326,6 +348,42 @@ describe('a batch that times out', () => {
     await Promise.allSettled(Array.from({ length: 8 }, (_, i) => read(client, i)))
     await reads(client, 1, 9)
     expect(lengths(server.requests)).toEqual([8, 8])
+  })
+})
+
+describe('the length of batches', () => {
+  /** So many POSTs in a row, each as long as it may be and answered in full. */
+  const work = (limits: Limits, posts: number) => {
+    for (let i = 0; i < posts; i++) limits.worked(limits.calls)
+  }
+
+  test.each<[string, (limits: Limits) => void]>([
+    ['timed out', (limits) => limits.halve(100)],
+    ['was throttled', (limits) => limits.throttled(50)],
+  ])('grows back after a POST that %s, once twenty in a row are answered in full', (_, shorten) => {
+    const limits = new Limits(100)
+    shorten(limits)
+    expect(limits.calls).toBe(50)
+    work(limits, 19)
+    limits.worked(49)
+    expect(limits.calls).toBe(50)
+    work(limits, 1)
+    expect(limits.calls).toBe(55)
+    work(limits, 19)
+    limits.throttled(55)
+    work(limits, 19)
+    expect(limits.calls).toBe(55)
+    work(limits, 1000)
+    expect(limits.calls).toBe(100)
+  })
+
+  test('never grows past half of one that was refused for its number of calls', () => {
+    const limits = new Limits(100)
+    limits.refused(100)
+    limits.halve(50)
+    expect(limits.calls).toBe(25)
+    work(limits, 1000)
+    expect(limits.calls).toBe(50)
   })
 })
 

@@ -176,9 +176,16 @@ describe('an unsafe call', () => {
     ['a body that is no JSON', always('<html>')],
     ['an internal error', refuse(-32603, 'Internal error')],
     ['header not found: it has run', refuse(-32000, 'header not found')],
+    // A gateway passed these on, and only says why no answer came back.
+    ['HTTP 524 with words of throttling', always('error code: 524. The likely cause is an overloaded background task', { status: 524 })],
+    ['HTTP 504 with words of throttling', always('Gateway timeout: origin overloaded', { status: 504 })],
+    ['HTTP 502 with words of throttling', always('upstream connect error: too many connections', { status: 502 })],
+    ['an error object with words of throttling, from a gateway with HTTP 502', refuse(-32000, 'too many connections', { status: 502 })],
+    ['a body that is no JSON, with words of throttling', always('Too many requests: the node is overloaded')],
+    ['a reply to another call, with words of throttling', always({ id: 999_999, result: 'throttled' })],
   ])('is not repeated after %s', async (_, answer) => {
     const server = await serve(answer)
-    expect(await errorOf(clientOf(server.url).request(unsafe))).toMatchObject({ attempts: 1 })
+    expect(await errorOf(clientOf(server.url, { deadlineMs: 10_000 }).request(unsafe))).toMatchObject({ attempts: 1 })
     expect(server.requests).toHaveLength(1)
   })
 
@@ -192,13 +199,40 @@ describe('an unsafe call', () => {
     const url = `http://127.0.0.1:${await deadPort()}`
     const error = await errorOf(clientOf(url, { retry: { attempts: 3, baseDelayMs: 1 } }).request(unsafe))
     expect(error).toMatchObject({ name: 'NetworkError', kind: 'network', code: 'ECONNREFUSED', unsent: true, attempts: 3 })
-    expect(error.message).toMatch(/^127\.0\.0\.1:\d+: no connection \(ECONNREFUSED\): /)
+    expect(error.message).toMatch(/^127\.0\.0\.1:\d+: no connection: connect ECONNREFUSED /)
   })
 
-  test('is repeated after having been throttled: the node did not start it', async () => {
-    const server = await serve(throttled(), honest)
+  test.each<[string, Answer]>([
+    ['HTTP 429', throttled()],
+    ['HTTP 429 without an error object', always('slow down', { status: 429 })],
+    ['the node’s own error', refuse(-32005, 'rate limit')],
+  ])('is repeated after having been throttled with %s: the node did not start it', async (_, answer) => {
+    const server = await serve(answer, honest)
     expect(await clientOf(server.url).request(unsafe)).toEqual(answerTo([]))
     expect(server.requests).toHaveLength(2)
+  })
+
+  describe('that is repeated as a signed transaction, after a failure that leaves open whether it ran', () => {
+    // The shape of a legacy one.
+    const signed = { method: 'eth_sendRawTransaction', params: ['0xc3010203'] }
+    const isNotFound: Answer = each(({ id }) => ({ id, result: null }))
+
+    test.each<[string, [Answer, ...Answer[]], number]>([
+      ['throttled for longer than it has', [throttled({ 'retry-after': '60' })], 30_000],
+      ['throttled, and not sent again until its deadline', [throttled(), silent], 1500],
+    ])('and then %s, is not said to be unsent', async (_, answers, deadlineMs) => {
+      const server = await serve(cut, isNotFound, ...answers)
+      const error = await errorOf(clientOf(server.url, { deadlineMs }).request(signed))
+      expect(error).toMatchObject({ name: 'NetworkError', method: 'eth_sendRawTransaction', unsent: false, attempts: 2 })
+      expect(server.requests.map(({ entries }) => entries[0]?.method).slice(0, 3)).toEqual([signed.method, 'eth_getTransactionByHash', signed.method])
+    })
+
+    test('and then finds no connection, is not said to be unsent', async () => {
+      const server = await serve(() => void server.close())
+      const error = await errorOf(clientOf(server.url, { retry: { attempts: 3, baseDelayMs: 1 } }).request(signed))
+      expect(error).toMatchObject({ name: 'NetworkError', unsent: false, attempts: 3 })
+      expect(server.requests).toHaveLength(1)
+    })
   })
 })
 

@@ -148,6 +148,14 @@ describe('eth_sendRawTransaction', () => {
     }
   })
 
+  test('is not taken for known when the node says "unknown transaction"', async () => {
+    for (const words of ['unknown transaction type', 'Unknown transaction']) {
+      const { hash, error } = await sendThrough(await sign(), [cut, cut, refuse(-32000, words)])
+      expect(hash).toBeUndefined()
+      expect(error).toMatchObject({ name: 'RpcError', message: words })
+    }
+  })
+
   test('with one attempt is looked up, and never sent again', async () => {
     const raw = await sign()
     const arrived = await sendThrough(raw, [cutAfter(anvil.url), forward(anvil.url)], { retry: false })
