@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { writevSync } from 'node:fs'
 import { type FileHandle, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { OptionError } from '../errors.ts'
@@ -47,15 +48,19 @@ async function file(path: string, force: boolean): Promise<Output> {
   }
   let gathered: Uint8Array[] = []
   let bytes = 0
+  // Written in place: a megabyte into the page cache takes less than handing it to another thread, which cost a quarter more CPU.
   const flush = async () => {
-    const [pieces, size] = [gathered, bytes]
+    let pieces = gathered
+    let left = bytes
     gathered = []
     bytes = 0
-    const { bytesWritten } = await handle.writev(pieces)
-    if (bytesWritten === size) return
-    // Only a part was taken, as on a disk that is getting full: the rest goes on, or tells why it cannot.
-    const rest = Buffer.concat(pieces).subarray(bytesWritten)
-    for (let done = 0; done < rest.length; ) done += (await handle.write(rest, done)).bytesWritten
+    for (;;) {
+      const taken = writevSync(handle.fd, pieces)
+      left -= taken
+      if (left === 0) return
+      // Only a part was taken, as on a disk that is getting full: the rest goes on, or tells why it cannot.
+      pieces = [Buffer.concat(pieces).subarray(taken)]
+    }
   }
   return {
     async write(pieces) {
