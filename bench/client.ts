@@ -1,15 +1,6 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createClient } from 'hexline'
-import { getBlocks } from 'hexline/bulk'
-import { Pool } from 'undici'
-import { createPublicClient, http } from 'viem'
-import { mainnet } from 'viem/chains'
-import { checkOptions } from '../src/bulk/get-blocks.ts'
-import { blockLines } from '../src/bulk/lines.ts'
-import { EXPORT_AHEAD } from '../src/cli/blocks.ts'
-import { openOutput } from '../src/cli/output.ts'
 
 /*
  * One client doing one workload, in a process of its own: warms up, then prints the CPU and wall time of the measured part.
@@ -48,79 +39,108 @@ async function inRounds(width: number, first: number, count: number, one: (i: nu
   }
 }
 
-const undici = new Pool(url, { connections: 64 })
-async function post(body: unknown): Promise<unknown> {
-  const reply = await undici.request({ path: '/', method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })
-  return JSON.parse(Buffer.from(await reply.body.arrayBuffer()).toString('latin1'))
-}
 const blockCall = (i: number, full: boolean) => ({ jsonrpc: '2.0', id: i, method: 'eth_getBlockByNumber', params: [`0x${i.toString(16)}`, full] })
 const balanceCall = (i: number) => ({ jsonrpc: '2.0', id: i, method: 'eth_getBalance', params: [addressOf(i), 'latest'] })
 
-/** The floor of an export: every byte arrives, and nothing is done with it. */
-function undiciBytes(batch: number): Job {
-  return (first, count) =>
-    inParallel(8, 0, Math.ceil(count / batch), async (k) => {
-      const body = JSON.stringify(Array.from({ length: batch }, (_, i) => blockCall(first + k * batch + i, true)))
-      const reply = await undici.request({ path: '/', method: 'POST', headers: { 'content-type': 'application/json' }, body })
-      await reply.body.arrayBuffer()
+/** Loads what a client needs and no more: what is loaded besides is collected again and again. Gives the job, and how to end it. */
+type Load = () => Promise<{ job: Job; end(): Promise<void> }>
+
+async function undici(jobOf: (send: (body: unknown) => Promise<Buffer>) => Job): ReturnType<Load> {
+  const { Pool } = await import('undici')
+  const pool = new Pool(url, { connections: 64 })
+  const send = async (body: unknown) => {
+    const reply = await pool.request({ path: '/', method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })
+    return Buffer.from(await reply.body.arrayBuffer())
+  }
+  return { job: jobOf(send), end: () => pool.close() }
+}
+
+/** Batches of a size with which it is at its best, 8 of them at a time. */
+function undiciBlocks(full: boolean, batch: number, use: (body: Buffer) => unknown): Load {
+  return () =>
+    undici((send) => (first, count) => {
+      const call = (k: number) => Array.from({ length: Math.min(batch, count - k * batch) }, (_, i) => blockCall(first + k * batch + i, full))
+      return inParallel(8, 0, Math.ceil(count / batch), async (k) => use(await send(call(k))))
+    })
+}
+
+const parse = (body: Buffer): unknown => JSON.parse(body.toString('latin1'))
+
+async function hexline(jobOf: (client: import('hexline').Client) => Job | Promise<Job>): ReturnType<Load> {
+  const { createClient } = await import('hexline')
+  const client = createClient(url)
+  return { job: await jobOf(client), end: () => client.close() }
+}
+
+function hexlineBlocks(transactions: 'full' | 'hashes'): Load {
+  return () =>
+    hexline(async (client) => {
+      const { getBlocks } = await import('hexline/bulk')
+      return async (first, count) => {
+        let seen = 0
+        for await (const block of getBlocks(client, { from: first, to: first + count - 1, transactions })) if (block.gasUsed >= 0n) seen++
+        if (seen !== count) throw new Error(`${seen} blocks instead of ${count}`)
+      }
     })
 }
 
 /** As `hexline blocks --out` does it. */
-async function hexlineFile(first: number, count: number): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'hexline-bench-'))
-  try {
-    const output = await openOutput(join(folder, 'blocks.ndjson'), false, new AbortController())
-    const options = checkOptions({ from: first, to: first + count - 1, transactions: 'full', maxBytes: EXPORT_AHEAD })
-    for await (const line of blockLines(hexline, options)) await output.write(line)
-    await output.commit()
-  } finally {
-    rmSync(folder, { recursive: true })
+const hexlineFile: Load = () =>
+  hexline(async (client) => {
+    const built = (path: string) => import(new URL(`../dist/src/${path}`, import.meta.url).href)
+    const { checkOptions }: typeof import('../src/bulk/get-blocks.ts') = await built('bulk/get-blocks.js')
+    const { blockLines }: typeof import('../src/bulk/lines.ts') = await built('bulk/lines.js')
+    const { openOutput }: typeof import('../src/cli/output.ts') = await built('cli/output.js')
+    const { EXPORT_AHEAD }: typeof import('../src/cli/blocks.ts') = await built('cli/blocks.js')
+    return async (first, count) => {
+      const folder = mkdtempSync(join(tmpdir(), 'hexline-bench-'))
+      try {
+        const output = await openOutput(join(folder, 'blocks.ndjson'), false, new AbortController())
+        const options = checkOptions({ from: first, to: first + count - 1, transactions: 'full', maxBytes: EXPORT_AHEAD })
+        for await (const line of blockLines(client, options)) await output.write(line)
+        await output.commit()
+      } finally {
+        rmSync(folder, { recursive: true })
+      }
+    }
+  })
+
+/** viem at its best for the workload: batched without a wait, or not batched where there is one call at a time. */
+function viem(isBatched: boolean, jobOf: (client: import('viem').PublicClient) => Job): Load {
+  return async () => {
+    const [{ createPublicClient, http }, { mainnet }] = await Promise.all([import('viem'), import('viem/chains')])
+    const client = createPublicClient({ chain: mainnet, transport: http(url, isBatched ? { batch: { batchSize: 100, wait: 0 } } : {}) })
+    return { job: jobOf(client), async end() {} }
   }
 }
 
-const hexline = createClient(url)
-const viem = createPublicClient({ chain: mainnet, transport: http(url, { batch: { batchSize: 100, wait: 0 } }) })
-const viemSingle = createPublicClient({ chain: mainnet, transport: http(url) })
-
-/** Batches of a size with which it is at its best, 8 of them at a time. */
-function undiciBlocks(full: boolean, batch: number): Job {
-  return (first, count) =>
-    inParallel(8, 0, Math.ceil(count / batch), (k) => post(Array.from({ length: batch }, (_, i) => blockCall(first + k * batch + i, full))))
+function viemBlocks(includeTransactions: boolean, width: number): Load {
+  return viem(true, (client) => (first, count) => inRounds(width, first, count, (i) => client.getBlock({ blockNumber: BigInt(i), includeTransactions })))
 }
 
-function hexlineBlocks(transactions: 'full' | 'hashes'): Job {
-  return async (first, count) => {
-    let seen = 0
-    for await (const block of getBlocks(hexline, { from: first, to: first + count - 1, transactions })) if (block.gasUsed >= 0n) seen++
-    if (seen !== count) throw new Error(`${seen} blocks instead of ${count}`)
+type Repeat = (first: number, count: number, one: (i: number) => Promise<unknown>) => Promise<void>
+
+function smallCalls(repeat: Repeat, isBatched: boolean): Record<string, Load> {
+  return {
+    undici: () => undici((send) => (first, count) => repeat(first, count, async (i) => parse(await send(balanceCall(i))))),
+    hexline: () => hexline((client) => (first, count) => repeat(first, count, (i) => client.call('eth_getBalance', addressOf(i)))),
+    viem: viem(isBatched, (client) => (first, count) => repeat(first, count, (i) => client.getBalance({ address: addressOf(i) }))),
   }
 }
 
-function viemBlocks(includeTransactions: boolean, width: number): Job {
-  return (first, count) => inRounds(width, first, count, (i) => viem.getBlock({ blockNumber: BigInt(i), includeTransactions }))
+const jobs: Record<string, Record<string, Load>> = {
+  'full blocks': { undici: undiciBlocks(true, 5, parse), hexline: hexlineBlocks('full'), viem: viemBlocks(true, 20) },
+  'blocks with hashes': { undici: undiciBlocks(false, 50, parse), hexline: hexlineBlocks('hashes'), viem: viemBlocks(false, 100) },
+  'full blocks to a file': { undici: undiciBlocks(true, 5, () => {}), hexline: hexlineFile },
+  'small calls, 64 in parallel': smallCalls((first, count, one) => inRounds(64, first, count, one), true),
+  'small calls, one after another': smallCalls((first, count, one) => inParallel(1, first, count, one), false),
 }
 
-const jobs: Record<string, Record<string, Job>> = {
-  'full blocks': { undici: undiciBlocks(true, 5), hexline: hexlineBlocks('full'), viem: viemBlocks(true, 20) },
-  'blocks with hashes': { undici: undiciBlocks(false, 50), hexline: hexlineBlocks('hashes'), viem: viemBlocks(false, 100) },
-  'full blocks to a file': { undici: undiciBytes(5), hexline: hexlineFile },
-  'small calls, 64 in parallel': {
-    undici: (first, count) => inRounds(64, first, count, (i) => post(balanceCall(i))),
-    hexline: (first, count) => inRounds(64, first, count, (i) => hexline.call('eth_getBalance', addressOf(i))),
-    viem: (first, count) => inRounds(64, first, count, (i) => viem.getBalance({ address: addressOf(i) })),
-  },
-  'small calls, one after another': {
-    undici: (first, count) => inParallel(1, first, count, (i) => post(balanceCall(i))),
-    hexline: (first, count) => inParallel(1, first, count, (i) => hexline.call('eth_getBalance', addressOf(i))),
-    viem: (first, count) => inParallel(1, first, count, (i) => viemSingle.getBalance({ address: addressOf(i) })),
-  },
-}
-
-const job = jobs[workload]?.[client]
+const load = jobs[workload]?.[client]
 const amount = amounts[workload]
-if (job === undefined || amount === undefined) throw new Error(`no client ${client} for ${workload}`)
+if (load === undefined || amount === undefined) throw new Error(`no client ${client} for ${workload}`)
 const [warmUp, measured] = amount
+const { job, end } = await load()
 await job(1000, warmUp)
 const cpuBefore = process.cpuUsage()
 const wallBefore = performance.now()
@@ -128,6 +148,5 @@ await job(1_000_000, measured)
 const wall = (performance.now() - wallBefore) * 1000
 const cpu = process.cpuUsage(cpuBefore)
 process.send?.({ cpu: (cpu.user + cpu.system) / measured, wall: wall / measured, peakMb: process.resourceUsage().maxRSS / 1024 })
-await hexline.close()
-await undici.close()
+await end()
 process.disconnect?.()
