@@ -3,13 +3,12 @@ import { checkOptions } from '../bulk/get-blocks.ts'
 import { blockLines } from '../bulk/lines.ts'
 import type { RangeEnd } from '../bulk/range.ts'
 import { createClient } from '../client.ts'
-import { OptionError } from '../errors.ts'
 import type { Quantity } from '../eth/quantity.ts'
 import type { ClientOptions } from '../options.ts'
 import { Interrupted, Unfinished } from './failure.ts'
 import { type MessageFlags, messagesFor } from './messages.ts'
 import { Meter, Tally } from './meter.ts'
-import { addNodeFlags, endpointFrom, type NodeFlags } from './node.ts'
+import { addNodeFlags, deadlineFrom, endpointFrom, type NodeFlags, numberFrom } from './node.ts'
 import { openOutput } from './output.ts'
 
 interface Flags extends NodeFlags, MessageFlags {
@@ -22,7 +21,6 @@ interface Flags extends NodeFlags, MessageFlags {
   readonly rate?: string
   readonly concurrency?: string
   readonly batch?: string
-  readonly deadline?: string
 }
 
 /** Bytes asked for ahead of the file: lines are written as fast as they come, and less held is less to collect. */
@@ -44,7 +42,6 @@ export function blocksCommand(): Command {
     .option('--rate <calls>', 'no more than so many calls per second')
     .option('--concurrency <posts>', 'POSTs in flight (default: 8)')
     .option('--batch <calls>', 'longest batch to begin with; 1 for none (default: 100)')
-    .option('--deadline <seconds>', 'give up when a call has had no answer for so long (default: 120)')
     .option('--quiet', 'say nothing but errors')
     .option('--json', 'progress and errors as lines of JSON on stderr')
     .addHelpText(
@@ -103,19 +100,13 @@ function blockFrom(text: string): bigint | string {
   return /^\d+$/.test(text) ? BigInt(text) : text
 }
 
-function limitsFrom({ rate, concurrency, batch, deadline }: Flags): ClientOptions {
+function limitsFrom({ rate, concurrency, batch, ...flags }: Flags): ClientOptions {
   return {
     ...(rate !== undefined && { rate: { callsPerSecond: numberFrom('--rate', rate) } }),
     ...(concurrency !== undefined && { concurrency: numberFrom('--concurrency', concurrency) }),
     ...(batch !== undefined && { batch: { maxCalls: numberFrom('--batch', batch) } }),
-    ...(deadline !== undefined && { deadlineMs: 1000 * numberFrom('--deadline', deadline) }),
+    ...deadlineFrom(flags),
   }
-}
-
-function numberFrom(flag: string, text: string): number {
-  const number = Number(text)
-  if (text.trim() !== '' && Number.isFinite(number)) return number
-  throw new OptionError(flag, 'a number', JSON.stringify(text))
 }
 
 function onSignals(act: (name: string, exitCode: number) => void): () => void {

@@ -2,7 +2,7 @@ import { Command } from 'commander'
 import { createClient } from '../client.ts'
 import { decodeResult, encodeArguments, isKnown } from '../eth/methods.ts'
 import { messagesFor } from './messages.ts'
-import { addNodeFlags, endpointFrom, type NodeFlags } from './node.ts'
+import { addNodeFlags, deadlineFrom, endpointFrom, type NodeFlags } from './node.ts'
 import { paramFrom, wireFrom } from './params.ts'
 import { forPerson } from './show.ts'
 
@@ -40,7 +40,7 @@ async function makeCall(method: string, texts: readonly string[], flags: Flags):
   const args = texts.map(paramFrom)
   const known = isKnown(method)
   const params = known ? encodeArguments(method, args) : args.map(wireFrom)
-  const client = createClient(endpointFrom(flags, process.env, messages))
+  const client = createClient(endpointFrom(flags, process.env, messages), deadlineFrom(flags))
   try {
     const reply = await client.send({ method, params, as: flags.raw ? 'bytes' : 'value' })
     const value = reply.take()

@@ -39,7 +39,7 @@ export function exitCodeOf(error: unknown): number {
 export function messageOf(error: unknown): string {
   if (error instanceof Unfinished) return `${messageOf(error.cause)}; go on with --from ${error.next}`
   if (error instanceof OptionError) return flagOf(error.option) + error.message.slice(error.option.length)
-  const message = error instanceof Error ? excerpt(error.message) : String(error)
+  const message = error instanceof Error ? excerpt(error.message).replace('(deadlineMs)', '(--deadline)') : String(error)
   const hint = hintFor(error)
   return hint === undefined ? message : `${message}; ${hint}`
 }
@@ -55,6 +55,7 @@ const flags: Readonly<Record<string, string>> = {
   concurrency: '--concurrency',
   'batch.maxCalls': '--batch',
   'rate.callsPerSecond': '--rate',
+  deadlineMs: '--deadline',
 }
 
 function flagOf(option: string): string {

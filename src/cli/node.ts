@@ -10,6 +10,7 @@ export interface NodeFlags {
   readonly chain?: string
   readonly baseUrl?: string
   readonly apiKey?: string
+  readonly deadline?: string
 }
 
 export function addNodeFlags(command: Command): Command {
@@ -18,6 +19,7 @@ export function addNodeFlags(command: Command): Command {
     .option('--chain <name>', 'a chain of the service, such as eth or base, instead of --rpc')
     .option('--base-url <url>', "with --chain: the service's address (env: HEXLINE_RPC_BASE_URL)")
     .addOption(new Option('--api-key <key>', 'with --chain: the key (env: HEXLINE_API_KEY, which is safer)'))
+    .option('--deadline <seconds>', 'give up when a call has had no answer for so long (default: 120)')
 }
 
 /** The node that the flags name, and else the environment. Throws `OptionError`. */
@@ -49,4 +51,16 @@ export function endpointFrom(flags: NodeFlags, env: NodeJS.ProcessEnv, messages:
 function given(value: string | undefined, flag: string, expected: string): string {
   if (value) return value
   throw new OptionError(flag, expected, 'nothing')
+}
+
+/** The deadline of a call, as `createClient` takes it. Throws `OptionError`. */
+export function deadlineFrom({ deadline }: NodeFlags): { deadlineMs?: number } {
+  return deadline === undefined ? {} : { deadlineMs: 1000 * numberFrom('--deadline', deadline) }
+}
+
+/** Throws `OptionError` for text that is no number. */
+export function numberFrom(flag: string, text: string): number {
+  const number = Number(text)
+  if (text.trim() !== '' && Number.isFinite(number)) return number
+  throw new OptionError(flag, 'a number', JSON.stringify(text))
 }

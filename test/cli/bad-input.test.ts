@@ -46,7 +46,7 @@ describe('a node', () => {
 
   it('that never answers', async () => {
     const ended = await blocks({ gate: () => new Promise(() => {}) }, '--deadline', '1')
-    await expectOneLine(ended, /^hexline: eth_blockNumber: no answer before its deadline \(deadlineMs\); is the node up, and not overloaded\?\n$/)
+    await expectOneLine(ended, /^hexline: eth_blockNumber: no answer before its deadline \(--deadline\); is the node up, and not overloaded\?\n$/)
   })
 
   it('that stops answering half way', async () => {
