@@ -112,16 +112,14 @@ function clientOf(pipeline: Send, defaults: Settings, own: CallSettings, close: 
 
     async request(request, options) {
       const { method, params } = request ?? {}
-      if (typeof method !== 'string' || method === '') throw new CodecError('method', 'the name of a method', show(method))
-      if (params !== undefined && !Array.isArray(params)) throw new CodecError('params', 'an array', show(params), { method })
       const signal = options?.signal
       if (signal != null) checkSignal(signal)
-      const reply = await send({ method, params: ownParams(method, params ?? []), ...(signal != null && { signal }) })
+      const reply = await send({ method, params: ownParams(method, params), ...(signal != null && { signal }) })
       return reply.take()
     },
 
     async send(request) {
-      return send({ ...request, params: ownParams(request.method, request.params ?? []) })
+      return send({ ...request, params: ownParams(request?.method, request?.params) })
     },
 
     with(settings) {
@@ -137,8 +135,13 @@ function clientOf(pipeline: Send, defaults: Settings, own: CallSettings, close: 
   return client
 }
 
-/** The params as JSON has them now: what the caller does to them later must not change a call that is repeated. */
-function ownParams(method: string, params: readonly unknown[]): readonly unknown[] {
+/**
+ * The params as JSON has them now: what the caller does to them later must not change a call that is repeated. Throws
+ * `CodecError` for what is no call.
+ */
+function ownParams(method: unknown, params: unknown = []): readonly unknown[] {
+  if (typeof method !== 'string' || method === '') throw new CodecError('method', 'the name of a method', show(method))
+  if (!Array.isArray(params)) throw new CodecError('params', 'an array', show(params), { method })
   if (params.every((param) => typeof param === 'string' || typeof param === 'boolean')) return [...params]
   try {
     return JSON.parse(JSON.stringify(params))

@@ -167,7 +167,9 @@ describe('request', () => {
     ],
   ])('refuses before a byte is sent: %s', async (message, request) => {
     const server = await serve(honest)
-    expect(await errorOf(clientOf(server.url).request(request as { method: string }))).toMatchObject({ name: 'CodecError', message })
+    const client = clientOf(server.url)
+    expect(await errorOf(client.request(request as { method: string }))).toMatchObject({ name: 'CodecError', message })
+    expect(await errorOf(client.send(request as { method: string }))).toMatchObject({ name: 'CodecError', message })
     expect(server.requests).toHaveLength(0)
   })
 

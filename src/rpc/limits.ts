@@ -33,9 +33,9 @@ export class Limits {
     this.#ceiling = Math.min(this.#ceiling, this.calls)
   }
 
-  /** A POST was throttled in its middle: so many calls of it were answered. */
+  /** A POST was throttled in its middle: so many calls of it were answered. Halved at most, since the POST may have been a short one. */
   throttled(answered: number): void {
-    if (answered > 0) this.calls = Math.min(this.calls, answered)
+    if (answered > 0) this.calls = Math.min(this.calls, Math.max(answered, Math.ceil(this.calls / 2)))
     this.#inARow = 0
   }
 

@@ -99,10 +99,6 @@ export class Waiting {
     }
   }
 
-  get closed(): boolean {
-    return this.#isClosed
-  }
-
   #audienceOf(signal: AbortSignal): Audience {
     let audience = this.#audiences.get(signal)
     if (audience === undefined) {

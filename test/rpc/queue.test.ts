@@ -377,6 +377,12 @@ describe('the length of batches', () => {
     expect(limits.calls).toBe(100)
   })
 
+  test('is halved at most by a short POST that was throttled in its middle', () => {
+    const limits = new Limits(100)
+    limits.throttled(1)
+    expect(limits.calls).toBe(50)
+  })
+
   test('never grows past half of one that was refused for its number of calls', () => {
     const limits = new Limits(100)
     limits.refused(100)
