@@ -1,14 +1,15 @@
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 
-const source = (path: string) => fileURLToPath(new URL(`./src/${path}`, import.meta.url))
+const source = (path: string) => fileURLToPath(new URL(`./${path}`, import.meta.url))
 
 export default defineConfig({
   // Tests read like programs of users, and run on the sources.
   resolve: {
     alias: [
-      { find: /^hexline$/, replacement: source('index.ts') },
-      { find: /^hexline\/bulk$/, replacement: source('bulk/index.ts') },
+      { find: /^hexline$/, replacement: source('src/index.ts') },
+      { find: /^hexline\/bulk$/, replacement: source('src/bulk/index.ts') },
+      { find: /^hexline\/viem$/, replacement: source('adapters/viem/index.ts') },
     ],
   },
   test: {

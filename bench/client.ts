@@ -118,6 +118,21 @@ function viemBlocks(includeTransactions: boolean, width: number): Load {
   return viem(true, (client) => (first, count) => inRounds(width, first, count, (i) => client.getBlock({ blockNumber: BigInt(i), includeTransactions })))
 }
 
+/** A viem client on hexline, and its blocks in viem's own shape. */
+function viemBulk(includeTransactions: boolean): Load {
+  return async () => {
+    const [{ createPublicClient }, { mainnet }, { bulkActions, hexline }] = await Promise.all([import('viem'), import('viem/chains'), import('hexline/viem')])
+    const client = createPublicClient({ chain: mainnet, transport: hexline(url) }).extend(bulkActions())
+    const job: Job = async (first, count) => {
+      let seen = 0
+      const range = { fromBlock: BigInt(first), toBlock: BigInt(first + count - 1), includeTransactions }
+      for await (const block of client.getBlocks(range)) if (block.gasUsed >= 0n) seen++
+      if (seen !== count) throw new Error(`${seen} blocks instead of ${count}`)
+    }
+    return { job, end: () => client.transport.client.close() }
+  }
+}
+
 type Repeat = (first: number, count: number, one: (i: number) => Promise<unknown>) => Promise<void>
 
 function smallCalls(repeat: Repeat, isBatched: boolean): Record<string, Load> {
@@ -129,8 +144,8 @@ function smallCalls(repeat: Repeat, isBatched: boolean): Record<string, Load> {
 }
 
 const jobs: Record<string, Record<string, Load>> = {
-  'full blocks': { undici: undiciBlocks(true, 5, parse), hexline: hexlineBlocks('full'), viem: viemBlocks(true, 20) },
-  'blocks with hashes': { undici: undiciBlocks(false, 50, parse), hexline: hexlineBlocks('hashes'), viem: viemBlocks(false, 100) },
+  'full blocks': { undici: undiciBlocks(true, 5, parse), hexline: hexlineBlocks('full'), viemBulk: viemBulk(true), viem: viemBlocks(true, 20) },
+  'blocks with hashes': { undici: undiciBlocks(false, 50, parse), hexline: hexlineBlocks('hashes'), viemBulk: viemBulk(false), viem: viemBlocks(false, 100) },
   'full blocks to a file': { undici: undiciBlocks(true, 5, () => {}), hexline: hexlineFile },
   'small calls, 64 in parallel': smallCalls((first, count, one) => inRounds(64, first, count, one), true),
   'small calls, one after another': smallCalls((first, count, one) => inParallel(1, first, count, one), false),

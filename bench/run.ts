@@ -17,9 +17,10 @@ interface Figures {
 
 /** The clients of a workload, by what the table calls them. The first one is what the others are compared with. */
 const parsing = { 'undici + JSON.parse': 'undici', hexline: 'hexline', viem: 'viem' }
+const blocks = { 'undici + JSON.parse': 'undici', hexline: 'hexline', 'viem on hexline, getBlocks': 'viemBulk', 'viem, batched': 'viem' }
 const workloads: Record<string, Readonly<Record<string, string>>> = {
-  'full blocks': parsing,
-  'blocks with hashes': parsing,
+  'full blocks': blocks,
+  'blocks with hashes': blocks,
   'full blocks to a file': { 'undici, bytes only': 'undici', hexline: 'hexline' },
   'small calls, 64 in parallel': parsing,
   'small calls, one after another': parsing,
@@ -63,7 +64,7 @@ for (const workload of chosen) {
     }
   }
   console.log(`\n${workload}\n`)
-  const peers = clients.filter(([, client]) => client !== 'hexline')
+  const peers = clients.filter(([, client]) => client !== 'hexline' && client !== 'viemBulk')
   table([
     ['', 'CPU us', 'wall us', 'peak MB', ...peers.map(([label]) => `CPU to ${label}`), ...peers.map(([label]) => `wall to ${label}`)],
     ...clients.map(([label, client]) => {

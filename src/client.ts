@@ -42,6 +42,8 @@ export interface Client {
   send(request: Request): Promise<Reply>
   /** A client on the same sockets, queue and limits, with other settings for its calls. Closing it does nothing. */
   with(settings: CallSettings): Client
+  /** What it talks to, in order: scheme, host and port of each, such as `https://rpc.example.com`. Never a path, where the key is. */
+  readonly endpoints: readonly string[]
   /** Ends all that waits with `ClosedError`, and every connection. Later calls reject with `ClosedError`. */
   close(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
@@ -78,10 +80,11 @@ export function createClient(endpoint: Endpoint | readonly [Endpoint, ...Endpoin
     closed ??= Promise.all(connections.map((connection) => connection.close())).then(() => {})
     return closed
   }
-  return clientOf(send, settings, {}, close)
+  const origins = connections.map(({ origin }) => origin)
+  return clientOf(send, settings, {}, origins, close)
 }
 
-function clientOf(pipeline: Send, defaults: Settings, own: CallSettings, close: () => Promise<void>): Client {
+function clientOf(pipeline: Send, defaults: Settings, own: CallSettings, endpoints: readonly string[], close: () => Promise<void>): Client {
   const joints = new Joints()
 
   function send({ method, params = [], as = 'value', required = false, ...given }: Request): Promise<Reply> {
@@ -94,6 +97,8 @@ function clientOf(pipeline: Send, defaults: Settings, own: CallSettings, close: 
       signal: both?.signal ?? given.signal ?? own.signal,
       deadline: performance.now() + (given.deadlineMs ?? own.deadlineMs ?? defaults.deadlineMs),
       attempts: given.attempts ?? own.attempts ?? (priority === 'bulk' ? Number.POSITIVE_INFINITY : defaults.attempts),
+      timeoutMs: given.timeoutMs ?? own.timeoutMs,
+      whilePaused: given.whilePaused ?? own.whilePaused,
       priority,
       as,
       required,
@@ -126,9 +131,10 @@ function clientOf(pipeline: Send, defaults: Settings, own: CallSettings, close: 
       const merged = { ...own, ...checkCallSettings(settings) }
       // Held for as long as both are: one for a client, not one for a call.
       const signal = own.signal && settings.signal ? AbortSignal.any([own.signal, settings.signal]) : merged.signal
-      return clientOf(pipeline, defaults, signal === undefined ? merged : { ...merged, signal }, async () => {})
+      return clientOf(pipeline, defaults, signal === undefined ? merged : { ...merged, signal }, endpoints, async () => {})
     },
 
+    endpoints,
     close,
     [Symbol.asyncDispose]: close,
   }

@@ -20,6 +20,8 @@ export type Endpoint =
 export interface Connection {
   /** Host and port; two endpoints of one host are told apart by a number. */
   readonly name: string
+  /** Scheme, host and port; the name of an endpoint that is a function. */
+  readonly origin: string
   readonly post: Post
   readonly reusesSignals: boolean
   close(): Promise<void>
@@ -27,7 +29,10 @@ export interface Connection {
 
 /** Opens no socket yet. Throws `OptionError` for an endpoint that cannot be meant; no message holds the URL. */
 export function connect(endpoint: Endpoint, settings: Settings, ids: { next: number }, alarms: Alarms, names: Set<string>): Connection {
-  if (typeof endpoint === 'function') return { name: unique(endpoint.name || 'custom', names), post: endpoint, reusesSignals: false, async close() {} }
+  if (typeof endpoint === 'function') {
+    const name = unique(endpoint.name || 'custom', names)
+    return { name, origin: name, post: endpoint, reusesSignals: false, async close() {} }
+  }
   const { url, headers, keys } = addressOf(endpoint)
   const allHeaders: Record<string, string> = {
     accept: 'application/json',
@@ -51,7 +56,7 @@ export function connect(endpoint: Endpoint, settings: Settings, ids: { next: num
     alarms,
   })
   const post = createPost({ exchange, path: url.pathname + url.search, endpoint: name, scrub, classify, ids })
-  return { name, post, reusesSignals: true, close: exchange.close }
+  return { name, origin: url.origin, post, reusesSignals: true, close: exchange.close }
 }
 
 function unique(name: string, names: Set<string>): string {

@@ -143,8 +143,15 @@ export class MalformedReplyError extends HexlineError {
 /** A limit of hexline's own, such as `maxResponseBytes`. */
 export class LimitError extends HexlineError {
   override readonly name = 'LimitError'
-  constructor(message: string, kind: ErrorKind, context: ErrorContext = {}) {
+  /** What is allowed, in bytes. */
+  readonly limit: number
+  /** What came, in bytes, as far as it was read or announced. */
+  readonly size: number
+
+  constructor(message: string, kind: ErrorKind, { limit, size, ...context }: ErrorContext & { limit: number; size: number }) {
     super(message, kind, context)
+    this.limit = limit
+    this.size = size
   }
 }
 

@@ -43,6 +43,13 @@ export interface CallSettings {
   readonly priority?: 'interactive' | 'bulk'
   /** How often a call may be tried, the first one counted. */
   readonly attempts?: number
+  /** One attempt, from the start of its POST, in ms. It shortens the client's own `timeoutMs`, and never lengthens it. */
+  readonly timeoutMs?: number
+  /**
+   * While an endpoint is left alone because it throttles, calls `wait` (default) for the end of the pause; with `fail` they
+   * fail at once with what the endpoint said, for callers that have somewhere else to ask.
+   */
+  readonly whilePaused?: 'wait' | 'fail'
 }
 
 /** Options with every default filled in. */
@@ -110,12 +117,16 @@ export function settingsFrom(options: ClientOptions): Settings {
 
 /** Checks the settings of calls. Throws `OptionError`. */
 export function checkCallSettings(settings: CallSettings): CallSettings {
-  onlyKnown('settings', settings, ['signal', 'deadlineMs', 'priority', 'attempts'])
+  onlyKnown('settings', settings, ['signal', 'deadlineMs', 'priority', 'attempts', 'timeoutMs', 'whilePaused'])
   if (settings.signal !== undefined) checkSignal(settings.signal)
   if (settings.deadlineMs !== undefined) deadline('deadlineMs', settings.deadlineMs)
   if (settings.attempts !== undefined) attempts('attempts', settings.attempts)
   if (settings.priority !== undefined && settings.priority !== 'interactive' && settings.priority !== 'bulk') {
     throw new OptionError('priority', "'interactive' or 'bulk'", show(settings.priority))
+  }
+  if (settings.timeoutMs !== undefined) positive('timeoutMs', settings.timeoutMs, LONGEST_TIMER)
+  if (settings.whilePaused !== undefined && settings.whilePaused !== 'wait' && settings.whilePaused !== 'fail') {
+    throw new OptionError('whilePaused', "'wait' or 'fail'", show(settings.whilePaused))
   }
   return settings
 }

@@ -244,7 +244,7 @@ describe('send', () => {
 
 describe('with', () => {
   test.each<[unknown, string]>([
-    [{ deadline: 1 }, 'settings: expected some of signal, deadlineMs, priority, attempts, received "deadline"'],
+    [{ deadline: 1 }, 'settings: expected some of signal, deadlineMs, priority, attempts, timeoutMs, whilePaused, received "deadline"'],
     [{ deadlineMs: 0 }, 'deadlineMs: expected a number of ms above 0, or Infinity, received 0'],
     [{ attempts: 0 }, 'attempts: expected a whole number of at least 1 (the first attempt is counted), or Infinity, received 0'],
     [{ priority: 'high' }, "priority: expected 'interactive' or 'bulk', received \"high\""],

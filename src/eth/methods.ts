@@ -157,10 +157,19 @@ export function isKnown(name: string): boolean {
   return methodOf(name) !== undefined
 }
 
-/** May the call run twice? Only where the table says so. */
+/**
+ * May the call run twice? As the table says; of other methods, those whose names say that they only read. What they are
+ * called by convention: https://geth.ethereum.org/docs/interacting-with-geth/rpc (net, web3, txpool, debug),
+ * https://openethereum.github.io/JSONRPC-trace-module (trace), and `get`, `call`, `estimate` in every chain's namespace.
+ */
 export function isSafe(name: string): boolean {
-  return methodOf(name)?.safe === true
+  return methodOf(name)?.safe ?? (READS.test(name) && !READS_ONCE.test(name))
 }
+
+const READS =
+  /^(?:net|web3|trace|arbtrace|txpool|ots)_|^debug_(?:trace|storageRange|account|dump)|^(?!wallet_|personal_)[a-z0-9]+_(?:get|call|estimate|simulate)[A-Z]|^eth_(?:accounts|blobBaseFee|baseFee|call|config|protocolVersion|syncing)$/
+/** Gives each change once, or asks a person. */
+const READS_ONCE = /FilterChanges$|EncryptionPublicKey$/
 
 /** Arguments of `name` as they go on the wire. Throws `CodecError`. */
 export function encodeArguments(name: string, args: readonly unknown[]): unknown[] {

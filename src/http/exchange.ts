@@ -128,13 +128,13 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
     this.#status = status
     this.#headers = headers
     const announced = Number(headers['content-length'])
-    if (announced > this.#maxBytes) this.#fail(this.#tooLarge(`${announced} bytes`))
+    if (announced > this.#maxBytes) this.#fail(this.#tooLarge(`${announced} bytes`, announced))
   }
 
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.settled) return
     this.#length += chunk.length
-    if (this.#length > this.#maxBytes) this.#fail(this.#tooLarge(`more than ${this.#maxBytes} bytes`))
+    if (this.#length > this.#maxBytes) this.#fail(this.#tooLarge(`more than ${this.#maxBytes} bytes`, this.#length))
     else this.#chunks.push(chunk)
   }
 
@@ -167,7 +167,9 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
     try {
       this.#succeed(await decompress(body, encoding, maxBytes))
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') return this.#fail(this.#tooLarge(`more than ${maxBytes} bytes after decompression`))
+      if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') {
+        return this.#fail(this.#tooLarge(`more than ${maxBytes} bytes after decompression`, maxBytes + 1))
+      }
       const cause = plainCause(error, scrub)
       this.#fail(
         new MalformedReplyError(`${url.host}: the body could not be decompressed (${excerpt(scrub(encoding))}): ${excerpt(cause.message)}`, {
@@ -198,9 +200,10 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
     return true
   }
 
-  #tooLarge(size: string): LimitError {
+  #tooLarge(what: string, size: number): LimitError {
     const { url } = this.#options
-    return new LimitError(`${url.host}: the reply has ${size}; maxResponseBytes allows ${this.#maxBytes}`, 'response-too-large', { endpoint: url.host })
+    const limit = this.#maxBytes
+    return new LimitError(`${url.host}: the reply has ${what}; maxResponseBytes allows ${limit}`, 'response-too-large', { endpoint: url.host, limit, size })
   }
 
   #networkError(error: Error): HexlineError {

@@ -9,6 +9,10 @@ export interface Call {
   readonly deadline: number
   /** How often it may be tried, the first one counted. */
   readonly attempts: number
+  /** Longest wait for one attempt in its POST, in ms, where the endpoint's own is longer. */
+  readonly timeoutMs?: number | undefined
+  /** What it does while an endpoint is left alone after throttling: wait for the end of the pause, or fail at once. */
+  readonly whilePaused?: 'wait' | 'fail' | undefined
   readonly priority: 'interactive' | 'bulk'
   /** The result parsed, or the node's own bytes of it as a `Uint8Array`. */
   readonly as: 'value' | 'bytes'

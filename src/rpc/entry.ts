@@ -1,10 +1,12 @@
-import { copyError, type HexlineError, MalformedReplyError } from '../errors.ts'
+import { copyError, type HexlineError, MalformedReplyError, TimeoutError } from '../errors.ts'
 import { type Call, type EncodedCall, type Reply, replyOf } from './call.ts'
 import type { Line } from './line.ts'
 import { pastDeadline, type Wait, type Waiting } from './waiting.ts'
 
 /** The POST that an entry is in, as far as an entry needs to know. */
 export interface Ride {
+  /** Name of the endpoint. */
+  readonly endpoint: string
   /** One of its entries is waited for by nobody any more. */
   leave(): void
 }
@@ -16,6 +18,8 @@ export class Entry implements EncodedCall, Wait {
   readonly signal: AbortSignal | undefined
   readonly deadline: number
   readonly attempts: number
+  readonly timeoutMs: number | undefined
+  readonly whilePaused: 'wait' | 'fail' | undefined
   readonly priority: 'interactive' | 'bulk'
   readonly as: 'value' | 'bytes'
   readonly required: boolean
@@ -51,6 +55,8 @@ export class Entry implements EncodedCall, Wait {
     this.signal = call.signal
     this.deadline = call.deadline
     this.attempts = call.attempts
+    this.timeoutMs = call.timeoutMs
+    this.whilePaused = call.whilePaused
     this.priority = call.priority
     this.as = call.as
     this.required = call.required
@@ -85,6 +91,13 @@ export class Entry implements EncodedCall, Wait {
     leader.#joined.push(this)
   }
 
+  /** The POST that it is in from now on: the time of this attempt runs. */
+  board(ride: Ride): void {
+    this.ride = ride
+    this.#startClock()
+    if (this.#joined !== undefined) for (const entry of this.#joined) entry.#startClock()
+  }
+
   /** Gives the outcome to everybody who waits for it: each gets a value of its own. */
   settle(outcome: Reply | HexlineError): void {
     this.ride = undefined
@@ -109,9 +122,19 @@ export class Entry implements EncodedCall, Wait {
   }
 
   ring(): void {
-    this.#waiting.release(this)
     const { ride } = this.#leader
-    this.cancel(Object.assign(pastDeadline(this, ride === undefined), { attempts: ride === undefined ? 0 : 1 }))
+    if (this.at >= this.deadline) {
+      this.#waiting.release(this)
+      this.cancel(Object.assign(pastDeadline(this, ride === undefined), { attempts: ride === undefined ? 0 : 1 }))
+    } else if (ride === undefined) {
+      // The attempt whose time this was has ended: it waits in line for another.
+      this.#waiting.setAlarm(this, this.deadline)
+    } else {
+      this.#waiting.release(this)
+      const { method, timeoutMs } = this
+      const { endpoint } = ride
+      this.cancel(Object.assign(new TimeoutError(`${endpoint}: no whole reply within ${timeoutMs} ms`, { method, endpoint }), { attempts: 1 }))
+    }
   }
 
   cancel(reason: unknown): void {
@@ -128,6 +151,11 @@ export class Entry implements EncodedCall, Wait {
     this.#settled = true
     this.#waiting.release(this)
     this.#reject(reason)
+  }
+
+  #startClock(): void {
+    if (this.timeoutMs === undefined || this.#settled) return
+    this.#waiting.setAlarm(this, Math.min(this.deadline, performance.now() + this.timeoutMs))
   }
 
   #deliver(outcome: Reply | HexlineError): void {

@@ -173,11 +173,12 @@ class Running {
     const cut = this.#cuts.pop() ?? new AbortController()
     let left = entries.length
     const ride: Ride = {
+      endpoint: name,
       leave: () => {
         if (--left === 0) cut.abort()
       },
     }
-    for (const entry of entries) entry.ride = ride
+    for (const entry of entries) entry.board(ride)
     let problem = 'gave no outcome for a call'
     try {
       const outcomes = await post(entries, cut.signal)
@@ -230,7 +231,7 @@ class Running {
     if (throttled !== undefined) this.#leaveAlone(throttled)
   }
 
-  /** Pauses the endpoint. Calls that could only wait past their deadline are told so now. */
+  /** Pauses the endpoint. Calls that will not wait for its end, or could only wait past their deadline, are told so now. */
   #leaveAlone(failure: HexlineError): void {
     this.#pause.begin(failure)
     for (const line of [this.#interactive, this.#bulk]) {
@@ -267,7 +268,7 @@ class Pause {
   }
 
   outlasts(call: Call): boolean {
-    return this.until >= call.deadline && this.until > performance.now()
+    return this.until > performance.now() && (call.whilePaused === 'fail' || this.until >= call.deadline)
   }
 
   failureFor(call: Call): HexlineError {

@@ -46,7 +46,8 @@ export function retry({ waiting, recovery, ...backoff }: RetryOptions): Layer {
           const reply = await recovery.find(call, failure, next)
           if (reply !== undefined) return reply
         }
-        const repeatable = mayRepeat(failure) === true && (call.safe || recovers || !mayHaveRun(failure))
+        const isGivenUp = isThrottled(failure) && call.whilePaused === 'fail'
+        const repeatable = !isGivenUp && mayRepeat(failure) === true && (call.safe || recovers || !mayHaveRun(failure))
         // The endpoint's pause is what a throttled call waits for; the jitter only spreads those that come back.
         const wait = Math.max(failure.retryAfterMs ?? 0, fullJitter(backoff, isFailedAttempt ? failed : 1))
         const now = performance.now()

@@ -71,6 +71,13 @@ export class Waiting {
     }
   }
 
+  /** Has a wait that is held ring at another time. */
+  setAlarm(wait: Wait, at: number): void {
+    this.alarms.unset(wait)
+    wait.at = at
+    this.alarms.set(wait)
+  }
+
   /** Waits `ms`, or rejects when the call has to end before. */
   sleep(call: Call, ms: number): Promise<void> {
     return new Promise((resolve, reject) => {

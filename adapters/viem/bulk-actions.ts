@@ -1,0 +1,100 @@
+import type { BlockTag, Chain, Client, GetBlockReturnType, GetTransactionReceiptReturnType, Transport } from 'viem'
+import { checkOptions, fetchRange, inBlock, type Progress } from '../../src/bulk/get-blocks.ts'
+import { Link } from '../../src/bulk/link.ts'
+import type { Client as HexlineClient } from '../../src/client.ts'
+import { HexlineError, OptionError } from '../../src/errors.ts'
+import { onlyKnown } from '../../src/options.ts'
+import { type FormatBlock, type FormatReceipts, formatBlockOf, formatReceiptsOf } from './format.ts'
+import { viemError } from './viem-error.ts'
+
+export interface GetBlocksParameters<includeTransactions extends boolean = boolean, includeReceipts extends boolean = boolean> {
+  /** First block. */
+  readonly fromBlock: bigint | 'earliest'
+  /** Last block, included: a number, or a tag that is looked up once, at the start. Default `latest`. */
+  readonly toBlock?: bigint | Exclude<BlockTag, 'pending'> | undefined
+  /** Whole transactions, or their hashes. Default false. */
+  readonly includeTransactions?: includeTransactions | undefined
+  /** With each block its receipts, in the order of its transactions. Default false. */
+  readonly includeReceipts?: includeReceipts | undefined
+  /** Ends the iteration with its reason. */
+  readonly signal?: AbortSignal | undefined
+  /** Bytes of replies asked for ahead of the reader. Default 32 MiB. */
+  readonly maxBytes?: number | undefined
+  /** Told after each block. */
+  readonly onProgress?: ((progress: Progress) => void) | undefined
+}
+
+/** Blocks as viem's `getBlock` gives them, by the formatters of the client's chain. */
+export type GetBlocksReturnType<
+  chain extends Chain | undefined = undefined,
+  includeTransactions extends boolean = boolean,
+  includeReceipts extends boolean = boolean,
+> = AsyncGenerator<
+  GetBlockReturnType<chain, includeTransactions> & (includeReceipts extends true ? { receipts: GetTransactionReceiptReturnType<chain>[] } : unknown),
+  void,
+  undefined
+>
+
+export interface BulkActions<chain extends Chain | undefined = Chain | undefined> {
+  /**
+   * The blocks of a range, in order, without a hole, each as viem's `getBlock` gives it:
+   *
+   *     for await (const block of client.getBlocks({ fromBlock: 0n, toBlock: 'finalized', includeTransactions: true })) …
+   *
+   * Asked for ahead of the reader, as far as `maxBytes` allows, in the batches that the node takes; numbers, parent hashes and
+   * receipts are checked. Throws `OptionError` at once for parameters that cannot be meant. The iteration rejects with viem's errors
+   * where a call fails, and with hexline's `IntegrityError` or `CodecError` where replies contradict each other or cannot be read.
+   */
+  getBlocks<includeTransactions extends boolean = false, includeReceipts extends boolean = false>(
+    parameters: GetBlocksParameters<includeTransactions, includeReceipts>,
+  ): GetBlocksReturnType<chain, includeTransactions, includeReceipts>
+}
+
+/** Bulk actions for a viem client on a hexline transport: `client.extend(bulkActions())`. Throws `OptionError` on any other transport. */
+export function bulkActions() {
+  return <chain extends Chain | undefined = Chain | undefined>(client: Client<Transport, chain>): BulkActions<chain> => {
+    const engine = engineOf(client)
+    return {
+      getBlocks: (parameters) => blocks(engine, client.chain, parameters) as never,
+    }
+  }
+}
+
+function engineOf({ transport }: Client): HexlineClient {
+  if (transport.type === 'hexline') return transport.client as HexlineClient
+  const hint = transport.type === 'fallback' ? ' (several nodes are hexline([url, url]))' : ''
+  throw new OptionError('transport', `hexline()${hint}`, `${transport.type}, which bulkActions cannot use`)
+}
+
+function blocks(engine: HexlineClient, chain: Chain | undefined, parameters: GetBlocksParameters): AsyncGenerator<unknown, void, undefined> {
+  onlyKnown('parameters', parameters, ['fromBlock', 'toBlock', 'includeTransactions', 'includeReceipts', 'signal', 'maxBytes', 'onProgress'])
+  const { fromBlock, toBlock = 'latest', includeTransactions = false, includeReceipts = false, signal, maxBytes, onProgress } = parameters
+  const options = checkOptions({
+    from: fromBlock === 'earliest' ? 0n : fromBlock,
+    to: toBlock,
+    transactions: includeTransactions ? 'full' : 'hashes',
+    receipts: includeReceipts,
+    ...(signal && { signal }),
+    ...(maxBytes !== undefined && { maxBytes }),
+    ...(onProgress && { onProgress }),
+  })
+  return formatted(engine, options, formatBlockOf(chain, options.full), formatReceiptsOf(chain))
+}
+
+async function* formatted(engine: HexlineClient, options: ReturnType<typeof checkOptions>, formatBlock: FormatBlock, formatReceipts: FormatReceipts) {
+  const link = new Link()
+  try {
+    for await (const { number, ...fetched } of fetchRange(engine, options, 'value')) {
+      const block = inBlock(number, () => formatBlock(fetched.block.take()))
+      link.follow(number, block)
+      if (fetched.receipts !== undefined) {
+        const raw = fetched.receipts.take()
+        block.receipts = inBlock(number, () => formatReceipts(raw), 'receipts')
+        link.checkReceipts(block, block.receipts)
+      }
+      yield block
+    }
+  } catch (error) {
+    throw error instanceof HexlineError && error.method !== undefined ? viemError(error, { method: error.method }, engine.endpoints) : error
+  }
+}

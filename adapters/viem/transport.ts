@@ -1,0 +1,140 @@
+import { type Chain, type EIP1193RequestFn, type EIP1193RequestOptions, type RpcSchema, type Transport, UrlRequiredError } from 'viem'
+import { buildRequest, stringify } from 'viem/utils'
+import { type Client, createClient } from '../../src/client.ts'
+import type { Endpoint } from '../../src/endpoint.ts'
+import { CodecError, RpcError } from '../../src/errors.ts'
+import type { CallSettings } from '../../src/options.ts'
+import { type Checked, checkConfig, clientOptions, type HexlineTransportConfig, NO_TIMEOUT } from './config.ts'
+import { viemError } from './viem-error.ts'
+
+/** A viem transport on hexline. `client.transport.client` of a viem client is the hexline client under it. */
+export type HexlineTransport<rpcSchema extends RpcSchema | undefined = undefined, raw extends boolean = false> = Transport<
+  'hexline',
+  { client: Client },
+  EIP1193RequestFn<rpcSchema, raw>
+>
+
+/** A client, and what tells its calls from another's where viem joins identical ones. */
+interface Engine {
+  readonly client: Client
+  readonly uid: string
+}
+
+/** A call as viem makes it. */
+interface Args {
+  readonly method: string
+  readonly params?: unknown
+}
+
+/**
+ * A viem transport: `createPublicClient({ chain, transport: hexline(url) })`. Takes a node's URL, a node of the service
+ * (`{ baseUrl, chain, apiKey }`), several of them that stand in for each other, or a hexline client, which is shared and stays its
+ * owner's to close; nothing at all means the chain's default URL. hexline makes the batches, retries and waits; the errors
+ * are viem's own, with hexline's as their cause. Throws `OptionError` for options that cannot be meant.
+ */
+export function hexline<rpcSchema extends RpcSchema | undefined = undefined, raw extends boolean = false>(
+  target?: Endpoint | readonly [Endpoint, ...Endpoint[]] | Client,
+  config: HexlineTransportConfig<rpcSchema, raw> = {},
+): HexlineTransport<rpcSchema, raw> {
+  const settings = checkConfig(config, isClient(target))
+  // viem calls the factory below often, `fallback` on every call: what is shared is made here, once.
+  const engines = new Map<string, Engine>()
+  const given = target === undefined ? undefined : engineFor(isClient(target) ? target : createClient(target, clientOptions(config)))
+  if (given === undefined) clientOptions(config)
+
+  const factory = ({ chain, retryCount, timeout }: Parameters<Transport>[0]) => {
+    const { client, uid } = given ?? ofChain(chain)
+    const perTransport = {
+      retryCount: settings.retryCount ?? retryCount,
+      timeout: timeout ?? settings.timeout,
+      // viem's `fallback` asks for no retries, so that it can ask the next one.
+      hasElsewhere: settings.retryCount === undefined && retryCount === 0,
+    }
+    const request = (args: Args, options: EIP1193RequestOptions & { timeout?: number } = {}) => {
+      const settingsOfCall = {
+        ...perTransport,
+        ...(options.retryCount !== undefined && { retryCount: options.retryCount }),
+        ...(options.timeout !== undefined && { timeout: options.timeout }),
+      }
+      // One side retries: the engine.
+      const once = buildRequest((each: Args, own?: { signal?: AbortSignal | undefined }) => send(client, each, settings, settingsOfCall, own?.signal), {
+        methods: settings.methods,
+        retryCount: 0,
+        uid,
+      })
+      return once(args as never, { ...options, retryCount: 0 })
+    }
+    return {
+      config: {
+        key: settings.key,
+        methods: settings.methods,
+        name: settings.name,
+        request: request as never,
+        retryCount: perTransport.retryCount,
+        retryDelay: settings.retryDelay,
+        timeout: perTransport.timeout,
+        type: 'hexline' as const,
+      },
+      request: request as never,
+      value: { client },
+    }
+  }
+  return factory as HexlineTransport<rpcSchema, raw>
+
+  function ofChain(chain: Chain | undefined): Engine {
+    const url = chain?.rpcUrls.default.http[0]
+    if (!url) throw new UrlRequiredError()
+    let engine = engines.get(url)
+    if (engine === undefined) {
+      engine = engineFor(createClient(url, clientOptions(config)))
+      engines.set(url, engine)
+    }
+    return engine
+  }
+}
+
+function engineFor(client: Client): Engine {
+  return { client, uid: crypto.randomUUID() }
+}
+
+function isClient(target: unknown): target is Client {
+  return typeof (target as Client | undefined)?.send === 'function' && typeof (target as Client).with === 'function'
+}
+
+interface SettingsOfCall {
+  readonly retryCount: number | undefined
+  readonly timeout: number | undefined
+  readonly hasElsewhere: boolean
+}
+
+/** One call through the engine. Rejects with an error of viem's, or with the reason of `signal`. */
+async function send(
+  client: Client,
+  { method, params = [] }: Args,
+  { raw }: Checked,
+  { retryCount, timeout, hasElsewhere }: SettingsOfCall,
+  signal?: AbortSignal,
+) {
+  const settings: CallSettings = {
+    ...(retryCount !== undefined && { attempts: retryCount + 1 }),
+    ...(timeout !== undefined && { timeoutMs: timeout === 0 ? NO_TIMEOUT : timeout }),
+    ...(hasElsewhere && { whilePaused: 'fail' }),
+    ...(signal && { signal }),
+  }
+  const ask = (given: unknown) => client.send({ method, params: given as readonly unknown[], ...settings })
+  try {
+    const reply = await ask(params).catch((error: unknown) => {
+      // viem takes bigints in params, and sends them in decimal.
+      if (error instanceof CodecError && error.path === 'params' && Array.isArray(params)) return ask(JSON.parse(stringify(params)))
+      throw error
+    })
+    const result = reply.take()
+    return raw ? { error: undefined, result } : result
+  } catch (error) {
+    if (raw && error instanceof RpcError) {
+      const { code, message, data } = error
+      return { error: data === undefined ? { code, message } : { code, message, data }, result: undefined }
+    }
+    throw viemError(error, { method, params }, client.endpoints)
+  }
+}
