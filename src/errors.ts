@@ -186,10 +186,16 @@ export class OptionError extends HexlineError {
   override readonly name = 'OptionError'
   /** Name of the option, such as `batch.maxCalls`. */
   readonly option: string
+  /** What may stand there. */
+  readonly expected: string
+  /** What stands there, shortened. */
+  readonly received: string
 
   constructor(option: string, expected: string, received: string, context: ErrorContext = {}) {
     super(`${option}: expected ${expected}, received ${received}`, 'invalid', context)
     this.option = option
+    this.expected = expected
+    this.received = received
   }
 }
 

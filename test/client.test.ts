@@ -249,6 +249,8 @@ describe('with', () => {
     [{ attempts: 0 }, 'attempts: expected a whole number of at least 1 (the first attempt is counted), or Infinity, received 0'],
     [{ priority: 'high' }, "priority: expected 'interactive' or 'bulk', received \"high\""],
     [{ signal: 'x' }, 'signal: expected an AbortSignal, received "x"'],
+    [{ timeoutMs: -1 }, 'timeoutMs: expected a number above 0, at most 2147483647, received -1'],
+    [{ whilePaused: 'no' }, "whilePaused: expected 'wait' or 'fail', received \"no\""],
     [null, 'settings: expected an object, received null'],
   ])('%j is refused', (settings, message) => {
     expect(refusal(() => createClient(url).with(settings as object)).message).toBe(message)

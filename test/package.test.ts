@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -87,5 +87,29 @@ for await (const { receipts } of getBlocks(client, { from: 0, to: 'latest', rece
     const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc')
     const { stdout } = await run(process.execPath, [tsc, '-p', folder], { cwd: folder }).catch((error) => error)
     expect(stdout).toBe('')
+  })
+  describe('with viem beside it', () => {
+    beforeAll(() => symlink(join(root, 'node_modules', 'viem'), join(folder, 'node_modules', 'viem')))
+
+    it("runs the README's program for viem", async () => {
+      const program = (await blocksOf('ts')).find((code) => code.includes("from 'hexline/viem'")) as string
+      const [start, range] = ['https://rpc.example.com/KEY', "{ fromBlock: 21_000_000n, toBlock: 'finalized',"] as const
+      expect(program).toContain(start)
+      expect(program).toContain(range)
+      const ended = `${program.replace(start, anvil.url).replace(range, '{ fromBlock: 0n, toBlock: 100n,')}\nconsole.log(balance)\n`
+      await writeFile(join(folder, 'viem.js'), ended)
+      const { stdout } = await run(process.execPath, ['viem.js'], { cwd: folder, timeout: 30_000 })
+      expect(stdout.trimEnd().split('\n')).toEqual([...Array.from({ length: 101 }, (_, number) => `${number}n 0 0`), '10000000000000000000000n'])
+    })
+
+    it('its program can be type-checked, too', async () => {
+      const program = (await blocksOf('ts')).find((code) => code.includes("from 'hexline/viem'")) as string
+      await writeFile(join(folder, 'typed.ts'), program)
+      const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc')
+      const options = ['--strict', '--exactOptionalPropertyTypes', '--noUncheckedIndexedAccess', '--noEmit', '--skipLibCheck']
+      const target = ['--target', 'es2022', '--module', 'nodenext', '--types', 'node']
+      const { stdout } = await run(process.execPath, [tsc, ...options, ...target, '--ignoreConfig', 'typed.ts'], { cwd: folder }).catch((error) => error)
+      expect(stdout).toBe('')
+    })
   })
 })

@@ -2,7 +2,7 @@ import type { BlockTag, Chain, Client, GetBlockReturnType, GetTransactionReceipt
 import { checkOptions, fetchRange, inBlock, type Progress } from '../../src/bulk/get-blocks.ts'
 import { Link } from '../../src/bulk/link.ts'
 import type { Client as HexlineClient } from '../../src/client.ts'
-import { HexlineError, OptionError } from '../../src/errors.ts'
+import { HexlineError, OptionError, show } from '../../src/errors.ts'
 import { onlyKnown } from '../../src/options.ts'
 import { type FormatBlock, type FormatReceipts, formatBlockOf, formatReceiptsOf } from './format.ts'
 import { viemError } from './viem-error.ts'
@@ -35,7 +35,8 @@ export type GetBlocksReturnType<
   undefined
 >
 
-export interface BulkActions<chain extends Chain | undefined = Chain | undefined> {
+/** A type, not an interface: viem's `extend` asks for an index signature. */
+export type BulkActions<chain extends Chain | undefined = Chain | undefined> = {
   /**
    * The blocks of a range, in order, without a hole, each as viem's `getBlock` gives it:
    *
@@ -69,16 +70,27 @@ function engineOf({ transport }: Client): HexlineClient {
 function blocks(engine: HexlineClient, chain: Chain | undefined, parameters: GetBlocksParameters): AsyncGenerator<unknown, void, undefined> {
   onlyKnown('parameters', parameters, ['fromBlock', 'toBlock', 'includeTransactions', 'includeReceipts', 'signal', 'maxBytes', 'onProgress'])
   const { fromBlock, toBlock = 'latest', includeTransactions = false, includeReceipts = false, signal, maxBytes, onProgress } = parameters
-  const options = checkOptions({
-    from: fromBlock === 'earliest' ? 0n : fromBlock,
-    to: toBlock,
-    transactions: includeTransactions ? 'full' : 'hashes',
-    receipts: includeReceipts,
-    ...(signal && { signal }),
-    ...(maxBytes !== undefined && { maxBytes }),
-    ...(onProgress && { onProgress }),
-  })
-  return formatted(engine, options, formatBlockOf(chain, options.full), formatReceiptsOf(chain))
+  if (typeof includeTransactions !== 'boolean') throw new OptionError('includeTransactions', 'true or false', show(includeTransactions))
+  try {
+    const options = checkOptions({
+      from: fromBlock === 'earliest' ? 0n : fromBlock,
+      to: toBlock,
+      transactions: includeTransactions ? 'full' : 'hashes',
+      receipts: includeReceipts,
+      ...(signal !== undefined && { signal }),
+      ...(maxBytes !== undefined && { maxBytes }),
+      ...(onProgress !== undefined && { onProgress }),
+    })
+    return formatted(engine, options, formatBlockOf(chain, options.full), formatReceiptsOf(chain))
+  } catch (error) {
+    throw inTheirWords(error)
+  }
+}
+
+/** An error that names a parameter as the caller knows it. */
+function inTheirWords(error: unknown): unknown {
+  const theirs: Record<string, string> = { from: 'fromBlock', to: 'toBlock', receipts: 'includeReceipts' }
+  return error instanceof OptionError ? new OptionError(theirs[error.option] ?? error.option, error.expected, error.received) : error
 }
 
 async function* formatted(engine: HexlineClient, options: ReturnType<typeof checkOptions>, formatBlock: FormatBlock, formatReceipts: FormatReceipts) {
@@ -95,6 +107,6 @@ async function* formatted(engine: HexlineClient, options: ReturnType<typeof chec
       yield block
     }
   } catch (error) {
-    throw error instanceof HexlineError && error.method !== undefined ? viemError(error, { method: error.method }, engine.endpoints) : error
+    throw error instanceof HexlineError && error.method !== undefined ? viemError(error, { method: error.method }, engine.endpoints) : inTheirWords(error)
   }
 }

@@ -24,7 +24,7 @@ export interface HexlineTransportConfig<rpcSchema extends RpcSchema | undefined 
   /** Calls of one turn of the event loop travel together: `true` (default), `false`, or how many at most (1,000 with viem's name, 100 by default). */
   readonly batch?: boolean | { readonly batchSize?: number | undefined; readonly wait?: number | undefined } | { readonly maxCalls?: number } | undefined
   /** Of `fetch`'s options there are the headers. */
-  readonly fetchOptions?: { readonly headers?: Headers | Readonly<Record<string, string>> | readonly (readonly [string, string])[] } | undefined
+  readonly fetchOptions?: { readonly headers?: RequestInit['headers'] | undefined } | undefined
   /** Longest reply in bytes, or `false` for any: viem's name for `maxResponseBytes`. */
   readonly maxResponseBodySize?: number | false | undefined
 }
@@ -58,6 +58,7 @@ export function checkConfig(config: HexlineTransportConfig<RpcSchema | undefined
   onlyKnown('options', given, [...OF_TRANSPORT, ...OF_HTTP, ...OF_CLIENT.filter((name) => name !== 'batch'), ...OF_FETCH])
   const { key = 'hexline', name = 'hexline JSON-RPC', methods, raw = false, retryCount, retryDelay, timeout } = config ?? {}
   for (const [option, value] of Object.entries({ key, name })) if (typeof value !== 'string') throw new OptionError(option, 'a string', show(value))
+  if (methods !== undefined && !isChoice(methods)) throw new OptionError('methods', '{ include } or { exclude }, each an array of names', show(methods))
   return {
     key,
     name,
@@ -69,28 +70,35 @@ export function checkConfig(config: HexlineTransportConfig<RpcSchema | undefined
   }
 }
 
+function isChoice(methods: unknown): boolean {
+  if (typeof methods !== 'object' || methods === null || Array.isArray(methods)) return false
+  return Object.entries(methods).every(([key, names]) => (key === 'include' || key === 'exclude') && (names === undefined || Array.isArray(names)))
+}
+
 /** viem's `timeout` of 0 means none. Timers cannot be longer. */
 export const NO_TIMEOUT = 2 ** 31 - 1
 
 /** Options of the hexline client under a transport. */
 export function clientOptions(config: HexlineTransportConfig<RpcSchema | undefined, boolean>): ClientOptions {
-  const { retryCount = 3, retryDelay, timeout = 30_000, batch, fetchOptions, maxResponseBodySize, ...rest } = config
+  const { retryCount = 3, retryDelay, timeout, batch, fetchOptions, maxResponseBodySize, ...rest } = config
   const { key: _, name: __, methods: ___, raw: ____, rpcSchema: _____, headers, ...own } = rest
   if (fetchOptions !== undefined) onlyKnown('fetchOptions', fetchOptions, ['headers'])
   if (maxResponseBodySize !== undefined && own.maxResponseBytes !== undefined)
     throw new OptionError('maxResponseBodySize', 'one of maxResponseBodySize and maxResponseBytes', 'both')
   const allHeaders = { ...plain(fetchOptions?.headers), ...headers }
   const maxResponseBytes = maxResponseBodySize === false ? Number.MAX_SAFE_INTEGER : (maxResponseBodySize ?? own.maxResponseBytes)
-  const slowest = timeout === 0 ? Number.POSITIVE_INFINITY : (retryCount + 1) * (timeout + 10_000)
   return {
     ...defined(own),
     ...defined({ batch: batchOf(batch), maxResponseBytes }),
     headers: allHeaders,
     retry: { attempts: retryCount + 1, ...(retryDelay !== undefined && { baseDelayMs: Math.max(retryDelay, 1) }) },
-    timeoutMs: timeout === 0 ? NO_TIMEOUT : timeout,
-    // All attempts have their time, however long the user wants one to have.
-    deadlineMs: own.deadlineMs ?? Math.max(120_000, slowest),
+    ...(timeout !== undefined && { timeoutMs: timeout === 0 ? NO_TIMEOUT : timeout, deadlineMs: own.deadlineMs ?? longEnough(timeout, retryCount + 1) }),
   }
+}
+
+/** All attempts have their time, and waits between them, however long one may take. */
+function longEnough(timeout: number, attempts: number): number {
+  return timeout === 0 ? Number.POSITIVE_INFINITY : Math.max(120_000, attempts * (timeout + 10_000))
 }
 
 function batchOf(batch: HexlineTransportConfig['batch']): ClientOptions['batch'] {
@@ -102,7 +110,7 @@ function batchOf(batch: HexlineTransportConfig['batch']): ClientOptions['batch']
 }
 
 /** Not by way of `Headers`, whose errors show the value. */
-function plain(headers: NonNullable<HexlineTransportConfig['fetchOptions']>['headers']): Readonly<Record<string, string>> {
+function plain(headers: RequestInit['headers']): Readonly<Record<string, string>> {
   if (headers === undefined || headers === null) return {}
   if (typeof headers === 'object' && Symbol.iterator in headers) return Object.fromEntries(headers as Iterable<[string, string]>)
   return headers as Readonly<Record<string, string>>

@@ -31,7 +31,11 @@ export function formatBlockOf(chain: Chain | undefined, full: boolean): FormatBl
   const ofChain = chain?.formatters?.block?.format as ((raw: unknown, action?: string) => unknown) | undefined
   const plain = full ? formatFull : formatHashes
   const format = ofChain ?? (isLikeViem() ? plain : viemFormatBlock)
-  return format === plain ? plain : (raw) => readable(() => format(checkTransactions(raw, full) as never, 'getBlock')) as ViemBlock
+  if (format === plain) return plain
+  return (raw) => {
+    checkTransactions(raw, full)
+    return readable(() => format(raw as never, 'getBlock')) as ViemBlock
+  }
 }
 
 /** The same for receipts. */
@@ -217,12 +221,11 @@ function formatReceipt(value: unknown): ViemReceipt {
 }
 
 /** Of a block that another formatter gets. */
-function checkTransactions(raw: unknown, full: boolean): unknown {
+function checkTransactions(raw: unknown, full: boolean): void {
   const transactions = (raw as { transactions?: unknown } | null)?.transactions
   if (!Array.isArray(transactions)) throw under(fault('an array', transactions), 'transactions')
   const i = transactions.findIndex((each) => (full ? typeof each !== 'object' || each === null : typeof each !== 'string'))
   if (i >= 0) throw under(under(fault(full ? 'a transaction' : 'a transaction hash', transactions[i]), i), 'transactions')
-  return raw
 }
 
 /** Formatters throw whatever comes to pass: it is said which block it was. */

@@ -3,7 +3,7 @@ import { buildRequest, stringify } from 'viem/utils'
 import { type Client, createClient } from '../../src/client.ts'
 import type { Endpoint } from '../../src/endpoint.ts'
 import { CodecError, RpcError } from '../../src/errors.ts'
-import type { CallSettings } from '../../src/options.ts'
+import { type CallSettings, settingsFrom } from '../../src/options.ts'
 import { type Checked, checkConfig, clientOptions, type HexlineTransportConfig, NO_TIMEOUT } from './config.ts'
 import { viemError } from './viem-error.ts'
 
@@ -40,7 +40,7 @@ export function hexline<rpcSchema extends RpcSchema | undefined = undefined, raw
   // viem calls the factory below often, `fallback` on every call: what is shared is made here, once.
   const engines = new Map<string, Engine>()
   const given = target === undefined ? undefined : engineFor(isClient(target) ? target : createClient(target, clientOptions(config)))
-  if (given === undefined) clientOptions(config)
+  if (given === undefined) settingsFrom(clientOptions(config))
 
   const factory = ({ chain, retryCount, timeout }: Parameters<Transport>[0]) => {
     const { client, uid } = given ?? ofChain(chain)

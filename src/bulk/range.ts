@@ -19,7 +19,7 @@ export function checkRange(from: Quantity, to: RangeEnd): { from: bigint; to: bi
   const first = numberFrom('from', from)
   const last =
     typeof to === 'string' && tags.includes(to) ? (to as Exclude<RangeEnd, Quantity>) : numberFrom('to', to, ', or one of latest, safe, finalized, earliest')
-  if (typeof last === 'bigint' && last < first) throw new OptionError('to', `at least from (${first})`, String(last))
+  if (typeof last === 'bigint' && last < first) throw new OptionError('to', `at least the first block, ${first}`, String(last))
   return { from: first, to: last }
 }
 

@@ -308,7 +308,7 @@ it('tells its progress after each block', async () => {
 
 describe('options that cannot be meant', () => {
   it.each([
-    [{ from: 5, to: 4 }, 'to: expected at least from (5), received 4'],
+    [{ from: 5, to: 4 }, 'to: expected at least the first block, 5, received 4'],
     [{ from: -1, to: 4 }, 'from: expected a block number (a whole number that is not negative), received -1'],
     [{ from: 1.5, to: 4 }, 'from: expected a block number (a whole number that is not negative), received 1.5'],
     [

@@ -160,7 +160,7 @@ describe('a job that fails', () => {
 
 describe('wrong usage ends with 2 and one clear line', () => {
   it.each([
-    [['--from', '5', '--to', '2'], '--to: expected at least from (5), received 2'],
+    [['--from', '5', '--to', '2'], '--to: expected at least the first block, 5, received 2'],
     [['--from', '-5', '--to', '2'], '--from: expected a block number'],
     [['--from', '1.5', '--to', '2'], '--from: expected a block number'],
     [['--from', '0', '--to', '999'], "--to: expected at most the node's latest block, 10, received 999"],

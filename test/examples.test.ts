@@ -1,0 +1,32 @@
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { startAnvil } from './support/anvil.ts'
+import { deadPort } from './support/server.ts'
+
+const run = promisify(execFile)
+const root = fileURLToPath(new URL('..', import.meta.url))
+
+/** Runs an example as its first lines say, and gives what it printed. */
+function example(name: string, url: string) {
+  return run('npx', ['tsx', `examples/${name}.ts`, url], { cwd: root, timeout: 60_000 })
+}
+
+describe('examples/viem.ts', () => {
+  it('runs on a fresh node, and ends by itself', async () => {
+    const anvil = await startAnvil({ pruneHistory: true })
+    onTestFinished(() => anvil.stop())
+    const { stdout } = await example('viem', anvil.url)
+    expect(stdout.trimEnd().split('\n')).toEqual([
+      '20 accounts received 10 ETH',
+      'their blocks hold 20 transactions, which used 420000 gas',
+      expect.stringMatching(/^TransactionExecutionError: The total cost .* exceeds the balance/),
+    ])
+  })
+
+  it('says what is wrong when there is no node', async () => {
+    const failure = await example('viem', `http://127.0.0.1:${await deadPort()}`).catch((error) => error)
+    expect(failure).toMatchObject({ code: 1, stdout: expect.stringMatching(/^HttpRequestError: HTTP request failed\. 127\.0\.0\.1:\d+: no connection.*ECONNREFUSED/) })
+  })
+})
