@@ -16,7 +16,7 @@ import { Waiting } from './rpc/waiting.ts'
 /** A call for `client.send`, with the settings that are about it alone. */
 export interface Request extends CallSettings {
   readonly method: string
-  readonly params?: readonly unknown[]
+  readonly params?: readonly unknown[] | Readonly<Record<string, unknown>>
   /** The result parsed (default), or the node's own bytes of it. */
   readonly as?: 'value' | 'bytes'
   /** A null result means that the node lags: a failure, so that it is asked again, or another one. */
@@ -35,7 +35,7 @@ export interface Client {
   call<M extends MethodName>(method: M, ...params: MethodParams<M>): Promise<MethodResult<M>>
   /** Any method, raw JSON in and out (EIP-1193). */
   request(
-    request: { readonly method: string; readonly params?: readonly unknown[] | undefined },
+    request: { readonly method: string; readonly params?: readonly unknown[] | object | undefined },
     options?: { readonly signal?: AbortSignal | undefined },
   ): Promise<unknown>
   /** The pipeline under both: any method, the reply still to be taken. For code that builds on hexline. */
@@ -93,7 +93,8 @@ function clientOf(pipeline: Send, defaults: Settings, own: CallSettings, endpoin
     const both = own.signal && given.signal && own.signal !== given.signal ? joints.join(own.signal, given.signal) : undefined
     const reply = pipeline({
       method,
-      params,
+      // Where a method takes its params by name they are an object: only its own layer would look into them.
+      params: params as readonly unknown[],
       signal: both?.signal ?? given.signal ?? own.signal,
       deadline: performance.now() + (given.deadlineMs ?? own.deadlineMs ?? defaults.deadlineMs),
       attempts: given.attempts ?? own.attempts ?? (priority === 'bulk' ? Number.POSITIVE_INFINITY : defaults.attempts),
@@ -147,8 +148,8 @@ function clientOf(pipeline: Send, defaults: Settings, own: CallSettings, endpoin
  */
 function ownParams(method: unknown, params: unknown = []): readonly unknown[] {
   if (typeof method !== 'string' || method === '') throw new CodecError('method', 'the name of a method', show(method))
-  if (!Array.isArray(params)) throw new CodecError('params', 'an array', show(params), { method })
-  if (params.every((param) => typeof param === 'string' || typeof param === 'boolean')) return [...params]
+  if (typeof params !== 'object' || params === null) throw new CodecError('params', 'an array or an object', show(params), { method })
+  if (Array.isArray(params) && params.every((param) => typeof param === 'string' || typeof param === 'boolean')) return [...params]
   try {
     return JSON.parse(JSON.stringify(params))
   } catch (error) {

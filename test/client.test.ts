@@ -146,6 +146,7 @@ describe('request', () => {
     expect(await client.request({ method: 'eth_chainId' })).toEqual(answerTo([]))
     expect(await client.request({ method: 'eth_chainId', params: undefined })).toEqual(answerTo([]))
     expect(server.requests[1]?.entries[0]).toMatchObject({ jsonrpc: '2.0', method: 'eth_chainId', params: [] })
+    expect(await client.request({ method: 'wallet_watchAsset', params: { type: 'ERC20' } })).toEqual(answerTo({ type: 'ERC20' } as never))
   })
 
   test('rejects with the node’s code, message and data', async () => {
@@ -159,7 +160,7 @@ describe('request', () => {
     ['method: expected the name of a method, received undefined', undefined],
     ['method: expected the name of a method, received ""', { method: '' }],
     ['method: expected the name of a method, received 7', { method: 7 }],
-    ['params: expected an array, received an object', { method: 'eth_call', params: {} }],
+    ['params: expected an array or an object, received "x"', { method: 'eth_call', params: 'x' }],
     ['params: expected values that JSON can hold, received something else (Do not know how to serialize a BigInt)', { method: 'eth_call', params: [1n] }],
     [
       'params: expected values that JSON can hold, received something else (Do not know how to serialize a BigInt)',

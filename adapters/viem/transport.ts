@@ -110,7 +110,7 @@ interface SettingsOfCall {
 /** One call through the engine. Rejects with an error of viem's, or with the reason of `signal`. */
 async function send(
   client: Client,
-  { method, params = [] }: Args,
+  { method, params }: Args,
   { raw }: Checked,
   { retryCount, timeout, hasElsewhere }: SettingsOfCall,
   signal?: AbortSignal,
@@ -121,11 +121,11 @@ async function send(
     ...(hasElsewhere && { whilePaused: 'fail' }),
     ...(signal && { signal }),
   }
-  const ask = (given: unknown) => client.send({ method, params: given as readonly unknown[], ...settings })
+  const ask = (given: unknown) => client.send({ method, params: (given ?? []) as readonly unknown[], ...settings })
   try {
     const reply = await ask(params).catch((error: unknown) => {
       // viem takes bigints in params, and sends them in decimal.
-      if (error instanceof CodecError && error.path === 'params' && Array.isArray(params)) return ask(JSON.parse(stringify(params)))
+      if (error instanceof CodecError && error.path === 'params' && typeof params === 'object') return ask(JSON.parse(stringify(params)))
       throw error
     })
     const result = reply.take()

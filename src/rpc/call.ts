@@ -3,6 +3,7 @@ import type { HexlineError } from '../errors.ts'
 /** One call and all that is about it alone. */
 export interface Call {
   readonly method: string
+  /** In their order; an object where the caller gave them by name. */
   readonly params: readonly unknown[]
   readonly signal?: AbortSignal | undefined
   /** When its caller stops waiting, in all: a time on the clock of `performance.now()`. */

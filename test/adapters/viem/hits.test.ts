@@ -1,0 +1,353 @@
+import { hexline } from 'hexline/viem'
+import { createPublicClient, encodeFunctionResult, fallback, keccak256, multicall3Abi, parseAbi, toHex } from 'viem'
+import { mainnet } from 'viem/chains'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import {
+  type Answer,
+  always,
+  answerTo,
+  cut,
+  each,
+  errorOf,
+  failed,
+  gate,
+  honest,
+  type Received,
+  refuse,
+  right,
+  serve,
+  silent,
+  type TestServer,
+} from '../../support/server.ts'
+import { account, clientOver, closing, overHexline, readOver, request } from '../../support/viem-clients.ts'
+
+const broken = always('Internal Server Error', { status: 500, headers: { 'content-type': 'text/plain' } })
+const throttled = (headers: Record<string, string> = {}): Answer => always('slow down', { status: 429, headers: { 'content-type': 'text/plain', ...headers } })
+const readWith = (retryCount: number) => (client: { request: unknown }) => readOver(client, 1, { retryCount })
+const methodsAt = ({ requests }: TestServer) => requests.flatMap(({ entries }) => entries.map(({ method }) => method))
+const answered = answerTo([1, 'latest'])
+
+describe('a read over the default client', () => {
+  test('that fails once is asked twice', async () => {
+    const server = await serve(broken, honest)
+    const client = createPublicClient({ transport: closing(hexline(server.url)) })
+    expect(await readOver(client, 1)).toEqual(answered)
+    expect(server.requests).toHaveLength(2)
+  })
+
+  test('that goes on failing is asked four times, as viem’s retryCount of 3 says', async () => {
+    const server = await serve(broken)
+    const client = createPublicClient({ transport: closing(hexline(server.url)) })
+    expect(await errorOf(readOver(client))).toMatchObject({ name: 'HttpRequestError', status: 500 })
+    expect(server.requests).toHaveLength(4)
+  })
+})
+
+describe('a read', () => {
+  test.each<[string, Answer]>([
+    ['HTTP 500', broken],
+    ['HTTP 502 with a page', always('<html>', { status: 502 })],
+    ['a connection that is cut', cut],
+    ['a page instead of JSON', always('<html>')],
+    ['an internal error', refuse(-32603, 'Internal error')],
+    ['a node that lags', refuse(-32000, 'header not found')],
+  ])('is asked four times in all after %s', async (_, answer) => {
+    const server = await serve(answer)
+    await errorOf(readOver(overHexline(server.url)))
+    expect(server.requests).toHaveLength(4)
+  })
+
+  test.each<[string, Answer]>([
+    ['a revert', refuse(3, 'execution reverted', { status: 200 })],
+    ['invalid params', refuse(-32602, 'invalid argument')],
+    ['an unknown method', refuse(-32601, 'Method not found')],
+    ['HTTP 401', always('no', { status: 401 })],
+    ['HTTP 403', always('no', { status: 403 })],
+  ])('is asked once after %s: asking again changes nothing', async (_, answer) => {
+    const server = await serve(answer)
+    await errorOf(readOver(overHexline(server.url)))
+    expect(server.requests).toHaveLength(1)
+  })
+
+  test('is asked as often as the transport says, unless the call says otherwise', async () => {
+    const server = await serve(broken)
+    const hits = async (config: { retryCount?: number }, ask: (client: { request: unknown }) => Promise<unknown>) => {
+      const before = server.requests.length
+      await errorOf(ask(overHexline(server.url, config)))
+      return server.requests.length - before
+    }
+    expect(await hits({ retryCount: 0 }, readOver)).toBe(1)
+    expect(await hits({ retryCount: 1 }, readOver)).toBe(2)
+    expect(await hits({}, readWith(0))).toBe(1)
+    expect(await hits({}, readWith(1))).toBe(2)
+    expect(await hits({ retryCount: 0 }, readWith(5))).toBe(6)
+  })
+
+  test('of another namespace is repeated, too', async () => {
+    for (const method of ['debug_traceTransaction', 'zks_getBlockDetails', 'trace_block', 'arbtrace_call']) {
+      const server = await serve(broken, cut, honest)
+      expect(await request(overHexline(server.url), method, [1])).toEqual(answerTo([1]))
+      expect(server.requests).toHaveLength(3)
+    }
+  })
+
+  test('that joins others into one multicall is one call, also when it is repeated', async () => {
+    const abi = parseAbi(['function number() view returns (uint256)'])
+    const returnData = [1n, 2n, 3n].map((n) => ({ success: true, returnData: toHex(n, { size: 32 }) }))
+    const result = encodeFunctionResult({ abi: multicall3Abi, functionName: 'aggregate3', result: returnData })
+    const server = await serve(
+      broken,
+      each(({ id }) => ({ id, result })),
+    )
+    const client = createPublicClient({ chain: mainnet, transport: closing(hexline(server.url, { retryDelay: 2 })), batch: { multicall: true } })
+    const addresses = ['0x00000000000000000000000000000000000c0001', '0x00000000000000000000000000000000000c0002', account.address] as const
+    expect(await Promise.all(addresses.map((address) => client.readContract({ abi, address, functionName: 'number' })))).toEqual([1n, 2n, 3n])
+    expect(methodsAt(server)).toEqual(['eth_call', 'eth_call'])
+  })
+})
+
+describe('a call that must not run twice', () => {
+  const failures: [string, Answer][] = [
+    ['HTTP 500', broken],
+    ['a connection that is cut', cut],
+    ['a page instead of JSON', always('<html>')],
+  ]
+
+  test.each(failures)('is sent once, whatever its retryCount, and although %s leaves open whether it ran', async (_, answer) => {
+    for (const method of ['eth_sendTransaction', 'anvil_mine', 'evm_increaseTime', 'zks_doSomething', 'somethingNew']) {
+      const server = await serve(answer)
+      await errorOf(request(overHexline(server.url), method, [], { retryCount: 3 }))
+      expect(methodsAt(server)).toEqual([method])
+    }
+  })
+
+  test('as an action of viem’s is sent once', async () => {
+    const server = await serve(broken)
+    const client = overHexline(server.url)
+    await errorOf(client.sendTransaction({ account: account.address, chain: null, to: account.address }))
+    await errorOf(client.mine({ blocks: 1 }))
+    expect(methodsAt(server)).toEqual(['eth_sendTransaction', 'anvil_mine'])
+  })
+
+  describe('because it is signed, and viem asks for no retries,', () => {
+    const sign = () => account.signTransaction({ chainId: 31_337, to: account.address, gas: 21_000n, gasPrice: 1n, nonce: 0 })
+    const lookUp = (found: (params: readonly unknown[]) => unknown): Answer => each(({ id, params }) => ({ id, result: found(params) }))
+
+    test.each(failures)('is looked up after %s, and resolves to its hash when the node has it', async (_, answer) => {
+      const serializedTransaction = await sign()
+      const server = await serve(
+        answer,
+        lookUp(([hash]) => ({ hash })),
+      )
+      expect(await overHexline(server.url).sendRawTransaction({ serializedTransaction })).toBe(keccak256(serializedTransaction))
+      expect(methodsAt(server)).toEqual(['eth_sendRawTransaction', 'eth_getTransactionByHash'])
+      expect(server.requests[1]?.entries[0]?.params).toEqual([keccak256(serializedTransaction)])
+    })
+
+    test.each(failures)('fails after %s when the node does not have it, and is never sent again', async (_, answer) => {
+      const server = await serve(
+        answer,
+        lookUp(() => null),
+      )
+      expect(await errorOf(overHexline(server.url).sendRawTransaction({ serializedTransaction: await sign() }))).toMatchObject({ name: 'HttpRequestError' })
+      expect(methodsAt(server)).toEqual(['eth_sendRawTransaction', 'eth_getTransactionByHash'])
+    })
+
+    test('fails at once where the node refused it', async () => {
+      for (const answer of [throttled(), refuse(-32000, 'nonce too low')]) {
+        const server = await serve(answer)
+        await errorOf(overHexline(server.url).sendRawTransaction({ serializedTransaction: await sign() }))
+        expect(methodsAt(server)).toEqual(['eth_sendRawTransaction'])
+      }
+    })
+  })
+})
+
+describe('under fallback', () => {
+  async function pair(a: [Answer, ...Answer[]], b: [Answer, ...Answer[]], ofA: { retryCount?: number } = {}) {
+    const servers = [await serve(...a), await serve(...b)] as const
+    const members = [closing(hexline(servers[0].url, { retryDelay: 2, ...ofA })), closing(hexline(servers[1].url, { retryDelay: 2 }))] as const
+    return { client: clientOver(fallback(members, { retryDelay: 2 })), hits: () => servers.map(({ requests }) => requests.length) }
+  }
+
+  test('a node that fails is asked once, and then the next one', async () => {
+    const { client, hits } = await pair([broken, honest], [honest])
+    expect(await readOver(client, 1)).toEqual(answered)
+    expect(hits()).toEqual([1, 1])
+  })
+
+  test('nodes that all fail are asked once in each of fallback’s four rounds: 8 in all, since retries do not multiply', async () => {
+    const { client, hits } = await pair([broken], [broken])
+    expect(await errorOf(readOver(client))).toMatchObject({ name: 'HttpRequestError', status: 500 })
+    expect(hits()).toEqual([4, 4])
+  })
+
+  test.each<[string, { retryCount?: number }]>([
+    ['', {}],
+    [', also when its own retryCount is 0', { retryCount: 0 }],
+    [', also when its own retryCount is 1', { retryCount: 1 }],
+  ])('nobody waits for a node that throttles%s', { timeout: 20_000 }, async (_, ofA) => {
+    for (const answer of [throttled({ 'retry-after': '60' }), refuse(-32005, 'limit exceeded', { status: 429, headers: { 'retry-after': '60' } })]) {
+      const { client, hits } = await pair([answer, honest], [honest], ofA)
+      // One that waited would outlast the test.
+      for (let i = 1; i <= 5; i++) expect(await readOver(client, i)).toEqual(answerTo([i, 'latest']))
+      expect(hits()).toEqual([1, 5])
+    }
+  })
+
+  test('nodes that all throttle are asked again when the Retry-After of the last one is over', async () => {
+    const headers = { date: 'Sun, 06 Nov 1994 08:49:37 GMT', 'retry-after': 'Sun, 06 Nov 1994 08:49:38 GMT' }
+    const { client, hits } = await pair([throttled(headers), honest], [throttled(headers), honest])
+    const started = performance.now()
+    expect(await readOver(client, 1)).toEqual(answered)
+    expect(performance.now() - started).toBeGreaterThanOrEqual(999)
+    expect(hits()[1]).toBe(1)
+  })
+
+  test('a node with a retryCount of its own is asked so often before the next one, as http() is', async () => {
+    const { client, hits } = await pair([broken], [honest], { retryCount: 2 })
+    expect(await readOver(client, 1)).toEqual(answered)
+    expect(hits()).toEqual([3, 1])
+  })
+
+  test('a revert is final', async () => {
+    const { client, hits } = await pair([refuse(3, 'execution reverted')], [honest])
+    await errorOf(client.call({ to: account.address }))
+    expect(hits()).toEqual([1, 0])
+  })
+})
+
+describe('being throttled', () => {
+  const waits = (requests: readonly Received[]) => requests.slice(1).map(({ at }, i) => at - (requests[i] as Received).at)
+
+  test('the default client waits as Retry-After says, in seconds or until a date', async () => {
+    const date = 'Sun, 06 Nov 1994 08:49:37 GMT'
+    const ways: Record<string, string>[] = [{ 'retry-after': '1' }, { date, 'retry-after': 'Sun, 06 Nov 1994 08:49:38 GMT' }]
+    await Promise.all(
+      ways.map(async (headers) => {
+        const server = await serve(throttled(headers), honest)
+        const client = createPublicClient({ transport: closing(hexline(server.url)) })
+        expect(await readOver(client, 1)).toEqual(answered)
+        expect(server.requests).toHaveLength(2)
+        expect(waits(server.requests)[0]).toBeGreaterThanOrEqual(999)
+      }),
+    )
+  })
+
+  test('uses up no attempt', async () => {
+    const server = await serve(throttled(), ...Array.from({ length: 7 }, () => throttled()), broken, honest)
+    expect(await readOver(overHexline(server.url, { retryCount: 1 }), 1)).toEqual(answered)
+    expect(server.requests).toHaveLength(10)
+  })
+
+  test('is final where there are no retries', async () => {
+    const server = await serve(throttled(), honest)
+    expect(await errorOf(readOver(overHexline(server.url, { retryCount: 0 })))).toMatchObject({ name: 'HttpRequestError', status: 429 })
+    expect(server.requests).toHaveLength(1)
+  })
+
+  test('lets a call that must not run twice be sent again: the node did not start it', async () => {
+    const server = await serve(throttled(), honest)
+    expect(await request(overHexline(server.url), 'anvil_mine', [1])).toEqual(answerTo([1]))
+    expect(methodsAt(server)).toEqual(['anvil_mine', 'anvil_mine'])
+  })
+})
+
+test('waitForTransactionReceipt gets over a poll that fails', async () => {
+  const hash = keccak256('0x01')
+  const transaction = { hash, blockNumber: null, from: account.address, to: account.address, nonce: '0x0', value: '0x0', input: '0x', type: '0x0' }
+  const receipts: ((entry: { id: number }) => object)[] = [
+    ({ id }) => ({ id, result: null }),
+    (entry) => failed(entry, -32603, 'Internal error'),
+    ({ id }) => ({ id, result: { transactionHash: hash, blockNumber: '0x2', status: '0x1', type: '0x0', logs: [] } }),
+  ]
+  let asked = 0
+  const server = await serve(
+    each((entry) => {
+      if (entry.method === 'eth_getTransactionReceipt') return receipts[asked++]?.(entry)
+      return { id: entry.id, result: entry.method === 'eth_blockNumber' ? '0x2' : transaction }
+    }),
+  )
+  expect(await overHexline(server.url).waitForTransactionReceipt({ hash })).toMatchObject({ status: 'success', blockNumber: 2n })
+  expect(asked).toBe(3)
+})
+
+describe('calls of one turn', () => {
+  const lengths = (server: TestServer) => server.requests.map(({ entries }) => entries.length)
+  const fiveOver = (client: { request: unknown }) => Promise.all([1, 2, 3, 4, 5].map((i) => readOver(client, i)))
+  const fiveAnswers = [1, 2, 3, 4, 5].map((i) => answerTo([i, 'latest']))
+
+  test.each<[string, Parameters<typeof overHexline>[1], number[]]>([
+    ['travel in one POST', {}, [5]],
+    ['travel in one POST with `batch: true`', { batch: true }, [5]],
+    ['travel in a POST each with `batch: false`', { batch: false }, [1, 1, 1, 1, 1]],
+    ['travel in batches of two at most with `batchSize: 2`', { batch: { batchSize: 2 } }, [2, 2, 1]],
+  ])('%s', async (_, config, expected) => {
+    const server = await serve(honest)
+    expect(await fiveOver(overHexline(server.url, config))).toEqual(fiveAnswers)
+    expect(lengths(server)).toEqual(expected)
+    expect(server.requests.map(({ isBatch }) => isBatch)).toEqual(expected.map((length) => length > 1))
+  })
+
+  test('are repeated each for itself', async () => {
+    let isFirst = true
+    const server = await serve(
+      each((entry) => {
+        if (entry.params[0] !== 3 || !isFirst) return right(entry)
+        isFirst = false
+        return failed(entry, -32603, 'Internal error')
+      }),
+    )
+    expect(await fiveOver(overHexline(server.url))).toEqual(fiveAnswers)
+    expect(lengths(server)).toEqual([5, 1])
+  })
+})
+
+describe('identical calls that viem dedupes', () => {
+  const deduped = (client: { request: unknown }) => readOver(client, 1, { dedupe: true })
+
+  test('are one hit while the first is in flight, and two where viem does not dedupe', async () => {
+    const { open, answer } = gate()
+    const server = await serve(answer)
+    const client = overHexline(server.url)
+    const first = deduped(client)
+    await server.received(1)
+    const same = deduped(client)
+    const another = readOver(client, 1)
+    await server.received(2)
+    open()
+    expect(await Promise.all([first, same, another])).toEqual([answered, answered, answered])
+    expect(server.requests.map(({ entries }) => entries.length)).toEqual([1, 1])
+  })
+
+  test('of two transports never mix', async () => {
+    const named = (name: string) => each(({ id }) => ({ id, result: name }))
+    const [a, b] = [await serve(named('a')), await serve(named('b'))]
+    const clients = [overHexline(a.url), overHexline(b.url), overHexline(a.url, { fetchOptions: { headers: { 'x-who': 'another' } } })]
+    expect(await Promise.all(clients.map(deduped))).toEqual(['a', 'b', 'a'])
+    expect(a.requests.map(({ headers }) => headers['x-who']).sort()).toEqual(['another', undefined])
+    expect(b.requests).toHaveLength(1)
+  })
+
+  test('of one transport for two chains never mix', async () => {
+    const named = (name: string) => each(({ id }) => ({ id, result: name }))
+    const transport = hexline()
+    const clients = await Promise.all(
+      ['a', 'b'].map(async (name) => {
+        const { url } = await serve(named(name))
+        const client = createPublicClient({ chain: { ...mainnet, rpcUrls: { default: { http: [url] } } }, transport })
+        onTestFinished(() => client.transport.client.close())
+        return client
+      }),
+    )
+    expect(await Promise.all(clients.map(deduped))).toEqual(['a', 'b'])
+  })
+
+  test('end together when the node does not answer', async () => {
+    const server = await serve(silent)
+    const client = overHexline(server.url, { timeout: 60, retryCount: 1 })
+    const errors = await Promise.all([errorOf(deduped(client)), errorOf(deduped(client))])
+    expect(errors.map(({ name }) => name)).toEqual(['TimeoutError', 'TimeoutError'])
+    expect(server.requests).toHaveLength(2)
+  })
+})

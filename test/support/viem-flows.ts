@@ -1,0 +1,213 @@
+import {
+  BaseError,
+  type Chain,
+  type Client,
+  createClient,
+  createPublicClient,
+  createTestClient,
+  createWalletClient,
+  type Hash,
+  type Hex,
+  http,
+  type PublicClientConfig,
+  type TransactionReceipt,
+  type Transport,
+} from 'viem'
+import { mnemonicToAccount } from 'viem/accounts'
+import { foundry } from 'viem/chains'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
+import { type HexlineTransport, hexline } from '../../adapters/viem/index.ts'
+import { type Anvil, startAnvil } from './anvil.ts'
+
+/** What viem calls the chain of anvil, with the place where `putMulticall3` puts multicall3. */
+export const chain = { ...foundry, contracts: { multicall3: { address: '0xcA11bde05977b3631167028862bE2a173976CA11' } } } as const
+
+const MNEMONIC = 'test test test test test test test test test test test junk'
+
+/** anvil has the key of each of its ten accounts, and so have we. */
+export const account = (addressIndex: number) => mnemonicToAccount(MNEMONIC, { addressIndex })
+
+/** anvil signs for this one. */
+export const alice = account(0).address
+/** Signs here: anvil is sent the signed transaction. */
+export const bob = account(1)
+/** Receives. */
+export const carol = account(2).address
+
+/** One node, and viem's clients of it over one transport. Nothing is mined but by `mine`. */
+export interface Bed {
+  readonly url: string
+  readonly transport: Transport
+  /** Reads. */
+  readonly reader: ReturnType<typeof makeReader>
+  /** Sends in the name of alice, whose key anvil has. */
+  readonly unlocked: ReturnType<typeof makeUnlocked>
+  /** Sends what bob has signed. */
+  readonly signer: ReturnType<typeof makeSigner>
+  /** Rules over anvil. */
+  readonly tester: ReturnType<typeof makeTester>
+  /** A client with other settings than `reader`. */
+  readerWith(config: Partial<PublicClientConfig>): ReturnType<typeof makeReader>
+  /** Mines one block with what has been sent, and gives the receipts, in the order of the hashes. */
+  mine(...hashes: Hash[]): Promise<TransactionReceipt[]>
+  /** Resolves as soon as the next call of this method has been answered: that is when a watcher is known to watch. */
+  answered(method: string): Promise<void>
+}
+
+/** For its first blob anvil prepares a trusted setup, which on a busy machine takes longer than viem waits by default. */
+const timeout = 60_000
+
+const config = (transport: Transport) => ({ chain, transport, pollingInterval: 10, cacheTime: 0 })
+const makeReader = (transport: Transport, other: Partial<PublicClientConfig> = {}) =>
+  createPublicClient({ ...config(transport), ...(other as Record<string, never>) })
+const makeUnlocked = (transport: Transport) => createWalletClient({ ...config(transport), account: alice })
+const makeSigner = (transport: Transport) => createWalletClient({ ...config(transport), account: bob })
+const makeTester = (transport: Transport) => createTestClient({ ...config(transport), mode: 'anvil' })
+
+/** Runs a flow over both transports, compares, and gives the result to `check`. */
+export type Flow = <T>(name: string, run: (bed: Bed) => Promise<T>, check: (result: T) => void | Promise<void>) => void
+
+/**
+ * Gives the function that states a test: the same flow over viem's `http()` and over `hexline()`, each on an anvil of its own, with results
+ * that must be equal and pass the check. The two nodes have the same first timestamp and blocks 12 s apart, so that hashes are equal, too.
+ * What a flow does to its node is undone after it, unless the nodes are not `isRevertible`.
+ */
+export function viemFlows(prepare: (bed: Bed) => Promise<unknown> = async () => {}, { isRevertible = true } = {}): Flow {
+  let sides: [Side, Side]
+  let snapshots: Hex[]
+
+  beforeAll(async () => {
+    sides = [await startSide((url) => http(url, { timeout })), await startSide((url) => hexline(url, { timeout }))]
+    expect(sides.map(({ makeBed }) => makeBed().reader.transport.type)).toEqual(['http', 'hexline'])
+    await Promise.all(
+      sides.map(async ({ makeBed }) => {
+        const bed = makeBed()
+        await bed.tester.setAutomine(false)
+        await bed.tester.setBlockTimestampInterval({ interval: 12 })
+        await prepare(bed)
+      }),
+    )
+  })
+  beforeEach(async () => {
+    if (!isRevertible) return
+    snapshots = await Promise.all(sides.map(({ makeBed }) => makeBed().tester.snapshot()))
+  })
+  afterEach(async () => {
+    if (!isRevertible) return
+    await Promise.all(
+      sides.map(async ({ makeBed }, i) => {
+        const { tester } = makeBed()
+        await tester.revert({ id: snapshots[i] as Hex })
+        // A snapshot does not hold these.
+        await tester.request({ method: 'anvil_dropAllTransactions' } as never)
+        await tester.setAutomine(false)
+        await tester.setBlockTimestampInterval({ interval: 12 })
+      }),
+    )
+  })
+  afterAll(async () => {
+    await Promise.all((sides ?? []).map((side) => side.stop()))
+  })
+
+  return (name, run, check) =>
+    it(name, async () => {
+      // Both to the end, so that none goes on while its node is being reverted. viem keeps caches by client: each flow has new ones.
+      const [overHttp, overHexline] = await Promise.allSettled(sides.map(({ makeBed }) => run(makeBed())))
+      if (overHttp?.status === 'rejected') throw overHttp.reason
+      if (overHexline?.status === 'rejected') throw overHexline.reason
+      expect(overHexline?.value).toStrictEqual(overHttp?.value)
+      await check(overHexline?.value as never)
+    })
+}
+
+interface Side {
+  makeBed(): Bed
+  stop(): Promise<void>
+}
+
+async function startSide(makeTransport: (url: string) => Transport): Promise<Side> {
+  const anvil = await startAnvil({ timestamp: 1_700_000_000 })
+  const transport = makeTransport(anvil.url)
+  return {
+    makeBed: () => bedOn(anvil, transport),
+    async stop() {
+      await closeHexline(transport)
+      await anvil.stop()
+    },
+  }
+}
+
+/** Ends the hexline client under a transport, if there is one. A transport without a URL of its own has one for each chain. */
+export async function closeHexline(transport: Transport, ofChain: Chain = chain): Promise<void> {
+  const client: Client = createClient({ chain: ofChain, transport })
+  if (client.transport.type === 'hexline') await (client as Client<HexlineTransport>).transport.client.close()
+}
+
+function bedOn({ url }: Anvil, direct: Transport): Bed {
+  const awaited: { method: string; resolve: () => void }[] = []
+  const transport = overheard(direct, (method) => {
+    for (const each of awaited) if (each.method === method) each.resolve()
+  })
+  const reader = makeReader(transport)
+  const tester = makeTester(transport)
+  return {
+    url,
+    transport,
+    reader,
+    tester,
+    unlocked: makeUnlocked(transport),
+    signer: makeSigner(transport),
+    readerWith: (other) => makeReader(transport, other),
+    async mine(...hashes) {
+      await tester.mine({ blocks: 1 })
+      return Promise.all(hashes.map((hash) => reader.getTransactionReceipt({ hash })))
+    },
+    answered: (method) => new Promise((resolve) => awaited.push({ method, resolve })),
+  }
+}
+
+/** The same transport, which tells what it has answered. */
+function overheard(transport: Transport, onAnswer: (method: string) => void): Transport {
+  return (options) => {
+    const inner = transport(options)
+    const request = async (args: { method: string }, settings?: object) => {
+      const result = await inner.request(args, settings)
+      onAnswer(args.method)
+      return result
+    }
+    return { ...inner, request: request as typeof inner.request }
+  }
+}
+
+/** A failure in all that viem says of it, but for the port. */
+export async function failureOf({ url }: Pick<Bed, 'url'>, promise: Promise<unknown>): Promise<{ message: string; errors: object[] }> {
+  try {
+    await promise
+  } catch (error) {
+    const said = (text: unknown) => (typeof text === 'string' ? text.replaceAll(url, 'URL') : text)
+    const errors: object[] = []
+    // Below viem's own errors lies what the transport failed with, which is hexline's over hexline.
+    for (let each = error; each instanceof BaseError; each = each.cause) {
+      const { name, details, shortMessage, metaMessages, code, data } = each as BaseError & { code?: unknown; data?: unknown }
+      errors.push({ name, details: said(details), shortMessage: said(shortMessage), metaMessages: metaMessages?.map(said), code, data })
+    }
+    return { message: said((error as Error).message) as string, errors }
+  }
+  throw new Error('it was expected to fail')
+}
+
+/** The first `count` values that a callback is given. */
+export function collector<T>(count: number): { add(value: T): void; all: Promise<T[]> } {
+  const values: T[] = []
+  let resolve: (values: T[]) => void
+  const all = new Promise<T[]>((each) => {
+    resolve = each
+  })
+  return {
+    add(value) {
+      values.push(value)
+      if (values.length === count) resolve(values)
+    },
+    all,
+  }
+}
