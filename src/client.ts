@@ -53,7 +53,7 @@ export interface Client {
  * A client for a node, or for several that stand in for each other. Opens no connection until the first call, and holds
  * the process up only while a call waits. Throws `OptionError` for options that cannot be meant.
  */
-export function createClient(endpoint: Endpoint | readonly [Endpoint, ...Endpoint[]], options: ClientOptions = {}): Client {
+export function createClient(endpoint: Endpoint | readonly Endpoint[], options: ClientOptions = {}): Client {
   const settings = settingsFrom(options)
   const ids = { next: 1 }
   const endpoints = Array.isArray(endpoint) ? (endpoint as readonly Endpoint[]) : [endpoint as Endpoint]
@@ -98,7 +98,7 @@ function clientOf(pipeline: Send, defaults: Settings, own: CallSettings, endpoin
       signal: both?.signal ?? given.signal ?? own.signal,
       deadline: performance.now() + (given.deadlineMs ?? own.deadlineMs ?? defaults.deadlineMs),
       attempts: given.attempts ?? own.attempts ?? (priority === 'bulk' ? Number.POSITIVE_INFINITY : defaults.attempts),
-      timeoutMs: given.timeoutMs ?? own.timeoutMs,
+      timeoutMs: shorter(given.timeoutMs ?? own.timeoutMs, defaults.timeoutMs),
       whilePaused: given.whilePaused ?? own.whilePaused,
       priority,
       as,
@@ -140,6 +140,11 @@ function clientOf(pipeline: Send, defaults: Settings, own: CallSettings, endpoin
     [Symbol.asyncDispose]: close,
   }
   return client
+}
+
+/** The endpoint's own timeout is enforced there, where it is known how far the POST has come. */
+function shorter(timeoutMs: number | undefined, ofEndpoint: number): number | undefined {
+  return timeoutMs !== undefined && timeoutMs < ofEndpoint ? timeoutMs : undefined
 }
 
 /**

@@ -27,6 +27,9 @@ describe('examples/viem.ts', () => {
 
   it('says what is wrong when there is no node', async () => {
     const failure = await example('viem', `http://127.0.0.1:${await deadPort()}`).catch((error) => error)
-    expect(failure).toMatchObject({ code: 1, stdout: expect.stringMatching(/^HttpRequestError: HTTP request failed\. 127\.0\.0\.1:\d+: no connection.*ECONNREFUSED/) })
+    expect(failure).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/^HttpRequestError: HTTP request failed\. 127\.0\.0\.1:\d+: no connection.*ECONNREFUSED/),
+    })
   })
 })

@@ -1,10 +1,12 @@
 import type { BlockTag, Chain, Client, GetBlockReturnType, GetTransactionReceiptReturnType, Transport } from 'viem'
 import { checkOptions, fetchRange, inBlock, type Progress } from '../../src/bulk/get-blocks.ts'
-import { Link } from '../../src/bulk/link.ts'
+import { Link, type Linked } from '../../src/bulk/link.ts'
 import type { Client as HexlineClient } from '../../src/client.ts'
 import { HexlineError, OptionError, show } from '../../src/errors.ts'
+import { fault, under } from '../../src/eth/fault.ts'
+import { decodeQuantity } from '../../src/eth/quantity.ts'
 import { onlyKnown } from '../../src/options.ts'
-import { type FormatBlock, type FormatReceipts, formatBlockOf, formatReceiptsOf } from './format.ts'
+import { type FormatBlock, type FormatReceipts, formatBlockOf, formatReceiptsOf, isLikeViem } from './format.ts'
 import { viemError } from './viem-error.ts'
 
 export interface GetBlocksParameters<includeTransactions extends boolean = boolean, includeReceipts extends boolean = boolean> {
@@ -55,8 +57,9 @@ export type BulkActions<chain extends Chain | undefined = Chain | undefined> = {
 export function bulkActions() {
   return <chain extends Chain | undefined = Chain | undefined>(client: Client<Transport, chain>): BulkActions<chain> => {
     const engine = engineOf(client)
+    const likeViem = isLikeViem()
     return {
-      getBlocks: (parameters) => blocks(engine, client.chain, parameters) as never,
+      getBlocks: (parameters) => blocks(engine, client.chain, likeViem, parameters) as never,
     }
   }
 }
@@ -67,7 +70,7 @@ function engineOf({ transport }: Client): HexlineClient {
   throw new OptionError('transport', `hexline()${hint}`, `${transport.type}, which bulkActions cannot use`)
 }
 
-function blocks(engine: HexlineClient, chain: Chain | undefined, parameters: GetBlocksParameters): AsyncGenerator<unknown, void, undefined> {
+function blocks(engine: HexlineClient, chain: Chain | undefined, likeViem: boolean, parameters: GetBlocksParameters): AsyncGenerator<unknown, void, undefined> {
   onlyKnown('parameters', parameters, ['fromBlock', 'toBlock', 'includeTransactions', 'includeReceipts', 'signal', 'maxBytes', 'onProgress'])
   const { fromBlock, toBlock = 'latest', includeTransactions = false, includeReceipts = false, signal, maxBytes, onProgress } = parameters
   if (typeof includeTransactions !== 'boolean') throw new OptionError('includeTransactions', 'true or false', show(includeTransactions))
@@ -81,7 +84,7 @@ function blocks(engine: HexlineClient, chain: Chain | undefined, parameters: Get
       ...(maxBytes !== undefined && { maxBytes }),
       ...(onProgress !== undefined && { onProgress }),
     })
-    return formatted(engine, options, formatBlockOf(chain, options.full), formatReceiptsOf(chain))
+    return formatted(engine, options, formatBlockOf(chain, options.full, likeViem), formatReceiptsOf(chain, likeViem))
   } catch (error) {
     throw inTheirWords(error)
   }
@@ -97,16 +100,37 @@ async function* formatted(engine: HexlineClient, options: ReturnType<typeof chec
   const link = new Link()
   try {
     for await (const { number, ...fetched } of fetchRange(engine, options, 'value')) {
-      const block = inBlock(number, () => formatBlock(fetched.block.take()))
-      link.follow(number, block)
-      if (fetched.receipts !== undefined) {
-        const raw = fetched.receipts.take()
-        block.receipts = inBlock(number, () => formatReceipts(raw), 'receipts')
-        link.checkReceipts(block, block.receipts)
-      }
+      const raw = fetched.block.take()
+      // Checked as the node sent it: a chain's formatter may leave fields out, or make something else of them.
+      const linked = inBlock(number, () => linkedFields(raw))
+      link.follow(number, linked)
+      const rawReceipts = fetched.receipts?.take()
+      if (rawReceipts !== undefined)
+        link.checkReceipts(
+          linked,
+          inBlock(number, () => receiptFields(rawReceipts), 'receipts'),
+        )
+      const block = inBlock(number, () => formatBlock(raw))
+      if (rawReceipts !== undefined) Object.assign(block, { receipts: inBlock(number, () => formatReceipts(rawReceipts), 'receipts') })
       yield block
     }
   } catch (error) {
     throw error instanceof HexlineError && error.method !== undefined ? viemError(error, { method: error.method }, engine.endpoints) : inTheirWords(error)
   }
+}
+
+/** What links a block to others, of its raw form; before it is formatted, which may happen in place. */
+function linkedFields(raw: unknown): Linked {
+  const { number, hash, parentHash, transactions } = (raw ?? {}) as Record<keyof Linked, unknown>
+  if (!Array.isArray(transactions)) throw under(fault('an array', transactions), 'transactions')
+  try {
+    return { number: decodeQuantity(number), hash: hash as string | null, parentHash: parentHash as string, transactions }
+  } catch (caught) {
+    throw under(caught, 'number')
+  }
+}
+
+function receiptFields(raw: unknown): Parameters<Link['checkReceipts']>[1] {
+  if (!Array.isArray(raw) || raw.some((each) => typeof each !== 'object' || each === null)) throw fault('an array of receipts', raw)
+  return raw
 }

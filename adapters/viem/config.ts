@@ -1,10 +1,12 @@
 import type { RpcSchema, TransportConfig } from 'viem'
 import { OptionError, show } from '../../src/errors.ts'
-import { type ClientOptions, onlyKnown } from '../../src/options.ts'
+import { type CallSettings, type ClientOptions, checkHeaders, onlyKnown } from '../../src/options.ts'
+
+type OrUndefined<T> = { readonly [K in keyof T]: T[K] | undefined }
 
 /** What a transport takes: viem's own names as `http()` has them, and the options of a hexline client. */
 export interface HexlineTransportConfig<rpcSchema extends RpcSchema | undefined = undefined, raw extends boolean = false>
-  extends Omit<ClientOptions, 'batch' | 'retry' | 'timeoutMs'> {
+  extends OrUndefined<Omit<ClientOptions, 'batch' | 'retry' | 'timeoutMs'>> {
   /** Key of the transport. Default `hexline`. */
   readonly key?: string | undefined
   /** Name of the transport. Default `hexline JSON-RPC`. */
@@ -19,8 +21,10 @@ export interface HexlineTransportConfig<rpcSchema extends RpcSchema | undefined 
   readonly retryCount?: number | undefined
   /** Longest wait before the first repetition, in ms; it doubles each time, with full jitter. Default 150. */
   readonly retryDelay?: number | undefined
-  /** One attempt, from its start to the last byte of the reply, in ms; 0 waits for ever. Default 30,000. */
+  /** One attempt, from its start to the last byte of the reply, in ms. Default 30,000. With 0 only `deadlineMs` ends it. */
   readonly timeout?: number | undefined
+  /** One call with all its attempts and waits, in ms. Default 120,000, or what the attempts take at most if that is longer; an hour with a `timeout` of 0. */
+  readonly deadlineMs?: number | undefined
   /** Calls of one turn of the event loop travel together: `true` (default), `false`, or how many at most (1,000 with viem's name, 100 by default). */
   readonly batch?: boolean | { readonly batchSize?: number | undefined; readonly wait?: number | undefined } | { readonly maxCalls?: number } | undefined
   /** Of `fetch`'s options there are the headers. */
@@ -29,79 +33,83 @@ export interface HexlineTransportConfig<rpcSchema extends RpcSchema | undefined 
   readonly maxResponseBodySize?: number | false | undefined
 }
 
-/** The parts that concern the transport; the rest concerns the hexline client under it. */
-export interface Checked {
-  readonly key: string
-  readonly name: string
-  readonly methods: TransportConfig['methods']
-  readonly raw: boolean
-  readonly retryCount: number | undefined
-  readonly retryDelay: number | undefined
-  readonly timeout: number | undefined
-}
+type Config = HexlineTransportConfig<RpcSchema | undefined, boolean>
 
 const OF_TRANSPORT = ['key', 'name', 'methods', 'raw', 'rpcSchema', 'retryCount', 'timeout']
-const OF_HTTP = ['retryDelay', 'batch', 'fetchOptions', 'maxResponseBodySize']
-const OF_CLIENT = ['batch', 'concurrency', 'rate', 'deadlineMs', 'maxResponseBytes', 'dedupe', 'headers', 'dispatcher', 'compression', 'layers']
+/** Options of the client that mean the same in both worlds. */
+const OF_CLIENT = ['concurrency', 'rate', 'maxResponseBytes', 'dedupe', 'headers', 'dispatcher', 'compression', 'layers'] as const
+/** Options of the client in viem's words. */
+const IN_VIEMS_WORDS = ['retryDelay', 'deadlineMs', 'batch', 'fetchOptions', 'maxResponseBodySize']
 const OF_FETCH = ['fetchFn', 'onFetchRequest', 'onFetchResponse']
 
-/** Throws `OptionError`. Beside a client, what concerns the client is refused: it has its own. */
-export function checkConfig(config: HexlineTransportConfig<RpcSchema | undefined, boolean>, hasClient: boolean): Checked {
+/** Checks what concerns the transport. Beside a client, what concerns the client is refused: it has its own. Throws `OptionError`. */
+export function checkConfig(config: Config, hasClient: boolean): void {
   const given = (config ?? {}) as Record<string, unknown>
-  const fetching = OF_FETCH.find((name) => given[name] !== undefined)
-  if (fetching !== undefined)
-    throw new OptionError(fetching, "no option of fetch (hexline does not use it; an undici `dispatcher` or `layers` do what it's for)", 'one')
-  if (hasClient) {
-    const other = [...OF_HTTP, ...OF_CLIENT].find((name) => given[name] !== undefined)
-    if (other !== undefined) throw new OptionError(other, 'no option of the client beside a client, which has its own', 'one')
-  }
-  onlyKnown('options', given, [...OF_TRANSPORT, ...OF_HTTP, ...OF_CLIENT.filter((name) => name !== 'batch'), ...OF_FETCH])
-  const { key = 'hexline', name = 'hexline JSON-RPC', methods, raw = false, retryCount, retryDelay, timeout } = config ?? {}
-  for (const [option, value] of Object.entries({ key, name })) if (typeof value !== 'string') throw new OptionError(option, 'a string', show(value))
-  if (methods !== undefined && !isChoice(methods)) throw new OptionError('methods', '{ include } or { exclude }, each an array of names', show(methods))
-  return {
-    key,
-    name,
-    methods,
-    raw: raw === true,
-    retryCount: wholeOrAbsent('retryCount', retryCount),
-    retryDelay: msOrAbsent('retryDelay', retryDelay),
-    timeout: msOrAbsent('timeout', timeout),
-  }
+  const find = (names: readonly string[]) => names.find((name) => given[name] !== undefined)
+  const ofFetch = find(OF_FETCH)
+  if (ofFetch !== undefined)
+    throw new OptionError(ofFetch, "no option of fetch (hexline does not use it; an undici `dispatcher` or `layers` do what it's for)", 'one')
+  const ofClient = hasClient ? find([...OF_CLIENT, ...IN_VIEMS_WORDS]) : undefined
+  if (ofClient !== undefined) throw new OptionError(ofClient, 'no option of the client beside a client, which has its own', 'one')
+  onlyKnown('options', given, [...OF_TRANSPORT, ...IN_VIEMS_WORDS, ...OF_CLIENT, ...OF_FETCH])
+  for (const option of ['key', 'name']) if (!isAbsentOr('string', given[option])) throw new OptionError(option, 'a string', show(given[option]))
+  if (!isAbsentOr('boolean', given.raw)) throw new OptionError('raw', 'true or false', show(given.raw))
+  if (given.methods !== undefined && !isChoice(given.methods))
+    throw new OptionError('methods', '{ include } or { exclude }, each an array of names', show(given.methods))
+  checkRetryCount(given.retryCount)
+  checkMs('retryDelay', given.retryDelay)
+  checkMs('timeout', given.timeout)
 }
 
-function isChoice(methods: unknown): boolean {
-  if (typeof methods !== 'object' || methods === null || Array.isArray(methods)) return false
-  return Object.entries(methods).every(([key, names]) => (key === 'include' || key === 'exclude') && (names === undefined || Array.isArray(names)))
-}
-
-/** viem's `timeout` of 0 means none. Timers cannot be longer. */
-export const NO_TIMEOUT = 2 ** 31 - 1
-
-/** Options of the hexline client under a transport. */
-export function clientOptions(config: HexlineTransportConfig<RpcSchema | undefined, boolean>): ClientOptions {
-  const { retryCount = 3, retryDelay, timeout, batch, fetchOptions, maxResponseBodySize, ...rest } = config
-  const { key: _, name: __, methods: ___, raw: ____, rpcSchema: _____, headers, ...own } = rest
+/** Options of the hexline client under a transport. Throws `OptionError`. */
+export function clientOptions(config: Config): ClientOptions {
+  const { retryCount = 3, retryDelay = 150, timeout, deadlineMs, batch, fetchOptions, maxResponseBodySize } = config
   if (fetchOptions !== undefined) onlyKnown('fetchOptions', fetchOptions, ['headers'])
-  if (maxResponseBodySize !== undefined && own.maxResponseBytes !== undefined)
+  if (maxResponseBodySize !== undefined && config.maxResponseBytes !== undefined)
     throw new OptionError('maxResponseBodySize', 'one of maxResponseBodySize and maxResponseBytes', 'both')
-  const allHeaders = { ...plain(fetchOptions?.headers), ...headers }
-  const maxResponseBytes = maxResponseBodySize === false ? Number.MAX_SAFE_INTEGER : (maxResponseBodySize ?? own.maxResponseBytes)
+  const headers = { ...checkHeaders('fetchOptions.headers', plain(fetchOptions?.headers)), ...checkHeaders('headers', config.headers ?? {}) }
+  const maxResponseBytes = maxResponseBodySize === false ? Number.MAX_SAFE_INTEGER : maxResponseBodySize
   return {
-    ...defined(own),
+    ...defined(Object.fromEntries(OF_CLIENT.map((name) => [name, config[name]]))),
     ...defined({ batch: batchOf(batch), maxResponseBytes }),
-    headers: allHeaders,
-    retry: { attempts: retryCount + 1, ...(retryDelay !== undefined && { baseDelayMs: Math.max(retryDelay, 1) }) },
-    ...(timeout !== undefined && { timeoutMs: timeout === 0 ? NO_TIMEOUT : timeout, deadlineMs: own.deadlineMs ?? longEnough(timeout, retryCount + 1) }),
+    headers,
+    retry: { attempts: retryCount + 1, baseDelayMs: Math.max(retryDelay, 1), maxDelayMs: Math.max(retryDelay, 10_000) },
+    timeoutMs: timeoutMs(timeout) ?? 30_000,
+    deadlineMs: deadlineMs ?? Math.max(120_000, (timeout ?? 0) + 10_000),
   }
 }
 
-/** All attempts have their time, and waits between them, however long one may take. */
-function longEnough(timeout: number, attempts: number): number {
-  return timeout === 0 ? Number.POSITIVE_INFINITY : Math.max(120_000, attempts * (timeout + 10_000))
+/** What viem says about one call, from the widest to the narrowest. */
+export interface Wishes {
+  readonly config: Config
+  readonly factory: { readonly retryCount?: number | undefined; readonly timeout?: number | undefined }
+  readonly call: { readonly retryCount?: number | undefined; readonly timeout?: number | undefined; readonly signal?: AbortSignal | undefined }
 }
 
-function batchOf(batch: HexlineTransportConfig['batch']): ClientOptions['batch'] {
+/** The settings of one call. The config's `retryCount` goes before the factory's, and the factory's `timeout` before the config's, as with `http()`. */
+export function callSettings({ config, factory, call }: Wishes, ownsClient: boolean): CallSettings {
+  const retryCount = call.retryCount ?? config.retryCount ?? factory.retryCount
+  const timeout = call.timeout ?? factory.timeout ?? config.timeout
+  const attempts = retryCount === undefined ? undefined : checkRetryCount(retryCount) + 1
+  // All attempts have their time, and waits between them, however long one may take.
+  const needed = ownsClient && config.deadlineMs === undefined && timeout !== undefined ? (timeout === 0 ? HOUR : (attempts ?? 4) * (timeout + 10_000)) : 0
+  return {
+    ...defined({ attempts, timeoutMs: timeoutMs(checkMs('timeout', timeout)), signal: call.signal }),
+    ...(needed > 120_000 && { deadlineMs: needed }),
+    // viem's `fallback` asks for no retries, so that it can ask the next one.
+    ...(factory.retryCount === 0 && { whilePaused: 'fail' }),
+  }
+}
+
+const HOUR = 3_600_000
+const LONGEST_TIMER = 2 ** 31 - 1
+
+/** viem's `timeout` of 0 means none. */
+function timeoutMs(timeout: number | undefined): number | undefined {
+  return timeout === 0 ? LONGEST_TIMER : timeout
+}
+
+function batchOf(batch: Config['batch']): ClientOptions['batch'] {
   if (batch === undefined || batch === true) return undefined
   if (typeof batch !== 'object' || batch === null || 'maxCalls' in batch) return batch as ClientOptions['batch']
   onlyKnown('batch', batch, ['batchSize', 'wait', 'maxCalls'], ' or a boolean')
@@ -110,10 +118,8 @@ function batchOf(batch: HexlineTransportConfig['batch']): ClientOptions['batch']
 }
 
 /** Not by way of `Headers`, whose errors show the value. */
-function plain(headers: RequestInit['headers']): Readonly<Record<string, string>> {
-  if (headers === undefined || headers === null) return {}
-  if (typeof headers === 'object' && Symbol.iterator in headers) return Object.fromEntries(headers as Iterable<[string, string]>)
-  return headers as Readonly<Record<string, string>>
+function plain(headers: RequestInit['headers']): unknown {
+  return typeof headers === 'object' && Symbol.iterator in headers ? Object.fromEntries(headers as Iterable<[string, string]>) : (headers ?? {})
 }
 
 /** Without what is undefined. */
@@ -121,12 +127,22 @@ function defined<T extends object>(options: T): { [K in keyof T]?: Exclude<T[K],
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as { [K in keyof T]?: Exclude<T[K], undefined> }
 }
 
-function wholeOrAbsent(option: string, value: unknown): number | undefined {
-  if (value === undefined || (typeof value === 'number' && (Number.isSafeInteger(value) || value === Number.POSITIVE_INFINITY) && value >= 0)) return value
-  throw new OptionError(option, 'a whole number that is not negative, or Infinity', show(value))
+function isAbsentOr(type: string, value: unknown): boolean {
+  return value === undefined || typeof value === type
 }
 
-function msOrAbsent(option: string, value: unknown): number | undefined {
-  if (value === undefined || (typeof value === 'number' && value >= 0 && value <= NO_TIMEOUT)) return value
-  throw new OptionError(option, `a number of ms from 0 to ${NO_TIMEOUT}`, show(value))
+function isChoice(methods: unknown): boolean {
+  if (typeof methods !== 'object' || methods === null || Array.isArray(methods)) return false
+  return Object.entries(methods).every(([key, names]) => (key === 'include' || key === 'exclude') && (names === undefined || Array.isArray(names)))
+}
+
+function checkRetryCount<T>(value: T): T & number {
+  if (value === undefined || (typeof value === 'number' && (Number.isSafeInteger(value) || value === Number.POSITIVE_INFINITY) && value >= 0))
+    return value as never
+  throw new OptionError('retryCount', 'a whole number that is not negative, or Infinity', show(value))
+}
+
+function checkMs<T>(option: string, value: T): T {
+  if (value === undefined || (typeof value === 'number' && value >= 0 && value <= LONGEST_TIMER)) return value
+  throw new OptionError(option, `a number of ms from 0 to ${LONGEST_TIMER}`, show(value))
 }

@@ -4,49 +4,35 @@ import { fault, under } from '../../src/eth/fault.ts'
 import { arrayOf, asSent, list, number, object, quantity } from '../../src/eth/shape.ts'
 import { sampleBlock, sampleReceipt } from './samples.ts'
 
-/** A block in viem's shape, as far as the bulk path looks at it. */
-export interface ViemBlock {
-  number: bigint
-  hash: string | null
-  parentHash: string
-  transactions: (string | { hash: string })[]
-  receipts?: ViemReceipt[]
-}
-
-interface ViemReceipt {
-  transactionHash: string
-  blockHash: string
-}
-
 /** Takes a parsed reply, which becomes the formatted object or is copied. */
-export type FormatBlock = (raw: unknown) => ViemBlock
-export type FormatReceipts = (raw: unknown) => ViemReceipt[]
+export type FormatBlock = (raw: unknown) => object
+export type FormatReceipts = (raw: unknown) => object[]
 
 /**
  * What viem's `getBlock` formats a block with: the chain's own formatter if it has one, else viem's. In place of the latter
- * there is one of hexline's own, which decodes the reply in place for a fraction of the cost, as long as it gives the same as the
- * installed viem does.
+ * there is one of hexline's own, which decodes the reply in place for a fraction of the cost, when the installed viem is known to
+ * give the same.
  */
-export function formatBlockOf(chain: Chain | undefined, full: boolean): FormatBlock {
+export function formatBlockOf(chain: Chain | undefined, full: boolean, likeViem: boolean): FormatBlock {
   const ofChain = chain?.formatters?.block?.format as ((raw: unknown, action?: string) => unknown) | undefined
   const plain = full ? formatFull : formatHashes
-  const format = ofChain ?? (isLikeViem() ? plain : viemFormatBlock)
+  const format = ofChain ?? (likeViem ? plain : viemFormatBlock)
   if (format === plain) return plain
   return (raw) => {
     checkTransactions(raw, full)
-    return readable(() => format(raw as never, 'getBlock')) as ViemBlock
+    return readable(() => format(raw as never, 'getBlock')) as object
   }
 }
 
 /** The same for receipts. */
-export function formatReceiptsOf(chain: Chain | undefined): FormatReceipts {
+export function formatReceiptsOf(chain: Chain | undefined, likeViem: boolean): FormatReceipts {
   const ofChain = chain?.formatters?.transactionReceipt?.format as ((raw: unknown, action?: string) => unknown) | undefined
-  if (ofChain === undefined && isLikeViem()) return arrayOf(formatReceipt)
+  if (ofChain === undefined && likeViem) return arrayOf(formatReceipt)
   const format = ofChain ?? viemFormatReceipt
-  return arrayOf((raw) => readable(() => format(raw as never, 'getTransactionReceipt')) as ViemReceipt)
+  return arrayOf((raw) => readable(() => format(raw as never, 'getTransactionReceipt')) as object)
 }
 
-/** Whether hexline's formatters agree with the installed viem's, on a block of every kind of transaction. Takes some 50 us. */
+/** Whether hexline's formatters agree with the installed viem's, on a block of every kind of transaction. Asked once a client: it costs as much as a block. */
 export function isLikeViem(): boolean {
   return (
     isDeepStrictEqual(formatFull(sampleBlock()), viemFormatBlock(sampleBlock() as never)) &&
@@ -58,7 +44,7 @@ type Raw = Record<string, unknown>
 
 const types: Readonly<Record<string, string>> = { '0x0': 'legacy', '0x1': 'eip2930', '0x2': 'eip1559', '0x3': 'eip4844', '0x4': 'eip7702' }
 
-const decodeAuthorization = object('authorization', ['address'], { address: asSent(), chainId: number, nonce: number, yParity: number })
+const decodeAuthorization = object('authorization', ['address'], { address: asSent(), chainId: quantity, nonce: quantity, yParity: quantity })
 
 const decodeTransaction = object('transaction', ['hash'], {
   hash: asSent(),
@@ -77,7 +63,8 @@ const decodeTransaction = object('transaction', ['hash'], {
   yParity: number,
   authorizationList: list((raw) => {
     const { address, chainId, nonce, r, s, yParity } = decodeAuthorization(raw) as Raw
-    return { address, chainId, nonce, r, s, yParity }
+    // As viem has them: anybody may have chosen numbers beyond what is exact.
+    return { address, chainId: Number(chainId), nonce: Number(nonce), r, s, yParity: Number(yParity) }
   }),
 })
 
@@ -155,7 +142,7 @@ function hashOnly(value: unknown): string {
   return value
 }
 
-function finishBlock(block: Raw): ViemBlock {
+function finishBlock(block: Raw): Raw {
   block.baseFeePerGas ??= null
   block.blobGasUsed ??= undefined
   block.difficulty ??= undefined
@@ -169,7 +156,7 @@ function finishBlock(block: Raw): ViemBlock {
   block.size ??= undefined
   block.timestamp ??= undefined
   block.totalDifficulty ??= null
-  return block as unknown as ViemBlock
+  return block
 }
 
 const decodeLog = object('log', ['address', 'topics'], {
@@ -204,7 +191,7 @@ const decodeReceipt = object('receipt', ['transactionHash'], {
   blobGasUsed: quantity,
 })
 
-function formatReceipt(value: unknown): ViemReceipt {
+function formatReceipt(value: unknown): Raw {
   const receipt = decodeReceipt(value) as Raw
   const { type, status } = receipt as { type?: string; status?: string }
   receipt.blockNumber ??= null
@@ -217,7 +204,7 @@ function formatReceipt(value: unknown): ViemReceipt {
   receipt.transactionIndex ??= null
   receipt.status = status ? (status === '0x1' ? 'success' : status === '0x0' ? 'reverted' : undefined) : null
   receipt.type = type ? (types[type] ?? type) : null
-  return receipt as unknown as ViemReceipt
+  return receipt
 }
 
 /** Of a block that another formatter gets. */

@@ -4,7 +4,7 @@ import { type Client, createClient } from '../../src/client.ts'
 import type { Endpoint } from '../../src/endpoint.ts'
 import { CodecError, RpcError } from '../../src/errors.ts'
 import { type CallSettings, settingsFrom } from '../../src/options.ts'
-import { type Checked, checkConfig, clientOptions, type HexlineTransportConfig, NO_TIMEOUT } from './config.ts'
+import { callSettings, checkConfig, clientOptions, type HexlineTransportConfig } from './config.ts'
 import { viemError } from './viem-error.ts'
 
 /** A viem transport on hexline. `client.transport.client` of a viem client is the hexline client under it. */
@@ -31,48 +31,37 @@ interface Args {
  * (`{ baseUrl, chain, apiKey }`), several of them that stand in for each other, or a hexline client, which is shared and stays its
  * owner's to close; nothing at all means the chain's default URL. hexline makes the batches, retries and waits; the errors
  * are viem's own, with hexline's as their cause. Throws `OptionError` for options that cannot be meant.
+ *
+ * Each `hexline()` has sockets and limits of its own: make it once, for all the clients that use it.
  */
 export function hexline<rpcSchema extends RpcSchema | undefined = undefined, raw extends boolean = false>(
-  target?: Endpoint | readonly [Endpoint, ...Endpoint[]] | Client,
+  target?: Endpoint | readonly Endpoint[] | Client,
   config: HexlineTransportConfig<rpcSchema, raw> = {},
 ): HexlineTransport<rpcSchema, raw> {
-  const settings = checkConfig(config, isClient(target))
+  const ownsClient = !isClient(target)
+  checkConfig(config, !ownsClient)
   // viem calls the factory below often, `fallback` on every call: what is shared is made here, once.
   const engines = new Map<string, Engine>()
-  const given = target === undefined ? undefined : engineFor(isClient(target) ? target : createClient(target, clientOptions(config)))
-  if (given === undefined) settingsFrom(clientOptions(config))
+  const engine = target === undefined ? undefined : engineOf(isClient(target) ? target : createClient(target, clientOptions(config)))
+  if (engine === undefined) settingsFrom(clientOptions(config))
 
   const factory = ({ chain, retryCount, timeout }: Parameters<Transport>[0]) => {
-    const { client, uid } = given ?? ofChain(chain)
-    const perTransport = {
-      retryCount: settings.retryCount ?? retryCount,
-      timeout: timeout ?? settings.timeout,
-      // viem's `fallback` asks for no retries, so that it can ask the next one.
-      hasElsewhere: settings.retryCount === undefined && retryCount === 0,
-    }
-    const request = (args: Args, options: EIP1193RequestOptions & { timeout?: number } = {}) => {
-      const settingsOfCall = {
-        ...perTransport,
-        ...(options.retryCount !== undefined && { retryCount: options.retryCount }),
-        ...(options.timeout !== undefined && { timeout: options.timeout }),
-      }
+    const { client, uid } = engine ?? engineOfChain(chain)
+    const request = async (args: Args, options: EIP1193RequestOptions & { timeout?: number } = {}) => {
+      const settings = callSettings({ config, factory: { retryCount, timeout }, call: options }, ownsClient)
+      const once = buildRequest((each: Args) => send(client, each, settings, config.raw === true), { methods: config.methods, uid })
       // One side retries: the engine.
-      const once = buildRequest((each: Args, own?: { signal?: AbortSignal | undefined }) => send(client, each, settings, settingsOfCall, own?.signal), {
-        methods: settings.methods,
-        retryCount: 0,
-        uid,
-      })
       return once(args as never, { ...options, retryCount: 0 })
     }
     return {
       config: {
-        key: settings.key,
-        methods: settings.methods,
-        name: settings.name,
+        key: config.key ?? 'hexline',
+        methods: config.methods,
+        name: config.name ?? 'hexline JSON-RPC',
         request: request as never,
-        retryCount: perTransport.retryCount,
-        retryDelay: settings.retryDelay,
-        timeout: perTransport.timeout,
+        retryCount: config.retryCount ?? retryCount,
+        retryDelay: config.retryDelay,
+        timeout: timeout ?? config.timeout,
         type: 'hexline' as const,
       },
       request: request as never,
@@ -81,19 +70,18 @@ export function hexline<rpcSchema extends RpcSchema | undefined = undefined, raw
   }
   return factory as HexlineTransport<rpcSchema, raw>
 
-  function ofChain(chain: Chain | undefined): Engine {
+  function engineOfChain(chain: Chain | undefined): Engine {
     const url = chain?.rpcUrls.default.http[0]
     if (!url) throw new UrlRequiredError()
-    let engine = engines.get(url)
-    if (engine === undefined) {
-      engine = engineFor(createClient(url, clientOptions(config)))
-      engines.set(url, engine)
-    }
-    return engine
+    const known = engines.get(url)
+    if (known !== undefined) return known
+    const made = engineOf(createClient(url, clientOptions(config)))
+    engines.set(url, made)
+    return made
   }
 }
 
-function engineFor(client: Client): Engine {
+function engineOf(client: Client): Engine {
   return { client, uid: crypto.randomUUID() }
 }
 
@@ -101,26 +89,8 @@ function isClient(target: unknown): target is Client {
   return typeof (target as Client | undefined)?.send === 'function' && typeof (target as Client).with === 'function'
 }
 
-interface SettingsOfCall {
-  readonly retryCount: number | undefined
-  readonly timeout: number | undefined
-  readonly hasElsewhere: boolean
-}
-
-/** One call through the engine. Rejects with an error of viem's, or with the reason of `signal`. */
-async function send(
-  client: Client,
-  { method, params }: Args,
-  { raw }: Checked,
-  { retryCount, timeout, hasElsewhere }: SettingsOfCall,
-  signal?: AbortSignal,
-) {
-  const settings: CallSettings = {
-    ...(retryCount !== undefined && { attempts: retryCount + 1 }),
-    ...(timeout !== undefined && { timeoutMs: timeout === 0 ? NO_TIMEOUT : timeout }),
-    ...(hasElsewhere && { whilePaused: 'fail' }),
-    ...(signal && { signal }),
-  }
+/** One call through the engine. Rejects with an error of viem's, or with the reason of its signal. */
+async function send(client: Client, { method, params }: Args, settings: CallSettings, raw: boolean) {
   const ask = (given: unknown) => client.send({ method, params: (given ?? []) as readonly unknown[], ...settings })
   try {
     const reply = await ask(params).catch((error: unknown) => {

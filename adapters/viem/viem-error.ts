@@ -1,15 +1,15 @@
 import { STATUS_CODES } from 'node:http'
 import { HttpRequestError, ProviderDisconnectedError, ResponseBodyTooLargeError, RpcRequestError, TimeoutError as ViemTimeoutError } from 'viem'
 import { stringify } from 'viem/utils'
-import { ClosedError, CodecError, HexlineError, HttpError, LimitError, OptionError, RpcError, TimeoutError } from '../../src/errors.ts'
+import { ClosedError, CodecError, HexlineError, HttpError, IntegrityError, LimitError, OptionError, RpcError, TimeoutError } from '../../src/errors.ts'
 
 /**
  * hexline's failure of a call as viem's own error of the same meaning, so that viem decodes reverts, maps nodes' messages and
  * retries as it does over `http()`. hexline's error is its cause. Of the URL there is scheme and host: the path may hold the
- * key. What is no failure of a call (an abort's reason, a value that cannot be sent) stays as it is.
+ * key. What is no failure of a call (an abort's reason, a value that cannot be sent, replies that contradict each other) stays as it is.
  */
 export function viemError(error: unknown, body: { method: string; params?: unknown }, endpoints: readonly string[]): unknown {
-  if (!(error instanceof HexlineError) || error instanceof CodecError || error instanceof OptionError) return error
+  if (!(error instanceof HexlineError) || error instanceof CodecError || error instanceof OptionError || error instanceof IntegrityError) return error
   const url = originOf(error.endpoint, endpoints)
   if (error instanceof RpcError) return new RpcRequestError({ body, url, error })
   if (error instanceof HttpError) {

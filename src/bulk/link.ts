@@ -1,7 +1,7 @@
 import { IntegrityError } from '../errors.ts'
 
 /** What the checks need of a block. */
-interface Linked {
+export interface Linked {
   readonly number: bigint
   readonly hash: string | null
   readonly parentHash: string

@@ -167,7 +167,7 @@ export function isSafe(name: string): boolean {
 }
 
 const READS =
-  /^(?:net|web3|trace|arbtrace|txpool|ots)_|^debug_(?:trace|storageRange|account|dump)|^(?!wallet_|personal_)[a-z0-9]+_(?:get|call|estimate|simulate)[A-Z]|^eth_(?:accounts|blobBaseFee|baseFee|call|config|protocolVersion|syncing)$/
+  /^(?:net|web3|trace|arbtrace|txpool|ots)_|^zks_(?:L1|gasPer)|^debug_(?:trace|storageRange|account|dump)|^(?!personal_)[a-z0-9]+_(?:get|call|estimate|simulate)[A-Z]|^eth_(?:accounts|blobBaseFee|baseFee|coinbase|config|protocolVersion|supportedEntryPoints|syncing)$|^(?:optimism_outputAtBlock|rpc_modules)$/
 /** Gives each change once, or asks a person. */
 const READS_ONCE = /FilterChanges$|EncryptionPublicKey$/
 

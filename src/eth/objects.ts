@@ -1,7 +1,7 @@
 import { fault } from './fault.ts'
 import type { Address, Hash, Hex } from './hex.ts'
 import { decodeQuantity } from './quantity.ts'
-import { arrayOf, asSent, type Decode, type Infer, list, nullable, number, object, optional, quantity } from './shape.ts'
+import { arrayOf, asSent, type Decode, type Infer, list, nullable, number, numberOrBig, object, optional, quantity } from './shape.ts'
 
 /*
  * The objects of the execution API (https://github.com/ethereum/execution-apis, src/schemas), and what L2s add. A field is
@@ -19,10 +19,11 @@ export interface AccessListItem {
 }
 
 const authorizationFields = {
-  chainId: number,
+  /** Of up to 256 bits: an authorization that holds on no chain makes its transaction none the less valid. */
+  chainId: numberOrBig,
   address,
-  /** The account's nonce. */
-  nonce: number,
+  /** The account's nonce; of up to 64 bits, for the same reason. */
+  nonce: numberOrBig,
   yParity: number,
   r: hex,
   s: hex,

@@ -48,6 +48,12 @@ export function decodeNumber(value: unknown): number {
   return Number(big)
 }
 
+/** Decodes what is a small number unless somebody chose otherwise: a number up to 2^53 - 1, a bigint beyond. */
+export function decodeNumberOrBig(value: unknown): number | bigint {
+  const big = decodeQuantity(value)
+  return big <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(big) : big
+}
+
 /** The value of hex of at most 13 digits, digit by digit: several times faster than `BigInt(text)`. */
 function smallHex(text: string): number {
   const { length } = text

@@ -1,5 +1,5 @@
 import { fault, under } from './fault.ts'
-import { decodeNumber, decodeQuantity } from './quantity.ts'
+import { decodeNumber, decodeNumberOrBig, decodeQuantity } from './quantity.ts'
 
 /** Turns a parsed value into what TypeScript sees: the same object with its fields decoded in place. Throws `CodecError`. */
 export type Decode<T> = (value: unknown) => T
@@ -30,6 +30,9 @@ export const quantity: Field<bigint> = { decode: decodeQuantity, optional: false
 
 /** An index, count, account nonce, type, chain id or status. */
 export const number: Field<number> = { decode: decodeNumber, optional: false }
+
+/** A count that anybody may choose: a number up to 2^53 - 1, a bigint beyond. */
+export const numberOrBig: Field<number | bigint> = { decode: decodeNumberOrBig, optional: false }
 
 /** A field that some nodes, forks or chains leave out. */
 export function optional<T>(field: Field<T, boolean>): Field<T, true> {

@@ -7,8 +7,8 @@ import { pastDeadline, type Wait, type Waiting } from './waiting.ts'
 export interface Ride {
   /** Name of the endpoint. */
   readonly endpoint: string
-  /** One of its entries is waited for by nobody any more. */
-  leave(): void
+  /** One of its entries is waited for by nobody any more, and why not. */
+  leave(reason: unknown): void
 }
 
 /** A call in the queue, with its params as JSON. Identical calls join the entry of the first, and share its outcome. */
@@ -143,7 +143,7 @@ export class Entry implements EncodedCall, Wait {
     const leader = this.#leader
     if (--leader.#waiters > 0) return
     leader.line?.drop(leader)
-    leader.ride?.leave()
+    leader.ride?.leave(reason)
   }
 
   /** Ends the waiting of this call, whatever becomes of the entry. */

@@ -50,8 +50,11 @@ export class Failures {
     this.#options = options
   }
 
-  /** The error object that came for `call`. Servers that do not keep to the form send a string, or leave the code out. */
-  said({ method }: Call, error: unknown, kindOf: (kind: ErrorKind | undefined) => ErrorKind | undefined = (kind) => kind): RpcError {
+  /**
+   * The error object that came for `call`. Servers that do not keep to the form send a string, or leave the code out: gateways do
+   * so with a status that says more.
+   */
+  said({ method }: Call, error: unknown, kindOf: (kind: ErrorKind | undefined) => ErrorKind | undefined = (kind) => kind): HexlineError {
     const { scrub, classify, endpoint } = this.#options
     const { status } = this.#reply
     const object = (typeof error === 'object' ? error : { message: error }) as { code?: unknown; message?: unknown; data?: unknown }
@@ -60,11 +63,12 @@ export class Failures {
     const data = this.#dataOf(object)
     const asked = this.#retryAfterMs
     const kind = kindOf(classify({ method, status, code, message, data, retryAfterMs: asked }))
+    if (status >= 300 && !Number.isFinite(Number(object.code ?? Number.NaN))) return this.#http(method, kind ?? 'server')
     return new RpcError({ code, message, data }, { method, endpoint, status, retryAfterMs: asked, ...(kind && { kind }) })
   }
 
   /** One error for a whole batch: the batch was too large, unless it says who was refused. */
-  refused(call: Call, refusal: ReplyObject): RpcError {
+  refused(call: Call, refusal: ReplyObject): HexlineError {
     return this.said(call, refusal.error, (kind) => (kind !== undefined && refusesEverybody(kind) ? kind : 'batch-too-large'))
   }
 
@@ -88,15 +92,18 @@ export class Failures {
 
   /** The HTTP status says that it failed. */
   #status({ method }: Call, isBatch: boolean): HttpError | undefined {
-    const { status, headers } = this.#reply
+    const { status } = this.#reply
     if (status < 300) return undefined
-    const { classify, endpoint, scrub } = this.#options
-    const asked = this.#retryAfterMs
-    const meant = classify({ method, status, message: this.#start(), retryAfterMs: asked }) ?? 'server'
-    const kind = isBatch && meant === 'invalid' && NOT_A_BATCH.includes(status) ? 'batch-too-large' : meant
+    const meant = this.#options.classify({ method, status, message: this.#start(), retryAfterMs: this.#retryAfterMs }) ?? 'server'
+    return this.#http(method, isBatch && meant === 'invalid' && NOT_A_BATCH.includes(status) ? 'batch-too-large' : meant)
+  }
+
+  #http(method: string, kind: ErrorKind): HttpError {
+    const { status, headers } = this.#reply
+    const { endpoint, scrub } = this.#options
     return new HttpError(
       { status, headers: scrubJson(headers, scrub) as HttpReply['headers'], body: this.#start() },
-      { method, endpoint, kind, retryAfterMs: asked },
+      { method, endpoint, kind, retryAfterMs: this.#retryAfterMs },
     )
   }
 

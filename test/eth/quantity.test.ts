@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { CodecError, decodeNumber, decodeQuantity, decodeResult, encodeQuantity, type MethodName } from '../../src/index.ts'
+import { type Block, CodecError, decodeNumber, decodeQuantity, decodeResult, encodeQuantity, type MethodName } from '../../src/index.ts'
 
 const LARGEST = 2n ** 256n - 1n
 const uint256 = fc.bigInt({ min: 0n, max: LARGEST })
@@ -486,5 +486,25 @@ describe('what identifies an object', () => {
     ['eth_createAccessList', {}, [], 'accessList: expected the accessList of an access list result, received undefined'],
   ])('%s %j', (method, value, params, message) => {
     expect(thrownBy(() => decodeResult(method, value, params)).message).toBe(message)
+  })
+})
+
+describe('an authorization (EIP-7702)', () => {
+  const block = (authorization: object) => ({ hash: '0x', number: '0x1', transactions: [{ hash: '0x', authorizationList: [authorization] }] })
+  const decoded = (authorization: object) =>
+    (decodeResult('eth_getBlockByNumber', block({ address: '0x', ...authorization }), ['0x1', true]) as Block<true>).transactions[0]?.authorizationList?.[0]
+
+  test('has numbers', () => {
+    expect(decoded({ chainId: '0x1', nonce: '0x7' })).toEqual({ address: '0x', chainId: 1, nonce: 7 })
+  })
+
+  test('may hold what nobody means, in a block that is valid all the same: bigints', () => {
+    expect(decoded({ chainId: `0x${'f'.repeat(64)}`, nonce: '0xfffffffffffffffe' })).toEqual({ address: '0x', chainId: 2n ** 256n - 1n, nonce: 2n ** 64n - 2n })
+  })
+
+  test('has no more than 256 bits', () => {
+    expect(() => decoded({ chainId: `0x1${'0'.repeat(64)}` })).toThrow(
+      'transactions[0].authorizationList[0].chainId: expected a hex quantity of at most 256 bits',
+    )
   })
 })

@@ -5,7 +5,8 @@ describe('may run twice', () => {
   it.each([
     ...['eth_call', 'eth_getBlockByNumber', 'eth_getLogs', 'eth_syncing', 'eth_blobBaseFee', 'eth_simulateV1', 'eth_callMany', 'eth_getFilterLogs'],
     ...['net_version', 'web3_clientVersion', 'txpool_content', 'trace_block', 'debug_traceTransaction', 'debug_storageRangeAt', 'ots_getBlockDetails'],
-    ...['zks_getBlockDetails', 'bor_getAuthor', 'linea_estimateGas', 'arbtrace_call', 'anvil_getAutomine', 'erigon_getHeaderByNumber'],
+    ...['zks_getBlockDetails', 'zks_L1BatchNumber', 'linea_estimateGas', 'arbtrace_call', 'anvil_getAutomine', 'erigon_getHeaderByNumber', 'bor_getAuthor'],
+    ...['wallet_getCapabilities', 'eth_supportedEntryPoints', 'rpc_modules', 'optimism_outputAtBlock'],
   ])('%s', (method) => expect(isSafe(method)).toBe(true))
 })
 
@@ -13,16 +14,7 @@ describe('must not run twice', () => {
   it.each([
     ...['eth_sendRawTransaction', 'eth_sendTransaction', 'eth_sign', 'eth_signTransaction', 'eth_newFilter', 'eth_getFilterChanges', 'eth_uninstallFilter'],
     ...['anvil_mine', 'evm_mine', 'evm_snapshot', 'evm_revert', 'evm_increaseTime', 'hardhat_setBalance', 'miner_start', 'admin_addPeer', 'debug_setHead'],
-    ...[
-      'personal_unlockAccount',
-      'wallet_getPermissions',
-      'eth_getEncryptionPublicKey',
-      'engine_newPayloadV3',
-      'getBalance',
-      'x',
-      '',
-      'eth_getuser',
-      'toString',
-    ],
+    ...['personal_unlockAccount', 'wallet_sendCalls', 'zks_sendRawTransactionWithDetailedOutput', 'eth_getEncryptionPublicKey', 'engine_newPayloadV3'],
+    ...['getBalance', 'x', '', 'eth_getuser', 'toString'],
   ])('%s', (method) => expect(isSafe(method)).toBe(false))
 })

@@ -56,7 +56,7 @@ export const transportRows: TransportRow[] = [
     answer: always({ error: 'slow down' }, { status: 429, headers: { 'retry-after': '7' } }),
     is: http,
     has: { status: 429, retryAfter: '7', details: '"slow down"' },
-    under: 'RpcError',
+    under: 'HttpError',
   },
   {
     name: '429 with words that claim to be JSON',
@@ -111,7 +111,7 @@ export const transportRows: TransportRow[] = [
     answer: always({ error: 'invalid key' }, { status: 401 }),
     is: http,
     has: { status: 401, details: '"invalid key"' },
-    under: 'RpcError',
+    under: 'HttpError',
   },
   {
     name: '401 with JSON-RPC',

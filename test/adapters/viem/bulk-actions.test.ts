@@ -1,7 +1,8 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { createClient } from 'hexline'
 import { bulkActions, type GetBlocksParameters, hexline } from 'hexline/viem'
-import { type Block, type Chain, createPublicClient, fallback, http, InvalidParamsRpcError, type Transport } from 'viem'
+import { type Block, type Chain, createPublicClient, defineBlock, defineChain, fallback, http, InvalidParamsRpcError, type Transport } from 'viem'
 import { celo, mainnet, optimism, zksync } from 'viem/chains'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { seedChain } from '../../../demo/chain.ts'
@@ -275,4 +276,67 @@ it('tells of its progress', async () => {
   await all(client.getBlocks({ fromBlock: 10n, toBlock: 20n, onProgress: ({ done, total }) => told.push(done / total) }))
   expect(told).toHaveLength(11)
   expect(told.at(-1)).toBe(1)
+})
+
+describe('a formatter that changes what links blocks', () => {
+  const format = (block: unknown) => block
+  it.each<[string, object]>([
+    ['leaves the parent out', { block: defineBlock({ exclude: ['parentHash'], format: () => ({}) }) }],
+    ['makes the number a number', { block: defineBlock({ format: (block: { number: string }) => ({ number: Number(block.number) }) }) }],
+    ['leaves the transactions out', { block: defineBlock({ exclude: ['transactions'], format: () => ({}) }) }],
+    ['leaves the hash out', { block: { format: (block: object) => ({ ...block, hash: undefined }), type: 'block' } }],
+    ['changes receipts', { block: { format, type: 'block' }, transactionReceipt: { format: () => ({}), type: 'transactionReceipt' } }],
+  ])('one that %s is used all the same', async (_, formatters) => {
+    const server = await startChain({ head: 5 })
+    cleanUp.push(server.close)
+    const client = clientOf(server.url, defineChain({ ...mainnet, formatters: formatters as never }))
+    expect(await all(client.getBlocks({ fromBlock: 0n, toBlock: 5n, includeReceipts: true }))).toHaveLength(6)
+  })
+
+  it('blocks that do not hang together are still found', async () => {
+    const server = await startChain({
+      head: 5,
+      answer: (_, right) =>
+        (right as { number?: string } | null)?.number === hexOf(3) ? { result: { ...(right as object), parentHash: blockHash(1) } } : undefined,
+    })
+    cleanUp.push(server.close)
+    const client = clientOf(
+      server.url,
+      defineChain({ ...mainnet, formatters: { block: defineBlock({ exclude: ['parentHash'], format: () => ({}) }) } as never }),
+    )
+    expect(await failureOf(client.getBlocks({ fromBlock: 0n }))).toMatchObject({ name: 'IntegrityError' })
+  })
+})
+
+it('a block that is missing below the head ends it with a word about that', async () => {
+  const server = await startChain({
+    head: 5,
+    answer: ({ method, params }) => (method === 'eth_getBlockByNumber' && params[0] === hexOf(3) ? { result: null } : undefined),
+  })
+  cleanUp.push(server.close)
+  const client = createClient(server.url, { retry: { baseDelayMs: 1, maxDelayMs: 5 }, deadlineMs: 100 })
+  cleanUp.push(client.close)
+  const failure = await failureOf(
+    createPublicClient({ transport: hexline(client) })
+      .extend(bulkActions())
+      .getBlocks({ fromBlock: 0n }),
+  )
+  expect(failure).toMatchObject({ name: 'IntegrityError', kind: 'lagging' })
+})
+
+it('an authorization with numbers that nobody means does not stop it (EIP-7702)', async () => {
+  const authorization = { chainId: `0x${'f'.repeat(64)}`, nonce: '0xfffffffffffffffe', address: blockHash(1), yParity: '0x0', r: '0x1', s: '0x2' }
+  const transaction = {
+    hash: blockHash(99),
+    blockHash: blockHash(16),
+    blockNumber: '0x10',
+    transactionIndex: '0x0',
+    nonce: '0x1',
+    gas: '0x5208',
+    value: '0x2',
+    input: '0x',
+  }
+  const url = await startOneBlock({ ...blockOf(16, true), transactions: [{ ...transaction, type: '0x4', authorizationList: [authorization] }] })
+  const [block] = await all(clientOf(url).getBlocks({ fromBlock: 16n, toBlock: 16n, includeTransactions: true }))
+  expect(block?.transactions[0]?.authorizationList).toEqual([{ ...authorization, chainId: 2 ** 256, nonce: 2 ** 64, yParity: 0 }])
 })

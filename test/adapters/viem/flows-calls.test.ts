@@ -296,7 +296,7 @@ describe('gas and fees', () => {
     async ({ reader }) => {
       const calls = [{ to: carol, value: 5n }, { abi: tokenAbi, to: token, functionName: 'transfer', args: [carol, 3n] }, { to: talker }] as const
       const [block] = await reader.simulateBlocks({ blocks: [{ calls: calls.map((call) => ({ account: alice, ...call })) as never }] })
-      // The simulated block is stamped with the wall clock, and its hashes with it.
+      // What the calls came to: a simulated block's header may hold the time at which it was made.
       const told = (results: readonly unknown[]) =>
         results.map((each) => {
           const { data, gasUsed, status, error } = each as { data: Hex; gasUsed: bigint; status: string; error?: Error }

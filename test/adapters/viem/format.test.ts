@@ -20,7 +20,9 @@ function present(record: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined))
 }
 
-const authorization = fc.record({ chainId: small, address: hash, nonce: small, yParity: fc.constantFrom('0x0', '0x1'), r: hash, s: hash })
+const authorization = fc
+  .record({ chainId: quantity, address: hash, nonce: quantity, yParity: fc.option(fc.constantFrom('0x0', '0x1'), { nil: undefined }), r: hash, s: hash })
+  .map(present)
 
 const transaction = fc
   .record({
@@ -108,7 +110,7 @@ describe('the same as viem, whatever fields there are', () => {
     fc.assert(
       fc.property(header, fc.array(transaction, { maxLength: 4 }), (head, transactions) => {
         const block = { ...head, transactions }
-        expect(formatBlockOf(undefined, true)(structuredClone(block))).toStrictEqual(formatBlock(structuredClone(block) as never))
+        expect(formatBlockOf(undefined, true, true)(structuredClone(block))).toStrictEqual(formatBlock(structuredClone(block) as never))
       }),
       { numRuns: 1000 },
     )
@@ -118,7 +120,7 @@ describe('the same as viem, whatever fields there are', () => {
     fc.assert(
       fc.property(header, fc.array(hash, { maxLength: 4 }), (head, transactions) => {
         const block = { ...head, transactions }
-        expect(formatBlockOf(undefined, false)(structuredClone(block))).toStrictEqual(formatBlock(structuredClone(block) as never))
+        expect(formatBlockOf(undefined, false, true)(structuredClone(block))).toStrictEqual(formatBlock(structuredClone(block) as never))
       }),
     )
   })
@@ -126,7 +128,7 @@ describe('the same as viem, whatever fields there are', () => {
   it('of receipts', () => {
     fc.assert(
       fc.property(receipt, (raw) => {
-        expect(formatReceiptsOf(undefined)([structuredClone(raw)])[0]).toStrictEqual(formatTransactionReceipt(structuredClone(raw) as never))
+        expect(formatReceiptsOf(undefined, true)([structuredClone(raw)])[0]).toStrictEqual(formatTransactionReceipt(structuredClone(raw) as never))
       }),
       { numRuns: 500 },
     )
@@ -152,16 +154,16 @@ describe('refuses what cannot be read, with its place', () => {
       'transactions[0].authorizationList[0].chainId: expected a hex quantity, received "1"',
     ],
   ])('%s', (_, raw, message) => {
-    expect(() => formatBlockOf(undefined, true)(raw)).toThrow(message)
+    expect(() => formatBlockOf(undefined, true, true)(raw)).toThrow(message)
   })
 
   it('transactions for hashes', () => {
-    expect(() => formatBlockOf(undefined, false)(sampleBlock())).toThrow('transactions[0]: expected a transaction hash, received an object')
+    expect(() => formatBlockOf(undefined, false, true)(sampleBlock())).toThrow('transactions[0]: expected a transaction hash, received an object')
   })
 
   it('a log of a receipt', () => {
     const raw = sampleReceipt() as { logs: Record<string, unknown>[] }
     ;(raw.logs[1] as Record<string, unknown>).logIndex = 'x'
-    expect(() => formatReceiptsOf(undefined)([raw])).toThrow('[0].logs[1].logIndex: expected a hex quantity, received "x"')
+    expect(() => formatReceiptsOf(undefined, true)([raw])).toThrow('[0].logs[1].logIndex: expected a hex quantity, received "x"')
   })
 })

@@ -2,8 +2,8 @@ import { createClient } from 'hexline'
 import { hexline } from 'hexline/viem'
 import { createPublicClient, defineChain, fallback, http, UrlRequiredError } from 'viem'
 import { localhost, mainnet } from 'viem/chains'
-import { describe, expect, it, onTestFinished } from 'vitest'
-import { clientOptions } from '../../../adapters/viem/config.ts'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { callSettings, clientOptions } from '../../../adapters/viem/config.ts'
 import {
   always,
   answerTo,
@@ -167,6 +167,9 @@ describe('options', () => {
       { maxResponseBodySize: 1, maxResponseBytes: 1 },
       'maxResponseBodySize: expected one of maxResponseBodySize and maxResponseBytes, received both',
     ],
+    ['headers that would be dropped', { headers: new Headers({ a: 'secret' }) }, 'headers: expected a plain object of strings, received a Headers'],
+    ['headers that are a string', { fetchOptions: { headers: 'secret' } }, 'fetchOptions.headers: expected a plain object of strings, received a string'],
+    ['raw in words', { raw: 'yes' }, 'raw: expected true or false, received "yes"'],
     ['no batch', { batch: 10 }, 'batch: expected an object or false, received 10'],
     ['methods of another shape', { methods: ['eth_call'] }, 'methods: expected { include } or { exclude }, each an array of names, received an array of 1'],
     [
@@ -209,6 +212,19 @@ describe('methods', () => {
 })
 
 describe('retries', () => {
+  it('wait longer than hexline would, when retryDelay says so', () => {
+    expect(clientOptions({ retryDelay: 60_000 }).retry).toEqual({ attempts: 4, baseDelayMs: 60_000, maxDelayMs: 60_000 })
+  })
+
+  it('of a call are checked, too', async () => {
+    const server = await serve(honest)
+    const { ask } = made(server.url)
+    await expect((async () => ask([], { retryCount: -1 }))()).rejects.toThrow(
+      'retryCount: expected a whole number that is not negative, or Infinity, received -1',
+    )
+    expect(server.requests).toEqual([])
+  })
+
   const down = always('down', { status: 500 })
 
   it.each<[string, Config, Factory, object, number]>([
@@ -263,19 +279,22 @@ describe('timeout', () => {
     expect(await asked).toEqual(answerTo(['0x1']))
   })
 
-  it.each<[NonNullable<Config>, object]>([
-    [{ timeout: 1000 }, { timeoutMs: 1000, deadlineMs: 120_000 }],
-    [
-      { timeout: 600_000, retryCount: 1 },
-      { timeoutMs: 600_000, deadlineMs: 1_220_000 },
-    ],
-    [{ timeout: 0 }, { timeoutMs: 2 ** 31 - 1, deadlineMs: Number.POSITIVE_INFINITY }],
-    [
-      { timeout: 600_000, deadlineMs: 5000 },
-      { timeoutMs: 600_000, deadlineMs: 5000 },
-    ],
-  ])('%j leaves every attempt its time: %j', (config, times) => {
-    expect(clientOptions(config)).toMatchObject(times)
+  it.each<[NonNullable<Config>, object, number | undefined]>([
+    [{}, { timeoutMs: 30_000, deadlineMs: 120_000 }, undefined],
+    [{ timeout: 1000 }, { timeoutMs: 1000, deadlineMs: 120_000 }, undefined],
+    [{ timeout: 600_000, retryCount: 1 }, { timeoutMs: 600_000, deadlineMs: 610_000 }, 1_220_000],
+    [{ timeout: 0 }, { timeoutMs: 2 ** 31 - 1, deadlineMs: 120_000 }, 3_600_000],
+    [{ timeout: 600_000, deadlineMs: 5000 }, { timeoutMs: 600_000, deadlineMs: 5000 }, undefined],
+  ])('%j leaves every attempt its time, and nothing waits for ever', (config, ofClient, ofCall) => {
+    expect(clientOptions(config)).toMatchObject(ofClient)
+    expect(callSettings({ config, factory: {}, call: {} }, true).deadlineMs).toBe(ofCall)
+  })
+
+  it.each([made, shared])('shortens a batch that takes too long, until it passes (%o)', async (make) => {
+    const server = await serve((request, response) => (request.entries.length > 5 ? request.hungUp : honest(request, response)))
+    const { ask } = make(server.url, { timeout: 100, retryCount: 4 })
+    const answers = await Promise.all(Array.from({ length: 40 }, (_, i) => ask([`0x${i}`])))
+    expect(answers).toEqual(Array.from({ length: 40 }, (_, i) => answerTo([`0x${i}`])))
   })
 })
 
@@ -384,4 +403,12 @@ it('a closed client says so, by an error that viem does not repeat', async () =>
   const { ask, value } = made(server.url)
   await value?.client.close()
   expect(await errorOf(ask([]))).toMatchObject({ name: 'ProviderDisconnectedError', code: 4900, details: 'the client is closed' })
+})
+
+it('works while a test framework stops the clocks, as http() does', async () => {
+  const server = await serve(honest)
+  const { ask } = made(server.url)
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
+  expect(await ask(['0x1'])).toEqual(answerTo(['0x1']))
 })
