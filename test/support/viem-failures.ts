@@ -71,7 +71,8 @@ export function portraitOf(error: unknown): Portrait {
     is: levels.length === 0 ? (error as Error).name : levels.map(({ name }) => name).join(' > '),
     classes: levels.map((level) => level.constructor),
     shortMessages: levels.map(({ shortMessage }) => shortMessage),
-    details: first('details'),
+    // Newer versions of Node.js say more about the place in a JSON text.
+    details: first('details')?.replace(/ \(line \d+ column \d+\)$/, ''),
     metaMessages: levels[0]?.metaMessages?.filter((line) => !line.startsWith('URL: ')),
     code: first('code'),
     status: first('status'),
