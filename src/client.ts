@@ -49,6 +49,11 @@ export interface Client {
   [Symbol.asyncDispose](): Promise<void>
 }
 
+/** True for what `createClient` makes, and for what is made like it. */
+export function isClient(value: unknown): value is Client {
+  return typeof (value as Client | undefined)?.send === 'function' && typeof (value as Client).with === 'function'
+}
+
 /**
  * A client for a node, or for several that stand in for each other. Opens no connection until the first call, and holds
  * the process up only while a call waits. Throws `OptionError` for options that cannot be meant.

@@ -1,10 +1,9 @@
 import type { BlockTag, Chain, Client, GetBlockReturnType, GetTransactionReceiptReturnType, Transport } from 'viem'
 import { checkOptions, fetchRange, inBlock, type Progress } from '../../src/bulk/get-blocks.ts'
-import { Link, type Linked } from '../../src/bulk/link.ts'
+import { Link, linkedFields } from '../../src/bulk/link.ts'
 import type { Client as HexlineClient } from '../../src/client.ts'
 import { HexlineError, OptionError, show } from '../../src/errors.ts'
-import { fault, under } from '../../src/eth/fault.ts'
-import { decodeQuantity } from '../../src/eth/quantity.ts'
+import { fault } from '../../src/eth/fault.ts'
 import { onlyKnown } from '../../src/options.ts'
 import { type FormatBlock, type FormatReceipts, formatBlockOf, formatReceiptsOf, isLikeViem } from './format.ts'
 import { viemError } from './viem-error.ts'
@@ -101,7 +100,7 @@ async function* formatted(engine: HexlineClient, options: ReturnType<typeof chec
   try {
     for await (const { number, ...fetched } of fetchRange(engine, options, 'value')) {
       const raw = fetched.block.take()
-      // Checked as the node sent it: a chain's formatter may leave fields out, or make something else of them.
+      // As the node sent it: a chain's formatter may leave fields out, or make something else of them.
       const linked = inBlock(number, () => linkedFields(raw))
       link.follow(number, linked)
       const rawReceipts = fetched.receipts?.take()
@@ -116,17 +115,6 @@ async function* formatted(engine: HexlineClient, options: ReturnType<typeof chec
     }
   } catch (error) {
     throw error instanceof HexlineError && error.method !== undefined ? viemError(error, { method: error.method }, engine.endpoints) : inTheirWords(error)
-  }
-}
-
-/** What links a block to others, of its raw form; before it is formatted, which may happen in place. */
-function linkedFields(raw: unknown): Linked {
-  const { number, hash, parentHash, transactions } = (raw ?? {}) as Record<keyof Linked, unknown>
-  if (!Array.isArray(transactions)) throw under(fault('an array', transactions), 'transactions')
-  try {
-    return { number: decodeQuantity(number), hash: hash as string | null, parentHash: parentHash as string, transactions }
-  } catch (caught) {
-    throw under(caught, 'number')
   }
 }
 

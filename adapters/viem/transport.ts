@@ -1,6 +1,6 @@
 import { type Chain, type EIP1193RequestFn, type EIP1193RequestOptions, type RpcSchema, type Transport, UrlRequiredError } from 'viem'
 import { buildRequest, stringify } from 'viem/utils'
-import { type Client, createClient } from '../../src/client.ts'
+import { type Client, createClient, isClient } from '../../src/client.ts'
 import type { Endpoint } from '../../src/endpoint.ts'
 import { CodecError, RpcError } from '../../src/errors.ts'
 import { type CallSettings, settingsFrom } from '../../src/options.ts'
@@ -83,10 +83,6 @@ export function hexline<rpcSchema extends RpcSchema | undefined = undefined, raw
 
 function engineOf(client: Client): Engine {
   return { client, uid: crypto.randomUUID() }
-}
-
-function isClient(target: unknown): target is Client {
-  return typeof (target as Client | undefined)?.send === 'function' && typeof (target as Client).with === 'function'
 }
 
 /** One call through the engine. Rejects with an error of viem's, or with the reason of its signal. */

@@ -1,4 +1,6 @@
 import { IntegrityError } from '../errors.ts'
+import { fault, under } from '../eth/fault.ts'
+import { decodeQuantity } from '../eth/quantity.ts'
 
 /** What the checks need of a block. */
 export interface Linked {
@@ -38,5 +40,16 @@ export class Link {
         throw new IntegrityError(`block ${number}: receipt ${i} is not of transaction ${i}`)
       }
     }
+  }
+}
+
+/** What links a raw block to others. Throws `CodecError` when it is no block. */
+export function linkedFields(raw: unknown): Linked {
+  const { number, hash, parentHash, transactions } = (raw ?? {}) as Record<keyof Linked, unknown>
+  if (!Array.isArray(transactions)) throw under(fault('an array', transactions), 'transactions')
+  try {
+    return { number: decodeQuantity(number), hash: hash as string | null, parentHash: parentHash as string, transactions }
+  } catch (caught) {
+    throw under(caught, 'number')
   }
 }

@@ -1,0 +1,162 @@
+import { isDeepStrictEqual } from 'node:util'
+import { keccak_256 } from '@noble/hashes/sha3.js'
+import { type AccessList, type Block, type BlockParams, Signature, type TransactionResponseParams } from 'ethers'
+import { fault } from '../../src/eth/fault.ts'
+import { decodeNumber, decodeQuantity } from '../../src/eth/quantity.ts'
+
+/** A JSON object as a node sent it. It is read and never changed: ethers keeps results for a while, for who asks the same. */
+type Raw = Readonly<Record<string, unknown>>
+
+/** Whether two blocks are equal in all that ethers shows of them. */
+export function isSameBlock(a: Block, b: Block): boolean {
+  return isDeepStrictEqual(shown(a), shown(b))
+}
+
+function shown(block: Block): unknown {
+  const fields = { ...block, provider: undefined }
+  return [fields, block.prefetchedTransactions.map((each) => [{ ...each, provider: undefined, signature: undefined }, each.signature.toJSON()])]
+}
+
+/**
+ * A block as ethers' `Block` takes it: what ethers' own formatter gives, for a fraction of the cost, most of which goes into
+ * the checksums of addresses. Takes what nodes send as a rule, and throws on anything else, which is left to ethers.
+ */
+export class BlockFormat {
+  readonly #checksums = new Checksums()
+
+  block(value: unknown): BlockParams {
+    const raw = value as Raw
+    return {
+      hash: orNull(raw.hash, hash),
+      parentHash: hash(raw.parentHash),
+      parentBeaconBlockRoot: orNull(raw.parentBeaconBlockRoot, hash),
+      number: decodeNumber(raw.number),
+      timestamp: decodeNumber(raw.timestamp),
+      nonce: orUndefined(raw.nonce, data) as string,
+      difficulty: decodeQuantity(raw.difficulty),
+      gasLimit: decodeQuantity(raw.gasLimit),
+      gasUsed: decodeQuantity(raw.gasUsed),
+      stateRoot: orNull(raw.stateRoot, hash),
+      receiptsRoot: orNull(raw.receiptsRoot, hash),
+      transactionsRoot: orNull(raw.transactionsRoot, hash),
+      blobGasUsed: orNull(raw.blobGasUsed, decodeQuantity),
+      excessBlobGas: orNull(raw.excessBlobGas, decodeQuantity),
+      miner: this.#checksums.of(raw.miner),
+      prevRandao: orNull(raw.prevRandao ?? raw.mixHash, hash),
+      extraData: data(raw.extraData),
+      baseFeePerGas: orNull(raw.baseFeePerGas, decodeQuantity),
+      transactions: (raw.transactions as unknown[]).map((each) => (typeof each === 'string' ? each : this.#transaction(each as Raw))),
+    }
+  }
+
+  /** Without `creates`, which ethers computes and forgets. */
+  #transaction(raw: Raw): TransactionResponseParams {
+    const checksums = this.#checksums
+    const signature = Signature.from(raw as never)
+    return {
+      hash: hash(raw.hash),
+      index: decodeNumber(raw.transactionIndex),
+      type: raw.type === undefined || raw.type === null ? 0 : decodeNumber(raw.type),
+      accessList: orNull(raw.accessList, (list) => this.#accessList(list)) as AccessList,
+      blobVersionedHashes: orNull(raw.blobVersionedHashes, hashes) as string[],
+      authorizationList: orNull(raw.authorizationList, (list) => this.#authorizations(list)) as never,
+      blockHash: raw.blockHash === ZERO ? null : hash(raw.blockHash),
+      blockNumber: decodeNumber(raw.blockNumber),
+      from: checksums.of(raw.from),
+      to: orNull(raw.to, (to) => checksums.of(to)),
+      gasPrice: orUndefined(raw.gasPrice, decodeQuantity) as bigint,
+      maxPriorityFeePerGas: orNull(raw.maxPriorityFeePerGas, decodeQuantity),
+      maxFeePerGas: orNull(raw.maxFeePerGas, decodeQuantity),
+      maxFeePerBlobGas: orNull(raw.maxFeePerBlobGas, decodeQuantity),
+      gasLimit: decodeQuantity(raw.gas),
+      value: decodeQuantity(raw.value),
+      nonce: decodeNumber(raw.nonce),
+      data: data(raw.input),
+      chainId: (orNull(raw.chainId, decodeQuantity) ?? signature.legacyChainId) as bigint,
+      signature,
+    }
+  }
+
+  #accessList(value: unknown): AccessList {
+    return (value as { address: unknown; storageKeys: unknown }[]).map(({ address, storageKeys }) => ({
+      address: this.#checksums.of(address),
+      storageKeys: (storageKeys as unknown[]).map(lowerCaseHash),
+    }))
+  }
+
+  #authorizations(value: unknown): unknown[] {
+    return (value as Raw[]).map((each) => ({
+      address: this.#checksums.of(each.address),
+      chainId: decodeQuantity(each.chainId),
+      nonce: decodeQuantity(each.nonce),
+      signature: Signature.from(each as never),
+    }))
+  }
+}
+
+/** Some nodes say so of what is pending. */
+const ZERO = `0x${'0'.repeat(64)}`
+
+/** How many addresses are remembered. */
+const REMEMBERED = 20_000
+
+/** Addresses with their checksums (EIP-55), the recent ones remembered: the same come again and again. */
+class Checksums {
+  #recent = new Map<string, string>()
+  #older = new Map<string, string>()
+  readonly #digits = new Uint8Array(40)
+
+  of(address: unknown): string {
+    const known = this.#recent.get(address as string) ?? this.#older.get(address as string)
+    if (known !== undefined) return known
+    const made = this.#make(address)
+    if (this.#recent.size >= REMEMBERED) {
+      this.#older = this.#recent
+      this.#recent = new Map()
+    }
+    this.#recent.set(address as string, made)
+    return made
+  }
+
+  #make(address: unknown): string {
+    // In lower case there is no checksum yet to be wrong.
+    if (typeof address !== 'string' || !/^0x[0-9a-f]{40}$/.test(address)) throw fault('an address in lower case', address)
+    const digits = this.#digits
+    for (let i = 0; i < 40; i++) digits[i] = address.charCodeAt(i + 2)
+    const digest = keccak_256(digits)
+    for (let i = 0; i < 40; i++) {
+      const byte = digest[i >> 1] as number
+      const isLetter = (digits[i] as number) >= 0x61
+      if (isLetter && ((i % 2 === 0 ? byte >> 4 : byte) & 8) !== 0) digits[i] = (digits[i] as number) - 32
+    }
+    return `0x${String.fromCharCode(...digits)}`
+  }
+}
+
+function orNull<T>(value: unknown, decode: (value: unknown) => T): T | null {
+  return value === undefined || value === null ? null : decode(value)
+}
+
+function orUndefined<T>(value: unknown, decode: (value: unknown) => T): T | undefined {
+  return value === undefined || value === null ? undefined : decode(value)
+}
+
+function hash(value: unknown): string {
+  if (typeof value === 'string' && /^0x[0-9a-fA-F]{64}$/.test(value)) return value
+  throw fault('a hash', value)
+}
+
+/** ethers turns storage keys into lower case. */
+function lowerCaseHash(value: unknown): string {
+  if (typeof value === 'string' && /^0x[0-9a-f]{64}$/.test(value)) return value
+  throw fault('a hash in lower case', value)
+}
+
+function hashes(value: unknown): string[] {
+  return (value as unknown[]).map(hash)
+}
+
+function data(value: unknown): string {
+  if (typeof value === 'string' && value.length % 2 === 0 && /^0x[0-9a-fA-F]*$/.test(value)) return value
+  throw fault('bytes', value)
+}

@@ -1,0 +1,318 @@
+import { FetchRequest, JsonRpcProvider, Network } from 'ethers'
+import { createClient } from 'hexline'
+import { HexlineProvider, type HexlineProviderOptions } from 'hexline/ethers'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { type Answer, always, cut, deadPort, type Entry, each, errorOf, gate, type Received, refuse, serve, silent } from '../../support/server.ts'
+
+type Target = ConstructorParameters<typeof HexlineProvider>[0]
+
+/** Answers as a node of chain 1 that holds `0x64` of everything. */
+const node: Answer = each(({ id, method }: Entry) => ({ jsonrpc: '2.0', id, result: method === 'eth_chainId' ? '0x1' : '0x64' }))
+
+/** A provider whose retries take no time, and that ends with the test. */
+function made(target: Target, options: HexlineProviderOptions = {}, network?: number) {
+  const isOwn = typeof (target as { send?: unknown } | undefined)?.send !== 'function'
+  const provider = new HexlineProvider(target, network, { ...(isOwn && { retry: { baseDelayMs: 1, maxDelayMs: 5 } }), ...options })
+  onTestFinished(() => provider.destroy())
+  return provider
+}
+
+const methodsOf = ({ requests }: { requests: readonly Received[] }) => requests.flatMap(({ entries }) => entries.map(({ method }) => method))
+const address = (i: number) => `0x${i.toString(16).padStart(40, '0')}`
+
+describe('where it sends', () => {
+  it('to a URL, to which nothing is sent before the first call', async () => {
+    const server = await serve(node)
+    const provider = made(server.url)
+    expect(server.opened).toBe(0)
+    expect(await provider.getBalance(address(1))).toBe(100n)
+    expect(provider).toBeInstanceOf(JsonRpcProvider)
+  })
+
+  it('to the node on this machine, when nothing is said', () => {
+    expect(made(undefined).client.endpoints).toEqual(['http://localhost:8545'])
+  })
+
+  it('to a node of the service, by chain and key', async () => {
+    const server = await serve(node)
+    await made({ baseUrl: server.url, chain: 'base', apiKey: 'k1' }).send('eth_gasPrice', [])
+    expect(server.requests.map(({ path }) => path)).toEqual(['/base/k1'])
+  })
+
+  it('to the next of several when one fails', async () => {
+    const [first, second] = [await serve(always('', { status: 500 })), await serve(node)]
+    expect(await made([first.url, second.url]).send('eth_gasPrice', [])).toBe('0x64')
+    expect([first.requests.length, second.requests.length]).toEqual([1, 1])
+  })
+
+  it("as ethers' FetchRequest says: URL, headers, credentials, timeout", async () => {
+    const server = await serve(silent)
+    const request = new FetchRequest(`${server.url}/path`)
+    request.setHeader('X-Key', 'k')
+    request.setCredentials('me', 'secret')
+    request.timeout = 50
+    const provider = made(request, { retry: false })
+    expect(await errorOf(provider.send('eth_gasPrice', []))).toMatchObject({ code: 'TIMEOUT' })
+    const { path, headers } = server.requests[0] as Received
+    expect(path).toBe('/path')
+    expect(headers).toMatchObject({ 'x-key': 'k', authorization: `Basic ${btoa('me:secret')}` })
+    expect(provider._getConnection().url).toBe(`${server.url}/path`)
+  })
+
+  it('not as its functions say, which are refused', () => {
+    const request = new FetchRequest('http://127.0.0.1:1')
+    request.preflightFunc = async (each) => each
+    expect(() => new HexlineProvider(request)).toThrow('FetchRequest.preflightFunc: expected none (hexline makes its own requests;')
+  })
+
+  it('through a client that is shared, and that stays its owner’s to close', async () => {
+    const server = await serve(node)
+    const client = createClient(server.url)
+    onTestFinished(() => client.close())
+    const [one, two] = [made(client), made(client)]
+    await Promise.all([one.send('eth_gasPrice', []), two.send('eth_blockNumber', [])])
+    expect(server.requests).toHaveLength(1)
+    one.destroy()
+    expect(await two.send('eth_gasPrice', [])).toBe('0x64')
+    expect(await client.call('eth_gasPrice')).toBe(100n)
+  })
+})
+
+describe('options', () => {
+  it.each<[string, HexlineProviderOptions, number[]]>([
+    ['calls of one turn travel together', {}, [5]],
+    ['batchMaxCount: 1', { batchMaxCount: 1 }, [1, 1, 1, 1, 1]],
+    ['batchMaxCount: 2', { batchMaxCount: 2, batchStallTime: 50 }, [2, 2, 1]],
+    ["hexline's own batch goes before", { batchMaxCount: 1, batch: { maxCalls: 3 } }, [3, 2]],
+  ])('%s', async (_, options, lengths) => {
+    const server = await serve(node)
+    const provider = made(server.url, { staticNetwork: Network.from(1), ...options })
+    await Promise.all(Array.from({ length: 5 }, (_, i) => provider.getBalance(address(i))))
+    expect(server.requests.map(({ entries }) => entries.length)).toEqual(lengths)
+  })
+
+  it("of ethers' own are kept", () => {
+    const provider = made('http://127.0.0.1:1', { polling: true, pollingInterval: 123, cacheTimeout: -1 })
+    expect(provider.pollingInterval).toBe(123)
+    expect(provider._getOption('polling')).toBe(true)
+    expect(provider._getOption('cacheTimeout')).toBe(-1)
+  })
+
+  it.each<[string, Target, object, string]>([
+    ['an unknown one', 'http://127.0.0.1:1', { pollInterval: 1 }, 'options: expected some of polling, staticNetwork, '],
+    ["one of the client's that cannot be meant", 'http://127.0.0.1:1', { concurrency: 0 }, 'concurrency: expected a whole number from 1 to 1000, received 0'],
+    ['a URL that is none', 'nonsense', {}, 'endpoint: expected an http or https URL, such as'],
+    ['null', null as never, {}, 'endpoint: expected a URL, { url }, { baseUrl, chain, apiKey } or a function, received null'],
+    ["the client's own beside a client", createClient('http://127.0.0.1:1'), { retry: false }, 'retry: expected no option of the client beside a client'],
+  ])('%s: refused at once', (_, target, options, message) => {
+    expect(() => new HexlineProvider(target, undefined, options as HexlineProviderOptions)).toThrow(message)
+  })
+})
+
+describe('the network', () => {
+  it('is asked for beside a call, as ethers does, and in the same POST', async () => {
+    const server = await serve(node)
+    const provider = made(server.url, { cacheTimeout: -1 })
+    await provider.getBalance(address(1))
+    await provider.getBalance(address(1))
+    expect(methodsOf(server).sort()).toEqual(['eth_chainId', 'eth_chainId', 'eth_getBalance', 'eth_getBalance'])
+    expect(server.requests).toHaveLength(2)
+    expect(provider._network.chainId).toBe(1n)
+  })
+
+  it('is asked for once, when it is read by connect', async () => {
+    const server = await serve(node)
+    const provider = await HexlineProvider.connect(server.url, { cacheTimeout: -1 })
+    onTestFinished(() => provider.destroy())
+    expect(provider._network.chainId).toBe(1n)
+    await provider.getBalance(address(1))
+    await provider.getFeeData().catch(() => {})
+    expect(methodsOf(server).filter((method) => method === 'eth_chainId')).toHaveLength(1)
+  })
+
+  it('is never asked for, when it is given and static', async () => {
+    const server = await serve(node)
+    const provider = made(server.url, { staticNetwork: true }, 1)
+    expect((await provider.getNetwork()).chainId).toBe(1n)
+    await provider.getBalance(address(1))
+    expect(methodsOf(server)).toEqual(['eth_getBalance'])
+  })
+
+  it('that is another than was given is an error', async () => {
+    const server = await serve(node)
+    expect(await errorOf(made(server.url, {}, 5).getBalance(address(1)))).toMatchObject({ code: 'NETWORK_ERROR', event: 'changed' })
+  })
+
+  it('is not known before a call has asked for it', async () => {
+    expect(() => made('http://127.0.0.1:1')._network).toThrow('network is not available yet')
+  })
+})
+
+describe('a node that is dead', () => {
+  const lines: unknown[][] = []
+  const listen = () => {
+    lines.length = 0
+    for (const name of ['log', 'warn', 'error'] as const) vi.spyOn(console, name).mockImplementation((...line) => void lines.push(line))
+    onTestFinished(() => void vi.restoreAllMocks())
+  }
+
+  it('is one clear rejection for each call, and no line on the console', async () => {
+    listen()
+    const port = await deadPort()
+    const provider = made(`http://127.0.0.1:${port}`)
+    for (const call of [provider.getBlockNumber(), provider.getBalance(address(1)), provider.getNetwork(), provider.send('eth_chainId', [])]) {
+      expect(await errorOf(call)).toMatchObject({
+        code: 'NETWORK_ERROR',
+        shortMessage: expect.stringMatching(/^127\.0\.0\.1:\d+: no connection.*ECONNREFUSED/),
+      })
+    }
+    expect(await errorOf(provider.waitForTransaction(`0x${'1'.repeat(64)}`))).toMatchObject({ code: 'NETWORK_ERROR' })
+    expect(lines).toEqual([])
+  })
+
+  it('that comes back is used again', async () => {
+    listen()
+    const server = await serve(cut)
+    const provider = made(server.url, { retry: false })
+    expect(await errorOf(provider.getBalance(address(1)))).toMatchObject({ code: 'NETWORK_ERROR' })
+    expect(await errorOf(provider.getBalance(address(2)))).toMatchObject({ code: 'NETWORK_ERROR' })
+    server.script(node)
+    expect(await provider.getBalance(address(3))).toBe(100n)
+    expect(lines).toEqual([])
+  })
+
+  it('is an error of connect, which leaves nothing open', async () => {
+    listen()
+    const server = await serve(always('no', { status: 500 }))
+    expect(await errorOf(HexlineProvider.connect(server.url, { retry: false }))).toMatchObject({ code: 'SERVER_ERROR' })
+    await vi.waitFor(() => expect(server.sockets.size).toBe(0))
+    expect(lines).toEqual([])
+  })
+})
+
+describe('destroy', () => {
+  it('ends what is in flight and what waits in line, and the connections', async () => {
+    const server = await serve(silent)
+    const provider = made(server.url, { concurrency: 1, staticNetwork: Network.from(1) })
+    const first = errorOf(provider.getBalance(address(1)))
+    const { hungUp } = await server.received(1)
+    const second = errorOf(provider.getTransactionCount(address(2)))
+    const waiting = errorOf(provider.waitForTransaction(`0x${'1'.repeat(64)}`))
+    await new Promise((resolve) => setImmediate(resolve))
+    provider.destroy()
+    const cancelled = { code: 'UNSUPPORTED_OPERATION', shortMessage: 'provider destroyed; cancelled request' }
+    expect(await first).toMatchObject({ ...cancelled, operation: 'eth_getBalance' })
+    expect(await second).toMatchObject({ ...cancelled, operation: 'eth_getTransactionCount' })
+    expect(await waiting).toMatchObject(cancelled)
+    await hungUp
+    await vi.waitFor(() => expect(server.sockets.size).toBe(0))
+  })
+
+  it('ends later calls, too, and may be called again', async () => {
+    const provider = made('http://127.0.0.1:1')
+    provider.destroy()
+    provider.destroy()
+    expect(provider.destroyed).toBe(true)
+    expect(await errorOf(provider.send('eth_gasPrice', []))).toMatchObject({ code: 'UNSUPPORTED_OPERATION', operation: 'eth_gasPrice' })
+  })
+
+  it('ends the calls of this provider alone, on a client that is shared', async () => {
+    const { open, answer } = gate(node)
+    const server = await serve(answer)
+    const client = createClient(server.url)
+    onTestFinished(() => client.close())
+    const [one, two] = [made(client), made(client)]
+    const calls = [errorOf(one.send('eth_gasPrice', [])), two.send('eth_blockNumber', [])]
+    await server.received(1)
+    one.destroy()
+    open()
+    expect(await calls[0]).toMatchObject({ code: 'UNSUPPORTED_OPERATION' })
+    expect(await calls[1]).toBe('0x64')
+  })
+})
+
+describe("on('debug')", () => {
+  it('tells of requests and results as ethers does', async () => {
+    const server = await serve(node)
+    const events: [unknown[], unknown[]] = [[], []]
+    const providers = [new JsonRpcProvider(server.url, 1, { staticNetwork: true, batchMaxCount: 1 }), made(server.url, { staticNetwork: true }, 1)]
+    for (const [i, provider] of providers.entries()) {
+      await provider.on('debug', (event) => events[i]?.push(event))
+      await provider.getBalance(address(1))
+      provider.destroy()
+    }
+    expect(events[1]).toEqual(events[0])
+    expect(events[1]).toEqual([
+      { action: 'sendRpcPayload', payload: { method: 'eth_getBalance', params: [address(1), 'latest'], id: 1, jsonrpc: '2.0' } },
+      { action: 'receiveRpcResult', result: [{ jsonrpc: '2.0', id: 1, result: '0x64' }] },
+    ])
+  })
+
+  it('tells of errors', async () => {
+    const server = await serve(always('no', { status: 500 }))
+    const events: { action: string }[] = []
+    const provider = made(server.url, { retry: false })
+    await provider.on('debug', (event) => events.push(event))
+    await errorOf(provider.send('eth_gasPrice', []))
+    expect(events.map(({ action }) => action)).toEqual(['sendRpcPayload', 'receiveRpcError'])
+    expect(events[1]).toMatchObject({ error: { code: 'SERVER_ERROR' } })
+  })
+})
+
+describe('_send', () => {
+  it("gives the node's replies in the order of the payloads, errors among them", async () => {
+    const server = await serve(
+      each(({ id, method }) => (method === 'eth_call' ? { id, error: { code: 3, message: 'no', data: '0x' } } : { id, result: '0x64' })),
+    )
+    const payload = (id: number, method: string) => ({ id, method, params: [], jsonrpc: '2.0' as const })
+    expect(await made(server.url)._send([payload(7, 'eth_call'), payload(8, 'eth_gasPrice')])).toEqual([
+      { jsonrpc: '2.0', id: 7, error: { code: 3, message: 'no', data: '0x' } },
+      { jsonrpc: '2.0', id: 8, result: '0x64' },
+    ])
+    expect(server.requests).toHaveLength(1)
+  })
+})
+
+describe('an unknown method', () => {
+  it.each(['Method not found', 'the method eth_nope does not exist/is not available', 'nope'])(
+    'is UNSUPPORTED_OPERATION, in whatever words (%s)',
+    async (words) => {
+      const server = await serve(refuse(-32601, words))
+      expect(await errorOf(made(server.url).send('eth_nope', []))).toMatchObject({
+        code: 'UNSUPPORTED_OPERATION',
+        operation: 'eth_nope',
+        info: { error: { code: -32601, message: words }, payload: { method: 'eth_nope' } },
+      })
+    },
+  )
+})
+
+describe('getBlockReceipts', () => {
+  it('is null for a block that does not exist', async () => {
+    const server = await serve(each(({ id, method }) => ({ id, result: method === 'eth_chainId' ? '0x1' : null })))
+    expect(await made(server.url).getBlockReceipts(10n)).toBeNull()
+    expect(server.requests.flatMap(({ entries }) => entries).at(-1)?.params).toEqual(['0xa'])
+  })
+
+  it.each<[unknown, unknown]>([
+    ['latest', 'latest'],
+    [17, '0x11'],
+    [`0x${'ab'.repeat(32)}`, `0x${'ab'.repeat(32)}`],
+    [undefined, 'latest'],
+  ])('of %s asks for %o', async (block, param) => {
+    const server = await serve(each(({ id, method }) => ({ id, result: method === 'eth_chainId' ? '0x1' : [] })))
+    expect(await made(server.url).getBlockReceipts(block as number)).toEqual([])
+    expect(server.requests.flatMap(({ entries }) => entries).find(({ method }) => method === 'eth_getBlockReceipts')?.params).toEqual([param])
+  })
+})
+
+it('params by name go as they are', async () => {
+  const server = await serve(node)
+  await made(server.url).send('wallet_watchAsset', { type: 'ERC20' })
+  expect(server.requests[0]?.entries[0]?.params).toEqual({ type: 'ERC20' })
+})
+
+it('a result is what the node said', async () => {
+  const server = await serve(each(({ id }) => ({ id, result: null })))
+  expect(await made(server.url).send('eth_getTransactionByHash', ['0x1'])).toBeNull()
+})
