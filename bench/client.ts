@@ -133,6 +133,34 @@ function viemBulk(includeTransactions: boolean): Load {
   }
 }
 
+/** ethers' own provider, with a network that is known: else it asks for it again and again. */
+async function ethersProvider(options: object = {}): Promise<import('ethers').JsonRpcProvider> {
+  const { JsonRpcProvider } = await import('ethers')
+  return new JsonRpcProvider(url, 1, { staticNetwork: true, cacheTimeout: -1, ...options })
+}
+
+/** With the batches that suit it: its queue is slow where they are long. */
+function ethersBlocks(prefetchTxs: boolean, batch: number): Load {
+  return async () => {
+    const provider = await ethersProvider({ batchMaxCount: batch, batchStallTime: 0 })
+    return { job: (first, count) => inRounds(20, first, count, (i) => provider.getBlock(i, prefetchTxs)), end: async () => provider.destroy() }
+  }
+}
+
+/** An ethers provider on hexline, and its blocks. */
+function ethersBulk(prefetchTxs: boolean): Load {
+  return async () => {
+    const { HexlineProvider } = await import('hexline/ethers')
+    const provider = new HexlineProvider(url, 1, { staticNetwork: true })
+    const job: Job = async (first, count) => {
+      let seen = 0
+      for await (const block of provider.getBlocks(first, first + count - 1, { prefetchTxs })) if (block.gasUsed >= 0n) seen++
+      if (seen !== count) throw new Error(`${seen} blocks instead of ${count}`)
+    }
+    return { job, end: async () => provider.destroy() }
+  }
+}
+
 type Repeat = (first: number, count: number, one: (i: number) => Promise<unknown>) => Promise<void>
 
 function smallCalls(repeat: Repeat, isBatched: boolean): Record<string, Load> {
@@ -140,12 +168,35 @@ function smallCalls(repeat: Repeat, isBatched: boolean): Record<string, Load> {
     undici: () => undici((send) => (first, count) => repeat(first, count, async (i) => parse(await send(balanceCall(i))))),
     hexline: () => hexline((client) => (first, count) => repeat(first, count, (i) => client.call('eth_getBalance', addressOf(i)))),
     viem: viem(isBatched, (client) => (first, count) => repeat(first, count, (i) => client.getBalance({ address: addressOf(i) }))),
+    ethersOnHexline: async () => {
+      const { HexlineProvider } = await import('hexline/ethers')
+      const provider = new HexlineProvider(url, 1, { staticNetwork: true, cacheTimeout: -1 })
+      return { job: (first, count) => repeat(first, count, (i) => provider.getBalance(addressOf(i))), end: async () => provider.destroy() }
+    },
+    ethers: async () => {
+      const provider = await ethersProvider(isBatched ? { batchStallTime: 0 } : { batchMaxCount: 1 })
+      return { job: (first, count) => repeat(first, count, (i) => provider.getBalance(addressOf(i))), end: async () => provider.destroy() }
+    },
   }
 }
 
 const jobs: Record<string, Record<string, Load>> = {
-  'full blocks': { undici: undiciBlocks(true, 5, parse), hexline: hexlineBlocks('full'), viemBulk: viemBulk(true), viem: viemBlocks(true, 20) },
-  'blocks with hashes': { undici: undiciBlocks(false, 50, parse), hexline: hexlineBlocks('hashes'), viemBulk: viemBulk(false), viem: viemBlocks(false, 100) },
+  'full blocks': {
+    undici: undiciBlocks(true, 5, parse),
+    hexline: hexlineBlocks('full'),
+    viemBulk: viemBulk(true),
+    viem: viemBlocks(true, 20),
+    ethersBulk: ethersBulk(true),
+    ethers: ethersBlocks(true, 5),
+  },
+  'blocks with hashes': {
+    undici: undiciBlocks(false, 50, parse),
+    hexline: hexlineBlocks('hashes'),
+    viemBulk: viemBulk(false),
+    viem: viemBlocks(false, 100),
+    ethersBulk: ethersBulk(false),
+    ethers: ethersBlocks(false, 20),
+  },
   'full blocks to a file': { undici: undiciBlocks(true, 5, () => {}), hexline: hexlineFile },
   'small calls, 64 in parallel': smallCalls((first, count, one) => inRounds(64, first, count, one), true),
   'small calls, one after another': smallCalls((first, count, one) => inParallel(1, first, count, one), false),
@@ -154,7 +205,8 @@ const jobs: Record<string, Record<string, Load>> = {
 const load = jobs[workload]?.[client]
 const amount = amounts[workload]
 if (load === undefined || amount === undefined) throw new Error(`no client ${client} for ${workload}`)
-const [warmUp, measured] = amount
+// ethers' own takes thirty times as long for a block: a tenth of them tells as much.
+const [warmUp, measured] = client === 'ethers' ? (amount.map((each) => Math.ceil(each / 10)) as [number, number]) : amount
 const { job, end } = await load()
 await job(1000, warmUp)
 const cpuBefore = process.cpuUsage()

@@ -16,8 +16,15 @@ interface Figures {
 }
 
 /** The clients of a workload, by what the table calls them. The first one is what the others are compared with. */
-const parsing = { 'undici + JSON.parse': 'undici', hexline: 'hexline', viem: 'viem' }
-const blocks = { 'undici + JSON.parse': 'undici', hexline: 'hexline', 'viem on hexline, getBlocks': 'viemBulk', 'viem, batched': 'viem' }
+const parsing = { 'undici + JSON.parse': 'undici', hexline: 'hexline', viem: 'viem', 'ethers on hexline': 'ethersOnHexline', ethers: 'ethers' }
+const blocks = {
+  'undici + JSON.parse': 'undici',
+  hexline: 'hexline',
+  'viem on hexline, getBlocks': 'viemBulk',
+  'viem, batched': 'viem',
+  'ethers on hexline, getBlocks': 'ethersBulk',
+  'ethers, batched': 'ethers',
+}
 const workloads: Record<string, Readonly<Record<string, string>>> = {
   'full blocks': blocks,
   'blocks with hashes': blocks,
@@ -50,7 +57,9 @@ const median = (values: readonly number[]) => [...values].sort((a, b) => a - b)[
 const server = start('./server.ts')
 const { url, source, fullBytes, hashesBytes } = await messageOf<{ url: string; source: string; fullBytes: number; hashesBytes: number }>(server)
 const versionOf = (name: string) => JSON.parse(readFileSync(new URL(`../node_modules/${name}/package.json`, import.meta.url), 'utf8')).version as string
-console.log(`Node ${process.version}, undici ${versionOf('undici')}, viem ${versionOf('viem')}, ${cpus().length} cores; ${rounds} rounds`)
+console.log(
+  `Node ${process.version}, undici ${versionOf('undici')}, viem ${versionOf('viem')}, ethers ${versionOf('ethers')}, ${cpus().length} cores; ${rounds} rounds`,
+)
 console.log(`${source}: ${Math.round(fullBytes / 1000)} kB with transactions, ${Math.round(hashesBytes / 1000)} kB with hashes, on average\n`)
 
 for (const workload of chosen) {
@@ -64,7 +73,7 @@ for (const workload of chosen) {
     }
   }
   console.log(`\n${workload}\n`)
-  const peers = clients.filter(([, client]) => client !== 'hexline' && client !== 'viemBulk')
+  const peers = clients.filter(([, client]) => ['undici', 'viem', 'ethers'].includes(client))
   table([
     ['', 'CPU us', 'wall us', 'peak MB', ...peers.map(([label]) => `CPU to ${label}`), ...peers.map(([label]) => `wall to ${label}`)],
     ...clients.map(([label, client]) => {

@@ -33,3 +33,21 @@ describe('examples/viem.ts', () => {
     })
   })
 })
+
+describe('examples/ethers.ts', () => {
+  it('runs on a fresh node, and ends by itself', async () => {
+    const anvil = await startAnvil()
+    onTestFinished(() => anvil.stop())
+    const { stdout } = await example('ethers', anvil.url)
+    expect(stdout.trimEnd().split('\n')).toEqual([
+      '20 accounts received 10.0 ETH',
+      'their blocks hold 20 transactions, worth 10.0 ETH',
+      expect.stringMatching(/^INSUFFICIENT_FUNDS: insufficient funds/),
+    ])
+  })
+
+  it('says what is wrong when there is no node', async () => {
+    const failure = await example('ethers', `http://127.0.0.1:${await deadPort()}`).catch((error) => error)
+    expect(failure).toMatchObject({ code: 1, stdout: expect.stringMatching(/^NETWORK_ERROR: 127\.0\.0\.1:\d+: no connection.*ECONNREFUSED/) })
+  })
+})

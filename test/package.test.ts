@@ -88,23 +88,35 @@ for await (const { receipts } of getBlocks(client, { from: 0, to: 'latest', rece
     const { stdout } = await run(process.execPath, [tsc, '-p', folder], { cwd: folder }).catch((error) => error)
     expect(stdout).toBe('')
   })
-  describe('with viem beside it', () => {
-    beforeAll(() => symlink(join(root, 'node_modules', 'viem'), join(folder, 'node_modules', 'viem')))
+  describe.each([
+    {
+      library: 'viem',
+      change: { 'https://rpc.example.com/KEY': () => anvil.url, "{ fromBlock: 21_000_000n, toBlock: 'finalized',": () => '{ fromBlock: 0n, toBlock: 100n,' },
+      line: (number: number) => `${number}n 0 0`,
+    },
+    {
+      library: 'ethers',
+      change: { 'https://rpc.example.com/KEY': () => anvil.url, "getBlocks(21_000_000, 'finalized',": () => 'getBlocks(0, 100,' },
+      line: (number: number) => `${number} 0`,
+    },
+  ])('with $library beside it', ({ library, change, line }) => {
+    beforeAll(() => symlink(join(root, 'node_modules', library), join(folder, 'node_modules', library)))
 
-    it("runs the README's program for viem", async () => {
-      const program = (await blocksOf('ts')).find((code) => code.includes("from 'hexline/viem'")) as string
-      const [start, range] = ['https://rpc.example.com/KEY', "{ fromBlock: 21_000_000n, toBlock: 'finalized',"] as const
-      expect(program).toContain(start)
-      expect(program).toContain(range)
-      const ended = `${program.replace(start, anvil.url).replace(range, '{ fromBlock: 0n, toBlock: 100n,')}\nconsole.log(balance)\n`
-      await writeFile(join(folder, 'viem.js'), ended)
-      const { stdout } = await run(process.execPath, ['viem.js'], { cwd: folder, timeout: 30_000 })
-      expect(stdout.trimEnd().split('\n')).toEqual([...Array.from({ length: 101 }, (_, number) => `${number}n 0 0`), '10000000000000000000000n'])
+    const programOf = async () => (await blocksOf('ts')).find((code) => code.includes(`from 'hexline/${library}'`)) as string
+
+    it("runs the README's program", async () => {
+      let program = await programOf()
+      for (const [text, instead] of Object.entries(change)) {
+        expect(program).toContain(text)
+        program = program.replace(text, instead())
+      }
+      await writeFile(join(folder, `${library}.js`), `${program}\nconsole.log(balance)\n`)
+      const { stdout } = await run(process.execPath, [`${library}.js`], { cwd: folder, timeout: 30_000 })
+      expect(stdout.trimEnd().split('\n')).toEqual([...Array.from({ length: 101 }, (_, number) => line(number)), '10000000000000000000000n'])
     })
 
     it('its program can be type-checked, too', async () => {
-      const program = (await blocksOf('ts')).find((code) => code.includes("from 'hexline/viem'")) as string
-      await writeFile(join(folder, 'typed.ts'), program)
+      await writeFile(join(folder, 'typed.ts'), await programOf())
       const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc')
       const options = ['--strict', '--exactOptionalPropertyTypes', '--noUncheckedIndexedAccess', '--noEmit', '--skipLibCheck']
       const target = ['--target', 'es2022', '--module', 'nodenext', '--types', 'node']
