@@ -199,6 +199,27 @@ export class OptionError extends HexlineError {
   }
 }
 
+/** An error of the data, NFT or streams group: an HTTP status of 300 or more. */
+export class ServiceError extends HexlineError {
+  override readonly name = 'ServiceError'
+  /** HTTP status code. */
+  readonly status: number
+  /** The service's own message, if the body had one. */
+  readonly said: string | undefined
+  /** The body: parsed where it is JSON, else the start of it, at most 500 characters. */
+  readonly body: unknown
+
+  constructor({ operation, status, said, body }: { operation: string; status: number; said: string | undefined; body: unknown }, context: ErrorContext = {}) {
+    super(`${operation}: ${context.endpoint ?? 'the service'} answered HTTP ${status}${said === undefined ? '' : `: ${excerpt(said)}`}`, 'server', {
+      ...context,
+      method: operation,
+    })
+    this.status = status
+    this.said = said
+    this.body = body
+  }
+}
+
 /** Replies that contradict each other: a block that does not follow its parent, receipts of another block. */
 export class IntegrityError extends HexlineError {
   override readonly name = 'IntegrityError'

@@ -1,0 +1,275 @@
+import { ServiceError } from '../errors.ts'
+import { boolean, listOf, small, text } from './fields.ts'
+import { type Page, Paged } from './pages.ts'
+import {
+  chain,
+  checkParams,
+  cursor,
+  type DataChain,
+  evmAddress,
+  evmHash,
+  flag,
+  include,
+  listOf as listParam,
+  moveHex,
+  optional,
+  type Param,
+  queryOf,
+  required,
+  whole,
+} from './params.ts'
+import { type Decoder, decode, record } from './record.ts'
+import { type Nft, type NftCollection, type NftTransfer, records, type Stream, type TokenBalance, type Transaction } from './records.ts'
+import { getJson } from './request.ts'
+import { baseUrlOf, type RestOptions, type Service, type Settings, settingsFrom } from './service.ts'
+
+/** One operation of the service: service specification, "Endpoints". */
+interface Operation {
+  readonly name: string
+  readonly group: 'dataUrl' | 'nftUrl' | 'streamsUrl'
+  /** With the name of a parameter in braces. */
+  readonly path: string
+  readonly params: Readonly<Record<string, Param>>
+}
+
+/** One whose reply is a list. */
+interface ListOperation<T> extends Operation {
+  readonly page: Decoder<Page<T>>
+}
+
+/** A page of a wallet's tokens. */
+export interface TokenPage extends Page<TokenBalance> {
+  /** Number of the page. */
+  readonly page?: number | null | undefined
+  /** Entries of a full page. */
+  readonly page_size?: number | null | undefined
+}
+
+/** A page of the NFT group. */
+export interface NftPage<T> extends Page<T> {
+  readonly hasNextPage?: boolean | null | undefined
+}
+
+/** A page of the project's streams. */
+export interface StreamPage extends Page<Stream> {
+  /** Streams in all. */
+  readonly total?: number | null | undefined
+}
+
+export interface WalletTokensParams {
+  /** Of the wallet. */
+  readonly address: string
+  readonly chain?: DataChain
+  /** Balances as of this block. */
+  readonly to_block?: number | bigint
+  /** These tokens only. */
+  readonly token_addresses?: readonly string[]
+  readonly exclude_spam?: boolean
+  readonly exclude_unverified_contracts?: boolean
+  /** Of the page to begin with. */
+  readonly cursor?: string
+  /** Entries of a page. */
+  readonly limit?: number
+  readonly exclude_native?: boolean
+}
+
+/** The native and ERC-20 balances of a wallet, with prices in USD. Service specification, operation 1. Throws at once for parameters that cannot be meant. */
+export function getWalletTokens(service: Service, params: WalletTokensParams, options: RestOptions = {}): Paged<TokenPage> {
+  return list(walletTokens, service, params, options)
+}
+
+const walletTokens: ListOperation<TokenBalance> = {
+  name: 'getWalletTokens',
+  group: 'dataUrl',
+  path: '/api/v2.2/wallets/{address}/tokens',
+  page: pageOf(records.tokenBalance),
+  params: {
+    address: required(evmAddress),
+    chain: optional(chain),
+    to_block: optional(whole(0)),
+    token_addresses: optional(listParam(evmAddress)),
+    exclude_spam: optional(flag),
+    exclude_unverified_contracts: optional(flag),
+    cursor: optional(cursor),
+    limit: optional(whole(1)),
+    exclude_native: optional(flag),
+  },
+}
+
+export interface TransactionParams {
+  readonly transaction_hash: string
+  readonly chain?: DataChain
+  /** The calls that the transaction made, too. */
+  readonly include?: 'internal_transactions'
+}
+
+/** A transaction by its hash; null when the service does not know it. Service specification, operation 2. Throws at once for parameters that cannot be meant. */
+export function getTransaction(service: Service, params: TransactionParams, options: RestOptions = {}): Promise<Transaction | null> {
+  const get = prepare(transactionByHash, service, params, options)
+  const schema = options.lenient === true ? records.transaction.lenient : records.transaction.strict
+  return get(undefined).then(
+    (body) => decode(schema, body, transactionByHash.name),
+    (error) => {
+      if (error instanceof ServiceError && error.status === 404) return null
+      throw error
+    },
+  )
+}
+
+const transactionByHash: Operation = {
+  name: 'getTransaction',
+  group: 'dataUrl',
+  path: '/api/v2.2/transaction/{transaction_hash}',
+  params: { transaction_hash: required(evmHash), chain: optional(chain), include: optional(include) },
+}
+
+/** How the lists of the NFT group are paged. */
+export interface NftListParams {
+  /** Entries of a page. */
+  readonly limit: number
+  /** Entries to skip; of the first page. */
+  readonly offset?: number
+  /** Of the page to begin with. */
+  readonly cursor?: string
+}
+
+const nftList = { limit: required(whole(1)), offset: optional(whole(0)), cursor: optional(cursor) }
+
+export interface NftTransfersByCollectionParams extends NftListParams {
+  readonly collection_data_id_hash: string
+  /** Transfers of these wallets only. */
+  readonly wallet_whitelist?: readonly string[]
+  /** No transfers of these wallets. */
+  readonly wallet_blacklist?: readonly string[]
+}
+
+/** The transfers of a collection's NFTs. Service specification, operation 3. Throws at once for parameters that cannot be meant. */
+export function getNftTransfersByCollection(service: Service, params: NftTransfersByCollectionParams, options: RestOptions = {}): Paged<NftPage<NftTransfer>> {
+  return list(nftTransfersByCollection, service, params, options)
+}
+
+const nftTransfersByCollection: ListOperation<NftTransfer> = {
+  name: 'getNftTransfersByCollection',
+  group: 'nftUrl',
+  path: '/nfts/transfers/collections/{collection_data_id_hash}',
+  page: pageOf(records.nftTransfer),
+  params: {
+    collection_data_id_hash: required(moveHex),
+    ...nftList,
+    wallet_whitelist: optional(listParam(moveHex)),
+    wallet_blacklist: optional(listParam(moveHex)),
+  },
+}
+
+export interface NftsByCollectionParams extends NftListParams {
+  readonly collection_data_id_hash: string
+}
+
+/** The NFTs of a collection. Service specification, operation 4. Throws at once for parameters that cannot be meant. */
+export function getNftsByCollection(service: Service, params: NftsByCollectionParams, options: RestOptions = {}): Paged<NftPage<Nft>> {
+  return list(nftsByCollection, service, params, options)
+}
+
+const nftsByCollection: ListOperation<Nft> = {
+  name: 'getNftsByCollection',
+  group: 'nftUrl',
+  path: '/nfts/collections/{collection_data_id_hash}/tokens',
+  page: pageOf(records.nft),
+  params: { collection_data_id_hash: required(moveHex), ...nftList },
+}
+
+export interface CollectionsByCreatorParams extends NftListParams {
+  readonly creator_address: string
+}
+
+/** The collections that an address has made. Service specification, operation 5. Throws at once for parameters that cannot be meant. */
+export function getCollectionsByCreator(service: Service, params: CollectionsByCreatorParams, options: RestOptions = {}): Paged<NftPage<NftCollection>> {
+  return list(collectionsByCreator, service, params, options)
+}
+
+const collectionsByCreator: ListOperation<NftCollection> = {
+  name: 'getCollectionsByCreator',
+  group: 'nftUrl',
+  path: '/collections/creators',
+  page: pageOf(records.nftCollection),
+  params: { ...nftList, creator_address: required(moveHex) },
+}
+
+export interface NftTransfersByWalletsParams extends NftListParams {
+  readonly wallet_addresses: readonly string[]
+  /** Transfers of these collections only. */
+  readonly collection_whitelist?: readonly string[]
+  /** No transfers of these collections. */
+  readonly collection_blacklist?: readonly string[]
+}
+
+/** The transfers of wallets' NFTs. Service specification, operation 6. Throws at once for parameters that cannot be meant. */
+export function getNftTransfersByWallets(service: Service, params: NftTransfersByWalletsParams, options: RestOptions = {}): Paged<NftPage<NftTransfer>> {
+  return list(nftTransfersByWallets, service, params, options)
+}
+
+const nftTransfersByWallets: ListOperation<NftTransfer> = {
+  name: 'getNftTransfersByWallets',
+  group: 'nftUrl',
+  path: '/nfts/transfers/wallets',
+  page: pageOf(records.nftTransfer),
+  params: {
+    ...nftList,
+    wallet_addresses: required(listParam(moveHex)),
+    collection_whitelist: optional(listParam(moveHex)),
+    collection_blacklist: optional(listParam(moveHex)),
+  },
+}
+
+export interface StreamsParams {
+  /** Entries of a page, 1 to 100. */
+  readonly limit: number
+  /** Of the page to begin with. */
+  readonly cursor?: string
+}
+
+/** The streams of the project that owns the key. Service specification, operation 7. Throws at once for parameters that cannot be meant. */
+export function getStreams(service: Service, params: StreamsParams, options: RestOptions = {}): Paged<StreamPage> {
+  return list(streams, service, params, options)
+}
+
+const streams: ListOperation<Stream> = {
+  name: 'getStreams',
+  group: 'streamsUrl',
+  path: '/streams/evm',
+  page: pageOf(records.stream),
+  params: { limit: required(whole(1, 100)), cursor: optional(cursor) },
+}
+
+/** Checks all that is given, and gives what asks for the page with a cursor. */
+function prepare(operation: Operation, service: Service, params: object, options: RestOptions): (cursor: string | undefined) => Promise<unknown> {
+  const settings: Settings = settingsFrom(options)
+  const base = baseUrlOf(service, operation.group)
+  const values = checkParams(params, operation.params, settings)
+  const { name, path } = operation
+  const target = { base, apiKey: service.apiKey, operation: name }
+  const [, inPath = ''] = /\{(\w+)\}/.exec(path) ?? []
+  const start = path.replace(`{${inPath}}`, encodeURIComponent(String(values.get(inPath))))
+  return (at) => {
+    const query = [...values].filter(([param]) => param !== inPath && param !== 'cursor' && (param !== 'offset' || at === undefined))
+    return getJson(target, start + queryOf(at === undefined ? query : [...query, ['cursor', at] as const], settings.arrays), settings)
+  }
+}
+
+function list<T, P extends Page<T>>(operation: ListOperation<T>, service: Service, params: object, options: RestOptions): Paged<P> {
+  const get = prepare(operation, service, params, options)
+  const schema = options.lenient === true ? operation.page.lenient : operation.page.strict
+  return new Paged<P>(operation.name, (params as { cursor?: string }).cursor, async (at) => {
+    const page = decode(schema, await get(at), operation.name)
+    return { ...page, cursor: page.cursor || null } as P
+  })
+}
+
+/** Around the records of a list: the cursor, and what the groups add. */
+function pageOf<T>(item: Decoder<T>): Decoder<Page<T>> {
+  const around = { cursor: text.optional(), page: small.optional(), page_size: small.optional(), hasNextPage: boolean.optional(), total: small.optional() }
+  const strict = record({ result: listOf(item.strict), ...around }).strict
+  const lenient = record({ result: listOf(item.lenient), ...around }).strict
+  // The cursor of a last page, absent or empty, is made null by whoever reads the page.
+  return { strict, lenient } as unknown as Decoder<Page<T>>
+}

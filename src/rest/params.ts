@@ -1,0 +1,146 @@
+import { CodecError, show } from '../errors.ts'
+import { onlyKnown } from '../options.ts'
+import type { Arrays, Settings } from './service.ts'
+
+/** How one parameter is checked. Gives what goes into the query, or throws `CodecError` without a path. */
+export type Check = (value: unknown, settings: Settings) => string | readonly string[]
+
+/** A parameter of an operation. */
+export interface Param {
+  readonly required: boolean
+  readonly check: Check
+}
+
+export const required = (check: Check): Param => ({ required: true, check })
+export const optional = (check: Check): Param => ({ required: false, check })
+
+/** Chain selector of the data group: name -> hex id (service specification, "Endpoints"). */
+export const dataChains = {
+  eth: '0x1',
+  sepolia: '0xaa36a7',
+  holesky: '0x4268',
+  polygon: '0x89',
+  'polygon amoy': '0x13882',
+  bsc: '0x38',
+  'bsc testnet': '0x61',
+  avalanche: '0xa86a',
+  fantom: '0xfa',
+  palm: '0x2a15c308d',
+  cronos: '0x19',
+  arbitrum: '0xa4b1',
+  gnosis: '0x64',
+  'gnosis testnet': '0x27d8',
+  chiliz: '0x15b38',
+  'chiliz testnet': '0x15b32',
+  base: '0x2105',
+  'base sepolia': '0x14a34',
+  optimism: '0xa',
+  /** As the specification has it, which is 0xaa37dc with a digit lost; the real one is taken, too. */
+  'optimism sepolia': '0xaa37d',
+  linea: '0xe708',
+  'linea sepolia': '0xe705',
+  moonbeam: '0x504',
+  moonriver: '0x505',
+  moonbase: '0x507',
+} as const satisfies Record<string, string>
+
+type DataChainName = keyof typeof dataChains
+
+/** A chain of the data group, by name or by hex id. */
+export type DataChain = DataChainName | (typeof dataChains)[DataChainName] | '0xaa37dc'
+
+const chainValues: readonly string[] = [...Object.keys(dataChains), ...Object.values(dataChains), '0xaa37dc']
+
+/** Sent as it was given. */
+export const chain: Check = (value) => {
+  if (typeof value === 'string' && chainValues.includes(value)) return value
+  throw fault(`one of ${Object.keys(dataChains).join(', ')}, or its hex id`, value)
+}
+
+/** Of an account or contract of an EVM chain. */
+export const evmAddress: Check = matching(/^0x[0-9a-fA-F]{40}$/, 'an address (0x and 40 hex digits)')
+export const evmHash: Check = matching(/^0x[0-9a-fA-F]{64}$/, 'a transaction hash (0x and 64 hex digits)')
+/** Addresses and ids of the NFT group's chain have up to 32 bytes, leading zeros often left out, and sometimes no 0x. */
+export const moveHex: Check = matching(/^(?:0x)?[0-9a-fA-F]{1,64}$/, 'up to 64 hex digits')
+export const cursor: Check = matching(/./, 'a cursor, as a page had it')
+export const include: Check = matching(/^internal_transactions$/, "'internal_transactions'")
+
+export const flag: Check = (value) => {
+  if (typeof value === 'boolean') return String(value)
+  throw fault('true or false', value)
+}
+
+/** A number of results, of results to skip, or of a block. */
+export function whole(least: number, most = Number.MAX_SAFE_INTEGER): Check {
+  return (value) => {
+    const isWhole = typeof value === 'bigint' || (typeof value === 'number' && Number.isSafeInteger(value))
+    if (isWhole && value >= least && value <= most) return String(value)
+    throw fault(most === Number.MAX_SAFE_INTEGER ? `a whole number of at least ${least}` : `a whole number from ${least} to ${most}`, value)
+  }
+}
+
+/** An array that restricts: an empty one would restrict nothing, and so say the opposite. */
+export function listOf(check: Check): Check {
+  return (value, settings) => {
+    if (!Array.isArray(value)) throw fault('an array', value)
+    if (value.length === 0) throw fault('at least one entry', value)
+    if (value.length > settings.maxArrayLength) throw fault(`at most ${settings.maxArrayLength} entries (maxArrayLength)`, value)
+    return value.map((item, i) => {
+      try {
+        return check(item, settings) as string
+      } catch (caught) {
+        throw at(caught, `[${i}]`)
+      }
+    })
+  }
+}
+
+/**
+ * Checks the parameters of an operation and gives what goes into path and query, in the order of the specification. Throws `CodecError`
+ * with the parameter's name; nothing has been sent then.
+ */
+export function checkParams(params: unknown, known: Readonly<Record<string, Param>>, settings: Settings): Map<string, string | readonly string[]> {
+  onlyKnown('params', params, Object.keys(known))
+  const given = params as Record<string, unknown>
+  const checked = new Map<string, string | readonly string[]>()
+  for (const [name, param] of Object.entries(known)) {
+    const value = given[name]
+    if (value === undefined && !param.required) continue
+    try {
+      checked.set(name, param.check(value, settings))
+    } catch (caught) {
+      throw at(caught, name)
+    }
+  }
+  return checked
+}
+
+/** The query, with its `?`; empty when there is none. Spaces go as %20. */
+export function queryOf(values: Iterable<readonly [string, string | readonly string[]]>, arrays: Arrays): string {
+  const pairs: string[] = []
+  for (const [name, value] of values) {
+    if (typeof value === 'string') pairs.push(`${encodeURIComponent(name)}=${encodeURIComponent(value)}`)
+    else for (const [i, item] of value.entries()) pairs.push(`${encodeURIComponent(nameIn(arrays, name, i))}=${encodeURIComponent(item)}`)
+  }
+  return pairs.length === 0 ? '' : `?${pairs.join('&')}`
+}
+
+function nameIn(arrays: Arrays, name: string, i: number): string {
+  if (arrays === 'indices') return `${name}[${i}]`
+  return arrays === 'brackets' ? `${name}[]` : name
+}
+
+function matching(pattern: RegExp, expected: string): Check {
+  return (value) => {
+    if (typeof value === 'string' && pattern.test(value)) return value
+    throw fault(expected, value)
+  }
+}
+
+function fault(expected: string, received: unknown): CodecError {
+  return new CodecError('', expected, show(received))
+}
+
+function at(caught: unknown, step: string): unknown {
+  return caught instanceof CodecError ? new CodecError(`${step}${caught.path}`, caught.expected, caught.received) : caught
+}

@@ -1,0 +1,43 @@
+import { z } from 'zod'
+import { CodecError, show } from '../errors.ts'
+import { dateOf } from './fields.ts'
+
+/** What a record is in TypeScript: its fields, the `Date` of each of its times beside it, and whatever else the service sent. */
+type RecordOf<S extends z.ZodRawShape, T extends string> = z.output<z.ZodObject<S, z.core.$loose>> & { [K in T as `${K}_date`]: Date | null }
+
+/** A record of the service, read strictly, or with every field that cannot be read kept as sent. */
+export interface Decoder<T> {
+  readonly strict: z.ZodType<T>
+  readonly lenient: z.ZodType<T>
+}
+
+/** Unknown fields are kept. For each name in `times` there is `NAME_date` beside it. */
+export function record<S extends z.ZodRawShape, const T extends keyof S & string = never>(shape: S, times: readonly T[] = []): Decoder<RecordOf<S, T>> {
+  const read = (fields: z.ZodRawShape) =>
+    z.looseObject(fields, { error: 'an object' }).transform((value) => {
+      for (const name of times) Object.assign(value, { [`${name}_date`]: dateOf((value as Record<string, unknown>)[name]) })
+      return value
+    }) as unknown as z.ZodType<RecordOf<S, T>>
+  return { strict: read(shape), lenient: read(Object.fromEntries(Object.entries(shape).map(([name, field]) => [name, orAsSent(field as z.ZodType)]))) }
+}
+
+function orAsSent(field: z.ZodType): z.ZodType {
+  return z
+    .unknown()
+    .transform((value) => {
+      const read = field.safeParse(value)
+      return read.success ? read.data : value
+    })
+    .optional()
+}
+
+/** Reads a body. Throws `CodecError` with the place of what cannot be read, such as `result[3].balance`. */
+export function decode<T>(schema: z.ZodType<T>, body: unknown, operation: string): T {
+  const read = schema.safeParse(body)
+  if (read.success) return read.data
+  const { path, message } = read.error.issues[0] as z.core.$ZodIssue
+  let received: unknown = body
+  for (const step of path) received = (received as Record<PropertyKey, unknown> | undefined)?.[step]
+  const place = path.map((step) => (typeof step === 'number' ? `[${step}]` : `.${String(step)}`)).join('')
+  throw new CodecError(place.replace(/^\./, '') || 'body', message, show(received), { method: operation, kind: 'malformed' })
+}

@@ -1,0 +1,123 @@
+import { getGlobalDispatcher } from 'undici'
+import { type ErrorKind, HexlineError, MalformedReplyError, ServiceError } from '../errors.ts'
+import { isLoopback } from '../http/compression.ts'
+import { createExchange, type HttpReply } from '../http/exchange.ts'
+import { type Scrub, scrubber, scrubJson } from '../http/secrets.ts'
+import { retryAfterMs } from '../rpc/backoff.ts'
+import { type Call, replyOf, type Send } from '../rpc/call.ts'
+import { retry } from '../rpc/retry.ts'
+import { Waiting } from '../rpc/waiting.ts'
+import type { Settings } from './service.ts'
+
+export interface Target {
+  /** Address of the group. */
+  readonly base: URL
+  readonly apiKey: string
+  /** Name of the operation, for errors. */
+  readonly operation: string
+}
+
+/**
+ * Gets JSON from the service, by the exchange and the retries that JSON-RPC has: 408, 429, 5xx and network failures are repeated, a bad
+ * key never. `path` goes behind the address of the group. Rejects with `ServiceError` for an error of the service, with the
+ * other subclasses of `HexlineError` when there is no reply, or with the reason of the caller's signal.
+ */
+export async function getJson({ base, apiKey, operation }: Target, path: string, settings: Settings): Promise<unknown> {
+  const waiting = new Waiting()
+  const headers = { accept: 'application/json', 'user-agent': 'hexline', 'x-api-key': apiKey, ...settings.headers }
+  const scrub = scrubber(base, headers, [apiKey])
+  const get: Send = async (call) => {
+    const left = call.deadline - performance.now()
+    const exchange = createExchange({
+      url: base,
+      headers,
+      connections: 1,
+      timeoutMs: Math.max(1, Math.min(settings.timeoutMs, left)),
+      maxResponseBytes: settings.maxResponseBytes,
+      compression: !isLoopback(base.hostname),
+      dispatcher: settings.dispatcher ?? getGlobalDispatcher(),
+      scrub,
+      alarms: waiting.alarms,
+    })
+    try {
+      const reply = await exchange.send({ method: 'GET', path: base.pathname.replace(/\/+$/, '') + path }, settings.signal ?? new AbortController().signal)
+      return replyOf(read(reply, operation, base.host, scrub), reply.body.length)
+    } catch (error) {
+      // The retry layer counts what was sent.
+      throw error instanceof HexlineError ? Object.assign(error, { attempts: 1, method: operation }) : error
+    }
+  }
+  const call: Call = {
+    method: operation,
+    params: [],
+    signal: settings.signal,
+    deadline: performance.now() + settings.deadlineMs,
+    attempts: settings.attempts,
+    priority: 'interactive',
+    as: 'value',
+    required: false,
+    safe: true,
+    tried: [],
+  }
+  settings.signal?.throwIfAborted()
+  const reply = await retry({ ...settings.backoff, waiting })(get)(call)
+  return reply.take()
+}
+
+function read(reply: HttpReply, operation: string, endpoint: string, scrub: Scrub): unknown {
+  const { status } = reply
+  let body: unknown
+  let isJson = true
+  try {
+    body = JSON.parse(reply.body.toString('utf8'))
+  } catch {
+    isJson = false
+  }
+  if (status >= 300 || status < 200) throw failure(reply, isJson ? body : undefined, operation, endpoint, scrub)
+  if (isJson) return body
+  const what = reply.body.length === 0 ? 'the reply is empty' : `the reply is not JSON, or only the start of it (${reply.body.length} bytes)`
+  throw new MalformedReplyError(`${endpoint}: ${operation}: ${what}`, { method: operation, endpoint })
+}
+
+function failure(reply: HttpReply, parsed: unknown, operation: string, endpoint: string, scrub: Scrub): ServiceError {
+  const { status, headers } = reply
+  const body = parsed === undefined ? scrub(reply.body.toString('utf8', 0, 16_384)).slice(0, 500) : scrubbed(parsed, scrub)
+  const said = messageIn(body)
+  return new ServiceError(
+    { operation, status, said, body },
+    { endpoint, kind: kindOf(status, said ?? '', headers['retry-after'] !== undefined), retryAfterMs: retryAfterMs(headers) },
+  )
+}
+
+/** Nested too deeply for the stack it says nothing. */
+function scrubbed(body: unknown, scrub: Scrub): unknown {
+  try {
+    return scrubJson(body, scrub)
+  } catch {
+    return undefined
+  }
+}
+
+/** `{ message }`, `{ message: [..] }`, `{ error }`: service specification leaves the shape open, these are in use. */
+function messageIn(body: unknown): string | undefined {
+  if (typeof body === 'string') return body === '' ? undefined : body
+  if (typeof body !== 'object' || body === null) return undefined
+  const { message, error, details } = body as Record<string, unknown>
+  for (const each of [message, error, details]) {
+    if (typeof each === 'string' && each !== '') return each
+    if (Array.isArray(each) && each.length > 0) return each.map((item) => (typeof item === 'string' ? item : JSON.stringify(item))).join('; ')
+  }
+  return undefined
+}
+
+const USED_UP = /quota|plan|usage|consum|compute units|credits|exhausted|used up|upgrade|limit (?:was|is|has been)? ?(?:reached|exceeded)|free[- ]/i
+
+/** A key that is used up and one that is wrong both come with 401: the message tells. */
+function kindOf(status: number, said: string, hasRetryAfter: boolean): ErrorKind {
+  if (status === 401 || status === 402 || status === 403) return USED_UP.test(said) || status === 402 ? 'quota' : 'auth'
+  if (status === 404) return 'not-found'
+  if (status === 408) return 'timeout'
+  if (status === 429) return 'rate-limit'
+  if (status >= 500) return status === 503 && hasRetryAfter ? 'overloaded' : 'server'
+  return 'invalid'
+}

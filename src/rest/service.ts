@@ -1,0 +1,120 @@
+import type { Dispatcher } from 'undici'
+import { OptionError, show } from '../errors.ts'
+import { checkHeaders, checkSignal, onlyKnown } from '../options.ts'
+
+/** The groups of the service that are read by GET: where they are, and the key. Only the address of the group that is asked is needed. */
+export interface Service {
+  /** EVM data API: `getWalletTokens`, `getTransaction`. Without `/api/v2.2`. */
+  readonly dataUrl?: string | undefined
+  /** NFT API; of mainnet or of testnet, each is a service of its own. */
+  readonly nftUrl?: string | undefined
+  /** Streams API. */
+  readonly streamsUrl?: string | undefined
+  /** Goes as the header `X-API-Key`. */
+  readonly apiKey: string
+}
+
+/** How arrays go in a query: `a[0]=x`, `a[]=x`, or `a=x&a=y`. */
+export type Arrays = 'indices' | 'brackets' | 'repeat'
+
+export interface RestOptions {
+  /** Ends the call with its reason. */
+  readonly signal?: AbortSignal
+  /** One request from its start to the last byte of its reply, in ms. Default 30,000. */
+  readonly timeoutMs?: number
+  /** One page with all its attempts and waits, in ms. Default 120,000. */
+  readonly deadlineMs?: number
+  /** Attempts for each page, the first one counted (default 4), with waits of full jitter between them. `false`: one. */
+  readonly retry?: { readonly attempts?: number; readonly baseDelayMs?: number; readonly maxDelayMs?: number } | false
+  /** How arrays go in the query. Default `indices`. */
+  readonly arrays?: Arrays
+  /** Longest array that is sent: common servers misread longer ones. Default 20. */
+  readonly maxArrayLength?: number
+  /** A field that cannot be read is kept as sent, instead of being an error. Default false. */
+  readonly lenient?: boolean
+  /** Longest reply, in bytes after decompression. Default 32 MiB. */
+  readonly maxResponseBytes?: number
+  /** Sent with every request. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** An undici dispatcher to send with. Default: undici's global one. */
+  readonly dispatcher?: Dispatcher
+}
+
+/** Options with every default filled in. */
+export interface Settings {
+  readonly signal: AbortSignal | undefined
+  readonly timeoutMs: number
+  readonly deadlineMs: number
+  readonly attempts: number
+  readonly backoff: { readonly baseDelayMs: number; readonly maxDelayMs: number }
+  readonly arrays: Arrays
+  readonly maxArrayLength: number
+  readonly lenient: boolean
+  readonly maxResponseBytes: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly dispatcher: Dispatcher | undefined
+}
+
+const LONGEST_TIMER = 2 ** 31 - 1
+
+/** Checks every option and fills in the defaults. Throws `OptionError`. */
+export function settingsFrom(options: RestOptions): Settings {
+  const known = ['signal', 'timeoutMs', 'deadlineMs', 'retry', 'arrays', 'maxArrayLength', 'lenient', 'maxResponseBytes', 'headers', 'dispatcher']
+  onlyKnown('options', options, known)
+  const { signal, arrays = 'indices', lenient = false, dispatcher } = options
+  const retry = options.retry === false ? { attempts: 1 } : (options.retry ?? {})
+  onlyKnown('retry', retry, ['attempts', 'baseDelayMs', 'maxDelayMs'], ' or false')
+  if (signal !== undefined) checkSignal(signal)
+  if (!['indices', 'brackets', 'repeat'].includes(arrays)) throw new OptionError('arrays', "'indices', 'brackets' or 'repeat'", show(arrays))
+  if (typeof lenient !== 'boolean') throw new OptionError('lenient', 'true or false', show(lenient))
+  if (dispatcher !== undefined && typeof dispatcher?.dispatch !== 'function') throw new OptionError('dispatcher', 'an undici dispatcher', show(dispatcher))
+  return {
+    signal,
+    timeoutMs: numberFrom('timeoutMs', options.timeoutMs ?? 30_000, LONGEST_TIMER),
+    deadlineMs: numberFrom('deadlineMs', options.deadlineMs ?? 120_000, Number.POSITIVE_INFINITY),
+    attempts: wholeFrom('retry.attempts', retry.attempts ?? 4),
+    backoff: {
+      baseDelayMs: numberFrom('retry.baseDelayMs', retry.baseDelayMs ?? 150, LONGEST_TIMER),
+      maxDelayMs: numberFrom('retry.maxDelayMs', retry.maxDelayMs ?? 10_000, LONGEST_TIMER),
+    },
+    arrays,
+    maxArrayLength: wholeFrom('maxArrayLength', options.maxArrayLength ?? 20),
+    lenient,
+    maxResponseBytes: wholeFrom('maxResponseBytes', options.maxResponseBytes ?? 32 * 1024 * 1024),
+    headers: checkHeaders('headers', options.headers ?? {}),
+    dispatcher,
+  }
+}
+
+/** The address of a group. Throws `OptionError`; no message holds the key. */
+export function baseUrlOf(service: Service, group: 'dataUrl' | 'nftUrl' | 'streamsUrl'): URL {
+  onlyKnown('service', service, ['dataUrl', 'nftUrl', 'streamsUrl', 'apiKey'])
+  const { apiKey } = service
+  if (typeof apiKey !== 'string' || apiKey.trim() === '')
+    throw new OptionError('service.apiKey', 'a key', typeof apiKey === 'string' ? 'an empty string' : show(apiKey))
+  const text = service[group]
+  if (typeof text !== 'string' || text === '')
+    throw new OptionError(`service.${group}`, 'the address of this group', text === '' ? 'an empty string' : show(text))
+  let url: URL
+  try {
+    url = new URL(text)
+  } catch {
+    throw new OptionError(`service.${group}`, 'an http or https URL, such as https://data.example.com', 'a string that is none')
+  }
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') throw new OptionError(`service.${group}`, 'an http or https URL', 'one of another scheme')
+  return url
+}
+
+function numberFrom(name: string, value: unknown, most: number): number {
+  if (typeof value === 'number' && value > 0 && value <= most) return value
+  throw new OptionError(
+    name,
+    most === Number.POSITIVE_INFINITY ? 'a number of ms above 0, or Infinity' : `a number of ms above 0, at most ${most}`,
+    show(value),
+  )
+}
+
+function wholeFrom(name: string, value: unknown): number {
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 1) return value
+  throw new OptionError(name, 'a whole number of at least 1', show(value))
+}
