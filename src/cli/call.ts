@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { createClient } from '../client.ts'
 import { decodeResult, encodeArguments, isKnown } from '../eth/methods.ts'
+import { bigintsAsStrings } from './json.ts'
 import { messagesFor } from './messages.ts'
 import { addNodeFlags, deadlineFrom, endpointFrom, type NodeFlags } from './node.ts'
 import { paramFrom, wireFrom } from './params.ts'
@@ -52,8 +53,4 @@ async function makeCall(method: string, texts: readonly string[], flags: Flags):
   } finally {
     await client.close()
   }
-}
-
-function bigintsAsStrings(_: string, value: unknown): unknown {
-  return typeof value === 'bigint' ? value.toString() : value
 }

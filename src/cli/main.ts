@@ -5,17 +5,23 @@ import { blocksCommand } from './blocks.ts'
 import { callCommand } from './call.ts'
 import { exitCodeOf, UsageError } from './failure.ts'
 import { messagesFor } from './messages.ts'
+import { nftCommand, streamsCommand } from './nft.ts'
+import { tokensCommand, txCommand } from './tokens.ts'
 
 const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as { version: string }
 const messages = messagesFor({ json: process.argv.includes('--json') }, process.stderr)
 
 const program = new Command('hexline')
-  .description('Talks to Ethereum nodes over JSON-RPC.')
+  .description('Talks to Ethereum nodes over JSON-RPC, and to a data service over REST.')
   .configureHelp({ subcommandTerm: (command) => command.name() })
   .version(version)
   .addCommand(callCommand())
   .addCommand(blocksCommand())
-for (const command of [program, ...program.commands]) {
+  .addCommand(tokensCommand())
+  .addCommand(txCommand())
+  .addCommand(nftCommand())
+  .addCommand(streamsCommand())
+for (const command of [program, ...program.commands, ...program.commands.flatMap(({ commands }) => commands)]) {
   command.configureOutput({
     outputError: (text) =>
       messages.fail(

@@ -1,0 +1,143 @@
+import { Command } from 'commander'
+import {
+  getCollectionsByCreator,
+  getNftsByCollection,
+  getNftTransfersByCollection,
+  getNftTransfersByWallets,
+  getStreams,
+  type Nft,
+  type NftCollection,
+  type NftTransfer,
+  type Stream,
+} from '../rest/index.ts'
+import { UsageError } from './failure.ts'
+import { messagesFor } from './messages.ts'
+import { printList } from './records.ts'
+import { addListFlags, addServiceFlags, given, restOptions, type ServiceFlags, serviceFrom, whole } from './service.ts'
+import type { Column } from './table.ts'
+
+interface ListFlags extends ServiceFlags {
+  readonly offset?: number
+}
+
+interface TransfersFlags extends ListFlags {
+  readonly collection?: string
+  readonly wallet?: readonly string[]
+  readonly only?: readonly string[]
+  readonly without?: readonly string[]
+}
+
+const PAGE = 100
+
+const transferColumns: readonly Column<NftTransfer>[] = [
+  { title: 'TIME', of: ({ transaction_timestamp }) => transaction_timestamp },
+  { title: 'NFT', of: ({ name }) => name },
+  { title: 'COLLECTION', of: ({ collection_name }) => collection_name },
+  { title: 'FROM', of: ({ from_address }) => from_address },
+  { title: 'TO', of: ({ to_address }) => to_address },
+  { title: 'AMOUNT', of: ({ token_amount }) => token_amount, right: true },
+]
+
+const nftColumns: readonly Column<Nft>[] = [
+  { title: 'NFT', of: ({ name }) => name },
+  { title: 'SUPPLY', of: ({ supply }) => supply, right: true },
+  { title: 'ID', of: ({ token_data_id_hash }) => token_data_id_hash },
+  { title: 'METADATA', of: ({ metadata_uri }) => metadata_uri },
+]
+
+const collectionColumns: readonly Column<NftCollection>[] = [
+  { title: 'COLLECTION', of: ({ collection_name }) => collection_name },
+  { title: 'SUPPLY', of: ({ supply }) => supply, right: true },
+  { title: 'ID', of: ({ collection_data_id_hash }) => collection_data_id_hash },
+  { title: 'METADATA', of: ({ metadata_uri }) => metadata_uri },
+]
+
+const streamColumns: readonly Column<Stream>[] = [
+  { title: 'STREAM', of: ({ tag }) => tag },
+  { title: 'STATUS', of: ({ status }) => status },
+  { title: 'CHAINS', of: ({ chainIds }) => chainIds?.join(' ') },
+  { title: 'WEBHOOK', of: ({ webhookUrl }) => webhookUrl },
+  { title: 'ID', of: ({ id }) => id },
+]
+
+/** `hexline nft`: the NFT group's four lists. */
+export function nftCommand(): Command {
+  const nft = new Command('nft').description('NFTs of a move-based chain: transfers, tokens, collections.').summary('NFTs, their transfers and collections')
+  const list = (name: string, description: string) =>
+    addListFlags(addServiceFlags(nft.command(name).description(description).summary(description), 'nftUrl')).option(
+      '--offset <n>',
+      'records to skip at first',
+      whole,
+    )
+
+  list('transfers', 'transfers of a collection, or of wallets')
+    .option('--collection <id>', 'of this collection')
+    .option('--wallet <address...>', 'of these wallets')
+    .option('--only <id...>', 'with --collection: of these wallets only; with --wallet: of these collections only')
+    .option('--without <id...>', 'with --collection: not of these wallets; with --wallet: not of these collections')
+    .action(async (flags: TransfersFlags) => {
+      const messages = messagesFor(flags, process.stderr)
+      const { collection, wallet, only, without, limit = PAGE, offset, cursor } = flags
+      if ((collection === undefined) === (wallet === undefined)) throw new UsageError('one of --collection and --wallet is needed')
+      const service = serviceFrom(flags, 'nftUrl', process.env, messages)
+      const options = restOptions(flags)
+      const paging = { limit, offset, cursor }
+      const transfers =
+        collection !== undefined
+          ? getNftTransfersByCollection(
+              service,
+              given({ collection_data_id_hash: collection, ...paging, wallet_whitelist: only, wallet_blacklist: without }),
+              options,
+            )
+          : getNftTransfersByWallets(
+              service,
+              given({ wallet_addresses: wallet as string[], ...paging, collection_whitelist: only, collection_blacklist: without }),
+              options,
+            )
+      await printList(transfers, transferColumns, flags, messages, process.stdout)
+    })
+
+  list('tokens', "a collection's NFTs")
+    .argument('<collection>', 'its id')
+    .action(async (collection: string, flags: ListFlags) => {
+      const messages = messagesFor(flags, process.stderr)
+      const service = serviceFrom(flags, 'nftUrl', process.env, messages)
+      const { limit = PAGE, offset, cursor } = flags
+      await printList(
+        getNftsByCollection(service, given({ collection_data_id_hash: collection, limit, offset, cursor }), restOptions(flags)),
+        nftColumns,
+        flags,
+        messages,
+        process.stdout,
+      )
+    })
+
+  list('collections', 'collections that an address has made')
+    .argument('<creator>', 'its address')
+    .action(async (creator: string, flags: ListFlags) => {
+      const messages = messagesFor(flags, process.stderr)
+      const service = serviceFrom(flags, 'nftUrl', process.env, messages)
+      const { limit = PAGE, offset, cursor } = flags
+      await printList(
+        getCollectionsByCreator(service, given({ creator_address: creator, limit, offset, cursor }), restOptions(flags)),
+        collectionColumns,
+        flags,
+        messages,
+        process.stdout,
+      )
+    })
+  return nft
+}
+
+/** `hexline streams`: the streams of the key's project. */
+export function streamsCommand(): Command {
+  return addListFlags(
+    addServiceFlags(new Command('streams').description("The streams of the key's project.").summary('the streams of a project'), 'streamsUrl'),
+    PAGE,
+  ).action(async (flags: ServiceFlags) => {
+    const messages = messagesFor(flags, process.stderr)
+    const service = serviceFrom(flags, 'streamsUrl', process.env, messages)
+    const { limit = PAGE, cursor } = flags
+    await printList(getStreams(service, given({ limit, cursor }), restOptions(flags)), streamColumns, flags, messages, process.stdout)
+  })
+}

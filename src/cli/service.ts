@@ -1,0 +1,70 @@
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { OptionError } from '../errors.ts'
+import type { RestOptions, Service } from '../rest/index.ts'
+import type { Messages } from './messages.ts'
+
+/** The flags that name the service's groups, and how a list is read. */
+export interface ServiceFlags {
+  readonly dataUrl?: string
+  readonly nftUrl?: string
+  readonly streamsUrl?: string
+  readonly apiKey?: string
+  readonly limit?: number
+  readonly cursor?: string
+  readonly all?: boolean
+  readonly json?: boolean
+  readonly lenient?: boolean
+}
+
+type Group = 'dataUrl' | 'nftUrl' | 'streamsUrl'
+
+const groups: Readonly<Record<Group, { readonly flag: string; readonly env: string; readonly what: string }>> = {
+  dataUrl: { flag: '--data-url', env: 'HEXLINE_DATA_URL', what: 'the data group' },
+  nftUrl: { flag: '--nft-url', env: 'HEXLINE_NFT_URL', what: 'the NFT group' },
+  streamsUrl: { flag: '--streams-url', env: 'HEXLINE_STREAMS_URL', what: 'the streams group' },
+}
+
+/** For commands that read one group. */
+export function addServiceFlags(command: Command, group: Group): Command {
+  const { flag, env, what } = groups[group]
+  return command
+    .option(`${flag} <url>`, `address of ${what} (env: ${env})`)
+    .addOption(new Option('--api-key <key>', 'the key (env: HEXLINE_API_KEY, which is safer)'))
+    .option('--lenient', 'keep fields that cannot be read as they came')
+    .option('--json', 'JSON, one line a record')
+}
+
+/** For commands that read a list. */
+export function addListFlags(command: Command, mostPerPage?: number): Command {
+  return command
+    .option('--limit <n>', `records of a page${mostPerPage === undefined ? '' : `, at most ${mostPerPage}`}`, whole)
+    .option('--cursor <cursor>', 'begin with this page')
+    .option('--all', 'all pages')
+}
+
+/** The service that the flags name, and else the environment. Throws `OptionError`. */
+export function serviceFrom(flags: ServiceFlags, group: Group, env: NodeJS.ProcessEnv, messages: Messages): Service {
+  const { flag, env: variable, what } = groups[group]
+  const url = flags[group] ?? env[variable]
+  if (!url) throw new OptionError(flag, `the address of ${what}, here or in ${variable}`, 'nothing')
+  const apiKey = flags.apiKey ?? env.HEXLINE_API_KEY
+  if (!apiKey) throw new OptionError('--api-key', 'the key, here or in HEXLINE_API_KEY', 'nothing')
+  if (flags.apiKey !== undefined) messages.warn('a key given as an argument can be seen by others on this machine; HEXLINE_API_KEY cannot')
+  return { [group]: url, apiKey }
+}
+
+export function restOptions({ lenient }: ServiceFlags): RestOptions {
+  return lenient === true ? { lenient } : {}
+}
+
+/** A flag's whole number. */
+export function whole(text: string): number {
+  const number = Number(text)
+  if (text.trim() !== '' && Number.isSafeInteger(number) && number >= 0) return number
+  throw new InvalidArgumentError('It has to be a whole number.')
+}
+
+/** Without what was not given. */
+export function given<T extends object>(params: T): { [K in keyof T]: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(params).filter(([, value]) => value !== undefined)) as never
+}
