@@ -18,9 +18,9 @@ import {
   required,
   whole,
 } from './params.ts'
-import { type Decoder, decode, record } from './record.ts'
+import { type Decoder, decode, orAsSent, record } from './record.ts'
 import { type Nft, type NftCollection, type NftTransfer, records, type Stream, type TokenBalance, type Transaction } from './records.ts'
-import { getJson } from './request.ts'
+import { getJson, targetOf } from './request.ts'
 import { baseUrlOf, type RestOptions, type Service, type Settings, settingsFrom } from './service.ts'
 
 /** One operation of the service: service specification, "Endpoints". */
@@ -105,15 +105,11 @@ export interface TransactionParams {
 
 /** A transaction by its hash; null when the service does not know it. Service specification, operation 2. Throws at once for parameters that cannot be meant. */
 export function getTransaction(service: Service, params: TransactionParams, options: RestOptions = {}): Promise<Transaction | null> {
-  const get = prepare(transactionByHash, service, params, options)
-  const schema = options.lenient === true ? records.transaction.lenient : records.transaction.strict
-  return get(undefined).then(
-    (body) => decode(schema, body, transactionByHash.name),
-    (error) => {
-      if (error instanceof ServiceError && error.status === 404) return null
-      throw error
-    },
-  )
+  const get = prepare(transactionByHash, records.transaction, service, params, options)
+  return get(undefined).catch((error) => {
+    if (error instanceof ServiceError && error.status === 404) return null
+    throw error
+  })
 }
 
 const transactionByHash: Operation = {
@@ -242,34 +238,44 @@ const streams: ListOperation<Stream> = {
 }
 
 /** Checks all that is given, and gives what asks for the page with a cursor. */
-function prepare(operation: Operation, service: Service, params: object, options: RestOptions): (cursor: string | undefined) => Promise<unknown> {
+function prepare<T>(
+  operation: Operation,
+  decoder: Decoder<T>,
+  service: Service,
+  params: object,
+  options: RestOptions,
+): (cursor: string | undefined) => Promise<T> {
   const settings: Settings = settingsFrom(options)
   const base = baseUrlOf(service, operation.group)
   const values = checkParams(params, operation.params, settings)
   const { name, path } = operation
-  const target = { base, apiKey: service.apiKey, operation: name }
+  const target = targetOf(base, service.apiKey, name, settings)
+  const schema = settings.lenient ? decoder.lenient : decoder.strict
   const [, inPath = ''] = /\{(\w+)\}/.exec(path) ?? []
   const start = path.replace(`{${inPath}}`, encodeURIComponent(String(values.get(inPath))))
-  return (at) => {
+  return async (at) => {
     const query = [...values].filter(([param]) => param !== inPath && param !== 'cursor' && (param !== 'offset' || at === undefined))
-    return getJson(target, start + queryOf(at === undefined ? query : [...query, ['cursor', at] as const], settings.arrays), settings)
+    const body = await getJson(target, start + queryOf(at === undefined ? query : [...query, ['cursor', at] as const], settings.arrays), settings)
+    return decode(schema, body, name, target.scrub)
   }
 }
 
 function list<T, P extends Page<T>>(operation: ListOperation<T>, service: Service, params: object, options: RestOptions): Paged<P> {
-  const get = prepare(operation, service, params, options)
-  const schema = options.lenient === true ? operation.page.lenient : operation.page.strict
+  const get = prepare(operation, operation.page, service, params, options)
   return new Paged<P>(operation.name, (params as { cursor?: string }).cursor, async (at) => {
-    const page = decode(schema, await get(at), operation.name)
+    const page = await get(at)
     return { ...page, cursor: page.cursor || null } as P
   })
 }
 
 /** Around the records of a list: the cursor, and what the groups add. */
 function pageOf<T>(item: Decoder<T>): Decoder<Page<T>> {
-  const around = { cursor: text.optional(), page: small.optional(), page_size: small.optional(), hasNextPage: boolean.optional(), total: small.optional() }
-  const strict = record({ result: listOf(item.strict), ...around }).strict
-  const lenient = record({ result: listOf(item.lenient), ...around }).strict
+  const paging = { cursor: text.optional(), hasNextPage: boolean.optional() }
+  const about = { page: small.optional(), page_size: small.optional(), total: small.optional() }
+  const strict = record({ result: listOf(item.strict), ...paging, ...about }).strict
+  // What is followed has to be read, also by the lenient one.
+  const leniently = { page: orAsSent(about.page), page_size: orAsSent(about.page_size), total: orAsSent(about.total) }
+  const lenient = record({ result: listOf(item.lenient), ...paging, ...leniently }).strict
   // The cursor of a last page, absent or empty, is made null by whoever reads the page.
   return { strict, lenient } as unknown as Decoder<Page<T>>
 }

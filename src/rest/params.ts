@@ -85,7 +85,8 @@ export function listOf(check: Check): Check {
     if (!Array.isArray(value)) throw fault('an array', value)
     if (value.length === 0) throw fault('at least one entry', value)
     if (value.length > settings.maxArrayLength) throw fault(`at most ${settings.maxArrayLength} entries (maxArrayLength)`, value)
-    return value.map((item, i) => {
+    // Not `map`, which passes over holes.
+    return Array.from(value, (item, i) => {
       try {
         return check(item, settings) as string
       } catch (caught) {
@@ -119,10 +120,15 @@ export function checkParams(params: unknown, known: Readonly<Record<string, Para
 export function queryOf(values: Iterable<readonly [string, string | readonly string[]]>, arrays: Arrays): string {
   const pairs: string[] = []
   for (const [name, value] of values) {
-    if (typeof value === 'string') pairs.push(`${encodeURIComponent(name)}=${encodeURIComponent(value)}`)
-    else for (const [i, item] of value.entries()) pairs.push(`${encodeURIComponent(nameIn(arrays, name, i))}=${encodeURIComponent(item)}`)
+    if (typeof value === 'string') pairs.push(`${encode(name)}=${encode(value)}`)
+    else for (const [i, item] of value.entries()) pairs.push(`${encode(nameIn(arrays, name, i))}=${encode(item)}`)
   }
   return pairs.length === 0 ? '' : `?${pairs.join('&')}`
+}
+
+/** Half a character, which a cursor of JSON may have, goes as U+FFFD, as in `URLSearchParams`: `encodeURIComponent` alone throws. */
+function encode(text: string): string {
+  return encodeURIComponent(text.replace(/\p{Surrogate}/gu, '\ufffd'))
 }
 
 function nameIn(arrays: Arrays, name: string, i: number): string {

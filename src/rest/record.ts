@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { CodecError, show } from '../errors.ts'
+import type { Scrub } from '../http/secrets.ts'
 import { dateOf } from './fields.ts'
 
 /** What a record is in TypeScript: its fields, the `Date` of each of its times beside it, and whatever else the service sent. */
@@ -21,7 +22,8 @@ export function record<S extends z.ZodRawShape, const T extends keyof S & string
   return { strict: read(shape), lenient: read(Object.fromEntries(Object.entries(shape).map(([name, field]) => [name, orAsSent(field as z.ZodType)]))) }
 }
 
-function orAsSent(field: z.ZodType): z.ZodType {
+/** A field that is kept as sent where it cannot be read. */
+export function orAsSent(field: z.ZodType): z.ZodType {
   return z
     .unknown()
     .transform((value) => {
@@ -31,13 +33,14 @@ function orAsSent(field: z.ZodType): z.ZodType {
     .optional()
 }
 
-/** Reads a body. Throws `CodecError` with the place of what cannot be read, such as `result[3].balance`. */
-export function decode<T>(schema: z.ZodType<T>, body: unknown, operation: string): T {
-  const read = schema.safeParse(body)
+/** Reads a body. Throws `CodecError` with the place of what cannot be read, such as `result[3].balance`; a server may have put the key there. */
+export function decode<T>(schema: z.ZodType<T>, body: unknown, operation: string, scrub: Scrub): T {
+  const read = schema.safeParse(body, { reportInput: true })
   if (read.success) return read.data
-  const { path, message } = read.error.issues[0] as z.core.$ZodIssue
-  let received: unknown = body
-  for (const step of path) received = (received as Record<PropertyKey, unknown> | undefined)?.[step]
+  const { path, message, input } = read.error.issues[0] as z.core.$ZodIssue
   const place = path.map((step) => (typeof step === 'number' ? `[${step}]` : `.${String(step)}`)).join('')
-  throw new CodecError(place.replace(/^\./, '') || 'body', message, show(received), { method: operation, kind: 'malformed' })
+  throw new CodecError(place.replace(/^\./, '') || 'body', message, show(typeof input === 'string' ? scrub(input) : input), {
+    method: operation,
+    kind: 'malformed',
+  })
 }

@@ -1,5 +1,5 @@
-import { z } from 'zod'
-import { boolean, decimal, integer, json, listOf, objectOrList, small, text, time } from './fields.ts'
+import type { z } from 'zod'
+import { boolean, decimal, integer, json, list, listOf, objectOrList, small, text, time } from './fields.ts'
 import { type Decoder, record } from './record.ts'
 
 /*
@@ -16,6 +16,7 @@ const maybe = {
   time: time.optional(),
   json: json.optional(),
   objectOrList: objectOrList.optional(),
+  list: list.optional(),
 }
 
 const tokenBalance = record({
@@ -216,7 +217,7 @@ const stream = record({
   description: maybe.text,
   tag: maybe.text,
   /** Signatures of the events. */
-  topic0: z.array(z.unknown()).nullish(),
+  topic0: maybe.list,
   allAddresses: maybe.boolean,
   includeNativeTxs: maybe.boolean,
   includeContractLogs: maybe.boolean,
@@ -229,7 +230,7 @@ const stream = record({
   /** `topic0`, `includeNativeTxs`; one or several. */
   advancedOptions: maybe.objectOrList,
   /** Hex ids. */
-  chainIds: z.array(z.unknown()).nullish(),
+  chainIds: maybe.list,
   demo: maybe.boolean,
   /** `type`, `contractAddress`, `inputs`, `functionAbi`, `topic0`, `callFrom`; one or several. */
   triggers: maybe.objectOrList,

@@ -1,4 +1,4 @@
-import { getGlobalDispatcher } from 'undici'
+import { Agent, Dispatcher, getGlobalDispatcher } from 'undici'
 import { type ErrorKind, HexlineError, MalformedReplyError, ServiceError } from '../errors.ts'
 import { isLoopback } from '../http/compression.ts'
 import { createExchange, type HttpReply } from '../http/exchange.ts'
@@ -12,9 +12,24 @@ import type { Settings } from './service.ts'
 export interface Target {
   /** Address of the group. */
   readonly base: URL
-  readonly apiKey: string
+  readonly headers: Readonly<Record<string, string>>
   /** Name of the operation, for errors. */
   readonly operation: string
+  /** Hides the key. */
+  readonly scrub: Scrub
+}
+
+export function targetOf(base: URL, apiKey: string, operation: string, settings: Settings): Target {
+  const headers = { accept: 'application/json', 'user-agent': 'hexline', 'x-api-key': apiKey, ...settings.headers }
+  return { base, headers, operation, scrub: scrubber(base, headers, [apiKey]) }
+}
+
+const ownDispatcher = new Agent()
+
+/** Node's own fetch, where it was used first, has set a global dispatcher of another version, which speaks another protocol. */
+function defaultDispatcher(): Dispatcher {
+  const global = getGlobalDispatcher()
+  return global instanceof Dispatcher ? global : ownDispatcher
 }
 
 /**
@@ -22,20 +37,18 @@ export interface Target {
  * key never. `path` goes behind the address of the group. Rejects with `ServiceError` for an error of the service, with the
  * other subclasses of `HexlineError` when there is no reply, or with the reason of the caller's signal.
  */
-export async function getJson({ base, apiKey, operation }: Target, path: string, settings: Settings): Promise<unknown> {
+export async function getJson({ base, headers, operation, scrub }: Target, path: string, settings: Settings): Promise<unknown> {
   const waiting = new Waiting()
-  const headers = { accept: 'application/json', 'user-agent': 'hexline', 'x-api-key': apiKey, ...settings.headers }
-  const scrub = scrubber(base, headers, [apiKey])
   const get: Send = async (call) => {
     const left = call.deadline - performance.now()
     const exchange = createExchange({
       url: base,
       headers,
       connections: 1,
-      timeoutMs: Math.max(1, Math.min(settings.timeoutMs, left)),
+      timeoutMs: Math.max(1, Math.ceil(Math.min(settings.timeoutMs, left))),
       maxResponseBytes: settings.maxResponseBytes,
       compression: !isLoopback(base.hostname),
-      dispatcher: settings.dispatcher ?? getGlobalDispatcher(),
+      dispatcher: settings.dispatcher ?? defaultDispatcher(),
       scrub,
       alarms: waiting.alarms,
     })
@@ -43,8 +56,10 @@ export async function getJson({ base, apiKey, operation }: Target, path: string,
       const reply = await exchange.send({ method: 'GET', path: base.pathname.replace(/\/+$/, '') + path }, settings.signal ?? new AbortController().signal)
       return replyOf(read(reply, operation, base.host, scrub), reply.body.length)
     } catch (error) {
+      if (!(error instanceof HexlineError) || error === settings.signal?.reason) throw error
       // The retry layer counts what was sent.
-      throw error instanceof HexlineError ? Object.assign(error, { attempts: 1, method: operation }) : error
+      Object.assign(error, { attempts: 1, method: operation })
+      throw error.kind === 'rate-limit' || error.kind === 'overloaded' ? new Throttled(error) : error
     }
   }
   const call: Call = {
@@ -60,8 +75,26 @@ export async function getJson({ base, apiKey, operation }: Target, path: string,
     tried: [],
   }
   settings.signal?.throwIfAborted()
-  const reply = await retry({ ...settings.backoff, waiting })(get)(call)
-  return reply.take()
+  try {
+    const reply = await retry({ ...settings.backoff, waiting })(get)(call)
+    return reply.take()
+  } catch (error) {
+    throw error instanceof Throttled ? Object.assign(error.failure, { attempts: error.attempts }) : error
+  }
+}
+
+/**
+ * What the retry layer sees of a refusal: a failed attempt like any other. It would repeat one until the deadline, every 75 ms, for
+ * it counts on a queue that pauses the endpoint, which is not here.
+ */
+class Throttled extends HexlineError {
+  override attempts = 1
+  readonly failure: HexlineError
+
+  constructor(failure: HexlineError) {
+    super(failure.message, 'server', { endpoint: failure.endpoint, method: failure.method, retryAfterMs: failure.retryAfterMs })
+    this.failure = failure
+  }
 }
 
 function read(reply: HttpReply, operation: string, endpoint: string, scrub: Scrub): unknown {

@@ -36,7 +36,7 @@ export interface RestOptions {
   readonly maxResponseBytes?: number
   /** Sent with every request. */
   readonly headers?: Readonly<Record<string, string>>
-  /** An undici dispatcher to send with. Default: undici's global one. */
+  /** An undici dispatcher to send with. Default: undici's global one, where it is of the version that hexline has. */
   readonly dispatcher?: Dispatcher
 }
 
@@ -67,7 +67,8 @@ export function settingsFrom(options: RestOptions): Settings {
   if (signal !== undefined) checkSignal(signal)
   if (!['indices', 'brackets', 'repeat'].includes(arrays)) throw new OptionError('arrays', "'indices', 'brackets' or 'repeat'", show(arrays))
   if (typeof lenient !== 'boolean') throw new OptionError('lenient', 'true or false', show(lenient))
-  if (dispatcher !== undefined && typeof dispatcher?.dispatch !== 'function') throw new OptionError('dispatcher', 'an undici dispatcher', show(dispatcher))
+  if (dispatcher !== undefined && typeof dispatcher?.dispatch !== 'function')
+    throw new OptionError('dispatcher', 'an undici dispatcher', typeof dispatcher === 'string' ? 'a string' : show(dispatcher))
   return {
     signal,
     timeoutMs: numberFrom('timeoutMs', options.timeoutMs ?? 30_000, LONGEST_TIMER),
@@ -92,6 +93,9 @@ export function baseUrlOf(service: Service, group: 'dataUrl' | 'nftUrl' | 'strea
   const { apiKey } = service
   if (typeof apiKey !== 'string' || apiKey.trim() === '')
     throw new OptionError('service.apiKey', 'a key', typeof apiKey === 'string' ? 'an empty string' : show(apiKey))
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: a header cannot have them, and a key read from a file often has one at its end
+  if (/[\u0000-\u001f\u007f]|[^\u0000-\u00ff]/.test(apiKey))
+    throw new OptionError('service.apiKey', 'printable characters', 'a control character such as a line break, or one beyond Latin-1')
   const text = service[group]
   if (typeof text !== 'string' || text === '')
     throw new OptionError(`service.${group}`, 'the address of this group', text === '' ? 'an empty string' : show(text))
@@ -102,6 +106,8 @@ export function baseUrlOf(service: Service, group: 'dataUrl' | 'nftUrl' | 'strea
     throw new OptionError(`service.${group}`, 'an http or https URL, such as https://data.example.com', 'a string that is none')
   }
   if (url.protocol !== 'http:' && url.protocol !== 'https:') throw new OptionError(`service.${group}`, 'an http or https URL', 'one of another scheme')
+  const more = url.username || url.password ? 'a user or password' : url.search ? 'a query' : url.hash ? 'a fragment' : undefined
+  if (more !== undefined) throw new OptionError(`service.${group}`, 'an address and path only (keys go as apiKey or headers)', `one with ${more}`)
   return url
 }
 

@@ -1,0 +1,117 @@
+import { beforeEach, describe, expect, it, test } from 'vitest'
+import { OptionError } from '../../src/errors.ts'
+import { ADDRESS, names, operations } from '../support/rest-operations.ts'
+import { emptyPage, type RestServer, serveRest } from '../support/rest-server.ts'
+
+const KEY = 'q7zSECRETq7z'
+let server: RestServer
+beforeEach(async () => {
+  server = await serveRest(emptyPage)
+})
+
+/** What is thrown at once, with nothing sent. The key is nowhere in it. */
+function refused(service: unknown, options?: unknown, name: (typeof names)[number] = 'getWalletTokens'): string {
+  try {
+    operations[name].call(service as never, operations[name].params, options as never)
+  } catch (error) {
+    expect(error).toBeInstanceOf(OptionError)
+    expect(error).toMatchObject({ kind: 'invalid', attempts: 0 })
+    expect(server.requests).toEqual([])
+    expect(`${(error as Error).stack}${JSON.stringify(error)}`).not.toContain(KEY)
+    return (error as Error).message
+  }
+  throw new Error('it was expected to throw at once')
+}
+
+describe('a service that cannot be asked is refused at once', () => {
+  const dataUrl = 'http://127.0.0.1:1'
+  const scheme = 'service.dataUrl: expected an http or https URL, received one of another scheme'
+  const none = 'service.dataUrl: expected an http or https URL, such as https://data.example.com, received a string that is none'
+  const more = 'service.dataUrl: expected an address and path only (keys go as apiKey or headers), received one with'
+  const unprintable = 'service.apiKey: expected printable characters, received a control character such as a line break, or one beyond Latin-1'
+
+  test.each<[string, unknown, string]>([
+    ['no key', { dataUrl }, 'service.apiKey: expected a key, received undefined'],
+    ['an empty key', { dataUrl, apiKey: '' }, 'service.apiKey: expected a key, received an empty string'],
+    ['a key of spaces', { dataUrl, apiKey: '  ' }, 'service.apiKey: expected a key, received an empty string'],
+    ['a key that is no string', { dataUrl, apiKey: { KEY } }, 'service.apiKey: expected a key, received an object'],
+    ['a key as it stands in a file', { dataUrl, apiKey: `${KEY}\n` }, unprintable],
+    ['a key that no header can have', { dataUrl, apiKey: `${KEY}я` }, unprintable],
+    ['no address of the group', { nftUrl: dataUrl, apiKey: KEY }, 'service.dataUrl: expected the address of this group, received undefined'],
+    ['an empty address', { dataUrl: '', apiKey: KEY }, 'service.dataUrl: expected the address of this group, received an empty string'],
+    ['an address that is no string', { dataUrl: new URL(dataUrl), apiKey: KEY }, 'service.dataUrl: expected the address of this group, received a URL'],
+    ['an address without scheme', { dataUrl: `data.example.com/${KEY}`, apiKey: KEY }, none],
+    ['an address without host', { dataUrl: 'http://', apiKey: KEY }, none],
+    ['a WebSocket address', { dataUrl: `ws://a/${KEY}`, apiKey: KEY }, scheme],
+    ['a file', { dataUrl: `file:///${KEY}`, apiKey: KEY }, scheme],
+    ['an address with a query, which would be lost', { dataUrl: `${dataUrl}/?key=${KEY}`, apiKey: KEY }, `${more} a query`],
+    ['an address with a fragment', { dataUrl: `${dataUrl}/#${KEY}`, apiKey: KEY }, `${more} a fragment`],
+    ['an address with a password', { dataUrl: `http://me:${KEY}@127.0.0.1`, apiKey: KEY }, `${more} a user or password`],
+    ['a misspelt group', { dataURL: dataUrl, apiKey: KEY }, 'service: expected some of dataUrl, nftUrl, streamsUrl, apiKey, received "dataURL"'],
+    ['an address in its place', `${dataUrl}/${KEY}`, 'service: expected an object, received a string'],
+    ['nothing', undefined, 'service: expected an object, received undefined'],
+  ])('%s', (_, service, message) => {
+    expect(refused(service)).toBe(message)
+  })
+
+  test.each(names)('%s needs the address of its own group only', async (name) => {
+    const { group } = operations[name]
+    const groups = ['dataUrl', 'nftUrl', 'streamsUrl'] as const
+    const others = Object.fromEntries(groups.filter((each) => each !== group).map((each) => [each, server.url]))
+    expect(refused({ ...others, apiKey: KEY }, undefined, name)).toBe(`service.${group}: expected the address of this group, received undefined`)
+    // Another group's address is not looked at.
+    const broken = Object.fromEntries(groups.map((each) => [each, each === group ? server.url : 'nonsense']))
+    await Promise.resolve(operations[name].call({ ...broken, apiKey: KEY }, operations[name].params, { lenient: true })).catch(() => {})
+    expect(server.requests).toHaveLength(1)
+  })
+})
+
+describe('options that cannot be meant are refused at once', () => {
+  const ms = 'a number of ms above 0, at most 2147483647'
+  const whole = 'a whole number of at least 1'
+  test.each<[unknown, string]>([
+    [{ timeoutMs: 0 }, `timeoutMs: expected ${ms}, received 0`],
+    [{ timeoutMs: '5' }, `timeoutMs: expected ${ms}, received "5"`],
+    [{ timeoutMs: Number.POSITIVE_INFINITY }, `timeoutMs: expected ${ms}, received Infinity`],
+    [{ timeoutMs: Number.NaN }, `timeoutMs: expected ${ms}, received NaN`],
+    [{ deadlineMs: -1 }, 'deadlineMs: expected a number of ms above 0, or Infinity, received -1'],
+    [{ deadlineMs: 5n }, 'deadlineMs: expected a number of ms above 0, or Infinity, received 5n'],
+    [{ retry: true }, 'retry: expected an object or false, received true'],
+    [{ retry: { attempt: 3 } }, 'retry: expected some of attempts, baseDelayMs, maxDelayMs, received "attempt"'],
+    [{ retry: { attempts: 0 } }, `retry.attempts: expected ${whole}, received 0`],
+    [{ retry: { attempts: 1.5 } }, `retry.attempts: expected ${whole}, received 1.5`],
+    [{ retry: { baseDelayMs: 0 } }, `retry.baseDelayMs: expected ${ms}, received 0`],
+    [{ retry: { maxDelayMs: -5 } }, `retry.maxDelayMs: expected ${ms}, received -5`],
+    [{ arrays: 'comma' }, `arrays: expected 'indices', 'brackets' or 'repeat', received "comma"`],
+    [{ maxArrayLength: 0 }, `maxArrayLength: expected ${whole}, received 0`],
+    [{ lenient: 'yes' }, 'lenient: expected true or false, received "yes"'],
+    [{ lenient: 1 }, 'lenient: expected true or false, received 1'],
+    [{ maxResponseBytes: 0.5 }, `maxResponseBytes: expected ${whole}, received 0.5`],
+    [{ headers: [] }, 'headers: expected a plain object of strings, received an array of 0'],
+    [{ headers: { a: 1 } }, 'headers["a"]: expected a string, received a value of type number'],
+    [{ headers: { a: `${KEY}\r\nb: c` } }, 'headers["a"]: expected printable characters, received a control character, or one beyond Latin-1'],
+    [{ dispatcher: `http://me:${KEY}@proxy` }, 'dispatcher: expected an undici dispatcher, received a string'],
+    [{ signal: new AbortController() }, 'signal: expected an AbortSignal, received a AbortController'],
+    [
+      { timeout: 5 },
+      'options: expected some of signal, timeoutMs, deadlineMs, retry, arrays, maxArrayLength, lenient, maxResponseBytes, headers, dispatcher, received "timeout"',
+    ],
+    [null, 'options: expected an object, received null'],
+    [5, 'options: expected an object, received 5'],
+  ])('%o', (options, message) => {
+    expect(refused(server.service, options)).toBe(message)
+  })
+
+  it('undefined stands for what is not given', async () => {
+    const options = {
+      arrays: undefined,
+      lenient: undefined,
+      timeoutMs: undefined,
+      retry: undefined,
+      headers: undefined,
+      signal: undefined,
+      dispatcher: undefined,
+    }
+    expect(await operations.getWalletTokens.call(server.service, { address: ADDRESS }, options as never)).toMatchObject({ result: [] })
+  })
+})

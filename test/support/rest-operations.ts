@@ -1,0 +1,72 @@
+import * as rest from '../../src/rest/index.ts'
+
+type Call = (service: rest.Service, params: object, options?: rest.RestOptions) => Promise<unknown> | PromiseLike<unknown>
+
+export const ADDRESS = `0x${'aB'.repeat(20)}`
+export const HASH = `0x${'Cd'.repeat(32)}`
+export const COLLECTION = '00ff'.repeat(16)
+export const CREATOR = `0x${'0e'.repeat(32)}`
+
+/** An operation of the service: how it is called, what it cannot do without, and where that goes. */
+export interface Row {
+  readonly call: Call
+  readonly group: 'dataUrl' | 'nftUrl' | 'streamsUrl'
+  /** Only what is required. */
+  readonly params: Readonly<Record<string, unknown>>
+  /** Where these parameters go. */
+  readonly url: string
+}
+
+/** All seven: service specification, "Endpoints" 1 to 7. */
+export const operations = {
+  getWalletTokens: {
+    call: rest.getWalletTokens as Call,
+    group: 'dataUrl',
+    params: { address: ADDRESS },
+    url: `/api/v2.2/wallets/${ADDRESS}/tokens`,
+  },
+  getTransaction: {
+    call: rest.getTransaction as Call,
+    group: 'dataUrl',
+    params: { transaction_hash: HASH },
+    url: `/api/v2.2/transaction/${HASH}`,
+  },
+  getNftTransfersByCollection: {
+    call: rest.getNftTransfersByCollection as Call,
+    group: 'nftUrl',
+    params: { collection_data_id_hash: COLLECTION, limit: 5 },
+    url: `/nfts/transfers/collections/${COLLECTION}?limit=5`,
+  },
+  getNftsByCollection: {
+    call: rest.getNftsByCollection as Call,
+    group: 'nftUrl',
+    params: { collection_data_id_hash: COLLECTION, limit: 5 },
+    url: `/nfts/collections/${COLLECTION}/tokens?limit=5`,
+  },
+  getCollectionsByCreator: {
+    call: rest.getCollectionsByCreator as Call,
+    group: 'nftUrl',
+    params: { creator_address: CREATOR, limit: 5 },
+    url: `/collections/creators?limit=5&creator_address=${CREATOR}`,
+  },
+  getNftTransfersByWallets: {
+    call: rest.getNftTransfersByWallets as Call,
+    group: 'nftUrl',
+    params: { wallet_addresses: [CREATOR], limit: 5 },
+    url: `/nfts/transfers/wallets?limit=5&wallet_addresses%5B0%5D=${CREATOR}`,
+  },
+  getStreams: { call: rest.getStreams as Call, group: 'streamsUrl', params: { limit: 5 }, url: '/streams/evm?limit=5' },
+} as const satisfies Record<string, Row>
+
+export type Name = keyof typeof operations
+export const names = Object.keys(operations) as Name[]
+
+/** A record of each list, of which no more is there than has to be. */
+export const leastRecords = {
+  getWalletTokens: { token_address: ADDRESS, balance: '1' },
+  getNftTransfersByCollection: { token_data_id_hash: 'aa' },
+  getNftsByCollection: { token_data_id_hash: 'aa' },
+  getCollectionsByCreator: { collection_data_id_hash: 'aa' },
+  getNftTransfersByWallets: { token_data_id_hash: 'aa' },
+  getStreams: { id: 'aa' },
+} as const satisfies Record<Exclude<Name, 'getTransaction'>, object>

@@ -1,0 +1,122 @@
+import http from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import { onTestFinished } from 'vitest'
+import type { RestOptions, Service } from '../../src/rest/index.ts'
+import { send } from './server.ts'
+
+/** One GET as it came over the wire. */
+export interface Asked {
+  readonly method: string
+  /** With its query, exactly as sent. */
+  readonly url: string
+  readonly path: string
+  /** Behind the `?`, exactly as sent. */
+  readonly query: string
+  readonly cursor: string | undefined
+  readonly headers: http.IncomingHttpHeaders
+  /** On the clock of `performance.now()`. */
+  readonly at: number
+  readonly socket: Socket
+  /** Resolves when the client cuts the connection before the answer is out. */
+  readonly hungUp: Promise<void>
+}
+
+/** What one GET gets. */
+export type Answer = (asked: Asked, response: http.ServerResponse) => unknown
+
+export interface RestServer {
+  readonly url: string
+  /** All three groups on this server. */
+  readonly service: Service
+  readonly requests: readonly Asked[]
+  /** The `n`th GET (from 1), as soon as it is there. */
+  received(n: number): Promise<Asked>
+  /** What the GETs get from now on: each its own, and the last one for all that follow. Forgets the requests so far. */
+  script(...answers: [Answer, ...Answer[]]): void
+  close(): Promise<void>
+}
+
+export const KEY = 'q7zSECRETq7zSECRET'
+
+/** A server of the data, NFT and streams groups that does what the test says: each GET gets its own answer, the last one is for all that follow. */
+export async function serveRest(...answers: [Answer, ...Answer[]]): Promise<RestServer> {
+  const requests: Asked[] = []
+  const sockets = new Set<Socket>()
+  let awaited: { n: number; resolve: (asked: Asked) => void }[] = []
+  let script = answers
+  const server = http.createServer(async (incoming, response) => {
+    const { url = '', method = '', headers, socket } = incoming
+    const hungUp = new Promise<void>((resolve) => response.on('close', () => response.writableFinished || resolve()))
+    const [path = '', query = ''] = url.split('?')
+    const cursor = new URLSearchParams(query).get('cursor') ?? undefined
+    const asked: Asked = { method, url, path, query, cursor, headers, at: performance.now(), socket, hungUp }
+    const answer = script[Math.min(requests.length, script.length - 1)] as Answer
+    requests.push(asked)
+    for (const { n, resolve } of awaited) if (n === requests.length) resolve(asked)
+    await answer(asked, response)
+  })
+  server.keepAliveTimeout = 60_000
+  server.on('connection', (socket) => {
+    sockets.add(socket)
+    socket.on('error', () => {})
+    socket.on('close', () => sockets.delete(socket))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const made: RestServer = {
+    url,
+    service: { dataUrl: url, nftUrl: url, streamsUrl: url, apiKey: KEY },
+    requests,
+    received: (n) =>
+      new Promise((resolve) => {
+        const already = requests[n - 1]
+        if (already !== undefined) resolve(already)
+        else awaited.push({ n, resolve })
+      }),
+    script(...next) {
+      script = next
+      requests.length = 0
+      awaited = []
+    },
+    close: () =>
+      new Promise((resolve) => {
+        for (const socket of sockets) socket.destroy()
+        server.close(() => resolve())
+      }),
+  }
+  onTestFinished(() => made.close())
+  return made
+}
+
+/** Answers with this text, or with this value as JSON, whatever was asked. */
+export function always(body: unknown, how: { status?: number; headers?: Record<string, string> } = {}): Answer {
+  return (_, response) => send(response, typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body), how)
+}
+
+/** Takes the request and says nothing, for as long as the client waits. */
+export const silent: Answer = (asked) => asked.hungUp
+
+/** Takes the request and cuts the connection. */
+export const cut: Answer = ({ socket }) => void socket.destroy()
+
+/** Begins a reply and says no more, for as long as the client waits. */
+export const stalled: Answer = (asked, response) => {
+  response.writeHead(200, { 'content-type': 'application/json' })
+  response.write('{"result":[')
+  return asked.hungUp
+}
+
+/** A page that no other follows. */
+export const emptyPage: Answer = always({ result: [], cursor: null })
+
+/** One page for each cursor; '' is the first one's. Another cursor is refused, so that no test passes by accident. */
+export function pages(byCursor: Readonly<Record<string, unknown>>): Answer {
+  return ({ cursor = '' }, response) => {
+    const page = byCursor[cursor]
+    if (page === undefined) send(response, JSON.stringify({ message: `no such cursor: ${cursor}` }), { status: 400 })
+    else send(response, JSON.stringify(page))
+  }
+}
+
+/** Retries that take no time. */
+export const quick = { baseDelayMs: 1, maxDelayMs: 2 } satisfies RestOptions['retry']
