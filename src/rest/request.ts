@@ -114,18 +114,18 @@ function read(reply: HttpReply, operation: string, endpoint: string, scrub: Scru
 
 function failure(reply: HttpReply, parsed: unknown, operation: string, endpoint: string, scrub: Scrub): ServiceError {
   const { status, headers } = reply
-  const body = parsed === undefined ? scrub(reply.body.toString('utf8', 0, 16_384)).slice(0, 500) : scrubbed(parsed, scrub)
-  const said = messageIn(body)
+  const body = parsed === undefined ? scrub(reply.body.toString('utf8', 0, 16_384)).slice(0, 500) : unlessDeep(() => scrubJson(parsed, scrub))
+  const said = unlessDeep(() => messageIn(body))
   return new ServiceError(
     { operation, status, said, body },
     { endpoint, kind: kindOf(status, said ?? '', headers['retry-after'] !== undefined), retryAfterMs: retryAfterMs(headers) },
   )
 }
 
-/** Nested too deeply for the stack it says nothing. */
-function scrubbed(body: unknown, scrub: Scrub): unknown {
+/** What is nested too deeply for the stack says nothing. */
+function unlessDeep<T>(read: () => T): T | undefined {
   try {
-    return scrubJson(body, scrub)
+    return read()
   } catch {
     return undefined
   }
