@@ -94,7 +94,7 @@ export function nftCommand(): Command {
               given({ wallet_addresses: wallet as string[], ...paging, collection_whitelist: only, collection_blacklist: without }),
               options,
             )
-      await printList(transfers, transferColumns, flags, messages, process.stdout)
+      await printList(transfers, transferColumns, flags, messages)
     })
 
   list('tokens', "a collection's NFTs")
@@ -108,7 +108,6 @@ export function nftCommand(): Command {
         nftColumns,
         flags,
         messages,
-        process.stdout,
       )
     })
 
@@ -123,7 +122,6 @@ export function nftCommand(): Command {
         collectionColumns,
         flags,
         messages,
-        process.stdout,
       )
     })
   return nft
@@ -138,6 +136,6 @@ export function streamsCommand(): Command {
     const messages = messagesFor(flags, process.stderr)
     const service = serviceFrom(flags, 'streamsUrl', process.env, messages)
     const { limit = PAGE, cursor } = flags
-    await printList(getStreams(service, given({ limit, cursor }), restOptions(flags)), streamColumns, flags, messages, process.stdout)
+    await printList(getStreams(service, given({ limit, cursor }), restOptions(flags)), streamColumns, flags, messages)
   })
 }

@@ -1,8 +1,9 @@
 import type { Page, Paged } from '../rest/index.ts'
 import { bigintsAsStrings } from './json.ts'
 import type { Messages } from './messages.ts'
+import { openOutput } from './output.ts'
 import type { ServiceFlags } from './service.ts'
-import { type Column, table } from './table.ts'
+import { type Column, plain, table } from './table.ts'
 
 /** Prints a page of a list, or all of them: a table a page, or one line of JSON a record. */
 export async function printList<P extends Page<unknown>>(
@@ -10,21 +11,37 @@ export async function printList<P extends Page<unknown>>(
   columns: readonly Column<P['result'][number]>[],
   flags: ServiceFlags,
   messages: Messages,
-  out: NodeJS.WriteStream,
 ): Promise<void> {
-  let records = 0
-  for await (const page of list.pages()) {
-    records += page.result.length
-    if (flags.json) for (const record of page.result) await write(out, `${JSON.stringify(record, bigintsAsStrings)}\n`)
-    else if (page.result.length > 0) await write(out, `${table(columns, page.result, out.isTTY)}\n`)
-    if (flags.all || page.cursor === null) continue
-    messages.tell(`${records} records; there are more: --all, or --cursor ${page.cursor}`, { type: 'more', records, cursor: page.cursor })
-    return
-  }
-  messages.tell(`${records} records`, { type: 'done', records })
+  await print(async (write) => {
+    let records = 0
+    for await (const page of list.pages()) {
+      records += page.result.length
+      if (flags.json) for (const record of page.result) await write(`${JSON.stringify(record, bigintsAsStrings)}\n`)
+      else if (page.result.length > 0) await write(`${table(columns, page.result, process.stdout.isTTY)}\n`)
+      if (flags.all || page.cursor === null) continue
+      messages.tell(`${records} records; there are more: --all, or --cursor ${quoted(page.cursor)}`, { type: 'more', records, cursor: page.cursor })
+      return
+    }
+    messages.tell(`${records} records`, { type: 'done', records })
+  })
 }
 
-/** Waits where the reader is slow: a list may be long. */
-function write(out: NodeJS.WriteStream, text: string): Promise<void> | void {
-  if (!out.write(text)) return new Promise((resolve) => out.once('drain', resolve))
+/** Writes to standard output, waiting where its reader is slow. Ends quietly when the reader has had enough, such as `head`. */
+export async function print(job: (write: (text: string) => Promise<void>) => Promise<void>): Promise<void> {
+  const stop = new AbortController()
+  const output = await openOutput(undefined, false, stop)
+  try {
+    await job((text) => {
+      stop.signal.throwIfAborted()
+      return output.write([Buffer.from(text)])
+    })
+    await output.commit()
+  } catch (error) {
+    if (!output.isClosedByReader(error)) throw error
+  }
+}
+
+/** As it can be pasted into a shell. */
+function quoted(text: string): string {
+  return /^[\w.:=+/@%~-]+$/.test(text) ? text : `'${plain(text).replaceAll("'", "'\\''")}'`
 }

@@ -11,7 +11,7 @@ const LONGEST = 44
 /** Records below each other, columns aligned, long text shortened where a person reads. */
 export function table<T>(columns: readonly Column<T>[], records: readonly T[], isTerminal: boolean): string {
   const rows = [columns.map(({ title }) => title), ...records.map((record) => columns.map(({ of }) => cell(of(record), isTerminal)))]
-  const widths = columns.map((_, i) => Math.max(...rows.map((row) => (row[i] as string).length)))
+  const widths = columns.map((_, i) => rows.reduce((most, row) => Math.max(most, (row[i] as string).length), 0))
   return rows
     .map((row) =>
       row
@@ -24,8 +24,12 @@ export function table<T>(columns: readonly Column<T>[], records: readonly T[], i
 
 function cell(value: unknown, isTerminal: boolean): string {
   if (value === null || value === undefined) return '-'
-  // What a service sends may hold line breaks and control characters, which a terminal would obey.
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-  const text = String(value).replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ')
+  const text = plain(String(value))
   return isTerminal && text.length > LONGEST ? `${text.slice(0, LONGEST / 2 - 1)}…${text.slice(-LONGEST / 2 + 2)}` : text
+}
+
+/** What a service sends may hold line breaks, control characters and turns of the reading direction, which a terminal would obey. */
+export function plain(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]+/g, ' ')
 }

@@ -2,10 +2,10 @@ import { Command } from 'commander'
 import { type DataChain, getTransaction, getWalletTokens, type TokenBalance } from '../rest/index.ts'
 import { bigintsAsStrings } from './json.ts'
 import { messagesFor } from './messages.ts'
-import { printList } from './records.ts'
+import { print, printList } from './records.ts'
 import { addListFlags, addServiceFlags, given, restOptions, type ServiceFlags, serviceFrom, whole } from './service.ts'
 import { forPerson } from './show.ts'
-import type { Column } from './table.ts'
+import { type Column, plain } from './table.ts'
 
 interface TokensFlags extends ServiceFlags {
   readonly chain?: DataChain
@@ -49,7 +49,7 @@ export function tokensCommand(): Command {
         ...{ address, chain, to_block: toBlock, token_addresses: token, exclude_spam: excludeSpam },
         ...{ exclude_unverified_contracts: excludeUnverified, exclude_native: excludeNative, limit, cursor },
       }
-      await printList(getWalletTokens(service, given(params), restOptions(flags)), columns, flags, messages, process.stdout)
+      await printList(getWalletTokens(service, given(params), restOptions(flags)), columns, flags, messages)
     })
 }
 
@@ -68,7 +68,16 @@ export function txCommand(): Command {
       const service = serviceFrom(flags, 'dataUrl', process.env, messages)
       const params = { transaction_hash: hash, chain: flags.chain, include: flags.internal ? ('internal_transactions' as const) : undefined }
       const transaction = await getTransaction(service, given(params), restOptions(flags))
-      if (flags.json || transaction === null) process.stdout.write(`${JSON.stringify(transaction, bigintsAsStrings)}\n`)
-      else process.stdout.write(`${forPerson(transaction, 'tx', process.stdout.isTTY)}\n`)
+      const text = flags.json ? JSON.stringify(transaction, bigintsAsStrings) : forPerson(printable(transaction), 'tx', process.stdout.isTTY)
+      await print((write) => write(`${text}\n`))
     })
+}
+
+/** Without what a terminal would obey, and without the dates: each time stands there as it was sent. */
+function printable(value: unknown): unknown {
+  if (typeof value === 'string') return plain(value)
+  if (Array.isArray(value)) return value.map(printable)
+  if (typeof value !== 'object' || value === null) return value
+  const kept = Object.entries(value).filter(([, item]) => !(item instanceof Date))
+  return Object.fromEntries(kept.map(([name, item]) => [plain(name), printable(item)]))
 }
