@@ -6,6 +6,9 @@ import { samples } from '../support/rest-records.ts'
 import { always, KEY, serveRest } from '../support/rest-server.ts'
 import { errorOf } from '../support/server.ts'
 
+// Times that do not say where they are of must not be read as those of this place.
+process.env.TZ = 'Asia/Tokyo'
+
 type Kind = keyof typeof samples
 type Fields = Record<string, unknown>
 
