@@ -9,6 +9,7 @@ export default defineConfig({
     alias: [
       { find: /^hexline$/, replacement: source('src/index.ts') },
       { find: /^hexline\/bulk$/, replacement: source('src/bulk/index.ts') },
+      { find: /^hexline\/sandbox$/, replacement: source('src/sandbox/index.ts') },
       { find: /^hexline\/viem$/, replacement: source('adapters/viem/index.ts') },
       { find: /^hexline\/ethers$/, replacement: source('adapters/ethers/index.ts') },
     ],

@@ -5,6 +5,7 @@ import { blocksCommand } from './blocks.ts'
 import { callCommand } from './call.ts'
 import { exitCodeOf, UsageError } from './failure.ts'
 import { messagesFor } from './messages.ts'
+import { sandboxCommand } from './sandbox.ts'
 
 const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as { version: string }
 const messages = messagesFor({ json: process.argv.includes('--json') }, process.stderr)
@@ -15,6 +16,7 @@ const program = new Command('hexline')
   .version(version)
   .addCommand(callCommand())
   .addCommand(blocksCommand())
+  .addCommand(sandboxCommand())
 for (const command of [program, ...program.commands]) {
   command.configureOutput({
     outputError: (text) =>
