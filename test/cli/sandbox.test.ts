@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cp, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { createClient } from 'hexline'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { type Sandbox, startSandbox } from '../../src/sandbox/index.ts'
 import { startHexline as start, hexline as untilEnd } from '../support/command.ts'
 import { errorOf } from '../support/server.ts'
@@ -108,6 +108,36 @@ describe('hexline sandbox', () => {
     expect((await ask()).status).toBe(429)
     const faulty = JSON.parse((await over('--json', '--faults', '1')).said)
     expect(await (await fetch(`${faulty.url}/nothing`)).json()).toEqual({ message: 'internal server error, on purpose' })
+  })
+})
+
+describe('anvil ends', () => {
+  /** Runs until it has printed the URL of its anvil. */
+  async function withAnvil(args: readonly string[]): Promise<{ child: ChildProcess; anvil: string; exit: Promise<unknown[]> }> {
+    // A process group of its own, as a terminal gives to what it runs.
+    const child = spawn(process.execPath, args, { detached: true, stdio: ['ignore', 'pipe', 'inherit'] })
+    const exit = once(child, 'exit')
+    const [said] = await once(child.stdout as NodeJS.ReadableStream, 'data')
+    return { child, anvil: /http:\/\/127\.0\.0\.1:\d+(?=, chain id|$)/m.exec(String(said))?.[0] as string, exit }
+  }
+  const dist = fileURLToPath(new URL('../../dist/src/', import.meta.url))
+  const isGone = (url: string) => vi.waitFor(() => expect(fetch(url)).rejects.toThrow('fetch failed'), { timeout: 5000, interval: 20 })
+
+  it('when Ctrl-C reaches it as well, as on a terminal', async () => {
+    const { child, anvil, exit } = await withAnvil([join(dist, 'cli/main.js'), 'sandbox'])
+    expect((await fetch(anvil)).status).toBeGreaterThan(0)
+    process.kill(-(child.pid as number), 'SIGINT')
+    expect(await exit).toEqual([130, null])
+    await isGone(anvil)
+  })
+
+  it('with a program that ends without stop()', async () => {
+    const program = `import { startSandbox } from '${dist}sandbox/index.js'
+      console.log((await startSandbox()).upstream)
+      process.stdout.write('', () => process.exit(3))`
+    const { anvil, exit } = await withAnvil(['--input-type=module', '-e', program])
+    expect(await exit).toEqual([3, null])
+    await isGone(anvil)
   })
 })
 

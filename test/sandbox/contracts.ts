@@ -12,6 +12,8 @@ export interface Says {
   readonly decimals?: string
   /** Instead of the balance; `revert` for nothing. */
   readonly balanceOf?: string
+  /** Logs its transfers as an ERC-721 does: four topics, and no data. */
+  readonly isCollectible?: boolean
 }
 
 /** A number of 32 bytes. */
@@ -28,10 +30,13 @@ const TRANSFER = 'ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3
 const REVERT = '600080fd'
 const RETURN_WORD = '60005260206000f3'
 /** With an amount on the stack: storage[to] += amount, `Transfer(from, to, amount)`, and true. */
-const receive = (from: string) => `80600435540160043555600052600435${from}7f${TRANSFER}60206000a36001${RETURN_WORD}`
+const receive = (from: string, isCollectible: boolean) => {
+  const topics = `600435${from}7f${TRANSFER}`
+  return `80600435540160043555${isCollectible ? `${topics}60006000a4` : `600052${topics}60206000a3`}6001${RETURN_WORD}`
+}
 
 /** The code that makes a token. */
-export function tokenCode({ name, symbol, decimals, balanceOf }: Says): Hex {
+export function tokenCode({ name, symbol, decimals, balanceOf, isCollectible = false }: Says): Hex {
   const functions: [selector: string, body: string[], data?: string | undefined][] = [
     ['06fdde03', answer('name', name), name],
     ['95d89b41', answer('symbol', symbol), symbol],
@@ -40,9 +45,9 @@ export function tokenCode({ name, symbol, decimals, balanceOf }: Says): Hex {
       ? ['70a08231', [`60043554${RETURN_WORD}`]]
       : ['70a08231', answer('balanceOf', balanceOf === 'revert' ? undefined : balanceOf), balanceOf === 'revert' ? undefined : balanceOf],
     // mint(to, amount)
-    ['40c10f19', [`602435${receive('6000')}`]],
+    ['40c10f19', [`602435${receive('6000', isCollectible)}`]],
     // transfer(to, amount): storage[caller] -= amount, first.
-    ['a9059cbb', [`602435803354033355${receive('33')}`]],
+    ['a9059cbb', [`602435803354033355${receive('33', isCollectible)}`]],
   ]
   const table = functions.flatMap(([selector]) => [`8063${selector}14`, `@${selector}`, '57'])
   const bodies = functions.flatMap(([selector, body]) => [`:${selector}`, ...body])

@@ -1,6 +1,6 @@
 import { formatUnits, getAddress } from 'viem'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { collectibleCode, tokenCode as demoTokenCode, deployment } from '../../demo/contracts.ts'
+import { tokenCode as demoTokenCode, deployment } from '../../demo/contracts.ts'
 import { type Sandbox, startSandbox } from '../../src/sandbox/index.ts'
 import { ask, type Body, pages } from './ask.ts'
 import { abi, alice, bytes32, deploy, mint, text, tokenCode, type Viem, viemOn, word } from './contracts.ts'
@@ -26,7 +26,8 @@ let node: Sandbox
 let viem: Viem
 const tokens = {} as Record<Kind, `0x${string}`>
 let refuses: string
-let demoToken: string
+let collectible: `0x${string}`
+let demoToken: `0x${string}`
 /** The block in which the wallet had got one unit of each token, and nothing else. */
 let early: bigint
 let sandbox: Sandbox
@@ -46,9 +47,11 @@ beforeAll(async () => {
   await mint(viem, tokens.old, wallet, 10n ** 18n - 1n)
   refuses = await deploy(viem, tokenCode({ name: text('No balance'), balanceOf: 'revert' }))
   await mint(viem, refuses as `0x${string}`, wallet, 5n)
-  const collectible = await deploy(viem, deployment(collectibleCode))
+  collectible = await deploy(viem, tokenCode({ isCollectible: true }))
   await mint(viem, collectible, wallet, 1n)
+  // It logs transfers and keeps no balances.
   demoToken = await deploy(viem, deployment(demoTokenCode))
+  await viem.waitForTransactionReceipt({ hash: await viem.writeContract({ abi, address: demoToken, functionName: 'transfer', args: [wallet, 5n] }) })
   await viem.waitForTransactionReceipt({ hash: await viem.sendTransaction({ to: wallet, value: 3n * 10n ** 18n }) })
   sandbox = await startSandbox({
     upstream: node.upstream,
@@ -88,8 +91,8 @@ describe('the balances of a wallet', () => {
 
   it('leave out what keeps no balances and what is an NFT', async () => {
     const { body } = await ask(sandbox, path)
-    expect(addressesOf(body)).not.toContain(refuses)
-    expect(addressesOf(body)).not.toContain(demoToken)
+    expect(await viem.readContract({ abi, address: collectible, functionName: 'balanceOf', args: [wallet] })).toBe(1n)
+    for (const address of [collectible, refuses, demoToken]) expect(addressesOf(body)).not.toContain(address)
     expect(body.result).toHaveLength(6)
   })
 
