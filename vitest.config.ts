@@ -10,6 +10,7 @@ export default defineConfig({
       { find: /^hexline$/, replacement: source('src/index.ts') },
       { find: /^hexline\/bulk$/, replacement: source('src/bulk/index.ts') },
       { find: /^hexline\/rest$/, replacement: source('src/rest/index.ts') },
+      { find: /^hexline\/sandbox$/, replacement: source('src/sandbox/index.ts') },
       { find: /^hexline\/viem$/, replacement: source('adapters/viem/index.ts') },
       { find: /^hexline\/ethers$/, replacement: source('adapters/ethers/index.ts') },
     ],

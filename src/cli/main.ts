@@ -6,6 +6,7 @@ import { callCommand } from './call.ts'
 import { exitCodeOf, UsageError } from './failure.ts'
 import { messagesFor } from './messages.ts'
 import { nftCommand, streamsCommand } from './nft.ts'
+import { sandboxCommand } from './sandbox.ts'
 import { tokensCommand, txCommand } from './tokens.ts'
 
 const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as { version: string }
@@ -21,6 +22,7 @@ const program = new Command('hexline')
   .addCommand(txCommand())
   .addCommand(nftCommand())
   .addCommand(streamsCommand())
+  .addCommand(sandboxCommand())
 for (const command of [program, ...program.commands, ...program.commands.flatMap(({ commands }) => commands)]) {
   command.configureOutput({
     outputError: (text) =>

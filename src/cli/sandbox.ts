@@ -1,0 +1,125 @@
+import { readFile } from 'node:fs/promises'
+import { Command } from 'commander'
+import { OptionError } from '../errors.ts'
+import { type ChainSlug, chains } from '../eth/chains.ts'
+import type { Sandbox, SandboxOptions } from '../sandbox/index.ts'
+import { startSandbox } from '../sandbox/index.ts'
+import { Interrupted } from './failure.ts'
+import { numberFrom } from './node.ts'
+
+interface Flags {
+  readonly port?: string
+  readonly chain?: string
+  readonly upstream?: string
+  readonly latency?: string
+  readonly rate?: string
+  readonly faults?: string
+  readonly seed?: string
+  readonly json?: boolean
+}
+
+/** `hexline sandbox`: the whole service on this machine, until Ctrl-C. */
+export function sandboxCommand(): Command {
+  return new Command('sandbox')
+    .summary('the whole service on this machine')
+    .description('Serves all four groups of the service on one port of this machine, over a node, until Ctrl-C. Without --upstream it starts anvil.')
+    .option('--port <port>', 'port on 127.0.0.1 (default: any free one)')
+    .option('--chain <name>', 'the chain that is served, such as eth or base (default: eth)')
+    .option('--upstream <url>', 'a node to stand on, instead of an anvil of its own')
+    .option('--latency <ms>', 'let every request wait')
+    .option('--rate <calls>', 'refuse what is more than so many calls per second')
+    .option('--faults <share>', 'let a share of the requests go wrong, such as 0.1')
+    .option('--seed <file>', 'JSON with records of the NFT and streams groups: { transfers, nfts, collections, streams }')
+    .option('--json', 'addresses and key as one line of JSON')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  hexline sandbox
+  hexline sandbox --port 8600 --chain base --upstream http://127.0.0.1:8545
+  hexline sandbox --latency 200 --rate 50 --faults 0.1`,
+    )
+    .action(runSandbox)
+}
+
+async function runSandbox(flags: Flags): Promise<void> {
+  // From the start: a signal must not leave behind a node that is just being started.
+  const ended = signalled()
+  const options = await optionsFrom(flags)
+  const sandbox = await startSandbox(options).catch((error) => {
+    throw namedAsFlag(error)
+  })
+  try {
+    process.stdout.write(flags.json ? `${JSON.stringify(factsOf(sandbox))}\n` : textOf(sandbox, options))
+    throw await ended
+  } finally {
+    await sandbox.stop()
+  }
+}
+
+async function optionsFrom(flags: Flags): Promise<SandboxOptions> {
+  const { port, chain, upstream, latency, rate, faults, seed } = flags
+  return {
+    ...(port !== undefined && { port: numberFrom('--port', port) }),
+    // Checked by startSandbox, as everything is.
+    ...(chain !== undefined && { chain: chain as ChainSlug }),
+    ...(upstream !== undefined && { upstream }),
+    ...(latency !== undefined && { latencyMs: numberFrom('--latency', latency) }),
+    ...(rate !== undefined && { callsPerSecond: numberFrom('--rate', rate) }),
+    ...(faults !== undefined && { faults: numberFrom('--faults', faults) }),
+    ...(seed !== undefined && { seed: await seedFrom(seed) }),
+  }
+}
+
+async function seedFrom(file: string): Promise<NonNullable<SandboxOptions['seed']>> {
+  try {
+    return JSON.parse(await readFile(file, 'utf8'))
+  } catch (error) {
+    throw new OptionError('--seed', 'a file of JSON', `${JSON.stringify(file)} (${(error as Error).message})`)
+  }
+}
+
+const flagOf: Readonly<Record<string, string>> = {
+  port: '--port',
+  upstream: '--upstream',
+  latencyMs: '--latency',
+  callsPerSecond: '--rate',
+  faults: '--faults',
+}
+
+/** An option's error, in the words of the command line. */
+function namedAsFlag(error: unknown): unknown {
+  if (!(error instanceof OptionError)) return error
+  const flag = error.option.startsWith('seed') ? `--seed: ${error.option}` : flagOf[error.option]
+  return flag === undefined ? error : new OptionError(flag, error.expected, error.received)
+}
+
+function factsOf(sandbox: Sandbox): object {
+  const { url, rpcUrl, dataUrl, nftUrl, streamsUrl, apiKey, quotaKeys, chain } = sandbox
+  return { url, chain, chainId: chains[chain], rpcUrl, dataUrl, nftUrl, streamsUrl, apiKey, quotaKeys, nodeUrl: sandbox.nodeUrl() }
+}
+
+function textOf(sandbox: Sandbox, { upstream }: SandboxOptions): string {
+  const { url, rpcUrl, dataUrl, nftUrl, streamsUrl, apiKey, quotaKeys, chain } = sandbox
+  // Of a URL that was given only the host is shown: the rest may be a key.
+  const node = upstream === undefined ? `an anvil of its own (${sandbox.upstream}, chain id ${chains[chain]})` : new URL(upstream).host
+  return `The service runs at ${url} for ${chain}, over ${node}. Ctrl-C ends it.
+
+export HEXLINE_RPC_BASE_URL=${rpcUrl}
+export HEXLINE_DATA_URL=${dataUrl}
+export HEXLINE_NFT_URL=${nftUrl}
+export HEXLINE_STREAMS_URL=${streamsUrl}
+export HEXLINE_API_KEY=${apiKey}
+
+For any JSON-RPC client: ${sandbox.nodeUrl()}
+Out of quota is the key: ${quotaKeys.join(', ')}
+`
+}
+
+/** Resolves when the user ends it. A second signal ends the process in its own way. */
+function signalled(): Promise<Interrupted> {
+  return new Promise((resolve) => {
+    process.once('SIGINT', () => resolve(new Interrupted('ended by Ctrl-C', 130)))
+    process.once('SIGTERM', () => resolve(new Interrupted('ended by SIGTERM', 143)))
+  })
+}

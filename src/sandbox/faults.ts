@@ -1,0 +1,50 @@
+import type { ServerResponse } from 'node:http'
+import { json, type Reply } from './reply.ts'
+
+/**
+ * What can go wrong on purpose. The first two refuse a request before anything was done; the others spoil the answer to one that was carried out: no
+ * answer at all, one that stops in its middle while the connection stays, and one that is whole for HTTP while its JSON is not.
+ */
+export const faults = ['error 500', 'error 503', 'cut', 'stalled', 'truncated'] as const
+
+/** One way of going wrong. */
+export type Fault = (typeof faults)[number]
+
+/** Says for each request whether it goes wrong, and how; the same every time for the same seed. */
+export function createFaults(share: number, seed: number): () => Fault | undefined {
+  const random = generator(seed)
+  return () => {
+    const isFault = random() < share
+    const which = random()
+    return isFault ? faults[Math.floor(which * faults.length)] : undefined
+  }
+}
+
+/** The reply that a fault puts in the place of the answer, if it does. */
+export function replyOf(fault: Fault | undefined): Reply | undefined {
+  if (fault === 'error 500') return json(500, { message: 'internal server error, on purpose' })
+  if (fault === 'error 503') return json(503, { message: 'service unavailable, on purpose' })
+  return undefined
+}
+
+/** Sends a reply, or as much of it as the fault leaves. */
+export function deliver(response: ServerResponse, { status, headers, body }: Reply, fault: Fault | undefined): void {
+  if (fault === 'cut') return void response.socket?.destroy()
+  const half = body.subarray(0, Math.ceil(body.length / 2))
+  const sent = fault === 'truncated' ? half : body
+  response.writeHead(status, { ...headers, 'content-length': sent.length })
+  // The other half never comes; the client ends it, or the end of the sandbox.
+  if (fault === 'stalled') response.write(half)
+  else response.end(sent)
+}
+
+/** Numbers from 0 to 1 (mulberry32). https://gist.github.com/tommyettinger/46a874533244883189143505d203312c */
+function generator(seed: number): () => number {
+  let state = seed | 0
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
+  }
+}

@@ -1,0 +1,68 @@
+import type { HexlineError } from '../errors.ts'
+import type { Alarms } from '../http/alarms.ts'
+import { createExchange } from '../http/exchange.ts'
+import { scrubber } from '../http/secrets.ts'
+import { json, type Reply } from './reply.ts'
+
+/** A parsed request for the node: its bytes, and how many calls they hold. */
+export interface RpcBody {
+  readonly text: string
+  readonly calls: number
+}
+
+/** Longest reply of the node that is handed on, in bytes. */
+const LONGEST_REPLY = 512 * 1024 * 1024
+/** Longest time for one request to the node, in ms. */
+const TIMEOUT = 60_000
+
+/** Looks into a body without changing it. Undefined for what is no JSON. */
+export function readRpcBody(bytes: Buffer): RpcBody | undefined {
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+    const parsed: unknown = JSON.parse(text)
+    return { text, calls: Array.isArray(parsed) ? Math.max(1, parsed.length) : 1 }
+  } catch {
+    return undefined
+  }
+}
+
+/** JSON-RPC 2.0, section 5.1. */
+export const parseError: Reply = json(400, { jsonrpc: '2.0', id: null, error: { code: -32700, message: 'Parse error' } })
+
+/** Hands requests to the node, and its answers back, byte for byte both ways. */
+export interface Forward {
+  /** Rejects with what the exchange fails with, or with the reason of the signal. */
+  send(body: RpcBody, signal: AbortSignal): Promise<Reply>
+  close(): Promise<void>
+}
+
+/** A way to the node behind. Ids, order and errors are the node's business: nothing is read or written anew. */
+export function createForward(upstream: string, alarms: Alarms): Forward {
+  const url = new URL(upstream)
+  const user = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`
+  const headers: Record<string, string> = { accept: 'application/json', 'content-type': 'application/json' }
+  if (user !== ':') headers.authorization = `Basic ${Buffer.from(user).toString('base64')}`
+  const exchange = createExchange({
+    url,
+    headers,
+    connections: 64,
+    timeoutMs: TIMEOUT,
+    maxResponseBytes: LONGEST_REPLY,
+    compression: false,
+    scrub: scrubber(url, headers),
+    alarms,
+  })
+  return {
+    async send({ text }, signal) {
+      const { status, headers, body } = await exchange.send({ method: 'POST', path: url.pathname + url.search, body: text }, signal)
+      const kept = Object.entries(headers).filter(([name]) => name === 'content-type' || name === 'retry-after')
+      return { status, headers: Object.fromEntries(kept), body }
+    },
+    close: exchange.close,
+  }
+}
+
+/** What a client is told of a failure behind the sandbox. No message of hexline holds a path or a key. */
+export function failureOfNode(error: HexlineError): Reply {
+  return json(error.kind === 'timeout' ? 504 : 502, { message: `the node behind this sandbox: ${error.message}` })
+}

@@ -1,0 +1,168 @@
+import { randomBytes } from 'node:crypto'
+import { OptionError, show } from '../errors.ts'
+import { type ChainSlug, checkChain } from '../eth/chains.ts'
+import { onlyKnown } from '../options.ts'
+import type { Seed } from './records.ts'
+import { seedFrom } from './seed-check.ts'
+
+/** What one token costs, in USD. */
+export interface Price {
+  readonly usd: number
+  /** A day ago. Without it there are no changes to tell. */
+  readonly usd24hAgo?: number
+}
+
+/** Prices by token address; the chain's own coin is `native`. */
+export type PriceTable = Readonly<Record<string, Price>>
+
+/** What the chain does not tell of a token. */
+export interface TokenFacts {
+  /** Default false. */
+  readonly possibleSpam?: boolean
+  /** Default false. */
+  readonly verifiedContract?: boolean
+  /** URL of an image. */
+  readonly logo?: string
+  /** URL of a small image. */
+  readonly thumbnail?: string
+}
+
+/** Facts by token address. */
+export type TokenTable = Readonly<Record<string, TokenFacts>>
+
+/** How a sandbox is made. Every option is checked by `startSandbox`. */
+export interface SandboxOptions {
+  /** Port on 127.0.0.1. Default 0: any free one. */
+  readonly port?: number
+  /** The one chain that is served. Default `eth`. */
+  readonly chain?: ChainSlug
+  /** URL of the node behind. Default: anvil is started for it, with the chain id of `chain`; that takes the package `@foundry-rs/anvil`. */
+  readonly upstream?: string
+  /** The key that is right. Default: made at random. */
+  readonly apiKey?: string
+  /** Keys that are out of quota. Default: one, `{apiKey}-used-up`. */
+  readonly quotaKeys?: readonly string[]
+  /** USD prices of tokens; the others have none. */
+  readonly prices?: PriceTable
+  /** What is known of tokens beside the chain. */
+  readonly tokens?: TokenTable
+  /** Records of the NFT and streams groups; each array replaces that of the default data. */
+  readonly seed?: Partial<Seed>
+  /** Every request waits for so long, in ms. Default 0. */
+  readonly latencyMs?: number
+  /** Requests beyond get 429; each entry of a batch counts. Default: no limit. */
+  readonly callsPerSecond?: number
+  /** Share of the requests that go wrong on purpose, from 0 to 1: 500, 503, a cut connection, a body that stalls, a body that is cut short. Default 0. */
+  readonly faults?: number
+  /** The same seed makes the same requests go wrong. Default 1. */
+  readonly faultSeed?: number
+}
+
+/** Options with every default filled in. */
+export interface Settings {
+  readonly port: number
+  readonly chain: ChainSlug
+  readonly upstream: string | undefined
+  readonly apiKey: string
+  readonly quotaKeys: readonly string[]
+  readonly prices: PriceTable
+  readonly tokens: TokenTable
+  readonly seed: Seed
+  readonly latencyMs: number
+  readonly callsPerSecond: number
+  readonly faults: number
+  readonly faultSeed: number
+}
+
+const LONGEST_TIMER = 2 ** 31 - 1
+
+/** Checks every option and fills in the defaults. Throws `OptionError`. */
+export function settingsFrom(options: SandboxOptions): Settings {
+  onlyKnown('options', options, [
+    'port',
+    'chain',
+    'upstream',
+    'apiKey',
+    'quotaKeys',
+    'prices',
+    'tokens',
+    'seed',
+    'latencyMs',
+    'callsPerSecond',
+    'faults',
+    'faultSeed',
+  ])
+  const { chain = 'eth', upstream, callsPerSecond } = options
+  if (typeof chain !== 'string') throw new OptionError('chain', 'the name of a chain', show(chain))
+  checkChain(chain)
+  if (upstream !== undefined) checkUpstream(upstream)
+  const apiKey = key('apiKey', options.apiKey ?? randomBytes(16).toString('hex'))
+  const quotaKeys = options.quotaKeys ?? [`${apiKey}-used-up`]
+  if (!Array.isArray(quotaKeys)) throw new OptionError('quotaKeys', 'an array of keys', typeof quotaKeys === 'string' ? 'a string' : show(quotaKeys))
+  quotaKeys.forEach((each, i) => {
+    if (key(`quotaKeys[${i}]`, each) === apiKey) throw new OptionError(`quotaKeys[${i}]`, 'another key than apiKey', 'the same')
+  })
+  return {
+    port: number('port', options.port ?? 0, (value) => Number.isInteger(value) && value >= 0 && value <= 65_535, 'a port from 0 (any free one) to 65535'),
+    chain,
+    upstream,
+    apiKey,
+    quotaKeys,
+    prices: table('prices', options.prices ?? {}, checkPrice, true),
+    tokens: table('tokens', options.tokens ?? {}, checkFacts, false),
+    seed: seedFrom(options.seed ?? {}),
+    latencyMs: number('latencyMs', options.latencyMs ?? 0, (value) => value >= 0 && value <= LONGEST_TIMER, 'a number of ms from 0'),
+    callsPerSecond:
+      callsPerSecond === undefined
+        ? Number.POSITIVE_INFINITY
+        : number('callsPerSecond', callsPerSecond, (value) => value > 0 && value < Number.POSITIVE_INFINITY, 'a number above 0'),
+    faults: number('faults', options.faults ?? 0, (value) => value >= 0 && value <= 1, 'a share from 0 to 1'),
+    faultSeed: number('faultSeed', options.faultSeed ?? 1, Number.isSafeInteger, 'a whole number'),
+  }
+}
+
+function number(name: string, value: unknown, isGood: (value: number) => boolean, expected: string): number {
+  if (typeof value === 'number' && isGood(value)) return value
+  throw new OptionError(name, expected, show(value))
+}
+
+/** The text may hold a key of another service: no message shows it. */
+function checkUpstream(upstream: unknown): void {
+  const received = typeof upstream === 'string' ? 'a string that is none' : show(upstream)
+  if (typeof upstream !== 'string' || !URL.canParse(upstream)) throw new OptionError('upstream', "a node's http or https URL", received)
+  const { protocol } = new URL(upstream)
+  if (protocol !== 'http:' && protocol !== 'https:') throw new OptionError('upstream', "a node's http or https URL", 'one of another scheme')
+}
+
+/** A key is part of a path in one group and a header in the others. */
+function key(name: string, value: unknown): string {
+  if (typeof value === 'string' && /^[\x21-\x7e]+$/.test(value) && value !== '.' && value !== '..') return value
+  throw new OptionError(name, 'a key of printable ASCII characters', typeof value === 'string' ? 'another string' : show(value))
+}
+
+/** Addresses in lower case, as they are looked up. */
+function table<T>(name: string, given: Readonly<Record<string, T>>, check: (name: string, row: T) => void, hasNative: boolean): Record<string, T> {
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) throw new OptionError(name, 'an object with an entry for each token', show(given))
+  const rows = Object.entries(given).map(([address, row]) => {
+    if (!/^0x[0-9a-fA-F]{40}$/.test(address) && !(hasNative && address === 'native'))
+      throw new OptionError(name, `addresses of tokens${hasNative ? " or 'native'" : ''} as names`, show(address))
+    check(`${name}[${show(address)}]`, row)
+    return [address.toLowerCase(), row] as const
+  })
+  return Object.fromEntries(rows)
+}
+
+function checkPrice(name: string, price: Price): void {
+  onlyKnown(name, price, ['usd', 'usd24hAgo'])
+  const isPrice = (value: number) => value > 0 && value < Number.POSITIVE_INFINITY
+  number(`${name}.usd`, price.usd, isPrice, 'a number of USD above 0')
+  if (price.usd24hAgo !== undefined) number(`${name}.usd24hAgo`, price.usd24hAgo, isPrice, 'a number of USD above 0')
+}
+
+function checkFacts(name: string, facts: TokenFacts): void {
+  onlyKnown(name, facts, ['possibleSpam', 'verifiedContract', 'logo', 'thumbnail'])
+  for (const field of ['possibleSpam', 'verifiedContract'] as const)
+    if (!['boolean', 'undefined'].includes(typeof facts[field])) throw new OptionError(`${name}.${field}`, 'true or false', show(facts[field]))
+  for (const field of ['logo', 'thumbnail'] as const)
+    if (!['string', 'undefined'].includes(typeof facts[field])) throw new OptionError(`${name}.${field}`, 'a URL', show(facts[field]))
+}

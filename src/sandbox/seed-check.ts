@@ -1,0 +1,47 @@
+import { OptionError, show } from '../errors.ts'
+import { onlyKnown } from '../options.ts'
+import type { Seed } from './records.ts'
+import { defaultSeed } from './seed.ts'
+
+/** The fields that records are found and ordered by. All others may be anything: a seed may hold what clients are to be tested with. */
+const needed: { readonly [Group in keyof Seed]: readonly (keyof Seed[Group][number])[] } = {
+  transfers: [
+    'collection_data_id_hash',
+    'from_address',
+    'to_address',
+    'transaction_version',
+    'event_account_address',
+    'event_creation_number',
+    'event_sequence_number',
+  ],
+  nfts: ['collection_data_id_hash', 'token_data_id_hash'],
+  collections: ['collection_data_id_hash', 'creator_address'],
+  streams: ['id'],
+}
+
+const digits: ReadonlySet<string> = new Set(['transaction_version', 'event_creation_number', 'event_sequence_number'])
+
+/** The given groups and the default ones, in arrays of their own. Throws `OptionError`. */
+export function seedFrom(given: Partial<Seed>): Seed {
+  onlyKnown('seed', given, Object.keys(needed))
+  const seed = defaultSeed()
+  for (const [group, fields] of Object.entries(needed)) {
+    const records: unknown = given[group as keyof Seed]
+    if (records === undefined) continue
+    if (!Array.isArray(records)) throw new OptionError(`seed.${group}`, 'an array of records', show(records))
+    records.forEach((record: unknown, i) => {
+      checkRecord(`seed.${group}[${i}]`, record, fields)
+    })
+    Object.assign(seed, { [group]: [...records] })
+  }
+  return seed
+}
+
+function checkRecord(name: string, record: unknown, fields: readonly string[]): void {
+  if (typeof record !== 'object' || record === null || Array.isArray(record)) throw new OptionError(name, 'a record', show(record))
+  for (const field of fields) {
+    const value = (record as Record<string, unknown>)[field]
+    const isGood = typeof value === 'string' && (digits.has(field) ? /^\d{1,20}$/.test(value) : value !== '')
+    if (!isGood) throw new OptionError(`${name}.${field}`, digits.has(field) ? 'a string of at most 20 digits' : 'a string', show(value))
+  }
+}

@@ -1,0 +1,123 @@
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { createClient } from '../client.ts'
+import { OptionError } from '../errors.ts'
+import { type ChainSlug, chains, nodeUrl } from '../eth/chains.ts'
+import { Alarms } from '../http/alarms.ts'
+import { startAnvil } from './anvil.ts'
+import { createFaults } from './faults.ts'
+import { createForward } from './json-rpc.ts'
+import { type SandboxOptions, settingsFrom } from './options.ts'
+import { createLimit } from './rate.ts'
+import type { Seed } from './records.ts'
+import { serviceHandler } from './routes.ts'
+import { createServer } from './server.ts'
+
+/** The whole service, running on this machine. */
+export interface Sandbox {
+  /** Where it listens, without a path: `http://127.0.0.1:PORT`. The four base addresses are the same. */
+  readonly url: string
+  /** Base of the JSON-RPC group: `{rpcUrl}/:chain/:apiKey`. */
+  readonly rpcUrl: string
+  /** Base of the data group. */
+  readonly dataUrl: string
+  /** Base of the NFT group. */
+  readonly nftUrl: string
+  /** Base of the streams group. */
+  readonly streamsUrl: string
+  /** The key that is right. */
+  readonly apiKey: string
+  /** Keys that are out of quota. */
+  readonly quotaKeys: readonly string[]
+  /** The one chain that is served. */
+  readonly chain: ChainSlug
+  /** What the helpers of `hexline/rest` take. */
+  readonly service: { readonly dataUrl: string; readonly nftUrl: string; readonly streamsUrl: string; readonly apiKey: string }
+  /** The node behind, such as an anvil whose `anvil_` methods a test calls. It is the URL that was given, with all that is in it. */
+  readonly upstream: string
+  /** The records of the NFT and streams groups. The arrays may be changed while it runs: the next request sees it. */
+  readonly seed: Seed
+  /** A URL for any JSON-RPC client, by chain and key. */
+  nodeUrl(): string
+  /** Ends every connection, frees the port, and ends the anvil that was started. May be called again. */
+  stop(): Promise<void>
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/**
+ * Serves all four groups of the service specification on one port of the loopback, over a node: for demos, tests and offline work. Rejects with
+ * `OptionError` for options that cannot be meant, also for a port in use and when there is neither `upstream` nor an anvil to start, and with
+ * the other subclasses of `HexlineError` when the node behind does not answer.
+ */
+export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
+  const settings = settingsFrom(options)
+  const { chain, apiKey, quotaKeys, seed } = settings
+  const endings: (() => Promise<unknown>)[] = []
+  let stopped: Promise<void> | undefined
+  const stop = () => {
+    // The last one begun ends first.
+    stopped ??= endings.reduceRight(
+      (before, end) =>
+        before
+          .catch(() => {})
+          .then(end)
+          .then(() => {}),
+      Promise.resolve(),
+    )
+    return stopped
+  }
+  try {
+    let upstream = settings.upstream
+    if (upstream === undefined) {
+      const node = await startAnvil(chains[chain])
+      endings.push(node.stop)
+      upstream = node.url
+    }
+    const client = createClient(upstream)
+    endings.push(client.close)
+    // A node that is not there is better known now than at the first request.
+    await client.with({ attempts: 1 }).call('eth_chainId')
+    const forward = createForward(upstream, new Alarms())
+    endings.push(forward.close)
+    const handler = serviceHandler({ settings, client, forward, limit: createLimit(settings.callsPerSecond) })
+    const server = createServer(handler, { latencyMs: settings.latencyMs, nextFault: createFaults(settings.faults, settings.faultSeed) })
+    const port = await listen(server, settings.port)
+    endings.push(() => close(server))
+    const url = `http://127.0.0.1:${port}`
+    const bases = { dataUrl: url, nftUrl: url, streamsUrl: url }
+    return {
+      url,
+      rpcUrl: url,
+      ...bases,
+      apiKey,
+      quotaKeys,
+      chain,
+      service: { ...bases, apiKey },
+      upstream,
+      seed,
+      nodeUrl: () => nodeUrl({ baseUrl: url, chain, apiKey }),
+      stop,
+      [Symbol.asyncDispose]: stop,
+    }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+function listen(server: Server, port: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      reject(new OptionError('port', 'a port that is free', `${port} (${error.code ?? error.message})`))
+    })
+    server.listen(port, '127.0.0.1', () => resolve((server.address() as AddressInfo).port))
+  })
+}
+
+/** Requests that are under way end with their connections. */
+function close(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve())
+    server.closeAllConnections()
+  })
+}

@@ -1,0 +1,108 @@
+import type { Client } from '../client.ts'
+import { HexlineError } from '../errors.ts'
+import type { Address, Hash, Hex } from '../eth/hex.ts'
+import type { Log } from '../eth/objects.ts'
+import { decodeQuantity } from '../eth/quantity.ts'
+import { readQuery, text } from './query.ts'
+import { json, Refusal, type Reply } from './reply.ts'
+
+const parameters = { chain: text('the name or hex id of a chain'), include: text('internal_transactions', /^internal_transactions$/) }
+
+/**
+ * A mined transaction with its receipt and logs, put together from what the node says of it. Throws `Refusal` with 404 when it is unknown or
+ * not mined yet, with 501 when the node cannot trace, and what the client throws. Service specification, operation 2.
+ */
+export async function transactionByHash(client: Client, hash: Hash, search: URLSearchParams): Promise<Reply> {
+  const { include } = readQuery(search, parameters)
+  const [transaction, receipt] = await Promise.all([client.call('eth_getTransactionByHash', hash), client.call('eth_getTransactionReceipt', hash)])
+  if (transaction === null || receipt === null) throw new Refusal(404, 'no transaction with this hash is in a block')
+  const [block, internal] = await Promise.all([
+    client.call('eth_getBlockByHash', receipt.blockHash, false),
+    include === undefined ? undefined : internalTransactions(client, hash),
+  ])
+  if (block === null) throw new Refusal(404, 'the block of this transaction is no longer part of the chain')
+
+  const place = {
+    block_timestamp: new Date(Number(block.timestamp) * 1000).toISOString(),
+    block_number: receipt.blockNumber.toString(),
+    block_hash: receipt.blockHash,
+  }
+  return json(200, {
+    hash: transaction.hash,
+    nonce: String(transaction.nonce),
+    transaction_index: String(receipt.transactionIndex),
+    from_address_entity: null,
+    from_address_entity_logo: null,
+    from_address: transaction.from,
+    from_address_label: null,
+    to_address_entity: null,
+    to_address_entity_logo: null,
+    to_address: transaction.to ?? null,
+    to_address_label: null,
+    value: transaction.value.toString(),
+    gas: transaction.gas.toString(),
+    gas_price: (transaction.gasPrice ?? receipt.effectiveGasPrice ?? 0n).toString(),
+    input: transaction.input,
+    receipt_cumulative_gas_used: receipt.cumulativeGasUsed.toString(),
+    receipt_gas_used: receipt.gasUsed.toString(),
+    receipt_contract_address: receipt.contractAddress ?? null,
+    receipt_root: receipt.root ?? null,
+    receipt_status: receipt.status === undefined ? null : String(receipt.status),
+    ...place,
+    logs: receipt.logs.map((log) => logOf(log, place)),
+    ...(internal && { internal_transactions: internal.map((call) => ({ ...call, block_number: Number(receipt.blockNumber), block_hash: receipt.blockHash })) }),
+  })
+}
+
+function logOf({ logIndex, transactionHash, transactionIndex, address, data, topics }: Log, place: object): object {
+  return {
+    log_index: String(logIndex),
+    transaction_hash: transactionHash,
+    transaction_index: String(transactionIndex),
+    address,
+    data,
+    topic0: topics[0] ?? null,
+    topic1: topics[1] ?? null,
+    topic2: topics[2] ?? null,
+    topic3: topics[3] ?? null,
+    ...place,
+  }
+}
+
+/** A call as `callTracer` tells of it. https://geth.ethereum.org/docs/developers/evm-tracing/built-in-tracers#call-tracer */
+interface TracedCall {
+  readonly type: string
+  readonly from: Address
+  readonly to?: Address
+  readonly value?: Hex
+  readonly gas: Hex
+  readonly gasUsed: Hex
+  readonly input: Hex
+  readonly output?: Hex
+  readonly calls?: readonly TracedCall[]
+}
+
+/** The calls that the transaction made, in the order in which they began; the transaction itself is none of them. */
+async function internalTransactions(client: Client, hash: Hash): Promise<object[]> {
+  let top: TracedCall
+  try {
+    top = (await client.request({ method: 'debug_traceTransaction', params: [hash, { tracer: 'callTracer' }] })) as TracedCall
+  } catch (error) {
+    if (error instanceof HexlineError && error.kind === 'unsupported') throw new Refusal(501, 'the node behind this sandbox cannot trace transactions')
+    throw error
+  }
+  const found: object[] = []
+  const add = (calls: readonly TracedCall[] = []) => {
+    for (const { type, from, to, value = '0x0', gas, gasUsed, input, output = '0x', calls: inner } of calls) {
+      const amounts = { value: decimal(value), gas: decimal(gas), gas_used: decimal(gasUsed) }
+      found.push({ transaction_hash: hash, type, from, to: to ?? null, ...amounts, input, output })
+      add(inner)
+    }
+  }
+  add(top.calls)
+  return found
+}
+
+function decimal(quantity: Hex): string {
+  return decodeQuantity(quantity).toString()
+}

@@ -1,0 +1,205 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { cp, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { createClient } from 'hexline'
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { type Sandbox, startSandbox } from '../../src/sandbox/index.ts'
+import { startHexline as start, hexline as untilEnd } from '../support/command.ts'
+import { errorOf } from '../support/server.ts'
+
+let node: Sandbox
+let folder: string
+const running = new Set<ReturnType<typeof start>>()
+
+beforeAll(async () => {
+  node = await startSandbox()
+  folder = await mkdtemp(join(tmpdir(), 'hexline-sandbox-'))
+})
+afterEach(() => {
+  for (const each of running) each.kill('SIGKILL')
+})
+afterAll(async () => {
+  await node?.stop()
+  await rm(folder, { recursive: true, force: true })
+})
+
+/** Starts `hexline sandbox`, and waits for what it prints first. */
+async function sandbox(...args: string[]): Promise<{ child: ReturnType<typeof start>; said: string }> {
+  const child = start(['sandbox', ...args])
+  running.add(child)
+  void child.ended.then(() => running.delete(child))
+  const [said] = await Promise.race([once(child.stdout as NodeJS.ReadableStream, 'data'), child.ended.then(({ stderr }) => Promise.reject(new Error(stderr)))])
+  return { child, said }
+}
+
+const over = (...args: string[]) => sandbox('--upstream', node.upstream, ...args)
+const exportsIn = (text: string) => Object.fromEntries([...text.matchAll(/^export (\w+)=(\S+)$/gm)].map(([, name, value]) => [name, value]))
+
+describe('hexline sandbox', () => {
+  it('prints addresses and a key to paste, serves, and ends with all that it started', async () => {
+    const { child, said } = await sandbox()
+    const env = exportsIn(said) as Record<string, string>
+    const { HEXLINE_DATA_URL: url, HEXLINE_API_KEY: key } = env
+    expect(Object.keys(env)).toEqual(['HEXLINE_RPC_BASE_URL', 'HEXLINE_DATA_URL', 'HEXLINE_NFT_URL', 'HEXLINE_STREAMS_URL', 'HEXLINE_API_KEY'])
+    expect(said).toMatch(
+      /^The service runs at http:\/\/127\.0\.0\.1:\d+ for eth, over an anvil of its own \(http:\/\/127\.0\.0\.1:\d+, chain id 1\)\. Ctrl-C ends it\.\n/,
+    )
+    // The command itself, with what was pasted.
+    expect(await untilEnd(['call', 'eth_chainId', '--chain', 'eth'], { env })).toMatchObject({ code: 0, stdout: '1\n' })
+    const streams = await fetch(`${url}/streams/evm?limit=2`, { headers: { 'x-api-key': key as string } })
+    expect(await streams.json()).toMatchObject({ total: 4 })
+
+    const anvil = /its own \((\S+),/.exec(said)?.[1] as string
+    await using client = createClient(anvil, { retry: false })
+    expect(await client.call('eth_chainId')).toBe(1)
+    child.kill('SIGINT')
+    expect(await child.ended).toMatchObject({ code: 130, stderr: 'hexline: ended by Ctrl-C\n' })
+    expect(await errorOf(client.call('eth_chainId'))).toMatchObject({ kind: 'network' })
+    expect(await errorOf(fetch(`${url}/`))).toBeInstanceOf(TypeError)
+  })
+
+  it('ends at once while clients are connected and requests wait, and on SIGTERM with 143', async () => {
+    const { child, said } = await over('--latency', '600000')
+    const url = new URL(exportsIn(said).HEXLINE_DATA_URL as string)
+    const idle = connect(Number(url.port), url.hostname).on('error', () => {})
+    await once(idle, 'connect')
+    const waiting = errorOf(fetch(`${url.origin}/nothing`))
+    child.kill('SIGTERM')
+    expect(await child.ended).toMatchObject({ code: 143, stderr: 'hexline: ended by SIGTERM\n' })
+    expect(await waiting).toBeInstanceOf(TypeError)
+  })
+
+  it('--json prints it as one line', async () => {
+    const { said } = await over('--json', '--chain', 'base')
+    const facts = JSON.parse(said)
+    expect(facts).toEqual({
+      url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
+      chain: 'base',
+      chainId: 8453,
+      rpcUrl: facts.url,
+      dataUrl: facts.url,
+      nftUrl: facts.url,
+      streamsUrl: facts.url,
+      apiKey: expect.stringMatching(/^[0-9a-f]{32}$/),
+      quotaKeys: [`${facts.apiKey}-used-up`],
+      nodeUrl: `${facts.url}/base/${facts.apiKey}`,
+    })
+    expect(said.split('\n')).toHaveLength(2)
+  })
+
+  it('shows of --upstream no more than the host', async () => {
+    const { said } = await sandbox('--upstream', `${node.nodeUrl()}`)
+    expect(said).toContain(`over ${new URL(node.url).host}. Ctrl-C ends it.`)
+    expect(said).not.toContain(node.apiKey)
+  })
+
+  it('--seed, --rate and --faults do what they say', async () => {
+    const file = join(folder, 'seed.json')
+    await writeFile(file, JSON.stringify({ streams: [{ id: 'mine' }] }))
+    const { said } = await over('--json', '--seed', file, '--rate', '0.01')
+    const { url, apiKey } = JSON.parse(said)
+    const ask = () => fetch(`${url}/streams/evm?limit=2`, { headers: { 'x-api-key': apiKey } })
+    expect(await (await ask()).json()).toEqual({ result: [{ id: 'mine' }], total: 1 })
+    expect((await ask()).status).toBe(429)
+    const faulty = JSON.parse((await over('--json', '--faults', '1')).said)
+    expect(await (await fetch(`${faulty.url}/nothing`)).json()).toEqual({ message: 'internal server error, on purpose' })
+  })
+})
+
+describe('anvil ends', () => {
+  /** Runs until it has printed the URL of its anvil. */
+  async function withAnvil(args: readonly string[]): Promise<{ child: ChildProcess; anvil: string; exit: Promise<unknown[]> }> {
+    // A process group of its own, as a terminal gives to what it runs.
+    const child = spawn(process.execPath, args, { detached: true, stdio: ['ignore', 'pipe', 'inherit'] })
+    const exit = once(child, 'exit')
+    const [said] = await once(child.stdout as NodeJS.ReadableStream, 'data')
+    return { child, anvil: /http:\/\/127\.0\.0\.1:\d+(?=, chain id|$)/m.exec(String(said))?.[0] as string, exit }
+  }
+  const dist = fileURLToPath(new URL('../../dist/src/', import.meta.url))
+  const isGone = (url: string) => vi.waitFor(() => expect(fetch(url)).rejects.toThrow('fetch failed'), { timeout: 5000, interval: 20 })
+
+  it('when Ctrl-C reaches it as well, as on a terminal', async () => {
+    const { child, anvil, exit } = await withAnvil([join(dist, 'cli/main.js'), 'sandbox'])
+    expect((await fetch(anvil)).status).toBeGreaterThan(0)
+    process.kill(-(child.pid as number), 'SIGINT')
+    expect(await exit).toEqual([130, null])
+    await isGone(anvil)
+  })
+
+  it('with a program that ends without stop()', async () => {
+    const program = `import { startSandbox } from '${dist}sandbox/index.js'
+      console.log((await startSandbox()).upstream)
+      process.stdout.write('', () => process.exit(3))`
+    const { anvil, exit } = await withAnvil(['--input-type=module', '-e', program])
+    expect(await exit).toEqual([3, null])
+    await isGone(anvil)
+  })
+})
+
+describe('what is wrong is told in one line, with exit code 2', () => {
+  it.each([
+    [['--port', 'http'], 'hexline: --port: expected a number, received "http"\n'],
+    [['--port', '70000'], 'hexline: --port: expected a port from 0 (any free one) to 65535, received 70000\n'],
+    [['--upstream', 'localhost'], "hexline: --upstream: expected a node's http or https URL, received a string that is none\n"],
+    [['--latency', '-1'], 'hexline: --latency: expected a number of ms from 0, received -1\n'],
+    [['--rate', '0'], 'hexline: --rate: expected a number above 0, received 0\n'],
+    [['--faults', '2'], 'hexline: --faults: expected a share from 0 to 1, received 2\n'],
+    [['--fault', '2'], "hexline: unknown option '--fault' (Did you mean --faults?)\n"],
+  ])('%j', async (args, stderr) => {
+    expect(await untilEnd(['sandbox', ...args])).toEqual({ code: 2, stdout: '', stderr })
+  })
+
+  it('a chain that there is not', async () => {
+    expect(await untilEnd(['sandbox', '--chain', 'ethereum'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/^hexline: --chain: expected one of eth, sepolia, .*\n$/),
+    })
+  })
+
+  it('a seed that cannot be read, and one that is none', async () => {
+    const file = join(folder, 'bad.json')
+    await writeFile(file, '{"streams":[{}]}')
+    expect(await untilEnd(['sandbox', '--seed', file])).toMatchObject({
+      code: 2,
+      stderr: 'hexline: --seed: seed.streams[0].id: expected a string, received undefined\n',
+    })
+    await writeFile(file, '{')
+    expect(await untilEnd(['sandbox', '--seed', file])).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/^hexline: --seed: expected a file of JSON, received ".*" \(.+\)\n$/),
+    })
+    expect((await untilEnd(['sandbox', '--seed', join(folder, 'none.json')])).stderr).toMatch(
+      /^hexline: --seed: expected a file of JSON, received ".*" \(ENOENT: .+\)\n$/,
+    )
+  })
+
+  it('a node that does not answer, with 1', async () => {
+    expect(await untilEnd(['sandbox', '--upstream', 'http://127.0.0.1:1'])).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: 'hexline: 127.0.0.1:1: no connection: connect ECONNREFUSED 127.0.0.1:1; is the node running, and the URL right?\n',
+    })
+  })
+
+  it('no anvil: what to install, or what to give instead', async () => {
+    const root = fileURLToPath(new URL('../..', import.meta.url))
+    const place = join(folder, 'without-anvil')
+    await mkdir(join(place, 'node_modules'), { recursive: true })
+    await cp(join(root, 'dist'), join(place, 'dist'), { recursive: true })
+    await cp(join(root, 'package.json'), join(place, 'package.json'))
+    for (const name of await readdir(join(root, 'node_modules')))
+      if (name !== '@foundry-rs' && !name.startsWith('.')) await symlink(join(root, 'node_modules', name), join(place, 'node_modules', name))
+    const ended = await errorOf(promisify(execFile)(process.execPath, [join(place, 'dist/src/cli/main.js'), 'sandbox'], { cwd: place }))
+    expect(ended).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr:
+        "hexline: --upstream: expected a node's URL, or anvil to start one (npm install --save-dev @foundry-rs/anvil), received no URL, and anvil is not installed\n",
+    })
+  })
+})
