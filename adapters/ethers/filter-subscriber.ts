@@ -26,6 +26,8 @@ export class FilterSubscriber implements Subscriber {
   #unread: unknown[] = []
   /** The last block whose changes were asked for. */
   #done: number | undefined
+  /** Of a filter that the node has forgotten: the first block whose logs it has kept to itself. */
+  #missedFrom: number | undefined
   readonly #onBlock = (block: number) => void this.#poll(block)
 
   static ofEvent(provider: HexlineProvider, event: Events['filter']): FilterSubscriber {
@@ -58,6 +60,7 @@ export class FilterSubscriber implements Subscriber {
     if (!dropWhilePaused) return
     this.#unread = []
     this.#done = undefined
+    this.#missedFrom = undefined
     const id = this.#id
     this.#id = undefined
     id?.then((known) => this.#provider.destroyed || this.#provider.send('eth_uninstallFilter', [known])).catch(() => {})
@@ -72,7 +75,6 @@ export class FilterSubscriber implements Subscriber {
     this.#isPolling = true
     const provider = this.#provider
     const { make, events } = this.#filter
-    const isNew = this.#id === undefined
     this.#id ??= Promise.all([provider.send(...make), provider.getNetwork()]).then(([made]) => made)
     const id = this.#id
     let isMade = false
@@ -80,13 +82,13 @@ export class FilterSubscriber implements Subscriber {
     try {
       const known = await id
       isMade = true
-      // What has happened since a filter that is gone.
-      const isRemade = isNew && events !== undefined && this.#done !== undefined && block !== undefined
-      const missed = isRemade ? await logsOf(provider, events.filter, (this.#done as number) + 1, block) : []
+      const isMissed = this.#missedFrom !== undefined && block !== undefined && events !== undefined
+      const missed = isMissed ? await logsOf(provider, events.filter, this.#missedFrom as number, block) : []
       const changes = (await provider.send('eth_getFilterChanges', [known])) as unknown[]
       isGivenUp = this.#id !== id
       if (!isGivenUp) {
         this.#unread.push(...missed, ...changes.filter((change) => !isIn(missed, change)))
+        if (isMissed) this.#missedFrom = undefined
         this.#done = block ?? this.#done
       }
     } catch (error) {
@@ -98,6 +100,7 @@ export class FilterSubscriber implements Subscriber {
           return
         }
         if (!isMade || saysThatItIsGone(error)) this.#id = undefined
+        if (saysThatItIsGone(error) && this.#done !== undefined) this.#missedFrom ??= this.#done + 1
         void provider.emit('error', error)
       }
     } finally {

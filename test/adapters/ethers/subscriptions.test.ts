@@ -129,6 +129,21 @@ describe('events by a filter', () => {
     expect(bed.count('eth_newFilter')).toBe(2)
   })
 
+  it('are not lost when asking for those in between fails, too', async () => {
+    const bed = await startNode()
+    await listening(bed)
+    await bed.mine()
+    await vi.waitFor(() => expect(bed.got).toEqual([2]))
+    bed.node.filters.clear()
+    bed.node.fault = ({ method }) => (method === 'eth_getLogs' ? { error: { code: -32602, message: 'no' } } : undefined)
+    await bed.mine()
+    await bed.mine()
+    await vi.waitFor(() => expect(bed.errors).toHaveLength(2))
+    bed.node.fault = () => undefined
+    await bed.mine()
+    await vi.waitFor(() => expect(bed.got).toEqual([2, 3, 4, 5]))
+  })
+
   it('that come while it is paused are given out when it goes on, once each, and asked for once a block', async () => {
     const bed = await startNode()
     await listening(bed)
