@@ -77,12 +77,15 @@ export class RpcError extends HexlineError {
   readonly data?: unknown
   /** HTTP status that it came with. */
   readonly status: number | undefined
+  /** The node's whole error object, for who looks for what only some nodes say. Not enumerable. */
+  declare readonly object: unknown
 
-  constructor(error: { code: number; message: string; data?: unknown }, context: ErrorContext & { status?: number | undefined } = {}) {
+  constructor(error: { code: number; message: string; data?: unknown }, context: ErrorContext & { status?: number | undefined; object?: unknown } = {}) {
     super(error.message, 'execution', context)
     this.code = error.code
     if (error.data !== undefined) this.data = error.data
     this.status = context.status
+    Object.defineProperty(this, 'object', { value: context.object ?? error, enumerable: false })
   }
 }
 

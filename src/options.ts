@@ -71,22 +71,25 @@ export interface Settings {
 
 const ONE_SOCKET_PER_POST = 1000
 
+/** Names of the options. */
+export const CLIENT_OPTIONS = [
+  'batch',
+  'concurrency',
+  'rate',
+  'retry',
+  'timeoutMs',
+  'deadlineMs',
+  'maxResponseBytes',
+  'dedupe',
+  'headers',
+  'dispatcher',
+  'compression',
+  'layers',
+] as const satisfies readonly (keyof ClientOptions)[]
+
 /** Checks every option and fills in the defaults. Throws `OptionError`. */
 export function settingsFrom(options: ClientOptions): Settings {
-  onlyKnown('options', options, [
-    'batch',
-    'concurrency',
-    'rate',
-    'retry',
-    'timeoutMs',
-    'deadlineMs',
-    'maxResponseBytes',
-    'dedupe',
-    'headers',
-    'dispatcher',
-    'compression',
-    'layers',
-  ])
+  onlyKnown('options', options, CLIENT_OPTIONS)
   const batch = options.batch === false ? { maxCalls: 1 } : (options.batch ?? {})
   onlyKnown('batch', batch, ['maxCalls'], ' or false')
   const retry = options.retry === false ? { attempts: 1 } : (options.retry ?? {})

@@ -1,31 +1,17 @@
-import type { FetchRequest, JsonRpcApiProviderOptions } from 'ethers'
+import { FetchRequest, type JsonRpcApiProviderOptions } from 'ethers'
 import type { Endpoint } from '../../src/endpoint.ts'
 import { OptionError } from '../../src/errors.ts'
 import { nodeUrl } from '../../src/eth/chains.ts'
-import { type ClientOptions, onlyKnown } from '../../src/options.ts'
+import { CLIENT_OPTIONS, type ClientOptions, onlyKnown } from '../../src/options.ts'
 
 const OF_ETHERS = ['polling', 'staticNetwork', 'batchStallTime', 'batchMaxSize', 'batchMaxCount', 'cacheTimeout', 'pollingInterval']
-const OF_CLIENT = [
-  'batch',
-  'concurrency',
-  'rate',
-  'retry',
-  'timeoutMs',
-  'deadlineMs',
-  'maxResponseBytes',
-  'dedupe',
-  'headers',
-  'dispatcher',
-  'compression',
-  'layers',
-]
 
 /** Options for ethers and options for the hexline client. Beside a client its own are refused. Throws `OptionError`. */
 export function splitOptions(options: object, hasClient: boolean): { ofEthers: JsonRpcApiProviderOptions; ofClient: ClientOptions } {
-  onlyKnown('options', options, [...OF_ETHERS, ...OF_CLIENT])
+  onlyKnown('options', options, [...OF_ETHERS, ...CLIENT_OPTIONS])
   const pick = (names: readonly string[]) => Object.fromEntries(Object.entries(options).filter(([name, value]) => value !== undefined && names.includes(name)))
   const ofEthers = pick(OF_ETHERS) as JsonRpcApiProviderOptions
-  const ofClient = pick(OF_CLIENT) as ClientOptions
+  const ofClient = pick(CLIENT_OPTIONS) as ClientOptions
   const [other] = Object.keys(ofClient)
   if (hasClient && other !== undefined) throw new OptionError(other, 'no option of the client beside a client, which has its own', 'one')
   const { batchMaxCount } = ofEthers
@@ -33,10 +19,11 @@ export function splitOptions(options: object, hasClient: boolean): { ofEthers: J
   return { ofEthers, ofClient: { ...ofClient, batch: batchMaxCount === 1 ? false : { maxCalls: batchMaxCount } } }
 }
 
-/** Where a client connects to, and what ethers is told of it: `_getConnection()` gives it to who asks. */
+/** How a provider gets its client. */
 export interface Connection {
   readonly endpoint: Endpoint | readonly Endpoint[]
   readonly options: ClientOptions
+  /** What ethers' `_getConnection()` gives to who asks for it. */
   readonly request: string | FetchRequest | undefined
 }
 
@@ -44,12 +31,15 @@ export interface Connection {
 export function connectionOf(target: Endpoint | readonly Endpoint[] | FetchRequest, options: ClientOptions): Connection {
   if (!isFetchRequest(target)) return { endpoint: target, options, request: urlOf(Array.isArray(target) ? target[0] : target) }
   for (const name of ['preflightFunc', 'processFunc', 'retryFunc'] as const)
-    if (target[name] != null)
-      throw new OptionError(`FetchRequest.${name}`, 'none (hexline makes its own requests; `layers` and `dispatcher` do what it is for)', 'one')
-  const { 'content-type': _, 'accept-encoding': __, ...headers } = target.headers
-  return { endpoint: { url: target.url, headers }, options: { ...timesOf(target), ...options }, request: target }
+    if (target[name] !== null && target[name] !== undefined) throw new OptionError(`FetchRequest.${name}`, `none (${INSTEAD})`, 'one')
+  // It may be the way through a proxy. One that is registered for all requests cannot be told from ethers' own.
+  if (target.getUrlFunc !== new FetchRequest(target.url).getUrlFunc) throw new OptionError('FetchRequest.getUrlFunc', `none (${INSTEAD})`, 'one')
+  const { 'content-type': _, 'content-length': __, 'accept-encoding': ___, ...headers } = target.headers
+  const compression = target.allowGzip ? {} : { compression: false }
+  return { endpoint: { url: target.url, headers }, options: { ...timesOf(target), ...compression, ...options }, request: target }
 }
 
+const INSTEAD = "hexline makes its own requests; an undici `dispatcher`, or `layers`, do what it's for"
 const ETHERS_TIMEOUT = 300_000
 
 /** A timeout that somebody has set; ethers' own five minutes are not meant by anybody. */

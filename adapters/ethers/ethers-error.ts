@@ -1,7 +1,18 @@
 import { STATUS_CODES } from 'node:http'
 import { FetchRequest, FetchResponse, type JsonRpcPayload, makeError } from 'ethers'
-import { ClosedError, CodecError, HexlineError, HttpError, IntegrityError, NetworkError, OptionError, RpcError, TimeoutError } from '../../src/errors.ts'
-import { isThrottled } from '../../src/rpc/kinds.ts'
+import {
+  ClosedError,
+  CodecError,
+  type ErrorKind,
+  HexlineError,
+  HttpError,
+  IntegrityError,
+  NetworkError,
+  OptionError,
+  RpcError,
+  TimeoutError,
+} from '../../src/errors.ts'
+import { originOf } from '../origin.ts'
 
 /** Why calls end with their provider: the reason of its signal. */
 export class Destroyed {
@@ -22,17 +33,17 @@ export function ethersError(error: unknown, method: string, endpoints: readonly 
   return caused(translated(error, method, originOf(error.endpoint, endpoints)), error)
 }
 
-function translated(error: HexlineError, method: string, request: string): Error {
+function translated(error: HexlineError, method: string, requestUrl: string): Error {
   if (error instanceof ClosedError) return makeError('client closed; cancelled request', 'UNSUPPORTED_OPERATION', { operation: method })
-  if (error instanceof TimeoutError) return makeError('request timeout', 'TIMEOUT', { operation: method, reason: 'timeout', info: { requestUrl: request } })
+  if (error instanceof TimeoutError) return makeError('request timeout', 'TIMEOUT', { operation: method, reason: 'timeout', info: { requestUrl } })
   if (error instanceof NetworkError)
-    return makeError(error.message, 'NETWORK_ERROR', { event: 'connection', info: { requestUrl: request, ...(error.code && { errno: error.code }) } })
+    return makeError(error.message, 'NETWORK_ERROR', { event: 'connection', info: { requestUrl, ...(error.code && { errno: error.code }) } })
   if (error instanceof CodecError && error.kind === 'malformed') return makeError(error.message, 'BAD_DATA', { value: error.received })
   if (error instanceof CodecError) return makeError(error.message, 'INVALID_ARGUMENT', { argument: error.path, value: error.received })
-  if (error instanceof HttpError) return answered(error.status, error.body, error.headers, request)
-  // A node that throttles in JSON has not answered the call.
-  if (error instanceof RpcError) return answered(error.status ?? 200, JSON.stringify({ error: { code: error.code, message: error.message } }), {}, request)
-  return makeError(error.message, 'SERVER_ERROR', { request, info: { requestUrl: request } })
+  if (error instanceof HttpError) return answered(error.status, error.body, error.headers, requestUrl)
+  // A server that refuses in JSON has not answered the call.
+  if (error instanceof RpcError) return answered(error.status ?? 200, JSON.stringify({ error: errorObject(error) }), {}, requestUrl)
+  return makeError(error.message, 'SERVER_ERROR', { request: requestUrl, info: { requestUrl } })
 }
 
 /** As ethers' `FetchResponse.assertOk` makes it. */
@@ -40,11 +51,11 @@ function answered(status: number, body: string, headers: HttpError['headers'], r
   const reason = STATUS_CODES[status] ?? ''
   const flat = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, [value ?? ''].flat().join(', ')]))
   const request = new FetchRequest(requestUrl)
-  const response = new FetchResponse(status, reason, flat, new TextEncoder().encode(body), request)
+  const response = new FetchResponse(status, reason, flat, body === '' ? null : new TextEncoder().encode(body), request)
   return makeError(`server response ${status} ${reason}`, 'SERVER_ERROR', {
     request,
     response,
-    info: { requestUrl, responseBody: body, responseStatus: `${status} ${reason}` },
+    info: { requestUrl, responseBody: body === '' ? null : body, responseStatus: `${status} ${reason}` },
   })
 }
 
@@ -53,26 +64,30 @@ export function unsupported(payload: JsonRpcPayload, error: unknown): Error {
   return makeError('unsupported operation', 'UNSUPPORTED_OPERATION', { operation: payload.method, info: { error, payload } })
 }
 
-/** The node has answered the call, with an error; one that throttles has not, whatever it says. */
+/** Kinds of failure that say nothing about the call, when they come with a status of 400 or more. */
+const refusals: readonly ErrorKind[] = ['rate-limit', 'overloaded', 'server', 'timeout', 'auth', 'quota']
+
+/** The node has answered the call, with an error; a server that fails or refuses has not, whatever the form of what it says. */
 export function isAnswer(error: unknown): error is RpcError {
-  return error instanceof RpcError && !(isThrottled(error) && (error.status ?? 200) >= 400)
+  return error instanceof RpcError && !((error.status ?? 200) >= 400 && refusals.includes(error.kind))
 }
 
-/** The node's error object, as ethers' mapping of a node's words takes it. */
-export function errorObject({ code, message, data }: RpcError): { code: number; message: string; data?: unknown } {
-  return data === undefined ? { code, message } : { code, message, data }
+/** The node's error object, as ethers' mapping of a node's words takes it: whole, since some say in other fields what ethers looks for. */
+export function errorObject({ code, message, data, object }: RpcError): { code: number; message: string; data?: unknown } {
+  return { ...(typeof object === 'object' && object), code, message, ...(data !== undefined && { data }) }
+}
+
+/** What cannot be read in a block has come from the node: nothing there is the caller's to say. */
+export function unreadable(error: unknown): unknown {
+  if (!(error instanceof CodecError) || error.kind === 'malformed') return error
+  return new CodecError(error.path, error.expected, error.received, { method: error.method, kind: 'malformed' })
+}
+
+/** Beside ethers' own fields, and not one of those that `FallbackProvider` walks through. */
+export function caused(error: Error, cause: unknown): Error {
+  return cause === undefined ? error : Object.defineProperty(error, 'cause', { value: cause, enumerable: false, writable: true, configurable: true })
 }
 
 function isAbort(error: unknown): boolean {
   return error instanceof Error && (error.name === 'AbortError' || error.name === 'TimeoutError')
-}
-
-function caused(error: Error, cause: unknown): Error {
-  return Object.defineProperty(error, 'cause', { value: cause, enumerable: false, writable: true, configurable: true })
-}
-
-/** Several endpoints of one host are told apart by a number, which belongs to no URL. */
-function originOf(name: string | undefined, endpoints: readonly string[]): string {
-  const host = name?.replace(/#\d+$/, '')
-  return endpoints.find((origin) => host === undefined || origin === host || origin.endsWith(`//${host}`)) ?? host ?? ''
 }

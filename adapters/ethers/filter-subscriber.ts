@@ -1,4 +1,5 @@
-import { type EventFilter, isError, type LogParams, type Subscriber } from 'ethers'
+import { isError, type LogParams, type Subscriber } from 'ethers'
+import { type Events, eventsOf, LogSubscriber, logsOf } from './log-subscriber.ts'
 import type { HexlineProvider } from './provider.ts'
 
 /** What a subscriber to a filter asks for, and what it does with it. */
@@ -6,29 +7,32 @@ interface Filter {
   /** Method that makes the filter, and its params. */
   readonly make: readonly [method: string, params: unknown[]]
   emit(change: unknown): void
-  /** In place of this one, for nodes without filters. */
-  polling?(): Subscriber
+  /** Of events: what can be asked for in another way. */
+  readonly events?: Events
 }
 
 /**
- * Listens by a filter of the node, which is asked for changes at each block, as ethers' own subscriber does. A failure is told to
- * the listeners of `error` and tried again at the next block; a filter that the node has forgotten is made again.
+ * Listens by a filter of the node, which is asked for changes at each block, as ethers' own subscriber does. A failure is told to the
+ * listeners of `error` and tried again at the next block. A filter that the node has forgotten is made again, and the logs in between are asked for.
  */
 export class FilterSubscriber implements Subscriber {
   readonly #provider: HexlineProvider
   readonly #filter: Filter
+  /** The filter at the node, while there is one or it is being made. */
   #id: Promise<unknown> | undefined
   #isRunning = false
-  readonly #onBlock = () => void this.#poll()
+  #isPolling = false
+  /** Changes that came while paused. */
+  #unread: unknown[] = []
+  /** The last block whose changes were asked for. */
+  #done: number | undefined
+  /** Of a filter that the node has forgotten: the first block whose logs it has kept to itself. */
+  #missedFrom: number | undefined
+  readonly #onBlock = (block: number) => void this.#poll(block)
 
-  static ofEvent(provider: HexlineProvider, event: EventFilter, polling: () => Subscriber): FilterSubscriber {
-    // As it was when it was subscribed to.
-    const filter = JSON.parse(JSON.stringify(event)) as EventFilter
-    return new FilterSubscriber(provider, {
-      make: ['eth_newFilter', [filter]],
-      emit: (log) => void provider.emit(filter as never, provider._wrapLog(log as LogParams, provider._network)),
-      polling,
-    })
+  static ofEvent(provider: HexlineProvider, event: Events['filter']): FilterSubscriber {
+    const events = eventsOf(provider, event)
+    return new FilterSubscriber(provider, { make: ['eth_newFilter', [events.filter]], emit: (log) => events.emit(log as LogParams), events })
   }
 
   static ofPending(provider: HexlineProvider): FilterSubscriber {
@@ -43,7 +47,7 @@ export class FilterSubscriber implements Subscriber {
   start(): void {
     if (this.#isRunning) return
     this.#isRunning = true
-    void this.#poll()
+    void this.#poll(undefined)
   }
 
   stop(): void {
@@ -53,36 +57,69 @@ export class FilterSubscriber implements Subscriber {
   pause(dropWhilePaused?: boolean): void {
     this.#isRunning = false
     void this.#provider.off('block', this.#onBlock)
-    if (dropWhilePaused) this.#forget()
+    if (!dropWhilePaused) return
+    this.#unread = []
+    this.#done = undefined
+    this.#missedFrom = undefined
+    const id = this.#id
+    this.#id = undefined
+    id?.then((known) => this.#provider.destroyed || this.#provider.send('eth_uninstallFilter', [known])).catch(() => {})
   }
 
   resume(): void {
     this.start()
   }
 
-  async #poll(): Promise<void> {
+  async #poll(block: number | undefined): Promise<void> {
+    if (this.#isPolling || !this.#isRunning) return
+    this.#isPolling = true
     const provider = this.#provider
-    const { make, emit, polling } = this.#filter
+    const { make, events } = this.#filter
+    this.#id ??= Promise.all([provider.send(...make), provider.getNetwork()]).then(([made]) => made)
+    const id = this.#id
+    let isMade = false
+    let isGivenUp = false
     try {
-      this.#id ??= Promise.all([provider.send(...make), provider.getNetwork()]).then(([id]) => id)
-      const changes = (await provider.send('eth_getFilterChanges', [await this.#id])) as unknown[]
-      // Stopped in the meantime: nobody listens any more.
-      if (this.#isRunning) for (const change of changes) emit(change)
+      const known = await id
+      isMade = true
+      const isMissed = this.#missedFrom !== undefined && block !== undefined && events !== undefined
+      const missed = isMissed ? await logsOf(provider, events.filter, this.#missedFrom as number, block) : []
+      const changes = (await provider.send('eth_getFilterChanges', [known])) as unknown[]
+      isGivenUp = this.#id !== id
+      if (!isGivenUp) {
+        this.#unread.push(...missed, ...changes.filter((change) => !isIn(missed, change)))
+        if (isMissed) this.#missedFrom = undefined
+        this.#done = block ?? this.#done
+      }
     } catch (error) {
       if (provider.destroyed) return
-      if (polling !== undefined && isError(error, 'UNSUPPORTED_OPERATION') && error.operation === make[0]) {
-        provider._recoverSubscriber(this, polling())
-        return
+      isGivenUp = this.#id !== id
+      if (!isGivenUp) {
+        if (events !== undefined && isError(error, 'UNSUPPORTED_OPERATION') && error.operation === make[0]) {
+          provider._recoverSubscriber(this, new LogSubscriber(provider, events))
+          return
+        }
+        if (!isMade || saysThatItIsGone(error)) this.#id = undefined
+        if (saysThatItIsGone(error) && this.#done !== undefined) this.#missedFrom ??= this.#done + 1
+        void provider.emit('error', error)
       }
-      this.#id = undefined
-      void provider.emit('error', error)
+    } finally {
+      this.#isPolling = false
     }
-    if (this.#isRunning) void provider.once('block', this.#onBlock)
+    if (!this.#isRunning) return
+    for (const change of this.#unread.splice(0)) this.#filter.emit(change)
+    // Stopped and begun anew while this was under way: the new filter is made now, not at the next block.
+    if (isGivenUp) void this.#poll(undefined)
+    else void provider.once('block', this.#onBlock)
   }
+}
 
-  #forget(): void {
-    const id = this.#id
-    this.#id = undefined
-    id?.then((known) => this.#provider.destroyed || this.#provider.send('eth_uninstallFilter', [known])).catch(() => {})
-  }
+function isIn(logs: readonly LogParams[], change: unknown): boolean {
+  const { blockHash, logIndex } = change as { blockHash?: string; logIndex?: string }
+  return logs.some((log) => log.blockHash === blockHash && (log as { logIndex?: unknown }).logIndex === logIndex)
+}
+
+/** In any node's words: "filter not found", "filter with id: 0x1 does not exist". */
+function saysThatItIsGone(error: unknown): boolean {
+  return isError(error, 'UNKNOWN_ERROR') && /filter/i.test(String((error.error as { message?: string } | undefined)?.message))
 }

@@ -42,7 +42,7 @@ export class BlockFormat {
       blobGasUsed: orNull(raw.blobGasUsed, decodeQuantity),
       excessBlobGas: orNull(raw.excessBlobGas, decodeQuantity),
       miner: this.#checksums.of(raw.miner),
-      prevRandao: orNull(raw.prevRandao ?? raw.mixHash, hash),
+      prevRandao: orNull('prevRandao' in raw ? raw.prevRandao : raw.mixHash, hash),
       extraData: data(raw.extraData),
       baseFeePerGas: orNull(raw.baseFeePerGas, decodeQuantity),
       transactions: (raw.transactions as unknown[]).map((each) => (typeof each === 'string' ? each : this.#transaction(each as Raw))),
@@ -52,6 +52,8 @@ export class BlockFormat {
   /** Without `creates`, which ethers computes and forgets. */
   #transaction(raw: Raw): TransactionResponseParams {
     const checksums = this.#checksums
+    // By other names, which ethers takes, too.
+    for (const name of ['signature', 'creates', 'index', 'data', 'gasLimit']) if (name in raw) throw fault(`no ${name}`, raw[name])
     const signature = Signature.from(raw as never)
     return {
       hash: hash(raw.hash),

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import {
   Block,
   type BlockParams,
@@ -9,24 +10,28 @@ import {
   type JsonRpcPayload,
   JsonRpcProvider,
   type JsonRpcResult,
+  makeError,
   Network,
   type Networkish,
   type Subscriber,
   type Subscription,
   type TransactionReceipt,
+  UnmanagedSubscriber,
 } from 'ethers'
 import { checkOptions, fetchRange, inBlock, type Progress } from '../../src/bulk/get-blocks.ts'
 import { Link, linkedFields } from '../../src/bulk/link.ts'
 import type { RangeEnd } from '../../src/bulk/range.ts'
 import { type Client, createClient, isClient } from '../../src/client.ts'
 import type { Endpoint } from '../../src/endpoint.ts'
-import { OptionError, show } from '../../src/errors.ts'
+import { OptionError, type RpcError, show } from '../../src/errors.ts'
 import { encodeArguments } from '../../src/eth/methods.ts'
 import { type ClientOptions, onlyKnown } from '../../src/options.ts'
 import { connectionOf, splitOptions } from './config.ts'
-import { Destroyed, errorObject, ethersError, isAnswer, unsupported } from './ethers-error.ts'
+import { caused, Destroyed, errorObject, ethersError, isAnswer, unreadable, unsupported } from './ethers-error.ts'
 import { FilterSubscriber } from './filter-subscriber.ts'
 import { BlockFormat, isSameBlock } from './format-block.ts'
+import { eventsOf, LogSubscriber } from './log-subscriber.ts'
+import { hasNoPrice, type RawReceipt, withPrices } from './receipts.ts'
 import { sampleBlock } from './samples.ts'
 import { waitForTransaction } from './wait-for-transaction.ts'
 
@@ -35,19 +40,25 @@ export interface HexlineProviderOptions extends JsonRpcApiProviderOptions, Clien
 
 export interface GetBlocksOptions {
   /** Whole transactions, as `block.prefetchedTransactions`. Default false. */
-  readonly prefetchTxs?: boolean
+  readonly prefetchTxs?: boolean | undefined
   /** Ends the iteration with its reason. */
-  readonly signal?: AbortSignal
+  readonly signal?: AbortSignal | undefined
   /** Bytes of replies asked for ahead of the reader. Default 32 MiB. */
-  readonly maxBytes?: number
+  readonly maxBytes?: number | undefined
   /** Told after each block. */
-  readonly onProgress?: (progress: Progress) => void
+  readonly onProgress?: ((progress: Progress) => void) | undefined
 }
-
-type Response = JsonRpcResult | JsonRpcError
 
 /** What a provider talks to. */
 type Target = Endpoint | readonly Endpoint[] | FetchRequest | Client
+
+type Response = JsonRpcResult | JsonRpcError
+
+/** A reply, and hexline's error under it if the node has answered one. */
+interface Answer {
+  readonly response: Response
+  readonly cause?: RpcError
+}
 
 /**
  * ethers' `JsonRpcProvider` on hexline: `new HexlineProvider(url)` in its place. Takes a node's URL (or ethers' `FetchRequest`), a node of
@@ -61,33 +72,39 @@ export class HexlineProvider extends JsonRpcProvider {
   readonly #ownsClient: boolean
   /** Ends the provider's calls, also on a client that goes on. */
   readonly #end = new AbortController()
+  readonly #format = new BlockFormat()
+  readonly #given: Network | undefined
+  #isLikeEthers: boolean | undefined
+  #isDebugged = false
   #nextId = 1
   #detected: Network | undefined
   #detecting: Promise<Network> | undefined
-  readonly #format = new BlockFormat()
-  #isLikeEthers: boolean | undefined
 
-  constructor(target: Target = 'http://localhost:8545', network?: Networkish, options: HexlineProviderOptions = {}) {
-    const { ofEthers, ofClient } = splitOptions(options, isClient(target))
-    if (isClient(target)) {
-      super(target.endpoints[0], network, ofEthers)
-      this.client = target
-      this.#ownsClient = false
-    } else {
-      const { endpoint, options, request } = connectionOf(target, ofClient)
-      const client = createClient(endpoint, options)
-      super(request ?? client.endpoints[0], network, ofEthers)
-      this.client = client
-      this.#ownsClient = true
-    }
+  constructor(target?: Target | null, network?: Networkish | null, options?: HexlineProviderOptions | null) {
+    const to = target === undefined || target === null ? 'http://localhost:8545' : target
+    const { ofEthers, ofClient } = splitOptions(options ?? {}, isClient(to))
+    const connection = isClient(to) ? undefined : connectionOf(to, ofClient)
+    const client = connection === undefined ? (to as Client) : createClient(connection.endpoint, connection.options)
+    super(connection?.request ?? client.endpoints[0], network ?? undefined, ofEthers)
+    this.client = client
+    this.#ownsClient = connection !== undefined
+    this.#given = network === undefined || network === null || network === 'any' ? undefined : Network.from(network)
+    // Everything that waits for a transaction listens to it.
+    setMaxListeners(0, this.#end.signal)
   }
 
   /**
-   * A provider whose network is known and does not change: the chain id is asked for once, here, and never again. Rejects, and
-   * leaves nothing open, when the node does not answer.
+   * A provider whose network is known and does not change: the chain id is asked for once, here, and never again; not at all when
+   * `staticNetwork` says what it is. Rejects, and leaves nothing open, when the node does not answer.
    */
-  static async connect(target: Target, options: HexlineProviderOptions = {}): Promise<HexlineProvider> {
-    const provider = new HexlineProvider(target, undefined, { staticNetwork: true, ...options })
+  static async connect<T extends HexlineProvider>(
+    this: new (
+      ...args: ConstructorParameters<typeof HexlineProvider>
+    ) => T,
+    target: Target,
+    options: HexlineProviderOptions = {},
+  ): Promise<T> {
+    const provider = new this(target, undefined, { staticNetwork: true, ...options })
     try {
       await provider.getNetwork()
     } catch (error) {
@@ -103,38 +120,48 @@ export class HexlineProvider extends JsonRpcProvider {
     const payload: JsonRpcPayload = { method, params: params as unknown[], id: this.#nextId++, jsonrpc: '2.0' }
     // Not by way of ethers' own queue, which waits for a timer, and for a network before the first call.
     this.#debug({ action: 'sendRpcPayload', payload })
-    let response: Response
+    let answer: Answer
     try {
-      response = await this.#ask(payload)
+      answer = await this.#answer(payload)
     } catch (error) {
       this.#debug({ action: 'receiveRpcError', error })
       throw error
     }
+    const { response, cause } = answer
     this.#debug({ action: 'receiveRpcResult', result: [response] })
-    if ('error' in response) throw this.getRpcError(payload, response)
+    if ('error' in response) throw caused(this.getRpcError(payload, response), cause)
     return response.result
   }
 
-  /** The channel underneath `send`: the node's replies, errors among them, as they came. Rejects when there is none. */
+  /** The channel underneath `send`: the node's replies, errors among them, as they came. Rejects when there is none. A subclass may have one of its own. */
   override async _send(payload: JsonRpcPayload | JsonRpcPayload[]): Promise<JsonRpcResult[]> {
-    const payloads = Array.isArray(payload) ? payload : [payload]
-    // ethers' type has no errors, its callers look for them.
-    return (await Promise.all(payloads.map((each) => this.#ask(each)))) as JsonRpcResult[]
+    const answers = await Promise.all((Array.isArray(payload) ? payload : [payload]).map((each) => this.#ask(each)))
+    // ethers' type has no errors; its callers look for them.
+    return answers.map(({ response }) => response as JsonRpcResult)
   }
 
-  async #ask({ method, params, id }: JsonRpcPayload): Promise<Response> {
+  async #answer(payload: JsonRpcPayload): Promise<Answer> {
+    if (this._send === HexlineProvider.prototype._send) return this.#ask(payload)
+    const responses = await this._send(payload)
+    const response = responses.find(({ id }) => id === payload.id)
+    if (response === undefined) throw makeError('missing response for request', 'BAD_DATA', { value: responses, info: { payload } })
+    return { response }
+  }
+
+  async #ask({ method, params, id }: JsonRpcPayload): Promise<Answer> {
     if (this.destroyed) throw new Destroyed().errorOf(method)
     try {
       const reply = await this.client.send({ method, params: params as unknown[], signal: this.#end.signal })
-      return { jsonrpc: '2.0', id, result: reply.take() } as Response
+      return { response: { jsonrpc: '2.0', id, result: reply.take() } as Response }
     } catch (error) {
       if (!isAnswer(error)) throw ethersError(error, method, this.client.endpoints)
-      return { jsonrpc: '2.0', id, error: errorObject(error) } as Response
+      return { response: { jsonrpc: '2.0', id, error: errorObject(error) } as Response, cause: error }
     }
   }
 
+  /** ethers looks for the listeners of an event in a promise, which costs as much as the call. */
   #debug(event: object): void {
-    void this.emit('debug', event)
+    if (this.#isDebugged) void this.emit('debug', event)
   }
 
   /** ethers' own mapping of what a node says, and -32601 for what it is, in whatever words. */
@@ -154,7 +181,7 @@ export class HexlineProvider extends JsonRpcProvider {
   override async _waitUntilReady(): Promise<void> {}
 
   override get _network(): Network {
-    return this.#detected ?? super._network
+    return this.#detected ?? this.#given ?? super._network
   }
 
   get #known(): Network | undefined {
@@ -163,6 +190,12 @@ export class HexlineProvider extends JsonRpcProvider {
     } catch {
       return undefined
     }
+  }
+
+  override async getNetwork(): Promise<Network> {
+    const network = await super.getNetwork()
+    this.#detected ??= network
+    return network
   }
 
   override async _detectNetwork(): Promise<Network> {
@@ -180,41 +213,61 @@ export class HexlineProvider extends JsonRpcProvider {
   }
 
   async #askNetwork(): Promise<Network> {
-    const network = Network.from(getBigInt((await this.send('eth_chainId', [])) as string))
+    const network = Network.from(getBigInt(await this.send('eth_chainId', [])))
     this.#detected = network
     return network
   }
 
-  /** Filters that are made again when the node has forgotten them, and that end quietly with the provider. */
+  /** Subscriptions that lose nothing to a failure, tell the listeners of `error` of it, and end quietly with the provider. */
   override _getSubscriber(sub: Subscription): Subscriber {
-    const byPolling = (): Subscriber => super._getSubscriber(sub)
+    if (sub.type === 'debug') this.#isDebugged = true
+    // It would ask for ever, and nobody could stop it.
+    if (this.destroyed) return new UnmanagedSubscriber(sub.type)
     if (sub.type === 'pending') return FilterSubscriber.ofPending(this)
-    if (sub.type === 'event' && !this._getOption('polling')) return FilterSubscriber.ofEvent(this, sub.filter, byPolling)
-    return byPolling()
+    if (sub.type === 'event')
+      return this._getOption('polling') ? new LogSubscriber(this, eventsOf(this, sub.filter)) : FilterSubscriber.ofEvent(this, sub.filter)
+    const subscriber = super._getSubscriber(sub)
+    return isOnBlock(subscriber) ? this.#guarded(subscriber) : subscriber
+  }
+
+  /** What ethers' own throws goes to nobody, which ends the process. */
+  #guarded(subscriber: OnBlock): OnBlock {
+    const poll = subscriber._poll
+    subscriber._poll = async (...args) => {
+      try {
+        await poll.apply(subscriber, args)
+      } catch (error) {
+        if (!this.destroyed) void this.emit('error', error)
+      }
+    }
+    return subscriber
   }
 
   override waitForTransaction(hash: string, confirms?: number | null, timeout?: number | null): Promise<TransactionReceipt | null> {
     return waitForTransaction(this, hash, confirms ?? 1, timeout ?? undefined, this.#end.signal)
   }
 
+  /** As ethers makes it, for a fraction of the cost; what is unusual is left to ethers. */
   override _wrapBlock(value: BlockParams, network: Network): Block {
     const byEthers = (raw: unknown) => super._wrapBlock(raw as BlockParams, network)
     const fast = (raw: unknown) => new Block(this.#format.block(raw), this)
-    this.#isLikeEthers ??= isSameBlock(fast(sampleBlock()), byEthers(sampleBlock()))
+    this.#isLikeEthers ??= agree(fast, byEthers)
     if (!this.#isLikeEthers) return byEthers(value)
     try {
       return fast(value)
     } catch {
-      // Something unusual: ethers reads it, or says what is wrong with it.
       return byEthers(value)
     }
   }
 
   /** The receipts of a block, in the order of its transactions; null when there is no such block. */
   async getBlockReceipts(block: BlockTag): Promise<TransactionReceipt[] | null> {
-    const [network, tag] = await Promise.all([this.getNetwork(), this._getBlockTag(block)])
-    const receipts = (await this.send('eth_getBlockReceipts', encodeArguments('eth_getBlockReceipts', [tag]))) as never[] | null
-    return receipts === null ? null : receipts.map((receipt) => this._wrapTransactionReceipt(receipt, network))
+    const params = encodeArguments('eth_getBlockReceipts', [await this._getBlockTag(block)])
+    const [network, raw] = await Promise.all([this.getNetwork(), this.send('eth_getBlockReceipts', params)])
+    if (raw === null) return null
+    if (!Array.isArray(raw)) throw makeError('the receipts of a block have to be an array', 'BAD_DATA', { value: raw })
+    const receipts: RawReceipt[] = raw.some(hasNoPrice) ? withPrices(raw, await this.send('eth_getBlockByHash', [raw[0]?.blockHash, true])) : raw
+    return receipts.map((receipt) => this._wrapTransactionReceipt(receipt as never, network))
   }
 
   /**
@@ -226,29 +279,44 @@ export class HexlineProvider extends JsonRpcProvider {
    * checked. Throws `OptionError` at once for options that cannot be meant; rejects with ethers' errors where a call fails, and with
    * hexline's `IntegrityError` where blocks contradict each other.
    */
-  getBlocks(from: number | bigint, to: RangeEnd = 'latest', options: GetBlocksOptions = {}): AsyncGenerator<Block, void, undefined> {
+  getBlocks(from: number | bigint, to: BlockTag = 'latest', options: GetBlocksOptions = {}): AsyncGenerator<Block, void, undefined> {
     onlyKnown('options', options, ['prefetchTxs', 'signal', 'maxBytes', 'onProgress'])
-    const { prefetchTxs = false, ...rest } = options
+    const { prefetchTxs = false, signal, maxBytes, onProgress } = options
     if (typeof prefetchTxs !== 'boolean') throw new OptionError('prefetchTxs', 'true or false', show(prefetchTxs))
-    return this.#blocks(checkOptions({ from, to, transactions: prefetchTxs ? 'full' : 'hashes', ...rest }))
+    return this.#blocks(
+      checkOptions({
+        from,
+        to: to as RangeEnd,
+        transactions: prefetchTxs ? 'full' : 'hashes',
+        ...(signal !== undefined && { signal }),
+        ...(maxBytes !== undefined && { maxBytes }),
+        ...(onProgress !== undefined && { onProgress }),
+      }),
+    )
   }
 
   async *#blocks(options: ReturnType<typeof checkOptions>): AsyncGenerator<Block, void, undefined> {
     const link = new Link()
-    const network = await this.getNetwork()
+    const end = this.#end.signal
     try {
-      for await (const { number, block } of fetchRange(this.client.with({ signal: this.#end.signal }), options, 'value')) {
+      end.throwIfAborted()
+      const network = await this.getNetwork()
+      for await (const { number, block } of fetchRange(this.client.with({ signal: end }), options, 'value')) {
         const raw = block.take()
         link.follow(
           number,
           inBlock(number, () => linkedFields(raw)),
         )
         yield this._wrapBlock(raw as BlockParams, network)
+        // What has come already is not for a provider that is gone.
+        end.throwIfAborted()
       }
     } catch (error) {
-      const method = (error as { method?: string }).method ?? 'eth_getBlockByNumber'
-      if (!isAnswer(error)) throw ethersError(error, method, this.client.endpoints)
-      throw this.getRpcError({ id: 0, method, params: [], jsonrpc: '2.0' }, { id: 0, error: errorObject(error) })
+      if (options.signal?.aborted && error === options.signal.reason) throw error
+      const method = (error as { method?: string } | null)?.method ?? 'eth_getBlockByNumber'
+      if (this.destroyed) throw new Destroyed().errorOf(method)
+      if (isAnswer(error)) throw caused(this.getRpcError({ id: 0, method, params: [], jsonrpc: '2.0' }, { id: 0, error: errorObject(error) }), error)
+      throw ethersError(unreadable(error), method, this.client.endpoints)
     }
   }
 
@@ -258,5 +326,23 @@ export class HexlineProvider extends JsonRpcProvider {
     super.destroy()
     this.#end.abort(new Destroyed())
     if (this.#ownsClient) void this.client.close()
+  }
+}
+
+/** ethers' subscribers to what is looked up at each block. */
+interface OnBlock extends Subscriber {
+  _poll(blockNumber: number, provider: never): Promise<void>
+}
+
+function isOnBlock(subscriber: Subscriber): subscriber is OnBlock {
+  return typeof (subscriber as Partial<OnBlock>)._poll === 'function'
+}
+
+/** Whether a formatter gives what another gives, on a block of every kind of transaction. */
+function agree(a: (raw: unknown) => Block, b: (raw: unknown) => Block): boolean {
+  try {
+    return isSameBlock(a(sampleBlock()), b(sampleBlock()))
+  } catch {
+    return false
   }
 }

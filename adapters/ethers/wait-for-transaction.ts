@@ -18,28 +18,35 @@ export async function waitForTransaction(
     const receipt = await provider.getTransactionReceipt(hash)
     return receipt !== null && blockNumber - receipt.blockNumber + 1 >= confirms ? receipt : undefined
   }
-  const already = await receiptAt(await provider.getBlockNumber())
-  if (already !== undefined) return already
 
   let onBlock = (_: number): void => {}
   let onEnd = () => {}
   let timer: NodeJS.Timeout | undefined
+  let isOver = false
   try {
     return await new Promise<TransactionReceipt>((resolve, reject) => {
+      onEnd = () => reject(new Destroyed().errorOf('waitForTransaction'))
+      if (end.aborted) return onEnd()
+      end.addEventListener('abort', onEnd)
+      if (timeoutMs !== undefined) {
+        timer = setTimeout(() => reject(makeError('timeout', 'TIMEOUT', { operation: 'waitForTransaction', reason: 'timeout' })), timeoutMs)
+      }
       onBlock = (blockNumber) => {
         receiptAt(blockNumber).then(
           (receipt) => receipt && resolve(receipt),
           (error) => void provider.emit('error', error),
         )
       }
-      onEnd = () => reject(new Destroyed().errorOf('waitForTransaction'))
-      end.addEventListener('abort', onEnd)
-      if (timeoutMs !== undefined)
-        timer = setTimeout(() => reject(makeError('timeout', 'TIMEOUT', { operation: 'waitForTransaction', reason: 'timeout' })), timeoutMs)
-      if (end.aborted) onEnd()
-      else void provider.on('block', onBlock)
+      provider
+        .getBlockNumber()
+        .then(receiptAt)
+        .then((receipt) => {
+          if (receipt !== undefined) resolve(receipt)
+          else if (!isOver) void provider.on('block', onBlock)
+        }, reject)
     })
   } finally {
+    isOver = true
     clearTimeout(timer)
     end.removeEventListener('abort', onEnd)
     void provider.off('block', onBlock)

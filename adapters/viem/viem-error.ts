@@ -2,6 +2,7 @@ import { STATUS_CODES } from 'node:http'
 import { HttpRequestError, ProviderDisconnectedError, ResponseBodyTooLargeError, RpcRequestError, TimeoutError as ViemTimeoutError } from 'viem'
 import { stringify } from 'viem/utils'
 import { ClosedError, CodecError, HexlineError, HttpError, IntegrityError, LimitError, OptionError, RpcError, TimeoutError } from '../../src/errors.ts'
+import { originOf } from '../origin.ts'
 
 /**
  * hexline's failure of a call as viem's own error of the same meaning, so that viem decodes reverts, maps nodes' messages and
@@ -25,12 +26,6 @@ export function viemError(error: unknown, body: { method: string; params?: unkno
 /** Not every error of viem's takes a cause. */
 function caused<E extends Error>(error: E, cause: HexlineError): E {
   return Object.defineProperty(error, 'cause', { value: cause, writable: true, enumerable: false, configurable: true })
-}
-
-/** Several endpoints of one host are told apart by a number, which belongs to no URL. */
-function originOf(name: string | undefined, endpoints: readonly string[]): string {
-  const host = name?.replace(/#\d+$/, '')
-  return endpoints.find((origin) => host === undefined || origin === host || origin.endsWith(`//${host}`)) ?? host ?? ''
 }
 
 /** What the server said, as viem words it: the `error` of a JSON body, else the body, else what the status means. */

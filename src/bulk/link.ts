@@ -47,6 +47,8 @@ export class Link {
 export function linkedFields(raw: unknown): Linked {
   const { number, hash, parentHash, transactions } = (raw ?? {}) as Record<keyof Linked, unknown>
   if (!Array.isArray(transactions)) throw under(fault('an array', transactions), 'transactions')
+  const odd = transactions.findIndex((each) => typeof each !== 'string' && (typeof each !== 'object' || each === null))
+  if (odd >= 0) throw under(under(fault('a transaction', transactions[odd]), odd), 'transactions')
   try {
     return { number: decodeQuantity(number), hash: hash as string | null, parentHash: parentHash as string, transactions }
   } catch (caught) {

@@ -26,7 +26,10 @@ export function scrubber(url: URL, headers: Readonly<Record<string, string>>, ke
     if (plainHeaders.has(name.toLowerCase()) || value === '') continue
     found.add(value)
     // "Bearer TOKEN": all behind the name of the scheme is secret, however short.
-    if (/authorization$/i.test(name)) found.add(value.replace(/^\S+\s+/, ''))
+    if (/authorization$/i.test(name)) {
+      found.add(value.replace(/^\S+\s+/, ''))
+      if (/^basic /i.test(value)) for (const part of Buffer.from(value.slice(6), 'base64').toString('utf8').split(':')) if (part !== '') found.add(part)
+    }
     // "session=TOKEN; path=/"
     for (const piece of value.split(/[\s;,=]+/)) if (piece.length >= 8) found.add(piece)
   }

@@ -60,11 +60,12 @@ export class Failures {
     const object = (typeof error === 'object' ? error : { message: error }) as { code?: unknown; message?: unknown; data?: unknown }
     const code = Number(object.code ?? 0) || 0
     const message = scrub(typeof object.message === 'string' ? object.message : JSON.stringify(object.message ?? object))
-    const data = this.#dataOf(object)
+    const whole = this.#scrubbed(object) as { data?: unknown } | undefined
+    const data = whole?.data
     const asked = this.#retryAfterMs
     const kind = kindOf(classify({ method, status, code, message, data, retryAfterMs: asked }))
     if (status >= 300 && !Number.isFinite(Number(object.code ?? Number.NaN))) return this.#http(method, kind ?? 'server')
-    return new RpcError({ code, message, data }, { method, endpoint, status, retryAfterMs: asked, ...(kind && { kind }) })
+    return new RpcError({ code, message, data }, { method, endpoint, status, object: whole, retryAfterMs: asked, ...(kind && { kind }) })
   }
 
   /** One error for a whole batch: the batch was too large, unless it says who was refused. */
@@ -121,9 +122,9 @@ export class Failures {
   }
 
   /** Nested too deeply for the stack it says nothing, and costs no other call its answer. */
-  #dataOf({ data }: { data?: unknown }): unknown {
+  #scrubbed(object: unknown): unknown {
     try {
-      return scrubJson(data, this.#options.scrub)
+      return scrubJson(object, this.#options.scrub)
     } catch {
       return undefined
     }

@@ -170,6 +170,35 @@ describe('when something is wrong', () => {
   })
 })
 
+it('destroying the provider that made its client ends it with the next block, with a word about that', async () => {
+  const { provider } = await chainOf({ head: 500, answer: (_, right) => whole(right) })
+  const came: number[] = []
+  const failure = await (async () => {
+    for await (const { number } of provider.getBlocks(0)) {
+      came.push(number)
+      if (number === 10) provider.destroy()
+    }
+  })().catch((error) => error)
+  expect(came).toHaveLength(11)
+  expect(failure).toMatchObject({ code: 'UNSUPPORTED_OPERATION', shortMessage: 'provider destroyed; cancelled request' })
+  expect(await failureOf(provider.getBlocks(0))).toMatchObject({ code: 'UNSUPPORTED_OPERATION', shortMessage: 'provider destroyed; cancelled request' })
+})
+
+it.each<[string, object]>([
+  ['without transactions', { transactions: undefined }],
+  ['with a number that is none', { number: 'x' }],
+  ['with a transaction that is none', { transactions: [null] }],
+])("a block %s is the node's fault", async (_, fields) => {
+  const { provider } = await chainOf({
+    head: 5,
+    answer: (_, right) => whole((right as { number?: string } | null)?.number === hexOf(3) ? { ...(right as object), ...fields } : right),
+  })
+  expect(await failureOf(provider.getBlocks(0, 5))).toMatchObject({
+    code: 'BAD_DATA',
+    shortMessage: expect.stringContaining('blocks[3]'),
+  })
+})
+
 it('a subclass wraps blocks as it likes', async () => {
   class Mine extends HexlineProvider {
     override _wrapBlock(...args: Parameters<HexlineProvider['_wrapBlock']>): Block {

@@ -1,3 +1,4 @@
+import { inspect } from 'node:util'
 import { FetchRequest, JsonRpcProvider, Network } from 'ethers'
 import { createClient } from 'hexline'
 import { HexlineProvider, type HexlineProviderOptions } from 'hexline/ethers'
@@ -31,6 +32,7 @@ describe('where it sends', () => {
 
   it('to the node on this machine, when nothing is said', () => {
     expect(made(undefined).client.endpoints).toEqual(['http://localhost:8545'])
+    expect(made(null).client.endpoints).toEqual(['http://localhost:8545'])
   })
 
   it('to a node of the service, by chain and key', async () => {
@@ -63,6 +65,12 @@ describe('where it sends', () => {
     const request = new FetchRequest('http://127.0.0.1:1')
     request.preflightFunc = async (each) => each
     expect(() => new HexlineProvider(request)).toThrow('FetchRequest.preflightFunc: expected none (hexline makes its own requests;')
+  })
+
+  it('not by a function of its own, which may be the way through a proxy', () => {
+    const request = new FetchRequest('http://127.0.0.1:1')
+    request.getUrlFunc = FetchRequest.createGetUrlFunc({})
+    expect(() => new HexlineProvider(request)).toThrow('FetchRequest.getUrlFunc: expected none (hexline makes its own requests;')
   })
 
   it('through a client that is shared, and that stays its owner’s to close', async () => {
@@ -102,7 +110,6 @@ describe('options', () => {
     ['an unknown one', 'http://127.0.0.1:1', { pollInterval: 1 }, 'options: expected some of polling, staticNetwork, '],
     ["one of the client's that cannot be meant", 'http://127.0.0.1:1', { concurrency: 0 }, 'concurrency: expected a whole number from 1 to 1000, received 0'],
     ['a URL that is none', 'nonsense', {}, 'endpoint: expected an http or https URL, such as'],
-    ['null', null as never, {}, 'endpoint: expected a URL, { url }, { baseUrl, chain, apiKey } or a function, received null'],
     ["the client's own beside a client", createClient('http://127.0.0.1:1'), { retry: false }, 'retry: expected no option of the client beside a client'],
   ])('%s: refused at once', (_, target, options, message) => {
     expect(() => new HexlineProvider(target, undefined, options as HexlineProviderOptions)).toThrow(message)
@@ -160,8 +167,11 @@ describe('a node that is dead', () => {
     listen()
     const port = await deadPort()
     const provider = made(`http://127.0.0.1:${port}`)
-    for (const call of [provider.getBlockNumber(), provider.getBalance(address(1)), provider.getNetwork(), provider.send('eth_chainId', [])]) {
-      expect(await errorOf(call)).toMatchObject({
+    const calls = [provider.getBlockNumber(), provider.getBalance(address(1)), provider.getNetwork(), provider.send('eth_chainId', [])].map((call) =>
+      errorOf(call),
+    )
+    for (const call of calls) {
+      expect(await call).toMatchObject({
         code: 'NETWORK_ERROR',
         shortMessage: expect.stringMatching(/^127\.0\.0\.1:\d+: no connection.*ECONNREFUSED/),
       })
@@ -259,6 +269,64 @@ describe("on('debug')", () => {
   })
 })
 
+describe('a subclass', () => {
+  it('sees every call by a `_send` of its own', async () => {
+    const server = await serve(node)
+    const seen: unknown[] = []
+    class Mine extends HexlineProvider {
+      override async _send(payload: Parameters<HexlineProvider['_send']>[0]) {
+        seen.push((payload as { method: string }).method)
+        return super._send(payload)
+      }
+    }
+    const provider = new Mine(server.url, 1, { staticNetwork: true })
+    onTestFinished(() => provider.destroy())
+    expect(await provider.getBlockNumber()).toBe(100)
+    expect(seen).toEqual(['eth_blockNumber'])
+  })
+
+  it('that loses a reply is told so', async () => {
+    class Mine extends HexlineProvider {
+      override async _send(): Promise<never[]> {
+        return []
+      }
+    }
+    const provider = new Mine('http://127.0.0.1:1', 1, { staticNetwork: true })
+    onTestFinished(() => provider.destroy())
+    expect(await errorOf(provider.getBlockNumber())).toMatchObject({ code: 'BAD_DATA', shortMessage: 'missing response for request' })
+  })
+
+  it('is what its own connect gives', async () => {
+    const server = await serve(node)
+    class Mine extends HexlineProvider {}
+    const provider = await Mine.connect(server.url)
+    onTestFinished(() => provider.destroy())
+    expect(provider).toBeInstanceOf(Mine)
+  })
+})
+
+describe('waitForTransaction', () => {
+  const hash = `0x${'1'.repeat(64)}`
+
+  it('ends at its timeout, also while the node says nothing', async () => {
+    const server = await serve(silent)
+    expect(await errorOf(made(server.url).waitForTransaction(hash, 1, 100))).toMatchObject({ code: 'TIMEOUT', reason: 'timeout' })
+  })
+
+  it('may be called often, without a warning', async () => {
+    const warned = vi.fn()
+    process.on('warning', warned)
+    onTestFinished(() => void process.off('warning', warned))
+    const server = await serve(each(({ id, method }) => ({ id, result: method === 'eth_chainId' ? '0x1' : method === 'eth_blockNumber' ? '0x64' : null })))
+    const provider = made(server.url)
+    const waits = Array.from({ length: 20 }, (_, i) => errorOf(provider.waitForTransaction(`0x${i.toString(16).padStart(64, '0')}`)))
+    await vi.waitFor(() => expect(methodsOf(server).filter((method) => method === 'eth_getTransactionReceipt').length).toBeGreaterThan(19))
+    provider.destroy()
+    for (const wait of waits) expect(await wait).toMatchObject({ code: 'UNSUPPORTED_OPERATION' })
+    expect(warned).not.toHaveBeenCalled()
+  })
+})
+
 describe('_send', () => {
   it("gives the node's replies in the order of the payloads, errors among them", async () => {
     const server = await serve(
@@ -304,6 +372,50 @@ describe('getBlockReceipts', () => {
     expect(await made(server.url).getBlockReceipts(block as number)).toEqual([])
     expect(server.requests.flatMap(({ entries }) => entries).find(({ method }) => method === 'eth_getBlockReceipts')?.params).toEqual([param])
   })
+})
+
+describe('receipts of a block', () => {
+  const receipt = {
+    transactionHash: `0x${'1'.repeat(64)}`,
+    transactionIndex: '0x0',
+    blockHash: `0x${'2'.repeat(64)}`,
+    blockNumber: '0x1',
+    from: address(1),
+    to: address(2),
+  }
+  const whole = { ...receipt, gasUsed: '0x1', cumulativeGasUsed: '0x1', logs: [], logsBloom: '0x' }
+
+  it('without a price have that of their transactions, as a single one has', async () => {
+    const block = { transactions: [{ hash: receipt.transactionHash, gasPrice: '0x9' }] }
+    const results: Record<string, unknown> = { eth_chainId: '0x1', eth_getBlockReceipts: [whole], eth_getBlockByHash: block }
+    const server = await serve(each(({ id, method }) => ({ id, result: results[method] })))
+    expect((await made(server.url).getBlockReceipts(1))?.[0]?.gasPrice).toBe(9n)
+  })
+
+  it('that are none are a clear error', async () => {
+    const server = await serve(each(({ id, method }) => ({ id, result: method === 'eth_chainId' ? '0x1' : {} })))
+    expect(await errorOf(made(server.url).getBlockReceipts(1))).toMatchObject({ code: 'BAD_DATA' })
+  })
+
+  it('of a block that is none are refused before anything is asked', async () => {
+    const port = await deadPort()
+    expect(await errorOf(made(`http://127.0.0.1:${port}`).getBlockReceipts('bogus'))).toMatchObject({ code: 'INVALID_ARGUMENT' })
+  })
+})
+
+it("what only some nodes say reaches ethers' mapping", async () => {
+  const server = await serve(each(({ id }) => ({ id, error: { code: -32000, message: 'no', details: 'Unauthorized method: eth_x' } })))
+  expect(await errorOf(made(server.url).send('eth_x', []))).toMatchObject({ code: 'UNSUPPORTED_OPERATION', operation: 'eth_x' })
+})
+
+it('the password of credentials is never shown', async () => {
+  const server = await serve(always('no, secret-password, no', { status: 500 }))
+  const request = new FetchRequest(server.url)
+  request.setCredentials('me', 'secret-password')
+  request.allowInsecureAuthentication = true
+  const error = await errorOf(made(request, { retry: false }).send('eth_gasPrice', []))
+  expect(`${inspect(error, { showHidden: true, depth: 9 })}${JSON.stringify(error)}`).not.toContain('secret-password')
+  expect(error).toMatchObject({ code: 'SERVER_ERROR', info: { responseBody: 'no, [hidden], no' } })
 })
 
 it('params by name go as they are', async () => {

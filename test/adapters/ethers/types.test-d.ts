@@ -55,8 +55,7 @@ describe('HexlineProvider', () => {
     expectTypeOf(provider.getBlockReceipts('latest')).resolves.toEqualTypeOf<TransactionReceipt[] | null>()
     expectTypeOf(provider.getBlocks(0)).toEqualTypeOf<AsyncGenerator<Block, void, undefined>>()
     provider.getBlocks(0n, 'finalized', { prefetchTxs: true, onProgress: ({ done }) => done })
-    // @ts-expect-error a pending block is in no range
-    provider.getBlocks(0, 'pending')
+    provider.getBlocks(1, urls[0] as string, { prefetchTxs: undefined, signal: undefined })
     expectTypeOf(provider.send('eth_gasPrice', [])).resolves.toBeAny()
   })
 })

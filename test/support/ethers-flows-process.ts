@@ -1,0 +1,48 @@
+/*
+ * A program that uses a HexlineProvider and then has nothing more to do. Whatever is left behind (a timer, a socket) keeps
+ * the process alive, which the test that started it sees. Arguments: the node's URL, and what to do.
+ */
+import { HexlineProvider } from '../../adapters/ethers/index.ts'
+
+const [url = '', what = ''] = process.argv.slice(2)
+const nobody = `0x${'12'.repeat(20)}`
+const never = `0x${'12'.repeat(32)}`
+const listener = () => {}
+
+/** A provider that has been used, and that listens. */
+async function used(): Promise<HexlineProvider> {
+  const provider = new HexlineProvider(url, undefined, { pollingInterval: 20 })
+  await Promise.all(Array.from({ length: 50 }, (_, i) => provider.getStorage(nobody, i)))
+  await provider.on('block', listener)
+  await provider.on({ address: nobody }, listener)
+  await provider.on('pending', listener)
+  return provider
+}
+
+const programs: Record<string, () => Promise<unknown>> = {
+  async 'destroyed when done'() {
+    const provider = await used()
+    await provider.removeAllListeners()
+    provider.destroy()
+  },
+  async 'destroyed while busy'() {
+    const provider = await used()
+    const calls = [provider.getBalance(nobody), provider.waitForTransaction(never), provider.waitForTransaction(never, 1, 600_000)]
+    provider.destroy()
+    if ((await Promise.allSettled(calls)).some(({ status }) => status === 'fulfilled')) throw new Error('a call that was ended has an answer')
+  },
+  async 'destroyed while a transaction is waited for'() {
+    const provider = await used()
+    const sent = await (await provider.getSigner()).sendTransaction({ to: nobody, gasLimit: 21_000 })
+    // ethers never settles it. At each block it looks for a replacement, and listens to the next one when that fails.
+    void sent.wait(100)
+    await provider.on('block', () => provider.destroy())
+    while (!provider.destroyed) await provider.send('evm_mine', []).catch(() => {})
+  },
+  'connect fails': () => HexlineProvider.connect('http://127.0.0.1:1', { retry: false }).catch(() => {}),
+  'never used': async () => new HexlineProvider(url),
+  'answered, and not destroyed': () => new HexlineProvider(url).getBlockNumber(),
+}
+
+await programs[what]?.()
+console.log('done')
