@@ -250,6 +250,8 @@ export function show(value: unknown): string {
 
 /** Text in one line of at most 200 characters. */
 export function excerpt(text: string): string {
-  const line = text.replace(/\s+/g, ' ').trim()
+  // Control characters come from a server, and a terminal would obey them.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  const line = text.replace(/[\s\u0000-\u001f\u007f-\u009f]+/g, ' ').trim()
   return line.length > 200 ? `${line.slice(0, 197)}...` : line
 }

@@ -56,9 +56,19 @@ const flags: Readonly<Record<string, string>> = {
   'batch.maxCalls': '--batch',
   'rate.callsPerSecond': '--rate',
   deadlineMs: '--deadline',
+  'service.dataUrl': '--data-url',
+  'service.nftUrl': '--nft-url',
+  'service.streamsUrl': '--streams-url',
+  'service.apiKey': '--api-key',
+  port: '--port',
+  upstream: '--upstream',
+  latencyMs: '--latency',
+  callsPerSecond: '--rate',
+  faults: '--faults',
 }
 
 function flagOf(option: string): string {
+  if (option.startsWith('seed')) return `--seed: ${option}`
   return Object.hasOwn(flags, option) ? (flags[option] as string) : option
 }
 
@@ -72,8 +82,20 @@ const hints: Readonly<Partial<Record<ErrorKind, string>>> = {
   lagging: 'the node may still be catching up, or keep no history that far back: try another one',
 }
 
+/** The same for the REST groups, whose operations have names of their own. */
+const serviceHints: Readonly<Partial<Record<ErrorKind, string>>> = {
+  network: 'is the service running, and the address right?',
+  timeout: 'is the service up, and not overloaded?',
+  malformed: 'is this the address of this group? --lenient keeps fields that cannot be read',
+  'not-found': 'is this the address of this group?',
+  auth: 'check the key',
+  quota: 'the key is used up for now',
+  'rate-limit': 'ask again later',
+}
+
 function hintFor(error: unknown): string | undefined {
   if (!(error instanceof HexlineError)) return undefined
+  if (error.method?.startsWith('get')) return serviceHints[error.kind]
   const isNoNode =
     (error instanceof HttpError && ['not-found', 'invalid', 'unsupported'].includes(error.kind)) ||
     (error instanceof MalformedReplyError && error.kind === 'malformed')

@@ -46,9 +46,7 @@ async function runSandbox(flags: Flags): Promise<void> {
   // From the start: a signal must not leave behind a node that is just being started.
   const ended = signalled()
   const options = await optionsFrom(flags)
-  const sandbox = await startSandbox(options).catch((error) => {
-    throw namedAsFlag(error)
-  })
+  const sandbox = await startSandbox(options)
   try {
     process.stdout.write(flags.json ? `${JSON.stringify(factsOf(sandbox))}\n` : textOf(sandbox, options))
     throw await ended
@@ -77,21 +75,6 @@ async function seedFrom(file: string): Promise<NonNullable<SandboxOptions['seed'
   } catch (error) {
     throw new OptionError('--seed', 'a file of JSON', `${JSON.stringify(file)} (${(error as Error).message})`)
   }
-}
-
-const flagOf: Readonly<Record<string, string>> = {
-  port: '--port',
-  upstream: '--upstream',
-  latencyMs: '--latency',
-  callsPerSecond: '--rate',
-  faults: '--faults',
-}
-
-/** An option's error, in the words of the command line. */
-function namedAsFlag(error: unknown): unknown {
-  if (!(error instanceof OptionError)) return error
-  const flag = error.option.startsWith('seed') ? `--seed: ${error.option}` : flagOf[error.option]
-  return flag === undefined ? error : new OptionError(flag, error.expected, error.received)
 }
 
 function factsOf(sandbox: Sandbox): object {

@@ -58,8 +58,7 @@ export async function getJson({ base, headers, operation, scrub }: Target, path:
     } catch (error) {
       if (!(error instanceof HexlineError) || error === settings.signal?.reason) throw error
       // The retry layer counts what was sent.
-      Object.assign(error, { attempts: 1, method: operation })
-      throw error.kind === 'rate-limit' || error.kind === 'overloaded' ? new Throttled(error) : error
+      throw Object.assign(error, { attempts: 1, method: operation })
     }
   }
   const call: Call = {
@@ -74,27 +73,8 @@ export async function getJson({ base, headers, operation, scrub }: Target, path:
     safe: true,
     tried: [],
   }
-  settings.signal?.throwIfAborted()
-  try {
-    const reply = await retry({ ...settings.backoff, waiting })(get)(call)
-    return reply.take()
-  } catch (error) {
-    throw error instanceof Throttled ? Object.assign(error.failure, { attempts: error.attempts }) : error
-  }
-}
-
-/**
- * What the retry layer sees of a refusal: a failed attempt like any other. It would repeat one until the deadline, every 75 ms, for
- * it counts on a queue that pauses the endpoint, which is not here.
- */
-class Throttled extends HexlineError {
-  override attempts = 1
-  readonly failure: HexlineError
-
-  constructor(failure: HexlineError) {
-    super(failure.message, 'server', { endpoint: failure.endpoint, method: failure.method, retryAfterMs: failure.retryAfterMs })
-    this.failure = failure
-  }
+  const reply = await retry({ ...settings.backoff, waiting, countsThrottling: true })(get)(call)
+  return reply.take()
 }
 
 function read(reply: HttpReply, operation: string, endpoint: string, scrub: Scrub): unknown {
