@@ -5,12 +5,15 @@ import { fileURLToPath } from 'node:url'
 import { inspect } from 'node:util'
 import { createClient, type Log } from 'hexline'
 import { getBlocks } from 'hexline/bulk'
+import { getTransaction, getWalletTokens } from 'hexline/rest'
+import { startSandbox } from 'hexline/sandbox'
 import { startAnvil } from '../test/support/anvil.ts'
 import { seedChain } from './chain.ts'
 
 /*
- * hexline at work on a real node, on this machine alone: starts anvil, makes a chain worth reading, fetches all of it with
- * transactions and receipts, checks it against what was put in, and writes it as NDJSON with the command.
+ * hexline at work on a real node, on this machine alone: starts anvil, makes a chain worth reading, serves it as the service does, by chain and
+ * key, fetches all of it with transactions and receipts, checks it against what was put in, reads a wallet and a transaction over REST, and writes the
+ * chain as NDJSON with the command.
  */
 
 const BLOCKS = 4000
@@ -21,9 +24,10 @@ const count = (value: number | bigint) => value.toLocaleString('en-US')
 
 const startedAt = performance.now()
 // Blocks of the chain are 12 s apart; the last one is about now.
-const anvil = await startAnvil({ pruneHistory: true, timestamp: Math.floor(Date.now() / 1000) - 12 * BLOCKS })
+const anvil = await startAnvil({ chainId: 1, pruneHistory: true, timestamp: Math.floor(Date.now() / 1000) - 12 * BLOCKS })
+const sandbox = await startSandbox({ upstream: anvil.url, prices: { native: { usd: 3000, usd24hAgo: 2940 } } })
 try {
-  say(`anvil, a real node, runs at ${anvil.url}`)
+  say(`anvil, a real node, runs at ${anvil.url}; the service over it at ${sandbox.url}`)
   const chain = await seedChain(anvil.url, {
     blocks: BLOCKS,
     onProgress: (done, total) => {
@@ -33,7 +37,7 @@ try {
   const types = Object.entries(chain.types).map(([type, times]) => `${count(times)} of type ${type}`)
   say(`a chain of ${count(chain.head + 1n)} blocks with ${count(chain.transactions)} transactions: ${types.join(', ')}\n`)
 
-  const client = createClient(anvil.url)
+  const client = createClient({ baseUrl: sandbox.rpcUrl, chain: sandbox.chain, apiKey: sandbox.apiKey })
   let blocks = 0
   let transactions = 0
   let bytes = 0
@@ -68,11 +72,23 @@ try {
   say(`${inspect(logs.at(-1), { colors: process.stdout.isTTY })}\n`)
   await client.close()
 
+  const last = logs.at(-1) as Log
+  const transaction = await getTransaction(sandbox.service, { transaction_hash: last.transactionHash as string, chain: 'eth' })
+  if (transaction?.logs?.at(-1)?.data !== last.data) throw new Error('the data group tells of another log')
+  say(`The same log over REST, in a transaction of ${transaction.from_address} at ${transaction.block_timestamp_date?.toISOString()}. That wallet holds:`)
+  for await (const { symbol, balance_formatted, usd_value } of getWalletTokens(sandbox.service, { address: transaction.from_address as string, chain: 'eth' }))
+    say(`  ${balance_formatted} ${symbol}${typeof usd_value === 'number' ? `, ${count(Math.round(usd_value))} USD` : ''}`)
+  say('')
+
   await rm(folder, { recursive: true, force: true })
   await mkdir(folder)
-  const args = ['blocks', '--rpc', anvil.url, '--from', '0', '--to', 'latest', '--receipts', '--out', file]
+  const args = ['blocks', '--chain', sandbox.chain, '--from', '0', '--to', 'latest', '--receipts', '--out', file]
+  say(`$ export HEXLINE_RPC_BASE_URL=${sandbox.rpcUrl} HEXLINE_API_KEY=...`)
   say(`$ hexline ${args.join(' ').replace(file, 'demo/out/blocks.ndjson')}`)
-  const command = spawn(process.execPath, [fileURLToPath(new URL('../dist/src/cli/main.js', import.meta.url)), ...args], { stdio: 'inherit' })
+  const command = spawn(process.execPath, [fileURLToPath(new URL('../dist/src/cli/main.js', import.meta.url)), ...args], {
+    stdio: 'inherit',
+    env: { ...process.env, HEXLINE_RPC_BASE_URL: sandbox.rpcUrl, HEXLINE_API_KEY: sandbox.apiKey },
+  })
   const [code] = await once(command, 'exit')
   if (code !== 0) throw new Error(`hexline blocks ended with ${code}`)
   const lines = (await readFile(file, 'latin1')).split('\n').length - 1
@@ -80,5 +96,6 @@ try {
   say(`demo/out/blocks.ndjson holds ${count(lines)} lines, ${((await stat(file)).size / 1e6).toFixed(1)} MB: the node's own JSON, one block a line`)
   say(`\nAll of it, with making the chain, took ${((performance.now() - startedAt) / 1000).toFixed(0)} s.`)
 } finally {
+  await sandbox.stop()
   await anvil.stop()
 }
