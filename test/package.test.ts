@@ -124,4 +124,21 @@ for await (const { receipts } of getBlocks(client, { from: 0, to: 'latest', rece
       expect(stdout).toBe('')
     })
   })
+  it("runs the README's sandbox, with anvil beside it, and ends by itself", async () => {
+    await symlink(join(root, 'node_modules', '@foundry-rs'), join(folder, 'node_modules', '@foundry-rs'))
+    const program = (await blocksOf('ts')).find((code) => code.includes("from 'hexline/sandbox'")) as string
+    expect(program).toContain('faults: 0.1')
+    await writeFile(join(folder, 'sandbox.js'), program.replace('faults: 0.1', 'faults: 0'))
+    const { stdout } = await run(process.execPath, ['sandbox.js'], { cwd: folder, timeout: 30_000 })
+    expect(stdout).toMatch(/^8453 \{\n {2}dataUrl: 'http:\/\/127\.0\.0\.1:\d+',/)
+  })
+
+  it.each(['rest', 'sandbox'])("the README's program for %s can be type-checked, without skipLibCheck", async (library) => {
+    await writeFile(join(folder, 'typed.ts'), (await blocksOf('ts')).find((code) => code.includes(`from 'hexline/${library}'`)) as string)
+    const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc')
+    const options = ['--strict', '--exactOptionalPropertyTypes', '--noUncheckedIndexedAccess', '--noEmit', '--lib', 'es2023,esnext.disposable']
+    const target = ['--target', 'es2022', '--module', 'nodenext', '--types', 'node']
+    const { stdout } = await run(process.execPath, [tsc, ...options, ...target, '--ignoreConfig', 'typed.ts'], { cwd: folder }).catch((error) => error)
+    expect(stdout).toBe('')
+  })
 })
