@@ -19,10 +19,10 @@ export async function printList<P extends Page<unknown>>(
       if (flags.json) for (const record of page.result) await write(`${JSON.stringify(record, bigintsAsStrings)}\n`)
       else if (page.result.length > 0) await write(`${table(columns, page.result, process.stdout.isTTY)}\n`)
       if (flags.all || page.cursor === null) continue
-      messages.tell(`${records} records; there are more: --all, or --cursor ${quoted(page.cursor)}`, { type: 'more', records, cursor: page.cursor })
+      messages.tell(`${counted(records)}; there are more: --all, or --cursor ${quoted(page.cursor)}`, { type: 'more', records, cursor: page.cursor })
       return
     }
-    messages.tell(`${records} records`, { type: 'done', records })
+    messages.tell(counted(records), { type: 'done', records })
   })
 }
 
@@ -39,6 +39,10 @@ export async function print(job: (write: (text: string) => Promise<void>) => Pro
   } catch (error) {
     if (!output.isClosedByReader(error)) throw error
   }
+}
+
+function counted(records: number): string {
+  return records === 1 ? '1 record' : `${records} records`
 }
 
 /** As it can be pasted into a shell. */

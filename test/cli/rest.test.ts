@@ -52,7 +52,11 @@ describe('prints a table', () => {
     [['streams'], last(samples.stream.sent), ['STREAM     STATUS  CHAINS    WEBHOOK       ID', 'transfers  active  0x1 0x89  https://hook  3fa85f64']],
   ])('%j', async (args, answer, lines) => {
     server.script(answer)
-    expect(await run(...args)).toEqual({ code: 0, stdout: `${lines.join('\n')}\n`, stderr: `${lines.length - 1} records\n` })
+    expect(await run(...args)).toEqual({
+      code: 0,
+      stdout: `${lines.join('\n')}\n`,
+      stderr: lines.length === 2 ? '1 record\n' : `${lines.length - 1} records\n`,
+    })
   })
 
   it('a transaction field by field, its times as sent', async () => {
@@ -107,7 +111,7 @@ describe('pages', () => {
   it('one, and how to go on', async () => {
     const { stderr, stdout } = await run('streams')
     expect(stdout.split('\n')).toHaveLength(3)
-    expect(stderr).toBe("1 records; there are more: --all, or --cursor 'it'\\''s b'\n")
+    expect(stderr).toBe("1 record; there are more: --all, or --cursor 'it'\\''s b'\n")
     expect(server.requests.map(({ query }) => query)).toEqual(['limit=100'])
   })
 
