@@ -12,6 +12,7 @@ import { tokensCommand, txCommand } from './tokens.ts'
 const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as { version: string }
 const messages = messagesFor({ json: process.argv.includes('--json') }, process.stderr)
 
+// What only some commands need, such as schemas, they load when they run.
 const program = new Command('hexline')
   .description('Talks to Ethereum nodes over JSON-RPC, and to a data service over REST.')
   .configureHelp({ subcommandTerm: (command) => command.name() })

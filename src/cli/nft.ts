@@ -1,15 +1,5 @@
 import { Command } from 'commander'
-import {
-  getCollectionsByCreator,
-  getNftsByCollection,
-  getNftTransfersByCollection,
-  getNftTransfersByWallets,
-  getStreams,
-  type Nft,
-  type NftCollection,
-  type NftTransfer,
-  type Stream,
-} from '../rest/index.ts'
+import type { Nft, NftCollection, NftTransfer, Stream } from '../rest/index.ts'
 import { UsageError } from './failure.ts'
 import { messagesFor } from './messages.ts'
 import { printList } from './records.ts'
@@ -82,6 +72,7 @@ export function nftCommand(): Command {
       const service = serviceFrom(flags, 'nftUrl', process.env, messages)
       const options = restOptions(flags)
       const paging = { limit, offset, cursor }
+      const { getNftTransfersByCollection, getNftTransfersByWallets } = await import('../rest/index.ts')
       const transfers =
         collection !== undefined
           ? getNftTransfersByCollection(
@@ -103,6 +94,7 @@ export function nftCommand(): Command {
       const messages = messagesFor(flags, process.stderr)
       const service = serviceFrom(flags, 'nftUrl', process.env, messages)
       const { limit = PAGE, offset, cursor } = flags
+      const { getNftsByCollection } = await import('../rest/index.ts')
       await printList(
         getNftsByCollection(service, given({ collection_data_id_hash: collection, limit, offset, cursor }), restOptions(flags)),
         nftColumns,
@@ -117,6 +109,7 @@ export function nftCommand(): Command {
       const messages = messagesFor(flags, process.stderr)
       const service = serviceFrom(flags, 'nftUrl', process.env, messages)
       const { limit = PAGE, offset, cursor } = flags
+      const { getCollectionsByCreator } = await import('../rest/index.ts')
       await printList(
         getCollectionsByCreator(service, given({ creator_address: creator, limit, offset, cursor }), restOptions(flags)),
         collectionColumns,
@@ -136,6 +129,7 @@ export function streamsCommand(): Command {
     const messages = messagesFor(flags, process.stderr)
     const service = serviceFrom(flags, 'streamsUrl', process.env, messages)
     const { limit = PAGE, cursor } = flags
+    const { getStreams } = await import('../rest/index.ts')
     await printList(getStreams(service, given({ limit, cursor }), restOptions(flags)), streamColumns, flags, messages)
   })
 }

@@ -3,7 +3,6 @@ import { Command } from 'commander'
 import { OptionError } from '../errors.ts'
 import { type ChainSlug, chains } from '../eth/chains.ts'
 import type { Sandbox, SandboxOptions } from '../sandbox/index.ts'
-import { startSandbox } from '../sandbox/index.ts'
 import { Interrupted } from './failure.ts'
 import { numberFrom } from './node.ts'
 
@@ -46,6 +45,7 @@ async function runSandbox(flags: Flags): Promise<void> {
   // From the start: a signal must not leave behind a node that is just being started.
   const ended = signalled()
   const options = await optionsFrom(flags)
+  const { startSandbox } = await import('../sandbox/index.ts')
   const sandbox = await startSandbox(options)
   try {
     process.stdout.write(flags.json ? `${JSON.stringify(factsOf(sandbox))}\n` : textOf(sandbox, options))

@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { type DataChain, getTransaction, getWalletTokens, type TokenBalance } from '../rest/index.ts'
+import type { DataChain, TokenBalance } from '../rest/index.ts'
 import { bigintsAsStrings } from './json.ts'
 import { messagesFor } from './messages.ts'
 import { print, printList } from './records.ts'
@@ -49,6 +49,7 @@ export function tokensCommand(): Command {
         ...{ address, chain, to_block: toBlock, token_addresses: token, exclude_spam: excludeSpam },
         ...{ exclude_unverified_contracts: excludeUnverified, exclude_native: excludeNative, limit, cursor },
       }
+      const { getWalletTokens } = await import('../rest/index.ts')
       await printList(getWalletTokens(service, given(params), restOptions(flags)), columns, flags, messages)
     })
 }
@@ -67,6 +68,7 @@ export function txCommand(): Command {
       const messages = messagesFor(flags, process.stderr)
       const service = serviceFrom(flags, 'dataUrl', process.env, messages)
       const params = { transaction_hash: hash, chain: flags.chain, include: flags.internal ? ('internal_transactions' as const) : undefined }
+      const { getTransaction } = await import('../rest/index.ts')
       const transaction = await getTransaction(service, given(params), restOptions(flags))
       const text = flags.json ? JSON.stringify(transaction, bigintsAsStrings) : forPerson(printable(transaction), 'tx', process.stdout.isTTY)
       await print((write) => write(`${text}\n`))
