@@ -14,6 +14,7 @@ export {
   NetworkError,
   OptionError,
   RpcError,
+  ServiceError,
   TimeoutError,
 } from './errors.ts'
 export { type ChainSlug, chains, type NodeAddress, nodeUrl } from './eth/chains.ts'

@@ -1,5 +1,15 @@
 /** hexline/rest: the service's data, NFT and streams groups. */
-export { ServiceError } from '../errors.ts'
+export {
+  CodecError,
+  type ErrorKind,
+  HexlineError,
+  LimitError,
+  MalformedReplyError,
+  NetworkError,
+  OptionError,
+  ServiceError,
+  TimeoutError,
+} from '../errors.ts'
 export {
   type CollectionsByCreatorParams,
   getCollectionsByCreator,
