@@ -4,9 +4,9 @@ import { answerTo, clientOf, each, errorOf, failed, gate, honest, read, refuse, 
 describe("an attempt's own timeout", () => {
   it('ends each attempt, and the call when all have failed', async () => {
     const server = await serve(silent)
-    const error = await errorOf(read(clientOf(server.url).with({ timeoutMs: 40, attempts: 3 }), 1))
+    const error = await errorOf(read(clientOf(server.url).with({ timeoutMs: 300, attempts: 3 }), 1))
     expect(error).toMatchObject({ name: 'TimeoutError', kind: 'timeout', attempts: 3, endpoint: `127.0.0.1:${server.port}`, unsent: false })
-    expect(error.message).toBe(`127.0.0.1:${server.port}: no whole reply within 40 ms`)
+    expect(error.message).toBe(`127.0.0.1:${server.port}: no whole reply within 300 ms`)
     expect(server.requests).toHaveLength(3)
     for (const { hungUp } of server.requests) await hungUp
   })
@@ -28,8 +28,8 @@ describe("an attempt's own timeout", () => {
     const client = clientOf(server.url, { concurrency: 1 })
     const first = read(client, 1)
     await server.received(1)
-    const second = read(client.with({ timeoutMs: 60, attempts: 1 }), 2)
-    setTimeout(open, 150)
+    const second = read(client.with({ timeoutMs: 500, attempts: 1 }), 2)
+    setTimeout(open, 700)
     expect(await Promise.all([first, second])).toEqual([answerTo([1]), answerTo([2])])
   })
 
@@ -37,10 +37,10 @@ describe("an attempt's own timeout", () => {
     let posts = 0
     const server = await serve(async (request, response) => {
       posts++
-      if (request.isBatch) await new Promise((resolve) => setTimeout(resolve, 60))
+      if (request.isBatch) await new Promise((resolve) => setTimeout(resolve, 300))
       await (request.isBatch ? refuse(-32600, 'batch too large') : each(right))(request, response)
     })
-    const client = clientOf(server.url, { concurrency: 1 }).with({ timeoutMs: 100, attempts: 1 })
+    const client = clientOf(server.url, { concurrency: 1 }).with({ timeoutMs: 600, attempts: 1 })
     expect(await Promise.all([1, 2, 3].map((i) => read(client, i)))).toEqual([1, 2, 3].map((i) => answerTo([i])))
     expect(posts).toBeGreaterThan(2)
   })

@@ -254,10 +254,10 @@ describe('retries', () => {
 
 describe('timeout', () => {
   it.each<[string, (url: string) => { ask(params: unknown[], options?: object): Promise<unknown> }, object]>([
-    ['of the transport', (url) => made(url, { timeout: 50, retryCount: 1 }), {}],
-    ['of a transport on a shared client', (url) => shared(url, { timeout: 50, retryCount: 1 }), {}],
-    ['of the factory, which goes before', (url) => made(url, { timeout: 5000, retryCount: 1 }, { timeout: 50 }), {}],
-    ['of a call', (url) => made(url, { retryCount: 1 }), { timeout: 50 }],
+    ['of the transport', (url) => made(url, { timeout: 400, retryCount: 1 }), {}],
+    ['of a transport on a shared client', (url) => shared(url, { timeout: 400, retryCount: 1 }), {}],
+    ['of the factory, which goes before', (url) => made(url, { timeout: 5000, retryCount: 1 }, { timeout: 400 }), {}],
+    ['of a call', (url) => made(url, { retryCount: 1 }), { timeout: 400 }],
   ])('%s: each attempt has it', async (_, make, options) => {
     const server = await serve(silent)
     expect(await errorOf(make(server.url).ask([], options))).toMatchObject({ name: 'TimeoutError', shortMessage: 'The request took too long to respond.' })
@@ -292,7 +292,7 @@ describe('timeout', () => {
 
   it.each([made, shared])('shortens a batch that takes too long, until it passes (%o)', async (make) => {
     const server = await serve((request, response) => (request.entries.length > 5 ? request.hungUp : honest(request, response)))
-    const { ask } = make(server.url, { timeout: 100, retryCount: 4 })
+    const { ask } = make(server.url, { timeout: 400, retryCount: 4 })
     const answers = await Promise.all(Array.from({ length: 40 }, (_, i) => ask([`0x${i}`])))
     expect(answers).toEqual(Array.from({ length: 40 }, (_, i) => answerTo([`0x${i}`])))
   })

@@ -26,7 +26,7 @@ const batches =
 function soon(promise: Promise<unknown>): Promise<unknown> {
   let timer: NodeJS.Timeout | undefined
   const waiting = new Promise((resolve) => {
-    timer = setTimeout(resolve, 250, 'still waiting')
+    timer = setTimeout(resolve, 1300, 'still waiting')
   })
   return Promise.race([promise, waiting]).finally(() => clearTimeout(timer))
 }
@@ -101,7 +101,7 @@ test('two clients of one URL: http() sends the calls of one with the key of the 
 })
 
 describe('the timeout', () => {
-  const config = { timeout: 50, retryCount: 0 }
+  const config = { timeout: 1000, retryCount: 0 }
   const stalled: Answer = async ({ hungUp }, response) => {
     response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' })
     response.write('{"jsonrpc":"2.0",')
