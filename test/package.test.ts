@@ -51,6 +51,13 @@ describe('the package, packed and installed in an empty folder', () => {
     expect(lines.slice(2)).toEqual(Array.from({ length: 101 }, (_, number) => `${number}n 0 0`))
   })
 
+  it('holds its documents, and what each field of the records means', async () => {
+    const installed = join(folder, 'node_modules/hexline')
+    const records = await readFile(join(installed, 'dist/src/rest/records.d.ts'), 'utf8')
+    expect(records).toContain('/** In the smallest unit. */\n    balance: ')
+    expect(await readdir(join(installed, 'docs'))).toContain('service.md')
+  })
+
   it("runs the README's command", async () => {
     const command = (await blocksOf('sh')).map((block) => /^npx (hexline blocks .*)$/m.exec(block)?.[1]).find(Boolean)
     const args = (command as string).replaceAll('http://127.0.0.1:8545', anvil.url).split(' ')

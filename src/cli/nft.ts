@@ -45,7 +45,7 @@ const collectionColumns: readonly Column<NftCollection>[] = [
 const streamColumns: readonly Column<Stream>[] = [
   { title: 'STREAM', of: ({ tag }) => tag },
   { title: 'STATUS', of: ({ status }) => status },
-  { title: 'CHAINS', of: ({ chainIds }) => chainIds?.join(' ') },
+  { title: 'CHAINS', of: ({ chainIds }) => (Array.isArray(chainIds) ? chainIds.join(' ') : chainIds) },
   { title: 'WEBHOOK', of: ({ webhookUrl }) => webhookUrl },
   { title: 'ID', of: ({ id }) => id },
 ]
@@ -68,7 +68,8 @@ export function nftCommand(): Command {
     .action(async (flags: TransfersFlags) => {
       const messages = messagesFor(flags, process.stderr)
       const { collection, wallet, only, without, limit = PAGE, offset, cursor } = flags
-      if ((collection === undefined) === (wallet === undefined)) throw new UsageError('one of --collection and --wallet is needed')
+      if ((collection === undefined) === (wallet === undefined))
+        throw new UsageError(collection === undefined ? 'one of --collection and --wallet is needed' : 'only one of --collection and --wallet may be given')
       const service = serviceFrom(flags, 'nftUrl', process.env, messages)
       const options = restOptions(flags)
       const paging = { limit, offset, cursor }

@@ -4,6 +4,7 @@ import { OptionError } from '../errors.ts'
 import { type ChainSlug, chains } from '../eth/chains.ts'
 import type { Sandbox, SandboxOptions } from '../sandbox/index.ts'
 import { Interrupted } from './failure.ts'
+import { messagesFor } from './messages.ts'
 import { numberFrom } from './node.ts'
 
 interface Flags {
@@ -48,6 +49,11 @@ async function runSandbox(flags: Flags): Promise<void> {
   const { startSandbox } = await import('../sandbox/index.ts')
   const sandbox = await startSandbox(options)
   try {
+    const { chain, chainId } = sandbox
+    if (chainId !== chains[chain])
+      messagesFor(flags, process.stderr).warn(
+        `the node behind is of chain ${chainId}, and ${chain} is ${chains[chain]}: clients may refuse it; --chain says which is served`,
+      )
     process.stdout.write(flags.json ? `${JSON.stringify(factsOf(sandbox))}\n` : textOf(sandbox, options))
     throw await ended
   } finally {
@@ -78,8 +84,8 @@ async function seedFrom(file: string): Promise<NonNullable<SandboxOptions['seed'
 }
 
 function factsOf(sandbox: Sandbox): object {
-  const { url, rpcUrl, dataUrl, nftUrl, streamsUrl, apiKey, quotaKeys, chain } = sandbox
-  return { url, chain, chainId: chains[chain], rpcUrl, dataUrl, nftUrl, streamsUrl, apiKey, quotaKeys, nodeUrl: sandbox.nodeUrl() }
+  const { url, rpcUrl, dataUrl, nftUrl, streamsUrl, apiKey, quotaKeys, chain, chainId } = sandbox
+  return { url, chain, chainId, rpcUrl, dataUrl, nftUrl, streamsUrl, apiKey, quotaKeys, nodeUrl: sandbox.nodeUrl() }
 }
 
 function textOf(sandbox: Sandbox, { upstream }: SandboxOptions): string {
@@ -104,5 +110,6 @@ function signalled(): Promise<Interrupted> {
   return new Promise((resolve) => {
     process.once('SIGINT', () => resolve(new Interrupted('ended by Ctrl-C', 130)))
     process.once('SIGTERM', () => resolve(new Interrupted('ended by SIGTERM', 143)))
+    process.once('SIGHUP', () => resolve(new Interrupted('ended by SIGHUP', 129)))
   })
 }

@@ -24,7 +24,7 @@ export function table<T>(columns: readonly Column<T>[], records: readonly T[], i
 
 function cell(value: unknown, isTerminal: boolean): string {
   if (value === null || value === undefined) return '-'
-  const text = plain(String(value))
+  const text = plain(typeof value === 'object' ? JSON.stringify(value) : String(value))
   return isTerminal && text.length > LONGEST ? `${text.slice(0, LONGEST / 2 - 1)}…${text.slice(-LONGEST / 2 + 2)}` : text
 }
 

@@ -70,6 +70,8 @@ export function txCommand(): Command {
       const params = { transaction_hash: hash, chain: flags.chain, include: flags.internal ? ('internal_transactions' as const) : undefined }
       const { getTransaction } = await import('../rest/index.ts')
       const transaction = await getTransaction(service, given(params), restOptions(flags))
+      if (transaction === null)
+        messages.warn(`${new URL(service.dataUrl as string).host} knows no transaction with this hash on ${flags.chain ?? 'its default chain'}`)
       const text = flags.json ? JSON.stringify(transaction, bigintsAsStrings) : forPerson(printable(transaction), 'tx', process.stdout.isTTY)
       await print((write) => write(`${text}\n`))
     })

@@ -72,8 +72,14 @@ export const json = z
     return z.NEVER
   })
 
-/** An object or an array of objects, as sent: the specification does not say which. */
-export const objectOrList = z.union([z.record(z.string(), z.unknown()), z.array(z.unknown())], { error: 'an object or an array' }).nullable()
+/** An object with these fields and others, or an array of such: the specification does not say which. */
+export function oneOrList<S extends z.ZodRawShape>(fields: S) {
+  const one = z.looseObject(fields)
+  return z.union([one, z.array(one)], { error: 'an object or an array of objects, with fields of the documented types' }).nullable()
+}
+
+/** An array of strings. */
+export const texts = z.array(z.string(), { error: 'an array of strings' }).nullable()
 
 /** An array of anything, as sent. */
 export const list = z.array(z.unknown(), { error: 'an array' }).nullable()

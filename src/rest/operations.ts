@@ -59,18 +59,18 @@ export interface StreamPage extends Page<Stream> {
 export interface WalletTokensParams {
   /** Of the wallet. */
   readonly address: string
-  readonly chain?: DataChain
+  readonly chain?: DataChain | undefined
   /** Balances as of this block. */
-  readonly to_block?: number | bigint
+  readonly to_block?: number | bigint | undefined
   /** These tokens only. */
-  readonly token_addresses?: readonly string[]
-  readonly exclude_spam?: boolean
-  readonly exclude_unverified_contracts?: boolean
+  readonly token_addresses?: readonly string[] | undefined
+  readonly exclude_spam?: boolean | undefined
+  readonly exclude_unverified_contracts?: boolean | undefined
   /** Of the page to begin with. */
-  readonly cursor?: string
+  readonly cursor?: string | undefined
   /** Entries of a page. */
-  readonly limit?: number
-  readonly exclude_native?: boolean
+  readonly limit?: number | undefined
+  readonly exclude_native?: boolean | undefined
 }
 
 /** The native and ERC-20 balances of a wallet, with prices in USD. Service specification, operation 1. Throws at once for parameters that cannot be meant. */
@@ -98,9 +98,9 @@ const walletTokens: ListOperation<TokenBalance> = {
 
 export interface TransactionParams {
   readonly transaction_hash: string
-  readonly chain?: DataChain
+  readonly chain?: DataChain | undefined
   /** The calls that the transaction made, too. */
-  readonly include?: 'internal_transactions'
+  readonly include?: 'internal_transactions' | undefined
 }
 
 /** A transaction by its hash; null when the service does not know it. Service specification, operation 2. Throws at once for parameters that cannot be meant. */
@@ -124,9 +124,9 @@ export interface NftListParams {
   /** Entries of a page. */
   readonly limit: number
   /** Entries to skip; of the first page. */
-  readonly offset?: number
+  readonly offset?: number | undefined
   /** Of the page to begin with. */
-  readonly cursor?: string
+  readonly cursor?: string | undefined
 }
 
 const nftList = { limit: required(whole(1)), offset: optional(whole(0)), cursor: optional(cursor) }
@@ -134,9 +134,9 @@ const nftList = { limit: required(whole(1)), offset: optional(whole(0)), cursor:
 export interface NftTransfersByCollectionParams extends NftListParams {
   readonly collection_data_id_hash: string
   /** Transfers of these wallets only. */
-  readonly wallet_whitelist?: readonly string[]
+  readonly wallet_whitelist?: readonly string[] | undefined
   /** No transfers of these wallets. */
-  readonly wallet_blacklist?: readonly string[]
+  readonly wallet_blacklist?: readonly string[] | undefined
 }
 
 /** The transfers of a collection's NFTs. Service specification, operation 3. Throws at once for parameters that cannot be meant. */
@@ -194,9 +194,9 @@ const collectionsByCreator: ListOperation<NftCollection> = {
 export interface NftTransfersByWalletsParams extends NftListParams {
   readonly wallet_addresses: readonly string[]
   /** Transfers of these collections only. */
-  readonly collection_whitelist?: readonly string[]
+  readonly collection_whitelist?: readonly string[] | undefined
   /** No transfers of these collections. */
-  readonly collection_blacklist?: readonly string[]
+  readonly collection_blacklist?: readonly string[] | undefined
 }
 
 /** The transfers of wallets' NFTs. Service specification, operation 6. Throws at once for parameters that cannot be meant. */
@@ -221,7 +221,7 @@ export interface StreamsParams {
   /** Entries of a page, 1 to 100. */
   readonly limit: number
   /** Of the page to begin with. */
-  readonly cursor?: string
+  readonly cursor?: string | undefined
 }
 
 /** The streams of the project that owns the key. Service specification, operation 7. Throws at once for parameters that cannot be meant. */

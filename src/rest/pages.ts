@@ -23,6 +23,8 @@ export class Paged<P extends Page<unknown>> implements PromiseLike<P>, AsyncIter
   readonly #get: (cursor: string | undefined) => Promise<P>
   #first: Promise<P> | undefined
   #cursor: string | null | undefined
+  /** Once records are handed out one by one, the cursor is theirs. */
+  #iterates = false
 
   /** `get` asks for the page with the cursor; for the first one without, unless the caller has one. */
   constructor(operation: string, start: string | undefined, get: (cursor: string | undefined) => Promise<P>) {
@@ -43,7 +45,7 @@ export class Paged<P extends Page<unknown>> implements PromiseLike<P>, AsyncIter
   // biome-ignore lint/suspicious/noThenProperty: it is meant to be awaited
   then<A = P, B = never>(onPage?: ((page: P) => A | PromiseLike<A>) | null, onError?: ((reason: unknown) => B | PromiseLike<B>) | null): Promise<A | B> {
     this.#first ??= this.#page(this.#start, new Set()).then((page) => {
-      this.#cursor = page.cursor
+      if (!this.#iterates) this.#cursor = page.cursor
       return page
     })
     return this.#first.then(onPage, onError)
@@ -64,6 +66,7 @@ export class Paged<P extends Page<unknown>> implements PromiseLike<P>, AsyncIter
   /** The pages in order, each asked for when it is wanted. */
   async *pages(): AsyncGenerator<P, void, undefined> {
     const seen = new Set<string>()
+    this.#iterates = true
     this.#cursor = this.#start
     for (let next: string | null | undefined = this.#start; next !== null; ) {
       const page: P = await this.#page(next, seen)

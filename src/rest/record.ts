@@ -4,7 +4,7 @@ import type { Scrub } from '../http/secrets.ts'
 import { dateOf } from './fields.ts'
 
 /** What a record is in TypeScript: its fields, the `Date` of each of its times beside it, and whatever else the service sent. */
-type RecordOf<S extends z.ZodRawShape, T extends string> = z.output<z.ZodObject<S, z.core.$loose>> & { [K in T as `${K}_date`]: Date | null }
+export type RecordOf<S extends z.ZodRawShape, T extends string> = z.output<z.ZodObject<S, z.core.$loose>> & { [K in T as `${K}_date`]: Date | null }
 
 /** A record of the service, read strictly, or with every field that cannot be read kept as sent. */
 export interface Decoder<T> {

@@ -1,6 +1,5 @@
-import type { z } from 'zod'
-import { boolean, decimal, integer, json, list, listOf, objectOrList, small, text, time } from './fields.ts'
-import { type Decoder, record } from './record.ts'
+import { boolean, decimal, integer, json, list, listOf, oneOrList, small, text, texts, time } from './fields.ts'
+import { type RecordOf, record } from './record.ts'
 
 /*
  * The records of the service: service specification, "Resources and their fields". A field is stated once, here, and its type is
@@ -15,11 +14,11 @@ const maybe = {
   boolean: boolean.optional(),
   time: time.optional(),
   json: json.optional(),
-  objectOrList: objectOrList.optional(),
   list: list.optional(),
+  texts: texts.optional(),
 }
 
-const tokenBalance = record({
+const tokenBalanceFields = {
   /** Contract address of the token; the native asset is reported too unless excluded. */
   token_address: text,
   /** Token symbol. */
@@ -54,30 +53,29 @@ const tokenBalance = record({
   native_token: maybe.boolean,
   /** Share of the wallet's total value, in percent. */
   portfolio_percentage: maybe.decimal,
-})
+}
+const tokenBalance = record(tokenBalanceFields)
 
-const logEntry = record(
-  {
-    log_index: maybe.integer,
-    transaction_hash: maybe.text,
-    transaction_index: maybe.integer,
-    /** Of the contract. */
-    address: text,
-    /** Bytes in hex. */
-    data: maybe.text,
-    topic0: maybe.text,
-    topic1: maybe.text,
-    topic2: maybe.text,
-    /** May be empty, as the other topics may. */
-    topic3: maybe.text,
-    block_timestamp: maybe.time,
-    block_number: maybe.integer,
-    block_hash: maybe.text,
-  },
-  ['block_timestamp'],
-)
+const logEntryFields = {
+  log_index: maybe.integer,
+  transaction_hash: maybe.text,
+  transaction_index: maybe.integer,
+  /** Of the contract. */
+  address: text,
+  /** Bytes in hex. */
+  data: maybe.text,
+  topic0: maybe.text,
+  topic1: maybe.text,
+  topic2: maybe.text,
+  /** May be empty, as the other topics may. */
+  topic3: maybe.text,
+  block_timestamp: maybe.time,
+  block_number: maybe.integer,
+  block_hash: maybe.text,
+}
+const logEntry = record(logEntryFields, ['block_timestamp'])
 
-const internalTransaction = record({
+const internalTransactionFields = {
   transaction_hash: maybe.text,
   block_number: maybe.integer,
   block_hash: maybe.text,
@@ -93,9 +91,10 @@ const internalTransaction = record({
   input: maybe.text,
   /** Bytes in hex. */
   output: maybe.text,
-})
+}
+const internalTransaction = record(internalTransactionFields)
 
-const transactionFields = (log: z.ZodType<LogEntry>, internal: z.ZodType<InternalTransaction>) => ({
+const transactionFields = {
   hash: text,
   nonce: maybe.integer,
   transaction_index: maybe.integer,
@@ -130,136 +129,153 @@ const transactionFields = (log: z.ZodType<LogEntry>, internal: z.ZodType<Interna
   block_timestamp: maybe.time,
   block_number: maybe.integer,
   block_hash: maybe.text,
-  logs: listOf(log).optional(),
+  logs: listOf(logEntry.strict).optional(),
   /** There when asked for with `include`. */
-  internal_transactions: listOf(internal).optional(),
-})
+  internal_transactions: listOf(internalTransaction.strict).optional(),
+}
+const transaction = {
+  strict: record(transactionFields, ['block_timestamp']).strict,
+  lenient: record({ ...transactionFields, logs: listOf(logEntry.lenient).optional(), internal_transactions: listOf(internalTransaction.lenient).optional() }, [
+    'block_timestamp',
+  ]).lenient,
+}
 
-const nftTransfer = record(
-  {
-    coin_amount: maybe.integer,
-    /** May be empty or null. */
-    coin_type: maybe.text,
-    collection_data_id_hash: maybe.text,
-    collection_name: maybe.text,
-    creator_address: maybe.text,
-    event_account_address: maybe.text,
-    event_creation_number: maybe.integer,
-    event_sequence_number: maybe.integer,
-    from_address: maybe.text,
-    /** Of the token. */
-    name: maybe.text,
-    property_version: maybe.integer,
-    to_address: maybe.text,
-    token_amount: maybe.integer,
-    token_data_id_hash: text,
-    /** With microseconds; `transaction_timestamp_date` has milliseconds. */
-    transaction_timestamp: maybe.time,
-    transaction_version: maybe.integer,
-    /** Kind of the event. */
-    transfer_type: maybe.text,
-  },
-  ['transaction_timestamp'],
-)
+const nftTransferFields = {
+  coin_amount: maybe.integer,
+  /** May be empty or null. */
+  coin_type: maybe.text,
+  collection_data_id_hash: maybe.text,
+  collection_name: maybe.text,
+  creator_address: maybe.text,
+  event_account_address: maybe.text,
+  event_creation_number: maybe.integer,
+  event_sequence_number: maybe.integer,
+  from_address: maybe.text,
+  /** Of the token. */
+  name: maybe.text,
+  property_version: maybe.integer,
+  to_address: maybe.text,
+  token_amount: maybe.integer,
+  token_data_id_hash: text,
+  /** With microseconds; `transaction_timestamp_date` has milliseconds. */
+  transaction_timestamp: maybe.time,
+  transaction_version: maybe.integer,
+  /** Kind of the event. */
+  transfer_type: maybe.text,
+}
+const nftTransfer = record(nftTransferFields, ['transaction_timestamp'])
 
-const nft = record(
-  {
-    collection_data_id_hash: maybe.text,
-    collection_name: maybe.text,
-    creator_address: maybe.text,
-    /** Parsed. */
-    default_properties: maybe.json,
-    description: maybe.text,
-    description_mutable: maybe.boolean,
-    largest_property_version: maybe.integer,
-    /** With microseconds; `last_transaction_timestamp_date` has milliseconds. */
-    last_transaction_timestamp: maybe.time,
-    last_transaction_version: maybe.integer,
-    maximum: maybe.integer,
-    maximum_mutable: maybe.boolean,
-    metadata_uri: maybe.text,
-    name: maybe.text,
-    payee_address: maybe.text,
-    properties_mutable: maybe.boolean,
-    royalty_mutable: maybe.boolean,
-    royalty_points_denominator: maybe.integer,
-    royalty_points_numerator: maybe.integer,
-    supply: maybe.integer,
-    token_data_id_hash: text,
-    uri_mutable: maybe.boolean,
-  },
-  ['last_transaction_timestamp'],
-)
+const nftFields = {
+  collection_data_id_hash: maybe.text,
+  collection_name: maybe.text,
+  creator_address: maybe.text,
+  /** Parsed. */
+  default_properties: maybe.json,
+  description: maybe.text,
+  description_mutable: maybe.boolean,
+  largest_property_version: maybe.integer,
+  /** With microseconds; `last_transaction_timestamp_date` has milliseconds. */
+  last_transaction_timestamp: maybe.time,
+  last_transaction_version: maybe.integer,
+  maximum: maybe.integer,
+  maximum_mutable: maybe.boolean,
+  metadata_uri: maybe.text,
+  name: maybe.text,
+  payee_address: maybe.text,
+  properties_mutable: maybe.boolean,
+  royalty_mutable: maybe.boolean,
+  royalty_points_denominator: maybe.integer,
+  royalty_points_numerator: maybe.integer,
+  supply: maybe.integer,
+  token_data_id_hash: text,
+  uri_mutable: maybe.boolean,
+}
+const nft = record(nftFields, ['last_transaction_timestamp'])
 
-const nftCollection = record(
-  {
-    collection_data_id_hash: text,
-    collection_name: maybe.text,
-    creator_address: maybe.text,
-    description: maybe.text,
-    description_mutable: maybe.boolean,
-    /** With microseconds; `last_transaction_timestamp_date` has milliseconds. */
-    last_transaction_timestamp: maybe.time,
-    last_transaction_version: maybe.integer,
-    maximum: maybe.integer,
-    maximum_mutable: maybe.boolean,
-    metadata_uri: maybe.text,
-    supply: maybe.integer,
-    table_handle: maybe.text,
-    uri_mutable: maybe.boolean,
-  },
-  ['last_transaction_timestamp'],
-)
+const nftCollectionFields = {
+  collection_data_id_hash: text,
+  collection_name: maybe.text,
+  creator_address: maybe.text,
+  description: maybe.text,
+  description_mutable: maybe.boolean,
+  /** With microseconds; `last_transaction_timestamp_date` has milliseconds. */
+  last_transaction_timestamp: maybe.time,
+  last_transaction_version: maybe.integer,
+  maximum: maybe.integer,
+  maximum_mutable: maybe.boolean,
+  metadata_uri: maybe.text,
+  supply: maybe.integer,
+  table_handle: maybe.text,
+  uri_mutable: maybe.boolean,
+}
+const nftCollection = record(nftCollectionFields, ['last_transaction_timestamp'])
 
-const stream = record({
+const abiFields = {
+  anonymous: maybe.boolean,
+  constant: maybe.boolean,
+  /** Of each: `name`, `type`, `indexed`, `components`, `internalType`. */
+  inputs: oneOrList({ name: maybe.text, type: maybe.text, indexed: maybe.boolean, components: maybe.list, internalType: maybe.text }).optional(),
+  name: maybe.text,
+  /** Of each: `name`, `type`, `components`, `internalType`. */
+  outputs: oneOrList({ name: maybe.text, type: maybe.text, components: maybe.list, internalType: maybe.text }).optional(),
+  payable: maybe.boolean,
+  stateMutability: maybe.text,
+  /** Such as event or function. */
+  type: maybe.text,
+  gas: maybe.small,
+}
+
+const streamFields = {
   id: text,
   webhookUrl: maybe.text,
   description: maybe.text,
   tag: maybe.text,
   /** Signatures of the events. */
-  topic0: maybe.list,
+  topic0: maybe.texts,
   allAddresses: maybe.boolean,
   includeNativeTxs: maybe.boolean,
   includeContractLogs: maybe.boolean,
   includeInternalTxs: maybe.boolean,
   includeAllTxLogs: maybe.boolean,
-  /** `selectors` and `type`; one or several. */
-  getNativeBalances: maybe.objectOrList,
-  /** Of events: `name`, `inputs`, `type` and so on; one or several. */
-  abi: maybe.objectOrList,
+  /** Whose native balances come along: `selectors`, `type`; one or several. */
+  getNativeBalances: oneOrList({ selectors: maybe.texts, type: maybe.text }).optional(),
+  /** Of the events; one or several. */
+  abi: oneOrList(abiFields).optional(),
   /** `topic0`, `includeNativeTxs`; one or several. */
-  advancedOptions: maybe.objectOrList,
+  advancedOptions: oneOrList({ topic0: maybe.text, includeNativeTxs: maybe.boolean }).optional(),
   /** Hex ids. */
-  chainIds: maybe.list,
+  chainIds: maybe.texts,
   demo: maybe.boolean,
-  /** `type`, `contractAddress`, `inputs`, `functionAbi`, `topic0`, `callFrom`; one or several. */
-  triggers: maybe.objectOrList,
+  /** Calls made for each event; one or several. */
+  triggers: oneOrList({
+    type: maybe.text,
+    contractAddress: maybe.text,
+    inputs: maybe.list,
+    functionAbi: oneOrList(abiFields).optional(),
+    topic0: maybe.text,
+    callFrom: maybe.text,
+  }).optional(),
   /** Seen: active, paused, error, terminated. */
   status: maybe.text,
   statusMessage: maybe.text,
-})
-
-type Of<D> = D extends Decoder<infer T> ? T : never
+}
+const stream = record(streamFields)
 
 /** A token that a wallet holds. */
-export type TokenBalance = Of<typeof tokenBalance>
+export type TokenBalance = RecordOf<typeof tokenBalanceFields, never>
 /** An event of a transaction. */
-export type LogEntry = Of<typeof logEntry>
+export type LogEntry = RecordOf<typeof logEntryFields, 'block_timestamp'>
 /** A call that a transaction made. */
-export type InternalTransaction = Of<typeof internalTransaction>
+export type InternalTransaction = RecordOf<typeof internalTransactionFields, never>
 /** A transaction, with its receipt's fields and its logs. */
-export type Transaction = Of<typeof transaction>
+export type Transaction = RecordOf<typeof transactionFields, 'block_timestamp'>
 /** An NFT that went from one owner to another. */
-export type NftTransfer = Of<typeof nftTransfer>
+export type NftTransfer = RecordOf<typeof nftTransferFields, 'transaction_timestamp'>
 /** An NFT. */
-export type Nft = Of<typeof nft>
+export type Nft = RecordOf<typeof nftFields, 'last_transaction_timestamp'>
 /** A collection of NFTs. */
-export type NftCollection = Of<typeof nftCollection>
+export type NftCollection = RecordOf<typeof nftCollectionFields, 'last_transaction_timestamp'>
 /** A stream of events to a webhook. */
-export type Stream = Of<typeof stream>
-
-const strictTransaction = record(transactionFields(logEntry.strict, internalTransaction.strict), ['block_timestamp'])
-const lenientTransaction = record(transactionFields(logEntry.lenient, internalTransaction.lenient), ['block_timestamp'])
-const transaction: typeof strictTransaction = { strict: strictTransaction.strict, lenient: lenientTransaction.lenient }
+export type Stream = RecordOf<typeof streamFields, never>
 
 export const records = { tokenBalance, transaction, nftTransfer, nft, nftCollection, stream }

@@ -98,7 +98,8 @@ function failure(reply: HttpReply, parsed: unknown, operation: string, endpoint:
   const said = unlessDeep(() => messageIn(body))
   return new ServiceError(
     { operation, status, said, body },
-    { endpoint, kind: kindOf(status, said ?? '', headers['retry-after'] !== undefined), retryAfterMs: retryAfterMs(headers) },
+    // A page of HTML is a gateway's, and says nothing about a key.
+    { endpoint, kind: kindOf(status, (parsed !== undefined && said) || '', headers['retry-after'] !== undefined), retryAfterMs: retryAfterMs(headers) },
   )
 }
 
@@ -123,7 +124,8 @@ function messageIn(body: unknown): string | undefined {
   return undefined
 }
 
-const USED_UP = /quota|plan|usage|consum|compute units|credits|exhausted|used up|upgrade|limit (?:was|is|has been)? ?(?:reached|exceeded)|free[- ]/i
+const USED_UP =
+  /\b(?:quota|plan|usage|consumed|compute units|credits?|exhausted|used up|upgrade|(?:limit|quota) (?:(?:was|is|has been) )?(?:reached|exceeded)|free[- ](?:plan|tier))\b/i
 
 /** A key that is used up and one that is wrong both come with 401: the message tells. */
 function kindOf(status: number, said: string, hasRetryAfter: boolean): ErrorKind {
@@ -131,6 +133,7 @@ function kindOf(status: number, said: string, hasRetryAfter: boolean): ErrorKind
   if (status === 404) return 'not-found'
   if (status === 408) return 'timeout'
   if (status === 429) return 'rate-limit'
+  if (status === 501) return 'unsupported'
   if (status >= 500) return status === 503 && hasRetryAfter ? 'overloaded' : 'server'
   return 'invalid'
 }

@@ -19,25 +19,28 @@ export type Arrays = 'indices' | 'brackets' | 'repeat'
 
 export interface RestOptions {
   /** Ends the call with its reason. */
-  readonly signal?: AbortSignal
+  readonly signal?: AbortSignal | undefined
   /** One request from its start to the last byte of its reply, in ms. Default 30,000. */
-  readonly timeoutMs?: number
+  readonly timeoutMs?: number | undefined
   /** One page with all its attempts and waits, in ms. Default 120,000. */
-  readonly deadlineMs?: number
+  readonly deadlineMs?: number | undefined
   /** Attempts for each page, the first one counted (default 4), with waits of full jitter between them. `false`: one. */
-  readonly retry?: { readonly attempts?: number; readonly baseDelayMs?: number; readonly maxDelayMs?: number } | false
+  readonly retry?:
+    | { readonly attempts?: number | undefined; readonly baseDelayMs?: number | undefined; readonly maxDelayMs?: number | undefined }
+    | false
+    | undefined
   /** How arrays go in the query. Default `indices`. */
-  readonly arrays?: Arrays
+  readonly arrays?: Arrays | undefined
   /** Longest array that is sent: common servers misread longer ones. Default 20. */
-  readonly maxArrayLength?: number
-  /** A field that cannot be read is kept as sent, instead of being an error. Default false. */
-  readonly lenient?: boolean
+  readonly maxArrayLength?: number | undefined
+  /** A field that cannot be read is kept as sent, instead of being an error: it may then have another type than is declared. Default false. */
+  readonly lenient?: boolean | undefined
   /** Longest reply, in bytes after decompression. Default 32 MiB. */
-  readonly maxResponseBytes?: number
-  /** Sent with every request. */
-  readonly headers?: Readonly<Record<string, string>>
+  readonly maxResponseBytes?: number | undefined
+  /** Sent with every request. The key goes as `apiKey`, not here. */
+  readonly headers?: Readonly<Record<string, string>> | undefined
   /** An undici dispatcher to send with. Default: undici's global one, where it is of the version that hexline has. */
-  readonly dispatcher?: Dispatcher
+  readonly dispatcher?: Dispatcher | undefined
 }
 
 /** Options with every default filled in. */
@@ -82,9 +85,16 @@ export function settingsFrom(options: RestOptions): Settings {
     maxArrayLength: wholeFrom('maxArrayLength', options.maxArrayLength ?? 20),
     lenient,
     maxResponseBytes: wholeFrom('maxResponseBytes', options.maxResponseBytes ?? 32 * 1024 * 1024),
-    headers: checkHeaders('headers', options.headers ?? {}),
+    headers: headersFrom(options.headers ?? {}),
     dispatcher,
   }
+}
+
+function headersFrom(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  const checked = checkHeaders('headers', headers)
+  if (Object.keys(checked).some((name) => name.toLowerCase() === 'x-api-key'))
+    throw new OptionError('headers', 'headers other than X-API-Key, which service.apiKey is sent as', 'X-API-Key')
+  return checked
 }
 
 /** The address of a group. Throws `OptionError`; no message holds the key. */
@@ -108,6 +118,8 @@ export function baseUrlOf(service: Service, group: 'dataUrl' | 'nftUrl' | 'strea
   if (url.protocol !== 'http:' && url.protocol !== 'https:') throw new OptionError(`service.${group}`, 'an http or https URL', 'one of another scheme')
   const more = url.username || url.password ? 'a user or password' : url.search ? 'a query' : url.hash ? 'a fragment' : undefined
   if (more !== undefined) throw new OptionError(`service.${group}`, 'an address and path only (keys go as apiKey or headers)', `one with ${more}`)
+  if (group === 'dataUrl' && /\/api\/v2\.2\/*$/.test(url.pathname))
+    throw new OptionError('service.dataUrl', 'the address without /api/v2.2, which hexline adds', 'one with it')
   return url
 }
 

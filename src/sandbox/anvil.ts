@@ -14,20 +14,45 @@ const START_TIMEOUT = 30_000
 /** Before it is ended by force, in ms. */
 const STOP_TIMEOUT = 2_000
 
+/** Those that run; a process that ends, in whatever way it can notice, leaves none of them behind. */
+const running = new Set<ChildProcess>()
+const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+
+function killAll(): void {
+  for (const child of running) child.kill('SIGKILL')
+}
+
+/** A signal ends a process without a word to its `exit` listeners. */
+function onSignal(signal: NodeJS.Signals): void {
+  // Somebody else sees to it that the process ends, or does not.
+  if (process.listenerCount(signal) > 1) return
+  killAll()
+  watch('off')
+  process.kill(process.pid, signal)
+}
+
+/** Before other listeners: one that is there once only must still be counted. */
+function watch(how: 'prependListener' | 'off'): void {
+  process[how]('exit', killAll)
+  for (const signal of signals) process[how](signal, onSignal)
+}
+
 /**
  * Starts anvil on a free port of the loopback. It is an optional peer: its package is looked for now, beside hexline and in the folder that the process runs
  * in. Throws `OptionError` when it is not there, and `NetworkError` when it does not start.
  */
 export async function startAnvil(chainId: number, from: readonly string[] = [import.meta.url, join(process.cwd(), 'package.json')]): Promise<Node> {
   const child = spawn(binaryOf(from), ['--host', '127.0.0.1', '--port', '0', '--chain-id', String(chainId)], { stdio: ['ignore', 'pipe', 'pipe'] })
-  // A process that ends without stop() leaves no node behind.
-  const kill = () => child.kill('SIGKILL')
-  process.once('exit', kill)
+  if (running.size === 0) watch('prependListener')
+  running.add(child)
   const exited = new Promise<void>((resolve) => child.once('close', () => resolve()))
-  void exited.then(() => process.off('exit', kill))
+  void exited.then(() => {
+    running.delete(child)
+    if (running.size === 0) watch('off')
+  })
   const stop = async () => {
     child.kill('SIGTERM')
-    const force = setTimeout(kill, STOP_TIMEOUT)
+    const force = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT)
     await exited
     clearTimeout(force)
   }

@@ -106,11 +106,11 @@ function checkKey({ apiKey, quotaKeys }: Settings, key: string | string[] | unde
   if (key !== apiKey) throw new Refusal(401, `invalid API key: ${how}`)
 }
 
-/** Without a selector, the sandbox's own chain is meant. */
+/** Without a selector, the sandbox's own chain is meant. Another chain is no 404, which says that a transaction is unknown. */
 function checkSelector({ chain }: Settings, search: URLSearchParams): void {
   const selector = search.get('chain')
   if (selector === null) return
   const slug = slugOf(selector)
   if (slug === undefined) throw new Refusal(400, 'chain must be the name or hex id of a chain of the data group, such as eth or 0x1')
-  if (slug !== chain) throw new Refusal(404, `this sandbox serves ${chain}, and no other chain`)
+  if (slug !== chain) throw new Refusal(400, `this sandbox serves ${chain}, and no other chain`)
 }

@@ -31,6 +31,8 @@ export interface Sandbox {
   readonly quotaKeys: readonly string[]
   /** The one chain that is served. */
   readonly chain: ChainSlug
+  /** What the node behind says its chain is. It is not the id of `chain` where a node of another chain was given as `upstream`. */
+  readonly chainId: number
   /** What the helpers of `hexline/rest` take. */
   readonly service: { readonly dataUrl: string; readonly nftUrl: string; readonly streamsUrl: string; readonly apiKey: string }
   /** The node behind, such as an anvil whose `anvil_` methods a test calls. It is the URL that was given, with all that is in it. */
@@ -76,7 +78,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     const client = createClient(upstream)
     endings.push(client.close)
     // A node that is not there is better known now than at the first request.
-    await client.with({ attempts: 1 }).call('eth_chainId')
+    const chainId = await client.with({ attempts: 1 }).call('eth_chainId')
     const forward = createForward(upstream, new Alarms())
     endings.push(forward.close)
     const handler = serviceHandler({ settings, client, forward, limit: createLimit(settings.callsPerSecond) })
@@ -92,6 +94,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
       apiKey,
       quotaKeys,
       chain,
+      chainId,
       service: { ...bases, apiKey },
       upstream,
       seed,

@@ -70,10 +70,14 @@ describe('prints a table', () => {
     expect(stdout).not.toMatch(/_date|\{\}/)
   })
 
-  it('nothing but a line on stderr when there is nothing; null for a transaction that is not known', async () => {
+  it('nothing but a line on stderr when there is nothing; null and a line for a transaction that is not known', async () => {
     expect(await run('streams')).toEqual({ code: 0, stdout: '', stderr: '0 records\n' })
     server.script(always('', { status: 404 }))
-    expect(await run('tx', HASH)).toEqual({ code: 0, stdout: 'null\n', stderr: '' })
+    expect(await run('tx', HASH)).toEqual({
+      code: 0,
+      stdout: 'null\n',
+      stderr: expect.stringMatching(/^hexline: warning: 127\.0\.0\.1:\d+ knows no transaction with this hash on its default chain\n$/),
+    })
   })
 })
 
@@ -155,6 +159,13 @@ describe('sends its flags', () => {
     expect(server.requests.map((asked) => [asked.url, asked.headers['x-api-key']])).toEqual([[url, KEY]])
   })
 
+  it('--lenient prints a list that is none, and objects, as they were sent', async () => {
+    server.script(last({ id: 's', chainIds: '0x1', tag: { a: 1 } }))
+    const { code, stdout } = await run('streams', '--lenient')
+    expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringMatching(/0x1/) })
+    expect(stdout).toContain('{"a":1}')
+  })
+
   it('--lenient keeps what cannot be read', async () => {
     server.script(last({ token_address: '0xa1', balance: 'lots' }))
     expect(await run('tokens', ADDRESS)).toMatchObject({ code: 1, stdout: '' })
@@ -190,7 +201,7 @@ describe('wrong usage ends with 2 and one line, before anything is sent', () => 
     [['nft', 'tokens'], "missing required argument 'collection'"],
     [['nft', 'collections'], "missing required argument 'creator'"],
     [['nft', 'transfers'], 'one of --collection and --wallet is needed'],
-    [['nft', 'transfers', '--collection', 'a', '--wallet', 'b'], 'one of --collection and --wallet is needed'],
+    [['nft', 'transfers', '--collection', 'a', '--wallet', 'b'], 'only one of --collection and --wallet may be given'],
     [['tokens', '0x12'], 'address: expected an address (0x and 40 hex digits), received "0x12"'],
     [['tokens', ADDRESS, '--chain', 'moon'], 'chain: expected one of eth, sepolia'],
     [['tokens', ADDRESS, '--token', 'a'], 'token_addresses[0]: expected an address'],

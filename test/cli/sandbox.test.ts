@@ -80,7 +80,7 @@ describe('hexline sandbox', () => {
     expect(facts).toEqual({
       url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
       chain: 'base',
-      chainId: 8453,
+      chainId: 1,
       rpcUrl: facts.url,
       dataUrl: facts.url,
       nftUrl: facts.url,
@@ -90,6 +90,12 @@ describe('hexline sandbox', () => {
       nodeUrl: `${facts.url}/base/${facts.apiKey}`,
     })
     expect(said.split('\n')).toHaveLength(2)
+  })
+
+  it('says so when the node behind is of another chain', async () => {
+    const { child } = await over('--chain', 'base')
+    child.kill('SIGINT')
+    expect((await child.ended).stderr).toMatch(/^hexline: warning: the node behind is of chain 1, and base is 8453/)
   })
 
   it('shows of --upstream no more than the host', async () => {
@@ -128,6 +134,30 @@ describe('anvil ends', () => {
     expect((await fetch(anvil)).status).toBeGreaterThan(0)
     process.kill(-(child.pid as number), 'SIGINT')
     expect(await exit).toEqual([130, null])
+    await isGone(anvil)
+  })
+
+  it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('with a program that %s ends', async (signal) => {
+    const program = `import { startSandbox } from '${dist}sandbox/index.js'
+      console.log((await startSandbox()).upstream)`
+    const { child, anvil, exit } = await withAnvil(['--input-type=module', '-e', program])
+    child.kill(signal)
+    expect(await exit).toEqual([null, signal])
+    await isGone(anvil)
+  })
+
+  it('but not with a signal that the program takes for itself', async () => {
+    const program = `import { startSandbox } from '${dist}sandbox/index.js'
+      const sandbox = await startSandbox()
+      process.once('SIGTERM', async () => {
+        const { status } = await fetch(sandbox.upstream)
+        await sandbox.stop()
+        process.exitCode = status > 0 ? 7 : 1
+      })
+      console.log(sandbox.upstream)`
+    const { child, anvil, exit } = await withAnvil(['--input-type=module', '-e', program])
+    child.kill('SIGTERM')
+    expect(await exit).toEqual([7, null])
     await isGone(anvil)
   })
 

@@ -518,3 +518,19 @@ describe('what is sent', () => {
     expect(Object.keys(safe)).toHaveLength(29)
   })
 })
+
+/** Service specification, "Block object"; quantities are bigints. */
+test.each([
+  ['bigint', ['number', 'size', 'gasLimit', 'gasUsed', 'timestamp', 'difficulty']],
+  ['string', ['hash', 'parentHash', 'nonce', 'sha3Uncles', 'logsBloom', 'transactionsRoot', 'stateRoot', 'receiptsRoot', 'miner', 'extraData']],
+  ['object', ['transactions', 'uncles']],
+] as const)('of a block are %s: %j', async (type, fields) => {
+  const block = await client.call('eth_getBlockByNumber', 2, false)
+  for (const field of fields) {
+    expect(typeof block?.[field], field).toBe(type)
+    // viem reads the same from the same node.
+    expect(block?.[field], field).toEqual(
+      type !== 'object' ? crowded[field] : (crowded[field] as readonly unknown[]).map((item) => (item as ViemTransaction).hash ?? item),
+    )
+  }
+})

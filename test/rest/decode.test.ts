@@ -126,6 +126,17 @@ describe('as it comes in practice', () => {
     ['transaction', { logs: [] }, { logs: [] }],
     ['stream', { abi: [{ name: 'A' }], triggers: [], advancedOptions: [{}], getNativeBalances: [] }, {}],
     ['stream', { abi: null, triggers: null, advancedOptions: null, getNativeBalances: null }, {}],
+    [
+      'stream',
+      { abi: { anonymous: false, inputs: [{ name: 'from', type: 'address', indexed: 'true', new: 1 }], gas: '21000' } },
+      { abi: { anonymous: false, inputs: [{ name: 'from', type: 'address', indexed: true, new: 1 }], gas: 21_000 } },
+    ],
+    [
+      'stream',
+      { getNativeBalances: { selectors: ['$from'], type: 'tx' }, advancedOptions: { topic0: 'T()', includeNativeTxs: 'false' } },
+      { advancedOptions: { topic0: 'T()', includeNativeTxs: false } },
+    ],
+    ['stream', { triggers: { callFrom: '0xa', functionAbi: { name: 'f', outputs: { name: '', type: 'bool' } } } }, {}],
     ['stream', { status: 'paused' }, {}],
     ['stream', { status: 'error' }, {}],
     ['stream', { status: 'terminated' }, {}],
@@ -184,8 +195,9 @@ describe('a field that cannot be read', () => {
     ['nft', { last_transaction_timestamp: 'block 5' }, 'last_transaction_timestamp: expected a time in ISO 8601, received "block 5"'],
     ['nft', { last_transaction_timestamp: '2022-13-45T00:00:00Z' }, 'last_transaction_timestamp: expected a time in ISO 8601, received "2022-13-45T00:00:00Z"'],
     ['nft', { last_transaction_timestamp: 1665961639 }, 'last_transaction_timestamp: expected a time in ISO 8601, received 1665961639'],
-    ['stream', { triggers: 'none' }, 'triggers: expected an object or an array, received "none"'],
-    ['stream', { topic0: 'Transfer()' }, 'topic0: expected an array, received "Transfer()"'],
+    ['stream', { triggers: 'none' }, 'triggers: expected an object or an array of objects, with fields of the documented types, received "none"'],
+    ['stream', { abi: [{ payable: 'maybe' }] }, 'abi: expected an object or an array of objects, with fields of the documented types, received an array of 1'],
+    ['stream', { topic0: 'Transfer()' }, 'topic0: expected an array of strings, received "Transfer()"'],
   ])('%s with %o is told in words', async (kind, wrong, message) => {
     const error = await errorOf(read(kind, { ...samples[kind].sent, ...wrong }))
     expect(error.message).toBe(kind === ('transaction' as Kind) ? message : `result[1].${message}`)

@@ -26,6 +26,9 @@ describe('what a status means', () => {
     [402, 'Payment required', 'quota'],
     [402, '', 'quota'],
     [403, 'Forbidden', 'auth'],
+    // "plan" and "free" stand in words that say nothing of a quota.
+    [401, 'No such key; see the explanation', 'auth'],
+    [401, 'Invalid key. Get a free-range one', 'auth'],
     [403, 'Monthly usage limit reached', 'quota'],
     [404, 'Not found', 'not-found'],
     [405, 'Method Not Allowed', 'invalid'],
@@ -33,6 +36,7 @@ describe('what a status means', () => {
     [422, 'Unprocessable', 'invalid'],
     [429, 'Too many requests', 'rate-limit'],
     [500, 'Internal Server Error', 'server'],
+    [501, 'Not Implemented', 'unsupported'],
     [502, 'Bad Gateway', 'server'],
     [503, 'Service Unavailable', 'server'],
     [504, 'Gateway Timeout', 'server'],
@@ -51,6 +55,10 @@ describe('what a status means', () => {
     expect(await failure(always('', { status: 503, headers: { 'retry-after': '7' } }))).toMatchObject({ kind: 'overloaded', retryAfterMs: 7000 })
     const headers = { date: 'Wed, 21 Oct 2026 07:28:00 GMT', 'retry-after': 'Wed, 21 Oct 2026 07:28:05 GMT' }
     expect(await failure(always('', { status: 429, headers }))).toMatchObject({ kind: 'rate-limit', retryAfterMs: 5000 })
+  })
+
+  it('the page of a gateway does not tell of a quota', async () => {
+    expect(await failure(always('<html>Our plans: upgrade now</html>', { status: 403 }))).toMatchObject({ kind: 'auth' })
   })
 
   it.each(names)('%s has its name in the error', async (name) => {

@@ -47,6 +47,11 @@ describe('a service that cannot be asked is refused at once', () => {
     ['an address with a query, which would be lost', { dataUrl: `${dataUrl}/?key=${KEY}`, apiKey: KEY }, `${more} a query`],
     ['an address with a fragment', { dataUrl: `${dataUrl}/#${KEY}`, apiKey: KEY }, `${more} a fragment`],
     ['an address with a password', { dataUrl: `http://me:${KEY}@127.0.0.1`, apiKey: KEY }, `${more} a user or password`],
+    [
+      'an address with the version',
+      { dataUrl: `${dataUrl}/api/v2.2/`, apiKey: KEY },
+      'service.dataUrl: expected the address without /api/v2.2, which hexline adds, received one with it',
+    ],
     ['a misspelt group', { dataURL: dataUrl, apiKey: KEY }, 'service: expected some of dataUrl, nftUrl, streamsUrl, apiKey, received "dataURL"'],
     ['an address in its place', `${dataUrl}/${KEY}`, 'service: expected an object, received a string'],
     ['nothing', undefined, 'service: expected an object, received undefined'],
@@ -70,6 +75,7 @@ describe('options that cannot be meant are refused at once', () => {
   const ms = 'a number of ms above 0, at most 2147483647'
   const whole = 'a whole number of at least 1'
   test.each<[unknown, string]>([
+    [{ headers: { 'x-api-Key': 'k' } }, 'headers: expected headers other than X-API-Key, which service.apiKey is sent as, received X-API-Key'],
     [{ timeoutMs: 0 }, `timeoutMs: expected ${ms}, received 0`],
     [{ timeoutMs: '5' }, `timeoutMs: expected ${ms}, received "5"`],
     [{ timeoutMs: Number.POSITIVE_INFINITY }, `timeoutMs: expected ${ms}, received Infinity`],

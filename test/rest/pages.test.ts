@@ -176,6 +176,13 @@ describe('cursor, to go on with later', () => {
     }
   })
 
+  it('does not go back when the first page is awaited later', async () => {
+    const list = streamsOf(await serveRest(threePages))
+    for await (const _ of list);
+    await list
+    expect(list.cursor).toBeNull()
+  })
+
   it('after a failure is the page that failed, so that nothing is lost or seen twice', async () => {
     const server = await serveRest(always(page('ab', 'x')), cut)
     const list = streamsOf(server)

@@ -58,7 +58,10 @@ describe('results', () => {
     expectTypeOf<NonNullable<Transaction['logs']>[number]>().toEqualTypeOf<LogEntry>()
     expectTypeOf<NonNullable<Transaction['internal_transactions']>[number]>().toEqualTypeOf<InternalTransaction>()
     expectTypeOf<Nft['default_properties']>().toEqualTypeOf<Record<string, unknown> | null | undefined>()
-    expectTypeOf<Stream['abi']>().toEqualTypeOf<Record<string, unknown> | unknown[] | null | undefined>()
+    type One<T> = Exclude<T, readonly unknown[] | null | undefined>
+    expectTypeOf<One<Stream['abi']>['stateMutability']>().toEqualTypeOf<string | null | undefined>()
+    expectTypeOf<One<Stream['getNativeBalances']>['selectors']>().toEqualTypeOf<string[] | null | undefined>()
+    expectTypeOf<One<One<Stream['triggers']>['functionAbi']>['payable']>().toEqualTypeOf<boolean | null | undefined>()
   })
 
   test('a field that nobody has heard of may be there', () => {

@@ -1,6 +1,6 @@
 import { keccak256, parseGwei } from 'viem'
 import { mnemonicToAccount } from 'viem/accounts'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { type ClientOptions, createClient, transactionHash } from '../../src/index.ts'
 import { type Anvil, startAnvil } from '../support/anvil.ts'
 import { cutAfter, forward } from '../support/forward.ts'
@@ -29,14 +29,16 @@ function sign({ nonce = 0, value = 1n }: { nonce?: number; value?: bigint } = {}
 async function onChain(hash: string): Promise<{ nonce: number; isMined: boolean }> {
   const client = createClient(anvil.url)
   try {
-    const [nonce, receipt] = await Promise.all([
-      client.call('eth_getTransactionCount', sender.address),
-      client.request({ method: 'eth_getTransactionReceipt', params: [hash] }),
-    ])
-    return { nonce, isMined: (receipt as { status?: string } | null)?.status === '0x1' }
+    const receipt = await client.request({ method: 'eth_getTransactionReceipt', params: [hash] })
+    return { nonce: await client.call('eth_getTransactionCount', sender.address), isMined: (receipt as { status?: string } | null)?.status === '0x1' }
   } finally {
     await client.close()
   }
+}
+
+/** anvil mines what is due a moment after it took it. */
+function mined(hash: string | undefined): Promise<void> {
+  return vi.waitFor(async () => expect(await onChain(hash as string)).toEqual({ nonce: 1, isMined: true }), { timeout: 10_000, interval: 10 })
 }
 
 /** Sends through a proxy that treats the POSTs as told, and tells the methods that it saw. */
@@ -57,7 +59,7 @@ describe('eth_sendRawTransaction', () => {
     const { hash, methods } = await sendThrough(raw, [forward(anvil.url)])
     expect(hash).toBe(keccak256(raw))
     expect(methods).toEqual(['sendRawTransaction'])
-    expect(await onChain(hash as string)).toEqual({ nonce: 1, isMined: true })
+    await mined(hash)
   })
 
   test('whose connection is cut after the node took it is found by its hash, and not sent again', async () => {
@@ -65,16 +67,20 @@ describe('eth_sendRawTransaction', () => {
     const { hash, methods } = await sendThrough(raw, [cutAfter(anvil.url), forward(anvil.url)])
     expect(hash).toBe(keccak256(raw))
     expect(methods).toEqual(['sendRawTransaction', 'getTransactionByHash'])
-    expect(await onChain(hash as string)).toEqual({ nonce: 1, isMined: true })
+    await mined(hash)
   })
 
   test('that cannot be looked up either is sent again, and "nonce too low" for itself is no failure', async () => {
     const raw = await sign()
-    const { hash, methods } = await sendThrough(raw, [cutAfter(anvil.url), cut, forward(anvil.url)])
+    const cutOnceMined: Answer = async (...exchange) => {
+      await mined(keccak256(raw))
+      cut(...exchange)
+    }
+    const { hash, methods } = await sendThrough(raw, [cutAfter(anvil.url), cutOnceMined, forward(anvil.url)])
     expect(hash).toBe(keccak256(raw))
     // The second look-up is what tells its own nonce from another's.
     expect(methods).toEqual(['sendRawTransaction', 'getTransactionByHash', 'sendRawTransaction', 'getTransactionByHash'])
-    expect(await onChain(hash as string)).toEqual({ nonce: 1, isMined: true })
+    await mined(hash)
   })
 
   test('that waits in the pool is told "already known" when it is sent again, and has arrived', async () => {
@@ -90,7 +96,7 @@ describe('eth_sendRawTransaction', () => {
     const { hash, methods } = await sendThrough(raw, [cut, forward(anvil.url)])
     expect(hash).toBe(keccak256(raw))
     expect(methods).toEqual(['sendRawTransaction', 'getTransactionByHash', 'sendRawTransaction'])
-    expect(await onChain(hash as string)).toEqual({ nonce: 1, isMined: true })
+    await mined(hash)
   })
 
   test.each<[string, Answer, ClientOptions]>([
@@ -103,7 +109,7 @@ describe('eth_sendRawTransaction', () => {
     const { hash, methods } = await sendThrough(raw, [answer, forward(anvil.url)], options)
     expect(hash).toBe(keccak256(raw))
     expect(methods).toEqual(['sendRawTransaction', 'getTransactionByHash', 'sendRawTransaction'])
-    expect(await onChain(hash as string)).toEqual({ nonce: 1, isMined: true })
+    await mined(hash)
   })
 
   test('that was throttled did not run: it is sent again without being looked up', async () => {
@@ -116,6 +122,7 @@ describe('eth_sendRawTransaction', () => {
   test('whose nonce another transaction has taken stays an error', async () => {
     const [raw, other] = await Promise.all([sign(), sign({ value: 2n })])
     await sendThrough(other, [forward(anvil.url)])
+    await mined(keccak256(other))
     for (const answers of [[forward(anvil.url)], [cut, forward(anvil.url)], [cut, cut, forward(anvil.url)]] as [Answer, ...Answer[]][]) {
       const { hash, error } = await sendThrough(raw, answers)
       expect(hash).toBeUndefined()

@@ -21,7 +21,7 @@ it('what a sandbox says of itself', async () => {
   expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
   expect([rpcUrl, dataUrl, nftUrl, streamsUrl]).toEqual([url, url, url, url])
   expect(service).toEqual({ dataUrl: url, nftUrl: url, streamsUrl: url, apiKey })
-  expect(node.chain).toBe('polygon-zkevm')
+  expect([node.chain, node.chainId]).toEqual(['polygon-zkevm', 1101])
   expect(node.nodeUrl()).toBe(`${url}/polygon-zkevm/${apiKey}`)
   expect(upstream).not.toBe(url)
   await using client = createClient(upstream)

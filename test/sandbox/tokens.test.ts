@@ -135,8 +135,8 @@ describe('its parameters', () => {
   })
 
   it.each([
-    ['chain=base', 404, 'this sandbox serves eth, and no other chain'],
-    ['chain=palm', 404, 'this sandbox serves eth, and no other chain'],
+    ['chain=base', 400, 'this sandbox serves eth, and no other chain'],
+    ['chain=palm', 400, 'this sandbox serves eth, and no other chain'],
     ['chain=ethereum', 400, 'chain must be the name or hex id of a chain of the data group, such as eth or 0x1'],
     ['limit=0', 400, 'limit must be a whole number from 1 to 100'],
     ['limit=101', 400, 'limit must be a whole number from 1 to 100'],
