@@ -3,7 +3,7 @@ import type { Nft, NftCollection, NftTransfer, Stream } from '../rest/index.ts'
 import { UsageError } from './failure.ts'
 import { messagesFor } from './messages.ts'
 import { printList } from './records.ts'
-import { addListFlags, addServiceFlags, given, restOptions, type ServiceFlags, serviceFrom, whole } from './service.ts'
+import { addListFlags, addServiceFlags, restOptions, type ServiceFlags, serviceFrom, whole } from './service.ts'
 import type { Column } from './table.ts'
 
 interface ListFlags extends ServiceFlags {
@@ -76,14 +76,10 @@ export function nftCommand(): Command {
       const { getNftTransfersByCollection, getNftTransfersByWallets } = await import('../rest/index.ts')
       const transfers =
         collection !== undefined
-          ? getNftTransfersByCollection(
-              service,
-              given({ collection_data_id_hash: collection, ...paging, wallet_whitelist: only, wallet_blacklist: without }),
-              options,
-            )
+          ? getNftTransfersByCollection(service, { collection_data_id_hash: collection, ...paging, wallet_whitelist: only, wallet_blacklist: without }, options)
           : getNftTransfersByWallets(
               service,
-              given({ wallet_addresses: wallet as string[], ...paging, collection_whitelist: only, collection_blacklist: without }),
+              { wallet_addresses: wallet as string[], ...paging, collection_whitelist: only, collection_blacklist: without },
               options,
             )
       await printList(transfers, transferColumns, flags, messages)
@@ -97,7 +93,7 @@ export function nftCommand(): Command {
       const { limit = PAGE, offset, cursor } = flags
       const { getNftsByCollection } = await import('../rest/index.ts')
       await printList(
-        getNftsByCollection(service, given({ collection_data_id_hash: collection, limit, offset, cursor }), restOptions(flags)),
+        getNftsByCollection(service, { collection_data_id_hash: collection, limit, offset, cursor }, restOptions(flags)),
         nftColumns,
         flags,
         messages,
@@ -112,7 +108,7 @@ export function nftCommand(): Command {
       const { limit = PAGE, offset, cursor } = flags
       const { getCollectionsByCreator } = await import('../rest/index.ts')
       await printList(
-        getCollectionsByCreator(service, given({ creator_address: creator, limit, offset, cursor }), restOptions(flags)),
+        getCollectionsByCreator(service, { creator_address: creator, limit, offset, cursor }, restOptions(flags)),
         collectionColumns,
         flags,
         messages,
@@ -131,6 +127,6 @@ export function streamsCommand(): Command {
     const service = serviceFrom(flags, 'streamsUrl', process.env, messages)
     const { limit = PAGE, cursor } = flags
     const { getStreams } = await import('../rest/index.ts')
-    await printList(getStreams(service, given({ limit, cursor }), restOptions(flags)), streamColumns, flags, messages)
+    await printList(getStreams(service, { limit, cursor }, restOptions(flags)), streamColumns, flags, messages)
   })
 }

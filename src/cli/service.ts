@@ -63,8 +63,3 @@ export function whole(text: string): number {
   if (text.trim() !== '' && Number.isSafeInteger(number) && number >= 0) return number
   throw new InvalidArgumentError('It has to be a whole number.')
 }
-
-/** Without what was not given. */
-export function given<T extends object>(params: T): { [K in keyof T]: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(params).filter(([, value]) => value !== undefined)) as never
-}

@@ -3,7 +3,7 @@ import type { DataChain, TokenBalance } from '../rest/index.ts'
 import { bigintsAsStrings } from './json.ts'
 import { messagesFor } from './messages.ts'
 import { print, printList } from './records.ts'
-import { addListFlags, addServiceFlags, given, restOptions, type ServiceFlags, serviceFrom, whole } from './service.ts'
+import { addListFlags, addServiceFlags, restOptions, type ServiceFlags, serviceFrom, whole } from './service.ts'
 import { forPerson } from './show.ts'
 import { type Column, plain } from './table.ts'
 
@@ -50,7 +50,7 @@ export function tokensCommand(): Command {
         ...{ exclude_unverified_contracts: excludeUnverified, exclude_native: excludeNative, limit, cursor },
       }
       const { getWalletTokens } = await import('../rest/index.ts')
-      await printList(getWalletTokens(service, given(params), restOptions(flags)), columns, flags, messages)
+      await printList(getWalletTokens(service, params, restOptions(flags)), columns, flags, messages)
     })
 }
 
@@ -69,7 +69,7 @@ export function txCommand(): Command {
       const service = serviceFrom(flags, 'dataUrl', process.env, messages)
       const params = { transaction_hash: hash, chain: flags.chain, include: flags.internal ? ('internal_transactions' as const) : undefined }
       const { getTransaction } = await import('../rest/index.ts')
-      const transaction = await getTransaction(service, given(params), restOptions(flags))
+      const transaction = await getTransaction(service, params, restOptions(flags))
       if (transaction === null)
         messages.warn(`${new URL(service.dataUrl as string).host} knows no transaction with this hash on ${flags.chain ?? 'its default chain'}`)
       const text = flags.json ? JSON.stringify(transaction, bigintsAsStrings) : forPerson(printable(transaction), 'tx', process.stdout.isTTY)

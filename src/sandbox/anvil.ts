@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createRequire } from 'node:module'
+import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import { excerpt, NetworkError, OptionError } from '../errors.ts'
 
@@ -14,27 +15,20 @@ const START_TIMEOUT = 30_000
 /** Before it is ended by force, in ms. */
 const STOP_TIMEOUT = 2_000
 
-/** Those that run; a process that ends, in whatever way it can notice, leaves none of them behind. */
-const running = new Set<ChildProcess>()
-const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+/**
+ * Run beside anvil, and ended with a word while all is well: when its standard input ends without one, the process that started anvil has ended, in
+ * whatever way, and anvil with it. Listeners for signals would do less (SIGKILL, a crash), and change what Ctrl-C does in the program around.
+ */
+const GUARD = "process.stdin.on('data', () => process.exit()).on('end', () => process.kill(Number(process.argv[1]), 'SIGKILL'))"
 
-function killAll(): void {
-  for (const child of running) child.kill('SIGKILL')
-}
-
-/** A signal ends a process without a word to its `exit` listeners. */
-function onSignal(signal: NodeJS.Signals): void {
-  // Somebody else sees to it that the process ends, or does not.
-  if (process.listenerCount(signal) > 1) return
-  killAll()
-  watch('off')
-  process.kill(process.pid, signal)
-}
-
-/** Before other listeners: one that is there once only must still be counted. */
-function watch(how: 'prependListener' | 'off'): void {
-  process[how]('exit', killAll)
-  for (const signal of signals) process[how](signal, onSignal)
+/** A process group of its own: Ctrl-C on a terminal must not end it first. Nothing waits for it. */
+function guard(pid: number): () => void {
+  const child = spawn(process.execPath, ['-e', GUARD, String(pid)], { detached: true, stdio: ['pipe', 'ignore', 'ignore'] })
+  const { stdin } = child
+  for (const each of [child, stdin]) each.on('error', () => {})
+  child.unref()
+  ;(stdin as Socket).unref()
+  return () => stdin.end('done')
 }
 
 /**
@@ -43,13 +37,8 @@ function watch(how: 'prependListener' | 'off'): void {
  */
 export async function startAnvil(chainId: number, from: readonly string[] = [import.meta.url, join(process.cwd(), 'package.json')]): Promise<Node> {
   const child = spawn(binaryOf(from), ['--host', '127.0.0.1', '--port', '0', '--chain-id', String(chainId)], { stdio: ['ignore', 'pipe', 'pipe'] })
-  if (running.size === 0) watch('prependListener')
-  running.add(child)
   const exited = new Promise<void>((resolve) => child.once('close', () => resolve()))
-  void exited.then(() => {
-    running.delete(child)
-    if (running.size === 0) watch('off')
-  })
+  if (child.pid !== undefined) void exited.then(guard(child.pid))
   const stop = async () => {
     child.kill('SIGTERM')
     const force = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT)

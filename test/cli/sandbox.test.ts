@@ -119,12 +119,12 @@ describe('hexline sandbox', () => {
 
 describe('anvil ends', () => {
   /** Runs until it has printed the URL of its anvil. */
-  async function withAnvil(args: readonly string[]): Promise<{ child: ChildProcess; anvil: string; exit: Promise<unknown[]> }> {
+  async function withAnvil(args: readonly string[]): Promise<{ child: ChildProcess; anvil: string; exit: Promise<unknown[]>; said: string }> {
     // A process group of its own, as a terminal gives to what it runs.
     const child = spawn(process.execPath, args, { detached: true, stdio: ['ignore', 'pipe', 'inherit'] })
     const exit = once(child, 'exit')
     const [said] = await once(child.stdout as NodeJS.ReadableStream, 'data')
-    return { child, anvil: /http:\/\/127\.0\.0\.1:\d+(?=, chain id|$)/m.exec(String(said))?.[0] as string, exit }
+    return { child, anvil: /http:\/\/127\.0\.0\.1:\d+(?=, chain id|$)/m.exec(String(said))?.[0] as string, exit, said: String(said) }
   }
   const dist = fileURLToPath(new URL('../../dist/src/', import.meta.url))
   const isGone = (url: string) => vi.waitFor(() => expect(fetch(url)).rejects.toThrow('fetch failed'), { timeout: 5000, interval: 20 })
@@ -137,13 +137,22 @@ describe('anvil ends', () => {
     await isGone(anvil)
   })
 
-  it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('with a program that %s ends', async (signal) => {
+  it.each(['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGKILL'] as const)('with a program that %s ends', async (signal) => {
     const program = `import { startSandbox } from '${dist}sandbox/index.js'
       console.log((await startSandbox()).upstream)`
     const { child, anvil, exit } = await withAnvil(['--input-type=module', '-e', program])
     child.kill(signal)
     expect(await exit).toEqual([null, signal])
     await isGone(anvil)
+  })
+
+  it('and leaves the signals of a program alone', async () => {
+    const program = `import { startSandbox } from '${dist}sandbox/index.js'
+      const { upstream } = await startSandbox()
+      console.log(upstream, process.listenerCount('SIGINT'), process.listenerCount('SIGTERM'))
+      process.stdout.write('', () => process.exit())`
+    const { said } = await withAnvil(['--input-type=module', '-e', program])
+    expect(said).toMatch(/ 0 0\n$/)
   })
 
   it('but not with a signal that the program takes for itself', async () => {
