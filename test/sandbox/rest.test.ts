@@ -42,7 +42,7 @@ beforeAll(async () => {
     tokens.push(token)
     await mint(viem, token, wallet, 10n ** BigInt(8 + i))
   }
-  early = await viem.getBlockNumber()
+  early = await viem.getBlockNumber({ cacheTime: 0 })
   await mint(viem, tokens[0] as `0x${string}`, wallet, 5n)
   await mint(viem, tokens[0] as `0x${string}`, alice, 50n)
   transferHash = await viem.writeContract({ abi, address: tokens[0] as `0x${string}`, functionName: 'transfer', args: [wallet, 7n] })
