@@ -16,11 +16,28 @@ export default defineConfig({
     ],
   },
   test: {
-    include: ['test/**/*.test.ts'],
-    typecheck: { enabled: true, include: ['test/**/*.test-d.ts'] },
-    // Two at a time: several files start a node or servers of their own.
-    maxWorkers: 2,
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    // Of one file, where it asks for it: tests that mostly wait.
+    maxConcurrency: 16,
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'hexline',
+          include: ['test/**/*.test.ts'],
+          exclude: ['test/chaos/**'],
+          typecheck: { enabled: true, include: ['test/**/*.test-d.ts'] },
+          // Two at a time: several files start a node or servers of their own.
+          maxWorkers: 2,
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        extends: true,
+        // What is learnt from times is learnt wrong where something else takes the processor: these run alone, one after the other.
+        test: { name: 'chaos', include: ['test/chaos/**/*.test.ts'], maxWorkers: 1, sequence: { groupOrder: 1 } },
+      },
+    ],
   },
 })

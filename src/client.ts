@@ -1,17 +1,27 @@
-import { connect, type Endpoint } from './endpoint.ts'
+import { type Connection, connect, type Endpoint } from './endpoint.ts'
 import { CodecError, excerpt, OptionError, show } from './errors.ts'
 import type { Hash } from './eth/hex.ts'
-import { decodeResult, encodeArguments, isSafe, type MethodName, type MethodParams, type MethodResult } from './eth/methods.ts'
+import { costOf, decodeResult, encodeArguments, isSafe, type MethodName, type MethodParams, type MethodResult } from './eth/methods.ts'
 import type { Block } from './eth/objects.ts'
 import type { BlockNumber } from './eth/params.ts'
 import { sendRecovery } from './eth/send-raw-transaction.ts'
+import { ethereum } from './eth/traits.ts'
 import { Joints } from './joint.ts'
 import { type CallSettings, type ClientOptions, checkCallSettings, checkSignal, type Settings, settingsFrom } from './options.ts'
-import type { Layer, Reply, Send } from './rpc/call.ts'
-import { createQueue, type Queue } from './rpc/queue.ts'
+import type { Call, Layer, Reply, Send } from './rpc/call.ts'
+import { callEvents } from './rpc/events.ts'
+import { Health } from './rpc/health.ts'
+import type { MemberOptions } from './rpc/member.ts'
+import type { Budget } from './rpc/pace.ts'
+import { Pin } from './rpc/pin.ts'
+import { createQueue } from './rpc/queue.ts'
 import { retry } from './rpc/retry.ts'
 import { route } from './rpc/route.ts'
+import { Tally, tallied } from './rpc/tally.ts'
 import { Waiting } from './rpc/waiting.ts'
+
+/** Where a client keeps its endpoints, for what has to make POSTs of its own, past queue and retries. */
+export const CONNECTIONS: unique symbol = Symbol('hexline.connections')
 
 /** A call for `client.send`, with the settings that are about it alone. */
 export interface Request extends CallSettings {
@@ -42,11 +52,19 @@ export interface Client {
   send(request: Request): Promise<Reply>
   /** A client on the same sockets, queue and limits, with other settings for its calls. Closing it does nothing. */
   with(settings: CallSettings): Client
+  /**
+   * A client for one logical action: its calls all go to one endpoint, the best one at the first of them, so that a read after a write, or after a block number, sees
+   * no older head. When that endpoint fails a call, they go on at another, though only at one that has the newest block which their replies have told of (block
+   * numbers, blocks, receipts, transactions, logs); until there is one they fail as `lagging`, and are repeated like any other. Otherwise as `with({})`.
+   */
+  pinned(): Client
   /** What it talks to, in order: scheme, host and port of each, such as `https://rpc.example.com`. Never a path, where the key is. */
   readonly endpoints: readonly string[]
   /** Ends all that waits with `ClosedError`, and every connection. Later calls reject with `ClosedError`. */
   close(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
+  /** @internal */
+  readonly [CONNECTIONS]?: readonly Connection[]
 }
 
 /** True for what `createClient` makes, and for what is made like it. */
@@ -66,7 +84,14 @@ export function createClient(endpoint: Endpoint | readonly Endpoint[], options: 
   const waiting = new Waiting()
   const names = new Set<string>()
   const connections = endpoints.map((each) => connect(each, settings, ids, waiting.alarms, names))
-  const queues = connections.map((connection) => createQueue({ ...settings, ...connection, waiting }))
+  checkOneChain(connections)
+  const rate = budgetFrom(settings)
+  const members = connections.map(({ post, ...connection }): MemberOptions => {
+    const health = new Health(connection.name)
+    // Where there is only one endpoint, nothing follows from how it does.
+    const queue = createQueue({ ...settings, ...connection, rate, waiting, post: connections.length > 1 ? health.watch(post) : post })
+    return { queue, health, chainId: connection.chainId }
+  })
   const layers: unknown = settings.layers([retry({ ...settings.backoff, waiting, recovery: sendRecovery })])
   if (!Array.isArray(layers) || !layers.every((layer) => typeof layer === 'function'))
     throw new OptionError('layers', 'a function that gives an array of layers', `one that gives ${show(layers)}`)
@@ -76,7 +101,7 @@ export function createClient(endpoint: Endpoint | readonly Endpoint[], options: 
       if (typeof wrapped !== 'function') throw new OptionError('layers', 'layers that give a function', `one that gives ${show(wrapped)}`)
       return wrapped as Send
     },
-    route(queues as [Queue, ...Queue[]]),
+    route({ endpoints: members as [MemberOptions, ...MemberOptions[]], protocol: ethereum, waiting, hedge: settings.hedge }),
   )
 
   let closed: Promise<void> | undefined
@@ -86,17 +111,41 @@ export function createClient(endpoint: Endpoint | readonly Endpoint[], options: 
     return closed
   }
   const origins = connections.map(({ origin }) => origin)
-  return clientOf(send, settings, {}, origins, close)
+  return clientOf({ pipeline: send, defaults: settings, endpoints: origins, close, connections })
 }
 
-function clientOf(pipeline: Send, defaults: Settings, own: CallSettings, endpoints: readonly string[], close: () => Promise<void>): Client {
+/** What may go per second, with the costs of the method table where the user gave none. */
+function budgetFrom({ rate }: Settings): Budget | undefined {
+  if (rate === undefined) return undefined
+  const { perSecond, units } = rate
+  return { perSecond, costOf: units && ((method) => units.get(method) ?? costOf(method)) }
+}
+
+/** Several endpoints stand in for each other. Those that were given by their chain cannot, when it is not the same. */
+function checkOneChain(connections: readonly Connection[]): void {
+  const declared = connections.filter(({ chainId }) => chainId !== undefined)
+  const odd = declared.find(({ chainId }) => chainId !== declared[0]?.chainId)
+  if (odd !== undefined) throw new OptionError('endpoint', `endpoints of one chain (${declared[0]?.chainId})`, `one of chain ${odd.chainId}`)
+}
+
+interface Parts {
+  readonly pipeline: Send
+  readonly defaults: Settings
+  readonly endpoints: readonly string[]
+  readonly close: () => Promise<void>
+  readonly connections: readonly Connection[]
+}
+
+function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
+  const { pipeline, defaults, endpoints, close } = parts
   const joints = new Joints()
 
-  function send({ method, params = [], as = 'value', required = false, ...given }: Request): Promise<Reply> {
-    checkCallSettings(given)
+  function send(request: Request): Promise<Reply> {
+    const given = settingsOf(request)
+    const { method, params = [], as = 'value', required = false } = request
     const priority = given.priority ?? own.priority ?? 'interactive'
     const both = own.signal && given.signal && own.signal !== given.signal ? joints.join(own.signal, given.signal) : undefined
-    const reply = pipeline({
+    const call: Call = {
       method,
       // Where a method takes its params by name they are an object: only its own layer would look into them.
       params: params as readonly unknown[],
@@ -110,7 +159,10 @@ function clientOf(pipeline: Send, defaults: Settings, own: CallSettings, endpoin
       required,
       safe: isSafe(method),
       tried: [],
-    })
+      pin,
+      tally: callEvents.hasSubscribers ? new Tally() : undefined,
+    }
+    const reply = call.tally === undefined ? pipeline(call) : tallied(pipeline, call, call.tally)
     return both === undefined ? reply : reply.finally(both.release)
   }
 
@@ -129,22 +181,40 @@ function clientOf(pipeline: Send, defaults: Settings, own: CallSettings, endpoin
       return reply.take()
     },
 
-    async send(request) {
-      return send({ ...request, params: ownParams(request?.method, request?.params) })
+    send(request) {
+      try {
+        return send({ ...request, params: ownParams(request?.method, request?.params) })
+      } catch (error) {
+        return Promise.reject(error)
+      }
     },
 
     with(settings) {
       const merged = { ...own, ...checkCallSettings(settings) }
       // Held for as long as both are: one for a client, not one for a call.
       const signal = own.signal && settings.signal ? AbortSignal.any([own.signal, settings.signal]) : merged.signal
-      return clientOf(pipeline, defaults, signal === undefined ? merged : { ...merged, signal }, endpoints, async () => {})
+      return clientOf({ ...parts, close: async () => {} }, signal === undefined ? merged : { ...merged, signal }, pin)
     },
+
+    pinned: () => clientOf({ ...parts, close: async () => {} }, own, new Pin()),
 
     endpoints,
     close,
     [Symbol.asyncDispose]: close,
   }
-  return client
+  return Object.defineProperty(client, CONNECTIONS, { value: parts.connections })
+}
+
+const NONE: CallSettings = {}
+
+/** The settings among the fields of a request, checked. Most have none, and pay for none. */
+function settingsOf(request: Request): CallSettings {
+  for (const key in request) {
+    if (key === 'method' || key === 'params' || key === 'as' || key === 'required') continue
+    const { method: _, params: __, as: ___, required: ____, ...settings } = request
+    return checkCallSettings(settings)
+  }
+  return NONE
 }
 
 /** The endpoint's own timeout is enforced there, where it is known how far the POST has come. */

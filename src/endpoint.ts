@@ -8,6 +8,7 @@ import { scrubber } from './http/secrets.ts'
 import { checkHeaders, onlyKnown, type Settings } from './options.ts'
 import type { Post } from './rpc/call.ts'
 import { createPost } from './rpc/post.ts'
+import { watched } from './rpc/watch-post.ts'
 
 /** A node: its URL, with headers of its own if need be, or a node of the service by chain and key; or a function that makes the POSTs. */
 export type Endpoint =
@@ -24,6 +25,8 @@ export interface Connection {
   readonly origin: string
   readonly post: Post
   readonly reusesSignals: boolean
+  /** Id of its chain, where it was given by that. */
+  readonly chainId?: number
   close(): Promise<void>
 }
 
@@ -31,9 +34,9 @@ export interface Connection {
 export function connect(endpoint: Endpoint, settings: Settings, ids: { next: number }, alarms: Alarms, names: Set<string>): Connection {
   if (typeof endpoint === 'function') {
     const name = unique(endpoint.name || 'custom', names)
-    return { name, origin: name, post: endpoint, reusesSignals: false, async close() {} }
+    return { name, origin: name, post: watched(name, endpoint), reusesSignals: false, async close() {} }
   }
-  const { url, headers, keys } = addressOf(endpoint)
+  const { url, headers, keys, chainId } = addressOf(endpoint)
   const allHeaders: Record<string, string> = {
     accept: 'application/json',
     'content-type': 'application/json',
@@ -56,7 +59,7 @@ export function connect(endpoint: Endpoint, settings: Settings, ids: { next: num
     alarms,
   })
   const post = createPost({ exchange, path: url.pathname + url.search, endpoint: name, scrub, classify, ids })
-  return { name, origin: url.origin, post, reusesSignals: true, close: exchange.close }
+  return { name, origin: url.origin, post, reusesSignals: true, ...(chainId !== undefined && { chainId }), close: exchange.close }
 }
 
 function unique(name: string, names: Set<string>): string {
@@ -66,7 +69,7 @@ function unique(name: string, names: Set<string>): string {
   return unused
 }
 
-function addressOf(endpoint: Exclude<Endpoint, Post>): { url: URL; headers: Record<string, string>; keys: string[] } {
+function addressOf(endpoint: Exclude<Endpoint, Post>): { url: URL; headers: Record<string, string>; keys: string[]; chainId?: number } {
   if (typeof endpoint === 'string') return { url: parse('endpoint', endpoint), headers: {}, keys: [] }
   if (typeof endpoint !== 'object' || endpoint === null)
     throw new OptionError('endpoint', 'a URL, { url }, { baseUrl, chain, apiKey } or a function', show(endpoint))
@@ -76,7 +79,7 @@ function addressOf(endpoint: Exclude<Endpoint, Post>): { url: URL; headers: Reco
     return { url: parse('endpoint.url', endpoint.url), headers, keys: [] }
   }
   onlyKnown('endpoint', endpoint, ['baseUrl', 'chain', 'apiKey', 'headers'])
-  return { url: parse('endpoint.baseUrl', nodeUrl(endpoint satisfies NodeAddress)), headers, keys: [endpoint.apiKey] }
+  return { url: parse('endpoint.baseUrl', nodeUrl(endpoint satisfies NodeAddress)), headers, keys: [endpoint.apiKey], chainId: chains[endpoint.chain] }
 }
 
 function parse(name: string, text: unknown): URL {

@@ -115,11 +115,14 @@ export class NetworkError extends HexlineError {
   readonly unsent: boolean
   /** The system's code, such as `ECONNREFUSED`. */
   readonly code: string | undefined
+  /** Bytes of the reply that had come when the connection ended, as they were on the wire. */
+  readonly receivedBytes: number
 
-  constructor(message: string, context: ErrorContext & { unsent?: boolean; code?: string | undefined } = {}) {
+  constructor(message: string, context: ErrorContext & { unsent?: boolean; code?: string | undefined; receivedBytes?: number } = {}) {
     super(message, 'network', context)
     this.unsent = context.unsent ?? false
     this.code = context.code
+    this.receivedBytes = context.receivedBytes ?? 0
   }
 }
 

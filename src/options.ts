@@ -1,6 +1,21 @@
 import type { Dispatcher } from 'undici'
 import { OptionError, show } from './errors.ts'
 import type { Layer } from './rpc/call.ts'
+import type { HedgeOptions } from './rpc/hedge.ts'
+
+/** A limit in calls. */
+export interface CallRate {
+  /** Calls per second and endpoint, entries of a batch counted. */
+  readonly callsPerSecond: number
+}
+
+/** A limit in units, of which the methods cost different numbers. */
+export interface UnitRate {
+  /** Units per second and endpoint. */
+  readonly unitsPerSecond: number
+  /** What methods cost, where it is not what Alchemy charges; methods that are unknown there cost 20. */
+  readonly units?: Readonly<Record<string, number>>
+}
 
 /** How a client talks to its endpoints. Every option is checked by `createClient`. */
 export interface ClientOptions {
@@ -8,8 +23,8 @@ export interface ClientOptions {
   readonly batch?: { readonly maxCalls?: number } | false
   /** POSTs in flight per endpoint. Default 8. */
   readonly concurrency?: number
-  /** Calls per second and endpoint, entries of a batch counted. Default: no limit but the endpoint's own. */
-  readonly rate?: { readonly callsPerSecond: number }
+  /** What may go per second and endpoint. Default: no limit but what the endpoint's throttling teaches. */
+  readonly rate?: CallRate | UnitRate
   /**
    * `attempts` counts the first one (default 4); between them are waits with full jitter, up to `baseDelayMs` (150) doubled
    * each time, at most `maxDelayMs` (10,000). `false`: one attempt.
@@ -23,6 +38,11 @@ export interface ClientOptions {
   readonly maxResponseBytes?: number
   /** Joins identical reads that wait for the same POST. Default true. */
   readonly dedupe?: boolean
+  /**
+   * Sends a second copy of a read that takes longer than `percentile` (0.95) of the recent ones, to another endpoint where there is one;
+   * the first answer counts. Copies are at most `maxExtra` (0.05) of the reads. Default false.
+   */
+  readonly hedge?: boolean | { readonly percentile?: number; readonly maxExtra?: number }
   /** Sent with every request. */
   readonly headers?: Readonly<Record<string, string>>
   /** An undici dispatcher to send with, for proxies and TLS settings. It is not closed by the client. */
@@ -52,17 +72,24 @@ export interface CallSettings {
   readonly whilePaused?: 'wait' | 'fail'
 }
 
+/** What may go per second: units, at the costs that are given; or calls, without any. */
+export interface GivenRate {
+  readonly perSecond: number
+  readonly units?: ReadonlyMap<string, number>
+}
+
 /** Options with every default filled in. */
 export interface Settings {
   readonly maxCalls: number
   readonly concurrency: number
-  readonly callsPerSecond: number | undefined
+  readonly rate: GivenRate | undefined
   readonly attempts: number
   readonly backoff: { readonly baseDelayMs: number; readonly maxDelayMs: number }
   readonly timeoutMs: number
   readonly deadlineMs: number
   readonly maxResponseBytes: number
   readonly dedupe: boolean
+  readonly hedge: HedgeOptions | undefined
   readonly headers: Readonly<Record<string, string>>
   readonly dispatcher: Dispatcher | undefined
   readonly compression: boolean | undefined
@@ -81,6 +108,7 @@ export const CLIENT_OPTIONS = [
   'deadlineMs',
   'maxResponseBytes',
   'dedupe',
+  'hedge',
   'headers',
   'dispatcher',
   'compression',
@@ -94,14 +122,13 @@ export function settingsFrom(options: ClientOptions): Settings {
   onlyKnown('batch', batch, ['maxCalls'], ' or false')
   const retry = options.retry === false ? { attempts: 1 } : (options.retry ?? {})
   onlyKnown('retry', retry, ['attempts', 'baseDelayMs', 'maxDelayMs'], ' or false')
-  if (options.rate !== undefined) onlyKnown('rate', options.rate, ['callsPerSecond'])
   const { dispatcher, layers = (defaults) => defaults } = options
   if (dispatcher !== undefined && typeof dispatcher?.dispatch !== 'function') throw new OptionError('dispatcher', 'an undici dispatcher', kindOf(dispatcher))
   if (typeof layers !== 'function') throw new OptionError('layers', 'a function of the default layers', show(layers))
   return {
     maxCalls: whole('batch.maxCalls', batch.maxCalls ?? 100),
     concurrency: whole('concurrency', options.concurrency ?? 8, ONE_SOCKET_PER_POST),
-    callsPerSecond: options.rate === undefined ? undefined : positive('rate.callsPerSecond', options.rate.callsPerSecond),
+    rate: options.rate === undefined ? undefined : givenRate(options.rate),
     attempts: attempts('retry.attempts', retry.attempts ?? 4),
     backoff: {
       baseDelayMs: positive('retry.baseDelayMs', retry.baseDelayMs ?? 150),
@@ -111,11 +138,33 @@ export function settingsFrom(options: ClientOptions): Settings {
     deadlineMs: deadline('deadlineMs', options.deadlineMs ?? 120_000),
     maxResponseBytes: whole('maxResponseBytes', options.maxResponseBytes ?? 128 * 1024 * 1024),
     dedupe: flag('dedupe', options.dedupe ?? true),
+    hedge: hedgeFrom(options.hedge ?? false),
     headers: checkHeaders('headers', options.headers ?? {}),
     dispatcher,
     compression: options.compression === undefined ? undefined : flag('compression', options.compression),
     layers,
   }
+}
+
+function hedgeFrom(hedge: NonNullable<ClientOptions['hedge']>): HedgeOptions | undefined {
+  if (hedge === false) return undefined
+  const { percentile = 0.95, maxExtra = 0.05 } = hedge === true ? {} : hedge
+  if (hedge !== true) onlyKnown('hedge', hedge, ['percentile', 'maxExtra'], ' or true or false')
+  return { percentile: share('hedge.percentile', percentile), maxExtra: share('hedge.maxExtra', maxExtra) }
+}
+
+function givenRate(rate: CallRate | UnitRate): GivenRate {
+  onlyKnown('rate', rate, ['callsPerSecond', 'unitsPerSecond', 'units'])
+  const { callsPerSecond, unitsPerSecond, units = {} } = rate as Partial<CallRate & UnitRate>
+  if (unitsPerSecond === undefined) {
+    if (callsPerSecond === undefined) throw new OptionError('rate', 'callsPerSecond or unitsPerSecond', 'neither')
+    if ('units' in rate) throw new OptionError('rate.units', 'unitsPerSecond with it, of which they are spent', 'callsPerSecond')
+    return { perSecond: positive('rate.callsPerSecond', callsPerSecond) }
+  }
+  if (callsPerSecond !== undefined) throw new OptionError('rate', 'either callsPerSecond or unitsPerSecond', 'both')
+  if (!isPlainObject(units)) throw new OptionError('rate.units', 'a plain object of numbers, by method', show(units))
+  const costs = new Map(Object.entries(units).map(([method, cost]) => [method, notNegative(`rate.units.${method}`, cost)]))
+  return { perSecond: positive('rate.unitsPerSecond', unitsPerSecond), units: costs }
 }
 
 /** Checks the settings of calls. Throws `OptionError`. */
@@ -184,6 +233,16 @@ function whole(name: string, value: unknown, most = Number.MAX_SAFE_INTEGER): nu
 function positive(name: string, value: unknown, most = Number.MAX_VALUE): number {
   if (typeof value === 'number' && value > 0 && value <= most) return value
   throw new OptionError(name, most === Number.MAX_VALUE ? 'a number above 0' : `a number above 0, at most ${most}`, show(value))
+}
+
+function share(name: string, value: unknown): number {
+  if (typeof value === 'number' && value > 0 && value < 1) return value
+  throw new OptionError(name, 'a number between 0 and 1', show(value))
+}
+
+function notNegative(name: string, value: unknown): number {
+  if (typeof value === 'number' && value >= 0 && value < Number.POSITIVE_INFINITY) return value
+  throw new OptionError(name, 'a number that is not negative', show(value))
 }
 
 function deadline(name: string, value: unknown): number {

@@ -23,7 +23,7 @@ describe('createClient checks', () => {
     [[], 'options: expected an object, received an array of 0'],
     [
       { batchSize: 10 },
-      'options: expected some of batch, concurrency, rate, retry, timeoutMs, deadlineMs, maxResponseBytes, dedupe, headers, dispatcher, compression, layers, received "batchSize"',
+      'options: expected some of batch, concurrency, rate, retry, timeoutMs, deadlineMs, maxResponseBytes, dedupe, hedge, headers, dispatcher, compression, layers, received "batchSize"',
     ],
     [{ batch: true }, 'batch: expected an object or false, received true'],
     [{ batch: 10 }, 'batch: expected an object or false, received 10'],
@@ -36,8 +36,13 @@ describe('createClient checks', () => {
     [{ concurrency: Number.POSITIVE_INFINITY }, 'concurrency: expected a whole number from 1 to 1000, received Infinity'],
     [{ rate: 10 }, 'rate: expected an object, received 10'],
     [{ rate: { callsPerSecond: 0 } }, 'rate.callsPerSecond: expected a number above 0, received 0'],
-    [{ rate: {} }, 'rate.callsPerSecond: expected a number above 0, received undefined'],
-    [{ rate: { perSecond: 1 } }, 'rate: expected only callsPerSecond, received "perSecond"'],
+    [{ rate: {} }, 'rate: expected callsPerSecond or unitsPerSecond, received neither'],
+    [{ rate: { perSecond: 1 } }, 'rate: expected some of callsPerSecond, unitsPerSecond, units, received "perSecond"'],
+    [{ rate: { unitsPerSecond: '330' } }, 'rate.unitsPerSecond: expected a number above 0, received "330"'],
+    [{ rate: { callsPerSecond: 1, unitsPerSecond: 1 } }, 'rate: expected either callsPerSecond or unitsPerSecond, received both'],
+    [{ rate: { callsPerSecond: 1, units: {} } }, 'rate.units: expected unitsPerSecond with it, of which they are spent, received callsPerSecond'],
+    [{ rate: { unitsPerSecond: 330, units: [75] } }, 'rate.units: expected a plain object of numbers, by method, received an array of 1'],
+    [{ rate: { unitsPerSecond: 330, units: { eth_getLogs: -1 } } }, 'rate.units.eth_getLogs: expected a number that is not negative, received -1'],
     [{ retry: true }, 'retry: expected an object or false, received true'],
     [{ retry: { attempts: 0 } }, 'retry.attempts: expected a whole number of at least 1 (the first attempt is counted), or Infinity, received 0'],
     [{ retry: { attempts: 2.5 } }, 'retry.attempts: expected a whole number of at least 1 (the first attempt is counted), or Infinity, received 2.5'],
@@ -51,6 +56,10 @@ describe('createClient checks', () => {
     [{ deadlineMs: Number.NaN }, 'deadlineMs: expected a number of ms above 0, or Infinity, received NaN'],
     [{ maxResponseBytes: 0.5 }, 'maxResponseBytes: expected a whole number of at least 1, received 0.5'],
     [{ dedupe: 'yes' }, 'dedupe: expected true or false, received "yes"'],
+    [{ hedge: 1 }, 'hedge: expected an object or true or false, received 1'],
+    [{ hedge: { percentile: 95 } }, 'hedge.percentile: expected a number between 0 and 1, received 95'],
+    [{ hedge: { maxExtra: 0 } }, 'hedge.maxExtra: expected a number between 0 and 1, received 0'],
+    [{ hedge: { after: 1 } }, 'hedge: expected some of percentile, maxExtra, received "after"'],
     [{ compression: 'gzip' }, 'compression: expected true or false, received "gzip"'],
     [{ headers: [] }, /^headers: expected an? .*object of strings, received an array of 0$/],
     [{ headers: { 'a b': 'c' } }, /^headers.*: expected .*header name.*, received .*characters that a name cannot have$/],
@@ -82,6 +91,8 @@ describe('createClient checks', () => {
       {},
       { batch: false },
       { batch: {} },
+      { hedge: true },
+      { hedge: {} },
       { retry: false },
       { retry: { attempts: Number.POSITIVE_INFINITY } },
       { concurrency: 1000 },
@@ -489,7 +500,8 @@ describe('several endpoints', () => {
     const log: string[] = []
     const named = async (name: string) =>
       serve((request, response) => {
-        log.push(name)
+        // The first call to each comes with the question for its chain; one of them alone when it has answered no batch.
+        if (request.entries.some(({ method }) => method === 'eth_getBalance')) log.push(name)
         return always('oops', { status: 500 })(request, response)
       })
     const [a, b] = [await named('a'), await named('b')]

@@ -26,6 +26,7 @@ import type { Endpoint } from '../../src/endpoint.ts'
 import { OptionError, type RpcError, show } from '../../src/errors.ts'
 import { encodeArguments } from '../../src/eth/methods.ts'
 import { type ClientOptions, onlyKnown } from '../../src/options.ts'
+import { parseAt } from '../../src/rpc/scan.ts'
 import { connectionOf, splitOptions } from './config.ts'
 import { caused, Destroyed, errorObject, ethersError, isAnswer, unreadable, unsupported } from './ethers-error.ts'
 import { FilterSubscriber } from './filter-subscriber.ts'
@@ -301,13 +302,16 @@ export class HexlineProvider extends JsonRpcProvider {
     try {
       end.throwIfAborted()
       const network = await this.getNetwork()
-      for await (const { number, block } of fetchRange(this.client.with({ signal: end }), options, 'value')) {
-        const raw = block.take()
+      const blocks = fetchRange(this.client.with({ signal: end }), options, (number, bytes) => {
+        const raw = parseAt(bytes, 0, bytes.length)
         link.follow(
           number,
           inBlock(number, () => linkedFields(raw)),
         )
-        yield this._wrapBlock(raw as BlockParams, network)
+        return this._wrapBlock(raw as BlockParams, network)
+      })
+      for await (const block of blocks) {
+        yield block
         // What has come already is not for a provider that is gone.
         end.throwIfAborted()
       }

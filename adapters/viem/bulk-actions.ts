@@ -1,11 +1,11 @@
 import type { BlockTag, Chain, Client, GetBlockReturnType, GetTransactionReceiptReturnType, Transport } from 'viem'
 import { checkOptions, fetchRange, inBlock, type Progress } from '../../src/bulk/get-blocks.ts'
-import { Link, linkedFields } from '../../src/bulk/link.ts'
+import { Link } from '../../src/bulk/link.ts'
 import type { Client as HexlineClient } from '../../src/client.ts'
 import { HexlineError, OptionError, show } from '../../src/errors.ts'
-import { fault } from '../../src/eth/fault.ts'
+import { createReader } from '../../src/eth/reader.ts'
 import { onlyKnown } from '../../src/options.ts'
-import { type FormatBlock, type FormatReceipts, formatBlockOf, formatReceiptsOf, isLikeViem } from './format.ts'
+import { formatBlockOf, formatReceiptsOf, isLikeViem } from './format.ts'
 import { viemError } from './viem-error.ts'
 
 export interface GetBlocksParameters<includeTransactions extends boolean = boolean, includeReceipts extends boolean = boolean> {
@@ -95,30 +95,28 @@ function inTheirWords(error: unknown): unknown {
   return error instanceof OptionError ? new OptionError(theirs[error.option] ?? error.option, error.expected, error.received) : error
 }
 
-async function* formatted(engine: HexlineClient, options: ReturnType<typeof checkOptions>, formatBlock: FormatBlock, formatReceipts: FormatReceipts) {
+async function* formatted(
+  engine: HexlineClient,
+  options: ReturnType<typeof checkOptions>,
+  formatBlock: ReturnType<typeof formatBlockOf>,
+  formatReceipts: ReturnType<typeof formatReceiptsOf>,
+) {
   const link = new Link()
+  const readBlock = createReader(formatBlock)
+  const readReceipts = createReader(formatReceipts)
   try {
-    for await (const { number, ...fetched } of fetchRange(engine, options, 'value')) {
-      const raw = fetched.block.take()
-      // As the node sent it: a chain's formatter may leave fields out, or make something else of them.
-      const linked = inBlock(number, () => linkedFields(raw))
-      link.follow(number, linked)
-      const rawReceipts = fetched.receipts?.take()
-      if (rawReceipts !== undefined)
-        link.checkReceipts(
-          linked,
-          inBlock(number, () => receiptFields(rawReceipts), 'receipts'),
-        )
-      const block = inBlock(number, () => formatBlock(raw))
-      if (rawReceipts !== undefined) Object.assign(block, { receipts: inBlock(number, () => formatReceipts(rawReceipts), 'receipts') })
-      yield block
-    }
+    yield* fetchRange(engine, options, (number, blockBytes, receiptBytes) => {
+      const block = inBlock(number, () => readBlock(blockBytes))
+      const receipts = receiptBytes && inBlock(number, () => readReceipts(receiptBytes), 'receipts')
+      link.follow(number, block.linked)
+      if (receipts === undefined) return block.value
+      link.checkReceipts(
+        block.linked,
+        receipts.map(({ linked }) => linked),
+      )
+      return Object.assign(block.value, { receipts: receipts.map(({ value }) => value) })
+    })
   } catch (error) {
     throw error instanceof HexlineError && error.method !== undefined ? viemError(error, { method: error.method }, engine.endpoints) : inTheirWords(error)
   }
-}
-
-function receiptFields(raw: unknown): Parameters<Link['checkReceipts']>[1] {
-  if (!Array.isArray(raw) || raw.some((each) => typeof each !== 'object' || each === null)) throw fault('an array of receipts', raw)
-  return raw
 }

@@ -37,7 +37,7 @@ type Config = HexlineTransportConfig<RpcSchema | undefined, boolean>
 
 const OF_TRANSPORT = ['key', 'name', 'methods', 'raw', 'rpcSchema', 'retryCount', 'timeout']
 /** Options of the client that mean the same in both worlds. */
-const OF_CLIENT = ['concurrency', 'rate', 'maxResponseBytes', 'dedupe', 'headers', 'dispatcher', 'compression', 'layers'] as const
+const OF_CLIENT = ['concurrency', 'rate', 'maxResponseBytes', 'dedupe', 'hedge', 'headers', 'dispatcher', 'compression', 'layers'] as const
 /** Options of the client in viem's words. */
 const IN_VIEMS_WORDS = ['retryDelay', 'deadlineMs', 'batch', 'fetchOptions', 'maxResponseBodySize']
 const OF_FETCH = ['fetchFn', 'onFetchRequest', 'onFetchResponse']

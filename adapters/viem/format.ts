@@ -1,35 +1,44 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type Chain, formatBlock as viemFormatBlock, formatTransactionReceipt as viemFormatReceipt } from 'viem'
+import { type Link, type Linked, linkedFields } from '../../src/bulk/link.ts'
 import { fault, under } from '../../src/eth/fault.ts'
-import { arrayOf, asSent, list, number, object, quantity } from '../../src/eth/shape.ts'
+import { andThen, arrayOf, asSent, type Decode, list, number, object, quantity, stringOf } from '../../src/eth/shape.ts'
 import { sampleBlock, sampleReceipt } from './samples.ts'
 
-/** Takes a parsed reply, which becomes the formatted object or is copied. */
-export type FormatBlock = (raw: unknown) => object
-export type FormatReceipts = (raw: unknown) => object[]
+/** A formatted block, and what links it to others, as the node sent it: a chain's formatter may leave that out, or make something else of it. */
+export interface Formatted<T, L> {
+  readonly value: T
+  readonly linked: L
+}
 
 /**
  * What viem's `getBlock` formats a block with: the chain's own formatter if it has one, else viem's. In place of the latter
  * there is one of hexline's own, which decodes the reply in place for a fraction of the cost, when the installed viem is known to
  * give the same.
  */
-export function formatBlockOf(chain: Chain | undefined, full: boolean, likeViem: boolean): FormatBlock {
+export function formatBlockOf(chain: Chain | undefined, full: boolean, likeViem: boolean): Decode<Formatted<object, Linked>> {
   const ofChain = chain?.formatters?.block?.format as ((raw: unknown, action?: string) => unknown) | undefined
-  const plain = full ? formatFull : formatHashes
-  const format = ofChain ?? (likeViem ? plain : viemFormatBlock)
-  if (format === plain) return plain
+  if (ofChain === undefined && likeViem) return andThen(full ? formatFull : formatHashes, (block) => ({ value: block, linked: block as never }))
+  const format = ofChain ?? (viemFormatBlock as (raw: never, action: string) => unknown)
   return (raw) => {
+    const linked = linkedFields(raw)
     checkTransactions(raw, full)
-    return readable(() => format(raw as never, 'getBlock')) as object
+    return { linked, value: readable(() => format(raw as never, 'getBlock')) as object }
   }
 }
 
+type LinkedReceipt = Parameters<Link['checkReceipts']>[1][number]
+
 /** The same for receipts. */
-export function formatReceiptsOf(chain: Chain | undefined, likeViem: boolean): FormatReceipts {
+export function formatReceiptsOf(chain: Chain | undefined, likeViem: boolean): Decode<Formatted<object, LinkedReceipt>[]> {
   const ofChain = chain?.formatters?.transactionReceipt?.format as ((raw: unknown, action?: string) => unknown) | undefined
-  if (ofChain === undefined && likeViem) return arrayOf(formatReceipt)
-  const format = ofChain ?? viemFormatReceipt
-  return arrayOf((raw) => readable(() => format(raw as never, 'getTransactionReceipt')) as object)
+  if (ofChain === undefined && likeViem) return arrayOf(andThen(formatReceipt, (receipt) => ({ value: receipt, linked: receipt as never })))
+  const format = ofChain ?? (viemFormatReceipt as (raw: never, action: string) => unknown)
+  return arrayOf((raw) => {
+    if (typeof raw !== 'object' || raw === null) throw fault('a receipt', raw)
+    const { transactionHash, blockHash } = raw as LinkedReceipt
+    return { linked: { transactionHash, blockHash }, value: readable(() => format(raw as never, 'getTransactionReceipt')) as object }
+  })
 }
 
 /** Whether hexline's formatters agree with the installed viem's, on a block of every kind of transaction. Asked once a client: it costs as much as a block. */
@@ -69,8 +78,7 @@ const decodeTransaction = object('transaction', ['hash'], {
 })
 
 /** In place. What viem sets to undefined or null is set so; what it takes away from a type is taken away. */
-function formatTransaction(value: unknown): unknown {
-  const tx = decodeTransaction(value) as Raw
+function finishTransaction(tx: Raw): Raw {
   const typeHex = tx.type as string | undefined
   const type = typeHex === undefined || typeHex === null ? undefined : types[typeHex]
   tx.blockHash ||= null
@@ -131,16 +139,10 @@ const header = {
   totalDifficulty: quantity,
 }
 
-const decodeFull = object('block', ['hash', 'number', 'transactions'], { ...header, transactions: list(formatTransaction) })
-const decodeHashes = object('block', ['hash', 'number', 'transactions'], { ...header, transactions: list(hashOnly) })
-
-const formatFull: FormatBlock = (raw) => finishBlock(decodeFull(raw) as Raw)
-const formatHashes: FormatBlock = (raw) => finishBlock(decodeHashes(raw) as Raw)
-
-function hashOnly(value: unknown): string {
-  if (typeof value !== 'string') throw fault('a transaction hash', value)
-  return value
-}
+const formatTransaction = andThen<Raw, Raw>(decodeTransaction, finishTransaction)
+const identity = ['hash', 'number', 'transactions'] as const
+const formatFull = andThen<Raw, Raw>(object('block', identity, { ...header, transactions: list(formatTransaction) }), finishBlock)
+const formatHashes = andThen<Raw, Raw>(object('block', identity, { ...header, transactions: list(stringOf('a transaction hash')) }), finishBlock)
 
 function finishBlock(block: Raw): Raw {
   block.baseFeePerGas ??= null
@@ -168,8 +170,7 @@ const decodeLog = object('log', ['address', 'topics'], {
   transactionIndex: number,
 })
 
-function formatLog(value: unknown): unknown {
-  const log = decodeLog(value) as Raw
+function finishLog(log: Raw): Raw {
   log.blockHash ||= null
   log.blockNumber ??= null
   log.logIndex ??= null
@@ -185,14 +186,15 @@ const decodeReceipt = object('receipt', ['transactionHash'], {
   cumulativeGasUsed: quantity,
   effectiveGasPrice: quantity,
   gasUsed: quantity,
-  logs: list(formatLog),
+  logs: list(andThen<Raw, Raw>(decodeLog, finishLog)),
   transactionIndex: number,
   blobGasPrice: quantity,
   blobGasUsed: quantity,
 })
 
-function formatReceipt(value: unknown): Raw {
-  const receipt = decodeReceipt(value) as Raw
+const formatReceipt = andThen<Raw, Raw>(decodeReceipt, finishReceipt)
+
+function finishReceipt(receipt: Raw): Raw {
   const { type, status } = receipt as { type?: string; status?: string }
   receipt.blockNumber ??= null
   receipt.contractAddress ||= null

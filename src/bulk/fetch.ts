@@ -2,8 +2,9 @@ import type { Client, Request } from '../client.ts'
 import { HexlineError, TimeoutError } from '../errors.ts'
 import { type Reply, replyOf } from '../rpc/call.ts'
 import { parseAt } from '../rpc/scan.ts'
+import { type Linked, linkedFields } from './link.ts'
 
-/** A block as it came, and its receipts if they were asked for. */
+/** A block in the node's own bytes, and its receipts if they were asked for. */
 export interface Fetched {
   readonly number: bigint
   readonly block: Reply
@@ -15,8 +16,6 @@ export interface Fetched {
 export interface FetcherOptions {
   readonly full: boolean
   readonly receipts: boolean
-  /** Results parsed, or the node's own bytes of them. */
-  readonly as: 'value' | 'bytes'
 }
 
 /** Asks for blocks, each as a call of its own: the queue makes the batches. */
@@ -28,24 +27,29 @@ export class Fetcher {
   /** Calls that were answered so far. */
   #answered = 0
 
+  readonly #onReply = (reply: Reply) => {
+    this.#answered++
+    return reply
+  }
+
   constructor(client: Client, options: FetcherOptions) {
     this.#client = client
     this.#options = options
   }
 
-  async fetch(number: bigint): Promise<Fetched> {
+  fetch(number: bigint): Promise<Fetched> {
     const at = `0x${number.toString(16)}`
-    const { full, receipts } = this.#options
-    const asked = this.#ask('eth_getBlockByNumber', [at, full])
-    if (!receipts) {
-      const block = await asked
-      return { number, block, receipts: undefined, bytes: block.bytes }
-    }
+    const block = this.#ask('eth_getBlockByNumber', [at, this.#options.full])
+    if (this.#options.receipts) return this.#withReceipts(number, at, block)
+    return block.then((reply) => ({ number, block: reply, receipts: undefined, bytes: reply.bytes }))
+  }
+
+  async #withReceipts(number: bigint, at: string, asked: Promise<Reply>): Promise<Fetched> {
     const [block, theirs] = await Promise.all([asked, this.#blockReceipts(at)])
     if (theirs !== undefined) return { number, block, receipts: theirs, bytes: block.bytes + theirs.bytes }
-    const raw = block.take()
-    const singly = await this.#singleReceipts(raw)
-    return { number, block: replyOf(raw, block.bytes), receipts: singly, bytes: block.bytes + singly.bytes }
+    const bytes = bytesOf(block)
+    const singly = await this.#singleReceipts(bytes)
+    return { number, block: replyOf(bytes, block.bytes), receipts: singly, bytes: block.bytes + singly.bytes }
   }
 
   /** Undefined when the node does not have the method. */
@@ -60,38 +64,47 @@ export class Fetcher {
     }
   }
 
-  async #singleReceipts(raw: unknown): Promise<Reply> {
-    const block = (Buffer.isBuffer(raw) ? parseAt(raw, 0, raw.length) : raw) as { transactions: readonly (string | { hash: string })[] }
+  async #singleReceipts(block: Buffer): Promise<Reply> {
+    const transactions = transactionsOf(block)
     const replies = await Promise.all(
-      block.transactions.map((transaction) => this.#ask('eth_getTransactionReceipt', [typeof transaction === 'string' ? transaction : transaction.hash])),
+      transactions.map((transaction) => this.#ask('eth_getTransactionReceipt', [typeof transaction === 'string' ? transaction : transaction.hash])),
     )
-    const receipts = replies.map((reply) => reply.take())
-    const bytes = replies.reduce((sum, reply) => sum + reply.bytes, 0)
-    return replyOf(this.#options.as === 'bytes' ? arrayOf(receipts as Uint8Array[]) : receipts, bytes)
+    const receipts = arrayOf(replies.map(bytesOf))
+    return replyOf(receipts, receipts.length)
   }
 
   /**
    * A call that its deadline ends in line, or in its first POST, says only that the node is slow: as long as others are
    * answered, it is asked again.
    */
-  async #ask(method: string, params: readonly unknown[]): Promise<Reply> {
-    const request: Request = { method, params, required: true, as: this.#options.as }
-    for (;;) {
-      const answered = this.#answered
-      try {
-        const reply = await this.#client.send(request)
-        this.#answered++
-        return reply
-      } catch (error) {
-        if (!(error instanceof TimeoutError && error.attempts <= 1 && this.#answered > answered)) throw error
-      }
-    }
+  #ask(method: string, params: readonly unknown[]): Promise<Reply> {
+    const request: Request = { method, params, required: true, as: 'bytes' }
+    const answered = this.#answered
+    return this.#client.send(request).then(this.#onReply, (error) => {
+      if (error instanceof TimeoutError && error.attempts <= 1 && this.#answered > answered) return this.#ask(method, params)
+      throw error
+    })
+  }
+}
+
+/** What a reply holds, which empties it. A user's own `Post` may give any kind of bytes. */
+export function bytesOf(reply: Reply): Buffer {
+  const bytes = reply.take() as Uint8Array
+  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+}
+
+/** None of what is no block: whoever reads it says so. */
+function transactionsOf(block: Buffer): Linked['transactions'] {
+  try {
+    return linkedFields(parseAt(block, 0, block.length)).transactions
+  } catch {
+    return []
   }
 }
 
 /** JSON values as one JSON array. */
-function arrayOf(items: readonly Uint8Array[]): Uint8Array {
-  const parts: Uint8Array[] = []
+function arrayOf(items: readonly Buffer[]): Buffer {
+  const parts: Buffer[] = []
   for (const item of items) parts.push(parts.length === 0 ? OPEN : COMMA, item)
   return Buffer.concat([...(parts.length === 0 ? [OPEN] : parts), CLOSE])
 }

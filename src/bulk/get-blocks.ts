@@ -1,17 +1,22 @@
 import type { Client } from '../client.ts'
-import { OptionError, show } from '../errors.ts'
+import { MalformedReplyError, OptionError, show } from '../errors.ts'
 import { under } from '../eth/fault.ts'
-import type { Hash } from '../eth/hex.ts'
-import { decodeResult } from '../eth/methods.ts'
+import { asResult } from '../eth/methods.ts'
 import type { Block, Receipt } from '../eth/objects.ts'
 import type { Quantity } from '../eth/quantity.ts'
+import { createReader } from '../eth/reader.ts'
 import { checkSignal, onlyKnown } from '../options.ts'
-import { type Fetched, Fetcher } from './fetch.ts'
+import { bytesOf, Fetcher } from './fetch.ts'
+import { type BlockField, decodersOf, type RangeBlock } from './fields.ts'
 import { Link } from './link.ts'
 import { type Bounds, ordered } from './ordered.ts'
 import { checkRange, type RangeEnd, resolveRange } from './range.ts'
 
-export interface GetBlocksOptions<T extends 'full' | 'hashes' = 'full' | 'hashes', R extends boolean = boolean> {
+export interface GetBlocksOptions<
+  T extends 'full' | 'hashes' = 'full' | 'hashes',
+  R extends boolean = boolean,
+  F extends readonly BlockField[] | undefined = readonly BlockField[] | undefined,
+> {
   /** First block. */
   readonly from: Quantity
   /** Last block, included: a number, or a tag that is looked up once, at the start. */
@@ -20,6 +25,12 @@ export interface GetBlocksOptions<T extends 'full' | 'hashes' = 'full' | 'hashes
   readonly transactions?: T
   /** With each block its receipts, in the order of its transactions. Default false. */
   readonly receipts?: R
+  /**
+   * The only fields that are wanted, such as `['timestamp', 'transactions.from', 'receipts.status']`: the others are passed over and
+   * cost little. What links a block to others always comes with them: its `number`, `hash` and `parentHash`, and with receipts
+   * `transactions.hash`, `receipts.transactionHash` and `receipts.blockHash`. Default: all.
+   */
+  readonly fields?: F
   /** Ends the iteration with its reason. */
   readonly signal?: AbortSignal
   /** Bytes of replies asked for ahead of the reader. Default 32 MiB. */
@@ -40,11 +51,6 @@ export interface Progress {
   readonly bytes: number
 }
 
-/** A block of a range. It is mined, so that it has a hash. */
-export type RangeBlock<T extends 'full' | 'hashes' = 'full' | 'hashes', R extends boolean = boolean> = Block<T extends 'full' ? true : false> & {
-  hash: Hash
-} & (R extends true ? { receipts: Receipt[] } : unknown)
-
 /**
  * The blocks of a range, decoded, in order, without a hole:
  *
@@ -59,55 +65,74 @@ export type RangeBlock<T extends 'full' | 'hashes' = 'full' | 'hashes', R extend
  * Throws `OptionError` at once for options that cannot be meant. The iteration rejects with `IntegrityError` when replies
  * contradict each other, and with what `client.call` rejects with.
  */
-export function getBlocks<T extends 'full' | 'hashes' = 'hashes', R extends boolean = false>(
+export function getBlocks<T extends 'full' | 'hashes' = 'hashes', R extends boolean = false, const F extends readonly BlockField[] | undefined = undefined>(
   client: Client,
-  options: GetBlocksOptions<T, R>,
-): AsyncGenerator<RangeBlock<T, R>, void, undefined> {
-  return decoded(client, checkOptions(options)) as AsyncGenerator<RangeBlock<T, R>, void, undefined>
+  options: GetBlocksOptions<T, R, F>,
+): AsyncGenerator<RangeBlock<T, R, F>, void, undefined> {
+  return decoded(client, checkOptions(options), options.fields) as AsyncGenerator<unknown> as AsyncGenerator<RangeBlock<T, R, F>, void, undefined>
 }
 
-async function* decoded(client: Client, options: Checked): AsyncGenerator<Block, void, undefined> {
-  const params = [null, options.full]
+function decoded(client: Client, options: Checked, fields: readonly BlockField[] | undefined): AsyncGenerator<Block, void, undefined> {
+  const decode = decodersOf(fields, options)
+  const readBlock = createReader(decode.block)
+  const readReceipts = createReader(decode.receipts)
   const link = new Link()
-  for await (const fetched of fetchRange(client, options, 'value')) {
-    const { number } = fetched
-    const block = inBlock(number, () => decodeResult('eth_getBlockByNumber', fetched.block.take(), params)) as Block & { receipts?: Receipt[] }
+  return fetchRange(client, options, (number, bytes, receiptBytes) => {
+    const block: Block & { receipts?: Receipt[] } = inBlock(number, () => asResult('eth_getBlockByNumber', () => readBlock(bytes)))
+    const receipts = receiptBytes && inBlock(number, () => asResult('eth_getBlockReceipts', () => readReceipts(receiptBytes)), 'receipts')
     link.follow(number, block)
-    const { receipts } = fetched
     if (receipts !== undefined) {
-      block.receipts = inBlock(number, () => decodeResult('eth_getBlockReceipts', receipts.take(), params), 'receipts') as Receipt[]
-      link.checkReceipts(block, block.receipts)
+      link.checkReceipts(block, receipts)
+      block.receipts = receipts
     }
-    yield block
-  }
+    return block
+  })
 }
 
-/** What `decode` gives; where it throws a `CodecError`, the path says in which block: `blocks[42].gasUsed`. */
-export function inBlock<T>(number: bigint, decode: () => T, field?: string): T {
+/** What `read` gives; where it throws a `CodecError`, the path says in which block: `blocks[42].gasUsed`. */
+export function inBlock<T>(number: bigint, read: () => T, field?: string): T {
   try {
-    return decode()
+    return read()
   } catch (caught) {
     throw under(under(field === undefined ? caught : under(caught, field), Number(number)), 'blocks')
   }
 }
 
-/** Blocks of a range in order, as they came. Calls `onProgress` after the reader has dealt with each. */
-export async function* fetchRange(client: Client, options: Checked, as: 'value' | 'bytes'): AsyncGenerator<Fetched, void, undefined> {
+/** Makes something of the bytes of a block and of its receipts. Throws `SyntaxError` when they are no JSON. */
+export type ReadBlock<T> = (number: bigint, block: Buffer, receipts: Buffer | undefined) => T
+
+/** How often a block is asked for whose bytes are no JSON. */
+const ATTEMPTS = 4
+
+/** What `read` makes of the blocks of a range, in order. Calls `onProgress` after whoever iterates has dealt with each. */
+export async function* fetchRange<T>(client: Client, options: Checked, read: ReadBlock<T>): AsyncGenerator<T, void, undefined> {
   const { from, to } = await resolveRange(client.with(options.signal ? { signal: options.signal } : {}), options.range)
   const total = Number(to - from) + 1
   // Ends what is on its way when the reader stops, or anything fails.
   const stop = new AbortController()
   const onAbort = () => stop.abort(options.signal?.reason)
   options.signal?.addEventListener('abort', onAbort)
-  const fetcher = new Fetcher(client.with({ priority: 'bulk', signal: stop.signal }), { ...options, as })
+  const fetcher = new Fetcher(client.with({ priority: 'bulk', signal: stop.signal }), options)
   let done = 0
   let bytes = 0
   try {
-    for await (const fetched of ordered(from, to, (number) => fetcher.fetch(number), options.bounds)) {
+    for await (const first of ordered(from, to, (number) => fetcher.fetch(number), options.bounds)) {
       options.signal?.throwIfAborted()
-      const { number } = fetched
+      const { number } = first
+      let fetched = first
+      let value: T
+      for (let attempt = 1; ; attempt++) {
+        try {
+          value = read(number, bytesOf(fetched.block), fetched.receipts && bytesOf(fetched.receipts))
+          break
+        } catch (error) {
+          if (!(error instanceof SyntaxError)) throw error
+          if (attempt === ATTEMPTS) throw new MalformedReplyError(`block ${number} came ${ATTEMPTS} times as something that is no JSON`, { cause: error })
+          fetched = await fetcher.fetch(number)
+        }
+      }
       bytes += fetched.bytes
-      yield fetched
+      yield value
       options.onProgress?.({ number, done: ++done, total, bytes })
     }
   } finally {
@@ -130,13 +155,14 @@ const MiB = 1024 * 1024
 
 /** Throws `OptionError`. */
 export function checkOptions(options: GetBlocksOptions): Checked {
-  onlyKnown('options', options, ['from', 'to', 'transactions', 'receipts', 'signal', 'maxBytes', 'onProgress'])
+  onlyKnown('options', options, ['from', 'to', 'transactions', 'receipts', 'fields', 'signal', 'maxBytes', 'onProgress'])
   const { transactions = 'hashes', receipts = false, signal, maxBytes = 32 * MiB, onProgress } = options
   if (transactions !== 'full' && transactions !== 'hashes') throw new OptionError('transactions', "'full' or 'hashes'", show(transactions))
   if (typeof receipts !== 'boolean') throw new OptionError('receipts', 'true or false', show(receipts))
   if (signal !== undefined) checkSignal(signal)
   if (!(typeof maxBytes === 'number' && maxBytes > 0)) throw new OptionError('maxBytes', 'a number of bytes above 0', show(maxBytes))
   if (onProgress !== undefined && typeof onProgress !== 'function') throw new OptionError('onProgress', 'a function', show(onProgress))
+  if (options.fields !== undefined) decodersOf(options.fields, { full: transactions === 'full', receipts })
   return {
     range: checkRange(options.from, options.to),
     full: transactions === 'full',

@@ -17,27 +17,14 @@ const END = Buffer.from('}\n')
  */
 export async function* blockLines(client: Client, options: Checked): AsyncGenerator<readonly Uint8Array[], void, undefined> {
   const link = new Link()
-  for await (const { number, ...fetched } of fetchRange(client, options, 'bytes')) {
-    const block = bytesOf(fetched.block.take())
-    const linked = inBlock(number, () => linkedFields(block, fetched.receipts !== undefined))
+  yield* fetchRange(client, options, (number, block, receipts) => {
+    const linked = inBlock(number, () => linkedFields(block, receipts !== undefined))
+    const theirs = receipts && inBlock(number, () => receiptFields(receipts), 'receipts')
     link.follow(number, linked)
-    if (fetched.receipts === undefined) {
-      yield [block, NEWLINE]
-      continue
-    }
-    const receipts = bytesOf(fetched.receipts.take())
-    link.checkReceipts(
-      linked,
-      inBlock(number, () => receiptFields(receipts), 'receipts'),
-    )
-    yield [block.subarray(0, block.length - 1), RECEIPTS, receipts, END]
-  }
-}
-
-/** A user's own `Post` may give any kind of bytes. */
-function bytesOf(taken: unknown): Buffer {
-  const bytes = taken as Uint8Array
-  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    if (receipts === undefined || theirs === undefined) return [block, NEWLINE]
+    link.checkReceipts(linked, theirs)
+    return [block.subarray(0, block.length - 1), RECEIPTS, receipts, END]
+  })
 }
 
 /** What links a block to others; the rest of it is not looked at, when its transactions are not asked for. */

@@ -12,8 +12,12 @@ export interface Bounds {
 
 /** Items that may be asked for at any rate. */
 const AT_LEAST = 32
-/** Over how long the rate is measured, in ms. */
-const MEASURE = 1000
+/** Items asked for ahead to begin with: each that waits costs the garbage collector something. */
+const AT_FIRST = 256
+/** Part of the time that the event loop may be busy when more items ahead are still of use: a busy one gets no faster by them. */
+const BUSY = 0.8
+/** Over how long rate and business are measured, in ms. */
+const MEASURE = 250
 
 /** An item on its way. */
 interface Slot<T> {
@@ -45,7 +49,9 @@ export async function* ordered<T extends { readonly bytes: number }>(
   let wake = () => {}
   let came = 0
   let since = performance.now()
-  let maxAhead = bounds.maxItems
+  let business = performance.eventLoopUtilization()
+  let window = Math.min(AT_FIRST, bounds.maxItems)
+  let maxAhead = window
 
   const start = (number: bigint) => {
     const slot: Slot<T> = { value: undefined, failure: undefined }
@@ -73,8 +79,11 @@ export async function* ordered<T extends { readonly bytes: number }>(
   const fill = () => {
     const now = performance.now()
     if (now - since > MEASURE) {
+      const { utilization } = performance.eventLoopUtilization(business)
+      if (utilization < BUSY) window = Math.min(bounds.maxItems, window * 2)
       // What is asked for far ahead of a slow node waits in line until its deadline.
-      maxAhead = Math.min(bounds.maxItems, Math.max(AT_LEAST, (came * bounds.maxWaitMs) / (now - since)))
+      maxAhead = Math.min(window, Math.max(AT_LEAST, (came * bounds.maxWaitMs) / (now - since)))
+      business = performance.eventLoopUtilization()
       came = 0
       since = now
     }

@@ -10,6 +10,7 @@ import { type MessageFlags, messagesFor } from './messages.ts'
 import { Meter, Tally } from './meter.ts'
 import { addNodeFlags, deadlineFrom, endpointFrom, type NodeFlags, numberFrom } from './node.ts'
 import { openOutput } from './output.ts'
+import { onSignals } from './signals.ts'
 
 interface Flags extends NodeFlags, MessageFlags {
   readonly from: string
@@ -106,17 +107,5 @@ function limitsFrom({ rate, concurrency, batch, ...flags }: Flags): ClientOption
     ...(concurrency !== undefined && { concurrency: numberFrom('--concurrency', concurrency) }),
     ...(batch !== undefined && { batch: { maxCalls: numberFrom('--batch', batch) } }),
     ...deadlineFrom(flags),
-  }
-}
-
-function onSignals(act: (name: string, exitCode: number) => void): () => void {
-  const onInt = () => act('Ctrl-C', 130)
-  const onTerm = () => act('SIGTERM', 143)
-  // Once: a second signal ends the process in its own way.
-  process.once('SIGINT', onInt)
-  process.once('SIGTERM', onTerm)
-  return () => {
-    process.off('SIGINT', onInt)
-    process.off('SIGTERM', onTerm)
   }
 }

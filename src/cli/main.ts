@@ -6,6 +6,7 @@ import { callCommand } from './call.ts'
 import { exitCodeOf, UsageError } from './failure.ts'
 import { messagesFor } from './messages.ts'
 import { nftCommand, streamsCommand } from './nft.ts'
+import { probeCommand } from './probe.ts'
 import { sandboxCommand } from './sandbox.ts'
 import { tokensCommand, txCommand } from './tokens.ts'
 
@@ -19,6 +20,7 @@ const program = new Command('hexline')
   .version(version)
   .addCommand(callCommand())
   .addCommand(blocksCommand())
+  .addCommand(probeCommand())
   .addCommand(tokensCommand())
   .addCommand(txCommand())
   .addCommand(nftCommand())
@@ -31,6 +33,8 @@ for (const command of [program, ...program.commands, ...program.commands.flatMap
         new UsageError(
           text
             .replace(/^error: /, '')
+            // A misspelt flag comes with what was given to it, which may be a URL with a key.
+            .replace(/(unknown option '[^'=]*)=[^']*'/, "$1'")
             .trim()
             .replaceAll('\n', ' '),
         ),

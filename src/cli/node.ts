@@ -13,13 +13,14 @@ export interface NodeFlags {
   readonly deadline?: string
 }
 
-export function addNodeFlags(command: Command): Command {
+/** `deadline` is the default of `--deadline`, in seconds. */
+export function addNodeFlags(command: Command, deadline = '120'): Command {
   return command
     .option('--rpc <url>', "the node's URL (env: HEXLINE_RPC_URL)")
     .option('--chain <name>', 'a chain of the service, such as eth or base, instead of --rpc')
     .option('--base-url <url>', "with --chain: the service's address (env: HEXLINE_RPC_BASE_URL)")
     .addOption(new Option('--api-key <key>', 'with --chain: the key (env: HEXLINE_API_KEY, which is safer)'))
-    .option('--deadline <seconds>', 'give up when a call has had no answer for so long (default: 120)')
+    .option('--deadline <seconds>', `give up when a call has had no answer for so long (default: ${deadline})`)
 }
 
 /** The node that the flags name, and else the environment. Throws `OptionError`. */

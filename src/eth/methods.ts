@@ -3,12 +3,13 @@ import { fault } from './fault.ts'
 import type { Address, Hash, Hex } from './hex.ts'
 import {
   type Block,
+  blockDecoder,
   decodeAccessListResult,
-  decodeBlock,
   decodeFeeHistory,
   decodeLogs,
   decodeProof,
   decodeReceipt,
+  decodeReceipts,
   decodeTransaction,
   decodeUncle,
 } from './objects.ts'
@@ -38,15 +39,17 @@ import {
   withoutDefault,
 } from './params.ts'
 import { decodeNumber, decodeQuantity, type Quantity } from './quantity.ts'
-import { arrayOf, orNull } from './shape.ts'
+import { orNull } from './shape.ts'
 
-/** One method: how its arguments are encoded, how its result is decoded, whether it may be repeated. */
+/** One method: how its arguments are encoded, how its result is decoded, whether it may be repeated, what it costs. */
 export interface Method<P extends readonly unknown[], R> {
   readonly params: Params<P>
   /** Decodes a parsed result in place. `params` are those that were sent. Throws `CodecError`. */
   readonly result: (value: unknown, params: readonly unknown[]) => R
   /** May it run twice? */
   readonly safe: boolean
+  /** What it costs of a budget of units. */
+  readonly cost: number
 }
 
 /** Codecs of a method's parameters, and the type of the arguments that they take. */
@@ -56,12 +59,18 @@ interface Params<P extends readonly unknown[]> {
   readonly args?: P
 }
 
-function read<P extends readonly unknown[], R>(params: Params<P>, result: Method<P, R>['result']): Method<P, R> {
-  return { params, result, safe: true }
+/**
+ * What most methods cost. The costs are Alchemy's compute units, and its throughput units where those differ, since it is these that a limit per
+ * second counts: https://www.alchemy.com/docs/reference/compute-unit-costs
+ */
+const USUAL_COST = 20
+
+function read<P extends readonly unknown[], R>(params: Params<P>, result: Method<P, R>['result'], cost = USUAL_COST): Method<P, R> {
+  return { params, result, safe: true, cost }
 }
 
-function write<P extends readonly unknown[], R>(params: Params<P>, result: Method<P, R>['result']): Method<P, R> {
-  return { params, result, safe: false }
+function write<P extends readonly unknown[], R>(params: Params<P>, result: Method<P, R>['result'], cost = USUAL_COST): Method<P, R> {
+  return { params, result, safe: false, cost }
 }
 
 /** Codecs for arguments of the type `P`, which also gives them their names. */
@@ -77,19 +86,21 @@ const hex = (value: unknown): Hex => {
 const count = orNull(decodeNumber)
 const transaction = orNull(decodeTransaction)
 const uncle = orNull(decodeUncle)
-const blockOrNull = (value: unknown, [, full]: readonly unknown[]): Block | null => (value === null ? null : decodeBlock(value, full === true))
+const blockOrNull = (value: unknown, [, full]: readonly unknown[]): Block | null => (value === null ? null : blockDecoder(full === true)(value))
 
 /** The 28 methods of the service, in the order of its specification (section 8). A method is one row, and nothing else. */
 export const methods = {
-  eth_blockNumber: read(params<[]>(), decodeQuantity),
+  eth_blockNumber: read(params<[]>(), decodeQuantity, 10),
   eth_call: read(
     params<[call: CallObject, block?: BlockId, stateOverrides?: Json, blockOverrides?: Json]>(call, latest, withoutDefault(json, {}), withoutDefault(json, {})),
     hex,
+    26,
   ),
-  eth_chainId: read(params<[]>(), decodeNumber),
+  eth_chainId: read(params<[]>(), decodeNumber, 0),
   eth_createAccessList: read(
     params<[call: CallObject, block?: BlockId, stateOverrides?: Json]>(call, latest, withoutDefault(json, {})),
     decodeAccessListResult,
+    10,
   ),
   eth_estimateGas: read(
     params<[call: CallObject, block?: BlockId, stateOverrides?: Json, blockOverrides?: Json]>(
@@ -103,6 +114,7 @@ export const methods = {
   eth_feeHistory: read(
     params<[blockCount: Quantity, newestBlock: BlockNumber, rewardPercentiles?: readonly number[]]>(quantity, blockNumber, withDefault(percentiles, [])),
     decodeFeeHistory,
+    10,
   ),
   eth_gasPrice: read(params<[]>(), decodeQuantity),
   eth_getBalance: read(params<[address: Address, block?: BlockId]>(address, latest), decodeQuantity),
@@ -110,9 +122,9 @@ export const methods = {
   eth_getBlockByNumber: read(params<[block: BlockNumber, full: boolean]>(blockNumber, flag), blockOrNull),
   eth_getBlockTransactionCountByHash: read(params<[blockHash: Hash]>(hash), count),
   eth_getBlockTransactionCountByNumber: read(params<[block: BlockNumber]>(blockNumber), count),
-  eth_getBlockReceipts: read(params<[block: BlockId]>(block), orNull(arrayOf(decodeReceipt))),
+  eth_getBlockReceipts: read(params<[block: BlockId]>(block), orNull(decodeReceipts), 500),
   eth_getCode: read(params<[address: Address, block?: BlockId]>(address, latest), hex),
-  eth_getLogs: read(params<[filter: LogFilter]>(filter), decodeLogs),
+  eth_getLogs: read(params<[filter: LogFilter]>(filter), decodeLogs, 60),
   eth_getProof: read(params<[address: Address, storageKeys: readonly Quantity[], block?: BlockId]>(address, storageKeys, latest), decodeProof),
   eth_getStorageAt: read(params<[address: Address, slot: Quantity, block?: BlockId]>(address, storageKey, latest), hex),
   eth_getTransactionByHash: read(params<[transactionHash: Hash]>(hash), transaction),
@@ -124,8 +136,8 @@ export const methods = {
   eth_getUncleByBlockNumberAndIndex: read(params<[block: BlockNumber, index: Quantity]>(blockNumber, quantity), uncle),
   eth_getUncleCountByBlockHash: read(params<[blockHash: Hash]>(hash), count),
   eth_getUncleCountByBlockNumber: read(params<[block: BlockNumber]>(blockNumber), count),
-  eth_maxPriorityFeePerGas: read(params<[]>(), decodeQuantity),
-  eth_sendRawTransaction: write(params<[transaction: Hex]>(bytes), hex),
+  eth_maxPriorityFeePerGas: read(params<[]>(), decodeQuantity, 10),
+  eth_sendRawTransaction: write(params<[transaction: Hex]>(bytes), hex, 250),
 }
 
 /** Name of one of the 28 methods. */
@@ -171,6 +183,18 @@ const READS =
 /** Gives each change once, or asks a person. */
 const READS_ONCE = /FilterChanges$|EncryptionPublicKey$/
 
+/** What a call costs of a budget of units; as the table says, from the same source for a few others, and else what most methods cost. */
+export function costOf(name: string): number {
+  return methodOf(name)?.cost ?? otherCosts.find(({ method }) => method.test(name))?.cost ?? USUAL_COST
+}
+
+const otherCosts: readonly { readonly method: RegExp; readonly cost: number }[] = [
+  { method: /^(?:net_version|net_listening|eth_syncing|eth_protocolVersion)$/, cost: 0 },
+  { method: /^eth_(?:accounts|uninstallFilter)$/, cost: 10 },
+  { method: /^eth_getFilterLogs$/, cost: 60 },
+  { method: /^debug_trace/, cost: 1000 },
+]
+
 /** Arguments of `name` as they go on the wire. Throws `CodecError`. */
 export function encodeArguments(name: string, args: readonly unknown[]): unknown[] {
   return encodeParams(name, rowOf(name).params.codecs, args)
@@ -178,16 +202,16 @@ export function encodeArguments(name: string, args: readonly unknown[]): unknown
 
 /** Decodes a parsed result of `name` in place. Throws `CodecError`. */
 export function decodeResult(name: string, value: unknown, params: readonly unknown[]): unknown {
-  try {
-    return rowOf(name).result(value, params)
-  } catch (caught) {
-    throw inResult(caught, name)
-  }
+  return asResult(name, () => rowOf(name).result(value, params))
 }
 
-/** The path in a result starts at the result itself, unless that is what is wrong. */
-function inResult(caught: unknown, method: string): unknown {
-  if (!(caught instanceof CodecError)) return caught
-  const { path, expected, received } = caught
-  return new CodecError(path === '' ? 'result' : path, expected, received, { method, kind: 'malformed' })
+/** What `decode` gives; a `CodecError` of it says of which method the result is. Its path starts at the result itself, unless that is what is wrong. */
+export function asResult<T>(method: string, decode: () => T): T {
+  try {
+    return decode()
+  } catch (caught) {
+    if (!(caught instanceof CodecError)) throw caught
+    const { path, expected, received } = caught
+    throw new CodecError(path === '' ? 'result' : path, expected, received, { method, kind: 'malformed' })
+  }
 }

@@ -1,7 +1,6 @@
-import { fault } from './fault.ts'
 import type { Address, Hash, Hex } from './hex.ts'
 import { decodeQuantity } from './quantity.ts'
-import { arrayOf, asSent, type Decode, type Infer, list, nullable, number, numberOrBig, object, optional, quantity } from './shape.ts'
+import { arrayOf, asSent, type Decode, type Infer, list, nullable, number, numberOrBig, object, optional, quantity, stringOf } from './shape.ts'
 
 /*
  * The objects of the execution API (https://github.com/ethereum/execution-apis, src/schemas), and what L2s add. A field is
@@ -202,22 +201,20 @@ export interface Block<Full extends boolean = boolean> extends Uncle {
   transactions: Full extends true ? Transaction[] : Hash[]
 }
 
+/** Any string: hashes stay as sent. What matters is that it is no transaction. */
+const decodeHash = stringOf('a transaction hash') as Decode<Hash>
+
 const decodeFullBlock = object('block', ['hash', 'number', 'transactions'], { ...headerFields, transactions: list(decodeTransaction) })
 const decodeHashBlock = object('block', ['hash', 'number', 'transactions'], { ...headerFields, transactions: list(decodeHash) })
 
 export const decodeReceipt: Decode<Receipt> = object('receipt', ['transactionHash'], receiptFields)
+export const decodeReceipts: Decode<Receipt[]> = arrayOf(decodeReceipt)
 export const decodeLogs: Decode<Log[]> = arrayOf(decodeLog)
 export const decodeUncle: Decode<Uncle> = object('uncle', ['hash', 'number'], headerFields)
 
-/** A block that was asked for with `full`; one with the other kind of transactions is refused. */
-export function decodeBlock<Full extends boolean>(value: unknown, full: Full): Block<Full> {
-  return (full ? decodeFullBlock(value) : decodeHashBlock(value)) as Block<boolean> as Block<Full>
-}
-
-/** Any string: hashes stay as sent. What matters is that it is no transaction. */
-function decodeHash(value: unknown): Hash {
-  if (typeof value !== 'string') throw fault('a transaction hash', value)
-  return value as Hash
+/** Decodes a block that was asked for with `full`; one with the other kind of transactions is refused. */
+export function blockDecoder<Full extends boolean>(full: Full): Decode<Block<Full>> {
+  return (full ? decodeFullBlock : decodeHashBlock) as Decode<unknown> as Decode<Block<Full>>
 }
 
 const storageProofFields = {

@@ -1,13 +1,11 @@
-import { keccak_256 } from '@noble/hashes/sha3.js'
-import { bytesToHex, concatBytes, hexToBytes } from '@noble/hashes/utils.js'
 import { RpcError } from '../errors.ts'
 import { type Call, replyOf } from '../rpc/call.ts'
 import type { Recovery } from '../rpc/retry.ts'
 import type { Hash } from './hex.ts'
 
-/** How nodes say that they have this very transaction: geth, Besu, anvil and OpenEthereum, Nethermind, Erigon, Cosmos chains. */
-const ALREADY_KNOWN =
-  /already known|\bknown transaction|already imported|AlreadyKnown|ALREADY_EXISTS|existing txn? with same hash|already (?:exists )?in (?:the )?(?:mempool|cache)/i
+/** How nodes say that they have this very transaction: geth, Besu and zkSync, anvil and OpenEthereum, Nethermind, Moonbeam, Erigon, Cosmos chains. */
+export const ALREADY_KNOWN =
+  /already known|\bknown transaction|already imported|AlreadyKnown|AlreadyImported|ALREADY_EXISTS|existing txn? with same hash|already (?:exists )?in (?:the )?(?:mempool|cache)/i
 
 /**
  * Makes `eth_sendRawTransaction` safe to repeat. A signed transaction has one hash and runs at most once, wherever and how
@@ -16,13 +14,14 @@ const ALREADY_KNOWN =
  * low" alone proves nothing: another transaction may have taken the nonce.
  */
 export const sendRecovery: Recovery = {
-  covers: (call) => call.method === 'eth_sendRawTransaction' && transactionHash(call.params[0]) !== undefined,
+  covers: (call) => call.method === 'eth_sendRawTransaction' && hashedBytes(call.params[0]) !== undefined,
 
   async find(call, failure, next) {
-    const hash = transactionHash(call.params[0]) as Hash
+    const hash = (await transactionHash(call.params[0])) as Hash
     if (failure instanceof RpcError && ALREADY_KNOWN.test(failure.message)) return replyFor(call, hash)
     try {
-      const reply = await next({ ...call, method: 'eth_getTransactionByHash', params: [hash], as: 'value', safe: true, required: false, attempts: 1 })
+      const lookUp: Call = { ...call, method: 'eth_getTransactionByHash', params: [hash], as: 'value', safe: true, required: false, attempts: 1 }
+      const reply = await next({ ...lookUp, tally: undefined })
       return reply.take() === null ? undefined : replyFor(call, hash)
     } catch {
       if (call.signal?.aborted) throw call.signal.reason
@@ -36,21 +35,30 @@ export const sendRecovery: Recovery = {
  * The hash of a signed transaction of type 0 to 4, as sent; undefined for anything else, since other types may hash
  * differently. A blob transaction is sent with its blobs (EIP-4844, "Networking"), which the hash leaves out.
  */
-export function transactionHash(raw: unknown): Hash | undefined {
+export async function transactionHash(raw: unknown): Promise<Hash | undefined> {
+  const bytes = hashedBytes(raw)
+  if (bytes === undefined) return undefined
+  // Few programs ever need it: it is loaded when one does.
+  const { keccak_256 } = await import('@noble/hashes/sha3.js')
+  return `0x${Buffer.from(keccak_256(bytes)).toString('hex')}`
+}
+
+/** The bytes whose hash is the transaction's. */
+function hashedBytes(raw: unknown): Uint8Array | undefined {
   if (typeof raw !== 'string' || !/^0x(?:[0-9a-fA-F]{2})+$/.test(raw)) return undefined
-  const bytes = hexToBytes(raw.slice(2))
+  const bytes = Buffer.from(raw.slice(2), 'hex')
   const type = bytes[0] as number
   // A legacy transaction is a bare RLP list.
   if (type < 0xc0 && (type === 0 || type > 4)) return undefined
   if (listAt(bytes, type < 0xc0 ? 1 : 0)?.end !== bytes.length) return undefined
-  return `0x${bytesToHex(keccak_256(type === 3 ? withoutBlobs(bytes) : bytes))}`
+  return type === 3 ? withoutBlobs(bytes) : bytes
 }
 
 /** `0x03 || rlp([body, blobs, ...])` -> `0x03 || rlp(body)`; a transaction that comes without blobs is returned as it is. */
 function withoutBlobs(bytes: Uint8Array): Uint8Array {
   const outer = listAt(bytes, 1)
   const body = outer && listAt(bytes, outer.start)
-  return body ? concatBytes(bytes.subarray(0, 1), bytes.subarray((outer as { start: number }).start, body.end)) : bytes
+  return body ? Buffer.concat([bytes.subarray(0, 1), bytes.subarray((outer as { start: number }).start, body.end)]) : bytes
 }
 
 /** The RLP list whose header is at `at`: where its payload starts and ends. Undefined when something else stands there. */

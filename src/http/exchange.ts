@@ -83,6 +83,9 @@ export function createExchange(options: ExchangeOptions): Exchange {
   }
 }
 
+/** Bytes that one read of a socket gives at most. */
+const ONE_CHUNK = 65_536
+
 /** One exchange on its way: undici calls the `on...` methods. */
 class Running implements Dispatcher.DispatchHandler, Alarm {
   readonly #options: ExchangeOptions
@@ -95,6 +98,8 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
   #status = 0
   #headers: Headers = {}
   #chunks: Buffer[] = []
+  /** Where the body goes when its length is known: the chunks are copied while they are at hand, and are gone at once. */
+  #body: Buffer | undefined
   #length = 0
   settled = false
   at: number
@@ -129,20 +134,22 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
     this.#headers = headers
     const announced = Number(headers['content-length'])
     if (announced > this.#maxBytes) this.#fail(this.#tooLarge(`${announced} bytes`, announced))
+    else if (announced > ONE_CHUNK && headers['content-encoding'] === undefined) this.#body = Buffer.allocUnsafeSlow(announced)
   }
 
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.settled) return
+    const at = this.#length
     this.#length += chunk.length
     if (this.#length > this.#maxBytes) this.#fail(this.#tooLarge(`more than ${this.#maxBytes} bytes`, this.#length))
-    else this.#chunks.push(chunk)
+    else this.#keep(chunk, at)
   }
 
   onResponseEnd(): void {
     if (this.settled) return
-    const chunks = this.#chunks
-    const body = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, this.#length)
+    const body = this.#whole()
     this.#chunks = []
+    this.#body = undefined
     this.#controller = undefined
     const encoding = this.#headers['content-encoding']
     if (encoding === undefined || body.length === 0) this.#succeed(body)
@@ -159,6 +166,24 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
     const unsent = this.#controller === undefined && this.#status === 0
     const how = unsent ? 'no connection' : this.#status === 0 ? 'no reply' : `the reply was still incomplete (${this.#length} bytes)`
     this.#fail(new TimeoutError(`${url.host}: ${how} within ${timeoutMs} ms`, { endpoint: url.host, unsent }))
+  }
+
+  #keep(chunk: Buffer, at: number): void {
+    const body = this.#body
+    if (body !== undefined && this.#length <= body.length) {
+      body.set(chunk, at)
+      return
+    }
+    // More than was announced, which undici itself refuses; a dispatcher of the user's may not.
+    if (body !== undefined) this.#chunks.push(body.subarray(0, at))
+    this.#body = undefined
+    this.#chunks.push(chunk)
+  }
+
+  #whole(): Buffer {
+    const chunks = this.#chunks
+    if (this.#body !== undefined) return this.#body.subarray(0, this.#length)
+    return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, this.#length)
   }
 
   async #decompress(body: Buffer, encoding: string): Promise<void> {
@@ -188,6 +213,7 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
   #fail(reason: unknown): void {
     if (!this.#settle()) return
     this.#chunks = []
+    this.#body = undefined
     this.#reject(reason)
     this.#controller?.abort(new Error('aborted'))
   }
@@ -224,6 +250,7 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
       cause,
       unsent,
       code,
+      receivedBytes: this.#length,
     })
   }
 }

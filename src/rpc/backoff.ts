@@ -15,18 +15,79 @@ export function fullJitter({ baseDelayMs, maxDelayMs }: Backoff, failures: numbe
   return random() * Math.min(maxDelayMs, baseDelayMs * 2 ** (failures - 1))
 }
 
+/** Response headers, names in lower case. */
+type Headers = Readonly<Record<string, string | string[] | undefined>>
+
 /**
  * What `Retry-After` asks for, in ms: seconds or an HTTP date (RFC 9110, 10.2.3). A date is compared with the reply's own
  * `Date` where it has one, since the clocks of two machines differ. Undefined when there is none that can be read.
  */
-export function retryAfterMs(headers: Readonly<Record<string, string | string[] | undefined>>): number | undefined {
+export function retryAfterMs(headers: Headers): number | undefined {
   const value = headers['retry-after']
   if (typeof value !== 'string') return undefined
   const text = value.trim()
   if (/^\d+(\.\d+)?$/.test(text)) return Number(text) * 1000
   // An HTTP date begins with the name of a day; `Date.parse` reads much else.
   if (!/^[A-Za-z]{3,9},? /.test(text)) return undefined
-  const now = typeof headers.date === 'string' ? Date.parse(headers.date) : Number.NaN
-  const wait = Date.parse(/GMT$/i.test(text) ? text : `${text} GMT`) - (Number.isNaN(now) ? Date.now() : now)
+  const wait = Date.parse(/GMT$/i.test(text) ? text : `${text} GMT`) - timeOf(headers)
   return Number.isNaN(wait) ? undefined : Math.max(0, wait)
+}
+
+/**
+ * When the limit that a throttled reply tells of is there again, in ms from now: `RateLimit-Reset` in seconds
+ * (draft-ietf-httpapi-ratelimit-headers, 03 to 07), or `X-RateLimit-Reset` in seconds (QuickNode) or as a Unix time in seconds
+ * or ms. Undefined when there is none, or when something of the limit is left, so that it was another one that was hit.
+ */
+export function limitResetMs(headers: Headers): number | undefined {
+  for (const prefix of ['ratelimit', 'x-ratelimit']) {
+    const reset = headers[`${prefix}-reset`]
+    const remaining = headers[`${prefix}-remaining`]
+    if (typeof reset !== 'string' || !/^\d{1,15}(\.\d+)?$/.test(reset.trim()) || (typeof remaining === 'string' && Number(remaining) > 0)) continue
+    const value = Number(reset)
+    if (value < 1e9) return value * 1000
+    return Math.max(0, (value < 1e11 ? value * 1000 : value) - timeOf(headers))
+  }
+  return undefined
+}
+
+/**
+ * How long the words or the `data` of a throttling error ask to be left alone, in ms: `retry in 10m0s` (Ankr), `try again in 4ms`,
+ * `data.rate.backoff_seconds` (Infura, where 0 says nothing: https://github.com/INFURA/infura/issues/201), `data.try_again_in`
+ * (Chainstack, a duration as Go writes it). Undefined when they ask for nothing.
+ */
+export function waitSaid(message: string, data?: unknown): number | undefined {
+  const { rate, try_again_in: again } = (typeof data === 'object' && data !== null ? data : {}) as {
+    rate?: { backoff_seconds?: unknown }
+    try_again_in?: unknown
+  }
+  const seconds = rate?.backoff_seconds
+  if (typeof seconds === 'number' && seconds > 0) return seconds * 1000
+  if (typeof again === 'string') return durationMs(again)
+  const said = /\b(?:try again|retry|wait) (?:in|after|for) (\d[\d.]*\s?[a-zµ]+(?:\d[\d.]*[a-z]+)*)/i.exec(message)?.[1]
+  return said === undefined ? undefined : durationMs(said)
+}
+
+/** A duration such as `10m0s`, `250.5ms` or `30 seconds`; undefined for anything else. */
+function durationMs(text: string): number | undefined {
+  let total = 0
+  for (const [, count, unit = ''] of text.matchAll(/(\d+(?:\.\d+)?)\s?([a-zµ]+)/gi)) {
+    const ms = UNITS.find(([names]) => names.includes(unit.toLowerCase()))?.[1]
+    if (ms === undefined) return undefined
+    total += Number(count) * ms
+  }
+  return total > 0 ? total : undefined
+}
+
+const UNITS: readonly (readonly [names: readonly string[], ms: number])[] = [
+  [['us', 'µs'], 0.001],
+  [['ms', 'millisecond', 'milliseconds'], 1],
+  [['s', 'sec', 'secs', 'second', 'seconds'], 1000],
+  [['m', 'min', 'mins', 'minute', 'minutes'], 60_000],
+  [['h', 'hr', 'hrs', 'hour', 'hours'], 3_600_000],
+]
+
+/** When the reply was made, by the server's own clock where it says so, since the clocks of two machines differ. */
+function timeOf(headers: Headers): number {
+  const date = typeof headers.date === 'string' ? Date.parse(headers.date) : Number.NaN
+  return Number.isNaN(date) ? Date.now() : date
 }

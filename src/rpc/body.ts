@@ -7,6 +7,7 @@ const OPEN_BRACKET = 0x5b
 const CLOSE_BRACKET = 0x5d
 const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
+const QUOTE = 0x22
 const NULL = Buffer.from('null')
 
 /** The reply objects of a body, parsed. Throws `SyntaxError`. */
@@ -34,16 +35,23 @@ function splitBody(body: Buffer, first: number, count: number): ReplyObject[] | 
   if (body.toString('latin1', 0, start) !== head) return undefined
   for (let i = 1; i < count; i++) {
     head = envelope(',', first + i)
-    const next = body.indexOf(head, start, 'latin1')
-    if (next < 0 || body[next - 1] !== CLOSE_BRACE || !isOneValue(body, start, next - 1)) return undefined
-    replies.push({ id: first + i - 1, result: resultAt(body, start, next - 1) })
-    start = next + head.length
+    // With the end of the result and of its envelope: a search stops at each byte that is like the first one, and there are many commas.
+    const end = endOf(body[start]) ?? ''
+    const next = body.indexOf(`${end}}${head}`, start, 'latin1') + end.length
+    if (next < start || !isOneValue(body, start, next)) return undefined
+    replies.push({ id: first + i - 1, result: resultAt(body, start, next) })
+    start = next + 1 + head.length
   }
   let end = body.length
   if (count > 1 && body[--end] !== CLOSE_BRACKET) return undefined
   if (body[--end] !== CLOSE_BRACE || !isOneValue(body, start, end)) return undefined
   replies.push({ id: first + count - 1, result: resultAt(body, start, end) })
   return replies
+}
+
+/** What a value that begins so ends with, as far as that is known. */
+function endOf(first: number | undefined): string | undefined {
+  return first === OPEN_BRACE ? '}' : first === OPEN_BRACKET ? ']' : first === QUOTE ? '"' : undefined
 }
 
 function envelope(before: string, id: number): string {

@@ -1,4 +1,6 @@
 import type { HexlineError } from '../errors.ts'
+import type { Pin } from './pin.ts'
+import type { Tally } from './tally.ts'
 
 /** One call and all that is about it alone. */
 export interface Call {
@@ -23,6 +25,10 @@ export interface Call {
   readonly safe: boolean
   /** Endpoints that have failed it. */
   readonly tried: readonly string[]
+  /** Which calls it stays together with, on one endpoint. */
+  readonly pin?: Pin | undefined
+  /** Counts its attempts, where somebody listens. A call that is made for its sake has none. */
+  readonly tally?: Tally | undefined
 }
 
 /** A call whose params are encoded already. Such calls the queue gives to a `Post`. */

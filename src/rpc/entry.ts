@@ -1,6 +1,7 @@
 import { copyError, type HexlineError, MalformedReplyError, TimeoutError } from '../errors.ts'
 import { type Call, type EncodedCall, type Reply, replyOf } from './call.ts'
 import type { Line } from './line.ts'
+import type { Tally } from './tally.ts'
 import { pastDeadline, type Wait, type Waiting } from './waiting.ts'
 
 /** The POST that an entry is in, as far as an entry needs to know. */
@@ -25,6 +26,7 @@ export class Entry implements EncodedCall, Wait {
   readonly required: boolean
   readonly safe: boolean
   readonly tried: readonly string[]
+  readonly tally: Tally | undefined
 
   /** `params`, encoded once: for the body, and for finding an identical call. */
   readonly json: string
@@ -62,6 +64,7 @@ export class Entry implements EncodedCall, Wait {
     this.required = call.required
     this.safe = call.safe
     this.tried = call.tried
+    this.tally = call.tally
     this.json = json
     this.key = key
     this.at = call.deadline
@@ -100,18 +103,27 @@ export class Entry implements EncodedCall, Wait {
 
   /** Gives the outcome to everybody who waits for it: each gets a value of its own. */
   settle(outcome: Reply | HexlineError): void {
+    const { ride } = this
     this.ride = undefined
     const joined = this.#joined
     if (joined === undefined) {
+      if (this.tally !== undefined && !this.#settled) this.tally.landed(ride)
       this.#deliver(outcome)
       return
     }
     const waiters = [this, ...joined].filter((entry) => !entry.#settled)
+    for (const entry of waiters) entry.tally?.landed(ride)
     if (outcome instanceof Error) {
       for (const entry of waiters) entry.#deliver(entry === waiters[0] ? outcome : copyError(outcome))
       return
     }
-    const value = outcome.take()
+    let value: unknown
+    try {
+      value = outcome.take()
+    } catch (cause) {
+      for (const entry of waiters) entry.#deliver(new MalformedReplyError(`${this.method}: the reply gives no result`, { method: this.method, cause }))
+      return
+    }
     for (const entry of waiters) {
       try {
         entry.#deliver(replyOf(entry === waiters[waiters.length - 1] ? value : cloneJson(value), outcome.bytes))
@@ -139,8 +151,9 @@ export class Entry implements EncodedCall, Wait {
 
   cancel(reason: unknown): void {
     if (this.#settled) return
-    this.fail(reason)
     const leader = this.#leader
+    if (leader.ride !== undefined && this.tally !== undefined) this.tally.attempts++
+    this.fail(reason)
     if (--leader.#waiters > 0) return
     leader.line?.drop(leader)
     leader.ride?.leave(reason)

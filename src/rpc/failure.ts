@@ -1,7 +1,7 @@
-import { type ErrorKind, excerpt, type HexlineError, HttpError, MalformedReplyError, RpcError } from '../errors.ts'
+import { type ErrorKind, excerpt, type HexlineError, HttpError, LimitError, MalformedReplyError, RpcError } from '../errors.ts'
 import type { HttpReply } from '../http/exchange.ts'
 import { type Scrub, scrubJson } from '../http/secrets.ts'
-import { retryAfterMs } from './backoff.ts'
+import { limitResetMs, retryAfterMs, waitSaid } from './backoff.ts'
 import type { Call } from './call.ts'
 import type { ReplyObject } from './correlate.ts'
 import { isThrottled } from './kinds.ts'
@@ -62,10 +62,15 @@ export class Failures {
     const message = scrub(typeof object.message === 'string' ? object.message : JSON.stringify(object.message ?? object))
     const whole = this.#scrubbed(object) as { data?: unknown } | undefined
     const data = whole?.data
-    const asked = this.#retryAfterMs
-    const kind = kindOf(classify({ method, status, code, message, data, retryAfterMs: asked }))
-    if (status >= 300 && !Number.isFinite(Number(object.code ?? Number.NaN))) return this.#http(method, kind ?? 'server')
+    const kind = kindOf(classify({ method, status, code, message, data, retryAfterMs: this.#retryAfterMs }))
+    const asked = this.#asked(kind, message, data)
+    if (status >= 300 && !Number.isFinite(Number(object.code ?? Number.NaN))) return this.#http(method, kind ?? 'server', asked)
     return new RpcError({ code, message, data }, { method, endpoint, status, object: whole, retryAfterMs: asked, ...(kind && { kind }) })
+  }
+
+  /** True of the only error for a batch, when it is of the call whose id it has (if any): that a block is not there yet says nothing of the batch. The replies to the others are missing. */
+  isOwn(call: Call | undefined, only: ReplyObject): boolean {
+    return call !== undefined && this.said(call, only.error).kind === 'lagging'
   }
 
   /** One error for a whole batch: the batch was too large, unless it says who was refused. */
@@ -73,9 +78,15 @@ export class Failures {
     return this.said(call, refusal.error, (kind) => (kind !== undefined && refusesEverybody(kind) ? kind : 'batch-too-large'))
   }
 
-  /** The body is no JSON. */
-  unreadable(call: Call, isBatch: boolean): HexlineError {
+  /** The body is no JSON; where it is cut, fewer calls may get a whole one. */
+  unreadable(call: Call, isBatch: boolean, isCut = false): HexlineError {
     const { length } = this.#reply.body
+    const { endpoint } = this.#options
+    const { method } = call
+    if (isCut) {
+      const message = `${endpoint}: the reply to several calls ends after ${length} bytes, in its middle`
+      return new LimitError(message, 'response-too-large', { method, endpoint, limit: length, size: length })
+    }
     return (
       this.#status(call, isBatch) ??
       this.#malformed(call, length === 0 ? 'the reply is empty' : `the reply is not JSON, or only the start of it (${length} bytes)`)
@@ -96,29 +107,38 @@ export class Failures {
     const { status } = this.#reply
     if (status < 300) return undefined
     const meant = this.#options.classify({ method, status, message: this.#start(), retryAfterMs: this.#retryAfterMs }) ?? 'server'
-    return this.#http(method, isBatch && meant === 'invalid' && NOT_A_BATCH.includes(status) ? 'batch-too-large' : meant)
+    const kind = isBatch && meant === 'invalid' && NOT_A_BATCH.includes(status) ? 'batch-too-large' : meant
+    return this.#http(method, kind, this.#asked(kind, this.#start()))
   }
 
-  #http(method: string, kind: ErrorKind): HttpError {
+  #http(method: string, kind: ErrorKind, asked: number | undefined): HttpError {
     const { status, headers } = this.#reply
     const { endpoint, scrub } = this.#options
     return new HttpError(
       { status, headers: scrubJson(headers, scrub) as HttpReply['headers'], body: this.#start() },
-      { method, endpoint, kind, retryAfterMs: this.#retryAfterMs },
+      { method, endpoint, kind, retryAfterMs: asked },
     )
   }
 
   #malformed({ method }: Call, fault: string): MalformedReplyError {
     const { endpoint, classify } = this.#options
     const start = this.#start()
-    const kind = classify({ method, status: this.#reply.status, message: start, retryAfterMs: this.#retryAfterMs })
+    const code = Number(/"(?:code|status|statusCode)"\s*:\s*"?(-?\d{3,5})\b/.exec(start)?.[1] ?? 0)
+    const kind = classify({ method, status: this.#reply.status, message: start, retryAfterMs: this.#retryAfterMs, ...(code !== 0 && { code }) })
     const message = `${endpoint}: ${method}: ${fault}${start === '' ? '' : `: ${excerpt(start)}`}`
-    // Some gateways throttle in words, with status 200.
+    // Some gateways throttle with status 200, in words or in an object of their own.
     return new MalformedReplyError(message, {
       method,
       endpoint,
-      ...(kind !== undefined && refusesEverybody(kind) && { kind, retryAfterMs: this.#retryAfterMs }),
+      ...(kind !== undefined && refusesEverybody(kind) && { kind, retryAfterMs: this.#asked(kind, start) }),
     })
+  }
+
+  /** How long the endpoint asks to be left alone, in ms. Where `Retry-After` is missing, only a throttling reply is searched for it. */
+  #asked(kind: ErrorKind | undefined, message: string, data?: unknown): number | undefined {
+    const asked = this.#retryAfterMs
+    if (asked !== undefined || kind === undefined || !(isThrottled({ kind } as HexlineError) || kind === 'quota')) return asked
+    return waitSaid(message, data) ?? limitResetMs(this.#reply.headers)
   }
 
   /** Nested too deeply for the stack it says nothing, and costs no other call its answer. */

@@ -6,16 +6,18 @@ interface Meaning {
   readonly ran: 'no' | 'yes' | 'unknown'
   /** May the same call do better later? `elsewhere`: only at another endpoint. */
   readonly repeat: boolean | 'elsewhere'
+  /** What it says of the endpoint, where it says anything: it does not work, or does not work for this key. */
+  readonly endpoint?: 'ill' | 'closed to us'
 }
 
-/** One row a kind. `retry` and `queue` read nothing else about a failure but this and its `retryAfterMs`. */
+/** One row a kind. `retry`, `route` and `queue` read nothing else about a failure but this and its `retryAfterMs`. */
 const meanings: Record<ErrorKind, Meaning> = {
   'rate-limit': { ran: 'no', repeat: true },
   overloaded: { ran: 'no', repeat: true },
-  network: { ran: 'unknown', repeat: true },
-  timeout: { ran: 'unknown', repeat: true },
-  malformed: { ran: 'unknown', repeat: true },
-  server: { ran: 'unknown', repeat: true },
+  network: { ran: 'unknown', repeat: true, endpoint: 'ill' },
+  timeout: { ran: 'unknown', repeat: true, endpoint: 'ill' },
+  malformed: { ran: 'unknown', repeat: true, endpoint: 'ill' },
+  server: { ran: 'unknown', repeat: true, endpoint: 'ill' },
   lagging: { ran: 'yes', repeat: true },
   'batch-too-large': { ran: 'no', repeat: false },
   'request-too-large': { ran: 'no', repeat: false },
@@ -25,8 +27,8 @@ const meanings: Record<ErrorKind, Meaning> = {
   invalid: { ran: 'yes', repeat: false },
   unsupported: { ran: 'yes', repeat: false },
   'not-found': { ran: 'yes', repeat: false },
-  auth: { ran: 'no', repeat: 'elsewhere' },
-  quota: { ran: 'no', repeat: 'elsewhere' },
+  auth: { ran: 'no', repeat: 'elsewhere', endpoint: 'closed to us' },
+  quota: { ran: 'no', repeat: 'elsewhere', endpoint: 'closed to us' },
   integrity: { ran: 'yes', repeat: false },
   closed: { ran: 'unknown', repeat: false },
 }
@@ -41,16 +43,29 @@ export function isTooLarge(error: HexlineError): boolean {
   return error.kind === 'batch-too-large' || error.kind === 'request-too-large' || error.kind === 'response-too-large'
 }
 
+/** Signs of an endpoint that gets more at a time than it can bear; a cut connection may as well be chance. */
+export function isStrained(error: HexlineError): boolean {
+  if (error instanceof NetworkError) return !error.unsent
+  return error.kind === 'overloaded' || error.kind === 'timeout' || (error instanceof HttpError && error.status === UNAVAILABLE)
+}
+
+const UNAVAILABLE = 503
+
 /** The same call may do better later. */
 export function mayRepeat(error: HexlineError): boolean | 'elsewhere' {
   return meanings[error.kind].repeat
+}
+
+/** What the failure says of the endpoint, whatever was asked. */
+export function saysOf(error: HexlineError): 'alive' | 'ill' | 'closed to us' {
+  return meanings[error.kind].endpoint ?? 'alive'
 }
 
 /** The failure does not prove that the call has not run. */
 export function mayHaveRun(error: HexlineError): boolean {
   if ((error instanceof NetworkError || error instanceof TimeoutError) && error.unsent) return false
   // Words alone prove nothing: a gateway that timed out may say "overloaded" of a call that ran.
-  if (isThrottled(error) && !isRefusal(error)) return true
+  if ((isThrottled(error) || error.kind === 'auth' || error.kind === 'quota') && !isRefusal(error)) return true
   return meanings[error.kind].ran !== 'no'
 }
 
@@ -60,12 +75,12 @@ function isRefusal(error: HexlineError): boolean {
   return error instanceof RpcError && (error.status === undefined || error.status < 500 || REFUSED.includes(error.status))
 }
 
-/** Too many requests; service unavailable; site is overloaded. */
-const REFUSED = [429, 503, 529]
+/** Not this caller, or not now: unauthorized, payment required, forbidden, too many requests, service unavailable, site is overloaded. */
+const REFUSED = [401, 402, 403, 429, 503, 529]
 
 /** The failure leaves open whether the call has run. */
 export function isAmbiguous(error: HexlineError): boolean {
-  return (meanings[error.kind].ran === 'unknown' || isThrottled(error)) && mayHaveRun(error)
+  return meanings[error.kind].ran !== 'yes' && mayHaveRun(error)
 }
 
 /** A failure that hexline knows; anything else is the caller's own abort reason, or a bug. */

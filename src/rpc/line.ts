@@ -6,7 +6,7 @@ const SWEEP_AT = 1024
 
 /** The calls of one priority that wait for a POST, first come first served. */
 export class Line {
-  readonly #onEmptied: () => void
+  readonly #onDropped: () => void
   #entries: Entry[] = []
   #head = 0
   /** Safe calls that wait, by what they ask. A fresh one whenever the line runs empty: a long-lived Map of passing keys is slow. */
@@ -14,9 +14,9 @@ export class Line {
   /** Entries that somebody waits for. */
   size = 0
 
-  /** `onEmptied` is called when the last entry has been dropped. */
-  constructor(onEmptied: () => void) {
-    this.#onEmptied = onEmptied
+  /** `onDropped` is called when the first or the last entry has been dropped. */
+  constructor(onDropped: () => void) {
+    this.#onDropped = onDropped
   }
 
   /** The waiting entry that asks the same, if any. */
@@ -37,27 +37,47 @@ export class Line {
     for (const entry of entries) this.#enter(entry)
   }
 
+  /** Lets an entry in that has waited elsewhere: by its age, which its deadline tells, so that a caller's first calls stay its first. */
+  letIn(entry: Entry): void {
+    if (entry.deadline === Number.POSITIVE_INFINITY) {
+      this.putBack([entry])
+      return
+    }
+    let place = this.#head
+    while (place < this.#entries.length && (this.#entries[place] as Entry).deadline <= entry.deadline) place++
+    this.#entries.splice(place, 0, entry)
+    this.#enter(entry)
+  }
+
   /** Nobody waits for `entry` any more: it is passed over from now on. */
   drop(entry: Entry): void {
+    const isFirst = this.#entries[this.#head] === entry
     this.#leave(entry)
     if (this.#entries.length - this.#head - this.size > Math.max(SWEEP_AT, this.size)) {
       this.#entries = this.#entries.slice(this.#head).filter((each) => each.line === this)
       this.#head = 0
     }
     this.#tidy()
-    if (this.size === 0) this.#onEmptied()
+    if (this.size === 0 || isFirst) this.#onDropped()
   }
 
-  /** The next entries for one POST: at most `max`, no more than a good body of replies, an unsafe call alone. */
-  take(max: number, limits: Limits): Entry[] {
+  /** The next entry; there is one. */
+  get first(): Entry {
+    while ((this.#entries[this.#head] as Entry).line !== this) this.#entries[this.#head++] = undefined as never
+    return this.#entries[this.#head] as Entry
+  }
+
+  /** The next entries for one POST: at most `max`, no more than a good body of replies, an unsafe call alone, and each asked whether it fits. */
+  take(max: number, limits: Limits, fits?: (entry: Entry) => boolean): Entry[] {
     const taken: Entry[] = []
     let bytes = 0
-    while (this.size > 0 && taken.length < max && !limits.isFull(bytes)) {
+    while (this.size > 0 && taken.length < max) {
       const entry = this.#entries[this.#head] as Entry
       if (entry.line === this) {
-        if (!entry.safe && taken.length > 0) break
+        const more = limits.bytesOf(entry.method)
+        if (limits.isFull(bytes, more) || (!entry.safe && taken.length > 0) || fits?.(entry) === false) break
         this.#leave(entry)
-        bytes += limits.bytesOf(entry.method)
+        bytes += more
         taken.push(entry)
       }
       this.#entries[this.#head++] = undefined as never

@@ -1,10 +1,11 @@
-import { copyError, MalformedReplyError } from '../errors.ts'
+import { copyError, type HexlineError, LimitError, MalformedReplyError, NetworkError } from '../errors.ts'
 import type { Exchange, HttpReply } from '../http/exchange.ts'
 import { parseBody, resultFor, scanBody } from './body.ts'
 import type { Call, EncodedCall, Outcome, Post } from './call.ts'
 import { correlate, isError, type ReplyObject } from './correlate.ts'
 import { Failures, type FailuresOptions } from './failure.ts'
 import { isFailure } from './kinds.ts'
+import { watchPost } from './watch-post.ts'
 
 export interface PostOptions extends FailuresOptions {
   readonly exchange: Exchange
@@ -22,20 +23,38 @@ const MOST_FOR_A_BATCH = 16 * 1024 * 1024
 
 /** Encodes the envelope, makes one exchange and gives each call the reply with its id. */
 export function createPost(options: PostOptions): Post {
-  const { exchange, path, ids } = options
+  const { endpoint, exchange, path, ids } = options
   return async (calls, signal) => {
     const first = ids.next
     ids.next += calls.length
+    const onPosted = watchPost(endpoint, calls.length, signal)
     let reply: HttpReply
     try {
       reply = await exchange.send({ method: 'POST', path, body: encode(calls, first), maxBytes: calls.length > 1 ? MOST_FOR_A_BATCH : undefined }, signal)
     } catch (error) {
       // An abort ends a POST only when nobody waits for it any more; what its calls get then, nobody sees.
-      const failure = isFailure(error) ? error : new MalformedReplyError('aborted')
-      return calls.map((call) => copyError(failure, call.method))
+      const failure = isFailure(error) ? cutShort(error, calls.length) : new MalformedReplyError('aborted')
+      const failures = calls.map((call) => copyError(failure, call.method))
+      onPosted?.(failures)
+      return failures
     }
-    return read(reply, calls, first, options)
+    const outcomes = read(reply, calls, first, options)
+    onPosted?.(outcomes, reply)
+    return outcomes
   }
+}
+
+/** What is lost of a reply that ends before this, in bytes, may be lost by chance. */
+const LEAST_CUT = 64 * 1024
+
+/**
+ * Some gateways cut replies that are too large for them. The reply to several calls that ends in its middle, and had become long, is taken for
+ * one of those: fewer calls may get theirs.
+ */
+function cutShort(failure: HexlineError, calls: number): HexlineError {
+  if (calls === 1 || !(failure instanceof NetworkError) || failure.receivedBytes < LEAST_CUT) return failure
+  const { endpoint, receivedBytes, message, cause } = failure
+  return new LimitError(`${message} (the reply to ${calls} calls)`, 'response-too-large', { endpoint, limit: receivedBytes, size: receivedBytes, cause })
 }
 
 /** A single call goes as an object, several as an array. */
@@ -51,6 +70,16 @@ function envelope(call: Call, id: number): string {
   return `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(call.method)},"params":${params}}`
 }
 
+function isStartOfArray(body: Buffer): boolean {
+  return (
+    body[0] === 0x5b &&
+    body
+      .toString('latin1', body.length - 16)
+      .trimEnd()
+      .at(-1) !== ']'
+  )
+}
+
 function read(reply: HttpReply, calls: readonly Call[], first: number, options: PostOptions): readonly Outcome[] {
   const failures = new Failures(reply, options)
   const isBatch = calls.length > 1
@@ -59,10 +88,11 @@ function read(reply: HttpReply, calls: readonly Call[], first: number, options: 
   try {
     body = isScanned ? scanBody(reply.body, first, calls.length) : parseBody(reply.body)
   } catch {
-    return calls.map((call) => failures.unreadable(call, isBatch))
+    const isCut = isBatch && reply.status < 300 && reply.body.length >= LEAST_CUT && isStartOfArray(reply.body)
+    return calls.map((call) => failures.unreadable(call, isBatch, isCut))
   }
   const { replies, refusal, stray } = correlate(body, first, calls.length)
-  if (refusal !== undefined) return calls.map((call) => failures.refused(call, refusal))
+  if (refusal !== undefined && !failures.isOwn(calls[replies.indexOf(refusal)], refusal)) return calls.map((call) => failures.refused(call, refusal))
   const share = reply.body.length / calls.length
   return calls.map((call, i) => {
     const match = replies[i] as ReplyObject | string

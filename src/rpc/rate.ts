@@ -1,37 +1,57 @@
-/** Part of a second's calls that may go at once. */
+/** Part of a second's units that may go at once. */
 const BURST = 1 / 20
+const HAIR = 1e-6
+/** Calls that cost more than half of a second's units are let go one by one, rather than ever slower. */
+const MOST_BURST = 1 / 2
 
 /**
- * A token bucket: never more than `callsPerSecond` calls in any second. A burst of a twentieth of that may go at once,
- * and is taken off the rate at which the bucket fills, so that the burst and the second after it stay within the limit.
+ * A token bucket for a budget that is given: never more than `perSecond` units (calls, where each costs 1) in any second. A burst of
+ * a twentieth of that may go at once, or one call where that costs more, and is taken off the rate at which the bucket fills, so that
+ * the burst and the second after it stay within the budget. Only calls that cost more than half of it by themselves may pass it.
  */
 export class Rate {
-  readonly burst: number
-  readonly #perMs: number
+  /** Units that may go at once. */
+  burst: number
+  readonly #perSecond: number
+  #perMs: number
   #tokens: number
   #filledAt: number
 
-  constructor(callsPerSecond: number, now: number) {
-    this.burst = Math.max(1, Math.floor(callsPerSecond * BURST))
-    this.#perMs = (callsPerSecond * (1 - BURST)) / 1000
+  constructor(perSecond: number, now: number) {
+    this.#perSecond = perSecond
+    this.burst = Math.max(1, Math.floor(perSecond * BURST))
+    this.#perMs = (perSecond * (1 - BURST)) / 1000
     this.#tokens = this.burst
     this.#filledAt = now
   }
 
-  /** How many calls may go now. */
-  available(now: number): number {
+  /** How many units may go now; below 0 while a call that cost more than a burst is paid for. */
+  units(now: number): number {
     this.#tokens = Math.min(this.burst, this.#tokens + (now - this.#filledAt) * this.#perMs)
     this.#filledAt = now
-    // A hair below a whole token is a whole one: the fractions of many small steps do not add up exactly.
-    return Math.floor(this.#tokens + 1e-6)
+    // A hair below what is wanted is enough: the fractions of many small steps do not add up exactly.
+    return this.#tokens + HAIR
   }
 
-  take(calls: number): void {
-    this.#tokens -= calls
+  /** How many calls may go now, where each costs one unit. */
+  available(now: number): number {
+    return Math.floor(this.units(now))
   }
 
-  /** How long until `calls` may go, in ms; `calls` is at most `burst`. */
-  msUntil(calls: number, now: number): number {
-    return this.available(now) >= calls ? 0 : (calls - this.#tokens) / this.#perMs
+  take(units: number): void {
+    this.#tokens -= units
+  }
+
+  /** How long until `units` may go, in ms; `units` is at most `burst`. */
+  msUntil(units: number, now: number): number {
+    return this.units(now) >= units ? 0 : (units - this.#tokens) / this.#perMs
+  }
+
+  /** Makes room for calls that cost so much: the burst grows, and the rate at which the bucket fills gets lower by as much. */
+  fit(units: number): void {
+    const burst = Math.min(units, this.#perSecond * MOST_BURST)
+    if (burst <= this.burst) return
+    this.burst = burst
+    this.#perMs = (this.#perSecond - burst) / 1000
   }
 }

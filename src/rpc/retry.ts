@@ -1,6 +1,7 @@
-import type { HexlineError } from '../errors.ts'
+import { type HexlineError, HttpError, NetworkError, RpcError } from '../errors.ts'
 import { type Backoff, fullJitter } from './backoff.ts'
 import type { Call, Layer, Reply, Send } from './call.ts'
+import { type RetryEvent, retryEvents } from './events.ts'
 import { isAmbiguous, isFailure, isThrottled, mayHaveRun, mayRepeat } from './kinds.ts'
 import type { Waiting } from './waiting.ts'
 
@@ -26,15 +27,15 @@ export interface Recovery {
  * is no failed attempt: such a call is repeated until its deadline, unless `attempts` is 1.
  */
 export function retry({ waiting, recovery, countsThrottling = false, ...backoff }: RetryOptions): Layer {
-  return (next) => async (first) => {
+  const repeat = async (next: Send, first: Call, reason: unknown): Promise<Reply> => {
     let call = first
     let sent = 0
     let failed = 0
     let ambiguous: HexlineError | undefined
     let before: HexlineError | undefined
-    for (;;) {
+    for (let attempt = Promise.reject<Reply>(reason); ; attempt = next(call)) {
       try {
-        return await next(call)
+        return await attempt
       } catch (failure) {
         if (!isFailure(failure) || (call.signal?.aborted && failure === call.signal.reason)) throw failure
         // The queue says with 1 that the call was in a POST.
@@ -61,9 +62,18 @@ export function retry({ waiting, recovery, countsThrottling = false, ...backoff 
           throw Object.assign(!call.safe && ambiguous !== undefined && !mayHaveRun(last) ? ambiguous : last, { attempts: sent })
         }
         before = failure
+        if (retryEvents.hasSubscribers) retryEvents.publish(eventOf(call, failure, sent + 1, wait))
         await waiting.sleep(call, wait)
         if (failure.endpoint !== undefined) call = { ...call, tried: [...call.tried.filter((name) => name !== failure.endpoint), failure.endpoint] }
       }
     }
   }
+  // A call that does not fail pays for one promise here, and for nothing that waits with it.
+  return (next) => (call) => next(call).catch((failure) => repeat(next, call, failure))
+}
+
+function eventOf({ method }: Call, failure: HexlineError, attempt: number, waitMs: number): RetryEvent {
+  const { endpoint, kind } = failure
+  const code = failure instanceof RpcError || failure instanceof NetworkError ? failure.code : failure instanceof HttpError ? failure.status : undefined
+  return { method, endpoint, kind, code, attempt, waitMs }
 }

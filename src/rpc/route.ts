@@ -1,46 +1,181 @@
-import { type HexlineError, IntegrityError } from '../errors.ts'
+import { copyError, type ErrorKind, HexlineError, IntegrityError, RpcError } from '../errors.ts'
 import { type Call, type Reply, replyOf, type Send } from './call.ts'
-import { isFailure, isThrottled, mayRepeat } from './kinds.ts'
-import type { Queue } from './queue.ts'
+import { Choice } from './choice.ts'
+import { routeEvents } from './events.ts'
+import { Filters } from './filters.ts'
+import { Hedge, type HedgeOptions } from './hedge.ts'
+import { isFailure, isThrottled, mayHaveRun, mayRepeat } from './kinds.ts'
+import { Company, Member, type MemberOptions } from './member.ts'
+import type { Pin } from './pin.ts'
+import { present } from './required.ts'
+import type { Protocol, Trait } from './traits.ts'
+import type { Waiting } from './waiting.ts'
+
+export interface RouteOptions {
+  readonly endpoints: readonly [MemberOptions, ...MemberOptions[]]
+  readonly protocol: Protocol
+  readonly waiting: Waiting
+  readonly hedge?: HedgeOptions | undefined
+}
 
 /**
- * Picks an endpoint for each call: the first that has not failed it and is not paused. A null for a call that requires a result means
- * that the node lags behind, and is a failure.
+ * Picks an endpoint for each call (choice.ts), by what was learnt from the calls before it: how it does (health.ts), how far its head is
+ * behind (head.ts), whether it has the method and is on the right chain (member.ts). A call that an endpoint would not start goes to the next one
+ * at once; all else that fails goes back to the retry layer, which names in `tried` who has failed it. A null for a call that requires a result means that
+ * the node lags, and is a failure. With one endpoint there is nothing to pick, and nothing is paid.
  */
-export function route(queues: readonly [Queue, ...Queue[]]): Send {
-  return async (call) => {
-    const untried = queues.filter(({ name }) => !call.tried.includes(name))
-    const first = untried.find(({ isPaused }) => !isPaused) ?? untried[0] ?? leastRecentlyTried(queues, call)
+export function route(options: RouteOptions): Send {
+  const { endpoints, hedge } = options
+  const [first, ...others] = endpoints
+  if (others.length > 0 || hedge !== undefined) {
+    const router = new Router(options)
+    return (call) => router.send(call)
+  }
+  const only = first.queue
+  return (call) => (call.required ? only.send(call).then((reply) => present(reply, call, only.name)) : only.send(call))
+}
+
+class Router {
+  readonly #protocol: Protocol
+  readonly #members: readonly Member[]
+  readonly #choice: Choice
+  readonly #filters = new Filters<Member>()
+  readonly #hedge: Hedge | undefined
+
+  constructor({ endpoints, protocol, hedge, waiting }: RouteOptions) {
+    const company = new Company(protocol, endpoints.find(({ chainId }) => chainId !== undefined)?.chainId)
+    this.#protocol = protocol
+    this.#members = endpoints.map((each) => new Member(each, company, endpoints.length === 1, performance.now()))
+    this.#choice = new Choice(company, this.#members)
+    this.#hedge = hedge && new Hedge(hedge, waiting)
+  }
+
+  send(call: Call): Promise<Reply> {
+    const trait = this.#protocol.traitOf(call.method)
+    if (trait?.filter !== undefined) return this.#sendToFilter(call, trait)
+    return this.#send(call, trait)
+  }
+
+  async #send(call: Call, trait: Trait | undefined, onAnswer?: (member: Member) => void): Promise<Reply> {
+    const passed: Member[] = []
     let refusal: HexlineError | undefined
-    for (const queue of [first, ...queues.filter((each) => each !== first)]) {
+    let why: ErrorKind | undefined
+    let attempts = 0
+    for (;;) {
+      const now = performance.now()
+      this.#askHeads(now)
+      const member = this.#choice.best(call, trait, passed, now)
+      if (member === undefined) throw this.#told(refusal ?? this.#allWrong(call), call, passed, attempts)
+      const from = passed.at(-1)?.name ?? call.pin?.endpoint ?? call.tried.at(-1)
       try {
-        const reply = await queue.send(call)
-        return call.required ? present(reply, call, queue.name) : reply
+        if (call.pin !== undefined) await move(call.pin, member, call)
+        if (from !== undefined && from !== member.name && routeEvents.hasSubscribers) {
+          routeEvents.publish({ change: 'moved', method: call.method, endpoint: from, to: member.name, kind: why })
+        }
+        const reply = await this.#ask(member, this.#withoutWait(call, member, passed, now), trait)
+        onAnswer?.(member)
+        return reply
       } catch (failure) {
-        // This endpoint would not start it, for whatever call: another may.
-        if (!isFailure(failure) || !(isThrottled(failure) || mayRepeat(failure) === 'elsewhere')) throw failure
-        refusal = failure
+        if (!isFailure(failure)) throw failure
+        attempts += failure.attempts
+        passed.push(member)
+        why = failure.kind
+        const isFinal = failure.kind === 'unsupported' && this.#members.every((each) => passed.includes(each) || each.lacks(call.method, now))
+        if (isFinal || !goesOn(failure, call, member)) throw this.#told(failure, call, passed, attempts)
+        if (refusal === undefined || hopeOf(failure) < hopeOf(refusal)) refusal = failure
       }
     }
-    throw refusal
+  }
+
+  /** The call, not to wait in line for an endpoint that is paused or gone, as long as another one can take it. */
+  #withoutWait(call: Call, member: Member, passed: readonly Member[], now: number): Call {
+    const whilePaused = this.#choice.hasFree(passed, member, now) ? 'fail' : call.whilePaused
+    if (whilePaused === call.whilePaused && passed.length === 0) return call
+    return { ...call, whilePaused, tried: passed.length === 0 ? call.tried : [...call.tried, ...passed.map(({ name }) => name)] }
+  }
+
+  /** Where a read takes long, a copy of it goes to another endpoint; to the same one, when no other can take it. */
+  #ask(member: Member, call: Call, trait: Trait | undefined): Promise<Reply> {
+    if (this.#hedge === undefined) return member.ask(call, trait)
+    const again: Send = (copy) => {
+      const now = performance.now()
+      const isFree = copy.pin === undefined && this.#choice.hasFree([], member, now)
+      return ((isFree ? this.#choice.best(copy, trait, [member], now) : undefined) ?? member).ask(copy, trait)
+    }
+    return this.#hedge.send(call, `${member.name} ${call.method}`, (first) => member.ask(first, trait), again)
+  }
+
+  /** A filter is known to the endpoint that made it, and to no other. */
+  async #sendToFilter(call: Call, trait: Trait): Promise<Reply> {
+    if (trait.filter === 'makes') {
+      let maker = this.#members[0] as Member
+      const reply = await this.#send(call, trait, (member) => {
+        maker = member
+      })
+      const made = reply.take()
+      if (!(made instanceof Uint8Array)) return replyOf(this.#filters.add(maker, made), reply.bytes)
+      return replyOf(Buffer.from(JSON.stringify(this.#filters.add(maker, JSON.parse(Buffer.from(made).toString())))), reply.bytes)
+    }
+    const known = this.#filters.find(call.params[0])
+    if (known === undefined) return this.#send(call, trait)
+    const reply = await known.endpoint.ask({ ...call, params: [known.id, ...call.params.slice(1)] }, trait)
+    if (trait.filter === 'ends') this.#filters.drop(call.params[0])
+    return reply
+  }
+
+  /** Asks those that have not been heard of for a while, and those that are left out and may be back. Only while there are calls: nothing runs by itself. */
+  #askHeads(now: number): void {
+    if (this.#members.length === 1) return
+    for (const member of this.#members) {
+      const { health, head, queue } = member
+      if (now < (health.isOut ? health.dueAt : head.askAt) || member.isAsked || member.wrong !== undefined || queue.pausedUntil > now) continue
+      void member.askHead()
+    }
+  }
+
+  #allWrong(call: Call): HexlineError {
+    return copyError((this.#members[0] as Member).wrong as HexlineError, call.method)
+  }
+
+  /** The failure for the caller; its cause says what the other endpoints did with the same call. */
+  #told(failure: HexlineError, call: Call, passed: readonly Member[], attempts: number): HexlineError {
+    failure.attempts = attempts
+    const others = this.#members.filter((each) => each.name !== failure.endpoint && (passed.includes(each) || call.tried.includes(each.name)))
+    const said = others.flatMap((each) => each.said ?? [])
+    if (said.length === 0) return failure
+    const cause = new HexlineError(`other endpoints failed, too: ${said.join('; ')}`, failure.kind, { method: call.method, cause: failure.cause })
+    return Object.defineProperty(failure, 'cause', { value: cause, enumerable: false, writable: true, configurable: true })
   }
 }
 
-function leastRecentlyTried(queues: readonly [Queue, ...Queue[]], { tried }: Call): Queue {
-  return queues.find(({ name }) => name === tried.find((each) => queues.some((queue) => queue.name === each))) ?? queues[0]
+/** May the call go to another endpoint at once? Only when it has not run here, or is answered differently there. */
+function goesOn(failure: HexlineError, call: Call, member: Member): boolean {
+  if (member.wrong !== undefined) return true
+  if (mayRepeat(failure) === 'elsewhere') return call.safe || !mayHaveRun(failure)
+  if (isThrottled(failure)) return call.safe || !mayHaveRun(failure)
+  if (failure.kind === 'network') return !mayHaveRun(failure)
+  if (failure.kind === 'unsupported') return call.safe || (failure instanceof RpcError && failure.code === -32601 && (failure.status ?? 200) < 500)
+  return failure.kind === 'lagging' && failure.attempts === 0
 }
 
-function present(reply: Reply, call: Call, endpoint: string): Reply {
-  const value = reply.take()
-  const isNull = value === null || (value instanceof Uint8Array && value.length === 4 && value[0] === 0x6e)
-  if (!isNull) return replyOf(value, reply.bytes)
-  const { method, params } = call
-  const asked = typeof params[0] === 'string' ? ` ${params[0]}` : ''
-  const lag = new IntegrityError(`${endpoint}: ${method}${asked}: the node answers null for what must exist: it lags behind, or has no history that far back`, {
-    kind: 'lagging',
-    method,
-    endpoint,
-  })
-  lag.attempts = 1
-  throw lag
+/** How long until the call may do better, in ms: of several refusals the least bad is told. Being throttled passes by itself. */
+function hopeOf(failure: HexlineError): number {
+  if (isThrottled(failure)) return failure.retryAfterMs ?? 0
+  return mayRepeat(failure) === true ? 1e12 : Number.POSITIVE_INFINITY
+}
+
+/** Calls that are pinned to an endpoint go on at another only when that one has the newest block that they have seen. */
+async function move(pin: Pin, member: Member, call: Call): Promise<void> {
+  const { name, head } = member
+  if (pin.endpoint !== undefined && pin.endpoint !== name && head.number < pin.newest) {
+    await member.askHead(call.signal, call.deadline)
+    call.signal?.throwIfAborted()
+    if (head.number < pin.newest) {
+      const has = head.number < 0 ? 'has not told its newest block' : `is at block ${head.number}`
+      const message = `${name}: ${has}, and calls pinned to ${pin.endpoint} have seen block ${pin.newest}: they cannot go on here yet`
+      member.said = message
+      throw new IntegrityError(message, { kind: 'lagging', method: call.method, endpoint: name })
+    }
+  }
+  pin.endpoint = name
 }

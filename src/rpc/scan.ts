@@ -1,3 +1,5 @@
+import { isAscii } from 'node:buffer'
+
 /*
  * JSON read as bytes: where values begin and end, without making them. Runs from quote to quote, since nearly all of a
  * node's reply is strings. Text that is not JSON is found out where it matters to know the ends (brackets, quotes, commas);
@@ -81,6 +83,11 @@ export function compact(bytes: Buffer): Buffer {
   return out.subarray(0, to)
 }
 
+/** Whether these are bytes as nodes write them: ASCII without escapes, so that a quote begins or ends a string wherever it stands. */
+export function isPlain(bytes: Buffer): boolean {
+  return !bytes.includes(BACKSLASH) && isAscii(bytes)
+}
+
 /** How far back `isOneValue` looks for what else there may be. */
 const LOOK_BACK = 1024
 
@@ -115,7 +122,27 @@ export function isOneValue(bytes: Buffer, start: number, end: number): boolean {
     }
   }
   // All of a short one has been seen, and its first bracket is not closed by its last.
-  return depth > 0 && stop > start
+  if (depth <= 0 || stop === start) return false
+  // The last bracket belongs to something longer than that: to the value, most often, or to a long field of the envelope behind it.
+  return !mayHoldMore(bytes, start, end) || endsAt(bytes, start, end)
+}
+
+/** Whether `}` or `]` is followed by a comma and a name anywhere but in the value itself: whether `"error"`, `"id"` or the like may follow it. */
+function mayHoldMore(bytes: Buffer, start: number, end: number): boolean {
+  const last = bytes[start] === OPEN_BRACE ? NEXT_AFTER_OBJECT : NEXT_AFTER_ARRAY
+  const next = bytes.indexOf(last, start)
+  return next >= 0 && next < end
+}
+
+const NEXT_AFTER_OBJECT = Buffer.from('},"')
+const NEXT_AFTER_ARRAY = Buffer.from('],"')
+
+function endsAt(bytes: Buffer, start: number, end: number): boolean {
+  try {
+    return skipValue(bytes, start) === end
+  } catch {
+    return false
+  }
 }
 
 /** End of the value at `at`. */

@@ -130,7 +130,7 @@ describe('a node that lags', () => {
   it('ends the iteration with an error, after the blocks before, when it never has the block', async () => {
     const { client } = await setUp(
       { head: 300, answer: ({ method, params }) => (method === 'eth_getBlockByNumber' && params[0] === '0x64' ? { result: null } : undefined) },
-      { deadlineMs: 300 },
+      { deadlineMs: 1000 },
     )
     const { came, failure } = await untilFailure(getBlocks(client, { from: 0, to: 300 }))
     expect(came).toHaveLength(100)
@@ -234,15 +234,26 @@ describe('back-pressure', () => {
     await blocks.return()
   })
 
-  it('asks for no more than a thousand small blocks ahead', async () => {
+  it('asks for some hundred small blocks ahead', async () => {
     const { client, server } = await setUp({ head: 10_000 })
     const blocks = getBlocks(client, { from: 0, to: 10_000 })
-    for (let read = 0; read < 2000; read++) await blocks.next()
-    // The reader stops here; what was asked for ahead of it arrives: 1,000 blocks, and the look at the head before.
-    await vi.waitFor(() => expect(server.calls.length).toBeGreaterThan(2950))
+    for (let read = 0; read < 200; read++) await blocks.next()
+    // The reader stops here; what was asked for ahead of it arrives: 256 blocks at least, and the look at the head before.
+    await vi.waitFor(() => expect(server.calls.length).toBeGreaterThan(450))
     await client.call('eth_chainId').catch(() => {})
-    expect(server.calls.length - 1).toBeLessThanOrEqual(3001)
+    expect(server.calls.length - 1).toBeLessThanOrEqual(1201)
     await blocks.return()
+  })
+
+  it('asks for more where a node takes its time, and for no more than a thousand', async () => {
+    const { client, server } = await setUp({ head: 20_000, gate: () => new Promise((resolve) => setTimeout(resolve, 100)) })
+    let mostAhead = 0
+    for await (const block of getBlocks(client, { from: 0, to: 20_000 })) {
+      mostAhead = Math.max(mostAhead, server.calls.length - Number(block.number))
+      if (mostAhead > 900) break
+    }
+    expect(mostAhead).toBeGreaterThan(500)
+    expect(mostAhead).toBeLessThanOrEqual(1001)
   })
 
   it('asks for one block at a time when each is larger than the bound', async () => {
@@ -319,7 +330,17 @@ describe('options that cannot be meant', () => {
     [{ from: 0, to: 1, receipts: 'yes' }, 'receipts: expected true or false, received "yes"'],
     [{ from: 0, to: 1, maxBytes: 0 }, 'maxBytes: expected a number of bytes above 0, received 0'],
     [{ from: 0, to: 1, signal: {} }, 'signal: expected an AbortSignal, received an object'],
-    [{ from: 0, to: 1, limit: 5 }, 'options: expected some of from, to, transactions, receipts, signal, maxBytes, onProgress, received "limit"'],
+    [{ from: 0, to: 1, fields: 'hash' }, "fields: expected an array of paths such as 'gasUsed', 'transactions.hash' or 'receipts.status', received \"hash\""],
+    [{ from: 0, to: 1, fields: [] }, 'fields: expected an array of paths'],
+    [{ from: 0, to: 1, fields: ['gasUsd'] }, 'fields: expected fields that hexline knows; to get all that a node sends, leave fields out, received "gasUsd"'],
+    [{ from: 0, to: 1, transactions: 'full', fields: ['transactions.hsah'] }, 'received "transactions.hsah"'],
+    [{ from: 0, to: 1, receipts: true, fields: ['receipts.hash'] }, 'received "receipts.hash"'],
+    [{ from: 0, to: 1, fields: ['receipts.status'] }, 'fields: expected no fields of receipts without receipts: true, received "receipts.status"'],
+    [
+      { from: 0, to: 1, fields: ['transactions.hash'] },
+      'fields: expected no fields of transactions without transactions: \'full\', received "transactions.hash"',
+    ],
+    [{ from: 0, to: 1, limit: 5 }, 'options: expected some of from, to, transactions, receipts, fields, signal, maxBytes, onProgress, received "limit"'],
   ])('%o is refused at once', async (options, message) => {
     const { client, server } = await setUp({ head: 10 })
     expect(() => getBlocks(client, options as never)).toThrow(message)
@@ -330,5 +351,65 @@ describe('options that cannot be meant', () => {
     const { client, server } = await setUp({ head: 10 })
     await expect(getBlocks(client, { from: 0, to: 11 }).next()).rejects.toThrow("to: expected at most the node's latest block, 10, received 11")
     expect(server.calls.map(({ method }) => method)).toEqual(['eth_blockNumber'])
+  })
+})
+
+describe('the fields that are wanted', () => {
+  it('come, with what links a block to others, and no more', async () => {
+    const { client } = await setUp({ head: 5, transactions: () => 2 })
+    const [block] = await all(getBlocks(client, { from: 3, to: 3, transactions: 'full', fields: ['timestamp', 'transactions.nonce', 'transactions.value'] }))
+    expect(Object.keys(block ?? {}).sort()).toEqual(['hash', 'number', 'parentHash', 'timestamp', 'transactions'])
+    expect(block?.transactions.map((each) => Object.keys(each).sort())).toEqual([
+      ['nonce', 'value'],
+      ['nonce', 'value'],
+    ])
+    const [whole] = await all(getBlocks(client, { from: 3, to: 3, transactions: 'full' }))
+    expect(block?.transactions[1]?.value).toBe(whole?.transactions[1]?.value)
+    expect(block?.timestamp).toBe(whole?.timestamp)
+  })
+
+  it('may be of receipts, too', async () => {
+    const { client } = await setUp({ head: 5, transactions: () => 2 })
+    const [block] = await all(getBlocks(client, { from: 3, to: 3, receipts: true, fields: ['receipts.gasUsed', 'receipts.status'] }))
+    expect(Object.keys(block ?? {}).sort()).toEqual(['hash', 'number', 'parentHash', 'receipts', 'transactions'])
+    expect(block?.receipts.map((each) => Object.keys(each).sort())).toEqual([
+      ['blockHash', 'gasUsed', 'status', 'transactionHash'],
+      ['blockHash', 'gasUsed', 'status', 'transactionHash'],
+    ])
+    const [bare] = await all(getBlocks(client, { from: 3, to: 3, receipts: true, transactions: 'full', fields: ['transactions', 'receipts'] }))
+    const [whole] = await all(getBlocks(client, { from: 3, to: 3, receipts: true, transactions: 'full' }))
+    expect(bare?.transactions).toEqual(whole?.transactions)
+    expect(bare?.receipts).toEqual(whole?.receipts)
+  })
+
+  it('are checked as all fields are', async () => {
+    const { client } = await setUp({
+      head: 5,
+      answer: (_, right) => (right && typeof right === 'object' ? { result: { ...right, parentHash: '0x0' } } : undefined),
+    })
+    const { failure } = await untilFailure(getBlocks(client, { from: 1, to: 3, fields: ['timestamp'] }))
+    expect(failure.message).toContain('names 0x0 as its parent')
+  })
+})
+
+describe('a block whose bytes are no JSON', () => {
+  const broken = (times: number) => {
+    let left = times
+    return { head: 9, body: (json: string) => (json.includes(`"number":"0x5"`) && left-- > 0 ? json.replace('"number":"0x5"', '"number":0x5') : json) }
+  }
+
+  it('is asked for again', async () => {
+    const { client, server } = await setUp(broken(2))
+    const blocks = await all(getBlocks(client, { from: 4, to: 6 }))
+    expect(blocks.map(({ number }) => number)).toEqual([4n, 5n, 6n])
+    expect(server.calls.filter(({ params }) => params[0] === '0x5')).toHaveLength(3)
+  })
+
+  it('is said to be none, in the end', async () => {
+    const { client, server } = await setUp(broken(1000))
+    const { came, failure } = await untilFailure(getBlocks(client, { from: 4, to: 6 }))
+    expect(came).toHaveLength(1)
+    expect(failure).toMatchObject({ name: 'MalformedReplyError', message: 'block 5 came 4 times as something that is no JSON' })
+    expect(server.calls.filter(({ params }) => params[0] === '0x5')).toHaveLength(4)
   })
 })

@@ -190,6 +190,13 @@ describe('a batch', () => {
     expect(server.requests).toHaveLength(4)
   })
 
+  test('with only one call’s own error is no refusal: that a block is not there yet says nothing of the batch, and the other replies are missing', async () => {
+    const only: Answer = (request, response) => send(response, JSON.stringify([failed(request.entries[1] as Entry, -32000, 'header not found')]))
+    const { outcomes, server } = await batch([only, honest])
+    expect(outcomes.map(({ kind }) => kind)).toEqual(['malformed', 'lagging', 'malformed'])
+    expect(server.requests).toHaveLength(1)
+  })
+
   test('refused for a reason of its own is no failure of a batch: the calls are told the reason', async () => {
     for (const [code, message, kind, status] of [
       [-32005, 'project ID request rate exceeded', 'rate-limit', 429],

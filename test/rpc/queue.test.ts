@@ -1,8 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import type { Client, ClientOptions } from '../../src/index.ts'
-import { Limits } from '../../src/rpc/limits.ts'
-import { Rate } from '../../src/rpc/rate.ts'
 import {
   type Answer,
   always,
@@ -226,8 +224,8 @@ describe('a batch that is refused for its length', () => {
       const server = await serve(takesAtMost(most))
       const results = await reads(clientOf(server.url, { concurrency: 1 }), 0, 230)
       expect(results).toEqual(Array.from({ length: 230 }, (_, i) => answerTo([i])))
-      // 100, 50, 25, 12, 6, 3, 1
-      expect(refusals(server.requests, most)).toBeLessThanOrEqual(6)
+      // 100, 50, 25, 12, 6, 3, and what lies between the last of them and the limit.
+      expect(refusals(server.requests, most)).toBeLessThanOrEqual(7)
     }
   })
 
@@ -258,11 +256,20 @@ describe('a batch that is refused for its length', () => {
     expect(refusals(server.requests, 10)).toBe(before)
   })
 
+  test('is learnt for all clients that are made of one', async () => {
+    const server = await serve(takesAtMost(10))
+    const client = clientOf(server.url, { concurrency: 1 })
+    await reads(client, 0, 100)
+    const before = refusals(server.requests, 10)
+    await reads(client.with({ priority: 'bulk', deadlineMs: 60_000 }), 100, 200)
+    expect(refusals(server.requests, 10)).toBe(before)
+  })
+
   test('is refused few times, however many POSTs may be in flight: one probes the new length while the others wait', async () => {
     const server = await serve(takesAtMost(3))
     await reads(clientOf(server.url, { concurrency: 8 }), 0, 800)
-    // All eight of the first wave, and then one for each of 50, 25, 12, 6.
-    expect(refusals(server.requests, 3)).toBeLessThanOrEqual(8 + 4)
+    // All eight of the first wave, then one for each of 50, 25, 12, 6, and one that looks whether it is 4.
+    expect(refusals(server.requests, 3)).toBeLessThanOrEqual(8 + 5)
   })
 
   test('and when all that it holds are errors of the calls themselves, the POSTs after it no longer go one by one', async () => {
@@ -353,48 +360,6 @@ describe('a batch that times out', () => {
   })
 })
 
-describe('the length of batches', () => {
-  /** So many POSTs in a row, each as long as it may be and answered in full. */
-  const work = (limits: Limits, posts: number) => {
-    for (let i = 0; i < posts; i++) limits.worked(limits.calls)
-  }
-
-  test.each<[string, (limits: Limits) => void]>([
-    ['timed out', (limits) => limits.halve(100)],
-    ['was throttled', (limits) => limits.throttled(50)],
-  ])('grows back after a POST that %s, once twenty in a row are answered in full', (_, shorten) => {
-    const limits = new Limits(100)
-    shorten(limits)
-    expect(limits.calls).toBe(50)
-    work(limits, 19)
-    limits.worked(49)
-    expect(limits.calls).toBe(50)
-    work(limits, 1)
-    expect(limits.calls).toBe(55)
-    work(limits, 19)
-    limits.throttled(55)
-    work(limits, 19)
-    expect(limits.calls).toBe(55)
-    work(limits, 1000)
-    expect(limits.calls).toBe(100)
-  })
-
-  test('is halved at most by a short POST that was throttled in its middle', () => {
-    const limits = new Limits(100)
-    limits.throttled(1)
-    expect(limits.calls).toBe(50)
-  })
-
-  test('never grows past half of one that was refused for its number of calls', () => {
-    const limits = new Limits(100)
-    limits.refused(100)
-    limits.halve(50)
-    expect(limits.calls).toBe(25)
-    work(limits, 1000)
-    expect(limits.calls).toBe(50)
-  })
-})
-
 describe('a good body', () => {
   test('a POST ends where the replies that are expected reach 1.5 MB', async () => {
     const server = await serve(each(({ id }) => ({ id, result: 'x'.repeat(200_000) })))
@@ -423,35 +388,6 @@ describe('a good body', () => {
 })
 
 describe('rate', () => {
-  test('never lets more than so many calls go in any second', () => {
-    for (const callsPerSecond of [0.5, 1, 3, 10, 19, 20, 25, 100, 999]) {
-      const rate = new Rate(callsPerSecond, 0)
-      const sent: number[] = []
-      for (let now = 0; now < 5000; now += 0.7) {
-        const available = rate.available(now)
-        rate.take(available)
-        for (let i = 0; i < available; i++) sent.push(now)
-      }
-      let most = 0
-      for (let first = 0, last = 0; last < sent.length; last++) {
-        while ((sent[last] as number) - (sent[first] as number) >= 1000) first++
-        most = Math.max(most, last - first + 1)
-      }
-      expect(most).toBeLessThanOrEqual(Math.max(1, callsPerSecond))
-      // And does not make less of it than the burst costs.
-      expect(sent.length).toBeGreaterThan(callsPerSecond * 5 * 0.85 - 1)
-    }
-  })
-
-  test('says how long to wait, to the moment', () => {
-    const rate = new Rate(100, 0)
-    rate.take(rate.available(0))
-    const wait = rate.msUntil(5, 0)
-    expect(wait).toBeGreaterThan(0)
-    expect(rate.available(wait - 1)).toBeLessThan(5)
-    expect(rate.available(wait)).toBe(5)
-  })
-
   test('counts the entries of batches, and holds at the server', async () => {
     const server = await serve(honest)
     const perSecond = 100
@@ -461,6 +397,20 @@ describe('rate', () => {
     // What left in 1,000 ms may arrive in less when the machine holds the first of it up. By 100 ms is taken for granted; the limit holds for what is sent.
     for (let i = 0; i + perSecond < at.length; i++) expect((at[i + perSecond] as number) - (at[i] as number)).toBeGreaterThan(900)
     expect(Math.max(...lengths(server.requests))).toBeLessThanOrEqual(perSecond / 20)
+  })
+
+  test('in units counts what each method costs: by the table, or as the user says', async () => {
+    const server = await serve(honest)
+    const client = clientOf(server.url, { rate: { unitsPerSecond: 1000, units: { eth_getBalance: 100 } } })
+    const started = performance.now()
+    // 1,500 units at 950 a second, after a first call for nothing.
+    await reads(client, 0, 15)
+    expect(performance.now() - started).toBeGreaterThan(1000)
+    expect(Math.max(...lengths(server.requests))).toBe(1)
+    // eth_chainId costs nothing.
+    const before = server.requests.length
+    await Promise.all(Array.from({ length: 50 }, (_, i) => client.request({ method: 'eth_chainId', params: [i] })))
+    expect(lengths(server.requests.slice(before))).toEqual([50])
   })
 
   test('joined calls are counted once', async () => {
@@ -490,23 +440,34 @@ describe('a pause', () => {
     const client = clientOf(server.url, { retry: false })
     await errorOf(read(client, 'refused'))
     await reads(client, 0, 5)
-    expect(lengths(server.requests)).toEqual([1, 5])
+    expect(lengths(server.requests).reduce((sum, length) => sum + length, 0)).toBe(6)
     const [first, second] = server.requests as [Received, Received]
     expect(second.at - first.at).toBeGreaterThan(390)
   })
 
-  test('is made without a Retry-After, too, and for a limit that one entry of a batch has met', async () => {
+  test('is made without a Retry-After, too, when nothing is answered, and for longer each time', async () => {
+    const server = await serve(refuse(429, 'Too many requests', { status: 429 }), refuse(429, 'Too many requests', { status: 429 }), honest)
+    const client = clientOf(server.url, { retry: { attempts: 1, baseDelayMs: 400, maxDelayMs: 4000 } })
+    await errorOf(read(client, 0))
+    await errorOf(read(client, 1))
+    await read(client, 2)
+    const [first, second, third] = server.requests as [Received, Received, Received]
+    expect(second.at - first.at).toBeGreaterThan(190)
+    expect(third.at - second.at).toBeGreaterThan(390)
+  })
+
+  test('is none where only some entries of a batch have met a limit: calls go more slowly from then on', async () => {
     const server = await serve(
       each((entry) => (entry.params[0] === 1 ? failed(entry, -32005, 'rate limit exceeded') : right(entry))),
       honest,
     )
-    const client = clientOf(server.url, { retry: { attempts: 1, baseDelayMs: 600, maxDelayMs: 600 } })
+    const client = clientOf(server.url, { retry: { attempts: 1, baseDelayMs: 60_000, maxDelayMs: 60_000 } })
     const [zero, one] = await Promise.allSettled([read(client, 0), read(client, 1)])
     expect(zero.status).toBe('fulfilled')
     expect(one).toMatchObject({ reason: { kind: 'rate-limit', attempts: 1 } })
-    await read(client, 2)
-    const [first, second] = server.requests as [Received, Received]
-    expect(second.at - first.at).toBeGreaterThan(290)
+    // A pause would last for 30 s, which is more than it has.
+    await reads(client.with({ deadlineMs: 20_000 }), 2, 12)
+    expect(server.requests.length).toBeGreaterThan(3)
   })
 
   test('a call whose deadline lies before its end fails at once, with what the node said', async () => {

@@ -129,3 +129,21 @@ describe('a scanned body', () => {
     }
   })
 })
+
+describe('a long field of the envelope behind the result', () => {
+  const long = JSON.stringify({ text: 'x'.repeat(3000) })
+  it.each([
+    ['an object', '{"number":"0x1"}'],
+    ['an array', '[{"a":["x"],"b":1}]'],
+    ['an empty object', '{}'],
+  ])('is no part of %s', (_, result) => {
+    for (const tail of [`"meta":${long}`, `"meta":[${long}]`, `"error":null,"meta":${long}`]) {
+      const single = scanBody(bytesOf(`{"jsonrpc":"2.0","id":1,"result":${result},${tail}}`), 1, 1) as { result: Buffer }
+      expect(textOf(single.result)).toBe(result)
+      const batch = scanBody(bytesOf(`[{"jsonrpc":"2.0","id":1,"result":${result},${tail}},{"jsonrpc":"2.0","id":2,"result":${result}}]`), 1, 2) as {
+        result: Buffer
+      }[]
+      expect(batch.map((reply) => textOf(reply.result))).toEqual([result, result])
+    }
+  })
+})

@@ -148,7 +148,11 @@ describe('eth_sendRawTransaction', () => {
       'transaction already imported',
       'AlreadyKnown',
       'ALREADY_EXISTS: already known',
-      'tx already in mempool',
+      'INTERNAL_ERROR: existing tx with same hash',
+      'Transaction with the same hash was already imported.',
+      'submit transaction to pool failed: Pool(AlreadyImported)',
+      `known transaction. transaction with hash ${keccak256(raw)} is already in the system`,
+      'failed to broadcast transaction: : tx already in mempool',
     ]) {
       const { hash } = await sendThrough(raw, [cut, cut, refuse(-32000, words)])
       expect(hash).toBe(keccak256(raw))
@@ -223,7 +227,7 @@ test('transactionHash is what the chain calls it, for every type that is sent as
     { ...common, ...fees, type: 'eip7702', authorizationList: [authorization] },
   ] as const) {
     const raw = await sender.signTransaction(transaction as never)
-    expect(transactionHash(raw)).toBe(keccak256(raw))
+    expect(await transactionHash(raw)).toBe(keccak256(raw))
   }
-  for (const nonsense of ['', '0x', '0x0', '0x7f', '02', null, 5]) expect(transactionHash(nonsense)).toBeUndefined()
+  for (const nonsense of ['', '0x', '0x0', '0x7f', '02', null, 5]) expect(await transactionHash(nonsense)).toBeUndefined()
 })

@@ -21,6 +21,25 @@ export interface ChainOptions {
   readonly gate?: (calls: readonly SeenCall[]) => Promise<void> | void
   /** What is sent, in place of the calls' own JSON. */
   readonly body?: (json: string) => string
+  /** What a POST gets in place of the right reply; undefined for that. */
+  readonly reply?: (post: SeenPost) => ChainReply | undefined
+}
+
+/** A POST that is about to be answered. */
+export interface SeenPost {
+  readonly calls: readonly SeenCall[]
+  readonly isBatch: boolean
+  /** When it came, on the clock of `performance.now()`. */
+  readonly at: number
+  /** The right reply. */
+  readonly json: string
+}
+
+export interface ChainReply {
+  readonly status?: number
+  readonly body: string
+  /** The connection ends after so many characters of the body. */
+  readonly cutAt?: number
 }
 
 export interface ChainServer {
@@ -42,6 +61,7 @@ export async function startChain(options: ChainOptions): Promise<ChainServer> {
   const server = createServer((request, response) => void respond(request, response))
 
   async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const at = performance.now()
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk)
     const body = JSON.parse(Buffer.concat(chunks).toString()) as SeenCall | SeenCall[]
@@ -55,7 +75,14 @@ export async function startChain(options: ChainOptions): Promise<ChainServer> {
       return { jsonrpc: '2.0', id: call.id, ...(options.answer?.(call, right) ?? { result: right }) }
     })
     const json = JSON.stringify(Array.isArray(body) ? replies : replies[0])
-    response.writeHead(200, { 'content-type': 'application/json' }).end(options.body?.(json) ?? json)
+    const {
+      status = 200,
+      body: text,
+      cutAt,
+    } = options.reply?.({ calls: batch, isBatch: Array.isArray(body), at, json }) ?? { body: options.body?.(json) ?? json }
+    response.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) })
+    if (cutAt === undefined) response.end(text)
+    else response.write(text.slice(0, cutAt), () => response.destroy())
   }
 
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

@@ -11,6 +11,9 @@ const logOf = (block: number) => ({
   ...{ transactionHash: hashOf(block), transactionIndex: '0x0', logIndex: '0x0', removed: false },
 })
 
+/** Nothing here depends on how long it takes. */
+const waitFor = (check: () => void) => vi.waitFor(check, { timeout: 15_000 })
+
 type Fault = (entry: Entry) => { error: { code: number; message: string } } | { status: number } | undefined
 
 /** A node with filters, whose every block has one log, and that does wrong as the test says. */
@@ -84,7 +87,7 @@ async function startNode() {
     async mine() {
       const asked = node.asked.length
       node.head++
-      await vi.waitFor(() => expect(node.asked.slice(asked).some((method) => method === 'eth_getFilterChanges' || method === 'eth_getLogs')).toBe(true))
+      await waitFor(() => expect(node.asked.slice(asked).some((method) => method === 'eth_getFilterChanges' || method === 'eth_getLogs')).toBe(true))
       await turn()
     },
   }
@@ -95,8 +98,8 @@ type Node = Awaited<ReturnType<typeof startNode>>
 /** Listens, and waits until the filter has been asked for the first time. */
 async function listening(bed: Node) {
   await bed.listen()
-  await vi.waitFor(() => expect(bed.count('eth_getFilterChanges')).toBe(1))
-  await vi.waitFor(() => expect(bed.count('eth_blockNumber')).toBeGreaterThan(1))
+  await waitFor(() => expect(bed.count('eth_getFilterChanges')).toBe(1))
+  await waitFor(() => expect(bed.count('eth_blockNumber')).toBeGreaterThan(1))
 }
 
 describe('events by a filter', () => {
@@ -106,11 +109,11 @@ describe('events by a filter', () => {
     await bed.mine()
     bed.node.fault = ({ method }) => (method === 'eth_getFilterChanges' ? { status: 502 } : undefined)
     await bed.mine()
-    await vi.waitFor(() => expect(bed.errors.length).toBeGreaterThan(0))
+    await waitFor(() => expect(bed.errors.length).toBeGreaterThan(0))
     bed.node.fault = () => undefined
     await bed.mine()
     await bed.mine()
-    await vi.waitFor(() => expect(bed.got).toEqual([2, 3, 4, 5]))
+    await waitFor(() => expect(bed.got).toEqual([2, 3, 4, 5]))
     expect(bed.count('eth_newFilter')).toBe(1)
     expect(bed.node.filters.size).toBe(1)
   })
@@ -119,13 +122,13 @@ describe('events by a filter', () => {
     const bed = await startNode()
     await listening(bed)
     await bed.mine()
-    await vi.waitFor(() => expect(bed.got).toEqual([2]))
+    await waitFor(() => expect(bed.got).toEqual([2]))
     bed.node.filters.clear()
     await bed.mine()
-    await vi.waitFor(() => expect(bed.errors).toHaveLength(1))
+    await waitFor(() => expect(bed.errors).toHaveLength(1))
     await bed.mine()
     await bed.mine()
-    await vi.waitFor(() => expect(bed.got).toEqual([2, 3, 4, 5]))
+    await waitFor(() => expect(bed.got).toEqual([2, 3, 4, 5]))
     expect(bed.count('eth_newFilter')).toBe(2)
   })
 
@@ -133,15 +136,15 @@ describe('events by a filter', () => {
     const bed = await startNode()
     await listening(bed)
     await bed.mine()
-    await vi.waitFor(() => expect(bed.got).toEqual([2]))
+    await waitFor(() => expect(bed.got).toEqual([2]))
     bed.node.filters.clear()
     bed.node.fault = ({ method }) => (method === 'eth_getLogs' ? { error: { code: -32602, message: 'no' } } : undefined)
     await bed.mine()
     await bed.mine()
-    await vi.waitFor(() => expect(bed.errors).toHaveLength(2))
+    await waitFor(() => expect(bed.errors).toHaveLength(2))
     bed.node.fault = () => undefined
     await bed.mine()
-    await vi.waitFor(() => expect(bed.got).toEqual([2, 3, 4, 5]))
+    await waitFor(() => expect(bed.got).toEqual([2, 3, 4, 5]))
   })
 
   it('that come while it is paused are given out when it goes on, once each, and asked for once a block', async () => {
@@ -157,10 +160,10 @@ describe('events by a filter', () => {
     open()
     await turn()
     bed.provider.resume()
-    await vi.waitFor(() => expect(bed.got).toEqual([2]))
+    await waitFor(() => expect(bed.got).toEqual([2]))
     const before = bed.count('eth_getFilterChanges')
     await bed.mine()
-    await vi.waitFor(() => expect(bed.got).toEqual([2, 3]))
+    await waitFor(() => expect(bed.got).toEqual([2, 3]))
     expect(bed.count('eth_getFilterChanges')).toBe(before + 1)
   })
 
@@ -168,13 +171,13 @@ describe('events by a filter', () => {
     const bed = await startNode()
     await listening(bed)
     bed.provider.pause(true)
-    await vi.waitFor(() => expect(bed.node.filters.size).toBe(0))
+    await waitFor(() => expect(bed.node.filters.size).toBe(0))
     bed.node.head += 3
     bed.provider.resume()
-    await vi.waitFor(() => expect(bed.count('eth_getFilterChanges')).toBe(2))
-    await vi.waitFor(() => expect(bed.node.filters.size).toBe(1))
+    await waitFor(() => expect(bed.count('eth_getFilterChanges')).toBe(2))
+    await waitFor(() => expect(bed.node.filters.size).toBe(1))
     await bed.mine()
-    await vi.waitFor(() => expect(bed.got).toEqual([5]))
+    await waitFor(() => expect(bed.got).toEqual([5]))
     expect(bed.errors).toEqual([])
   })
 
@@ -183,10 +186,10 @@ describe('events by a filter', () => {
     let open = () => {}
     bed.node.gate = ({ method }) => (method === 'eth_getFilterChanges' ? new Promise<void>((resolve) => (open = resolve)) : undefined)
     await bed.listen()
-    await vi.waitFor(() => expect(bed.count('eth_getFilterChanges')).toBe(1))
+    await waitFor(() => expect(bed.count('eth_getFilterChanges')).toBe(1))
     await bed.provider.off({ topics: [topic] }, bed.listener)
     open()
-    await vi.waitFor(() => expect(bed.node.filters.size).toBe(0))
+    await waitFor(() => expect(bed.node.filters.size).toBe(0))
     await turn()
     expect(bed.errors).toEqual([])
   })
@@ -195,10 +198,10 @@ describe('events by a filter', () => {
     const bed = await startNode()
     bed.node.fault = ({ method }) => (method === 'eth_newFilter' ? { error: { code: -32601, message: 'the method eth_newFilter does not exist' } } : undefined)
     await bed.listen()
-    await vi.waitFor(() => expect(bed.count('eth_blockNumber')).toBeGreaterThan(2))
+    await waitFor(() => expect(bed.count('eth_blockNumber')).toBeGreaterThan(2))
     await bed.mine()
     await bed.mine()
-    await vi.waitFor(() => expect(bed.got).toEqual([2, 3]))
+    await waitFor(() => expect(bed.got).toEqual([2, 3]))
     expect(bed.count('eth_newFilter')).toBe(1)
   })
 })
@@ -224,7 +227,7 @@ describe('a subscription whose node is dead, or whose provider is gone, ends nob
     const bed = await startNode()
     bed.node.fault = () => ({ status: 500 })
     await bed.provider.on(event as never, () => {})
-    await vi.waitFor(() => expect(bed.node.asked.length).toBeGreaterThan(3))
+    await waitFor(() => expect(bed.node.asked.length).toBeGreaterThan(3))
     bed.node.gate = () => new Promise(() => {})
     bed.provider.destroy()
     await turn()

@@ -1,0 +1,66 @@
+import { OptionError, show } from '../errors.ts'
+import type { Hash } from '../eth/hex.ts'
+import { type Block, blockDecoder, decodeReceipts, type Receipt, type Transaction } from '../eth/objects.ts'
+import { type Decode, pick } from '../eth/shape.ts'
+
+/** A field of a block, of its transactions or of its receipts, as a path. */
+export type BlockField = keyof Block | 'receipts' | `transactions.${keyof Transaction}` | `receipts.${keyof Receipt}`
+
+/** A block of a range. It is mined, so that it has a hash. With `F`, it has only these fields and those that link it. */
+export type RangeBlock<
+  T extends 'full' | 'hashes' = 'full' | 'hashes',
+  R extends boolean = boolean,
+  F extends readonly BlockField[] | undefined = undefined,
+> = F extends readonly BlockField[] ? Picked<T, R, F[number]> : Whole<T, R>
+
+type Whole<T, R> = Block<T extends 'full' ? true : false> & { hash: Hash } & (R extends true ? { receipts: Receipt[] } : unknown)
+
+type Picked<T, R, F extends string> = Pick<Whole<T, R>, (Exclude<F, 'transactions' | 'receipts'> & keyof Block) | 'number' | 'hash' | 'parentHash'> &
+  PickedTransactions<T, Inner<'transactions', F> | (R extends true ? 'hash' : never), 'transactions' extends F ? true : false> &
+  (R extends true
+    ? { receipts: 'receipts' extends F ? Receipt[] : Pick<Receipt, (Inner<'receipts', F> & keyof Receipt) | 'transactionHash' | 'blockHash'>[] }
+    : unknown)
+
+/** What comes after `Of.` in the paths. */
+type Inner<Of extends string, F extends string> = F extends `${Of}.${infer Name}` ? Name : never
+
+type PickedTransactions<T, Names extends string, Whole extends boolean> = [Names] extends [never]
+  ? Whole extends true
+    ? { transactions: Block<T extends 'full' ? true : false>['transactions'] }
+    : unknown
+  : { transactions: T extends 'full' ? (Whole extends true ? Transaction[] : Pick<Transaction, Names & keyof Transaction>[]) : Hash[] }
+
+/** What decodes blocks and receipts with these fields. Throws `OptionError` for a field that there is not. */
+export function decodersOf(
+  fields: readonly BlockField[] | undefined,
+  { full, receipts }: { readonly full: boolean; readonly receipts: boolean },
+): { readonly block: Decode<Block>; readonly receipts: Decode<Receipt[]> } {
+  const block: Decode<Block> = blockDecoder(full)
+  if (fields === undefined) return { block, receipts: decodeReceipts }
+  if (!Array.isArray(fields) || fields.length === 0 || !fields.every((field) => typeof field === 'string'))
+    throw new OptionError('fields', "an array of paths such as 'gasUsed', 'transactions.hash' or 'receipts.status'", show(fields))
+  const odd = fields.find((field) => (isOfReceipts(field) && !receipts) || (field.startsWith('transactions.') && !full))
+  if (odd !== undefined) {
+    const expected = isOfReceipts(odd) ? 'no fields of receipts without receipts: true' : "no fields of transactions without transactions: 'full'"
+    throw new OptionError('fields', expected, show(odd))
+  }
+  const ofReceipts = fields.filter(isOfReceipts).map((field) => field.slice('receipts.'.length))
+  const ofBlocks = fields.filter((field) => !isOfReceipts(field))
+  return {
+    block: picked(block, [...ofBlocks, 'number', 'hash', 'parentHash', ...(receipts ? [full ? 'transactions.hash' : 'transactions'] : [])]),
+    receipts: ofReceipts.includes('') ? decodeReceipts : picked(decodeReceipts, [...ofReceipts, 'transactionHash', 'blockHash'], 'receipts.'),
+  }
+}
+
+function isOfReceipts(field: string): boolean {
+  return field === 'receipts' || field.startsWith('receipts.')
+}
+
+function picked<T>(decode: Decode<T>, paths: readonly string[], before = ''): Decode<T> {
+  try {
+    return pick(decode, paths)
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    throw new OptionError('fields', 'fields that hexline knows; to get all that a node sends, leave fields out', show(before + error.message))
+  }
+}

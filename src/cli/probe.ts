@@ -1,0 +1,175 @@
+import { Command } from 'commander'
+import { createClient } from '../client.ts'
+import { OptionError } from '../errors.ts'
+import type { Figure } from '../probe/figure.ts'
+import type { Support } from '../probe/methods.ts'
+import { checkProbe, type EndpointReport, type ProbeOptions, type ProbeProgress, type ProbeReport, probe } from '../probe/probe.ts'
+import { Interrupted } from './failure.ts'
+import { type MessageFlags, messagesFor } from './messages.ts'
+import { addNodeFlags, endpointFrom, type NodeFlags, numberFrom } from './node.ts'
+import { onSignals } from './signals.ts'
+import { plain } from './table.ts'
+import { count, sizeOf } from './units.ts'
+
+interface Flags extends NodeFlags, MessageFlags {
+  readonly maxCalls?: string
+  readonly maxBatch?: string
+  readonly maxRange?: string
+  /** `false` for `--no-rate`, else how many calls. */
+  readonly rate: string | boolean
+}
+
+/** `hexline probe`: what a node takes and has. */
+export function probeCommand(): Command {
+  return addNodeFlags(
+    new Command('probe')
+      .summary('what a node takes and has')
+      .description(
+        'Learns what a node takes and has: batch, reply, log range and rate limits, archive depth, methods, tags, version, latency. It makes a bounded number of calls, one after the other, and guesses nothing: each figure says how it is known.',
+      )
+      .argument('[url]', "the node's URL, in place of --rpc"),
+    '10',
+  )
+    .option('--max-calls <n>', 'calls in all, entries of a batch counted; never more (default: 500)')
+    .option('--max-batch <calls>', 'longest batch that is tried (default: 100)')
+    .option('--max-range <blocks>', 'longest log range that is tried (default: 100000)')
+    .option('--rate <calls>', 'calls of the one burst that looks for a rate limit (default: 50)')
+    .option('--no-rate', 'no burst')
+    .option('--json', 'one JSON object')
+    .option('--quiet', 'say nothing but the figures and errors')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  hexline probe http://127.0.0.1:8545
+  HEXLINE_RPC_URL=https://rpc.example.com/KEY hexline probe --no-rate
+  hexline probe --rpc https://rpc.example.com/KEY --max-batch 1000 --max-calls 3000 --json | jq .endpoints[0].batchCalls`,
+    )
+    .action(probeNode)
+}
+
+async function probeNode(url: string | undefined, flags: Flags): Promise<void> {
+  const messages = messagesFor(flags, process.stderr)
+  if (url !== undefined && flags.rpc !== undefined) throw new OptionError('--rpc', 'no URL as an argument beside it', 'both')
+  const client = createClient(endpointFrom({ ...flags, ...(url !== undefined && { rpc: url }) }, process.env, messages))
+  const stop = new AbortController()
+  const release = onSignals((name, code) => stop.abort(new Interrupted(`ended by ${name}`, code)))
+  const progress = new ProgressLine(process.stderr, flags)
+  try {
+    const settings = checkProbe({ ...optionsFrom(flags), signal: stop.signal, onProgress: (step) => progress.show(step) })
+    const { maxCalls, maxBatch, rateCalls } = settings
+    const burst = rateCalls === 0 ? 'no burst' : `${count(rateCalls)} in one burst`
+    messages.tell(`at most ${count(maxCalls)} calls to ${client.endpoints.join(', ')}: batches of up to ${count(maxBatch)}, ${burst}`, {
+      type: 'bound',
+      endpoints: client.endpoints,
+      maxCalls,
+      maxBatch,
+      rateCalls,
+    })
+    const report = await probe(client, { ...settings, rateCalls: rateCalls === 0 ? false : rateCalls })
+    progress.clear()
+    process.stdout.write(flags.json ? `${JSON.stringify(report)}\n` : textOf(report, process.stdout.columns))
+  } finally {
+    progress.clear()
+    release()
+    await client.close()
+  }
+}
+
+function optionsFrom({ maxCalls, maxBatch, maxRange, rate, deadline }: Flags): ProbeOptions {
+  return {
+    ...(maxCalls !== undefined && { maxCalls: numberFrom('--max-calls', maxCalls) }),
+    ...(maxBatch !== undefined && { maxBatch: numberFrom('--max-batch', maxBatch) }),
+    ...(maxRange !== undefined && { maxLogRange: numberFrom('--max-range', maxRange) }),
+    ...(typeof rate === 'string' && { rateCalls: numberFrom('--rate', rate) }),
+    ...(rate === false && { rateCalls: false as const }),
+    ...(deadline !== undefined && { timeoutMs: Math.round(1000 * numberFrom('--deadline', deadline)) }),
+  }
+}
+
+/** One line that says what is being learnt, where a person watches. */
+class ProgressLine {
+  readonly #stream: NodeJS.WriteStream
+  readonly #isShown: boolean
+
+  constructor(stream: NodeJS.WriteStream, { quiet, json }: MessageFlags) {
+    this.#stream = stream
+    this.#isShown = stream.isTTY && !quiet && !json
+  }
+
+  show({ step, calls, maxCalls }: ProbeProgress): void {
+    if (this.#isShown) this.#stream.write(`\r${step}: ${count(calls)} of at most ${count(maxCalls)} calls\x1b[K`)
+  }
+
+  clear(): void {
+    if (this.#isShown) this.#stream.write('\r\x1b[K')
+  }
+}
+
+/** `columns`: width of the terminal; undefined where a program reads, and a line is as long as it is. */
+function textOf({ endpoints }: ProbeReport, columns: number | undefined): string {
+  return endpoints
+    .map(
+      (report) =>
+        `${rowsOf(report)
+          .flatMap((row) => linesOf(row, columns))
+          .join('\n')}\n`,
+    )
+    .join('\n')
+}
+
+const NAMES = 15
+
+/** A row, what does not fit on its line below it. */
+function linesOf([name, text]: readonly [string, string], columns = Number.POSITIVE_INFINITY): string[] {
+  const lines = ['']
+  for (const word of plain(text).split(' ')) {
+    const line = lines[lines.length - 1] as string
+    if (line !== '' && NAMES + line.length + 1 + word.length > columns) lines.push(word)
+    else lines[lines.length - 1] = line === '' ? word : `${line} ${word}`
+  }
+  return lines.map((line, i) => `${(i === 0 ? name : '').padEnd(NAMES)}${line}`)
+}
+
+function rowsOf(report: EndpointReport): [string, string][] {
+  const { latencyMs, cost } = report
+  const latency = latencyMs.median === null ? 'unknown' : `median ${latencyMs.median} ms, 95 % within ${latencyMs.p95} ms (${latencyMs.calls} calls)`
+  return [
+    ['endpoint', report.endpoint],
+    ['version', plainly(report.clientVersion, (version) => version)],
+    ['chain id', plainly(report.chainId, String)],
+    ['latest block', plainly(report.head, count)],
+    ['latency', latency],
+    ['batch', told(report.batchCalls, (calls) => `${count(calls)} ${calls === 1 ? 'call' : 'calls'}`)],
+    ['reply', told(report.replyBytes, sizeOf)],
+    ['log range', told(report.logRange, (blocks) => `${count(blocks)} ${blocks === 1 ? 'block' : 'blocks'}`)],
+    ['rate', told(report.rate, (calls) => `${count(calls)} calls a second`)],
+    ['archive depth', told(report.archiveDepth, (blocks) => `${count(blocks)} ${blocks === 1 ? 'block' : 'blocks'}`)],
+    ...supportRows('methods', report.methods),
+    ...supportRows('tags', report.tags),
+    ['made', `${count(cost.calls)} calls in ${count(cost.posts)} POSTs, ${cost.seconds.toFixed(1)} s`],
+  ]
+}
+
+/** What the endpoint says of itself. */
+function plainly<T>({ value, how }: Figure<T>, say: (value: T) => string): string {
+  return value === null ? `unknown (${how})` : say(value)
+}
+
+/** What was found by trying. */
+function told({ known, value, refused, how }: Figure, say: (value: number) => string): string {
+  if (value === null) return `unknown (${how})`
+  const amount =
+    known === 'between' && refused !== null ? `between ${say(value)} and ${say(refused)}` : known === 'at least' ? `at least ${say(value)}` : say(value)
+  return `${amount} (${how})`
+}
+
+/** How many there are, and each that is not, or is not known. */
+function supportRows(name: string, all: Readonly<Record<string, Support>>): [string, string][] {
+  const entries = Object.entries(all)
+  const others = entries.filter(([, { supported }]) => supported !== true)
+  return [
+    [name, `${entries.length - others.length} of ${entries.length}`],
+    ...others.map(([other, { supported, how }]): [string, string] => ['', `${supported === false ? 'not' : 'unknown:'} ${other} (${how})`]),
+  ]
+}

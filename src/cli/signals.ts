@@ -1,0 +1,12 @@
+/** Calls `act` when the user ends the process, until the function that it gives is called. */
+export function onSignals(act: (name: string, exitCode: number) => void): () => void {
+  const onInt = () => act('Ctrl-C', 130)
+  const onTerm = () => act('SIGTERM', 143)
+  // Once: a second signal ends the process in its own way.
+  process.once('SIGINT', onInt)
+  process.once('SIGTERM', onTerm)
+  return () => {
+    process.off('SIGINT', onInt)
+    process.off('SIGTERM', onTerm)
+  }
+}

@@ -1,0 +1,112 @@
+import { LimitError } from '../errors.ts'
+import { rangeLimit } from '../eth/log-range.ts'
+import { isTooLarge } from '../rpc/kinds.ts'
+import { type Asker, type Heard, isRefusal, type Refusal } from './asker.ts'
+import { atLeast, between, exactly, type Figure, unknown } from './figure.ts'
+import { longest, type Trial } from './longest.ts'
+import { quantity } from './methods.ts'
+
+/** Nobody has logs of this address, so that a reply is as short for a million blocks as for one. */
+const NOBODY = `0x${Buffer.from('hexline').toString('hex').padEnd(40, '0')}`
+
+/** Calls that one POST may hold, up to `most`. */
+export function batchLimit(asker: Asker, most: number): Promise<Figure> {
+  return longest({
+    most,
+    least: 1,
+    rungs: [1000, 500, 250, 200, 100, 50, 20, 10, 5, 3, 2],
+    say: (calls) => (calls === 1 ? 'a single call' : `a batch of ${calls}`),
+    async test(calls) {
+      const heard = await asker.batch(Array.from({ length: calls }, () => ({ method: 'eth_blockNumber' })))
+      return trialOf(heard, ({ error }) => (error !== undefined && isTooLarge(error) ? { refused: error.message, names: numberIn(error) } : undefined))
+    },
+  })
+}
+
+/** Bytes that the reply to one POST may have, up to `most`, as far as batches of the latest block reach. */
+export async function responseLimit(asker: Asker, head: number, batch: Figure, most: number): Promise<Figure> {
+  const block = { method: 'eth_getBlockByNumber', params: [quantity(head), true], as: 'bytes' } as const
+  const [first] = (await asker.batch([block])) as [Heard]
+  if (isRefusal(first)) return unknown(`the latest block, with which it is tried: ${first.why}`)
+  const each = first.bytes
+  const calls = await longest({
+    most: Math.min(batch.value ?? 1, Math.ceil(most / each)),
+    least: 1,
+    rungs: [],
+    say: (length) => `about ${length * each} bytes`,
+    async test(length) {
+      const heard = await asker.batch(Array.from({ length }, () => block))
+      // geth answers as many as fit, and refuses the others.
+      const names = heard.filter((one) => !isRefusal(one)).length || undefined
+      return trialOf(heard, ({ error, why }) =>
+        error !== undefined && isTooLarge(error) && !(error instanceof LimitError) ? { refused: why, names } : undefined,
+      )
+    },
+  })
+  const value = (calls.value ?? 1) * each
+  if (calls.refused !== null) return between(value, calls.refused * each, calls.how)
+  const isCut = value < most && calls.value === batch.value
+  return atLeast(value, isCut ? `the latest block has ${each} bytes, and a batch of ${batch.value} of them is the longest that passes` : calls.how)
+}
+
+/** Blocks that one query for logs may cover, up to `most`. */
+export async function logRangeLimit(asker: Asker, head: number, most: number): Promise<Figure> {
+  // The nodes behind a gateway do not all have the newest block.
+  const to = Math.max(0, head - 3)
+  const whole = to + 1
+  const figure = await longest({
+    most: Math.min(most, whole),
+    least: 0,
+    rungs: [50_000, 20_000, 10_000, 5000, 3000, 2000, 1024, 1000, 500, 100, 50, 10, 5, 1],
+    say: (blocks) => (blocks === 1 ? 'one block' : `a range of ${blocks} blocks`),
+    async test(blocks) {
+      const heard = await asker.one('eth_getLogs', [{ fromBlock: quantity(to - blocks + 1), toBlock: quantity(to), address: NOBODY }])
+      return trialOf([heard], ({ kind, why, error }) => {
+        if (kind !== 'range-too-large' && kind !== 'response-too-large') return undefined
+        const data = (error as { data?: unknown } | undefined)?.data
+        return { refused: why, names: rangeLimit(error?.message ?? '') ?? (data === undefined ? undefined : rangeLimit(JSON.stringify(data))) }
+      })
+    },
+  })
+  return figure.value === whole && figure.refused === null ? atLeast(whole, 'the whole chain passed') : figure
+}
+
+/** Blocks below the head whose state is there. */
+export async function archiveDepth(asker: Asker, head: number): Promise<Figure> {
+  const stateAt = async (depth: number): Promise<Trial> => {
+    const heard = await asker.one('eth_getBalance', [`0x${'00'.repeat(20)}`, quantity(head - depth)])
+    return trialOf([heard], ({ kind, why }) => (kind === 'lagging' || kind === 'not-found' ? { refused: why } : undefined))
+  }
+  const latest = await stateAt(0)
+  if (latest !== 'passed') return unknown(`the state of the latest block: ${'refused' in latest ? latest.refused : latest.unclear}`)
+  // Nodes keep the genesis state when they keep no other old one, so block 1 is what tells.
+  if (head <= 1) return exactly(head, 'the chain has no more')
+  const figure = await longest({
+    most: head - 1,
+    least: 0,
+    rungs: [10_000_000, 1_000_000, 100_000, 10_000, 1024, 256, 128, 64, 8, 1],
+    say: (depth) => `the state of block ${head - depth}`,
+    test: stateAt,
+  })
+  return figure.value === head - 1 ? exactly(head - 1, 'the state of block 1 is there') : figure
+}
+
+/** `passed` when every call was answered; else what the first refusal that says something means. */
+function trialOf(heard: readonly Heard[], meaning: (refusal: Refusal) => Trial | undefined): Trial {
+  const refusals = heard.filter(isRefusal)
+  if (refusals.length === 0) return 'passed'
+  // Of a batch that is throttled in its middle the calls before it were answered: that is no matter of its length.
+  for (const refusal of refusals) {
+    const trial = meaning(refusal)
+    if (trial !== undefined) return trial
+  }
+  return { unclear: (refusals[0] as Refusal).why }
+}
+
+/** The limit that a refusal of a batch names: `batch limit 100 exceeded`, `more than 3 requests`, `Exceeded max limit of 50` in its data. */
+function numberIn({ message, ...error }: Error): number | undefined {
+  const { data } = error as { data?: unknown }
+  const said = `${message} ${typeof data === 'string' ? data : ''}`
+  const found = /(?:limit|more than|exceeds max|max limit of) (\d{1,6})\b/i.exec(said)?.[1]
+  return found === undefined ? undefined : Number(found)
+}

@@ -1,0 +1,102 @@
+import { RpcError } from '../errors.ts'
+import { type MethodName, methods } from '../eth/methods.ts'
+import { type Asker, type Heard, isRefusal } from './asker.ts'
+
+/** Whether the endpoint has something; null when that could not be learnt. */
+export interface Support {
+  readonly supported: boolean | null
+  /** What it answered, where that is not a result. */
+  readonly how: string
+}
+
+/** What is known of the chain, for parameters that mean something. */
+export interface Facts {
+  /** Number and hash of the latest block, and the hash of a transaction of it; made up where there is none. */
+  readonly head: number
+  readonly blockHash: string
+  readonly transactionHash: string
+}
+
+export type Tag = 'latest' | 'safe' | 'finalized' | 'pending' | 'earliest'
+
+export const METHODS = Object.keys(methods) as MethodName[]
+export const TAGS: readonly Tag[] = ['latest', 'safe', 'finalized', 'pending', 'earliest']
+
+const NOBODY = `0x${'00'.repeat(20)}`
+/** Refused by every node that has the method: it is no transaction. */
+const NO_TRANSACTION = '0x'
+
+/** Parameters with which each method of the service costs little, and writes nothing. */
+const params: Readonly<Record<MethodName, (facts: Facts) => readonly unknown[]>> = {
+  eth_blockNumber: () => [],
+  eth_call: () => [{ to: NOBODY, data: '0x' }, 'latest'],
+  eth_chainId: () => [],
+  eth_createAccessList: () => [{ from: NOBODY, to: NOBODY }, 'latest'],
+  eth_estimateGas: () => [{ from: NOBODY, to: NOBODY }],
+  eth_feeHistory: () => ['0x1', 'latest', []],
+  eth_gasPrice: () => [],
+  eth_getBalance: () => [NOBODY, 'latest'],
+  eth_getBlockByHash: ({ blockHash }) => [blockHash, false],
+  eth_getBlockByNumber: () => ['latest', false],
+  eth_getBlockTransactionCountByHash: ({ blockHash }) => [blockHash],
+  eth_getBlockTransactionCountByNumber: () => ['latest'],
+  eth_getBlockReceipts: ({ head }) => [quantity(head)],
+  eth_getCode: () => [NOBODY, 'latest'],
+  eth_getLogs: ({ head }) => [{ fromBlock: quantity(head), toBlock: quantity(head), address: NOBODY }],
+  eth_getProof: () => [NOBODY, [], 'latest'],
+  eth_getStorageAt: () => [NOBODY, '0x0', 'latest'],
+  eth_getTransactionByHash: ({ transactionHash }) => [transactionHash],
+  eth_getTransactionByBlockHashAndIndex: ({ blockHash }) => [blockHash, '0x0'],
+  eth_getTransactionByBlockNumberAndIndex: () => ['latest', '0x0'],
+  eth_getTransactionCount: () => [NOBODY, 'latest'],
+  eth_getTransactionReceipt: ({ transactionHash }) => [transactionHash],
+  eth_getUncleByBlockHashAndIndex: ({ blockHash }) => [blockHash, '0x0'],
+  eth_getUncleByBlockNumberAndIndex: () => ['latest', '0x0'],
+  eth_getUncleCountByBlockHash: ({ blockHash }) => [blockHash],
+  eth_getUncleCountByBlockNumber: () => ['latest'],
+  eth_maxPriorityFeePerGas: () => [],
+  eth_sendRawTransaction: () => [NO_TRANSACTION],
+}
+
+/** Asks for each of the 28 methods once. */
+export async function methodsOf(asker: Asker, facts: Facts): Promise<Record<MethodName, Support>> {
+  const found: Partial<Record<MethodName, Support>> = {}
+  for (const method of METHODS) found[method] = methodSupport(await asker.one(method, params[method](facts)))
+  return found as Record<MethodName, Support>
+}
+
+/** An error of the call itself proves the method as well as a result does. */
+function methodSupport(heard: Heard): Support {
+  if (!isRefusal(heard)) return { supported: true, how: '' }
+  const { kind, why, error } = heard
+  if (kind === 'unsupported') return { supported: false, how: why }
+  const isAnswer = error instanceof RpcError && ['execution', 'invalid', 'lagging', 'not-found', 'range-too-large'].includes(kind)
+  return { supported: isAnswer ? true : null, how: why }
+}
+
+/** Asks for the block of each tag. Gives also the latest one as it came. */
+export async function tagsOf(asker: Asker): Promise<{ readonly tags: Record<Tag, Support>; readonly latest: unknown }> {
+  const found: Partial<Record<Tag, Support>> = {}
+  let latest: unknown
+  for (const tag of TAGS) {
+    const heard = await asker.one('eth_getBlockByNumber', [tag, false])
+    if (tag === 'latest' && !isRefusal(heard)) latest = heard.value
+    found[tag] = tagSupport(heard)
+  }
+  return { tags: found as Record<Tag, Support>, latest }
+}
+
+function tagSupport(heard: Heard): Support {
+  if (!isRefusal(heard)) return heard.value === null ? { supported: false, how: 'it answers null' } : { supported: true, how: '' }
+  const isAnswer = heard.error instanceof RpcError && ['invalid', 'lagging', 'not-found', 'unsupported', 'execution'].includes(heard.kind)
+  return { supported: isAnswer ? false : null, how: heard.why }
+}
+
+/** Where nothing could be asked. */
+export function nothingOf<Name extends string>(names: readonly Name[]): Record<Name, Support> {
+  return Object.fromEntries(names.map((name) => [name, { supported: null, how: 'the endpoint does not answer' }])) as Record<Name, Support>
+}
+
+export function quantity(number: number): string {
+  return `0x${number.toString(16)}`
+}

@@ -1,0 +1,206 @@
+import { type Client, CONNECTIONS } from '../client.ts'
+import type { Connection } from '../endpoint.ts'
+import { HexlineError, OptionError, RpcError, show } from '../errors.ts'
+import type { MethodName } from '../eth/methods.ts'
+import { checkSignal, onlyKnown } from '../options.ts'
+import { Asker, type Heard, isRefusal } from './asker.ts'
+import { exactly, type Figure, unknown } from './figure.ts'
+import { archiveDepth, batchLimit, logRangeLimit, responseLimit } from './limits.ts'
+import { type Facts, METHODS, methodsOf, nothingOf, type Support, TAGS, type Tag, tagsOf } from './methods.ts'
+import { rateLimit } from './rate.ts'
+
+/** How far an endpoint is probed. */
+export interface ProbeOptions {
+  /** Calls to each endpoint in all, entries of a batch counted: never more. Default 500. */
+  readonly maxCalls?: number
+  /** Longest batch that is tried, in calls. Default 100, which is what a client begins with. */
+  readonly maxBatch?: number
+  /** Longest range of blocks that is tried with `eth_getLogs`. Default 100,000. */
+  readonly maxLogRange?: number
+  /** Longest reply that is asked for, in bytes. Default 4 MiB. */
+  readonly maxReplyBytes?: number
+  /** Calls of the one burst that looks for a rate limit, part of `maxCalls`. `false`: no burst. Default 50. */
+  readonly rateCalls?: number | false
+  /** Longest wait for one POST, in ms. Default 10,000; the client's own `timeoutMs` holds, too. */
+  readonly timeoutMs?: number
+  /** Ends it with its reason. */
+  readonly signal?: AbortSignal
+  /** After every POST: what is being learnt, and how many calls were made. */
+  readonly onProgress?: (progress: ProbeProgress) => void
+}
+
+export interface ProbeProgress {
+  /** Host and port of the endpoint. */
+  readonly endpoint: string
+  readonly step: string
+  readonly calls: number
+  readonly maxCalls: number
+}
+
+/** What was learnt about the endpoints of a client, in their order. Plain data, for JSON. */
+export interface ProbeReport {
+  readonly endpoints: readonly EndpointReport[]
+}
+
+export interface EndpointReport {
+  /** Host and port; two of one host are told apart by a number. */
+  readonly endpoint: string
+  /** Why nothing was learnt about it: it cannot be reached, or refuses everybody. Null when it answers. */
+  readonly error: string | null
+  readonly chainId: Figure
+  readonly clientVersion: Figure<string>
+  /** Number of its latest block. */
+  readonly head: Figure
+  /** Of single small calls, one after the other, in ms. */
+  readonly latencyMs: { readonly median: number | null; readonly p95: number | null; readonly calls: number }
+  /** Calls that one POST may hold; 1 where batches are refused. */
+  readonly batchCalls: Figure
+  /** Bytes that the reply to one POST may have. */
+  readonly replyBytes: Figure
+  /** Blocks that one `eth_getLogs` may cover. */
+  readonly logRange: Figure
+  /** Calls that may be made at once. */
+  readonly rate: Figure
+  /** Blocks below the head whose state is there. */
+  readonly archiveDepth: Figure
+  /** The 28 methods of the service. */
+  readonly methods: Readonly<Record<MethodName, Support>>
+  /** The five block tags. */
+  readonly tags: Readonly<Record<Tag, Support>>
+  /** What it took. */
+  readonly cost: { readonly calls: number; readonly posts: number; readonly seconds: number }
+}
+
+/** Options with every default filled in. */
+export type ProbeSettings = Required<Omit<ProbeOptions, 'signal' | 'onProgress' | 'rateCalls'>> &
+  Pick<ProbeOptions, 'signal' | 'onProgress'> & { readonly rateCalls: number }
+
+/** Small calls that measure latency. */
+const LATENCY_CALLS = 10
+/** Fewer could not learn the rest. */
+const FEWEST = 60
+
+/** See `probe` in index.ts, which loads this one when it is first called. */
+export async function probe(client: Client, options: ProbeOptions = {}): Promise<ProbeReport> {
+  const settings = checkProbe(options)
+  const connections = client?.[CONNECTIONS]
+  if (connections === undefined) throw new OptionError('client', 'a client that createClient made', show(client))
+  const probed: { report: EndpointReport; error: unknown }[] = []
+  for (const connection of connections) probed.push(await probeEndpoint(connection, settings))
+  if (probed.every(({ error }) => error !== undefined)) throw probed[0]?.error
+  return { endpoints: probed.map(({ report }) => report) }
+}
+
+/** Checks the options and fills in the defaults. Throws `OptionError`. */
+export function checkProbe(options: ProbeOptions): ProbeSettings {
+  onlyKnown('options', options, ['maxCalls', 'maxBatch', 'maxLogRange', 'maxReplyBytes', 'rateCalls', 'timeoutMs', 'signal', 'onProgress'])
+  const { signal, onProgress } = options
+  if (signal !== undefined) checkSignal(signal)
+  if (onProgress !== undefined && typeof onProgress !== 'function') throw new OptionError('onProgress', 'a function', show(onProgress))
+  const rateCalls = options.rateCalls === false ? 0 : whole('rateCalls', options.rateCalls ?? 50, 1)
+  return {
+    maxCalls: whole('maxCalls', options.maxCalls ?? 500, FEWEST + rateCalls),
+    maxBatch: whole('maxBatch', options.maxBatch ?? 100, 1),
+    maxLogRange: whole('maxLogRange', options.maxLogRange ?? 100_000, 1),
+    maxReplyBytes: whole('maxReplyBytes', options.maxReplyBytes ?? 4 * 1024 * 1024, 1),
+    rateCalls,
+    timeoutMs: whole('timeoutMs', options.timeoutMs ?? 10_000, 1, 2 ** 31 - 1),
+    ...(signal && { signal }),
+    ...(onProgress && { onProgress }),
+  }
+}
+
+function whole(name: string, value: unknown, least: number, most = Number.MAX_SAFE_INTEGER): number {
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= least && value <= most) return value
+  throw new OptionError(name, `a whole number of at least ${least}`, show(value))
+}
+
+async function probeEndpoint({ name, post }: Connection, settings: ProbeSettings): Promise<{ report: EndpointReport; error: unknown }> {
+  const { maxCalls, signal, timeoutMs, rateCalls, onProgress } = settings
+  const begun = performance.now()
+  let step = 'chain id'
+  const onPost = (calls: number) => onProgress?.({ endpoint: name, step, calls, maxCalls })
+  const asker = new Asker({ post, maxCalls, reserved: rateCalls, timeoutMs, signal, onPost })
+  const during = <T>(what: string, learn: () => Promise<T>): Promise<T> => {
+    step = what
+    return learn()
+  }
+
+  const first = await asker.one('eth_chainId')
+  const error = isRefusal(first) && !isOfTheCall(first) ? (first.error ?? new HexlineError(`${name}: ${first.why}`, 'timeout', { endpoint: name })) : undefined
+  // Nothing more is asked of who cannot be reached, or refuses everybody.
+  const learn = <T>(what: string, how: () => Promise<T>, otherwise: T): Promise<T> => (error === undefined ? during(what, how) : Promise.resolve(otherwise))
+  const nothing = unknown('the endpoint does not answer')
+
+  const clientVersion = await learn<Figure<string>>('version', async () => textOf(await asker.one('web3_clientVersion')), nothing)
+  const latency = await learn('latency', () => latencyOf(asker), { latencyMs: { median: null, p95: null, calls: 0 }, head: nothing })
+  const { tags, latest } = await learn('tags', () => tagsOf(asker), { tags: nothingOf(TAGS), latest: undefined })
+  const head = latency.head.value ?? 0
+  const facts = factsOf(head, latest)
+  const methods = await learn('methods', () => methodsOf(asker, facts), nothingOf(METHODS))
+  const needsHead = latency.head.value === null ? unknown(`the number of the latest block: ${latency.head.how}`) : undefined
+  const depth = needsHead ?? (await learn('archive depth', () => archiveDepth(asker, head), nothing))
+  const logRange = needsHead ?? (await learn('log range', () => logRangeLimit(asker, head, settings.maxLogRange), nothing))
+  const batchCalls = await learn('batch limit', () => batchLimit(asker, settings.maxBatch), nothing)
+  const replyBytes = needsHead ?? (await learn('reply limit', () => responseLimit(asker, head, batchCalls, settings.maxReplyBytes), nothing))
+  const rate = rateCalls === 0 ? unknown('it was not to be tried') : await learn('rate', () => rateLimit(asker), nothing)
+
+  const report: EndpointReport = {
+    endpoint: name,
+    error: error === undefined ? null : error.message,
+    chainId: numberOf(first),
+    clientVersion,
+    head: latency.head,
+    latencyMs: latency.latencyMs,
+    batchCalls,
+    replyBytes,
+    logRange,
+    rate,
+    archiveDepth: depth,
+    methods,
+    tags,
+    cost: { calls: asker.calls, posts: asker.posts, seconds: Math.round(performance.now() - begun) / 1000 },
+  }
+  return { report, error }
+}
+
+/** The node answers, only not this call. */
+function isOfTheCall({ kind, error }: { readonly kind: string; readonly error?: HexlineError }): boolean {
+  return error instanceof RpcError && !['auth', 'quota', 'rate-limit', 'overloaded'].includes(kind)
+}
+
+async function latencyOf(asker: Asker): Promise<{ latencyMs: EndpointReport['latencyMs']; head: Figure }> {
+  const times: number[] = []
+  let last: Heard = { kind: 'spent', why: 'it was not asked' }
+  for (let i = 0; i < LATENCY_CALLS; i++) {
+    last = await asker.one('eth_blockNumber')
+    if (!isRefusal(last)) times.push(last.ms)
+  }
+  times.sort((a, b) => a - b)
+  return { latencyMs: { median: rank(times, 0.5), p95: rank(times, 0.95), calls: times.length }, head: numberOf(last) }
+}
+
+/** The nearest rank, in ms to one place; null of nothing. */
+function rank(sorted: readonly number[], share: number): number | null {
+  const time = sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)]
+  return time === undefined ? null : Math.round(time * 10) / 10
+}
+
+/** A quantity as it came, as a number. */
+function numberOf(heard: Heard): Figure {
+  if (isRefusal(heard)) return unknown(heard.why)
+  const number = typeof heard.value === 'string' && /^0x[0-9a-f]{1,14}$/i.test(heard.value) ? Number(heard.value) : Number.NaN
+  return Number.isSafeInteger(number) ? exactly(number, 'it says so') : unknown(`it answered ${show(heard.value)}`)
+}
+
+function textOf(heard: Heard): Figure<string> {
+  if (isRefusal(heard)) return unknown(heard.why)
+  return typeof heard.value === 'string' ? exactly(heard.value.slice(0, 200), 'it says so') : unknown(`it answered ${show(heard.value)}`)
+}
+
+function factsOf(head: number, latest: unknown): Facts {
+  const { hash, transactions } = (typeof latest === 'object' && latest !== null ? latest : {}) as { hash?: unknown; transactions?: unknown }
+  const first: unknown = Array.isArray(transactions) ? transactions[0] : undefined
+  const nobody = `0x${'00'.repeat(32)}`
+  return { head, blockHash: typeof hash === 'string' ? hash : nobody, transactionHash: typeof first === 'string' ? first : nobody }
+}

@@ -1,0 +1,36 @@
+import { type HexlineError, RpcError } from '../errors.ts'
+import { isThrottled } from '../rpc/kinds.ts'
+import { type Asker, isRefusal } from './asker.ts'
+import { atLeast, exactly, type Figure, unknown } from './figure.ts'
+
+/** Calls at a time. */
+const PARALLEL = 8
+
+/**
+ * Calls that are answered at once, from one burst of single calls that ends at the first that is throttled: so many may go in one
+ * second, and more is not tried. Where the endpoint names its own limit, that is the figure.
+ */
+export async function rateLimit(asker: Asker): Promise<Figure> {
+  const { heard, ms } = await asker.burst({ method: 'eth_blockNumber' }, PARALLEL)
+  const answered = heard.filter((each) => !isRefusal(each)).length
+  const refusals = heard.filter(isRefusal)
+  const throttled = refusals.find(({ error }) => error !== undefined && isThrottled(error))
+  const within = `${answered} calls within ${(ms / 1000).toFixed(2)} s`
+  if (throttled !== undefined) {
+    const named = limitIn(throttled.error as HexlineError)
+    if (named !== undefined) return exactly(named, `the endpoint says so: ${throttled.why}`)
+    return exactly(answered, `${within} were answered, and the next was throttled: ${throttled.why}`, answered + 1)
+  }
+  if (refusals[0] !== undefined) return unknown(`${within} were answered, then: ${refusals[0].why}`)
+  if (answered === 0) return unknown('no call was made')
+  const perSecond = ms <= 1000 ? answered : Math.floor((answered * 1000) / ms)
+  return atLeast(perSecond, `${within} were answered, and no more were made`)
+}
+
+/** `50/second request limit reached` (QuickNode), `credits limited to 6000/sec`, `data.rate.allowed_rps` (Infura). */
+function limitIn(error: HexlineError): number | undefined {
+  const allowed = error instanceof RpcError ? (error.data as { rate?: { allowed_rps?: unknown } } | undefined)?.rate?.allowed_rps : undefined
+  if (typeof allowed === 'number' && allowed > 0) return allowed
+  const found = /\b([\d,]+) ?\/ ?sec(?:ond)?\b/i.exec(error.message)?.[1]
+  return found === undefined ? undefined : Number(found.replaceAll(',', ''))
+}

@@ -1,0 +1,129 @@
+import { channel } from 'node:diagnostics_channel'
+import type { ErrorKind } from '../errors.ts'
+
+/*
+ * What hexline tells on `node:diagnostics_channel`. Whoever publishes asks `hasSubscribers` first, and makes nothing for nobody. No message holds a URL's path
+ * or query, a header, a param, a result or a server's words: what is not there cannot leak.
+ */
+
+/** `hexline:call`: a call of the user has ended, after all its attempts. */
+export interface CallEvent {
+  readonly method: string
+  /** Host and port of the endpoint that answered it or failed it last; undefined for a call that none had. */
+  readonly endpoint: string | undefined
+  readonly priority: 'interactive' | 'bulk'
+  /** POSTs that it was in; 0 when it was never sent. */
+  readonly attempts: number
+  /** From the call until its end, in ms: waiting in line, attempts and the waits between them. */
+  readonly durationMs: number
+  /** `aborted`: by the caller's own signal. */
+  readonly outcome: 'answered' | 'failed' | 'aborted'
+  /** What the failure is; undefined where there is none, or where a layer of the user's own threw something. */
+  readonly kind: ErrorKind | undefined
+  /** Size of the result, in bytes after decompression; 0 when there is none. */
+  readonly bytes: number
+}
+
+/** `hexline:post`: a POST has ended. */
+export interface PostEvent {
+  readonly endpoint: string
+  /** Calls in it. */
+  readonly calls: number
+  /** Size of the reply's body, in bytes after decompression; 0 when none came. */
+  readonly bytes: number
+  /** From its start to the last byte of its reply, read, in ms. */
+  readonly durationMs: number
+  /** HTTP status, where a whole reply came; undefined also for an endpoint that is a function. */
+  readonly status: number | undefined
+  /** How many of its calls failed, by kind. Empty where each has a result. */
+  readonly failures: Readonly<Partial<Record<ErrorKind, number>>>
+  /** Its calls were all given up while it was on its way, and so was it: its failures say nothing. */
+  readonly isCut: boolean
+}
+
+/** `hexline:retry`: an attempt of a call has failed, and there will be another. */
+export interface RetryEvent {
+  readonly method: string
+  /** The one that failed it. */
+  readonly endpoint: string | undefined
+  readonly kind: ErrorKind
+  /** The node's error code, else the HTTP status, else the system's code, such as -32005, 503 or `ECONNRESET`; undefined when there is none. */
+  readonly code: number | string | undefined
+  /** Which attempt comes now, the first one counted: 2 for the first repetition. 1 where the call has not been in a POST yet, since its endpoint is paused. */
+  readonly attempt: number
+  /** How long the call waits before that, in ms. */
+  readonly waitMs: number
+}
+
+/** `hexline:throttle`: an endpoint throttles, or what is sent to it has been adapted to what it takes. */
+export interface ThrottleEvent {
+  readonly endpoint: string
+  /** Why: `rate-limit` or `overloaded`, a refusal for its size, `timeout`; undefined when more is sent again. */
+  readonly kind: ErrorKind | undefined
+  /** Calls of the POST that failed so. */
+  readonly calls: number
+  /** How long the endpoint is left alone from now on, in ms; 0 when it is not. */
+  readonly pauseMs: number
+  /** How long it asked to be left alone, in ms, if it did. */
+  readonly retryAfterMs: number | undefined
+  /** Longest batch from now on, in calls. */
+  readonly maxCalls: number
+  /** POSTs that may be in flight from now on. */
+  readonly concurrency: number
+  /** Calls per second from now on, where the user has set them or throttling has taught them. */
+  readonly callsPerSecond: number | undefined
+}
+
+/** `hexline:route`: an endpoint is used or not used from now on, or a call goes on at another one. Only where there are several. */
+export type RouteEvent =
+  | {
+      readonly change: 'left-out'
+      readonly endpoint: string
+      /** `fails`: it cannot be reached, breaks off, answers nonsense or nothing. `refuses`: it does not take the key, or a quota is used up. */
+      readonly reason: 'fails' | 'refuses'
+      /** After so many ms it is asked whether it is back; when it is not, it is left out for longer, which is told again. */
+      readonly forMs: number
+    }
+  | { readonly change: 'back'; readonly endpoint: string }
+  | {
+      readonly change: 'taken-out'
+      readonly endpoint: string
+      readonly reason: 'wrong-chain'
+      /** Ids of its chain, and of the chain of the others. */
+      readonly chainId: number
+      readonly expectedChainId: number | undefined
+    }
+  | {
+      readonly change: 'moved'
+      readonly method: string
+      /** From which endpoint, and to which one. */
+      readonly endpoint: string
+      readonly to: string
+      /** Why, when the call moves at once; undefined for a repetition, of which `hexline:retry` has told, and where a pinned call's endpoint is not to be used. */
+      readonly kind: ErrorKind | undefined
+    }
+
+/** Each channel, and what its messages are. */
+export interface Events {
+  readonly 'hexline:call': CallEvent
+  readonly 'hexline:post': PostEvent
+  readonly 'hexline:retry': RetryEvent
+  readonly 'hexline:throttle': ThrottleEvent
+  readonly 'hexline:route': RouteEvent
+}
+
+export const callEvents = channelOf('hexline:call')
+export const postEvents = channelOf('hexline:post')
+export const retryEvents = channelOf('hexline:retry')
+export const throttleEvents = channelOf('hexline:throttle')
+export const routeEvents = channelOf('hexline:route')
+
+/** One of node's channels, with the type of its messages. */
+interface Channel<Message> {
+  readonly hasSubscribers: boolean
+  publish(message: Message): void
+}
+
+function channelOf<Name extends keyof Events>(name: Name): Channel<Events[Name]> {
+  return channel(name)
+}

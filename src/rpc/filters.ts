@@ -1,0 +1,30 @@
+/** Filters that are remembered; the oldest is forgotten for one more. Nodes drop them after some minutes themselves. */
+const MOST = 10_000
+/** Ids that are made here begin beyond what nodes that count will reach. */
+const FIRST_OWN = 2n ** 80n
+
+/** Which endpoint made a filter. Two endpoints may give the same id: the second filter is known to the caller by another one. */
+export class Filters<Endpoint> {
+  readonly #filters = new Map<string, { readonly endpoint: Endpoint; readonly id: unknown }>()
+  #nextOwn = FIRST_OWN
+
+  /** The id for the caller. */
+  add(endpoint: Endpoint, id: unknown): unknown {
+    if (typeof id !== 'string') return id
+    const known = this.#filters.get(id)
+    const given = known === undefined || known.endpoint === endpoint ? id : `0x${(this.#nextOwn++).toString(16)}`
+    this.#filters.delete(given)
+    this.#filters.set(given, { endpoint, id })
+    if (this.#filters.size > MOST) this.#filters.delete(this.#filters.keys().next().value as string)
+    return given
+  }
+
+  /** The filter's endpoint, and its id there; undefined for one that was not made here. */
+  find(given: unknown): { readonly endpoint: Endpoint; readonly id: unknown } | undefined {
+    return this.#filters.get(given as string)
+  }
+
+  drop(given: unknown): void {
+    this.#filters.delete(given as string)
+  }
+}

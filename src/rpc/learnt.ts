@@ -1,0 +1,122 @@
+import type { Backoff } from './backoff.ts'
+import { Concurrency } from './concurrency.ts'
+import type { Entry } from './entry.ts'
+import type { Flight, Landing } from './landing.ts'
+import type { Adapted } from './lessons.ts'
+import { Limits } from './limits.ts'
+import type { Line } from './line.ts'
+import { type Budget, Pace } from './pace.ts'
+import { Pause } from './pause.ts'
+
+export interface LearntOptions {
+  /** POSTs in flight, at most. */
+  readonly concurrency: number
+  /** Longest batch to begin with. */
+  readonly maxCalls: number
+  /** No more than this in any second. */
+  readonly rate?: Budget | undefined
+  /** How long the endpoint is left alone when it throttles everything without a `Retry-After`. */
+  readonly backoff: Backoff
+}
+
+/** What an endpoint takes, learnt from what became of each POST: its length, how many at a time, how many a second, and when to leave it alone. */
+export class Learnt {
+  readonly limits: Limits
+  readonly concurrency: Concurrency
+  readonly pace: Pace
+  readonly pause: Pause
+  /** Calls per second that the user gave, if they are calls. */
+  readonly #given: number | undefined
+  #inFlight = 0
+  /** Calls were answered since it last throttled. */
+  #answers = false
+
+  constructor({ concurrency, maxCalls, rate, backoff }: LearntOptions, now: number) {
+    this.limits = new Limits(maxCalls)
+    this.concurrency = new Concurrency(concurrency)
+    this.pace = new Pace(rate, now)
+    this.pause = new Pause(backoff)
+    this.#given = rate?.costOf === undefined ? rate?.perSecond : undefined
+  }
+
+  /** How long until a POST of calls of `line` may start, in ms. */
+  msUntil(line: Line, now: number): number {
+    if (this.pause.until > now) return this.pause.until - now
+    return this.pace.msUntil(line, this.limits.most, now)
+  }
+
+  /** Takes the calls of a POST that starts now out of `line`: as many as may go. */
+  takeOff(line: Line, now: number): Flight {
+    const entries: readonly Entry[] = line.take(this.pace.room(this.limits.most, now), this.limits, this.pace.fitting(now))
+    this.pace.take(entries)
+    const { limits } = this
+    const { length } = entries
+    limits.start(length)
+    return {
+      entries,
+      sentAt: now,
+      nth: ++this.#inFlight,
+      bytes: limits.expected(entries),
+      isProbe: limits.isUnproven && length > limits.taken,
+      isShort: line.size === 0,
+    }
+  }
+
+  /** What is sent to the endpoint from now on. */
+  get adapted(): Adapted {
+    const { limits, concurrency, pace, pause } = this
+    return { pausedUntil: pause.until, maxCalls: limits.calls, concurrency: concurrency.limit, callsPerSecond: pace.perSecond ?? this.#given }
+  }
+
+  /** Learns from what became of a POST. True when the endpoint is to be left alone from now on. */
+  land(landing: Landing, now: number): boolean {
+    const { flight, answers, refusal, throttling } = landing
+    const { limits, concurrency, pace, pause } = this
+    const { length } = flight.entries
+    this.#inFlight--
+    if (landing.isTaken) limits.took(length, flight.isShort)
+    if (answers > 0) {
+      const { answered } = landing
+      limits.learn(answered, landing.bytes, landing.isWhole ? flight.bytes : limits.expected(answered))
+      pace.answered(answers, now - flight.sentAt, concurrency.limit, now)
+      concurrency.worked(flight.nth, now)
+      this.#answers = true
+    }
+    if (throttling === undefined) {
+      if (answers > 0) pause.recovered()
+      if (landing.isWhole) limits.worked(length, flight.bytes)
+    }
+    if (refusal?.kind === 'response-too-large') limits.tooLarge(length, flight.bytes)
+    else if (refusal !== undefined) limits.refused(length)
+    else if (landing.isBatch && landing.isTimedOut) limits.halve(length)
+    else if (landing.isUnexplained) limits.failed(length)
+    limits.end(length)
+    if (throttling !== undefined) return this.#throttled(landing, now)
+    if (landing.isStrained) concurrency.suffered(flight.nth, flight.sentAt, now)
+    return false
+  }
+
+  #throttled(landing: Landing, now: number): boolean {
+    const { flight, answers } = landing
+    const throttling = landing.throttling as NonNullable<Landing['throttling']>
+    const asked = throttling.retryAfterMs ?? 0
+    const isTurnedAway = answers === 0
+    // More at a time than it ever answered: that there were so many may be the reason, and the rate is not to blame.
+    const isTooMany = isTurnedAway && flight.nth > 1 && flight.nth > this.concurrency.proven && !this.pace.hasLearntSince(flight.sentAt)
+    if (isTooMany) {
+      this.concurrency.refused(flight.nth, now)
+    } else {
+      const throttled = { refused: landing.throttled, sentAt: flight.sentAt, tookMs: now - flight.sentAt, pauseMs: asked }
+      const isExpected = this.pace.throttled(throttled, now)
+      if (!isExpected) {
+        this.limits.throttled(answers)
+        if (isTurnedAway && flight.nth > 1) this.concurrency.suffered(flight.nth, flight.sentAt, now)
+      }
+    }
+    // With calls that are answered in between, the rate holds back what it must.
+    const isPaused = asked > 0 || (!isTooMany && !this.#answers)
+    if (isPaused) this.pause.begin(throttling, now)
+    this.#answers = false
+    return isPaused
+  }
+}

@@ -1,0 +1,30 @@
+import { expectTypeOf, test } from 'vitest'
+import { getBlocks } from '../../src/bulk/index.ts'
+import type { Block, Client, Hash, Hex, Receipt, Transaction } from '../../src/index.ts'
+
+declare const client: Client
+type Item<T> = T extends AsyncIterable<infer I> ? I : never
+
+test('blocks have the transactions and receipts that were asked for', () => {
+  const hashes = getBlocks(client, { from: 0, to: 1 })
+  expectTypeOf<Item<typeof hashes>['transactions']>().toEqualTypeOf<Hash[]>()
+  const full = getBlocks(client, { from: 0, to: 1, transactions: 'full', receipts: true })
+  expectTypeOf<Item<typeof full>['transactions']>().toEqualTypeOf<Transaction[]>()
+  expectTypeOf<Item<typeof full>['receipts']>().toEqualTypeOf<Receipt[]>()
+  expectTypeOf<Item<typeof full>>().toExtend<Block<true>>()
+})
+
+test('with fields, they have these and what links them', () => {
+  const some = getBlocks(client, { from: 0, to: 1, transactions: 'full', fields: ['timestamp', 'transactions.from', 'transactions.value'] })
+  type Some = Item<typeof some>
+  expectTypeOf<keyof Some>().toEqualTypeOf<'number' | 'hash' | 'parentHash' | 'timestamp' | 'transactions'>()
+  expectTypeOf<Some['timestamp']>().toEqualTypeOf<bigint>()
+  expectTypeOf<Some['transactions']>().toEqualTypeOf<{ from: Hex; value: bigint }[]>()
+
+  const receipts = getBlocks(client, { from: 0, to: 1, receipts: true, fields: ['receipts.status'] })
+  expectTypeOf<keyof Item<typeof receipts>['receipts'][number]>().toEqualTypeOf<'status' | 'transactionHash' | 'blockHash'>()
+  expectTypeOf<Item<typeof receipts>['transactions']>().toEqualTypeOf<Hash[]>()
+
+  // @ts-expect-error no such field
+  getBlocks(client, { from: 0, to: 1, fields: ['gasUsd'] })
+})

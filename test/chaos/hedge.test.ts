@@ -1,0 +1,54 @@
+import { expect, test } from 'vitest'
+import { node } from '../support/node.ts'
+import { randomFrom } from '../support/random.ts'
+import { type Answer, answerTo, clientOf, read, serve } from '../support/server.ts'
+
+const USUAL_MS = 15
+const CALLS = 1_200
+const AT_A_TIME = 8
+
+/** A node of which two replies in a hundred take a hundred times longer. */
+function jittery(seed: number): Answer {
+  const random = randomFrom(seed)
+  const answer = node()
+  return async (request, response) => {
+    const ms = USUAL_MS * (random() < 0.02 ? 100 : 1)
+    await Promise.race([new Promise((resolve) => setTimeout(resolve, ms)), request.hungUp])
+    if (!request.socket.destroyed) await answer(request, response)
+  }
+}
+
+async function measure(endpoints: number, hedge: boolean) {
+  const servers = await Promise.all(Array.from({ length: endpoints }, (_, i) => serve(jittery(i + 1))))
+  const urls = servers.map(({ url }) => url) as [string, ...string[]]
+  const client = clientOf(urls, { hedge, batch: false, concurrency: 32 })
+  const times: number[] = []
+  let next = 0
+  await Promise.all(
+    Array.from({ length: AT_A_TIME }, async () => {
+      while (next < CALLS) {
+        const name = next++
+        const started = performance.now()
+        expect(await read(client, name)).toEqual(answerTo([name]))
+        times.push(performance.now() - started)
+      }
+    }),
+  )
+  times.sort((a, b) => a - b)
+  const sent = servers.flatMap(({ requests }) => requests).filter(({ entries }) => entries[0]?.method === 'eth_getBalance').length
+  return { p50: times[CALLS * 0.5] as number, p99: times[Math.floor(CALLS * 0.99)] as number, extra: sent / CALLS - 1 }
+}
+
+test.each([1, 2])(
+  'of %d endpoints two replies in a hundred take a hundred times longer: hedged, p99 falls by five times at least, for five calls in a hundred at most',
+  async (endpoints) => {
+    const plain = await measure(endpoints, false)
+    const hedged = await measure(endpoints, true)
+    const ms = (time: number) => `${time.toFixed(1)} ms`
+    console.log(
+      `hedge | ${endpoints} endpoint${endpoints > 1 ? 's' : ''} | p50 ${ms(plain.p50)} -> ${ms(hedged.p50)} | p99 ${ms(plain.p99)} -> ${ms(hedged.p99)} (${(plain.p99 / hedged.p99).toFixed(1)} times) | ${(hedged.extra * 100).toFixed(1)} % more calls`,
+    )
+    expect(plain.p99 / hedged.p99).toBeGreaterThanOrEqual(5)
+    expect(hedged.extra).toBeLessThanOrEqual(0.05)
+  },
+)

@@ -1,0 +1,54 @@
+import { expect, test } from 'vitest'
+import { hex, node } from '../support/node.ts'
+import { randomFrom } from '../support/random.ts'
+import { type Answer, clientOf, cut, serve } from '../support/server.ts'
+
+const ACTIONS = 150
+
+/** Fails some POSTs. */
+function unreliable(part: number, seed: number, answer: Answer): Answer {
+  const random = randomFrom(seed)
+  return (request, response) => (random() < part ? cut : answer)(request, response)
+}
+
+test('one endpoint is three blocks behind, and both fail: a pinned client never sees an older head after a newer one, nor a block that is missing', async () => {
+  // A block for every twenty calls.
+  let asked = 0
+  const head = () => 1_000 + Math.floor(asked / 20)
+  const counted = (lag: number) => node({ head: () => head() - lag, answer: () => void asked++ })
+  const [ahead, behind] = [await serve(unreliable(0.1, 1, counted(0))), await serve(unreliable(0.1, 2, counted(3)))]
+  const client = clientOf([behind.url, ahead.url], { retry: { attempts: 12, baseDelayMs: 2, maxDelayMs: 40 } })
+  const failures: unknown[] = []
+  let older = 0
+  let missing = 0
+  let answers = 0
+  let unpinnedOlder = 0
+  let unpinnedNewest = 0
+
+  const newest = async (of: typeof client) => Number(await of.request({ method: 'eth_blockNumber' }))
+  const act = async () => {
+    const pinned = client.pinned()
+    let seen = 0
+    for (let step = 0; step < 6; step++) {
+      const number = await newest(pinned)
+      if (number < seen) older++
+      seen = Math.max(seen, number)
+      const block = (await pinned.request({ method: 'eth_getBlockByNumber', params: [hex(seen), false] })) as { number: string } | null
+      if (block === null) missing++
+      else expect(Number(block.number)).toBe(seen)
+      answers += 2
+    }
+  }
+  for (let i = 0; i < ACTIONS; i++) {
+    await act().catch((error) => failures.push(error))
+    const number = await newest(client)
+    if (number < unpinnedNewest) unpinnedOlder++
+    unpinnedNewest = Math.max(unpinnedNewest, number)
+  }
+  console.log(
+    `lag | 3 blocks, 10 % cut | ${answers} answers to ${ACTIONS} pinned actions | older heads ${older}, missing blocks ${missing}, failed ${failures.length} | without pinning: older than the newest seen ${unpinnedOlder} of ${ACTIONS}`,
+  )
+  expect(failures).toEqual([])
+  expect([older, missing]).toEqual([0, 0])
+  expect(unpinnedOlder).toBeLessThan(ACTIONS / 4)
+})

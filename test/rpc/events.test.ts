@@ -1,0 +1,373 @@
+import { execFile } from 'node:child_process'
+import { channel } from 'node:diagnostics_channel'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { describe, expect, test } from 'vitest'
+import { createClient, type Events, HttpError, NetworkError, type Post, RpcError, replyOf } from '../../src/index.ts'
+import { eventsOf } from '../support/events.ts'
+import { node } from '../support/node.ts'
+import { always, clientOf, cut, deadPort, each, errorOf, failed, gate, honest, read, refuse, right, send, serve, silent } from '../support/server.ts'
+
+const hostOf = ({ url }: { url: string }) => new URL(url).host
+const anyMs = expect.any(Number)
+
+describe('hexline:call', () => {
+  test('tells of a call that is answered at once', async () => {
+    const server = await serve(honest)
+    const events = eventsOf('hexline:call')
+    await read(clientOf(server.url), 1)
+    const [event] = events
+    expect(events).toEqual([
+      {
+        method: 'eth_getBalance',
+        endpoint: hostOf(server),
+        priority: 'interactive',
+        attempts: 1,
+        durationMs: anyMs,
+        outcome: 'answered',
+        kind: undefined,
+        bytes: JSON.stringify(right({ id: 1, method: '', params: [1] })).length,
+      },
+    ])
+    expect(event?.durationMs).toBeGreaterThan(0)
+  })
+
+  test('comes once for a call, after all its attempts, and counts them', async () => {
+    const server = await serve(cut, refuse(-32005, 'rate limited', { status: 429 }), honest)
+    const events = eventsOf('hexline:call')
+    await read(clientOf(server.url).with({ priority: 'bulk' }), 1)
+    expect(events).toMatchObject([{ priority: 'bulk', attempts: 3, outcome: 'answered', kind: undefined }])
+  })
+
+  test('says why a call has failed, and where', async () => {
+    const server = await serve(refuse(3, 'execution reverted'))
+    const events = eventsOf('hexline:call')
+    const error = await errorOf(read(clientOf(server.url), 1))
+    expect(events).toMatchObject([{ endpoint: hostOf(server), attempts: 1, outcome: 'failed', kind: 'execution', bytes: 0 }])
+    expect(error.attempts).toBe(1)
+  })
+
+  test('counts what the error of the call counts', async () => {
+    const server = await serve(cut)
+    const events = eventsOf('hexline:call')
+    const error = await errorOf(read(clientOf(server.url), 1))
+    expect(events).toMatchObject([{ attempts: 4, outcome: 'failed', kind: 'network' }])
+    expect(error.attempts).toBe(4)
+  })
+
+  test('tells an abort from a failure, and a call that was never sent from one that was', async () => {
+    const server = await serve(silent)
+    const events = eventsOf('hexline:call')
+    const aborter = new AbortController()
+    const calls = Promise.allSettled([read(clientOf(server.url).with({ signal: aborter.signal }), 1)])
+    await server.received(1)
+    aborter.abort(new Error('enough'))
+    await calls
+    await errorOf(read(clientOf(server.url).with({ signal: AbortSignal.abort() }), 2))
+    expect(events).toMatchObject([
+      { outcome: 'aborted', kind: undefined, attempts: 1 },
+      { outcome: 'aborted', kind: undefined, attempts: 0, endpoint: undefined },
+    ])
+  })
+
+  test('each of several that joined is told, with the attempts of all', async () => {
+    const server = await serve(honest)
+    const events = eventsOf('hexline:call')
+    const client = clientOf(server.url)
+    await Promise.all([read(client, 1), read(client, 1)])
+    expect(server.requests).toHaveLength(1)
+    expect(events.map(({ attempts, endpoint }) => [attempts, endpoint])).toEqual([
+      [1, hostOf(server)],
+      [1, hostOf(server)],
+    ])
+  })
+
+  test('counts no call that hexline makes for its sake: neither the question for the chain nor the look-up of a transaction', async () => {
+    const raw = `0xc3${'01'.repeat(3)}`
+    const answer = node({ answer: (entry) => (entry.method === 'eth_sendRawTransaction' ? failed(entry, -32603, 'internal error') : undefined) })
+    const servers = [await serve(answer), await serve(answer)] as const
+    const events = eventsOf('hexline:call')
+    await clientOf([servers[0].url, servers[1].url]).request({ method: 'eth_sendRawTransaction', params: [raw] })
+    const sent = servers.flatMap(({ requests }) => requests.flatMap(({ entries }) => entries.map(({ method }) => method)))
+    expect(new Set(sent)).toEqual(new Set(['eth_chainId', 'eth_sendRawTransaction', 'eth_getTransactionByHash']))
+    expect(events).toMatchObject([{ method: 'eth_sendRawTransaction', attempts: 1, outcome: 'answered' }])
+  })
+
+  test('a layer of the user’s own that answers shows as a call that was never sent', async () => {
+    const events = eventsOf('hexline:call')
+    const client = clientOf(`http://127.0.0.1:${await deadPort()}`, { layers: () => [() => async () => replyOf('0x1', 3)] })
+    await read(client, 1)
+    expect(events).toMatchObject([{ endpoint: undefined, attempts: 0, outcome: 'answered', bytes: 3 }])
+  })
+})
+
+describe('hexline:post', () => {
+  test('tells of each POST: its calls, its size, its status, and what failed in it', async () => {
+    const mixed = each((entry) => (entry.params[0] === 2 ? failed(entry, 3, 'execution reverted') : right(entry)))
+    const server = await serve(mixed)
+    const events = eventsOf('hexline:post')
+    const client = clientOf(server.url)
+    await Promise.allSettled([read(client, 1), read(client, 2), read(client, 3)])
+    const body = JSON.stringify(server.requests[0]?.entries.map((entry) => (entry.params[0] === 2 ? failed(entry, 3, 'execution reverted') : right(entry))))
+    expect(events).toEqual([
+      { endpoint: hostOf(server), calls: 3, bytes: body.length, durationMs: anyMs, status: 200, failures: { execution: 1 }, isCut: false },
+    ])
+  })
+
+  test('has no status where no reply came, and the status of one that is no JSON-RPC', async () => {
+    const server = await serve(cut, always('<p>bad gateway</p>', { status: 502 }), honest)
+    const events = eventsOf('hexline:post')
+    await read(clientOf(server.url), 1)
+    expect(events.map(({ status, failures, bytes }) => [status, failures, bytes > 0])).toEqual([
+      [undefined, { network: 1 }, false],
+      [502, { server: 1 }, true],
+      [200, {}, true],
+    ])
+  })
+
+  test('says of one that nobody waited for any more that it was cut', async () => {
+    const server = await serve(silent)
+    const events = eventsOf('hexline:post')
+    const aborter = new AbortController()
+    const calls = Promise.allSettled([read(clientOf(server.url).with({ signal: aborter.signal }), 1)])
+    const { hungUp } = await server.received(1)
+    aborter.abort()
+    await Promise.all([calls, hungUp])
+    await expect.poll(() => events).toMatchObject([{ calls: 1, status: undefined, failures: {}, isCut: true }])
+  })
+
+  test('comes for an endpoint that is a function, too, whatever it does', async () => {
+    const events = eventsOf('hexline:post')
+    const posts: Record<string, Post> = {
+      good: async (calls) => calls.map(() => replyOf('0x1', 3)),
+      wild: async () => 'nonsense' as never,
+      throwing: async () => {
+        throw new RpcError({ code: 1, message: 'no' })
+      },
+    }
+    for (const post of Object.values(posts)) await Promise.allSettled([read(clientOf(post, { retry: false }), 1)])
+    expect(events).toMatchObject([
+      { endpoint: 'good', calls: 1, bytes: 3, status: undefined, failures: {}, isCut: false },
+      { endpoint: 'wild', bytes: 0 },
+      { endpoint: 'throwing', bytes: 0 },
+    ])
+  })
+})
+
+describe('hexline:retry', () => {
+  test('tells of each attempt that failed, but not of the last one, which is the call’s end', async () => {
+    const server = await serve(always('busy', { status: 503, headers: { 'retry-after': '0' } }), cut, refuse(-32000, 'header not found'), refuse(3, 'reverted'))
+    const events = eventsOf('hexline:retry')
+    await errorOf(read(clientOf(server.url), 1))
+    const endpoint = hostOf(server)
+    expect(events).toEqual([
+      { method: 'eth_getBalance', endpoint, kind: 'overloaded', code: 503, attempt: 2, waitMs: anyMs },
+      { method: 'eth_getBalance', endpoint, kind: 'network', code: expect.toSatisfy(isCode), attempt: 3, waitMs: anyMs },
+      { method: 'eth_getBalance', endpoint, kind: 'lagging', code: -32000, attempt: 4, waitMs: anyMs },
+    ])
+  })
+})
+
+function isCode(code: unknown): boolean {
+  return code === undefined || typeof code === 'string'
+}
+
+describe('hexline:throttle', () => {
+  test('tells how long an endpoint asks to be left alone, and for how long it is', async () => {
+    const server = await serve(refuse(-32005, 'rate limited', { status: 429, headers: { 'retry-after': '0.2' } }), honest)
+    const events = eventsOf('hexline:throttle')
+    const client = clientOf(server.url, { concurrency: 3 })
+    await Promise.all([read(client, 1), read(client, 2)])
+    const [event] = events
+    expect(event).toMatchObject({ endpoint: hostOf(server), kind: 'rate-limit', calls: 2, retryAfterMs: 200 })
+    expect(event?.pauseMs).toBeGreaterThan(0)
+    expect(event?.pauseMs).toBeLessThanOrEqual(200)
+    expect(event?.maxCalls).toBeGreaterThan(0)
+    expect(event?.concurrency).toBeGreaterThan(0)
+  })
+
+  test('tells when batches get shorter because they are refused', async () => {
+    const server = await serve((request, response) => {
+      if (request.entries.length <= 5) return honest(request, response)
+      return send(response, JSON.stringify({ jsonrpc: '2.0', id: null, error: { code: -32600, message: 'batch too large' } }))
+    })
+    const events = eventsOf('hexline:throttle')
+    const client = clientOf(server.url)
+    await Promise.all(Array.from({ length: 40 }, (_, i) => read(client, i)))
+    expect(events[0]).toMatchObject({ endpoint: hostOf(server), kind: 'batch-too-large', calls: 40, pauseMs: 0, retryAfterMs: undefined })
+    const lengths = events.map(({ maxCalls }) => maxCalls)
+    expect(lengths[0]).toBeLessThan(40)
+    expect(lengths.at(-1)).toBeLessThanOrEqual(5)
+  })
+
+  test('is silent as long as nothing is learnt', async () => {
+    const server = await serve(cut, honest)
+    const events = eventsOf('hexline:throttle')
+    await read(clientOf(server.url), 1)
+    expect(events).toEqual([])
+  })
+})
+
+describe('hexline:route', () => {
+  test('tells of a call that goes on elsewhere, of an endpoint that is left out, and of its return', async () => {
+    const [ill, well] = [await serve(node()), await serve(node())]
+    const client = clientOf([ill.url, well.url])
+    // Who is asked first has its chain told first.
+    await read(client, 'first')
+    const events = eventsOf('hexline:route')
+    ill.script(cut)
+    well.script(cut)
+    await Promise.allSettled(Array.from({ length: 8 }, (_, i) => read(client, i)))
+    well.script(node())
+    ill.script(node())
+    const left = events.filter(({ change }) => change === 'left-out')
+    expect(left.length).toBeGreaterThan(0)
+    expect(left[0]).toEqual({ change: 'left-out', endpoint: expect.any(String), reason: 'fails', forMs: expect.any(Number) })
+    expect(events.find(({ change }) => change === 'moved')).toMatchObject({ method: 'eth_getBalance', kind: undefined })
+    for (const event of events) if (event.change === 'moved') expect(event.to).not.toBe(event.endpoint)
+    let next = 100
+    await expect
+      .poll(
+        async () => {
+          await read(client, next++).catch(() => {})
+          return events.filter(({ change }) => change === 'back').length
+        },
+        { timeout: 20_000 },
+      )
+      .toBeGreaterThan(0)
+  })
+
+  test('says why a call moves on at once', async () => {
+    const [dead, well] = [await deadPort(), await serve(node())]
+    const events = eventsOf('hexline:route')
+    const client = clientOf([`http://127.0.0.1:${dead}`, well.url])
+    await read(client, 1)
+    expect(events).toContainEqual({ change: 'moved', method: 'eth_getBalance', endpoint: `127.0.0.1:${dead}`, to: hostOf(well), kind: 'network' })
+  })
+
+  test('tells of one on another chain, once', async () => {
+    const [main, other] = [await serve(node({ chain: 1 })), await serve(node({ chain: 137 }))]
+    const events = eventsOf('hexline:route')
+    const client = clientOf([main.url, other.url])
+    for (let i = 0; i < 5; i++) await Promise.allSettled(Array.from({ length: 20 }, (_, j) => read(client.with({ priority: 'bulk' }), i, j)))
+    expect(events.filter(({ change }) => change === 'taken-out')).toEqual([
+      { change: 'taken-out', endpoint: hostOf(other), reason: 'wrong-chain', chainId: 137, expectedChainId: 1 },
+    ])
+  })
+
+  test('tells of one that does not take the key', async () => {
+    const [closed, well] = [await serve(always('bad key', { status: 401 })), await serve(node())]
+    const events = eventsOf('hexline:route')
+    await read(clientOf([closed.url, well.url]), 1)
+    expect(events).toContainEqual({ change: 'left-out', endpoint: hostOf(closed), reason: 'refuses', forMs: 5_000 })
+    expect(events).toContainEqual({ change: 'moved', method: 'eth_getBalance', endpoint: hostOf(closed), to: hostOf(well), kind: 'auth' })
+  })
+})
+
+const NAMES = ['hexline:call', 'hexline:post', 'hexline:retry', 'hexline:throttle', 'hexline:route'] as const satisfies readonly (keyof Events)[]
+
+describe('all of them', () => {
+  test('never hold a key, a param, a result or a word of a server, whatever it does', async () => {
+    const key = '0123456789abcdef0123456789abcdef'
+    const param = '0xfeedfacefeedfacefeedfacefeedfacefeedface'
+    const word = 'verbatim-words-of-a-server'
+    const result = 'a-result-that-is-private'
+    const echo = `${word} ${key} ${param}`
+    const answers = [
+      refuse(-32005, `rate limited: ${echo}`, { status: 429, headers: { 'retry-after': '0', 'x-echo': key } }),
+      refuse(-32000, `header not found: ${echo}`),
+      refuse(-32000, `no such key: ${echo}`, { status: 401 }),
+      refuse(-32600, `batch too large: ${echo}`),
+      refuse(3, `execution reverted: ${echo}`),
+      always(`<p>${echo}</p>`, { status: 502 }),
+      always(`{"jsonrpc":"2.0","id":1,"result":"${result}`),
+      always(''),
+      cut,
+      each(({ id }) => ({ jsonrpc: '2.0', id, result })),
+    ] as const
+    const seen = NAMES.map((name) => eventsOf(name))
+    for (const answer of answers) {
+      const servers = [await serve(answer), await serve(answer, answer, honest)]
+      const urls = servers.map(({ port }, i) => ({ url: `http://user:${key}@127.0.0.1:${port}/${key}?apikey=${key}${i}`, headers: { 'x-api-key': key } }))
+      for (const endpoint of [urls[0], urls] as const) {
+        const client = clientOf(endpoint as never, { retry: { attempts: 3, baseDelayMs: 2, maxDelayMs: 10 }, deadlineMs: 500 })
+        await Promise.allSettled([read(client, param), read(client, param, 'latest'), client.with({ priority: 'bulk' }).call('eth_getBalance', param as never)])
+      }
+    }
+    // Something was told on every channel.
+    for (const [i, events] of seen.entries()) expect(events.length, NAMES[i]).toBeGreaterThan(0)
+    const told = JSON.stringify(seen)
+    for (const secret of [key, param, word, result, 'apikey', 'user:']) expect(told).not.toContain(secret)
+  })
+
+  test('cost nothing while nobody listens: nothing is published, and no call has a tally', async () => {
+    for (const name of NAMES) expect(channel(name).hasSubscribers).toBe(false)
+    const tallies: unknown[] = []
+    const server = await serve(cut, honest)
+    const client = clientOf(server.url, {
+      layers: (defaults) => [
+        (next) => (call) => {
+          tallies.push(call.tally)
+          return next(call)
+        },
+        ...defaults,
+      ],
+    })
+    // A channel without a subscriber has no use for `publish`: it is asked only by who does not look first.
+    const published: string[] = []
+    const restore = NAMES.map((name) => {
+      const it = channel(name)
+      it.publish = () => void published.push(name)
+      return () => Reflect.deleteProperty(it, 'publish')
+    })
+    try {
+      await read(client, 1)
+    } finally {
+      for (const each of restore) each()
+    }
+    expect(tallies).toEqual([undefined])
+    expect(published).toEqual([])
+  })
+
+  test('one who begins to listen in the middle of a call hears of its POSTs, and not of the call', async () => {
+    const { open, answer } = gate()
+    const server = await serve(cut, answer)
+    const call = read(clientOf(server.url), 1)
+    await server.received(2)
+    const [calls, posts] = [eventsOf('hexline:call'), eventsOf('hexline:post')]
+    open()
+    await call
+    expect(calls).toEqual([])
+    await read(clientOf(server.url), 2)
+    expect(calls).toHaveLength(1)
+    expect(posts.length).toBeGreaterThan(0)
+  })
+
+  test('a subscriber that throws breaks no call: node reports it as an uncaught exception', async () => {
+    const program = fileURLToPath(new URL('../support/throwing-subscriber.ts', import.meta.url))
+    const { stdout } = await promisify(execFile)('npx', ['tsx', program], { timeout: 60_000 })
+    expect(stdout.trimEnd().split('\n').sort()).toEqual(['answered 0x1', 'uncaught: a subscriber of hexline:call', 'uncaught: a subscriber of hexline:post'])
+  })
+
+  test('are of all clients of the process', async () => {
+    const post: Post = async (calls) => calls.map(() => replyOf('0x1', 3))
+    const events = eventsOf('hexline:call')
+    await using a = createClient(post)
+    await using b = createClient(post)
+    await Promise.all([read(a, 1), read(b, 1)])
+    expect(events).toHaveLength(2)
+  })
+})
+
+test('the code of a retry is the node’s, the status, or the system’s', async () => {
+  const failures = [
+    new RpcError({ code: -32000, message: 'header not found' }, { kind: 'lagging' }),
+    new HttpError({ status: 502, headers: {}, body: '' }),
+    new NetworkError('gone', { code: 'ECONNRESET' }),
+  ]
+  const left = [...failures]
+  const events = eventsOf('hexline:retry')
+  const client = clientOf(async (calls) => calls.map(() => left.shift() ?? replyOf('0x1')))
+  await read(client, 1)
+  expect(events.map(({ code }) => code)).toEqual([-32000, 502, 'ECONNRESET'])
+})

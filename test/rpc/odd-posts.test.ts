@@ -1,0 +1,53 @@
+import { createClient, type HexlineError, type Post, RpcError, replyOf } from 'hexline'
+import { expect, onTestFinished, test } from 'vitest'
+import { Pause } from '../../src/rpc/pause.ts'
+
+const errorOf = (promise: Promise<unknown>) =>
+  promise.then(
+    (value) => expect.fail(`no error, but ${JSON.stringify(value)}`),
+    (error) => error as HexlineError,
+  )
+
+function clientOf(post: Post, options = {}) {
+  const client = createClient(post, { retry: false, deadlineMs: 20_000, ...options })
+  onTestFinished(() => client.close())
+  return client
+}
+
+test.each<[string, Post]>([
+  ['an array with a hole', async (calls) => Object.assign(new Array(calls.length), { 0: replyOf('0x1') })],
+  ['errors that cannot be changed', async (calls) => calls.map(() => Object.freeze(new RpcError({ code: -32000, message: 'no' }, { method: 'x' })))],
+  ['a rejection with a symbol', () => Promise.reject(Symbol('odd'))],
+  ['a rejection with an object that has no prototype', () => Promise.reject(Object.create(null))],
+])('a post function that gives %s fails its calls, and they end', async (_, post) => {
+  const client = clientOf(post)
+  const errors = await Promise.all([1, 2].map((i) => errorOf(client.request({ method: 'eth_getBalance', params: [`0x${i}`, 'latest'] }))))
+  for (const error of errors) expect(error).toMatchObject({ name: 'MalformedReplyError', kind: 'malformed' })
+})
+
+test('a reply that gives no result fails all that have joined the call', async () => {
+  const broken = () => {
+    throw new Error('taken already')
+  }
+  const client = clientOf(async (calls) => calls.map(() => ({ take: broken, bytes: 0 })))
+  const errors = await Promise.all([1, 1].map(() => errorOf(client.request({ method: 'eth_chainId' }))))
+  for (const error of errors) expect(error.message).toContain('the reply gives no result')
+})
+
+test.each([1_767_225_600_000, Number.POSITIVE_INFINITY])('a pause of %d ms is asked for again after ten minutes', (retryAfterMs) => {
+  const pause = new Pause({ baseDelayMs: 100, maxDelayMs: 1000 })
+  pause.begin({ retryAfterMs } as HexlineError, 5)
+  expect(pause.until).toBe(600_005)
+})
+
+test('a call that is given up holds up nobody: what stands behind it goes when it may', async () => {
+  const post: Post = async (calls) => calls.map(() => replyOf('0x1'))
+  const client = clientOf(post, { rate: { unitsPerSecond: 1, units: { eth_getLogs: 100, eth_chainId: 0 } } })
+  await client.request({ method: 'eth_getLogs', params: [{}] })
+  const end = new AbortController()
+  const logs = errorOf(client.request({ method: 'eth_getLogs', params: [{ fromBlock: '0x1' }] }, { signal: end.signal }))
+  const free = client.request({ method: 'eth_chainId' })
+  end.abort(new Error('not wanted'))
+  expect(await free).toBe('0x1')
+  expect((await logs).message).toBe('not wanted')
+})

@@ -1,0 +1,144 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { onTestFinished } from 'vitest'
+
+interface Failure {
+  readonly code: number
+  readonly message: string
+  readonly data?: unknown
+}
+
+/** What a node takes, and how it refuses the rest. */
+export interface NodeLimits {
+  /** Number of the latest block. Default 100,000. */
+  readonly head?: number
+  /** Longest batch, and how a longer one is refused; default: any. */
+  readonly batch?: { readonly most: number; readonly says: (length: number) => Failure; readonly status?: number }
+  /** Longest reply to a batch, in bytes: as geth, what would pass it is refused entry by entry. */
+  readonly replyBytes?: number
+  /** Bytes of a full block. Default 500. */
+  readonly blockBytes?: number
+  /** Longest range of `eth_getLogs`, in blocks, and how a longer one is refused. */
+  readonly range?: { readonly most: number; readonly says: (blocks: number, from: number) => Failure }
+  /** Calls in any second, entries counted, and how more are refused. */
+  readonly rate?: { readonly perSecond: number; readonly says: Failure | string; readonly status?: number }
+  /** Blocks below the head whose state is kept; the genesis state always is. */
+  readonly stateDepth?: number
+  /** Methods that it does not have. */
+  readonly without?: readonly string[]
+  /** Tags that it does not know. */
+  readonly withoutTags?: readonly string[]
+  readonly version?: string
+}
+
+export interface LimitedNode {
+  readonly url: string
+  /** Length of every POST. */
+  readonly posts: number[]
+  /** Methods of every call. */
+  readonly methods: string[]
+  /** The path of every POST. */
+  readonly paths: string[]
+  /** Resolves when the `n`th POST (from 1) is there. */
+  received(n: number): Promise<void>
+}
+
+interface Call {
+  readonly id: number
+  readonly method: string
+  readonly params: readonly unknown[]
+}
+
+/** A node on the loopback that has these limits and keeps to them. */
+export async function startLimited(limits: NodeLimits = {}): Promise<LimitedNode> {
+  const posts: number[] = []
+  const methods: string[] = []
+  const paths: string[] = []
+  const awaited: { n: number; resolve: () => void }[] = []
+  let taken: number[] = []
+
+  const server = createServer(async (request, response) => {
+    let text = ''
+    for await (const chunk of request.setEncoding('utf8')) text += chunk
+    const body = JSON.parse(text) as Call | Call[]
+    const calls = Array.isArray(body) ? body : [body]
+    posts.push(calls.length)
+    paths.push(request.url ?? '')
+    methods.push(...calls.map(({ method }) => method))
+    for (const { n, resolve } of awaited) if (n === posts.length) resolve()
+    const send = (status: number, reply: unknown) =>
+      response
+        .writeHead(status, { 'content-type': typeof reply === 'string' ? 'text/plain' : 'application/json' })
+        .end(typeof reply === 'string' ? reply : JSON.stringify(reply))
+
+    const { rate, batch } = limits
+    if (rate !== undefined) {
+      const now = performance.now()
+      taken = taken.filter((at) => at > now - 1000)
+      if (taken.length + calls.length > rate.perSecond) {
+        const error = typeof rate.says === 'string' ? rate.says : { jsonrpc: '2.0', id: calls[0]?.id, error: rate.says }
+        return send(rate.status ?? 200, Array.isArray(body) && typeof error !== 'string' ? [error] : error)
+      }
+      taken.push(...calls.map(() => now))
+    }
+    if (batch !== undefined && Array.isArray(body) && calls.length > batch.most)
+      return send(batch.status ?? 200, { jsonrpc: '2.0', id: null, error: batch.says(calls.length) })
+
+    let bytes = 0
+    const replies = calls.map((call) => {
+      const outcome = answer(call, limits)
+      const size = JSON.stringify(outcome).length
+      const isTooMuch = Array.isArray(body) && limits.replyBytes !== undefined && bytes + size > limits.replyBytes
+      if (!isTooMuch) bytes += size
+      return { jsonrpc: '2.0', id: call.id, ...(isTooMuch ? { error: { code: -32003, message: 'response too large' } } : outcome) }
+    })
+    send(200, Array.isArray(body) ? replies : replies[0])
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    posts,
+    methods,
+    paths,
+    received: (n) =>
+      new Promise((resolve) => {
+        if (posts.length >= n) resolve()
+        else awaited.push({ n, resolve })
+      }),
+  }
+}
+
+function answer({ method, params }: Call, limits: NodeLimits): { result: unknown } | { error: Failure } {
+  const { head = 100_000, stateDepth, range, blockBytes = 500 } = limits
+  if (limits.without?.includes(method)) return { error: { code: -32601, message: `the method ${method} does not exist/is not available` } }
+  const numberOf = (block: unknown) => (block === 'earliest' ? 0 : typeof block === 'string' && block.startsWith('0x') ? Number(block) : head)
+  if (method === 'eth_chainId') return { result: '0x1' }
+  if (method === 'web3_clientVersion') return { result: limits.version ?? 'Limited/v1.0.0' }
+  if (method === 'eth_blockNumber') return { result: hex(head) }
+  if (method === 'eth_getBlockByNumber') {
+    if (limits.withoutTags?.includes(params[0] as string)) return { error: { code: -32602, message: `invalid block tag ${params[0]}` } }
+    const number = numberOf(params[0])
+    const block = { number: hex(number), hash: `0x${number.toString(16).padStart(64, '0')}`, transactions: [], extraData: '0x' }
+    return { result: number > head ? null : { ...block, extraData: `0x${'ab'.repeat(params[1] === true ? blockBytes / 2 : 0)}` } }
+  }
+  if (method === 'eth_getBalance' && stateDepth !== undefined) {
+    const number = numberOf(params[1])
+    if (number !== 0 && number < head - stateDepth) return { error: { code: -32000, message: `missing trie node ${'5a'.repeat(32)} (path )` } }
+  }
+  if (method === 'eth_getLogs') {
+    const { fromBlock, toBlock } = params[0] as { fromBlock: string; toBlock: string }
+    const blocks = Number(toBlock) - Number(fromBlock) + 1
+    if (range !== undefined && blocks > range.most) return { error: range.says(blocks, Number(fromBlock)) }
+    return { result: [] }
+  }
+  if (method === 'eth_sendRawTransaction') return { error: { code: -32000, message: 'typed transaction too short' } }
+  return { result: '0x0' }
+}
+
+function hex(number: number): string {
+  return `0x${number.toString(16)}`
+}

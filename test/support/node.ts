@@ -1,0 +1,40 @@
+import { type Answer, type Entry, each, failed, right, type TestServer } from './server.ts'
+
+export interface NodeOptions {
+  /** Default 1. */
+  readonly chain?: number
+  /** Number of the newest block. Default 100. */
+  readonly head?: () => number
+  /** In place of the right reply object, or undefined for that. */
+  readonly answer?: (entry: Entry) => object | undefined
+}
+
+/** Answers like a node of a chain; what it does not know, as `honest` does. */
+export function node({ chain = 1, head = () => 100, answer = () => undefined }: NodeOptions = {}): Answer {
+  const resultOf = ({ method, params }: Entry): unknown => {
+    if (method === 'eth_chainId') return hex(chain)
+    if (method === 'eth_blockNumber') return hex(head())
+    if (method === 'eth_getBlockByNumber') {
+      const number = params[0] === 'latest' ? head() : Number(params[0])
+      return number > head() ? null : { number: hex(number) }
+    }
+    return undefined
+  }
+  return each((entry) => {
+    const own = answer(entry)
+    if (own !== undefined) return own
+    const number = Number(entry.params[1])
+    if (entry.method === 'eth_getBalance' && number > head()) return failed(entry, -32000, 'header not found')
+    const result = resultOf(entry)
+    return result === undefined ? right(entry) : { jsonrpc: '2.0', id: entry.id, result }
+  })
+}
+
+export function hex(number: number): string {
+  return `0x${number.toString(16)}`
+}
+
+/** The calls that a server got, without the questions for its chain. */
+export function calls(server: TestServer): string[] {
+  return server.requests.flatMap(({ entries }) => entries.map(({ method }) => method)).filter((method) => method !== 'eth_chainId')
+}
