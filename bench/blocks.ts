@@ -1,93 +1,85 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
+import { makeBlocks, makeReceipts, type RawBlock, type RawReceipt } from './made-blocks.ts'
+import { root } from './root.ts'
 
-/** Blocks to replay: as JSON text without the braces, and without number, hash and parentHash, which the server puts in. */
+/** Blocks to replay: one and the same index is one block, in three views of it. */
 export interface Blocks {
   readonly source: string
-  readonly full: readonly string[]
-  readonly hashes: readonly string[]
+  readonly full: readonly Template[]
+  readonly hashes: readonly Template[]
+  readonly receipts: readonly Template[]
+  /** How many transactions each has. */
+  readonly transactions: readonly number[]
+  /** One reply of many logs. */
+  readonly logs: Buffer
 }
 
-const corpus = new URL('../../shared/corpus/blocks/', import.meta.url)
+/** JSON of which only the block's own number, hash and parent change, in place: fields keep the order in which the node sent them. */
+export interface Template {
+  readonly bytes: Buffer
+  readonly numbers: readonly number[]
+  readonly hashes: readonly number[]
+  readonly parents: readonly number[]
+}
 
-/** Real blocks of mainnet where a corpus of them is present, else made ones of the same shape. */
-export function loadBlocks(): Blocks {
-  const real = existsSync(corpus)
-    ? readdirSync(corpus)
-        .filter((name) => /^mainnet-(?!1000000|DAO)/.test(name))
-        .map((name) => JSON.parse(readFileSync(fileURLToPath(new URL(name, corpus)), 'utf8')).block as Block)
-    : []
-  const blocks = real.length > 0 ? real : Array.from({ length: 9 }, (_, i) => makeBlock(22 + i * 30, i + 1))
+/** A block as it was asked for, in memory of its own. `number` must have seven hexadecimal digits. */
+export function fill({ bytes, numbers, hashes, parents }: Template, number: number): Buffer {
+  const filled = Buffer.from(bytes)
+  const digits = number.toString(16)
+  const [hash, parent] = [hashOf(number), hashOf(number - 1)]
+  for (const at of numbers) filled.write(digits, at, 'latin1')
+  for (const at of hashes) filled.write(hash, at, 'latin1')
+  for (const at of parents) filled.write(parent, at, 'latin1')
+  return filled
+}
+
+/** The first block that is asked for: block numbers of seven hexadecimal digits, as mainnet's are today. */
+export const FIRST_BLOCK = 0x1400000
+
+/** Logs of the reply of many. */
+export const LOGS = 10_000
+
+const corpus = new URL('../shared/corpus/blocks/', root)
+
+/** Real blocks of mainnet where a corpus of them is present and not only made ones are wanted, else made ones of the same shape; likewise their receipts. */
+export function loadBlocks(areMade = false): Blocks {
+  const real =
+    !areMade && existsSync(corpus)
+      ? readdirSync(corpus)
+          .filter((name) => /^mainnet-(?!1000000|DAO)/.test(name))
+          .map((name) => JSON.parse(readFileSync(new URL(name, corpus), 'utf8')) as { block: RawBlock; receipts?: RawReceipt[] })
+      : []
+  const made = real.length > 0 ? [] : makeBlocks().map((block) => ({ block, receipts: undefined }))
+  const blocks = [...real, ...made].map(({ block, receipts }) => ({ block, receipts: receipts ?? makeReceipts(block) }))
   return {
-    source: real.length > 0 ? 'real mainnet blocks' : 'made blocks',
-    full: blocks.map((block) => bodyOf(block)),
-    hashes: blocks.map((block) => bodyOf({ ...block, transactions: block.transactions.map(({ hash }) => hash as never) })),
+    source: real.length > 0 ? 'real mainnet blocks' : 'made blocks of the shape of mainnet',
+    full: blocks.map(({ block }) => templateOf(block, block)),
+    hashes: blocks.map(({ block }) => templateOf(block, { ...block, transactions: block.transactions.map(({ hash }) => hash) })),
+    receipts: blocks.map(({ block, receipts }) => templateOf(block, receipts)),
+    transactions: blocks.map(({ block }) => block.transactions.length),
+    logs: manyLogs(blocks.flatMap(({ receipts }) => receipts.flatMap(({ logs }) => logs))),
   }
 }
 
-interface Block {
-  readonly transactions: readonly { readonly hash: string }[]
-  readonly [field: string]: unknown
+/** Marks of the length of what goes there, which no JSON of a node contains. */
+const MARKS = { number: '#'.repeat(FIRST_BLOCK.toString(16).length), hash: '@'.repeat(64), parent: '~'.repeat(64) }
+
+function templateOf({ number, hash, parentHash }: RawBlock, json: unknown): Template {
+  const marks = new Map([
+    [hash, `0x${MARKS.hash}`],
+    [parentHash, `0x${MARKS.parent}`],
+  ])
+  const text = JSON.stringify(json, (key, value) =>
+    (key === 'number' || key === 'blockNumber') && value === number ? `0x${MARKS.number}` : (marks.get(value) ?? value),
+  )
+  const placesOf = (mark: string) => [...text.matchAll(new RegExp(mark, 'g'))].map(({ index }) => index)
+  return { bytes: Buffer.from(text, 'latin1'), numbers: placesOf(MARKS.number), hashes: placesOf(MARKS.hash), parents: placesOf(MARKS.parent) }
 }
 
-function bodyOf({ number, hash, parentHash, ...rest }: Block): string {
-  return JSON.stringify(rest).slice(1, -1)
+function manyLogs(logs: readonly object[]): Buffer {
+  return Buffer.from(JSON.stringify(Array.from({ length: LOGS }, (_, i) => ({ ...logs[i % logs.length], logIndex: `0x${i.toString(16)}` }))))
 }
 
-/** A block with the fields and sizes of one of mainnet: about 1.3 kB a transaction. */
-function makeBlock(count: number, seed: number): Block {
-  let state = seed
-  const random = (below: number) => {
-    state = (Math.imul(state, 1103515245) + 12345) & 0x7fffffff
-    return state % below
-  }
-  const hex = (bytes: number) => `0x${Array.from({ length: bytes }, () => random(256).toString(16).padStart(2, '0')).join('')}`
-  const quantity = (below: number) => `0x${random(below).toString(16)}`
-  const transactions = Array.from({ length: count }, (_, i) => ({
-    hash: hex(32),
-    blockHash: hex(32),
-    blockNumber: '0x1564570',
-    transactionIndex: `0x${i.toString(16)}`,
-    from: hex(20),
-    to: hex(20),
-    gas: quantity(500_000),
-    gasPrice: quantity(2_000_000_000),
-    maxFeePerGas: quantity(2_000_000_000),
-    maxPriorityFeePerGas: quantity(1_000_000_000),
-    input: random(3) === 0 ? '0x' : hex(4 + 32 * random(24)),
-    nonce: quantity(100_000),
-    value: `0x${random(1e9).toString(16)}${random(1e9).toString(16)}`,
-    type: '0x2',
-    accessList: [],
-    chainId: '0x1',
-    v: '0x1',
-    yParity: '0x1',
-    r: hex(32),
-    s: hex(32),
-  }))
-  return {
-    nonce: '0x0000000000000000',
-    sha3Uncles: hex(32),
-    logsBloom: hex(256),
-    transactionsRoot: hex(32),
-    stateRoot: hex(32),
-    receiptsRoot: hex(32),
-    miner: hex(20),
-    difficulty: '0x0',
-    extraData: hex(16),
-    size: quantity(200_000),
-    gasLimit: '0x2255100',
-    gasUsed: quantity(30_000_000),
-    timestamp: '0x681a1a2b',
-    mixHash: hex(32),
-    baseFeePerGas: quantity(1_000_000_000),
-    blobGasUsed: '0x40000',
-    excessBlobGas: '0x0',
-    parentBeaconBlockRoot: hex(32),
-    requestsHash: hex(32),
-    withdrawalsRoot: hex(32),
-    uncles: [],
-    transactions,
-    withdrawals: Array.from({ length: 16 }, () => ({ index: quantity(1e8), validatorIndex: quantity(1e6), address: hex(20), amount: quantity(2e7) })),
-  }
+function hashOf(number: number): string {
+  return number.toString(16).padStart(64, 'b')
 }

@@ -1,96 +1,136 @@
-import { type ChildProcess, fork } from 'node:child_process'
+import { type ChildProcess, execFileSync, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
-import { cpus } from 'node:os'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { cpus, totalmem } from 'node:os'
 import { fileURLToPath } from 'node:url'
+import type { Task } from './client.ts'
+import { clients } from './clients/index.ts'
+import { type Options, readOptions, usage } from './options.ts'
+import { installNode24, installPeers, versionOf } from './peers.ts'
+import { workloadTable } from './report/tables.ts'
+import type { Figures, Measured, Results } from './results.ts'
+import { root } from './root.ts'
+import type { ServerNews } from './server.ts'
+import { type ClientName, type WorkloadName, workloads } from './workloads.ts'
 
 /*
- * Clients side by side: each in a process of its own, in turn, several rounds; medians and ratios of CPU and wall time.
- * `npm run bench -- [--rounds N] [WORKLOAD ...]`
+ * Clients side by side: each in a process of its own, in turn, several rounds, against one server in a process of its own.
  */
 
-interface Figures {
-  readonly cpu: number
-  readonly wall: number
-  readonly peakMb: number
+/** A quick run does this share of the work. */
+const QUICK = 0.12
+
+/** A client that hangs has no figure either. */
+const LONGEST_MS = 120_000
+
+const options = optionsOrUsage()
+installPeers()
+const execPath = options.node === undefined ? process.execPath : options.node === '24' ? installNode24() : options.node.path
+const server = start('./server.ts', [], process.execPath)
+const news = await messageOf<ServerNews>(server)
+const results = await run(options)
+server.disconnect()
+if (options.isSaved) {
+  const file = new URL(`bench/results/node${/^v(\d+)/.exec(results.versions.node as string)?.[1]}.json`, root)
+  mkdirSync(new URL('.', file), { recursive: true })
+  writeFileSync(file, `${JSON.stringify(results, rounded, 1)}\n`)
+  console.log(`\nkept in ${fileURLToPath(file).slice(fileURLToPath(root).length)}: npm run bench:report puts it into the README`)
 }
 
-/** The clients of a workload, by what the table calls them. The first one is what the others are compared with. */
-const parsing = { 'undici + JSON.parse': 'undici', hexline: 'hexline', viem: 'viem', 'ethers on hexline': 'ethersOnHexline', ethers: 'ethers' }
-const blocks = {
-  'undici + JSON.parse': 'undici',
-  hexline: 'hexline',
-  'viem on hexline, getBlocks': 'viemBulk',
-  'viem, batched': 'viem',
-  'ethers on hexline, getBlocks': 'ethersBulk',
-  'ethers, batched': 'ethers',
-}
-const workloads: Record<string, Readonly<Record<string, string>>> = {
-  'full blocks': blocks,
-  'blocks with hashes': blocks,
-  'full blocks to a file': { 'undici, bytes only': 'undici', hexline: 'hexline' },
-  'small calls, 64 in parallel': parsing,
-  'small calls, one after another': parsing,
+function optionsOrUsage(): Options {
+  try {
+    return readOptions(process.argv.slice(2))
+  } catch (error) {
+    console.error(`${(error as Error).message}\n\n${usage}`)
+    return process.exit(2)
+  }
 }
 
-const args = process.argv.slice(2)
-const at = args.indexOf('--rounds')
-const rounds = at >= 0 ? Number(args.splice(at, 2)[1]) : 3
-const chosen = Object.keys(workloads).filter((name) => args.length === 0 || args.some((arg) => name.includes(arg)))
-if (!Number.isSafeInteger(rounds) || rounds < 1 || chosen.length === 0) {
-  console.error(`usage: npm run bench -- [--rounds N] [part of a workload's name ...]\nworkloads: ${Object.keys(workloads).join('; ')}`)
-  process.exit(2)
+async function run({ isQuick, rounds, workloads: chosen }: Options): Promise<Results> {
+  const peers = ['undici', 'viem', 'ethers', 'web3', '@subsquid/rpc-client', 'ox']
+  const node = execFileSync(execPath, ['--version'], { encoding: 'utf8' }).trim()
+  const machine = {
+    cpu: cpus()[0]?.model.trim() ?? 'unknown',
+    cores: cpus().length,
+    memoryGb: Math.round(totalmem() / 2 ** 30),
+    platform: `${process.platform} ${process.arch}`,
+  }
+  const measured: Partial<Record<WorkloadName, Partial<Record<ClientName, Measured>>>> = {}
+  const results: Results = {
+    date: new Date().toISOString().slice(0, 10),
+    isQuick,
+    rounds,
+    machine,
+    versions: { node, hexline: versionOf('hexline'), ...Object.fromEntries(peers.map((name) => [name, versionOf(name)])) },
+    blocks: { source: news.source, ...news.bytes },
+    workloads: measured,
+  }
+  console.log(`Node ${node}, ${machine.cpu}, ${machine.cores} cores; ${news.source}; ${rounds} rounds${isQuick ? ', quick' : ''}`)
+  for (const name of chosen) {
+    measured[name] = await runWorkload(name, isQuick, rounds)
+    console.log(`\n${workloadTable(results, name)}`)
+  }
+  return results
 }
 
-function start(script: string, ...args: string[]): ChildProcess {
-  return fork(fileURLToPath(new URL(script, import.meta.url)), args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+async function runWorkload(name: WorkloadName, isQuick: boolean, rounds: number): Promise<Partial<Record<ClientName, Measured>>> {
+  const { amounts, warmUp = 0.25, roundsEach = 1, isWhole = false } = workloads[name]
+  const measured: Partial<Record<ClientName, Measured>> = {}
+  for (let round = 0; round < rounds * roundsEach; round++) {
+    for (const [client, whole] of Object.entries(amounts) as [ClientName, number][]) {
+      const amount = isQuick && !isWhole ? Math.ceil(whole * QUICK) : whole
+      const { settings = '' } = clients[client][name] ?? {}
+      const before = measured[client] ?? { amount, settings, rounds: [] }
+      if (before.failure !== undefined) continue
+      try {
+        const path = name === 'throttled' ? `${workloads[name].path}/${round}-${encodeURIComponent(client)}` : (workloads[name].path ?? '/')
+        const figures = await runClient({ workload: name, client, url: `${news.url}${path}`, warmUp: Math.ceil(amount * warmUp), measured: amount })
+        const { refused } = name === 'throttled' ? ((await (await fetch(`${news.url}${path}`)).json()) as { refused: number }) : { refused: undefined }
+        measured[client] = { ...before, rounds: [...before.rounds, { ...figures, ...(refused !== undefined && { refused }) }] }
+      } catch (error) {
+        const failure = (error as Error).message
+        measured[client] = { ...before, rounds: [], failure }
+        console.log(`\n${name}, ${client}: ${failure}`)
+      }
+    }
+  }
+  return measured
+}
+
+async function runClient(task: Omit<Task, 'transactions' | 'bytes'>): Promise<Figures> {
+  const bytes = task.workload === '10,000 logs' ? news.bytes.logs : task.workload === 'blocks with hashes' ? news.bytes.hashes : news.bytes.full
+  const child = start('./client.ts', [JSON.stringify({ ...task, transactions: news.transactions, bytes: bytes * 0.8 } satisfies Task)], execPath)
+  const timer = setTimeout(() => child.kill('SIGKILL'), LONGEST_MS)
+  try {
+    const figures = await messageOf<Figures>(child)
+    if (child.exitCode === null) await once(child, 'exit')
+    return figures
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function start(script: string, args: readonly string[], execPath: string): ChildProcess {
+  const path = fileURLToPath(new URL(script.replace(/\.ts$/, import.meta.url.slice(-3)), import.meta.url))
+  return fork(path, args, { execPath, execArgv: [], stdio: ['ignore', 'inherit', 'pipe', 'ipc'] })
 }
 
 async function messageOf<T>(child: ChildProcess): Promise<T> {
-  const ended = once(child, 'exit').then(([code]) => Promise.reject(new Error(`ended with ${code} without a figure`)))
+  let said = ''
+  child.stderr?.on('data', (chunk) => {
+    said = `${said}${chunk}`.slice(0, 10_000)
+  })
+  const ended = once(child, 'close').then(([code, signal]) => Promise.reject(new Error(`ended with ${code ?? signal} and no figure: ${firstError(said)}`)))
   ended.catch(() => {})
   return (await Promise.race([once(child, 'message').then(([message]) => message), ended])) as T
 }
 
-const median = (values: readonly number[]) => [...values].sort((a, b) => a - b)[values.length >> 1] as number
-
-const server = start('./server.ts')
-const { url, source, fullBytes, hashesBytes } = await messageOf<{ url: string; source: string; fullBytes: number; hashesBytes: number }>(server)
-const versionOf = (name: string) => JSON.parse(readFileSync(new URL(`../node_modules/${name}/package.json`, import.meta.url), 'utf8')).version as string
-console.log(
-  `Node ${process.version}, undici ${versionOf('undici')}, viem ${versionOf('viem')}, ethers ${versionOf('ethers')}, ${cpus().length} cores; ${rounds} rounds`,
-)
-console.log(`${source}: ${Math.round(fullBytes / 1000)} kB with transactions, ${Math.round(hashesBytes / 1000)} kB with hashes, on average\n`)
-
-for (const workload of chosen) {
-  const clients = Object.entries(workloads[workload] as Record<string, string>)
-  const figures = new Map<string, Figures[]>(clients.map(([, client]) => [client, []]))
-  for (let round = 0; round < rounds; round++) {
-    for (const [, client] of clients) {
-      const child = start('./client.ts', workload, client, url)
-      figures.get(client)?.push(await messageOf<Figures>(child))
-      if (child.exitCode === null) await once(child, 'exit')
-    }
-  }
-  console.log(`\n${workload}\n`)
-  const peers = clients.filter(([, client]) => ['undici', 'viem', 'ethers'].includes(client))
-  table([
-    ['', 'CPU us', 'wall us', 'peak MB', ...peers.map(([label]) => `CPU to ${label}`), ...peers.map(([label]) => `wall to ${label}`)],
-    ...clients.map(([label, client]) => {
-      const mine = figures.get(client) as Figures[]
-      const ratio = (peer: string, of: 'cpu' | 'wall') => {
-        const theirs = figures.get(peer) as Figures[]
-        return median(mine.map((each, i) => each[of] / (theirs[i] as Figures)[of])).toFixed(2)
-      }
-      const of = (figure: keyof Figures) => median(mine.map((each) => each[figure]))
-      const [cpu, wall, peakMb] = [of('cpu').toFixed(1), of('wall').toFixed(1), of('peakMb').toFixed(0)]
-      return [label, cpu, wall, peakMb, ...peers.map(([, peer]) => ratio(peer, 'cpu')), ...peers.map(([, peer]) => ratio(peer, 'wall'))]
-    }),
-  ])
+/** The line of a stack trace that says what happened. */
+function firstError(said: string): string {
+  return said.split('\n').find((line) => /^\w*Error\b.*:/.test(line)) ?? said.slice(0, 200)
 }
 
-/** In Markdown, ready for the README. */
-function table([head, ...rows]: readonly (readonly string[])[]): void {
-  for (const row of [head ?? [], (head ?? []).map((_, i) => (i === 0 ? '---' : '---:')), ...rows]) console.log(`| ${row.join(' | ')} |`)
+/** Four digits are more than is known. */
+function rounded(_: string, value: unknown): unknown {
+  return typeof value === 'number' ? Number(value.toPrecision(4)) : value
 }
-server.disconnect()

@@ -1,15 +1,22 @@
-import { createServer } from 'node:http'
+import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { loadBlocks } from './blocks.ts'
+import { fill, loadBlocks, type Template } from './blocks.ts'
 
 /*
- * A node of the benchmark, in a process of its own: answers from memory, and costs as little as it can. Block n is one of
- * a few, with its own number, hash and parent.
+ * A node of the benchmark, in a process of its own: answers from memory, and costs as little as it can. The path says how it
+ * behaves: `/late/50` answers after 50 ms; `/throttled/1000/a` refuses calls above 1000 a second with 429, counted for `a`
+ * alone, and `GET /throttled/1000/a` says how many of them it has refused. `node server.ts made`: made blocks, whether there are real
+ * ones or not.
  */
 
-const HEAD = 100_000_000n
-const { source, full, hashes } = loadBlocks()
-const bodies = { full: full.map((text) => Buffer.from(`${text}}`)), hashes: hashes.map((text) => Buffer.from(`${text}}`)) }
+/** What the server tells when it is ready. */
+export interface ServerNews {
+  readonly url: string
+  readonly source: string
+  readonly transactions: readonly number[]
+  /** Mean sizes of replies, in bytes. */
+  readonly bytes: { readonly full: number; readonly hashes: number; readonly receipts: number; readonly logs: number }
+}
 
 interface Call {
   readonly id: number
@@ -17,43 +24,98 @@ interface Call {
   readonly params: readonly unknown[]
 }
 
+const { source, full, hashes, receipts, transactions, logs } = loadBlocks(process.argv[2] === 'made')
+const COMMA = Buffer.from(',')
+const OPEN = Buffer.from('[')
+const CLOSE = Buffer.from(']')
+const END = Buffer.from('}')
+
 const server = createServer((request, response) => {
+  const [, behaviour = '', setting = ''] = (request.url ?? '').split('/')
+  const bucket = behaviour === 'throttled' ? bucketOf(request.url ?? '', Number(setting)) : undefined
+  if (request.method === 'GET') return void reply(response, 200, [Buffer.from(JSON.stringify({ refused: bucket?.refused }))])
   const chunks: Buffer[] = []
   request.on('data', (chunk) => chunks.push(chunk))
   request.on('end', () => {
     const body = JSON.parse(Buffer.concat(chunks).toString()) as Call | Call[]
-    const parts = Array.isArray(body) ? body.flatMap((call, i) => [Buffer.from(i === 0 ? '[' : ','), ...answer(call)]) : answer(body)
-    if (Array.isArray(body)) parts.push(Buffer.from(']'))
-    let length = 0
-    for (const part of parts) length += part.length
-    response.writeHead(200, { 'content-type': 'application/json', 'content-length': length })
-    response.end(Buffer.concat(parts, length))
+    if (bucket?.takes(Array.isArray(body) ? body.length : 1) === false) return reply(response, 429, [REFUSAL])
+    const parts = Array.isArray(body) ? [...body.flatMap((call, i) => [i === 0 ? OPEN : COMMA, ...answer(call)]), CLOSE] : answer(body)
+    if (behaviour === 'late') setTimeout(reply, Number(setting), response, 200, parts)
+    else reply(response, 200, parts)
   })
 })
 
+function reply(response: ServerResponse, status: number, parts: readonly Buffer[]): void {
+  const body = Buffer.concat(parts)
+  response.writeHead(status, { 'content-type': 'application/json', 'content-length': body.length, ...(status === 429 && { 'retry-after': '1' }) })
+  response.end(body)
+}
+
 function answer({ id, method, params }: Call): Buffer[] {
-  const start = `{"jsonrpc":"2.0","id":${id},"result":`
-  if (method === 'eth_getBlockByNumber') {
-    const number = BigInt(params[0] as string)
-    const templates = params[1] ? bodies.full : bodies.hashes
-    const head = `{"number":"0x${number.toString(16)}","hash":"${hashOf(number)}","parentHash":"${hashOf(number - 1n)}",`
-    return [Buffer.from(start + head), templates[Number(number % BigInt(templates.length))] as Buffer, END]
+  const start = Buffer.from(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`)
+  const [first] = params
+  switch (method) {
+    case 'eth_getBlockByNumber':
+      return [start, blockOf(params[1] ? full : hashes, first), END]
+    case 'eth_getBlockReceipts':
+      return [start, blockOf(receipts, first), END]
+    case 'eth_getLogs':
+      return [start, logs, END]
+    // Every account has as many wei as its address says.
+    case 'eth_getBalance':
+      return [start, Buffer.from(`"0x${BigInt(first as string).toString(16)}"}`)]
+    case 'eth_chainId':
+      return [start, Buffer.from('"0x1"}')]
+    case 'net_version':
+      return [start, Buffer.from('"1"}')]
+    case 'eth_blockNumber':
+      return [start, Buffer.from('"0xfffffff"}')]
+    default:
+      return [Buffer.from(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"error":{"code":-32601,"message":"the method ${method} does not exist"}}`)]
   }
-  // Every account has as many wei as its address says.
-  if (method === 'eth_getBalance') return [Buffer.from(`${start}"0x${BigInt(params[0] as string).toString(16)}"}`)]
-  if (method === 'eth_chainId') return [Buffer.from(`${start}"0x1"}`)]
-  return [Buffer.from(`${start}"0x${HEAD.toString(16)}"}`)]
 }
 
-const END = Buffer.from('}')
-
-function hashOf(number: bigint): string {
-  return `0x${(number + 1n).toString(16).padStart(64, 'b')}`
+function blockOf(templates: readonly Template[], number: unknown): Buffer {
+  const at = Number(number)
+  return fill(templates[at % templates.length] as Template, at)
 }
 
+const REFUSAL = Buffer.from('{"jsonrpc":"2.0","id":null,"error":{"code":429,"message":"too many requests: calls per second exceeded"}}')
+
+interface Bucket {
+  takes(calls: number): boolean
+  refused: number
+}
+
+const buckets = new Map<string, Bucket>()
+
+/** Tokens of one second are saved at most, so that the server does not lie with its Retry-After: 1; a batch takes as many as it has calls, or none and is refused as a whole. */
+function bucketOf(path: string, callsPerSecond: number): Bucket {
+  const known = buckets.get(path)
+  if (known !== undefined) return known
+  let [tokens, at] = [callsPerSecond, performance.now()]
+  const bucket: Bucket = {
+    refused: 0,
+    takes(calls) {
+      const now = performance.now()
+      tokens = Math.min(callsPerSecond, tokens + ((now - at) / 1000) * callsPerSecond)
+      at = now
+      const isTaken = calls <= tokens
+      if (isTaken) tokens -= calls
+      else bucket.refused += calls
+      return isTaken
+    },
+  }
+  buckets.set(path, bucket)
+  return bucket
+}
+
+// A client that is busy with a long reply finds its connection as it was.
+server.keepAliveTimeout = 120_000
 server.listen(0, '127.0.0.1', () => {
   const { port } = server.address() as AddressInfo
-  const size = (texts: readonly string[]) => Math.round(texts.reduce((sum, text) => sum + text.length, 0) / texts.length)
-  process.send?.({ url: `http://127.0.0.1:${port}`, source, fullBytes: size(full), hashesBytes: size(hashes) })
+  const mean = (templates: readonly Template[]) => Math.round(templates.reduce((sum, { bytes }) => sum + bytes.length, 0) / templates.length)
+  const bytes = { full: mean(full), hashes: mean(hashes), receipts: mean(receipts), logs: logs.length }
+  process.send?.({ url: `http://127.0.0.1:${port}`, source, transactions, bytes } satisfies ServerNews)
 })
 process.on('disconnect', () => process.exit())

@@ -1,0 +1,122 @@
+import { mkdtempSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Client, ClientOptions } from 'hexline'
+import type { BlockField } from 'hexline/bulk'
+import { root } from '../root.ts'
+import { balances, calls, hex, type Job, Tally, throttledBalances, type Way, type Ways } from './way.ts'
+
+/** Per transaction, beside the block's number, hash and parent, and one field of the block. */
+const SIX_FIELDS: readonly BlockField[] = [
+  'timestamp',
+  'transactions.hash',
+  'transactions.from',
+  'transactions.to',
+  'transactions.value',
+  'transactions.input',
+  'transactions.nonce',
+]
+
+export const hexline: Ways = {
+  'full blocks': blocks({ transactions: 'full' }),
+  'full blocks, 6 fields': blocks({ transactions: 'full', fields: SIX_FIELDS }),
+  'blocks with hashes': blocks({ transactions: 'hashes' }),
+  'full blocks with receipts': blocks({ transactions: 'full', receipts: true }),
+  '10,000 logs': { settings: "defaults; call('eth_getLogs'), one at a time", load: logs },
+  'NDJSON export': { settings: 'the command: hexline blocks --out FILE --quiet', load: exported },
+  'small calls, 64 in parallel': small('small calls, 64 in parallel'),
+  'small calls, in sequence': small('small calls, in sequence'),
+  '50 ms latency': blocks({ transactions: 'full' }),
+  throttled: throttled('defaults', {}),
+  memory: blocks({ transactions: 'full' }),
+  import: {
+    settings: "await import('hexline')",
+    load: () => ({ run: async () => ({ items: 'createClient' in (await import('hexline')) ? 1 : 0 }), end() {} }),
+  },
+}
+
+/** A client that has been told the node's rate. */
+export const hexlineRate: Ways = {
+  throttled: throttled('rate: { callsPerSecond: the rate }', (rate) => ({ rate: { callsPerSecond: rate } })),
+}
+
+interface BlocksOptions {
+  readonly transactions: 'full' | 'hashes'
+  readonly receipts?: boolean
+  readonly fields?: readonly BlockField[]
+}
+
+function blocks(options: BlocksOptions): Way {
+  const asked = Object.entries(options).map(([name, value]) => `${name}: ${Array.isArray(value) ? '[timestamp, 6 of each transaction]' : value}`)
+  return {
+    settings: `defaults; getBlocks with ${asked.join(', ')}`,
+    load: (url) =>
+      withClient(url, {}, async (client) => {
+        const { getBlocks } = await import('hexline/bulk')
+        return async (first, count) => {
+          const tally = new Tally()
+          const range = { from: first, to: first + count - 1, ...options }
+          for await (const block of getBlocks(client, range)) {
+            const { receipts = block.transactions } = block as { receipts?: readonly unknown[] }
+            tally.add(block.number as bigint, receipts.length)
+          }
+          return tally
+        }
+      }),
+  }
+}
+
+function logs(url: string): Promise<Job> {
+  return withClient(url, {}, (client) => async (first, count) => {
+    let parts = 0
+    for (let i = first; i < first + count; i++) {
+      parts += (await client.call('eth_getLogs', { fromBlock: hex(i), toBlock: hex(i + 99) })).length
+    }
+    return { items: count, parts }
+  })
+}
+
+/** The command, without the start of its process. */
+async function exported(url: string): Promise<Job> {
+  // Not among the package's entry points: the command is.
+  const { blocksCommand } = (await import(new URL('dist/src/cli/blocks.js', root).href)) as {
+    blocksCommand(): { parseAsync(args: readonly string[], options: { from: 'user' }): Promise<unknown> }
+  }
+  const folder = mkdtempSync(join(tmpdir(), 'hexline-bench-'))
+  return {
+    async run(first, count) {
+      const out = join(folder, `${first}.ndjson`)
+      const args = ['--rpc', url, '--from', `${first}`, '--to', `${first + count - 1}`, '--out', out, '--quiet']
+      await blocksCommand().parseAsync(args, { from: 'user' })
+      return { items: count, bytes: statSync(out).size }
+    },
+    end: () => rmSync(folder, { recursive: true }),
+  }
+}
+
+function small(name: keyof typeof calls): Way {
+  return {
+    settings: 'defaults',
+    load: (url) => withClient(url, {}, (client) => balances(calls[name], (address) => client.call('eth_getBalance', address)).run),
+  }
+}
+
+function throttled(settings: string, options: ClientOptions | ((rate: number) => ClientOptions)): Way {
+  return {
+    settings,
+    load: (url) => {
+      const rate = Number(new URL(url).pathname.split('/')[2])
+      return withClient(
+        url,
+        typeof options === 'function' ? options(rate) : options,
+        (client) => throttledBalances((address) => client.call('eth_getBalance', address)).run,
+      )
+    },
+  }
+}
+
+async function withClient(url: string, options: ClientOptions, jobOf: (client: Client) => Job['run'] | Promise<Job['run']>): Promise<Job> {
+  const { createClient } = await import('hexline')
+  const client = createClient(url, options)
+  return { run: await jobOf(client), end: () => client.close() }
+}

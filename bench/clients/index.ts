@@ -1,0 +1,25 @@
+import type { ClientName } from '../workloads.ts'
+import { ethers, ethersOnHexline } from './ethers.ts'
+import { hexline, hexlineRate } from './hexline.ts'
+import { ox } from './ox.ts'
+import { subsquid } from './subsquid.ts'
+import { undiciBytes, undiciParse } from './undici.ts'
+import { viemBatched, viemOnHexline, viemPlain } from './viem.ts'
+import type { Ways } from './way.ts'
+import { web3 } from './web3.ts'
+
+/** What each client can do. Nothing is loaded before it is asked for. */
+export const clients: Readonly<Record<ClientName, Ways>> = {
+  'undici, bytes only': undiciBytes,
+  'undici + JSON.parse': undiciParse,
+  hexline,
+  'hexline, told the rate': hexlineRate,
+  'viem on hexline': viemOnHexline,
+  'ethers on hexline': ethersOnHexline,
+  'viem, batched': viemBatched,
+  'viem, not batched': viemPlain,
+  ethers,
+  web3,
+  '@subsquid/rpc-client': subsquid,
+  ox,
+}

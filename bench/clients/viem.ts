@@ -1,0 +1,133 @@
+import type { HttpTransportConfig, PublicClient } from 'viem'
+import { balances, calls, inParallel, type Job, Tally, throttledBalances, type Way, type Ways } from './way.ts'
+
+const NOT_BATCHED: HttpTransportConfig = {}
+
+/** viem's batches are as long as what is asked for in one turn of the event loop, up to `batchSize`. */
+export const viemBatched: Ways = {
+  'full blocks': blocks(true, batchesOf(20), 20),
+  'blocks with hashes': blocks(false, batchesOf(100), 100),
+  'full blocks with receipts': receipts(batchesOf(20), 10),
+  'small calls, 64 in parallel': small('small calls, 64 in parallel', batchesOf(100)),
+  '50 ms latency': blocks(true, batchesOf(20), 80),
+  throttled: throttled({ ...batchesOf(16), retryCount: 20, retryDelay: 100 }),
+  memory: blocks(true, batchesOf(20), 20),
+}
+
+export const viemPlain: Ways = {
+  'full blocks': blocks(true, NOT_BATCHED, 8),
+  'blocks with hashes': blocks(false, NOT_BATCHED, 20),
+  '10,000 logs': logs(),
+  'small calls, 64 in parallel': small('small calls, 64 in parallel', NOT_BATCHED),
+  'small calls, in sequence': small('small calls, in sequence', NOT_BATCHED),
+  '50 ms latency': blocks(true, NOT_BATCHED, 40),
+}
+
+/** A viem client on hexline, and its blocks in viem's own shape. */
+export const viemOnHexline: Ways = {
+  'full blocks': bulk(true, false),
+  'blocks with hashes': bulk(false, false),
+  'full blocks with receipts': bulk(true, true),
+  '50 ms latency': bulk(true, false),
+  'small calls, 64 in parallel': smallOnHexline('small calls, 64 in parallel'),
+  'small calls, in sequence': smallOnHexline('small calls, in sequence'),
+}
+
+function batchesOf(batchSize: number): HttpTransportConfig {
+  return { batch: { batchSize, wait: 0 } }
+}
+
+function blocks(includeTransactions: boolean, config: HttpTransportConfig, width: number): Way {
+  return way(config, `${width} getBlock at a time`, (client) => async (first, count) => {
+    const tally = new Tally()
+    await inParallel(width, first, count, async (i) => {
+      const { number, transactions } = await client.getBlock({ blockNumber: BigInt(i), includeTransactions })
+      tally.add(number, transactions.length)
+    })
+    return tally
+  })
+}
+
+function receipts(config: HttpTransportConfig, width: number): Way {
+  return way(config, `${width} times getBlock with getBlockReceipts at a time`, (client) => async (first, count) => {
+    const tally = new Tally()
+    await inParallel(width, first, count, async (i) => {
+      const blockNumber = BigInt(i)
+      const [{ number }, receipts] = await Promise.all([client.getBlock({ blockNumber, includeTransactions: true }), client.getBlockReceipts({ blockNumber })])
+      tally.add(number, receipts.length)
+    })
+    return tally
+  })
+}
+
+function logs(): Way {
+  return way(NOT_BATCHED, 'getLogs, one at a time', (client) => async (first, count) => {
+    let parts = 0
+    for (let i = first; i < first + count; i++) parts += (await client.getLogs({ fromBlock: BigInt(i), toBlock: BigInt(i + 99) })).length
+    return { items: count, parts }
+  })
+}
+
+function small(name: keyof typeof calls, config: HttpTransportConfig): Way {
+  return way(config, 'getBalance', (client) => balances(calls[name], (address) => client.getBalance({ address })).run)
+}
+
+function throttled(config: HttpTransportConfig): Way {
+  return way(config, 'getBalance', (client) => throttledBalances((address) => client.getBalance({ address })).run)
+}
+
+function way(config: HttpTransportConfig, asked: string, jobOf: (client: PublicClient) => Job['run']): Way {
+  return {
+    settings: `http(url${
+      Object.keys(config).length === 0
+        ? ''
+        : `, ${JSON.stringify(config)
+            .replaceAll('"', '')
+            .replaceAll(/([:,])/g, '$1 ')}`
+    }); ${asked}`,
+    async load(url) {
+      const [{ createPublicClient, http }, { mainnet }] = await Promise.all([import('viem'), import('viem/chains')])
+      return { run: jobOf(createPublicClient({ chain: mainnet, transport: http(url, config) })), end() {} }
+    },
+  }
+}
+
+function bulk(includeTransactions: boolean, includeReceipts: boolean): Way {
+  return {
+    settings: `hexline(url); getBlocks of bulkActions() with includeTransactions: ${includeTransactions}, includeReceipts: ${includeReceipts}`,
+    async load(url) {
+      const client = (await clientOnHexline(url)).extend((await import('hexline/viem')).bulkActions())
+      return {
+        async run(first, count) {
+          const tally = new Tally()
+          const range = { fromBlock: BigInt(first), toBlock: BigInt(first + count - 1), includeTransactions, includeReceipts }
+          for await (const block of client.getBlocks(range)) {
+            const { receipts = block.transactions } = block as { receipts?: readonly unknown[] }
+            tally.add(block.number as bigint, receipts.length)
+          }
+          return tally
+        },
+        end: () => client.transport.client.close(),
+      }
+    },
+  }
+}
+
+function smallOnHexline(name: keyof typeof calls): Way {
+  return {
+    settings: 'hexline(url); getBalance',
+    async load(url) {
+      const client = await clientOnHexline(url)
+      return balances(
+        calls[name],
+        (address) => client.getBalance({ address }),
+        () => client.transport.client.close(),
+      )
+    },
+  }
+}
+
+async function clientOnHexline(url: string) {
+  const [{ createPublicClient }, { mainnet }, { hexline }] = await Promise.all([import('viem'), import('viem/chains'), import('hexline/viem')])
+  return createPublicClient({ chain: mainnet, transport: hexline(url) })
+}

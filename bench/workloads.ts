@@ -1,0 +1,229 @@
+/** The clients, the floor first, then hexline and what stands on it, then the peers. */
+export type ClientName =
+  | 'undici, bytes only'
+  | 'undici + JSON.parse'
+  | 'hexline'
+  | 'hexline, told the rate'
+  | 'viem on hexline'
+  | 'ethers on hexline'
+  | 'viem, batched'
+  | 'viem, not batched'
+  | 'ethers'
+  | 'web3'
+  | '@subsquid/rpc-client'
+  | 'ox'
+
+export type WorkloadName =
+  | 'full blocks'
+  | 'full blocks, 6 fields'
+  | 'blocks with hashes'
+  | 'full blocks with receipts'
+  | '10,000 logs'
+  | 'NDJSON export'
+  | 'small calls, 64 in parallel'
+  | 'small calls, in sequence'
+  | '50 ms latency'
+  | 'throttled'
+  | 'memory'
+  | 'import'
+
+export interface Workload {
+  readonly what: string
+  /** What is counted, and what figures are per. */
+  readonly unit: 'block' | 'reply' | 'call' | 'import'
+  /** The figure that tells: others are shown beside it. */
+  readonly figure: 'cpu' | 'wall' | 'peakMb'
+  /** Who does it, and how many units are measured: about a second for each. */
+  readonly amounts: { readonly [Name in ClientName]?: number }
+  /** Units before those that are measured, as a share of them. Default 0.25. */
+  readonly warmUp?: number
+  /** What the others are compared with. */
+  readonly against: readonly ClientName[]
+  /** How the server behaves, as a path of it. */
+  readonly path?: string
+  /** Rounds for each one of the run. Default 1. */
+  readonly roundsEach?: number
+  /** Amounts that are too small to be cut for a quick run, or that the result depends on. */
+  readonly isWhole?: boolean
+  /** Who cannot do it, and why. */
+  readonly leftOut?: { readonly [Name in ClientName]?: string }
+}
+
+/** Calls a second of the throttled server. */
+export const THROTTLED_RATE = 500
+
+export const workloads: Readonly<Record<WorkloadName, Workload>> = {
+  'full blocks': {
+    what: 'A range of blocks with whole transactions, decoded; hexline also checks that each is the child of the one before.',
+    unit: 'block',
+    figure: 'cpu',
+    amounts: {
+      'undici, bytes only': 4000,
+      'undici + JSON.parse': 4000,
+      hexline: 4000,
+      'viem on hexline': 2500,
+      'ethers on hexline': 4000,
+      'viem, batched': 500,
+      'viem, not batched': 300,
+      ethers: 40,
+      web3: 20,
+      '@subsquid/rpc-client': 800,
+      ox: 300,
+    },
+    against: ['undici + JSON.parse', 'viem, batched', 'ethers'],
+  },
+  'full blocks, 6 fields': {
+    what: 'The same blocks, of which only the timestamp and six fields of each transaction are wanted.',
+    unit: 'block',
+    figure: 'cpu',
+    amounts: { 'undici + JSON.parse': 4000, hexline: 4000 },
+    against: ['undici + JSON.parse'],
+    leftOut: { 'viem, batched': 'no peer decodes less than all: see full blocks' },
+  },
+  'blocks with hashes': {
+    what: 'A range of blocks with the hashes of their transactions.',
+    unit: 'block',
+    figure: 'cpu',
+    amounts: {
+      'undici, bytes only': 30000,
+      'undici + JSON.parse': 30000,
+      hexline: 30000,
+      'viem on hexline': 20000,
+      'ethers on hexline': 12000,
+      'viem, batched': 8000,
+      'viem, not batched': 800,
+      ethers: 800,
+      web3: 120,
+      '@subsquid/rpc-client': 8000,
+      ox: 800,
+    },
+    against: ['undici + JSON.parse', 'viem, batched', 'ethers'],
+  },
+  'full blocks with receipts': {
+    what: 'Blocks with whole transactions and, by eth_getBlockReceipts, their receipts; hexline also checks that they are those of the block.',
+    unit: 'block',
+    figure: 'cpu',
+    amounts: {
+      'undici, bytes only': 700,
+      'undici + JSON.parse': 500,
+      hexline: 500,
+      'viem on hexline': 400,
+      'viem, batched': 200,
+      '@subsquid/rpc-client': 300,
+      ox: 120,
+    },
+    against: ['undici + JSON.parse', 'viem, batched'],
+    leftOut: {
+      'ethers on hexline': 'its getBlocks has no receipts',
+      ethers: 'has no eth_getBlockReceipts',
+      web3: 'has no eth_getBlockReceipts',
+    },
+  },
+  '10,000 logs': {
+    what: 'eth_getLogs with one reply of 10,000 logs, decoded, one after another.',
+    unit: 'reply',
+    figure: 'cpu',
+    amounts: {
+      'undici, bytes only': 40,
+      'undici + JSON.parse': 20,
+      hexline: 16,
+      'viem, not batched': 12,
+      ethers: 2,
+      web3: 1,
+      '@subsquid/rpc-client': 16,
+      ox: 12,
+    },
+    against: ['undici + JSON.parse', 'viem, not batched'],
+  },
+  'NDJSON export': {
+    what: "Full blocks into a file, one line of JSON a block; undici's bytes are only read, not written.",
+    unit: 'block',
+    figure: 'cpu',
+    amounts: { 'undici, bytes only': 4000, 'undici + JSON.parse': 500, hexline: 4000 },
+    against: ['undici, bytes only'],
+    leftOut: { 'viem, batched': 'no peer writes NDJSON' },
+  },
+  'small calls, 64 in parallel': {
+    what: 'eth_getBalance of distinct accounts, 64 that start together, then the next 64.',
+    unit: 'call',
+    figure: 'cpu',
+    amounts: {
+      'undici + JSON.parse': 20000,
+      hexline: 100000,
+      'viem on hexline': 100000,
+      'ethers on hexline': 100000,
+      'viem, batched': 20_000,
+      'viem, not batched': 2000,
+      ethers: 10_000,
+      web3: 1500,
+      '@subsquid/rpc-client': 50_000,
+      ox: 1500,
+    },
+    against: ['undici + JSON.parse', 'viem, batched', 'ethers'],
+  },
+  'small calls, in sequence': {
+    what: 'The same, one after another.',
+    unit: 'call',
+    figure: 'wall',
+    amounts: {
+      'undici + JSON.parse': 4000,
+      hexline: 4000,
+      'viem on hexline': 2000,
+      'ethers on hexline': 2000,
+      'viem, not batched': 1000,
+      ethers: 500,
+      web3: 700,
+      '@subsquid/rpc-client': 1000,
+      ox: 800,
+    },
+    against: ['undici + JSON.parse', 'viem, not batched', 'ethers'],
+    leftOut: { 'viem, batched': 'a batch of one only waits for its timer' },
+  },
+  '50 ms latency': {
+    what: 'Full blocks from a server that answers each POST 50 ms late.',
+    unit: 'block',
+    figure: 'wall',
+    path: '/late/50',
+    amounts: {
+      'undici + JSON.parse': 600,
+      hexline: 600,
+      'viem on hexline': 600,
+      'ethers on hexline': 200,
+      'viem, batched': 300,
+      'viem, not batched': 200,
+      ethers: 40,
+      '@subsquid/rpc-client': 600,
+    },
+    against: ['undici + JSON.parse', 'viem, batched'],
+    leftOut: { web3: 'its CPU time alone is longer than the latency', ox: 'as viem, not batched: the same fetch' },
+  },
+  throttled: {
+    what: `eth_getBalance from a server that answers ${THROTTLED_RATE} calls a second, and the rest with 429 and Retry-After: 1; 64 callers, each with its next call when the last one is answered.`,
+    unit: 'call',
+    figure: 'wall',
+    path: `/throttled/${THROTTLED_RATE}`,
+    amounts: { hexline: 1200, 'hexline, told the rate': 1200, 'viem, batched': 1200, ethers: 1200, '@subsquid/rpc-client': 1200 },
+    warmUp: 0,
+    isWhole: true,
+    against: ['hexline, told the rate'],
+    leftOut: { web3: 'does not retry', ox: 'does not retry', 'undici + JSON.parse': 'does not retry' },
+  },
+  memory: {
+    what: 'Resident memory while full blocks are streamed: the peak, and whether it grows between the middle and the end.',
+    unit: 'block',
+    figure: 'peakMb',
+    amounts: { 'undici + JSON.parse': 3000, hexline: 3000, 'viem, batched': 500 },
+    warmUp: 0.5,
+    against: ['undici + JSON.parse'],
+  },
+  import: {
+    what: 'The first import of the package in a new process: what every start of a program or function pays.',
+    unit: 'import',
+    figure: 'cpu',
+    amounts: { 'undici + JSON.parse': 1, hexline: 1 },
+    warmUp: 0,
+    roundsEach: 5,
+    isWhole: true,
+    against: ['undici + JSON.parse'],
+  },
+}
