@@ -25,8 +25,7 @@ export class Landing {
   bytes = 0
   /** The POST was refused for its size, as a whole or in part. */
   refusal: HexlineError | undefined
-  /** Calls that were throttled, and the failure that asks for the longest pause. */
-  throttled = 0
+  /** Of the calls that were throttled, the failure that asks for the longest pause. */
   throttling: HexlineError | undefined
   readonly #outcomes: readonly Outcome[]
   /** Calls with an error of their own. */
@@ -92,7 +91,6 @@ export class Landing {
     if (this.isBatch && isTooLarge(outcome)) {
       this.refusal = outcome
     } else if (isThrottled(outcome)) {
-      this.throttled++
       if (this.throttling === undefined || (outcome.retryAfterMs ?? 0) > (this.throttling.retryAfterMs ?? 0)) this.throttling = outcome
     } else if (outcome instanceof RpcError) this.#errors++
     if (outcome.kind === 'timeout') this.#timedOut++

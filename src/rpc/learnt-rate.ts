@@ -1,6 +1,11 @@
+import type { Chance } from './chance.ts'
+
 /** Where it starts again after having been throttled, as a part of what was measured; the lower one where each throttling costs a pause. */
 const START = 0.95
 const START_AFTER_PAUSE = 0.9
+/** Over few calls the measure may be off by so many of them: it starts as much lower, down to a least, and is taken for rough. */
+const OFF_BY = 3
+const LEAST_START = 0.7
 /**
  * How long growing takes, in ms: the scale of the curve, when the level was measured well. The more a look beyond the limit costs, the longer: so many
  * times the time of a reply, until which nothing is known of it, or of the pause that it brings, up to a most.
@@ -12,7 +17,7 @@ const SLOWEST = 60_000
 /** The same while the level is only a guess; with slow replies so many times their time, since what is too much shows only then. */
 const FAST = 500
 const FAST_PER_REPLY = 3
-/** A rate is measured over at least so many ms and calls, or over a whole second. */
+/** A rate is measured over at least so many ms and answers, or over a whole second. */
 const ENOUGH_MS = 200
 const ENOUGH_CALLS = 20
 const LONG_ENOUGH_MS = 1000
@@ -28,14 +33,6 @@ const MARGIN = 1.25
 const LEAST_BURST = 3
 /** Weight of the newest reply in their mean time. */
 const NEWEST = 0.2
-/**
- * Throttlings one after the other, at a rate that had not grown past what was known, after which the rate is not the reason: where the last of them
- * came at so small a part of the rate of the first, and turned away hardly a smaller part of the calls than any. An endpoint that has a limit answers what is well below it.
- */
-const IN_VAIN = 5
-const MUCH_LESS = 0.7
-const NO_BETTER = 0.5
-
 /** Bounds of the rate. Whoever takes the most has no limit worth keeping. */
 const LEAST = 1
 const MOST = 100_000
@@ -44,8 +41,6 @@ const FORGOTTEN = 300_000
 
 /** What a throttled POST tells besides. */
 export interface Throttling {
-  /** Calls that were turned away. */
-  readonly refused: number
   /** When the POST started, and how long it took, in ms. */
   readonly sentAt: number
   readonly tookMs: number
@@ -55,17 +50,47 @@ export interface Throttling {
   readonly recently: number
 }
 
+/** How well a rate is known: guessed, measured over few calls, or measured. */
+type Known = 'guessed' | 'roughly' | 'well'
+
+/** How many calls an endpoint answers a second, measured from a time at which it was out of tokens. */
+class Measure {
+  answered = 0
+  #from: number
+  /** How long it was left alone in between. */
+  #restedMs = 0
+
+  constructor(from: number, restsMs = 0) {
+    this.#from = from
+    this.rests(restsMs)
+  }
+
+  rests(ms: number): void {
+    this.#from += ms
+    this.#restedMs += ms
+  }
+
+  /**
+   * Undefined while that is too little to tell. After a rest the endpoint had tokens to spare, nobody knows how many: without the time of the
+   * rest they count too much, with it too little.
+   */
+  perSecond(now: number): number | undefined {
+    const ms = now - this.#from
+    if (this.answered === 0 || ms < ENOUGH_MS || (this.answered < ENOUGH_CALLS && ms < LONG_ENOUGH_MS)) return undefined
+    return (this.answered / ms) * 1000 * Math.sqrt(ms / (ms + this.#restedMs))
+  }
+}
+
 /**
  * The calls per second that an endpoint takes, found by being throttled. Between two throttlings its tokens were used up, at both ends:
  * what it answered in between is its rate, whatever its burst. From a little below that the rate grows along a cubic, as TCP does (RFC 9438): flat where
  * the limit was, so that passing it costs few refusals, then ever faster, so that a limit that was raised is found. It grows only while it
- * holds calls back.
+ * holds calls back. Throttling before it has grown is chance until there is too much of it (chance.ts).
  */
 export class LearntRate {
   /** Calls per second that it was seen to take. */
   #level = 0
-  /** The level was measured, and is no guess. */
-  #isMeasured = false
+  #known: Known = 'guessed'
   /** Time that calls were held back since, in ms: it is what the rate grows by. */
   #heldMs = 0
   #heldSince: number | undefined
@@ -73,31 +98,30 @@ export class LearntRate {
   #start = START
   #tokens = 0
   #filledAt = 0
-  /** Since when it is measured: the endpoint was out of tokens then. */
+  /** When it was learnt, or the end of the pause that followed. */
   #since = 0
-  /** How long it had been left alone then, in ms. */
-  #restedMs = 0
-  #answered = 0
-  #refused = 0
-  /** Throttlings in a row that were not expected, the level at the first of them, and the largest part of calls that they turned away. */
-  #unexpected = 0
-  #unexpectedLevel = 0
-  #unexpectedPart = 0
-  #isInVain = false
+  #sinceLearnt = new Measure(0)
+  /** Since throttling came up that may be chance. */
+  #sinceAsked = new Measure(0)
+  readonly #chance: Chance
+  /** The level before the rate was blamed at a level that should have been taken. */
+  #undoubted = 0
   /** Mean time of replies. */
   #meanMs: number
-  #spacingMs = LEAST_SPACING
+  /** By how much POSTs follow each other so that the slots suffice. */
+  #spacingMs = 0
   /** When it last held calls back, or was throttled. */
   #lastHeldAt: number
 
   /** `guess` in calls per second, made because of `throttling`. */
-  constructor(guess: number, { tookMs, pauseMs }: Pick<Throttling, 'tookMs' | 'pauseMs'>, now: number) {
+  constructor(guess: number, { tookMs, pauseMs }: Pick<Throttling, 'tookMs' | 'pauseMs'>, chance: Chance, now: number) {
     this.#lastHeldAt = now
     this.#meanMs = tookMs
-    this.#learn(guess, false, tookMs, pauseMs, now)
+    this.#chance = chance
+    this.#learn(guess, 'guessed', START, tookMs, pauseMs, now)
   }
 
-  /** When it was last learnt, or the end of the pause that followed. */
+  /** When it was learnt last, or the end of the pause that followed. */
   get since(): number {
     return this.#since
   }
@@ -117,15 +141,10 @@ export class LearntRate {
     return this.#heldSince !== undefined
   }
 
-  /** Going slower has not helped: the endpoint turns calls away for another reason. */
-  get isInVain(): boolean {
-    return this.#isInVain
-  }
-
   /** How many calls may go now. */
   available(now: number): number {
     const { perSecond } = this
-    this.#tokens = Math.min(Math.max(LEAST_BURST, (perSecond * 2 * this.#spacingMs) / 1000), this.#tokens + ((now - this.#filledAt) * perSecond) / 1000)
+    this.#tokens = Math.min(Math.max(LEAST_BURST, 2 * this.#worthWaiting), this.#tokens + ((now - this.#filledAt) * perSecond) / 1000)
     this.#filledAt = now
     return Math.floor(this.#tokens + 1e-6)
   }
@@ -138,78 +157,85 @@ export class LearntRate {
   msUntil(calls: number, now: number): number {
     const available = this.available(now)
     const { perSecond } = this
-    const wanted = Math.max(1, Math.min(calls, Math.floor((perSecond * this.#spacingMs) / 1000)))
+    const wanted = Math.min(calls, this.#worthWaiting)
     this.#hold(available < wanted, now)
     return available >= wanted ? 0 : ((wanted - this.#tokens) / perSecond) * 1000
   }
 
-  /** So many calls were answered by a POST, with so many slots for POSTs. */
-  answered(calls: number, tookMs: number, slots: number): void {
-    this.#answered += calls
+  /** So many calls were answered by a POST, with so many slots for POSTs; `isWhole` where none of its calls was throttled. */
+  answered(calls: number, tookMs: number, slots: number, isWhole: boolean): void {
+    this.#sinceLearnt.answered += calls
+    this.#sinceAsked.answered += calls
     this.#meanMs += NEWEST * (tookMs - this.#meanMs)
-    this.#spacingMs = Math.min(MOST_SPACING, Math.max(LEAST_SPACING, (MARGIN * this.#meanMs) / slots))
+    this.#spacingMs = Math.min(MOST_SPACING, (MARGIN * this.#meanMs) / slots)
+    if (isWhole) this.#chance.add(false, !this.#hasGrown)
   }
 
-  /** A POST was throttled. True where that was to be expected: the rate was only a guess, or had grown past what was known. */
-  throttled({ refused, sentAt, tookMs, pauseMs, recently }: Throttling, now: number): boolean {
+  /** A POST was throttled. False where the rate is to blame though it had not grown past what was known. */
+  throttled({ sentAt, tookMs, pauseMs, recently }: Throttling, now: number): boolean {
     this.#lastHeldAt = now
     // It went before what was learnt last: there is nothing new in it.
     if (sentAt < this.#since) return true
-    this.#refused += refused
+    const hasGrown = this.#hasGrown
+    const isRough = this.#known === 'roughly'
+    const isExpected = (hasGrown || isRough) && this.#chance.isNegligible
+    if (!isExpected && this.#isChance(pauseMs, now)) return true
     this.#tokens = Math.min(this.#tokens, 0)
-    const hasGrown = !this.#isMeasured || this.#heldMs > this.#plateauMs
-    const ms = now - this.#since
+    const measure = isExpected ? this.#sinceLearnt : this.#sinceAsked
+    const measured = measure.perSecond(now)
     // While nothing at all is answered there is nothing to measure, and the endpoint is paused.
-    if (this.#answered === 0 || ms < ENOUGH_MS || (this.#answered + this.#refused < ENOUGH_CALLS && ms < LONG_ENOUGH_MS)) return hasGrown
+    if (measured === undefined) return hasGrown
     // Over all it is too low where the endpoint had tokens to spare in between; of late too high, by the burst.
-    const overAll = (this.#answered / ms) * 1000 * this.#restedPart(ms)
-    const known = this.#isMeasured && hasGrown && pauseMs === 0 ? Math.max(overAll, Math.min(this.#level, recently)) : overAll
-    const hasMoved = recently > MOVED * known
-    this.#doubt(!hasGrown && !hasMoved)
-    this.#learn(hasMoved ? recently : known, !hasMoved || pauseMs > 0, tookMs, pauseMs, now)
+    const level = isExpected && this.#known === 'well' && pauseMs === 0 ? Math.max(measured, Math.min(this.#level, recently)) : measured
+    if (!this.#chance.isDoubtful) this.#undoubted = this.#level
+    if (!this.#chance.blame(isRough ? undefined : !hasGrown)) {
+      this.#learn(Math.max(this.#undoubted, this.#level), 'well', START, tookMs, pauseMs, now)
+      return true
+    }
+    const start = Math.min(pauseMs > 0 ? START_AFTER_PAUSE : START, Math.max(LEAST_START, 1 - OFF_BY / measure.answered))
+    if (recently > MOVED * level) this.#learn(recently, pauseMs > 0 ? 'well' : 'guessed', start, tookMs, pauseMs, now)
+    else this.#learn(level, start < START && this.#known === 'well' ? 'roughly' : 'well', start, tookMs, pauseMs, now)
     return hasGrown
   }
 
-  #doubt(isUnexpected: boolean): void {
-    const part = this.#refused / (this.#answered + this.#refused)
-    if (!isUnexpected) {
-      this.#unexpected = 0
-    } else {
-      if (this.#unexpected++ === 0) {
-        this.#unexpectedLevel = this.#level
-        this.#unexpectedPart = 0
-      }
-      // The largest: at the first one there may be much that was answered before.
-      this.#unexpectedPart = Math.max(this.#unexpectedPart, part)
-    }
-    this.#isInVain = this.#unexpected >= IN_VAIN && this.#level <= MUCH_LESS * this.#unexpectedLevel && part >= NO_BETTER * this.#unexpectedPart
+  #isChance(pauseMs: number, now: number): boolean {
+    if (this.#chance.isLikely) this.#sinceAsked = new Measure(now)
+    if (this.#chance.add(true, !this.#hasGrown)) return false
+    this.#sinceLearnt.rests(pauseMs)
+    this.#sinceAsked.rests(pauseMs)
+    return true
   }
 
-  /** After a pause the endpoint had tokens to spare, nobody knows how many: without the time of the pause they count too much, with it too little. */
-  #restedPart(ms: number): number {
-    return Math.sqrt(ms / (ms + this.#restedMs))
-  }
-
-  #learn(level: number, isMeasured: boolean, tookMs: number, pauseMs: number, now: number): void {
+  #learn(level: number, known: Known, start: number, tookMs: number, pauseMs: number, now: number): void {
     this.#level = within(level)
-    this.#isMeasured = isMeasured
-    this.#start = pauseMs > 0 ? START_AFTER_PAUSE : START
-    this.#scaleMs = isMeasured
-      ? Math.min(SLOWEST, Math.max(SLOW, tookMs * SLOW_PER_REPLY, pauseMs * SLOW_PER_PAUSE))
-      : Math.min(SLOW, Math.max(FAST, tookMs * FAST_PER_REPLY))
+    this.#known = known
+    this.#start = start
+    this.#scaleMs =
+      known === 'guessed'
+        ? Math.min(SLOW, Math.max(FAST, tookMs * FAST_PER_REPLY))
+        : Math.min(SLOWEST, Math.max(SLOW, tookMs * SLOW_PER_REPLY, pauseMs * SLOW_PER_PAUSE))
     this.#heldMs = 0
     this.#heldSince = undefined
     this.#since = now + pauseMs
-    this.#restedMs = pauseMs
-    this.#answered = 0
-    this.#refused = 0
+    this.#sinceLearnt = new Measure(now, pauseMs)
     this.#tokens = 0
     this.#filledAt = now
   }
 
+  /** Calls for which it is worth to wait: else POSTs would be too many for the slots, or for the clock. */
+  get #worthWaiting(): number {
+    const { perSecond } = this
+    return Math.max(1, Math.ceil((perSecond * this.#spacingMs) / 1000), Math.floor((perSecond * LEAST_SPACING) / 1000))
+  }
+
+  /** It has grown past what is known to be taken. */
+  get #hasGrown(): boolean {
+    return this.#known === 'guessed' || this.#heldMs > this.#plateauMs
+  }
+
   /** How long it takes to get back to the level, in ms. A guess starts from where it is. */
   get #plateauMs(): number {
-    return this.#isMeasured ? this.#scaleMs * Math.cbrt(1 - this.#start) : 0
+    return this.#known === 'guessed' ? 0 : this.#scaleMs * Math.cbrt(1 - this.#start)
   }
 
   #hold(isHeld: boolean, now: number): void {

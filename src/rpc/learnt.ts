@@ -78,7 +78,7 @@ export class Learnt {
     if (answers > 0) {
       const { answered } = landing
       limits.learn(answered, landing.bytes, landing.isWhole ? flight.bytes : limits.expected(answered))
-      pace.answered(answers, now - flight.sentAt, concurrency.limit, now)
+      pace.answered(answers, now - flight.sentAt, concurrency.limit, throttling === undefined, now)
       concurrency.worked(flight.nth, now)
       this.#answers = true
     }
@@ -106,7 +106,7 @@ export class Learnt {
     if (isTooMany) {
       this.concurrency.refused(flight.nth, now)
     } else {
-      const throttled = { refused: landing.throttled, sentAt: flight.sentAt, tookMs: now - flight.sentAt, pauseMs: asked }
+      const throttled = { sentAt: flight.sentAt, tookMs: now - flight.sentAt, pauseMs: asked }
       const isExpected = this.pace.throttled(throttled, now)
       if (!isExpected) {
         this.limits.throttled(answers)

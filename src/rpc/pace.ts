@@ -1,4 +1,5 @@
 import type { Call } from './call.ts'
+import { Chance } from './chance.ts'
 import { LearntRate, type Throttling } from './learnt-rate.ts'
 import { Rate } from './rate.ts'
 
@@ -21,17 +22,13 @@ const LATELY = 500
 /** It is no lower than that, in calls per second: what the endpoint had to spare may have gone to others. */
 const LEAST_GUESS = 20
 
-/** How long nothing is learnt once it was in vain, in ms. */
-const UNLEARNT_MS = 60_000
-
 /** When calls may go: by the budget that the user gave, and by the rate that throttling has taught. Where there is neither it costs nothing. */
 export class Pace {
   readonly #given: Rate | undefined
   readonly #costOf: ((method: string) => number) | undefined
   readonly #lately = new Lately()
+  readonly #chance = new Chance()
   #learnt: LearntRate | undefined
-  /** Until when nothing is learnt from throttling: it came whatever the rate was. */
-  #unlearntUntil = 0
 
   constructor(budget: Budget | undefined, now: number) {
     this.#given = budget === undefined ? undefined : new Rate(budget.perSecond, now)
@@ -89,24 +86,20 @@ export class Pace {
     this.#given?.take(this.#costOf === undefined ? calls.length : calls.reduce((sum, call) => sum + this.#cost(call), 0))
   }
 
-  /** So many calls were answered by a POST that took so long, with so many slots for POSTs. */
-  answered(calls: number, tookMs: number, slots: number, now: number): void {
+  /** So many calls were answered by a POST that took so long, with so many slots for POSTs; `isWhole` where none of its calls was throttled. */
+  answered(calls: number, tookMs: number, slots: number, isWhole: boolean, now: number): void {
     this.#lately.add(calls, now)
-    this.#learnt?.answered(calls, tookMs, slots)
+    if (this.#learnt !== undefined) this.#learnt.answered(calls, tookMs, slots, isWhole)
+    else if (isWhole) this.#chance.add(false, false)
   }
 
-  /** A POST was throttled. True where that was to be expected of the rate at which it went. */
+  /** A POST was throttled. True where that says nothing new of the rate at which it went. */
   throttled(throttling: Omit<Throttling, 'recently'>, now: number): boolean {
     const recently = this.#lately.perSecond(now)
-    if (now < this.#unlearntUntil) return true
-    if (this.#learnt !== undefined) {
-      const isExpected = this.#learnt.throttled({ ...throttling, recently }, now)
-      if (!this.#learnt.isInVain) return isExpected
-      this.#learnt = undefined
-      this.#unlearntUntil = now + UNLEARNT_MS
-      return true
-    }
-    this.#learnt = new LearntRate(Math.max(LEAST_GUESS, recently), throttling, now)
+    if (this.#learnt !== undefined) return this.#learnt.throttled({ ...throttling, recently }, now)
+    if (!this.#chance.add(true, false)) return true
+    this.#chance.blame()
+    this.#learnt = new LearntRate(Math.max(LEAST_GUESS, recently), throttling, this.#chance, now)
     return true
   }
 

@@ -1,9 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Call } from '../../src/rpc/call.ts'
+import { Chance } from '../../src/rpc/chance.ts'
 import { LearntRate } from '../../src/rpc/learnt-rate.ts'
 import { Pace } from '../../src/rpc/pace.ts'
 import { Rate } from '../../src/rpc/rate.ts'
+import { simulate, type World } from '../support/simulated-limit.ts'
 
 /** The most that was sent in any second. */
 function mostInASecond(sent: readonly { readonly at: number; readonly units: number }[]): number {
@@ -89,60 +91,62 @@ describe('a budget that is given', () => {
   })
 })
 
-/** A token bucket that answers at once, asked for as much as the rate lets go, on a clock of its own. */
-function simulate(limitAt: (now: number) => number, burst: number, untilMs: number, retryAfterMs = 0) {
-  let tokens = burst
-  let learnt: LearntRate | undefined
-  let pausedUntil = 0
-  const taken = new Map<number, number>()
-  const refused = new Map<number, number>()
-  for (let now = 0; now < untilMs; now += 5) {
-    tokens = Math.min(burst, tokens + (limitAt(now) * 5) / 1000)
-    if (now < pausedUntil || (learnt?.msUntil(64, now) ?? 0) > 0) continue
-    const calls = Math.min(64, learnt?.available(now) ?? 64)
-    learnt?.take(calls)
-    const answered = Math.min(calls, Math.floor(tokens))
-    tokens -= answered
-    const second = Math.floor(now / 1000)
-    taken.set(second, (taken.get(second) ?? 0) + answered)
-    learnt?.answered(answered, 50, 8)
-    if (answered === calls) continue
-    refused.set(second, (refused.get(second) ?? 0) + calls - answered)
-    const throttling = { refused: calls - answered, sentAt: now, tookMs: 50, pauseMs: retryAfterMs, recently: limitAt(now) }
-    if (learnt === undefined) learnt = new LearntRate(40, throttling, now)
-    else learnt.throttled(throttling, now)
-    pausedUntil = now + retryAfterMs
-  }
-  const sum = (counts: Map<number, number>, from: number, to: number) => {
-    let all = 0
-    for (let second = from; second < to; second++) all += counts.get(second) ?? 0
-    return all
-  }
-  return { taken: (from: number, to: number) => sum(taken, from, to), refused: (from: number, to: number) => sum(refused, from, to) }
-}
+const seeds = [1, 2, 3, 4, 5, 6, 7, 8]
+/** A limit that drops, and rises again, in calls per second. */
+const dropsAndRises = (now: number) => (now > 20_000 && now < 40_000 ? 50 : 200)
 
 describe('a rate that is learnt', () => {
   test.each([5, 20, 200, 2000])('is that of a server that takes %i a second, of which few are refused', (limit) => {
-    const { taken, refused } = simulate(() => limit, Math.max(5, limit / 10), 60_000)
-    expect(taken(20, 60)).toBeGreaterThan(limit * 40 * 0.9)
-    expect(refused(20, 60)).toBeLessThan(limit * 40 * 0.02 + 10)
+    const seen = simulate({ limitAt: () => limit, burst: Math.max(5, limit / 10), refuses: 'posts', latencyMs: 50, untilMs: 60_000 })
+    const { used, refused } = seen.between(10, 60)
+    expect(used / limit).toBeGreaterThan(0.95)
+    // Each look beyond the limit costs a call, which is much where there are few.
+    expect(refused).toBeLessThan(limit < 20 ? 0.05 : 0.02)
   })
 
-  test('follows a limit that drops, and one that rises', () => {
-    const { taken } = simulate((now) => (now > 20_000 && now < 40_000 ? 50 : 200), 20, 80_000)
-    expect(taken(10, 20)).toBeGreaterThan(2000 * 0.9)
-    expect(taken(25, 40)).toBeGreaterThan(750 * 0.9)
-    expect(taken(55, 80)).toBeGreaterThan(5000 * 0.9)
+  test.each<[string, Partial<World>]>([
+    ['each call over it is refused', { refuses: 'entries' }],
+    ['a POST over it is refused', { refuses: 'posts' }],
+    ['calls go one by one', { refuses: 'posts', slots: 32, maxCalls: 1 }],
+    ['there are three slots', { refuses: 'posts', slots: 3 }],
+    ['a second may come at once', { refuses: 'entries', burst: 200 }],
+    ['replies take 300 ms', { refuses: 'entries', latencyMs: 300 }],
+    ['it asks for 0.1 s of rest', { refuses: 'posts', retryAfterMs: 100 }],
+  ])('follows a limit that drops, and one that rises: %s', (_, world) => {
+    for (const seed of seeds) {
+      const seen = simulate({ limitAt: dropsAndRises, burst: 20, latencyMs: 50, untilMs: 68_000, seed, refuses: 'posts', ...world })
+      for (const [from, to, limit] of [
+        [10, 20, 200],
+        [25, 40, 50],
+        [60, 68, 200],
+      ] as const) {
+        const { used, refused } = seen.between(from, to)
+        expect(used / limit, `seed ${seed}, from ${from} s`).toBeGreaterThan(0.9)
+        expect(refused, `seed ${seed}, from ${from} s`).toBeLessThan(0.025)
+      }
+    }
   })
 
   test('is looked at more rarely where each look costs a pause of a second', () => {
-    const { taken, refused } = simulate(() => 200, 20, 100_000, 1000)
-    expect(taken(20, 100)).toBeGreaterThan(16_000 * 0.88)
-    expect(refused(20, 100)).toBeLessThan(16_000 * 0.02)
+    for (const seed of seeds) {
+      const seen = simulate({ limitAt: () => 200, burst: 20, refuses: 'posts', latencyMs: 50, retryAfterMs: 1000, untilMs: 100_000, seed })
+      const { used, refused } = seen.between(20, 100)
+      expect(used / 200).toBeGreaterThan(0.85)
+      expect(refused).toBeLessThan(0.01)
+    }
+  })
+
+  test('stays where there is a limit, and besides it POSTs are throttled by chance', () => {
+    for (const limit of [200, 2000]) {
+      const seen = simulate({ limitAt: () => limit, burst: limit / 10, byChance: 0.03, refuses: 'posts', latencyMs: 50, untilMs: 60_000 })
+      const { used, refused } = seen.between(10, 60)
+      expect(used / limit).toBeGreaterThan(0.8)
+      expect(refused).toBeLessThan(0.1)
+    }
   })
 
   test('is forgotten when it has long held nothing back', () => {
-    const rate = new LearntRate(40, { tookMs: 50, pauseMs: 0 }, 0)
+    const rate = new LearntRate(40, { tookMs: 50, pauseMs: 0 }, new Chance(), 0)
     expect(rate.isForgotten(200_000)).toBe(false)
     expect(rate.isForgotten(400_000)).toBe(true)
   })
@@ -159,11 +163,11 @@ describe('a rate that is learnt', () => {
     fc.assert(
       fc.property(fc.double({ min: 0, max: 1e9, noNaN: true }), fc.array(event, { maxLength: 100 }), (guess, events) => {
         let now = 0
-        const rate = new LearntRate(guess, { tookMs: 50, pauseMs: 0 }, now)
+        const rate = new LearntRate(guess, { tookMs: 50, pauseMs: 0 }, new Chance(), now)
         for (const { passed, answered, refused, pauseMs, recently, wanted } of events) {
           now += passed
-          rate.answered(answered, 50, 8)
-          if (refused > 0) rate.throttled({ refused, sentAt: now, tookMs: 50, pauseMs, recently }, now)
+          rate.answered(answered, 50, 8, refused === 0)
+          if (refused > 0) rate.throttled({ sentAt: now, tookMs: 50, pauseMs, recently }, now)
           const wait = rate.msUntil(wanted, now)
           expect(wait).toBeGreaterThanOrEqual(0)
           expect(wait).toBeLessThan(Number.POSITIVE_INFINITY)
@@ -181,28 +185,21 @@ describe('a rate that is learnt', () => {
     for (let now = 0; now < 1000; now++) {
       expect(pace.msUntil({ size: 1000, first: callOf('any') }, 100, now)).toBe(0)
       expect(pace.room(100, now)).toBe(100)
-      pace.answered(100, 1, 8, now)
+      pace.answered(100, 1, 8, true, now)
     }
     expect(pace.perSecond).toBeUndefined()
   })
 })
 
 describe('throttling that has nothing to do with the rate', () => {
-  test('teaches no rate for long: an endpoint that turns away one POST of fourteen, whatever their rate, is not strangled', () => {
-    const pace = new Pace(undefined, 0)
-    let answered = 0
-    let posts = 0
-    for (let now = 0; now < 60_000; now += 20) {
-      if (pace.msUntil({ size: 1000, first: callOf('eth_call') }, 10, now) > 0) continue
-      const calls = Math.max(1, pace.room(10, now))
-      pace.take(Array.from({ length: calls }, () => callOf('eth_call')))
-      if (++posts % 14 === 0) pace.throttled({ refused: calls, sentAt: now, tookMs: 10, pauseMs: 0 }, now)
-      else {
-        pace.answered(calls, 10, 8, now)
-        answered += calls
+  // Before there was a test for chance the rate went down to one call a second, and stayed there.
+  test.each([0.003, 0.01, 0.03, 0.075, 0.2])('teaches no rate that lasts: %f of POSTs are turned away, whatever their rate', (byChance) => {
+    for (const retryAfterMs of [0, 20]) {
+      for (const seed of seeds) {
+        const seen = simulate({ byChance, refuses: 'posts', latencyMs: 50, retryAfterMs, demand: 2000, untilMs: 120_000, seed })
+        expect(seen.between(0, 120).used / 2000, `seed ${seed}, ${retryAfterMs} ms`).toBeGreaterThan(0.6)
+        expect(seen.between(60, 120).used / 2000, `seed ${seed}, ${retryAfterMs} ms`).toBeGreaterThan(0.9)
       }
     }
-    // 500 a second, without a rate.
-    expect(answered).toBeGreaterThan(10_000)
   })
 })
