@@ -27,6 +27,8 @@ export interface Call {
   readonly tried: readonly string[]
   /** Which calls it stays together with, on one endpoint. */
   readonly pin?: Pin | undefined
+  /** It is for the endpoint that it is sent to, and for no other. */
+  readonly isBound?: boolean | undefined
   /** Counts its attempts, where somebody listens. A call that is made for its sake has none. */
   readonly tally?: Tally | undefined
 }

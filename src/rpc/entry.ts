@@ -27,6 +27,7 @@ export class Entry implements EncodedCall, Wait {
   readonly safe: boolean
   readonly tried: readonly string[]
   readonly tally: Tally | undefined
+  readonly isBound: boolean
 
   /** `params`, encoded once: for the body, and for finding an identical call. */
   readonly json: string
@@ -65,6 +66,7 @@ export class Entry implements EncodedCall, Wait {
     this.safe = call.safe
     this.tried = call.tried
     this.tally = call.tally
+    this.isBound = call.isBound === true || call.pin !== undefined
     this.json = json
     this.key = key
     this.at = call.deadline

@@ -21,6 +21,8 @@ const FAST_PER_REPLY = 3
 const ENOUGH_MS = 200
 const ENOUGH_CALLS = 20
 const LONG_ENOUGH_MS = 1000
+/** An endpoint that is asked nothing saves tokens: how many, nobody knows; what it gets in so many ms, it is assumed. */
+const MOST_SAVED_MS = 250
 /** When the calls answered of late are so many times more than over all, the limit is not where it was. */
 const MOVED = 1.6
 /**
@@ -57,27 +59,21 @@ type Known = 'guessed' | 'roughly' | 'well'
 class Measure {
   answered = 0
   #from: number
-  /** How long it was left alone in between. */
-  #restedMs = 0
 
-  constructor(from: number, restsMs = 0) {
+  constructor(from: number) {
     this.#from = from
-    this.rests(restsMs)
   }
 
-  rests(ms: number): void {
-    this.#from += ms
-    this.#restedMs += ms
+  /** It was asked nothing for so long. What it saved in that time, nobody knows: as much as it gets in `MOST_SAVED_MS`, at most. */
+  rested(ms: number): void {
+    this.#from += Math.max(0, ms - MOST_SAVED_MS)
   }
 
-  /**
-   * Undefined while that is too little to tell. After a rest the endpoint had tokens to spare, nobody knows how many: without the time of the
-   * rest they count too much, with it too little.
-   */
+  /** Undefined while that is too little to tell. */
   perSecond(now: number): number | undefined {
     const ms = now - this.#from
     if (this.answered === 0 || ms < ENOUGH_MS || (this.answered < ENOUGH_CALLS && ms < LONG_ENOUGH_MS)) return undefined
-    return (this.answered / ms) * 1000 * Math.sqrt(ms / (ms + this.#restedMs))
+    return (this.answered / ms) * 1000
   }
 }
 
@@ -94,6 +90,8 @@ export class LearntRate {
   /** Time that calls were held back since, in ms: it is what the rate grows by. */
   #heldMs = 0
   #heldSince: number | undefined
+  /** When it was looked whether calls are held back. */
+  #lookedAt = 0
   #scaleMs = FAST
   #start = START
   #tokens = 0
@@ -116,6 +114,7 @@ export class LearntRate {
   /** `guess` in calls per second, made because of `throttling`. */
   constructor(guess: number, { tookMs, pauseMs }: Pick<Throttling, 'tookMs' | 'pauseMs'>, chance: Chance, now: number) {
     this.#lastHeldAt = now
+    this.#lookedAt = now
     this.#meanMs = tookMs
     this.#chance = chance
     this.#learn(guess, 'guessed', START, tookMs, pauseMs, now)
@@ -178,6 +177,7 @@ export class LearntRate {
     if (sentAt < this.#since) return true
     const hasGrown = this.#hasGrown
     const isRough = this.#known === 'roughly'
+    const isCheap = pauseMs <= MOST_SAVED_MS
     const isExpected = (hasGrown || isRough) && this.#chance.isNegligible
     if (!isExpected && this.#isChance(pauseMs, now)) return true
     this.#tokens = Math.min(this.#tokens, 0)
@@ -186,24 +186,24 @@ export class LearntRate {
     // While nothing at all is answered there is nothing to measure, and the endpoint is paused.
     if (measured === undefined) return hasGrown
     // Over all it is too low where the endpoint had tokens to spare in between; of late too high, by the burst.
-    const level = isExpected && this.#known === 'well' && pauseMs === 0 ? Math.max(measured, Math.min(this.#level, recently)) : measured
+    const level = isExpected && this.#known === 'well' && isCheap ? Math.max(measured, Math.min(this.#level, recently)) : measured
     if (!this.#chance.isDoubtful) this.#undoubted = this.#level
     if (!this.#chance.blame(isRough ? undefined : !hasGrown)) {
       this.#learn(Math.max(this.#undoubted, this.#level), 'well', START, tookMs, pauseMs, now)
       return true
     }
-    const start = Math.min(pauseMs > 0 ? START_AFTER_PAUSE : START, Math.max(LEAST_START, 1 - OFF_BY / measure.answered))
-    if (recently > MOVED * level) this.#learn(recently, pauseMs > 0 ? 'well' : 'guessed', start, tookMs, pauseMs, now)
-    else this.#learn(level, start < START && this.#known === 'well' ? 'roughly' : 'well', start, tookMs, pauseMs, now)
+    const sure = Math.max(LEAST_START, 1 - OFF_BY / measure.answered)
+    const start = Math.min(isCheap ? START : START_AFTER_PAUSE, sure)
+    if (recently > MOVED * level) this.#learn(recently, isCheap ? 'guessed' : 'well', start, tookMs, pauseMs, now)
+    else this.#learn(level, sure < START && this.#known === 'well' ? 'roughly' : 'well', start, tookMs, pauseMs, now)
     return hasGrown
   }
 
   #isChance(pauseMs: number, now: number): boolean {
     if (this.#chance.isLikely) this.#sinceAsked = new Measure(now)
-    if (this.#chance.add(true, !this.#hasGrown)) return false
-    this.#sinceLearnt.rests(pauseMs)
-    this.#sinceAsked.rests(pauseMs)
-    return true
+    const isChance = !this.#chance.add(true, !this.#hasGrown)
+    if (isChance && pauseMs > 0) this.#rest(pauseMs, now)
+    return isChance
   }
 
   #learn(level: number, known: Known, start: number, tookMs: number, pauseMs: number, now: number): void {
@@ -214,10 +214,10 @@ export class LearntRate {
       known === 'guessed'
         ? Math.min(SLOW, Math.max(FAST, tookMs * FAST_PER_REPLY))
         : Math.min(SLOWEST, Math.max(SLOW, tookMs * SLOW_PER_REPLY, pauseMs * SLOW_PER_PAUSE))
+    this.#sinceLearnt = new Measure(now)
+    this.#rest(pauseMs, now)
     this.#heldMs = 0
-    this.#heldSince = undefined
     this.#since = now + pauseMs
-    this.#sinceLearnt = new Measure(now, pauseMs)
     this.#tokens = 0
     this.#filledAt = now
   }
@@ -242,8 +242,20 @@ export class LearntRate {
     if (this.#heldSince !== undefined) {
       this.#heldMs += now - this.#heldSince
       this.#lastHeldAt = now
+    } else if (now - this.#lookedAt > MOST_SAVED_MS) {
+      this.#rest(now - this.#lookedAt, this.#lookedAt)
     }
+    this.#lookedAt = now
     this.#heldSince = isHeld ? now : undefined
+  }
+
+  /** It is asked nothing for so long, from then. */
+  #rest(ms: number, from: number): void {
+    if (this.#heldSince !== undefined) this.#heldMs += Math.max(0, from - this.#heldSince)
+    this.#heldSince = undefined
+    this.#lookedAt = from + ms
+    this.#sinceLearnt.rested(ms)
+    this.#sinceAsked.rested(ms)
   }
 }
 

@@ -38,7 +38,7 @@ export class Company {
 /** How long a question of our own may take, in ms. */
 const ASK_MS = 3_000
 /** What all of them have in common. */
-const QUESTION = { attempts: 1, whilePaused: 'fail', priority: 'interactive', as: 'value', required: false, safe: true, tried: [] } as const
+const QUESTION = { attempts: 1, whilePaused: 'fail', priority: 'interactive', as: 'value', required: false, safe: true, tried: [], isBound: true } as const
 
 /** How long it is remembered that an endpoint does not have a method, in ms. */
 const REMEMBERED_MS = 600_000

@@ -27,9 +27,18 @@ export interface Queue {
   readonly send: Send
   /** Until when, on the clock of `performance.now()`; in the past when it is not. */
   readonly pausedUntil: number
+  /** Calls in line. */
+  readonly size: number
   /** Gives calls in line that need not wait here (`whilePaused` is `fail`) a copy of `failure`. */
   turnAway(failure: HexlineError): void
+  /** Calls in line that cannot start within `ms`, because it is paused or a rate was learnt. */
+  late(ms: number): number
+  /** Ends the waiting of so many calls at most, the last ones first, with the reason `MOVED`: they have not been sent, and may go elsewhere. */
+  handOver(calls: number): void
 }
+
+/** Why a call waits no longer here: another endpoint has time for it. No failure, and nobody but the router sees it. */
+export const MOVED: unique symbol = Symbol('the call goes to another endpoint')
 
 /**
  * Calls of one turn of the event loop travel together, and a POST takes its calls when it starts: under load batches grow
@@ -43,7 +52,12 @@ export function createQueue(options: QueueOptions): Queue {
     get pausedUntil() {
       return running.pausedUntil
     },
+    get size() {
+      return running.size
+    },
     turnAway: (failure) => running.turnAway(failure),
+    late: (ms) => running.late(ms),
+    handOver: (calls) => running.handOver(calls),
   }
 }
 
@@ -102,6 +116,22 @@ class Running {
     }
   }
 
+  get size(): number {
+    return this.#interactive.size + this.#bulk.size
+  }
+
+  late(ms: number): number {
+    const { pause, pace } = this.#learnt
+    const pausedMs = pause.until - performance.now()
+    if (pausedMs >= ms) return this.size
+    return pace.isHolding ? Math.max(0, this.size - Math.ceil(((pace.perSecond ?? 0) * (ms - Math.max(0, pausedMs))) / 1000)) : 0
+  }
+
+  handOver(calls: number): void {
+    const waiting = [...this.#interactive.list(), ...this.#bulk.list()].filter(({ isBound }) => !isBound)
+    for (const { waiters } of waiting.slice(Math.max(0, waiting.length - calls))) for (const entry of waiters) entry.cancel(MOVED)
+  }
+
   /** Calls of one turn travel together: no timer, so a lone call waits for nothing but the end of its turn. */
   #startSoon(): void {
     if (this.#turnIsSet) return
@@ -116,7 +146,7 @@ class Running {
 
   /** An alarm for nobody would hold the process up. */
   #onDropped(): void {
-    if (this.#interactive.size + this.#bulk.size === 0) this.#options.waiting.alarms.unset(this.#wake)
+    if (this.size === 0) this.#options.waiting.alarms.unset(this.#wake)
     // What stands behind it may go sooner.
     else if (this.#wake.place >= 0) this.#startSoon()
   }

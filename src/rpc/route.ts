@@ -1,4 +1,5 @@
 import { copyError, type ErrorKind, HexlineError, IntegrityError, RpcError } from '../errors.ts'
+import type { Alarm } from '../http/alarms.ts'
 import { type Call, type Reply, replyOf, type Send } from './call.ts'
 import { Choice } from './choice.ts'
 import { routeEvents } from './events.ts'
@@ -7,9 +8,14 @@ import { Hedge, type HedgeOptions } from './hedge.ts'
 import { isFailure, isThrottled, mayHaveRun, mayRepeat } from './kinds.ts'
 import { Company, Member, type MemberOptions } from './member.ts'
 import type { Pin } from './pin.ts'
+import { MOVED } from './queue.ts'
 import { present } from './required.ts'
 import type { Protocol, Trait } from './traits.ts'
 import type { Waiting } from './waiting.ts'
+
+/** How often it is looked, while there are calls, whether some wait in vain; and which do: those that could not start for so long. In ms. */
+const LOOK_MS = 250
+const LATE_MS = 1_000
 
 export interface RouteOptions {
   readonly endpoints: readonly [MemberOptions, ...MemberOptions[]]
@@ -41,6 +47,10 @@ class Router {
   readonly #choice: Choice
   readonly #filters = new Filters<Member>()
   readonly #hedge: Hedge | undefined
+  readonly #waiting: Waiting
+  readonly #look: Alarm = { at: 0, place: -1, ring: () => this.#lookAfter() }
+  /** Calls that have not ended. */
+  #calls = 0
 
   constructor({ endpoints, protocol, hedge, waiting }: RouteOptions) {
     const company = new Company(protocol, endpoints.find(({ chainId }) => chainId !== undefined)?.chainId)
@@ -48,25 +58,36 @@ class Router {
     this.#members = endpoints.map((each) => new Member(each, company, endpoints.length === 1, performance.now()))
     this.#choice = new Choice(company, this.#members)
     this.#hedge = hedge && new Hedge(hedge, waiting)
+    this.#waiting = waiting
   }
 
-  send(call: Call): Promise<Reply> {
+  async send(call: Call): Promise<Reply> {
     const trait = this.#protocol.traitOf(call.method)
-    if (trait?.filter !== undefined) return this.#sendToFilter(call, trait)
-    return this.#send(call, trait)
+    if (this.#calls++ === 0) this.#lookSoon()
+    try {
+      return await (trait?.filter !== undefined ? this.#sendToFilter(call, trait) : this.#send(call, trait))
+    } finally {
+      if (--this.#calls === 0) this.#waiting.alarms.unset(this.#look)
+    }
   }
 
   async #send(call: Call, trait: Trait | undefined, onAnswer?: (member: Member) => void): Promise<Reply> {
     const passed: Member[] = []
     let refusal: HexlineError | undefined
     let why: ErrorKind | undefined
+    let left: string | undefined
+    let isUnreached = false
     let attempts = 0
     for (;;) {
       const now = performance.now()
       this.#askHeads(now)
       const member = this.#choice.best(call, trait, passed, now)
-      if (member === undefined) throw this.#told(refusal ?? this.#allWrong(call), call, passed, attempts)
-      const from = passed.at(-1)?.name ?? call.pin?.endpoint ?? call.tried.at(-1)
+      if (member === undefined) {
+        // One that could not be reached may be back long before the end of another one's pause.
+        if (isUnreached && refusal?.retryAfterMs !== undefined) Object.assign(refusal, { retryAfterMs: 0 })
+        throw this.#told(refusal ?? this.#allWrong(call), call, passed, attempts)
+      }
+      const from = left ?? call.pin?.endpoint ?? call.tried.at(-1)
       try {
         if (call.pin !== undefined) await move(call.pin, member, call)
         if (from !== undefined && from !== member.name && routeEvents.hasSubscribers) {
@@ -76,13 +97,20 @@ class Router {
         onAnswer?.(member)
         return reply
       } catch (failure) {
-        if (!isFailure(failure)) throw failure
+        if (failure !== MOVED && !isFailure(failure)) throw failure
+        left = member.name
+        if (failure === MOVED) {
+          // Those that would not start it before may do so by now.
+          passed.length = 0
+          continue
+        }
         attempts += failure.attempts
         passed.push(member)
         why = failure.kind
         const isFinal = failure.kind === 'unsupported' && this.#members.every((each) => passed.includes(each) || each.lacks(call.method, now))
         if (isFinal || !goesOn(failure, call, member)) throw this.#told(failure, call, passed, attempts)
         if (refusal === undefined || hopeOf(failure) < hopeOf(refusal)) refusal = failure
+        if (failure.kind === 'network') isUnreached = true
       }
     }
   }
@@ -118,18 +146,37 @@ class Router {
     }
     const known = this.#filters.find(call.params[0])
     if (known === undefined) return this.#send(call, trait)
-    const reply = await known.endpoint.ask({ ...call, params: [known.id, ...call.params.slice(1)] }, trait)
+    const reply = await known.endpoint.ask({ ...call, params: [known.id, ...call.params.slice(1)], isBound: true }, trait)
     if (trait.filter === 'ends') this.#filters.drop(call.params[0])
     return reply
   }
 
-  /** Asks those that have not been heard of for a while, and those that are left out and may be back. Only while there are calls: nothing runs by itself. */
+  /** Asks those that have not been heard of for a while, and those that are left out and may be back. Only while there are calls. */
   #askHeads(now: number): void {
     if (this.#members.length === 1) return
     for (const member of this.#members) {
       const { health, head, queue } = member
       if (now < (health.isOut ? health.dueAt : head.askAt) || member.isAsked || member.wrong !== undefined || queue.pausedUntil > now) continue
       void member.askHead()
+    }
+  }
+
+  #lookSoon(): void {
+    if (this.#members.length === 1) return
+    this.#look.at = performance.now() + LOOK_MS
+    this.#waiting.alarms.set(this.#look)
+  }
+
+  /** Calls that came when no endpoint had time stand in the lines where they came: when one has time again it gets those that stand too far behind. */
+  #lookAfter(): void {
+    this.#lookSoon()
+    const now = performance.now()
+    this.#askHeads(now)
+    const isFree = ({ wrong, health, queue }: Member) => wrong === undefined && !health.isOut && queue.pausedUntil <= now && queue.size === 0
+    if (!this.#members.some(isFree)) return
+    for (const { queue } of this.#members) {
+      const late = queue.late(LATE_MS)
+      if (late > 0) queue.handOver(late)
     }
   }
 

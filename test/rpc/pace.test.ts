@@ -136,6 +136,14 @@ describe('a rate that is learnt', () => {
     }
   })
 
+  test('is no smaller for the times in which nothing is asked', () => {
+    const demand = (now: number) => (now % 3000 === 1 ? 300_000 : 0)
+    for (const seed of seeds) {
+      const seen = simulate({ limitAt: () => 200, burst: 20, refuses: 'posts', latencyMs: 50, demand, untilMs: 99_000, seed })
+      expect(seen.between(18, 99).used / 100).toBeGreaterThan(0.9)
+    }
+  })
+
   test('stays where there is a limit, and besides it POSTs are throttled by chance', () => {
     for (const limit of [200, 2000]) {
       const seen = simulate({ limitAt: () => limit, burst: limit / 10, byChance: 0.03, refuses: 'posts', latencyMs: 50, untilMs: 60_000 })
@@ -196,10 +204,18 @@ describe('throttling that has nothing to do with the rate', () => {
   test.each([0.003, 0.01, 0.03, 0.075, 0.2])('teaches no rate that lasts: %f of POSTs are turned away, whatever their rate', (byChance) => {
     for (const retryAfterMs of [0, 20]) {
       for (const seed of seeds) {
-        const seen = simulate({ byChance, refuses: 'posts', latencyMs: 50, retryAfterMs, demand: 2000, untilMs: 120_000, seed })
+        const seen = simulate({ byChance, refuses: 'posts', latencyMs: 50, retryAfterMs, demand: () => 2000, untilMs: 120_000, seed })
         expect(seen.between(0, 120).used / 2000, `seed ${seed}, ${retryAfterMs} ms`).toBeGreaterThan(0.6)
         expect(seen.between(60, 120).used / 2000, `seed ${seed}, ${retryAfterMs} ms`).toBeGreaterThan(0.9)
       }
+    }
+  })
+
+  test('teaches none to an endpoint that is asked now and then, either', () => {
+    const demand = (now: number) => (now % 2000 === 1 ? 2_000_000 : 0)
+    for (const seed of seeds) {
+      const seen = simulate({ byChance: 0.075, refuses: 'posts', latencyMs: 5, demand, untilMs: 120_000, seed })
+      expect(seen.between(60, 120).used / 1000, `seed ${seed}`).toBeGreaterThan(0.9)
     }
   })
 })

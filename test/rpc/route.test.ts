@@ -1,9 +1,10 @@
 import { createPublicClient } from 'viem'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { HexlineProvider } from '../../adapters/ethers/index.ts'
 import { hexline } from '../../adapters/viem/index.ts'
 import { getBlocks } from '../../src/bulk/index.ts'
 import { type ClientOptions, createClient, type HexlineError } from '../../src/index.ts'
+import { startLimited } from '../support/limited-server.ts'
 import { calls, hex, node } from '../support/node.ts'
 import {
   always,
@@ -21,6 +22,7 @@ import {
   refuse,
   right,
   serve,
+  serveAt,
   silent,
   type TestServer,
 } from '../support/server.ts'
@@ -262,6 +264,32 @@ describe('an endpoint that is paused', () => {
     expect(counts(a, b)).toEqual([1, 2])
   })
 
+  test('takes no longer than the one that is back first: calls that stand in its line go there', { timeout: 30_000 }, async () => {
+    const slow = await startLimited({ perSecond: 5, burst: 5, refuses: 'entries', latencyMs: 5 })
+    onTestFinished(() => slow.close())
+    const port = await deadPort()
+    const client = clientOf([slow.url, `http://127.0.0.1:${port}`], { ...quick, deadlineMs: 60_000 })
+    const waiting = Promise.all(Array.from({ length: 100 }, (_, i) => read(client, i)))
+    await sleep(1_500)
+    const back = await serveAt(port, node())
+    expect(await waiting).toEqual(Array.from({ length: 100 }, (_, i) => answerTo([i])))
+    // In its line there was work for 15 s.
+    expect(calls(back).length).toBeGreaterThan(60)
+    expect(slow.count().taken).toBeLessThan(45)
+  })
+
+  test('like all others makes nobody wait past the time when one that could not be reached is back', { timeout: 30_000 }, async () => {
+    const a = await serve(throttled('60'))
+    const port = await deadPort()
+    const client = clientOf([a.url, `http://127.0.0.1:${port}`], { ...quick, deadlineMs: 300_000 })
+    const waiting = read(client, 1)
+    await a.received(1)
+    await sleep(100)
+    await serveAt(port, node())
+    expect(await waiting).toEqual(answerTo([1]))
+    expect(counts(a)).toEqual([1])
+  })
+
   test('like all others fails calls at once that do not wait', async () => {
     const [a, b] = [await serve(throttled('30')), await serve(throttled('30'))]
     const client = clientOf([a.url, b.url], quick).with({ whilePaused: 'fail' })
@@ -430,6 +458,16 @@ describe('a filter', () => {
     expect(await ask('eth_uninstallFilter', second)).toBe('b 0x1')
     const bytes = await client.send({ method: 'eth_newPendingTransactionFilter', as: 'bytes' })
     expect(JSON.parse(Buffer.from(bytes.take() as Uint8Array).toString())).toMatch(/^0x/)
+  })
+
+  test('waits where it was made, also when others are free', async () => {
+    const [a, b] = [await serve(filters('a')), await serve(filters('b'))]
+    const client = clientOf([a.url, b.url], quick)
+    const id = await client.request({ method: 'eth_newBlockFilter' })
+    a.script(throttled('1.6'), filters('a'))
+    await read(client, 1)
+    expect(await client.request({ method: 'eth_getFilterChanges', params: [id] })).toBe('a 0x1')
+    expect(calls(b).filter((method) => /Filter/.test(method))).toEqual([])
   })
 
   test('of an endpoint that is gone is gone: no other one is asked for it', async () => {

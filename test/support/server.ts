@@ -44,7 +44,12 @@ export interface TestServer {
 }
 
 /** A server on the loopback that does what the test says: each POST gets its own answer, the last one is for all that follow. */
-export async function serve(...answers: [Answer, ...Answer[]]): Promise<TestServer> {
+export function serve(...answers: [Answer, ...Answer[]]): Promise<TestServer> {
+  return serveAt(0, ...answers)
+}
+
+/** The same on a port of the test's choice. */
+export async function serveAt(at: number, ...answers: [Answer, ...Answer[]]): Promise<TestServer> {
   const requests: Received[] = []
   const sockets = new Set<Socket>()
   const awaited: { n: number; resolve: (request: Received) => void }[] = []
@@ -76,7 +81,7 @@ export async function serve(...answers: [Answer, ...Answer[]]): Promise<TestServ
     socket.on('error', () => {})
     socket.on('close', () => sockets.delete(socket))
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  await new Promise<void>((resolve) => server.listen(at, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
 
   const made: TestServer = {

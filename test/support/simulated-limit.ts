@@ -19,7 +19,7 @@ export interface World {
   readonly slots?: number
   readonly maxCalls?: number
   /** Calls per second that there are to ask. Default: any number. */
-  readonly demand?: number
+  readonly demand?: (now: number) => number
   readonly untilMs: number
   readonly seed?: number
 }
@@ -39,7 +39,7 @@ const LONGEST_PAUSE = 2000
 /** What a `Pace` makes of it, in steps of a ms. `between` two times in s: the calls answered per second, and the part of calls that was refused. */
 export function simulate(world: World) {
   const { limitAt = () => Number.POSITIVE_INFINITY, burst = 0, byChance = 0, refuses, latencyMs, retryAfterMs = 0 } = world
-  const { slots = 8, maxCalls = 100, demand = Number.POSITIVE_INFINITY, untilMs, seed = 1 } = world
+  const { slots = 8, maxCalls = 100, demand = () => Number.POSITIVE_INFINITY, untilMs, seed = 1 } = world
   const random = randomFrom(seed)
   const pace = new Pace(undefined, 0)
   const seconds = Array.from({ length: Math.ceil(untilMs / 1000) }, () => ({ answered: 0, refused: 0 }))
@@ -71,7 +71,7 @@ export function simulate(world: World) {
   for (let now = 1; now < untilMs; now++) {
     const limit = limitAt(now)
     tokens = Math.min(burst, tokens + limit / 1000)
-    waiting = Math.min(5000, waiting + demand / 1000)
+    waiting = Math.min(5000, waiting + demand(now) / 1000)
     for (const flight of flights) if (flight.landsAt <= now) land(flight, now)
     flights = flights.filter(({ landsAt }) => landsAt > now)
     while (flights.length < slots && waiting >= 1 && now >= pausedUntil) {
