@@ -60,19 +60,19 @@ export class Chance {
   }
 
   /** The rate is blamed; `isTaken` where it should have been taken, undefined where nobody knew. False when that was once too often: it is chance after all. */
-  blame(isTaken?: boolean): boolean {
+  blame(isTaken?: boolean, weight = 1): boolean {
     this.#tries = this.#part < NEGLIGIBLE ? 0 : this.#tries + 1
     this.#score = 0
     // What the rate did is not chance; when it was blamed before, it may be.
     if (!isTaken || this.#blamed === 0) this.#part = this.#partBefore
     if (isTaken === undefined) return true
-    this.#blamed = Math.max(0, this.#blamed + (isTaken ? 1 : -1))
-    if (this.#blamed === MOST_BLAMED) {
+    this.#blamed = Math.max(0, this.#blamed + (isTaken ? weight : -1))
+    if (this.#blamed >= MOST_BLAMED) {
       this.#part = this.#throttled / this.#posts
       this.#blamed = 0
       return false
     }
-    if (this.#blamed === 1) {
+    if (this.#blamed <= 1) {
       this.#posts = 0
       this.#throttled = 0
     }

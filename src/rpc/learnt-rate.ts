@@ -1,4 +1,4 @@
-import type { Chance } from './chance.ts'
+import { Chance } from './chance.ts'
 
 /** Where it starts again after having been throttled, as a part of what was measured; the lower one where each throttling costs a pause. */
 const START = 0.95
@@ -23,6 +23,8 @@ const ENOUGH_CALLS = 20
 const LONG_ENOUGH_MS = 1000
 /** An endpoint that is asked nothing saves tokens: how many, nobody knows; what it gets in so many ms, it is assumed. */
 const MOST_SAVED_MS = 250
+/** How far the level follows what was answered of late. */
+const TRUST = 1 / 4
 /** When the calls answered of late are so many times more than over all, the limit is not where it was. */
 const MOVED = 1.6
 /**
@@ -101,7 +103,7 @@ export class LearntRate {
   #sinceLearnt = new Measure(0)
   /** Since throttling came up that may be chance. */
   #sinceAsked = new Measure(0)
-  readonly #chance: Chance
+  readonly #chance = new Chance()
   /** The level before the rate was blamed at a level that should have been taken. */
   #undoubted = 0
   /** Mean time of replies. */
@@ -112,11 +114,10 @@ export class LearntRate {
   #lastHeldAt: number
 
   /** `guess` in calls per second, made because of `throttling`. */
-  constructor(guess: number, { tookMs, pauseMs }: Pick<Throttling, 'tookMs' | 'pauseMs'>, chance: Chance, now: number) {
+  constructor(guess: number, { tookMs, pauseMs }: Pick<Throttling, 'tookMs' | 'pauseMs'>, now: number) {
     this.#lastHeldAt = now
     this.#lookedAt = now
     this.#meanMs = tookMs
-    this.#chance = chance
     this.#learn(guess, 'guessed', START, tookMs, pauseMs, now)
   }
 
@@ -178,17 +179,16 @@ export class LearntRate {
     const hasGrown = this.#hasGrown
     const isRough = this.#known === 'roughly'
     const isCheap = pauseMs <= MOST_SAVED_MS
-    const isExpected = (hasGrown || isRough) && this.#chance.isNegligible
+    const isExpected = (hasGrown || isRough || !isCheap) && this.#chance.isNegligible
     if (!isExpected && this.#isChance(pauseMs, now)) return true
     this.#tokens = Math.min(this.#tokens, 0)
     const measure = isExpected ? this.#sinceLearnt : this.#sinceAsked
     const measured = measure.perSecond(now)
     // While nothing at all is answered there is nothing to measure, and the endpoint is paused.
     if (measured === undefined) return hasGrown
-    // Over all it is too low where the endpoint had tokens to spare in between; of late too high, by the burst.
-    const level = isExpected && this.#known === 'well' && isCheap ? Math.max(measured, Math.min(this.#level, recently)) : measured
+    const level = this.#levelOf(measured, hasGrown && isExpected && isCheap, recently)
     if (!this.#chance.isDoubtful) this.#undoubted = this.#level
-    if (!this.#chance.blame(isRough ? undefined : !hasGrown)) {
+    if (!this.#chance.blame(isRough ? undefined : !hasGrown, isCheap ? 1 : 0.5)) {
       this.#learn(Math.max(this.#undoubted, this.#level), 'well', START, tookMs, pauseMs, now)
       return true
     }
@@ -197,6 +197,13 @@ export class LearntRate {
     if (recently > MOVED * level) this.#learn(recently, isCheap ? 'guessed' : 'well', start, tookMs, pauseMs, now)
     else this.#learn(level, sure < START && this.#known === 'well' ? 'roughly' : 'well', start, tookMs, pauseMs, now)
     return hasGrown
+  }
+
+  /** What was measured over all is too low where the endpoint had tokens to spare in between; what was answered of late is too high, by the burst. */
+  #levelOf(measured: number, isLook: boolean, recently: number): number {
+    if (!this.#hasGrown) return Math.min(measured, this.#level)
+    if (!isLook || this.#known !== 'well') return measured
+    return Math.max(measured, Math.min(this.#level, recently), measured + TRUST * (Math.min(recently, this.perSecond) - measured))
   }
 
   #isChance(pauseMs: number, now: number): boolean {
@@ -253,9 +260,12 @@ export class LearntRate {
   #rest(ms: number, from: number): void {
     if (this.#heldSince !== undefined) this.#heldMs += Math.max(0, from - this.#heldSince)
     this.#heldSince = undefined
+    // Several POSTs may tell of the same pause.
+    const more = Math.min(ms, from + ms - this.#lookedAt)
+    if (more <= 0) return
     this.#lookedAt = from + ms
-    this.#sinceLearnt.rested(ms)
-    this.#sinceAsked.rested(ms)
+    this.#sinceLearnt.rested(more)
+    this.#sinceAsked.rested(more)
   }
 }
 

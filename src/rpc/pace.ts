@@ -1,5 +1,4 @@
 import type { Call } from './call.ts'
-import { Chance } from './chance.ts'
 import { LearntRate, type Throttling } from './learnt-rate.ts'
 import { Rate } from './rate.ts'
 
@@ -27,7 +26,6 @@ export class Pace {
   readonly #given: Rate | undefined
   readonly #costOf: ((method: string) => number) | undefined
   readonly #lately = new Lately()
-  readonly #chance = new Chance()
   #learnt: LearntRate | undefined
 
   constructor(budget: Budget | undefined, now: number) {
@@ -89,17 +87,14 @@ export class Pace {
   /** So many calls were answered by a POST that took so long, with so many slots for POSTs; `isWhole` where none of its calls was throttled. */
   answered(calls: number, tookMs: number, slots: number, isWhole: boolean, now: number): void {
     this.#lately.add(calls, now)
-    if (this.#learnt !== undefined) this.#learnt.answered(calls, tookMs, slots, isWhole)
-    else if (isWhole) this.#chance.add(false, false)
+    this.#learnt?.answered(calls, tookMs, slots, isWhole)
   }
 
   /** A POST was throttled. True where that says nothing new of the rate at which it went. */
   throttled(throttling: Omit<Throttling, 'recently'>, now: number): boolean {
     const recently = this.#lately.perSecond(now)
     if (this.#learnt !== undefined) return this.#learnt.throttled({ ...throttling, recently }, now)
-    if (!this.#chance.add(true, false)) return true
-    this.#chance.blame()
-    this.#learnt = new LearntRate(Math.max(LEAST_GUESS, recently), throttling, this.#chance, now)
+    this.#learnt = new LearntRate(Math.max(LEAST_GUESS, recently), throttling, now)
     return true
   }
 
