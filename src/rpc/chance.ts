@@ -59,12 +59,15 @@ export class Chance {
     return this.#score >= LIKELIER
   }
 
-  /** The rate is blamed; `isTaken` where it should have been taken, undefined where nobody knew. False when that was once too often: it is chance after all. */
+  /**
+   * The rate is blamed; `isTaken` where it should have been taken, undefined where nobody knew; `weight` is less where that was decided without a test.
+   * False when that was once too often: it is chance after all.
+   */
   blame(isTaken?: boolean, weight = 1): boolean {
     this.#tries = this.#part < NEGLIGIBLE ? 0 : this.#tries + 1
     this.#score = 0
-    // What the rate did is not chance; when it was blamed before, it may be.
-    if (!isTaken || this.#blamed === 0) this.#part = this.#partBefore
+    // What the rate did is not chance.
+    if (isTaken) this.#part = this.#partBefore
     if (isTaken === undefined) return true
     this.#blamed = Math.max(0, this.#blamed + (isTaken ? weight : -1))
     if (this.#blamed >= MOST_BLAMED) {

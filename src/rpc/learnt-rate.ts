@@ -23,8 +23,8 @@ const ENOUGH_CALLS = 20
 const LONG_ENOUGH_MS = 1000
 /** An endpoint that is asked nothing saves tokens: how many, nobody knows; what it gets in so many ms, it is assumed. */
 const MOST_SAVED_MS = 250
-/** How far the level follows what was answered of late. */
-const TRUST = 1 / 4
+/** How far beyond what was measured over all the level follows what was answered of late: from the start below it, it is not passed. */
+const HIGHER = 1.04
 /** When the calls answered of late are so many times more than over all, the limit is not where it was. */
 const MOVED = 1.6
 /**
@@ -179,7 +179,7 @@ export class LearntRate {
     const hasGrown = this.#hasGrown
     const isRough = this.#known === 'roughly'
     const isCheap = pauseMs <= MOST_SAVED_MS
-    const isExpected = (hasGrown || isRough || !isCheap) && this.#chance.isNegligible
+    const isExpected = (!isCheap || ((hasGrown || isRough) && this.#hasHeld(now))) && this.#chance.isNegligible
     if (!isExpected && this.#isChance(pauseMs, now)) return true
     this.#tokens = Math.min(this.#tokens, 0)
     const measure = isExpected ? this.#sinceLearnt : this.#sinceAsked
@@ -195,15 +195,20 @@ export class LearntRate {
     const sure = Math.max(LEAST_START, 1 - OFF_BY / measure.answered)
     const start = Math.min(isCheap ? START : START_AFTER_PAUSE, sure)
     if (recently > MOVED * level) this.#learn(recently, isCheap ? 'guessed' : 'well', start, tookMs, pauseMs, now)
-    else this.#learn(level, sure < START && this.#known === 'well' ? 'roughly' : 'well', start, tookMs, pauseMs, now)
+    else this.#learn(level, this.#known === 'guessed' || (sure < START && this.#known === 'well') ? 'roughly' : 'well', start, tookMs, pauseMs, now)
     return hasGrown
   }
 
   /** What was measured over all is too low where the endpoint had tokens to spare in between; what was answered of late is too high, by the burst. */
   #levelOf(measured: number, isLook: boolean, recently: number): number {
     if (!this.#hasGrown) return Math.min(measured, this.#level)
-    if (!isLook || this.#known !== 'well') return measured
-    return Math.max(measured, Math.min(this.#level, recently), measured + TRUST * (Math.min(recently, this.perSecond) - measured))
+    if (!isLook || this.#known === 'guessed') return measured
+    return Math.max(measured, Math.min(recently, this.#level), this.#known === 'well' ? Math.min(recently, HIGHER * measured, this.perSecond) : 0)
+  }
+
+  /** The rate was what held calls back, and not the slots or that there were none, for half of the time at least. */
+  #hasHeld(now: number): boolean {
+    return 2 * (this.#heldMs + now - (this.#heldSince ?? now)) >= now - this.#since
   }
 
   #isChance(pauseMs: number, now: number): boolean {
