@@ -211,7 +211,7 @@ const NONE: CallSettings = {}
 function settingsOf(request: Request): CallSettings {
   for (const key in request) {
     if (key === 'method' || key === 'params' || key === 'as' || key === 'required') continue
-    const { method: _, params: __, as: ___, required: ____, ...settings } = request
+    const { method, params, as, required, ...settings } = request
     return checkCallSettings(settings)
   }
   return NONE

@@ -8,6 +8,7 @@ import { scrubber } from './http/secrets.ts'
 import { checkHeaders, onlyKnown, type Settings } from './options.ts'
 import type { Post } from './rpc/call.ts'
 import { createPost } from './rpc/post.ts'
+import { userPost } from './rpc/user-post.ts'
 import { watched } from './rpc/watch-post.ts'
 
 /** A node: its URL, with headers of its own if need be, or a node of the service by chain and key; or a function that makes the POSTs. */
@@ -24,7 +25,6 @@ export interface Connection {
   /** Scheme, host and port; the name of an endpoint that is a function. */
   readonly origin: string
   readonly post: Post
-  readonly reusesSignals: boolean
   /** Id of its chain, where it was given by that. */
   readonly chainId?: number
   close(): Promise<void>
@@ -34,7 +34,7 @@ export interface Connection {
 export function connect(endpoint: Endpoint, settings: Settings, ids: { next: number }, alarms: Alarms, names: Set<string>): Connection {
   if (typeof endpoint === 'function') {
     const name = unique(endpoint.name || 'custom', names)
-    return { name, origin: name, post: watched(name, endpoint), reusesSignals: false, async close() {} }
+    return { name, origin: name, post: watched(name, userPost(name, endpoint, settings.timeoutMs, alarms)), async close() {} }
   }
   const { url, headers, keys, chainId } = addressOf(endpoint)
   const allHeaders: Record<string, string> = {
@@ -59,7 +59,7 @@ export function connect(endpoint: Endpoint, settings: Settings, ids: { next: num
     alarms,
   })
   const post = createPost({ exchange, path: url.pathname + url.search, endpoint: name, scrub, classify, ids })
-  return { name, origin: url.origin, post, reusesSignals: true, ...(chainId !== undefined && { chainId }), close: exchange.close }
+  return { name, origin: url.origin, post, ...(chainId !== undefined && { chainId }), close: exchange.close }
 }
 
 function unique(name: string, names: Set<string>): string {

@@ -24,11 +24,11 @@ type Picked<T, R, F extends string> = Pick<Whole<T, R>, (Exclude<F, 'transaction
 /** What comes after `Of.` in the paths. */
 type Inner<Of extends string, F extends string> = F extends `${Of}.${infer Name}` ? Name : never
 
-type PickedTransactions<T, Names extends string, Whole extends boolean> = [Names] extends [never]
-  ? Whole extends true
+type PickedTransactions<T, Names extends string, IsWhole extends boolean> = [Names] extends [never]
+  ? IsWhole extends true
     ? { transactions: Block<T extends 'full' ? true : false>['transactions'] }
     : unknown
-  : { transactions: T extends 'full' ? (Whole extends true ? Transaction[] : Pick<Transaction, Names & keyof Transaction>[]) : Hash[] }
+  : { transactions: T extends 'full' ? (IsWhole extends true ? Transaction[] : Pick<Transaction, Names & keyof Transaction>[]) : Hash[] }
 
 /** What decodes blocks and receipts with these fields. Throws `OptionError` for a field that there is not. */
 export function decodersOf(

@@ -194,7 +194,7 @@ export class LearntRate {
     }
     const sure = Math.max(LEAST_START, 1 - OFF_BY / measure.answered)
     const start = Math.min(isCheap ? START : START_AFTER_PAUSE, sure)
-    if (recently > MOVED * level) this.#learn(recently, isCheap ? 'guessed' : 'well', start, tookMs, pauseMs, now)
+    if (recently > MOVED * measured) this.#learn(recently, isCheap ? 'guessed' : 'well', start, tookMs, pauseMs, now)
     else this.#learn(level, this.#known === 'guessed' || (sure < START && this.#known === 'well') ? 'roughly' : 'well', start, tookMs, pauseMs, now)
     return hasGrown
   }
@@ -202,8 +202,11 @@ export class LearntRate {
   /** What was measured over all is too low where the endpoint had tokens to spare in between; what was answered of late is too high, by the burst. */
   #levelOf(measured: number, isLook: boolean, recently: number): number {
     if (!this.#hasGrown) return Math.min(measured, this.#level)
-    if (!isLook || this.#known === 'guessed') return measured
-    return Math.max(measured, Math.min(recently, this.#level), this.#known === 'well' ? Math.min(recently, HIGHER * measured, this.perSecond) : 0)
+    // A guess grows fast, from far below: the truth is somewhere between. Too much of it shows at once.
+    if (this.#known === 'guessed') return Math.sqrt(measured * Math.max(measured, Math.min(recently, this.perSecond)))
+    if (!isLook) return measured
+    const higher = this.#known === 'well' ? Math.min(HIGHER * measured, this.perSecond) : 0
+    return Math.max(measured, Math.min(recently, Math.max(this.#level, higher)))
   }
 
   /** The rate was what held calls back, and not the slots or that there were none, for half of the time at least. */

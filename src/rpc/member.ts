@@ -170,7 +170,7 @@ export class Member {
     const { askChain, chainOf } = this.#company.protocol
     let id: number | undefined
     try {
-      const reply = await this.queue.send({ ...call, ...askChain, as: 'value', required: false, safe: true, tally: undefined })
+      const reply = await this.queue.send({ ...call, ...askChain, as: 'value', required: false, safe: true, priority: 'interactive', tally: undefined })
       id = chainOf(reply.take())
     } catch (failure) {
       if (!isFailure(failure) || !TELLS_NOTHING.includes(failure.kind)) throw failure

@@ -15,8 +15,6 @@ export interface QueueOptions extends LearntOptions {
   readonly name: string
   readonly post: Post
   readonly waiting: Waiting
-  /** `post` takes its listeners off the signal when it is done. */
-  readonly reusesSignals: boolean
   /** Safe calls join identical ones that still wait. */
   readonly dedupe: boolean
 }
@@ -217,7 +215,7 @@ class Running {
     } finally {
       // Nobody who leaves from now on may cut the POST that gets this signal next.
       left = 0
-      if (this.#options.reusesSignals && !cut.signal.aborted) this.#cuts.push(cut)
+      if (!cut.signal.aborted) this.#cuts.push(cut)
     }
     return entries.map(({ method }) => new MalformedReplyError(`${name}: its post function ${problem}`, { method, endpoint: name }))
   }

@@ -29,42 +29,45 @@ export interface Recovery {
 export function retry({ waiting, recovery, countsThrottling = false, ...backoff }: RetryOptions): Layer {
   const repeat = async (next: Send, first: Call, reason: unknown): Promise<Reply> => {
     let call = first
+    let failure = reason
     let sent = 0
     let failed = 0
     let ambiguous: HexlineError | undefined
     let before: HexlineError | undefined
-    for (let attempt = Promise.reject<Reply>(reason); ; attempt = next(call)) {
-      try {
-        return await attempt
-      } catch (failure) {
-        if (!isFailure(failure) || (call.signal?.aborted && failure === call.signal.reason)) throw failure
-        // The queue says with 1 that the call was in a POST.
-        sent += failure.attempts
-        const isFailedAttempt = countsThrottling || !isThrottled(failure) || call.attempts === 1
-        if (isFailedAttempt) failed++
+    for (;;) {
+      if (!isFailure(failure) || (call.signal?.aborted && failure === call.signal.reason)) throw failure
+      // The queue says with 1 that the call was in a POST.
+      sent += failure.attempts
+      const isFailedAttempt = countsThrottling || !isThrottled(failure) || call.attempts === 1
+      if (isFailedAttempt) failed++
 
-        const recovers = !call.safe && recovery?.covers(call) === true
-        if (isAmbiguous(failure)) ambiguous = failure
-        if (recovers && ambiguous !== undefined) {
-          const reply = await recovery.find(call, failure, next)
-          if (reply !== undefined) return reply
-        }
-        const isGivenUp = isThrottled(failure) && call.whilePaused === 'fail'
-        const repeatable = !isGivenUp && mayRepeat(failure) === true && (call.safe || recovers || !mayHaveRun(failure))
-        // The endpoint's pause is what a throttled call waits for; the jitter only spreads those that come back.
-        const wait = Math.max(failure.retryAfterMs ?? 0, fullJitter(backoff, isFailedAttempt ? failed : 1))
-        const now = performance.now()
-        // Who could only wait past the deadline is told the truth now.
-        if (!repeatable || failed >= call.attempts || now + wait >= call.deadline) {
-          // That the deadline passed in the middle of an attempt says less than why the ones before failed.
-          const last = before !== undefined && failure.kind === 'timeout' && now >= call.deadline ? before : failure
-          // A call that may have run is not said to be unsent because of what became of its repetition.
-          throw Object.assign(!call.safe && ambiguous !== undefined && !mayHaveRun(last) ? ambiguous : last, { attempts: sent })
-        }
-        before = failure
-        if (retryEvents.hasSubscribers) retryEvents.publish(eventOf(call, failure, sent + 1, wait))
-        await waiting.sleep(call, wait)
-        if (failure.endpoint !== undefined) call = { ...call, tried: [...call.tried.filter((name) => name !== failure.endpoint), failure.endpoint] }
+      const recovers = !call.safe && recovery?.covers(call) === true
+      if (isAmbiguous(failure)) ambiguous = failure
+      if (recovers && ambiguous !== undefined) {
+        const reply = await recovery.find(call, failure, next)
+        if (reply !== undefined) return reply
+      }
+      const isGivenUp = isThrottled(failure) && call.whilePaused === 'fail'
+      const repeatable = !isGivenUp && mayRepeat(failure) === true && (call.safe || recovers || !mayHaveRun(failure))
+      // The endpoint's pause is what a throttled call waits for; the jitter only spreads those that come back.
+      const wait = Math.max(failure.retryAfterMs ?? 0, fullJitter(backoff, isFailedAttempt ? failed : 1))
+      const now = performance.now()
+      // Who could only wait past the deadline is told the truth now.
+      if (!repeatable || failed >= call.attempts || now + wait >= call.deadline) {
+        // That the deadline passed in the middle of an attempt says less than why the ones before failed.
+        const last = before !== undefined && failure.kind === 'timeout' && now >= call.deadline ? before : failure
+        // A call that may have run is not said to be unsent because of what became of its repetition.
+        throw Object.assign(!call.safe && ambiguous !== undefined && !mayHaveRun(last) ? ambiguous : last, { attempts: sent })
+      }
+      if (retryEvents.hasSubscribers) retryEvents.publish(eventOf(call, failure, sent + 1, wait))
+      await waiting.sleep(call, wait)
+      const { endpoint } = failure
+      if (endpoint !== undefined) call = { ...call, tried: [...call.tried.filter((name) => name !== endpoint), endpoint] }
+      before = failure
+      try {
+        return await next(call)
+      } catch (another) {
+        failure = another
       }
     }
   }

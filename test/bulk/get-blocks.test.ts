@@ -96,6 +96,24 @@ describe('a block', () => {
     }
   })
 
+  it('has them also from a node without eth_getBlockReceipts whose blocks have unusual fields', async () => {
+    const indented = (method: string, params: readonly unknown[]) =>
+      method === 'eth_getBlockByNumber'
+        ? { result: { ...blockOf(Number(params[0]), params[1] === true, { transactions: () => 2 }), '\u0061 b': ' ' } }
+        : undefined
+    const { client } = await setUp({
+      head: 20,
+      transactions: () => 2,
+      answer: ({ method, params }) =>
+        method === 'eth_getBlockReceipts'
+          ? { error: { code: -32601, message: 'the method eth_getBlockReceipts does not exist/is not available' } }
+          : indented(method, params),
+    })
+    const blocks = await all(getBlocks(client, { from: 0, to: 20, receipts: true }))
+    expect(blocks).toHaveLength(21)
+    for (const block of blocks) expect(block.receipts.map(({ transactionHash }) => transactionHash)).toEqual(block.transactions)
+  })
+
   it('has them also from a node without eth_getBlockReceipts, which is asked for it no more than at first', async () => {
     const { client, server } = await setUp({
       head: 400,

@@ -34,6 +34,31 @@ test('a reply that gives no result fails all that have joined the call', async (
   for (const error of errors) expect(error.message).toContain('the reply gives no result')
 })
 
+test('a post function that never ends, and heeds no signal, ends at its timeout, and its slot is free', async () => {
+  let posts = 0
+  const post: Post = (calls) => (++posts === 1 ? new Promise(() => {}) : Promise.resolve(calls.map(() => replyOf('0x1'))))
+  const client = clientOf(post, { timeoutMs: 50, concurrency: 1 })
+  const first = errorOf(client.request({ method: 'eth_getBalance', params: ['0x1', 'latest'] }))
+  expect(await first).toMatchObject({ name: 'TimeoutError', message: 'post: no whole reply within 50 ms', attempts: 1 })
+  expect(await client.request({ method: 'eth_chainId' })).toBe('0x1')
+})
+
+test('a post function for which nobody waits any more gives its slot back at once', async () => {
+  const signals: AbortSignal[] = []
+  const post: Post = (calls, signal) => {
+    signals.push(signal)
+    return signals.length === 1 ? new Promise(() => {}) : Promise.resolve(calls.map(() => replyOf('0x1')))
+  }
+  const client = clientOf(post, { concurrency: 1 })
+  const end = new AbortController()
+  const first = errorOf(client.request({ method: 'eth_getBalance', params: ['0x1', 'latest'] }, { signal: end.signal }))
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  end.abort(new Error('not wanted'))
+  expect((await first).message).toBe('not wanted')
+  expect(await client.request({ method: 'eth_chainId' })).toBe('0x1')
+  expect(signals.map(({ aborted }) => aborted)).toEqual([true, false])
+})
+
 test.each([1_767_225_600_000, Number.POSITIVE_INFINITY])('a pause of %d ms is asked for again after ten minutes', (retryAfterMs) => {
   const pause = new Pause({ baseDelayMs: 100, maxDelayMs: 1000 })
   pause.begin({ retryAfterMs } as HexlineError, 5)

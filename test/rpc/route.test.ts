@@ -51,6 +51,14 @@ describe('the chain', () => {
     expect([a.requests[0], b.requests[0]].map((request) => request?.entries.length)).toEqual([2, 2])
   })
 
+  test('of each of several is asked for once, also by many bulk calls that start together', async () => {
+    const [a, b] = [await serve(node()), await serve(node())]
+    const bulk = clientOf([a.url, b.url], quick).with({ priority: 'bulk' })
+    const answers = await Promise.all(Array.from({ length: 60 }, (_, i) => read(bulk, i)))
+    expect(answers).toEqual(Array.from({ length: 60 }, (_, i) => answerTo([i])))
+    expect(Math.max(...[a, b].map(chainQuestions))).toBe(1)
+  })
+
   test('is another one: the endpoint is taken out before anybody gets an answer of it, and the next one is asked', async () => {
     for (const answer of [right, (entry: Entry) => failed(entry, 3, 'execution reverted')]) {
       const [a, wrong, c] = [
@@ -421,6 +429,18 @@ describe('a pinned client', () => {
     a.script(cut)
     expect([await viem.getBlockNumber(), await ethers.getBlockNumber()]).toEqual([100n, 100])
     ethers.destroy()
+  })
+
+  test('waits no longer than its deadline for another one to tell its head', async () => {
+    const [a, b] = [await serve(node({ head: () => 100 })), await serve(node({ head: () => 101 }))]
+    const pinned = clientOf([a.url, b.url], quick).pinned()
+    expect(await pinned.call('eth_blockNumber')).toBe(100n)
+    a.script(broken)
+    b.script(silent)
+    const started = performance.now()
+    await errorOf(read(pinned.with({ deadlineMs: 150 }), 1))
+    // A question of its own may take 3 s.
+    expect(performance.now() - started).toBeLessThan(2_000)
   })
 
   test('that has seen no block is free to go', async () => {
