@@ -43,6 +43,11 @@ export interface Spread {
   readonly max: number
 }
 
+/** What tells one run from another: Node.js and the processor. */
+export function nameOf({ versions, machine }: Results): string {
+  return `Node ${versions.node?.slice(1)}, ${machine.cpu.replaceAll('(R)', '')}`
+}
+
 /** Of an even number of values the mean of the middle two. Throws for none. */
 export function spreadOf(values: readonly number[]): Spread {
   if (values.length === 0) throw new RangeError('a spread needs one value at least')

@@ -1,4 +1,4 @@
-import type { Results } from '../results.ts'
+import { nameOf, type Results } from '../results.ts'
 import { charts } from './charts.ts'
 import { targetsTable } from './targets.ts'
 
@@ -29,7 +29,7 @@ export function figuresOf(runs: readonly Results[]): string {
 
 /** Where, when and with what it was measured. */
 export function prefaceOf(runs: readonly Results[]): string {
-  const [{ machine, blocks, versions }] = runs as [Results]
+  const [{ blocks, versions }] = runs as [Results]
   const kb = (bytes: number) => `${Math.round(bytes / 1000)} kB`
   const packages = Object.entries(versions)
     .filter(([name]) => name !== 'node')
@@ -37,12 +37,8 @@ export function prefaceOf(runs: readonly Results[]): string {
   const isQuick = runs.some((run) => run.isQuick)
   return [
     isQuick ? '**Preliminary: a quick run, with too little work for figures to rely on.** ' : '',
-    `${runs.map((each) => `${nodeOf(each)}: ${each.rounds} rounds, ${each.date}`).join('; ')}. ${machine.cpu}, ${machine.cores} cores. ${packages.join(', ')}. `,
+    `${runs.map((each) => `${nameOf(each)}, ${each.machine.cores} cores: ${each.rounds} rounds, ${each.date}`).join('; ')}. ${packages.join(', ')}. `,
     `Blocks: ${blocks.source}, on average ${kb(blocks.full)} with transactions, ${kb(blocks.hashes)} with hashes, ${kb(blocks.receipts)} their receipts. `,
     'Medians of the rounds, in brackets the least and the greatest of them.',
   ].join('')
-}
-
-function nodeOf({ versions }: Results): string {
-  return `Node ${versions.node?.slice(1)}`
 }

@@ -1,4 +1,4 @@
-import type { Results } from '../results.ts'
+import { nameOf, type Results } from '../results.ts'
 import { type WorkloadName, workloads } from '../workloads.ts'
 import { prefaceOf } from './readme.ts'
 import { settingsTable, workloadTable } from './tables.ts'
@@ -9,7 +9,7 @@ export function resultsPage(runs: readonly Results[]): string {
   const parts = names.flatMap((name) => [
     `## ${name[0]?.toUpperCase()}${name.slice(1)}`,
     workloads[name].what,
-    ...runs.flatMap((run) => [`Node ${run.versions.node?.slice(1)}:`, workloadTable(run, name)]),
+    ...runs.flatMap((run) => [`${nameOf(run)}:`, workloadTable(run, name)]),
     'Who did it, and how:',
     settingsTable(runs[0] as Results, name),
   ])

@@ -1,4 +1,4 @@
-import { figureOf, type Results, ratioOf, type Spread } from '../results.ts'
+import { figureOf, nameOf, type Results, ratioOf, type Spread } from '../results.ts'
 import type { ClientName, WorkloadName } from '../workloads.ts'
 import { markdown, ratioText } from './tables.ts'
 
@@ -50,7 +50,7 @@ function flatness(measured: NonNullable<Results['workloads']['memory']>['hexline
 /** Each aim against what was measured: on each Node.js the median, the spread, and whether it is met. */
 export function targetsTable(runs: readonly Results[]): string {
   return markdown(2, [
-    ['workload', 'ratio, or figure', 'at most', ...runs.flatMap(({ versions }) => [`Node ${versions.node?.slice(1)}`, ''])],
+    ['workload', 'ratio, or figure', 'at most', ...runs.flatMap((run) => [nameOf(run), ''])],
     ...targets.map((each) => [each.workload, each.says, `${each.atMost}`, ...runs.flatMap((run) => verdict(each, run))]),
   ])
 }
