@@ -15,7 +15,7 @@ const names = Object.keys(workloads) as WorkloadName[]
 
 export const usage = `usage: npm run bench -- [--quick] [--rounds N] [--save] [--node24 | --node PATH] [part of a workload's name ...]
 
-  --quick      one round, and less in it: a minute or two
+  --quick      one round, and less in it
   --rounds N   rounds of each client (default 3; 1 with --quick)
   --save       keep the results in bench/results, from which npm run bench:report makes the README's tables; for all workloads only
   --node24     clients run on the Node.js 24 of .ci/node24, installed if it is missing
