@@ -202,8 +202,8 @@ export class LearntRate {
   /** What was measured over all is too low where the endpoint had tokens to spare in between; what was answered of late is too high, by the burst. */
   #levelOf(measured: number, isLook: boolean, recently: number): number {
     if (!this.#hasGrown) return Math.min(measured, this.#level)
-    // A guess grows fast, from far below: the truth is somewhere between. Too much of it shows at once.
-    if (this.#known === 'guessed') return Math.sqrt(measured * Math.max(measured, Math.min(recently, this.perSecond)))
+    // A guess grows fast, from far below. Too much of it shows at once, and is measured then.
+    if (this.#known === 'guessed') return Math.max(measured, Math.min(recently, this.perSecond))
     if (!isLook) return measured
     const higher = this.#known === 'well' ? Math.min(HIGHER * measured, this.perSecond) : 0
     return Math.max(measured, Math.min(recently, Math.max(this.#level, higher)))
