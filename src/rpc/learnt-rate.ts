@@ -25,6 +25,8 @@ const LONG_ENOUGH_MS = 1000
 const MOST_SAVED_MS = 250
 /** How far beyond what was measured over all the level follows what was answered of late: from the start below it, it is not passed. */
 const HIGHER = 1.04
+/** A guess that has grown by so many times was far too low. */
+const FAR = 2
 /** When the calls answered of late are so many times more than over all, the limit is not where it was. */
 const MOVED = 1.6
 /**
@@ -202,8 +204,11 @@ export class LearntRate {
   /** What was measured over all is too low where the endpoint had tokens to spare in between; what was answered of late is too high, by the burst. */
   #levelOf(measured: number, isLook: boolean, recently: number): number {
     if (!this.#hasGrown) return Math.min(measured, this.#level)
-    // A guess grows fast, from far below. Too much of it shows at once, and is measured then.
-    if (this.#known === 'guessed') return Math.max(measured, Math.min(recently, this.perSecond))
+    if (this.#known === 'guessed') {
+      // One that has grown from far below was too low for most of the time; of one that has not, the truth is in between. Too much shows at once.
+      const late = Math.max(measured, Math.min(recently, this.perSecond))
+      return this.perSecond > FAR * this.#level ? late : Math.sqrt(measured * late)
+    }
     if (!isLook) return measured
     const higher = this.#known === 'well' ? Math.min(HIGHER * measured, this.perSecond) : 0
     return Math.max(measured, Math.min(recently, Math.max(this.#level, higher)))
