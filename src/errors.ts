@@ -39,7 +39,7 @@ export interface ErrorContext {
   method?: string | undefined
   /** The endpoint's host and port; never its path, where the key is. */
   endpoint?: string | undefined
-  /** How long the endpoint asked to be left alone, in ms. */
+  /** How long the endpoint asked to be left alone, in ms; 0 where another endpoint, which could not be reached, may be back before. */
   retryAfterMs?: number | undefined
   /** The failure underneath, without secrets. */
   cause?: unknown

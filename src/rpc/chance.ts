@@ -71,7 +71,7 @@ export class Chance {
     if (isTaken === undefined) return true
     this.#blamed = Math.max(0, this.#blamed + (isTaken ? weight : -1))
     if (this.#blamed >= MOST_BLAMED) {
-      this.#part = this.#throttled / this.#posts
+      if (this.#posts > 0) this.#part = this.#throttled / this.#posts
       this.#blamed = 0
       return false
     }

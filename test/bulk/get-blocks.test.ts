@@ -99,7 +99,7 @@ describe('a block', () => {
   it('has them also from a node without eth_getBlockReceipts whose blocks have unusual fields', async () => {
     const indented = (method: string, params: readonly unknown[]) =>
       method === 'eth_getBlockByNumber'
-        ? { result: { ...blockOf(Number(params[0]), params[1] === true, { transactions: () => 2 }), '\u0061 b': ' ' } }
+        ? { result: { ...blockOf(Number(params[0]), params[1] === true, { transactions: () => 2 }), said: 'a "quoted" word' } }
         : undefined
     const { client } = await setUp({
       head: 20,
