@@ -1,7 +1,7 @@
 import { isAscii } from 'node:buffer'
 import { type Call, type Reply, replyOf } from './call.ts'
 import type { ReplyObject } from './correlate.ts'
-import { compact, isOneValue, parseAt, scanArray, scanObject, scanValue, skipSpace } from './scan.ts'
+import { isOneValue, parseAt, scanArray, scanObject, scanValue, skipSpace } from './scan.ts'
 
 const OPEN_BRACKET = 0x5b
 const CLOSE_BRACKET = 0x5d
@@ -35,10 +35,8 @@ function splitBody(body: Buffer, first: number, count: number): ReplyObject[] | 
   if (body.toString('latin1', 0, start) !== head) return undefined
   for (let i = 1; i < count; i++) {
     head = envelope(',', first + i)
-    // With the end of the result and of its envelope: a search stops at each byte that is like the first one, and there are many commas.
-    const end = endOf(body[start]) ?? ''
-    const next = body.indexOf(`${end}}${head}`, start, 'latin1') + end.length
-    if (next < start || !isOneValue(body, start, next)) return undefined
+    const next = endBefore(body, start, head)
+    if (next === undefined || !isOneValue(body, start, next)) return undefined
     replies.push({ id: first + i - 1, result: resultAt(body, start, next) })
     start = next + 1 + head.length
   }
@@ -47,6 +45,20 @@ function splitBody(body: Buffer, first: number, count: number): ReplyObject[] | 
   if (body[--end] !== CLOSE_BRACE || !isOneValue(body, start, end)) return undefined
   replies.push({ id: first + count - 1, result: resultAt(body, start, end) })
   return replies
+}
+
+/**
+ * Where the value at `start` ends, before the brace of its envelope and the next `head`. What is searched for is short, and begins with what the
+ * value ends with: a search for more than seven bytes goes another way, which is slower here by far, and one for a comma would stop at each field.
+ */
+function endBefore(body: Buffer, start: number, head: string): number | undefined {
+  const end = endOf(body[start]) ?? ''
+  const mark = Buffer.from(`${end}},{`)
+  for (let at = body.indexOf(mark, start); at >= 0; at = body.indexOf(mark, at + 1)) {
+    const next = at + end.length + 1
+    if (body.toString('latin1', next, next + head.length) === head) return next - 1
+  }
+  return undefined
 }
 
 /** What a value that begins so ends with, as far as that is known. */
@@ -66,7 +78,7 @@ function resultAt(body: Buffer, start: number, end: number): Buffer | null {
 export function resultFor(call: Call, result: unknown, isScanned: boolean, share: number): Reply {
   if (!isScanned) return replyOf(result, share)
   const bytes = result === null ? NULL : (result as Buffer)
-  return replyOf(call.as === 'bytes' ? compact(bytes) : parseAt(bytes, 0, bytes.length), bytes.length)
+  return replyOf(call.as === 'bytes' ? bytes : parseAt(bytes, 0, bytes.length), bytes.length)
 }
 
 /** JSON-RPC replies are almost always ASCII, which is read several times faster than UTF-8. */

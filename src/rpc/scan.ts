@@ -1,5 +1,3 @@
-import { isAscii } from 'node:buffer'
-
 /*
  * JSON read as bytes: where values begin and end, without making them. Runs from quote to quote, since nearly all of a
  * node's reply is strings. Text that is not JSON is found out where it matters to know the ends (brackets, quotes, commas);
@@ -83,9 +81,41 @@ export function compact(bytes: Buffer): Buffer {
   return out.subarray(0, to)
 }
 
-/** Whether these are bytes as nodes write them: ASCII without escapes, so that a quote begins or ends a string wherever it stands. */
+/**
+ * Whether these are bytes as nodes write them: ASCII without escapes, so that a quote begins or ends a string wherever it stands, and without
+ * control characters, which JSON does not have in strings.
+ */
 export function isPlain(bytes: Buffer): boolean {
-  return !bytes.includes(BACKSLASH) && isAscii(bytes)
+  return !bytes.includes(BACKSLASH) && isPrintable(bytes)
+}
+
+const SPACE = 0x20
+const SPACES_OF_A_WORD = 0x20202020
+const UPPER_BITS = 0x80808080
+
+/** Whether all bytes are ASCII from the space on: one pass, in words of four bytes, for less than `isAscii` and a look at each string cost. */
+function isPrintable(bytes: Buffer): boolean {
+  const { buffer, byteOffset, length } = bytes
+  // Words lie at multiples of four.
+  const first = Math.min(length, -byteOffset & 3)
+  const end = length - ((length - first) & 3)
+  // A byte that is not ASCII has its upper bit set; of those below a space, the lowest in a word borrows in the difference from four spaces.
+  let odd = 0
+  for (let i = 0; i < first; i++) odd |= (bytes[i] as number) | ((bytes[i] as number) - SPACE)
+  for (let i = end; i < length; i++) odd |= (bytes[i] as number) | ((bytes[i] as number) - SPACE)
+  if (first < end) {
+    const words = new Int32Array(buffer, byteOffset + first, (end - first) >> 2)
+    const byFour = words.length & ~3
+    for (let i = 0; i < byFour; i += 4) {
+      const a = words[i] as number
+      const b = words[i + 1] as number
+      const c = words[i + 2] as number
+      const d = words[i + 3] as number
+      odd |= a | (a - SPACES_OF_A_WORD) | b | (b - SPACES_OF_A_WORD) | c | (c - SPACES_OF_A_WORD) | d | (d - SPACES_OF_A_WORD)
+    }
+    for (let i = byFour; i < words.length; i++) odd |= (words[i] as number) | ((words[i] as number) - SPACES_OF_A_WORD)
+  }
+  return (odd & UPPER_BITS) === 0
 }
 
 /** How far back `isOneValue` looks for what else there may be. */
@@ -105,20 +135,21 @@ export function isOneValue(bytes: Buffer, start: number, end: number): boolean {
       return false
     }
   }
+  if (bytes[end - 1] !== (first === OPEN_BRACE ? CLOSE_BRACE : CLOSE_BRACKET)) return false
   const stop = Math.max(start, end - LOOK_BACK)
   let depth = 0
   let isInString = false
   for (let i = end - 1; i >= stop; i--) {
-    const byte = bytes[i]
+    const byte = bytes[i] as number
+    // Most are digits.
+    if (IS_STRUCTURE[byte] === 0) continue
     if (byte === QUOTE) {
       let before = i - 1
       while (bytes[before] === BACKSLASH) before--
       if ((i - before) % 2 === 1) isInString = !isInString
     } else if (!isInString) {
       if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) depth++
-      else if ((byte === OPEN_BRACE || byte === OPEN_BRACKET) && --depth === 0) return i === start
-      // The last byte is no bracket.
-      else if (depth === 0) return false
+      else if (--depth === 0) return i === start
     }
   }
   // All of a short one has been seen, and its first bracket is not closed by its last.
@@ -127,11 +158,15 @@ export function isOneValue(bytes: Buffer, start: number, end: number): boolean {
   return !mayHoldMore(bytes, start, end) || endsAt(bytes, start, end)
 }
 
+/** One for quotes and brackets. */
+const IS_STRUCTURE = new Uint8Array(256)
+for (const byte of [QUOTE, OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKET]) IS_STRUCTURE[byte] = 1
+
 /** Whether `}` or `]` is followed by a comma and a name anywhere but in the value itself: whether `"error"`, `"id"` or the like may follow it. */
 function mayHoldMore(bytes: Buffer, start: number, end: number): boolean {
   const last = bytes[start] === OPEN_BRACE ? NEXT_AFTER_OBJECT : NEXT_AFTER_ARRAY
-  const next = bytes.indexOf(last, start)
-  return next >= 0 && next < end
+  // Not beyond the end: what follows may be a long batch.
+  return bytes.subarray(start, end).includes(last)
 }
 
 const NEXT_AFTER_OBJECT = Buffer.from('},"')

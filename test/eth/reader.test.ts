@@ -183,13 +183,31 @@ describe('reading from bytes gives what JSON.parse and the decoder give', () => 
 })
 
 describe('plain bytes', () => {
-  it('are ASCII without escapes', () => {
+  it('are ASCII without escapes and control characters', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 70 }), (data) => {
-        expect(isPlain(Buffer.from(data))).toBe(data.every((byte) => byte < 0x80 && byte !== 0x5c))
+        expect(isPlain(Buffer.from(data))).toBe(data.every((byte) => byte >= 0x20 && byte < 0x80 && byte !== 0x5c))
       }),
       { seed: 3, numRuns: 2000 },
     )
+  })
+
+  it('are told wherever they lie in memory, and wherever the odd byte is', () => {
+    for (let offset = 0; offset < 8; offset++) {
+      for (let length = 0; length < 40; length++) {
+        const bytes = Buffer.alloc(offset + length + 8, 0xff)
+          .subarray(offset, offset + length)
+          .fill('x')
+        expect([offset, length, isPlain(bytes)]).toEqual([offset, length, true])
+        for (const odd of [0x00, 0x0a, 0x1f, 0x5c, 0x80, 0xff]) {
+          for (let at = 0; at < length; at++) {
+            bytes[at] = odd
+            expect([offset, length, odd, at, isPlain(bytes)]).toEqual([offset, length, odd, at, false])
+            bytes[at] = 0x78
+          }
+        }
+      }
+    }
   })
 
   it('have no control character in a string, wherever it stands', () => {

@@ -101,7 +101,7 @@ describe('a scanned body', () => {
 
   it('gives each call its result as it asked for it', () => {
     const [first, second] = scanBody(bytesOf(body), 1, 3) as { result: unknown }[]
-    expect(textOf(resultFor(call('bytes'), first?.result, true, 0).take())).toBe('{"a":[1.0]}')
+    expect(textOf(resultFor(call('bytes'), first?.result, true, 0).take())).toBe('{"a" : [1.0]}')
     expect(resultFor(call('value'), first?.result, true, 0).take()).toEqual({ a: [1] })
     expect(textOf(resultFor(call('bytes'), second?.result, true, 0).take())).toBe('null')
     expect(resultFor(call('value'), second?.result, true, 0).take()).toBeNull()
