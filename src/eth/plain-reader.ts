@@ -58,9 +58,8 @@ export class PlainReader<T> {
   #at = 0
   #depth = 0
   #places = 0
-  /** Values of the objects that are being read, the innermost one's last. */
-  #values: unknown[] = []
-  #top = 0
+  /** Values of the objects that are being read, one list for each depth. */
+  #levels: unknown[][] = []
 
   constructor(decode: Decode<T>) {
     this.#reading = readingOf(decode)
@@ -72,7 +71,6 @@ export class PlainReader<T> {
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
     this.#at = 0
     this.#depth = 0
-    this.#top = 0
     try {
       const value = this.#value(this.#reading)
       if (this.#at !== bytes.length) throw UNUSUAL
@@ -80,7 +78,7 @@ export class PlainReader<T> {
     } finally {
       this.#bytes = NOTHING
       this.#view = NO_VIEW
-      this.#values = []
+      this.#levels = []
     }
   }
 
@@ -110,7 +108,10 @@ export class PlainReader<T> {
     const view = this.#view
     let at = this.#at
     if (bytes[at++] !== OPEN_BRACE || ++this.#depth > DEEPEST) throw UNUSUAL
-    const base = this.#top
+    // Objects inside this one have lists of their own.
+    this.#levels[this.#depth] ??= []
+    const values = this.#levels[this.#depth] as unknown[]
+    let count = 0
     let place = reading.root as Place
     if (bytes[at] === CLOSE_BRACE) at++
     else
@@ -121,12 +122,14 @@ export class PlainReader<T> {
         this.#at = at
         const of = place.reading
         const first = bytes[at]
-        if (of.kind === SKIPPED) this.#skip()
-        // Null stays null in every field.
-        else if (first === SMALL_N) this.#values[this.#top++] = this.#literal('null', null)
-        else {
-          const value = of.kind === ANY && first === QUOTE ? this.#string() : this.#value(of)
-          this.#values[this.#top++] = value
+        if (of.kind === SKIPPED) {
+          if (first === QUOTE) this.#skipString()
+          else this.#skip()
+        } else if (first === SMALL_N) {
+          // Null stays null in every field.
+          values[count++] = this.#literal('null', null)
+        } else {
+          values[count++] = of.kind === ANY && first === QUOTE ? this.#string() : this.#value(of)
         }
         at = this.#at
         const byte = bytes[at++]
@@ -135,8 +138,7 @@ export class PlainReader<T> {
       }
     this.#at = at
     this.#depth--
-    const object = (place.make ?? makerOf(place, (reading.fields as Fields).identity))(this.#values, base)
-    this.#top = base
+    const object = (place.make ?? makerOf(place, (reading.fields as Fields).identity))(values)
     return reading.make === undefined ? object : reading.make(object)
   }
 

@@ -45,11 +45,11 @@ export interface Place {
   /** What came next for the first time, and what else did since. */
   next: Place | undefined
   readonly others: Place[]
-  /** Makes an object with these keys of the values from `at` on. */
+  /** Makes an object with these keys of the values of those that are kept, in their order. */
   make: Maker | undefined
 }
 
-export type Maker = (values: readonly unknown[], at: number) => Record<string, unknown>
+export type Maker = (values: readonly unknown[]) => Record<string, unknown>
 
 export const ANYTHING: Reading = { kind: ANY }
 export const SKIP: Reading = { kind: SKIPPED }
@@ -80,7 +80,7 @@ export function startOf(): Place {
 export function makerOf(place: Place, identity: readonly string[]): Maker {
   for (const key of identity) if (!place.seen.includes(key)) throw UNUSUAL
   const { keys } = place
-  place.make = literalOf(keys) ?? ((values, at) => Object.fromEntries(keys.map((key, i) => [key, values[at + i]])))
+  place.make = literalOf(keys) ?? ((values) => Object.fromEntries(keys.map((key, i) => [key, values[i]])))
   return place.make
 }
 
@@ -90,7 +90,7 @@ export function makerOf(place: Place, identity: readonly string[]): Maker {
  */
 function literalOf(keys: readonly string[]): Maker | undefined {
   try {
-    return new Function('values', 'at', `return { ${keys.map((key, i) => `${key}: values[at + ${i}]`).join(', ')} }`) as Maker
+    return new Function('values', `return { ${keys.map((key, i) => `${key}: values[${i}]`).join(', ')} }`) as Maker
   } catch {
     return undefined
   }
