@@ -45,6 +45,16 @@ export interface Place {
   /** What came next for the first time, and what else did since. */
   next: Place | undefined
   readonly others: Place[]
+  /**
+   * The value that stood here last: in which read, where in its bytes, how many of them, and what was made of it. A transaction names the
+   * block of the one before it, a log the transaction: the same bytes are the same value, and cost a comparison.
+   */
+  read: number
+  at: number
+  size: number
+  value: unknown
+  /** Above 0 as long as values come again often enough to look. */
+  worth: number
   /** Makes an object with these keys of the values of those that are kept, in their order. */
   make: Maker | undefined
 }
@@ -96,16 +106,30 @@ function literalOf(keys: readonly string[]): Maker | undefined {
   }
 }
 
+/** A value that comes again pays for four that do not. */
+export const WORTH_OF_A_HIT = 4
+export const MOST_WORTH = 64
+const NOTHING_YET = { read: 0, at: 0, size: 0, value: undefined, worth: MOST_WORTH, make: undefined }
+
 /** The place behind a key, which has four bytes at least with its quotes and colon. */
 export function placeBehind(edge: Buffer, reading: Reading, seen: readonly string[], keys: readonly string[]): Place {
   const { length } = edge
   const words = Int32Array.from({ length: Math.ceil(length / 4) - 1 }, (_, i) => edge.readInt32LE(i * 4))
-  return { length, last: edge.readInt32LE(length - 4), words, reading, seen, keys, next: undefined, others: [], make: undefined }
+  return { length, last: edge.readInt32LE(length - 4), words, reading, seen, keys, next: undefined, others: [], ...NOTHING_YET }
 }
 
 /** Whether the key that leads to a place stands at `at`, in `size` bytes. */
 export function leadsTo(view: DataView, size: number, at: number, { length, last, words }: Place): boolean {
   if (at + length > size || view.getInt32(at + length - 4, true) !== last) return false
   for (let i = 0; i < words.length; i++) if (view.getInt32(at + i * 4, true) !== words[i]) return false
+  return true
+}
+
+/** Whether the value that stood at a place last stands at `at` again. */
+export function isAgain(view: DataView, length: number, at: number, { at: before, size }: Place): boolean {
+  if (at + size > length) return false
+  // The end first: values are longer than four bytes with their quotes, or not worth it, and many begin alike.
+  if (size < 4 || view.getInt32(at + size - 4, true) !== view.getInt32(before + size - 4, true)) return false
+  for (let i = 0; i < size - 4; i += 4) if (view.getInt32(at + i, true) !== view.getInt32(before + i, true)) return false
   return true
 }
