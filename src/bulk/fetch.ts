@@ -1,7 +1,7 @@
 import type { Client, Request } from '../client.ts'
 import { HexlineError, TimeoutError } from '../errors.ts'
-import { type Reply, replyOf } from '../rpc/call.ts'
-import { parseAt } from '../rpc/scan.ts'
+import { asBuffer, type Reply, replyOf } from '../rpc/call.ts'
+import { parseAt, wholeValue } from '../rpc/scan.ts'
 import { type Linked, linkedFields } from './link.ts'
 
 /** A block in the node's own bytes, and its receipts if they were asked for. */
@@ -47,7 +47,7 @@ export class Fetcher {
   async #withReceipts(number: bigint, at: string, asked: Promise<Reply>): Promise<Fetched> {
     const [block, theirs] = await Promise.all([asked, this.#blockReceipts(at)])
     if (theirs !== undefined) return { number, block, receipts: theirs, bytes: block.bytes + theirs.bytes }
-    const bytes = bytesOf(block)
+    const bytes = wholeValue(bytesOf(block))
     const singly = await this.#singleReceipts(bytes)
     return { number, block: replyOf(bytes, block.bytes), receipts: singly, bytes: block.bytes + singly.bytes }
   }
@@ -69,7 +69,7 @@ export class Fetcher {
     const replies = await Promise.all(
       transactions.map((transaction) => this.#ask('eth_getTransactionReceipt', [typeof transaction === 'string' ? transaction : transaction.hash])),
     )
-    const receipts = arrayOf(replies.map(bytesOf))
+    const receipts = arrayOf(replies.map((reply) => wholeValue(bytesOf(reply))))
     return replyOf(receipts, receipts.length)
   }
 
@@ -78,7 +78,7 @@ export class Fetcher {
    * answered, it is asked again.
    */
   #ask(method: string, params: readonly unknown[]): Promise<Reply> {
-    const request: Request = { method, params, required: true, as: 'bytes' }
+    const request: Request = { method, params, required: true, as: 'cut' }
     const answered = this.#answered
     return this.#client.send(request).then(this.#onReply, (error) => {
       if (error instanceof TimeoutError && error.attempts <= 1 && this.#answered > answered) return this.#ask(method, params)
@@ -87,10 +87,9 @@ export class Fetcher {
   }
 }
 
-/** What a reply holds, which empties it. A user's own `Post` may give any kind of bytes. */
+/** What a reply holds, which empties it. */
 export function bytesOf(reply: Reply): Buffer {
-  const bytes = reply.take() as Uint8Array
-  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  return asBuffer(reply.take() as Uint8Array)
 }
 
 /** None of what is no block: whoever reads it says so. */

@@ -6,6 +6,7 @@ import type { Block, Receipt } from '../eth/objects.ts'
 import type { Quantity } from '../eth/quantity.ts'
 import { createReader } from '../eth/reader.ts'
 import { checkSignal, onlyKnown } from '../options.ts'
+import { wholeValue } from '../rpc/scan.ts'
 import { bytesOf, Fetcher } from './fetch.ts'
 import { type BlockField, decodersOf, type RangeBlock } from './fields.ts'
 import { Link } from './link.ts'
@@ -74,8 +75,8 @@ export function getBlocks<T extends 'full' | 'hashes' = 'hashes', R extends bool
 
 function decoded(client: Client, options: Checked, fields: readonly BlockField[] | undefined): AsyncGenerator<Block, void, undefined> {
   const decode = decodersOf(fields, options)
-  const readBlock = createReader(decode.block)
-  const readReceipts = createReader(decode.receipts)
+  const readBlock = cutReader(createReader(decode.block))
+  const readReceipts = cutReader(createReader(decode.receipts))
   const link = new Link()
   return fetchRange(client, options, (number, bytes, receiptBytes) => {
     const block: Block & { receipts?: Receipt[] } = inBlock(number, () => asResult('eth_getBlockByNumber', () => readBlock(bytes)))
@@ -89,6 +90,19 @@ function decoded(client: Client, options: Checked, fields: readonly BlockField[]
   })
 }
 
+/** Reads all of the bytes or, where something stands behind the value, the value: who reads to the end sees it for nothing. */
+function cutReader<T>(read: (bytes: Buffer) => T): (bytes: Buffer) => T {
+  return (bytes) => {
+    try {
+      return read(bytes)
+    } catch (error) {
+      const whole = error instanceof SyntaxError ? wholeValue(bytes) : bytes
+      if (whole.length === bytes.length) throw error
+      return read(whole)
+    }
+  }
+}
+
 /** What `read` gives; where it throws a `CodecError`, the path says in which block: `blocks[42].gasUsed`. */
 export function inBlock<T>(number: bigint, read: () => T, field?: string): T {
   try {
@@ -98,7 +112,7 @@ export function inBlock<T>(number: bigint, read: () => T, field?: string): T {
   }
 }
 
-/** Makes something of the bytes of a block and of its receipts. Throws `SyntaxError` when they are no JSON. */
+/** Makes something of the bytes of a block and of its receipts, behind which something else of their envelopes may stand. Throws `SyntaxError` when they are no JSON. */
 export type ReadBlock<T> = (number: bigint, block: Buffer, receipts: Buffer | undefined) => T
 
 /** How often a block is asked for whose bytes are no JSON. */

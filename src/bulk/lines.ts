@@ -2,7 +2,7 @@ import type { Client } from '../client.ts'
 import { CodecError, show } from '../errors.ts'
 import { under } from '../eth/fault.ts'
 import { decodeQuantity } from '../eth/quantity.ts'
-import { compact, parseAt, scanArray, scanObject } from '../rpc/scan.ts'
+import { compact, parseAt, scanArray, scanObject, wholeValue } from '../rpc/scan.ts'
 import { type Checked, fetchRange, inBlock } from './get-blocks.ts'
 import { Link } from './link.ts'
 
@@ -18,8 +18,8 @@ const END = Buffer.from('}\n')
 export async function* blockLines(client: Client, options: Checked): AsyncGenerator<readonly Uint8Array[], void, undefined> {
   const link = new Link()
   yield* fetchRange(client, options, (number, blockBytes, receiptBytes) => {
-    const block = compact(blockBytes)
-    const receipts = receiptBytes && compact(receiptBytes)
+    const block = compact(wholeValue(blockBytes))
+    const receipts = receiptBytes && compact(wholeValue(receiptBytes))
     const linked = inBlock(number, () => linkedFields(block, receipts !== undefined))
     const theirs = receipts && inBlock(number, () => receiptFields(receipts), 'receipts')
     link.follow(number, linked)

@@ -1,7 +1,7 @@
 import { isAscii } from 'node:buffer'
 import { type Call, type Reply, replyOf } from './call.ts'
 import type { ReplyObject } from './correlate.ts'
-import { isOneValue, parseAt, scanArray, scanObject, scanValue, skipSpace } from './scan.ts'
+import { parseAt, scanArray, scanObject, scanValue, seemsOneValue, skipSpace, wholeValue } from './scan.ts'
 
 const OPEN_BRACKET = 0x5b
 const CLOSE_BRACKET = 0x5d
@@ -26,7 +26,7 @@ export function scanBody(body: Buffer, first: number, count: number): unknown {
 /**
  * The usual body: a result for each call, in their order, in envelopes as most nodes write them, the result last. It is cut
  * before each envelope that is expected next, without a look at all that lies between; a string cannot hold one, since its
- * quotes would be escaped. Undefined when the body has any other form.
+ * quotes would be escaped. Undefined when the body has any other form. A long field behind a long result is not noticed.
  */
 function splitBody(body: Buffer, first: number, count: number): ReplyObject[] | undefined {
   const replies: ReplyObject[] = []
@@ -36,13 +36,13 @@ function splitBody(body: Buffer, first: number, count: number): ReplyObject[] | 
   for (let i = 1; i < count; i++) {
     head = envelope(',', first + i)
     const next = endBefore(body, start, head)
-    if (next === undefined || !isOneValue(body, start, next)) return undefined
+    if (next === undefined || !seemsOneValue(body, start, next)) return undefined
     replies.push({ id: first + i - 1, result: resultAt(body, start, next) })
     start = next + 1 + head.length
   }
   let end = body.length
   if (count > 1 && body[--end] !== CLOSE_BRACKET) return undefined
-  if (body[--end] !== CLOSE_BRACE || !isOneValue(body, start, end)) return undefined
+  if (body[--end] !== CLOSE_BRACE || !seemsOneValue(body, start, end)) return undefined
   replies.push({ id: first + count - 1, result: resultAt(body, start, end) })
   return replies
 }
@@ -78,7 +78,9 @@ function resultAt(body: Buffer, start: number, end: number): Buffer | null {
 export function resultFor(call: Call, result: unknown, isScanned: boolean, share: number): Reply {
   if (!isScanned) return replyOf(result, share)
   const bytes = result === null ? NULL : (result as Buffer)
-  return replyOf(call.as === 'bytes' ? bytes : parseAt(bytes, 0, bytes.length), bytes.length)
+  if (call.as === 'bytes') return replyOf(bytes, bytes.length)
+  const whole = wholeValue(bytes)
+  return replyOf(parseAt(whole, 0, whole.length), bytes.length)
 }
 
 /** JSON-RPC replies are almost always ASCII, which is read several times faster than UTF-8. */

@@ -17,7 +17,10 @@ export interface Call {
   /** What it does while an endpoint is left alone after throttling: wait for the end of the pause, or fail at once. */
   readonly whilePaused?: 'wait' | 'fail' | undefined
   readonly priority: 'interactive' | 'bulk'
-  /** The result parsed, or the node's own bytes of it as a `Uint8Array`. */
+  /**
+   * The result parsed, or the node's own bytes of it as a `Uint8Array`. Bytes are cut and not judged: an envelope that has a long field behind a
+   * long result leaves it there (`wholeValue` in scan.ts).
+   */
   readonly as: 'value' | 'bytes'
   /** A null result means that the node lags: a failure, so that retry and route act on it. */
   readonly required: boolean
@@ -78,4 +81,9 @@ class Held implements Reply {
     this.#value = undefined
     return value
   }
+}
+
+/** The same bytes as a `Buffer`. A user's own `Post` may give any kind of `Uint8Array`. */
+export function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }

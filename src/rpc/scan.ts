@@ -121,14 +121,23 @@ function isPrintable(bytes: Buffer): boolean {
   return (odd & UPPER_BITS) === 0
 }
 
-/** How far back `isOneValue` looks for what else there may be. */
+/**
+ * The value that `bytes` begin with: all of them, unless something else stands behind it, such as one more field of an envelope. Throws
+ * `SyntaxError`.
+ */
+export function wholeValue(bytes: Buffer): Buffer {
+  if (seemsOneValue(bytes, 0, bytes.length) && !mayHoldMore(bytes)) return bytes
+  return bytes.subarray(0, skipValue(bytes, viewOf(bytes), 0))
+}
+
+/** How far back `seemsOneValue` looks for what else there may be. */
 const LOOK_BACK = 1024
 
 /**
- * Whether one value fills `start` to `end`. Of a long array or object only the end is looked at: whether its last bracket
- * belongs to something that stands behind the value, such as one more field of an envelope.
+ * Whether one value fills `start` to `end`. Of a long array or object only the end is looked at: whether its last bracket belongs to something
+ * that stands behind the value. When that is longer than anything seen in an envelope it is not noticed: `wholeValue` does.
  */
-export function isOneValue(bytes: Buffer, start: number, end: number): boolean {
+export function seemsOneValue(bytes: Buffer, start: number, end: number): boolean {
   if (end <= start) return false
   const first = bytes[start]
   if (first !== OPEN_BRACE && first !== OPEN_BRACKET) {
@@ -156,32 +165,20 @@ export function isOneValue(bytes: Buffer, start: number, end: number): boolean {
     }
   }
   // All of a short one has been seen, and its first bracket is not closed by its last.
-  if (depth <= 0 || stop === start) return false
-  // The last bracket belongs to something longer than that: to the value, most often, or to a long field of the envelope behind it.
-  return !mayHoldMore(bytes, start, end) || endsAt(bytes, start, end)
+  return depth > 0 && stop > start
 }
 
 /** One for quotes and brackets. */
 const IS_STRUCTURE = new Uint8Array(256)
 for (const byte of [QUOTE, OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKET]) IS_STRUCTURE[byte] = 1
 
-/** Whether `}` or `]` is followed by a comma and a name anywhere but in the value itself: whether `"error"`, `"id"` or the like may follow it. */
-function mayHoldMore(bytes: Buffer, start: number, end: number): boolean {
-  const last = bytes[start] === OPEN_BRACE ? NEXT_AFTER_OBJECT : NEXT_AFTER_ARRAY
-  // Not beyond the end: what follows may be a long batch.
-  return bytes.subarray(start, end).includes(last)
+/** Whether the value may end before the bytes do: whether a bracket like its own is followed by a comma and a name, anywhere. */
+function mayHoldMore(bytes: Buffer): boolean {
+  return bytes.includes(bytes[0] === OPEN_BRACE ? NEXT_AFTER_OBJECT : NEXT_AFTER_ARRAY)
 }
 
 const NEXT_AFTER_OBJECT = Buffer.from('},"')
 const NEXT_AFTER_ARRAY = Buffer.from('],"')
-
-function endsAt(bytes: Buffer, start: number, end: number): boolean {
-  try {
-    return skipValue(bytes, viewOf(bytes), start) === end
-  } catch {
-    return false
-  }
-}
 
 /** End of the value at `at`. */
 function skipValue(bytes: Buffer, view: DataView, at: number): number {

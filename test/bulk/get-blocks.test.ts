@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { createClient, type HexlineError } from 'hexline'
 import { getBlocks, type Progress } from 'hexline/bulk'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { blockHash, blockOf, type ChainOptions, type ChainServer, hexOf, startChain } from '../support/chain-server.ts'
+import { blockHash, blockOf, type ChainOptions, type ChainServer, hexOf, startChain, withLongFields } from '../support/chain-server.ts'
 
 const cleanUp: (() => Promise<void>)[] = []
 afterEach(async () => {
@@ -112,6 +112,21 @@ describe('a block', () => {
     const blocks = await all(getBlocks(client, { from: 0, to: 20, receipts: true }))
     expect(blocks).toHaveLength(21)
     for (const block of blocks) expect(block.receipts.map(({ transactionHash }) => transactionHash)).toEqual(block.transactions)
+  })
+
+  it.each([true, false])('has them also from a node that puts a long field behind each result, with eth_getBlockReceipts: %s', async (hasReceipts) => {
+    const { client } = await setUp({
+      head: 30,
+      transactions: (number) => number % 9,
+      body: withLongFields,
+      answer: ({ method }) => (method === 'eth_getBlockReceipts' && !hasReceipts ? { error: { code: -32601, message: 'method not found' } } : undefined),
+    })
+    const blocks = await all(getBlocks(client, { from: 0, to: 30, receipts: true, transactions: 'full' }))
+    expect(blocks).toHaveLength(31)
+    for (const block of blocks) expect(block.receipts.map(({ transactionHash }) => transactionHash)).toEqual(block.transactions.map(({ hash }) => hash))
+    expect(blocks[0]).not.toHaveProperty('meta')
+    const reply = await client.send({ method: 'eth_getBlockByNumber', params: ['0x8', false], as: 'bytes' })
+    expect(JSON.parse(String(reply.take()))).toEqual(blockOf(8, false, { transactions: (number) => number % 9 }))
   })
 
   it('has them also from a node without eth_getBlockReceipts, which is asked for it no more than at first', async () => {

@@ -3,7 +3,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { blockOf, type ChainOptions, type ChainServer, startChain } from '../support/chain-server.ts'
+import { blockOf, type ChainOptions, type ChainServer, startChain, withLongFields } from '../support/chain-server.ts'
 import { hexline, startHexline } from '../support/command.ts'
 
 let folder: string
@@ -66,6 +66,14 @@ describe('hexline blocks', () => {
     expect(stdout).toBe(
       '{"number":"0x0","hash":"0xaa","parentHash":"0x00","text":"a \\u0041 \\" } , b","big":12345678901234567890.50,"e":1E+2,"transactions":[]}\n',
     )
+  })
+
+  it('leaves out what stands behind a result, however long it is', async () => {
+    const options: ChainOptions = { head: 12, transactions: () => 7, body: withLongFields }
+    const { url } = await chain(options)
+    const { stdout } = await hexline(['blocks', '--rpc', url, '--from', '0', '--to', '12', '--receipts'])
+    const lines = linesOf(stdout)
+    expect(lines.map(({ receipts, ...block }) => [block, receipts.length])).toEqual(Array.from({ length: 13 }, (_, i) => [blockOf(i, true, options), 7]))
   })
 
   it('takes the node from HEXLINE_RPC_URL too', async () => {
