@@ -36,16 +36,19 @@ function splitBody(body: Buffer, first: number, count: number): ReplyObject[] | 
   for (let i = 1; i < count; i++) {
     head = envelope(',', first + i)
     const next = endBefore(body, start, head)
-    if (next === undefined || !seemsOneValue(body, start, next)) return undefined
+    if (next === undefined || !seemsOneValue(body, start, next, LOOK_BACK)) return undefined
     replies.push({ id: first + i - 1, result: resultAt(body, start, next) })
     start = next + 1 + head.length
   }
   let end = body.length
   if (count > 1 && body[--end] !== CLOSE_BRACKET) return undefined
-  if (body[--end] !== CLOSE_BRACE || !seemsOneValue(body, start, end)) return undefined
+  if (body[--end] !== CLOSE_BRACE || !seemsOneValue(body, start, end, LOOK_BACK)) return undefined
   replies.push({ id: first + count - 1, result: resultAt(body, start, end) })
   return replies
 }
+
+/** Longer than what nodes put behind the result in an envelope: an id, an error that is null. */
+const LOOK_BACK = 256
 
 /**
  * Where the value at `start` ends, before the brace of its envelope and the next `head`. What is searched for is short, and begins with what the

@@ -126,18 +126,15 @@ function isPrintable(bytes: Buffer): boolean {
  * `SyntaxError`.
  */
 export function wholeValue(bytes: Buffer): Buffer {
-  if (seemsOneValue(bytes, 0, bytes.length) && !mayHoldMore(bytes)) return bytes
+  if (seemsOneValue(bytes, 0, bytes.length, 1024) && !mayHoldMore(bytes)) return bytes
   return bytes.subarray(0, skipValue(bytes, viewOf(bytes), 0))
 }
 
-/** How far back `seemsOneValue` looks for what else there may be. */
-const LOOK_BACK = 1024
-
 /**
- * Whether one value fills `start` to `end`. Of a long array or object only the end is looked at: whether its last bracket belongs to something
- * that stands behind the value. When that is longer than anything seen in an envelope it is not noticed: `wholeValue` does.
+ * Whether one value fills `start` to `end`. Of a long array or object only the last `lookBack` bytes are looked at: whether its last bracket belongs to
+ * something that stands behind the value. When that is longer it is not noticed: `wholeValue` does.
  */
-export function seemsOneValue(bytes: Buffer, start: number, end: number): boolean {
+export function seemsOneValue(bytes: Buffer, start: number, end: number, lookBack: number): boolean {
   if (end <= start) return false
   const first = bytes[start]
   if (first !== OPEN_BRACE && first !== OPEN_BRACKET) {
@@ -148,7 +145,7 @@ export function seemsOneValue(bytes: Buffer, start: number, end: number): boolea
     }
   }
   if (bytes[end - 1] !== (first === OPEN_BRACE ? CLOSE_BRACE : CLOSE_BRACKET)) return false
-  const stop = Math.max(start, end - LOOK_BACK)
+  const stop = Math.max(start, end - lookBack)
   let depth = 0
   let isInString = false
   for (let i = end - 1; i >= stop; i--) {
