@@ -84,7 +84,7 @@ async function runWorkload(name: WorkloadName, isQuick: boolean, rounds: number)
       if (before.failure !== undefined) continue
       try {
         const path = name === 'throttled' ? `${workloads[name].path}/${round}-${encodeURIComponent(client)}` : (workloads[name].path ?? '/')
-        const figures = await runClient({ workload: name, client, url: `${news.url}${path}`, warmUp: Math.ceil(amount * warmUp), measured: amount })
+        const figures = await runClient({ workload: name, client, url: `${news.url}${path}`, warmUp: Math.round(amount * warmUp), measured: amount })
         const { refused } = name === 'throttled' ? ((await (await fetch(`${news.url}${path}`)).json()) as { refused: number }) : { refused: undefined }
         measured[client] = { ...before, rounds: [...before.rounds, { ...figures, ...(refused !== undefined && { refused }) }] }
       } catch (error) {
