@@ -6,7 +6,6 @@ interface Web3 {
   readonly eth: {
     getBlock(number: number, hydrated: boolean): Promise<{ number: bigint; transactions: readonly unknown[] }>
     getBalance(address: string): Promise<bigint>
-    getPastLogs(filter: { fromBlock: number; toBlock: number }): Promise<readonly unknown[]>
   }
 }
 
@@ -14,11 +13,6 @@ interface Web3 {
 export const web3: Ways = {
   'full blocks': blocks(true),
   'blocks with hashes': blocks(false),
-  '10,000 logs': way('getPastLogs, one at a time', (web3) => async (first, count) => {
-    let parts = 0
-    for (let i = first; i < first + count; i++) parts += (await web3.eth.getPastLogs({ fromBlock: i, toBlock: i + 99 })).length
-    return { items: count, parts }
-  }),
   'small calls, 64 in parallel': small('small calls, 64 in parallel'),
   'small calls, in sequence': small('small calls, in sequence'),
 }
