@@ -106,6 +106,47 @@ describe('reading from bytes gives what JSON.parse and the decoder give', () => 
     )
   })
 
+  it('for values that come again, and for those that only begin or end like the last one', () => {
+    const again = fc.constantFrom<unknown>(
+      '0x1',
+      '0x11',
+      '0x111',
+      '0x0',
+      '0x',
+      '',
+      '0x1234567890abcdef11',
+      '0xab1',
+      `0x${'1'.repeat(66)}`,
+      null,
+      1,
+      [],
+      'x"',
+      'é',
+    )
+    const record = fc.record(
+      { hash: again, value: again, nonce: again, input: again, chainId: again, other: again },
+      { requiredKeys: ['hash', 'value', 'nonce'] },
+    )
+    const read = createReader<unknown>(full)
+    fc.assert(
+      fc.property(fc.array(record, { maxLength: 12 }), (transactions) => {
+        const bytes = bytesOf({ number: '0x1', hash: '0x2', transactions })
+        expect(outcome(() => read(bytes))).toBe(theLongWay(full, bytes))
+      }),
+      { seed: 5, numRuns: 3000 },
+    )
+  })
+
+  it('for the same bytes in one block after another: nothing of the last one shows', () => {
+    const reader = new PlainReader(full)
+    for (let i = 0; i < 300; i++) {
+      const hash = `0x${i.toString(16).padStart(64, '0')}`
+      const transactions = Array.from({ length: 5 }, (_, at) => ({ hash: `0x${at}`, blockHash: hash, blockNumber: `0x${i.toString(16)}`, from: '0xff' }))
+      const block = reader.read(bytesOf({ number: '0x1', hash, transactions }))
+      expect(block.transactions.map((each) => [each.blockHash, each.blockNumber])).toEqual(Array.from({ length: 5 }, () => [hash, BigInt(i)]))
+    }
+  })
+
   it.each([
     '{"number":"0x1","hash":"0x2","transactions":[]',
     '{"number":"0x1","hash":"0x2","transactions":[]}}',
