@@ -29,8 +29,8 @@ export interface Request extends CallSettings {
   readonly method: string
   readonly params?: readonly unknown[] | Readonly<Record<string, unknown>>
   /**
-   * The result parsed (default), or the node's own bytes of it: `bytes`. `cut` gives these without a look through a long one for its end: a node that
-   * puts a long field behind the result in its envelope leaves it there, for whoever reads all of it to notice.
+   * The result parsed (default), or the node's own bytes of it: `bytes`. `cut` gives these without a look through a long array for its end: a node that
+   * puts another array, of a kilobyte and more, behind the result in its envelope leaves it there, for whoever reads all of it to notice.
    */
   readonly as?: 'value' | 'bytes' | 'cut'
   /** A null result means that the node lags: a failure, so that it is asked again, or another one. */

@@ -1,7 +1,7 @@
 import type { Client, Request } from '../client.ts'
 import { HexlineError, TimeoutError } from '../errors.ts'
 import { asBuffer, type Reply, replyOf } from '../rpc/call.ts'
-import { parseAt, wholeValue } from '../rpc/scan.ts'
+import { parseAt } from '../rpc/scan.ts'
 import { type Linked, linkedFields } from './link.ts'
 
 /** A block in the node's own bytes, and its receipts if they were asked for. */
@@ -47,7 +47,7 @@ export class Fetcher {
   async #withReceipts(number: bigint, at: string, asked: Promise<Reply>): Promise<Fetched> {
     const [block, theirs] = await Promise.all([asked, this.#blockReceipts(at)])
     if (theirs !== undefined) return { number, block, receipts: theirs, bytes: block.bytes + theirs.bytes }
-    const bytes = wholeValue(bytesOf(block))
+    const bytes = bytesOf(block)
     const singly = await this.#singleReceipts(bytes)
     return { number, block: replyOf(bytes, block.bytes), receipts: singly, bytes: block.bytes + singly.bytes }
   }
@@ -69,7 +69,7 @@ export class Fetcher {
     const replies = await Promise.all(
       transactions.map((transaction) => this.#ask('eth_getTransactionReceipt', [typeof transaction === 'string' ? transaction : transaction.hash])),
     )
-    const receipts = arrayOf(replies.map((reply) => wholeValue(bytesOf(reply))))
+    const receipts = arrayOf(replies.map(bytesOf))
     return replyOf(receipts, receipts.length)
   }
 

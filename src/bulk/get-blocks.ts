@@ -75,8 +75,8 @@ export function getBlocks<T extends 'full' | 'hashes' = 'hashes', R extends bool
 
 function decoded(client: Client, options: Checked, fields: readonly BlockField[] | undefined): AsyncGenerator<Block, void, undefined> {
   const decode = decodersOf(fields, options)
-  const readBlock = cutReader(createReader(decode.block))
-  const readReceipts = cutReader(createReader(decode.receipts))
+  const readBlock = createReader(decode.block)
+  const readReceipts = createReader(decode.receipts)
   const link = new Link()
   return fetchRange(client, options, (number, bytes, receiptBytes) => {
     const block: Block & { receipts?: Receipt[] } = inBlock(number, () => asResult('eth_getBlockByNumber', () => readBlock(bytes)))
@@ -90,19 +90,6 @@ function decoded(client: Client, options: Checked, fields: readonly BlockField[]
   })
 }
 
-/** Reads all of the bytes or, where something stands behind the value, the value: who reads to the end sees it for nothing. */
-function cutReader<T>(read: (bytes: Buffer) => T): (bytes: Buffer) => T {
-  return (bytes) => {
-    try {
-      return read(bytes)
-    } catch (error) {
-      const whole = error instanceof SyntaxError ? wholeValue(bytes) : bytes
-      if (whole.length === bytes.length) throw error
-      return read(whole)
-    }
-  }
-}
-
 /** What `read` gives; where it throws a `CodecError`, the path says in which block: `blocks[42].gasUsed`. */
 export function inBlock<T>(number: bigint, read: () => T, field?: string): T {
   try {
@@ -112,7 +99,7 @@ export function inBlock<T>(number: bigint, read: () => T, field?: string): T {
   }
 }
 
-/** Makes something of the bytes of a block and of its receipts, behind which something else of their envelopes may stand. Throws `SyntaxError` when they are no JSON. */
+/** Makes something of the bytes of a block and of its receipts, behind which another array of their envelope may stand. Throws `SyntaxError` when they are no JSON. */
 export type ReadBlock<T> = (number: bigint, block: Buffer, receipts: Buffer | undefined) => T
 
 /** How often a block is asked for whose bytes are no JSON. */
@@ -137,7 +124,7 @@ export async function* fetchRange<T>(client: Client, options: Checked, read: Rea
       let value: T
       for (let attempt = 1; ; attempt++) {
         try {
-          value = read(number, bytesOf(fetched.block), fetched.receipts && bytesOf(fetched.receipts))
+          value = readWhole(read, number, bytesOf(fetched.block), fetched.receipts && bytesOf(fetched.receipts))
           break
         } catch (error) {
           if (!(error instanceof SyntaxError)) throw error
@@ -152,6 +139,18 @@ export async function* fetchRange<T>(client: Client, options: Checked, read: Rea
   } finally {
     options.signal?.removeEventListener('abort', onAbort)
     stop.abort()
+  }
+}
+
+/** What `read` makes of them. Whoever reads receipts to their end finds out for nothing whether something stands behind them: then without it. */
+function readWhole<T>(read: ReadBlock<T>, number: bigint, block: Buffer, receipts: Buffer | undefined): T {
+  try {
+    return read(number, block, receipts)
+  } catch (error) {
+    if (!(error instanceof SyntaxError) || receipts === undefined) throw error
+    const whole = wholeValue(receipts)
+    if (whole.length === receipts.length) throw error
+    return read(number, block, whole)
   }
 }
 

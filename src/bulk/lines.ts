@@ -18,7 +18,7 @@ const END = Buffer.from('}\n')
 export async function* blockLines(client: Client, options: Checked): AsyncGenerator<readonly Uint8Array[], void, undefined> {
   const link = new Link()
   yield* fetchRange(client, options, (number, blockBytes, receiptBytes) => {
-    const block = compact(wholeValue(blockBytes))
+    const block = compact(blockBytes)
     const receipts = receiptBytes && compact(wholeValue(receiptBytes))
     const linked = inBlock(number, () => linkedFields(block, receipts !== undefined))
     const theirs = receipts && inBlock(number, () => receiptFields(receipts), 'receipts')

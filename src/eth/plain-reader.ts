@@ -140,11 +140,17 @@ export class PlainReader<T> {
             this.#at = at + place.size
             place.worth = Math.min(MOST_WORTH, place.worth + WORTH_OF_A_HIT)
           } else {
-            place.value = values[count++] = of.kind === ANY ? this.#string() : this.#value(of)
-            place.read = this.#reads
-            place.at = at
-            place.size = this.#at - at
-            place.worth--
+            const value = of.kind === ANY ? this.#string() : this.#value(of)
+            values[count++] = value
+            // The first one in a read had nothing to be compared with.
+            if (place.read === this.#reads) place.worth--
+            // A long one seldom comes again, and would be held as long as the reader.
+            if (this.#at - at <= SHORT) {
+              place.value = value
+              place.read = this.#reads
+              place.at = at
+              place.size = this.#at - at
+            }
           }
         } else {
           values[count++] = of.kind === ANY && first === QUOTE ? this.#string() : this.#value(of)

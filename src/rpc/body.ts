@@ -8,6 +8,8 @@ const CLOSE_BRACKET = 0x5d
 const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
 const QUOTE = 0x22
+const SMALL_I = 0x69
+const SMALL_J = 0x6a
 const NULL = Buffer.from('null')
 
 /** The reply objects of a body, parsed. Throws `SyntaxError`. */
@@ -26,7 +28,7 @@ export function scanBody(body: Buffer, first: number, count: number): unknown {
 /**
  * The usual body: a result for each call, in their order, in envelopes as most nodes write them, the result last. It is cut
  * before each envelope that is expected next, without a look at all that lies between; a string cannot hold one, since its
- * quotes would be escaped. Undefined when the body has any other form. A long field behind a long result is not noticed.
+ * quotes would be escaped. Undefined when the body has any other form, such as an envelope more than there are calls.
  */
 function splitBody(body: Buffer, first: number, count: number): ReplyObject[] | undefined {
   const replies: ReplyObject[] = []
@@ -35,33 +37,31 @@ function splitBody(body: Buffer, first: number, count: number): ReplyObject[] | 
   if (body.toString('latin1', 0, start) !== head) return undefined
   for (let i = 1; i < count; i++) {
     head = envelope(',', first + i)
-    const next = endBefore(body, start, head)
-    if (next === undefined || !seemsOneValue(body, start, next, LOOK_BACK)) return undefined
-    replies.push({ id: first + i - 1, result: resultAt(body, start, next) })
-    start = next + 1 + head.length
+    const next = nextEnvelope(body, start)
+    if (next < 0 || body.toString('latin1', next, next + head.length) !== head || !seemsOneValue(body, start, next - 1)) return undefined
+    replies.push({ id: first + i - 1, result: resultAt(body, start, next - 1) })
+    start = next + head.length
   }
   let end = body.length
   if (count > 1 && body[--end] !== CLOSE_BRACKET) return undefined
-  if (body[--end] !== CLOSE_BRACE || !seemsOneValue(body, start, end, LOOK_BACK)) return undefined
+  if (body[--end] !== CLOSE_BRACE || nextEnvelope(body, start) >= 0 || !seemsOneValue(body, start, end)) return undefined
   replies.push({ id: first + count - 1, result: resultAt(body, start, end) })
   return replies
 }
 
-/** Longer than what nodes put behind the result in an envelope: an id, an error that is null. */
-const LOOK_BACK = 256
-
 /**
- * Where the value at `start` ends, before the brace of its envelope and the next `head`. What is searched for is short, and begins with what the
- * value ends with: a search for more than seven bytes goes another way, which is slower here by far, and one for a comma would stop at each field.
+ * Where the envelope behind the value at `start` and its own begins, with its comma; negative when there is none. What is searched for is short, and begins with
+ * what the value ends with: a search for more than seven bytes goes another way, which is slower here by far, and one for a comma would stop at each
+ * field. It may stand in the value, too, so the name that comes first is looked at: `jsonrpc` or `id` in an envelope.
  */
-function endBefore(body: Buffer, start: number, head: string): number | undefined {
+function nextEnvelope(body: Buffer, start: number): number {
   const end = endOf(body[start]) ?? ''
-  const mark = Buffer.from(`${end}},{`)
+  const mark = Buffer.from(`${end}},{"`)
   for (let at = body.indexOf(mark, start); at >= 0; at = body.indexOf(mark, at + 1)) {
-    const next = at + end.length + 1
-    if (body.toString('latin1', next, next + head.length) === head) return next - 1
+    const name = at + mark.length
+    if (body[name] === SMALL_J || body[name] === SMALL_I) return name - 3
   }
-  return undefined
+  return -1
 }
 
 /** What a value that begins so ends with, as far as that is known. */

@@ -18,8 +18,8 @@ export interface Call {
   readonly whilePaused?: 'wait' | 'fail' | undefined
   readonly priority: 'interactive' | 'bulk'
   /**
-   * The result parsed, or the node's own bytes of it as a `Uint8Array`. Bytes are cut and not judged: an envelope that has a long field behind a
-   * long result leaves it there (`wholeValue` in scan.ts).
+   * The result parsed, or the node's own bytes of it as a `Uint8Array`. Bytes are cut and not judged: an envelope that has another long array behind a
+   * long array leaves it there (`wholeValue` in scan.ts).
    */
   readonly as: 'value' | 'bytes'
   /** A null result means that the node lags: a failure, so that retry and route act on it. */

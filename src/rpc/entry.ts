@@ -189,7 +189,8 @@ export class Entry implements EncodedCall, Wait {
 function cloneJson(value: unknown): unknown {
   if (value === null || typeof value !== 'object') return value
   if (Array.isArray(value)) return value.map(cloneJson)
-  if (value instanceof Uint8Array) return value.slice()
+  // Not `slice`, which copies nothing of a Buffer.
+  if (value instanceof Uint8Array) return Buffer.from(value)
   const copy: Record<string, unknown> = {}
   for (const key of Object.keys(value)) {
     const item = cloneJson((value as Record<string, unknown>)[key])

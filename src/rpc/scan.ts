@@ -68,17 +68,26 @@ export function skipSpace(bytes: Buffer, at: number): number {
   return i
 }
 
-/** The same JSON without white space outside strings; the very bytes when there is none at all. Throws `SyntaxError`. */
+/** The same value without white space outside strings; the very bytes when there is none at all. Throws `SyntaxError`. */
 export function compact(bytes: Buffer): Buffer {
   if (!SPACES.some((space) => bytes.includes(space))) return bytes
   const view = viewOf(bytes)
   const out = Buffer.allocUnsafe(bytes.length)
   let to = 0
+  let depth = 0
+  let isClosed = false
   for (let i = 0; i < bytes.length; ) {
-    const end = bytes[i] === QUOTE ? skipString(bytes, view, i) : i + 1
+    const byte = bytes[i]
+    const end = byte === QUOTE ? skipString(bytes, view, i) : i + 1
     // A line break in a string is no JSON, and would make two lines of one.
     for (let at = i + 1; at < end; at++) if ((bytes[at] as number) < 0x20) throw unexpected(bytes, at)
-    if (!isSpace(bytes[i])) to += bytes.copy(out, to, i, end)
+    if (!isSpace(byte)) {
+      // What stands behind the value belongs to its envelope.
+      if (isClosed) throw unexpected(bytes, i)
+      if (byte === OPEN_BRACE || byte === OPEN_BRACKET) depth++
+      else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) isClosed = --depth === 0
+      to += bytes.copy(out, to, i, end)
+    }
     i = end
   }
   return out.subarray(0, to)
@@ -121,31 +130,19 @@ function isPrintable(bytes: Buffer): boolean {
   return (odd & UPPER_BITS) === 0
 }
 
-/**
- * The value that `bytes` begin with: all of them, unless something else stands behind it, such as one more field of an envelope. Throws
- * `SyntaxError`.
- */
-export function wholeValue(bytes: Buffer): Buffer {
-  if (seemsOneValue(bytes, 0, bytes.length, 1024) && !mayHoldMore(bytes)) return bytes
-  return bytes.subarray(0, skipValue(bytes, viewOf(bytes), 0))
-}
+/** How far back `seemsOneValue` looks for what else there may be. */
+const LOOK_BACK = 1024
 
 /**
- * Whether one value fills `start` to `end`. Of a long array or object only the last `lookBack` bytes are looked at: whether its last bracket belongs to
- * something that stands behind the value. When that is longer it is not noticed: `wholeValue` does.
+ * Whether one value fills `start` to `end`. Of a long array or object only the end is looked at: whether its last bracket belongs to something that stands
+ * behind the value, such as one more field of an envelope. Behind a long array another one that is as long is not noticed: `wholeValue` does.
  */
-export function seemsOneValue(bytes: Buffer, start: number, end: number, lookBack: number): boolean {
+export function seemsOneValue(bytes: Buffer, start: number, end: number): boolean {
   if (end <= start) return false
   const first = bytes[start]
-  if (first !== OPEN_BRACE && first !== OPEN_BRACKET) {
-    try {
-      return skipValue(bytes, viewOf(bytes), start) === end
-    } catch {
-      return false
-    }
-  }
+  if (first !== OPEN_BRACE && first !== OPEN_BRACKET) return endsAt(bytes, start, end)
   if (bytes[end - 1] !== (first === OPEN_BRACE ? CLOSE_BRACE : CLOSE_BRACKET)) return false
-  const stop = Math.max(start, end - lookBack)
+  const stop = Math.max(start, end - LOOK_BACK)
   let depth = 0
   let isInString = false
   for (let i = end - 1; i >= stop; i--) {
@@ -162,20 +159,31 @@ export function seemsOneValue(bytes: Buffer, start: number, end: number, lookBac
     }
   }
   // All of a short one has been seen, and its first bracket is not closed by its last.
-  return depth > 0 && stop > start
+  if (depth <= 0 || stop === start) return false
+  // The last bracket belongs to something longer than that: to the value, most often. An object seldom has what may stand behind it inside; receipts have it everywhere.
+  return first === OPEN_BRACKET || !bytes.subarray(start, end).includes(NEXT_AFTER_OBJECT) || endsAt(bytes, start, end)
+}
+
+/** The array that `bytes` begin with, where another one of the envelope may stand behind it; any other bytes as they are. Throws `SyntaxError`. */
+export function wholeValue(bytes: Buffer): Buffer {
+  if (bytes[0] !== OPEN_BRACKET || !bytes.includes(NEXT_AFTER_ARRAY)) return bytes
+  return bytes.subarray(0, skipValue(bytes, viewOf(bytes), 0))
+}
+
+const NEXT_AFTER_OBJECT = Buffer.from('},"')
+const NEXT_AFTER_ARRAY = Buffer.from('],"')
+
+function endsAt(bytes: Buffer, start: number, end: number): boolean {
+  try {
+    return skipValue(bytes, viewOf(bytes), start) === end
+  } catch {
+    return false
+  }
 }
 
 /** One for quotes and brackets. */
 const IS_STRUCTURE = new Uint8Array(256)
 for (const byte of [QUOTE, OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKET]) IS_STRUCTURE[byte] = 1
-
-/** Whether the value may end before the bytes do: whether a bracket like its own is followed by a comma and a name, anywhere. */
-function mayHoldMore(bytes: Buffer): boolean {
-  return bytes.includes(bytes[0] === OPEN_BRACE ? NEXT_AFTER_OBJECT : NEXT_AFTER_ARRAY)
-}
-
-const NEXT_AFTER_OBJECT = Buffer.from('},"')
-const NEXT_AFTER_ARRAY = Buffer.from('],"')
 
 /** End of the value at `at`. */
 function skipValue(bytes: Buffer, view: DataView, at: number): number {

@@ -129,6 +129,23 @@ describe('a block', () => {
     expect(JSON.parse(String(reply.take()))).toEqual(blockOf(8, false, { transactions: (number) => number % 9 }))
   })
 
+  it('whose bytes are broken is asked for again also where receipts come one by one', async () => {
+    let broken = 0
+    const { client } = await setUp({
+      head: 8,
+      transactions: () => 2,
+      body: (json) => {
+        if (!json.includes('parentHash') || broken === 3) return json
+        broken++
+        return json.replace(/"uncles":\[\]|"timestamp"/, '"uncles":[{"a":1},"b":[],$&')
+      },
+      answer: ({ method }) => (method === 'eth_getBlockReceipts' ? { error: { code: -32601, message: 'method not found' } } : undefined),
+    })
+    const blocks = await all(getBlocks(client, { from: 0, to: 8, receipts: true }))
+    expect(broken).toBe(3)
+    for (const block of blocks) expect(block.receipts.map(({ transactionHash }) => transactionHash)).toEqual(block.transactions)
+  })
+
   it('has them also from a node without eth_getBlockReceipts, which is asked for it no more than at first', async () => {
     const { client, server } = await setUp({
       head: 400,

@@ -1,4 +1,6 @@
 import { execFileSync } from 'node:child_process'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { methods } from '../../src/eth/methods.ts'
@@ -209,6 +211,20 @@ describe('reading from bytes gives what JSON.parse and the decoder give', () => 
     const many = Object.fromEntries(Array.from({ length: 4000 }, (_, i) => [`k${i}`, i]))
     expect(() => new PlainReader((value) => value).read(bytesOf(many))).toThrow('unusual')
     expect(createReader((value) => value)(bytesOf(many))).toEqual(many)
+  })
+
+  it('and holds nothing long of what it has read', () => {
+    setFlagsFromString('--expose-gc')
+    const collect = runInNewContext('gc') as () => void
+    const reader = new PlainReader<unknown>((value) => value)
+    const heap = () => {
+      collect()
+      return process.memoryUsage().heapUsed
+    }
+    const before = heap()
+    const fields = (i: number) => Array.from({ length: 60 }, (_, at) => [`k${i}x${at}`, 'x'.repeat(100_000)])
+    for (let i = 0; i < 15; i++) reader.read(bytesOf(Object.fromEntries(fields(i))))
+    expect(heap() - before).toBeLessThan(20e6)
   })
 
   it('where the runtime makes no code from strings', () => {

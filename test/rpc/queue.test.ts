@@ -551,6 +551,18 @@ describe('joining', () => {
     expect(Object.getPrototypeOf(b)).toBe(Object.prototype)
   })
 
+  test('bytes are each one’s own, too', async () => {
+    const server = await serve(honest)
+    const client = clientOf(server.url)
+    const request = { method: 'eth_call', params: [{ a: 1 }], as: 'bytes' } as const
+    const [a, b] = (await Promise.all([client.send(request), client.send(request)])).map((reply) => reply.take() as Uint8Array) as [Uint8Array, Uint8Array]
+    expect(lengths(server.requests)).toEqual([1])
+    const before = String(b)
+    expect(String(a)).toBe(before)
+    a.fill(0)
+    expect(String(b)).toBe(before)
+  })
+
   test('an error is each one’s own, too', async () => {
     const server = await serve(refuse(3, 'execution reverted'))
     const client = clientOf(server.url)

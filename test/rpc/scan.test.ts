@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { resultFor, scanBody } from '../../src/rpc/body.ts'
 import type { Call } from '../../src/rpc/call.ts'
-import { compact, parseAt, scanArray, scanObject, wholeValue } from '../../src/rpc/scan.ts'
+import { compact, parseAt, scanArray, scanObject, seemsOneValue, wholeValue } from '../../src/rpc/scan.ts'
 
 const bytesOf = (text: string) => Buffer.from(text, 'utf8')
 const textOf = (bytes: unknown) => Buffer.from(bytes as Uint8Array).toString('utf8')
@@ -47,6 +47,13 @@ describe('scanning JSON as bytes', () => {
     expect(compact(bytes) === bytes).toBe(true)
   })
 
+  it.each(['[1], "a": [2]', '{ "a": 1 } , "b": {}', '{ } {}', '[ ] 1', '{"a":1} }'])(
+    'refuses %j, which is more than one value, where white space goes',
+    (json) => {
+      expect(() => compact(bytesOf(json))).toThrow(SyntaxError)
+    },
+  )
+
   it.each(['', '[', '[1', '[1,', '[,]', '[1 2]', '["a]', '["a\\"]', '[{]', '[{"a":1]', '[ }', 'null', '{"a":1}'])('refuses %j as an array', (json) => {
     expect(() => scanArray(bytesOf(json), 0, () => {})).toThrow(SyntaxError)
   })
@@ -74,8 +81,8 @@ describe('whether one value fills a place', () => {
       fc.property(fc.jsonValue({ maxDepth: 4 }), extra, (value, behind) => {
         const json = JSON.stringify(value)
         const bytes = bytesOf(json + behind)
-        expect(wholeValue(bytesOf(json)).length).toBe(Buffer.byteLength(json))
-        expect(textOf(wholeValue(bytes))).toBe(json)
+        expect(seemsOneValue(bytesOf(json), 0, bytesOf(json).length)).toBe(true)
+        expect(seemsOneValue(bytes, 0, bytes.length)).toBe(false)
       }),
       { seed: 7, numRuns: 1000 },
     )
@@ -127,6 +134,39 @@ describe('a scanned body', () => {
       const found = new Map(replies.map(({ id, result }) => [id, result === null ? 'null' : textOf(result)]))
       expect([...found].sort(([a], [b]) => a - b)).toEqual(results.map((result, i) => [5 + i, result]))
     }
+  })
+})
+
+describe('what does not belong to the result', () => {
+  const reply = (id: number | null, part: string) => `{"jsonrpc":"2.0","id":${id},${part}}`
+  const long = JSON.stringify({ code: -32000, message: 'm'.repeat(3000) })
+  const result = `{"number":"0x1","list":[{"a":{}},{"b":{}}],"text":"${'x'.repeat(3000)}"}`
+  const partsOf = (body: string, count: number) =>
+    [scanBody(bytesOf(body), 1, count)].flat().map((each) => {
+      const { id, result, error } = each as { id: unknown; result?: Buffer; error?: unknown }
+      return [id, result && textOf(result), error !== undefined]
+    })
+
+  it.each(['{}', result, '[]'])('an error beside it is seen, however long it is: %s', (value) => {
+    const odd = reply(1, `"result":${value},"error":${long}`)
+    expect(partsOf(odd, 1)).toEqual([[1, value, true]])
+    expect(partsOf(`[${odd},${reply(2, `"result":${value}`)}]`, 2)).toEqual([
+      [1, value, true],
+      [2, value, false],
+    ])
+  })
+
+  it('replies that nobody waits for are replies of their own, wherever they stand', () => {
+    const [first, second] = [reply(1, `"result":${result}`), reply(2, `"result":${result}`)]
+    const one = [1, result, false]
+    const two = [2, result, false]
+    const stray = reply(null, `"error":${long}`)
+    const turned = `{"id":7,"jsonrpc":"2.0","result":${result}}`
+    expect(partsOf(`[${first},${first},${second}]`, 2)).toEqual([one, one, two])
+    expect(partsOf(`[${first},${second},${second}]`, 2)).toEqual([one, two, two])
+    expect(partsOf(`[${first},${stray},${second}]`, 2)).toEqual([one, [null, undefined, true], two])
+    expect(partsOf(`[${first},${second},${stray}]`, 2)).toEqual([one, two, [null, undefined, true]])
+    expect(partsOf(`[${first},${turned},${second}]`, 2)).toEqual([one, [7, result, false], two])
   })
 })
 

@@ -7,7 +7,7 @@ import { celo, mainnet, optimism, zksync } from 'viem/chains'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { seedChain } from '../../../demo/chain.ts'
 import { type Anvil, startAnvil } from '../../support/anvil.ts'
-import { blockHash, blockOf, type ChainOptions, hexOf, startChain } from '../../support/chain-server.ts'
+import { blockHash, blockOf, type ChainOptions, hexOf, startChain, withLongFields } from '../../support/chain-server.ts'
 import { hasCorpus, noCorpus, readBlocks } from '../../support/corpus.ts'
 
 const cleanUp: (() => Promise<void>)[] = []
@@ -180,6 +180,12 @@ describe("a chain's own formatters are used", () => {
     const failure = await failureOf(clientOf(url, optimism).getBlocks({ fromBlock: 16n, toBlock: 16n, includeTransactions: true }))
     expect(failure.message).toBe(`blocks[16].transactions[0]: expected a transaction, received "${blockHash(7)}"`)
   })
+})
+
+it('blocks and receipts come from a node that puts a long field behind each result', async () => {
+  const { client } = await chainOf({ head: 12, transactions: () => 9, body: withLongFields })
+  const blocks = await all(client.getBlocks({ fromBlock: 0n, toBlock: 12n, includeReceipts: true }))
+  expect(blocks.map(({ transactions, receipts }) => [transactions.length, receipts.length])).toEqual(Array.from({ length: 13 }, () => [9, 9]))
 })
 
 describe('the range', () => {
