@@ -187,17 +187,18 @@ function withTransaction(isKnown: boolean, answer: Answer, hash: string | null):
 }
 
 describe('being throttled', () => {
-  const wait = ([first, second]: readonly Received[]) => (second as Received).at - (first as Received).at
-
   test('the default provider waits as Retry-After says, in seconds or until a date', async () => {
     const date = 'Sun, 06 Nov 1994 08:49:37 GMT'
     const ways: Record<string, string>[] = [{ 'retry-after': '1' }, { date, 'retry-after': 'Sun, 06 Nov 1994 08:49:38 GMT' }]
     await Promise.all(
       ways.map(async (headers) => {
-        const server = await serve(throttled(headers), node)
+        // The question for the chain and the read travel together or, where the machine is busy, one after the other.
+        const since = ({ at }: Received) => at - (server.requests[0] as Received).at
+        const server: TestServer = await serve((request, response) => (since(request) < 500 ? throttled(headers) : node)(request, response))
         expect(await read(closing(new HexlineProvider(server.url)))).toBe(100n)
-        expect(server.requests).toHaveLength(2)
-        expect(wait(server.requests)).toBeGreaterThanOrEqual(999)
+        const late = server.requests.map(since).filter((ms) => ms >= 500)
+        expect(Math.min(...late)).toBeGreaterThanOrEqual(999)
+        expect(server.requests.length - late.length).toBeLessThanOrEqual(2)
       }),
     )
   })
