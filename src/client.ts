@@ -230,11 +230,13 @@ const NONE: CallSettings = {}
 /** The settings among the fields of a request, checked. Most have none, and pay for none. */
 function settingsOf(request: Request): CallSettings {
   for (const key in request) {
-    if (key === 'method' || key === 'params' || key === 'as' || key === 'required') continue
+    if (key === 'method' || key === 'params' || key === 'as' || key === 'required' || key === 'signal') continue
     const { method, params, as, required, ...settings } = request
     return checkCallSettings(settings)
   }
-  return NONE
+  if (request.signal === undefined) return NONE
+  checkSignal(request.signal)
+  return request
 }
 
 /** The endpoint's own timeout is enforced there, where it is known how far the POST has come. */

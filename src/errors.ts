@@ -126,15 +126,18 @@ export class NetworkError extends HexlineError {
   }
 }
 
-/** `timeoutMs` of a POST or `deadlineMs` of a call has passed. */
+/** `timeoutMs` of a POST or `deadlineMs` of a call has passed, or a reply that had begun made no progress for too long. */
 export class TimeoutError extends HexlineError {
   override readonly name = 'TimeoutError'
   /** True when nothing of the request had been sent: the call certainly did not run. */
   readonly unsent: boolean
+  /** True when the reply had begun and then stopped: it was given up before `timeoutMs`, so that the call could be repeated. */
+  readonly stalled: boolean
 
-  constructor(message: string, context: ErrorContext & { unsent?: boolean } = {}) {
+  constructor(message: string, context: ErrorContext & { unsent?: boolean; stalled?: boolean } = {}) {
     super(message, 'timeout', context)
     this.unsent = context.unsent ?? false
+    this.stalled = context.stalled ?? false
   }
 }
 

@@ -18,9 +18,17 @@ export interface FetcherOptions {
   readonly receipts: boolean
 }
 
+/** How a block is asked for, beside what is asked. */
+interface Way {
+  readonly signal: AbortSignal
+  /** Before what else is asked for: the reader waits for it. */
+  readonly first: boolean
+}
+
 /** Asks for blocks, each as a call of its own: the queue makes the batches. */
 export class Fetcher {
-  readonly #client: Client
+  readonly #bulk: Client
+  readonly #first: Client
   readonly #options: FetcherOptions
   /** Some nodes do not have `eth_getBlockReceipts`; then receipts are asked for one by one. */
   #hasBlockReceipts = true
@@ -33,30 +41,32 @@ export class Fetcher {
   }
 
   constructor(client: Client, options: FetcherOptions) {
-    this.#client = client
+    this.#bulk = client.with({ priority: 'bulk' })
+    this.#first = client.with({ priority: 'interactive', attempts: Number.POSITIVE_INFINITY })
     this.#options = options
   }
 
-  fetch(number: bigint): Promise<Fetched> {
+  fetch(number: bigint, signal: AbortSignal, first = false): Promise<Fetched> {
     const at = `0x${number.toString(16)}`
-    const block = this.#ask('eth_getBlockByNumber', [at, this.#options.full])
-    if (this.#options.receipts) return this.#withReceipts(number, at, block)
+    const way: Way = { signal, first }
+    const block = this.#ask('eth_getBlockByNumber', [at, this.#options.full], way)
+    if (this.#options.receipts) return this.#withReceipts(number, at, block, way)
     return block.then((reply) => ({ number, block: reply, receipts: undefined, bytes: reply.bytes }))
   }
 
-  async #withReceipts(number: bigint, at: string, asked: Promise<Reply>): Promise<Fetched> {
-    const [block, theirs] = await Promise.all([asked, this.#blockReceipts(at)])
+  async #withReceipts(number: bigint, at: string, asked: Promise<Reply>, way: Way): Promise<Fetched> {
+    const [block, theirs] = await Promise.all([asked, this.#blockReceipts(at, way)])
     if (theirs !== undefined) return { number, block, receipts: theirs, bytes: block.bytes + theirs.bytes }
     const bytes = bytesOf(block)
-    const singly = await this.#singleReceipts(bytes)
+    const singly = await this.#singleReceipts(bytes, way)
     return { number, block: replyOf(bytes, block.bytes), receipts: singly, bytes: block.bytes + singly.bytes }
   }
 
   /** Undefined when the node does not have the method. */
-  async #blockReceipts(at: string): Promise<Reply | undefined> {
+  async #blockReceipts(at: string, way: Way): Promise<Reply | undefined> {
     if (!this.#hasBlockReceipts) return undefined
     try {
-      return await this.#ask('eth_getBlockReceipts', [at])
+      return await this.#ask('eth_getBlockReceipts', [at], way)
     } catch (error) {
       if (!(error instanceof HexlineError) || error.kind !== 'unsupported') throw error
       this.#hasBlockReceipts = false
@@ -64,10 +74,10 @@ export class Fetcher {
     }
   }
 
-  async #singleReceipts(block: Buffer): Promise<Reply> {
+  async #singleReceipts(block: Buffer, way: Way): Promise<Reply> {
     const transactions = transactionsOf(block)
     const replies = await Promise.all(
-      transactions.map((transaction) => this.#ask('eth_getTransactionReceipt', [typeof transaction === 'string' ? transaction : transaction.hash])),
+      transactions.map((transaction) => this.#ask('eth_getTransactionReceipt', [typeof transaction === 'string' ? transaction : transaction.hash], way)),
     )
     const receipts = arrayOf(replies.map(bytesOf))
     return replyOf(receipts, receipts.length)
@@ -77,11 +87,11 @@ export class Fetcher {
    * A call that its deadline ends in line, or in its first POST, says only that the node is slow: as long as others are
    * answered, it is asked again.
    */
-  #ask(method: string, params: readonly unknown[]): Promise<Reply> {
-    const request: Request = { method, params, required: true, as: 'cut' }
+  #ask(method: string, params: readonly unknown[], way: Way): Promise<Reply> {
+    const request: Request = { method, params, required: true, as: 'cut', signal: way.signal }
     const answered = this.#answered
-    return this.#client.send(request).then(this.#onReply, (error) => {
-      if (error instanceof TimeoutError && error.attempts <= 1 && this.#answered > answered) return this.#ask(method, params)
+    return (way.first ? this.#first : this.#bulk).send(request).then(this.#onReply, (error) => {
+      if (error instanceof TimeoutError && error.attempts <= 1 && this.#answered > answered) return this.#ask(method, params, way)
       throw error
     })
   }

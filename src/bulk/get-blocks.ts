@@ -113,11 +113,11 @@ export async function* fetchRange<T>(client: Client, options: Checked, read: Rea
   const stop = new AbortController()
   const onAbort = () => stop.abort(options.signal?.reason)
   options.signal?.addEventListener('abort', onAbort)
-  const fetcher = new Fetcher(client.with({ priority: 'bulk', signal: stop.signal }), options)
+  const fetcher = new Fetcher(client, options)
   let done = 0
   let bytes = 0
   try {
-    for await (const first of ordered(from, to, (number) => fetcher.fetch(number), options.bounds)) {
+    for await (const first of ordered(from, to, (...asked) => fetcher.fetch(...asked), options.bounds, stop.signal)) {
       options.signal?.throwIfAborted()
       const { number } = first
       let fetched = first
@@ -129,7 +129,7 @@ export async function* fetchRange<T>(client: Client, options: Checked, read: Rea
         } catch (error) {
           if (!(error instanceof SyntaxError)) throw error
           if (attempt === ATTEMPTS) throw new MalformedReplyError(`block ${number} came ${ATTEMPTS} times as something that is no JSON`, { cause: error })
-          fetched = await fetcher.fetch(number)
+          fetched = await fetcher.fetch(number, stop.signal, true)
         }
       }
       bytes += fetched.bytes

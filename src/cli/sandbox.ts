@@ -28,7 +28,7 @@ export function sandboxCommand(): Command {
     .option('--upstream <url>', 'a node to stand on, instead of an anvil of its own')
     .option('--latency <ms>', 'let every request wait')
     .option('--rate <calls>', 'refuse what is more than so many calls per second')
-    .option('--faults <share>', 'let a share of the requests go wrong, such as 0.1')
+    .option('--faults <share>', 'let a share of the requests go wrong, such as 0.1, or a share of each fault: stalled=0.1,cut=0.05')
     .option('--seed <file>', 'JSON with records of the NFT and streams groups: { transfers, nfts, collections, streams }')
     .option('--json', 'addresses and key as one line of JSON')
     .addHelpText(
@@ -70,9 +70,19 @@ async function optionsFrom(flags: Flags): Promise<SandboxOptions> {
     ...(upstream !== undefined && { upstream }),
     ...(latency !== undefined && { latencyMs: numberFrom('--latency', latency) }),
     ...(rate !== undefined && { callsPerSecond: numberFrom('--rate', rate) }),
-    ...(faults !== undefined && { faults: numberFrom('--faults', faults) }),
+    ...(faults !== undefined && { faults: faultsFrom(faults) }),
     ...(seed !== undefined && { seed: await seedFrom(seed) }),
   }
+}
+
+/** `0.1`, or `stalled=0.1,cut=0.05`. */
+function faultsFrom(text: string): NonNullable<SandboxOptions['faults']> {
+  if (!text.includes('=')) return numberFrom('--faults', text)
+  const shares = text.split(',').map((part) => {
+    const at = part.lastIndexOf('=')
+    return [part.slice(0, at).trim(), numberFrom('--faults', part.slice(at + 1))] as const
+  })
+  return Object.fromEntries(shares)
 }
 
 async function seedFrom(file: string): Promise<NonNullable<SandboxOptions['seed']>> {

@@ -2,6 +2,7 @@ import { type Dispatcher, Pool } from 'undici'
 import { excerpt, type HexlineError, LimitError, MalformedReplyError, NetworkError, TimeoutError } from '../errors.ts'
 import type { Alarm, Alarms } from './alarms.ts'
 import { acceptEncoding, decompress } from './compression.ts'
+import { BodyProgress } from './progress.ts'
 import { plainCause, type Scrub } from './secrets.ts'
 
 /** What an exchange needs to know of its endpoint. */
@@ -32,6 +33,11 @@ export interface HttpRequest {
   readonly body?: string
   /** Longest reply to this request, in bytes after decompression, where that is less than the endpoint's limit. */
   readonly maxBytes?: number | undefined
+  /**
+   * How many times longer than usual its reply may make no progress once it has begun (progress.ts). Default: any number of times, so that only the timeout
+   * ends it.
+   */
+  readonly patience?: number | undefined
 }
 
 export type Headers = Record<string, string | string[] | undefined>
@@ -59,6 +65,7 @@ export function createExchange(options: ExchangeOptions): Exchange {
     ? undefined
     : new Pool(url.origin, { connections, pipelining: 1, headersTimeout: 0, bodyTimeout: 0, connect: { timeout: timeoutMs } })
   const dispatcher = options.dispatcher ?? (own as Pool)
+  const progress = new BodyProgress()
   const headers: string[] = []
   for (const [name, value] of Object.entries({ ...(options.compression ? { 'accept-encoding': acceptEncoding } : {}), ...options.headers })) {
     headers.push(name, value)
@@ -67,7 +74,7 @@ export function createExchange(options: ExchangeOptions): Exchange {
   return {
     send(request, signal) {
       return new Promise((resolve, reject) => {
-        const running = new Running(options, request.maxBytes, signal, resolve, reject)
+        const running = new Running(options, request, progress, signal, resolve, reject)
         if (running.settled) return
         const body = request.body ?? null
         try {
@@ -83,6 +90,9 @@ export function createExchange(options: ExchangeOptions): Exchange {
   }
 }
 
+/** As it was when the module was loaded: test frameworks put clocks of their own in its place, which stand still. */
+const { setImmediate } = globalThis
+
 /** Bytes that one read of a socket gives at most. */
 const ONE_CHUNK = 65_536
 
@@ -90,6 +100,8 @@ const ONE_CHUNK = 65_536
 class Running implements Dispatcher.DispatchHandler, Alarm {
   readonly #options: ExchangeOptions
   readonly #maxBytes: number
+  readonly #patience: number
+  readonly #progress: BodyProgress
   readonly #signal: AbortSignal
   readonly #resolve: (reply: HttpReply) => void
   readonly #reject: (reason: unknown) => void
@@ -101,23 +113,30 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
   /** Where the body goes when its length is known: the chunks are copied while they are at hand, and are gone at once. */
   #body: Buffer | undefined
   #length = 0
+  /** When the reply last went on. */
+  #progressAt = 0
+  readonly #timeoutAt: number
   settled = false
   at: number
   place = -1
 
   constructor(
     options: ExchangeOptions,
-    maxBytes: number | undefined,
+    { maxBytes, patience = Number.POSITIVE_INFINITY }: HttpRequest,
+    progress: BodyProgress,
     signal: AbortSignal,
     resolve: (reply: HttpReply) => void,
     reject: (reason: unknown) => void,
   ) {
     this.#options = options
     this.#maxBytes = Math.min(options.maxResponseBytes, maxBytes ?? options.maxResponseBytes)
+    this.#patience = patience
+    this.#progress = progress
     this.#signal = signal
     this.#resolve = resolve
     this.#reject = reject
-    this.at = performance.now() + options.timeoutMs
+    this.#timeoutAt = performance.now() + options.timeoutMs
+    this.at = this.#timeoutAt
     options.alarms.set(this)
     signal.addEventListener('abort', this.#onAbort)
     if (signal.aborted) this.#fail(signal.reason)
@@ -135,10 +154,16 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
     const announced = Number(headers['content-length'])
     if (announced > this.#maxBytes) this.#fail(this.#tooLarge(`${announced} bytes`, announced))
     else if (announced > ONE_CHUNK && headers['content-encoding'] === undefined) this.#body = Buffer.allocUnsafeSlow(announced)
+    if (this.settled) return
+    this.#progressAt = performance.now()
+    if (this.#patience < Number.POSITIVE_INFINITY) this.#wakeIn(BodyProgress.leastMs * this.#patience)
   }
 
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.settled) return
+    const now = performance.now()
+    this.#progress.resumed(now - this.#progressAt)
+    this.#progressAt = now
     const at = this.#length
     this.#length += chunk.length
     if (this.#length > this.#maxBytes) this.#fail(this.#tooLarge(`more than ${this.#maxBytes} bytes`, this.#length))
@@ -147,6 +172,9 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
 
   onResponseEnd(): void {
     if (this.settled) return
+    this.#progress.completed()
+    // Only decompressing may take longer now.
+    this.#progressAt = Number.POSITIVE_INFINITY
     const body = this.#whole()
     this.#chunks = []
     this.#body = undefined
@@ -160,12 +188,36 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
     this.#fail(this.#networkError(error))
   }
 
-  /** The time is up. */
   ring(): void {
+    // What came while this process was busy is read after its timers, so it counts as come.
+    if (performance.now() >= this.#timeoutAt) this.#timeOut()
+    else setImmediate(() => this.#checkProgress())
+  }
+
+  #timeOut(): void {
     const { url, timeoutMs } = this.#options
     const unsent = this.#controller === undefined && this.#status === 0
     const how = unsent ? 'no connection' : this.#status === 0 ? 'no reply' : `the reply was still incomplete (${this.#length} bytes)`
     this.#fail(new TimeoutError(`${url.host}: ${how} within ${timeoutMs} ms`, { endpoint: url.host, unsent }))
+  }
+
+  #checkProgress(): void {
+    if (this.settled) return
+    const { host } = this.#options.url
+    const limitMs = this.#progress.limitMs * this.#patience
+    const waitedMs = performance.now() - this.#progressAt
+    if (waitedMs < limitMs) this.#wakeIn(limitMs - waitedMs)
+    else {
+      const message = `${host}: the reply stopped after ${this.#length} bytes: nothing more came for ${Math.round(waitedMs)} ms`
+      this.#fail(new TimeoutError(message, { endpoint: host, stalled: true }))
+    }
+  }
+
+  #wakeIn(ms: number): void {
+    const { alarms } = this.#options
+    alarms.unset(this)
+    this.at = Math.min(this.#timeoutAt, performance.now() + ms)
+    alarms.set(this)
   }
 
   #keep(chunk: Buffer, at: number): void {

@@ -57,6 +57,14 @@ export class Concurrency {
     this.#cut(nth, Math.max(1, Math.floor(nth * DOWN)), now)
   }
 
+  /** It was not their number that POSTs were turned away for. */
+  forgive(): void {
+    this.limit = this.#most
+    this.#failed = Number.POSITIVE_INFINITY
+    this.#holdMs = HOLD
+    this.#growAt = 0
+  }
+
   /** The nth POST in flight, started at `sentAt`, failed as POSTs do when they are too many. Those of one wave count once. */
   suffered(nth: number, sentAt: number, now: number): void {
     if (nth > 1 && sentAt >= this.#cutAt) this.#cut(nth, Math.max(1, Math.ceil(this.#most * LEAST_BY_CHANCE), Math.floor(nth * DOWN)), now)

@@ -129,7 +129,7 @@ export class Health {
   #judge(outcomes: readonly Outcome[], started: number, now: number): void {
     const says = verdictOf(outcomes)
     if (says === 'alive') this.answered()
-    else if (says === 'ill') this.failed(now, outcomes[0] instanceof TimeoutError ? started : undefined)
+    else if (says === 'ill') this.failed(now, isSilence(outcomes[0]) ? started : undefined)
     else if (says !== undefined && (this.#out === undefined || now >= this.#dueAt)) this.#leaveOut('refuses', now, says.retryAfterMs)
     this.#progressAt = now
   }
@@ -141,6 +141,11 @@ export class Health {
     this.#dueAt = now + forMs
     if (routeEvents.hasSubscribers) routeEvents.publish({ change: 'left-out', endpoint: this.#endpoint, reason: why, forMs })
   }
+}
+
+/** Nothing came, where the reply to an earlier POST may have; a reply that stopped in its middle was not silent. */
+function isSilence(outcome: Outcome | undefined): boolean {
+  return outcome instanceof TimeoutError && !outcome.stalled
 }
 
 /** What a POST says of its endpoint: one good answer is enough. Undefined for one that only throttles: the queue pauses it. */

@@ -46,7 +46,13 @@ export function isTooLarge(error: HexlineError): boolean {
 /** Signs of an endpoint that gets more at a time than it can bear; a cut connection may as well be chance. */
 export function isStrained(error: HexlineError): boolean {
   if (error instanceof NetworkError) return !error.unsent
+  if (isStall(error)) return false
   return error.kind === 'overloaded' || error.kind === 'timeout' || (error instanceof HttpError && error.status === UNAVAILABLE)
+}
+
+/** A reply that had begun made no progress. It says nothing of what the endpoint can bear. */
+export function isStall(error: HexlineError): boolean {
+  return error instanceof TimeoutError && error.stalled
 }
 
 const UNAVAILABLE = 503

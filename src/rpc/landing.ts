@@ -1,7 +1,7 @@
 import { type HexlineError, HttpError, MalformedReplyError, RpcError } from '../errors.ts'
 import type { Outcome } from './call.ts'
 import type { Entry } from './entry.ts'
-import { isStrained, isThrottled, isTooLarge } from './kinds.ts'
+import { isStall, isStrained, isThrottled, isTooLarge } from './kinds.ts'
 
 /** A POST on its way. */
 export interface Flight {
@@ -93,7 +93,8 @@ export class Landing {
     } else if (isThrottled(outcome)) {
       if (this.throttling === undefined || (outcome.retryAfterMs ?? 0) > (this.throttling.retryAfterMs ?? 0)) this.throttling = outcome
     } else if (outcome instanceof RpcError) this.#errors++
-    if (outcome.kind === 'timeout') this.#timedOut++
+    // That a reply stopped says nothing of its size: one that is too large goes on to the end of the timeout.
+    if (outcome.kind === 'timeout' && !isStall(outcome)) this.#timedOut++
     if (isStrained(outcome)) this.#strained++
     if (outcome instanceof MalformedReplyError || (outcome instanceof HttpError && outcome.kind === 'server')) this.#unexplained++
   }

@@ -106,6 +106,8 @@ export class Learnt {
     if (isTooMany) {
       this.concurrency.refused(flight.nth, now)
     } else {
+      // A single POST is turned away for the rate: those before may have been, too.
+      if (isTurnedAway && flight.nth === 1 && !this.pace.hasLearnt) this.concurrency.forgive()
       const throttled = { sentAt: flight.sentAt, tookMs: now - flight.sentAt, pauseMs: asked }
       const isExpected = this.pace.throttled(throttled, now)
       if (!isExpected) {

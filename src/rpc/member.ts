@@ -3,7 +3,7 @@ import { type Call, type Reply, replyOf } from './call.ts'
 import { routeEvents } from './events.ts'
 import { type Head, Heads } from './head.ts'
 import { type Health, Usual } from './health.ts'
-import { isFailure } from './kinds.ts'
+import { isFailure, isStall } from './kinds.ts'
 import type { Queue } from './queue.ts'
 import { isNull, lagging } from './required.ts'
 import { HEAD, type Protocol, type Trait } from './traits.ts'
@@ -140,7 +140,7 @@ export class Member {
     const { kind, message } = failure
     if (failure.attempts > 0) this.said = excerpt(message.startsWith(this.name) ? message : `${this.name}: ${message}`)
     // Where each call of a POST gives up waiting, the POST is cut, and does not count as one that failed.
-    if (kind === 'timeout' && failure.attempts > 0) this.health.failed(now, started)
+    if (kind === 'timeout' && failure.attempts > 0 && !isStall(failure)) this.health.failed(now, started)
     if (this.health.isOut && this.health.dueAt !== this.#leftUntil) {
       this.#leftUntil = this.health.dueAt
       this.queue.turnAway(new NetworkError(`${this.name}: not sent, since it is left out: ${this.said}`, { endpoint: this.name, unsent: true }))

@@ -38,6 +38,11 @@ export class Pace {
     return this.#learnt?.isHolding === true
   }
 
+  /** A rate has been learnt. */
+  get hasLearnt(): boolean {
+    return this.#learnt !== undefined
+  }
+
   /** A rate was learnt later than `time`. */
   hasLearntSince(time: number): boolean {
     return this.#learnt !== undefined && this.#learnt.since > time

@@ -30,7 +30,10 @@ export function createPost(options: PostOptions): Post {
     const onPosted = watchPost(endpoint, calls.length, signal)
     let reply: HttpReply
     try {
-      reply = await exchange.send({ method: 'POST', path, body: encode(calls, first), maxBytes: calls.length > 1 ? MOST_FOR_A_BATCH : undefined }, signal)
+      reply = await exchange.send(
+        { method: 'POST', path, body: encode(calls, first), maxBytes: calls.length > 1 ? MOST_FOR_A_BATCH : undefined, patience: patienceOf(calls) },
+        signal,
+      )
     } catch (error) {
       // An abort ends a POST only when nobody waits for it any more; what its calls get then, nobody sees.
       const failure = isFailure(error) ? cutShort(error, calls.length) : new MalformedReplyError('aborted')
@@ -42,6 +45,13 @@ export function createPost(options: PostOptions): Post {
     onPosted?.(outcomes, reply)
     return outcomes
   }
+}
+
+/** A call that cannot be repeated is heard to the end of its timeout. */
+function patienceOf(calls: readonly Call[]): number {
+  let most = 1
+  for (const { safe, attempts, patience = 1 } of calls) most = Math.max(most, safe && attempts > 1 ? patience : Number.POSITIVE_INFINITY)
+  return most
 }
 
 /** What is lost of a reply that ends before this, in bytes, may be lost by chance. */

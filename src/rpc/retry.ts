@@ -2,7 +2,7 @@ import { type HexlineError, HttpError, NetworkError, RpcError } from '../errors.
 import { type Backoff, fullJitter } from './backoff.ts'
 import type { Call, Layer, Reply, Send } from './call.ts'
 import { type RetryEvent, retryEvents } from './events.ts'
-import { isAmbiguous, isFailure, isThrottled, mayHaveRun, mayRepeat } from './kinds.ts'
+import { isAmbiguous, isFailure, isStall, isThrottled, mayHaveRun, mayRepeat } from './kinds.ts'
 import type { Waiting } from './waiting.ts'
 
 export interface RetryOptions extends Backoff {
@@ -19,6 +19,9 @@ export interface Recovery {
   /** Asked once a failure has left open whether the call ran: its reply, if it turns out that it did. */
   find(call: Call, failure: HexlineError, next: Send): Promise<Reply | undefined>
 }
+
+/** How many times longer a reply may make no progress after one that was given up for that. */
+const MORE_PATIENCE = 2
 
 /**
  * Repeats a call that may do better the next time: after `Retry-After` where the endpoint gave one, else after a wait with
@@ -63,6 +66,9 @@ export function retry({ waiting, recovery, countsThrottling = false, ...backoff 
       await waiting.sleep(call, wait)
       const { endpoint } = failure
       if (endpoint !== undefined) call = { ...call, tried: [...call.tried.filter((name) => name !== endpoint), endpoint] }
+      // The last attempt ends with the endpoint's timeout alone.
+      if (failed === call.attempts - 1) call = { ...call, patience: Number.POSITIVE_INFINITY }
+      else if (isStall(failure)) call = { ...call, patience: (call.patience ?? 1) * MORE_PATIENCE }
       before = failure
       try {
         return await next(call)

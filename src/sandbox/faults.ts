@@ -10,13 +10,25 @@ export const faults = ['error 500', 'error 503', 'cut', 'stalled', 'truncated'] 
 /** One way of going wrong. */
 export type Fault = (typeof faults)[number]
 
+/** Shares of the requests that go wrong, from 0 to 1: of all faults together, each as likely as the others, or of each fault that is named. */
+export type FaultShares = number | Readonly<Partial<Record<Fault, number>>>
+
 /** Says for each request whether it goes wrong, and how; the same every time for the same seed. */
-export function createFaults(share: number, seed: number): () => Fault | undefined {
+export function createFaults(shares: FaultShares, seed: number): () => Fault | undefined {
   const random = generator(seed)
+  const share = (fault: Fault) => (typeof shares === 'number' ? shares / faults.length : (shares[fault] ?? 0))
+  const total = faults.reduce((sum, fault) => sum + share(fault), 0)
+  const wanted = faults.filter((fault) => share(fault) > 0)
   return () => {
-    const isFault = random() < share
-    const which = random()
-    return isFault ? faults[Math.floor(which * faults.length)] : undefined
+    const isFault = random() < total
+    let rest = random() * total
+    if (!isFault) return undefined
+    for (const fault of wanted) {
+      rest -= share(fault)
+      if (rest < 0) return fault
+    }
+    // The sum of the shares is rounded.
+    return wanted.at(-1)
   }
 }
 

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { OptionError, show } from '../errors.ts'
 import { type ChainSlug, checkChain } from '../eth/chains.ts'
 import { onlyKnown } from '../options.ts'
+import { type FaultShares, faults } from './faults.ts'
 import type { Seed } from './records.ts'
 import { seedFrom } from './seed-check.ts'
 
@@ -52,8 +53,11 @@ export interface SandboxOptions {
   readonly latencyMs?: number
   /** Requests beyond get 429; each entry of a batch counts. Default: no limit. */
   readonly callsPerSecond?: number
-  /** Share of the requests that go wrong on purpose, from 0 to 1: 500, 503, a cut connection, a body that stalls, a body that is cut short. Default 0. */
-  readonly faults?: number
+  /**
+   * Share of the requests that go wrong on purpose, from 0 to 1: HTTP 500, HTTP 503, a cut connection, a body that stalls, a body that is cut short. Or the
+   * share of each: `{ stalled: 0.1, cut: 0.05 }`; the names are `error 500`, `error 503`, `cut`, `stalled` and `truncated`. Default 0.
+   */
+  readonly faults?: FaultShares
   /** The same seed makes the same requests go wrong. Default 1. */
   readonly faultSeed?: number
 }
@@ -70,7 +74,7 @@ export interface Settings {
   readonly seed: Seed
   readonly latencyMs: number
   readonly callsPerSecond: number
-  readonly faults: number
+  readonly faults: FaultShares
   readonly faultSeed: number
 }
 
@@ -116,7 +120,7 @@ export function settingsFrom(options: SandboxOptions): Settings {
       callsPerSecond === undefined
         ? Number.POSITIVE_INFINITY
         : number('callsPerSecond', callsPerSecond, (value) => value > 0 && value < Number.POSITIVE_INFINITY, 'a number above 0'),
-    faults: number('faults', options.faults ?? 0, (value) => value >= 0 && value <= 1, 'a share from 0 to 1'),
+    faults: faultShares(options.faults ?? 0),
     faultSeed: number('faultSeed', options.faultSeed ?? 1, Number.isSafeInteger, 'a whole number'),
   }
 }
@@ -124,6 +128,14 @@ export function settingsFrom(options: SandboxOptions): Settings {
 function number(name: string, value: unknown, isGood: (value: number) => boolean, expected: string): number {
   if (typeof value === 'number' && isGood(value)) return value
   throw new OptionError(name, expected, show(value))
+}
+
+function faultShares(shares: FaultShares): FaultShares {
+  const share = (name: string, value: unknown) => number(name, value, (value) => value >= 0 && value <= 1, 'a share from 0 to 1')
+  if (typeof shares !== 'object' || shares === null) return share('faults', shares)
+  onlyKnown('faults', shares, faults)
+  const total = Object.entries(shares).reduce((sum, [name, value]) => sum + share(`faults[${show(name)}]`, value), 0)
+  return total <= 1 ? shares : share('faults', total)
 }
 
 /** The text may hold a key of another service: no message shows it. */
