@@ -28,11 +28,8 @@ export interface Call {
   readonly safe: boolean
   /** Endpoints that have failed it. */
   readonly tried: readonly string[]
-  /**
-   * How many times longer than usual its reply may make no progress once it has begun. Default 1. It grows with each attempt that was given up for that, so
-   * that a node that always pauses in its replies is heard to the end.
-   */
-  readonly patience?: number | undefined
+  /** How many of its attempts were given up because the reply had begun and made no progress; infinite where no attempt may be. */
+  readonly stalls?: number | undefined
   /** Which calls it stays together with, on one endpoint. */
   readonly pin?: Pin | undefined
   /** It is for the endpoint that it is sent to, and for no other. */

@@ -26,7 +26,7 @@ export class Entry implements EncodedCall, Wait {
   readonly required: boolean
   readonly safe: boolean
   readonly tried: readonly string[]
-  readonly patience: number | undefined
+  readonly stalls: number | undefined
   readonly tally: Tally | undefined
   readonly isBound: boolean
 
@@ -66,7 +66,7 @@ export class Entry implements EncodedCall, Wait {
     this.required = call.required
     this.safe = call.safe
     this.tried = call.tried
-    this.patience = call.patience
+    this.stalls = call.stalls
     this.tally = call.tally
     this.isBound = call.isBound === true || call.pin !== undefined
     this.json = json

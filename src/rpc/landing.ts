@@ -9,6 +9,8 @@ export interface Flight {
   readonly sentAt: number
   /** It was the nth in flight when it started. */
   readonly nth: number
+  /** The same without those that were overdue then: a reply that hangs does not keep the endpoint busy. */
+  readonly nthBusy: number
   /** Expected size of its replies. */
   readonly bytes: number
   /** It shows whether POSTs of its length are taken, while the others wait. */

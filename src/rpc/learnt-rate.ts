@@ -170,7 +170,7 @@ export class LearntRate {
     this.#sinceAsked.answered += calls
     this.#meanMs += NEWEST * (tookMs - this.#meanMs)
     this.#spacingMs = Math.min(MOST_SPACING, (MARGIN * this.#meanMs) / slots)
-    if (isWhole) this.#chance.add(false, !this.#hasGrown)
+    if (isWhole) this.#chance.add(false, !this.hasGrown)
   }
 
   /** A POST was throttled. False where the rate is to blame though it had not grown past what was known. */
@@ -178,7 +178,7 @@ export class LearntRate {
     this.#lastHeldAt = now
     // It went before what was learnt last: there is nothing new in it.
     if (sentAt < this.#since) return true
-    const hasGrown = this.#hasGrown
+    const hasGrown = this.hasGrown
     const isRough = this.#known === 'roughly'
     const isCheap = pauseMs <= MOST_SAVED_MS
     const isExpected = (!isCheap || ((hasGrown || isRough) && this.#hasHeld(now))) && this.#chance.isNegligible
@@ -203,7 +203,7 @@ export class LearntRate {
 
   /** What was measured over all is too low where the endpoint had tokens to spare in between; what was answered of late is too high, by the burst. */
   #levelOf(measured: number, isLook: boolean, recently: number): number {
-    if (!this.#hasGrown) return Math.min(measured, this.#level)
+    if (!this.hasGrown) return Math.min(measured, this.#level)
     if (this.#known === 'guessed') {
       // One that has grown from far below was too low for most of the time; of one that has not, the truth is in between. Too much shows at once.
       const late = Math.max(measured, Math.min(recently, this.perSecond))
@@ -221,7 +221,7 @@ export class LearntRate {
 
   #isChance(pauseMs: number, now: number): boolean {
     if (this.#chance.isLikely) this.#sinceAsked = new Measure(now)
-    const isChance = !this.#chance.add(true, !this.#hasGrown)
+    const isChance = !this.#chance.add(true, !this.hasGrown)
     if (isChance && pauseMs > 0) this.#rest(pauseMs, now)
     return isChance
   }
@@ -249,7 +249,7 @@ export class LearntRate {
   }
 
   /** It has grown past what is known to be taken. */
-  get #hasGrown(): boolean {
+  get hasGrown(): boolean {
     return this.#known === 'guessed' || this.#heldMs > this.#plateauMs
   }
 

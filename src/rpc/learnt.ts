@@ -19,6 +19,12 @@ export interface LearntOptions {
   readonly backoff: Backoff
 }
 
+/** A POST is overdue after this many times the mean of recent ones, and no sooner than this many ms. */
+const TIMES_THE_MEAN = 4
+const LEAST_OVERDUE_MS = 25
+/** Weight of the newest POST in that mean. */
+const NEWEST = 1 / 8
+
 /** What an endpoint takes, learnt from what became of each POST: its length, how many at a time, how many a second, and when to leave it alone. */
 export class Learnt {
   readonly limits: Limits
@@ -27,7 +33,10 @@ export class Learnt {
   readonly pause: Pause
   /** Calls per second that the user gave, if they are calls. */
   readonly #given: number | undefined
-  #inFlight = 0
+  /** When the POSTs in flight started. */
+  readonly #sentAt: number[] = []
+  /** Mean time that POSTs take, in ms; undefined while none has been answered. */
+  #meanMs: number | undefined
   /** Calls were answered since it last throttled. */
   #answers = false
 
@@ -52,10 +61,14 @@ export class Learnt {
     const { limits } = this
     const { length } = entries
     limits.start(length)
+    const overdueAt = now - Math.max(LEAST_OVERDUE_MS, TIMES_THE_MEAN * (this.#meanMs ?? Number.POSITIVE_INFINITY))
+    const nthBusy = 1 + this.#sentAt.reduce((busy, sentAt) => busy + Number(sentAt > overdueAt), 0)
+    const nth = this.#sentAt.push(now)
     return {
       entries,
       sentAt: now,
-      nth: ++this.#inFlight,
+      nth,
+      nthBusy,
       bytes: limits.expected(entries),
       isProbe: limits.isUnproven && length > limits.taken,
       isShort: line.size === 0,
@@ -73,11 +86,13 @@ export class Learnt {
     const { flight, answers, refusal, throttling } = landing
     const { limits, concurrency, pace, pause } = this
     const { length } = flight.entries
-    this.#inFlight--
+    this.#sentAt.splice(this.#sentAt.indexOf(flight.sentAt), 1)
     if (landing.isTaken) limits.took(length, flight.isShort)
     if (answers > 0) {
       const { answered } = landing
       limits.learn(answered, landing.bytes, landing.isWhole ? flight.bytes : limits.expected(answered))
+      const tookMs = now - flight.sentAt
+      this.#meanMs = this.#meanMs === undefined ? tookMs : this.#meanMs + NEWEST * (tookMs - this.#meanMs)
       pace.answered(answers, now - flight.sentAt, concurrency.limit, throttling === undefined, now)
       concurrency.worked(flight.nth, now)
       this.#answers = true
@@ -101,18 +116,20 @@ export class Learnt {
     const throttling = landing.throttling as NonNullable<Landing['throttling']>
     const asked = throttling.retryAfterMs ?? 0
     const isTurnedAway = answers === 0
-    // More at a time than it ever answered: that there were so many may be the reason, and the rate is not to blame.
-    const isTooMany = isTurnedAway && flight.nth > 1 && flight.nth > this.concurrency.proven && !this.pace.hasLearntSince(flight.sentAt)
+    // More at a time than it ever answered: their number may be the reason, unless the rate is beyond what is known to be taken.
+    const { nthBusy } = flight
+    const isMost = nthBusy > 1 && nthBusy > this.concurrency.proven
+    const isTooMany = isTurnedAway && isMost && !this.pace.isBeyondKnown && !this.pace.hasLearntSince(flight.sentAt)
     if (isTooMany) {
-      this.concurrency.refused(flight.nth, now)
+      this.concurrency.refused(nthBusy, now)
     } else {
       // A single POST is turned away for the rate: those before may have been, too.
-      if (isTurnedAway && flight.nth === 1 && !this.pace.hasLearnt) this.concurrency.forgive()
+      if (isTurnedAway && nthBusy === 1 && !this.pace.hasLearnt) this.concurrency.forgive()
       const throttled = { sentAt: flight.sentAt, tookMs: now - flight.sentAt, pauseMs: asked }
       const isExpected = this.pace.throttled(throttled, now)
       if (!isExpected) {
         this.limits.throttled(answers)
-        if (isTurnedAway && flight.nth > 1) this.concurrency.suffered(flight.nth, flight.sentAt, now)
+        if (isTurnedAway && nthBusy > 1) this.concurrency.suffered(nthBusy, flight.sentAt, now)
       }
     }
     // With calls that are answered in between, the rate holds back what it must.

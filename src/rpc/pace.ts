@@ -43,6 +43,11 @@ export class Pace {
     return this.#learnt !== undefined
   }
 
+  /** Calls go faster than the endpoint is known to take them. */
+  get isBeyondKnown(): boolean {
+    return this.#learnt?.hasGrown === true
+  }
+
   /** A rate was learnt later than `time`. */
   hasLearntSince(time: number): boolean {
     return this.#learnt !== undefined && this.#learnt.since > time

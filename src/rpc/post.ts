@@ -47,11 +47,14 @@ export function createPost(options: PostOptions): Post {
   }
 }
 
-/** A call that cannot be repeated is heard to the end of its timeout. */
+/**
+ * How many times longer than usual the reply may make no progress: twice as long for each time from the second on that it did not, so that a node that always
+ * pauses in its replies is heard to the end. So is the reply to a call that cannot be repeated.
+ */
 function patienceOf(calls: readonly Call[]): number {
   let most = 1
-  for (const { safe, attempts, patience = 1 } of calls) most = Math.max(most, safe && attempts > 1 ? patience : Number.POSITIVE_INFINITY)
-  return most
+  for (const { safe, attempts, stalls = 0 } of calls) most = Math.max(most, safe && attempts > 1 ? stalls : Number.POSITIVE_INFINITY)
+  return 2 ** (most - 1)
 }
 
 /** What is lost of a reply that ends before this, in bytes, may be lost by chance. */

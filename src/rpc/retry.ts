@@ -20,9 +20,6 @@ export interface Recovery {
   find(call: Call, failure: HexlineError, next: Send): Promise<Reply | undefined>
 }
 
-/** How many times longer a reply may make no progress after one that was given up for that. */
-const MORE_PATIENCE = 2
-
 /**
  * Repeats a call that may do better the next time: after `Retry-After` where the endpoint gave one, else after a wait with
  * full jitter. It is the only layer that repeats a call that may have run, so retries cannot multiply. A safe call is
@@ -67,8 +64,8 @@ export function retry({ waiting, recovery, countsThrottling = false, ...backoff 
       const { endpoint } = failure
       if (endpoint !== undefined) call = { ...call, tried: [...call.tried.filter((name) => name !== endpoint), endpoint] }
       // The last attempt ends with the endpoint's timeout alone.
-      if (failed === call.attempts - 1) call = { ...call, patience: Number.POSITIVE_INFINITY }
-      else if (isStall(failure)) call = { ...call, patience: (call.patience ?? 1) * MORE_PATIENCE }
+      if (failed === call.attempts - 1) call = { ...call, stalls: Number.POSITIVE_INFINITY }
+      else if (isStall(failure)) call = { ...call, stalls: (call.stalls ?? 0) + 1 }
       before = failure
       try {
         return await next(call)
