@@ -48,6 +48,8 @@ export interface HttpReply {
   readonly headers: Headers
   /** The whole body, decompressed. */
   readonly body: Buffer
+  /** Its size on the wire. */
+  readonly wireBytes: number
 }
 
 export interface Exchange {
@@ -259,7 +261,7 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
 
   #succeed(body: Buffer): void {
     if (!this.#settle()) return
-    this.#resolve({ status: this.#status, headers: this.#headers, body })
+    this.#resolve({ status: this.#status, headers: this.#headers, body, wireBytes: this.#length })
   }
 
   #fail(reason: unknown): void {

@@ -1,3 +1,4 @@
+import { type HexlineError, LimitError } from '../errors.ts'
 import type { Backoff } from './backoff.ts'
 import { Concurrency } from './concurrency.ts'
 import type { Entry } from './entry.ts'
@@ -101,7 +102,7 @@ export class Learnt {
       if (answers > 0) pause.recovered()
       if (landing.isWhole) limits.worked(length, flight.bytes)
     }
-    if (refusal?.kind === 'response-too-large') limits.tooLarge(length, flight.bytes)
+    if (refusal?.kind === 'response-too-large') this.#tooLarge(flight, refusal)
     else if (refusal !== undefined) limits.refused(length)
     else if (landing.isBatch && landing.isTimedOut) limits.halve(length)
     else if (landing.isUnexplained) limits.failed(length)
@@ -109,6 +110,14 @@ export class Learnt {
     if (throttling !== undefined) return this.#throttled(landing, now)
     if (landing.isStrained) concurrency.suffered(flight.nth, flight.sentAt, now)
     return false
+  }
+
+  #tooLarge({ entries, bytes }: Flight, refusal: HexlineError): void {
+    const { limits } = this
+    if (!(refusal instanceof LimitError) || refusal.size <= bytes) return limits.tooLarge(entries.length, bytes)
+    // How large it would have been is known, and was not foreseen.
+    limits.learn(entries, refusal.size, bytes)
+    limits.tooLarge(entries.length, refusal.size, refusal.limit)
   }
 
   #throttled(landing: Landing, now: number): boolean {

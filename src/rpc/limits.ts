@@ -98,13 +98,16 @@ export class Limits {
     this.#patience = 1
   }
 
-  /** The replies to `length` calls were too large, where `bytes` were expected: fewer bytes, or fewer calls where that was not foreseen. */
-  tooLarge(length: number, bytes: number): void {
+  /**
+   * The replies to `length` calls were too large: `bytes` together, as expected or as they turned out to be, of which `limit` are allowed. Fewer bytes from
+   * now on, or fewer calls where bytes are not the reason.
+   */
+  tooLarge(length: number, bytes: number, limit = bytes): void {
     if (bytes <= this.#provenBytes || bytes < LEAST_BYTES) {
       this.halve(length)
       return
     }
-    this.bytes = Math.min(this.bytes, Math.max(this.#provenBytes, bytes * FEWER))
+    this.bytes = Math.min(this.bytes, Math.max(this.#provenBytes, limit * FEWER))
     this.#fullInARow = 0
     this.taken = Math.min(this.taken, Math.max(1, Math.floor(length * FEWER)))
     this.isUnproven = true

@@ -24,6 +24,7 @@ const MOST_FOR_A_BATCH = 16 * 1024 * 1024
 /** Encodes the envelope, makes one exchange and gives each call the reply with its id. */
 export function createPost(options: PostOptions): Post {
   const { endpoint, exchange, path, ids } = options
+  const cuts = new Cuts()
   return async (calls, signal) => {
     const first = ids.next
     ids.next += calls.length
@@ -36,12 +37,12 @@ export function createPost(options: PostOptions): Post {
       )
     } catch (error) {
       // An abort ends a POST only when nobody waits for it any more; what its calls get then, nobody sees.
-      const failure = isFailure(error) ? cutShort(error, calls.length) : new MalformedReplyError('aborted')
+      const failure = isFailure(error) ? cutShort(error, calls.length, cuts) : new MalformedReplyError('aborted')
       const failures = calls.map((call) => copyError(failure, call.method))
       onPosted?.(failures)
       return failures
     }
-    const outcomes = read(reply, calls, first, options)
+    const outcomes = read(reply, calls, first, options, cuts)
     onPosted?.(outcomes, reply)
     return outcomes
   }
@@ -57,15 +58,33 @@ function patienceOf(calls: readonly Call[]): number {
   return 2 ** (most - 1)
 }
 
-/** What is lost of a reply that ends before this, in bytes, may be lost by chance. */
+/** A reply that ends before this, in bytes on the wire, does not end for its size. */
 const LEAST_CUT = 64 * 1024
 
 /**
- * Some gateways cut replies that are too large for them. The reply to several calls that ends in its middle, and had become long, is taken for
- * one of those: fewer calls may get theirs.
+ * Some gateways cut replies that are too large for them: fewer calls may get theirs. Others end in their middle by chance, and are known by a longer one that
+ * came whole since the last cut.
  */
-function cutShort(failure: HexlineError, calls: number): HexlineError {
-  if (calls === 1 || !(failure instanceof NetworkError) || failure.receivedBytes < LEAST_CUT) return failure
+class Cuts {
+  #longestWhole = 0
+
+  /** A reply of this size came whole. */
+  whole({ wireBytes }: HttpReply): void {
+    if (wireBytes > this.#longestWhole) this.#longestWhole = wireBytes
+  }
+
+  /** The reply to several calls ended in its middle, after this many bytes on the wire: was it for its size? */
+  isForSize(wireBytes: number): boolean {
+    if (wireBytes < LEAST_CUT) return false
+    const isByChance = wireBytes < this.#longestWhole
+    this.#longestWhole = 0
+    return !isByChance
+  }
+}
+
+/** The failure, or that of a reply that was cut for its size. */
+function cutShort(failure: HexlineError, calls: number, cuts: Cuts): HexlineError {
+  if (calls === 1 || !(failure instanceof NetworkError) || !cuts.isForSize(failure.receivedBytes)) return failure
   const { endpoint, receivedBytes, message, cause } = failure
   return new LimitError(`${message} (the reply to ${calls} calls)`, 'response-too-large', { endpoint, limit: receivedBytes, size: receivedBytes, cause })
 }
@@ -93,7 +112,7 @@ function isStartOfArray(body: Buffer): boolean {
   )
 }
 
-function read(reply: HttpReply, calls: readonly Call[], first: number, options: PostOptions): readonly Outcome[] {
+function read(reply: HttpReply, calls: readonly Call[], first: number, options: PostOptions, cuts: Cuts): readonly Outcome[] {
   const failures = new Failures(reply, options)
   const isBatch = calls.length > 1
   const isScanned = calls.some((call) => call.as === 'bytes')
@@ -101,9 +120,10 @@ function read(reply: HttpReply, calls: readonly Call[], first: number, options: 
   try {
     body = isScanned ? scanBody(reply.body, first, calls.length) : parseBody(reply.body)
   } catch {
-    const isCut = isBatch && reply.status < 300 && reply.body.length >= LEAST_CUT && isStartOfArray(reply.body)
+    const isCut = isBatch && reply.status < 300 && isStartOfArray(reply.body) && cuts.isForSize(reply.wireBytes)
     return calls.map((call) => failures.unreadable(call, isBatch, isCut))
   }
+  cuts.whole(reply)
   const { replies, refusal, stray } = correlate(body, first, calls.length)
   if (refusal !== undefined && !failures.isOwn(calls[replies.indexOf(refusal)], refusal)) return calls.map((call) => failures.refused(call, refusal))
   const share = reply.body.length / calls.length
