@@ -41,6 +41,8 @@ export class Limits {
   #fullInARow = 0
   #patience = 1
   #takesBatches = false
+  /** A single call failed as the batch before it did, so that it was not for being one. */
+  #failsAlone = false
   /** The most replies that were answered, in bytes as they were expected. */
   #provenBytes = 0
 
@@ -73,6 +75,7 @@ export class Limits {
   /** A POST of `length` calls, with so many `bytes` expected, was answered in full. When enough of them were, more is tried again. */
   worked(length: number, bytes = 0): void {
     if (length > 1) this.#takesBatches = true
+    this.#failsAlone = false
     if (bytes > this.#provenBytes) this.#provenBytes = bytes
     if (this.bytes < GOOD_BODY_BYTES && bytes >= this.bytes * FEWER && ++this.#fullInARow >= ENOUGH * this.#patience) {
       this.#fullInARow = 0
@@ -133,11 +136,17 @@ export class Limits {
   }
 
   /**
-   * A batch of `length` calls failed as a whole, and said nothing of its length. Where no batch was ever answered the endpoint may know none:
-   * calls go one by one, and a batch is tried again after a while.
+   * A POST of `length` calls failed as a whole, and said nothing of its length. Where no batch was ever answered the endpoint may know none: calls go one by
+   * one, and a batch is tried again after a while, or at once when single calls fail, too.
    */
   failed(length: number): void {
-    if (this.#takesBatches || length === 1) return
+    if (this.#takesBatches || this.#failsAlone) return
+    if (length === 1) {
+      if (this.#resume === undefined) return
+      this.#failsAlone = true
+      this.#shorten(this.#resume)
+      return
+    }
     const resume = Math.max(this.calls, length)
     this.#shorten(1)
     this.#resume = resume

@@ -9,6 +9,8 @@ export class Line {
   readonly #onDropped: () => void
   #entries: Entry[] = []
   #head = 0
+  /** Entries that were let in since the last were taken, in no order. */
+  #returned: Entry[] = []
   /** Safe calls that wait, by what they ask. A fresh one whenever the line runs empty: a long-lived Map of passing keys is slow. */
   #joinable = new Map<string, Entry>()
   /** Entries that somebody waits for. */
@@ -39,13 +41,7 @@ export class Line {
 
   /** Lets an entry in that has waited elsewhere: by its age, which its deadline tells, so that a caller's first calls stay its first. */
   letIn(entry: Entry): void {
-    if (entry.deadline === Number.POSITIVE_INFINITY) {
-      this.putBack([entry])
-      return
-    }
-    let place = this.#head
-    while (place < this.#entries.length && (this.#entries[place] as Entry).deadline <= entry.deadline) place++
-    this.#entries.splice(place, 0, entry)
+    this.#returned.push(entry)
     this.#enter(entry)
   }
 
@@ -63,12 +59,14 @@ export class Line {
 
   /** The next entry; there is one. */
   get first(): Entry {
+    this.#merge()
     while ((this.#entries[this.#head] as Entry).line !== this) this.#entries[this.#head++] = undefined as never
     return this.#entries[this.#head] as Entry
   }
 
   /** The next entries for one POST: at most `max`, no more than a good body of replies, an unsafe call alone, and each asked whether it fits. */
   take(max: number, limits: Limits, fits?: (entry: Entry) => boolean): Entry[] {
+    this.#merge()
     const taken: Entry[] = []
     let bytes = 0
     while (this.size > 0 && taken.length < max) {
@@ -89,6 +87,7 @@ export class Line {
 
   /** A copy of what waits. */
   list(): Entry[] {
+    this.#merge()
     return this.#entries.slice(this.#head).filter((entry) => entry.line === this)
   }
 
@@ -104,9 +103,25 @@ export class Line {
     if (entry.key !== undefined && this.#joinable.get(entry.key) === entry) this.#joinable.delete(entry.key)
   }
 
+  /** Puts those that were let in to their places, all at once: thousands may come back together. */
+  #merge(): void {
+    if (this.#returned.length === 0) return
+    const returned = this.#returned.filter((entry) => entry.line === this).sort((a, b) => (ageOf(a) < ageOf(b) ? -1 : 1))
+    this.#returned = []
+    const entries: Entry[] = []
+    let at = this.#head
+    for (const entry of returned) {
+      while (at < this.#entries.length && (this.#entries[at] as Entry).deadline <= ageOf(entry)) entries.push(this.#entries[at++] as Entry)
+      entries.push(entry)
+    }
+    this.#entries = entries.concat(this.#entries.slice(at))
+    this.#head = 0
+  }
+
   #tidy(): void {
     if (this.size === 0) {
       if (this.#entries.length > 0) this.#entries = []
+      this.#returned = []
       this.#head = 0
       this.#joinable = new Map()
     } else if (this.#head > 1024 && this.#head * 2 > this.#entries.length) {
@@ -114,4 +129,9 @@ export class Line {
       this.#head = 0
     }
   }
+}
+
+/** Calls without a deadline, of which the age is not known, go first when they come back. */
+function ageOf({ deadline }: Entry): number {
+  return deadline === Number.POSITIVE_INFINITY ? Number.NEGATIVE_INFINITY : deadline
 }

@@ -20,6 +20,9 @@ export interface Recovery {
   find(call: Call, failure: HexlineError, next: Send): Promise<Reply | undefined>
 }
 
+/** Calls that fail within this time share the chance of their wait: it is clients that full jitter is to spread. */
+const TOGETHER_MS = 5
+
 /**
  * Repeats a call that may do better the next time: after `Retry-After` where the endpoint gave one, else after a wait with
  * full jitter. It is the only layer that repeats a call that may have run, so retries cannot multiply. A safe call is
@@ -27,6 +30,7 @@ export interface Recovery {
  * is no failed attempt: such a call is repeated until its deadline, unless `attempts` is 1.
  */
 export function retry({ waiting, recovery, countsThrottling = false, ...backoff }: RetryOptions): Layer {
+  const moment = { at: Number.NEGATIVE_INFINITY, chance: 0 }
   const repeat = async (next: Send, first: Call, reason: unknown): Promise<Reply> => {
     let call = first
     let failure = reason
@@ -50,8 +54,13 @@ export function retry({ waiting, recovery, countsThrottling = false, ...backoff 
       const isGivenUp = isThrottled(failure) && call.whilePaused === 'fail'
       const repeatable = !isGivenUp && mayRepeat(failure) === true && (call.safe || recovers || !mayHaveRun(failure))
       // The endpoint's pause is what a throttled call waits for; the jitter only spreads those that come back.
-      const wait = Math.max(failure.retryAfterMs ?? 0, fullJitter(backoff, isFailedAttempt ? failed : 1))
       const now = performance.now()
+      // Calls that fail together come back together, and so travel in one POST again.
+      if (now - moment.at > TOGETHER_MS) Object.assign(moment, { at: now, chance: Math.random() })
+      const wait = Math.max(
+        failure.retryAfterMs ?? 0,
+        fullJitter(backoff, isFailedAttempt ? failed : 1, () => moment.chance),
+      )
       // Who could only wait past the deadline is told the truth now.
       if (!repeatable || failed >= call.attempts || now + wait >= call.deadline) {
         // That the deadline passed in the middle of an attempt says less than why the ones before failed.
@@ -60,7 +69,7 @@ export function retry({ waiting, recovery, countsThrottling = false, ...backoff 
         throw Object.assign(!call.safe && ambiguous !== undefined && !mayHaveRun(last) ? ambiguous : last, { attempts: sent })
       }
       if (retryEvents.hasSubscribers) retryEvents.publish(eventOf(call, failure, sent + 1, wait))
-      await waiting.sleep(call, wait)
+      await waiting.sleep(call, moment.at + wait)
       const { endpoint } = failure
       if (endpoint !== undefined) call = { ...call, tried: [...call.tried.filter((name) => name !== endpoint), endpoint] }
       // The last attempt ends with the endpoint's timeout alone.

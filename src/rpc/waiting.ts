@@ -78,12 +78,12 @@ export class Waiting {
     this.alarms.set(wait)
   }
 
-  /** Waits `ms`, or rejects when the call has to end before. */
-  sleep(call: Call, ms: number): Promise<void> {
+  /** Waits until a time on the clock of `performance.now()`, or rejects when the call has to end before. */
+  sleep(call: Call, until: number): Promise<void> {
     return new Promise((resolve, reject) => {
       const wait: Wait = {
         call,
-        at: Math.min(performance.now() + ms, call.deadline),
+        at: Math.min(until, call.deadline),
         place: -1,
         seat: -1,
         ring: () => {
