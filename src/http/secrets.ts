@@ -149,9 +149,9 @@ function spelled(text: string): string {
 }
 
 /** `before`: what escapes it, and what begins `\u0000`. */
-function spelledCharacter(character: string, [escape = '', mark = '']: string[]): string {
+function spelledCharacter(character: string, [escaping = '', mark = '']: string[]): string {
   const { bytes, unicode, entity } = spellingsOf(character, mark)
-  return `(?:${bytes}|${unicode}|${entity}|${escape}${escapeForRegExp(character)}${character === ' ' ? '|\\+' : ''})`
+  return `(?:${bytes}|${unicode}|${entity}|${escaping}${escapeForRegExp(character)}${character === ' ' ? '|\\+' : ''})`
 }
 
 function spellingsOf(character: string, mark: string): { bytes: string; unicode: string; entity: string } {

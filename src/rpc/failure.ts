@@ -154,7 +154,8 @@ export class Failures {
     const { code, message: words } = object
     // Apart from the rest, so that a long field beside it takes nothing away from it.
     const data = object.data === undefined ? undefined : scrubJson(object.data, scrub)
-    const rest = scrubJson(Array.isArray(object) ? object : { ...object, data: undefined }, scrub) as object
+    const { data: _, ...others } = object
+    const rest = scrubJson(Array.isArray(object) ? object : others, scrub) as object
     const text = typeof words === 'string' ? words : (JSON.stringify(scrubJson(words ?? object, scrub)) ?? '')
     const message = scrubStart(text, LONGEST_MESSAGE, scrub)
     return { code: typeof code === 'object' ? undefined : code, message, data, whole: data === undefined ? rest : { ...rest, data } }
