@@ -7,8 +7,8 @@ import { CLASSES, patternsOf, wordsOf } from './support/patterns.ts'
 
 const SMALL = 4_096
 const TIMES = 8
-/** What takes less, in ms, is too short to be compared; a quadratic pattern takes hundreds of times as long. */
-const FLOOR = 3
+/** What takes less, in ms, is not compared, since other work on the machine may take as long: a quadratic pattern takes hundreds of them. */
+const FLOOR = 25
 
 /** How many times as long `read` takes for a text that is eight times as long. Near 8 where time grows with length, near 64 where it grows with its square. */
 function growth(read: (text: string) => unknown, unit: string, start = ''): number {
@@ -16,15 +16,15 @@ function growth(read: (text: string) => unknown, unit: string, start = ''): numb
   const [small, large] = [textOf(SMALL), textOf(SMALL * TIMES)]
   const least = (text: string, runs: number) => {
     let best = Number.POSITIVE_INFINITY
-    for (let i = 0; i < runs; i++) {
+    for (let i = 0; i < runs && best > FLOOR / 64; i++) {
       const begun = performance.now()
       read(text)
       best = Math.min(best, performance.now() - begun)
     }
     return best
   }
-  if (least(large, 1) < FLOOR) return 1
-  return least(large, 3) / Math.max(least(small, 10), FLOOR / 64)
+  if (least(large, 1) < FLOOR || least(large, 4) < FLOOR) return 1
+  return least(large, 2) / Math.max(least(small, 10), FLOOR / 64)
 }
 
 /** What takes much more than eight times as long. */
