@@ -7,7 +7,7 @@ import { CLASSES, patternsOf, wordsOf } from './support/patterns.ts'
 
 const SMALL = 4_096
 const TIMES = 8
-/** What takes less, in ms, is not compared, since other work on the machine may take as long: a quadratic pattern takes hundreds of them. */
+/** What takes less CPU time, in ms, is not compared, since collecting garbage may take as long: a quadratic pattern takes hundreds of them. */
 const FLOOR = 25
 
 /** How many times as long `read` takes for a text that is eight times as long. Near 8 where time grows with length, near 64 where it grows with its square. */
@@ -17,9 +17,10 @@ function growth(read: (text: string) => unknown, unit: string, start = ''): numb
   const least = (text: string, runs: number) => {
     let best = Number.POSITIVE_INFINITY
     for (let i = 0; i < runs && best > FLOOR / 64; i++) {
-      const begun = performance.now()
+      const begun = process.cpuUsage()
       read(text)
-      best = Math.min(best, performance.now() - begun)
+      const { user, system } = process.cpuUsage(begun)
+      best = Math.min(best, (user + system) / 1000)
     }
     return best
   }
