@@ -20,6 +20,7 @@ import { route } from './rpc/route.ts'
 import { wholeValue } from './rpc/scan.ts'
 import { Tally, tallied } from './rpc/tally.ts'
 import { Waiting } from './rpc/waiting.ts'
+import { scrubError } from './scrub-error.ts'
 
 /** Where a client keeps its endpoints, for what has to make POSTs of its own, past queue and retries. */
 export const CONNECTIONS: unique symbol = Symbol('hexline.connections')
@@ -174,7 +175,12 @@ function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
     async call(method: string, ...args: unknown[]) {
       const params = encodeArguments(method, args)
       const reply = await send({ method, params })
-      return decodeResult(method, reply.take(), params) as never
+      const value = reply.take()
+      try {
+        return decodeResult(method, value, params) as never
+      } catch (error) {
+        throw scrubError(error, parts.connections)
+      }
     },
 
     async request(request, options) {

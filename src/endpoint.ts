@@ -4,7 +4,7 @@ import { classify } from './eth/failures.ts'
 import type { Alarms } from './http/alarms.ts'
 import { isLoopback } from './http/compression.ts'
 import { createExchange } from './http/exchange.ts'
-import { scrubber } from './http/secrets.ts'
+import { type Scrub, scrubber } from './http/secrets.ts'
 import { checkHeaders, onlyKnown, type Settings } from './options.ts'
 import type { Post } from './rpc/call.ts'
 import { createPost } from './rpc/post.ts'
@@ -25,6 +25,8 @@ export interface Connection {
   /** Scheme, host and port; the name of an endpoint that is a function. */
   readonly origin: string
   readonly post: Post
+  /** Hides the secrets of its URL and headers; undefined for an endpoint that is a function. */
+  readonly scrub?: Scrub
   /** Id of its chain, where it was given by that. */
   readonly chainId?: number
   close(): Promise<void>
@@ -59,7 +61,7 @@ export function connect(endpoint: Endpoint, settings: Settings, ids: { next: num
     alarms,
   })
   const post = createPost({ exchange, path: url.pathname + url.search, endpoint: name, scrub, classify, ids })
-  return { name, origin: url.origin, post, ...(chainId !== undefined && { chainId }), close: exchange.close }
+  return { name, origin: url.origin, post, scrub, ...(chainId !== undefined && { chainId }), close: exchange.close }
 }
 
 function unique(name: string, names: Set<string>): string {

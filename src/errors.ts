@@ -68,16 +68,22 @@ export class HexlineError extends Error {
   }
 }
 
-/** A JSON-RPC error object: `code`, `message` and `data` are the node's own words (a URL's secrets in them are hidden). */
+/**
+ * A JSON-RPC error object: `code`, `message` and `data` are the node's own words. Secrets of the URL and headers are hidden in them. A message has at most
+ * 4,096 characters: a longer one is cut, and ends with `...`.
+ */
 export class RpcError extends HexlineError {
   override readonly name = 'RpcError'
   /** The node's error code. */
   readonly code: number
-  /** The node's `data`, such as the revert data of a call. */
+  /**
+   * The node's `data`, such as the revert data of a call. Hex is whole up to 4 Mi characters; of other text, 64 Ki characters are kept in all, and 10,000
+   * values. A string that is cut ends with `...`, so that cut hex is not taken for hex.
+   */
   readonly data?: unknown
   /** HTTP status that it came with. */
   readonly status: number | undefined
-  /** The node's whole error object, for who looks for what only some nodes say. Not enumerable. */
+  /** The node's whole error object, for vendor-specific fields, with the same limits as `data`. Not enumerable. */
   declare readonly object: unknown
 
   constructor(error: { code: number; message: string; data?: unknown }, context: ErrorContext & { status?: number | undefined; object?: unknown } = {}) {
@@ -94,7 +100,7 @@ export class HttpError extends HexlineError {
   override readonly name = 'HttpError'
   /** HTTP status code. */
   readonly status: number
-  /** Response headers, names in lower case. */
+  /** Response headers, names in lower case; at most 64 Ki characters of them. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   /** The start of the body, at most 500 characters. */
   readonly body: string
@@ -213,9 +219,9 @@ export class ServiceError extends HexlineError {
   override readonly name = 'ServiceError'
   /** HTTP status code. */
   readonly status: number
-  /** The service's own message, if the body had one. */
+  /** The service's own message, if the body had one; at most 4,096 characters. */
   readonly said: string | undefined
-  /** The body: parsed where it is JSON, else the start of it, at most 500 characters. */
+  /** The body: parsed where it is JSON, with the limits of `RpcError.data`, else the start of it, at most 500 characters. */
   readonly body: unknown
 
   constructor({ operation, status, said, body }: { operation: string; status: number; said: string | undefined; body: unknown }, context: ErrorContext = {}) {
@@ -243,6 +249,9 @@ export function copyError<E extends HexlineError>(error: E, method: string | und
   Object.setPrototypeOf(copy, Object.getPrototypeOf(error))
   return Object.assign(copy, { method })
 }
+
+/** Longest message of a server's that an error keeps, in characters, and all that is searched for what it means: node and gateway say that in their first words. */
+export const LONGEST_MESSAGE = 4096
 
 /** A value in one short line, for messages: never more than 80 characters of it. */
 export function show(value: unknown): string {

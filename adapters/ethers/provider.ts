@@ -21,12 +21,13 @@ import {
 import { checkOptions, fetchRange, inBlock, type Progress } from '../../src/bulk/get-blocks.ts'
 import { Link, linkedFields } from '../../src/bulk/link.ts'
 import type { RangeEnd } from '../../src/bulk/range.ts'
-import { type Client, createClient, isClient } from '../../src/client.ts'
+import { type Client, CONNECTIONS, createClient, isClient } from '../../src/client.ts'
 import type { Endpoint } from '../../src/endpoint.ts'
 import { OptionError, type RpcError, show } from '../../src/errors.ts'
 import { encodeArguments } from '../../src/eth/methods.ts'
 import { type ClientOptions, onlyKnown } from '../../src/options.ts'
 import { parseAt } from '../../src/rpc/scan.ts'
+import { scrubError } from '../../src/scrub-error.ts'
 import { connectionOf, splitOptions } from './config.ts'
 import { caused, Destroyed, errorObject, ethersError, isAnswer, unreadable, unsupported } from './ethers-error.ts'
 import { FilterSubscriber } from './filter-subscriber.ts'
@@ -214,7 +215,7 @@ export class HexlineProvider extends JsonRpcProvider {
   }
 
   async #askNetwork(): Promise<Network> {
-    const network = Network.from(getBigInt(await this.send('eth_chainId', [])))
+    const network = await this.#read(this.send('eth_chainId', []).then((id) => Network.from(getBigInt(id))))
     this.#detected = network
     return network
   }
@@ -261,8 +262,77 @@ export class HexlineProvider extends JsonRpcProvider {
     }
   }
 
+  // ethers' errors of what it cannot read hold all of it, and a node may have put its URL there.
+
+  override getBlockNumber(...args: Parameters<JsonRpcProvider['getBlockNumber']>): ReturnType<JsonRpcProvider['getBlockNumber']> {
+    return this.#read(super.getBlockNumber(...args))
+  }
+
+  override getFeeData(...args: Parameters<JsonRpcProvider['getFeeData']>): ReturnType<JsonRpcProvider['getFeeData']> {
+    return this.#read(super.getFeeData(...args))
+  }
+
+  override estimateGas(...args: Parameters<JsonRpcProvider['estimateGas']>): ReturnType<JsonRpcProvider['estimateGas']> {
+    return this.#read(super.estimateGas(...args))
+  }
+
+  override call(...args: Parameters<JsonRpcProvider['call']>): ReturnType<JsonRpcProvider['call']> {
+    return this.#read(super.call(...args))
+  }
+
+  override getBalance(...args: Parameters<JsonRpcProvider['getBalance']>): ReturnType<JsonRpcProvider['getBalance']> {
+    return this.#read(super.getBalance(...args))
+  }
+
+  override getTransactionCount(...args: Parameters<JsonRpcProvider['getTransactionCount']>): ReturnType<JsonRpcProvider['getTransactionCount']> {
+    return this.#read(super.getTransactionCount(...args))
+  }
+
+  override getCode(...args: Parameters<JsonRpcProvider['getCode']>): ReturnType<JsonRpcProvider['getCode']> {
+    return this.#read(super.getCode(...args))
+  }
+
+  override getStorage(...args: Parameters<JsonRpcProvider['getStorage']>): ReturnType<JsonRpcProvider['getStorage']> {
+    return this.#read(super.getStorage(...args))
+  }
+
+  override getBlock(...args: Parameters<JsonRpcProvider['getBlock']>): ReturnType<JsonRpcProvider['getBlock']> {
+    return this.#read(super.getBlock(...args))
+  }
+
+  override getTransaction(...args: Parameters<JsonRpcProvider['getTransaction']>): ReturnType<JsonRpcProvider['getTransaction']> {
+    return this.#read(super.getTransaction(...args))
+  }
+
+  override getTransactionReceipt(...args: Parameters<JsonRpcProvider['getTransactionReceipt']>): ReturnType<JsonRpcProvider['getTransactionReceipt']> {
+    return this.#read(super.getTransactionReceipt(...args))
+  }
+
+  override getLogs(...args: Parameters<JsonRpcProvider['getLogs']>): ReturnType<JsonRpcProvider['getLogs']> {
+    return this.#read(super.getLogs(...args))
+  }
+
+  override broadcastTransaction(...args: Parameters<JsonRpcProvider['broadcastTransaction']>): ReturnType<JsonRpcProvider['broadcastTransaction']> {
+    return this.#read(super.broadcastTransaction(...args))
+  }
+
+  /** What ethers reads of results. */
+  async #read<T>(reading: Promise<T>): Promise<T> {
+    try {
+      return await reading
+    } catch (error) {
+      // An error of a call has another code, and no secret.
+      const { code = 'BAD_DATA' } = error as { code?: unknown }
+      throw code === 'INVALID_ARGUMENT' || code === 'BAD_DATA' ? scrubError(error, this.client[CONNECTIONS]) : error
+    }
+  }
+
   /** The receipts of a block, in the order of its transactions; null when there is no such block. */
-  async getBlockReceipts(block: BlockTag): Promise<TransactionReceipt[] | null> {
+  getBlockReceipts(block: BlockTag): Promise<TransactionReceipt[] | null> {
+    return this.#read(this.#receiptsOf(block))
+  }
+
+  async #receiptsOf(block: BlockTag): Promise<TransactionReceipt[] | null> {
     const params = encodeArguments('eth_getBlockReceipts', [await this._getBlockTag(block)])
     const [network, raw] = await Promise.all([this.getNetwork(), this.send('eth_getBlockReceipts', params)])
     if (raw === null) return null

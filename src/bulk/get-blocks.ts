@@ -1,5 +1,5 @@
-import type { Client } from '../client.ts'
-import { MalformedReplyError, OptionError, show } from '../errors.ts'
+import { type Client, CONNECTIONS } from '../client.ts'
+import { IntegrityError, MalformedReplyError, OptionError, show } from '../errors.ts'
 import { under } from '../eth/fault.ts'
 import { asResult } from '../eth/methods.ts'
 import type { Block, Receipt } from '../eth/objects.ts'
@@ -7,6 +7,7 @@ import type { Quantity } from '../eth/quantity.ts'
 import { createReader } from '../eth/reader.ts'
 import { checkSignal, onlyKnown } from '../options.ts'
 import { wholeValue } from '../rpc/scan.ts'
+import { scrubError } from '../scrub-error.ts'
 import { bytesOf, Fetcher } from './fetch.ts'
 import { type BlockField, decodersOf, type RangeBlock } from './fields.ts'
 import { Link } from './link.ts'
@@ -127,8 +128,9 @@ export async function* fetchRange<T>(client: Client, options: Checked, read: Rea
           value = readWhole(read, number, bytesOf(fetched.block), fetched.receipts && bytesOf(fetched.receipts))
           break
         } catch (error) {
-          if (!(error instanceof SyntaxError)) throw error
-          if (attempt === ATTEMPTS) throw new MalformedReplyError(`block ${number} came ${ATTEMPTS} times as something that is no JSON`, { cause: error })
+          if (!(error instanceof SyntaxError)) throw scrubError(error, client[CONNECTIONS])
+          // Without its cause: the words of a SyntaxError hold part of the text, and so perhaps part of a key.
+          if (attempt === ATTEMPTS) throw new MalformedReplyError(`block ${number} came ${ATTEMPTS} times as something that is no JSON`)
           fetched = await fetcher.fetch(number, stop.signal, true)
         }
       }
@@ -136,6 +138,9 @@ export async function* fetchRange<T>(client: Client, options: Checked, read: Rea
       yield value
       options.onProgress?.({ number, done: ++done, total, bytes })
     }
+  } catch (error) {
+    // A receipt may be asked for by what the node gave as the hash of its transaction.
+    throw error instanceof IntegrityError ? scrubError(error, client[CONNECTIONS]) : error
   } finally {
     options.signal?.removeEventListener('abort', onAbort)
     stop.abort()

@@ -1,6 +1,5 @@
 import type { Client } from '../client.ts'
-import { CodecError, show } from '../errors.ts'
-import { under } from '../eth/fault.ts'
+import { fault, under } from '../eth/fault.ts'
 import { decodeQuantity } from '../eth/quantity.ts'
 import { compact, parseAt, scanArray, scanObject, wholeValue } from '../rpc/scan.ts'
 import { type Checked, fetchRange, inBlock } from './get-blocks.ts'
@@ -81,6 +80,6 @@ function scan(what: string, bytes: Buffer, read: () => void): void {
   try {
     read()
   } catch {
-    throw new CodecError('', what, show(bytes.toString('utf8', 0, 100)), { kind: 'malformed' })
+    throw fault(what, bytes.toString('utf8', 0, 16_384), { kind: 'malformed' })
   }
 }

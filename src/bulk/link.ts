@@ -1,4 +1,4 @@
-import { IntegrityError } from '../errors.ts'
+import { IntegrityError, show } from '../errors.ts'
 import { fault, under } from '../eth/fault.ts'
 import { decodeQuantity } from '../eth/quantity.ts'
 
@@ -20,7 +20,7 @@ export class Link {
     if (typeof block.hash !== 'string') throw new IntegrityError(`block ${number} has no hash: the node takes it for pending`)
     if (this.#hash !== undefined && block.parentHash !== this.#hash) {
       throw new IntegrityError(
-        `block ${number} names ${block.parentHash} as its parent, but block ${number - 1n} came as ${this.#hash}: ` +
+        `block ${number} names ${shown(block.parentHash)} as its parent, but block ${number - 1n} came as ${shown(this.#hash)}: ` +
           "the chain was reorganised in between, or nodes disagree; start again some blocks before, or end at 'finalized'",
       )
     }
@@ -35,12 +35,18 @@ export class Link {
     for (let i = 0; i < receipts.length; i++) {
       const receipt = receipts[i] as (typeof receipts)[number]
       const transaction = transactions[i] as (typeof transactions)[number]
-      if (receipt.blockHash !== hash) throw new IntegrityError(`block ${number}: receipt ${i} is of block ${receipt.blockHash}, not of ${hash}`)
+      if (receipt.blockHash !== hash) throw new IntegrityError(`block ${number}: receipt ${i} is of block ${shown(receipt.blockHash)}, not of ${shown(hash)}`)
       if (receipt.transactionHash !== (typeof transaction === 'string' ? transaction : transaction.hash)) {
         throw new IntegrityError(`block ${number}: receipt ${i} is not of transaction ${i}`)
       }
     }
   }
+}
+
+/** A hash as the node sent it; in words where it is none, since it may be as long as a reply, and anything. */
+function shown(hash: unknown): string {
+  if (typeof hash !== 'string') return show(hash)
+  return /^0x[0-9a-fA-F]{1,64}$/.test(hash) ? hash : `a string that is no hash (${hash.length} characters)`
 }
 
 /** What links a raw block to others. Throws `CodecError` when it is no block. */

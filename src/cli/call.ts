@@ -1,6 +1,7 @@
 import { Command } from 'commander'
-import { createClient } from '../client.ts'
+import { type Client, CONNECTIONS, createClient } from '../client.ts'
 import { decodeResult, encodeArguments, isKnown } from '../eth/methods.ts'
+import { scrubError } from '../scrub-error.ts'
 import { bigintsAsStrings } from './json.ts'
 import { messagesFor } from './messages.ts'
 import { addNodeFlags, deadlineFrom, endpointFrom, type NodeFlags } from './node.ts'
@@ -47,10 +48,18 @@ async function makeCall(method: string, texts: readonly string[], flags: Flags):
     const value = reply.take()
     if (flags.raw) process.stdout.write(Buffer.concat([value as Uint8Array, Buffer.from('\n')]))
     else {
-      const result = known ? decodeResult(method, value, params) : value
+      const result = known ? decoded(client, method, value, params) : value
       process.stdout.write(`${flags.json ? JSON.stringify(result, bigintsAsStrings) : forPerson(result, method, process.stdout.isTTY)}\n`)
     }
   } finally {
     await client.close()
+  }
+}
+
+function decoded(client: Client, method: string, value: unknown, params: readonly unknown[]): unknown {
+  try {
+    return decodeResult(method, value, params)
+  } catch (error) {
+    throw scrubError(error, client[CONNECTIONS])
   }
 }

@@ -56,6 +56,6 @@ function scalar(value: unknown, name: string, isTerminal: boolean): string {
 /** `value` with the point `places` from the right, without zeros at the end. */
 function decimal(value: bigint, places: number): string {
   const digits = value.toString().padStart(places + 1, '0')
-  const fraction = digits.slice(-places).replace(/0+$/, '')
+  const fraction = digits.slice(-places).replace(/(?<!0)0+$/, '')
   return `${digits.slice(0, -places)}${fraction === '' ? '' : `.${fraction}`}`
 }

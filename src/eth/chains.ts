@@ -68,7 +68,7 @@ export function nodeUrl({ baseUrl, chain, apiKey }: NodeAddress): string {
   } catch {
     throw new OptionError('baseUrl', 'an http or https URL', typeof baseUrl === 'string' ? 'a string that is none' : show(baseUrl))
   }
-  url.pathname = `${url.pathname.replace(/\/+$/, '')}/${chain}/${encodeURIComponent(apiKey)}`
+  url.pathname = `${url.pathname.replace(/(?<!\/)\/+$/, '')}/${chain}/${encodeURIComponent(apiKey)}`
   return url.href
 }
 

@@ -1,4 +1,4 @@
-import type { ErrorKind } from '../errors.ts'
+import { type ErrorKind, LONGEST_MESSAGE } from '../errors.ts'
 import type { Failure } from '../rpc/failure.ts'
 
 /** One way in which a node or provider words a failure. Every condition that is given must hold. */
@@ -24,7 +24,13 @@ export function matches({ message, code, status, method, data, asksToWait }: Fai
   if (method !== undefined && !method.test(failure.method)) return false
   if (asksToWait && failure.retryAfterMs === undefined) return false
   if (message !== undefined && !message.test(failure.message)) return false
-  return data === undefined || data.test(typeof failure.data === 'string' ? failure.data : (JSON.stringify(failure.data) ?? ''))
+  return data === undefined || data.test(startOf(failure.data))
+}
+
+/** The start of an error's `data`, as text or JSON. */
+function startOf(data: unknown): string {
+  const text = typeof data === 'string' ? data : (JSON.stringify(data) ?? '')
+  return text.slice(0, LONGEST_MESSAGE)
 }
 
 function within(range: number | readonly [number, number], status: number): boolean {

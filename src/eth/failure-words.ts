@@ -37,7 +37,7 @@ export const wordRows: readonly FailureRow[] = [
   {
     kind: 'not-found',
     message:
-      /pruned history|history has been pruned|state at block #?\d+ is pruned|archive (?:node|state|requests?|data|access)|older than 128 blocks|maximum proof window|exceeds max-recreate-state-depth|requested block is too old/i,
+      /pruned history|history has been pruned|state at block #?\d{1,30} is pruned|archive (?:node|state|requests?|data|access)|older than 128 blocks|maximum proof window|exceeds max-recreate-state-depth|requested block is too old/i,
     source: 'geth and reth (4444), Erigon, Nitro, publicnode, Infura (-32002), Alchemy (-32600)',
   },
 
@@ -51,7 +51,7 @@ export const wordRows: readonly FailureRow[] = [
   {
     kind: 'auth',
     message:
-      /must be authenticated|must authenticate|invalid (?:project id|api[- ]?key|access token|auth\w* token|jwt)|api[- ]?key (?:is )?(?:invalid|missing|disabled|not (?:found|allowed|valid))|unauthori[sz]ed|(?:missing|no) api[- ]?key|project id required|rejected due to project id|does not have access to this network/i,
+      /must be authenticated|must authenticate|invalid (?:project id|api[- ]?key|access token|auth\w{0,20} token|jwt)|api[- ]?key (?:is )?(?:invalid|missing|disabled|not (?:found|allowed|valid))|unauthori[sz]ed|(?:missing|no) api[- ]?key|project id required|rejected due to project id|does not have access to this network/i,
     source: 'Alchemy, Infura (-32002), Ankr, dRPC, Besu (-40100)',
   },
 
@@ -59,7 +59,7 @@ export const wordRows: readonly FailureRow[] = [
   {
     kind: 'batch-too-large',
     message:
-      /batch (?:request |size |request length )?(?:was |is )?too (?:large|big|long)|batch (?:size )?limit (?:[\d,]+ )?exceeded|batch of more than|too many (?:rpc )?(?:requests|calls|items) in (?:a |the |one )?batch|max(?:imum)?[- ]batch[- ]size|batch request amount [\d,]+ exceeds/i,
+      /batch (?:request |size |request length )?(?:was |is )?too (?:large|big|long)|batch (?:size )?limit (?:[\d,]{1,30} )?exceeded|batch of more than|too many (?:rpc )?(?:requests|calls|items) in (?:a |the |one )?batch|max(?:imum)?[- ]batch[- ]size|batch request amount [\d,]{1,30} exceeds/i,
     source: 'geth (-32600), Erigon (-32000), Nethermind and Besu (-32005), reth (-32010), proxyd (-32014), dRPC (31), Hedera (-32203), Acala, TRON (-32007)',
   },
   {
@@ -91,7 +91,7 @@ export const wordRows: readonly FailureRow[] = [
   {
     kind: 'rate-limit',
     message:
-      /(?:compute units|requests?|calls?) per second capacity|concurrent requests capacity|number of concurrent requests|allowed throughput|limited to [\d,]+ ?(?:requests?|calls?)? ?(?:\/|per) ?(?:s|sec|second|min|minute)\b/i,
+      /(?:compute units|requests?|calls?) per second capacity|concurrent requests capacity|number of concurrent requests|allowed throughput|limited to [\d,]{1,30} ?(?:requests?|calls?)? ?(?:\/|per) ?(?:s|sec|second|min|minute)\b/i,
     source: 'Alchemy (429), Infura (429), QuickNode (-32009, -32012)',
   },
   {
@@ -106,13 +106,13 @@ export const wordRows: readonly FailureRow[] = [
   {
     kind: 'lagging',
     message:
-      /header (?:for hash )?not found|missing trie node|block (?:\S+ )?not found|unknown block|could not find block|unsupported block number|block(?: \w+)? is not available|not currently canonical|BlockOutOfRange|block (?:number )?(?:is )?out of range|after last accepted block|beyond current head/i,
+      /header (?:for hash )?not found|missing trie node|block (?:\S{1,100} )?not found|unknown block|could not find block|unsupported block number|block(?: \w{1,100})? is not available|not currently canonical|BlockOutOfRange|block (?:number )?(?:is )?out of range|after last accepted block|beyond current head/i,
     source: 'geth, Erigon, Nethermind, Besu (-39001), reth (-32001), dRPC (26), proxyd (-32019), Nitro, Sei, anvil, Avalanche',
   },
   {
     kind: 'lagging',
     message:
-      /state (?:\S+ )?(?:is )?(?:not (?:available|found)|unavailable)|no state available|missing state|unknown state\b|transaction indexing is in progress|initial sync is still in progress/i,
+      /state (?:\S{1,100} )?(?:is )?(?:not (?:available|found)|unavailable)|no state available|missing state|unknown state\b|transaction indexing is in progress|initial sync is still in progress/i,
     source: 'geth, Nethermind (-32002), Besu (-32000, -32008), dRPC (27)',
   },
 
@@ -125,7 +125,7 @@ export const wordRows: readonly FailureRow[] = [
   {
     kind: 'unsupported',
     message:
-      /method (?:\S+ )?(?:does not exist|not (?:found|supported|enabled)|is not (?:available|supported|enabled|allowed|whitelisted|included))|method \S+ (?:is )?(?:not allowed|disabled)|unsupported method|does not exist\/is not available|chain is not available on|not included in your current plan/i,
+      /method (?:\S{1,100} )?(?:does not exist|not (?:found|supported|enabled)|is not (?:available|supported|enabled|allowed|whitelisted|included))|method \S{1,100} (?:is )?(?:not allowed|disabled)|unsupported method|does not exist\/is not available|chain is not available on|not included in your current plan/i,
     source: 'geth, Erigon, Nethermind, Besu (-32604), proxyd (HTTP 403), dRPC (35), gateways',
   },
 ]

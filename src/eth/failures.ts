@@ -1,3 +1,4 @@
+import { LONGEST_MESSAGE } from '../errors.ts'
 import type { Classify } from '../rpc/failure.ts'
 import { type FailureRow, matches } from './failure-row.ts'
 import { wordRows } from './failure-words.ts'
@@ -50,5 +51,9 @@ export const failureRows: readonly FailureRow[] = [
   { kind: 'invalid', status: [300, 499], source: 'RFC 9110' },
 ]
 
-/** Tells what a failure is, by the first row that matches it. */
-export const classify: Classify = (failure) => failureRows.find((row) => matches(row, failure))?.kind
+/** Tells what a failure is, by the first row that matches it. Of a message or `data`, the first 4,096 characters are looked at. */
+export const classify: Classify = (failure) => {
+  const message = failure.message.slice(0, LONGEST_MESSAGE)
+  const bounded = message === failure.message ? failure : { ...failure, message }
+  return failureRows.find((row) => matches(row, bounded))?.kind
+}

@@ -1,3 +1,4 @@
+import { LONGEST_MESSAGE } from '../errors.ts'
 import type { FailureRow } from './failure-row.ts'
 
 /** Methods whose answer is as long as the range of blocks that they are asked for. */
@@ -14,34 +15,35 @@ export const logRangeRows: readonly FailureRow[] = [
   {
     kind: 'range-too-large',
     method: LOGS,
-    message: /\branges? (?:[\d,]+ )?(?:is |are )?(?:too (?:large|wide|big|high)|(?:bigger|larger|greater) than|over [\d,]+ blocks|exceeds? |limit exceeded)/i,
+    message:
+      /\branges? (?:[\d,]{1,30} )?(?:is |are )?(?:too (?:large|wide|big|high)|(?:bigger|larger|greater) than|over [\d,]{1,30} blocks|exceeds? |limit exceeded)/i,
     source: 'Ankr, Base, Besu, Blast, Chainstack, Cloudflare, dRPC, Infura, LlamaRPC, Lotus, Moonbeam, Optimism, Scroll, Sei, Somnia, Swell',
   },
   {
     kind: 'range-too-large',
     method: LOGS,
     message:
-      /max(?:imum)? (?:allowed )?(?:block )?range\b|maximum is set to [\d,]+|maximum allowed (?:number of requested blocks )?is [\d,]+|number of requested blocks/i,
+      /max(?:imum)? (?:allowed )?(?:block )?range\b|maximum is set to [\d,]{1,30}|maximum allowed (?:number of requested blocks )?is [\d,]{1,30}|number of requested blocks/i,
     source: 'Avalanche, BSC, Cloudflare, Hedera, NodeReal, publicnode, reth, Sei, thirdweb, Tron',
   },
   {
     kind: 'range-too-large',
     method: LOGS,
     message:
-      /this block range should work|try with this block range|retry with the range|up to an? [\d,.]+[km]? block range|reduc(?:e|ing) (?:your |the |query )*block range/i,
+      /this block range should work|try with this block range|retry with the range|up to an? [\d,.]{1,30}[km]? block range|reduc(?:e|ing) (?:your |the |query ){0,3}block range/i,
     source: 'Alchemy, Aurora, Blast, Infura, reth, zkSync',
   },
   {
     kind: 'range-too-large',
     method: LOGS,
-    message: /limited to (?:a )?(?:\d+ - )?[\d,]+[km]? (?:blocks? )?range|limited to [\d,]+ blocks?\b|at most [\d,]+ blocks?\b/i,
+    message: /limited to (?:a )?(?:\d{1,30} - )?[\d,]{1,30}[km]? (?:blocks? )?range|limited to [\d,]{1,30} blocks?\b|at most [\d,]{1,30} blocks?\b/i,
     source: '1RPC, BlockPI, Coinbase, QuickNode (-32614)',
   },
-  { kind: 'range-too-large', method: LOGS, message: /\bblocks distance: [\d,]+|query must be smaller than size/i, source: 'Ethermint, Harmony' },
+  { kind: 'range-too-large', method: LOGS, message: /\bblocks distance: [\d,]{1,30}|query must be smaller than size/i, source: 'Ethermint, Harmony' },
   {
     kind: 'range-too-large',
     method: LOGS,
-    message: /more than [\d,]+ (?:results|logs)|too many (?:results|logs)|max (?:logs per response|results)|logs (?:matched by query|count) exceeds?/i,
+    message: /more than [\d,]{1,30} (?:results|logs)|too many (?:results|logs)|max (?:logs per response|results)|logs (?:matched by query|count) exceeds?/i,
     source: 'Arbitrum, Infura, Nethermind, NodeReal, reth, zkEVM',
   },
   {
@@ -54,7 +56,7 @@ export const logRangeRows: readonly FailureRow[] = [
     kind: 'range-too-large',
     method: LOGS,
     message: /^invalid params$/i,
-    data: /\brange\b.*(?:too large|limit)|returned more than [\d,]+ results/i,
+    data: /\brange\b.{0,200}(?:too large|limit)|returned more than [\d,]{1,30} results/i,
     source: 'Tenderly (-32602, the reason in data)',
   },
   { kind: 'range-too-large', method: LOGS, code: -32005, message: /^limit exceeded$/i, source: 'BSC nodes' },
@@ -66,19 +68,21 @@ export const logRangeRows: readonly FailureRow[] = [
  * Providers do not agree on whether both ends count, so it may be one off.
  */
 export function rangeLimit(message: string): number | undefined {
+  const start = message.slice(0, LONGEST_MESSAGE)
   for (const pattern of LIMITS) {
-    const [, digits, unit] = pattern.exec(message) ?? []
+    const [, digits, unit] = pattern.exec(start) ?? []
     if (digits === undefined) continue
     const limit = Number(digits.replaceAll(',', '')) * (unit === undefined ? 1 : /k/i.test(unit) ? 1000 : 1_000_000)
     if (Number.isSafeInteger(limit) && limit > 0) return limit
   }
-  const range = suggestedRange(message)
+  const range = suggestedRange(start)
   return range === undefined ? undefined : Number(range.to - range.from + 1n)
 }
 
 /** The range of blocks, ends included, that a refusal of `eth_getLogs` says would pass; undefined when it says none. */
 export function suggestedRange(message: string): { readonly from: bigint; readonly to: bigint } | undefined {
-  const found = /\[(0x[0-9a-f]{1,16}),\s*(0x[0-9a-f]{1,16})\]/i.exec(message) ?? /retry with the range (\d{1,18})\s?-\s?(\d{1,18})/i.exec(message)
+  const start = message.slice(0, LONGEST_MESSAGE)
+  const found = /\[(0x[0-9a-f]{1,16}),\s{0,9}(0x[0-9a-f]{1,16})\]/i.exec(start) ?? /retry with the range (\d{1,18})\s?-\s?(\d{1,18})/i.exec(start)
   if (found === null) return undefined
   const from = BigInt(found[1] as string)
   const to = BigInt(found[2] as string)
@@ -87,17 +91,17 @@ export function suggestedRange(message: string): { readonly from: bigint; readon
 
 /** Where the limit stands. Before a number that was asked for, and never a limit on results. */
 const LIMITS: readonly RegExp[] = [
-  /up to an? ([\d,]+)([km])? block range/i,
-  /maximum (?:is set to|allowed (?:number of requested blocks )?is) ([\d,]+)/i,
-  /max(?:imum)? (?:allowed )?(?:block )?range(?: is|:| =)? ([\d,]+)([km])?/i,
-  /too (?:large|wide),? ?\(?max(?:imum)? (?:is |range: )?([\d,]+)([km])?/i,
-  /limited to (?:a )?(?:\d+ - )?([\d,]+)([km])? ?(?:blocks?|range)/i,
-  /at most ([\d,]+) blocks?/i,
-  /ranges? over ([\d,]+) blocks/i,
-  /range (?:[\d,]+ )?exceeds (?:limit of |maximum of )?([\d,]+)/i,
-  /range (?:[\d,]+ )?is (?:bigger|larger|greater) than range limit ([\d,]+)/i,
-  /range greater than ([\d,]+) max/i,
-  /for your plan \([\d,]+ > ([\d,]+)\)/i,
-  /blocks distance: ([\d,]+)/i,
-  /smaller than size ([\d,]+)/i,
+  /up to an? ([\d,]{1,30})([km])? block range/i,
+  /maximum (?:is set to|allowed (?:number of requested blocks )?is) ([\d,]{1,30})/i,
+  /max(?:imum)? (?:allowed )?(?:block )?range(?: is|:| =)? ([\d,]{1,30})([km])?/i,
+  /too (?:large|wide),? ?\(?max(?:imum)? (?:is |range: )?([\d,]{1,30})([km])?/i,
+  /limited to (?:a )?(?:\d{1,30} - )?([\d,]{1,30})([km])? ?(?:blocks?|range)/i,
+  /at most ([\d,]{1,30}) blocks?/i,
+  /ranges? over ([\d,]{1,30}) blocks/i,
+  /range (?:[\d,]{1,30} )?exceeds (?:limit of |maximum of )?([\d,]{1,30})/i,
+  /range (?:[\d,]{1,30} )?is (?:bigger|larger|greater) than range limit ([\d,]{1,30})/i,
+  /range greater than ([\d,]{1,30}) max/i,
+  /for your plan \([\d,]{1,30} > ([\d,]{1,30})\)/i,
+  /blocks distance: ([\d,]{1,30})/i,
+  /smaller than size ([\d,]{1,30})/i,
 ]

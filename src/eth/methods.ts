@@ -1,5 +1,5 @@
 import { CodecError, show } from '../errors.ts'
-import { fault } from './fault.ts'
+import { fault, moved } from './fault.ts'
 import type { Address, Hash, Hex } from './hex.ts'
 import {
   type Block,
@@ -211,7 +211,6 @@ export function asResult<T>(method: string, decode: () => T): T {
     return decode()
   } catch (caught) {
     if (!(caught instanceof CodecError)) throw caught
-    const { path, expected, received } = caught
-    throw new CodecError(path === '' ? 'result' : path, expected, received, { method, kind: 'malformed' })
+    throw moved(caught, caught.path === '' ? 'result' : caught.path, { method, kind: 'malformed' })
   }
 }

@@ -46,12 +46,63 @@ export function scrubber(url: URL, headers: Readonly<Record<string, string>>, ke
   return (text) => text.replace(finder, HIDDEN)
 }
 
-/** The same JSON with every string in it scrubbed, keys too. Throws RangeError where it is nested too deeply for the stack. */
-export function scrubJson(value: unknown, scrub: Scrub): unknown {
-  if (typeof value === 'string') return scrub(value)
-  if (value === null || typeof value !== 'object') return value
-  if (Array.isArray(value)) return value.map((item) => scrubJson(item, scrub))
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [scrub(key), scrubJson(item, scrub)]))
+/** Where a text is cut, part of a secret may be left, so this many characters before the cut are never shown. */
+const LONGEST_SECRET = 8192
+
+/** Text of at most `most` characters, scrubbed; what is longer ends with `end`. It is scrubbed before it is cut, since half a key would not be recognised. */
+export function scrubStart(text: string, most: number, scrub: Scrub, end = '...'): string {
+  const searched = most + LONGEST_SECRET
+  const isWhole = text.length <= searched
+  const start = scrub(isWhole ? text : text.slice(0, searched))
+  const shown = isWhole ? start.length : Math.max(0, start.length - LONGEST_SECRET)
+  if (isWhole && shown <= most) return start
+  return start.slice(0, Math.max(0, Math.min(shown, most - end.length))) + end
+}
+
+/** How much of a JSON value an error keeps: characters of hex strings and of all other text together, values, and levels. */
+const MOST_HEX = 4 * 1024 * 1024
+const MOST_TEXT = 64 * 1024
+const MOST_VALUES = 10_000
+const MOST_LEVELS = 100
+
+/**
+ * A copy of a JSON value with every string in it scrubbed, names of fields too, and bounded: a server may send an error as long as any reply. Hex is revert
+ * data, which is decoded, and so kept up to a size that no revert has; longer strings are cut, and what is behind the last value that fits is left out.
+ */
+export function scrubJson(json: unknown, scrub: Scrub): unknown {
+  let text = MOST_TEXT
+  let hex = MOST_HEX
+  let values = MOST_VALUES
+
+  function string(value: string): string {
+    const isHex = value.length <= hex && /^0x[0-9a-fA-F]*$/.test(value)
+    const scrubbed = isHex ? scrub(value) : scrubStart(value, text, scrub)
+    if (isHex) hex -= value.length
+    else text = Math.max(0, text - scrubbed.length)
+    return scrubbed
+  }
+
+  function copy(value: unknown, level: number): unknown {
+    if (typeof value === 'string') return string(value)
+    if (value === null || typeof value !== 'object') return value
+    const isFull = () => text <= 0 || values-- <= 0
+    if (Array.isArray(value)) {
+      const items: unknown[] = []
+      for (const item of value) {
+        if (level >= MOST_LEVELS || isFull()) break
+        items.push(copy(item, level + 1))
+      }
+      return items
+    }
+    const fields: [string, unknown][] = []
+    for (const name in value) {
+      if (level >= MOST_LEVELS || isFull()) break
+      fields.push([string(name), copy((value as Record<string, unknown>)[name], level + 1)])
+    }
+    return Object.fromEntries(fields)
+  }
+
+  return copy(json, 0)
 }
 
 /** A copy of a foreign error that holds nothing but its name, code and scrubbed message: such errors carry URLs and sockets. */
@@ -73,22 +124,46 @@ function decode(text: string): string {
 
 const entities: Record<string, string> = { '&': 'amp', '<': 'lt', '>': 'gt', '"': 'quot', "'": 'apos' }
 
-/** A pattern for `text` as it is, and as JSON, URLs, forms and HTML spell it, also several times over. */
+/**
+ * A pattern for `text` as it is, and as JSON, URLs, forms and HTML spell it, also several times over. There is one way to match what is there, so that a
+ * server that knows a secret finds no near match that takes long: backslashes that escape a character are not those of the secret before it.
+ */
 function spelled(text: string): string {
   let pattern = ''
-  for (const character of text) {
-    if (/^[A-Za-z0-9]$/.test(character)) {
-      pattern += character
-      continue
+  for (const [whole, backslashes = '', character = ''] of text.matchAll(/(\\*)([^\\]?)/gsu)) {
+    if (whole === '') continue
+    const { length } = backslashes
+    const isPlain = /^[A-Za-z0-9]?$/.test(character)
+    // At the start of a secret those before it may stay: a server may send nothing but backslashes.
+    const escapes = pattern === '' ? ['', '\\\\'] : ['\\\\{0,8}', '\\\\{1,8}']
+    const next = (before: string[]) => (isPlain ? character : spelledCharacter(character, before))
+    if (length === 0) pattern += next(escapes)
+    else {
+      const { bytes, unicode, entity } = spellingsOf('\\', '\\\\{1,8}')
+      // Escaped several times, a backslash is doubled each time.
+      const plain = `\\\\{${length},${8 * (length + 1)}}`
+      pattern += `(?:(?:(?:${bytes}){${length}}|(?:${unicode}){${length}}|(?:${entity}){${length}})${next(['\\\\{0,8}', '\\\\{1,8}'])}|${plain}${next(['', '\\\\'])})`
     }
-    const bytes = [...new TextEncoder().encode(character)].map((byte) => `%(?:25){0,3}${byte.toString(16).padStart(2, '0')}`).join('')
-    const unicode = [...Array(character.length).keys()].map((i) => `\\\\{1,8}u${character.charCodeAt(i).toString(16).padStart(4, '0')}`).join('')
-    const entity = `&(?:amp;){0,3}(?:#0*${character.codePointAt(0)}|#x0*${character.codePointAt(0)?.toString(16)}${entities[character] ? `|${entities[character]}` : ''});`
-    // Escaped several times, a backslash is doubled each time. Bounded, since a server may send nothing but backslashes.
-    const plain = character === '\\' ? '\\\\{1,8}' : `\\\\{0,8}${escapeForRegExp(character)}`
-    pattern += `(?:${bytes}|${unicode}|${entity}|${plain}${character === ' ' ? '|\\+' : ''})`
   }
   return pattern
+}
+
+/** `before`: what escapes it, and what begins `\u0000`. */
+function spelledCharacter(character: string, [escaping = '', mark = '']: string[]): string {
+  const { bytes, unicode, entity } = spellingsOf(character, mark)
+  return `(?:${bytes}|${unicode}|${entity}|${escaping}${escapeForRegExp(character)}${character === ' ' ? '|\\+' : ''})`
+}
+
+function spellingsOf(character: string, mark: string): { bytes: string; unicode: string; entity: string } {
+  const code = character.codePointAt(0) as number
+  const entity = entities[character]
+  return {
+    bytes: [...new TextEncoder().encode(character)].map((byte) => `%(?:25){0,3}${byte.toString(16).padStart(2, '0')}`).join(''),
+    unicode: [...Array(character.length).keys()]
+      .map((i) => `${i === 0 ? mark : '\\\\{1,8}'}u${character.charCodeAt(i).toString(16).padStart(4, '0')}`)
+      .join(''),
+    entity: `&(?:amp;){0,3}(?:#0{0,8}${code}|#x0{0,8}${code.toString(16)}${entity ? `|${entity}` : ''});`,
+  }
 }
 
 /** A pattern for `text` that is no part of a longer word, at the ends where `text` has a word's letter itself. */

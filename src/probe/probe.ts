@@ -2,6 +2,7 @@ import { type Client, CONNECTIONS } from '../client.ts'
 import type { Connection } from '../endpoint.ts'
 import { HexlineError, OptionError, RpcError, show } from '../errors.ts'
 import type { MethodName } from '../eth/methods.ts'
+import { type Scrub, scrubStart } from '../http/secrets.ts'
 import { checkSignal, onlyKnown } from '../options.ts'
 import { Asker, type Heard, isRefusal } from './asker.ts'
 import { exactly, type Figure, unknown } from './figure.ts'
@@ -115,7 +116,7 @@ function whole(name: string, value: unknown, least: number, most = Number.MAX_SA
   throw new OptionError(name, `a whole number of at least ${least}`, show(value))
 }
 
-async function probeEndpoint({ name, post }: Connection, settings: ProbeSettings): Promise<{ report: EndpointReport; error: unknown }> {
+async function probeEndpoint({ name, post, scrub = (text) => text }: Connection, settings: ProbeSettings): Promise<{ report: EndpointReport; error: unknown }> {
   const { maxCalls, signal, timeoutMs, rateCalls, onProgress } = settings
   const begun = performance.now()
   let step = 'chain id'
@@ -132,8 +133,8 @@ async function probeEndpoint({ name, post }: Connection, settings: ProbeSettings
   const learn = <T>(what: string, how: () => Promise<T>, otherwise: T): Promise<T> => (error === undefined ? during(what, how) : Promise.resolve(otherwise))
   const nothing = unknown('the endpoint does not answer')
 
-  const clientVersion = await learn<Figure<string>>('version', async () => textOf(await asker.one('web3_clientVersion')), nothing)
-  const latency = await learn('latency', () => latencyOf(asker), { latencyMs: { median: null, p95: null, calls: 0 }, head: nothing })
+  const clientVersion = await learn<Figure<string>>('version', async () => textOf(await asker.one('web3_clientVersion'), scrub), nothing)
+  const latency = await learn('latency', () => latencyOf(asker, scrub), { latencyMs: { median: null, p95: null, calls: 0 }, head: nothing })
   const { tags, latest } = await learn('tags', () => tagsOf(asker), { tags: nothingOf(TAGS), latest: undefined })
   const head = latency.head.value ?? 0
   const facts = factsOf(head, latest)
@@ -148,7 +149,7 @@ async function probeEndpoint({ name, post }: Connection, settings: ProbeSettings
   const report: EndpointReport = {
     endpoint: name,
     error: error === undefined ? null : error.message,
-    chainId: numberOf(first),
+    chainId: numberOf(first, scrub),
     clientVersion,
     head: latency.head,
     latencyMs: latency.latencyMs,
@@ -169,7 +170,7 @@ function isOfTheCall({ kind, error }: { readonly kind: string; readonly error?: 
   return error instanceof RpcError && !['auth', 'quota', 'rate-limit', 'overloaded'].includes(kind)
 }
 
-async function latencyOf(asker: Asker): Promise<{ latencyMs: EndpointReport['latencyMs']; head: Figure }> {
+async function latencyOf(asker: Asker, scrub: Scrub): Promise<{ latencyMs: EndpointReport['latencyMs']; head: Figure }> {
   const times: number[] = []
   let last: Heard = { kind: 'spent', why: 'it was not asked' }
   for (let i = 0; i < LATENCY_CALLS; i++) {
@@ -177,7 +178,7 @@ async function latencyOf(asker: Asker): Promise<{ latencyMs: EndpointReport['lat
     if (!isRefusal(last)) times.push(last.ms)
   }
   times.sort((a, b) => a - b)
-  return { latencyMs: { median: rank(times, 0.5), p95: rank(times, 0.95), calls: times.length }, head: numberOf(last) }
+  return { latencyMs: { median: rank(times, 0.5), p95: rank(times, 0.95), calls: times.length }, head: numberOf(last, scrub) }
 }
 
 /** The nearest rank, in ms to one place; null of nothing. */
@@ -187,15 +188,20 @@ function rank(sorted: readonly number[], share: number): number | null {
 }
 
 /** A quantity as it came, as a number. */
-function numberOf(heard: Heard): Figure {
+function numberOf(heard: Heard, scrub: Scrub): Figure {
   if (isRefusal(heard)) return unknown(heard.why)
   const number = typeof heard.value === 'string' && /^0x[0-9a-f]{1,14}$/i.test(heard.value) ? Number(heard.value) : Number.NaN
-  return Number.isSafeInteger(number) ? exactly(number, 'it says so') : unknown(`it answered ${show(heard.value)}`)
+  return Number.isSafeInteger(number) ? exactly(number, 'it says so') : odd(heard.value, scrub)
 }
 
-function textOf(heard: Heard): Figure<string> {
+function textOf(heard: Heard, scrub: Scrub): Figure<string> {
   if (isRefusal(heard)) return unknown(heard.why)
-  return typeof heard.value === 'string' ? exactly(heard.value.slice(0, 200), 'it says so') : unknown(`it answered ${show(heard.value)}`)
+  return typeof heard.value === 'string' ? exactly(scrubStart(heard.value, 200, scrub), 'it says so') : odd(heard.value, scrub)
+}
+
+/** The endpoint may put its URL into any answer. */
+function odd(value: unknown, scrub: Scrub): Figure<never> {
+  return unknown(`it answered ${typeof value === 'string' ? show(scrubStart(value, 200, scrub)) : scrub(show(value))}`)
 }
 
 function factsOf(head: number, latest: unknown): Facts {

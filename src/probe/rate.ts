@@ -31,6 +31,6 @@ export async function rateLimit(asker: Asker): Promise<Figure> {
 function limitIn(error: HexlineError): number | undefined {
   const allowed = error instanceof RpcError ? (error.data as { rate?: { allowed_rps?: unknown } } | undefined)?.rate?.allowed_rps : undefined
   if (typeof allowed === 'number' && allowed > 0) return allowed
-  const found = /\b([\d,]+) ?\/ ?sec(?:ond)?\b/i.exec(error.message)?.[1]
+  const found = /(?<![\d,])([\d,]{1,30}) ?\/ ?sec(?:ond)?\b/i.exec(error.message)?.[1]
   return found === undefined ? undefined : Number(found.replaceAll(',', ''))
 }

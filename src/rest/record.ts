@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { CodecError, show } from '../errors.ts'
-import type { Scrub } from '../http/secrets.ts'
+import { type Scrub, scrubStart } from '../http/secrets.ts'
 import { dateOf } from './fields.ts'
 
 /** What a record is in TypeScript: its fields, the `Date` of each of its times beside it, and whatever else the service sent. */
@@ -39,7 +39,7 @@ export function decode<T>(schema: z.ZodType<T>, body: unknown, operation: string
   if (read.success) return read.data
   const { path, message, input } = read.error.issues[0] as z.core.$ZodIssue
   const place = path.map((step) => (typeof step === 'number' ? `[${step}]` : `.${String(step)}`)).join('')
-  throw new CodecError(place.replace(/^\./, '') || 'body', message, show(typeof input === 'string' ? scrub(input) : input), {
+  throw new CodecError(place.replace(/^\./, '') || 'body', message, typeof input === 'string' ? show(scrubStart(input, 200, scrub)) : scrub(show(input)), {
     method: operation,
     kind: 'malformed',
   })

@@ -1,8 +1,8 @@
 import { Agent, Dispatcher, getGlobalDispatcher } from 'undici'
-import { type ErrorKind, HexlineError, MalformedReplyError, ServiceError } from '../errors.ts'
+import { type ErrorKind, HexlineError, LONGEST_MESSAGE, MalformedReplyError, ServiceError } from '../errors.ts'
 import { isLoopback } from '../http/compression.ts'
 import { createExchange, type HttpReply } from '../http/exchange.ts'
-import { type Scrub, scrubber, scrubJson } from '../http/secrets.ts'
+import { type Scrub, scrubber, scrubJson, scrubStart } from '../http/secrets.ts'
 import { retryAfterMs } from '../rpc/backoff.ts'
 import { type Call, replyOf, type Send } from '../rpc/call.ts'
 import { retry } from '../rpc/retry.ts'
@@ -53,7 +53,10 @@ export async function getJson({ base, headers, operation, scrub }: Target, path:
       alarms: waiting.alarms,
     })
     try {
-      const reply = await exchange.send({ method: 'GET', path: base.pathname.replace(/\/+$/, '') + path }, settings.signal ?? new AbortController().signal)
+      const reply = await exchange.send(
+        { method: 'GET', path: base.pathname.replace(/(?<!\/)\/+$/, '') + path },
+        settings.signal ?? new AbortController().signal,
+      )
       return replyOf(read(reply, operation, base.host, scrub), reply.body.length)
     } catch (error) {
       if (!(error instanceof HexlineError) || error === settings.signal?.reason) throw error
@@ -94,22 +97,13 @@ function read(reply: HttpReply, operation: string, endpoint: string, scrub: Scru
 
 function failure(reply: HttpReply, parsed: unknown, operation: string, endpoint: string, scrub: Scrub): ServiceError {
   const { status, headers } = reply
-  const body = parsed === undefined ? scrub(reply.body.toString('utf8', 0, 16_384)).slice(0, 500) : unlessDeep(() => scrubJson(parsed, scrub))
-  const said = unlessDeep(() => messageIn(body))
+  const body = parsed === undefined ? scrubStart(reply.body.toString('utf8', 0, 16_384), 500, scrub, '') : scrubJson(parsed, scrub)
+  const said = messageIn(body)?.slice(0, LONGEST_MESSAGE)
   return new ServiceError(
     { operation, status, said, body },
     // A page of HTML is a gateway's, and says nothing about a key.
     { endpoint, kind: kindOf(status, (parsed !== undefined && said) || '', headers['retry-after'] !== undefined), retryAfterMs: retryAfterMs(headers) },
   )
-}
-
-/** What is nested too deeply for the stack says nothing. */
-function unlessDeep<T>(read: () => T): T | undefined {
-  try {
-    return read()
-  } catch {
-    return undefined
-  }
 }
 
 /** `{ message }`, `{ message: [..] }`, `{ error }`: service specification leaves the shape open, these are in use. */

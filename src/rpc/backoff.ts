@@ -1,3 +1,5 @@
+import { LONGEST_MESSAGE } from '../errors.ts'
+
 /** How the waits between attempts grow. */
 export interface Backoff {
   /** Upper bound of the first wait, in ms. */
@@ -15,6 +17,9 @@ export function fullJitter({ baseDelayMs, maxDelayMs }: Backoff, failures: numbe
   return random() * Math.min(maxDelayMs, baseDelayMs * 2 ** (failures - 1))
 }
 
+/** Longest text that is read as a time, in characters. An HTTP date has 29. */
+const LONGEST_VALUE = 200
+
 /** Response headers, names in lower case. */
 type Headers = Readonly<Record<string, string | string[] | undefined>>
 
@@ -24,9 +29,9 @@ type Headers = Readonly<Record<string, string | string[] | undefined>>
  */
 export function retryAfterMs(headers: Headers): number | undefined {
   const value = headers['retry-after']
-  if (typeof value !== 'string') return undefined
+  if (typeof value !== 'string' || value.length > LONGEST_VALUE) return undefined
   const text = value.trim()
-  if (/^\d+(\.\d+)?$/.test(text)) return Number(text) * 1000
+  if (/^\d{1,15}(\.\d{1,30})?$/.test(text)) return Number(text) * 1000
   // An HTTP date begins with the name of a day; `Date.parse` reads much else.
   if (!/^[A-Za-z]{3,9},? /.test(text)) return undefined
   const wait = Date.parse(/GMT$/i.test(text) ? text : `${text} GMT`) - timeOf(headers)
@@ -42,7 +47,7 @@ export function limitResetMs(headers: Headers): number | undefined {
   for (const prefix of ['ratelimit', 'x-ratelimit']) {
     const reset = headers[`${prefix}-reset`]
     const remaining = headers[`${prefix}-remaining`]
-    if (typeof reset !== 'string' || !/^\d{1,15}(\.\d+)?$/.test(reset.trim()) || (typeof remaining === 'string' && Number(remaining) > 0)) continue
+    if (typeof reset !== 'string' || !/^\d{1,15}(\.\d{1,30})?$/.test(reset.trim()) || (typeof remaining === 'string' && Number(remaining) > 0)) continue
     const value = Number(reset)
     if (value < 1e9) return value * 1000
     return Math.max(0, (value < 1e11 ? value * 1000 : value) - timeOf(headers))
@@ -63,14 +68,17 @@ export function waitSaid(message: string, data?: unknown): number | undefined {
   const seconds = rate?.backoff_seconds
   if (typeof seconds === 'number' && seconds > 0) return seconds * 1000
   if (typeof again === 'string') return durationMs(again)
-  const said = /\b(?:try again|retry|wait) (?:in|after|for) (\d[\d.]*\s?[a-zµ]+(?:\d[\d.]*[a-z]+)*)/i.exec(message)?.[1]
+  const said = WAIT.exec(message.slice(0, LONGEST_MESSAGE))?.[1]
   return said === undefined ? undefined : durationMs(said)
 }
 
+const WAIT = /\b(?:try again|retry|wait) (?:in|after|for) (\d[\d.]{0,30}\s?[a-zµ]{1,12}(?:\d[\d.]{0,30}[a-z]{1,12}){0,5})/i
+
 /** A duration such as `10m0s`, `250.5ms` or `30 seconds`; undefined for anything else. */
 function durationMs(text: string): number | undefined {
+  if (text.length > LONGEST_VALUE) return undefined
   let total = 0
-  for (const [, count, unit = ''] of text.matchAll(/(\d+(?:\.\d+)?)\s?([a-zµ]+)/gi)) {
+  for (const [, count, unit = ''] of text.matchAll(/(?<![\d.])(\d{1,15}(?:\.\d{1,30})?)\s?([a-zµ]{1,12})/gi)) {
     const ms = UNITS.find(([names]) => names.includes(unit.toLowerCase()))?.[1]
     if (ms === undefined) return undefined
     total += Number(count) * ms
@@ -88,6 +96,6 @@ const UNITS: readonly (readonly [names: readonly string[], ms: number])[] = [
 
 /** When the reply was made, by the server's own clock where it says so, since the clocks of two machines differ. */
 function timeOf(headers: Headers): number {
-  const date = typeof headers.date === 'string' ? Date.parse(headers.date) : Number.NaN
+  const date = typeof headers.date === 'string' && headers.date.length <= LONGEST_VALUE ? Date.parse(headers.date) : Number.NaN
   return Number.isNaN(date) ? Date.now() : date
 }

@@ -1,6 +1,6 @@
-import { type ErrorKind, excerpt, type HexlineError, HttpError, LimitError, MalformedReplyError, RpcError } from '../errors.ts'
+import { type ErrorKind, excerpt, type HexlineError, HttpError, LimitError, LONGEST_MESSAGE, MalformedReplyError, RpcError } from '../errors.ts'
 import type { HttpReply } from '../http/exchange.ts'
-import { type Scrub, scrubJson } from '../http/secrets.ts'
+import { type Scrub, scrubJson, scrubStart } from '../http/secrets.ts'
 import { limitResetMs, retryAfterMs, waitSaid } from './backoff.ts'
 import type { Call } from './call.ts'
 import type { ReplyObject } from './correlate.ts'
@@ -34,16 +34,24 @@ export interface FailuresOptions {
 const BODY_START = 500
 /** Statuses with which servers that know no batches turn one away: bad request, method not allowed, unsupported media type, unprocessable. */
 const NOT_A_BATCH = [400, 405, 415, 422]
-/** How much of a body is searched for secrets for that. */
-const SCRUBBED = 16_384
-/** Where the searched part ends, part of a secret may be left. */
-const LONGEST_SECRET = 8192
+/** Bytes of a body that are looked at for that: enough for the start and for any secret that begins in it. */
+const SEARCHED = 16_384
+
+/** What an error keeps of an error object: its words and values without secrets, and no longer than `scrubJson` and `LONGEST_MESSAGE` allow. */
+interface Said {
+  readonly code: unknown
+  readonly message: string
+  readonly data: unknown
+  readonly whole: unknown
+}
 
 /** Makes the errors of one reply. Everything that the server said goes through `scrub`: it may echo the URL, and so the key. */
 export class Failures {
   readonly #reply: HttpReply
   readonly #options: FailuresOptions
   #scrubbedStart: string | undefined
+  /** Of error objects that are told to several calls: a batch is refused by one. */
+  readonly #said = new Map<unknown, Said>()
 
   constructor(reply: HttpReply, options: FailuresOptions) {
     this.#reply = reply
@@ -55,16 +63,15 @@ export class Failures {
    * so with a status that says more.
    */
   said({ method }: Call, error: unknown, kindOf: (kind: ErrorKind | undefined) => ErrorKind | undefined = (kind) => kind): HexlineError {
-    const { scrub, classify, endpoint } = this.#options
+    const { classify, endpoint } = this.#options
     const { status } = this.#reply
-    const object = (typeof error === 'object' ? error : { message: error }) as { code?: unknown; message?: unknown; data?: unknown }
-    const code = Number(object.code ?? 0) || 0
-    const message = scrub(typeof object.message === 'string' ? object.message : JSON.stringify(object.message ?? object))
-    const whole = this.#scrubbed(object) as { data?: unknown } | undefined
-    const data = whole?.data
+    const said = this.#said.get(error) ?? this.#read(error)
+    this.#said.set(error, said)
+    const { message, data, whole } = said
+    const code = Number(said.code ?? 0) || 0
     const kind = kindOf(classify({ method, status, code, message, data, retryAfterMs: this.#retryAfterMs }))
     const asked = this.#asked(kind, message, data)
-    if (status >= 300 && !Number.isFinite(Number(object.code ?? Number.NaN))) return this.#http(method, kind ?? 'server', asked)
+    if (status >= 300 && !Number.isFinite(Number(said.code ?? Number.NaN))) return this.#http(method, kind ?? 'server', asked)
     return new RpcError({ code, message, data }, { method, endpoint, status, object: whole, retryAfterMs: asked, ...(kind && { kind }) })
   }
 
@@ -123,7 +130,7 @@ export class Failures {
   #malformed({ method }: Call, fault: string): MalformedReplyError {
     const { endpoint, classify } = this.#options
     const start = this.#start()
-    const code = Number(/"(?:code|status|statusCode)"\s*:\s*"?(-?\d{3,5})\b/.exec(start)?.[1] ?? 0)
+    const code = Number(/"(?:code|status|statusCode)"\s{0,20}:\s{0,20}"?(-?\d{3,5})\b/.exec(start)?.[1] ?? 0)
     const kind = classify({ method, status: this.#reply.status, message: start, retryAfterMs: this.#retryAfterMs, ...(code !== 0 && { code }) })
     const message = `${endpoint}: ${method}: ${fault}${start === '' ? '' : `: ${excerpt(start)}`}`
     // Some gateways throttle with status 200, in words or in an object of their own.
@@ -141,13 +148,17 @@ export class Failures {
     return waitSaid(message, data) ?? limitResetMs(this.#reply.headers)
   }
 
-  /** Nested too deeply for the stack it says nothing, and costs no other call its answer. */
-  #scrubbed(object: unknown): unknown {
-    try {
-      return scrubJson(object, this.#options.scrub)
-    } catch {
-      return undefined
-    }
+  #read(error: unknown): Said {
+    const { scrub } = this.#options
+    const object = (typeof error === 'object' ? error : { message: error }) as { code?: unknown; message?: unknown; data?: unknown }
+    const { code, message: words } = object
+    // Apart from the rest, so that a long field beside it takes nothing away from it.
+    const data = object.data === undefined ? undefined : scrubJson(object.data, scrub)
+    const { data: _, ...others } = object
+    const rest = scrubJson(Array.isArray(object) ? object : others, scrub) as object
+    const text = typeof words === 'string' ? words : (JSON.stringify(scrubJson(words ?? object, scrub)) ?? '')
+    const message = scrubStart(text, LONGEST_MESSAGE, scrub)
+    return { code: typeof code === 'object' ? undefined : code, message, data, whole: data === undefined ? rest : { ...rest, data } }
   }
 
   get #retryAfterMs(): number | undefined {
@@ -160,10 +171,7 @@ export class Failures {
   }
 
   #scrubStart(): string {
-    // Scrubbed before it is cut, since half a key would not be recognised.
-    const { body } = this.#reply
-    const text = this.#options.scrub(body.toString('utf8', 0, SCRUBBED))
-    return text.slice(0, Math.min(BODY_START, body.length > SCRUBBED ? Math.max(0, text.length - LONGEST_SECRET) : text.length))
+    return scrubStart(this.#reply.body.toString('utf8', 0, SEARCHED), BODY_START, this.#options.scrub, '')
   }
 }
 

@@ -15,7 +15,8 @@ export function isNull(value: unknown): boolean {
 
 /** The failure of an endpoint that answers null for what must exist. */
 export function lagging({ method, params }: Call, endpoint: string): HexlineError {
-  const asked = typeof params[0] === 'string' ? ` ${params[0]}` : ''
+  // Only what is short and plain: the hash that is asked for may be what a server sent as one.
+  const asked = typeof params[0] === 'string' && /^(?:0x[0-9a-fA-F]{1,64}|[a-z]{1,9})$/.test(params[0]) ? ` ${params[0]}` : ''
   const message = `${endpoint}: ${method}${asked}: the node answers null for what must exist: it lags behind, or has no history that far back`
   return Object.assign(new IntegrityError(message, { kind: 'lagging', method, endpoint }), { attempts: 1 })
 }
