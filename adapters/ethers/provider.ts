@@ -27,6 +27,7 @@ import { OptionError, type RpcError, show } from '../../src/errors.ts'
 import { encodeArguments } from '../../src/eth/methods.ts'
 import { type ClientOptions, onlyKnown } from '../../src/options.ts'
 import { parseAt } from '../../src/rpc/scan.ts'
+import { readUnread } from '../../src/rpc/unread.ts'
 import { connectionOf, splitOptions } from './config.ts'
 import { caused, Destroyed, errorObject, ethersError, isAnswer, unreadable, unsupported } from './ethers-error.ts'
 import { FilterSubscriber } from './filter-subscriber.ts'
@@ -303,7 +304,7 @@ export class HexlineProvider extends JsonRpcProvider {
       end.throwIfAborted()
       const network = await this.getNetwork()
       const blocks = fetchRange(this.client.with({ signal: end }), options, (number, bytes) => {
-        const raw = parseAt(bytes, 0, bytes.length)
+        const raw = readUnread(bytes, (whole) => parseAt(whole, 0, whole.length))
         link.follow(
           number,
           inBlock(number, () => linkedFields(raw)),
