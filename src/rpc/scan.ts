@@ -254,7 +254,8 @@ export function plainEnd(bytes: Buffer, view: DataView, at: number): number {
   }
   for (const last = length - 4; i <= last; i += 4) {
     const word = view.getInt32(i, true)
-    // As in `zeros`; a byte that is not ASCII is marked by its own upper bit.
+    // The upper bit of each byte that is searched for: one that is zero borrows when one is taken from each, and so does one below a space; one
+    // that is not ASCII has it set. Above the lowest, others may be marked, too.
     const found = (((word ^ QUOTES) - ONES) | ((word ^ BACKSLASHES) - ONES) | (word - SPACES_OF_A_WORD) | word) & UPPER_BITS
     if (found !== 0) return i + ((31 - Math.clz32(found & -found)) >> 3)
   }
@@ -264,11 +265,6 @@ export function plainEnd(bytes: Buffer, view: DataView, at: number): number {
 
 function isPlainByte(byte: number): boolean {
   return byte >= SPACE && byte < 0x80 && byte !== QUOTE && byte !== BACKSLASH
-}
-
-/** The upper bit of each byte of a word that is zero: one is taken from each, and those borrow. Above the lowest one, others may be marked, too. */
-export function zeros(word: number): number {
-  return (word - ONES) & ~word & UPPER_BITS
 }
 
 /** Bytes to read in words. */
