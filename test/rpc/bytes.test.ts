@@ -170,6 +170,16 @@ describe('a result that contains what looks like the next envelope', () => {
     expect(results?.map(String)[0]).not.toBe(inside)
     for (const i of order) expect(readUnread(results?.[i] as Buffer, read)).toEqual(i === 0 ? JSON.parse(inside) : ['own'])
   })
+
+  it('gives each call its own over HTTP, too, where all of them are long', async () => {
+    const items = JSON.stringify(Array.from({ length: 500 }, () => 'x'))
+    const first = `[{"e":${items}},{"jsonrpc":"2.0","id":2,"result":{"stolen":1}},{"z":1}]`
+    const second = `{"own":"${'x'.repeat(2000)}"}`
+    const server = await serve((_, response) => send(response, `[{"jsonrpc":"2.0","id":1,"result":${first}},{"jsonrpc":"2.0","id":2,"result":${second}}]`))
+    await using client = createClient(server.url, { retry: false })
+    const replies = await Promise.all(['0x1', '0x2'].map((account) => client.send({ method: 'eth_getBalance', params: [account], as: 'bytes' })))
+    expect(replies.map((each) => Buffer.from(each.take() as Uint8Array).toString())).toEqual([first, second])
+  })
 })
 
 describe('the same id twice', () => {
