@@ -8,7 +8,7 @@ import { sendRecovery } from './eth/send-raw-transaction.ts'
 import { ethereum } from './eth/traits.ts'
 import { Joints } from './joint.ts'
 import { type CallSettings, type ClientOptions, checkCallSettings, checkSignal, type Settings, settingsFrom } from './options.ts'
-import { asBuffer, type Call, type Layer, type Reply, replyOf, type Send } from './rpc/call.ts'
+import type { Call, Layer, Reply, Send } from './rpc/call.ts'
 import { callEvents } from './rpc/events.ts'
 import { Health } from './rpc/health.ts'
 import type { MemberOptions } from './rpc/member.ts'
@@ -17,7 +17,6 @@ import { Pin } from './rpc/pin.ts'
 import { createQueue } from './rpc/queue.ts'
 import { retry } from './rpc/retry.ts'
 import { route } from './rpc/route.ts'
-import { wholeValue } from './rpc/scan.ts'
 import { Tally, tallied } from './rpc/tally.ts'
 import { Waiting } from './rpc/waiting.ts'
 import { scrubError } from './scrub-error.ts'
@@ -29,14 +28,16 @@ export const CONNECTIONS: unique symbol = Symbol('hexline.connections')
 export interface Request extends CallSettings {
   readonly method: string
   readonly params?: readonly unknown[] | Readonly<Record<string, unknown>>
-  /**
-   * The result parsed (default), or the node's own bytes of it: `bytes`. `cut` gives these without a look through a long array for its end: a node that
-   * puts another array, of a kilobyte and more, behind the result in its envelope leaves it there, for whoever reads all of it to notice.
-   */
+  /** The result parsed (default), or the node's own bytes of it: `bytes`, which are exactly one JSON value. `cut` means the same as `bytes`. */
   readonly as?: 'value' | 'bytes' | 'cut'
   /** A null result means that the node lags: a failure, so that it is asked again, or another one. */
   readonly required?: boolean
+  /** @internal */
+  readonly [UNREAD]?: boolean
 }
+
+/** Marks a request for bytes that go to `readUnread`. */
+export const UNREAD: unique symbol = Symbol('hexline.unread')
 
 /** Talks to one or several Ethereum nodes. An EIP-1193 provider, too. */
 export interface Client {
@@ -161,6 +162,7 @@ function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
       whilePaused: given.whilePaused ?? own.whilePaused,
       priority,
       as: as === 'cut' ? 'bytes' : as,
+      isUnread: request[UNREAD],
       required,
       safe: isSafe(method),
       tried: [],
@@ -193,8 +195,7 @@ function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
 
     send(request) {
       try {
-        const reply = send({ ...request, params: ownParams(request?.method, request?.params) })
-        return request.as === 'bytes' ? reply.then(ended) : reply
+        return send({ ...request, params: ownParams(request?.method, request?.params) })
       } catch (error) {
         return Promise.reject(error)
       }
@@ -214,21 +215,6 @@ function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
     [Symbol.asyncDispose]: close,
   }
   return Object.defineProperty(client, CONNECTIONS, { value: parts.connections })
-}
-
-/** A reply of bytes, without what stands behind the result in its envelope. */
-function ended(reply: Reply): Reply {
-  const value = reply.take()
-  return replyOf(value instanceof Uint8Array ? endedBytes(asBuffer(value)) : value, reply.bytes)
-}
-
-function endedBytes(bytes: Buffer): Buffer {
-  try {
-    return wholeValue(bytes)
-  } catch {
-    // No JSON, which whoever reads it finds out.
-    return bytes
-  }
 }
 
 const NONE: CallSettings = {}

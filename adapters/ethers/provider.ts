@@ -27,6 +27,7 @@ import { OptionError, type RpcError, show } from '../../src/errors.ts'
 import { encodeArguments } from '../../src/eth/methods.ts'
 import { type ClientOptions, onlyKnown } from '../../src/options.ts'
 import { parseAt } from '../../src/rpc/scan.ts'
+import { readUnread } from '../../src/rpc/unread.ts'
 import { scrubError } from '../../src/scrub-error.ts'
 import { connectionOf, splitOptions } from './config.ts'
 import { caused, Destroyed, errorObject, ethersError, isAnswer, unreadable, unsupported } from './ethers-error.ts'
@@ -373,7 +374,7 @@ export class HexlineProvider extends JsonRpcProvider {
       end.throwIfAborted()
       const network = await this.getNetwork()
       const blocks = fetchRange(this.client.with({ signal: end }), options, (number, bytes) => {
-        const raw = parseAt(bytes, 0, bytes.length)
+        const raw = readUnread(bytes, (whole) => parseAt(whole, 0, whole.length))
         link.follow(
           number,
           inBlock(number, () => linkedFields(raw)),

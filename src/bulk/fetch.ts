@@ -1,7 +1,8 @@
-import type { Client, Request } from '../client.ts'
+import { type Client, type Request, UNREAD } from '../client.ts'
 import { HexlineError, TimeoutError } from '../errors.ts'
 import { asBuffer, type Reply, replyOf } from '../rpc/call.ts'
 import { parseAt } from '../rpc/scan.ts'
+import { readUnread } from '../rpc/unread.ts'
 import { type Linked, linkedFields } from './link.ts'
 
 /** A block in the node's own bytes, and its receipts if they were asked for. */
@@ -77,7 +78,7 @@ export class Fetcher {
   async #singleReceipts(block: Buffer, way: Way): Promise<Reply> {
     const transactions = transactionsOf(block)
     const replies = await Promise.all(
-      transactions.map((transaction) => this.#ask('eth_getTransactionReceipt', [typeof transaction === 'string' ? transaction : transaction.hash], way)),
+      transactions.map((each) => this.#ask('eth_getTransactionReceipt', [typeof each === 'string' ? each : each.hash], way, false)),
     )
     const receipts = arrayOf(replies.map(bytesOf))
     return replyOf(receipts, receipts.length)
@@ -87,17 +88,17 @@ export class Fetcher {
    * A call that its deadline ends in line, or in its first POST, says only that the node is slow: as long as others are
    * answered, it is asked again.
    */
-  #ask(method: string, params: readonly unknown[], way: Way): Promise<Reply> {
-    const request: Request = { method, params, required: true, as: 'cut', signal: way.signal }
+  #ask(method: string, params: readonly unknown[], way: Way, isUnread = true): Promise<Reply> {
+    const request: Request = { method, params, required: true, as: 'bytes', [UNREAD]: isUnread, signal: way.signal }
     const answered = this.#answered
     return (way.first ? this.#first : this.#bulk).send(request).then(this.#onReply, (error) => {
-      if (error instanceof TimeoutError && error.attempts <= 1 && this.#answered > answered) return this.#ask(method, params, way)
+      if (error instanceof TimeoutError && error.attempts <= 1 && this.#answered > answered) return this.#ask(method, params, way, isUnread)
       throw error
     })
   }
 }
 
-/** What a reply holds, which empties it. */
+/** What a reply holds, for `readUnread`, which empties the reply. */
 export function bytesOf(reply: Reply): Buffer {
   return asBuffer(reply.take() as Uint8Array)
 }
@@ -105,7 +106,7 @@ export function bytesOf(reply: Reply): Buffer {
 /** None of what is no block: whoever reads it says so. */
 function transactionsOf(block: Buffer): Linked['transactions'] {
   try {
-    return linkedFields(parseAt(block, 0, block.length)).transactions
+    return readUnread(block, (bytes) => linkedFields(parseAt(bytes, 0, bytes.length))).transactions
   } catch {
     return []
   }

@@ -6,7 +6,6 @@ import type { Block, Receipt } from '../eth/objects.ts'
 import type { Quantity } from '../eth/quantity.ts'
 import { createReader } from '../eth/reader.ts'
 import { checkSignal, onlyKnown } from '../options.ts'
-import { wholeValue } from '../rpc/scan.ts'
 import { scrubError } from '../scrub-error.ts'
 import { bytesOf, Fetcher } from './fetch.ts'
 import { type BlockField, decodersOf, type RangeBlock } from './fields.ts'
@@ -100,7 +99,7 @@ export function inBlock<T>(number: bigint, read: () => T, field?: string): T {
   }
 }
 
-/** Makes something of the bytes of a block and of its receipts, behind which another array of their envelope may stand. Throws `SyntaxError` when they are no JSON. */
+/** Makes something of the bytes of a block and of its receipts, by `readUnread`. Throws `SyntaxError` when they are no JSON. */
 export type ReadBlock<T> = (number: bigint, block: Buffer, receipts: Buffer | undefined) => T
 
 /** How often a block is asked for whose bytes are no JSON. */
@@ -125,7 +124,7 @@ export async function* fetchRange<T>(client: Client, options: Checked, read: Rea
       let value: T
       for (let attempt = 1; ; attempt++) {
         try {
-          value = readWhole(read, number, bytesOf(fetched.block), fetched.receipts && bytesOf(fetched.receipts))
+          value = read(number, bytesOf(fetched.block), fetched.receipts && bytesOf(fetched.receipts))
           break
         } catch (error) {
           if (!(error instanceof SyntaxError)) throw scrubError(error, client[CONNECTIONS])
@@ -144,18 +143,6 @@ export async function* fetchRange<T>(client: Client, options: Checked, read: Rea
   } finally {
     options.signal?.removeEventListener('abort', onAbort)
     stop.abort()
-  }
-}
-
-/** What `read` makes of them. Whoever reads receipts to their end finds out for nothing whether something stands behind them: then without it. */
-function readWhole<T>(read: ReadBlock<T>, number: bigint, block: Buffer, receipts: Buffer | undefined): T {
-  try {
-    return read(number, block, receipts)
-  } catch (error) {
-    if (!(error instanceof SyntaxError) || receipts === undefined) throw error
-    const whole = wholeValue(receipts)
-    if (whole.length === receipts.length) throw error
-    return read(number, block, whole)
   }
 }
 

@@ -1,4 +1,4 @@
-import { viewOf, zeros } from '../rpc/scan.ts'
+import { isPlain, plainEnd, skipValue, viewOf } from '../rpc/scan.ts'
 import {
   ANY,
   ANYTHING,
@@ -46,12 +46,12 @@ const NO_VIEW = new DataView(new ArrayBuffer(0))
 const MOST_KEYS = 128
 const MOST_NEXT = 16
 const MOST_PLACES = 4096
-/** Deeper ones would end in a stack overflow. */
+/** Deeper ones, of those that are made, would end in a stack overflow. */
 const DEEPEST = 100
 
 /**
- * Reads values of one kind from plain bytes (`isPlain` in rpc/scan.ts) in one go, decoded: quantities from their digits, objects
- * by a literal with the keys that others had in the same order. Learns the keys from what it reads.
+ * Reads values of one kind from plain bytes (`isPlain` in rpc/scan.ts) without white space in one go, decoded: quantities from their
+ * digits, objects by a literal with the keys that others had in the same order. Learns the keys from what it reads.
  */
 export class PlainReader<T> {
   readonly #reading: Reading
@@ -70,7 +70,7 @@ export class PlainReader<T> {
     this.#reading = readingOf(decode)
   }
 
-  /** The value that fills `bytes`. Throws `UNUSUAL`, or whatever a codec throws. */
+  /** The value that fills `bytes`. Throws `UNUSUAL` or a `SyntaxError` for anything but plain JSON without white space, or whatever a codec throws. */
   read(bytes: Buffer): T {
     this.#bytes = bytes as Bytes
     this.#view = viewOf(bytes)
@@ -129,8 +129,7 @@ export class PlainReader<T> {
         const of = place.reading
         const first = bytes[at]
         if (of.kind === SKIPPED) {
-          if (first === QUOTE) this.#skipString()
-          else this.#skip()
+          this.#skip()
         } else if (first === SMALL_N) {
           // Null stays null in every field.
           values[count++] = this.#literal('null', null)
@@ -207,8 +206,15 @@ export class PlainReader<T> {
     if (bytes[start] !== OPEN_BRACKET) throw UNUSUAL
     // Where a string holds a bracket, this is too early, and no JSON.
     const end = bytes[start + 1] === CLOSE_BRACKET ? start + 2 : bytes.indexOf(CLOSE_BRACKET, start) + 1
+    if (!isPlain(bytes.subarray(start, end))) throw UNUSUAL
     const items: unknown[] = JSON.parse(bytes.toString('latin1', start, end))
-    for (const item of items) if (typeof item !== 'string') throw UNUSUAL
+    // Two quotes and a comma or bracket each, and the other bracket: what is longer has white space.
+    let length = items.length === 0 ? 2 : 1
+    for (const item of items) {
+      if (typeof item !== 'string') throw UNUSUAL
+      length += item.length + 3
+    }
+    if (length !== end - start) throw UNUSUAL
     this.#at = end
     return items
   }
@@ -232,21 +238,9 @@ export class PlainReader<T> {
 
   #skipString(): void {
     const bytes = this.#bytes
-    const view = this.#view
-    let at = this.#at
-    if (bytes[at++] !== QUOTE) throw UNUSUAL
-    const stop = Math.min(bytes.length - 4, at + SHORT)
-    for (; at <= stop; at += 4) {
-      const word = view.getInt32(at, true)
-      const quotes = zeros(word ^ QUOTES)
-      if (quotes !== 0) {
-        this.#at = at + ((31 - Math.clz32(quotes & -quotes)) >> 3) + 1
-        return
-      }
-    }
-    // A long one, or one at the very end.
-    const end = bytes.indexOf(QUOTE, at)
-    if (end < 0) throw UNUSUAL
+    if (bytes[this.#at] !== QUOTE) throw UNUSUAL
+    const end = plainEnd(bytes, this.#view, this.#at + 1)
+    if (bytes[end] !== QUOTE) throw UNUSUAL
     this.#at = end + 1
   }
 
@@ -315,35 +309,13 @@ export class PlainReader<T> {
 
   /** Passes over a value that is not wanted: seen to be JSON, and not made. */
   #skip(): void {
-    const bytes = this.#bytes
-    const open = bytes[this.#at]
-    if (open !== OPEN_BRACE && open !== OPEN_BRACKET) {
-      if (open === QUOTE) this.#skipString()
-      else this.#any()
-      return
-    }
-    if (++this.#depth > DEEPEST) throw UNUSUAL
-    const close = open === OPEN_BRACE ? CLOSE_BRACE : CLOSE_BRACKET
-    if (bytes[++this.#at] === close) this.#at++
-    else
-      for (;;) {
-        if (open === OPEN_BRACE) {
-          this.#skipString()
-          if (bytes[this.#at++] !== COLON) throw UNUSUAL
-        }
-        this.#skip()
-        const byte = bytes[this.#at++]
-        if (byte === close) break
-        if (byte !== COMMA) throw UNUSUAL
-      }
-    this.#depth--
+    this.#at = skipValue(this.#bytes, this.#view, this.#at, true)
   }
 }
 
 const ARRAY_OF_ANYTHING: Reading = { kind: ARRAY, item: ANYTHING }
-/** Strings up to this length are looked through here; a longer one is searched by `indexOf`, which is faster and slower to begin. */
+/** Longest value that is kept to be compared with the next one, in bytes. */
 const SHORT = 128
-const QUOTES = 0x22222222
 
 /** Values of hex digits; 255 for what is none. */
 const DIGITS = new Uint8Array(256).fill(255)

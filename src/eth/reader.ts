@@ -1,4 +1,6 @@
-import { isPlain } from '../rpc/scan.ts'
+import { isUtf8 } from 'node:buffer'
+import { compact } from '../rpc/scan.ts'
+import { readUnread } from '../rpc/unread.ts'
 import { PlainReader } from './plain-reader.ts'
 import type { Decode } from './shape.ts'
 
@@ -9,14 +11,35 @@ import type { Decode } from './shape.ts'
  */
 export function createReader<T>(decode: Decode<T>): (bytes: Buffer) => T {
   const reader = new PlainReader(decode)
-  return (bytes) => {
-    if (isPlain(bytes)) {
+  return (bytes) =>
+    readUnread(bytes, (whole) => {
       try {
-        return reader.read(bytes)
+        return reader.read(whole)
       } catch {
         // Whatever it was, the long way finds it out.
       }
-    }
-    return decode(JSON.parse(bytes.toString('utf8')))
-  }
+      return decode(JSON.parse(whole.toString('utf8')))
+    })
+}
+
+/** A value, and the JSON that it was read from on one line: without white space outside strings, else with every token as sent. */
+export interface Copied<T> {
+  readonly value: T
+  readonly json: Buffer
+}
+
+/** The same, with the JSON as a line of its own: the very bytes where they are plain. What is not UTF-8 is replaced, as in any text. */
+export function createCopier<T>(decode: Decode<T>): (bytes: Buffer) => Copied<T> {
+  const reader = new PlainReader(decode)
+  return (bytes) =>
+    readUnread(bytes, (whole) => {
+      try {
+        return { value: reader.read(whole), json: whole }
+      } catch {
+        // As above.
+      }
+      const text = whole.toString('utf8')
+      const value = decode(JSON.parse(text))
+      return { value, json: compact(isUtf8(whole) ? whole : Buffer.from(text)) }
+    })
 }

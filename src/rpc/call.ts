@@ -17,11 +17,10 @@ export interface Call {
   /** What it does while an endpoint is left alone after throttling: wait for the end of the pause, or fail at once. */
   readonly whilePaused?: 'wait' | 'fail' | undefined
   readonly priority: 'interactive' | 'bulk'
-  /**
-   * The result parsed, or the node's own bytes of it as a `Uint8Array`. Bytes are cut and not judged: an envelope that has another long array behind a
-   * long array leaves it there (`wholeValue` in scan.ts).
-   */
+  /** The result parsed, or the node's own bytes of it as a `Uint8Array`: one JSON value. */
   readonly as: 'value' | 'bytes'
+  /** Bytes go to a reader that checks them itself, by `readUnread`: they need not be looked at before. */
+  readonly isUnread?: boolean | undefined
   /** A null result means that the node lags: a failure, so that retry and route act on it. */
   readonly required: boolean
   /** May it run twice? From the method table; false for methods that are not in it. */

@@ -23,6 +23,7 @@ export class Entry implements EncodedCall, Wait {
   readonly whilePaused: 'wait' | 'fail' | undefined
   readonly priority: 'interactive' | 'bulk'
   readonly as: 'value' | 'bytes'
+  readonly isUnread: boolean | undefined
   readonly required: boolean
   readonly safe: boolean
   readonly tried: readonly string[]
@@ -63,6 +64,7 @@ export class Entry implements EncodedCall, Wait {
     this.whilePaused = call.whilePaused
     this.priority = call.priority
     this.as = call.as
+    this.isUnread = call.isUnread
     this.required = call.required
     this.safe = call.safe
     this.tried = call.tried

@@ -1,10 +1,11 @@
 import { copyError, type HexlineError, LimitError, MalformedReplyError, NetworkError } from '../errors.ts'
 import type { Exchange, HttpReply } from '../http/exchange.ts'
 import { parseBody, resultFor, scanBody } from './body.ts'
-import type { Call, EncodedCall, Outcome, Post } from './call.ts'
+import { type Call, type EncodedCall, type Outcome, type Post, replyOf } from './call.ts'
 import { correlate, isError, type ReplyObject } from './correlate.ts'
 import { Failures, type FailuresOptions } from './failure.ts'
 import { isFailure } from './kinds.ts'
+import { unreadResults } from './unread.ts'
 import { watchPost } from './watch-post.ts'
 
 export interface PostOptions extends FailuresOptions {
@@ -115,6 +116,10 @@ function isStartOfArray(body: Buffer): boolean {
 function read(reply: HttpReply, calls: readonly Call[], first: number, options: PostOptions, cuts: Cuts): readonly Outcome[] {
   const failures = new Failures(reply, options)
   const isBatch = calls.length > 1
+  if (calls.every(({ isUnread }) => isUnread)) {
+    const results = unreadResults(reply.body, first, calls.length)
+    if (results !== undefined) return results.map((bytes) => replyOf(bytes, bytes.length))
+  }
   const isScanned = calls.some((call) => call.as === 'bytes')
   let body: unknown
   try {

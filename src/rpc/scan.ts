@@ -1,7 +1,7 @@
 /*
- * JSON read as bytes: where values begin and end, without making them. Runs from quote to quote, since nearly all of a
- * node's reply is strings. Text that is not JSON is found out where it matters to know the ends (brackets, quotes, commas);
- * tokens themselves are copied, not judged.
+ * JSON read as bytes: where values begin and end, without making them. What is passed over is checked as `JSON.parse` checks it,
+ * token by token: a value has an end here if and only if `JSON.parse` reads it. (Bytes that are not UTF-8 are no fault: reading
+ * them as text replaces them.)
  */
 
 const QUOTE = 0x22
@@ -29,31 +29,23 @@ export function scanArray(bytes: Buffer, at: number, onItem: (start: number, end
 }
 
 /**
- * Calls `onField` with the name, and start and end of the value, of each field of the object at `at`; gives its end, or
- * where it was when `onField` gave `false`. Throws `SyntaxError`.
+ * Calls `onField` with the name, and start and end of the value, of each field of the object at `at`; gives its end. Throws
+ * `SyntaxError`.
  */
-export function scanObject(bytes: Buffer, at: number, onField: (name: string, start: number, end: number) => unknown): number {
+export function scanObject(bytes: Buffer, at: number, onField: (name: string, start: number, end: number) => void): number {
   const view = viewOf(bytes)
   let i = skipSpace(bytes, expect(bytes, at, OPEN_BRACE))
   if (bytes[i] === CLOSE_BRACE) return i + 1
   for (;;) {
     const nameStart = skipSpace(bytes, i)
-    if (bytes[nameStart] !== QUOTE) throw unexpected(bytes, nameStart)
-    const nameEnd = skipString(bytes, view, nameStart)
+    const nameEnd = skipString(bytes, view, nameStart, false)
     const start = skipSpace(bytes, expect(bytes, skipSpace(bytes, nameEnd), COLON))
     const end = skipValue(bytes, view, start)
-    if (onField(nameOf(bytes, nameStart, nameEnd), start, end) === false) return end
+    onField(nameOf(bytes, nameStart, nameEnd), start, end)
     i = skipSpace(bytes, end)
     if (bytes[i] === CLOSE_BRACE) return i + 1
     i = expect(bytes, i, COMMA)
   }
-}
-
-/** Calls `onValue` with start and end of the value at `at`; gives its end. Throws `SyntaxError`. */
-export function scanValue(bytes: Buffer, at: number, onValue: (start: number, end: number) => void): number {
-  const end = skipValue(bytes, viewOf(bytes), at)
-  onValue(at, end)
-  return end
 }
 
 /** The value at `start`, parsed. */
@@ -68,30 +60,29 @@ export function skipSpace(bytes: Buffer, at: number): number {
   return i
 }
 
-/** The same value without white space outside strings; the very bytes when there is none at all. Throws `SyntaxError`. */
+/**
+ * The one value that fills `bytes`, without white space outside strings; the very bytes when there is no white space at all. Throws
+ * `SyntaxError`.
+ */
 export function compact(bytes: Buffer): Buffer {
   if (!SPACES.some((space) => bytes.includes(space))) return bytes
   const view = viewOf(bytes)
-  const out = Buffer.allocUnsafe(bytes.length)
+  const from = skipSpace(bytes, 0)
+  const end = skipValue(bytes, view, from)
+  if (skipSpace(bytes, end) !== bytes.length) throw unexpected(bytes, end)
+  const out = Buffer.allocUnsafe(end - from)
   let to = 0
-  let depth = 0
-  let isClosed = false
-  for (let i = 0; i < bytes.length; ) {
-    const byte = bytes[i]
-    const end = byte === QUOTE ? skipString(bytes, view, i) : i + 1
-    // A line break in a string is no JSON, and would make two lines of one.
-    for (let at = i + 1; at < end; at++) if ((bytes[at] as number) < 0x20) throw unexpected(bytes, at)
-    if (!isSpace(byte)) {
-      // What stands behind the value belongs to its envelope.
-      if (isClosed) throw unexpected(bytes, i)
-      if (byte === OPEN_BRACE || byte === OPEN_BRACKET) depth++
-      else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) isClosed = --depth === 0
-      to += bytes.copy(out, to, i, end)
-    }
-    i = end
+  for (let i = from; i < end; i = skipSpace(bytes, i)) {
+    const start = i
+    while (i < end && !isSpace(bytes[i])) i = bytes[i] === QUOTE ? skipString(bytes, view, i, false) : i + 1
+    // A short run costs less by hand than a call does.
+    if (i - start > SHORT_RUN) to += bytes.copy(out, to, start, i)
+    else for (let at = start; at < i; at++) out[to++] = bytes[at] as number
   }
   return out.subarray(0, to)
 }
+
+const SHORT_RUN = 32
 
 /**
  * Whether these are bytes as nodes write them: ASCII without escapes, so that a quote begins or ends a string wherever it stands, and without
@@ -130,131 +121,190 @@ function isPrintable(bytes: Buffer): boolean {
   return (odd & UPPER_BITS) === 0
 }
 
-/** How far back `seemsOneValue` looks for what else there may be. */
-const LOOK_BACK = 1024
-
 /**
- * Whether one value fills `start` to `end`. Of a long array or object only the end is looked at: whether its last bracket belongs to something that stands
- * behind the value, such as one more field of an envelope. Behind a long array another one that is as long is not noticed: `wholeValue` does.
+ * End of the value at `at`. Throws `SyntaxError` where `JSON.parse` does; with `isPlain` also at white space, escapes and what is not
+ * ASCII. However deep it is nested, the call stack is not: `kinds` has one bit for each open bracket, which says whether it is a brace.
  */
-export function seemsOneValue(bytes: Buffer, start: number, end: number): boolean {
-  if (end <= start) return false
-  const first = bytes[start]
-  if (first !== OPEN_BRACE && first !== OPEN_BRACKET) return endsAt(bytes, start, end)
-  if (bytes[end - 1] !== (first === OPEN_BRACE ? CLOSE_BRACE : CLOSE_BRACKET)) return false
-  const stop = Math.max(start, end - LOOK_BACK)
-  let depth = 0
-  let isInString = false
-  for (let i = end - 1; i >= stop; i--) {
-    const byte = bytes[i] as number
-    // Most are digits.
-    if (IS_STRUCTURE[byte] === 0) continue
-    if (byte === QUOTE) {
-      let before = i - 1
-      while (bytes[before] === BACKSLASH) before--
-      if ((i - before) % 2 === 1) isInString = !isInString
-    } else if (!isInString) {
-      if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) depth++
-      else if (--depth === 0) return i === start
-    }
-  }
-  // All of a short one has been seen, and its first bracket is not closed by its last.
-  if (depth <= 0 || stop === start) return false
-  // The last bracket belongs to something longer than that: to the value, most often. An object seldom has what may stand behind it inside; receipts have it everywhere.
-  return first === OPEN_BRACKET || !bytes.subarray(start, end).includes(NEXT_AFTER_OBJECT) || endsAt(bytes, start, end)
-}
-
-/** The array that `bytes` begin with, where another one of the envelope may stand behind it; any other bytes as they are. Throws `SyntaxError`. */
-export function wholeValue(bytes: Buffer): Buffer {
-  if (bytes[0] !== OPEN_BRACKET || !bytes.includes(NEXT_AFTER_ARRAY)) return bytes
-  return bytes.subarray(0, skipValue(bytes, viewOf(bytes), 0))
-}
-
-const NEXT_AFTER_OBJECT = Buffer.from('},"')
-const NEXT_AFTER_ARRAY = Buffer.from('],"')
-
-function endsAt(bytes: Buffer, start: number, end: number): boolean {
-  try {
-    return skipValue(bytes, viewOf(bytes), start) === end
-  } catch {
-    return false
-  }
-}
-
-/** One for quotes and brackets. */
-const IS_STRUCTURE = new Uint8Array(256)
-for (const byte of [QUOTE, OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKET]) IS_STRUCTURE[byte] = 1
-
-/** End of the value at `at`. */
-function skipValue(bytes: Buffer, view: DataView, at: number): number {
-  const first = bytes[at]
-  if (first === QUOTE) return skipString(bytes, view, at)
-  if (first === OPEN_BRACE || first === OPEN_BRACKET) return skipNested(bytes, view, at)
+export function skipValue(bytes: Buffer, view: DataView, at: number, isPlain = false): number {
   let i = at
-  // A number, true, false or null ends where the structure goes on.
-  while (isScalar(bytes[i])) i++
-  if (i === at) throw unexpected(bytes, at)
-  return i
-}
-
-/** End of the array or object at `at`: where the brackets opened since then are closed. */
-function skipNested(bytes: Buffer, view: DataView, at: number): number {
-  const { length } = bytes
   let depth = 0
-  for (let i = at; i < length; ) {
-    const byte = bytes[i]
-    if (byte === QUOTE) {
-      i = skipString(bytes, view, i)
+  let kinds = 0
+  let outer: number[] | undefined
+  for (;;) {
+    const first = bytes[i]
+    if (first === QUOTE) i = skipString(bytes, view, i, isPlain)
+    else if (first === OPEN_BRACE || first === OPEN_BRACKET) {
+      const isObject = first === OPEN_BRACE
+      i++
+      if (isSpace(bytes[i])) i = spaceEnd(bytes, i, isPlain)
+      if (bytes[i] === (isObject ? CLOSE_BRACE : CLOSE_BRACKET)) i++
+      else {
+        if (depth > 0 && (depth & 31) === 0) {
+          outer ??= []
+          outer.push(kinds)
+        }
+        depth++
+        kinds = (kinds << 1) | (isObject ? 1 : 0)
+        if (isObject) i = skipName(bytes, view, i, isPlain)
+        continue
+      }
+    } else if (isSpace(first) && depth > 0) {
+      i = spaceEnd(bytes, i, isPlain)
       continue
+    } else i = skipScalar(bytes, i)
+    // Behind a value: the next one, or the ends of what it stands in.
+    for (;;) {
+      if (depth === 0) return i
+      const byte = bytes[i]
+      if (byte === COMMA) {
+        i++
+        if (kinds & 1) i = skipName(bytes, view, i, isPlain)
+        break
+      }
+      if (byte === (kinds & 1 ? CLOSE_BRACE : CLOSE_BRACKET)) {
+        i++
+        depth--
+        kinds = depth > 0 && (depth & 31) === 0 ? ((outer as number[]).pop() as number) : kinds >>> 1
+      } else if (isSpace(byte)) i = spaceEnd(bytes, i, isPlain)
+      else throw unexpected(bytes, i)
     }
-    if (byte === OPEN_BRACE || byte === OPEN_BRACKET) depth++
-    else if ((byte === CLOSE_BRACE || byte === CLOSE_BRACKET) && --depth === 0) return i + 1
-    i++
   }
-  throw unexpected(bytes, length)
 }
 
-/** Strings up to this length are looked through here, in words of four bytes; a longer one is searched by `indexOf`, which is faster and slower to begin. */
-const SHORT = 128
+/** Where the value of the field begins whose name is at `at`, or behind white space. */
+function skipName(bytes: Buffer, view: DataView, at: number, isPlain: boolean): number {
+  let i = skipString(bytes, view, isSpace(bytes[at]) ? spaceEnd(bytes, at, isPlain) : at, isPlain)
+  if (isSpace(bytes[i])) i = spaceEnd(bytes, i, isPlain)
+  return expect(bytes, i, COLON)
+}
+
+function spaceEnd(bytes: Buffer, at: number, isPlain: boolean): number {
+  if (isPlain) throw unexpected(bytes, at)
+  return skipSpace(bytes, at)
+}
+
+/** End of the string at `at`. */
+export function skipString(bytes: Buffer, view: DataView, at: number, isPlain: boolean): number {
+  if (bytes[at] !== QUOTE) throw unexpected(bytes, at)
+  const end = plainEnd(bytes, view, at + 1)
+  if (bytes[end] === QUOTE) return end + 1
+  if (isPlain) throw unexpected(bytes, end)
+  return unusualStringEnd(bytes, view, end)
+}
+
+/** End of a string that has something else than plain characters at `at`. */
+function unusualStringEnd(bytes: Buffer, view: DataView, at: number): number {
+  let i = at
+  for (;;) {
+    const byte = bytes[i] as number
+    if (byte === QUOTE) return i + 1
+    if (byte === BACKSLASH) i = skipEscape(bytes, i)
+    else if (byte > 0x7f) i++
+    else throw unexpected(bytes, i)
+    // What is not plain seldom stands alone.
+    const next = bytes[i] as number
+    if (next !== BACKSLASH && !(next > 0x7f)) i = plainEnd(bytes, view, i)
+  }
+}
+
+function skipEscape(bytes: Buffer, at: number): number {
+  const escaped = bytes[at + 1] as number
+  if (escaped !== SMALL_U) {
+    if (IS_ESCAPE[escaped] !== 1) throw unexpected(bytes, at + 1)
+    return at + 2
+  }
+  for (let i = at + 2; i < at + 6; i++) if (IS_HEX[bytes[i] as number] !== 1) throw unexpected(bytes, i)
+  return at + 6
+}
+
+const SMALL_U = 0x75
+const IS_ESCAPE = tableOf('"\\/bfnrt')
+const IS_HEX = tableOf('0123456789abcdefABCDEF')
+
+/** One for each of these characters. */
+function tableOf(characters: string): Uint8Array {
+  const table = new Uint8Array(256)
+  for (const character of characters) table[character.charCodeAt(0)] = 1
+  return table
+}
+
 const QUOTES = 0x22222222
 const BACKSLASHES = 0x5c5c5c5c
 const ONES = 0x01010101
+const BIT_6 = 0x40404040
 
-/** End of the string at `at`. */
-function skipString(bytes: Buffer, view: DataView, at: number): number {
+/**
+ * First byte at or after `at` that is not plain inside a string: a quote, a backslash, a control character or not ASCII. `bytes.length`
+ * when there is none.
+ */
+export function plainEnd(bytes: Buffer, view: DataView, at: number): number {
   const { length } = bytes
-  const stop = Math.min(length - 4, at + SHORT)
-  let i = at + 1
-  while (i <= stop) {
-    const word = view.getInt32(i, true)
-    const found = zeros(word ^ QUOTES) | zeros(word ^ BACKSLASHES)
-    if (found === 0) {
-      i += 4
-      continue
-    }
-    i += (31 - Math.clz32(found & -found)) >> 3
-    if (bytes[i] === QUOTE) return i + 1
+  let i = at
+  // Most bytes are of hex data. Of its digits bit 6 differs from bit 4, and bit 5 is set: of no byte that is not plain, but some that are not ASCII.
+  if (bytes[i] === 0x30 && bytes[i + 1] === 0x78) {
     i += 2
+    for (const last = length - 16; i <= last; i += 16) {
+      const a = view.getInt32(i, true)
+      const b = view.getInt32(i + 4, true)
+      const c = view.getInt32(i + 8, true)
+      const d = view.getInt32(i + 12, true)
+      const areDigits = (a ^ (a << 2)) & (a << 1) & (b ^ (b << 2)) & (b << 1) & (c ^ (c << 2)) & (c << 1) & (d ^ (d << 2)) & (d << 1) & BIT_6
+      if (areDigits !== BIT_6 || ((a | b | c | d) & UPPER_BITS) !== 0) break
+    }
   }
-  for (;;) {
-    const quote = bytes.indexOf(QUOTE, i)
-    if (quote < 0) throw unexpected(bytes, length)
-    // A quote behind an odd number of backslashes is part of the string.
-    let before = quote - 1
-    while (before >= i && bytes[before] === BACKSLASH) before--
-    if ((quote - before) % 2 === 1) return quote + 1
-    i = quote + 1
+  for (const last = length - 4; i <= last; i += 4) {
+    const word = view.getInt32(i, true)
+    // The upper bit of each byte that is searched for: one that is zero borrows when one is taken from each, and so does one below a space; one
+    // that is not ASCII has it set. Above the lowest, others may be marked, too.
+    const found = (((word ^ QUOTES) - ONES) | ((word ^ BACKSLASHES) - ONES) | (word - SPACES_OF_A_WORD) | word) & UPPER_BITS
+    if (found !== 0) return i + ((31 - Math.clz32(found & -found)) >> 3)
   }
+  while (i < length && isPlainByte(bytes[i] as number)) i++
+  return i
 }
 
-/** The upper bit of each byte of a word that is zero: one is taken from each, and those borrow. Above the lowest one, others may be marked, too. */
-export function zeros(word: number): number {
-  return (word - ONES) & ~word & UPPER_BITS
+function isPlainByte(byte: number): boolean {
+  return byte >= SPACE && byte < 0x80 && byte !== QUOTE && byte !== BACKSLASH
 }
 
 /** Bytes to read in words. */
 export function viewOf({ buffer, byteOffset, length }: Buffer): DataView {
   return new DataView(buffer, byteOffset, length)
+}
+
+/** End of the number, `true`, `false` or `null` at `at`. */
+function skipScalar(bytes: Buffer, at: number): number {
+  const first = bytes[at]
+  const word = first === 0x6e ? 'null' : first === 0x74 ? 'true' : first === 0x66 ? 'false' : undefined
+  if (word === undefined) return skipNumber(bytes, at)
+  for (let i = 1; i < word.length; i++) if (bytes[at + i] !== word.charCodeAt(i)) throw unexpected(bytes, at + i)
+  return at + word.length
+}
+
+function skipNumber(bytes: Buffer, at: number): number {
+  let i = bytes[at] === MINUS ? at + 1 : at
+  i = bytes[i] === ZERO ? i + 1 : skipDigits(bytes, i)
+  if (bytes[i] === POINT) i = skipDigits(bytes, i + 1)
+  if (bytes[i] === SMALL_E || bytes[i] === LARGE_E) i = skipDigits(bytes, bytes[i + 1] === MINUS || bytes[i + 1] === PLUS ? i + 2 : i + 1)
+  return i
+}
+
+function skipDigits(bytes: Buffer, at: number): number {
+  let i = at
+  while (isDigit(bytes[i])) i++
+  if (i === at) throw unexpected(bytes, at)
+  return i
+}
+
+const MINUS = 0x2d
+const PLUS = 0x2b
+const POINT = 0x2e
+const ZERO = 0x30
+const SMALL_E = 0x65
+const LARGE_E = 0x45
+
+function isDigit(byte: number | undefined): boolean {
+  return byte !== undefined && byte >= ZERO && byte <= 0x39
 }
 
 function nameOf(bytes: Buffer, start: number, end: number): string {
@@ -267,15 +317,8 @@ function nameOf(bytes: Buffer, start: number, end: number): string {
 
 const SPACES = [0x20, 0x0a, 0x0d, 0x09]
 
-function isSpace(byte: number | undefined): boolean {
+export function isSpace(byte: number | undefined): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
-}
-
-/** Letters, digits, plus, minus, point: what numbers and the three words are made of. */
-function isScalar(byte: number | undefined): boolean {
-  return (
-    byte !== undefined && ((byte >= 0x30 && byte <= 0x39) || (byte >= 0x61 && byte <= 0x7a) || byte === 0x2d || byte === 0x2b || byte === 0x2e || byte === 0x45)
-  )
 }
 
 function expect(bytes: Buffer, at: number, wanted: number): number {

@@ -2,7 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { resultFor, scanBody } from '../../src/rpc/body.ts'
 import type { Call } from '../../src/rpc/call.ts'
-import { compact, parseAt, scanArray, scanObject, seemsOneValue, wholeValue } from '../../src/rpc/scan.ts'
+import { correlate } from '../../src/rpc/correlate.ts'
+import { compact, parseAt, scanArray, scanObject, skipValue, viewOf } from '../../src/rpc/scan.ts'
 
 const bytesOf = (text: string) => Buffer.from(text, 'utf8')
 const textOf = (bytes: unknown) => Buffer.from(bytes as Uint8Array).toString('utf8')
@@ -63,29 +64,157 @@ describe('scanning JSON as bytes', () => {
   })
 })
 
-describe('whether one value fills a place', () => {
-  it('is told for every value, and for none with something behind it', () => {
-    const extra = fc.constantFrom(
-      ',"error":null',
-      ',"error":{"code":1,"data":["x"]}',
-      ',"id":"7"',
-      ',"a":[1,{"b":"}]"}]',
-      ' 1',
-      '"',
-      '}',
-      ']',
-      '{}',
-      ',"e":"\\""',
-    )
+/** One change of JSON text: a byte put in, taken out or made another. */
+const change = fc.record({
+  at: fc.nat(999).map((n) => n / 1000),
+  takes: fc.constantFrom(0, 0, 1, 2),
+  puts: fc.constantFrom(
+    '',
+    '"',
+    ',',
+    ':',
+    '{',
+    '}',
+    '[',
+    ']',
+    '\\',
+    '\\u00g0',
+    '\\ud800',
+    '\\x',
+    ' ',
+    '\n',
+    '\0',
+    '\u001b',
+    'é',
+    'tru',
+    'nul',
+    '01',
+    '1.',
+    '-',
+    '1e',
+    '0x12',
+    '.5',
+  ),
+})
+
+describe('the end of a value', () => {
+  const isOneValue = (bytes: Buffer) => {
+    try {
+      return skipValue(bytes, viewOf(bytes), 0) === bytes.length
+    } catch {
+      return false
+    }
+  }
+  const isJson = (text: string) => {
+    try {
+      JSON.parse(text)
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  it('is where JSON.parse finds it, and is nowhere in what JSON.parse refuses', () => {
+    let refused = 0
     fc.assert(
-      fc.property(fc.jsonValue({ maxDepth: 4 }), extra, (value, behind) => {
-        const json = JSON.stringify(value)
-        const bytes = bytesOf(json + behind)
-        expect(seemsOneValue(bytesOf(json), 0, bytesOf(json).length)).toBe(true)
-        expect(seemsOneValue(bytes, 0, bytes.length)).toBe(false)
+      fc.property(jsonText, fc.option(change), (json, odds) => {
+        const at = odds === null ? 0 : Math.floor(odds.at * json.length)
+        // White space around a value is not part of it.
+        const text = odds === null ? json : (json.slice(0, at) + odds.puts + json.slice(at + odds.takes)).trim()
+        if (!isJson(text)) refused++
+        expect([text, isOneValue(bytesOf(text))]).toEqual([text, isJson(text)])
       }),
-      { seed: 7, numRuns: 1000 },
+      { seed: 7, numRuns: 10_000 },
     )
+    expect(refused).toBeGreaterThan(1000)
+  })
+
+  it.each([
+    'tru',
+    'truE',
+    'nul',
+    'fals',
+    '0x12',
+    '01',
+    '-',
+    '-01',
+    '1.',
+    '.5',
+    '1e',
+    '1e+',
+    '+1',
+    'NaN',
+    '"\0"',
+    '"\u001b"',
+    '"\\x"',
+    '"\\u12g4"',
+    '"\\u123',
+    '"\\',
+    '[1,2}',
+    '[1,]',
+    '{"a":1,}',
+  ])('is nowhere in %j', (text) => {
+    expect(isOneValue(bytesOf(text))).toBe(false)
+    expect(isOneValue(bytesOf(`{"a":[${text}]}`))).toBe(false)
+  })
+
+  it('is found however deep the value is nested', () => {
+    const depth = 200_000
+    for (const [open, close] of [
+      ['[', ']'],
+      ['{"a":', '}'],
+      ['[{"a":', '}]'],
+    ] as const) {
+      const json = `${open.repeat(depth)}1${close.repeat(depth)}`
+      expect(isOneValue(bytesOf(json))).toBe(true)
+      expect(isOneValue(bytesOf(json.replace(close, close === ']' ? '}' : ']')))).toBe(false)
+    }
+  })
+})
+
+describe('the time that bytes take', () => {
+  /** The least CPU time of several runs, in us. */
+  const cost = (run: () => unknown) => {
+    let least = Number.POSITIVE_INFINITY
+    for (let i = 0; i < 7; i++) {
+      const before = process.cpuUsage()
+      try {
+        run()
+      } catch {
+        // What is no JSON takes time, too.
+      }
+      const { user, system } = process.cpuUsage(before)
+      least = Math.min(least, user + system)
+    }
+    return least
+  }
+
+  it.each<[string, (size: number) => string]>([
+    ['white space everywhere', (size) => `[${' 1 ,'.repeat(size / 4)}1 ]`],
+    ['nothing but white space', (size) => `[${' '.repeat(size)}1]`],
+    ['nothing but backslashes', (size) => ` "${'\\'.repeat(size)}"`],
+    ['nothing but escaped quotes', (size) => ` "${'\\"'.repeat(size / 2)}"`],
+    ['nothing but quotes', (size) => ` [${'"",'.repeat(size / 3)}""]`],
+    ['nested brackets', (size) => ` ${'['.repeat(size / 2)}${']'.repeat(size / 2)}`],
+    ['strings without an end', (size) => ` [${`"${'\\"'.repeat(50)}`.repeat(size / 101)}`],
+    ['no ASCII', (size) => ` "${'é'.repeat(size / 2)}"`],
+  ])('grows with their number, not with its square: %s', (_, textOf) => {
+    const [one, two] = [1, 2].map((times) => bytesOf(textOf(times * 600_000))) as [Buffer, Buffer]
+    const body = (bytes: Buffer) => Buffer.concat([bytesOf('{"jsonrpc":"2.0","id":1,"result":'), bytes, bytesOf('}')])
+    expect(cost(() => compact(two))).toBeLessThan(3 * cost(() => compact(one)) + 2000)
+    expect(cost(() => scanBody(body(two), 1, 1))).toBeLessThan(3 * cost(() => scanBody(body(one), 1, 1)) + 2000)
+  })
+
+  it('to be without white space is no more than JSON.parse takes for them', () => {
+    const values = Array.from({ length: 100_000 }, (_, i) => ({ number: i, text: `0x${i}` }))
+    const bytes = bytesOf(JSON.stringify(values, undefined, 1))
+    expect(cost(() => compact(bytes))).toBeLessThan(2 * cost(() => JSON.parse(bytes.toString())))
+  })
+
+  it('to be told from other bytes under the same id is about what looking through them takes', () => {
+    const bytes = bytesOf(`["${'x'.repeat(1_500_000)}"]`)
+    const replies = [bytes, Buffer.from(bytes)].map((result) => ({ id: 1, result }))
+    expect(cost(() => correlate(replies, 1, 1))).toBeLessThan(20 * cost(() => skipValue(bytes, viewOf(bytes), 0)) + 2000)
   })
 })
 
@@ -118,7 +247,7 @@ describe('a scanned body', () => {
     expect(() => scanBody(bytesOf(text), 1, 1)).toThrow(SyntaxError)
   })
 
-  it('in the usual form is cut without a look at all of it, and in any other form read in full', () => {
+  it('has the same results in the usual form and in any other', () => {
     const results = ['{"a":1}', '"0x1"', 'null', '[]', 'true', '{"nested":{"jsonrpc":"2.0","id":9,"result":1}}']
     const envelope = (id: number, result: string, behind = '') => `{"jsonrpc":"2.0","id":${id},"result":${result}${behind}}`
     const usual = results.map((result, i) => envelope(5 + i, result))
@@ -178,8 +307,7 @@ describe('a long field of the envelope behind the result', () => {
     ['an empty object', '{}'],
   ])('is no part of %s', (_, result) => {
     // Of a lone reply, too, there is a list where its form is the usual one.
-    const resultsOf = (body: string, count: number) =>
-      [scanBody(bytesOf(body), 1, count)].flat().map((reply) => textOf(wholeValue((reply as { result: Buffer }).result)))
+    const resultsOf = (body: string, count: number) => [scanBody(bytesOf(body), 1, count)].flat().map((reply) => textOf((reply as { result: Buffer }).result))
     for (const tail of [`"meta":${long}`, `"meta":[${long}]`, `"error":null,"meta":${long}`]) {
       expect(resultsOf(`{"jsonrpc":"2.0","id":1,"result":${result},${tail}}`, 1)).toEqual([result])
       const batch = `[{"jsonrpc":"2.0","id":1,"result":${result},${tail}},{"jsonrpc":"2.0","id":2,"result":${result}}]`
