@@ -19,6 +19,7 @@ const meanings: Record<ErrorKind, Meaning> = {
   malformed: { ran: 'unknown', repeat: true, endpoint: 'ill' },
   server: { ran: 'unknown', repeat: true, endpoint: 'ill' },
   lagging: { ran: 'yes', repeat: true },
+  pruned: { ran: 'no', repeat: 'elsewhere' },
   'batch-too-large': { ran: 'no', repeat: false },
   'request-too-large': { ran: 'no', repeat: false },
   'response-too-large': { ran: 'no', repeat: false },
@@ -65,7 +66,7 @@ export function saysOf(error: HexlineError): 'alive' | 'ill' | 'closed to us' {
 export function mayHaveRun(error: HexlineError): boolean {
   if ((error instanceof NetworkError || error instanceof TimeoutError) && error.unsent) return false
   // Words alone prove nothing: a gateway that timed out may say "overloaded" of a call that ran.
-  if ((isThrottled(error) || error.kind === 'auth' || error.kind === 'quota') && !isRefusal(error)) return true
+  if ((isThrottled(error) || mayRepeat(error) === 'elsewhere') && !isRefusal(error)) return true
   return meanings[error.kind].ran !== 'no'
 }
 

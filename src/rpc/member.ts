@@ -196,7 +196,7 @@ export class Member {
 }
 
 /** A node that does not know the question is not therefore on another chain. */
-const TELLS_NOTHING = ['unsupported', 'invalid', 'not-found', 'execution']
+const TELLS_NOTHING = ['unsupported', 'invalid', 'not-found', 'pruned', 'execution']
 
 /** Bytes are not looked into: that they are there says that a block with this number is. */
 function ofBytes(value: Uint8Array, needed: number | undefined): number | undefined {

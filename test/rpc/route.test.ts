@@ -225,6 +225,7 @@ describe('a call that writes', () => {
     ['HTTP 502', always('Bad Gateway', { status: 502 })],
     ['a used-up quota in the words of a gateway', always('daily request quota exceeded', { status: 502 })],
     ['a bad key in the words of a gateway', always('unauthorized: invalid api key', { status: 504 })],
+    ['missing history in the words of a gateway', always('upstream: requires an archive node', { status: 502 })],
     ['throttling in the words of a gateway', always('upstream: too many connections', { status: 502 })],
     ['a method that is not available, in words', refuse(-32000, 'method evm_mine is not available')],
   ])('does not go to another endpoint after %s: it may have run', async (_, answer) => {
@@ -326,6 +327,48 @@ describe('a method that an endpoint does not have', () => {
     expect(await errorOf(client.request(trace))).toMatchObject({ name: 'RpcError', kind: 'unsupported', attempts: 2 })
     expect(await errorOf(client.request(trace))).toMatchObject({ name: 'RpcError', kind: 'unsupported', attempts: 1 })
     expect(counts(a, b).reduce((sum, n) => sum + n)).toBe(3)
+  })
+})
+
+describe('an endpoint that keeps no old blocks', () => {
+  const old = { method: 'eth_getBlockByNumber', params: ['0x1', false] }
+  const pruning = (code: number, message: string) =>
+    node({ answer: (entry) => (entry.method === old.method && entry.params[0] === '0x1' ? failed(entry, code, message) : undefined) })
+
+  test.each([
+    [4444, 'pruned history unavailable'],
+    [4444, 'gone'],
+    [-32000, 'old data not available due to pruning: requested block 1, history is available from block 90'],
+    [-32603, 'this request requires an archive node'],
+  ])('is passed over at once for one that does: %i %s', async (code, message) => {
+    const [a, b] = [await serve(pruning(code, message)), await serve(node())]
+    const client = clientOf([a.url, b.url], { retry: false })
+    for (let i = 0; i < 20; i++) expect(await client.request(old)).toEqual({ number: '0x1' })
+    // Nothing is wrong with it otherwise.
+    expect(await read(client, 'x')).toEqual(answerTo(['x']))
+    expect(calls(a).at(-1)).toBe('eth_getBalance')
+  })
+
+  test('like all others: the error says so, and its cause has what the others said', async () => {
+    const [a, b] = [await serve(pruning(4444, 'pruned history unavailable')), await serve(pruning(-32602, 'Archive requests require a personal token'))]
+    const error = await errorOf<HexlineError>(clientOf([a.url, b.url], quick).request(old))
+    expect(error).toMatchObject({ name: 'RpcError', kind: 'pruned', code: 4444, message: 'pruned history unavailable', endpoint: host(a), attempts: 2 })
+    expect((error.cause as Error).message).toBe(`other endpoints failed, too: ${host(b)}: Archive requests require a personal token`)
+  })
+
+  test('and is the only one fails a call at once: asking again would not help', async () => {
+    const server = await serve(pruning(4444, 'pruned history unavailable'))
+    expect(await errorOf(clientOf(server.url, quick).request(old))).toMatchObject({ kind: 'pruned', code: 4444, attempts: 1 })
+    expect(server.requests).toHaveLength(1)
+  })
+
+  test('looks to users of viem and ethers as it did, when it is the only one', async () => {
+    const server = await serve(pruning(4444, 'pruned history unavailable'))
+    const viem = createPublicClient({ transport: hexline(clientOf(server.url, quick)) })
+    const ethers = new HexlineProvider(clientOf(server.url, quick), 1, { staticNetwork: true })
+    expect(await errorOf(viem.request(old as never))).toMatchObject({ name: 'RpcRequestError', code: 4444, details: 'pruned history unavailable' })
+    expect(await errorOf(ethers.send(old.method, old.params))).toMatchObject({ code: 'UNKNOWN_ERROR', error: { code: 4444 } })
+    ethers.destroy()
   })
 })
 
