@@ -60,6 +60,11 @@ export class HexlineError extends Error {
   attempts = 0
   /** How long the endpoint asked to be left alone, in ms. */
   readonly retryAfterMs?: number
+  /**
+   * Hash of a transaction that a node may have accepted, although `eth_sendRawTransaction` failed: look it up before you sign another. The message begins with
+   * it. An error of that method without it says that the transaction was not accepted.
+   */
+  declare transactionHash?: `0x${string}`
 
   constructor(message: string, kind: ErrorKind, context: ErrorContext = {}) {
     super(message, context.cause === undefined ? undefined : { cause: context.cause })

@@ -22,7 +22,8 @@ const meanings: Record<ErrorKind, Meaning> = {
   pruned: { ran: 'no', repeat: 'elsewhere' },
   'batch-too-large': { ran: 'no', repeat: false },
   'request-too-large': { ran: 'no', repeat: false },
-  'response-too-large': { ran: 'no', repeat: false },
+  // Of a batch it may have run as well: the queue sends that again in parts, and takes only safe calls into it.
+  'response-too-large': { ran: 'unknown', repeat: false },
   'range-too-large': { ran: 'no', repeat: false },
   execution: { ran: 'yes', repeat: false },
   invalid: { ran: 'yes', repeat: false },
