@@ -4,6 +4,7 @@
  * - `rate-limit`, `overloaded`: the node refused to start the call for now.
  * - `network`, `timeout`, `malformed`, `server`: the call may or may not have run.
  * - `lagging`: this node does not have yet what others have.
+ * - `pruned`: this node, or this plan of a provider, has no history that far back; another endpoint may.
  * - `batch-too-large`, `request-too-large`, `response-too-large`, `range-too-large`: a limit of the endpoint, or hexline's own.
  * - `execution`, `invalid`, `unsupported`, `not-found`: the node's final answer.
  * - `auth`, `quota`: this key will not get an answer.
@@ -18,6 +19,7 @@ export type ErrorKind =
   | 'malformed'
   | 'server'
   | 'lagging'
+  | 'pruned'
   | 'batch-too-large'
   | 'request-too-large'
   | 'response-too-large'
@@ -58,6 +60,11 @@ export class HexlineError extends Error {
   attempts = 0
   /** How long the endpoint asked to be left alone, in ms. */
   readonly retryAfterMs?: number
+  /**
+   * Hash of a transaction that a node may have accepted, although `eth_sendRawTransaction` failed: look it up before you sign another. The message begins with
+   * it. An error of that method without it says that the transaction was not accepted.
+   */
+  declare transactionHash?: `0x${string}`
 
   constructor(message: string, kind: ErrorKind, context: ErrorContext = {}) {
     super(message, context.cause === undefined ? undefined : { cause: context.cause })

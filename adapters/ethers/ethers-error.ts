@@ -12,6 +12,7 @@ import {
   RpcError,
   TimeoutError,
 } from '../../src/errors.ts'
+import { mayBeAccepted } from '../../src/eth/send-raw-transaction.ts'
 import { originOf } from '../origin.ts'
 
 /** Why calls end with their provider: the reason of its signal. */
@@ -34,25 +35,27 @@ export function ethersError(error: unknown, method: string, endpoints: readonly 
 }
 
 function translated(error: HexlineError, method: string, requestUrl: string): Error {
-  if (error instanceof ClosedError) return makeError('client closed; cancelled request', 'UNSUPPORTED_OPERATION', { operation: method })
-  if (error instanceof TimeoutError) return makeError('request timeout', 'TIMEOUT', { operation: method, reason: 'timeout', info: { requestUrl } })
+  // What may have become of a transaction, where ethers' own words leave hexline's out.
+  const note = error.transactionHash === undefined ? '' : `; ${mayBeAccepted(error.transactionHash)}`
+  if (error instanceof ClosedError) return makeError(`client closed; cancelled request${note}`, 'UNSUPPORTED_OPERATION', { operation: method })
+  if (error instanceof TimeoutError) return makeError(`request timeout${note}`, 'TIMEOUT', { operation: method, reason: 'timeout', info: { requestUrl } })
   if (error instanceof NetworkError)
     return makeError(error.message, 'NETWORK_ERROR', { event: 'connection', info: { requestUrl, ...(error.code && { errno: error.code }) } })
   if (error instanceof CodecError && error.kind === 'malformed') return makeError(error.message, 'BAD_DATA', { value: error.received })
   if (error instanceof CodecError) return makeError(error.message, 'INVALID_ARGUMENT', { argument: error.path, value: error.received })
-  if (error instanceof HttpError) return answered(error.status, error.body, error.headers, requestUrl)
+  if (error instanceof HttpError) return answered(error.status, error.body, error.headers, requestUrl, note)
   // A server that refuses in JSON has not answered the call.
   if (error instanceof RpcError) return answered(error.status ?? 200, JSON.stringify({ error: errorObject(error) }), {}, requestUrl)
   return makeError(error.message, 'SERVER_ERROR', { request: requestUrl, info: { requestUrl } })
 }
 
 /** As ethers' `FetchResponse.assertOk` makes it. */
-function answered(status: number, body: string, headers: HttpError['headers'], requestUrl: string): Error {
+function answered(status: number, body: string, headers: HttpError['headers'], requestUrl: string, note = ''): Error {
   const reason = STATUS_CODES[status] ?? ''
   const flat = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, [value ?? ''].flat().join(', ')]))
   const request = new FetchRequest(requestUrl)
   const response = new FetchResponse(status, reason, flat, body === '' ? null : new TextEncoder().encode(body), request)
-  return makeError(`server response ${status} ${reason}`, 'SERVER_ERROR', {
+  return makeError(`server response ${status} ${reason}${note}`, 'SERVER_ERROR', {
     request,
     response,
     info: { requestUrl, responseBody: body === '' ? null : body, responseStatus: `${status} ${reason}` },

@@ -1,7 +1,8 @@
 import { STATUS_CODES } from 'node:http'
-import { HttpRequestError, ProviderDisconnectedError, ResponseBodyTooLargeError, RpcRequestError, TimeoutError as ViemTimeoutError } from 'viem'
+import { type BaseError, HttpRequestError, ProviderDisconnectedError, ResponseBodyTooLargeError, RpcRequestError, TimeoutError as ViemTimeoutError } from 'viem'
 import { stringify } from 'viem/utils'
 import { ClosedError, CodecError, HexlineError, HttpError, IntegrityError, LimitError, OptionError, RpcError, TimeoutError } from '../../src/errors.ts'
+import { mayBeAccepted } from '../../src/eth/send-raw-transaction.ts'
 import { originOf } from '../origin.ts'
 
 /**
@@ -11,6 +12,10 @@ import { originOf } from '../origin.ts'
  */
 export function viemError(error: unknown, body: { method: string; params?: unknown }, endpoints: readonly string[]): unknown {
   if (!(error instanceof HexlineError) || error instanceof CodecError || error instanceof OptionError || error instanceof IntegrityError) return error
+  return withHash(translated(error, body, endpoints), error)
+}
+
+function translated(error: HexlineError, body: { method: string; params?: unknown }, endpoints: readonly string[]): BaseError | ProviderDisconnectedError {
   const url = originOf(error.endpoint, endpoints)
   if (error instanceof RpcError) return new RpcRequestError({ body, url, error })
   if (error instanceof HttpError) {
@@ -21,6 +26,14 @@ export function viemError(error: unknown, body: { method: string; params?: unkno
   if (error instanceof LimitError) return caused(new ResponseBodyTooLargeError({ maxSize: error.limit, size: error.size }), error)
   if (error instanceof ClosedError) return new ProviderDisconnectedError(error)
   return new HttpRequestError({ body, url, cause: error })
+}
+
+/** What may have become of a transaction, where viem's own words leave hexline's out. */
+function withHash<E extends { message: string; details: string }>(error: E, { transactionHash }: HexlineError): E {
+  if (transactionHash === undefined || error.details.includes(transactionHash)) return error
+  const note = mayBeAccepted(transactionHash)
+  const details = error.details === '' ? note : `${note}: ${error.details}`
+  return Object.assign(error, { details, message: `${error.message}\n\n${note}` })
 }
 
 /** Not every error of viem's takes a cause. */

@@ -85,6 +85,7 @@ const hints: Readonly<Partial<Record<ErrorKind, string>>> = {
   quota: 'the key is used up for now',
   'rate-limit': 'ask for less at a time with --rate or --concurrency, or later',
   lagging: 'the node may still be catching up, or keep no history that far back: try another one',
+  pruned: 'the node has no history that far back: try an archive node',
 }
 
 /** The same for the REST groups, whose operations have names of their own. */

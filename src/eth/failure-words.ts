@@ -33,12 +33,12 @@ export const wordRows: readonly FailureRow[] = [
 
   ...logRangeRows,
 
-  // The data is there for others, or for more money: no fault of the key, and none that time cures.
+  // Other nodes have the data, or other plans: no fault of the key, and waiting does not help.
   {
-    kind: 'not-found',
+    kind: 'pruned',
     message:
-      /pruned history|history has been pruned|state at block #?\d{1,30} is pruned|archive (?:node|state|requests?|data|access)|older than 128 blocks|maximum proof window|exceeds max-recreate-state-depth|requested block is too old/i,
-    source: 'geth and reth (4444), Erigon, Nitro, publicnode, Infura (-32002), Alchemy (-32600)',
+      /pruned history|not available due to pruning|history has been pruned|state at block #?\d{1,30} is pruned|archive (?:node|state|requests?|data|access)|archive, debug and trace requests|older than 128 blocks|maximum proof window|exceeds max-recreate-state-depth|requested block is too old/i,
+    source: 'geth and reth (4444), Erigon, Nitro, publicnode, Infura and Chainstack (-32002), Alchemy (-32600)',
   },
 
   // The key will not get an answer.

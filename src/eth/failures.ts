@@ -40,7 +40,7 @@ export const failureRows: readonly FailureRow[] = [
   { kind: 'quota', code: -32607, source: 'BlockVision: call limit' },
   { kind: 'quota', code: 402, source: 'Infura: daily credits' },
   { kind: 'rate-limit', code: 429, source: 'Alchemy, Infura' },
-  { kind: 'not-found', code: 4444, source: 'EIP-4444: pruned history unavailable' },
+  { kind: 'pruned', code: 4444, source: 'EIP-4444: pruned history unavailable' },
 
   // HTTP again, for bodies without an error object and errors without a telling code.
   { kind: 'timeout', status: 408, source: 'RFC 9110' },

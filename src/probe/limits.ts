@@ -75,7 +75,7 @@ export async function logRangeLimit(asker: Asker, head: number, most: number): P
 export async function archiveDepth(asker: Asker, head: number): Promise<Figure> {
   const stateAt = async (depth: number): Promise<Trial> => {
     const heard = await asker.one('eth_getBalance', [`0x${'00'.repeat(20)}`, quantity(head - depth)])
-    return trialOf([heard], ({ kind, why }) => (kind === 'lagging' || kind === 'not-found' ? { refused: why } : undefined))
+    return trialOf([heard], ({ kind, why }) => (kind === 'lagging' || kind === 'pruned' || kind === 'not-found' ? { refused: why } : undefined))
   }
   const latest = await stateAt(0)
   if (latest !== 'passed') return unknown(`the state of the latest block: ${'refused' in latest ? latest.refused : latest.unclear}`)

@@ -70,7 +70,7 @@ function methodSupport(heard: Heard): Support {
   if (!isRefusal(heard)) return { supported: true, how: '' }
   const { kind, why, error } = heard
   if (kind === 'unsupported') return { supported: false, how: why }
-  const isAnswer = error instanceof RpcError && ['execution', 'invalid', 'lagging', 'not-found', 'range-too-large'].includes(kind)
+  const isAnswer = error instanceof RpcError && ['execution', 'invalid', 'lagging', 'pruned', 'not-found', 'range-too-large'].includes(kind)
   return { supported: isAnswer ? true : null, how: why }
 }
 
@@ -88,7 +88,7 @@ export async function tagsOf(asker: Asker): Promise<{ readonly tags: Record<Tag,
 
 function tagSupport(heard: Heard): Support {
   if (!isRefusal(heard)) return heard.value === null ? { supported: false, how: 'it answers null' } : { supported: true, how: '' }
-  const isAnswer = heard.error instanceof RpcError && ['invalid', 'lagging', 'not-found', 'unsupported', 'execution'].includes(heard.kind)
+  const isAnswer = heard.error instanceof RpcError && ['invalid', 'lagging', 'pruned', 'not-found', 'unsupported', 'execution'].includes(heard.kind)
   return { supported: isAnswer ? false : null, how: heard.why }
 }
 

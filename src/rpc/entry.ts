@@ -1,4 +1,4 @@
-import { copyError, type HexlineError, MalformedReplyError, TimeoutError } from '../errors.ts'
+import { ClosedError, copyError, type HexlineError, MalformedReplyError, TimeoutError } from '../errors.ts'
 import { type Call, type EncodedCall, type Reply, replyOf } from './call.ts'
 import type { Line } from './line.ts'
 import type { Tally } from './tally.ts'
@@ -158,7 +158,10 @@ export class Entry implements EncodedCall, Wait {
   cancel(reason: unknown): void {
     if (this.#settled) return
     const leader = this.#leader
-    if (leader.ride !== undefined && this.tally !== undefined) this.tally.attempts++
+    if (leader.ride !== undefined) {
+      if (this.tally !== undefined) this.tally.attempts++
+      if (reason instanceof ClosedError) reason.attempts = 1
+    }
     this.fail(reason)
     if (--leader.#waiters > 0) return
     leader.line?.drop(leader)

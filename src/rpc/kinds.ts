@@ -19,9 +19,11 @@ const meanings: Record<ErrorKind, Meaning> = {
   malformed: { ran: 'unknown', repeat: true, endpoint: 'ill' },
   server: { ran: 'unknown', repeat: true, endpoint: 'ill' },
   lagging: { ran: 'yes', repeat: true },
+  pruned: { ran: 'no', repeat: 'elsewhere' },
   'batch-too-large': { ran: 'no', repeat: false },
   'request-too-large': { ran: 'no', repeat: false },
-  'response-too-large': { ran: 'no', repeat: false },
+  // Of a batch it may have run as well: the queue sends that again in parts, and takes only safe calls into it.
+  'response-too-large': { ran: 'unknown', repeat: false },
   'range-too-large': { ran: 'no', repeat: false },
   execution: { ran: 'yes', repeat: false },
   invalid: { ran: 'yes', repeat: false },
@@ -71,7 +73,7 @@ export function saysOf(error: HexlineError): 'alive' | 'ill' | 'closed to us' {
 export function mayHaveRun(error: HexlineError): boolean {
   if ((error instanceof NetworkError || error instanceof TimeoutError) && error.unsent) return false
   // Words alone prove nothing: a gateway that timed out may say "overloaded" of a call that ran.
-  if ((isThrottled(error) || error.kind === 'auth' || error.kind === 'quota') && !isRefusal(error)) return true
+  if ((isThrottled(error) || mayRepeat(error) === 'elsewhere') && !isRefusal(error)) return true
   return meanings[error.kind].ran !== 'no'
 }
 

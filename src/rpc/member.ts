@@ -21,17 +21,28 @@ export class Company {
   readonly protocol: Protocol
   readonly heads = new Heads()
   readonly usual = new Usual()
-  /** Id of the chain of all: the one that was declared, or else that of the first endpoint that told. */
+  /** Id of the chain of all: the one that was declared, or else that of the first endpoint that answered a call and told it. */
   chainId: number | undefined
   /** Who says so. */
   chainOf = ''
-  /** Some endpoint has been asked for its chain. */
+  /** It was declared, or some endpoint has answered a call. */
   isChainKnown = false
+  /** Resolves once that is so. */
+  readonly chainKnown: Promise<void>
+  #resolve: () => void = () => {}
 
   constructor(protocol: Protocol, declared: number | undefined) {
     this.protocol = protocol
     this.chainId = declared
-    this.isChainKnown = declared !== undefined
+    this.chainKnown = new Promise((resolve) => {
+      this.#resolve = resolve
+    })
+    if (declared !== undefined) this.knowsChain()
+  }
+
+  knowsChain(): void {
+    this.isChainKnown = true
+    this.#resolve()
   }
 }
 
@@ -81,7 +92,7 @@ export class Member {
     try {
       const reply = this.#isRight ? await this.queue.send(call) : await this.#askWithChain(call)
       this.#measure(call, started)
-      return trait?.tells === undefined && !call.required ? reply : this.#read(reply, call, trait)
+      return trait?.tells === undefined && !call.required ? reply : this.#read(reply, call, trait, started)
     } catch (failure) {
       if (isFailure(failure)) this.#learn(failure, call, trait, started)
       throw failure
@@ -95,7 +106,7 @@ export class Member {
     return at !== undefined && now - at < REMEMBERED_MS
   }
 
-  /** Asks for its newest block, or for its chain where that is not known yet. Learns from the answer, and from silence. Never rejects. */
+  /** Asks for its newest block, and in the same POST for its chain where that is not known yet. Learns from the answer, and from silence. Never rejects. */
   async askHead(signal?: AbortSignal | undefined, deadline = Number.POSITIVE_INFINITY): Promise<void> {
     const { protocol, heads } = this.#company
     const now = performance.now()
@@ -103,8 +114,8 @@ export class Member {
     this.isAsked = true
     const call: Call = { ...protocol.askHead, ...QUESTION, signal, deadline: Math.min(deadline, now + ASK_MS) }
     try {
-      if (this.#isRight) await this.ask(call, protocol.traitOf(call.method))
-      else await this.#checkChain(call)
+      const trait = protocol.traitOf(call.method)
+      await (this.#isRight ? this.ask(call, trait) : this.#askFirst(call, trait))
     } catch {
       // Cut short for the caller's sake it says nothing.
       if (!signal?.aborted && performance.now() < deadline) this.health.missed(performance.now())
@@ -118,7 +129,7 @@ export class Member {
     if (!this.health.hasMeasured(now)) this.health.took(this.#company.usual.times(method, now - started), now)
   }
 
-  #read(reply: Reply, call: Call, trait: Trait | undefined): Reply {
+  #read(reply: Reply, call: Call, trait: Trait | undefined, started: number): Reply {
     const value = reply.take()
     const needed = trait?.needs?.(call.params)
     if (isNull(value)) {
@@ -127,7 +138,7 @@ export class Member {
       const { heads } = this.#company
       const told = value instanceof Uint8Array ? ofBytes(value, needed) : trait?.tells?.(value, call.params)
       if (told !== undefined) {
-        if (needed === HEAD) heads.isAt(this.head, told, performance.now())
+        if (needed === HEAD) heads.isAt(this.head, told, performance.now(), started)
         else heads.has(this.head, told)
         call.pin?.sees(told)
       }
@@ -156,27 +167,50 @@ export class Member {
   }
 
   async #askWithChain(call: Call): Promise<Reply> {
+    const checked = this.#askChain(call).then((id) => this.#checkChain(id, call))
     if (!call.safe) {
-      await this.#checkChain(call)
+      await checked
       return this.queue.send(call)
     }
-    const [checked, asked] = await Promise.allSettled([this.#checkChain(call), this.queue.send(call)])
-    if (checked.status === 'rejected' && (this.wrong !== undefined || asked.status === 'fulfilled')) throw checked.reason
+    const [chain, asked] = await Promise.allSettled([checked, this.queue.send(call)])
+    if (chain.status === 'rejected' && (this.wrong !== undefined || asked.status === 'fulfilled')) throw chain.reason
     if (asked.status === 'rejected') throw asked.reason
     return asked.value
   }
 
-  async #checkChain(call: Call): Promise<void> {
+  /** A question of our own to an endpoint whose chain is not known yet. */
+  async #askFirst(call: Call, trait: Trait | undefined): Promise<void> {
+    const started = performance.now()
+    try {
+      const [chain, asked] = await Promise.allSettled([this.#askChain(call), this.queue.send(call)])
+      if (chain.status === 'rejected') throw chain.reason
+      // All endpoints are asked at once, and which one is the quickest to tell its chain must not decide which chain is the right one.
+      await this.#company.chainKnown
+      this.#checkChain(chain.value, call)
+      if (asked.status === 'rejected') throw asked.reason
+      this.#read(asked.value, call, trait, started)
+    } catch (failure) {
+      if (isFailure(failure)) this.#learn(failure, call, trait, started)
+      throw failure
+    }
+  }
+
+  /** The id of its chain; undefined where it does not know the question. */
+  async #askChain(call: Call): Promise<number | undefined> {
     const { askChain, chainOf } = this.#company.protocol
-    let id: number | undefined
     try {
       const reply = await this.queue.send({ ...call, ...askChain, as: 'value', required: false, safe: true, priority: 'interactive', tally: undefined })
-      id = chainOf(reply.take())
+      return chainOf(reply.take())
     } catch (failure) {
-      if (!isFailure(failure) || !TELLS_NOTHING.includes(failure.kind)) throw failure
+      if (isFailure(failure) && TELLS_NOTHING.includes(failure.kind)) return undefined
+      throw failure
     }
+  }
+
+  /** Throws when it is on another chain than the others. */
+  #checkChain(id: number | undefined, call: Call): void {
     const company = this.#company
-    company.isChainKnown = true
+    company.knowsChain()
     if (id !== undefined && company.chainId === undefined) {
       company.chainId = id
       company.chainOf = `, like ${this.name}`
@@ -196,7 +230,7 @@ export class Member {
 }
 
 /** A node that does not know the question is not therefore on another chain. */
-const TELLS_NOTHING = ['unsupported', 'invalid', 'not-found', 'execution']
+const TELLS_NOTHING = ['unsupported', 'invalid', 'not-found', 'pruned', 'execution']
 
 /** Bytes are not looked into: that they are there says that a block with this number is. */
 function ofBytes(value: Uint8Array, needed: number | undefined): number | undefined {

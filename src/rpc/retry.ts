@@ -14,10 +14,15 @@ export interface RetryOptions extends Backoff {
 }
 
 export interface Recovery {
-  /** Sending this unsafe call again does no harm, as long as what comes back is read with `find`. */
+  /** Sending this unsafe call again does no harm, as long as what comes back is read with `find` and `conclude`. */
   covers(call: Call): boolean
-  /** Asked once a failure has left open whether the call ran: its reply, if it turns out that it did. */
-  find(call: Call, failure: HexlineError, next: Send): Promise<Reply | undefined>
+  /** Asked after each failure, once one has left open whether the call ran: its reply, if it turns out that it did. */
+  find(call: Call, failure: HexlineError, doubts: readonly HexlineError[], next: Send): Promise<Reply | undefined>
+  /**
+   * Asked in place of `find` where the call is not sent again: its reply, or the error for the caller. `pause` waits longer each time it is called; it gives
+   * false when the deadline is too near for that.
+   */
+  conclude(call: Call, last: HexlineError, doubts: readonly HexlineError[], next: Send, pause: () => Promise<boolean>): Promise<Reply | HexlineError>
 }
 
 /** Calls that fail within this time share the chance of their wait: it is clients that full jitter is to spread. */
@@ -36,7 +41,8 @@ export function retry({ waiting, recovery, countsThrottling = false, ...backoff 
     let failure = reason
     let sent = 0
     let failed = 0
-    let ambiguous: HexlineError | undefined
+    /** The last failure of each endpoint that left open whether the call ran, the newest first. */
+    let doubts: readonly HexlineError[] = []
     let before: HexlineError | undefined
     for (;;) {
       if (!isFailure(failure) || (call.signal?.aborted && failure === call.signal.reason)) throw failure
@@ -46,11 +52,8 @@ export function retry({ waiting, recovery, countsThrottling = false, ...backoff 
       if (isFailedAttempt) failed++
 
       const recovers = !call.safe && recovery?.covers(call) === true
-      if (isAmbiguous(failure)) ambiguous = failure
-      if (recovers && ambiguous !== undefined) {
-        const reply = await recovery.find(call, failure, next)
-        if (reply !== undefined) return reply
-      }
+      if (leavesOpen(failure)) doubts = [failure, ...doubts.filter(({ endpoint }) => endpoint !== (failure as HexlineError).endpoint)]
+      const ambiguous = doubts[0]
       const isGivenUp = isThrottled(failure) && call.whilePaused === 'fail'
       const repeatable = !isGivenUp && mayRepeat(failure) === true && (call.safe || recovers || !mayHaveRun(failure))
       // The endpoint's pause is what a throttled call waits for; the jitter only spreads those that come back.
@@ -61,15 +64,22 @@ export function retry({ waiting, recovery, countsThrottling = false, ...backoff 
         failure.retryAfterMs ?? 0,
         fullJitter(backoff, isFailedAttempt ? failed : 1, () => moment.chance),
       )
+      const until = moment.at + wait
       // Who could only wait past the deadline is told the truth now.
       if (!repeatable || failed >= call.attempts || now + wait >= call.deadline) {
         // That the deadline passed in the middle of an attempt says less than why the ones before failed.
         const last = before !== undefined && failure.kind === 'timeout' && now >= call.deadline ? before : failure
         // A call that may have run is not said to be unsent because of what became of its repetition.
-        throw Object.assign(!call.safe && ambiguous !== undefined && !mayHaveRun(last) ? ambiguous : last, { attempts: sent })
+        const told = !call.safe && ambiguous !== undefined && !mayHaveRun(last) ? ambiguous : last
+        const end = recovers && ambiguous !== undefined ? await recovery.conclude(call, told, doubts, next, pauses(call)) : told
+        if (!isFailure(end)) return end
+        throw Object.assign(end, { attempts: sent })
+      }
+      if (recovers && ambiguous !== undefined) {
+        const reply = await recovery.find(call, failure, doubts, next)
+        if (reply !== undefined) return reply
       }
       if (retryEvents.hasSubscribers) retryEvents.publish(eventOf(call, failure, sent + 1, wait))
-      await waiting.sleep(call, moment.at + wait)
       const { endpoint } = failure
       if (endpoint !== undefined) call = { ...call, tried: [...call.tried.filter((name) => name !== endpoint), endpoint] }
       // The last attempt ends with the endpoint's timeout alone.
@@ -77,14 +87,29 @@ export function retry({ waiting, recovery, countsThrottling = false, ...backoff 
       else if (isStall(failure)) call = { ...call, stalls: (call.stalls ?? 0) + 1 }
       before = failure
       try {
+        await waiting.sleep(call, until)
         return await next(call)
       } catch (another) {
         failure = another
       }
     }
   }
+  const pauses = (call: Call) => {
+    let paused = 0
+    return async () => {
+      const until = performance.now() + fullJitter(backoff, ++paused)
+      if (until >= call.deadline) return false
+      await waiting.sleep(call, until)
+      return true
+    }
+  }
   // A call that does not fail pays for one promise here, and for nothing that waits with it.
   return (next) => (call) => next(call).catch((failure) => repeat(next, call, failure))
+}
+
+/** The failure leaves open whether the call has run; one that never left before the client was closed does not. */
+function leavesOpen(failure: HexlineError): boolean {
+  return isAmbiguous(failure) && (failure.kind !== 'closed' || failure.attempts > 0)
 }
 
 function eventOf({ method }: Call, failure: HexlineError, attempt: number, waitMs: number): RetryEvent {

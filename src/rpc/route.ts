@@ -187,7 +187,8 @@ class Router {
   /** The failure for the caller; its cause says what the other endpoints did with the same call. */
   #told(failure: HexlineError, call: Call, passed: readonly Member[], attempts: number): HexlineError {
     failure.attempts = attempts
-    const others = this.#members.filter((each) => each.name !== failure.endpoint && (passed.includes(each) || call.tried.includes(each.name)))
+    const failed = (each: Member) => passed.includes(each) || call.tried.includes(each.name) || each.wrong !== undefined
+    const others = this.#members.filter((each) => each.name !== failure.endpoint && failed(each))
     const said = others.flatMap((each) => each.said ?? [])
     if (said.length === 0) return failure
     const cause = new HexlineError(`other endpoints failed, too: ${said.join('; ')}`, failure.kind, { method: call.method, cause: failure.cause })

@@ -13,6 +13,7 @@ beforeEach(async () => {
       if (method === 'eth_gasPrice') return { result: '0x3b9aca01' }
       if (method === 'net_peers') return { result: { count: 3, list: params, none: [] } }
       if (method === 'eth_call') return { error: { code: 3, message: 'execution reverted: not yours' } }
+      if (method === 'eth_getCode') return { error: { code: 4444, message: 'pruned history unavailable' } }
       if (method === 'nope') return { error: { code: -32601, message: 'the method nope does not exist/is not available' } }
       return undefined
     },
@@ -145,6 +146,11 @@ describe('the node', () => {
     const { code, stderr } = await hexline(['call', 'eth_blockNumber', ...args])
     expect(code).toBe(2)
     expect(stderr).toContain(`hexline: ${message}`)
+  })
+
+  it('that keeps no old blocks is said in one line with what to look for', async () => {
+    const { code, stderr } = await call('eth_getCode', ADDRESS, '1')
+    expect([code, stderr]).toEqual([1, 'hexline: pruned history unavailable; the node has no history that far back: try an archive node\n'])
   })
 
   it('that is not there, or is none, is said in one line with what to look at', async () => {

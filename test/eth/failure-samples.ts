@@ -370,7 +370,7 @@ export const said: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
     ['proxyd', 400, -32019, 'block is out of range', PROXYD],
   ],
 
-  'not-found': [
+  pruned: [
     ['geth', 200, 4444, 'pruned history unavailable', GETH],
     ['reth', 200, 4444, 'pruned history unavailable', RETH, LOGS],
     ['reth', 200, -32603, 'state at block #19000000 is pruned', 'paradigmxyz/reth ProviderError'],
@@ -384,6 +384,14 @@ export const said: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
       'drpcorg/dshackle',
       { method: 'eth_getProof' },
     ],
+    [
+      'Erigon',
+      200,
+      -32000,
+      'old data not available due to pruning: requested block 25609173, history is available from block 25735899',
+      'erigontech/erigon db/state/history_reader_v3.go',
+    ],
+    ['Chainstack', 403, -32002, 'Archive, Debug and Trace requests are not available on your current plan.', QUOTED],
     ['publicnode', 403, -32602, 'Archive requests require a personal token. Get one at: https://www.allnodes.com/publicnode', QUOTED],
     ['publicnode, logs', 403, -32602, 'Archive requests require a personal token. Get one at: https://www.allnodes.com/publicnode', QUOTED, LOGS],
     ['Infura', 403, -32002, 'project ID does not have access to archive state', 'github.com/status-im/status-go/pull/2107'],
@@ -488,10 +496,8 @@ export const coded: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
     ['Nethermind', 200, -32010, 'OldNonce, Current nonce: 5, nonce of rejected tx: 4', CHAINLINK, RAW],
     ['OpenEthereum', 200, -32015, 'Bad instruction', 'openethereum/openethereum'],
   ],
-  'not-found': [
-    ['EIP-4444', 200, 4444, 'gone', 'eips.ethereum.org/EIPS/eip-4444'],
-    ['a wrong path', 404, undefined, '', 'RFC 9110'],
-  ],
+  pruned: [['EIP-4444', 200, 4444, 'gone', 'eips.ethereum.org/EIPS/eip-4444']],
+  'not-found': [['a wrong path', 404, undefined, '', 'RFC 9110']],
   timeout: [
     ['a proxy', 408, undefined, '', 'RFC 9110'],
     ['nginx', 504, undefined, '<html></html>', 'RFC 9110'],

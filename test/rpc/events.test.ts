@@ -82,14 +82,14 @@ describe('hexline:call', () => {
     ])
   })
 
-  test('counts no call that hexline makes for its sake: neither the question for the chain nor the look-up of a transaction', async () => {
+  test('counts no call that hexline makes for its sake: neither the questions for chain and newest block nor the look-up of a transaction', async () => {
     const raw = `0xc3${'01'.repeat(3)}`
     const answer = node({ answer: (entry) => (entry.method === 'eth_sendRawTransaction' ? failed(entry, -32603, 'internal error') : undefined) })
     const servers = [await serve(answer), await serve(answer)] as const
     const events = eventsOf('hexline:call')
     await clientOf([servers[0].url, servers[1].url]).request({ method: 'eth_sendRawTransaction', params: [raw] })
     const sent = servers.flatMap(({ requests }) => requests.flatMap(({ entries }) => entries.map(({ method }) => method)))
-    expect(new Set(sent)).toEqual(new Set(['eth_chainId', 'eth_sendRawTransaction', 'eth_getTransactionByHash']))
+    expect(new Set(sent)).toEqual(new Set(['eth_chainId', 'eth_blockNumber', 'eth_sendRawTransaction', 'eth_getTransactionByHash']))
     expect(events).toMatchObject([{ method: 'eth_sendRawTransaction', attempts: 1, outcome: 'answered' }])
   })
 

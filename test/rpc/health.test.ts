@@ -155,6 +155,17 @@ describe('heads', () => {
     expect(heads.isBehind(a)).toBe(false)
   })
 
+  test('heads that are told while another is asked for are compared with it: the slower answer shows who is behind', () => {
+    const heads = new Heads()
+    const [stuck, fresh, old] = [heads.add(0), heads.add(0), heads.add(0)]
+    heads.isAt(old, 90, 999, 990)
+    heads.isAt(stuck, 90, 1_020, 1_000)
+    heads.isAt(fresh, 100, 1_300, 1_000)
+    expect([stuck, fresh, old].map((each) => heads.isBehind(each))).toEqual([true, false, false])
+    // It is asked again at once, since the other one may only have told later.
+    expect(stuck.askAt).toBeLessThanOrEqual(1_300)
+  })
+
   test('one block is tolerated, and a block that is there raises a head', () => {
     const heads = new Heads()
     const [a, b] = [heads.add(0), heads.add(0)]

@@ -1,5 +1,5 @@
 import { createPublicClient } from 'viem'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { HexlineProvider } from '../../adapters/ethers/index.ts'
 import { hexline } from '../../adapters/viem/index.ts'
 import { getBlocks } from '../../src/bulk/index.ts'
@@ -43,12 +43,12 @@ describe('the chain', () => {
     expect(chainQuestions(server)).toBe(0)
   })
 
-  test('of each of several is asked for once, in the POST of its first call', async () => {
+  test('of each of several is asked for once, with its newest block, at the first call: in the same POST', async () => {
     const [a, b] = [await serve(node(), broken, node()), await serve(node())]
     const client = clientOf([a.url, b.url], quick)
     for (let i = 0; i < 4; i++) expect(await read(client, i)).toEqual(answerTo([i]))
     expect([a, b].map(chainQuestions)).toEqual([1, 1])
-    expect([a.requests[0], b.requests[0]].map((request) => request?.entries.length)).toEqual([2, 2])
+    expect([a.requests[0], b.requests[0]].map((request) => request?.entries.length)).toEqual([3, 2])
   })
 
   test('of each of several is asked for once, also by many bulk calls that start together', async () => {
@@ -93,8 +93,9 @@ describe('the chain', () => {
       message: `${host(a)} is on chain 137, not 1: it is taken out`,
     })
     expect((error.cause as Error).message).toContain(`${host(b)} is on chain 56, not 1: it is taken out`)
+    const posts = [a, b].map(({ requests }) => requests.length)
     await errorOf(read(client, 2))
-    expect([a, b].map(({ requests }) => requests.length)).toEqual([1, 1])
+    expect([a, b].map(({ requests }) => requests.length)).toEqual(posts)
   })
 
   test('is known before a call that writes is sent', async () => {
@@ -111,6 +112,28 @@ describe('the chain', () => {
     ]
     const client = clientOf([a.url, b.url], quick)
     for (let i = 0; i < 3; i++) expect(await read(client, i)).toEqual(answerTo([i]))
+  })
+
+  test('is that of the first one to answer a call, whoever is quicker to tell its own', async () => {
+    const { open, answer } = gate(node())
+    const [a, wrong] = [await serve(answer), await serve(node({ chain: 137 }))]
+    const client = clientOf([a.url, wrong.url], quick)
+    const first = read(client, 1)
+    await wrong.received(1)
+    await sleep(50)
+    open()
+    expect(await first).toEqual(answerTo([1]))
+    for (let i = 0; i < 3; i++) expect(await read(client, i)).toEqual(answerTo([i]))
+    expect(calls(wrong)).toEqual([])
+  })
+
+  test('and the head of endpoints that know neither question are left open: they are used', async () => {
+    const mock = () => serve(node({ answer: (entry) => (/chainId|blockNumber/.test(entry.method) ? failed(entry, -32601, 'method not found') : undefined) }))
+    const [a, b] = [await mock(), await mock()]
+    const client = clientOf([a.url, b.url], quick)
+    expect(await read(client, 1)).toEqual(answerTo([1]))
+    a.script(broken)
+    expect(await read(client, 2)).toEqual(answerTo([2]))
   })
 
   test('is declared twice, and not the same: such endpoints cannot stand in for each other', () => {
@@ -225,6 +248,7 @@ describe('a call that writes', () => {
     ['HTTP 502', always('Bad Gateway', { status: 502 })],
     ['a used-up quota in the words of a gateway', always('daily request quota exceeded', { status: 502 })],
     ['a bad key in the words of a gateway', always('unauthorized: invalid api key', { status: 504 })],
+    ['missing history in the words of a gateway', always('upstream: requires an archive node', { status: 502 })],
     ['throttling in the words of a gateway', always('upstream: too many connections', { status: 502 })],
     ['a method that is not available, in words', refuse(-32000, 'method evm_mine is not available')],
   ])('does not go to another endpoint after %s: it may have run', async (_, answer) => {
@@ -270,7 +294,8 @@ describe('an endpoint that is paused', () => {
     const started = performance.now()
     expect(await read(client, 1)).toEqual(answerTo([1]))
     expect(performance.now() - started).toBeGreaterThan(450)
-    expect(counts(a, b)).toEqual([1, 2])
+    // The question for its chain was throttled already.
+    expect(counts(a, b)).toEqual([1, 1])
   })
 
   test('takes no longer than the one that is back first: calls that stand in its line go there', { timeout: 30_000 }, async () => {
@@ -302,7 +327,10 @@ describe('an endpoint that is paused', () => {
   test('like all others fails calls at once that do not wait', async () => {
     const [a, b] = [await serve(throttled('30')), await serve(throttled('30'))]
     const client = clientOf([a.url, b.url], quick).with({ whilePaused: 'fail' })
-    for (let i = 0; i < 2; i++) expect(await errorOf(read(client, i))).toMatchObject({ kind: 'rate-limit', attempts: i === 0 ? 2 : 0 })
+    expect(await errorOf(read(client, 0))).toMatchObject({ kind: 'rate-limit' })
+    expect(counts(a)).toEqual([1])
+    expect(await errorOf(read(client, 1))).toMatchObject({ kind: 'rate-limit', attempts: 0 })
+    expect(counts(a)).toEqual([1])
   })
 })
 
@@ -326,6 +354,48 @@ describe('a method that an endpoint does not have', () => {
     expect(await errorOf(client.request(trace))).toMatchObject({ name: 'RpcError', kind: 'unsupported', attempts: 2 })
     expect(await errorOf(client.request(trace))).toMatchObject({ name: 'RpcError', kind: 'unsupported', attempts: 1 })
     expect(counts(a, b).reduce((sum, n) => sum + n)).toBe(3)
+  })
+})
+
+describe('an endpoint that keeps no old blocks', () => {
+  const old = { method: 'eth_getBlockByNumber', params: ['0x1', false] }
+  const pruning = (code: number, message: string) =>
+    node({ answer: (entry) => (entry.method === old.method && entry.params[0] === '0x1' ? failed(entry, code, message) : undefined) })
+
+  test.each([
+    [4444, 'pruned history unavailable'],
+    [4444, 'gone'],
+    [-32000, 'old data not available due to pruning: requested block 1, history is available from block 90'],
+    [-32603, 'this request requires an archive node'],
+  ])('is passed over at once for one that does: %i %s', async (code, message) => {
+    const [a, b] = [await serve(pruning(code, message)), await serve(node())]
+    const client = clientOf([a.url, b.url], { retry: false })
+    for (let i = 0; i < 20; i++) expect(await client.request(old)).toEqual({ number: '0x1' })
+    // Nothing is wrong with it otherwise.
+    expect(await read(client, 'x')).toEqual(answerTo(['x']))
+    expect(calls(a).at(-1)).toBe('eth_getBalance')
+  })
+
+  test('like all others: the error says so, and its cause has what the others said', async () => {
+    const [a, b] = [await serve(pruning(4444, 'pruned history unavailable')), await serve(pruning(-32602, 'Archive requests require a personal token'))]
+    const error = await errorOf<HexlineError>(clientOf([a.url, b.url], quick).request(old))
+    expect(error).toMatchObject({ name: 'RpcError', kind: 'pruned', code: 4444, message: 'pruned history unavailable', endpoint: host(a), attempts: 2 })
+    expect((error.cause as Error).message).toBe(`other endpoints failed, too: ${host(b)}: Archive requests require a personal token`)
+  })
+
+  test('and is the only one fails a call at once: asking again would not help', async () => {
+    const server = await serve(pruning(4444, 'pruned history unavailable'))
+    expect(await errorOf(clientOf(server.url, quick).request(old))).toMatchObject({ kind: 'pruned', code: 4444, attempts: 1 })
+    expect(server.requests).toHaveLength(1)
+  })
+
+  test('looks to users of viem and ethers as it did, when it is the only one', async () => {
+    const server = await serve(pruning(4444, 'pruned history unavailable'))
+    const viem = createPublicClient({ transport: hexline(clientOf(server.url, quick)) })
+    const ethers = new HexlineProvider(clientOf(server.url, quick), 1, { staticNetwork: true })
+    expect(await errorOf(viem.request(old as never))).toMatchObject({ name: 'RpcRequestError', code: 4444, details: 'pruned history unavailable' })
+    expect(await errorOf(ethers.send(old.method, old.params))).toMatchObject({ code: 'UNKNOWN_ERROR', error: { code: 4444 } })
+    ethers.destroy()
   })
 })
 
@@ -357,6 +427,25 @@ describe('an endpoint that is behind', () => {
     // What it has, it may be asked for.
     b.script(broken)
     expect(await client.request({ method: 'eth_getBalance', params: ['x', hex(90)] })).toEqual(answerTo(['x', hex(90)]))
+  })
+
+  test('from the start serves nothing for the newest block once both have told their heads', async () => {
+    const { open, answer } = gate(node({ head: () => 100 }))
+    const [stuck, fresh] = [await serve(node({ head: () => 90 })), await serve(answer)]
+    const client = clientOf([stuck.url, fresh.url], quick)
+    const latest = () => client.request({ method: 'eth_getBalance', params: ['x', 'latest'] })
+    const methods = (server: TestServer) => server.requests.map(({ entries }) => entries.map(({ method }) => method).sort())
+    const reads = (server: TestServer) => calls(server).filter((method) => method === 'eth_getBalance').length
+    // The first calls do not wait for the slower one to tell its head.
+    for (let i = 0; i < 3; i++) await latest()
+    expect(reads(stuck)).toBe(3)
+    expect(methods(stuck)[0]).toEqual(['eth_blockNumber', 'eth_chainId', 'eth_getBalance'])
+    expect(methods(fresh)).toEqual([['eth_blockNumber', 'eth_chainId']])
+    open()
+    await vi.waitUntil(async () => (await latest()) && reads(fresh) > 0, { timeout: 5_000, interval: 1 })
+    const before = reads(stuck)
+    for (let i = 0; i < 20; i++) await latest()
+    expect([reads(stuck) - before, reads(fresh)]).toEqual([0, 21])
   })
 
   test('answers when there is nobody else', async () => {

@@ -1,9 +1,15 @@
-import { keccak256, parseGwei } from 'viem'
+import { Transaction } from 'ethers'
+import { createPublicClient, keccak256, parseGwei } from 'viem'
 import { mnemonicToAccount } from 'viem/accounts'
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { type ClientOptions, createClient, transactionHash } from '../../src/index.ts'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { HexlineProvider } from '../../adapters/ethers/index.ts'
+import { hexline } from '../../adapters/viem/index.ts'
+import { type ClientOptions, createClient, type HexlineError, transactionHash } from '../../src/index.ts'
 import { type Anvil, startAnvil } from '../support/anvil.ts'
 import { cutAfter, forward } from '../support/forward.ts'
+import { calls } from '../support/node.ts'
+import { type Fault, startPool } from '../support/pool.ts'
+import { randomFrom } from '../support/random.ts'
 import { type Answer, always, clientOf, cut, deadPort, each, errorOf, failed, refuse, serve, silent } from '../support/server.ts'
 
 let anvil: Anvil
@@ -161,7 +167,8 @@ describe('eth_sendRawTransaction', () => {
 
   test('is not taken for known when the node says "unknown transaction"', async () => {
     for (const words of ['unknown transaction type', 'Unknown transaction']) {
-      const { hash, error } = await sendThrough(await sign(), [cut, cut, refuse(-32000, words)])
+      const refused = each(({ id, method }) => (method === 'eth_sendRawTransaction' ? failed({ id }, -32000, words) : { id, result: null }))
+      const { hash, error } = await sendThrough(await sign(), [cut, cut, refused])
       expect(hash).toBeUndefined()
       expect(error).toMatchObject({ name: 'RpcError', message: words })
     }
@@ -177,6 +184,134 @@ describe('eth_sendRawTransaction', () => {
     expect(lost.error).toMatchObject({ name: 'NetworkError', method: 'eth_sendRawTransaction', attempts: 1 })
     expect(lost.methods).toEqual(['sendRawTransaction', 'getTransactionByHash'])
     expect((await onChain(arrived.hash as string)).nonce).toBe(1)
+  })
+
+  describe('that may have been taken, and was sent again', () => {
+    const badGateway = always('Bad Gateway', { status: 502 })
+    const may = (raw: `0x${string}`) => `transaction ${keccak256(raw)} may have been accepted; look it up before you sign another: `
+
+    test('is not said to be refused as long as it could not be looked up: the first failure stands, with the hash', async () => {
+      const raw = await sign()
+      const { error } = await sendThrough(raw, [cutAfter(anvil.url), badGateway, refuse(-32000, 'nonce too low'), badGateway])
+      expect(error).toMatchObject({ name: 'NetworkError', kind: 'network', attempts: 2, transactionHash: keccak256(raw) })
+      expect(error.message).toMatch(new RegExp(`^${may(raw)}127.0.0.1:\\d+: the connection ended`))
+      expect(error.stack).toContain(keccak256(raw))
+      expect(error.cause.message).toBe('sent again, it was refused, which leaves open what became of it before: nonce too low')
+    })
+
+    test('is looked up several times before a refusal is believed: a node behind the same URL may lag', async () => {
+      const raw = await sign()
+      const unseen = each(({ id }) => ({ id, result: null }))
+      const answers = [cutAfter(anvil.url), badGateway, refuse(-32000, 'nonce too low'), unseen, badGateway, unseen, unseen, forward(anvil.url)]
+      expect((await sendThrough(raw, answers as [Answer, ...Answer[]])).hash).toBe(keccak256(raw))
+    })
+
+    test('is looked up again where that fails, with one attempt, too', async () => {
+      const raw = await sign()
+      const { hash, methods } = await sendThrough(raw, [cutAfter(anvil.url), badGateway, badGateway, forward(anvil.url)], {
+        retry: { attempts: 1, baseDelayMs: 1 },
+      })
+      expect(hash).toBe(keccak256(raw))
+      expect(methods).toEqual(['sendRawTransaction', 'getTransactionByHash', 'getTransactionByHash', 'getTransactionByHash'])
+    })
+
+    test('at two endpoints is looked up where it may have been taken: that the other one does not have it proves nothing', async () => {
+      const raw = await sign({ nonce: 1 })
+      const refused = each(({ id, method }) => {
+        if (method === 'eth_chainId') return { id, result: '0x7a69' }
+        return method === 'eth_sendRawTransaction' ? failed({ id }, -32000, 'transaction underpriced') : { id, result: null }
+      })
+      const [a, b] = [await serve(forward(anvil.url)), await serve(refused)]
+      const client = clientOf([a.url, b.url])
+      await client.call('eth_blockNumber')
+      a.script(cutAfter(anvil.url), badGateway, forward(anvil.url))
+      expect(await client.call('eth_sendRawTransaction', raw)).toBe(keccak256(raw))
+      expect(calls(b)).toEqual(['eth_sendRawTransaction'])
+
+      // Where it cannot be asked any more, the answer of the other one is no proof.
+      const next = await sign({ nonce: 2 })
+      a.script(forward(anvil.url), cutAfter(anvil.url), badGateway)
+      const another = clientOf([a.url, b.url])
+      await another.call('eth_blockNumber')
+      const error = await errorOf<HexlineError>(another.call('eth_sendRawTransaction', next))
+      expect(error).toMatchObject({ name: 'NetworkError', transactionHash: keccak256(next), endpoint: `127.0.0.1:${a.port}` })
+    })
+
+    test('is looked up at its end, too, and the deadline ends that', async () => {
+      const raw = await sign()
+      const { error } = await sendThrough(raw, [cut, silent], { deadlineMs: 500 })
+      expect(error).toMatchObject({ name: 'NetworkError', transactionHash: keccak256(raw) })
+    })
+
+    test('has its hash in the error when the client is closed meanwhile, and none when it was never sent', async () => {
+      const raw = await sign()
+      const proxy = await serve(silent)
+      const client = clientOf(proxy.url)
+      const error = errorOf(client.call('eth_sendRawTransaction', raw))
+      await proxy.received(1)
+      await client.close()
+      expect(await error).toMatchObject({ name: 'ClosedError', transactionHash: keccak256(raw), attempts: 1 })
+      expect(await errorOf(client.call('eth_sendRawTransaction', raw))).not.toHaveProperty('transactionHash')
+    })
+
+    test('is looked up after a reply larger than may be read, too', async () => {
+      const raw = await sign()
+      const taken: Answer = async (...exchange) => {
+        await clientOf(anvil.url).call('eth_sendRawTransaction', raw)
+        return always({ jsonrpc: '2.0', id: 1, result: 'x'.repeat(5_000) })(...exchange)
+      }
+      expect((await sendThrough(raw, [taken, forward(anvil.url)], { maxResponseBytes: 2_000 })).hash).toBe(keccak256(raw))
+    })
+
+    test.each(['a cut connection', 'a status', 'silence'])('shows its hash to users of viem and ethers, after %s', async (how) => {
+      const raw = await sign({ nonce: 1 })
+      const lost = { 'a cut connection': cut, 'a status': badGateway, silence: silent }[how] as Answer
+      const failing: Answer = (request, response) => (/sendRaw|ByHash/.test(request.entries[0]?.method ?? '') ? lost : forward(anvil.url))(request, response)
+      const proxy = await serve(failing)
+      const client = clientOf(proxy.url, { timeoutMs: 200, retry: { attempts: 2, baseDelayMs: 1 } })
+      const viem = await errorOf(createPublicClient({ transport: hexline(client) }).sendRawTransaction({ serializedTransaction: raw }))
+      expect(viem).toMatchObject({ details: expect.stringContaining(keccak256(raw)), message: expect.stringContaining(keccak256(raw)) })
+      const provider = new HexlineProvider(client, 31337, { staticNetwork: true })
+      onTestFinished(() => provider.destroy())
+      const ethers = await errorOf(provider.broadcastTransaction(raw))
+      expect(ethers.message).toContain(Transaction.from(raw).hash)
+      expect([viem.cause, ethers.cause]).toMatchObject([{ transactionHash: keccak256(raw) }, { transactionHash: keccak256(raw) }])
+    })
+  })
+
+  describe('in any order of lost replies, failing gateways and nodes that see it late,', () => {
+    /** An RLP list of type 2 that no other one equals: as much of a transaction as a hash needs. */
+    const made = (n: number) => `0x02c8${n.toString(16).padStart(16, '0')}` as `0x${string}`
+    const faults: readonly (Fault | undefined)[] = [undefined, undefined, undefined, 'lost', 'lost', 'unreached', 'bad gateway', 'internal error']
+
+    test.each([1, 2])('at %i endpoints: nothing that was taken is said to be refused, and nothing that was not is said to be taken', async (endpoints) => {
+      const random = randomFrom(endpoints)
+      const pick = <T>(list: readonly T[]) => list[Math.floor(random() * list.length)] as T
+      const pool = await startPool(endpoints, { fault: () => pick(faults), random })
+      const client = clientOf(pool.urls, { retry: { attempts: 4, baseDelayMs: 0.5, maxDelayMs: 1 } })
+      const seen = { taken: 0, refused: 0, open: 0 }
+      const send = async (n: number) => {
+        const raw = made(n)
+        const hash = keccak256(raw)
+        const [answer, error] = await client.call('eth_sendRawTransaction', raw).then(
+          (value) => [value, undefined] as const,
+          (failure: HexlineError) => [undefined, failure] as const,
+        )
+        const what = `${n}: ${pool.story(hash).join(', ')}; ${error?.message}`
+        if (error === undefined) {
+          seen.taken++
+          expect([answer, pool.isTaken(hash)], what).toEqual([hash, true])
+        } else if (error.transactionHash === undefined) {
+          seen.refused++
+          expect(pool.isTaken(hash), what).toBe(false)
+        } else {
+          seen.open++
+          expect([error.transactionHash, error.message.includes(hash), error.kind], what).toEqual([hash, true, expect.stringMatching(/^(network|server)$/)])
+        }
+      }
+      for (let n = 0; n < 400; n += 20) await Promise.all(Array.from({ length: 20 }, (_, i) => send(n + i)))
+      expect(Math.min(seen.taken, seen.refused, seen.open)).toBeGreaterThan(10)
+    })
   })
 
   test('that never left is not looked up', async () => {

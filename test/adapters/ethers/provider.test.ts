@@ -3,6 +3,7 @@ import { FetchRequest, JsonRpcProvider, Network } from 'ethers'
 import { createClient } from 'hexline'
 import { HexlineProvider, type HexlineProviderOptions } from 'hexline/ethers'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { calls } from '../../support/node.ts'
 import { type Answer, always, cut, deadPort, type Entry, each, errorOf, gate, type Received, refuse, serve, silent } from '../../support/server.ts'
 
 type Target = ConstructorParameters<typeof HexlineProvider>[0]
@@ -44,7 +45,7 @@ describe('where it sends', () => {
   it('to the next of several when one fails', async () => {
     const [first, second] = [await serve(always('', { status: 500 })), await serve(node)]
     expect(await made([first.url, second.url]).send('eth_gasPrice', [])).toBe('0x64')
-    expect([first.requests.length, second.requests.length]).toEqual([1, 1])
+    expect([first, second].map((server) => calls(server))).toEqual([['eth_gasPrice'], ['eth_gasPrice']])
   })
 
   it("as ethers' FetchRequest says: URL, headers, credentials, timeout", async () => {
