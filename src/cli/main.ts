@@ -4,6 +4,7 @@ import { Command } from 'commander'
 import { blocksCommand } from './blocks.ts'
 import { callCommand } from './call.ts'
 import { exitCodeOf, UsageError } from './failure.ts'
+import { withoutValues } from './given.ts'
 import { messagesFor } from './messages.ts'
 import { nftCommand, streamsCommand } from './nft.ts'
 import { probeCommand } from './probe.ts'
@@ -28,17 +29,7 @@ const program = new Command('hexline')
   .addCommand(sandboxCommand())
 for (const command of [program, ...program.commands, ...program.commands.flatMap(({ commands }) => commands)]) {
   command.configureOutput({
-    outputError: (text) =>
-      messages.fail(
-        new UsageError(
-          text
-            .replace(/^error: /, '')
-            // A misspelt flag comes with what was given to it, which may be a URL with a key.
-            .replace(/(unknown option '[^'=]*)=[^']*'/, "$1'")
-            .trim()
-            .replaceAll('\n', ' '),
-        ),
-      ),
+    outputError: (text) => messages.fail(new UsageError(withoutValues(text.replace(/^error: /, '').trim()).replaceAll('\n', ' '))),
   })
   // Wrong usage ends with 2, so that scripts can tell it from a failed job.
   command.exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : 2))
