@@ -54,7 +54,7 @@ export function messageOf(error: unknown, scrub: Scrub = (text) => text): string
   if (error instanceof CodecError && error.kind === 'invalid')
     return `${error.path === '' ? '' : `${error.path}: `}expected ${error.expected}, received ${withoutSecret(error.received)}`
   // The command's own sentences are as long as they are; what a server says is cut.
-  if (!(error instanceof HexlineError)) return scrub(error instanceof Error ? error.message : String(error))
+  if (!(error instanceof HexlineError)) return error instanceof Error ? error.message : String(error)
   const message = excerpt(scrub(error.message)).replace('(deadlineMs)', '(--deadline)')
   const hint = hintFor(error)
   return hint === undefined ? message : `${message}; ${hint}`

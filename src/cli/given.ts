@@ -1,3 +1,6 @@
+import { chains } from '../eth/chains.ts'
+import { type Scrub, scrubber } from '../http/secrets.ts'
+
 /** Longer strings may be keys. */
 const SHORT = 15
 
@@ -6,9 +9,14 @@ const SHORT = 15
  * never shown, and of other strings only those that are plainly no key: short ones, numbers, addresses, words.
  */
 export function shown(text: string): string {
-  if (/^\s*(?:\/\/|[a-z][\w+.-]+:\/)/i.test(text)) return 'a URL'
+  if (isUrl(text)) return 'a URL'
   if (isPlain(text)) return JSON.stringify(text)
   return `a string of ${text.length} characters`
+}
+
+/** Also one that is misspelt. */
+function isUrl(text: string): boolean {
+  return /^\s*(?:\/\/|[a-z][\w+.-]+:\/)/i.test(text)
 }
 
 function isPlain(text: string): boolean {
@@ -19,12 +27,8 @@ function isPlain(text: string): boolean {
 
 /** The same for the name of a file, which may be long. */
 export function shownPath(path: string): string {
-  return path.includes('/') || path.includes('\\') || /\.[a-z]\w{0,6}$/i.test(path) ? asPath(path) : shown(path)
-}
-
-function asPath(path: string): string {
-  const text = shown(path)
-  return text === 'a URL' ? text : JSON.stringify(path)
+  const isPath = /[/\\]|\.[a-z]\w{0,6}$/i.test(path) && !isUrl(path) && !path.includes('://')
+  return isPath ? JSON.stringify(path) : shown(path)
 }
 
 /** What `expected ..., received ...` says of a string that was given: without what may be a secret. Anything else is not a value's own text. */
@@ -32,7 +36,18 @@ export function withoutSecret(received: string): string {
   if (!/^"(?:[^"\\]|\\.)*"$/s.test(received)) return received
   const text = JSON.parse(received) as string
   // Cut to 80 characters already.
-  return text.length >= 80 && shown(text) !== 'a URL' ? 'a string of 80 characters or more' : shown(text)
+  return text.length >= 80 && !isUrl(text) ? 'a string of 80 characters or more' : shown(text)
+}
+
+/** A function that hides what may be a secret among the arguments, wherever a server echoes it. */
+export function argumentScrubber(args: readonly string[]): Scrub {
+  // `--flag=value` has it behind the sign.
+  const values = args.flatMap((arg) => [arg, arg.slice(arg.indexOf('=') + 1)])
+  const urls = values.filter((text) => text.includes('://') && URL.canParse(text))
+  // Hashes and bytes in hex are no secret, and JSON is a parameter.
+  const keys = values.filter((text) => !urls.includes(text) && !isPlain(text) && !/^0x[0-9a-f]+$/i.test(text) && /^[\w./:@?=&%+-]+$/.test(text))
+  const scrubs = [...urls.map((url) => scrubber(new URL(url), {}, [], Object.keys(chains))), scrubber(new URL('http://localhost'), {}, keys)]
+  return (text) => scrubs.reduce((left, scrub) => scrub(left), text)
 }
 
 const isFlag = /^--?[a-z][a-z-]{0,20}$/

@@ -1,7 +1,6 @@
 import { HexlineError, harmlessText } from '../errors.ts'
-import { chains } from '../eth/chains.ts'
-import { type Scrub, scrubber } from '../http/secrets.ts'
 import { exitCodeOf, messageOf, Unfinished } from './failure.ts'
+import { argumentScrubber } from './given.ts'
 import { toJson } from './json.ts'
 
 /** What the command says on stderr: sentences for a person, or one line of JSON each. */
@@ -19,9 +18,9 @@ export interface MessageFlags {
   readonly json?: boolean
 }
 
-/** `args` are those of the command: what may be a secret in a URL among them is hidden where a server echoes it. */
+/** `args` are those of the command: what may be a secret among them is hidden where a server echoes it. */
 export function messagesFor({ quiet = false, json = false }: MessageFlags, stream: NodeJS.WritableStream, args = process.argv.slice(2)): Messages {
-  const scrub = scrubberOf(args)
+  const scrub = argumentScrubber(args)
   const print = (sentence: string, facts: object) => stream.write(`${json ? toJson(facts) : harmlessText(sentence)}\n`)
   return {
     tell(sentence, facts) {
@@ -39,11 +38,4 @@ export function messagesFor({ quiet = false, json = false }: MessageFlags, strea
       print(`hexline: ${message}`, { type: 'error', message, ...facts })
     },
   }
-}
-
-function scrubberOf(args: readonly string[]): Scrub {
-  // `--flag=URL` has it behind the sign.
-  const urls = args.flatMap((arg) => [arg, arg.slice(arg.indexOf('=') + 1)]).filter((text) => text.includes('://') && URL.canParse(text))
-  const scrubs = urls.map((url) => scrubber(new URL(url), {}, [], Object.keys(chains)))
-  return (text) => scrubs.reduce((left, scrub) => scrub(left), text)
 }
