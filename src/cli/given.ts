@@ -14,9 +14,9 @@ export function shown(text: string): string {
   return `a string of ${text.length} characters`
 }
 
-/** Also one that is misspelt. */
+/** Also one that is misspelt, or without its scheme. */
 function isUrl(text: string): boolean {
-  return /^\s*(?:\/\/|[a-z][\w+.-]+:\/)/i.test(text)
+  return /^\s*(?:\/\/|[a-z][\w+.-]+:\/|[^\s/]*@[\w.-]+[:/]|[\w-]+:\d+\/|[\w-]+(?:\.[\w-]+)+(?::\d+)?\/)/i.test(text)
 }
 
 function isPlain(text: string): boolean {
@@ -41,10 +41,9 @@ export function withoutSecret(received: string): string {
 
 /** A function that hides what may be a secret among the arguments, wherever a server echoes it. */
 export function argumentScrubber(args: readonly string[]): Scrub {
-  // `--flag=value` has it behind the sign.
+  const urls = args.flatMap((arg) => arg.match(/[a-z][\w+.-]*:\/\/[^\s"'\\<>{}]+/gi) ?? []).filter((url) => URL.canParse(url))
+  // `--flag=value` has it behind the sign. Hashes and bytes in hex are no secret, and JSON is a parameter.
   const values = args.flatMap((arg) => [arg, arg.slice(arg.indexOf('=') + 1)])
-  const urls = values.filter((text) => text.includes('://') && URL.canParse(text))
-  // Hashes and bytes in hex are no secret, and JSON is a parameter.
   const keys = values.filter((text) => !urls.includes(text) && !isPlain(text) && !/^0x[0-9a-f]+$/i.test(text) && /^[\w./:@?=&%+-]+$/.test(text))
   const scrubs = [...urls.map((url) => scrubber(new URL(url), {}, [], Object.keys(chains))), scrubber(new URL('http://localhost'), {}, keys)]
   return (text) => scrubs.reduce((left, scrub) => scrub(left), text)
