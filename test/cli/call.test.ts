@@ -152,7 +152,7 @@ describe('the node', () => {
     const stalled = await serve(silent)
     const { code, stderr } = await hexline(['call', 'eth_blockNumber', '--rpc', stalled.url, '--timeout', '0.2'])
     expect(code).toBe(1)
-    expect(stderr).toMatch(/^hexline: 127\.0\.0\.1:\d+: no whole reply within 200 ms; is the node up, and not overloaded\?\n$/)
+    expect(stderr).toMatch(/^hexline: 127\.0\.0\.1:\d+: no reply within 200 ms; is the node up, and not overloaded\?\n$/)
     expect(stalled.requests).toHaveLength(4)
   })
 
