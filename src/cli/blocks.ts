@@ -6,10 +6,11 @@ import { createClient } from '../client.ts'
 import type { Quantity } from '../eth/quantity.ts'
 import type { ClientOptions } from '../options.ts'
 import { Interrupted, Unfinished } from './failure.ts'
+import { lineForTerminal } from './json.ts'
 import { type MessageFlags, messagesFor } from './messages.ts'
 import { Meter, Tally } from './meter.ts'
-import { addNodeFlags, deadlineFrom, endpointFrom, type NodeFlags, numberFrom } from './node.ts'
-import { openOutput } from './output.ts'
+import { addNodeFlags, endpointFrom, type NodeFlags, numberFrom, timesFrom } from './node.ts'
+import { type Output, openOutput } from './output.ts'
 import { onSignals } from './signals.ts'
 
 interface Flags extends NodeFlags, MessageFlags {
@@ -40,7 +41,7 @@ export function blocksCommand(): Command {
     .option('--receipts', 'each block with the receipts of its transactions', false)
     .option('--out <file>', 'write to a file instead of stdout')
     .option('--force', 'replace the file if it exists', false)
-    .option('--rate <calls>', 'no more than so many calls per second')
+    .option('--rate <calls>', 'at most this many calls per second')
     .option('--concurrency <posts>', 'POSTs in flight (default: 8)')
     .option('--batch <calls>', 'longest batch to begin with; 1 for none (default: 100)')
     .option('--quiet', 'say nothing but errors')
@@ -50,7 +51,7 @@ export function blocksCommand(): Command {
       `
 Examples:
   hexline blocks --rpc http://127.0.0.1:8545 --from 0 --to latest --out blocks.ndjson
-  hexline blocks --rpc https://rpc.example.com/KEY --from 21000000 --to 21000999 --receipts | gzip > blocks.ndjson.gz
+  HEXLINE_RPC_URL=https://rpc.example.com/KEY hexline blocks --from 21000000 --to 21000999 --receipts | gzip > blocks.ndjson.gz
   HEXLINE_API_KEY=… hexline blocks --base-url https://rpc.example.com --chain base --from 20000000 --to finalized --rate 100`,
     )
     .action(writeBlocks)
@@ -71,22 +72,25 @@ async function writeBlocks(flags: Flags): Promise<void> {
     onProgress: (progress) => meter.update(progress),
   })
   const client = createClient(endpointFrom(flags, process.env, messages), { ...limitsFrom(flags), layers: (defaults) => [...defaults, tally.layer] })
+  const { from } = options.range
+  let output: Output | undefined
   const release = onSignals((name, code) => {
-    const kept = flags.out === undefined ? '' : `; ${flags.out} is not written: start again with --from ${options.range.from}`
-    stop.abort(new Interrupted(`ended by ${name}${kept}`, code))
+    const isLost = flags.out !== undefined && !output?.isKept
+    stop.abort(new Interrupted(`ended by ${name}${isLost ? `; ${flags.out} is not written: start again with --from ${from}` : ''}`, code))
   })
   try {
-    const output = await openOutput(flags.out, flags.force, stop)
+    output = await openOutput(flags.out, flags.force, stop)
     meter.start()
     try {
-      for await (const line of blockLines(client, options)) await output.write(line)
+      for await (const line of blockLines(client, options)) await output.write(output.isTerminal ? [lineForTerminal(line)] : line)
       await output.commit()
     } catch (error) {
-      await output.discard()
       // Whoever reads our output has had enough, such as `head`.
       if (output.isClosedByReader(error)) return
-      const isKept = flags.out === undefined && (meter.last !== undefined || error instanceof Interrupted)
-      throw isKept ? new Unfinished(error, (meter.last ?? options.range.from - 1n) + 1n) : error
+      meter.clear()
+      const kept = await output.abandon(() => messages.tell('waiting for the reader of the output', { type: 'waiting-for-reader' }))
+      const isWorthSaying = kept !== undefined && (kept.lines > 0 || kept.isCut || error instanceof Interrupted)
+      throw isWorthSaying ? new Unfinished(error, from + BigInt(kept.lines), kept.isCut) : error
     }
     meter.finish()
   } finally {
@@ -106,6 +110,6 @@ function limitsFrom({ rate, concurrency, batch, ...flags }: Flags): ClientOption
     ...(rate !== undefined && { rate: { callsPerSecond: numberFrom('--rate', rate) } }),
     ...(concurrency !== undefined && { concurrency: numberFrom('--concurrency', concurrency) }),
     ...(batch !== undefined && { batch: { maxCalls: numberFrom('--batch', batch) } }),
-    ...deadlineFrom(flags),
+    ...timesFrom(flags),
   }
 }

@@ -2,10 +2,11 @@ import { Command } from 'commander'
 import { type Client, CONNECTIONS, createClient } from '../client.ts'
 import { decodeResult, encodeArguments, isKnown } from '../eth/methods.ts'
 import { scrubError } from '../scrub-error.ts'
-import { bigintsAsStrings } from './json.ts'
+import { toJson } from './json.ts'
 import { messagesFor } from './messages.ts'
-import { addNodeFlags, deadlineFrom, endpointFrom, type NodeFlags } from './node.ts'
-import { paramFrom, wireFrom } from './params.ts'
+import { addNodeFlags, endpointFrom, type NodeFlags, timesFrom } from './node.ts'
+import { methodFrom, paramFrom, wireFrom } from './params.ts'
+import { printJson, printText } from './print.ts'
 import { forPerson } from './show.ts'
 
 interface Flags extends NodeFlags {
@@ -37,19 +38,20 @@ Examples:
     .action(makeCall)
 }
 
-async function makeCall(method: string, texts: readonly string[], flags: Flags): Promise<void> {
+async function makeCall(name: string, texts: readonly string[], flags: Flags): Promise<void> {
   const messages = messagesFor(flags, process.stderr)
+  const method = methodFrom(name)
   const args = texts.map(paramFrom)
   const known = isKnown(method)
   const params = known ? encodeArguments(method, args) : args.map(wireFrom)
-  const client = createClient(endpointFrom(flags, process.env, messages), deadlineFrom(flags))
+  const client = createClient(endpointFrom(flags, process.env, messages), timesFrom(flags))
   try {
     const reply = await client.send({ method, params, as: flags.raw ? 'bytes' : 'value' })
     const value = reply.take()
-    if (flags.raw) process.stdout.write(Buffer.concat([value as Uint8Array, Buffer.from('\n')]))
+    if (flags.raw) await printJson(value as Uint8Array)
     else {
       const result = known ? decoded(client, method, value, params) : value
-      process.stdout.write(`${flags.json ? JSON.stringify(result, bigintsAsStrings) : forPerson(result, method, process.stdout.isTTY)}\n`)
+      await printText(`${flags.json ? toJson(result) : forPerson(result, method, process.stdout.isTTY)}\n`)
     }
   } finally {
     await client.close()

@@ -1,4 +1,6 @@
 import { CodecError, type ErrorKind, excerpt, HexlineError, HttpError, MalformedReplyError, OptionError } from '../errors.ts'
+import type { Scrub } from '../http/secrets.ts'
+import { withoutSecret } from './given.ts'
 
 /** Ended by the user: Ctrl-C, or SIGTERM. */
 export class Interrupted extends Error {
@@ -11,16 +13,19 @@ export class Interrupted extends Error {
   }
 }
 
-/** A job that failed in its middle, with what was written so far kept. */
+/** A job that failed in its middle, with what its reader has so far. */
 export class Unfinished extends Error {
   override readonly cause: unknown
-  /** First block that is not written. */
+  /** First block whose line the reader does not have whole. */
   readonly next: bigint
+  /** The output ends in the middle of that block's line. */
+  readonly isCut: boolean
 
-  constructor(cause: unknown, next: bigint) {
+  constructor(cause: unknown, next: bigint, isCut: boolean) {
     super('unfinished')
     this.cause = cause
     this.next = next
+    this.isCut = isCut
   }
 }
 
@@ -35,11 +40,22 @@ export function exitCodeOf(error: unknown): number {
   return isUsage ? 2 : 1
 }
 
-/** One line that says what went wrong, and what to do where that helps. Options are named as on the command line. */
-export function messageOf(error: unknown): string {
-  if (error instanceof Unfinished) return `${messageOf(error.cause)}; go on with --from ${error.next}`
-  if (error instanceof OptionError) return flagOf(error.option) + error.message.slice(error.option.length)
-  const message = error instanceof Error ? excerpt(error.message).replace('(deadlineMs)', '(--deadline)') : String(error)
+/**
+ * One line that says what went wrong, and what to do where that helps. Options are named as on the command line. `scrub` hides
+ * what a server may echo of the arguments.
+ */
+export function messageOf(error: unknown, scrub: Scrub = (text) => text): string {
+  if (error instanceof Unfinished) {
+    const { next } = error
+    const cut = error.isCut ? `the output ends in the middle of the line of block ${next}: remove that part, and ` : ''
+    return `${messageOf(error.cause, scrub)}; ${cut}go on with --from ${next}`
+  }
+  if (error instanceof OptionError) return `${flagOf(error.option)}: expected ${error.expected}, received ${withoutSecret(error.received)}`
+  if (error instanceof CodecError && error.kind === 'invalid')
+    return `${error.path === '' ? '' : `${error.path}: `}expected ${error.expected}, received ${withoutSecret(error.received)}`
+  // The command's own sentences are as long as they are; what a server says is cut.
+  if (!(error instanceof HexlineError)) return error instanceof Error ? error.message : String(error)
+  const message = excerpt(scrub(error.message)).replace('(deadlineMs)', '(--deadline)')
   const hint = hintFor(error)
   return hint === undefined ? message : `${message}; ${hint}`
 }

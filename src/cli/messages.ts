@@ -1,5 +1,7 @@
-import { HexlineError } from '../errors.ts'
+import { HexlineError, harmlessText } from '../errors.ts'
 import { exitCodeOf, messageOf, Unfinished } from './failure.ts'
+import { argumentScrubber } from './given.ts'
+import { toJson } from './json.ts'
 
 /** What the command says on stderr: sentences for a person, or one line of JSON each. */
 export interface Messages {
@@ -16,8 +18,10 @@ export interface MessageFlags {
   readonly json?: boolean
 }
 
-export function messagesFor({ quiet = false, json = false }: MessageFlags, stream: NodeJS.WritableStream): Messages {
-  const print = (sentence: string, facts: object) => stream.write(`${json ? JSON.stringify(facts) : sentence}\n`)
+/** `args` are those of the command: what may be a secret among them is hidden where a server echoes it. */
+export function messagesFor({ quiet = false, json = false }: MessageFlags, stream: NodeJS.WritableStream, args = process.argv.slice(2)): Messages {
+  const scrub = argumentScrubber(args)
+  const print = (sentence: string, facts: object) => stream.write(`${json ? toJson(facts) : harmlessText(sentence)}\n`)
   return {
     tell(sentence, facts) {
       if (!quiet) print(sentence, facts)
@@ -26,11 +30,12 @@ export function messagesFor({ quiet = false, json = false }: MessageFlags, strea
       if (!quiet) print(`hexline: warning: ${sentence}`, { type: 'warning', message: sentence })
     },
     fail(error) {
-      const message = messageOf(error)
+      const message = messageOf(error, scrub)
       const cause = error instanceof Unfinished ? error.cause : error
       const { kind, method, endpoint, attempts } = cause instanceof HexlineError ? cause : ({} as Partial<HexlineError>)
-      const next = error instanceof Unfinished ? error.next.toString() : undefined
-      print(`hexline: ${message}`, { type: 'error', message, kind, method, endpoint, attempts, next, exitCode: exitCodeOf(error) })
+      const { next, isCut } = error instanceof Unfinished ? error : ({} as Partial<Unfinished>)
+      const facts = { kind, method, endpoint, attempts, next, ...(isCut && { isCut }), exitCode: exitCodeOf(error) }
+      print(`hexline: ${message}`, { type: 'error', message, ...facts })
     },
   }
 }

@@ -22,7 +22,7 @@ export class Tally {
 const TICK = 500
 /** Between two lines where there is no bar, in ms. */
 const LINE_EVERY = 5000
-/** A bar of its full length and all its figures need so many columns. */
+/** Columns that a bar of its full length and all its figures need. */
 const WIDE = 100
 
 /** Shows how a bulk job gets on: a bar on a terminal, elsewhere a line every few seconds; also while nothing comes. */
@@ -42,11 +42,6 @@ export class Meter {
     this.#messages = messages
     this.#tally = tally
     this.#hasBar = stream.isTTY && !quiet && !json
-  }
-
-  /** Number of the block that came last. */
-  get last(): bigint | undefined {
-    return this.#progress?.number
   }
 
   start(): void {

@@ -1,7 +1,9 @@
 import { type Command, Option } from 'commander'
 import type { Endpoint } from '../endpoint.ts'
 import { OptionError } from '../errors.ts'
-import { checkChain, nodeUrl } from '../eth/chains.ts'
+import { chains, checkChain, nodeUrl } from '../eth/chains.ts'
+import { isRouteWord } from '../http/secrets.ts'
+import { shown } from './given.ts'
 import type { Messages } from './messages.ts'
 
 /** The flags that name a node. */
@@ -11,16 +13,18 @@ export interface NodeFlags {
   readonly baseUrl?: string
   readonly apiKey?: string
   readonly deadline?: string
+  readonly timeout?: string
 }
 
 /** `deadline` is the default of `--deadline`, in seconds. */
 export function addNodeFlags(command: Command, deadline = '120'): Command {
   return command
-    .option('--rpc <url>', "the node's URL (env: HEXLINE_RPC_URL)")
+    .option('--rpc <url>', "the node's URL (env: HEXLINE_RPC_URL, which is safer where the URL holds a key)")
     .option('--chain <name>', 'a chain of the service, such as eth or base, instead of --rpc')
     .option('--base-url <url>', "with --chain: the service's address (env: HEXLINE_RPC_BASE_URL)")
     .addOption(new Option('--api-key <key>', 'with --chain: the key (env: HEXLINE_API_KEY, which is safer)'))
-    .option('--deadline <seconds>', `give up when a call has had no answer for so long (default: ${deadline})`)
+    .option('--deadline <seconds>', `give up on a call after this time, all its attempts and waits included (default: ${deadline})`)
+    .option('--timeout <seconds>', 'give up on one POST after this time, from its start to the last byte of its reply (default: 30)')
 }
 
 /** The node that the flags name, and else the environment. Throws `OptionError`. */
@@ -35,10 +39,12 @@ export function endpointFrom(flags: NodeFlags, env: NodeJS.ProcessEnv, messages:
       if (value !== undefined) throw new OptionError(flag, 'a --chain beside it', 'none')
     }
     const url = rpc ?? env.HEXLINE_RPC_URL
+    if (rpc !== undefined) warnOfKey(messages, rpc, 'HEXLINE_RPC_URL')
     if (!url) throw new OptionError('--rpc', "the node's URL, here or in HEXLINE_RPC_URL, or --chain", 'nothing')
     return url
   }
   if (flags.apiKey !== undefined) messages.warn('a key given as an argument can be seen by others on this machine; HEXLINE_API_KEY cannot')
+  if (flags.baseUrl !== undefined) warnOfKey(messages, flags.baseUrl, 'HEXLINE_RPC_BASE_URL')
   checkChain(chain)
   const address = {
     baseUrl: given(flags.baseUrl ?? env.HEXLINE_RPC_BASE_URL, '--base-url', "the service's address, here or in HEXLINE_RPC_BASE_URL"),
@@ -54,14 +60,41 @@ function given(value: string | undefined, flag: string, expected: string): strin
   throw new OptionError(flag, expected, 'nothing')
 }
 
-/** The deadline of a call, as `createClient` takes it. Throws `OptionError`. */
-export function deadlineFrom({ deadline }: NodeFlags): { deadlineMs?: number } {
-  return deadline === undefined ? {} : { deadlineMs: 1000 * numberFrom('--deadline', deadline) }
+/** Warns of a URL with more than an address, given as an argument. `variable` is the way out. */
+export function warnOfKey(messages: Messages, url: string, variable: string): void {
+  if (mayHoldKey(url)) messages.warn(`a URL that may hold a key, given as an argument, can be seen by others on this machine; ${variable} cannot`)
+}
+
+function mayHoldKey(text: string): boolean {
+  if (!URL.canParse(text)) return false
+  const { protocol, username, password, search, pathname } = new URL(text)
+  // Another scheme is refused.
+  if (protocol !== 'http:' && protocol !== 'https:') return false
+  const isPlain = (part: string) => part === '' || isRouteWord(part) || Object.hasOwn(chains, part) || /^v\d{1,2}$/.test(part)
+  return username !== '' || password !== '' || search !== '' || !pathname.split('/').every(isPlain)
+}
+
+/** What bounds a call and a POST in time, as `createClient` takes it. Throws `OptionError`. */
+export function timesFrom({ deadline, timeout }: NodeFlags): { deadlineMs?: number; timeoutMs?: number } {
+  return {
+    ...(deadline !== undefined && { deadlineMs: millisecondsFrom('--deadline', deadline) }),
+    ...(timeout !== undefined && { timeoutMs: millisecondsFrom('--timeout', timeout, LONGEST_TIMER) }),
+  }
+}
+
+/** In seconds: longer times fit no timer. */
+export const LONGEST_TIMER = 2_147_483
+
+/** A time that was given in seconds. Throws `OptionError`. */
+export function millisecondsFrom(flag: string, text: string, most?: number): number {
+  const seconds = numberFrom(flag, text)
+  if (seconds > 0 && (most === undefined || seconds <= most)) return 1000 * seconds
+  throw new OptionError(flag, `a number of seconds above 0${most === undefined ? '' : `, at most ${most}`}`, shown(text))
 }
 
 /** Throws `OptionError` for text that is no number. */
 export function numberFrom(flag: string, text: string): number {
   const number = Number(text)
   if (text.trim() !== '' && Number.isFinite(number)) return number
-  throw new OptionError(flag, 'a number', JSON.stringify(text))
+  throw new OptionError(flag, 'a number', shown(text))
 }

@@ -1,5 +1,15 @@
 import { OptionError } from '../errors.ts'
 import { encodeQuantity } from '../eth/quantity.ts'
+import { shown } from './given.ts'
+
+/** `eth_getBalance`, `rpc.discover`; `getAccountInfo`, as other chains name theirs; any short name. No key looks like these. */
+const METHOD = /^(?:[a-z][a-zA-Z0-9]{0,15}[_.][\w.]{1,60}|[a-zA-Z]{1,60}\d{0,2}|[\w.:-]{1,15})$/
+
+/** The method that was given. Throws `OptionError` for what is no method's name, such as a URL: a node would be sent it, and might echo it. */
+export function methodFrom(text: string): string {
+  if (METHOD.test(text)) return text
+  throw new OptionError('method', 'the name of a method, such as eth_getBalance', shown(text))
+}
 
 /**
  * A parameter as it is written on the command line: JSON (an object, an array, a quoted string, true, false, null), decimal
@@ -11,8 +21,13 @@ export function paramFrom(text: string, index: number): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
-    throw new OptionError(`parameter ${index + 1}`, 'JSON', `${JSON.stringify(text)} (${(error as Error).message})`)
+    throw new OptionError(`parameter ${index + 1}`, 'JSON', `${shown(text)} (${syntaxFault(error)})`)
   }
+}
+
+/** What is wrong with a JSON text, without the part of it that Node shows. */
+export function syntaxFault(error: unknown): string {
+  return (error as Error).message.replace(/, (?:\.\.\.)?".*$/s, '')
 }
 
 /** For methods whose parameters hexline does not know: a decimal number becomes the quantity that nodes take for it. */

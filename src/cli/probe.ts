@@ -1,21 +1,22 @@
 import { Command } from 'commander'
 import { createClient } from '../client.ts'
-import { OptionError } from '../errors.ts'
+import { harmlessText, OptionError } from '../errors.ts'
 import type { Figure } from '../probe/figure.ts'
 import type { Support } from '../probe/methods.ts'
 import { checkProbe, type EndpointReport, type ProbeOptions, type ProbeProgress, type ProbeReport, probe } from '../probe/probe.ts'
 import { Interrupted } from './failure.ts'
+import { toJson } from './json.ts'
 import { type MessageFlags, messagesFor } from './messages.ts'
-import { addNodeFlags, endpointFrom, type NodeFlags, numberFrom } from './node.ts'
+import { addNodeFlags, endpointFrom, LONGEST_TIMER, millisecondsFrom, type NodeFlags, numberFrom, timesFrom } from './node.ts'
+import { printText } from './print.ts'
 import { onSignals } from './signals.ts'
-import { plain } from './table.ts'
 import { count, sizeOf } from './units.ts'
 
 interface Flags extends NodeFlags, MessageFlags {
   readonly maxCalls?: string
   readonly maxBatch?: string
   readonly maxRange?: string
-  /** `false` for `--no-rate`, else how many calls. */
+  /** `false` for `--no-rate`, else a number of calls. */
   readonly rate: string | boolean
 }
 
@@ -43,7 +44,7 @@ export function probeCommand(): Command {
 Examples:
   hexline probe http://127.0.0.1:8545
   HEXLINE_RPC_URL=https://rpc.example.com/KEY hexline probe --no-rate
-  hexline probe --rpc https://rpc.example.com/KEY --max-batch 1000 --max-calls 3000 --json | jq .endpoints[0].batchCalls`,
+  HEXLINE_RPC_URL=https://rpc.example.com/KEY hexline probe --max-batch 1000 --max-calls 3000 --json | jq .endpoints[0].batchCalls`,
     )
     .action(probeNode)
 }
@@ -51,7 +52,12 @@ Examples:
 async function probeNode(url: string | undefined, flags: Flags): Promise<void> {
   const messages = messagesFor(flags, process.stderr)
   if (url !== undefined && flags.rpc !== undefined) throw new OptionError('--rpc', 'no URL as an argument beside it', 'both')
-  const client = createClient(endpointFrom({ ...flags, ...(url !== undefined && { rpc: url }) }, process.env, messages))
+  // One call is one POST here, so that its deadline bounds the POST, too.
+  const timeout = flags.timeout ?? flags.deadline
+  const client = createClient(
+    endpointFrom({ ...flags, ...(url !== undefined && { rpc: url }) }, process.env, messages),
+    timesFrom(timeout === undefined ? {} : { timeout }),
+  )
   const stop = new AbortController()
   const release = onSignals((name, code) => stop.abort(new Interrupted(`ended by ${name}`, code)))
   const progress = new ProgressLine(process.stderr, flags)
@@ -68,7 +74,7 @@ async function probeNode(url: string | undefined, flags: Flags): Promise<void> {
     })
     const report = await probe(client, { ...settings, rateCalls: rateCalls === 0 ? false : rateCalls })
     progress.clear()
-    process.stdout.write(flags.json ? `${JSON.stringify(report)}\n` : textOf(report, process.stdout.columns))
+    await printText(flags.json ? `${toJson(report)}\n` : textOf(report, process.stdout.columns))
   } finally {
     progress.clear()
     release()
@@ -83,7 +89,7 @@ function optionsFrom({ maxCalls, maxBatch, maxRange, rate, deadline }: Flags): P
     ...(maxRange !== undefined && { maxLogRange: numberFrom('--max-range', maxRange) }),
     ...(typeof rate === 'string' && { rateCalls: numberFrom('--rate', rate) }),
     ...(rate === false && { rateCalls: false as const }),
-    ...(deadline !== undefined && { timeoutMs: Math.round(1000 * numberFrom('--deadline', deadline)) }),
+    ...(deadline !== undefined && { timeoutMs: Math.ceil(millisecondsFrom('--deadline', deadline, LONGEST_TIMER)) }),
   }
 }
 
@@ -123,7 +129,7 @@ const NAMES = 15
 /** A row, what does not fit on its line below it. */
 function linesOf([name, text]: readonly [string, string], columns = Number.POSITIVE_INFINITY): string[] {
   const lines = ['']
-  for (const word of plain(text).split(' ')) {
+  for (const word of harmlessText(text).split(' ')) {
     const line = lines[lines.length - 1] as string
     if (line !== '' && NAMES + line.length + 1 + word.length > columns) lines.push(word)
     else lines[lines.length - 1] = line === '' ? word : `${line} ${word}`

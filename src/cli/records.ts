@@ -1,9 +1,10 @@
+import { harmlessText } from '../errors.ts'
 import type { Page, Paged } from '../rest/index.ts'
-import { bigintsAsStrings } from './json.ts'
+import { toJson } from './json.ts'
 import type { Messages } from './messages.ts'
-import { openOutput } from './output.ts'
+import { print } from './print.ts'
 import type { ServiceFlags } from './service.ts'
-import { type Column, plain, table } from './table.ts'
+import { type Column, table } from './table.ts'
 
 /** Prints a page of a list, or all of them: a table a page, or one line of JSON a record. */
 export async function printList<P extends Page<unknown>>(
@@ -16,7 +17,7 @@ export async function printList<P extends Page<unknown>>(
     let records = 0
     for await (const page of list.pages()) {
       records += page.result.length
-      if (flags.json) for (const record of page.result) await write(`${JSON.stringify(record, bigintsAsStrings)}\n`)
+      if (flags.json) for (const record of page.result) await write(`${toJson(record)}\n`)
       else if (page.result.length > 0) await write(`${table(columns, page.result, process.stdout.isTTY)}\n`)
       if (flags.all || page.cursor === null) continue
       messages.tell(`${counted(records)}; there are more: --all, or --cursor ${quoted(page.cursor)}`, { type: 'more', records, cursor: page.cursor })
@@ -26,26 +27,11 @@ export async function printList<P extends Page<unknown>>(
   })
 }
 
-/** Writes to standard output, waiting where its reader is slow. Ends quietly when the reader has had enough, such as `head`. */
-export async function print(job: (write: (text: string) => Promise<void>) => Promise<void>): Promise<void> {
-  const stop = new AbortController()
-  const output = await openOutput(undefined, false, stop)
-  try {
-    await job((text) => {
-      stop.signal.throwIfAborted()
-      return output.write([Buffer.from(text)])
-    })
-    await output.commit()
-  } catch (error) {
-    if (!output.isClosedByReader(error)) throw error
-  }
-}
-
 function counted(records: number): string {
   return records === 1 ? '1 record' : `${records} records`
 }
 
 /** As it can be pasted into a shell. */
 function quoted(text: string): string {
-  return /^[\w.:=+/@%~-]+$/.test(text) ? text : `'${plain(text).replaceAll("'", "'\\''")}'`
+  return /^[\w.:=+/@%~-]+$/.test(text) ? text : `'${harmlessText(text).replaceAll("'", "'\\''")}'`
 }

@@ -4,8 +4,12 @@ import { OptionError } from '../errors.ts'
 import { type ChainSlug, chains } from '../eth/chains.ts'
 import type { Sandbox, SandboxOptions } from '../sandbox/index.ts'
 import { Interrupted } from './failure.ts'
-import { messagesFor } from './messages.ts'
-import { numberFrom } from './node.ts'
+import { shownPath } from './given.ts'
+import { toJson } from './json.ts'
+import { type Messages, messagesFor } from './messages.ts'
+import { numberFrom, warnOfKey } from './node.ts'
+import { syntaxFault } from './params.ts'
+import { printText } from './print.ts'
 
 interface Flags {
   readonly port?: string
@@ -25,9 +29,9 @@ export function sandboxCommand(): Command {
     .description('Serves all four groups of the service on one port of this machine, over a node, until Ctrl-C. Without --upstream it starts anvil.')
     .option('--port <port>', 'port on 127.0.0.1 (default: any free one)')
     .option('--chain <name>', 'the chain that is served, such as eth or base (default: eth)')
-    .option('--upstream <url>', 'a node to stand on, instead of an anvil of its own')
+    .option('--upstream <url>', 'a node to stand on, instead of an anvil of its own (env: HEXLINE_UPSTREAM_URL)')
     .option('--latency <ms>', 'let every request wait')
-    .option('--rate <calls>', 'refuse what is more than so many calls per second')
+    .option('--rate <calls>', 'refuse what goes beyond this many calls per second')
     .option('--faults <share>', 'let a share of the requests go wrong, such as 0.1, or a share of each fault: stalled=0.1,cut=0.05')
     .option('--seed <file>', 'JSON with records of the NFT and streams groups: { transfers, nfts, collections, streams }')
     .option('--json', 'addresses and key as one line of JSON')
@@ -45,24 +49,25 @@ Examples:
 async function runSandbox(flags: Flags): Promise<void> {
   // From the start: a signal must not leave behind a node that is just being started.
   const ended = signalled()
-  const options = await optionsFrom(flags)
+  const messages = messagesFor(flags, process.stderr)
+  const options = await optionsFrom(flags, process.env, messages)
   const { startSandbox } = await import('../sandbox/index.ts')
   const sandbox = await startSandbox(options)
   try {
     const { chain, chainId } = sandbox
     if (chainId !== chains[chain])
-      messagesFor(flags, process.stderr).warn(
-        `the node behind is of chain ${chainId}, and ${chain} is ${chains[chain]}: clients may refuse it; --chain says which is served`,
-      )
-    process.stdout.write(flags.json ? `${JSON.stringify(factsOf(sandbox))}\n` : textOf(sandbox, options))
+      messages.warn(`the node behind is of chain ${chainId}, and ${chain} is ${chains[chain]}: clients may refuse it; --chain says which is served`)
+    await printText(flags.json ? `${toJson(factsOf(sandbox))}\n` : textOf(sandbox, options))
     throw await ended
   } finally {
     await sandbox.stop()
   }
 }
 
-async function optionsFrom(flags: Flags): Promise<SandboxOptions> {
-  const { port, chain, upstream, latency, rate, faults, seed } = flags
+async function optionsFrom(flags: Flags, env: NodeJS.ProcessEnv, messages: Messages): Promise<SandboxOptions> {
+  const { port, chain, latency, rate, faults, seed } = flags
+  if (flags.upstream !== undefined) warnOfKey(messages, flags.upstream, 'HEXLINE_UPSTREAM_URL')
+  const upstream = flags.upstream ?? env.HEXLINE_UPSTREAM_URL
   return {
     ...(port !== undefined && { port: numberFrom('--port', port) }),
     // Checked by startSandbox, as everything is.
@@ -89,7 +94,9 @@ async function seedFrom(file: string): Promise<NonNullable<SandboxOptions['seed'
   try {
     return JSON.parse(await readFile(file, 'utf8'))
   } catch (error) {
-    throw new OptionError('--seed', 'a file of JSON', `${JSON.stringify(file)} (${(error as Error).message})`)
+    // Node's own message ends with the name of the file.
+    const reason = error instanceof SyntaxError ? syntaxFault(error) : (error as Error).message.replace(/, open .*$/s, '')
+    throw new OptionError('--seed', 'a file of JSON', `${shownPath(file)} (${reason})`)
   }
 }
 

@@ -2,6 +2,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import { OptionError } from '../errors.ts'
 import type { RestOptions, Service } from '../rest/index.ts'
 import type { Messages } from './messages.ts'
+import { warnOfKey } from './node.ts'
 
 /** The flags that name the service's groups, and how a list is read. */
 export interface ServiceFlags {
@@ -50,6 +51,7 @@ export function serviceFrom(flags: ServiceFlags, group: Group, env: NodeJS.Proce
   const apiKey = flags.apiKey ?? env.HEXLINE_API_KEY
   if (!apiKey) throw new OptionError('--api-key', 'the key, here or in HEXLINE_API_KEY', 'nothing')
   if (flags.apiKey !== undefined) messages.warn('a key given as an argument can be seen by others on this machine; HEXLINE_API_KEY cannot')
+  if (flags[group] !== undefined) warnOfKey(messages, url, variable)
   return { [group]: url, apiKey }
 }
 

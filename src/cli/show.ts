@@ -1,3 +1,5 @@
+import { harmlessText } from '../errors.ts'
+
 /** Fields and results in wei, shown in ether or gwei too. */
 const inEther = new Set(['value', 'balance', 'eth_getBalance', 'l1Fee'])
 const inGwei = new Set([
@@ -19,15 +21,15 @@ const WHOLE = 66
 
 /**
  * A result as a person reads it: fields below each other, lists numbered, amounts with their unit, times as dates. `name` is
- * the method. Long bytes are shortened on a terminal, and come whole where a program reads.
+ * the method. Long bytes are shortened on a terminal, and come whole where a program reads. Nothing in it is obeyed by a terminal.
  */
 export function forPerson(value: unknown, name: string, isTerminal: boolean): string {
   return isNested(value) ? linesOf(value, '', isTerminal).join('\n') : scalar(value, name, isTerminal)
 }
 
 function linesOf(value: object, indent: string, isTerminal: boolean): string[] {
-  const entries: [string, unknown][] = Array.isArray(value) ? value.map((item, i) => [String(i), item]) : Object.entries(value)
-  const width = Math.max(...entries.map(([key]) => key.length))
+  const entries = Object.entries(value).map(([key, item]): [string, unknown] => [harmlessText(key), item])
+  const width = entries.reduce((most, [key]) => Math.max(most, key.length), 0)
   return entries.flatMap(([key, item]) => {
     if (!isNested(item)) return [`${indent}${key.padEnd(width)}  ${scalar(item, key, isTerminal)}`]
     return [`${indent}${key}`, ...linesOf(item, `${indent}  `, isTerminal)]
@@ -50,7 +52,7 @@ function scalar(value: unknown, name: string, isTerminal: boolean): string {
   if (isTerminal && typeof value === 'string' && value.length > WHOLE && /^0x[0-9a-fA-F]+$/.test(value)) {
     return `${value.slice(0, 18)}…${value.slice(-8)} (${Math.ceil((value.length - 2) / 2)} bytes)`
   }
-  return String(value)
+  return harmlessText(String(value))
 }
 
 /** `value` with the point `places` from the right, without zeros at the end. */

@@ -1,3 +1,5 @@
+import { harmlessText } from '../errors.ts'
+
 /** One column of a table: its title, and the text of a record in it. */
 export interface Column<T> {
   readonly title: string
@@ -8,7 +10,7 @@ export interface Column<T> {
 
 const LONGEST = 44
 
-/** Records below each other, columns aligned, long text shortened where a person reads. */
+/** Records below each other, columns aligned, long text shortened where a person reads. Nothing in it is obeyed by a terminal. */
 export function table<T>(columns: readonly Column<T>[], records: readonly T[], isTerminal: boolean): string {
   const rows = [columns.map(({ title }) => title), ...records.map((record) => columns.map(({ of }) => cell(of(record), isTerminal)))]
   const widths = columns.map((_, i) => rows.reduce((most, row) => Math.max(most, (row[i] as string).length), 0))
@@ -24,12 +26,6 @@ export function table<T>(columns: readonly Column<T>[], records: readonly T[], i
 
 function cell(value: unknown, isTerminal: boolean): string {
   if (value === null || value === undefined) return '-'
-  const text = plain(typeof value === 'object' ? JSON.stringify(value) : String(value))
+  const text = harmlessText(typeof value === 'object' ? JSON.stringify(value) : String(value))
   return isTerminal && text.length > LONGEST ? `${text.slice(0, LONGEST / 2 - 1)}…${text.slice(-LONGEST / 2 + 2)}` : text
-}
-
-/** What a service sends may hold line breaks, control characters and turns of the reading direction, which a terminal would obey. */
-export function plain(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-  return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]+/g, ' ')
 }

@@ -1,11 +1,12 @@
 import { Command } from 'commander'
 import type { DataChain, TokenBalance } from '../rest/index.ts'
-import { bigintsAsStrings } from './json.ts'
+import { toJson } from './json.ts'
 import { messagesFor } from './messages.ts'
-import { print, printList } from './records.ts'
+import { printText } from './print.ts'
+import { printList } from './records.ts'
 import { addListFlags, addServiceFlags, restOptions, type ServiceFlags, serviceFrom, whole } from './service.ts'
 import { forPerson } from './show.ts'
-import { type Column, plain } from './table.ts'
+import type { Column } from './table.ts'
 
 interface TokensFlags extends ServiceFlags {
   readonly chain?: DataChain
@@ -72,16 +73,14 @@ export function txCommand(): Command {
       const transaction = await getTransaction(service, params, restOptions(flags))
       if (transaction === null)
         messages.warn(`${new URL(service.dataUrl as string).host} knows no transaction with this hash on ${flags.chain ?? 'its default chain'}`)
-      const text = flags.json ? JSON.stringify(transaction, bigintsAsStrings) : forPerson(printable(transaction), 'tx', process.stdout.isTTY)
-      await print((write) => write(`${text}\n`))
+      const text = flags.json ? toJson(transaction) : forPerson(asSent(transaction), 'tx', process.stdout.isTTY)
+      await printText(`${text}\n`)
     })
 }
 
-/** Without what a terminal would obey, and without the dates: each time stands there as it was sent. */
-function printable(value: unknown): unknown {
-  if (typeof value === 'string') return plain(value)
-  if (Array.isArray(value)) return value.map(printable)
+/** Without the dates that were decoded: each time stands there as it was sent. */
+function asSent(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(asSent)
   if (typeof value !== 'object' || value === null) return value
-  const kept = Object.entries(value).filter(([, item]) => !(item instanceof Date))
-  return Object.fromEntries(kept.map(([name, item]) => [plain(name), printable(item)]))
+  return Object.fromEntries(Object.entries(value).flatMap(([name, item]) => (item instanceof Date ? [] : [[name, asSent(item)]])))
 }

@@ -5,6 +5,12 @@ const HIDDEN = '[hidden]'
 
 /** Path segments that name a route and are no secret by themselves; hiding them would spoil messages such as "eth_call failed". */
 const routeWords = new Set(['api', 'eth', 'ethereum', 'evm', 'ext', 'http', 'https', 'json', 'jsonrpc', 'mainnet', 'node', 'public', 'rpc'])
+
+/** True for a part of a URL's path that names a route, and is no secret. */
+export function isRouteWord(part: string): boolean {
+  return routeWords.has(part.toLowerCase())
+}
+
 /** Header values that say how to talk, not who talks. */
 const plainHeaders = new Set(['accept', 'accept-encoding', 'content-type', 'user-agent'])
 
@@ -19,7 +25,7 @@ export function scrubber(url: URL, headers: Readonly<Record<string, string>>, ke
   if (url.pathname.length > 1) found.add(url.pathname)
   for (const part of `${url.pathname}/${url.search.slice(1)}`.split(/[/&]/)) {
     const value = part.slice(part.indexOf('=') + 1)
-    for (const piece of [part, value]) if (piece.length > 2 && !routeWords.has(piece.toLowerCase()) && !plainWords.includes(piece)) found.add(piece)
+    for (const piece of [part, value]) if (piece.length > 2 && !isRouteWord(piece) && !plainWords.includes(piece)) found.add(piece)
   }
   for (const part of [url.username, url.password]) if (part !== '') found.add(part)
   for (const [name, value] of Object.entries(headers)) {

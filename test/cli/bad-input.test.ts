@@ -72,7 +72,7 @@ describe('a file', () => {
   it.skipIf(!existsSync('/dev/full'))('for which the disk has no room', async () => {
     server = await startChain({ head: 1000 })
     const ended = await hexline(['blocks', '--rpc', server.url, '--from', '0', '--to', '900', '--out', '/dev/full'])
-    await expectOneLine(ended, /^hexline: \/dev\/full cannot be written: no space is left on the disk; nothing of it is kept\n$/)
+    await expectOneLine(ended, /^hexline: \/dev\/full cannot be written: no space is left on the disk; nothing was written\n$/)
   })
 
   it('in a folder that does not exist, or that is a folder', async () => {

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type ChainServer, startChain } from '../support/chain-server.ts'
 import { hexline } from '../support/command.ts'
+import { serve, silent } from '../support/server.ts'
 
 const ADDRESS = `0x${'a1'.repeat(20)}`
 let server: ChainServer
@@ -151,6 +152,14 @@ describe('the node', () => {
   it('that keeps no old blocks is said in one line with what to look for', async () => {
     const { code, stderr } = await call('eth_getCode', ADDRESS, '1')
     expect([code, stderr]).toEqual([1, 'hexline: pruned history unavailable; the node has no history that far back: try an archive node\n'])
+  })
+
+  it('that stalls is given up on after --timeout, POST by POST', async () => {
+    const stalled = await serve(silent)
+    const { code, stderr } = await hexline(['call', 'eth_blockNumber', '--rpc', stalled.url, '--timeout', '0.2'])
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/^hexline: 127\.0\.0\.1:\d+: no reply within 200 ms; is the node up, and not overloaded\?\n$/)
+    expect(stalled.requests).toHaveLength(4)
   })
 
   it('that is not there, or is none, is said in one line with what to look at', async () => {

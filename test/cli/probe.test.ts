@@ -11,12 +11,14 @@ const limits = {
   withoutTags: ['pending'],
 }
 
+const WARNING = 'hexline: warning: a URL that may hold a key, given as an argument, can be seen by others on this machine; HEXLINE_RPC_URL cannot\n'
+
 describe('hexline probe', () => {
   it('says the bound before it starts, and shows what it learnt, each figure with how it is known', async () => {
     const node = await startLimited(limits)
     const { code, stdout, stderr } = await hexline(['probe', `${node.url}/v3/SECRET-KEY`])
     expect(code).toBe(0)
-    expect(stderr).toBe(`at most 500 calls to ${node.url}: batches of up to 100, 50 in one burst\n`)
+    expect(stderr).toBe(`${WARNING}at most 500 calls to ${node.url}: batches of up to 100, 50 in one burst\n`)
     const host = new URL(node.url).host
     expect(stdout.split('\n').map((line) => line.replace(/[\d.]+ ms/g, 'N ms').replace(/[\d.]+ s\b/, 'N s'))).toEqual([
       `endpoint       ${host}`,
@@ -65,7 +67,7 @@ describe('hexline probe', () => {
     expect(await hexline(['probe', `http://127.0.0.1:${port}/SECRET`])).toEqual({
       code: 1,
       stdout: '',
-      stderr: `at most 500 calls to http://127.0.0.1:${port}: batches of up to 100, 50 in one burst\nhexline: 127.0.0.1:${port}: no connection: connect ECONNREFUSED 127.0.0.1:${port}; is the node running, and the URL right?\n`,
+      stderr: `${WARNING}at most 500 calls to http://127.0.0.1:${port}: batches of up to 100, 50 in one burst\nhexline: 127.0.0.1:${port}: no connection: connect ECONNREFUSED 127.0.0.1:${port}; is the node running, and the URL right?\n`,
     })
     const page = await serve(always('<html>hello</html>', { headers: { 'content-type': 'text/html' } }))
     expect(await hexline(['probe', page.url, '--quiet'])).toMatchObject({

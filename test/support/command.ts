@@ -1,5 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync } from 'node:fs'
+import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 
 const main = fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.url))
@@ -30,4 +32,20 @@ export function startHexline(args: readonly string[], options: { env?: Record<st
 /** Runs it to its end. */
 export function hexline(args: readonly string[], options?: Parameters<typeof startHexline>[1]): Promise<Ended> {
   return startHexline(args, options).ended
+}
+
+/** Runs it with a terminal of its own as standard input, output and error: `stdout` is all that the terminal got. */
+export async function hexlineOnTerminal(args: readonly string[]): Promise<Ended> {
+  const command = [process.execPath, main, ...args].map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(' ')
+  const child = spawn('script', ['-qec', command, '/dev/null'], { stdio: ['ignore', 'pipe', 'pipe'] })
+  const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
+  // A terminal puts a carriage return before each line feed.
+  return { code, stdout: stdout.replaceAll('\r\n', '\n'), stderr }
+}
+
+/** Runs it from a shell, for redirections and limits; `$hexline` is the command. */
+export async function inShell(line: string): Promise<Ended> {
+  const child = spawn('bash', ['-c', line], { env: { ...process.env, hexline: `${process.execPath} ${main}` }, stdio: ['ignore', 'pipe', 'pipe'] })
+  const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
+  return { code, stdout, stderr }
 }

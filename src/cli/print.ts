@@ -1,0 +1,30 @@
+import { lineForTerminal } from './json.ts'
+import { openOutput } from './output.ts'
+
+/** Writes to standard output, waiting where its reader is slow. Ends quietly when the reader has had enough, such as `head`. */
+export async function print(job: (write: (text: string | Uint8Array) => Promise<void>) => Promise<void>): Promise<void> {
+  const stop = new AbortController()
+  const output = await openOutput(undefined, false, stop)
+  try {
+    await job((text) => {
+      stop.signal.throwIfAborted()
+      return output.write([typeof text === 'string' ? Buffer.from(text) : text])
+    })
+    await output.commit()
+  } catch (error) {
+    if (output.isClosedByReader(error)) return
+    await output.abandon(() => {})
+    throw error
+  }
+}
+
+/** Writes a text to standard output. */
+export function printText(text: string): Promise<void> {
+  return print((write) => write(text))
+}
+
+/** Writes a server's own JSON to standard output as it is, or harmless where that is a terminal. */
+export function printJson(json: Uint8Array): Promise<void> {
+  const pieces = [json, Buffer.from('\n')]
+  return print((write) => write(process.stdout.isTTY ? lineForTerminal(pieces) : Buffer.concat(pieces)))
+}

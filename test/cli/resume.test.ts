@@ -1,0 +1,131 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type ChainServer, startChain } from '../support/chain-server.ts'
+import { inShell, startHexline } from '../support/command.ts'
+
+let folder: string
+let server: ChainServer
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'hexline-resume-'))
+  server = await startChain({ head: 3000, inputBytes: 500 })
+})
+afterEach(async () => {
+  await server.close()
+  await rm(folder, { recursive: true })
+})
+
+const blocks = (to: number) => `$hexline blocks --rpc ${server.url} --from 0 --to ${to}`
+
+/** What a file has: the number of its whole lines, each the block of its place, and whether a part of a line follows. */
+async function contentOf(path: string): Promise<{ lines: number; isCut: boolean }> {
+  const parts = (await readFile(path, 'utf8')).split('\n')
+  const rest = parts.pop()
+  for (const [number, line] of parts.entries()) expect(Number(JSON.parse(line).number)).toBe(number)
+  return { lines: parts.length, isCut: rest !== '' }
+}
+
+/** The hint is the first block that the file lacks, and says so when it ends in the middle of that one's line. */
+async function expectTrueHint(stderr: string, path: string, reason: string): Promise<void> {
+  const { lines, isCut } = await contentOf(path)
+  const said = stderr.replace(/^\d+ % \|.*\n/gm, '')
+  const cut = isCut ? `the output ends in the middle of the line of block ${lines}: remove that part, and ` : ''
+  expect(said).toBe(`hexline: standard output cannot be written: ${reason}; ${cut}go on with --from ${lines}\n`)
+}
+
+describe('the hint to go on counts what the file has', () => {
+  it('when the disk is full', async () => {
+    // A limit of the size does what a full disk does; where disks can be mounted, a full one is tried itself.
+    const disk = join(folder, 'disk')
+    await mkdir(disk)
+    let isMounted = false
+    try {
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', disk], { stdio: 'ignore' })
+      isMounted = true
+    } catch {}
+    try {
+      const { code, stderr } = await inShell(`${isMounted ? '' : 'ulimit -f 1024; '}${blocks(3000)} > ${disk}/y`)
+      expect(code).toBe(1)
+      await expectTrueHint(stderr, join(disk, 'y'), isMounted ? 'no space is left on the disk' : 'it would be larger than allowed')
+    } finally {
+      if (isMounted) execFileSync('umount', [disk])
+    }
+  })
+
+  it.each([7, 256, 1021])('when the file may have %i kB', async (kilobytes) => {
+    const { code, stderr } = await inShell(`ulimit -f ${kilobytes}; ${blocks(3000)} > ${folder}/y`)
+    expect(code).toBe(1)
+    await expectTrueHint(stderr, join(folder, 'y'), 'it would be larger than allowed')
+  })
+
+  it('when nothing could be written: then there is none', async () => {
+    const [limit, path, reason] = existsSync('/dev/full')
+      ? ['', '/dev/full', 'no space is left on the disk']
+      : ['ulimit -f 0; ', `${folder}/y`, 'it would be larger than allowed']
+    expect(await inShell(`${limit}${blocks(3000)} > ${path}`)).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `hexline: standard output cannot be written: ${reason}; nothing was written\n`,
+    })
+  })
+
+  it('as JSON, too', async () => {
+    const { stderr } = await inShell(`ulimit -f 64; ${blocks(3000)} --json > ${folder}/y`)
+    const { lines, isCut } = await contentOf(join(folder, 'y'))
+    const said = JSON.parse(stderr.trimEnd().split('\n').at(-1) as string)
+    expect(said).toMatchObject({ type: 'error', next: String(lines), exitCode: 1 })
+    expect(said.isCut ?? false).toBe(isCut)
+  })
+
+  it('after Ctrl-C', async () => {
+    // Block 2500 is never answered: the command is in the middle when it is ended.
+    let asked = () => {}
+    const isAsked = new Promise<void>((resolve) => {
+      asked = resolve
+    })
+    const slow = await startChain({
+      head: 3000,
+      gate: (calls) => {
+        if (!calls.some(({ params }) => params[0] === '0x9c4')) return
+        asked()
+        return new Promise(() => {})
+      },
+    })
+    const running = inShell(`exec $hexline blocks --rpc ${slow.url} --from 0 --to 3000 > ${folder}/y & echo $! > ${folder}/pid; wait $!`)
+    await isAsked
+    process.kill(Number(await readFile(join(folder, 'pid'), 'utf8')), 'SIGINT')
+    const { code, stderr } = await running
+    await slow.close()
+    expect(code).toBe(130)
+    const { lines, isCut } = await contentOf(join(folder, 'y'))
+    expect(isCut).toBe(false)
+    expect(stderr).toContain(`hexline: ended by Ctrl-C; go on with --from ${lines}\n`)
+  })
+})
+
+describe('through a pipe', () => {
+  it('a reader that is gone after Ctrl-C gets no hint, since nobody knows what it has', async () => {
+    const long = await startChain({ head: 100, inputBytes: 1_000_000 })
+    const child = startHexline(['blocks', '--rpc', long.url, '--from', '0', '--to', '100'])
+    child.stdout?.once('data', () => {
+      child.stdout?.pause()
+      child.kill('SIGINT')
+    })
+    child.stderr?.once('data', () => child.stdout?.destroy())
+    const { code, stderr } = await child.ended
+    await long.close()
+    expect(code).toBe(130)
+    expect(stderr).toBe('waiting for the reader of the output\nhexline: ended by Ctrl-C\n')
+  })
+})
+
+it('what else is printed is not cut silently either', async () => {
+  for (const args of ['call eth_blockNumber', 'call eth_blockNumber --raw', 'probe --quiet --no-rate'])
+    expect(await inShell(`ulimit -f 0; $hexline ${args} --rpc ${server.url} > ${folder}/y`)).toMatchObject({
+      code: 1,
+      stderr: 'hexline: standard output cannot be written: it would be larger than allowed; nothing was written\n',
+    })
+})

@@ -1,0 +1,170 @@
+import { spawn } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { methodFrom } from '../../src/cli/params.ts'
+import { methods } from '../../src/eth/methods.ts'
+import { startChain } from '../support/chain-server.ts'
+import { hexline } from '../support/command.ts'
+
+const KEY = 'Zk3yQ0123456789abcdefXYZ'
+/** How a key may come into a place where it does not belong. `host` answers everything with an error that echoes what it was sent. */
+const SECRETS: Record<string, (host: string) => string> = {
+  'a URL with the key in its path': (host) => `http://${host}/v2/${KEY}`,
+  'a URL with the key in its query': (host) => `http://${host}/?apikey=${KEY}`,
+  'a URL with the key as its password': (host) => `http://user:${KEY}@${host}`,
+  'a long URL, which messages cut': (host) => `http://${host}/${'a-long-path/'.repeat(4)}${KEY}`,
+  'a misspelt URL': (host) => `htp:/${host}/${KEY}`,
+  'a URL without its scheme': (host) => `${host}/v2/${KEY}`,
+  'JSON that is none, with a URL': (host) => `{"url":"http://${host}/${KEY}"`,
+  'the key': () => KEY,
+}
+const ADDRESS = `0x${'a1'.repeat(20)}`
+const HASH = `0x${'b2'.repeat(32)}`
+const NODE = ['--rpc', '--chain', '--base-url', '--api-key', '--deadline', '--timeout']
+const LIST = ['--api-key', '--limit', '--cursor', '--chain', '--offset']
+
+/** Every command with the words that it needs, and its flags. */
+const commands: readonly [words: readonly string[], flags: readonly string[]][] = [
+  [['call', 'eth_getBalance', ADDRESS], NODE],
+  [['call', 'eth_getLogs', '{"fromBlock":1}'], []],
+  [['call', 'x_y', '1'], []],
+  [
+    ['blocks', '--from', '0', '--to', '1'],
+    [...NODE, '--from', '--to', '--transactions', '--out', '--rate', '--concurrency', '--batch'],
+  ],
+  [['probe'], [...NODE, '--max-calls', '--max-batch', '--max-range', '--rate']],
+  [
+    ['tokens', ADDRESS],
+    [...LIST, '--data-url', '--to-block', '--token'],
+  ],
+  [
+    ['tx', HASH],
+    ['--api-key', '--chain', '--data-url'],
+  ],
+  [
+    ['nft', 'transfers', '--collection', '0x1'],
+    [...LIST, '--nft-url', '--wallet', '--only', '--without'],
+  ],
+  [
+    ['nft', 'tokens', '0x1'],
+    [...LIST, '--nft-url'],
+  ],
+  [
+    ['nft', 'collections', '0x1'],
+    [...LIST, '--nft-url'],
+  ],
+  [['streams'], [...LIST, '--streams-url']],
+  [['sandbox'], ['--port', '--chain', '--upstream', '--latency', '--rate', '--faults', '--seed']],
+  [['help'], []],
+  [[], ['--version', '--help']],
+]
+
+/** A secret in every place: as each word, behind the last one, as a flag, as the value of each flag, and of each misspelt one. */
+function usagesWith(secret: string): string[][] {
+  return commands.flatMap(([words, flags]) => [
+    ...words.map((_, i) => words.with(i, secret)),
+    [...words, secret],
+    [...words, `--${secret}`],
+    [...words, `-${secret}`],
+    ...flags.flatMap((flag) => [
+      [...words, flag, secret],
+      [...words, `${flag}=${secret}`],
+      [...words, `${flag}x=${secret}`],
+    ]),
+  ])
+}
+
+/** Runs the usages in one process; gives what each of them said, and its exit code. */
+async function run(usages: readonly string[][], env: Record<string, string>): Promise<{ args: readonly string[]; said: string; code: number }[]> {
+  const cwd = await mkdtemp(join(tmpdir(), 'hexline-secrets-'))
+  onTestFinished(() => rm(cwd, { recursive: true }))
+  const program = fileURLToPath(new URL('../support/usages-process.ts', import.meta.url))
+  const loader = import.meta.resolve('tsx')
+  const child = spawn(process.execPath, ['--import', loader, program], { cwd, env: { ...process.env, ...env } })
+  child.stdin.end(JSON.stringify(usages))
+  const parts = (all: string) => all.split(/\n#(?:\d+|end)\n/).slice(1)
+  const [stdout, stderr] = (await Promise.all([text(child.stdout), text(child.stderr)])).map(parts) as [string[], string[]]
+  expect(stdout).toHaveLength(usages.length + 1)
+  const codes = JSON.parse(stdout.at(-1) as string) as number[]
+  return usages.map((args, i) => ({ args, said: `${stdout[i]}${stderr[i]}`, code: codes[i] as number }))
+}
+
+describe('no wrong usage echoes a key', () => {
+  it.each(Object.keys(SECRETS))('%s, in every place of every command', async (what) => {
+    const node = await startChain({ head: 3, answer: ({ method, params }) => ({ error: { code: -32602, message: `bad ${method}: ${params.join()}` } }) })
+    const server = createServer((request, response) => response.writeHead(400, { connection: 'close' }).end(JSON.stringify({ message: `bad ${request.url}` })))
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => void server.close())
+    const service = { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+    onTestFinished(() => node.close())
+    const env = {
+      HEXLINE_RPC_URL: node.url,
+      ...{ HEXLINE_DATA_URL: service.url, HEXLINE_NFT_URL: service.url, HEXLINE_STREAMS_URL: service.url, HEXLINE_API_KEY: 'k' },
+      HEXLINE_UPSTREAM_URL: service.url,
+    }
+    const secret = (SECRETS[what] as (host: string) => string)(new URL(service.url).host)
+    const usages = usagesWith(secret).map((args, i) => (i % 2 === 0 ? args : [...args, '--json']))
+    const ran = await run(usages, env)
+    for (const { args, said } of ran) expect(said, args.join(' ')).not.toContain(KEY)
+    // It was wrong usage in most places, and was said to be.
+    expect(ran.filter(({ code, said }) => code === 2 && /expected|unknown|invalid|too many/.test(said)).length).toBeGreaterThan(usages.length / 2)
+  })
+
+  it.each<[string[], string]>([
+    [[`https://rpc.example.com/${KEY}`], 'unknown command: a URL'],
+    [['call', `https://rpc.example.com/${KEY}`], 'method: expected the name of a method, such as eth_getBalance, received a URL'],
+    [['call', KEY], 'method: expected the name of a method, such as eth_getBalance, received a string of 24 characters'],
+    [['call', 'eth_getBalance', `https://rpc.example.com/${KEY}`], 'params[0]: expected an address (20 bytes in hex), received a URL'],
+    [['call', 'eth_getBalance', `0x${'f'.repeat(64)}`], 'params[0]: expected an address (20 bytes in hex), received a string of 66 characters'],
+    [
+      ['call', 'x_y', `["https://rpc.example.com/${KEY}`],
+      'parameter 1: expected JSON, received a string of 50 characters (Unterminated string in JSON at position 50)',
+    ],
+    [['call', 'eth_chainId', '--deadline', `https://rpc.example.com/${KEY}`], '--deadline: expected a number, received a URL'],
+    [['call', 'eth_chainId', '--timeout', 'soon'], '--timeout: expected a number, received "soon"'],
+    [['call', 'eth_chainId', '--timeout', '0'], '--timeout: expected a number of seconds above 0, at most 2147483, received "0"'],
+    [['tokens', ADDRESS, '--limit', KEY], "option '--limit <n>' argument that is a string of 24 characters is invalid. It has to be a whole number."],
+    [['bloks'], "unknown command 'bloks' (Did you mean blocks?)"],
+  ])('%j is told what it is', async (args, message) => {
+    const { code, stdout, stderr } = await hexline(args, { env: { HEXLINE_RPC_URL: 'http://127.0.0.1:1' } })
+    expect({ code, stdout, stderr }).toEqual({ code: 2, stdout: '', stderr: `hexline: ${message}\n` })
+  })
+
+  it('every method that there is may be called', () => {
+    const others = [
+      'web3_clientVersion',
+      'rpc.discover',
+      'engine_newPayloadV4',
+      'zks_getL1BatchBlockRange',
+      'erigon_getBlockReceiptsByBlockHash',
+      'getMinimumBalanceForRentExemption',
+    ]
+    for (const name of [...Object.keys(methods), ...others, 'nope', 'ots2_getContractCreator']) expect(methodFrom(name)).toBe(name)
+  })
+})
+
+describe('a URL that may hold a key, given as an argument', () => {
+  it.each<[string[], string, boolean]>([
+    [['call', 'eth_chainId', '--rpc', `http://127.0.0.1:1/v2/${KEY}`], 'HEXLINE_RPC_URL', true],
+    [['call', 'eth_chainId', '--rpc', 'http://127.0.0.1:1/?k=1'], 'HEXLINE_RPC_URL', true],
+    [['call', 'eth_chainId', '--rpc', 'http://u:p@127.0.0.1:1'], 'HEXLINE_RPC_URL', true],
+    [['blocks', '--from', '0', '--to', '1', '--rpc', `http://127.0.0.1:1/${KEY}`], 'HEXLINE_RPC_URL', true],
+    [['probe', `http://127.0.0.1:1/${KEY}`], 'HEXLINE_RPC_URL', true],
+    [['call', 'eth_chainId', '--chain', 'eth', '--base-url', `http://127.0.0.1:1/${KEY}`], 'HEXLINE_RPC_BASE_URL', true],
+    [['streams', '--streams-url', `http://127.0.0.1:1/${KEY}`], 'HEXLINE_STREAMS_URL', true],
+    [['sandbox', '--upstream', `http://127.0.0.1:1/${KEY}`], 'HEXLINE_UPSTREAM_URL', true],
+    [['call', 'eth_chainId', '--rpc', 'http://127.0.0.1:1'], 'HEXLINE_RPC_URL', false],
+    [['call', 'eth_chainId', '--rpc', 'http://127.0.0.1:1/eth/v1/rpc/'], 'HEXLINE_RPC_URL', false],
+  ])('%j', async (args, variable, isWarned) => {
+    const { stderr } = await hexline(args, { env: { HEXLINE_API_KEY: 'k' } })
+    const warning = `hexline: warning: a URL that may hold a key, given as an argument, can be seen by others on this machine; ${variable} cannot\n`
+    expect(stderr.includes(warning)).toBe(isWarned)
+    expect(stderr).not.toContain(KEY)
+  })
+})
