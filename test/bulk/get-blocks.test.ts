@@ -463,3 +463,22 @@ describe('a block whose bytes are no JSON', () => {
     expect(server.calls.filter(({ params }) => params[0] === '0x5')).toHaveLength(4)
   })
 })
+
+describe('a node that leaves a POST without any answer', () => {
+  it('holds the iteration up no longer than others take: the blocks are asked for again', async () => {
+    let left = 0
+    const { client, server } = await setUp(
+      {
+        head: 2000,
+        // Each hundredth block, the first time.
+        gate: (calls) => (calls.some(({ params }) => Number(params[0]) % 500 === 250) && ++left <= 3 ? new Promise<void>(() => {}) : undefined),
+      },
+      { timeoutMs: 600_000, deadlineMs: Number.POSITIVE_INFINITY },
+    )
+    const blocks = await all(getBlocks(client, { from: 0n, to: 1999n }))
+    expect(blocks).toHaveLength(2000)
+    const asked = server.calls.filter(({ method }) => method === 'eth_getBlockByNumber').length
+    expect(left).toBeGreaterThanOrEqual(3)
+    expect(asked).toBeLessThan(2000 + 3 * 200)
+  })
+})

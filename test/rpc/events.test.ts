@@ -217,7 +217,8 @@ describe('hexline:route', () => {
     const events = eventsOf('hexline:route')
     ill.script(cut)
     well.script(cut)
-    await Promise.allSettled(Array.from({ length: 8 }, (_, i) => read(client, i)))
+    // Calls that fail together come back together, and count once.
+    for (let round = 0; round < 4; round++) await Promise.allSettled(Array.from({ length: 8 }, (_, i) => read(client, i)))
     well.script(node())
     ill.script(node())
     const left = events.filter(({ change }) => change === 'left-out')

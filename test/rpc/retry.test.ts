@@ -29,6 +29,15 @@ const throttled = (headers: Record<string, string> = {}): Answer => refuse(429, 
 const broken: Answer = always('Bad Gateway', { status: 502 })
 
 describe('attempts', () => {
+  test('of calls that failed together are made together', async () => {
+    const server = await serve(always('Internal Server Error', { status: 500 }))
+    const client = clientOf(server.url, { retry: { attempts: 4 } })
+    const ends = await Promise.allSettled(Array.from({ length: 200 }, (_, n) => read(client, n)))
+    expect(ends.filter(({ status }) => status === 'rejected')).toHaveLength(200)
+    // Two POSTs of a hundred calls for each attempt, and some single calls that show that it is not for being batches.
+    expect(server.requests.length).toBeLessThan(40)
+  })
+
   test('are counted with the first one, and the error tells how many there were', async () => {
     for (const attempts of [1, 2, 4]) {
       const server = await serve(broken)

@@ -1,0 +1,124 @@
+import { setMaxListeners } from 'node:events'
+import { setImmediate as turn } from 'node:timers/promises'
+import { describe, expect, it, vi } from 'vitest'
+import { ordered } from '../../src/bulk/ordered.ts'
+
+interface Item {
+  readonly number: bigint
+  readonly bytes: number
+  readonly again: boolean
+}
+
+interface Asked {
+  readonly number: bigint
+  readonly signal: AbortSignal
+  readonly again: boolean
+  answer(): void
+  fail(reason: unknown): void
+}
+
+const bounds = { maxBytes: 1e9, maxItems: 1000, assumedBytes: 1, maxWaitMs: 15_000 }
+
+/** The items 0 to `last`; those that `hold` names come when the test answers, all others at once. */
+function start(last: bigint, hold: (number: bigint, again: boolean) => boolean) {
+  const asked: Asked[] = []
+  const stop = new AbortController()
+  const ask = (number: bigint, signal: AbortSignal, again: boolean) =>
+    new Promise<Item>((resolve, reject) => {
+      const answer = () => resolve({ number, bytes: 1, again })
+      setMaxListeners(0, signal)
+      asked.push({ number, signal, again, answer, fail: reject })
+      signal.addEventListener('abort', () => reject(signal.reason))
+      if (!hold(number, again)) answer()
+    })
+  const items = ordered(0n, last, ask, bounds, stop.signal)
+  const findAsked = (number: bigint, again = false) => asked.find((each) => each.number === number && each.again === again) as Asked
+  return { items, asked, stop, findAsked }
+}
+
+async function all(items: AsyncIterable<Item>): Promise<Item[]> {
+  const list: Item[] = []
+  for await (const item of items) list.push(item)
+  return list
+}
+
+describe('an item that holds the reader up while others come', () => {
+  it('is asked for again, and the first answer counts', async () => {
+    const { items, asked } = start(99n, (number, again) => number === 70n && !again)
+    const came = await all(items)
+    expect(came.map(({ number }) => number)).toEqual(Array.from({ length: 100 }, (_, i) => BigInt(i)))
+    expect(came.filter(({ again }) => again).map(({ number }) => number)).toEqual([70n])
+    expect(asked.filter(({ again }) => again)).toHaveLength(1)
+  })
+
+  it('is taken from the first asking, too, if that is sooner; the other one ends', async () => {
+    const { items, findAsked, asked } = start(99n, (number) => number === 70n)
+    const ended = all(items)
+    await vi.waitFor(() => expect(asked.some(({ again }) => again)).toBe(true), 10_000)
+    findAsked(70n).answer()
+    expect((await ended)[70]?.again).toBe(false)
+    expect(findAsked(70n, true).signal.aborted).toBe(true)
+  })
+
+  it('ends the asking that came to nothing, so that its POST can be cut', async () => {
+    const { items, findAsked } = start(99n, (number, again) => number === 70n && !again)
+    await all(items)
+    expect(findAsked(70n).signal.aborted).toBe(true)
+    // All that shared its signal had come.
+    expect(findAsked(10n).signal).not.toBe(findAsked(70n).signal)
+    expect(findAsked(10n).signal.aborted).toBe(false)
+  })
+
+  it('is asked for again with those beside it that are late, too, a few at a time', async () => {
+    const { items, asked } = start(299n, (number, again) => number >= 100n && number < 180n && !again)
+    await all(items)
+    const again = asked.filter((each) => each.again).map(({ number }) => number)
+    expect(again).toEqual(Array.from({ length: 80 }, (_, i) => BigInt(100 + i)))
+  })
+
+  it('fails when every asking has failed, and with the last reason', async () => {
+    const { items, findAsked, asked } = start(99n, (number) => number === 70n)
+    const ended = all(items)
+    ended.catch(() => {})
+    await vi.waitFor(() => expect(asked.some(({ again }) => again)).toBe(true), 10_000)
+    findAsked(70n).fail(new Error('first'))
+    await turn()
+    findAsked(70n, true).fail(new Error('second'))
+    await expect(ended).rejects.toThrow('second')
+  })
+})
+
+describe('what is asked for ahead', () => {
+  it('does not shrink because the reader waits for one item', async () => {
+    const { items, asked, findAsked } = start(2000n, (number) => number === 0n || number >= 300n)
+    const first = items.next()
+    await vi.waitFor(() => expect(asked.length).toBeGreaterThan(256), 10_000)
+    // Nothing comes for several windows of measuring.
+    const before = asked.length
+    await new Promise((resolve) => setTimeout(resolve, 800))
+    findAsked(0n).answer()
+    await first
+    for (let number = 1; number < 300; number++) await items.next()
+    void items.next().catch(() => {})
+    await vi.waitFor(() => expect(asked.length).toBeGreaterThan(before + 250), 5_000)
+    void items.return()
+  })
+})
+
+describe('the end', () => {
+  it('comes with the reason of the signal, for all that is on its way', async () => {
+    const { items, asked, stop } = start(500n, () => true)
+    const ended = all(items)
+    ended.catch(() => {})
+    await turn()
+    stop.abort(new Error('enough'))
+    await expect(ended).rejects.toThrow('enough')
+    expect(asked.every(({ signal }) => signal.aborted)).toBe(true)
+  })
+
+  it('ends what is on its way when the reader stops', async () => {
+    const { items, asked } = start(500n, (number) => number > 5n)
+    for await (const { number } of items) if (number === 3n) break
+    expect(asked.filter(({ number }) => number > 5n).every(({ signal }) => signal.aborted)).toBe(true)
+  })
+})

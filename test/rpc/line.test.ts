@@ -1,0 +1,63 @@
+import { describe, expect, it } from 'vitest'
+import type { Call } from '../../src/rpc/call.ts'
+import { Entry } from '../../src/rpc/entry.ts'
+import { Limits } from '../../src/rpc/limits.ts'
+import { Line } from '../../src/rpc/line.ts'
+import { Waiting } from '../../src/rpc/waiting.ts'
+import { randomFrom } from '../support/random.ts'
+
+const waiting = new Waiting()
+const ignore = () => {}
+
+function entryWith(deadline: number): Entry {
+  const call: Call = { method: 'eth_chainId', params: [], deadline, attempts: 4, priority: 'bulk', as: 'value', required: false, safe: true, tried: [] }
+  return new Entry(call, '[]', undefined, waiting, ignore, ignore)
+}
+
+function drain(line: Line): number[] {
+  const limits = new Limits(100)
+  const deadlines: number[] = []
+  while (line.size > 0) deadlines.push(...line.take(100, limits).map(({ deadline }) => deadline))
+  return deadlines
+}
+
+describe('calls that come back from a failure', () => {
+  it('stand among the others by their age, and those of unknown age in front', () => {
+    const line = new Line(ignore)
+    for (const deadline of [10, 20, 30]) line.push(entryWith(deadline))
+    for (const deadline of [25, 5, Number.POSITIVE_INFINITY, 20, 40]) line.letIn(entryWith(deadline))
+    expect(line.first.deadline).toBe(Number.POSITIVE_INFINITY)
+    expect(drain(line)).toEqual([Number.POSITIVE_INFINITY, 5, 10, 20, 20, 25, 30, 40])
+  })
+
+  it('may be dropped before they go', () => {
+    const line = new Line(ignore)
+    const gone = entryWith(5)
+    line.push(entryWith(10))
+    line.letIn(gone)
+    line.letIn(entryWith(7))
+    line.drop(gone)
+    expect(line.size).toBe(2)
+    expect(drain(line)).toEqual([7, 10])
+  })
+
+  it('cost as much each, however many they are', () => {
+    const random = randomFrom(5)
+    const cost = (count: number) => {
+      let least = Number.POSITIVE_INFINITY
+      for (let round = 0; round < 3; round++) {
+        const line = new Line(ignore)
+        for (let i = 0; i < count; i++) line.push(entryWith(1e6 + i))
+        const returned = Array.from({ length: count }, () => entryWith(random() * 2e6))
+        const { user } = process.cpuUsage()
+        for (const entry of returned) line.letIn(entry)
+        expect(drain(line)).toHaveLength(2 * count)
+        least = Math.min(least, process.cpuUsage().user - user)
+      }
+      return least
+    }
+    cost(1_000)
+    // In us. Four times as much would be quadratic.
+    expect(cost(40_000)).toBeLessThan(3 * cost(20_000) + 5_000)
+  })
+})
