@@ -41,7 +41,7 @@ export function withoutSecret(received: string): string {
 
 /** A function that hides what may be a secret among the arguments, wherever a server echoes it. */
 export function argumentScrubber(args: readonly string[]): Scrub {
-  const urls = args.flatMap((arg) => arg.match(/[a-z][\w+.-]*:\/\/[^\s"'\\<>{}]+/gi) ?? []).filter((url) => URL.canParse(url))
+  const urls = args.flatMap((arg) => arg.match(/[a-z][\w+.-]{0,30}:\/\/[^\s"'\\<>{}]+/gi) ?? []).filter((url) => URL.canParse(url))
   // `--flag=value` has it behind the sign. Hashes and bytes in hex are no secret, and JSON is a parameter.
   const values = args.flatMap((arg) => [arg, arg.slice(arg.indexOf('=') + 1)])
   const keys = values.filter((text) => !urls.includes(text) && !isPlain(text) && !/^0x[0-9a-f]+$/i.test(text) && /^[\w./:@?=&%+-]+$/.test(text))
@@ -53,14 +53,21 @@ const isFlag = /^--?[a-z][a-z-]{0,20}$/
 
 /** A message of wrong usage as the parser of arguments makes it, without what may be a secret in the values that it shows. */
 export function withoutValues(message: string): string {
-  return message
-    .replace(/^(unknown (?:command|option)) '(.*?)'(?=\n\(Did you mean|$)/s, (_, what: string, given: string) => {
-      // A misspelt flag comes with what was given to it.
-      const name = given.replace(/=.*$/s, '')
-      return isFlag.test(name) ? `${what} '${name}'` : `${what}${quoted(given, ': ')}`
-    })
-    .replace(/\bargument '(.*)' is invalid\./s, (_, given: string) => `argument${quoted(given, ' that is ')} is invalid.`)
+  const shorter = message.replace(/^(unknown (?:command|option)) '(.*?)'(?=\n\(Did you mean|$)/s, (_, what: string, given: string) => {
+    // A misspelt flag comes with what was given to it.
+    const name = given.replace(/=.*$/s, '')
+    return isFlag.test(name) ? `${what} '${name}'` : `${what}${quoted(given, ': ')}`
+  })
+  const start = shorter.indexOf(BEFORE)
+  const end = shorter.lastIndexOf(BEHIND)
+  if (start < 0 || end < start + BEFORE.length) return shorter
+  const given = shorter.slice(start + BEFORE.length, end)
+  return `${shorter.slice(0, start)}argument${quoted(given, ' that is ')} is invalid.${shorter.slice(end + BEHIND.length)}`
 }
+
+/** What stands before and behind a value in these messages. */
+const BEFORE = "argument '"
+const BEHIND = "' is invalid."
 
 function quoted(given: string, before: string): string {
   return isPlain(given) ? ` '${given}'` : before + shown(given)
