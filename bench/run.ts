@@ -84,7 +84,8 @@ async function runWorkload(name: WorkloadName, isQuick: boolean, rounds: number)
       if (before.failure !== undefined) continue
       try {
         const path = name === 'throttled' ? `${workloads[name].path}/${round}-${encodeURIComponent(client)}` : (workloads[name].path ?? '/')
-        const figures = await runClient({ workload: name, client, url: `${news.url}${path}`, warmUp: Math.round(amount * warmUp), measured: amount })
+        const url = name === 'throttled and faulty' ? await faultyUrl(round + 1) : `${news.url}${path}`
+        const figures = await runClient({ workload: name, client, url, warmUp: Math.round(amount * warmUp), measured: amount })
         const { refused } = name === 'throttled' ? ((await (await fetch(`${news.url}${path}`)).json()) as { refused: number }) : { refused: undefined }
         measured[client] = { ...before, rounds: [...before.rounds, { ...figures, ...(refused !== undefined && { refused }) }] }
       } catch (error) {
@@ -95,6 +96,12 @@ async function runWorkload(name: WorkloadName, isQuick: boolean, rounds: number)
     }
   }
   return measured
+}
+
+/** The same faults for all clients of a round. */
+async function faultyUrl(seed: number): Promise<string> {
+  const { url } = (await (await fetch(`${news.url}${workloads['throttled and faulty'].path}/${seed}`)).json()) as { url: string }
+  return url
 }
 
 async function runClient(task: Omit<Task, 'transactions' | 'bytes'>): Promise<Figures> {

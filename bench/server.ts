@@ -1,12 +1,14 @@
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { startSandbox } from 'hexline/sandbox'
 import { fill, loadBlocks, type Template } from './blocks.ts'
+import { FAULTS, FAULTY_RATE } from './workloads.ts'
 
 /*
  * A node of the benchmark, in a process of its own: answers from memory, and costs as little as it can. The path says how it
  * behaves: `/late/50` answers after 50 ms; `/throttled/1000/a` refuses calls above 1000 a second with 429, counted for `a`
- * alone, and `GET /throttled/1000/a` says how many of them it has refused. `node server.ts made`: made blocks, whether there are real
- * ones or not.
+ * alone, and `GET /throttled/1000/a` says how many of them it has refused; `GET /faulty/3` starts a sandbox over this server, whose faults
+ * follow from the seed 3, and gives its URL. `node server.ts made`: made blocks, whether there are real ones or not.
  */
 
 /** What the server tells when it is ready. */
@@ -33,6 +35,7 @@ const END = Buffer.from('}')
 const server = createServer((request, response) => {
   const [, behaviour = '', setting = ''] = (request.url ?? '').split('/')
   const bucket = behaviour === 'throttled' ? bucketOf(request.url ?? '', Number(setting)) : undefined
+  if (behaviour === 'faulty') return void startFaulty(Number(setting)).then((url) => reply(response, 200, [Buffer.from(JSON.stringify({ url }))]))
   if (request.method === 'GET') return void reply(response, 200, [Buffer.from(JSON.stringify({ refused: bucket?.refused }))])
   const chunks: Buffer[] = []
   request.on('data', (chunk) => chunks.push(chunk))
@@ -44,6 +47,12 @@ const server = createServer((request, response) => {
     else reply(response, 200, parts)
   })
 })
+
+async function startFaulty(faultSeed: number): Promise<string> {
+  const { port } = server.address() as AddressInfo
+  const sandbox = await startSandbox({ upstream: `http://127.0.0.1:${port}`, callsPerSecond: FAULTY_RATE, faults: FAULTS, faultSeed })
+  return sandbox.nodeUrl()
+}
 
 function reply(response: ServerResponse, status: number, parts: readonly Buffer[]): void {
   const body = Buffer.concat(parts)

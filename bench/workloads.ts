@@ -24,6 +24,7 @@ export type WorkloadName =
   | 'small calls, in sequence'
   | '50 ms latency'
   | 'throttled'
+  | 'throttled and faulty'
   | 'memory'
   | 'import'
 
@@ -51,6 +52,9 @@ export interface Workload {
 
 /** Calls a second of the throttled server. */
 export const THROTTLED_RATE = 500
+/** Calls a second of the faulty server, and the share of its POSTs that go wrong. */
+export const FAULTY_RATE = 200
+export const FAULTS = 0.1
 
 export const workloads: Readonly<Record<WorkloadName, Workload>> = {
   'full blocks': {
@@ -207,6 +211,23 @@ export const workloads: Readonly<Record<WorkloadName, Workload>> = {
     isWhole: true,
     against: ['hexline, told the rate'],
     leftOut: { web3: 'does not retry', ox: 'does not retry', 'undici + JSON.parse': 'does not retry' },
+  },
+  'throttled and faulty': {
+    what: `Blocks with hashes and their receipts from a server that takes ${FAULTY_RATE} calls a second, and of which ${FAULTS * 100} % of the POSTs go wrong: HTTP 500 or 503, a cut connection, a body that stops, a body that is cut short; the same ones for all clients of a round.`,
+    unit: 'block',
+    figure: 'wall',
+    path: '/faulty',
+    amounts: { hexline: 1000, 'viem, batched': 1000 },
+    warmUp: 0,
+    isWhole: true,
+    against: ['viem, batched'],
+    leftOut: {
+      'undici + JSON.parse': 'does not retry',
+      ethers: 'has no eth_getBlockReceipts',
+      web3: 'does not retry',
+      ox: 'does not retry',
+      '@subsquid/rpc-client': 'was not tried',
+    },
   },
   memory: {
     what: 'Resident memory while full blocks are streamed: the peak, and whether it grows between the middle and the end.',

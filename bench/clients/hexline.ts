@@ -28,6 +28,7 @@ export const hexline: Ways = {
   'small calls, in sequence': small('small calls, in sequence'),
   '50 ms latency': blocks({ transactions: 'full' }),
   throttled: throttled('defaults', {}),
+  'throttled and faulty': blocks({ transactions: 'hashes', receipts: true }),
   memory: blocks({ transactions: 'full' }),
   import: {
     settings: "await import('hexline')",

@@ -2,6 +2,8 @@ import type { HttpTransportConfig, PublicClient } from 'viem'
 import { balances, calls, inParallel, type Job, Tally, throttledBalances, type Way, type Ways } from './way.ts'
 
 const NOT_BATCHED: HttpTransportConfig = {}
+/** Longest time for a POST: viem's own `timeout` ends at the headers, and a body that stops would be waited for without end. */
+const BODY_TIMEOUT_MS = 5_000
 
 /** viem's batches are as long as what is asked for in one turn of the event loop, up to `batchSize`. */
 export const viemBatched: Ways = {
@@ -11,6 +13,7 @@ export const viemBatched: Ways = {
   'small calls, 64 in parallel': small('small calls, 64 in parallel', batchesOf(100)),
   '50 ms latency': blocks(true, batchesOf(20), 80),
   throttled: throttled({ ...batchesOf(16), retryCount: 20, retryDelay: 100 }),
+  'throttled and faulty': faulty(),
   memory: blocks(true, batchesOf(20), 20),
 }
 
@@ -58,6 +61,50 @@ function receipts(config: HttpTransportConfig, width: number): Way {
     })
     return tally
   })
+}
+
+/** Batches of ten blocks and their receipts, four at a time. What viem does not repeat, such as a body that came in parts, is repeated here. */
+function faulty(): Way {
+  const ten = 10
+  return {
+    settings: `http(url, { batch: { batchSize: ${2 * ten}, wait: 0 }, retryCount: 3, retryDelay: 100, fetchFn: one that aborts after ${BODY_TIMEOUT_MS} ms }); getBlock and getBlockReceipts of ${ten} blocks, 4 times at a time, and again when one fails`,
+    async load(url) {
+      const [{ createPublicClient, http }, { mainnet }] = await Promise.all([import('viem'), import('viem/chains')])
+      // Not AbortSignal.any with AbortSignal.timeout: on Node.js 20 these are collected as garbage before they abort.
+      const fetchFn: typeof fetch = (input, init) => {
+        const end = new AbortController()
+        setTimeout(() => end.abort(), BODY_TIMEOUT_MS).unref()
+        init?.signal?.addEventListener('abort', () => end.abort())
+        return fetch(input, { ...init, signal: end.signal })
+      }
+      const client = createPublicClient({ chain: mainnet, transport: http(url, { ...batchesOf(2 * ten), retryCount: 3, retryDelay: 100, fetchFn }) })
+      const again = async <T>(ask: () => Promise<T>): Promise<T> => {
+        for (;;) {
+          try {
+            return await ask()
+          } catch {
+            await new Promise((resolve) => setTimeout(resolve, 100))
+          }
+        }
+      }
+      return {
+        async run(first, count) {
+          const tally = new Tally()
+          const block = async (i: number) => {
+            const blockNumber = BigInt(i)
+            const [{ number }, receipts] = await Promise.all([
+              again(() => client.getBlock({ blockNumber })),
+              again(() => client.getBlockReceipts({ blockNumber })),
+            ])
+            tally.add(number, receipts.length)
+          }
+          await inParallel(4, 0, count / ten, (i) => Promise.all(Array.from({ length: ten }, (_, j) => block(first + i * ten + j))))
+          return tally
+        },
+        end() {},
+      }
+    },
+  }
 }
 
 function logs(): Way {
