@@ -598,7 +598,7 @@ describe('bulk calls', () => {
         await sleep(ms)
         return answer(...args)
       }
-    const [a, b] = [await serve(slow(10)), await serve(slow(30))]
+    const [a, b] = [await serve(slow(20)), await serve(slow(100))]
     const client = clientOf([a.url, b.url], { batch: { maxCalls: 2 } })
     await read(client, 0)
     const bulk = client.with({ priority: 'bulk' })
