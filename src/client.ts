@@ -81,7 +81,7 @@ export function isClient(value: unknown): value is Client {
 /**
  * A client for a node, or for several that stand in for each other. Opens no connection until the first call, and holds
  * the process up only while a call waits, or, until it is closed, for at most 3 s longer where one of several endpoints has
- * not yet answered a question of hexline's own. Throws `OptionError` for options that cannot be meant.
+ * not yet answered a question of hexline's own. Throws `OptionError` for invalid options.
  */
 export function createClient(endpoint: Endpoint | readonly Endpoint[], options: ClientOptions = {}): Client {
   const settings = settingsFrom(options)

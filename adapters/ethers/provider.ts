@@ -67,7 +67,7 @@ interface Answer {
  * ethers' `JsonRpcProvider` on hexline: `new HexlineProvider(url)` in its place. Takes a node's URL (or ethers' `FetchRequest`), a node of
  * the service (`{ baseUrl, chain, apiKey }`), several that stand in for each other, or a hexline client, which is shared and stays its
  * owner's to close. hexline makes the batches, retries and waits; errors are ethers' own, with hexline's as their cause.
- * Throws `OptionError` for options that cannot be meant.
+ * Throws `OptionError` for invalid options.
  */
 export class HexlineProvider extends JsonRpcProvider {
   /** The hexline client underneath. */
@@ -348,7 +348,7 @@ export class HexlineProvider extends JsonRpcProvider {
    *     for await (const block of provider.getBlocks(0, 'finalized', { prefetchTxs: true })) …
    *
    * Asked for ahead of the reader, as far as `maxBytes` allows, in the batches that the node takes; numbers and parent hashes are
-   * checked. Throws `OptionError` at once for options that cannot be meant; rejects with ethers' errors where a call fails, and with
+   * checked. Throws `OptionError` at once for invalid options; rejects with ethers' errors where a call fails, and with
    * hexline's `IntegrityError` where blocks contradict each other.
    */
   getBlocks(from: number | bigint, to: BlockTag = 'latest', options: GetBlocksOptions = {}): AsyncGenerator<Block, void, undefined> {

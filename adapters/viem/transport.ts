@@ -30,7 +30,7 @@ interface Args {
  * A viem transport: `createPublicClient({ chain, transport: hexline(url) })`. Takes a node's URL, a node of the service
  * (`{ baseUrl, chain, apiKey }`), several of them that stand in for each other, or a hexline client, which is shared and stays its
  * owner's to close; nothing at all means the chain's default URL. hexline makes the batches, retries and waits; the errors
- * are viem's own, with hexline's as their cause. Throws `OptionError` for options that cannot be meant.
+ * are viem's own, with hexline's as their cause. Throws `OptionError` for invalid options.
  *
  * Each `hexline()` has sockets and limits of its own: make it once, for all the clients that use it.
  */

@@ -63,7 +63,7 @@ export interface Progress {
  * again until the client's `deadlineMs`; then the iteration ends with the failure. To go on after one, start again at the
  * number after the last block that came.
  *
- * Throws `OptionError` at once for options that cannot be meant. The iteration rejects with `IntegrityError` when replies
+ * Throws `OptionError` at once for invalid options. The iteration rejects with `IntegrityError` when replies
  * contradict each other, and with what `client.call` rejects with.
  */
 export function getBlocks<T extends 'full' | 'hashes' = 'hashes', R extends boolean = false, const F extends readonly BlockField[] | undefined = undefined>(

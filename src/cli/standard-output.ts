@@ -7,7 +7,7 @@ import type { Output } from './output.ts'
 const STDOUT = 1
 /** Bytes that are gathered at most before they are written. */
 const CHUNK = 1024 * 1024
-/** A reader may take this long, in ms, before whoever waits for it is told. */
+/** A reader may take this long, in ms, before the user is told. */
 const PATIENCE = 500
 
 /** Standard output. `stop` is aborted when it cannot be written. */
@@ -85,7 +85,7 @@ function file(stop: AbortController): Output {
       try {
         flush()
       } catch {
-        // Whoever abandons it has a failure to tell of already, and what is kept says the rest.
+        // The failure that led here is told already, and the resume hint says what is kept.
       }
       return writer.kept
     },

@@ -48,7 +48,7 @@ export interface Sandbox {
 
 /**
  * Serves all four groups of the service specification on one port of the loopback, over a node: for demos, tests and offline work. Rejects with
- * `OptionError` for options that cannot be meant, also for a port in use and when there is neither `upstream` nor an anvil to start, and with
+ * `OptionError` for invalid options, also for a port in use and when there is neither `upstream` nor an anvil to start, and with
  * the other subclasses of `HexlineError` when the node behind does not answer.
  */
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {

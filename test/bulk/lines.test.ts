@@ -151,12 +151,12 @@ describe('lines of a chain', () => {
   }
 
   const faults: [string, (json: string) => string][] = [
-    ['a token that is none', (json) => json.replace('"removed":false', '"removed":fals').replace('"uncles":[]', '"uncles":tru')],
+    ['an invalid token', (json) => json.replace('"removed":false', '"removed":fals').replace('"uncles":[]', '"uncles":tru')],
     ['a hex number without quotes', (json) => json.replace(/"gasUsed":"(\w+)"/, '"gasUsed":$1')],
     ['another bracket', (json) => json.replace('"uncles":[]', '"uncles":[1,2}').replace('"topics":[', '"topics":[}')],
     ['a comma too much', (json) => json.replace('"uncles":[]', '"uncles":[],').replace('"logs":[', '"logs":[,')],
     ['a control character', (json) => json.replace('"gas":"0x', '"gas":"\u001b0x').replace('"data":"0x', '"data":"\u001b0x')],
-    ['an escape that is none', (json) => json.replace('"gas":"0x', '"gas":"\\x0x').replace('"data":"0x', '"data":"\\x0x')],
+    ['an invalid escape', (json) => json.replace('"gas":"0x', '"gas":"\\x0x').replace('"data":"0x', '"data":"\\x0x')],
   ]
 
   describe.each([false, true])('with receipts: %s', (receipts) => {
@@ -165,7 +165,7 @@ describe('lines of a chain', () => {
       const right = await write({ receipts })
       const lines = right.trimEnd().split('\n')
       expect(lines.map((line) => JSON.parse(line).number)).toEqual(['0x2', '0x3'])
-      // Whoever asks for the range asks for its end first.
+      // The end of the range is asked for first.
       const isOfBlocks = (json: string) => json.includes('"transactionHash"') || json.includes('"transactions"')
       let left = 2
       spoil = (json) => (isOfBlocks(json) && left-- > 0 ? fault(json) : json)
@@ -179,7 +179,7 @@ describe('lines of a chain', () => {
     ['number', '"0x63"', 'asked for block 2, and got block 99'],
     ['hash', 'null', 'block 2 has no hash'],
     ['h\\u0061sh', '7', 'block 2 has no hash'],
-  ])('a second %s counts, as it does for whoever parses the line', async (name, value, message) => {
+  ])('a second %s counts, as it does in JSON.parse', async (name, value, message) => {
     spoil = (json) => json.replace('"transactions":', `"${name}":${value},"transactions":`)
     await expect(write({})).rejects.toMatchObject({ name: 'IntegrityError', message: expect.stringContaining(message) })
   })

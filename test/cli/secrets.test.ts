@@ -21,7 +21,7 @@ const SECRETS: Record<string, (host: string) => string> = {
   'a long URL, which messages cut': (host) => `http://${host}/${'a-long-path/'.repeat(4)}${KEY}`,
   'a misspelt URL': (host) => `htp:/${host}/${KEY}`,
   'a URL without its scheme': (host) => `${host}/v2/${KEY}`,
-  'JSON that is none, with a URL': (host) => `{"url":"http://${host}/${KEY}"`,
+  'invalid JSON with a URL': (host) => `{"url":"http://${host}/${KEY}"`,
   'the key': () => KEY,
 }
 const ADDRESS = `0x${'a1'.repeat(20)}`

@@ -68,7 +68,7 @@ describe('what an error keeps of it', () => {
     expect((await failure(refusal({ code: 3, message: 'execution reverted', data: revert }))).data).toBe(revert)
     const longer = (await failure(refusal({ code: 3, message: 'execution reverted', data: `0x${'00'.repeat(3 * KiB * KiB)}` }))).data as string
     expect(longer.length).toBeLessThan(70 * KiB)
-    // Not taken for the whole by whoever decodes hex.
+    // Cut hex must not pass for whole hex.
     expect(longer).toMatch(/^0x0.*\.\.\.$/)
   })
 

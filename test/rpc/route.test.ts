@@ -114,7 +114,7 @@ describe('the chain', () => {
     for (let i = 0; i < 3; i++) expect(await read(client, i)).toEqual(answerTo([i]))
   })
 
-  test('is that of the first one to answer a call, whoever is quicker to tell its own', async () => {
+  test('is that of the first one to answer a call, even if another one is quicker to tell its own', async () => {
     const { open, answer } = gate(node())
     const [a, wrong] = [await serve(answer), await serve(node({ chain: 137 }))]
     const client = clientOf([a.url, wrong.url], quick)
