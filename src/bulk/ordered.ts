@@ -36,8 +36,8 @@ const OBSOLETE: unique symbol = Symbol('the item is not wanted any more')
 
 /**
  * The items `first` to `last` in order, several asked for at a time, and no more than `bounds` allow ahead of the reader: a slow reader asks slowly. An item
- * that holds the reader up while others come is asked for again; the first answer counts. Ends with the failure of the first item that fails, after all
- * items before it, and with the reason of `stop`.
+ * that holds the reader up while others come is asked for again; the first answer counts, and the failure of the first asking. Ends with the failure of the
+ * first item that fails, after all items before it, and with the reason of `stop`.
  */
 export async function* ordered<T extends { readonly bytes: number }>(
   first: bigint,
@@ -74,8 +74,10 @@ class Slot<T> {
   failure: { readonly reason: unknown } | undefined
   /** The groups in which it is asked for: one, and others where it was late. */
   readonly groups: Group[]
-  /** When it was overtaken, or else asked for again; 0 when neither. */
-  lateSince = 0
+  /** When it was overtaken, or 0. */
+  overtakenAt = 0
+  /** When it was asked for again the last time, or 0. */
+  repeatedAt = 0
   /** How often it was asked for again. */
   repeats = 0
 
@@ -199,7 +201,8 @@ class Ahead<T extends { readonly bytes: number }> {
         if (this.#close(slot, group)) this.#arrived(slot, value)
       },
       (reason) => {
-        if (this.#close(slot, group) && slot.groups.length === 0) this.#failed(slot, reason)
+        // Asking again only hurries: how often and how long is tried, the first asking decides.
+        if (this.#close(slot, group) && !again) this.#failed(slot, reason)
       },
     )
   }
@@ -225,13 +228,10 @@ class Ahead<T extends { readonly bytes: number }> {
     else this.#expectedBytes += DECAY * (value.bytes - this.#expectedBytes)
     this.#isKnown = true
     slot.value = value
-    if (slot.repeats === 0) this.#lateness.add(slot.lateSince === 0 ? 0 : now - slot.lateSince)
-    for (let place = Math.max(this.#farthest + 1, this.#head); place < slot.place; place++) this.#slotAt(place).lateSince = now
+    this.#lateness.add(slot.overtakenAt === 0 ? 0 : now - slot.overtakenAt)
+    for (let place = Math.max(this.#farthest + 1, this.#head); place < slot.place; place++) this.#slotAt(place).overtakenAt = now
     this.#farthest = Math.max(this.#farthest, slot.place)
-    for (const other of [...slot.groups]) {
-      other.hasObsolete = true
-      this.#close(slot, other)
-    }
+    this.#dropOthers(slot)
     this.#wake()
   }
 
@@ -239,24 +239,33 @@ class Ahead<T extends { readonly bytes: number }> {
     this.#pending--
     this.#hasFailed = true
     slot.failure = { reason }
+    this.#dropOthers(slot)
     this.#wake()
+  }
+
+  /** The item is wanted by no other way any more. */
+  #dropOthers(slot: Slot<T>): void {
+    for (const group of [...slot.groups]) {
+      group.hasObsolete = true
+      this.#close(slot, group)
+    }
   }
 
   /** Waits until something comes, or the item that the reader waits for is asked for again. */
   async #change(head: Slot<T>): Promise<void> {
-    const dueMs = head.lateSince === 0 ? undefined : Math.max(0, this.#dueAt(head) - performance.now())
+    const dueMs = head.overtakenAt === 0 ? undefined : Math.max(0, this.#dueAt(head) - performance.now())
     let timer: NodeJS.Timeout | undefined
     await new Promise<void>((resolve) => {
       this.#wake = resolve
       if (dueMs !== undefined) timer = setTimeout(resolve, dueMs)
     })
     clearTimeout(timer)
-    if (head.isPending && head.lateSince !== 0 && performance.now() >= this.#dueAt(head)) this.#askAgain()
+    if (head.isPending && head.overtakenAt !== 0 && performance.now() >= this.#dueAt(head)) this.#askAgain()
   }
 
   /** When a late item is asked for again: each time after twice the wait. */
-  #dueAt({ lateSince, repeats }: Slot<T>): number {
-    return lateSince + this.#lateness.limitMs * 2 ** repeats
+  #dueAt({ overtakenAt, repeatedAt, repeats }: Slot<T>): number {
+    return (repeatedAt || overtakenAt) + this.#lateness.limitMs * 2 ** repeats
   }
 
   #askAgain(): void {
@@ -265,7 +274,7 @@ class Ahead<T extends { readonly bytes: number }> {
     for (let place = this.#head; place < this.#farthest && group.open < GROUP; place++) {
       const slot = this.#slotAt(place)
       if (!slot.isPending || now < this.#dueAt(slot)) continue
-      slot.lateSince = now
+      slot.repeatedAt = now
       slot.repeats++
       slot.groups.push(group)
       this.#start(slot, group, true)

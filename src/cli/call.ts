@@ -51,10 +51,19 @@ async function makeCall(name: string, texts: readonly string[], flags: Flags): P
     if (flags.raw) await printJson(value as Uint8Array)
     else {
       const result = known ? decoded(client, method, value, params) : value
-      await printText(`${flags.json ? toJson(result) : forPerson(result, method, process.stdout.isTTY)}\n`)
+      await printText(`${textOf(result, method, flags)}\n`)
     }
   } finally {
     await client.close()
+  }
+}
+
+function textOf(result: unknown, method: string, { json }: Flags): string {
+  try {
+    return json ? toJson(result) : forPerson(result, method, process.stdout.isTTY)
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    throw new Error(`${method}: the result is too long, or nested too deeply, to be shown: --raw prints it as the node sent it`)
   }
 }
 

@@ -21,15 +21,22 @@ const WHOLE = 66
 
 /**
  * A result as a person reads it: fields below each other, lists numbered, amounts with their unit, times as dates. `name` is
- * the method. Long bytes are shortened on a terminal, and come whole where a program reads. Nothing in it is obeyed by a terminal.
+ * the method. Long bytes are shortened on a terminal, and come whole where a program reads. Nothing in it is obeyed by a terminal. Throws `RangeError` for what is nested more than 100 levels deep.
  */
 export function forPerson(value: unknown, name: string, isTerminal: boolean): string {
   return isNested(value) ? linesOf(value, '', isTerminal).join('\n') : scalar(value, name, isTerminal)
 }
 
+/** Names up to this length have their values below each other. */
+const LONGEST_NAME = 40
+/** Deeper nesting than this is nothing to read. */
+const DEEPEST = 100
+
+/** Throws `RangeError` for what is nested too deeply. */
 function linesOf(value: object, indent: string, isTerminal: boolean): string[] {
+  if (indent.length > 2 * DEEPEST) throw new RangeError('nested too deeply')
   const entries = Object.entries(value).map(([key, item]): [string, unknown] => [harmlessText(key), item])
-  const width = entries.reduce((most, [key]) => Math.max(most, key.length), 0)
+  const width = entries.reduce((most, [key]) => Math.max(most, Math.min(LONGEST_NAME, key.length)), 0)
   return entries.flatMap(([key, item]) => {
     if (!isNested(item)) return [`${indent}${key.padEnd(width)}  ${scalar(item, key, isTerminal)}`]
     return [`${indent}${key}`, ...linesOf(item, `${indent}  `, isTerminal)]

@@ -73,11 +73,12 @@ async function lookUp(call: Call, hash: Hash, doubts: readonly HexlineError[], n
     const question = { method: 'eth_getTransactionByHash', params: [hash], as: 'value', safe: true, required: false, attempts: 1 } as const
     try {
       const reply = await next({ ...call, ...question, tried: [], pin, tally: undefined })
-      if (reply.take() !== null) {
+      const transaction = reply.take() as { readonly hash?: unknown } | null
+      if (typeof transaction?.hash === 'string' && transaction.hash.toLowerCase() === hash) {
         call.pin?.sees(pin.newest)
         return replyFor(call, hash)
       }
-      if (pin.endpoint !== endpoint) found = 'unknown'
+      if (transaction !== null || pin.endpoint !== endpoint) found = 'unknown'
     } catch {
       if (call.signal?.aborted) throw call.signal.reason
       found = 'unknown'

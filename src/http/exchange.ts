@@ -115,6 +115,8 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
   /** Where the body goes when its length is known: the chunks are copied while they are at hand, and are gone at once. */
   #body: Buffer | undefined
   #length = 0
+  /** Size of the body on the wire, where the headers say it. */
+  #announced = Number.NaN
   /** When the reply last went on. */
   #progressAt = 0
   readonly #timeoutAt: number
@@ -151,23 +153,21 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
   }
 
   onResponseStart(_: Dispatcher.DispatchController, status: number, headers: Headers): void {
+    // An informational response, such as 103, says that the node is still at work.
+    if (status < 200) return
     this.#status = status
     this.#headers = headers
     const announced = Number(headers['content-length'])
+    this.#announced = announced
     if (announced > this.#maxBytes) this.#fail(this.#tooLarge(`${announced} bytes`, announced))
     else if (announced > ONE_CHUNK && headers['content-encoding'] === undefined) this.#body = Buffer.allocUnsafeSlow(announced)
-    if (this.settled) return
-    this.#progressAt = performance.now()
-    if (this.#patience < Number.POSITIVE_INFINITY) this.#wakeIn(BodyProgress.leastMs * this.#patience)
   }
 
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.settled) return
-    const now = performance.now()
-    this.#progress.resumed(now - this.#progressAt)
-    this.#progressAt = now
     const at = this.#length
     this.#length += chunk.length
+    this.#watchProgress(at === 0)
     if (this.#length > this.#maxBytes) this.#fail(this.#tooLarge(`more than ${this.#maxBytes} bytes`, this.#length))
     else this.#keep(chunk, at)
   }
@@ -201,6 +201,15 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
     const unsent = this.#controller === undefined && this.#status === 0
     const how = unsent ? 'no connection' : this.#status === 0 ? 'no reply' : `the reply was still incomplete (${this.#length} bytes)`
     this.#fail(new TimeoutError(`${url.host}: ${how} within ${timeoutMs} ms`, { endpoint: url.host, unsent }))
+  }
+
+  /** More of the body has come. Before its first byte the node may take its time: some send headers at once, and then begin to work. */
+  #watchProgress(isFirst: boolean): void {
+    if (isFirst && this.#length === this.#announced) return
+    const now = performance.now()
+    if (!isFirst) this.#progress.resumed(now - this.#progressAt)
+    else if (this.#patience < Number.POSITIVE_INFINITY) this.#wakeIn(BodyProgress.leastMs * this.#patience)
+    this.#progressAt = now
   }
 
   #checkProgress(): void {

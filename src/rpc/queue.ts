@@ -86,8 +86,9 @@ class Running {
     return new Promise((resolve, reject) => {
       const { waiting, dedupe } = this.#options
       const json = jsonOf(call)
-      // Bulk calls differ from each other by their nature: to look for an identical one costs as much as all else here.
-      const key = dedupe && call.safe && call.priority !== 'bulk' ? `${call.as} ${call.method} ${json}` : undefined
+      // Bulk calls differ from each other by their nature: to look for an identical one costs as much as all else here. Bytes that nobody has read yet are
+      // right for their reader alone.
+      const key = dedupe && call.safe && call.priority !== 'bulk' && !call.isUnread ? `${call.as} ${call.method} ${json}` : undefined
       const entry = new Entry(call, json, key, waiting, resolve, reject)
       if (!waiting.hold(entry)) return
       const { pause } = this.#learnt

@@ -60,11 +60,9 @@ export function retry({ waiting, recovery, countsThrottling = false, ...backoff 
       const now = performance.now()
       // Calls that fail together come back together, and so travel in one POST again.
       if (now - moment.at > TOGETHER_MS) Object.assign(moment, { at: now, chance: Math.random() })
-      const wait = Math.max(
-        failure.retryAfterMs ?? 0,
-        fullJitter(backoff, isFailedAttempt ? failed : 1, () => moment.chance),
-      )
-      const until = moment.at + wait
+      const jitter = fullJitter(backoff, isFailedAttempt ? failed : 1, () => moment.chance)
+      const until = Math.max(now + (failure.retryAfterMs ?? 0), moment.at + jitter)
+      const wait = Math.max(0, until - now)
       // Who could only wait past the deadline is told the truth now.
       if (!repeatable || failed >= call.attempts || now + wait >= call.deadline) {
         // That the deadline passed in the middle of an attempt says less than why the ones before failed.

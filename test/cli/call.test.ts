@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type ChainServer, startChain } from '../support/chain-server.ts'
 import { hexline } from '../support/command.ts'
-import { serve, silent } from '../support/server.ts'
+import { send, serve, silent } from '../support/server.ts'
 
 const ADDRESS = `0x${'a1'.repeat(20)}`
 let server: ChainServer
@@ -152,6 +152,22 @@ describe('the node', () => {
   it('that keeps no old blocks is said in one line with what to look for', async () => {
     const { code, stderr } = await call('eth_getCode', ADDRESS, '1')
     expect([code, stderr]).toEqual([1, 'hexline: pruned history unavailable; the node has no history that far back: try an archive node\n'])
+  })
+
+  it.each([
+    [
+      'is nested too deeply',
+      `${'['.repeat(20_000)}${']'.repeat(20_000)}`,
+      'the result is too long, or nested too deeply, to be shown: --raw prints it as the node sent it',
+    ],
+  ])('whose result %s is told so, and --raw prints it', async (_, result, message) => {
+    const odd = await serve((request, response) => send(response, `{"jsonrpc":"2.0","id":${request.entries[0]?.id},"result":${result}}`))
+    for (const flag of [[], ['--json']]) {
+      const { code, stderr } = await hexline(['call', 'x_nested', '--rpc', odd.url, ...flag])
+      expect(code).toBe(1)
+      expect(stderr).toContain(message)
+    }
+    expect(await hexline(['call', 'x_nested', '--rpc', odd.url, '--raw'])).toEqual({ code: 0, stdout: `${result}\n`, stderr: '' })
   })
 
   it('that stalls is given up on after --timeout, POST by POST', async () => {

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { UNREAD } from '../../src/client.ts'
 import { createClient, type HexlineError } from '../../src/index.ts'
 import { correlate, isError, type ReplyObject } from '../../src/rpc/correlate.ts'
 import { readUnread, unreadResults } from '../../src/rpc/unread.ts'
@@ -198,5 +199,24 @@ describe('the same id twice', () => {
       [deep, ` ${deep}`],
     ] as const)
       expect(correlate(replies(a, b), 1, 1).replies).toEqual(['its id came more than once, with different content'])
+  })
+})
+
+describe('bytes that their reader has not looked at yet', () => {
+  it('are given to nobody else who asks the same', async () => {
+    const server = await serve((request, response) => {
+      const [a, b, ...others] = request.entries.map(({ id }) => id)
+      // In the first result stands what looks like the second reply, which comes behind it.
+      const inside = `{"x":[{"a":{}},{"jsonrpc":"2.0","id":${b},"result":{"stolen":1}}]}`
+      const body = `[{"jsonrpc":"2.0","id":${a},"result":${inside}},{"id":${b},"jsonrpc":"2.0","result":{"own":2}}`
+      const rest = others.map((id, i) => `,{"jsonrpc":"2.0","id":${id},"result":${i === 0 ? inside : '{"own":2}'}}`)
+      send(response, `${body}${rest.join('')}]`)
+    })
+    await using client = createClient(server.url)
+    const ask = (block: string, isUnread: boolean) =>
+      client.send({ method: 'eth_getBlockByNumber', params: [block, false], as: 'bytes', ...(isUnread && { [UNREAD]: true }) })
+    const replies = await Promise.all([ask('0x1', true), ask('0x2', true), ask('0x1', false), ask('0x2', false)])
+    const texts = replies.slice(2).map((reply) => Buffer.from(reply.take() as Uint8Array).toString())
+    expect(texts.map((text) => JSON.parse(text))).toEqual([{ x: [{ a: {} }, { jsonrpc: '2.0', id: expect.any(Number), result: { stolen: 1 } }] }, { own: 2 }])
   })
 })

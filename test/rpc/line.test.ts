@@ -57,7 +57,7 @@ describe('calls that come back from a failure', () => {
       return least
     }
     cost(1_000)
-    // In us. Four times as much would be quadratic.
-    expect(cost(40_000)).toBeLessThan(3 * cost(20_000) + 5_000)
+    // In us. 64 times as much would be quadratic.
+    expect(cost(40_000)).toBeLessThan(24 * cost(5_000) + 5_000)
   })
 })

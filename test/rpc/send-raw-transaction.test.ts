@@ -97,6 +97,13 @@ describe('eth_sendRawTransaction', () => {
     expect(methods).toEqual(['sendRawTransaction', 'getTransactionByHash', 'sendRawTransaction'])
   })
 
+  test.each([[false], ['yes'], [{}], [{ hash: `0x${'1'.repeat(64)}` }]])('is not taken for accepted because a look-up answers %j', async (odd) => {
+    // Nothing reaches the node before the second sending.
+    const answers: [Answer, ...Answer[]] = [cut, each(({ id }) => ({ jsonrpc: '2.0', id, result: odd })), forward(anvil.url)]
+    const { methods } = await sendThrough(await sign(), answers)
+    expect(methods).toEqual(['sendRawTransaction', 'getTransactionByHash', 'sendRawTransaction'])
+  })
+
   test('that is cut before it reached the node is sent again', async () => {
     const raw = await sign()
     const { hash, methods } = await sendThrough(raw, [cut, forward(anvil.url)])

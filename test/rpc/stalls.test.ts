@@ -106,6 +106,29 @@ describe('a reply that stops in its middle', () => {
   })
 })
 
+describe('a reply that has not begun', () => {
+  /** Says at once that it is at work, and after a while answers. */
+  const early =
+    (say: (response: ServerResponse) => void): Answer =>
+    async (request, response) => {
+      say(response)
+      await after(1_500)
+      response.end(bodyOf(request))
+    }
+
+  it.each([
+    ['sends its headers at once', (response: ServerResponse) => void response.writeHead(200, { 'content-type': 'application/json' }).flushHeaders()],
+    ['sends 102', (response: ServerResponse) => response.writeProcessing()],
+    ['sends 103', (response: ServerResponse) => response.writeEarlyHints({ link: '</a>; rel=preload' })],
+  ])('is waited for where the node %s', async (_, say) => {
+    const server = await serve(honest, early(say))
+    const client = clientOf(server.url, { timeoutMs: NEVER, deadlineMs: Number.POSITIVE_INFINITY })
+    await client.request({ method: 'eth_chainId' })
+    await client.request({ method: 'eth_blockNumber' })
+    expect(server.requests).toHaveLength(2)
+  })
+})
+
 describe('a long reply that ends in its middle', () => {
   /** The right reply to a batch, of some 200 kB, or its first half on a connection that ends. */
   const long =

@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest'
+import { Lateness } from '../../src/bulk/lateness.ts'
+import { randomFrom } from '../support/random.ts'
+
+const after = (delays: readonly number[]) => {
+  const lateness = new Lateness()
+  for (const delay of delays) lateness.add(delay)
+  return lateness.limitMs
+}
+
+test('an item is late after the mean delay and four times the mean deviation, from 1 to 10 s; after 5 s while few have come', () => {
+  expect(after([])).toBe(5_000)
+  expect(after(Array(63).fill(0))).toBe(5_000)
+  expect(after(Array(64).fill(0))).toBe(1_000)
+  expect(after(Array(500).fill(30_000))).toBe(10_000)
+  // At an endpoint that is uneven by nature few items are late.
+  const random = randomFrom(3)
+  const uneven = Array.from({ length: 1_000 }, () => random() * 3_000)
+  expect(uneven.filter((delay) => delay > after(uneven)).length).toBe(0)
+})
