@@ -1,4 +1,5 @@
 import { isPlain, plainEnd, skipValue, viewOf } from '../rpc/scan.ts'
+import { type Likeness, skipItems } from './likeness.ts'
 import {
   ANY,
   ANYTHING,
@@ -102,8 +103,6 @@ export class PlainReader<T> {
         return this.#array(reading)
       case CODEC:
         return (reading.make as Decode<unknown>)(this.#any())
-      case SKIPPED:
-        return this.#skip()
       default:
         return this.#any()
     }
@@ -129,7 +128,7 @@ export class PlainReader<T> {
         const of = place.reading
         const first = bytes[at]
         if (of.kind === SKIPPED) {
-          this.#skip()
+          this.#skip(place.items as Likeness)
         } else if (first === SMALL_N) {
           // Null stays null in every field.
           values[count++] = this.#literal('null', null)
@@ -308,8 +307,10 @@ export class PlainReader<T> {
   }
 
   /** Passes over a value that is not wanted: seen to be JSON, and not made. */
-  #skip(): void {
-    this.#at = skipValue(this.#bytes, this.#view, this.#at, true)
+  #skip(items: Likeness): void {
+    const isArray = this.#bytes[this.#at] === OPEN_BRACKET
+    this.#at = isArray ? skipItems(this.#bytes, this.#view, this.#at, items) : skipValue(this.#bytes, this.#view, this.#at, true)
+    if (this.#at < 0) throw UNUSUAL
   }
 }
 

@@ -1,3 +1,4 @@
+import { type Likeness, newLikeness } from './likeness.ts'
 import { decodeNumber, decodeQuantity } from './quantity.ts'
 import type { Decode } from './shape.ts'
 
@@ -39,6 +40,8 @@ export interface Place {
   readonly last: number
   readonly words: Int32Array
   readonly reading: Reading
+  /** SKIPPED: what the items of arrays look like here. */
+  readonly items: Likeness | undefined
   /** All keys so far, and those whose values are kept. */
   readonly seen: readonly string[]
   readonly keys: readonly string[]
@@ -115,7 +118,18 @@ const NOTHING_YET = { read: 0, at: 0, size: 0, value: undefined, worth: MOST_WOR
 export function placeBehind(edge: Buffer, reading: Reading, seen: readonly string[], keys: readonly string[]): Place {
   const { length } = edge
   const words = Int32Array.from({ length: Math.ceil(length / 4) - 1 }, (_, i) => edge.readInt32LE(i * 4))
-  return { length, last: edge.readInt32LE(length - 4), words, reading, seen, keys, next: undefined, others: [], ...NOTHING_YET }
+  return {
+    length,
+    last: edge.readInt32LE(length - 4),
+    words,
+    reading,
+    items: reading === SKIP ? newLikeness() : undefined,
+    seen,
+    keys,
+    next: undefined,
+    others: [],
+    ...NOTHING_YET,
+  }
 }
 
 /** Whether the key that leads to a place stands at `at`, in `size` bytes. */
