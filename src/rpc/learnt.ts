@@ -114,10 +114,13 @@ export class Learnt {
 
   #tooLarge({ entries, bytes }: Flight, refusal: HexlineError): void {
     const { limits } = this
-    if (!(refusal instanceof LimitError) || refusal.size <= bytes) return limits.tooLarge(entries.length, bytes)
-    // How large it would have been is known, and was not foreseen.
-    limits.learn(entries, refusal.size, bytes)
-    limits.tooLarge(entries.length, refusal.size, refusal.limit)
+    if (refusal instanceof LimitError && refusal.size > bytes) {
+      // How large it would have been is known, and was not foreseen.
+      limits.learn(entries, refusal.size, bytes)
+      limits.tooLarge(entries.length, refusal.size, refusal.limit)
+    } else {
+      limits.tooLarge(entries.length, bytes)
+    }
   }
 
   #throttled(landing: Landing, now: number): boolean {
