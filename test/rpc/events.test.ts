@@ -84,7 +84,12 @@ describe('hexline:call', () => {
 
   test('counts no call that hexline makes for its sake: neither the questions for chain and newest block nor the look-up of a transaction', async () => {
     const raw = `0xc3${'01'.repeat(3)}`
-    const answer = node({ answer: (entry) => (entry.method === 'eth_sendRawTransaction' ? failed(entry, -32603, 'internal error') : undefined) })
+    const answer = node({
+      answer: (entry) => {
+        if (entry.method === 'eth_sendRawTransaction') return failed(entry, -32603, 'internal error')
+        return entry.method === 'eth_getTransactionByHash' ? { jsonrpc: '2.0', id: entry.id, result: { hash: entry.params[0] } } : undefined
+      },
+    })
     const servers = [await serve(answer), await serve(answer)] as const
     const events = eventsOf('hexline:call')
     await clientOf([servers[0].url, servers[1].url]).request({ method: 'eth_sendRawTransaction', params: [raw] })
