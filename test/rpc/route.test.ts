@@ -609,7 +609,8 @@ describe('bulk calls', () => {
       }),
     )
     const [onA, onB] = counts(a, b) as [number, number]
-    expect(onB).toBeGreaterThan(40)
+    // A sixth of them, by their paces.
+    expect(onB).toBeGreaterThan(400 / 6 / 3)
     expect(onA).toBeGreaterThan(onB)
     const before = counts(a, b)
     await Promise.all(Array.from({ length: 40 }, (_, i) => read(client, `together ${i}`)))
