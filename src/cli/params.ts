@@ -25,9 +25,9 @@ export function paramFrom(text: string, index: number): unknown {
   }
 }
 
-/** What is wrong with a JSON text, without the part of it that Node shows. */
+/** What is wrong with a JSON text, without the part of it that Node.js shows, and without the line that newer ones add to the position. */
 export function syntaxFault(error: unknown): string {
-  return (error as Error).message.replace(/, (?:\.\.\.)?".*$/s, '')
+  return (error as Error).message.replace(/, (?:\.\.\.)?".*$/s, '').replace(/ \(line \d{1,9} column \d{1,9}\)$/, '')
 }
 
 /** For methods whose parameters hexline does not know: a decimal number becomes the quantity that nodes take for it. */
