@@ -365,10 +365,10 @@ describe('the wait', () => {
     )
   })
 
-  test('is not the same for all: clients that failed together do not come back together', async () => {
+  test('is not the same for all clients: those that failed together do not come back together', async () => {
     const server = await serve(cut)
-    const client = clientOf(server.url, { batch: false, concurrency: 10, retry: { attempts: 2, baseDelayMs: 400 } })
-    await Promise.allSettled(Array.from({ length: 10 }, (_, i) => read(client, i)))
+    const clients = Array.from({ length: 10 }, () => clientOf(server.url, { retry: { attempts: 2, baseDelayMs: 400 } }))
+    await Promise.allSettled(clients.map((client, i) => read(client, i)))
     const repeats = server.requests.slice(10).map(({ at }) => at)
     // That ten waits of up to 400 ms all end within 40 ms has a chance of 1 in 10^8.
     expect(Math.max(...repeats) - Math.min(...repeats)).toBeGreaterThan(40)
