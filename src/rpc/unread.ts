@@ -7,7 +7,7 @@ import { skipValue, viewOf } from './scan.ts'
  *
  * A body is cut where the next envelope seems to begin, which may be inside a result. But where each region before a place is exactly
  * one JSON value, the cut is what `JSON.parse` would find: nothing else can stand there. So a result is right when its region and all
- * regions before it are each one value. Whoever reads a region to its end finds that out of this one; `readUnread` sees to it for
+ * regions before it are each one value. Reading a region to its end shows that for this one; `readUnread` makes sure of it for
  * those before: in order, they have been read; otherwise they are passed over. Where one is not one value, the body is scanned from
  * its start, and its replies are matched by their ids.
  */

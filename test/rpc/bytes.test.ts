@@ -203,7 +203,7 @@ describe('the same id twice', () => {
 })
 
 describe('bytes that their reader has not looked at yet', () => {
-  it('are given to nobody else who asks the same', async () => {
+  it('are not shared with an identical call', async () => {
     const server = await serve((request, response) => {
       const [a, b, ...others] = request.entries.map(({ id }) => id)
       // In the first result stands what looks like the second reply, which comes behind it.
