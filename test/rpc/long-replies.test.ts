@@ -47,9 +47,9 @@ describe('a long error costs what its length costs, and no more', () => {
       return least
     }
     await timeOf(KiB)
-    const [short, long] = [await timeOf(32 * KiB), await timeOf(8 * 32 * KiB)]
-    // Eight times as long: sixty-four times the time, were it to grow with the square.
-    expect(long / Math.max(short, 2000)).toBeLessThan(24)
+    const [short, long] = [await timeOf(16 * KiB), await timeOf(32 * 16 * KiB)]
+    // 32 times as long: 1,024 times the time, were it to grow with the square.
+    expect(long / Math.max(short, 1000)).toBeLessThan(200)
   })
 })
 
