@@ -46,7 +46,13 @@ describe('calls that come back from a failure', () => {
     /** How many times a deadline is read until all have been taken. */
     const readsOf = (count: number) => {
       let reads = 0
-      const counted = (deadline: number) => Object.defineProperty(entryWith(deadline), 'deadline', { get: () => ((reads += 1), deadline) })
+      const counted = (deadline: number) => {
+        const get = () => {
+          reads++
+          return deadline
+        }
+        return Object.defineProperty(entryWith(deadline), 'deadline', { get })
+      }
       const line = new Line(ignore)
       for (let i = 0; i < count; i++) line.push(counted(1e6 + i))
       for (let i = 0; i < count; i++) line.letIn(counted(random() * 2e6))
