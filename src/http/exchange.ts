@@ -3,6 +3,7 @@ import { excerpt, type HexlineError, LimitError, MalformedReplyError, NetworkErr
 import type { Alarm, Alarms } from './alarms.ts'
 import { acceptEncoding, decompress } from './compression.ts'
 import { BodyProgress } from './progress.ts'
+import { readIntoOneBuffer } from './receiving.ts'
 import { plainCause, type Scrub } from './secrets.ts'
 
 /** What an exchange needs to know of its endpoint. */
@@ -65,7 +66,7 @@ export function createExchange(options: ExchangeOptions): Exchange {
   // undici's own timeouts are coarse and end at the headers, so they are off and an alarm covers all of it.
   const own = options.dispatcher
     ? undefined
-    : new Pool(url.origin, { connections, pipelining: 1, headersTimeout: 0, bodyTimeout: 0, connect: { timeout: timeoutMs } })
+    : new Pool(url.origin, { connections, pipelining: 1, headersTimeout: 0, bodyTimeout: 0, connect: { timeout: timeoutMs, ...readIntoOneBuffer } })
   const dispatcher = options.dispatcher ?? (own as Pool)
   const progress = new BodyProgress()
   const headers: string[] = []
@@ -95,8 +96,10 @@ export function createExchange(options: ExchangeOptions): Exchange {
 /** As it was when the module was loaded: test frameworks put clocks of their own in its place, which stand still. */
 const { setImmediate } = globalThis
 
-/** Bytes that one read of a socket gives at most. */
-const ONE_CHUNK = 65_536
+const EMPTY = Buffer.alloc(0)
+
+/** Bodies up to this size share Node.js's buffers, which costs less. */
+const POOLED = Buffer.poolSize >>> 1
 
 /** One exchange on its way: undici calls the `on...` methods. */
 class Running implements Dispatcher.DispatchHandler, Alarm {
@@ -111,9 +114,8 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
   #controller: Dispatcher.DispatchController | undefined
   #status = 0
   #headers: Headers = {}
-  #chunks: Buffer[] = []
-  /** Where the body goes when its length is known: the chunks are copied while they are at hand, and are gone at once. */
-  #body: Buffer | undefined
+  /** The body's bytes so far, and room for more. */
+  #body: Buffer = EMPTY
   #length = 0
   /** Size of the body on the wire, where the headers say it. */
   #announced = Number.NaN
@@ -160,7 +162,6 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
     const announced = Number(headers['content-length'])
     this.#announced = announced
     if (announced > this.#maxBytes) this.#fail(this.#tooLarge(`${announced} bytes`, announced))
-    else if (announced > ONE_CHUNK && headers['content-encoding'] === undefined) this.#body = Buffer.allocUnsafeSlow(announced)
   }
 
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -177,9 +178,8 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
     this.#progress.completed()
     // Only decompressing may take longer now.
     this.#progressAt = Number.POSITIVE_INFINITY
-    const body = this.#whole()
-    this.#chunks = []
-    this.#body = undefined
+    const body = this.#body.subarray(0, this.#length)
+    this.#body = EMPTY
     this.#controller = undefined
     const encoding = this.#headers['content-encoding']
     if (encoding === undefined || body.length === 0) this.#succeed(body)
@@ -231,22 +231,18 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
     alarms.set(this)
   }
 
+  /** Copies `chunk` behind what came before: the next read of any socket goes over it. */
   #keep(chunk: Buffer, at: number): void {
-    const body = this.#body
-    if (body !== undefined && this.#length <= body.length) {
-      body.set(chunk, at)
-      return
-    }
-    // More than was announced, which undici itself refuses; a dispatcher of the user's may not.
-    if (body !== undefined) this.#chunks.push(body.subarray(0, at))
-    this.#body = undefined
-    this.#chunks.push(chunk)
+    if (this.#body.length < this.#length) this.#grow(at)
+    this.#body.set(chunk, at)
   }
 
-  #whole(): Buffer {
-    const chunks = this.#chunks
-    if (this.#body !== undefined) return this.#body.subarray(0, this.#length)
-    return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, this.#length)
+  /** Makes room for the announced length, or else for twice as much as has come. */
+  #grow(used: number): void {
+    const room = this.#announced >= this.#length ? this.#announced : used === 0 ? this.#length : Math.min(2 * this.#length, this.#maxBytes)
+    const body = room > POOLED ? Buffer.allocUnsafeSlow(room) : Buffer.allocUnsafe(room)
+    body.set(this.#body.subarray(0, used))
+    this.#body = body
   }
 
   async #decompress(body: Buffer, encoding: string): Promise<void> {
@@ -275,8 +271,7 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
 
   #fail(reason: unknown): void {
     if (!this.#settle()) return
-    this.#chunks = []
-    this.#body = undefined
+    this.#body = EMPTY
     this.#reject(reason)
     this.#controller?.abort(new Error('aborted'))
   }

@@ -1,0 +1,120 @@
+import { createHash } from 'node:crypto'
+import http from 'node:http'
+import https from 'node:https'
+import net, { type AddressInfo, type Server, type Socket } from 'node:net'
+import { setImmediate, setTimeout } from 'node:timers/promises'
+import { type Dispatcher, Pool } from 'undici'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { readIntoOneBuffer } from '../../src/http/receiving.ts'
+import { randomFrom } from '../support/random.ts'
+import { clientOf, each, serve } from '../support/server.ts'
+import { cert, key } from '../support/tls.ts'
+
+/** Sends bodies of all sizes in pieces of 1 to 70,000 bytes; their length and their digest are in the headers, behind up to 12 kB of others. */
+async function serveBodies(seed: number, isSecure: boolean) {
+  const random = randomFrom(seed)
+  const upTo = (most: number) => 1 + Math.floor(random() * most)
+  const answer: http.RequestListener = async (_, response) => {
+    const body = Buffer.alloc(upTo(random() < 0.3 ? 500 : 300_000), `${random()}`)
+    const [piece, padding] = [random() < 0.2 ? upTo(20) * 50 : upTo(70_000), 'h'.repeat(upTo(12_000))]
+    const isCounted = random() < 0.5
+    response.writeHead(200, { padding, digest: digestOf(body), ...(isCounted && { 'content-length': body.length }) })
+    for (let at = 0; at < body.length; at += piece) {
+      response.write(body.subarray(at, at + piece))
+      if (random() < 0.3) await setImmediate()
+    }
+    response.end()
+  }
+  return poolOf(isSecure ? https.createServer({ key, cert }, answer) : http.createServer(answer), isSecure)
+}
+
+async function poolOf(server: Server, isSecure: boolean): Promise<Pool> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  const pool = new Pool(`${isSecure ? 'https' : 'http'}://localhost:${(server.address() as AddressInfo).port}`, {
+    connections: 4,
+    connect: { ...readIntoOneBuffer, ca: cert, autoSelectFamily: true },
+  })
+  onTestFinished(() => pool.destroy())
+  return pool
+}
+
+const digestOf = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
+
+/** What was sent, and what had come when `pause` was told of each chunk. */
+function get(pool: Pool, pause: (controller: Dispatcher.DispatchController) => void): Promise<{ sent: unknown; came: string; padding: unknown }> {
+  return new Promise((resolve, reject) => {
+    const body: Buffer[] = []
+    let headers: Record<string, string | string[] | undefined> = {}
+    pool.dispatch(
+      { path: '/', method: 'GET' },
+      {
+        onRequestStart() {},
+        onResponseStart(_, __, received) {
+          headers = received
+        },
+        onResponseData(controller, chunk) {
+          body.push(Buffer.from(chunk))
+          pause(controller)
+        },
+        onResponseEnd() {
+          resolve({ sent: headers.digest, came: digestOf(Buffer.concat(body)), padding: headers.padding })
+        },
+        onResponseError(_, error) {
+          reject(error)
+        },
+      },
+    )
+  })
+}
+
+describe('sockets that read into one buffer', () => {
+  const never = () => {}
+  const random = randomFrom(3)
+  const often = (controller: Dispatcher.DispatchController) => {
+    if (random() < 0.9) return
+    controller.pause()
+    void setTimeout(5 * random()).then(() => controller.resume())
+  }
+
+  test.each([
+    ['http', false, 'at once', never],
+    ['https', true, 'at once', never],
+    ['http', false, 'with pauses', often],
+    ['https', true, 'with pauses', often],
+  ])('give every body as it was sent: %s, secure %s, read %s', async (_, isSecure, __, pause) => {
+    const pools = await Promise.all([1, 2, 3].map((seed) => serveBodies(seed, isSecure)))
+    const replies = await Promise.all(Array.from({ length: 240 }, (_, i) => get(pools[i % 3] as Pool, pause)))
+    expect(replies.filter(({ sent, came }) => sent !== came)).toEqual([])
+    expect(replies.filter(({ padding }) => !/^h+$/.test(padding as string))).toEqual([])
+  })
+
+  test('keep the start of headers whose rest comes later', async () => {
+    const seen: Socket[] = []
+    const server = net.createServer((socket) => {
+      socket.on('error', () => {})
+      seen.push(socket)
+      // Only the first one has to wait for its headers: meanwhile the others read over what it got.
+      if (seen.length > 1) return void socket.end(`HTTP/1.1 200 OK\r\ndigest: 0\r\ncontent-length: 200000\r\n\r\n${'x'.repeat(200_000)}`)
+      socket.write(`HTTP/1.1 200 OK\r\ndigest: 0\r\npadding: ${'h'.repeat(9_000)}`)
+    })
+    const pool = await poolOf(server, false)
+    const first = get(pool, never)
+    for (let i = 0; i < 5; i++) {
+      await setTimeout(10)
+      await get(pool, never)
+    }
+    seen[0]?.end(`${'h'.repeat(1_000)}\r\ncontent-length: 0\r\n\r\n`)
+    expect((await first).padding === 'h'.repeat(10_000)).toBe(true)
+  })
+
+  test('give the callers of several clients their own results', async () => {
+    const textOf = (n: unknown) => `0x${String(n).padStart(4, '0').repeat(20_000)}`
+    const servers = await Promise.all([1, 2].map(() => serve(each(({ id, params: [n] }) => ({ jsonrpc: '2.0', id, result: textOf(n) })))))
+    const clients = servers.map(({ url }) => clientOf(url))
+    const results = await Promise.all(
+      Array.from({ length: 200 }, (_, i) => clients[i % 2]?.request({ method: 'test_get' as never, params: [i] as never }) as Promise<unknown>),
+    )
+    expect(results.map((result, i) => result === textOf(i))).not.toContain(false)
+  })
+})
