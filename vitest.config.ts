@@ -1,7 +1,21 @@
+import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 
 const source = (path: string) => fileURLToPath(new URL(`./${path}`, import.meta.url))
+
+const { resolve } = createRequire(import.meta.url)
+
+/** The built package and its peers as a CommonJS program gets them, in place of the sources and of the peers' ES modules. */
+const asRequired = {
+  name: 'as-required',
+  enforce: 'pre' as const,
+  resolveId(id: string) {
+    if (/^(?:viem|ethers)(?:\/|$)/.test(id)) return resolve(id)
+    const entry = /\/(?:src|adapters)((?:\/\w+)?)\/index\.ts$/.exec(id)?.[1]
+    return entry === undefined ? undefined : resolve(`hexline${entry}`)
+  },
+}
 
 export default defineConfig({
   // Tests read like programs of users, and run on the sources.
@@ -29,6 +43,18 @@ export default defineConfig({
           exclude: ['test/chaos/**'],
           typecheck: { enabled: true, include: ['test/**/*.test-d.ts'] },
           // Two at a time: several files start a node or servers of their own.
+          maxWorkers: 2,
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        extends: true,
+        plugins: [asRequired],
+        test: {
+          name: 'commonjs',
+          // Where it matters which copy of a peer is met: `instanceof`, viem's and ethers' fallbacks, blocks in their shapes.
+          include: ['test/adapters/*/{errors,flows-fallback,bulk-actions,get-blocks}.test.ts'],
+          server: { deps: { external: [/\/dist\/cjs\//] } },
           maxWorkers: 2,
           sequence: { groupOrder: 0 },
         },

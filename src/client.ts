@@ -21,8 +21,11 @@ import { Tally, tallied } from './rpc/tally.ts'
 import { Waiting } from './rpc/waiting.ts'
 import { scrubError } from './scrub-error.ts'
 
-/** Where a client keeps its endpoints, for what has to make POSTs of its own, past queue and retries. */
-export const CONNECTIONS: unique symbol = Symbol('hexline.connections')
+/**
+ * Where a client keeps its endpoints, for what has to make POSTs of its own, past queue and retries. One symbol for the process, as those below: a client of
+ * the ES modules works with what is made by the CommonJS build, and the other way round.
+ */
+export const CONNECTIONS: unique symbol = Symbol.for('hexline.connections')
 
 /** A call for `client.send`, with the settings that are about it alone. */
 export interface Request extends CallSettings {
@@ -37,7 +40,7 @@ export interface Request extends CallSettings {
 }
 
 /** Marks a request for bytes that go to `readUnread`. */
-export const UNREAD: unique symbol = Symbol('hexline.unread')
+export const UNREAD: unique symbol = Symbol.for('hexline.unread')
 
 /** Talks to one or several Ethereum nodes. An EIP-1193 provider, too. */
 export interface Client {

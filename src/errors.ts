@@ -47,8 +47,24 @@ export interface ErrorContext {
   cause?: unknown
 }
 
+/** Of each error that hexline makes, in every copy of the package. */
+const BRAND = Symbol.for('hexline.error')
+
 /** The base of every error that hexline makes. */
 export class HexlineError extends Error {
+  static {
+    Object.defineProperty(HexlineError.prototype, BRAND, { value: true })
+  }
+
+  /** One process may hold hexline twice, as ES modules and as CommonJS: `instanceof` knows the errors of both, by their names. */
+  static override [Symbol.hasInstance](error: unknown): boolean {
+    if (typeof error !== 'object' || error === null || !(BRAND in error)) return false
+    // biome-ignore-start lint/complexity/noThisInStatic: the class that is asked, which may be one that extends this one
+    if (Object.prototype.isPrototypeOf.call(this.prototype, error)) return true
+    return this === HexlineError || this.name === (error as { name?: unknown }).name
+    // biome-ignore-end lint/complexity/noThisInStatic: as above
+  }
+
   override readonly name: string = 'HexlineError'
   /** What the failure is, in one word. */
   readonly kind: ErrorKind

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -19,6 +20,7 @@ async function blocksOf(language: string): Promise<string[]> {
 describe('the package, packed and installed in an empty folder', () => {
   let folder: string
   let anvil: Anvil
+  let tarball: string
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'hexline-package-'))
@@ -30,6 +32,7 @@ describe('the package, packed and installed in an empty folder', () => {
     })
     const { stdout } = await run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', folder], { cwd: root })
     const [{ filename }] = JSON.parse(stdout)
+    tarball = filename
     await writeFile(join(folder, 'package.json'), '{ "type": "module" }')
     await run('npm', ['install', '--no-audit', '--no-fund', '--prefer-offline', '--omit=peer', '@types/node@20', `./${filename}`], { cwd: folder })
   }, 180_000)
@@ -38,6 +41,12 @@ describe('the package, packed and installed in an empty folder', () => {
     await anvil?.stop()
     await rm(folder, { recursive: true, force: true })
   })
+
+  /** Lays a package of this project beside the installed one. */
+  async function lay(name: string): Promise<void> {
+    const there = join(folder, 'node_modules', name)
+    if (!existsSync(there)) await symlink(join(root, 'node_modules', name), there)
+  }
 
   it("runs the README's first program, and ends by itself", async () => {
     const [program] = await blocksOf('ts')
@@ -107,7 +116,7 @@ for await (const { receipts } of getBlocks(client, { from: 0, to: 'latest', rece
       line: (number: number) => `${number} 0`,
     },
   ])('with $library beside it', ({ library, change, line }) => {
-    beforeAll(() => symlink(join(root, 'node_modules', library), join(folder, 'node_modules', library)))
+    beforeAll(() => lay(library))
 
     const programOf = async () => (await blocksOf('ts')).find((code) => code.includes(`from 'hexline/${library}'`)) as string
 
@@ -131,8 +140,140 @@ for await (const { receipts } of getBlocks(client, { from: 0, to: 'latest', rece
       expect(stdout).toBe('')
     })
   })
+  describe('from CommonJS, with viem and ethers beside it', () => {
+    const own = 'commonjs'
+
+    beforeAll(async () => {
+      for (const library of ['viem', 'ethers']) await lay(library)
+      await mkdir(join(folder, own))
+      await writeFile(join(folder, own, 'package.json'), '{ "type": "commonjs" }')
+    })
+
+    it("has the program's viem: its classes, its transports, its fallback", async () => {
+      const program = `const { BaseError, createPublicClient, custom, fallback, HttpRequestError } = require('viem')
+const { bulkActions, hexline } = require('hexline/viem')
+const { RpcError } = require('hexline')
+async function main() {
+  const alive = hexline('${anvil.url}')
+  const dead = hexline('http://127.0.0.1:1', { retryCount: 0 })
+  const error = await createPublicClient({ transport: dead }).getChainId().catch((error) => error)
+  console.log(error instanceof HttpRequestError, error instanceof BaseError)
+  const client = createPublicClient({ transport: fallback([dead, alive]) })
+  console.log(await client.getBlockNumber())
+  const refused = await createPublicClient({ transport: alive }).request({ method: 'eth_nothing' }).catch((error) => error)
+  console.log(refused.name, refused instanceof BaseError, refused.walk((each) => each instanceof RpcError) !== null)
+  for await (const { number } of createPublicClient({ transport: alive }).extend(bulkActions()).getBlocks({ fromBlock: 99n, toBlock: 'latest' })) console.log(number)
+}
+main()
+`
+      await writeFile(join(folder, own, 'viem.js'), program)
+      const { stdout, stderr } = await run(process.execPath, ['viem.js'], { cwd: join(folder, own), timeout: 30_000 })
+      expect(stderr).toBe('')
+      expect(stdout.trimEnd().split('\n')).toEqual(['true true', '100n', 'MethodNotFoundRpcError true true', '99n', '100n'])
+    })
+
+    it("has the program's ethers: its classes, its FallbackProvider", async () => {
+      const program = `const { Block, FallbackProvider, JsonRpcProvider } = require('ethers')
+const { HexlineProvider } = require('hexline/ethers')
+async function main() {
+  const provider = await HexlineProvider.connect('${anvil.url}')
+  console.log(provider instanceof JsonRpcProvider, (await provider.getBlock(1)) instanceof Block)
+  console.log(await new FallbackProvider([provider, provider]).getBlockNumber())
+  provider.destroy()
+}
+main()
+`
+      await writeFile(join(folder, own, 'ethers.js'), program)
+      const { stdout, stderr } = await run(process.execPath, ['ethers.js'], { cwd: join(folder, own), timeout: 30_000 })
+      expect(stderr).toBe('')
+      expect(stdout.trimEnd().split('\n')).toEqual(['true true', '100'])
+    })
+
+    it('works with the ES modules of the same process: clients and errors', async () => {
+      const program = `const { createClient, RpcError, HexlineError, HttpError } = require('hexline')
+async function main() {
+  const { getBlocks } = await import('hexline/bulk')
+  const modules = await import('hexline')
+  const client = createClient('${anvil.url}')
+  console.log(modules.createClient !== createClient)
+  for await (const { number } of getBlocks(client, { from: 98, to: 100 })) console.log(number)
+  const error = await client.request({ method: 'eth_nothing' }).catch((error) => error)
+  for (const { RpcError, HexlineError, HttpError } of [require('hexline'), modules])
+    console.log(error instanceof RpcError, error instanceof HexlineError, error instanceof HttpError)
+  await client.close()
+}
+main()
+`
+      await writeFile(join(folder, own, 'both.js'), program)
+      const { stdout, stderr } = await run(process.execPath, ['both.js'], { cwd: join(folder, own), timeout: 30_000 })
+      expect(stderr).toBe('')
+      expect(stdout.trimEnd().split('\n')).toEqual(['true', '98n', '99n', '100n', 'true true false', 'true true false'])
+    })
+
+    /** With `tsc` of TypeScript 7, which has no node10, or 5.9. */
+    const modes = [
+      { resolution: 'node10', typescript: 'typescript-5.9', options: ['--module', 'commonjs', '--moduleResolution', 'node10'] },
+      { resolution: 'node16', typescript: 'typescript-5.9', options: ['--module', 'node16'] },
+      { resolution: 'nodenext', typescript: 'typescript', options: ['--module', 'nodenext'] },
+      { resolution: 'bundler', typescript: 'typescript', options: ['--module', 'preserve', '--moduleResolution', 'bundler'] },
+    ]
+    /** viem's declarations are those of ES modules alone, which node16 lets CommonJS import as types only; ox, under viem, names what browsers have. */
+    const ofViem = (resolution: string) =>
+      resolution === 'node16'
+        ? "import type { Transport } from 'viem' with { 'resolution-mode': 'import' }"
+        : `import { createPublicClient, fallback, http, type Transport } from 'viem'
+export const client = createPublicClient({ transport: fallback([hexline('http://127.0.0.1:8545'), http()]) }).extend(bulkActions())`
+    const check = async (program: string, { typescript, options }: (typeof modes)[number], ...more: readonly string[]) => {
+      await writeFile(join(folder, own, 'typed.ts'), program)
+      const tsc = join(root, 'node_modules', typescript, 'bin', 'tsc')
+      const strict = ['--strict', '--noEmit', '--target', 'es2022', '--lib', 'es2023,esnext.disposable,dom', '--types', 'node', '--esModuleInterop']
+      const only = typescript === 'typescript' ? ['--ignoreConfig'] : []
+      const args = [tsc, ...strict, ...options, ...only, ...more, 'typed.ts']
+      const { stdout } = await run(process.execPath, args, { cwd: join(folder, own) }).catch((error) => error)
+      return stdout
+    }
+
+    it.each(modes)("$resolution: all entries have their types, and the peers are the program's", async (mode) => {
+      const program = `import { FallbackProvider, JsonRpcProvider } from 'ethers'
+import { createClient, type Block } from 'hexline'
+import { getBlocks } from 'hexline/bulk'
+import { HexlineProvider } from 'hexline/ethers'
+import { getWalletTokens, type TokenBalance } from 'hexline/rest'
+import { startSandbox } from 'hexline/sandbox'
+import { bulkActions, hexline } from 'hexline/viem'
+${ofViem(mode.resolution)}
+const url = 'http://127.0.0.1:8545'
+const transport: Transport = hexline(url)
+const provider: JsonRpcProvider = new HexlineProvider(url)
+new FallbackProvider([provider, new HexlineProvider(url)])
+export async function main(): Promise<Block<true> | null> {
+  for await (const block of getBlocks(createClient(url), { from: 0, to: 1 })) { const number: bigint = block.number; console.log(number) }
+  for await (const token of getWalletTokens({ dataUrl: url, apiKey: '' }, { address: '0x', chain: 'eth' })) { const balance: bigint | null = token.balance; console.log(balance) }
+  console.log(transport, bulkActions())
+  console.log((await startSandbox()).rpcUrl satisfies string)
+  // @ts-expect-error: a result has its type, and no other
+  const wrong: string = await createClient(url).call('eth_blockNumber')
+  return createClient(url).call('eth_getBlockByNumber', 1n, true)
+}
+export type Token = TokenBalance
+`
+      expect(await check(program, mode, '--skipLibCheck')).toBe('')
+    })
+
+    it('its own declarations pass the checks of a program without skipLibCheck', async () => {
+      const entries = ['hexline', 'hexline/bulk', 'hexline/rest', 'hexline/sandbox']
+      const program = entries.map((entry, i) => `import * as entry${i} from '${entry}'\nexport const all${i} = entry${i}\n`).join('')
+      expect(await check(program, modes[0] as (typeof modes)[number])).toBe('')
+    })
+  })
+
+  it('is found, and has the right types, wherever it is imported or required', async () => {
+    const { stdout } = await run('npx', ['attw', join(folder, tarball)], { cwd: root }).catch((error) => error)
+    expect(stdout).toContain('No problems found')
+  })
+
   it("runs the README's sandbox, with anvil beside it, and ends by itself", async () => {
-    await symlink(join(root, 'node_modules', '@foundry-rs'), join(folder, 'node_modules', '@foundry-rs'))
+    await lay('@foundry-rs')
     const program = (await blocksOf('ts')).find((code) => code.includes("from 'hexline/sandbox'")) as string
     expect(program).toContain('faults: 0.1')
     await writeFile(join(folder, 'sandbox.js'), program.replace('faults: 0.1', 'faults: 0'))

@@ -13,7 +13,7 @@ import { skipValue, viewOf } from './scan.ts'
  */
 
 /** Where the bytes of a result know what they were cut from. Their value passes through layers, which look at it. */
-const ORIGIN = Symbol('hexline.origin')
+const ORIGIN = Symbol.for('hexline.origin')
 
 interface Origin {
   readonly body: UnreadBody

@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { existsSync, realpathSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { Socket } from 'node:net'
 import { join } from 'node:path'
@@ -32,10 +33,10 @@ function guard(pid: number): () => void {
 }
 
 /**
- * Starts anvil on a free port of the loopback. It is an optional peer: its package is looked for now, beside hexline and in the folder that the process runs
- * in. Throws `OptionError` when it is not there, and `NetworkError` when it does not start.
+ * Starts anvil on a free port of the loopback. It is an optional peer: its package is looked for now, beside the program and in the folder that the process
+ * runs in. Throws `OptionError` when it is not there, and `NetworkError` when it does not start.
  */
-export async function startAnvil(chainId: number, from: readonly string[] = [import.meta.url, join(process.cwd(), 'package.json')]): Promise<Node> {
+export async function startAnvil(chainId: number, from: readonly string[] = places()): Promise<Node> {
   const child = spawn(binaryOf(from), ['--host', '127.0.0.1', '--port', '0', '--chain-id', String(chainId)], { stdio: ['ignore', 'pipe', 'pipe'] })
   const exited = new Promise<void>((resolve) => child.once('close', () => resolve()))
   if (child.pid !== undefined) void exited.then(guard(child.pid))
@@ -51,6 +52,13 @@ export async function startAnvil(chainId: number, from: readonly string[] = [imp
     await stop()
     throw error
   }
+}
+
+/** Where the program's own modules are looked for. An installed command is started through a link. */
+function places(): string[] {
+  const [, program] = process.argv
+  const folder = join(process.cwd(), 'package.json')
+  return program !== undefined && existsSync(program) ? [realpathSync(program), folder] : [folder]
 }
 
 /** The binary ships inside a package of its own for each platform. */
