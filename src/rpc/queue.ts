@@ -177,8 +177,10 @@ class Running {
 
   async #run(): Promise<void> {
     const line = this.#nextLine() as Line
-    const flight = this.#learnt.takeOff(line, performance.now())
     const isBulk = line === this.#bulk
+    // Calls that are left for a POST of their own need a slot for it. Nobody waits for a bulk call by itself.
+    const splits = !isBulk && this.#posts + 1 < this.#learnt.concurrency.limit
+    const flight = this.#learnt.takeOff(line, performance.now(), splits)
     if (flight.isProbe) this.#isProbing = true
     this.#posts++
     if (isBulk) this.#bulkPosts++
