@@ -11,8 +11,9 @@ import { Pause } from './pause.ts'
 import { Speeds } from './speeds.ts'
 
 export interface LearntOptions {
-  /** POSTs in flight, at most. */
+  /** POSTs in flight, at most; and where each call is a POST. */
   readonly concurrency: number
+  readonly singleConcurrency: number
   /** Longest batch to begin with. */
   readonly maxCalls: number
   /** No more than this in any second. */
@@ -36,6 +37,8 @@ export class Learnt {
   readonly pace: Pace
   readonly pause: Pause
   readonly speeds: Speeds
+  readonly #concurrency: number
+  readonly #singleConcurrency: number
   /** Calls per second that the user gave, if they are calls. */
   readonly #given: number | undefined
   /** When the POSTs in flight started. */
@@ -45,9 +48,11 @@ export class Learnt {
   /** Calls were answered since it last throttled. */
   #answers = false
 
-  constructor({ concurrency, maxCalls, rate, backoff, isHeavy }: LearntOptions, now: number) {
+  constructor({ concurrency, singleConcurrency, maxCalls, rate, backoff, isHeavy }: LearntOptions, now: number) {
     this.limits = new Limits(maxCalls)
-    this.concurrency = new Concurrency(concurrency)
+    this.#concurrency = concurrency
+    this.#singleConcurrency = singleConcurrency
+    this.concurrency = new Concurrency(this.limits.isSingle ? singleConcurrency : concurrency)
     this.pace = new Pace(rate, now)
     this.pause = new Pause(backoff)
     this.speeds = new Speeds(isHeavy)
@@ -114,6 +119,7 @@ export class Learnt {
     else if (landing.isBatch && landing.isTimedOut) limits.halve(length)
     else if (landing.isUnexplained) limits.failed(length)
     limits.end(length)
+    concurrency.allow(limits.isSingle ? this.#singleConcurrency : this.#concurrency)
     if (throttling !== undefined) return this.#throttled(landing, now)
     if (landing.isStrained) concurrency.suffered(flight.nth, flight.sentAt, now)
     return false

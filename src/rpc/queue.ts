@@ -78,7 +78,7 @@ class Running {
   constructor(options: QueueOptions) {
     this.#options = options
     this.#learnt = new Learnt(options, performance.now())
-    this.#lessons = new Lessons(options.name, options.maxCalls, options.concurrency)
+    this.#lessons = new Lessons(options.name, this.#learnt.adapted)
     this.#wake = { at: 0, place: -1, ring: () => this.#start() }
   }
 
@@ -171,8 +171,9 @@ class Running {
 
   #nextLine(): Line | undefined {
     if (this.#interactive.size > 0) return this.#interactive
-    // Where there are several slots, one is kept from bulk calls.
-    return this.#bulk.size > 0 && this.#bulkPosts < Math.max(1, this.#learnt.concurrency.limit - 1) ? this.#bulk : undefined
+    // Where there are several slots, one is kept from bulk calls. They get no more of them for being POSTs of one call: their replies are large.
+    const slots = Math.min(this.#options.concurrency, this.#learnt.concurrency.limit)
+    return this.#bulk.size > 0 && this.#bulkPosts < Math.max(1, slots - 1) ? this.#bulk : undefined
   }
 
   async #run(): Promise<void> {
