@@ -1,7 +1,7 @@
 import { type Connection, connect, type Endpoint } from './endpoint.ts'
 import { CodecError, excerpt, OptionError, show } from './errors.ts'
 import type { Hash } from './eth/hex.ts'
-import { costOf, decodeResult, encodeArguments, isSafe, type MethodName, type MethodParams, type MethodResult } from './eth/methods.ts'
+import { costOf, decodeResult, encodeArguments, isHeavy, isSafe, type MethodName, type MethodParams, type MethodResult } from './eth/methods.ts'
 import type { Block } from './eth/objects.ts'
 import type { BlockNumber } from './eth/params.ts'
 import { sendRecovery } from './eth/send-raw-transaction.ts'
@@ -99,7 +99,7 @@ export function createClient(endpoint: Endpoint | readonly Endpoint[], options: 
   const members = connections.map(({ post, ...connection }): MemberOptions => {
     const health = new Health(connection.name)
     // Where there is only one endpoint, nothing follows from how it does.
-    const queue = createQueue({ ...settings, ...connection, rate, waiting, post: connections.length > 1 ? health.watch(post) : post })
+    const queue = createQueue({ ...settings, ...connection, rate, waiting, isHeavy, post: connections.length > 1 ? health.watch(post) : post })
     return { queue, health, chainId: connection.chainId }
   })
   const layers: unknown = settings.layers([retry({ ...settings.backoff, waiting, recovery: sendRecovery })])

@@ -52,7 +52,7 @@ export function connect(endpoint: Endpoint, settings: Settings, ids: { next: num
   const exchange = createExchange({
     url,
     headers: allHeaders,
-    connections: settings.concurrency,
+    connections: Math.max(settings.concurrency, settings.singleConcurrency),
     timeoutMs: settings.timeoutMs,
     maxResponseBytes: settings.maxResponseBytes,
     compression: settings.compression ?? !isLoopback(url.hostname),

@@ -21,7 +21,7 @@ export interface UnitRate {
 export interface ClientOptions {
   /** Longest batch to begin with, in calls; a batch that an endpoint refuses is halved. `false`: one POST per call. Default `{ maxCalls: 100 }`. */
   readonly batch?: { readonly maxCalls?: number } | false
-  /** POSTs in flight per endpoint. Default 8. */
+  /** POSTs in flight per endpoint, at most. Default 8; 100 where each call is a POST: with `batch: false`, and at endpoints that take no batches. */
   readonly concurrency?: number
   /** What may go per second and endpoint. Default: no limit but what the endpoint's throttling teaches. */
   readonly rate?: CallRate | UnitRate
@@ -82,6 +82,8 @@ export interface GivenRate {
 export interface Settings {
   readonly maxCalls: number
   readonly concurrency: number
+  /** The same where each call is a POST. */
+  readonly singleConcurrency: number
   readonly rate: GivenRate | undefined
   readonly attempts: number
   readonly backoff: { readonly baseDelayMs: number; readonly maxDelayMs: number }
@@ -128,6 +130,7 @@ export function settingsFrom(options: ClientOptions): Settings {
   return {
     maxCalls: whole('batch.maxCalls', batch.maxCalls ?? 100),
     concurrency: whole('concurrency', options.concurrency ?? 8, ONE_SOCKET_PER_POST),
+    singleConcurrency: options.concurrency ?? 100,
     rate: options.rate === undefined ? undefined : givenRate(options.rate),
     attempts: attempts('retry.attempts', retry.attempts ?? 4),
     backoff: {

@@ -23,7 +23,10 @@ export interface HexlineTransportConfig<rpcSchema extends RpcSchema | undefined 
   readonly retryDelay?: number | undefined
   /** One attempt, from its start to the last byte of the reply, in ms. Default 30,000. With 0 only `deadlineMs` ends it. */
   readonly timeout?: number | undefined
-  /** One call with all its attempts and waits, in ms. Default 120,000, or what the attempts take at most if that is longer; an hour with a `timeout` of 0. */
+  /**
+   * One call with all its attempts and waits, in ms. Default: where `timeout` and `retryCount` are both given, what the attempts and the waits between them take
+   * at most, also for a call that is throttled again and again; else 120,000, or that time if it is longer; an hour with a `timeout` of 0.
+   */
   readonly deadlineMs?: number | undefined
   /** Calls of one turn of the event loop travel together: `true` (default), `false`, or how many at most (1,000 with viem's name, 100 by default). */
   readonly batch?: boolean | { readonly batchSize?: number | undefined; readonly wait?: number | undefined } | { readonly maxCalls?: number } | undefined
@@ -73,7 +76,7 @@ export function clientOptions(config: Config): ClientOptions {
     ...defined(Object.fromEntries(OF_CLIENT.map((name) => [name, config[name]]))),
     ...defined({ batch: batchOf(batch), maxResponseBytes }),
     headers,
-    retry: { attempts: retryCount + 1, baseDelayMs: Math.max(retryDelay, 1), maxDelayMs: Math.max(retryDelay, 10_000) },
+    retry: { attempts: retryCount + 1, baseDelayMs: Math.max(retryDelay, 1), maxDelayMs: longestDelay(retryDelay) },
     timeoutMs: timeoutMs(timeout) ?? 30_000,
     deadlineMs: deadlineMs ?? Math.max(120_000, (timeout ?? 0) + 10_000),
   }
@@ -91,14 +94,28 @@ export function callSettings({ config, factory, call }: Wishes, ownsClient: bool
   const retryCount = call.retryCount ?? config.retryCount ?? factory.retryCount
   const timeout = call.timeout ?? factory.timeout ?? config.timeout
   const attempts = retryCount === undefined ? undefined : checkRetryCount(retryCount) + 1
-  // All attempts have their time, and waits between them, however long one may take.
-  const needed = ownsClient && config.deadlineMs === undefined && timeout !== undefined ? (timeout === 0 ? HOUR : (attempts ?? 4) * (timeout + 10_000)) : 0
+  const hasDeadline = ownsClient && config.deadlineMs === undefined && timeout !== undefined
+  const needed = hasDeadline ? longestMs(attempts ?? 4, checkMs('timeout', timeout), config.retryDelay) : 0
+  // Both together say how long a call may take in all.
+  const isSaid = hasDeadline && retryCount !== undefined
   return {
     ...defined({ attempts, timeoutMs: timeoutMs(checkMs('timeout', timeout)), signal: call.signal }),
-    ...(needed > 120_000 && { deadlineMs: needed }),
+    ...((needed > 120_000 || isSaid) && { deadlineMs: needed }),
     // viem's `fallback` asks for no retries, so that it can ask the next one.
     ...(factory.retryCount === 0 && { whilePaused: 'fail' }),
   }
+}
+
+/** All attempts with the waits before and between them, each as long as it may be. */
+function longestMs(attempts: number, timeout: number, retryDelay = 150): number {
+  if (timeout === 0) return HOUR
+  const delay = Math.max(retryDelay, 1)
+  return attempts * timeout + Math.min(attempts * longestDelay(delay), delay * (2 ** attempts - 1))
+}
+
+/** The longest wait between two attempts, in ms. */
+function longestDelay(retryDelay: number): number {
+  return Math.max(retryDelay, 10_000)
 }
 
 const HOUR = 3_600_000

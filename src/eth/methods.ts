@@ -183,6 +183,16 @@ const READS =
 /** Gives each change once, or asks a person. */
 const READS_ONCE = /FilterChanges$|EncryptionPublicKey$/
 
+/**
+ * Do calls of this method take long at most nodes? Logs are searched for over a range of blocks, and traces run transactions again: both commonly take seconds,
+ * and the wait for them would be the wait for whatever shares their POST.
+ */
+export function isHeavy(name: string): boolean {
+  return HEAVY.test(name)
+}
+
+const HEAVY = /^(?:eth_getLogs|eth_getFilterLogs|debug_trace\w+|(?:arb)?trace_\w+)$/
+
 /** What a call costs of a budget of units; as the table says, from the same source for a few others, and else what most methods cost. */
 export function costOf(name: string): number {
   return methodOf(name)?.cost ?? otherCosts.find(({ method }) => method.test(name))?.cost ?? USUAL_COST

@@ -1,7 +1,8 @@
 /** What is left of the POSTs in flight when they were too many. */
 const DOWN = 3 / 4
-/** Signs that may be chance (a cut connection, a timeout) take no more than this part of the most. */
+/** Signs that may be chance (a cut connection, a timeout) leave at least this part of the most, or this many. */
 const LEAST_BY_CHANCE = 1 / 4
+const ENOUGH_BY_CHANCE = 2
 /** Time without trouble until one more is tried, in ms: twice as long after each try that failed, up to a most. Then one more each step. */
 const HOLD = 2000
 const LONGEST_HOLD = 32_000
@@ -16,7 +17,7 @@ const PROOF = 8
 export class Concurrency {
   /** POSTs that may be in flight. */
   limit: number
-  readonly #most: number
+  #most: number
   /** The most that have been answered at a time, as far as that still holds. */
   #proven = 0
   #beyond = 0
@@ -36,6 +37,13 @@ export class Concurrency {
   /** More POSTs than this have never been answered at a time. */
   get proven(): number {
     return this.#proven
+  }
+
+  /** From now on this many may be in flight at most. What has been learnt below that stays. */
+  allow(most: number): void {
+    if (most === this.#most) return
+    if (this.limit === this.#most || this.limit > most) this.limit = most
+    this.#most = most
   }
 
   /** The nth POST in flight was answered. */
@@ -67,7 +75,8 @@ export class Concurrency {
 
   /** The nth POST in flight, started at `sentAt`, failed as POSTs do when they are too many. Those of one wave count once. */
   suffered(nth: number, sentAt: number, now: number): void {
-    if (nth > 1 && sentAt >= this.#cutAt) this.#cut(nth, Math.max(1, Math.ceil(this.#most * LEAST_BY_CHANCE), Math.floor(nth * DOWN)), now)
+    const least = Math.min(ENOUGH_BY_CHANCE, Math.ceil(this.#most * LEAST_BY_CHANCE))
+    if (nth > 1 && sentAt >= this.#cutAt) this.#cut(nth, Math.max(least, Math.floor(nth * DOWN)), now)
   }
 
   #cut(nth: number, limit: number, now: number): void {

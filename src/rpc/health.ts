@@ -33,6 +33,8 @@ const pauses = {
 export class Health {
   /** Calls that it has been given and that have not ended. */
   calls = 0
+  /** It has given a good answer. */
+  hasAnswered = false
   readonly #endpoint: string
   #errors = 0
   #slowness = 1
@@ -57,6 +59,11 @@ export class Health {
   /** When one that is left out is to be asked whether it is back. */
   get dueAt(): number {
     return this.#dueAt
+  }
+
+  /** It has never answered, and owes its first replies for longer than a good endpoint would. */
+  isMute(now: number): boolean {
+    return !this.hasAnswered && this.#posts > 0 && now - this.#progressAt >= SILENT_MS
   }
 
   /** What a call costs here, in the time that such calls usually take: 1 for an idle endpoint of usual pace. */
@@ -116,6 +123,7 @@ export class Health {
 
   /** It has answered. */
   answered(): void {
+    this.hasAnswered = true
     this.#errors *= 1 - NEWEST
     if (this.#out !== undefined) {
       this.#out = undefined

@@ -8,16 +8,20 @@ import { Limits } from './limits.ts'
 import type { Line } from './line.ts'
 import { type Budget, Pace } from './pace.ts'
 import { Pause } from './pause.ts'
+import { Speeds } from './speeds.ts'
 
 export interface LearntOptions {
-  /** POSTs in flight, at most. */
+  /** POSTs in flight, at most; and where each call is a POST. */
   readonly concurrency: number
+  readonly singleConcurrency: number
   /** Longest batch to begin with. */
   readonly maxCalls: number
   /** No more than this in any second. */
   readonly rate?: Budget | undefined
   /** How long the endpoint is left alone when it throttles everything without a `Retry-After`. */
   readonly backoff: Backoff
+  /** Calls of this method take long at most endpoints. */
+  readonly isHeavy: (method: string) => boolean
 }
 
 /** A POST is overdue after this many times the mean of recent ones, and no sooner than this many ms. */
@@ -26,12 +30,15 @@ const LEAST_OVERDUE_MS = 25
 /** Weight of the newest POST in that mean. */
 const NEWEST = 1 / 8
 
-/** What an endpoint takes, learnt from what became of each POST: its length, how many at a time, how many a second, and when to leave it alone. */
+/** What an endpoint takes, learnt from what became of each POST: its length, how many at a time, how many a second, what goes apart, and when to leave it alone. */
 export class Learnt {
   readonly limits: Limits
   readonly concurrency: Concurrency
   readonly pace: Pace
   readonly pause: Pause
+  readonly speeds: Speeds
+  readonly #concurrency: number
+  readonly #singleConcurrency: number
   /** Calls per second that the user gave, if they are calls. */
   readonly #given: number | undefined
   /** When the POSTs in flight started. */
@@ -41,11 +48,14 @@ export class Learnt {
   /** Calls were answered since it last throttled. */
   #answers = false
 
-  constructor({ concurrency, maxCalls, rate, backoff }: LearntOptions, now: number) {
+  constructor({ concurrency, singleConcurrency, maxCalls, rate, backoff, isHeavy }: LearntOptions, now: number) {
     this.limits = new Limits(maxCalls)
-    this.concurrency = new Concurrency(concurrency)
+    this.#concurrency = concurrency
+    this.#singleConcurrency = singleConcurrency
+    this.concurrency = new Concurrency(this.limits.isSingle ? singleConcurrency : concurrency)
     this.pace = new Pace(rate, now)
     this.pause = new Pause(backoff)
+    this.speeds = new Speeds(isHeavy)
     this.#given = rate?.costOf === undefined ? rate?.perSecond : undefined
   }
 
@@ -55,9 +65,10 @@ export class Learnt {
     return this.pace.msUntil(line, this.limits.most, now)
   }
 
-  /** Takes the calls of a POST that starts now out of `line`: as many as may go. */
-  takeOff(line: Line, now: number): Flight {
-    const entries: readonly Entry[] = line.take(this.pace.room(this.limits.most, now), this.limits, this.pace.fitting(now))
+  /** Takes the calls of a POST that starts now out of `line`: as many as may go, and with `splits` no quick ones beside slow ones. */
+  takeOff(line: Line, now: number, splits: boolean): Flight {
+    const room = this.pace.room(this.limits.most, now)
+    const entries: readonly Entry[] = line.take(room, this.limits, this.pace.fitting(now), splits ? this.speeds : undefined)
     this.pace.take(entries)
     const { limits } = this
     const { length } = entries
@@ -72,7 +83,7 @@ export class Learnt {
       nthBusy,
       bytes: limits.expected(entries),
       isProbe: limits.isUnproven && length > limits.taken,
-      isShort: line.size === 0,
+      isShort: line.size === 0 || line.leftApart,
     }
   }
 
@@ -94,9 +105,10 @@ export class Learnt {
       limits.learn(answered, landing.bytes, landing.isWhole ? flight.bytes : limits.expected(answered))
       const tookMs = now - flight.sentAt
       this.#meanMs = this.#meanMs === undefined ? tookMs : this.#meanMs + NEWEST * (tookMs - this.#meanMs)
-      pace.answered(answers, now - flight.sentAt, concurrency.limit, throttling === undefined, now)
+      pace.answered(answers, tookMs, concurrency.limit, throttling === undefined, now)
       concurrency.worked(flight.nth, now)
       this.#answers = true
+      if (landing.isWhole && flight.entries[0]?.priority === 'interactive') this.speeds.learn(flight.entries, tookMs)
     }
     if (throttling === undefined) {
       if (answers > 0) pause.recovered()
@@ -107,6 +119,7 @@ export class Learnt {
     else if (landing.isBatch && landing.isTimedOut) limits.halve(length)
     else if (landing.isUnexplained) limits.failed(length)
     limits.end(length)
+    concurrency.allow(limits.isSingle ? this.#singleConcurrency : this.#concurrency)
     if (throttling !== undefined) return this.#throttled(landing, now)
     if (landing.isStrained) concurrency.suffered(flight.nth, flight.sentAt, now)
     return false

@@ -18,7 +18,7 @@ export class Lessons {
   #maxCalls: number
   #concurrency: number
 
-  constructor(endpoint: string, maxCalls: number, concurrency: number) {
+  constructor(endpoint: string, { maxCalls, concurrency }: Adapted) {
     this.#endpoint = endpoint
     this.#maxCalls = maxCalls
     this.#concurrency = concurrency

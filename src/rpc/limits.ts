@@ -43,6 +43,8 @@ export class Limits {
   #takesBatches = false
   /** A single call failed as the batch before it did, so that it was not for being one. */
   #failsAlone = false
+  /** A single call was answered after the batches before it had failed. */
+  #worksAlone = false
   /** The most replies that were answered, in bytes as they were expected. */
   #provenBytes = 0
 
@@ -54,6 +56,11 @@ export class Limits {
   /** Calls that the next POST may have. */
   get most(): number {
     return this.#trying > 0 ? this.calls : (this.#longer ?? this.calls)
+  }
+
+  /** Each call is a POST, since the endpoint takes no batches, or the user wants none. */
+  get isSingle(): boolean {
+    return this.calls === 1 && (this.#ceiling === 1 || this.#worksAlone)
   }
 
   /** A POST of `length` calls starts. Until it has ended no other is longer than `calls`. */
@@ -75,6 +82,7 @@ export class Limits {
   /** A POST of `length` calls, with so many `bytes` expected, was answered in full. When enough of them were, more is tried again. */
   worked(length: number, bytes = 0): void {
     if (length > 1) this.#takesBatches = true
+    else if (this.#resume !== undefined) this.#worksAlone = true
     this.#failsAlone = false
     if (bytes > this.#provenBytes) this.#provenBytes = bytes
     if (this.bytes < GOOD_BODY_BYTES && bytes >= this.bytes * FEWER && ++this.#fullInARow >= ENOUGH * this.#patience) {
@@ -155,6 +163,7 @@ export class Limits {
 
   #shorten(calls: number): void {
     this.calls = calls
+    if (calls > 1) this.#worksAlone = false
     this.#longer = undefined
     this.#resume = undefined
     this.#inARow = 0

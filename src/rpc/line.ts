@@ -1,5 +1,6 @@
 import type { Entry } from './entry.ts'
 import type { Limits } from './limits.ts'
+import type { Speeds } from './speeds.ts'
 
 /** Dead entries that may lie about before the line is swept. */
 const SWEEP_AT = 1024
@@ -15,6 +16,8 @@ export class Line {
   #joinable = new Map<string, Entry>()
   /** Entries that somebody waits for. */
   size = 0
+  /** The last POST left calls behind that it had room for, since they take much longer than its own, or much less long. */
+  leftApart = false
 
   /** `onDropped` is called when the first or the last entry has been dropped. */
   constructor(onDropped: () => void) {
@@ -64,22 +67,39 @@ export class Line {
     return this.#entries[this.#head] as Entry
   }
 
-  /** The next entries for one POST: at most `max`, no more than a good body of replies, an unsafe call alone, and each asked whether it fits. */
-  take(max: number, limits: Limits, fits?: (entry: Entry) => boolean): Entry[] {
+  /**
+   * The next entries for one POST: at most `max`, no more than a good body of replies, an unsafe call alone, and each asked whether it fits. With `speeds`, those
+   * that are to travel apart from the first one stay where they are.
+   */
+  take(max: number, limits: Limits, fits?: (entry: Entry) => boolean, speeds?: Speeds): Entry[] {
     this.#merge()
     const taken: Entry[] = []
+    const left: Entry[] = []
     let bytes = 0
-    while (this.size > 0 && taken.length < max) {
+    /** The method of the last one taken, which may travel with the first one. */
+    let method: string | undefined
+    while (this.size > left.length && taken.length < max) {
       const entry = this.#entries[this.#head] as Entry
       if (entry.line === this) {
+        if (method !== undefined && entry.safe && entry.method !== method && speeds?.areApart((taken[0] as Entry).method, entry.method)) {
+          left.push(entry)
+          this.#entries[this.#head++] = undefined as never
+          continue
+        }
         const more = limits.bytesOf(entry.method)
         if (limits.isFull(bytes, more) || (!entry.safe && taken.length > 0) || fits?.(entry) === false) break
         this.#leave(entry)
         bytes += more
         taken.push(entry)
+        method = entry.method
       }
       this.#entries[this.#head++] = undefined as never
       if (!entry.safe && taken.length > 0) break
+    }
+    this.leftApart = left.length > 0
+    if (this.leftApart) {
+      this.#entries = left.concat(this.#entries.slice(this.#head))
+      this.#head = 0
     }
     this.#tidy()
     return taken

@@ -124,6 +124,13 @@ export class Member {
     }
   }
 
+  /** It has been silent for too long: it is left out, and its reads go elsewhere. */
+  giveUp(now: number): void {
+    this.said = `${this.name}: no reply to its first calls`
+    this.health.failed(now, now)
+    this.queue.giveUp()
+  }
+
   #measure({ method }: Call, started: number): void {
     const now = performance.now()
     if (!this.health.hasMeasured(now)) this.health.took(this.#company.usual.times(method, now - started), now)

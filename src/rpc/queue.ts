@@ -33,10 +33,14 @@ export interface Queue {
   late(ms: number): number
   /** Ends the waiting of so many calls at most, the last ones first, with the reason `MOVED`: they have not been sent, and may go elsewhere. */
   handOver(calls: number): void
+  /** Ends the waiting of all calls that have not been sent, and of all reads that have, with the reason `GIVEN_UP`: the endpoint answers nothing. */
+  giveUp(): void
 }
 
 /** Why a call waits no longer here: another endpoint has time for it. No failure, and nobody but the router sees it. */
 export const MOVED: unique symbol = Symbol('the call goes to another endpoint')
+/** The same for an endpoint that has been given up on. The call may have been sent. */
+export const GIVEN_UP: unique symbol = Symbol('the endpoint has been given up on')
 
 /**
  * Calls of one turn of the event loop travel together, and a POST takes its calls when it starts: under load batches grow
@@ -56,6 +60,7 @@ export function createQueue(options: QueueOptions): Queue {
     turnAway: (failure) => running.turnAway(failure),
     late: (ms) => running.late(ms),
     handOver: (calls) => running.handOver(calls),
+    giveUp: () => running.giveUp(),
   }
 }
 
@@ -68,8 +73,8 @@ class Running {
   readonly #wake: Alarm
   /** Unused ones: making a signal costs as much as the rest of a small POST's way through here. */
   readonly #cuts: AbortController[] = []
-  /** POSTs in flight, and those of bulk calls among them. */
-  #posts = 0
+  /** The calls of each POST in flight, and how many of these POSTs are of bulk calls. */
+  readonly #inFlight = new Set<readonly Entry[]>()
   #bulkPosts = 0
   #turnIsSet = false
   /** A POST is under way that tries a length of batches that none has had. */
@@ -78,7 +83,7 @@ class Running {
   constructor(options: QueueOptions) {
     this.#options = options
     this.#learnt = new Learnt(options, performance.now())
-    this.#lessons = new Lessons(options.name, options.maxCalls, options.concurrency)
+    this.#lessons = new Lessons(options.name, this.#learnt.adapted)
     this.#wake = { at: 0, place: -1, ring: () => this.#start() }
   }
 
@@ -131,6 +136,11 @@ class Running {
     for (const { waiters } of waiting.slice(Math.max(0, waiting.length - calls))) for (const entry of waiters) entry.cancel(MOVED)
   }
 
+  giveUp(): void {
+    const sent = [...this.#inFlight].flat().filter(({ safe }) => safe)
+    for (const { waiters } of [...this.#interactive.list(), ...this.#bulk.list(), ...sent]) for (const entry of waiters) entry.cancel(GIVEN_UP)
+  }
+
   /** Calls of one turn travel together: no timer, so a lone call waits for nothing but the end of its turn. */
   #startSoon(): void {
     if (this.#turnIsSet) return
@@ -152,7 +162,7 @@ class Running {
 
   /** Starts a POST in every free slot that has calls for it. */
   #start(): void {
-    while (this.#posts < this.#learnt.concurrency.limit && this.#mayStart()) void this.#run()
+    while (this.#inFlight.size < this.#learnt.concurrency.limit && this.#mayStart()) void this.#run()
   }
 
   /** True when a POST could start now in a free slot. When only time is in the way, an alarm is set. */
@@ -171,19 +181,22 @@ class Running {
 
   #nextLine(): Line | undefined {
     if (this.#interactive.size > 0) return this.#interactive
-    // Where there are several slots, one is kept from bulk calls.
-    return this.#bulk.size > 0 && this.#bulkPosts < Math.max(1, this.#learnt.concurrency.limit - 1) ? this.#bulk : undefined
+    // Where there are several slots, one is kept from bulk calls. They get no more of them for being POSTs of one call: their replies are large.
+    const slots = Math.min(this.#options.concurrency, this.#learnt.concurrency.limit)
+    return this.#bulk.size > 0 && this.#bulkPosts < Math.max(1, slots - 1) ? this.#bulk : undefined
   }
 
   async #run(): Promise<void> {
     const line = this.#nextLine() as Line
-    const flight = this.#learnt.takeOff(line, performance.now())
     const isBulk = line === this.#bulk
+    // Calls that are left for a POST of their own need a slot for it. Nobody waits for a bulk call by itself.
+    const splits = !isBulk && this.#inFlight.size + 1 < this.#learnt.concurrency.limit
+    const flight = this.#learnt.takeOff(line, performance.now(), splits)
     if (flight.isProbe) this.#isProbing = true
-    this.#posts++
     if (isBulk) this.#bulkPosts++
+    this.#inFlight.add(flight.entries)
     const outcomes = await this.#post(flight.entries)
-    this.#posts--
+    this.#inFlight.delete(flight.entries)
     if (isBulk) this.#bulkPosts--
     if (flight.isProbe) this.#isProbing = false
     this.#land(line, flight, outcomes)

@@ -8,7 +8,7 @@ import { Hedge, type HedgeOptions } from './hedge.ts'
 import { isFailure, isThrottled, mayHaveRun, mayRepeat } from './kinds.ts'
 import { Company, Member, type MemberOptions } from './member.ts'
 import type { Pin } from './pin.ts'
-import { MOVED } from './queue.ts'
+import { GIVEN_UP, MOVED } from './queue.ts'
 import { present } from './required.ts'
 import type { Protocol, Trait } from './traits.ts'
 import type { Waiting } from './waiting.ts'
@@ -27,7 +27,7 @@ export interface RouteOptions {
 /**
  * Picks an endpoint for each call (choice.ts), by what was learnt from the calls before it: how it does (health.ts), how far its head is
  * behind (head.ts), whether it has the method and is on the right chain (member.ts). A call that an endpoint would not start goes to the next one
- * at once; all else that fails goes back to the retry layer, which names in `tried` who has failed it. A null for a call that requires a result means that
+ * at once, and so does a read that waits for an endpoint which has never answered; all else that fails goes back to the retry layer, which names in `tried` who has failed it. A null for a call that requires a result means that
  * the node lags, and is a failure. With one endpoint there is nothing to pick, and nothing is paid.
  */
 export function route(options: RouteOptions): Send {
@@ -97,9 +97,11 @@ class Router {
         onAnswer?.(member)
         return reply
       } catch (failure) {
-        if (failure !== MOVED && !isFailure(failure)) throw failure
+        const isMoved = failure === MOVED || failure === GIVEN_UP
+        if (!isMoved && !isFailure(failure)) throw failure
         left = member.name
-        if (failure === MOVED) {
+        if (isMoved) {
+          if (failure === GIVEN_UP) attempts++
           // Those that would not start it before may do so by now.
           passed.length = 0
           continue
@@ -172,8 +174,12 @@ class Router {
     this.#lookSoon()
     const now = performance.now()
     this.#askHeads(now)
-    const isFree = ({ wrong, health, queue }: Member) => wrong === undefined && !health.isOut && queue.pausedUntil <= now && queue.size === 0
-    if (!this.#members.some(isFree)) return
+    const canTake = ({ wrong, health, queue }: Member) => wrong === undefined && !health.isOut && queue.pausedUntil <= now
+    // Others answer: what waits for an endpoint that has said nothing yet need not wait for its timeout.
+    if (this.#members.some((each) => canTake(each) && each.health.hasAnswered)) {
+      for (const each of this.#members) if (each.health.isMute(now) && !each.health.isOut) each.giveUp(now)
+    }
+    if (!this.#members.some((each) => canTake(each) && each.queue.size === 0)) return
     for (const { queue } of this.#members) {
       const late = queue.late(LATE_MS)
       if (late > 0) queue.handOver(late)

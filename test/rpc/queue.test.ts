@@ -18,6 +18,7 @@ import {
   send,
   serve,
   silent,
+  type TestServer,
 } from '../support/server.ts'
 
 /** Reads `from` to `to - 1`, all in this turn. */
@@ -146,6 +147,58 @@ describe('maxCalls', () => {
     open()
     await all
     expect(server.requests).toHaveLength(10)
+  })
+
+  describe('where nothing is said is 100 for single calls', () => {
+    /** Calls that reach the server before it has answered any of them. */
+    const atOnce = async (client: Client, server: TestServer, calls: number) => {
+      const { open, answer } = gate()
+      const before = server.requests.length
+      server.script(answer)
+      const all = reads(client, 0, calls)
+      await server.received(before + Math.min(calls, 100))
+      await turn()
+      const count = server.requests.length - before
+      open()
+      await all
+      return count
+    }
+
+    test('with `batch: false`', async () => {
+      const server = await serve(honest)
+      expect(await atOnce(clientOf(server.url, { batch: false }), server, 150)).toBe(100)
+    })
+
+    test('at an endpoint that has refused batches of any length', async () => {
+      const server = await serve((request, response) => (request.isBatch ? always('', { status: 405 })(request, response) : honest(request, response)))
+      const client = clientOf(server.url)
+      await reads(client, 0, 30)
+      expect(await atOnce(client, server, 150)).toBe(100)
+    })
+
+    test('but not for bulk calls, of which the replies are large', async () => {
+      const { open, answer } = gate()
+      const server = await serve(answer)
+      const all = reads(clientOf(server.url, { batch: false }).with({ priority: 'bulk' }), 0, 20)
+      await server.received(7)
+      await turn()
+      expect(server.requests).toHaveLength(7)
+      open()
+      await all
+    })
+
+    test('until the endpoint throttles that many', async () => {
+      let inFlight = 0
+      const server = await serve(async (request, response) => {
+        if (inFlight >= 4) return always('', { status: 429 })(request, response)
+        inFlight++
+        await new Promise<void>((resolve) => setTimeout(resolve, 5))
+        inFlight--
+        return honest(request, response)
+      })
+      await reads(clientOf(server.url, { batch: false }), 0, 300)
+      expect(server.requests.length - 300).toBeLessThan(300)
+    })
   })
 })
 

@@ -240,6 +240,52 @@ describe('an endpoint that fails', () => {
   })
 })
 
+describe('an endpoint that has never answered', () => {
+  /** No call ends because its time is up. */
+  const patient: ClientOptions = { timeoutMs: 2 ** 31 - 1, deadlineMs: Number.POSITIVE_INFINITY, retry: false }
+
+  test('is given up on once another one answers: its reads go there, with or without retries', async () => {
+    const [a, b, c] = [await serve(silent), await serve(silent), await serve(node())]
+    const client = clientOf([a.url, b.url, c.url], patient)
+    expect(await Promise.all([read(client, 0), read(client.pinned(), 1)])).toEqual([answerTo([0]), answerTo([1])])
+    expect(counts(a)).toEqual([2])
+    await a.requests[0]?.hungUp
+  })
+
+  test('is not sent a call that writes, which goes to the one that answers, once', async () => {
+    const [a, b] = [await serve(silent), await serve(node())]
+    const client = clientOf([a.url, b.url], patient)
+    expect(await client.request({ method: 'evm_mine', params: [7] })).toEqual(answerTo([7]))
+    expect(counts(a, b)).toEqual([0, 1])
+  })
+
+  test('counts the attempt, and the failure of the other one is told', async () => {
+    const [a, b] = [await serve(silent), await serve(node({ answer: (entry) => (entry.method === 'eth_getBalance' ? failed(entry, 3, 'no') : undefined) }))]
+    const error = await errorOf<HexlineError>(read(clientOf([a.url, b.url], patient), 0))
+    expect(error).toMatchObject({ message: 'no', attempts: 2 })
+  })
+
+  test('is waited for as long as no other one answers', async () => {
+    const held = gate(node())
+    const [a, b] = [await serve(held.answer), await serve(silent)]
+    const answer = read(clientOf([a.url, b.url], patient), 0)
+    await sleep(1_500)
+    held.open()
+    expect(await answer).toEqual(answerTo([0]))
+    expect(counts(a, b)).toEqual([1, 0])
+  })
+
+  test('is another thing than one that is at work on a slow call, and has told its newest block', async () => {
+    const held = gate()
+    const [a, b] = [await serve((request, response) => (request.isBatch ? node() : held.answer)(request, response)), await serve(node())]
+    const logs = clientOf([a.url, b.url], patient).request({ method: 'eth_getLogs', params: [{}] })
+    await sleep(1_500)
+    held.open()
+    expect(await logs).toEqual(answerTo([{}]))
+    expect(counts(a, b)).toEqual([1, 0])
+  })
+})
+
 describe('a call that writes', () => {
   const mine = { method: 'evm_mine', params: [] }
 

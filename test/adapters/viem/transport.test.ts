@@ -6,6 +6,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { callSettings, clientOptions } from '../../../adapters/viem/config.ts'
 import { calls } from '../../support/node.ts'
 import {
+  type Answer,
   always,
   answerTo,
   cut,
@@ -283,12 +284,28 @@ describe('timeout', () => {
   it.each<[NonNullable<Config>, object, number | undefined]>([
     [{}, { timeoutMs: 30_000, deadlineMs: 120_000 }, undefined],
     [{ timeout: 1000 }, { timeoutMs: 1000, deadlineMs: 120_000 }, undefined],
-    [{ timeout: 600_000, retryCount: 1 }, { timeoutMs: 600_000, deadlineMs: 610_000 }, 1_220_000],
+    [{ timeout: 600_000, retryCount: 1 }, { timeoutMs: 600_000, deadlineMs: 610_000 }, 2 * 600_000 + 150 + 300],
+    [{ timeout: 600_000 }, { timeoutMs: 600_000, deadlineMs: 610_000 }, 4 * 600_000 + 150 + 300 + 600 + 1200],
+    [{ timeout: 300, retryCount: 2, retryDelay: 100 }, { timeoutMs: 300, deadlineMs: 120_000 }, 3 * 300 + 100 + 200 + 400],
+    [{ timeout: 300, retryCount: 1000, retryDelay: 0 }, { timeoutMs: 300, deadlineMs: 120_000 }, 1001 * (300 + 10_000)],
+    [{ timeout: 300, retryCount: Number.POSITIVE_INFINITY }, { timeoutMs: 300, deadlineMs: 120_000 }, Number.POSITIVE_INFINITY],
+    [{ timeout: 300, retryCount: 1, deadlineMs: 5000 }, { timeoutMs: 300, deadlineMs: 5000 }, undefined],
     [{ timeout: 0 }, { timeoutMs: 2 ** 31 - 1, deadlineMs: 120_000 }, 3_600_000],
     [{ timeout: 600_000, deadlineMs: 5000 }, { timeoutMs: 600_000, deadlineMs: 5000 }, undefined],
   ])('%j leaves every attempt its time, and nothing waits for ever', (config, ofClient, ofCall) => {
     expect(clientOptions(config)).toMatchObject(ofClient)
     expect(callSettings({ config, factory: {}, call: {} }, true).deadlineMs).toBe(ofCall)
+  })
+
+  it.each<[string, Answer]>([
+    ['HTTP 429', always('slow down', { status: 429 })],
+    ['HTTP 429 and Retry-After', always('slow down', { status: 429, headers: { 'retry-after': '1' } })],
+    ['a JSON-RPC error', refuse(-32005, 'limit exceeded')],
+  ])('and `retryCount` together end a call that is throttled by %s for ever', { timeout: 20_000 }, async (_, answer) => {
+    const server = await serve(answer)
+    const error = await errorOf(made(server.url, { timeout: 300, retryCount: 3 }).ask([]))
+    // It says why, not that its time was up.
+    expect(error.details).toMatch(/slow down|limit exceeded/)
   })
 
   it.each([made, shared])('shortens a batch that takes too long, until it passes (%o)', async (make) => {
