@@ -266,6 +266,44 @@ describe('a reply', () => {
     }
   })
 
+  test('without an id is the answer of a call that travels alone, in every form of the body and of the result', async () => {
+    for (const shape of [(reply: unknown) => reply, (reply: unknown) => [reply]]) {
+      for (const as of ['value', 'bytes'] as const) {
+        const server = await serve((_, response) => send(response, JSON.stringify(shape({ jsonrpc: '2.0', result: '0x12' }))))
+        const value = (await clientOf(server.url, once).send({ method: 'eth_getBalance', params: [], as })).take()
+        expect(String(value)).toBe(as === 'bytes' ? '"0x12"' : '0x12')
+      }
+    }
+    expect(await lone(always({ result: null }))).toBeNull()
+  })
+
+  test('without an id is nobody’s in a batch, and so is a second one beside it', async () => {
+    for (const body of [{ result: '0x12' }, [{ result: '0x12' }]]) {
+      const { outcomes } = await batch([always(body)])
+      for (const outcome of outcomes) expect(outcome).toMatchObject({ kind: 'malformed' })
+    }
+    expect(await lone(always([{ result: '0x12' }, { result: '0x13' }]))).toMatchObject({ kind: 'malformed' })
+  })
+
+  test('under another id says which one came, which was sent, and that a mock has to echo it', async () => {
+    const words = 'a server has to echo the id, and so has a mock'
+    const error = await lone(always({ jsonrpc: '2.0', id: 7, result: '0x12' }))
+    expect(error.message).toContain(`no reply with its id came (sent 1, received 7): ${words}: {"jsonrpc"`)
+    const { outcomes } = await batch([always(['a', 'b', 'c', 'd', 'x'.repeat(30)].map((id) => ({ id, result: '0x12' })))], 2)
+    expect(outcomes.map(({ message }) => /\(.*?\)/.exec(message)?.[0])).toEqual([
+      '(sent 1, received "a", "b", "c", ...)',
+      '(sent 2, received "a", "b", "c", ...)',
+    ])
+    expect((await lone(always({ id: 'x'.repeat(30), result: '0x12' }))).message).toContain('(sent 1, received a string)')
+  })
+
+  test('under an id that is part of the key does not show it', async () => {
+    const server = await serve(always({ id: 'KEYKEYKEY', result: '0x12' }))
+    const error = await errorOf(read(clientOf(`${server.url}/KEYKEYKEY`, once)))
+    expect(error.message).toContain('received "[hidden]"')
+    expect(error.message).not.toContain('KEY')
+  })
+
   test('under another id is malformed, also when the call travels alone', async () => {
     expect(await lone(each((entry) => ({ ...right(entry), id: entry.id + 1 })))).toMatchObject({ kind: 'malformed' })
     expect(await lone(each((entry) => ({ ...right(entry), id: null })))).toMatchObject({ kind: 'malformed' })
