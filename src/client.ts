@@ -37,10 +37,15 @@ export interface Request extends CallSettings {
   readonly required?: boolean
   /** @internal */
   readonly [UNREAD]?: boolean
+  /** @internal */
+  readonly [TALLY]?: Tally
 }
 
 /** Marks a request for bytes that go to `readUnread`. */
 export const UNREAD: unique symbol = Symbol.for('hexline.unread')
+
+/** The tally of a request whose result may turn out to be unreadable: the error then says where it came from. */
+export const TALLY: unique symbol = Symbol('hexline.tally')
 
 /** Talks to one or several Ethereum nodes. An EIP-1193 provider, too. */
 export interface Client {
@@ -154,6 +159,8 @@ function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
     const given = settingsOf(request)
     const { method, params = [], as = 'value', required = false } = request
     const priority = given.priority ?? own.priority ?? 'interactive'
+    const isTold = callEvents.hasSubscribers
+    const tally = request[TALLY] ?? (isTold ? new Tally() : undefined)
     const both = own.signal && given.signal && own.signal !== given.signal ? joints.join(own.signal, given.signal) : undefined
     const call: Call = {
       method,
@@ -171,21 +178,22 @@ function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
       safe: isSafe(method),
       tried: [],
       pin,
-      tally: callEvents.hasSubscribers ? new Tally() : undefined,
+      tally,
     }
-    const reply = call.tally === undefined ? pipeline(call) : tallied(pipeline, call, call.tally)
+    const reply = isTold ? tallied(pipeline, call, tally as Tally) : pipeline(call)
     return both === undefined ? reply : reply.finally(both.release)
   }
 
   const client: Client = {
     async call(method: string, ...args: unknown[]) {
       const params = encodeArguments(method, args)
-      const reply = await send({ method, params })
+      const tally = new Tally()
+      const reply = await send({ method, params, [TALLY]: tally })
       const value = reply.take()
       try {
         return decodeResult(method, value, params) as never
       } catch (error) {
-        throw scrubError(error, parts.connections)
+        throw scrubError(error, parts.connections, tally)
       }
     },
 

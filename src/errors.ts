@@ -33,10 +33,32 @@ export type ErrorKind =
   | 'integrity'
   | 'closed'
 
+/** What a server may answer instead of a result. */
+export type AnswerKind = Exclude<ErrorKind, 'network' | 'malformed' | 'integrity' | 'closed'>
+
+/** Any error that hexline throws. `kind` narrows it: a `closed` one is a `ClosedError`. */
+export type AnyHexlineError =
+  | RpcError
+  | HttpError
+  | NetworkError
+  | TimeoutError
+  | MalformedReplyError
+  | LimitError
+  | ClosedError
+  | CodecError
+  | OptionError
+  | ServiceError
+  | IntegrityError
+
+/** True for every error of hexline. Unlike `instanceof HexlineError`, it lets `kind` narrow the error to its classes. */
+export function isHexlineError(error: unknown): error is AnyHexlineError {
+  return error instanceof HexlineError
+}
+
 /** What every error of hexline may say about itself. */
-export interface ErrorContext {
+export interface ErrorContext<K extends ErrorKind = ErrorKind> {
   /** What the failure is. */
-  kind?: ErrorKind
+  kind?: K
   /** The JSON-RPC method of the call. */
   method?: string | undefined
   /** The endpoint's host and port; never its path, where the key is. */
@@ -92,13 +114,16 @@ export class HexlineError extends Error {
 }
 
 /**
- * A JSON-RPC error object: `code`, `message` and `data` are the node's own words. Secrets of the URL and headers are hidden in them. A message has at most
- * 4,096 characters: a longer one is cut, and ends with `...`.
+ * A JSON-RPC error object: `code`, `said` and `data` are the node's own. The message is `endpoint: method: ` and the node's message. Secrets of the URL and
+ * headers are hidden in all of them.
  */
 export class RpcError extends HexlineError {
   override readonly name = 'RpcError'
+  declare readonly kind: AnswerKind
   /** The node's error code. */
   readonly code: number
+  /** The node's message; one of more than 4,096 characters is cut, and ends with `...`. */
+  readonly said: string
   /**
    * The node's `data`, such as the revert data of a call. Hex is whole up to 4 Mi characters; of other text, 64 Ki characters are kept in all, and 10,000
    * values. A string that is cut ends with `...`, so that cut hex is not taken for hex.
@@ -109,9 +134,14 @@ export class RpcError extends HexlineError {
   /** The node's whole error object, for vendor-specific fields, with the same limits as `data`. Not enumerable. */
   declare readonly object: unknown
 
-  constructor(error: { code: number; message: string; data?: unknown }, context: ErrorContext & { status?: number | undefined; object?: unknown } = {}) {
-    super(error.message, 'execution', context)
+  constructor(
+    error: { code: number; message: string; data?: unknown },
+    context: ErrorContext<AnswerKind> & { status?: number | undefined; object?: unknown } = {},
+  ) {
+    const place = placeOf(context)
+    super(place === '' ? error.message : shortened(place + error.message), 'execution', context)
     this.code = error.code
+    this.said = error.message
     if (error.data !== undefined) this.data = error.data
     this.status = context.status
     Object.defineProperty(this, 'object', { value: context.object ?? error, enumerable: false })
@@ -121,6 +151,7 @@ export class RpcError extends HexlineError {
 /** An HTTP status of 300 or more whose body is no JSON-RPC reply. */
 export class HttpError extends HexlineError {
   override readonly name = 'HttpError'
+  declare readonly kind: AnswerKind
   /** HTTP status code. */
   readonly status: number
   /** Response headers, names in lower case; at most 64 Ki characters of them. */
@@ -128,7 +159,10 @@ export class HttpError extends HexlineError {
   /** The start of the body, at most 500 characters. */
   readonly body: string
 
-  constructor(response: { status: number; headers: Readonly<Record<string, string | string[] | undefined>>; body: string }, context: ErrorContext = {}) {
+  constructor(
+    response: { status: number; headers: Readonly<Record<string, string | string[] | undefined>>; body: string },
+    context: ErrorContext<AnswerKind> = {},
+  ) {
     const said = response.body === '' ? ' with an empty body' : `: ${excerpt(response.body)}`
     super(`${context.endpoint ?? 'the endpoint'} answered HTTP ${response.status}${said}`, 'server', context)
     this.status = response.status
@@ -140,6 +174,7 @@ export class HttpError extends HexlineError {
 /** No connection, or one that ended before the whole reply was there. */
 export class NetworkError extends HexlineError {
   override readonly name = 'NetworkError'
+  declare readonly kind: 'network'
   /** True when nothing of the request had been sent: the call certainly did not run. */
   readonly unsent: boolean
   /** The system's code, such as `ECONNREFUSED`. */
@@ -147,7 +182,7 @@ export class NetworkError extends HexlineError {
   /** Bytes of the reply that had come when the connection ended, as they were on the wire. */
   readonly receivedBytes: number
 
-  constructor(message: string, context: ErrorContext & { unsent?: boolean; code?: string | undefined; receivedBytes?: number } = {}) {
+  constructor(message: string, context: ErrorContext<'network'> & { unsent?: boolean; code?: string | undefined; receivedBytes?: number } = {}) {
     super(message, 'network', context)
     this.unsent = context.unsent ?? false
     this.code = context.code
@@ -158,12 +193,13 @@ export class NetworkError extends HexlineError {
 /** `timeoutMs` of a POST or `deadlineMs` of a call has passed, or a reply that had begun made no progress for too long. */
 export class TimeoutError extends HexlineError {
   override readonly name = 'TimeoutError'
+  declare readonly kind: 'timeout'
   /** True when nothing of the request had been sent: the call certainly did not run. */
   readonly unsent: boolean
   /** True when the reply had begun and then stopped: it was given up before `timeoutMs`, so that the call could be repeated. */
   readonly stalled: boolean
 
-  constructor(message: string, context: ErrorContext & { unsent?: boolean; stalled?: boolean } = {}) {
+  constructor(message: string, context: ErrorContext<'timeout'> & { unsent?: boolean; stalled?: boolean } = {}) {
     super(message, 'timeout', context)
     this.unsent = context.unsent ?? false
     this.stalled = context.stalled ?? false
@@ -173,7 +209,8 @@ export class TimeoutError extends HexlineError {
 /** A reply that cannot be what JSON-RPC 2.0 allows, or not for this call. */
 export class MalformedReplyError extends HexlineError {
   override readonly name = 'MalformedReplyError'
-  constructor(message: string, context: ErrorContext = {}) {
+  declare readonly kind: 'malformed' | 'rate-limit' | 'overloaded' | 'auth' | 'quota'
+  constructor(message: string, context: ErrorContext<'malformed' | 'rate-limit' | 'overloaded' | 'auth' | 'quota'> = {}) {
     super(message, 'malformed', context)
   }
 }
@@ -181,12 +218,17 @@ export class MalformedReplyError extends HexlineError {
 /** A limit of hexline's own, such as `maxResponseBytes`. */
 export class LimitError extends HexlineError {
   override readonly name = 'LimitError'
+  declare readonly kind: 'request-too-large' | 'response-too-large'
   /** What is allowed, in bytes. */
   readonly limit: number
   /** What came, in bytes, as far as it was read or announced. */
   readonly size: number
 
-  constructor(message: string, kind: ErrorKind, { limit, size, ...context }: ErrorContext & { limit: number; size: number }) {
+  constructor(
+    message: string,
+    kind: ErrorKind,
+    { limit, size, ...context }: ErrorContext<'request-too-large' | 'response-too-large'> & { limit: number; size: number },
+  ) {
     super(message, kind, context)
     this.limit = limit
     this.size = size
@@ -196,7 +238,8 @@ export class LimitError extends HexlineError {
 /** The client was closed before the call was answered. */
 export class ClosedError extends HexlineError {
   override readonly name = 'ClosedError'
-  constructor(message = 'the client is closed', context: ErrorContext = {}) {
+  declare readonly kind: 'closed'
+  constructor(message = 'the client is closed', context: ErrorContext<'closed'> = {}) {
     super(message, 'closed', context)
   }
 }
@@ -204,6 +247,7 @@ export class ClosedError extends HexlineError {
 /** A value that cannot be encoded or decoded. The message is `path: expected ..., received ...`. */
 export class CodecError extends HexlineError {
   override readonly name = 'CodecError'
+  declare readonly kind: 'invalid' | 'malformed'
   /** Where the value stands, such as `transactions[3].value` in a result or `params[0].gas` in a call. */
   readonly path: string
   /** What may stand there. */
@@ -211,7 +255,7 @@ export class CodecError extends HexlineError {
   /** What stands there, shortened. */
   readonly received: string
 
-  constructor(path: string, expected: string, received: string, context: ErrorContext = {}) {
+  constructor(path: string, expected: string, received: string, context: ErrorContext<'invalid' | 'malformed'> = {}) {
     super(`${path === '' ? '' : `${path}: `}expected ${expected}, received ${received}`, 'invalid', context)
     this.path = path
     this.expected = expected
@@ -222,6 +266,7 @@ export class CodecError extends HexlineError {
 /** An option that cannot be meant. The message is `option: expected ..., received ...`. */
 export class OptionError extends HexlineError {
   override readonly name = 'OptionError'
+  declare readonly kind: 'invalid'
   /** Name of the option, such as `batch.maxCalls`. */
   readonly option: string
   /** What may stand there. */
@@ -229,7 +274,7 @@ export class OptionError extends HexlineError {
   /** What stands there, shortened. */
   readonly received: string
 
-  constructor(option: string, expected: string, received: string, context: ErrorContext = {}) {
+  constructor(option: string, expected: string, received: string, context: ErrorContext<'invalid'> = {}) {
     super(`${option}: expected ${expected}, received ${received}`, 'invalid', context)
     this.option = option
     this.expected = expected
@@ -240,6 +285,7 @@ export class OptionError extends HexlineError {
 /** An error of the data, NFT or streams group: an HTTP status of 300 or more. */
 export class ServiceError extends HexlineError {
   override readonly name = 'ServiceError'
+  declare readonly kind: AnswerKind
   /** HTTP status code. */
   readonly status: number
   /** The service's own message, if the body had one; at most 4,096 characters. */
@@ -247,7 +293,10 @@ export class ServiceError extends HexlineError {
   /** The body: parsed where it is JSON, with the limits of `RpcError.data`, else the start of it, at most 500 characters. */
   readonly body: unknown
 
-  constructor({ operation, status, said, body }: { operation: string; status: number; said: string | undefined; body: unknown }, context: ErrorContext = {}) {
+  constructor(
+    { operation, status, said, body }: { operation: string; status: number; said: string | undefined; body: unknown },
+    context: ErrorContext<AnswerKind> = {},
+  ) {
     super(`${operation}: ${context.endpoint ?? 'the service'} answered HTTP ${status}${said === undefined ? '' : `: ${excerpt(said)}`}`, 'server', {
       ...context,
       method: operation,
@@ -261,7 +310,8 @@ export class ServiceError extends HexlineError {
 /** Replies that contradict each other: a block that does not follow its parent, receipts of another block. */
 export class IntegrityError extends HexlineError {
   override readonly name = 'IntegrityError'
-  constructor(message: string, context: ErrorContext = {}) {
+  declare readonly kind: 'integrity' | 'lagging'
+  constructor(message: string, context: ErrorContext<'integrity' | 'lagging'> = {}) {
     super(message, 'integrity', context)
   }
 }
@@ -270,7 +320,34 @@ export class IntegrityError extends HexlineError {
 export function copyError<E extends HexlineError>(error: E, method: string | undefined = error.method): E {
   const copy = Object.defineProperties(new Error(error.message), Object.getOwnPropertyDescriptors(error)) as E
   Object.setPrototypeOf(copy, Object.getPrototypeOf(error))
+  const place = placeOf(error)
+  const isPlaced = error.method !== undefined && error.message.startsWith(place)
+  if (isPlaced && method !== error.method) copy.message = placeOf({ endpoint: error.endpoint, method }) + error.message.slice(place.length)
   return Object.assign(copy, { method })
+}
+
+/** What the server said, where it said something; else the message. */
+export function wordsOf(error: HexlineError): string {
+  return error instanceof RpcError ? error.said : error.message
+}
+
+/** What a message begins with, so that it says who failed at what: `endpoint: method: `. */
+function placeOf({ endpoint, method }: ErrorContext): string {
+  return [endpoint, method].map((each) => (each === undefined ? '' : `${each}: `)).join('')
+}
+
+/**
+ * Gives a failure the stack of those who await it now, whose frames V8 knows, in place of where hexline found it out: the queue answers many callers at once, and is
+ * called by none of them. Costs nothing until a call fails.
+ */
+export function withCallersStack<E extends Error>(error: E): E {
+  Error.captureStackTrace(error, withCallersStack)
+  return error
+}
+
+/** Text of at most `LONGEST_MESSAGE` characters; what is cut ends with `...`. */
+function shortened(text: string): string {
+  return text.length > LONGEST_MESSAGE ? `${text.slice(0, LONGEST_MESSAGE - 3)}...` : text
 }
 
 /** Longest message of a server's that an error keeps, in characters, and all that is searched for what it means: node and gateway say that in their first words. */

@@ -2,6 +2,8 @@
 export { type Client, createClient, type Request } from './client.ts'
 export type { Endpoint } from './endpoint.ts'
 export {
+  type AnswerKind,
+  type AnyHexlineError,
   ClosedError,
   CodecError,
   type ErrorContext,
@@ -9,6 +11,7 @@ export {
   HexlineError,
   HttpError,
   IntegrityError,
+  isHexlineError,
   LimitError,
   MalformedReplyError,
   NetworkError,

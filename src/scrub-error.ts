@@ -5,15 +5,23 @@ import { type Scrub, scrubJson, scrubStart } from './http/secrets.ts'
 /** Longest message of an error that a formatter of viem's, of ethers' or of a chain throws, in characters: they put whole blocks into it. */
 const LONGEST_FOREIGN = 1000
 
+/** Where a result came from, and how often it was asked for. */
+export interface Origin {
+  readonly endpoint: string | undefined
+  readonly attempts: number
+}
+
 /**
- * An error of whatever reads a result, without the secrets of the endpoints that the result may have come from: a server may put its URL into any field. To be
- * thrown in place of `error`. Errors of calls have been scrubbed where they were made.
+ * An error of whatever reads a result, without the secrets of the endpoints that the result may have come from: a server may put its URL into any field. Where
+ * the `origin` of the result is known, hexline's own errors name it. To be thrown in place of `error`. Errors of calls have been scrubbed where they were made.
  */
-export function scrubError(error: unknown, endpoints: readonly { readonly scrub?: Scrub | undefined }[] = []): unknown {
+export function scrubError(error: unknown, endpoints: readonly { readonly scrub?: Scrub | undefined }[] = [], origin?: Origin): unknown {
   const scrubs = endpoints.flatMap(({ scrub }) => scrub ?? [])
   const scrub: Scrub = (text) => scrubs.reduce((clean, each) => each(clean), text)
-  if (error instanceof CodecError) return ofCodec(error, scrub)
-  if (error instanceof Error && (error instanceof IntegrityError || !(error instanceof HexlineError))) return copyOf(error, scrub, new Map())
+  if (error instanceof CodecError) return Object.assign(ofCodec(error, scrub), origin && { endpoint: origin.endpoint, attempts: origin.attempts })
+  if (error instanceof IntegrityError)
+    return Object.assign(copyOf(error, scrub, new Map()), error.endpoint === undefined && origin && { endpoint: origin.endpoint, attempts: origin.attempts })
+  if (error instanceof Error && !(error instanceof HexlineError)) return copyOf(error, scrub, new Map())
   return error
 }
 

@@ -181,7 +181,7 @@ describe('request', () => {
     const server = await serve(each((entry) => failed(entry, 4001, 'User rejected the request.', { a: 1 })))
     const error = await errorOf(clientOf(server.url).request({ method: 'eth_chainId' }))
     expect(error).toBeInstanceOf(RpcError)
-    expect(error).toMatchObject({ code: 4001, message: 'User rejected the request.', data: { a: 1 }, method: 'eth_chainId' })
+    expect(error).toMatchObject({ code: 4001, said: 'User rejected the request.', data: { a: 1 }, method: 'eth_chainId' })
   })
 
   test.each<[string, unknown]>([
@@ -438,9 +438,9 @@ describe('an endpoint that is a function', () => {
   })
 
   test('that rejects with an error of hexline’s gives each call its own copy', async () => {
-    const client = clientOf(async () => Promise.reject(new MalformedReplyError('no', { kind: 'invalid' })), options)
+    const client = clientOf(async () => Promise.reject(new MalformedReplyError('no', { kind: 'auth' })), options)
     const [a, b] = await Promise.all([errorOf(read(client, 1)), errorOf(read(client, 2))])
-    expect(a).toMatchObject({ name: 'MalformedReplyError', kind: 'invalid', message: 'no', method: 'eth_getBalance' })
+    expect(a).toMatchObject({ name: 'MalformedReplyError', kind: 'auth', message: 'no', method: 'eth_getBalance' })
     expect(a).toBeInstanceOf(MalformedReplyError)
     expect(a).not.toBe(b)
   })

@@ -13,6 +13,7 @@ import {
   TimeoutError,
 } from '../../src/errors.ts'
 import { mayBeAccepted } from '../../src/eth/send-raw-transaction.ts'
+import { nodeWords } from '../node-words.ts'
 import { originOf } from '../origin.ts'
 
 /** Why calls end with their provider: the reason of its signal. */
@@ -76,8 +77,9 @@ export function isAnswer(error: unknown): error is RpcError {
 }
 
 /** The node's error object, as ethers' mapping of a node's words takes it: whole, since some say in other fields what ethers looks for. */
-export function errorObject({ code, message, data, object }: RpcError): { code: number; message: string; data?: unknown } {
-  return { ...(typeof object === 'object' && object), code, message, ...(data !== undefined && { data }) }
+export function errorObject(error: RpcError): { code: number; message: string; data?: unknown } {
+  const { code, data, object } = error
+  return { ...(typeof object === 'object' && object), code, message: nodeWords(error), ...(data !== undefined && { data }) }
 }
 
 /** What cannot be read in a block has come from the node: nothing there is the caller's to say. */

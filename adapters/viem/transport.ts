@@ -5,7 +5,7 @@ import type { Endpoint } from '../../src/endpoint.ts'
 import { CodecError, RpcError } from '../../src/errors.ts'
 import { type CallSettings, settingsFrom } from '../../src/options.ts'
 import { callSettings, checkConfig, clientOptions, type HexlineTransportConfig } from './config.ts'
-import { viemError } from './viem-error.ts'
+import { errorObject, viemError } from './viem-error.ts'
 
 /** A viem transport on hexline. `client.transport.client` of a viem client is the hexline client under it. */
 export type HexlineTransport<rpcSchema extends RpcSchema | undefined = undefined, raw extends boolean = false> = Transport<
@@ -97,10 +97,7 @@ async function send(client: Client, { method, params }: Args, settings: CallSett
     const result = reply.take()
     return raw ? { error: undefined, result } : result
   } catch (error) {
-    if (raw && error instanceof RpcError) {
-      const { code, message, data } = error
-      return { error: data === undefined ? { code, message } : { code, message, data }, result: undefined }
-    }
+    if (raw && error instanceof RpcError) return { error: errorObject(error), result: undefined }
     throw viemError(error, { method, params }, client.endpoints)
   }
 }

@@ -3,6 +3,7 @@ import { type BaseError, HttpRequestError, ProviderDisconnectedError, ResponseBo
 import { stringify } from 'viem/utils'
 import { ClosedError, CodecError, HexlineError, HttpError, IntegrityError, LimitError, OptionError, RpcError, TimeoutError } from '../../src/errors.ts'
 import { mayBeAccepted } from '../../src/eth/send-raw-transaction.ts'
+import { nodeWords } from '../node-words.ts'
 import { originOf } from '../origin.ts'
 
 /**
@@ -17,7 +18,7 @@ export function viemError(error: unknown, body: { method: string; params?: unkno
 
 function translated(error: HexlineError, body: { method: string; params?: unknown }, endpoints: readonly string[]): BaseError | ProviderDisconnectedError {
   const url = originOf(error.endpoint, endpoints)
-  if (error instanceof RpcError) return new RpcRequestError({ body, url, error })
+  if (error instanceof RpcError) return caused(new RpcRequestError({ body, url, error: errorObject(error) }), error)
   if (error instanceof HttpError) {
     const { status } = error
     return caused(new HttpRequestError({ body, url, status, headers: headersOf(error), details: detailsOf(error) }), error)
@@ -26,6 +27,13 @@ function translated(error: HexlineError, body: { method: string; params?: unknow
   if (error instanceof LimitError) return caused(new ResponseBodyTooLargeError({ maxSize: error.limit, size: error.size }), error)
   if (error instanceof ClosedError) return new ProviderDisconnectedError(error)
   return new HttpRequestError({ body, url, cause: error })
+}
+
+/** The node's own error object, without what hexline's message says beside it. */
+export function errorObject(error: RpcError): { code: number; message: string; data?: unknown } {
+  const { code, data } = error
+  const message = nodeWords(error)
+  return data === undefined ? { code, message } : { code, message, data }
 }
 
 /** What may have become of a transaction, where viem's own words leave hexline's out. */

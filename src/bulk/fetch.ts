@@ -1,7 +1,8 @@
-import { type Client, type Request, UNREAD } from '../client.ts'
+import { type Client, type Request, TALLY, UNREAD } from '../client.ts'
 import { HexlineError, TimeoutError } from '../errors.ts'
 import { asBuffer, type Reply, replyOf } from '../rpc/call.ts'
 import { parseAt } from '../rpc/scan.ts'
+import { Tally } from '../rpc/tally.ts'
 import { readUnread } from '../rpc/unread.ts'
 import { type Linked, linkedFields } from './link.ts'
 
@@ -12,6 +13,8 @@ export interface Fetched {
   readonly receipts: Reply | undefined
   /** Size of both. */
   readonly bytes: number
+  /** Where each came from; receipts that were asked for one by one have no one origin. */
+  readonly origins: { readonly block: Tally; readonly receipts?: Tally }
 }
 
 export interface FetcherOptions {
@@ -50,24 +53,28 @@ export class Fetcher {
   fetch(number: bigint, signal: AbortSignal, first = false): Promise<Fetched> {
     const at = `0x${number.toString(16)}`
     const way: Way = { signal, first }
-    const block = this.#ask('eth_getBlockByNumber', [at, this.#options.full], way)
-    if (this.#options.receipts) return this.#withReceipts(number, at, block, way)
-    return block.then((reply) => ({ number, block: reply, receipts: undefined, bytes: reply.bytes }))
+    const origin = new Tally()
+    const block = this.#ask('eth_getBlockByNumber', [at, this.#options.full], way, origin)
+    if (this.#options.receipts) return this.#withReceipts(number, at, block, way, origin)
+    return block.then((reply) => ({ number, block: reply, receipts: undefined, bytes: reply.bytes, origins: { block: origin } }))
   }
 
-  async #withReceipts(number: bigint, at: string, asked: Promise<Reply>, way: Way): Promise<Fetched> {
-    const [block, theirs] = await Promise.all([asked, this.#blockReceipts(at, way)])
-    if (theirs !== undefined) return { number, block, receipts: theirs, bytes: block.bytes + theirs.bytes }
+  async #withReceipts(number: bigint, at: string, asked: Promise<Reply>, way: Way, origin: Tally): Promise<Fetched> {
+    const receiptsOrigin = new Tally()
+    const [block, theirs] = await Promise.all([asked, this.#blockReceipts(at, way, receiptsOrigin)])
+    if (theirs !== undefined) {
+      return { number, block, receipts: theirs, bytes: block.bytes + theirs.bytes, origins: { block: origin, receipts: receiptsOrigin } }
+    }
     const bytes = bytesOf(block)
     const singly = await this.#singleReceipts(bytes, way)
-    return { number, block: replyOf(bytes, block.bytes), receipts: singly, bytes: block.bytes + singly.bytes }
+    return { number, block: replyOf(bytes, block.bytes), receipts: singly, bytes: block.bytes + singly.bytes, origins: { block: origin } }
   }
 
   /** Undefined when the node does not have the method. */
-  async #blockReceipts(at: string, way: Way): Promise<Reply | undefined> {
+  async #blockReceipts(at: string, way: Way, origin: Tally): Promise<Reply | undefined> {
     if (!this.#hasBlockReceipts) return undefined
     try {
-      return await this.#ask('eth_getBlockReceipts', [at], way)
+      return await this.#ask('eth_getBlockReceipts', [at], way, origin)
     } catch (error) {
       if (!(error instanceof HexlineError) || error.kind !== 'unsupported') throw error
       this.#hasBlockReceipts = false
@@ -78,7 +85,7 @@ export class Fetcher {
   async #singleReceipts(block: Buffer, way: Way): Promise<Reply> {
     const transactions = transactionsOf(block)
     const replies = await Promise.all(
-      transactions.map((each) => this.#ask('eth_getTransactionReceipt', [typeof each === 'string' ? each : each.hash], way, false)),
+      transactions.map((each) => this.#ask('eth_getTransactionReceipt', [typeof each === 'string' ? each : each.hash], way, new Tally(), false)),
     )
     const receipts = arrayOf(replies.map(bytesOf))
     return replyOf(receipts, receipts.length)
@@ -88,11 +95,11 @@ export class Fetcher {
    * A call that its deadline ends in line, or in its first POST, says only that the node is slow: as long as others are
    * answered, it is asked again.
    */
-  #ask(method: string, params: readonly unknown[], way: Way, isUnread = true): Promise<Reply> {
-    const request: Request = { method, params, required: true, as: 'bytes', [UNREAD]: isUnread, signal: way.signal }
+  #ask(method: string, params: readonly unknown[], way: Way, origin: Tally, isUnread = true): Promise<Reply> {
+    const request: Request = { method, params, required: true, as: 'bytes', [UNREAD]: isUnread, [TALLY]: origin, signal: way.signal }
     const answered = this.#answered
     return (way.first ? this.#first : this.#bulk).send(request).then(this.#onReply, (error) => {
-      if (error instanceof TimeoutError && error.attempts <= 1 && this.#answered > answered) return this.#ask(method, params, way, isUnread)
+      if (error instanceof TimeoutError && error.attempts <= 1 && this.#answered > answered) return this.#ask(method, params, way, origin, isUnread)
       throw error
     })
   }

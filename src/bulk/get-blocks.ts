@@ -1,13 +1,14 @@
 import { type Client, CONNECTIONS } from '../client.ts'
-import { IntegrityError, MalformedReplyError, OptionError, show } from '../errors.ts'
+import { CodecError, IntegrityError, MalformedReplyError, OptionError, show } from '../errors.ts'
 import { under } from '../eth/fault.ts'
 import { asResult } from '../eth/methods.ts'
 import type { Block, Receipt } from '../eth/objects.ts'
 import type { Quantity } from '../eth/quantity.ts'
 import { createReader } from '../eth/reader.ts'
 import { checkSignal, onlyKnown } from '../options.ts'
+import type { Tally } from '../rpc/tally.ts'
 import { scrubError } from '../scrub-error.ts'
-import { bytesOf, Fetcher } from './fetch.ts'
+import { bytesOf, type Fetched, Fetcher } from './fetch.ts'
 import { type BlockField, decodersOf, type RangeBlock } from './fields.ts'
 import { Link } from './link.ts'
 import { type Bounds, ordered } from './ordered.ts'
@@ -127,9 +128,12 @@ export async function* fetchRange<T>(client: Client, options: Checked, read: Rea
           value = read(number, bytesOf(fetched.block), fetched.receipts && bytesOf(fetched.receipts))
           break
         } catch (error) {
-          if (!(error instanceof SyntaxError)) throw scrubError(error, client[CONNECTIONS])
+          if (!(error instanceof SyntaxError)) throw scrubError(error, client[CONNECTIONS], originOf(error, fetched))
           // Without its cause: the words of a SyntaxError hold part of the text, and so perhaps part of a key.
-          if (attempt === ATTEMPTS) throw new MalformedReplyError(`block ${number} came ${ATTEMPTS} times as something that is no JSON`)
+          if (attempt === ATTEMPTS) {
+            const { endpoint } = fetched.origins.block
+            throw new MalformedReplyError(`block ${number} came ${ATTEMPTS} times as something that is no JSON`, { endpoint })
+          }
           fetched = await fetcher.fetch(number, stop.signal, true)
         }
       }
@@ -144,6 +148,11 @@ export async function* fetchRange<T>(client: Client, options: Checked, read: Rea
     options.signal?.removeEventListener('abort', onAbort)
     stop.abort()
   }
+}
+
+/** Where the value came from that could not be read. */
+function originOf(error: unknown, { origins }: Fetched): Tally | undefined {
+  return error instanceof CodecError && error.method === 'eth_getBlockReceipts' ? origins.receipts : origins.block
 }
 
 /** Options that have been checked, with their defaults. */

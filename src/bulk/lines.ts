@@ -1,4 +1,5 @@
 import type { Client } from '../client.ts'
+import { asResult } from '../eth/methods.ts'
 import { createCopier } from '../eth/reader.ts'
 import { decodersOf } from './fields.ts'
 import { type Checked, fetchRange, inBlock } from './get-blocks.ts'
@@ -19,8 +20,8 @@ export async function* blockLines(client: Client, options: Checked): AsyncGenera
   const copyReceipts = createCopier(decode.receipts)
   const link = new Link()
   yield* fetchRange(client, options, (number, blockBytes, receiptBytes) => {
-    const block = inBlock(number, () => copyBlock(blockBytes))
-    const receipts = receiptBytes && inBlock(number, () => copyReceipts(receiptBytes), 'receipts')
+    const block = inBlock(number, () => asResult('eth_getBlockByNumber', () => copyBlock(blockBytes)))
+    const receipts = receiptBytes && inBlock(number, () => asResult('eth_getBlockReceipts', () => copyReceipts(receiptBytes)), 'receipts')
     link.follow(number, block.value)
     if (receipts === undefined) return [block.json, NEWLINE]
     link.checkReceipts(block.value, receipts.value)

@@ -1,9 +1,9 @@
-import { type ErrorKind, LONGEST_MESSAGE } from '../errors.ts'
+import { type AnswerKind, LONGEST_MESSAGE } from '../errors.ts'
 import type { Failure } from '../rpc/failure.ts'
 
 /** One way in which a node or provider words a failure. Every condition that is given must hold. */
 export interface FailureRow {
-  readonly kind: ErrorKind
+  readonly kind: AnswerKind
   readonly message?: RegExp
   readonly code?: number
   /** HTTP status, or the first and last of several. */

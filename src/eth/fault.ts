@@ -1,10 +1,12 @@
 import { CodecError, type ErrorContext, show } from '../errors.ts'
 
+type Context = ErrorContext<CodecError['kind']>
+
 /** The strings that could not be read, until the edge of the client: a secret is hidden in a whole string, and not in the start that an error shows. */
 const strings = new WeakMap<CodecError, string>()
 
 /** What a codec throws: what was expected and what came. The path is put together on the way up, so it costs nothing when all is well. */
-export function fault(expected: string, received: unknown, context?: ErrorContext): CodecError {
+export function fault(expected: string, received: unknown, context?: Context): CodecError {
   const error = new CodecError('', expected, show(received), context)
   if (typeof received === 'string') strings.set(error, received)
   return error
@@ -16,7 +18,7 @@ export function receivedBy(error: CodecError): string | undefined {
 }
 
 /** The same fault at another place, or in another context. */
-export function moved(error: CodecError, path: string, context: ErrorContext): CodecError {
+export function moved(error: CodecError, path: string, context: Context): CodecError {
   const copy = new CodecError(path, error.expected, error.received, context)
   const received = strings.get(error)
   if (received !== undefined) strings.set(copy, received)

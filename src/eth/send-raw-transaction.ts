@@ -1,4 +1,4 @@
-import { excerpt, HexlineError, RpcError } from '../errors.ts'
+import { excerpt, HexlineError, RpcError, wordsOf } from '../errors.ts'
 import { type Call, type Reply, replyOf, type Send } from '../rpc/call.ts'
 import { isAmbiguous } from '../rpc/kinds.ts'
 import { Pin } from '../rpc/pin.ts'
@@ -60,7 +60,7 @@ export function mayBeAccepted(hash: Hash): string {
 }
 
 function isKnown(failure: HexlineError): boolean {
-  return failure instanceof RpcError && ALREADY_KNOWN.test(failure.message)
+  return failure instanceof RpcError && ALREADY_KNOWN.test(failure.said)
 }
 
 /** Asks each endpoint that may have taken it. `missing` when none of them has it, `unknown` where one could not be asked. */
@@ -99,14 +99,11 @@ async function pauseFor({ signal }: Call, pause: () => Promise<boolean>): Promis
 
 /** The failure that left it open, with the hash. What was answered to a repetition is in its cause, where nobody takes it for the end of the matter. */
 function leftOpen(doubt: HexlineError, hash: Hash, refusal: HexlineError | undefined): HexlineError {
-  const { message } = doubt
-  const words = `${mayBeAccepted(hash)}: ${message}`
-  doubt.stack = doubt.stack?.replace(message, () => words) as string
-  doubt.message = words
+  doubt.message = `${mayBeAccepted(hash)}: ${doubt.message}`
   doubt.transactionHash = hash
   if (refusal === undefined) return doubt
   const { kind, method } = refusal
-  const said = `sent again, it was refused, which leaves open what became of it before: ${excerpt(refusal.message)}`
+  const said = `sent again, it was refused, which leaves open what became of it before: ${excerpt(wordsOf(refusal))}`
   const cause = new HexlineError(said, kind, { method, cause: doubt.cause })
   return Object.defineProperty(doubt, 'cause', { value: cause, enumerable: false, writable: true, configurable: true })
 }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type ErrorKind, excerpt, HexlineError } from '../errors.ts'
+import { type ErrorKind, excerpt, HexlineError, wordsOf } from '../errors.ts'
 import type { Call, Outcome, Post } from '../rpc/call.ts'
 import { isThrottled } from '../rpc/kinds.ts'
 
@@ -156,5 +156,5 @@ export class Asker {
 function heardOf(outcome: Outcome | undefined, ms: number): Heard {
   if (outcome === undefined) return { kind: 'malformed', why: 'no outcome came' }
   if (!(outcome instanceof Error)) return { value: outcome.take(), bytes: outcome.bytes, ms }
-  return { kind: outcome.kind, why: excerpt(outcome.message), error: outcome }
+  return { kind: outcome.kind, why: excerpt(wordsOf(outcome)), error: outcome }
 }

@@ -1,4 +1,4 @@
-import { LimitError } from '../errors.ts'
+import { type HexlineError, LimitError, wordsOf } from '../errors.ts'
 import { rangeLimit } from '../eth/log-range.ts'
 import { isTooLarge } from '../rpc/kinds.ts'
 import { type Asker, type Heard, isRefusal, type Refusal } from './asker.ts'
@@ -18,7 +18,7 @@ export function batchLimit(asker: Asker, most: number): Promise<Figure> {
     say: (calls) => (calls === 1 ? 'a single call' : `a batch of ${calls}`),
     async test(calls) {
       const heard = await asker.batch(Array.from({ length: calls }, () => ({ method: 'eth_blockNumber' })))
-      return trialOf(heard, ({ error }) => (error !== undefined && isTooLarge(error) ? { refused: error.message, names: numberIn(error) } : undefined))
+      return trialOf(heard, ({ error }) => (error !== undefined && isTooLarge(error) ? { refused: wordsOf(error), names: numberIn(error) } : undefined))
     },
   })
 }
@@ -64,7 +64,10 @@ export async function logRangeLimit(asker: Asker, head: number, most: number): P
       return trialOf([heard], ({ kind, why, error }) => {
         if (kind !== 'range-too-large' && kind !== 'response-too-large') return undefined
         const data = (error as { data?: unknown } | undefined)?.data
-        return { refused: why, names: rangeLimit(error?.message ?? '') ?? (data === undefined ? undefined : rangeLimit(JSON.stringify(data))) }
+        return {
+          refused: why,
+          names: rangeLimit(error === undefined ? '' : wordsOf(error)) ?? (data === undefined ? undefined : rangeLimit(JSON.stringify(data))),
+        }
       })
     },
   })
@@ -104,9 +107,9 @@ function trialOf(heard: readonly Heard[], meaning: (refusal: Refusal) => Trial |
 }
 
 /** The limit that a refusal of a batch names: `batch limit 100 exceeded`, `more than 3 requests`, `Exceeded max limit of 50` in its data. */
-function numberIn({ message, ...error }: Error): number | undefined {
+function numberIn(error: HexlineError): number | undefined {
   const { data } = error as { data?: unknown }
-  const said = `${message} ${typeof data === 'string' ? data : ''}`
+  const said = `${wordsOf(error)} ${typeof data === 'string' ? data : ''}`
   const found = /(?:limit|more than|exceeds max|max limit of) (\d{1,6})\b/i.exec(said)?.[1]
   return found === undefined ? undefined : Number(found)
 }

@@ -1,6 +1,6 @@
 import { type Client, CONNECTIONS } from '../client.ts'
 import type { Connection } from '../endpoint.ts'
-import { HexlineError, OptionError, RpcError, show } from '../errors.ts'
+import { HexlineError, OptionError, RpcError, show, wordsOf } from '../errors.ts'
 import type { MethodName } from '../eth/methods.ts'
 import { type Scrub, scrubStart } from '../http/secrets.ts'
 import { checkSignal, onlyKnown } from '../options.ts'
@@ -148,7 +148,7 @@ async function probeEndpoint({ name, post, scrub = (text) => text }: Connection,
 
   const report: EndpointReport = {
     endpoint: name,
-    error: error === undefined ? null : error.message,
+    error: error === undefined ? null : wordsOf(error),
     chainId: numberOf(first, scrub),
     clientVersion,
     head: latency.head,

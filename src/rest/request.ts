@@ -1,5 +1,5 @@
 import { Agent, Dispatcher, getGlobalDispatcher } from 'undici'
-import { type ErrorKind, HexlineError, LONGEST_MESSAGE, MalformedReplyError, ServiceError } from '../errors.ts'
+import { type AnswerKind, HexlineError, LONGEST_MESSAGE, MalformedReplyError, ServiceError } from '../errors.ts'
 import { isLoopback } from '../http/compression.ts'
 import { createExchange, type HttpReply } from '../http/exchange.ts'
 import { type Scrub, scrubber, scrubJson, scrubStart } from '../http/secrets.ts'
@@ -122,7 +122,7 @@ const USED_UP =
   /\b(?:quota|plan|usage|consumed|compute units|credits?|exhausted|used up|upgrade|(?:limit|quota) (?:(?:was|is|has been) )?(?:reached|exceeded)|free[- ](?:plan|tier))\b/i
 
 /** A key that is used up and one that is wrong both come with 401: the message tells. */
-function kindOf(status: number, said: string, hasRetryAfter: boolean): ErrorKind {
+function kindOf(status: number, said: string, hasRetryAfter: boolean): AnswerKind {
   if (status === 401 || status === 402 || status === 403) return USED_UP.test(said) || status === 402 ? 'quota' : 'auth'
   if (status === 404) return 'not-found'
   if (status === 408) return 'timeout'

@@ -33,7 +33,7 @@ export interface Call {
   readonly pin?: Pin | undefined
   /** It is for the endpoint that it is sent to, and for no other. */
   readonly isBound?: boolean | undefined
-  /** Counts its attempts, where somebody listens. A call that is made for its sake has none. */
+  /** Counts its attempts, where somebody asks for them. A call that is made for its sake has none. */
   readonly tally?: Tally | undefined
 }
 

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { show } from '../errors.ts'
 import { parseAt } from './scan.ts'
 
 /** One reply object of a body, as parsed. Of `result` and `error` exactly one says something. */
@@ -25,26 +26,48 @@ const MISSING = 'no reply with its id came'
  * whatever their order, a call gets the reply with its id, or none. JSON-RPC 2.0, sections 5 and 6.
  *
  * An error alone in the body of a batch refuses the batch: as an object, or as the only entry of an array, which geth
- * gives the id of the first call. An error without an id is the answer of a lone call.
+ * gives the id of the first call. To a lone call, a lone reply without an id is the answer, and so is an error whose id is null.
  */
 export function correlate(body: unknown, first: number, count: number): Correlated {
   const objects: readonly unknown[] = Array.isArray(body) ? body : [body]
   const replies = new Array<ReplyObject | string>(count).fill(MISSING)
   let stray: ReplyObject | undefined
+  let others: unknown[] | undefined
   for (const object of objects) {
     if (object === null || typeof object !== 'object') continue
     const reply = object as ReplyObject
     const index = idOf(reply.id) - first
     if (index >= 0 && index < count && Number.isInteger(index)) replies[index] = merge(replies[index] as ReplyObject | string, reply)
     else if (isError(reply) && (reply.id === null || reply.id === undefined)) stray = reply
+    else if (count === 1 && objects.length === 1 && reply.id === undefined && reply.result !== undefined) replies[0] = reply
+    else if (reply.id !== undefined) {
+      others ??= []
+      others.push(reply.id)
+    }
   }
   const only = objects.length === 1 ? (objects[0] as ReplyObject | null) : null
   if (only !== null && typeof only === 'object' && isError(only)) {
     if (count > 1) return { replies, refusal: only }
     if (only === stray) return { replies: [only] }
   }
+  if (others !== undefined) tellIds(replies, first, others)
   return stray === undefined ? { replies } : { replies, stray }
 }
+
+/** Ids that a message names. */
+const MOST_NAMED = 3
+
+/** Says of calls without a reply which id was sent, and which ones came instead. */
+function tellIds(replies: (ReplyObject | string)[], first: number, others: readonly unknown[]): void {
+  const named = others.slice(0, MOST_NAMED).map((id) => (typeof id === 'string' && !SHORT_ID.test(id) ? 'a string' : show(id)))
+  const received = `${named.join(', ')}${others.length > MOST_NAMED ? ', ...' : ''}`
+  for (let i = 0; i < replies.length; i++) {
+    if (replies[i] === MISSING) replies[i] = `${MISSING} (sent ${first + i}, received ${received}): a server has to echo the id, and so has a mock`
+  }
+}
+
+/** An id that is shown as it came; a long one may be anything. */
+const SHORT_ID = /^[\w.-]{1,20}$/
 
 /** True when the reply object says that the call failed. `error: null` beside a result is how JSON-RPC 1 says that it did not. */
 export function isError(reply: ReplyObject): boolean {

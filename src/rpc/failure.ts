@@ -1,4 +1,14 @@
-import { type ErrorKind, excerpt, type HexlineError, HttpError, LimitError, LONGEST_MESSAGE, MalformedReplyError, RpcError } from '../errors.ts'
+import {
+  type AnswerKind,
+  type ErrorKind,
+  excerpt,
+  type HexlineError,
+  HttpError,
+  LimitError,
+  LONGEST_MESSAGE,
+  MalformedReplyError,
+  RpcError,
+} from '../errors.ts'
 import type { HttpReply } from '../http/exchange.ts'
 import { type Scrub, scrubJson, scrubStart } from '../http/secrets.ts'
 import { limitResetMs, retryAfterMs, waitSaid } from './backoff.ts'
@@ -21,7 +31,7 @@ export interface Failure {
 }
 
 /** Tells what a failure is; undefined when nothing is known about it. */
-export type Classify = (failure: Failure) => ErrorKind | undefined
+export type Classify = (failure: Failure) => AnswerKind | undefined
 
 export interface FailuresOptions {
   /** The endpoint's host, for errors. */
@@ -62,7 +72,7 @@ export class Failures {
    * The error object that came for `call`. Servers that do not keep to the form send a string, or leave the code out: gateways do
    * so with a status that says more.
    */
-  said({ method }: Call, error: unknown, kindOf: (kind: ErrorKind | undefined) => ErrorKind | undefined = (kind) => kind): HexlineError {
+  said({ method }: Call, error: unknown, kindOf: (kind: AnswerKind | undefined) => AnswerKind | undefined = (kind) => kind): HexlineError {
     const { classify, endpoint } = this.#options
     const { status } = this.#reply
     const said = this.#said.get(error) ?? this.#read(error)
@@ -118,7 +128,7 @@ export class Failures {
     return this.#http(method, kind, this.#asked(kind, this.#start()))
   }
 
-  #http(method: string, kind: ErrorKind, asked: number | undefined): HttpError {
+  #http(method: string, kind: AnswerKind, asked: number | undefined): HttpError {
     const { status, headers } = this.#reply
     const { endpoint, scrub } = this.#options
     return new HttpError(
@@ -128,11 +138,11 @@ export class Failures {
   }
 
   #malformed({ method }: Call, fault: string): MalformedReplyError {
-    const { endpoint, classify } = this.#options
+    const { endpoint, classify, scrub } = this.#options
     const start = this.#start()
     const code = Number(/"(?:code|status|statusCode)"\s{0,20}:\s{0,20}"?(-?\d{3,5})\b/.exec(start)?.[1] ?? 0)
     const kind = classify({ method, status: this.#reply.status, message: start, retryAfterMs: this.#retryAfterMs, ...(code !== 0 && { code }) })
-    const message = `${endpoint}: ${method}: ${fault}${start === '' ? '' : `: ${excerpt(start)}`}`
+    const message = `${endpoint}: ${method}: ${scrub(fault)}${start === '' ? '' : `: ${excerpt(start)}`}`
     // Some gateways throttle with status 200, in words or in an object of their own.
     return new MalformedReplyError(message, {
       method,
@@ -176,6 +186,6 @@ export class Failures {
 }
 
 /** Kinds of failure that concern whoever asks, not what was asked. */
-function refusesEverybody(kind: ErrorKind): boolean {
+function refusesEverybody(kind: ErrorKind): kind is 'rate-limit' | 'overloaded' | 'auth' | 'quota' {
   return isThrottled({ kind } as HexlineError) || kind === 'auth' || kind === 'quota'
 }

@@ -1,4 +1,4 @@
-import { copyError, excerpt, type HexlineError, IntegrityError, NetworkError } from '../errors.ts'
+import { copyError, excerpt, type HexlineError, IntegrityError, NetworkError, wordsOf } from '../errors.ts'
 import { type Call, type Reply, replyOf } from './call.ts'
 import { routeEvents } from './events.ts'
 import { type Head, Heads } from './head.ts'
@@ -155,8 +155,9 @@ export class Member {
 
   #learn(failure: HexlineError, call: Call, trait: Trait | undefined, started: number): void {
     const now = performance.now()
-    const { kind, message } = failure
-    if (failure.attempts > 0) this.said = excerpt(message.startsWith(this.name) ? message : `${this.name}: ${message}`)
+    const { kind } = failure
+    const words = wordsOf(failure)
+    if (failure.attempts > 0) this.said = excerpt(words.startsWith(this.name) ? words : `${this.name}: ${words}`)
     // Where each call of a POST gives up waiting, the POST is cut, and does not count as one that failed.
     if (kind === 'timeout' && failure.attempts > 0 && !isStall(failure)) this.health.failed(now, started)
     if (this.health.isOut && this.health.dueAt !== this.#leftUntil) {

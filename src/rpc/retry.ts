@@ -1,4 +1,4 @@
-import { type HexlineError, HttpError, NetworkError, RpcError } from '../errors.ts'
+import { type HexlineError, HttpError, NetworkError, RpcError, withCallersStack } from '../errors.ts'
 import { type Backoff, fullJitter } from './backoff.ts'
 import type { Call, Layer, Reply, Send } from './call.ts'
 import { type RetryEvent, retryEvents } from './events.ts'
@@ -71,7 +71,7 @@ export function retry({ waiting, recovery, countsThrottling = false, ...backoff 
         const told = !call.safe && ambiguous !== undefined && !mayHaveRun(last) ? ambiguous : last
         const end = recovers && ambiguous !== undefined ? await recovery.conclude(call, told, doubts, next, pauses(call)) : told
         if (!isFailure(end)) return end
-        throw Object.assign(end, { attempts: sent })
+        throw withCallersStack(Object.assign(end, { attempts: sent }))
       }
       if (recovers && ambiguous !== undefined) {
         const reply = await recovery.find(call, failure, doubts, next)

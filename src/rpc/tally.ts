@@ -3,7 +3,7 @@ import type { Ride } from './entry.ts'
 import { callEvents } from './events.ts'
 import { isFailure } from './kinds.ts'
 
-/** What becomes of a call on its way, counted where somebody listens to `hexline:call`. */
+/** What becomes of a call on its way: for `hexline:call` where somebody listens, and for the error of a result that cannot be read. */
 export class Tally {
   /** POSTs that it was in. */
   attempts = 0

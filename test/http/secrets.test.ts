@@ -220,7 +220,7 @@ describe('what the node says stays as it is', () => {
     const client = clientOf(endpoint(server.url), { retry: false })
     for (const [i, message] of messages.entries()) {
       const error = await errorOf(read(client, i))
-      expect(error.message).toBe(message)
+      expect(error.said).toBe(message)
       expect(error.data).toEqual({ said: messages, 1: 1 })
     }
   }

@@ -137,7 +137,7 @@ describe('a batch', () => {
   test('a rate limit with id null is what the calls without a reply have met', async () => {
     const { outcomes } = await batch([replies(([a]) => [a, { id: null, error: { code: 429, message: 'Too many requests' } }])])
     expect(outcomes[0]).toEqual(answerTo([0]))
-    for (const outcome of outcomes.slice(1)) expect(outcome).toMatchObject({ name: 'RpcError', kind: 'rate-limit', code: 429, message: 'Too many requests' })
+    for (const outcome of outcomes.slice(1)) expect(outcome).toMatchObject({ name: 'RpcError', kind: 'rate-limit', code: 429, said: 'Too many requests' })
   })
 
   test('things that are no objects are passed over', async () => {
@@ -149,7 +149,7 @@ describe('a batch', () => {
     const { outcomes } = await batch([replies(([a, b, c]) => [c, failed(b as { id: number }, 3, 'execution reverted: no', '0x08c379a0'), a])])
     expect(outcomes[0]).toEqual(answerTo([0]))
     expect(outcomes[1]).toBeInstanceOf(RpcError)
-    expect(outcomes[1]).toMatchObject({ kind: 'execution', code: 3, message: 'execution reverted: no', data: '0x08c379a0', status: 200 })
+    expect(outcomes[1]).toMatchObject({ kind: 'execution', code: 3, said: 'execution reverted: no', data: '0x08c379a0', status: 200 })
     expect(outcomes[2]).toEqual(answerTo([2]))
   })
 
@@ -205,7 +205,7 @@ describe('a batch', () => {
       [-32000, 'server is busy', 'overloaded', 200],
     ] as const) {
       const { outcomes, server } = await batch([always({ jsonrpc: '2.0', id: null, error: { code, message } }, { status })])
-      for (const outcome of outcomes) expect(outcome).toMatchObject({ name: 'RpcError', kind, code, message, status })
+      for (const outcome of outcomes) expect(outcome).toMatchObject({ name: 'RpcError', kind, code, said: message, status })
       expect(new Set(outcomes).size).toBe(3)
       expect(server.requests).toHaveLength(1)
     }
@@ -213,7 +213,7 @@ describe('a batch', () => {
 
   test('an error object that every call of a batch meets alone too is in the end each call’s own', async () => {
     const { outcomes } = await batch([always({ jsonrpc: '2.0', id: null, error: { code: -32600, message: 'invalid request' } })])
-    for (const outcome of outcomes) expect(outcome).toMatchObject({ name: 'RpcError', kind: 'invalid', message: 'invalid request' })
+    for (const outcome of outcomes) expect(outcome).toMatchObject({ name: 'RpcError', kind: 'invalid', said: 'invalid request' })
   })
 })
 
@@ -236,7 +236,7 @@ describe('a reply', () => {
   })
 
   test('with `result: null` beside an error is an error', async () => {
-    expect(await lone(each((entry) => ({ ...failed(entry, -32000, 'no'), result: null })))).toMatchObject({ name: 'RpcError', message: 'no' })
+    expect(await lone(each((entry) => ({ ...failed(entry, -32000, 'no'), result: null })))).toMatchObject({ name: 'RpcError', said: 'no' })
   })
 
   test('with `error: null` and no result is malformed', async () => {
@@ -249,21 +249,59 @@ describe('a reply', () => {
 
   test('with an error in an unusual form keeps its words', async () => {
     for (const [error, said] of [
-      ['unknown account', { message: 'unknown account', code: 0 }],
-      [{ message: 'no code' }, { message: 'no code', code: 0 }],
+      ['unknown account', { said: 'unknown account', code: 0 }],
+      [{ message: 'no code' }, { said: 'no code', code: 0 }],
       [
         { code: '-32000', message: 'code as a string' },
-        { message: 'code as a string', code: -32000 },
+        { said: 'code as a string', code: -32000 },
       ],
-      [{ code: -32000 }, { message: '{"code":-32000}', code: -32000 }],
-      [{ code: -32000, message: { text: 'an object' } }, { message: '{"text":"an object"}' }],
-      [true, { message: 'true' }],
-      ['', { message: '' }],
+      [{ code: -32000 }, { said: '{"code":-32000}', code: -32000 }],
+      [{ code: -32000, message: { text: 'an object' } }, { said: '{"text":"an object"}' }],
+      [true, { said: 'true' }],
+      ['', { said: '' }],
     ] as const) {
       const outcome = await lone(each(({ id }) => ({ id, error })))
       expect(outcome).toBeInstanceOf(RpcError)
       expect(outcome).toMatchObject(said)
     }
+  })
+
+  test('without an id is the answer of a call that travels alone, in every form of the body and of the result', async () => {
+    for (const shape of [(reply: unknown) => reply, (reply: unknown) => [reply]]) {
+      for (const as of ['value', 'bytes'] as const) {
+        const server = await serve((_, response) => send(response, JSON.stringify(shape({ jsonrpc: '2.0', result: '0x12' }))))
+        const value = (await clientOf(server.url, once).send({ method: 'eth_getBalance', params: [], as })).take()
+        expect(String(value)).toBe(as === 'bytes' ? '"0x12"' : '0x12')
+      }
+    }
+    expect(await lone(always({ result: null }))).toBeNull()
+  })
+
+  test('without an id is nobody’s in a batch, and so is a second one beside it', async () => {
+    for (const body of [{ result: '0x12' }, [{ result: '0x12' }]]) {
+      const { outcomes } = await batch([always(body)])
+      for (const outcome of outcomes) expect(outcome).toMatchObject({ kind: 'malformed' })
+    }
+    expect(await lone(always([{ result: '0x12' }, { result: '0x13' }]))).toMatchObject({ kind: 'malformed' })
+  })
+
+  test('under another id says which one came, which was sent, and that a mock has to echo it', async () => {
+    const words = 'a server has to echo the id, and so has a mock'
+    const error = await lone(always({ jsonrpc: '2.0', id: 7, result: '0x12' }))
+    expect(error.message).toContain(`no reply with its id came (sent 1, received 7): ${words}: {"jsonrpc"`)
+    const { outcomes } = await batch([always(['a', 'b', 'c', 'd', 'x'.repeat(30)].map((id) => ({ id, result: '0x12' })))], 2)
+    expect(outcomes.map(({ message }) => /\(.*?\)/.exec(message)?.[0])).toEqual([
+      '(sent 1, received "a", "b", "c", ...)',
+      '(sent 2, received "a", "b", "c", ...)',
+    ])
+    expect((await lone(always({ id: 'x'.repeat(30), result: '0x12' }))).message).toContain('(sent 1, received a string)')
+  })
+
+  test('under an id that is part of the key does not show it', async () => {
+    const server = await serve(always({ id: 'KEYKEYKEY', result: '0x12' }))
+    const error = await errorOf(read(clientOf(`${server.url}/KEYKEYKEY`, once)))
+    expect(error.message).toContain('received "[hidden]"')
+    expect(error.message).not.toContain('KEY')
   })
 
   test('under another id is malformed, also when the call travels alone', async () => {
@@ -276,7 +314,7 @@ describe('a reply', () => {
     expect(await lone(always({ jsonrpc: '2.0', id: null, error: { code: -32700, message: 'parse error' } }))).toMatchObject({
       name: 'RpcError',
       code: -32700,
-      message: 'parse error',
+      said: 'parse error',
     })
   })
 
@@ -364,7 +402,7 @@ describe('an HTTP status of failure with a JSON-RPC body', () => {
     for (const status of [400, 429, 500, 503]) {
       const error = await lone(each((entry) => failed(entry, -32000, 'filter not found', { why: 1 }), { status }))
       expect(error).toBeInstanceOf(RpcError)
-      expect(error).toMatchObject({ code: -32000, message: 'filter not found', data: { why: 1 }, status })
+      expect(error).toMatchObject({ code: -32000, said: 'filter not found', data: { why: 1 }, status })
     }
   })
 
@@ -376,7 +414,7 @@ describe('an HTTP status of failure with a JSON-RPC body', () => {
       },
     ])
     expect(outcomes[0]).toEqual(answerTo([0]))
-    expect(outcomes[1]).toMatchObject({ name: 'RpcError', message: 'no' })
+    expect(outcomes[1]).toMatchObject({ name: 'RpcError', said: 'no' })
     expect(outcomes[2]).toMatchObject({ name: 'HttpError', status: 500 })
   })
 })

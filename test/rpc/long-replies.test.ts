@@ -58,7 +58,8 @@ describe('what an error keeps of it', () => {
     for (const before of [0, 4000, 4080, 4096, 12_200, 12_280]) {
       const error = await failure(refusal({ code: -32000, message: `${'x'.repeat(before)} ${KEY} ${'y'.repeat(20_000)}` }))
       expect(error.message.length).toBeLessThanOrEqual(4096)
-      expect(error.message).toMatch(/\.\.\.$/)
+      expect(error.said.length).toBeLessThanOrEqual(4096)
+      for (const text of [error.message, error.said]) expect(text).toMatch(/\.\.\.$/)
       expect(`${error.message}${error.stack}${JSON.stringify(error.object)}`).not.toContain(KEY.slice(0, 6))
     }
   })

@@ -534,7 +534,8 @@ describe('a pause', () => {
       name: 'RpcError',
       kind: 'rate-limit',
       code: 429,
-      message: 'Too many requests',
+      message: `127.0.0.1:${server.port}: eth_getCode: Too many requests`,
+      said: 'Too many requests',
       method: 'eth_getCode',
       retryAfterMs: 3_600_000,
     })
@@ -560,7 +561,7 @@ describe('a pause', () => {
     await turn()
     const started = performance.now()
     open()
-    for (const error of await Promise.all([first, second, third])) expect(error).toMatchObject({ kind: 'rate-limit', message: 'Too many requests' })
+    for (const error of await Promise.all([first, second, third])) expect(error).toMatchObject({ kind: 'rate-limit', said: 'Too many requests' })
     expect(performance.now() - started).toBeLessThan(15_000)
     expect(server.requests).toHaveLength(1)
   })
@@ -623,7 +624,7 @@ describe('joining', () => {
     const [a, b] = await Promise.all([errorOf(read(client)), errorOf(read(client))])
     expect(server.requests).toHaveLength(1)
     expect(a).not.toBe(b)
-    for (const error of [a, b]) expect(error).toMatchObject({ name: 'RpcError', message: 'execution reverted', code: 3, attempts: 1 })
+    for (const error of [a, b]) expect(error).toMatchObject({ name: 'RpcError', said: 'execution reverted', code: 3, attempts: 1 })
   })
 
   test('calls that differ in method, params or priority are not joined', async () => {

@@ -256,7 +256,7 @@ describe('being throttled', () => {
     const server = await serve(throttled({ 'retry-after': '0.4' }))
     const error = await errorOf(read(clientOf(server.url, { deadlineMs: 900, retry: { attempts: 2 } }), 0))
     expect(server.requests.length).toBeGreaterThan(1)
-    expect(error).toMatchObject({ name: 'RpcError', kind: 'rate-limit', message: 'Too many requests', attempts: server.requests.length })
+    expect(error).toMatchObject({ name: 'RpcError', kind: 'rate-limit', said: 'Too many requests', attempts: server.requests.length })
   })
 
   test('is final where attempts is 1', async () => {
@@ -305,7 +305,7 @@ describe('Retry-After', () => {
       const server = await serve(throttled({ 'retry-after': retryAfter }))
       const started = performance.now()
       const error = await errorOf(read(clientOf(server.url), 0))
-      expect(error).toMatchObject({ name: 'RpcError', code: 429, kind: 'rate-limit', message: 'Too many requests', attempts: 1 })
+      expect(error).toMatchObject({ name: 'RpcError', code: 429, kind: 'rate-limit', said: 'Too many requests', attempts: 1 })
       expect(error.retryAfterMs).toBeGreaterThan(3_590_000)
       expect(performance.now() - started).toBeLessThan(30_000)
       expect(server.requests).toHaveLength(1)

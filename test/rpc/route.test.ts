@@ -425,7 +425,7 @@ describe('an endpoint that keeps no old blocks', () => {
   test('like all others: the error says so, and its cause has what the others said', async () => {
     const [a, b] = [await serve(pruning(4444, 'pruned history unavailable')), await serve(pruning(-32602, 'Archive requests require a personal token'))]
     const error = await errorOf<HexlineError>(clientOf([a.url, b.url], quick).request(old))
-    expect(error).toMatchObject({ name: 'RpcError', kind: 'pruned', code: 4444, message: 'pruned history unavailable', endpoint: host(a), attempts: 2 })
+    expect(error).toMatchObject({ name: 'RpcError', kind: 'pruned', code: 4444, said: 'pruned history unavailable', endpoint: host(a), attempts: 2 })
     expect((error.cause as Error).message).toBe(`other endpoints failed, too: ${host(b)}: Archive requests require a personal token`)
   })
 

@@ -177,7 +177,7 @@ describe('eth_sendRawTransaction', () => {
       const refused = each(({ id, method }) => (method === 'eth_sendRawTransaction' ? failed({ id }, -32000, words) : { id, result: null }))
       const { hash, error } = await sendThrough(await sign(), [cut, cut, refused])
       expect(hash).toBeUndefined()
-      expect(error).toMatchObject({ name: 'RpcError', message: words })
+      expect(error).toMatchObject({ name: 'RpcError', said: words })
     }
   })
 

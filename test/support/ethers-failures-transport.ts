@@ -226,11 +226,15 @@ export const transportRows: TransportRow[] = [
     better: saysWhatCame('a signer of ethers goes on asking after it, and does not after BAD_DATA', noReply, /: eth_\w+: no reply with its id came: \{\}$/),
   },
   {
-    name: 'a reply without an id',
-    answer: each(() => ({ jsonrpc: '2.0', result: '0x12' })),
+    name: 'a reply under another id',
+    answer: each(({ id }) => ({ jsonrpc: '2.0', id: id + 1000, result: '0x12' })),
     is: 'SERVER_ERROR',
     under: 'MalformedReplyError',
-    better: saysWhatCame('a signer of ethers goes on asking after it, and does not after BAD_DATA', noReply, /no reply with its id came: \{.*"0x12"\}$/),
+    better: saysWhatCame(
+      'a signer of ethers goes on asking after it, and does not after BAD_DATA',
+      noReply,
+      /no reply with its id came \(sent \d+, received \d+\): .*"0x12"\}$/,
+    ),
   },
   {
     name: 'a reply with neither a result nor an error',

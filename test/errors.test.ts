@@ -1,0 +1,126 @@
+import { describe, expect, test } from 'vitest'
+import { getBlocks } from '../src/bulk/index.ts'
+import { copyError } from '../src/errors.ts'
+import { type Client, CodecError, isHexlineError, MalformedReplyError, RpcError } from '../src/index.ts'
+import { clientOf, cut, deadPort, each, errorOf, failed, refuse, serve, silent } from './support/server.ts'
+
+const to = '0x00000000219ab540356cbb839cbe05303d7705fa'
+
+/** Functions of a user, whose names and lines the stack of a failure is to show. */
+async function readBalance(client: Client): Promise<bigint> {
+  return await client.call('eth_getBalance', to)
+}
+async function requestBalance(client: Client): Promise<unknown> {
+  return await client.request({ method: 'eth_getBalance', params: [to] })
+}
+async function sendBalance(client: Client): Promise<unknown> {
+  return (await client.send({ method: 'eth_getBalance', params: [to] })).take()
+}
+async function readManyBalances(client: Client): Promise<unknown> {
+  return await Promise.all([readBalance(client), readBalance(client)])
+}
+async function readBlocks(client: Client): Promise<void> {
+  for await (const _ of getBlocks(client, { from: 1n, to: 2n }));
+}
+
+/** A line of a stack. Source maps leave its `async` out. */
+const frameOf = (name: string) => new RegExp(`at (?:async )?${name} .*errors\\.test\\.ts`)
+
+const refused = refuse(-32000, 'out of order')
+
+describe('the stack of a failed call names its caller', () => {
+  test.each([
+    ['call', readBalance],
+    ['request', requestBalance],
+    ['send', sendBalance],
+    ['calls side by side', readManyBalances],
+    ['a range of blocks', readBlocks],
+  ])('%s', async (_, fail) => {
+    const server = await serve(refused)
+    const { stack } = await errorOf(fail(clientOf(server.url)))
+    expect(stack).toMatch(frameOf(fail.name))
+    expect(stack).toContain('RpcError: ')
+  })
+
+  test('after it was repeated', async () => {
+    const server = await serve(cut, cut, refused)
+    const error = await errorOf(readBalance(clientOf(server.url)))
+    expect(error).toMatchObject({ name: 'RpcError', attempts: 3 })
+    expect(error.stack).toMatch(frameOf('readBalance'))
+  })
+
+  test('whatever failed: no connection, no answer in time, a closed client', async () => {
+    const dead = await errorOf(readBalance(clientOf(`http://127.0.0.1:${await deadPort()}`, { retry: false })))
+    const slow = await errorOf(readBalance(clientOf((await serve(silent)).url, { deadlineMs: 50 })))
+    const closed = clientOf((await serve(refused)).url)
+    await closed.close()
+    const late = await errorOf(readBalance(closed))
+    expect([dead, slow, late].map(({ name }) => name)).toEqual(['NetworkError', 'TimeoutError', 'ClosedError'])
+    for (const { stack } of [dead, slow, late]) expect(stack).toMatch(frameOf('readBalance'))
+  })
+
+  test('with several endpoints, hedging, and a signal on both sides', async () => {
+    const [a, b] = await Promise.all([serve(refused), serve(refused)])
+    const client = clientOf([a.url, b.url], { hedge: {} }).with({ signal: new AbortController().signal })
+    const error = await errorOf(
+      (async function readTwice() {
+        await client.request({ method: 'eth_gasPrice' }, { signal: new AbortController().signal })
+      })(),
+    )
+    expect(error.stack).toMatch(frameOf('readTwice'))
+  })
+})
+
+describe('the message of an RpcError', () => {
+  test('says who failed at what, and `said` is the node’s own', async () => {
+    const server = await serve(refused)
+    const error = await errorOf<RpcError>(readBalance(clientOf(server.url)))
+    expect(error).toMatchObject({ message: `127.0.0.1:${server.port}: eth_getBalance: out of order`, said: 'out of order', code: -32000 })
+  })
+
+  test('that a user’s own post makes has no more than it was given', () => {
+    expect(new RpcError({ code: 1, message: 'no' }).message).toBe('no')
+  })
+
+  test('names the call that it is told to', () => {
+    const error = new RpcError({ code: 1, message: 'no' }, { method: 'eth_call', endpoint: 'node' })
+    expect(copyError(error, 'eth_gasPrice')).toMatchObject({ message: 'node: eth_gasPrice: no', method: 'eth_gasPrice', said: 'no' })
+    const malformed = new MalformedReplyError('node: eth_call: too many requests', { method: 'eth_call', endpoint: 'node' })
+    expect(copyError(malformed, 'eth_gasPrice').message).toBe('node: eth_gasPrice: too many requests')
+  })
+})
+
+describe('a result that cannot be read', () => {
+  const results: Readonly<Record<string, unknown>> = { eth_blockNumber: '0x10', eth_getBlockByNumber: { number: '0x' }, eth_getBalance: 'odd' }
+  const odd = each(({ id, method }) => ({ jsonrpc: '2.0', id, result: results[method] }))
+
+  test('names endpoint and attempts', async () => {
+    const server = await serve(cut, odd)
+    expect(await errorOf(readBalance(clientOf(server.url)))).toMatchObject({
+      name: 'CodecError',
+      kind: 'malformed',
+      method: 'eth_getBalance',
+      endpoint: `127.0.0.1:${server.port}`,
+      attempts: 2,
+    })
+  })
+
+  test('names them in a range of blocks, too', async () => {
+    const server = await serve(odd)
+    const error = await errorOf(readBlocks(clientOf(server.url)))
+    expect(error).toBeInstanceOf(CodecError)
+    expect(error).toMatchObject({ method: 'eth_getBlockByNumber', endpoint: `127.0.0.1:${server.port}`, attempts: 1 })
+  })
+
+  test('and an argument that cannot be sent names none', async () => {
+    const server = await serve(refused)
+    const error = await errorOf(clientOf(server.url).call('eth_getBalance', '0x12'))
+    expect(error).toMatchObject({ name: 'CodecError', kind: 'invalid', endpoint: undefined, attempts: 0 })
+  })
+})
+
+test('isHexlineError tells errors of hexline from others', async () => {
+  const server = await serve(each((entry) => failed(entry, 3, 'execution reverted')))
+  expect(isHexlineError(await errorOf(readBalance(clientOf(server.url))))).toBe(true)
+  expect(isHexlineError(new Error('no'))).toBe(false)
+})
