@@ -3,16 +3,20 @@ import {
   Block,
   type BlockParams,
   type BlockTag,
+  type EventFilter,
   type FetchRequest,
   getBigInt,
+  isHexString,
   type JsonRpcApiProviderOptions,
   type JsonRpcError,
   type JsonRpcPayload,
   JsonRpcProvider,
   type JsonRpcResult,
+  type Listener,
   makeError,
   Network,
   type Networkish,
+  type ProviderEvent,
   type Subscriber,
   type Subscription,
   type TransactionReceipt,
@@ -29,6 +33,7 @@ import { type ClientOptions, onlyKnown } from '../../src/options.ts'
 import { parseAt } from '../../src/rpc/scan.ts'
 import { readUnread } from '../../src/rpc/unread.ts'
 import { scrubError } from '../../src/scrub-error.ts'
+import { BlockSubscriber } from './block-subscriber.ts'
 import { connectionOf, splitOptions } from './config.ts'
 import { caused, Destroyed, errorObject, ethersError, isAnswer, unreadable, unsupported } from './ethers-error.ts'
 import { FilterSubscriber } from './filter-subscriber.ts'
@@ -82,6 +87,8 @@ export class HexlineProvider extends JsonRpcProvider {
   #nextId = 1
   #detected: Network | undefined
   #detecting: Promise<Network> | undefined
+  /** The last change to the listeners. */
+  #changed: Promise<unknown> = Promise.resolve()
 
   constructor(target?: Target | null, network?: Networkish | null, options?: HexlineProviderOptions | null) {
     const to = target === undefined || target === null ? 'http://localhost:8545' : target
@@ -226,6 +233,7 @@ export class HexlineProvider extends JsonRpcProvider {
     if (sub.type === 'debug') this.#isDebugged = true
     // It would ask for ever, and nobody could stop it.
     if (this.destroyed) return new UnmanagedSubscriber(sub.type)
+    if (sub.type === 'block') return new BlockSubscriber(this)
     if (sub.type === 'pending') return FilterSubscriber.ofPending(this)
     if (sub.type === 'event')
       return this._getOption('polling') ? new LogSubscriber(this, eventsOf(this, sub.filter)) : FilterSubscriber.ofEvent(this, sub.filter)
@@ -233,12 +241,50 @@ export class HexlineProvider extends JsonRpcProvider {
     return isOnBlock(subscriber) ? this.#guarded(subscriber) : subscriber
   }
 
+  // ethers looks for the subscription in a promise, and loses a listener that is added in the turn in which the last one is removed.
+
+  override on(event: ProviderEvent, listener: Listener): Promise<this> {
+    return this.#inOrder(event, () => super.on(event, listener))
+  }
+
+  override once(event: ProviderEvent, listener: Listener): Promise<this> {
+    return this.#inOrder(event, () => super.once(event, listener))
+  }
+
+  override off(event: ProviderEvent, listener?: Listener): Promise<this> {
+    return this.#inOrder(event, () => super.off(event, listener))
+  }
+
+  override async listenerCount(event?: ProviderEvent): Promise<number> {
+    await this.#changed
+    return super.listenerCount(event)
+  }
+
+  override async listeners(event?: ProviderEvent): Promise<Listener[]> {
+    await this.#changed
+    return super.listeners(event)
+  }
+
+  override removeAllListeners(event?: ProviderEvent): Promise<this> {
+    return this.#inOrder(event, () => super.removeAllListeners(event))
+  }
+
+  /** One change after the other, but for filters by name, which ethers has to look up first. */
+  #inOrder(event: ProviderEvent | undefined, change: () => Promise<this>): Promise<this> {
+    if (isByName(event)) return change()
+    const changed = this.#changed.then(change)
+    this.#changed = changed.catch(() => {})
+    return changed
+  }
+
   /** What ethers' own throws goes to nobody, which ends the process. */
   #guarded(subscriber: OnBlock): OnBlock {
     const poll = subscriber._poll
-    subscriber._poll = async (...args) => {
+    subscriber._poll = async (block, provider) => {
       try {
-        await poll.apply(subscriber, args)
+        // At the start: new blocks are counted from a head that is asked for now, and what is asked for after that misses none.
+        if (block < 0) await this.getBlockNumber().catch(() => {})
+        await poll.call(subscriber, block, provider)
       } catch (error) {
         if (!this.destroyed) void this.emit('error', error)
       }
@@ -411,6 +457,11 @@ interface OnBlock extends Subscriber {
 
 function isOnBlock(subscriber: Subscriber): subscriber is OnBlock {
   return typeof (subscriber as Partial<OnBlock>)._poll === 'function'
+}
+
+function isByName(event: ProviderEvent | undefined): boolean {
+  const { address = [] } = (event ?? {}) as EventFilter
+  return ![address].flat().every((each) => isHexString(each))
 }
 
 /** Whether a formatter gives what another gives, on a block of every kind of transaction. */
