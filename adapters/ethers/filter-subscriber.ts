@@ -1,5 +1,6 @@
 import { isError, type LogParams, type Subscriber } from 'ethers'
 import { type Events, eventsOf, LogSubscriber, logsOf } from './log-subscriber.ts'
+import { oneAtATime } from './one-at-a-time.ts'
 import type { HexlineProvider } from './provider.ts'
 
 /** What a subscriber to a filter asks for, and what it does with it. */
@@ -21,14 +22,14 @@ export class FilterSubscriber implements Subscriber {
   /** The filter at the node, while there is one or it is being made. */
   #id: Promise<unknown> | undefined
   #isRunning = false
-  #isPolling = false
   /** Changes that came while paused. */
   #unread: unknown[] = []
   /** The last block whose changes were asked for. */
   #done: number | undefined
   /** Of a filter that the node has forgotten: the first block whose logs it has kept to itself. */
   #missedFrom: number | undefined
-  readonly #onBlock = (block: number) => void this.#poll(block)
+  readonly #pollAt = oneAtATime((block: number | undefined) => this.#poll(block))
+  readonly #onBlock = (block: number) => this.#pollAt(block)
 
   static ofEvent(provider: HexlineProvider, event: Events['filter']): FilterSubscriber {
     const events = eventsOf(provider, event)
@@ -45,18 +46,18 @@ export class FilterSubscriber implements Subscriber {
   }
 
   start(): void {
-    if (this.#isRunning) return
-    this.#isRunning = true
-    void this.#poll(undefined)
+    // Before the first poll, so that no block falls in between.
+    void this.#provider.on('block', this.#onBlock)
+    this.resume()
   }
 
   stop(): void {
+    void this.#provider.off('block', this.#onBlock)
     this.pause(true)
   }
 
   pause(dropWhilePaused?: boolean): void {
     this.#isRunning = false
-    void this.#provider.off('block', this.#onBlock)
     if (!dropWhilePaused) return
     this.#unread = []
     this.#done = undefined
@@ -67,50 +68,42 @@ export class FilterSubscriber implements Subscriber {
   }
 
   resume(): void {
-    this.start()
+    if (this.#isRunning) return
+    this.#isRunning = true
+    this.#pollAt(undefined)
   }
 
   async #poll(block: number | undefined): Promise<void> {
-    if (this.#isPolling || !this.#isRunning) return
-    this.#isPolling = true
+    if (!this.#isRunning) return
     const provider = this.#provider
     const { make, events } = this.#filter
     this.#id ??= Promise.all([provider.send(...make), provider.getNetwork()]).then(([made]) => made)
     const id = this.#id
     let isMade = false
-    let isGivenUp = false
     try {
-      const known = await id
+      // New blocks are counted from a head that is asked for in the same turn. The filter is read when that is known, so that no block falls in between.
+      const [known] = await Promise.all([id, block === undefined ? provider.getBlockNumber().catch(() => {}) : undefined])
       isMade = true
       const isMissed = this.#missedFrom !== undefined && block !== undefined && events !== undefined
       const missed = isMissed ? await logsOf(provider, events.filter, this.#missedFrom as number, block) : []
       const changes = (await provider.send('eth_getFilterChanges', [known])) as unknown[]
-      isGivenUp = this.#id !== id
-      if (!isGivenUp) {
-        this.#unread.push(...missed, ...changes.filter((change) => !isIn(missed, change)))
-        if (isMissed) this.#missedFrom = undefined
-        this.#done = block ?? this.#done
-      }
+      // Stopped meanwhile; a new start polls the new filter.
+      if (this.#id !== id) return
+      this.#unread.push(...missed, ...changes.filter((change) => !isIn(missed, change)))
+      if (isMissed) this.#missedFrom = undefined
+      this.#done = block ?? this.#done
     } catch (error) {
-      if (provider.destroyed) return
-      isGivenUp = this.#id !== id
-      if (!isGivenUp) {
-        if (events !== undefined && isError(error, 'UNSUPPORTED_OPERATION') && error.operation === make[0]) {
-          provider._recoverSubscriber(this, new LogSubscriber(provider, events))
-          return
-        }
-        if (!isMade || saysThatItIsGone(error)) this.#id = undefined
-        if (saysThatItIsGone(error) && this.#done !== undefined) this.#missedFrom ??= this.#done + 1
-        void provider.emit('error', error)
+      if (provider.destroyed || this.#id !== id) return
+      if (events !== undefined && isError(error, 'UNSUPPORTED_OPERATION') && error.operation === make[0]) {
+        provider._recoverSubscriber(this, new LogSubscriber(provider, events))
+        return
       }
-    } finally {
-      this.#isPolling = false
+      if (!isMade || saysThatItIsGone(error)) this.#id = undefined
+      if (saysThatItIsGone(error) && this.#done !== undefined) this.#missedFrom ??= this.#done + 1
+      void provider.emit('error', error)
     }
     if (!this.#isRunning) return
     for (const change of this.#unread.splice(0)) this.#filter.emit(change)
-    // Stopped and begun anew while this was under way: the new filter is made now, not at the next block.
-    if (isGivenUp) void this.#poll(undefined)
-    else void provider.once('block', this.#onBlock)
   }
 }
 

@@ -1,4 +1,5 @@
 import type { EventFilter, LogParams, Subscriber } from 'ethers'
+import { oneAtATime } from './one-at-a-time.ts'
 import type { HexlineProvider } from './provider.ts'
 
 /** What a subscription of events is for: ethers' filter, as it was when it was subscribed to. */
@@ -31,15 +32,16 @@ export async function logsOf(provider: HexlineProvider, filter: EventFilter, fro
 /** Nodes of fast chains may know a block before its logs: as many blocks are asked for again and again while there are none. */
 const WINDOW = 60
 
-/** Listens by asking for the logs of new blocks. What failed is told to the listeners of `error`, and asked for again with the next block. */
+/** Listens by asking for the logs of new blocks. What failed is reported to the listeners of `error`, and asked for again with the next block. */
 export class LogSubscriber implements Subscriber {
   readonly #provider: HexlineProvider
   readonly #events: Events
   #isRunning = false
-  #isPolling = false
   /** The last block whose logs are out; undefined before the first. */
   #done: number | undefined
-  readonly #onBlock = (block: number) => void this.#poll(block)
+  /** How many times everything was dropped. */
+  #round = 0
+  readonly #onBlock = oneAtATime((block: number) => this.#poll(block))
 
   constructor(provider: HexlineProvider, events: Events) {
     this.#provider = provider
@@ -47,52 +49,51 @@ export class LogSubscriber implements Subscriber {
   }
 
   start(): void {
-    if (this.#isRunning) return
-    this.#isRunning = true
-    if (this.#done === undefined) {
-      this.#provider.getBlockNumber().then(
-        (head) => {
-          this.#done ??= head
-        },
-        (error) => this.#tell(error),
-      )
-    }
     void this.#provider.on('block', this.#onBlock)
+    this.resume()
   }
 
   stop(): void {
+    void this.#provider.off('block', this.#onBlock)
     this.pause(true)
   }
 
   pause(dropWhilePaused?: boolean): void {
     this.#isRunning = false
-    void this.#provider.off('block', this.#onBlock)
-    if (dropWhilePaused) this.#done = undefined
+    if (!dropWhilePaused) return
+    this.#done = undefined
+    this.#round++
   }
 
   resume(): void {
-    this.start()
+    if (this.#isRunning) return
+    this.#isRunning = true
+    const round = this.#round
+    this.#provider.getBlockNumber().then(
+      (head) => {
+        if (round !== this.#round) return
+        if (this.#done === undefined) this.#done = head
+        // A reply that came during the pause was dropped, and no event tells of its blocks again.
+        else this.#onBlock(head)
+      },
+      // The block subscriber, which asks the same, reports the failure.
+      () => {},
+    )
   }
 
   async #poll(block: number): Promise<void> {
-    if (this.#isPolling || !this.#isRunning) return
-    this.#isPolling = true
+    if (!this.#isRunning) return
     this.#done ??= block - 1
-    const from = this.#done + 1
+    const done = this.#done
+    const round = this.#round
     try {
-      const logs = await logsOf(this.#provider, this.#events.filter, from, block)
-      // Stopped, or begun anew, in the meantime.
-      if (!this.#isRunning || this.#done !== from - 1) return
-      this.#done = Math.max(this.#done, block - WINDOW, ...logs.map(({ blockNumber }) => Number(blockNumber)))
+      const logs = await logsOf(this.#provider, this.#events.filter, done + 1, block)
+      // Paused or stopped in the meantime.
+      if (!this.#isRunning || round !== this.#round) return
+      this.#done = Math.max(done, block - WINDOW, ...logs.map(({ blockNumber }) => Number(blockNumber)))
       for (const log of logs) this.#events.emit(log)
     } catch (error) {
-      this.#tell(error)
-    } finally {
-      this.#isPolling = false
+      if (!this.#provider.destroyed) void this.#provider.emit('error', error)
     }
-  }
-
-  #tell(error: unknown): void {
-    if (!this.#provider.destroyed) void this.#provider.emit('error', error)
   }
 }

@@ -3,16 +3,20 @@ import {
   Block,
   type BlockParams,
   type BlockTag,
+  type EventFilter,
   type FetchRequest,
   getBigInt,
+  isHexString,
   type JsonRpcApiProviderOptions,
   type JsonRpcError,
   type JsonRpcPayload,
   JsonRpcProvider,
   type JsonRpcResult,
+  type Listener,
   makeError,
   Network,
   type Networkish,
+  type ProviderEvent,
   type Subscriber,
   type Subscription,
   type TransactionReceipt,
@@ -29,8 +33,9 @@ import { type ClientOptions, onlyKnown } from '../../src/options.ts'
 import { parseAt } from '../../src/rpc/scan.ts'
 import { readUnread } from '../../src/rpc/unread.ts'
 import { scrubError } from '../../src/scrub-error.ts'
-import { connectionOf, splitOptions } from './config.ts'
-import { caused, Destroyed, errorObject, ethersError, isAnswer, unreadable, unsupported } from './ethers-error.ts'
+import { BlockSubscriber } from './block-subscriber.ts'
+import { connectionOf, isGetUrlRegistered, splitOptions } from './config.ts'
+import { caused, Destroyed, errorObject, ethersError, isAnswer, unreadable, unsupported, withEthersCode } from './ethers-error.ts'
 import { FilterSubscriber } from './filter-subscriber.ts'
 import { BlockFormat, isSameBlock } from './format-block.ts'
 import { eventsOf, LogSubscriber } from './log-subscriber.ts'
@@ -38,8 +43,11 @@ import { hasNoPrice, type RawReceipt, withPrices } from './receipts.ts'
 import { sampleBlock } from './samples.ts'
 import { waitForTransaction } from './wait-for-transaction.ts'
 
-/** Options of ethers' `JsonRpcProvider` and of a hexline client. Batches are hexline's: of ethers' options for them, `batchMaxCount` is the longest. */
-export interface HexlineProviderOptions extends JsonRpcApiProviderOptions, ClientOptions {}
+/**
+ * Options of ethers' `JsonRpcProvider` and of a hexline client. Batches are hexline's: `batchMaxCount` is the longest, in calls, and
+ * `batchStallTime` how long calls wait for others, in ms; by default they wait for those of the same turn of the event loop, and no longer.
+ */
+export interface HexlineProviderOptions extends Omit<JsonRpcApiProviderOptions, 'batchMaxSize'>, ClientOptions {}
 
 export interface GetBlocksOptions {
   /** Whole transactions, as `block.prefetchedTransactions`. Default false. */
@@ -67,12 +75,17 @@ interface Answer {
  * ethers' `JsonRpcProvider` on hexline: `new HexlineProvider(url)` in its place. Takes a node's URL (or ethers' `FetchRequest`), a node of
  * the service (`{ baseUrl, chain, apiKey }`), several that stand in for each other, or a hexline client, which is shared and stays its
  * owner's to close. hexline makes the batches, retries and waits; errors are ethers' own, with hexline's as their cause.
- * Throws `OptionError` for invalid options.
+ * Throws `OptionError` for invalid options, with ethers' code INVALID_ARGUMENT.
  */
 export class HexlineProvider extends JsonRpcProvider {
   /** The hexline client underneath. */
   readonly client: Client
   readonly #ownsClient: boolean
+  /** The caller has said how to send: by a client or a dispatcher. */
+  readonly #isOwnWay: boolean
+  /** How long calls wait for others, in ms, and the wait that is under way. */
+  readonly #stallMs: number
+  #stall: Promise<void> | undefined
   /** Ends the provider's calls, also on a client that goes on. */
   readonly #end = new AbortController()
   readonly #format = new BlockFormat()
@@ -82,15 +95,16 @@ export class HexlineProvider extends JsonRpcProvider {
   #nextId = 1
   #detected: Network | undefined
   #detecting: Promise<Network> | undefined
+  /** The last change to the listeners. */
+  #changed: Promise<unknown> = Promise.resolve()
 
   constructor(target?: Target | null, network?: Networkish | null, options?: HexlineProviderOptions | null) {
-    const to = target === undefined || target === null ? 'http://localhost:8545' : target
-    const { ofEthers, ofClient } = splitOptions(options ?? {}, isClient(to))
-    const connection = isClient(to) ? undefined : connectionOf(to, ofClient)
-    const client = connection === undefined ? (to as Client) : createClient(connection.endpoint, connection.options)
-    super(connection?.request ?? client.endpoints[0], network ?? undefined, ofEthers)
+    const { client, ofEthers, request, ownsClient, isOwnWay } = settle(target ?? 'http://localhost:8545', options ?? {})
+    super(request ?? client.endpoints[0], network ?? undefined, ofEthers)
     this.client = client
-    this.#ownsClient = connection !== undefined
+    this.#ownsClient = ownsClient
+    this.#isOwnWay = isOwnWay
+    this.#stallMs = ofEthers.batchMaxCount === 1 ? 0 : (ofEthers.batchStallTime ?? 0)
     this.#given = network === undefined || network === null || network === 'any' ? undefined : Network.from(network)
     // Everything that waits for a transaction listens to it.
     setMaxListeners(0, this.#end.signal)
@@ -120,7 +134,8 @@ export class HexlineProvider extends JsonRpcProvider {
   /** Any method. Calls of one turn of the event loop travel together. */
   // biome-ignore lint/suspicious/noExplicitAny: what ethers' own gives
   override async send(method: string, params: any[] | Record<string, any>): Promise<any> {
-    const payload: JsonRpcPayload = { method, params: params as unknown[], id: this.#nextId++, jsonrpc: '2.0' }
+    const payload: JsonRpcPayload = { method, params: (params ?? []) as unknown[], id: this.#nextId++, jsonrpc: '2.0' }
+    if (this.#stallMs > 0) await this.#stalled()
     // Not by way of ethers' own queue, which waits for a timer, and for a network before the first call.
     this.#debug({ action: 'sendRpcPayload', payload })
     let answer: Answer
@@ -143,6 +158,23 @@ export class HexlineProvider extends JsonRpcProvider {
     return answers.map(({ response }) => response as JsonRpcResult)
   }
 
+  /** Calls that wait for the same timer travel together. */
+  #stalled(): Promise<void> {
+    if (this.destroyed) return Promise.resolve()
+    const end = this.#end.signal
+    this.#stall ??= new Promise<void>((resolve) => {
+      const go = () => {
+        clearTimeout(timer)
+        end.removeEventListener('abort', go)
+        this.#stall = undefined
+        resolve()
+      }
+      const timer = setTimeout(go, this.#stallMs)
+      end.addEventListener('abort', go)
+    })
+    return this.#stall
+  }
+
   async #answer(payload: JsonRpcPayload): Promise<Answer> {
     if (this._send === HexlineProvider.prototype._send) return this.#ask(payload)
     const responses = await this._send(payload)
@@ -153,13 +185,21 @@ export class HexlineProvider extends JsonRpcProvider {
 
   async #ask({ method, params, id }: JsonRpcPayload): Promise<Answer> {
     if (this.destroyed) throw new Destroyed().errorOf(method)
+    this.#checkWay()
     try {
-      const reply = await this.client.send({ method, params: params as unknown[], signal: this.#end.signal })
+      const reply = await this.client.send({ method, params: (params ?? []) as unknown[], signal: this.#end.signal })
       return { response: { jsonrpc: '2.0', id, result: reply.take() } as Response }
     } catch (error) {
       if (!isAnswer(error)) throw ethersError(error, method, this.client.endpoints)
       return { response: { jsonrpc: '2.0', id, error: errorObject(error) } as Response, cause: error }
     }
+  }
+
+  /** A function that was registered since is not passed by: it may be the way through a proxy. */
+  #checkWay(): void {
+    if (this.#isOwnWay || !isGetUrlRegistered()) return
+    const operation = 'FetchRequest.registerGetUrl'
+    throw makeError(`${operation} is not supported: give the provider an undici dispatcher`, 'UNSUPPORTED_OPERATION', { operation })
   }
 
   /** ethers looks for the listeners of an event in a promise, which costs as much as the call. */
@@ -226,6 +266,7 @@ export class HexlineProvider extends JsonRpcProvider {
     if (sub.type === 'debug') this.#isDebugged = true
     // It would ask for ever, and nobody could stop it.
     if (this.destroyed) return new UnmanagedSubscriber(sub.type)
+    if (sub.type === 'block') return new BlockSubscriber(this)
     if (sub.type === 'pending') return FilterSubscriber.ofPending(this)
     if (sub.type === 'event')
       return this._getOption('polling') ? new LogSubscriber(this, eventsOf(this, sub.filter)) : FilterSubscriber.ofEvent(this, sub.filter)
@@ -233,12 +274,50 @@ export class HexlineProvider extends JsonRpcProvider {
     return isOnBlock(subscriber) ? this.#guarded(subscriber) : subscriber
   }
 
+  // ethers looks for the subscription in a promise, and loses a listener that is added in the turn in which the last one is removed.
+
+  override on(event: ProviderEvent, listener: Listener): Promise<this> {
+    return this.#inOrder(event, () => super.on(event, listener))
+  }
+
+  override once(event: ProviderEvent, listener: Listener): Promise<this> {
+    return this.#inOrder(event, () => super.once(event, listener))
+  }
+
+  override off(event: ProviderEvent, listener?: Listener): Promise<this> {
+    return this.#inOrder(event, () => super.off(event, listener))
+  }
+
+  override async listenerCount(event?: ProviderEvent): Promise<number> {
+    await this.#changed
+    return super.listenerCount(event)
+  }
+
+  override async listeners(event?: ProviderEvent): Promise<Listener[]> {
+    await this.#changed
+    return super.listeners(event)
+  }
+
+  override removeAllListeners(event?: ProviderEvent): Promise<this> {
+    return this.#inOrder(event, () => super.removeAllListeners(event))
+  }
+
+  /** One change after the other, but for filters by name, which ethers has to look up first. */
+  #inOrder(event: ProviderEvent | undefined, change: () => Promise<this>): Promise<this> {
+    if (isByName(event)) return change()
+    const changed = this.#changed.then(change)
+    this.#changed = changed.catch(() => {})
+    return changed
+  }
+
   /** What ethers' own throws goes to nobody, which ends the process. */
   #guarded(subscriber: OnBlock): OnBlock {
     const poll = subscriber._poll
-    subscriber._poll = async (...args) => {
+    subscriber._poll = async (block, provider) => {
       try {
-        await poll.apply(subscriber, args)
+        // At the start: new blocks are counted from a head that is asked for now, and what is asked for after that misses none.
+        if (block < 0) await this.getBlockNumber().catch(() => {})
+        await poll.call(subscriber, block, provider)
       } catch (error) {
         if (!this.destroyed) void this.emit('error', error)
       }
@@ -352,19 +431,7 @@ export class HexlineProvider extends JsonRpcProvider {
    * hexline's `IntegrityError` where blocks contradict each other.
    */
   getBlocks(from: number | bigint, to: BlockTag = 'latest', options: GetBlocksOptions = {}): AsyncGenerator<Block, void, undefined> {
-    onlyKnown('options', options, ['prefetchTxs', 'signal', 'maxBytes', 'onProgress'])
-    const { prefetchTxs = false, signal, maxBytes, onProgress } = options
-    if (typeof prefetchTxs !== 'boolean') throw new OptionError('prefetchTxs', 'true or false', show(prefetchTxs))
-    return this.#blocks(
-      checkOptions({
-        from,
-        to: to as RangeEnd,
-        transactions: prefetchTxs ? 'full' : 'hashes',
-        ...(signal !== undefined && { signal }),
-        ...(maxBytes !== undefined && { maxBytes }),
-        ...(onProgress !== undefined && { onProgress }),
-      }),
-    )
+    return this.#blocks(withCode(() => rangeOf(from, to, options)))
   }
 
   async *#blocks(options: ReturnType<typeof checkOptions>): AsyncGenerator<Block, void, undefined> {
@@ -372,6 +439,7 @@ export class HexlineProvider extends JsonRpcProvider {
     const end = this.#end.signal
     try {
       end.throwIfAborted()
+      this.#checkWay()
       const network = await this.getNetwork()
       const blocks = fetchRange(this.client.with({ signal: end }), options, (number, bytes) => {
         const raw = readUnread(bytes, (whole) => parseAt(whole, 0, whole.length))
@@ -404,6 +472,40 @@ export class HexlineProvider extends JsonRpcProvider {
   }
 }
 
+/** What a provider is made of. */
+function settle(to: Target, options: HexlineProviderOptions) {
+  return withCode(() => {
+    const { ofEthers, ofClient } = splitOptions(options, isClient(to))
+    if (isClient(to)) return { client: to, ofEthers, request: undefined, ownsClient: false, isOwnWay: true }
+    const { endpoint, options: ofConnection, request } = connectionOf(to, ofClient)
+    const client = createClient(endpoint, ofConnection)
+    return { client, ofEthers, request, ownsClient: true, isOwnWay: ofClient.dispatcher !== undefined }
+  })
+}
+
+function rangeOf(from: number | bigint, to: BlockTag, options: GetBlocksOptions): ReturnType<typeof checkOptions> {
+  onlyKnown('options', options, ['prefetchTxs', 'signal', 'maxBytes', 'onProgress'])
+  const { prefetchTxs = false, signal, maxBytes, onProgress } = options
+  if (typeof prefetchTxs !== 'boolean') throw new OptionError('prefetchTxs', 'true or false', show(prefetchTxs))
+  return checkOptions({
+    from,
+    to: to as RangeEnd,
+    transactions: prefetchTxs ? 'full' : 'hashes',
+    ...(signal !== undefined && { signal }),
+    ...(maxBytes !== undefined && { maxBytes }),
+    ...(onProgress !== undefined && { onProgress }),
+  })
+}
+
+/** Options that are refused have ethers' code. */
+function withCode<T>(check: () => T): T {
+  try {
+    return check()
+  } catch (error) {
+    throw withEthersCode(error)
+  }
+}
+
 /** ethers' subscribers to what is looked up at each block. */
 interface OnBlock extends Subscriber {
   _poll(blockNumber: number, provider: never): Promise<void>
@@ -411,6 +513,11 @@ interface OnBlock extends Subscriber {
 
 function isOnBlock(subscriber: Subscriber): subscriber is OnBlock {
   return typeof (subscriber as Partial<OnBlock>)._poll === 'function'
+}
+
+function isByName(event: ProviderEvent | undefined): boolean {
+  const { address = [] } = (event ?? {}) as EventFilter
+  return ![address].flat().every((each) => isHexString(each))
 }
 
 /** Whether a formatter gives what another gives, on a block of every kind of transaction. */

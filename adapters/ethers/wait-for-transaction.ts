@@ -1,10 +1,13 @@
-import { makeError, type TransactionReceipt } from 'ethers'
+import { isError, makeError, type TransactionReceipt } from 'ethers'
 import { Destroyed } from './ethers-error.ts'
+import { oneAtATime } from './one-at-a-time.ts'
 import type { HexlineProvider } from './provider.ts'
+import { replacementOf } from './replacement.ts'
 
 /**
- * ethers' `waitForTransaction`, which ends with the provider, and rejects when the node cannot be asked at the start; a failure later
- * on is told to the listeners of `error`, and the next block asks again.
+ * ethers' `waitForTransaction`, which ends with the provider, rejects with TRANSACTION_REPLACED when another transaction has taken the
+ * nonce, and rejects when the node cannot be asked at the start; a later failure is reported to the listeners of `error`, and the next
+ * block asks again.
  */
 export async function waitForTransaction(
   provider: HexlineProvider,
@@ -14,15 +17,11 @@ export async function waitForTransaction(
   end: AbortSignal,
 ): Promise<TransactionReceipt | null> {
   if (confirms === 0) return provider.getTransactionReceipt(hash)
-  const receiptAt = async (blockNumber: number) => {
-    const receipt = await provider.getTransactionReceipt(hash)
-    return receipt !== null && blockNumber - receipt.blockNumber + 1 >= confirms ? receipt : undefined
-  }
+  const checkReplacement = replacementOf(provider, hash, confirms)
 
   let onBlock = (_: number): void => {}
   let onEnd = () => {}
   let timer: NodeJS.Timeout | undefined
-  let isOver = false
   try {
     return await new Promise<TransactionReceipt>((resolve, reject) => {
       onEnd = () => reject(new Destroyed().errorOf('waitForTransaction'))
@@ -31,22 +30,23 @@ export async function waitForTransaction(
       if (timeoutMs !== undefined) {
         timer = setTimeout(() => reject(makeError('timeout', 'TIMEOUT', { operation: 'waitForTransaction', reason: 'timeout' })), timeoutMs)
       }
-      onBlock = (blockNumber) => {
-        receiptAt(blockNumber).then(
-          (receipt) => receipt && resolve(receipt),
-          (error) => void provider.emit('error', error),
-        )
-      }
-      provider
-        .getBlockNumber()
-        .then(receiptAt)
-        .then((receipt) => {
-          if (receipt !== undefined) resolve(receipt)
-          else if (!isOver) void provider.on('block', onBlock)
-        }, reject)
+      let hasAnswered = false
+      onBlock = oneAtATime(async (block) => {
+        try {
+          const receipt = await provider.getTransactionReceipt(hash)
+          hasAnswered = true
+          if (receipt === null) await checkReplacement(block)
+          else if (block - receipt.blockNumber + 1 >= confirms) resolve(receipt)
+        } catch (error) {
+          if (!hasAnswered || isError(error, 'TRANSACTION_REPLACED')) reject(error)
+          else if (!provider.destroyed) void provider.emit('error', error)
+        }
+      })
+      // In this order, so that no block falls between the first look and the first block that is told of.
+      void provider.on('block', onBlock)
+      provider.getBlockNumber().then(onBlock, reject)
     })
   } finally {
-    isOver = true
     clearTimeout(timer)
     end.removeEventListener('abort', onEnd)
     void provider.off('block', onBlock)

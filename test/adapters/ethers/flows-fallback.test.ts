@@ -1,10 +1,11 @@
-import { Contract, FallbackProvider, type FallbackProviderOptions, type JsonRpcProvider, parseEther, Wallet } from 'ethers'
+import { Contract, FallbackProvider, type FallbackProviderOptions, type JsonRpcApiProviderOptions, type JsonRpcProvider, parseEther, Wallet } from 'ethers'
+import type { HexlineProviderOptions } from 'hexline/ethers'
 import { describe, expect } from 'vitest'
 import { startAnvil } from '../../support/anvil.ts'
 import { bob, carol, collector, ethersFlows, failureOf, fast } from '../../support/ethers-flows.ts'
 import { type History, makeHistory, named, namedAbi, putContracts, reason, refuserAbi, talker, token } from '../../support/ethers-flows-contracts.ts'
 import { lineTo, watchQuiet } from '../../support/ethers-flows-line.ts'
-import { deadPort } from '../../support/server.ts'
+import { deadPort, serve, silent } from '../../support/server.ts'
 
 let history: History
 const flow = ethersFlows(async (bed) => {
@@ -137,6 +138,24 @@ describe("FallbackProvider of one that is dead at start, where ethers' own hangs
       expect(both?.message).toBe('no runners?!')
     },
   )
+})
+
+describe('FallbackProvider of one that hangs from the start, which ethers waits for at the first call', () => {
+  for (const place of ['first', 'second'])
+    flow.alone(
+      `reads everything with a quorum of 1 when that one gives up by itself, the hanging one ${place}`,
+      async (bed) => {
+        const hanging = await serve(silent)
+        const given: HexlineProviderOptions = { timeoutMs: 100, retry: false }
+        const member = bed.make(given as JsonRpcApiProviderOptions, hanging.url)
+        const told = await readAll(over(place === 'first' ? [member, bed.provider] : [bed.provider, member], { quorum: 1 }))
+        return { told, asked: hanging.requests.length }
+      },
+      ({ told, asked }) => {
+        check(told)
+        expect(asked).toBe(1)
+      },
+    )
 })
 
 describe('FallbackProvider of one that dies later', () => {

@@ -8,6 +8,12 @@ const gwei = (amount: number) => parseUnits(`${amount}`, 'gwei')
 const never = id('nothing has this hash')
 const send = ({ ask }: Bed) => ask<string>('eth_sendTransaction', { from: alice, to: carol, value: '0x1', gas: toBeHex(21_000) })
 
+const replacements: [string, object, boolean][] = [
+  ['repriced', {}, false],
+  ['cancelled', { to: bob.address, value: 0, data: '0x' }, true],
+  ['replaced', { value: 7 }, true],
+]
+
 describe('waitForTransaction', () => {
   flow(
     'of one that is mined already, with 0, 1 and 2 confirmations',
@@ -126,11 +132,6 @@ describe('wait of a response', () => {
 
   const sent = { to: carol, value: 5, nonce: 0, gasLimit: 50_000, maxFeePerGas: gwei(20), maxPriorityFeePerGas: gwei(1) }
   const more = { ...sent, maxFeePerGas: gwei(40), maxPriorityFeePerGas: gwei(2) }
-  const replacements: [string, object, boolean][] = [
-    ['repriced', {}, false],
-    ['cancelled', { to: bob.address, value: 0, data: '0x' }, true],
-    ['replaced', { value: 7 }, true],
-  ]
   for (const [reason, other, cancelled] of replacements)
     flow(
       `fails with TRANSACTION_REPLACED when it is ${reason}`,
@@ -168,5 +169,61 @@ describe('wait of a response', () => {
       expect(failure).toMatchObject({ code: 'TRANSACTION_REPLACED', reason: 'repriced', receipt: { blockNumber: 1 } })
       expect(isDeepEnough).toBe(true)
     },
+  )
+})
+
+describe("waitForTransaction of one that is replaced, where ethers' own never ends", () => {
+  const sent = { to: carol, value: 5, nonce: 0, gasLimit: 50_000, maxFeePerGas: gwei(20), maxPriorityFeePerGas: gwei(1) }
+  const more = { ...sent, maxFeePerGas: gwei(40), maxPriorityFeePerGas: gwei(2) }
+  for (const [reason, other, cancelled] of replacements)
+    flow.alone(
+      `fails with TRANSACTION_REPLACED when it is ${reason}`,
+      async (bed) => {
+        const wallet = new Wallet(bob.privateKey, bed.provider)
+        const first = await wallet.sendTransaction(sent)
+        const known = bed.answered('eth_getTransactionCount')
+        const waiting = failureOf(bed.provider.waitForTransaction(first.hash))
+        await known
+        const second = await wallet.sendTransaction({ ...more, ...other })
+        const failure = (await bed.mineUntil(waiting)) as unknown as TransactionReplacedError
+        return { second, failure, left: await bed.provider.listenerCount() }
+      },
+      ({ second, failure, left }) => {
+        expect(failure).toMatchObject({ code: 'TRANSACTION_REPLACED', reason, cancelled, hash: second.hash, receipt: { blockNumber: 1 } })
+        expect(failure.replacement.hash).toBe(second.hash)
+        expect(left).toBe(0)
+      },
+    )
+
+  flow.alone(
+    'with confirmations fails when the replacement has so many',
+    async (bed) => {
+      const wallet = new Wallet(bob.privateKey, bed.provider)
+      const first = await wallet.sendTransaction(sent)
+      const known = bed.answered('eth_getTransactionCount')
+      const waiting = failureOf(bed.provider.waitForTransaction(first.hash, 3))
+      await known
+      await wallet.sendTransaction(more)
+      const failure = await bed.mineUntil(waiting)
+      return { failure, isDeepEnough: (await bed.provider.getBlockNumber()) >= 3 }
+    },
+    ({ failure, isDeepEnough }) => {
+      expect(failure).toMatchObject({ code: 'TRANSACTION_REPLACED', reason: 'repriced', receipt: { blockNumber: 1 } })
+      expect(isDeepEnough).toBe(true)
+    },
+  )
+
+  flow.alone(
+    'is not taken for replaced when it is mined itself',
+    async (bed) => {
+      const wallet = new Wallet(bob.privateKey, bed.provider)
+      const first = await wallet.sendTransaction(sent)
+      const known = bed.answered('eth_getTransactionCount')
+      const waiting = bed.provider.waitForTransaction(first.hash, 2)
+      await known
+      await wallet.sendTransaction({ ...more, nonce: 1 })
+      return bed.mineUntil(waiting)
+    },
+    (receipt) => expect(receipt).toMatchObject({ blockNumber: 1, status: 1 }),
   )
 })

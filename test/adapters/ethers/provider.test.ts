@@ -1,7 +1,10 @@
+import { Agent } from 'node:http'
+import { setImmediate as turn } from 'node:timers/promises'
 import { inspect } from 'node:util'
-import { FetchRequest, JsonRpcProvider, Network } from 'ethers'
-import { createClient } from 'hexline'
+import { FetchRequest, isError, JsonRpcProvider, Network } from 'ethers'
+import { createClient, OptionError } from 'hexline'
 import { HexlineProvider, type HexlineProviderOptions } from 'hexline/ethers'
+import { Agent as Dispatcher } from 'undici'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { calls } from '../../support/node.ts'
 import { type Answer, always, cut, deadPort, type Entry, each, errorOf, gate, type Received, refuse, serve, silent } from '../../support/server.ts'
@@ -74,6 +77,46 @@ describe('where it sends', () => {
     expect(() => new HexlineProvider(request)).toThrow('FetchRequest.getUrlFunc: expected none (hexline makes its own requests;')
   })
 
+  describe('not by a function that is registered for all requests, which may be the way through a proxy', () => {
+    const own = new FetchRequest('http://127.0.0.1:1').getUrlFunc
+    const register = () => {
+      FetchRequest.registerGetUrl(FetchRequest.createGetUrlFunc({ agent: new Agent() }))
+      onTestFinished(() => FetchRequest.registerGetUrl(own))
+    }
+
+    it('it is refused when the provider is made', async () => {
+      const server = await serve(node)
+      register()
+      for (const target of [server.url, new FetchRequest(server.url), undefined])
+        expect(() => new HexlineProvider(target)).toThrow('FetchRequest.registerGetUrl: expected none (hexline makes its own requests;')
+      await expect(HexlineProvider.connect(server.url)).rejects.toThrow('FetchRequest.registerGetUrl')
+      expect(server.opened).toBe(0)
+    })
+
+    it('it is refused at each call of a provider that is there already, and nothing is sent', async () => {
+      const server = await serve(node)
+      const provider = made(server.url, { staticNetwork: Network.from(1) })
+      register()
+      const calls = [
+        provider.send('eth_gasPrice', []),
+        provider.getBalance(address(1)),
+        provider._send({ id: 1, jsonrpc: '2.0', method: 'eth_gasPrice', params: [] }),
+      ]
+      for (const call of [...calls, provider.getBlocks(0, 1).next()])
+        expect(await errorOf(call)).toMatchObject({ code: 'UNSUPPORTED_OPERATION', operation: 'FetchRequest.registerGetUrl' })
+      expect(server.opened).toBe(0)
+    })
+
+    it('it is of no concern where the caller has said how to send', async () => {
+      const server = await serve(node)
+      const dispatcher = new Dispatcher()
+      const client = createClient(server.url)
+      onTestFinished(async () => void (await Promise.all([dispatcher.close(), client.close()])))
+      register()
+      for (const provider of [made(server.url, { dispatcher }), made(client)]) expect(await provider.send('eth_gasPrice', [])).toBe('0x64')
+    })
+  })
+
   it('through a client that is shared, and that stays its owner’s to close', async () => {
     const server = await serve(node)
     const client = createClient(server.url)
@@ -86,6 +129,15 @@ describe('where it sends', () => {
     expect(await client.call('eth_gasPrice')).toBe(100n)
   })
 })
+
+function thrownBy(act: () => unknown): unknown {
+  try {
+    act()
+  } catch (error) {
+    return error
+  }
+  return undefined
+}
 
 describe('options', () => {
   it.each<[string, HexlineProviderOptions, number[]]>([
@@ -100,6 +152,31 @@ describe('options', () => {
     expect(server.requests.map(({ entries }) => entries.length)).toEqual(lengths)
   })
 
+  it('batchStallTime: calls of that time travel together, as in ethers', async () => {
+    const [own, other] = [await serve(node), await serve(node)]
+    const options = { staticNetwork: Network.from(1), batchStallTime: 100, cacheTimeout: -1 }
+    const stock = new JsonRpcProvider(other.url, undefined, options)
+    onTestFinished(() => stock.destroy())
+    for (const provider of [made(own.url, options), stock]) {
+      const first = provider.send('eth_gasPrice', [])
+      await turn()
+      await turn()
+      await Promise.all([first, provider.send('eth_blockNumber', [])])
+    }
+    expect(own.requests.map(({ entries }) => entries.map(({ method }) => method))).toEqual([['eth_gasPrice', 'eth_blockNumber']])
+    expect(other.requests.map(({ entries }) => entries.length)).toEqual([2])
+  })
+
+  it('batchStallTime: calls that wait for it end with the provider', async () => {
+    const server = await serve(node)
+    const provider = made(server.url, { staticNetwork: Network.from(1), batchStallTime: 600_000 })
+    const call = errorOf(provider.send('eth_gasPrice', []))
+    await turn()
+    provider.destroy()
+    expect(await call).toMatchObject({ code: 'UNSUPPORTED_OPERATION', operation: 'eth_gasPrice' })
+    expect(server.opened).toBe(0)
+  })
+
   it("of ethers' own are kept", () => {
     const provider = made('http://127.0.0.1:1', { polling: true, pollingInterval: 123, cacheTimeout: -1 })
     expect(provider.pollingInterval).toBe(123)
@@ -111,9 +188,47 @@ describe('options', () => {
     ['an unknown one', 'http://127.0.0.1:1', { pollInterval: 1 }, 'options: expected some of polling, staticNetwork, '],
     ["one of the client's that cannot be meant", 'http://127.0.0.1:1', { concurrency: 0 }, 'concurrency: expected a whole number from 1 to 1000, received 0'],
     ['a URL that is none', 'nonsense', {}, 'endpoint: expected an http or https URL, such as'],
+    [
+      'batchMaxSize',
+      'http://127.0.0.1:1',
+      { batchMaxSize: 1 << 20 },
+      'batchMaxSize: expected none (a batch that is too large for the node is sent again in parts',
+    ],
+    [
+      'a batchStallTime that is no time',
+      'http://127.0.0.1:1',
+      { batchStallTime: -1 },
+      'batchStallTime: expected a number of ms from 0 to 2147483647, received -1',
+    ],
+    [
+      'a pollingInterval that is no time',
+      'http://127.0.0.1:1',
+      { pollingInterval: Number.NaN },
+      'pollingInterval: expected a number of ms from 0 to 2147483647, received NaN',
+    ],
+    [
+      'the length of batches beside a client',
+      createClient('http://127.0.0.1:1'),
+      { batchMaxCount: 1 },
+      'batchMaxCount: expected no option of the client beside a client',
+    ],
     ["the client's own beside a client", createClient('http://127.0.0.1:1'), { retry: false }, 'retry: expected no option of the client beside a client'],
   ])('%s: refused at once', (_, target, options, message) => {
     expect(() => new HexlineProvider(target, undefined, options as HexlineProviderOptions)).toThrow(message)
+  })
+
+  it("fail with ethers' code, and are hexline's OptionError: at once, for blocks, and in connect", async () => {
+    const failures = [
+      thrownBy(() => new HexlineProvider('http://127.0.0.1:1', 1, { concurrency: 0 })),
+      thrownBy(() => new HexlineProvider('nonsense')),
+      thrownBy(() => made('http://127.0.0.1:1').getBlocks(0, 1, { maxBytes: 0 })),
+      await errorOf(HexlineProvider.connect('http://127.0.0.1:1', { polling: true, pollInterval: 1 } as HexlineProviderOptions)),
+    ]
+    for (const failure of failures) {
+      expect(failure).toBeInstanceOf(OptionError)
+      expect(isError(failure, 'INVALID_ARGUMENT')).toBe(true)
+    }
+    expect(failures[0]).toMatchObject({ argument: 'concurrency', value: '0', shortMessage: 'concurrency: expected a whole number from 1 to 1000, received 0' })
   })
 })
 
@@ -428,4 +543,13 @@ it('params by name go as they are', async () => {
 it('a result is what the node said', async () => {
   const server = await serve(each(({ id }) => ({ id, result: null })))
   expect(await made(server.url).send('eth_getTransactionByHash', ['0x1'])).toBeNull()
+})
+
+it.each([null, undefined])('send without params sends none: %s', async (params) => {
+  const server = await serve(node)
+  const provider = made(server.url)
+  expect(await provider.send('eth_gasPrice', params as never)).toBe('0x64')
+  const [answer] = await provider._send({ id: 1, jsonrpc: '2.0', method: 'eth_gasPrice', params: params as never })
+  expect(answer).toMatchObject({ result: '0x64' })
+  expect(server.requests.flatMap(({ entries }) => entries.map((entry) => entry.params))).toEqual([[], []])
 })

@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises'
-import { HexlineProvider } from 'hexline/ethers'
+import { HexlineProvider, type HexlineProviderOptions } from 'hexline/ethers'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { type Entry, send, serve } from '../../support/server.ts'
 
@@ -11,13 +11,18 @@ const logOf = (block: number) => ({
   ...{ transactionHash: hashOf(block), transactionIndex: '0x0', logIndex: '0x0', removed: false },
 })
 
+const receiptOf = (hash: string, block: number) => ({
+  ...{ transactionHash: hash, transactionIndex: '0x0', blockNumber: hex(block), blockHash: hashOf(block), from: `0x${'11'.repeat(20)}`, to: null },
+  ...{ contractAddress: null, gasUsed: '0x1', cumulativeGasUsed: '0x1', effectiveGasPrice: '0x1', status: '0x1', type: '0x0', logs: [], logsBloom: '0x' },
+})
+
 /** Nothing here depends on how long it takes. */
 const waitFor = (check: () => void) => vi.waitFor(check, { timeout: 15_000 })
 
 type Fault = (entry: Entry) => { error: { code: number; message: string } } | { status: number } | undefined
 
 /** A node with filters, whose every block has one log, and that does wrong as the test says. */
-async function startNode() {
+async function startNode(options: HexlineProviderOptions = {}) {
   const node = {
     head: 1,
     filters: new Map<string, number>(),
@@ -25,6 +30,9 @@ async function startNode() {
     fault: (() => undefined) as Fault,
     /** Awaited before a call is answered. */
     gate: (() => undefined) as (entry: Entry) => Promise<void> | undefined,
+    /** Awaited when the answer is known, before it is sent. */
+    hold: (() => undefined) as (entry: Entry) => Promise<void> | undefined,
+    receipts: new Set<string>(),
   }
   let nextFilter = 1
   const logs = (from: number, to: number) => Array.from({ length: Math.max(0, to - from + 1) }, (_, i) => logOf(from + i))
@@ -45,7 +53,7 @@ async function startNode() {
     },
     eth_getLogs: ([filter]) => logs(Number((filter as { fromBlock: string }).fromBlock), Number((filter as { toBlock: string }).toBlock)),
     eth_getBlockByNumber: () => null,
-    eth_getTransactionReceipt: () => null,
+    eth_getTransactionReceipt: ([hash]) => (node.receipts.has(hash as string) ? receiptOf(hash as string, node.head) : null),
   }
   const server = await serve(async (request, response) => {
     let status = 200
@@ -64,11 +72,18 @@ async function startNode() {
           replies.push({ id, error })
         }
       }
+      await node.hold(entry)
     }
     if (status === 200) send(response, JSON.stringify(request.isBatch ? replies : replies[0]))
     else send(response, 'no', { status })
   })
-  const provider = new HexlineProvider(server.url, 1, { staticNetwork: true, cacheTimeout: -1, pollingInterval: 5, retry: { baseDelayMs: 1, maxDelayMs: 2 } })
+  const provider = new HexlineProvider(server.url, 1, {
+    staticNetwork: true,
+    cacheTimeout: -1,
+    pollingInterval: 5,
+    retry: { baseDelayMs: 1, maxDelayMs: 2 },
+    ...options,
+  })
   onTestFinished(() => provider.destroy())
   const got: number[] = []
   const errors: unknown[] = []
@@ -203,6 +218,89 @@ describe('events by a filter', () => {
     await bed.mine()
     await waitFor(() => expect(bed.got).toEqual([2, 3]))
     expect(bed.count('eth_newFilter')).toBe(1)
+  })
+})
+
+describe('a block that comes while the node is being asked is looked at next, though no other block follows', () => {
+  const unknown = ({ method }: Entry) =>
+    method === 'eth_newFilter' ? { error: { code: -32601, message: 'the method eth_newFilter does not exist' } } : undefined
+
+  it.each<[string, HexlineProviderOptions, Fault, string]>([
+    ['with polling', { polling: true }, () => undefined, 'eth_getLogs'],
+    ['without filters', {}, unknown, 'eth_getLogs'],
+    ['with a filter', {}, () => undefined, 'eth_getFilterChanges'],
+  ])('for events, %s', async (_, options, fault, asking) => {
+    const bed = await startNode(options)
+    bed.node.fault = fault
+    const blocks: number[] = []
+    await bed.provider.on('block', (block) => blocks.push(block))
+    await bed.listen()
+    await waitFor(() => expect(bed.count('eth_blockNumber')).toBeGreaterThan(2))
+    if (asking === 'eth_getFilterChanges') await waitFor(() => expect(bed.count(asking)).toBe(1))
+    let open = () => {}
+    bed.node.hold = ({ method }) => (method === asking ? new Promise<void>((resolve) => (open = resolve)) : undefined)
+    await bed.mine()
+    bed.node.hold = () => undefined
+    bed.node.head++
+    await waitFor(() => expect(blocks).toEqual([2, 3]))
+    open()
+    await waitFor(() => expect(bed.got).toEqual([2, 3]))
+  })
+
+  it('also when nobody else listens to blocks, and the first answer is late', async () => {
+    const bed = await startNode()
+    let open = () => {}
+    bed.node.hold = ({ method }) => (method === 'eth_getFilterChanges' ? new Promise<void>((resolve) => (open = resolve)) : undefined)
+    await bed.listen()
+    await waitFor(() => expect(bed.count('eth_getFilterChanges')).toBe(1))
+    await turn()
+    bed.node.hold = () => undefined
+    bed.node.head++
+    open()
+    await waitFor(() => expect(bed.got).toEqual([2]))
+  })
+
+  it.each<[string, (provider: HexlineProvider, done: () => void) => unknown]>([
+    ['for a transaction', (provider, done) => provider.on(hashOf(9), done)],
+    ['for waitForTransaction', (provider, done) => provider.waitForTransaction(hashOf(9)).then(done)],
+  ])('%s', async (_, wait) => {
+    const bed = await startNode()
+    bed.node.hold = async ({ method }) => {
+      if (method !== 'eth_getTransactionReceipt') return
+      bed.node.hold = () => undefined
+      bed.node.receipts.add(hashOf(9))
+      bed.node.head++
+    }
+    let isDone = false
+    void wait(bed.provider, () => {
+      isDone = true
+    })
+    await waitFor(() => expect(isDone).toBe(true))
+  })
+})
+
+describe('an outage', () => {
+  it('is told to the listeners of `error` by whatever waits for blocks, and the blocks go on after it', async () => {
+    const bed = await startNode()
+    const blocks: number[] = []
+    await bed.provider.on('block', (block) => blocks.push(block))
+    await waitFor(() => expect(bed.count('eth_blockNumber')).toBeGreaterThan(1))
+    bed.node.fault = () => ({ status: 502 })
+    await waitFor(() => expect(bed.errors.length).toBeGreaterThan(1))
+    expect(bed.errors[0]).toMatchObject({ code: 'SERVER_ERROR', info: { responseStatus: '502 Bad Gateway' } })
+    bed.node.head += 2
+    bed.node.fault = () => undefined
+    await waitFor(() => expect(blocks).toEqual([2, 3]))
+  })
+
+  it('is not told of when the provider is stopped', async () => {
+    const bed = await startNode()
+    bed.node.gate = () => new Promise(() => {})
+    await bed.provider.on('block', () => {})
+    await waitFor(() => expect(bed.count('eth_blockNumber')).toBeGreaterThan(0))
+    bed.provider.destroy()
+    await turn()
+    expect(bed.errors).toEqual([])
   })
 })
 
