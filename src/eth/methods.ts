@@ -92,18 +92,23 @@ const blockOrNull = (value: unknown, [, full]: readonly unknown[]): Block | null
 export const methods = {
   eth_blockNumber: read(params<[]>(), decodeQuantity, 10),
   eth_call: read(
-    params<[call: CallObject, block?: BlockId, stateOverrides?: Json, blockOverrides?: Json]>(call, latest, withoutDefault(json, {}), withoutDefault(json, {})),
+    params<[call: CallObject, block?: BlockId | null, stateOverrides?: Json, blockOverrides?: Json]>(
+      call,
+      latest,
+      withoutDefault(json, {}),
+      withoutDefault(json, {}),
+    ),
     hex,
     26,
   ),
   eth_chainId: read(params<[]>(), decodeNumber, 0),
   eth_createAccessList: read(
-    params<[call: CallObject, block?: BlockId, stateOverrides?: Json]>(call, latest, withoutDefault(json, {})),
+    params<[call: CallObject, block?: BlockId | null, stateOverrides?: Json]>(call, latest, withoutDefault(json, {})),
     decodeAccessListResult,
     10,
   ),
   eth_estimateGas: read(
-    params<[call: CallObject, block?: BlockId, stateOverrides?: Json, blockOverrides?: Json]>(
+    params<[call: CallObject, block?: BlockId | null, stateOverrides?: Json, blockOverrides?: Json]>(
       call,
       withoutDefault(block, 'latest'),
       withoutDefault(json, {}),
@@ -112,25 +117,25 @@ export const methods = {
     decodeQuantity,
   ),
   eth_feeHistory: read(
-    params<[blockCount: Quantity, newestBlock: BlockNumber, rewardPercentiles?: readonly number[]]>(quantity, blockNumber, withDefault(percentiles, [])),
+    params<[blockCount: Quantity, newestBlock: BlockNumber, rewardPercentiles?: readonly number[] | null]>(quantity, blockNumber, withDefault(percentiles, [])),
     decodeFeeHistory,
     10,
   ),
   eth_gasPrice: read(params<[]>(), decodeQuantity),
-  eth_getBalance: read(params<[address: Address, block?: BlockId]>(address, latest), decodeQuantity),
+  eth_getBalance: read(params<[address: Address, block?: BlockId | null]>(address, latest), decodeQuantity),
   eth_getBlockByHash: read(params<[blockHash: Hash, full: boolean]>(hash, flag), blockOrNull),
   eth_getBlockByNumber: read(params<[block: BlockNumber, full: boolean]>(blockNumber, flag), blockOrNull),
   eth_getBlockTransactionCountByHash: read(params<[blockHash: Hash]>(hash), count),
   eth_getBlockTransactionCountByNumber: read(params<[block: BlockNumber]>(blockNumber), count),
   eth_getBlockReceipts: read(params<[block: BlockId]>(block), orNull(decodeReceipts), 500),
-  eth_getCode: read(params<[address: Address, block?: BlockId]>(address, latest), hex),
+  eth_getCode: read(params<[address: Address, block?: BlockId | null]>(address, latest), hex),
   eth_getLogs: read(params<[filter: LogFilter]>(filter), decodeLogs, 60),
-  eth_getProof: read(params<[address: Address, storageKeys: readonly Quantity[], block?: BlockId]>(address, storageKeys, latest), decodeProof),
-  eth_getStorageAt: read(params<[address: Address, slot: Quantity, block?: BlockId]>(address, storageKey, latest), hex),
+  eth_getProof: read(params<[address: Address, storageKeys: readonly Quantity[], block?: BlockId | null]>(address, storageKeys, latest), decodeProof),
+  eth_getStorageAt: read(params<[address: Address, slot: Quantity, block?: BlockId | null]>(address, storageKey, latest), hex),
   eth_getTransactionByHash: read(params<[transactionHash: Hash]>(hash), transaction),
   eth_getTransactionByBlockHashAndIndex: read(params<[blockHash: Hash, index: Quantity]>(hash, quantity), transaction),
   eth_getTransactionByBlockNumberAndIndex: read(params<[block: BlockNumber, index: Quantity]>(blockNumber, quantity), transaction),
-  eth_getTransactionCount: read(params<[address: Address, block?: BlockId]>(address, latest), decodeNumber),
+  eth_getTransactionCount: read(params<[address: Address, block?: BlockId | null]>(address, latest), decodeNumber),
   eth_getTransactionReceipt: read(params<[transactionHash: Hash]>(hash), orNull(decodeReceipt)),
   eth_getUncleByBlockHashAndIndex: read(params<[blockHash: Hash, index: Quantity]>(hash, quantity), uncle),
   eth_getUncleByBlockNumberAndIndex: read(params<[block: BlockNumber, index: Quantity]>(blockNumber, quantity), uncle),
@@ -143,7 +148,7 @@ export const methods = {
 /** Name of one of the 28 methods. */
 export type MethodName = keyof typeof methods
 
-/** Arguments of a method, by name. */
+/** Arguments of a method, by name. Null stands for an optional one that is left out. */
 export type MethodParams<M extends MethodName> = (typeof methods)[M] extends Method<infer P, unknown> ? P : never
 
 /** Decoded result of a method. */

@@ -69,7 +69,7 @@ export interface Param<T> {
 }
 
 /** The codecs of a method's parameters, for arguments of the type `P`. */
-export type ParamList<P extends readonly unknown[]> = { readonly [I in keyof P]-?: Param<Exclude<P[I], undefined>> }
+export type ParamList<P extends readonly unknown[]> = { readonly [I in keyof P]-?: Param<Exclude<P[I], undefined | null>> }
 
 const wordOf = (bytes: number) => new RegExp(`^0x[0-9a-fA-F]{${2 * bytes}}$`)
 const ADDRESS = wordOf(20)

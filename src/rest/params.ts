@@ -46,15 +46,16 @@ export const dataChains = {
 
 type DataChainName = keyof typeof dataChains
 
-/** A chain of the data group, by name or by hex id. */
-export type DataChain = DataChainName | (typeof dataChains)[DataChainName] | '0xaa37dc'
+/** A chain of the data group, by name or by hex id. Any hex id is sent: services come to know more chains than the specification lists. */
+export type DataChain = DataChainName | (typeof dataChains)[DataChainName] | OtherChainId
 
-const chainValues: readonly string[] = [...Object.keys(dataChains), ...Object.values(dataChains), '0xaa37dc']
+// With `& {}` an editor still lists the ids above.
+type OtherChainId = `0x${string}` & {}
 
 /** Sent as it was given. */
 export const chain: Check = (value) => {
-  if (typeof value === 'string' && chainValues.includes(value)) return value
-  throw fault(`one of ${Object.keys(dataChains).join(', ')}, or its hex id`, value)
+  if (typeof value === 'string' && (Object.hasOwn(dataChains, value) || /^0x[1-9a-fA-F][0-9a-fA-F]{0,15}$/.test(value))) return value
+  throw fault(`one of ${Object.keys(dataChains).join(', ')}, or the hex id of any chain`, value)
 }
 
 /** Of an account or contract of an EVM chain. */
@@ -113,6 +114,9 @@ export function checkParams(params: unknown, known: Readonly<Record<string, Para
       throw at(caught, name)
     }
   }
+  // A cursor stands for a place in the list. Beside it an offset would skip records of a page in the middle, or be dropped without a word.
+  if (checked.has('cursor') && checked.has('offset'))
+    throw new CodecError('offset', 'no offset beside a cursor: it goes with the first page only', show(given.offset))
   return checked
 }
 

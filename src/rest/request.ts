@@ -1,17 +1,20 @@
 import { Agent, Dispatcher, getGlobalDispatcher } from 'undici'
 import { type AnswerKind, HexlineError, LONGEST_MESSAGE, MalformedReplyError, ServiceError } from '../errors.ts'
+import { classify } from '../eth/failures.ts'
 import { isLoopback } from '../http/compression.ts'
 import { createExchange, type HttpReply } from '../http/exchange.ts'
 import { type Scrub, scrubber, scrubJson, scrubStart } from '../http/secrets.ts'
-import { retryAfterMs } from '../rpc/backoff.ts'
-import { type Call, replyOf, type Send } from '../rpc/call.ts'
+import { limitResetMs, retryAfterMs, waitSaid } from '../rpc/backoff.ts'
+import { type Call, replyOf } from '../rpc/call.ts'
+import { mayRepeat } from '../rpc/kinds.ts'
 import { retry } from '../rpc/retry.ts'
-import { Waiting } from '../rpc/waiting.ts'
+import { endpointAt, type Get } from './endpoint.ts'
 import type { Settings } from './service.ts'
 
 export interface Target {
   /** Address of the group. */
   readonly base: URL
+  readonly apiKey: string
   readonly headers: Readonly<Record<string, string>>
   /** Name of the operation, for errors. */
   readonly operation: string
@@ -21,7 +24,7 @@ export interface Target {
 
 export function targetOf(base: URL, apiKey: string, operation: string, settings: Settings): Target {
   const headers = { accept: 'application/json', 'user-agent': 'hexline', 'x-api-key': apiKey, ...settings.headers }
-  return { base, headers, operation, scrub: scrubber(base, headers, [apiKey]) }
+  return { base, apiKey, headers, operation, scrub: scrubber(base, headers, [apiKey]) }
 }
 
 const ownDispatcher = new Agent()
@@ -33,40 +36,41 @@ function defaultDispatcher(): Dispatcher {
 }
 
 /**
- * Gets JSON from the service, by the exchange and the retries that JSON-RPC has: 408, 429, 5xx and network failures are repeated, a bad
- * key never. `path` goes behind the address of the group. Rejects with `ServiceError` for an error of the service, with the
- * other subclasses of `HexlineError` when there is no reply, or with the reason of the caller's signal.
+ * Gets JSON from the service: a call like those of JSON-RPC, through the same queue and the same retries, that travels alone by GET. `path` goes behind the
+ * address of the group. 408, 5xx and network failures are repeated, a bad key never; a call that is throttled waits, and has not failed. Rejects with
+ * `ServiceError` for an error of the service, with the other subclasses of `HexlineError` when there is no reply, or with the reason of the caller's signal.
  */
-export async function getJson({ base, headers, operation, scrub }: Target, path: string, settings: Settings): Promise<unknown> {
-  const waiting = new Waiting()
-  const get: Send = async (call) => {
-    const left = call.deadline - performance.now()
-    const exchange = createExchange({
-      url: base,
-      headers,
-      connections: 1,
-      timeoutMs: Math.max(1, Math.ceil(Math.min(settings.timeoutMs, left))),
-      maxResponseBytes: settings.maxResponseBytes,
-      compression: !isLoopback(base.hostname),
-      dispatcher: settings.dispatcher ?? defaultDispatcher(),
-      scrub,
-      alarms: waiting.alarms,
-    })
+export async function getJson({ base, apiKey, headers, operation, scrub }: Target, path: string, settings: Settings): Promise<unknown> {
+  const { send, waiting } = endpointAt(base.host, apiKey)
+  const exchange = createExchange({
+    url: base,
+    headers,
+    connections: 1,
+    timeoutMs: settings.timeoutMs,
+    maxResponseBytes: settings.maxResponseBytes,
+    compression: !isLoopback(base.hostname),
+    dispatcher: settings.dispatcher ?? defaultDispatcher(),
+    scrub,
+    alarms: waiting.alarms,
+  })
+  const request = { method: 'GET', path: base.pathname.replace(/(?<!\/)\/+$/, '') + path } as const
+  let sent = 0
+  const get: Get = async (signal) => {
+    sent++
     try {
-      const reply = await exchange.send(
-        { method: 'GET', path: base.pathname.replace(/(?<!\/)\/+$/, '') + path },
-        settings.signal ?? new AbortController().signal,
-      )
+      const reply = await exchange.send(request, signal)
       return replyOf(read(reply, operation, base.host, scrub), reply.body.length)
     } catch (error) {
-      if (!(error instanceof HexlineError) || error === settings.signal?.reason) throw error
-      // The retry layer counts what was sent.
-      throw Object.assign(error, { attempts: 1, method: operation })
+      // An abort ends a GET only when nobody waits for it any more; what it gets then, nobody sees.
+      if (!(error instanceof HexlineError)) return new MalformedReplyError('aborted')
+      const failure = Object.assign(error, { method: operation })
+      // An error that is final is an answer, too: it shows that the service takes calls at this rate.
+      return failure instanceof ServiceError && mayRepeat(failure) !== true ? replyOf(failure) : failure
     }
   }
   const call: Call = {
     method: operation,
-    params: [],
+    params: [get],
     signal: settings.signal,
     deadline: performance.now() + settings.deadlineMs,
     attempts: settings.attempts,
@@ -76,8 +80,10 @@ export async function getJson({ base, headers, operation, scrub }: Target, path:
     safe: true,
     tried: [],
   }
-  const reply = await retry({ ...settings.backoff, waiting, countsThrottling: true })(get)(call)
-  return reply.take()
+  const reply = await retry({ ...settings.backoff, waiting })(send)(call)
+  const value = reply.take()
+  if (value instanceof ServiceError) throw Object.assign(value, { attempts: sent })
+  return value
 }
 
 function read(reply: HttpReply, operation: string, endpoint: string, scrub: Scrub): unknown {
@@ -99,10 +105,13 @@ function failure(reply: HttpReply, parsed: unknown, operation: string, endpoint:
   const { status, headers } = reply
   const body = parsed === undefined ? scrubStart(reply.body.toString('utf8', 0, 16_384), 500, scrub, '') : scrubJson(parsed, scrub)
   const said = messageIn(body)?.slice(0, LONGEST_MESSAGE)
+  const asked = retryAfterMs(headers)
+  // A page of HTML is a gateway's, and says nothing about a key.
+  const kind = kindOf(status, (parsed !== undefined && said) || '', asked)
+  const isThrottling = kind === 'rate-limit' || kind === 'overloaded'
   return new ServiceError(
     { operation, status, said, body },
-    // A page of HTML is a gateway's, and says nothing about a key.
-    { endpoint, kind: kindOf(status, (parsed !== undefined && said) || '', headers['retry-after'] !== undefined), retryAfterMs: retryAfterMs(headers) },
+    { endpoint, kind, retryAfterMs: asked ?? (isThrottling ? (waitSaid(said ?? '') ?? limitResetMs(headers)) : undefined) },
   )
 }
 
@@ -122,12 +131,13 @@ const USED_UP =
   /\b(?:quota|plan|usage|consumed|compute units|credits?|exhausted|used up|upgrade|(?:limit|quota) (?:(?:was|is|has been) )?(?:reached|exceeded)|free[- ](?:plan|tier))\b/i
 
 /** A key that is used up and one that is wrong both come with 401: the message tells. */
-function kindOf(status: number, said: string, hasRetryAfter: boolean): AnswerKind {
+function kindOf(status: number, said: string, asked: number | undefined): AnswerKind {
   if (status === 401 || status === 402 || status === 403) return USED_UP.test(said) || status === 402 ? 'quota' : 'auth'
   if (status === 404) return 'not-found'
   if (status === 408) return 'timeout'
-  if (status === 429) return 'rate-limit'
+  // What is used up for the day or the month does not come back while a call waits. Limits per second say "limit exceeded", too: these words are stricter.
+  if (status === 429) return classify({ method: '', status, message: said, retryAfterMs: asked }) === 'quota' ? 'quota' : 'rate-limit'
   if (status === 501) return 'unsupported'
-  if (status >= 500) return status === 503 && hasRetryAfter ? 'overloaded' : 'server'
+  if (status >= 500) return status === 529 || (status === 503 && asked !== undefined) ? 'overloaded' : 'server'
   return 'invalid'
 }

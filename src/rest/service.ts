@@ -20,11 +20,14 @@ export type Arrays = 'indices' | 'brackets' | 'repeat'
 export interface RestOptions {
   /** Ends the call with its reason. */
   readonly signal?: AbortSignal | undefined
-  /** One request from its start to the last byte of its reply, in ms. Default 30,000. */
+  /** One request from its start to the last byte of its reply, in ms; waiting in line is not counted. Default 30,000. */
   readonly timeoutMs?: number | undefined
   /** One page with all its attempts and waits, in ms. Default 120,000. */
   readonly deadlineMs?: number | undefined
-  /** Attempts for each page, the first one counted (default 4), with waits of full jitter between them. `false`: one. */
+  /**
+   * Attempts for each page, the first one counted (default 4), with waits of full jitter between them. `false`: one. Being throttled is not a failed attempt:
+   * such a call waits and is repeated until its deadline, unless it has one attempt only.
+   */
   readonly retry?:
     | { readonly attempts?: number | undefined; readonly baseDelayMs?: number | undefined; readonly maxDelayMs?: number | undefined }
     | false

@@ -40,11 +40,11 @@ export function retryAfterMs(headers: Headers): number | undefined {
 
 /**
  * When the limit that a throttled reply tells of is there again, in ms from now: `RateLimit-Reset` in seconds
- * (draft-ietf-httpapi-ratelimit-headers, 03 to 07), or `X-RateLimit-Reset` in seconds (QuickNode) or as a Unix time in seconds
- * or ms. Undefined when there is none, or when something of the limit is left, so that it was another one that was hit.
+ * (draft-ietf-httpapi-ratelimit-headers, 03 to 07), or `X-RateLimit-Reset` or `X-Rate-Limit-Reset` in seconds (QuickNode, NestJS) or as a Unix time in
+ * seconds or ms. Undefined when there is none, or when something of the limit is left, so that it was another one that was hit.
  */
 export function limitResetMs(headers: Headers): number | undefined {
-  for (const prefix of ['ratelimit', 'x-ratelimit']) {
+  for (const prefix of ['ratelimit', 'x-ratelimit', 'x-rate-limit']) {
     const reset = headers[`${prefix}-reset`]
     const remaining = headers[`${prefix}-remaining`]
     if (typeof reset !== 'string' || !/^\d{1,15}(\.\d{1,30})?$/.test(reset.trim()) || (typeof remaining === 'string' && Number(remaining) > 0)) continue

@@ -9,8 +9,6 @@ export interface RetryOptions extends Backoff {
   readonly waiting: Waiting
   /** What is known, beyond JSON-RPC, about calls that must not simply run twice. */
   readonly recovery?: Recovery | undefined
-  /** Being throttled is a failed attempt like any other: where no queue pauses the endpoint meanwhile. */
-  readonly countsThrottling?: boolean
 }
 
 export interface Recovery {
@@ -34,7 +32,7 @@ const TOGETHER_MS = 5
  * repeated; an unsafe one only when the failure proves that it did not run, or when `recovery` covers it. Being throttled
  * is no failed attempt: such a call is repeated until its deadline, unless `attempts` is 1.
  */
-export function retry({ waiting, recovery, countsThrottling = false, ...backoff }: RetryOptions): Layer {
+export function retry({ waiting, recovery, ...backoff }: RetryOptions): Layer {
   const moment = { at: Number.NEGATIVE_INFINITY, chance: 0 }
   const repeat = async (next: Send, first: Call, reason: unknown): Promise<Reply> => {
     let call = first
@@ -48,7 +46,7 @@ export function retry({ waiting, recovery, countsThrottling = false, ...backoff 
       if (!isFailure(failure) || (call.signal?.aborted && failure === call.signal.reason)) throw failure
       // The queue says with 1 that the call was in a POST.
       sent += failure.attempts
-      const isFailedAttempt = countsThrottling || !isThrottled(failure) || call.attempts === 1
+      const isFailedAttempt = !isThrottled(failure) || call.attempts === 1
       if (isFailedAttempt) failed++
 
       const recovers = !call.safe && recovery?.covers(call) === true

@@ -48,6 +48,20 @@ describe('call gives the decoded result', () => {
     expectTypeOf(client.call('eth_getProof', address, [0, 1n, '0x2'])).toEqualTypeOf<Promise<Proof>>()
   })
 
+  test('with null for an argument that is left out', () => {
+    expectTypeOf(client.call('eth_call', { to: address }, null)).toEqualTypeOf<Promise<Hex>>()
+    expectTypeOf(client.call('eth_estimateGas', { to: address }, null)).toEqualTypeOf<Promise<bigint>>()
+    expectTypeOf(client.call('eth_createAccessList', { to: address }, null)).toEqualTypeOf<Promise<AccessListResult>>()
+    expectTypeOf(client.call('eth_feeHistory', 1, 'latest', null)).toEqualTypeOf<Promise<FeeHistory>>()
+    expectTypeOf(client.call('eth_getBalance', address, null)).toEqualTypeOf<Promise<bigint>>()
+    expectTypeOf(client.call('eth_getTransactionCount', address, null)).toEqualTypeOf<Promise<number>>()
+    expectTypeOf(client.call('eth_getCode', address, null)).toEqualTypeOf<Promise<Hex>>()
+    expectTypeOf(client.call('eth_getStorageAt', address, 0n, null)).toEqualTypeOf<Promise<Hex>>()
+    expectTypeOf(client.call('eth_getProof', address, [0n], null)).toEqualTypeOf<Promise<Proof>>()
+    // @ts-expect-error a block that has to be given
+    client.call('eth_getBlockByNumber', null, true)
+  })
+
   test('of calls', () => {
     expectTypeOf(client.call('eth_call', { to: address, data: '0x' })).toEqualTypeOf<Promise<Hex>>()
     expectTypeOf(client.call('eth_call', { to: null }, 'latest', { [address]: { balance: 1n } }, { number: 1 })).toEqualTypeOf<Promise<Hex>>()
@@ -124,9 +138,9 @@ test('the 28 methods, and no other', () => {
 
 test('params have names, and what may be left out is optional', () => {
   expectTypeOf<MethodParams<'eth_blockNumber'>>().toEqualTypeOf<[]>()
-  expectTypeOf<MethodParams<'eth_getBalance'>>().toEqualTypeOf<[address: Address, block?: BlockId]>()
-  expectTypeOf<MethodParams<'eth_call'>>().toEqualTypeOf<[call: CallObject, block?: BlockId, stateOverrides?: Json, blockOverrides?: Json]>()
-  expectTypeOf<MethodParams<'eth_feeHistory'>>().toEqualTypeOf<[blockCount: Quantity, newestBlock: BlockNumber, rewardPercentiles?: readonly number[]]>()
+  expectTypeOf<MethodParams<'eth_getBalance'>>().toEqualTypeOf<[address: Address, block?: BlockId | null]>()
+  expectTypeOf<MethodParams<'eth_call'>>().toEqualTypeOf<[call: CallObject, block?: BlockId | null, stateOverrides?: Json, blockOverrides?: Json]>()
+  expectTypeOf<MethodParams<'eth_feeHistory'>>().toEqualTypeOf<[blockCount: Quantity, newestBlock: BlockNumber, rewardPercentiles?: readonly number[] | null]>()
   expectTypeOf<MethodParams<'eth_getBlockByNumber'>>().toEqualTypeOf<[block: BlockNumber, full: boolean]>()
   expectTypeOf<MethodParams<'eth_getLogs'>>().toEqualTypeOf<[filter: LogFilter]>()
 })

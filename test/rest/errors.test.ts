@@ -119,14 +119,16 @@ describe('retries', () => {
   const good = always({ result: [{ id: 'a' }], cursor: null })
   const noHttp: Answer = ({ socket }) => void socket.end('nonsense\r\n\r\n')
   const half: Answer = (_, response) => void response.write('{"result":[', () => response.destroy())
-  const passing: Record<string, [Answer, string]> = {
-    '408': [always('', { status: 408 }), 'timeout'],
+  const throttling: Record<string, [Answer, string]> = {
     '429': [always('', { status: 429 }), 'rate-limit'],
     '429 with Retry-After: 0': [always('', { status: 429, headers: { 'retry-after': '0' } }), 'rate-limit'],
+    '503 with Retry-After: 0': [always('', { status: 503, headers: { 'retry-after': '0' } }), 'overloaded'],
+  }
+  const failing: Record<string, [Answer, string]> = {
+    '408': [always('', { status: 408 }), 'timeout'],
     '500': [always('', { status: 500 }), 'server'],
     '502 with HTML': [always('<html>', { status: 502 }), 'server'],
     '503': [always('', { status: 503 }), 'server'],
-    '503 with Retry-After: 0': [always('', { status: 503, headers: { 'retry-after': '0' } }), 'overloaded'],
     'a connection that is cut': [cut, 'network'],
     'a reply that is cut': [half, 'network'],
     'a reply that is no JSON': [always('<html>ok</html>'), 'malformed'],
@@ -136,15 +138,22 @@ describe('retries', () => {
     'nonsense said to be gzip': [always('nonsense', { headers: { 'content-encoding': 'gzip' } }), 'malformed'],
   }
 
-  describe.each(Object.entries(passing))('%s', (_, [answer, kind]) => {
-    it('is tried again, `attempts` times in all', async () => {
-      for (const attempts of [1, 3]) {
-        const server = await serveRest(answer)
-        expect(await errorOf(streams(server, { retry: { ...quick, attempts } }))).toMatchObject({ kind, attempts, method: 'getStreams' })
-        expect(server.requests).toHaveLength(attempts)
-      }
-    })
+  test.each(Object.entries(failing))('%s is tried again, `attempts` times in all', async (_, [answer, kind]) => {
+    for (const attempts of [1, 3]) {
+      const server = await serveRest(answer)
+      expect(await errorOf(streams(server, { retry: { ...quick, attempts } }))).toMatchObject({ kind, attempts, method: 'getStreams' })
+      expect(server.requests).toHaveLength(attempts)
+    }
+  })
 
+  test.each(Object.entries(throttling))('%s is tried again until the deadline', async (_, [answer, kind]) => {
+    const server = await serveRest(answer)
+    const error = await errorOf(streams(server, { retry: { ...quick, attempts: 2 }, deadlineMs: 1_500 }))
+    expect(error).toMatchObject({ kind, attempts: server.requests.length, method: 'getStreams' })
+    expect(error.attempts).toBeGreaterThan(2)
+  })
+
+  describe.each(Object.entries({ ...failing, ...throttling }))('%s', (_, [answer, kind]) => {
     it('is tried again until it is right, with the same request', async () => {
       const server = await serveRest(answer, answer, answer, good)
       expect((await streams(server)).result).toMatchObject([{ id: 'a' }])

@@ -3,8 +3,11 @@ import { describe, expect, it, test } from 'vitest'
 import { HexlineError } from '../../src/errors.ts'
 import { names, operations } from '../support/rest-operations.ts'
 import { samples } from '../support/rest-records.ts'
-import { type Answer, always, emptyPage, type RestServer, serveRest } from '../support/rest-server.ts'
+import { type Answer, always, emptyPage, KEY, type RestServer, serveRest } from '../support/rest-server.ts'
 import { send } from '../support/server.ts'
+
+// Keys of their own: with one for all, each call that is throttled would hold back those that follow.
+let keys = 0
 
 /** All operations, read to their end: each gives something, or fails with hexline's own error. Gives the names of what came of them. */
 async function endings(server: RestServer, answer: Answer): Promise<string[]> {
@@ -14,7 +17,8 @@ async function endings(server: RestServer, answer: Answer): Promise<string[]> {
       server.script(answer)
       const { call, params } = operations[name]
       try {
-        const asked = call(server.service, params, { retry: false, lenient, maxResponseBytes: 50_000_000 })
+        const service = { ...server.service, apiKey: `${KEY}${keys++}` }
+        const asked = call(service, params, { retry: false, lenient, maxResponseBytes: 50_000_000 })
         if (Symbol.asyncIterator in asked) {
           // What a list gives can be looked into.
           for await (const record of asked as AsyncIterable<unknown>) expect(typeof record).toBe('object')

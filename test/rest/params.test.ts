@@ -77,11 +77,14 @@ describe('over the wire', () => {
     expect((await asked(name, params)).path).toBe(path)
   })
 
-  test.each([...Object.entries(dataChains).flat(), '0xaa37dc'])('the chain %s, by the name or id that was given', async (chain) => {
-    const { query } = await asked('getTransaction', { chain })
-    expect(query).toBe(`chain=${encodeURIComponent(chain)}`)
-    expect(query).not.toContain('+')
-  })
+  test.each([...Object.entries(dataChains).flat(), '0xaa37dc', '0x7e4', '0xFFFFFFFFFFFFFFFF'])(
+    'the chain %s, by the name or id that was given',
+    async (chain) => {
+      const { query } = await asked('getTransaction', { chain })
+      expect(query).toBe(`chain=${encodeURIComponent(chain)}`)
+      expect(query).not.toContain('+')
+    },
+  )
 
   it('optimism sepolia has the id of the specification, and the real one is taken too', () => {
     expect(dataChains['optimism sepolia']).toBe('0xaa37d')
@@ -157,12 +160,6 @@ describe('on the pages that follow', () => {
     const first = 'chain=bsc%20testnet&limit=9&exclude_native=false'
     expect(server.requests.map(({ query }) => query)).toEqual([first, `${first}&cursor=b`, `${first}&cursor=c`])
   })
-
-  it('offset stays away where the caller begins with a cursor', async () => {
-    server.script(three)
-    await getNftsByCollection(server.service, { collection_data_id_hash: '1', limit: 5, offset: 10, cursor: 'b' })
-    expect(server.requests.map(({ query }) => query)).toEqual(['limit=5&cursor=b'])
-  })
 })
 
 /** What a call throws at once, before a promise is made. */
@@ -183,7 +180,7 @@ describe('parameters that cannot be meant are refused at once, and nothing is se
   const flag = 'expected true or false, received'
   const one = 'expected a whole number of at least 1, received'
   const zero = 'expected a whole number of at least 0, received'
-  const chains = `expected one of ${Object.keys(dataChains).join(', ')}, or its hex id, received`
+  const chains = `expected one of ${Object.keys(dataChains).join(', ')}, or the hex id of any chain, received`
   const streams = 'limit: expected a whole number from 1 to 100, received'
   const cursor = 'cursor: expected a cursor, as a page had it, received'
 
@@ -198,6 +195,10 @@ describe('parameters that cannot be meant are refused at once, and nothing is se
     ['getWalletTokens', { chain: 'toString' }, `chain: ${chains} "toString"`],
     ['getWalletTokens', { chain: 1 }, `chain: ${chains} 1`],
     ['getWalletTokens', { chain: 'amoy' }, `chain: ${chains} "amoy"`],
+    ['getTransaction', { chain: '0x' }, `chain: ${chains} "0x"`],
+    ['getTransaction', { chain: '0x0' }, `chain: ${chains} "0x0"`],
+    ['getTransaction', { chain: '0x7e4 ' }, `chain: ${chains} "0x7e4 "`],
+    ['getWalletTokens', { chain: ADDRESS }, `chain: ${chains} "${ADDRESS}"`],
     ['getWalletTokens', { to_block: -1 }, `to_block: ${zero} -1`],
     ['getWalletTokens', { to_block: 2 ** 53 }, `to_block: ${zero} 9007199254740992`],
     ['getWalletTokens', { to_block: '5' }, `to_block: ${zero} "5"`],
@@ -224,6 +225,13 @@ describe('parameters that cannot be meant are refused at once, and nothing is se
     ['getNftTransfersByCollection', { limit: undefined }, `limit: ${one} undefined`],
     ['getNftTransfersByCollection', { offset: -1 }, `offset: ${zero} -1`],
     ['getNftTransfersByCollection', { offset: Number.NaN }, `offset: ${zero} NaN`],
+    ...(['getNftTransfersByCollection', 'getNftsByCollection', 'getCollectionsByCreator', 'getNftTransfersByWallets'] as const).map(
+      (name): [Name, Record<string, unknown>, string] => [
+        name,
+        { cursor: 'b', offset: 10 },
+        'offset: expected no offset beside a cursor: it goes with the first page only, received 10',
+      ],
+    ),
     ['getNftTransfersByCollection', { wallet_whitelist: [] }, 'wallet_whitelist: expected at least one entry, received an array of 0'],
     ['getNftTransfersByCollection', { wallet_blacklist: [] }, 'wallet_blacklist: expected at least one entry, received an array of 0'],
     ['getNftTransfersByCollection', { wallet_blacklist: ['a', 5] }, `wallet_blacklist[1]: ${hex} 5`],

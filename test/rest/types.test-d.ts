@@ -95,8 +95,8 @@ describe('calls', () => {
     expectTypeOf<Awaited<typeof list>>().toExtend<Page<TokenBalance>>()
   })
 
-  test('take names and ids of the chains, and no others', () => {
-    expectTypeOf<'polygon amoy' | '0x13882' | '0xaa37d' | '0xaa37dc'>().toExtend<DataChain>()
+  test('take names and ids of the chains, and ids of others', () => {
+    expectTypeOf<'polygon amoy' | '0x13882' | '0xaa37d' | '0xaa37dc' | '0x7e4'>().toExtend<DataChain>()
     // @ts-expect-error a name of the JSON-RPC group
     getWalletTokens(service, { address: '0x', chain: 'amoy' })
     // @ts-expect-error the number of a chain

@@ -114,6 +114,7 @@ describe('how long a throttling error asks to be left alone', () => {
   test('in headers', () => {
     expect(limitResetMs({ 'ratelimit-reset': '30' })).toBe(30_000)
     expect(limitResetMs({ 'x-ratelimit-reset': '7', 'x-ratelimit-remaining': '0' })).toBe(7000)
+    expect(limitResetMs({ 'x-rate-limit-reset': '7', 'x-rate-limit-remaining': '0' })).toBe(7000)
     expect(limitResetMs({ 'x-ratelimit-reset': String(1_795_000_060), date: new Date(1_795_000_000_000).toUTCString() })).toBe(60_000)
     expect(limitResetMs({ 'x-ratelimit-reset': String(1_795_000_060_000), date: new Date(1_795_000_000_000).toUTCString() })).toBe(60_000)
     expect(limitResetMs({ 'x-ratelimit-reset': String(1_795_000_000), date: new Date(1_795_000_060_000).toUTCString() })).toBe(0)

@@ -253,3 +253,11 @@ describe('a sandbox that misbehaves', () => {
     expect(failure).toMatchObject({ name: 'ServiceError', status: 401, kind, attempts: 1 })
   })
 })
+
+describe('a sandbox with a limit', () => {
+  it('answers every call of a burst beyond it', async () => {
+    await using limited = await startSandbox({ upstream: sandbox.upstream, callsPerSecond: 50 })
+    const calls = Array.from({ length: 300 }, () => getTransaction(limited.service, { transaction_hash: transferHash }))
+    expect((await Promise.all(calls)).map((transaction) => transaction?.hash)).toEqual(Array(300).fill(transferHash))
+  })
+})
