@@ -50,7 +50,11 @@ describe('POST /:chain/:apiKey', () => {
     const ask = async (url: string, body: unknown) => JSON.parse((await post(url, JSON.stringify(body))).bytes.toString())
     expect(await ask(sandbox.upstream, logs({ fromBlock: 0, toBlock: 0 }))).toHaveProperty('error')
     expect(await ask(sandbox.nodeUrl(), logs({ fromBlock: 0, toBlock: 0 }))).toEqual({ jsonrpc: '2.0', id: 1, result: [] })
-    const batch = [logs({ fromBlock: '0x0', toBlock: 0 }, 'a'), { jsonrpc: '2.0', id: 2, method: 'eth_chainId', params: [] }, logs({ fromBlock: 'earliest', toBlock: 0 }, 3)]
+    const batch = [
+      logs({ fromBlock: '0x0', toBlock: 0 }, 'a'),
+      { jsonrpc: '2.0', id: 2, method: 'eth_chainId', params: [] },
+      logs({ fromBlock: 'earliest', toBlock: 0 }, 3),
+    ]
     expect(await ask(sandbox.nodeUrl(), batch)).toMatchObject([
       { id: 'a', result: [] },
       { id: 2, result: '0x2105' },
