@@ -89,7 +89,8 @@ const flags: Readonly<Record<string, string>> = {
 }
 
 function flagOf(option: string): string {
-  if (option.startsWith('seed')) return `--seed: ${option}`
+  for (const table of ['seed', 'prices']) if (option.startsWith(table)) return `--${table}: ${option}`
+  if (option.startsWith('allowedHosts')) return '--allow-host'
   return Object.hasOwn(flags, option) ? (flags[option] as string) : option
 }
 

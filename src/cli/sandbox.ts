@@ -19,6 +19,9 @@ interface Flags {
   readonly rate?: string
   readonly faults?: string
   readonly seed?: string
+  readonly prices?: string
+  readonly likeProduction?: boolean
+  readonly allowHost?: string[]
   readonly json?: boolean
 }
 
@@ -34,6 +37,9 @@ export function sandboxCommand(): Command {
     .option('--rate <calls>', 'refuse what goes beyond this many calls per second')
     .option('--faults <share>', 'let a share of the requests go wrong, such as 0.1, or a share of each fault: stalled=0.1,cut=0.05')
     .option('--seed <file>', 'JSON with records of the NFT and streams groups: { transfers, nfts, collections, streams }')
+    .option('--prices <file>', 'JSON with USD prices by token address, and of the native coin: { "native": { "usd": 2000, "usd24hAgo": 1950 } }')
+    .option('--like-production', 'values as real services send them: nulls, booleans and lists where strings, numbers and objects are documented')
+    .option('--allow-host <name...>', 'host names to answer beside 127.0.0.1 and localhost')
     .option('--json', 'addresses and key as one line of JSON')
     .addHelpText(
       'after',
@@ -65,7 +71,7 @@ async function runSandbox(flags: Flags): Promise<void> {
 }
 
 async function optionsFrom(flags: Flags, env: NodeJS.ProcessEnv, messages: Messages): Promise<SandboxOptions> {
-  const { port, chain, latency, rate, faults, seed } = flags
+  const { port, chain, latency, rate, faults, seed, prices, likeProduction, allowHost } = flags
   if (flags.upstream !== undefined) warnOfKey(messages, flags.upstream, 'HEXLINE_UPSTREAM_URL')
   const upstream = flags.upstream ?? env.HEXLINE_UPSTREAM_URL
   return {
@@ -76,7 +82,10 @@ async function optionsFrom(flags: Flags, env: NodeJS.ProcessEnv, messages: Messa
     ...(latency !== undefined && { latencyMs: numberFrom('--latency', latency) }),
     ...(rate !== undefined && { callsPerSecond: numberFrom('--rate', rate) }),
     ...(faults !== undefined && { faults: faultsFrom(faults) }),
-    ...(seed !== undefined && { seed: await seedFrom(seed) }),
+    ...(seed !== undefined && { seed: await jsonFrom('--seed', seed) }),
+    ...(prices !== undefined && { prices: await jsonFrom('--prices', prices) }),
+    ...(likeProduction !== undefined && { likeProduction }),
+    ...(allowHost !== undefined && { allowedHosts: allowHost }),
   }
 }
 
@@ -90,13 +99,14 @@ function faultsFrom(text: string): NonNullable<SandboxOptions['faults']> {
   return Object.fromEntries(shares)
 }
 
-async function seedFrom(file: string): Promise<NonNullable<SandboxOptions['seed']>> {
+/** What a file holds; startSandbox checks it. */
+async function jsonFrom(flag: string, file: string) {
   try {
     return JSON.parse(await readFile(file, 'utf8'))
   } catch (error) {
     // Node's own message ends with the name of the file.
     const reason = error instanceof SyntaxError ? syntaxFault(error) : (error as Error).message.replace(/, open .*$/s, '')
-    throw new OptionError('--seed', 'a file of JSON', `${shownPath(file)} (${reason})`)
+    throw new OptionError(flag, 'a file of JSON', `${shownPath(file)} (${reason})`)
   }
 }
 

@@ -15,15 +15,32 @@ const LONGEST_REPLY = 512 * 1024 * 1024
 /** Longest time for one request to the node, in ms. */
 const TIMEOUT = 60_000
 
-/** Looks into a body without changing it. Undefined for what is no JSON. */
+/** Looks into a body, and changes nothing but numbers in the block fields of `eth_getLogs`, which nodes refuse. Undefined for what is no JSON. */
 export function readRpcBody(bytes: Buffer): RpcBody | undefined {
   try {
     const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
     const parsed: unknown = JSON.parse(text)
-    return { text, calls: Array.isArray(parsed) ? Math.max(1, parsed.length) : 1 }
+    const calls: unknown[] = Array.isArray(parsed) ? parsed : [parsed]
+    const isChanged = calls.map(encodeBlockNumbers).includes(true)
+    return { text: isChanged ? JSON.stringify(parsed) : text, calls: Math.max(1, calls.length) }
   } catch {
     return undefined
   }
+}
+
+/** Makes quantities of block numbers in a call of `eth_getLogs`: strings or numbers in the service specification, strings alone on nodes. True if there were any. */
+function encodeBlockNumbers(call: unknown): boolean {
+  const { method, params } = (call ?? {}) as { method?: unknown; params?: unknown }
+  const filter: unknown = method === 'eth_getLogs' && Array.isArray(params) ? params[0] : undefined
+  if (typeof filter !== 'object' || filter === null) return false
+  let isChanged = false
+  for (const field of ['fromBlock', 'toBlock']) {
+    const number = (filter as Record<string, unknown>)[field]
+    if (!Number.isSafeInteger(number) || (number as number) < 0) continue
+    Object.assign(filter, { [field]: `0x${(number as number).toString(16)}` })
+    isChanged = true
+  }
+  return isChanged
 }
 
 /** JSON-RPC 2.0, section 5.1. */

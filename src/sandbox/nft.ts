@@ -3,7 +3,7 @@ import { BadQuery, list, readQuery, required, text, whole } from './query.ts'
 import type { NftTransfer, Seed } from './records.ts'
 import { json, type Reply } from './reply.ts'
 
-const address = text('an address (0x and up to 64 hex digits)', /^0x[0-9a-fA-F]{1,64}$/)
+const address = text('an address (up to 64 hex digits)', /^(?:0x)?[0-9a-fA-F]{1,64}$/)
 const id = text('the hash of a collection')
 const paging = { limit: required(whole(1)), offset: whole(0), cursor: text('the cursor of a page') }
 
@@ -14,7 +14,7 @@ export function transfersByCollection(seed: Seed, collection: string, search: UR
     const allowed = query.wallet_whitelist && setOf(query.wallet_whitelist)
     const denied = setOf(query.wallet_blacklist ?? [])
     const of = seed.transfers.filter((each) => isSame(each.collection_data_id_hash, collection) && (allowed?.touches(each) ?? true) && !denied.touches(each))
-    return pageOf(of, newestFirst, { ...query, of: [3, plain(collection), query.wallet_whitelist, query.wallet_blacklist] })
+    return pageOf(of, newestFirst, { ...query, of: [3, plain(collection), plainSet(query.wallet_whitelist), plainSet(query.wallet_blacklist)] })
   })
 }
 
@@ -46,7 +46,7 @@ export function transfersByWallets(seed: Seed, search: URLSearchParams): Reply {
     const of = seed.transfers.filter(
       (each) => wallets.touches(each) && (allowed?.has(each.collection_data_id_hash) ?? true) && !denied.has(each.collection_data_id_hash),
     )
-    return pageOf(of, newestFirst, { ...query, of: [6, query.wallet_addresses, query.collection_whitelist, query.collection_blacklist] })
+    return pageOf(of, newestFirst, { ...query, of: [6, ...[query.wallet_addresses, query.collection_whitelist, query.collection_blacklist].map(plainSet)] })
   })
 }
 
@@ -74,6 +74,11 @@ function newestFirst(transfer: NftTransfer): string {
 /** Addresses are the same with and without leading zeros, and hashes with and without 0x. */
 function plain(text: string): string {
   return text.toLowerCase().replace(/^(?:0x)?0*/, '')
+}
+
+/** The same for the same addresses in any order and spelling. */
+function plainSet(texts: readonly string[] | undefined): readonly string[] | undefined {
+  return texts && [...new Set(texts.map(plain))].sort()
 }
 
 function isSame(a: string, b: string): boolean {

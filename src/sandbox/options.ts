@@ -3,6 +3,7 @@ import { OptionError, show } from '../errors.ts'
 import { type ChainSlug, checkChain } from '../eth/chains.ts'
 import { onlyKnown } from '../options.ts'
 import { type FaultShares, faults } from './faults.ts'
+import { hostnameOf } from './host.ts'
 import type { Seed } from './records.ts'
 import { seedFrom } from './seed-check.ts'
 
@@ -49,6 +50,13 @@ export interface SandboxOptions {
   readonly tokens?: TokenTable
   /** Records of the NFT and streams groups; each array replaces that of the default data. */
   readonly seed?: Partial<Seed>
+  /**
+   * Values as real services send them: null for what is not known, booleans and objects where the specification documents strings, lists in streams where
+   * it documents objects. Default false: each value has its documented type. Records given as `seed` are served as they are.
+   */
+  readonly likeProduction?: boolean
+  /** Names in the header `Host` that are answered beside those of the loopback. Others are refused, so that no web page reads the sandbox by DNS rebinding. */
+  readonly allowedHosts?: readonly string[]
   /** Every request waits for so long, in ms. Default 0. */
   readonly latencyMs?: number
   /** Requests beyond get 429; each entry of a batch counts. Default: no limit. */
@@ -72,6 +80,8 @@ export interface Settings {
   readonly prices: PriceTable
   readonly tokens: TokenTable
   readonly seed: Seed
+  readonly likeProduction: boolean
+  readonly allowedHosts: readonly string[]
   readonly latencyMs: number
   readonly callsPerSecond: number
   readonly faults: FaultShares
@@ -91,12 +101,14 @@ export function settingsFrom(options: SandboxOptions): Settings {
     'prices',
     'tokens',
     'seed',
+    'likeProduction',
+    'allowedHosts',
     'latencyMs',
     'callsPerSecond',
     'faults',
     'faultSeed',
   ])
-  const { chain = 'eth', upstream, callsPerSecond } = options
+  const { chain = 'eth', upstream, callsPerSecond, likeProduction = false } = options
   if (typeof chain !== 'string') throw new OptionError('chain', 'the name of a chain', show(chain))
   checkChain(chain)
   if (upstream !== undefined) checkUpstream(upstream)
@@ -106,6 +118,7 @@ export function settingsFrom(options: SandboxOptions): Settings {
   quotaKeys.forEach((each, i) => {
     if (key(`quotaKeys[${i}]`, each) === apiKey) throw new OptionError(`quotaKeys[${i}]`, 'another key than apiKey', 'the same')
   })
+  if (typeof likeProduction !== 'boolean') throw new OptionError('likeProduction', 'true or false', show(likeProduction))
   return {
     port: number('port', options.port ?? 0, (value) => Number.isInteger(value) && value >= 0 && value <= 65_535, 'a port from 0 (any free one) to 65535'),
     chain,
@@ -114,7 +127,9 @@ export function settingsFrom(options: SandboxOptions): Settings {
     quotaKeys,
     prices: table('prices', options.prices ?? {}, checkPrice, true),
     tokens: table('tokens', options.tokens ?? {}, checkFacts, false),
-    seed: seedFrom(options.seed ?? {}),
+    seed: seedFrom(options.seed ?? {}, likeProduction),
+    likeProduction,
+    allowedHosts: hostNames(options.allowedHosts ?? []),
     latencyMs: number('latencyMs', options.latencyMs ?? 0, (value) => value >= 0 && value <= LONGEST_TIMER, 'a number of ms from 0'),
     callsPerSecond:
       callsPerSecond === undefined
@@ -123,6 +138,16 @@ export function settingsFrom(options: SandboxOptions): Settings {
     faults: faultShares(options.faults ?? 0),
     faultSeed: number('faultSeed', options.faultSeed ?? 1, Number.isSafeInteger, 'a whole number'),
   }
+}
+
+function hostNames(names: readonly string[]): readonly string[] {
+  if (!Array.isArray(names)) throw new OptionError('allowedHosts', 'an array of host names', typeof names === 'string' ? 'a string' : show(names))
+  return Array.from(names, (name: unknown, i) => {
+    const host = typeof name === 'string' ? hostnameOf(name) : undefined
+    if (host === undefined || host !== String(name).toLowerCase().replace(/\.$/, ''))
+      throw new OptionError(`allowedHosts[${i}]`, 'a host name without a port', show(name))
+    return host
+  })
 }
 
 function number(name: string, value: unknown, isGood: (value: number) => boolean, expected: string): number {

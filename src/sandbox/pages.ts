@@ -15,7 +15,7 @@ export interface Paging {
   /** Items to skip; not with a cursor. */
   readonly offset?: number | undefined
   readonly cursor?: string | undefined
-  /** What the list depends on: a cursor of another list is refused. */
+  /** What the list depends on, each thing in one spelling: a cursor of another list is refused. */
   readonly of: readonly unknown[]
 }
 
@@ -26,7 +26,7 @@ export interface Paging {
 export function pageOf<T>(items: readonly T[], keyOf: (item: T) => string, { limit, offset, cursor, of }: Paging): Page<T> {
   if (cursor !== undefined && offset !== undefined) throw new BadQuery(['offset goes with the first page only: leave it out beside a cursor'])
   const keyed = items.map((item) => ({ item, key: keyOf(item) })).sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
-  const list = createHash('sha256').update(JSON.stringify(of)).digest('base64url').slice(0, 12)
+  const list = listId(of)
   let start = offset ?? 0
   if (cursor !== undefined) {
     const { after, equal } = readCursor(cursor, list)
@@ -40,6 +40,11 @@ export function pageOf<T>(items: readonly T[], keyOf: (item: T) => string, { lim
   if (last === undefined || start + limit >= keyed.length) return { items: page.map(({ item }) => item), cursor: undefined }
   const equal = keyed.slice(0, start + limit).filter(({ key }) => key === last).length
   return { items: page.map(({ item }) => item), cursor: writeCursor({ list, after: last, equal }) }
+}
+
+/** Names the list that depends on these things, for its cursors. */
+export function listId(of: readonly unknown[]): string {
+  return createHash('sha256').update(JSON.stringify(of)).digest('base64url').slice(0, 12)
 }
 
 /** Any values as a cursor: letters and digits that mean nothing to whoever holds them. */

@@ -41,7 +41,7 @@ const routes: readonly Route[] = [
     answer({ settings, client }, hash, search) {
       checkSelector(settings, search)
       if (!/^0x[0-9a-fA-F]{64}$/.test(hash)) throw new Refusal(400, 'transaction_hash must be 32 bytes in hex')
-      return transactionByHash(client, hash as Hash, search)
+      return transactionByHash(client, hash as Hash, search, settings.likeProduction)
     },
   },
   {
@@ -54,7 +54,7 @@ const routes: readonly Route[] = [
   },
   { path: 'collections/creators', answer: ({ settings }, _, search) => collectionsByCreator(settings.seed, search) },
   { path: 'nfts/transfers/wallets', answer: ({ settings }, _, search) => transfersByWallets(settings.seed, search) },
-  { path: 'streams/evm', answer: ({ settings }, _, search) => listStreams(settings.seed, search) },
+  { path: 'streams/evm', answer: ({ settings }, _, search) => listStreams(settings, search) },
 ]
 
 /** The whole service: seven operations by `GET`, JSON-RPC by `POST`, and 404 for everything else. */

@@ -22,9 +22,9 @@ const needed: { readonly [Group in keyof Seed]: readonly (keyof Seed[Group][numb
 const digits: ReadonlySet<string> = new Set(['transaction_version', 'event_creation_number', 'event_sequence_number'])
 
 /** The given groups and the default ones, in arrays of their own. Throws `OptionError`. */
-export function seedFrom(given: Partial<Seed>): Seed {
+export function seedFrom(given: Partial<Seed>, likeProduction: boolean): Seed {
   onlyKnown('seed', given, Object.keys(needed))
-  const seed = defaultSeed()
+  const seed = defaultSeed(likeProduction)
   for (const [group, fields] of Object.entries(needed)) {
     const records: unknown = given[group as keyof Seed]
     if (records === undefined) continue

@@ -10,12 +10,16 @@ const START = 1_704_067_200
 
 /**
  * The data that a sandbox has by itself, the same every time: three collections of two creators, 120 NFTs, 240 transfers among eight wallets, and
- * four streams. Some values have the documented types and some have those that real services send.
+ * four streams. All values have the documented types, or, like production, some have those that real services send.
  */
-export function defaultSeed(): Seed {
-  const collections = NAMES.map(collectionOf)
-  const nfts = collections.flatMap((collection) => Array.from({ length: NFTS_PER_COLLECTION }, (_, i) => nftOf(collection, i)))
-  return { collections, nfts, transfers: Array.from({ length: TRANSFERS }, (_, i) => transferOf(nfts, i)), streams: streams() }
+export function defaultSeed(likeProduction: boolean): Seed {
+  const collections = NAMES.map((name, i) => collectionOf(name, i, likeProduction && i === 1))
+  const nfts = collections.flatMap((collection) =>
+    // Every third as real services send them.
+    Array.from({ length: NFTS_PER_COLLECTION }, (_, i) => nftOf(collection, i, likeProduction && i % 3 === 2)),
+  )
+  const transfers = Array.from({ length: TRANSFERS }, (_, i) => transferOf(nfts, i, likeProduction && i % 4 === 1))
+  return { collections, nfts, transfers, streams: streams(likeProduction) }
 }
 
 /** 32 bytes that depend on nothing but the name, in hex without 0x. */
@@ -30,7 +34,10 @@ function timestamp(version: number): string {
   return new Date((START + version * 600) * 1000 + pick(`millis ${version}`, 1000)).toISOString().replace('Z', `${micros}Z`)
 }
 
-function collectionOf(name: string, i: number): NftCollection {
+/** The words of the specification for a boolean, or what real services send. */
+const bool = (value: boolean, isReal: boolean) => (isReal ? value : String(value))
+
+function collectionOf(name: string, i: number, isReal: boolean): NftCollection {
   return {
     collection_data_id_hash: digest(`collection ${i}`),
     collection_name: name,
@@ -40,53 +47,50 @@ function collectionOf(name: string, i: number): NftCollection {
     last_transaction_timestamp: timestamp(i),
     last_transaction_version: String(1000 + i),
     maximum: i === 1 ? '0' : '10000',
-    maximum_mutable: i === 1 ? false : 'false',
+    maximum_mutable: bool(false, isReal),
     metadata_uri: `https://nft.example.com/collections/${i}.json`,
     supply: String(NFTS_PER_COLLECTION),
     table_handle: `0x${digest(`table ${i}`)}`,
-    uri_mutable: i === 1 ? true : 'true',
+    uri_mutable: bool(true, isReal),
   }
 }
 
-function nftOf(collection: NftCollection, i: number): Nft {
+function nftOf(collection: NftCollection, i: number, isReal: boolean): Nft {
   const { collection_data_id_hash, collection_name, creator_address } = collection
   const name = `${collection_name} #${i + 1}`
   const properties = { rarity: ['common', 'rare', 'unique'][i % 3], number: i + 1 }
-  // Every third as real services send them.
-  const isReal = i % 3 === 2
-  const bool = (value: boolean) => (isReal ? value : String(value))
   return {
     collection_data_id_hash,
     collection_name,
     creator_address,
     default_properties: isReal ? properties : i % 3 === 1 ? '{}' : JSON.stringify(properties),
     description: `Number ${i + 1} of ${collection_name}`,
-    description_mutable: bool(false),
+    description_mutable: bool(false, isReal),
     largest_property_version: String(i % 2),
     last_transaction_timestamp: timestamp(100 + i),
     last_transaction_version: String(2000 + i),
     maximum: '1',
-    maximum_mutable: bool(false),
+    maximum_mutable: bool(false, isReal),
     metadata_uri: `https://nft.example.com/${encodeURIComponent(collection_name)}/${i + 1}.json`,
     name,
     payee_address: creator_address,
-    properties_mutable: bool(i % 2 === 0),
-    royalty_mutable: bool(true),
+    properties_mutable: bool(i % 2 === 0, isReal),
+    royalty_mutable: bool(true, isReal),
     royalty_points_denominator: '100',
     royalty_points_numerator: '5',
     supply: '1',
     token_data_id_hash: digest(`nft ${name}`),
-    uri_mutable: bool(true),
+    uri_mutable: bool(true, isReal),
   }
 }
 
-function transferOf(nfts: readonly Nft[], i: number): NftTransfer {
+function transferOf(nfts: readonly Nft[], i: number, isReal: boolean): NftTransfer {
   const nft = nfts[pick(`nft of ${i}`, nfts.length)] as Nft
   const from = pick(`from ${i}`, WALLETS)
   const isSale = i % 4 === 0
   return {
     coin_amount: isSale ? String(100_000_000 * (1 + pick(`price ${i}`, 50))) : '0',
-    coin_type: isSale ? '0x1::aptos_coin::AptosCoin' : i % 4 === 1 ? null : '',
+    coin_type: isSale ? '0x1::aptos_coin::AptosCoin' : isReal ? null : '',
     collection_data_id_hash: nft.collection_data_id_hash,
     collection_name: nft.collection_name,
     creator_address: nft.creator_address,
@@ -136,7 +140,7 @@ const balanceOfAbi = {
   gas: 0,
 }
 
-function streams(): Stream[] {
+function streams(likeProduction: boolean): Stream[] {
   const trigger = {
     type: 'erc20balance',
     contractAddress: '$contract',
@@ -145,21 +149,22 @@ function streams(): Stream[] {
     topic0: TRANSFER_TOPIC,
     callFrom: '$from',
   }
+  const advanced = { topic0: TRANSFER_TOPIC, includeNativeTxs: false }
+  const objects = { abi: transferAbi, triggers: trigger, advancedOptions: advanced, getNativeBalances: { selectors: ['$from'], type: 'tx' } }
+  const lists = { abi: [transferAbi], triggers: [trigger], advancedOptions: [advanced], getNativeBalances: [{ selectors: ['$to'], type: 'tx' }] }
+  const nulls = { abi: null, triggers: null, advancedOptions: null, getNativeBalances: null }
+  const [some, none] = likeProduction ? [lists, nulls] : [objects, objects]
   return [
-    streamOf(1, { abi: [transferAbi], triggers: [trigger], advancedOptions: [{ topic0: TRANSFER_TOPIC, includeNativeTxs: false }] }),
-    // As the specification reads: an object where others send a list.
-    streamOf(2, {
-      abi: transferAbi,
-      triggers: trigger,
-      advancedOptions: { topic0: TRANSFER_TOPIC, includeNativeTxs: true },
-      getNativeBalances: { selectors: ['$from'], type: 'tx' },
-    }),
-    streamOf(3, { status: 'paused', topic0: [], includeContractLogs: false, includeNativeTxs: true, getNativeBalances: [{ selectors: ['$to'], type: 'tx' }] }),
-    streamOf(4, { status: 'error', statusMessage: 'the webhook answered 500 too often', demo: true, allAddresses: true }),
+    streamOf(1, some),
+    streamOf(2, objects),
+    streamOf(3, { ...some, status: 'paused', topic0: [], includeContractLogs: false, includeNativeTxs: true }),
+    streamOf(4, { ...none, status: 'error', statusMessage: 'the webhook answered 500 too often', demo: true, allAddresses: true }),
   ]
 }
 
-function streamOf(i: number, other: Partial<Stream>): Stream {
+type Parts = Pick<Stream, 'getNativeBalances' | 'abi' | 'advancedOptions' | 'triggers'>
+
+function streamOf(i: number, other: Parts & Partial<Stream>): Stream {
   const hex = digest(`stream ${i}`)
   return {
     id: `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`,
@@ -172,12 +177,8 @@ function streamOf(i: number, other: Partial<Stream>): Stream {
     includeContractLogs: true,
     includeInternalTxs: false,
     includeAllTxLogs: false,
-    getNativeBalances: null,
-    abi: null,
-    advancedOptions: null,
     chainIds: ['0x1', '0x2105'],
     demo: false,
-    triggers: null,
     status: 'active',
     statusMessage: 'Stream is active',
     ...other,

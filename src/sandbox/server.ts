@@ -2,6 +2,7 @@ import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import { setTimeout as after } from 'node:timers/promises'
 import { HexlineError } from '../errors.ts'
 import { deliver, type Fault, replyOf } from './faults.ts'
+import { checkHost } from './host.ts'
 import { failureOfNode } from './json-rpc.ts'
 import { BadQuery } from './query.ts'
 import { json, Refusal, type Reply } from './reply.ts'
@@ -29,17 +30,19 @@ export type Handler = (incoming: Incoming) => Reply | Promise<Reply>
 export interface ServerSettings {
   readonly latencyMs: number
   readonly nextFault: () => Fault | undefined
+  /** Names that are served beside those of the loopback. */
+  readonly allowedHosts: readonly string[]
 }
 
 /** Answers every request with what the handler gives, after the latency, unless a fault comes between. */
-export function createServer(handler: Handler, { latencyMs, nextFault }: ServerSettings): http.Server {
+export function createServer(handler: Handler, { latencyMs, nextFault, allowedHosts }: ServerSettings): http.Server {
   const server = http.createServer(async (request, response) => {
     const fault = nextFault()
     const gone = new AbortController()
     response.once('close', () => gone.abort(new Error('the client has gone')))
     response.on('error', () => {})
     try {
-      const reply = replyOf(fault) ?? (await answer(handler, request, gone.signal))
+      const reply = replyOf(fault) ?? (await answer(handler, request, allowedHosts, gone.signal))
       // What is left of a body that nobody read is read and dropped: a client that still sends would not see the reply.
       request.resume()
       if (latencyMs > 0) await after(latencyMs, undefined, { signal: gone.signal })
@@ -54,8 +57,9 @@ export function createServer(handler: Handler, { latencyMs, nextFault }: ServerS
   return server
 }
 
-async function answer(handler: Handler, request: IncomingMessage, signal: AbortSignal): Promise<Reply> {
+async function answer(handler: Handler, request: IncomingMessage, allowedHosts: readonly string[], signal: AbortSignal): Promise<Reply> {
   try {
+    checkHost(request.headers.host, allowedHosts)
     const { pathname, searchParams } = new URL(`http://sandbox${request.url ?? '/'}`)
     const path = pathname.slice(1).split('/').map(decodeURIComponent)
     const { method = 'GET', headers } = request

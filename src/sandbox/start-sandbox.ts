@@ -82,7 +82,11 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     const forward = createForward(upstream, new Alarms())
     endings.push(forward.close)
     const handler = serviceHandler({ settings, client, forward, limit: createLimit(settings.callsPerSecond) })
-    const server = createServer(handler, { latencyMs: settings.latencyMs, nextFault: createFaults(settings.faults, settings.faultSeed) })
+    const server = createServer(handler, {
+      latencyMs: settings.latencyMs,
+      nextFault: createFaults(settings.faults, settings.faultSeed),
+      allowedHosts: settings.allowedHosts,
+    })
     const port = await listen(server, settings.port)
     endings.push(() => close(server))
     const url = `http://127.0.0.1:${port}`

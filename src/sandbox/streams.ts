@@ -1,14 +1,14 @@
+import type { Settings } from './options.ts'
 import { pageOf } from './pages.ts'
 import { readQuery, required, text, whole } from './query.ts'
-import type { Seed } from './records.ts'
 import { json, type Reply } from './reply.ts'
 
 /** The most that the specification allows (Limits, 1). */
 const LARGEST_PAGE = 100
 
-/** All streams of the key's project, by id. The last page has no cursor. Throws `BadQuery`. Service specification, operation 7. */
-export function listStreams(seed: Seed, search: URLSearchParams): Reply {
+/** All streams of the key's project, by id. The last page has an empty cursor, as documented, or none, as on real services. Throws `BadQuery`. Service specification, operation 7. */
+export function listStreams({ seed, likeProduction }: Pick<Settings, 'seed' | 'likeProduction'>, search: URLSearchParams): Reply {
   const query = readQuery(search, { limit: required(whole(1, LARGEST_PAGE)), cursor: text('the cursor of a page') })
   const { items, cursor } = pageOf(seed.streams, ({ id }) => id, { ...query, of: [7] })
-  return json(200, { result: items, ...(cursor !== undefined && { cursor }), total: seed.streams.length })
+  return json(200, { result: items, ...(cursor === undefined && likeProduction ? {} : { cursor: cursor ?? '' }), total: seed.streams.length })
 }

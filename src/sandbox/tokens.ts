@@ -1,9 +1,10 @@
 import type { Client } from '../client.ts'
 import type { ChainSlug } from '../eth/chains.ts'
 import type { Address } from '../eth/hex.ts'
+import { absentValues } from './absent.ts'
 import { balanceOf, metadataOf, type TokenMetadata, tokensOf } from './erc20.ts'
 import type { PriceTable, TokenTable } from './options.ts'
-import { valuesOf, writeCursor } from './pages.ts'
+import { listId, valuesOf, writeCursor } from './pages.ts'
 import { BadQuery, flag, list, readQuery, text, whole } from './query.ts'
 import { json, type Reply } from './reply.ts'
 import { coinOf } from './selectors.ts'
@@ -14,6 +15,7 @@ export interface ChainSource {
   readonly chain: ChainSlug
   readonly prices: PriceTable
   readonly tokens: TokenTable
+  readonly likeProduction: boolean
 }
 
 /** Stands for the native coin where an address is wanted, as such services have it. */
@@ -46,12 +48,13 @@ export async function walletTokens(source: ChainSource, wallet: Address, search:
   const { chain: _, cursor, ...query } = readQuery(search, parameters)
   const limit = query.limit ?? LARGEST_PAGE
   const { to_block, token_addresses, exclude_native, exclude_spam, exclude_unverified_contracts } = query
-  const filters = JSON.stringify([wallet.toLowerCase(), to_block, token_addresses, exclude_native, exclude_spam, exclude_unverified_contracts])
-  const from = cursor === undefined ? undefined : readCursor(cursor, filters)
+  const wanted = token_addresses && new Set(token_addresses.map((each) => each.toLowerCase()))
+  const excluded = [exclude_native, exclude_spam, exclude_unverified_contracts].map((flag) => flag === true)
+  const list = listId([wallet.toLowerCase(), to_block, wanted && [...wanted].sort(), excluded])
+  const from = cursor === undefined ? undefined : readCursor(cursor, list)
   const block = from ? BigInt(from.block) : await blockOf(client, to_block)
 
   const all = await holdingsOf(client, wallet, block)
-  const wanted = token_addresses && new Set(token_addresses.map((each) => each.toLowerCase()))
   const listed = all.filter(({ address, isNative }) => {
     const known = tokens[address]
     if (wanted !== undefined && !wanted.has(address)) return false
@@ -68,7 +71,7 @@ export async function walletTokens(source: ChainSource, wallet: Address, search:
   const total = valued.reduce((sum, each) => sum + worthOf(source, each, metadata), 0)
   const last = page.at(-1)
   const number = from?.page ?? 0
-  const next = last && !isLast ? writeCursor({ filters, block: block.toString(), after: keyOf(last), page: number + 1 }) : null
+  const next = last && !isLast ? writeCursor({ list, block: block.toString(), after: keyOf(last), page: number + 1 }) : absentValues(source.likeProduction).text
   return json(200, { cursor: next, page: number, page_size: limit, result: page.map((each) => entryOf(source, each, metadata, total)) })
 }
 
@@ -96,12 +99,12 @@ function keyOf({ address, isNative }: Holding): string {
   return isNative ? '' : address
 }
 
-function readCursor(cursor: string, filters: string): { block: string; after: string; page: number } {
+function readCursor(cursor: string, list: string): { block: string; after: string; page: number } {
   const values = valuesOf(cursor)
   const { block, after, page } = values ?? {}
   if (typeof block !== 'string' || !/^\d+$/.test(block) || typeof after !== 'string' || typeof page !== 'number')
     throw new BadQuery(['cursor must be one that a page has given'])
-  if (values?.filters !== filters) throw new BadQuery(['cursor must be one of this list: it comes from another wallet, or other filters'])
+  if (values?.list !== list) throw new BadQuery(['cursor must be one of this list: it comes from another wallet, or other filters'])
   return { block, after, page }
 }
 
@@ -122,7 +125,8 @@ function worthOf({ prices }: ChainSource, { address, isNative, balance }: Holdin
 
 function entryOf(source: ChainSource, holding: Holding, metadata: MetadataByAddress, total: number): object {
   const { address, isNative, balance } = holding
-  const { name = null, symbol = null, decimals = null } = metadata.get(address) ?? {}
+  const absent = absentValues(source.likeProduction)
+  const { name, symbol, decimals } = metadata.get(address) ?? {}
   const known = source.tokens[address]
   const price = source.prices[isNative ? 'native' : address]
   const value = worthOf(source, holding, metadata)
@@ -130,21 +134,21 @@ function entryOf(source: ChainSource, holding: Holding, metadata: MetadataByAddr
   const isCompared = price !== undefined && before !== undefined
   return {
     token_address: address,
-    symbol,
-    name,
-    logo: known?.logo ?? null,
-    thumbnail: known?.thumbnail ?? null,
-    decimals,
+    symbol: symbol ?? absent.text,
+    name: name ?? absent.text,
+    logo: known?.logo ?? absent.image,
+    thumbnail: known?.thumbnail ?? absent.image,
+    decimals: decimals ?? absent.number,
     balance: balance.toString(),
     possible_spam: known?.possibleSpam ?? false,
     verified_contract: isNative || (known?.verifiedContract ?? false),
     balance_formatted: formatted(balance, decimals ?? 0),
-    usd_price: price?.usd ?? null,
-    usd_price_24hr_percent_change: isCompared ? (price.usd / before - 1) * 100 : null,
-    usd_price_24hr_usd_change: isCompared ? price.usd - before : null,
-    usd_value: price === undefined ? null : value,
+    usd_price: price?.usd ?? absent.number,
+    usd_price_24hr_percent_change: isCompared ? (price.usd / before - 1) * 100 : absent.number,
+    usd_price_24hr_usd_change: isCompared ? price.usd - before : absent.number,
+    usd_value: price === undefined ? absent.number : value,
     // What the holding of now has gained since.
-    usd_value_24hr_usd_change: isCompared ? value - (value / price.usd) * before : null,
+    usd_value_24hr_usd_change: isCompared ? value - (value / price.usd) * before : absent.number,
     native_token: isNative,
     portfolio_percentage: total === 0 ? 0 : (value / total) * 100,
   }

@@ -1,6 +1,7 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cp, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises'
+import { request } from 'node:http'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -110,10 +111,40 @@ describe('hexline sandbox', () => {
     const { said } = await over('--json', '--seed', file, '--rate', '0.01')
     const { url, apiKey } = JSON.parse(said)
     const ask = () => fetch(`${url}/streams/evm?limit=2`, { headers: { 'x-api-key': apiKey } })
-    expect(await (await ask()).json()).toEqual({ result: [{ id: 'mine' }], total: 1 })
+    expect(await (await ask()).json()).toEqual({ result: [{ id: 'mine' }], cursor: '', total: 1 })
     expect((await ask()).status).toBe(429)
     const faulty = JSON.parse((await over('--json', '--faults', '1')).said)
     expect(await (await fetch(`${faulty.url}/nothing`)).json()).toEqual({ message: 'internal server error, on purpose' })
+  })
+})
+
+describe('the answers', () => {
+  it('have the prices of --prices, and the documented types without --like-production', async () => {
+    const file = join(folder, 'prices.json')
+    await writeFile(file, JSON.stringify({ native: { usd: 2000, usd24hAgo: 1600 } }))
+    const ask = async (said: string, path: string) => {
+      const { url, apiKey } = JSON.parse(said)
+      return (await fetch(`${url}/${path}`, { headers: { 'x-api-key': apiKey } })).json()
+    }
+    const path = `api/v2.2/wallets/0x${'f3'.repeat(20)}/tokens`
+    const priced = await over('--json', '--prices', file)
+    expect(await ask(priced.said, path)).toMatchObject({ cursor: '', result: [{ native_token: true, usd_price: 2000, usd_price_24hr_usd_change: 400 }] })
+    const real = await over('--json', '--like-production')
+    expect(await ask(real.said, path)).toMatchObject({ cursor: null, result: [{ native_token: true, usd_price: null }] })
+    expect(await ask(real.said, 'streams/evm?limit=100')).not.toHaveProperty('cursor')
+  })
+
+  it('are for names of this machine, and for those of --allow-host', async () => {
+    const { said } = await over('--json', '--allow-host', 'box.test', 'other.test')
+    const { url, apiKey } = JSON.parse(said)
+    const statusFor = (host: string) =>
+      new Promise((resolve, reject) => {
+        const headers = { host, 'x-api-key': apiKey }
+        request(`${url}/streams/evm?limit=1`, { headers }, ({ statusCode }) => resolve(statusCode))
+          .on('error', reject)
+          .end()
+      })
+    expect(await Promise.all(['localhost', 'box.test', 'other.test:80', 'evil.test'].map(statusFor))).toEqual([200, 200, 200, 403])
   })
 })
 
@@ -188,6 +219,7 @@ describe('what is wrong is told in one line, with exit code 2', () => {
     [['--latency', '-1'], 'hexline: --latency: expected a number of ms from 0, received -1\n'],
     [['--rate', '0'], 'hexline: --rate: expected a number above 0, received 0\n'],
     [['--faults', '2'], 'hexline: --faults: expected a share from 0 to 1, received 2\n'],
+    [['--allow-host', 'box.test:80'], 'hexline: --allow-host: expected a host name without a port, received "box.test:80"\n'],
     [['--fault', '2'], "hexline: unknown option '--fault' (Did you mean --faults?)\n"],
   ])('%j', async (args, stderr) => {
     expect(await untilEnd(['sandbox', ...args])).toEqual({ code: 2, stdout: '', stderr })
@@ -211,6 +243,11 @@ describe('what is wrong is told in one line, with exit code 2', () => {
     expect(await untilEnd(['sandbox', '--seed', file])).toMatchObject({
       code: 2,
       stderr: expect.stringMatching(/^hexline: --seed: expected a file of JSON, received ".*" \(.+\)\n$/),
+    })
+    await writeFile(file, '{"native":{"usd":"2000"}}')
+    expect(await untilEnd(['sandbox', '--prices', file])).toMatchObject({
+      code: 2,
+      stderr: 'hexline: --prices: prices["native"].usd: expected a number of USD above 0, received "2000"\n',
     })
     expect((await untilEnd(['sandbox', '--seed', join(folder, 'none.json')])).stderr).toMatch(
       /^hexline: --seed: expected a file of JSON, received ".*" \(ENOENT: .+\)\n$/,

@@ -17,7 +17,7 @@ ajv.addSchema({ $id: 'openapi', ...openapi })
 const compiled = new Map<string, ValidateFunction>()
 
 /** The schema of an operation's reply, by the template of its path. Falls back to the one for any other status. */
-function validatorFor(template: string, status: number): ValidateFunction {
+export function validatorFor(template: string, status: number): ValidateFunction {
   const pointer = (text: string) => text.replaceAll('~', '~0').replaceAll('/', '~1').replaceAll('{', '%7B').replaceAll('}', '%7D')
   const { responses } = (openapi.paths[template] as Document['paths'][string]).get
   const known = responses[status] === undefined ? 'default' : String(status)

@@ -9,8 +9,14 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { chains } from '../../src/eth/chains.ts'
 import { methods } from '../../src/eth/methods.ts'
 import { type Sandbox, startSandbox } from '../../src/sandbox/index.ts'
-import { openapi } from './ask.ts'
+import { openapi, validatorFor } from './ask.ts'
 import { alice, deploy, mint, text, tokenCode, viemOn } from './contracts.ts'
+
+let node: Sandbox
+beforeAll(async () => {
+  node = await startSandbox()
+})
+afterAll(() => node?.stop())
 
 const file = (name: string) => fileURLToPath(new URL(`../../docs/api/${name}`, import.meta.url))
 
@@ -58,6 +64,68 @@ describe('openapi.yaml', () => {
   })
 })
 
+describe('openapi.yaml says what the specification says, and no more', () => {
+  const pathItem = (path: string) => openapi.paths[path] as unknown as { servers: { url: string }[]; get: { parameters: { name: string; schema: object }[] } }
+
+  it('each group has a base address of its own', () => {
+    const bases = Object.keys(openapi.paths).map((path) => [path.split('/')[1], pathItem(path).servers?.map(({ url }) => url)])
+    expect(bases).toEqual([
+      ['api', ['{base_url}']],
+      ['api', ['{base_url}']],
+      ['nfts', ['{nft_base_url}']],
+      ['nfts', ['{nft_base_url}']],
+      ['collections', ['{nft_base_url}']],
+      ['nfts', ['{nft_base_url}']],
+      ['streams', ['{streams_base_url}']],
+    ])
+  })
+
+  it('limit has a bound for streams alone', () => {
+    const limitOf = (path: string) => pathItem(path).get.parameters.find(({ name }) => name === 'limit')?.schema
+    expect(limitOf('/api/v2.2/wallets/{address}/tokens')).toEqual({ type: 'integer' })
+    expect(limitOf('/streams/evm')).toEqual({ type: 'integer', maximum: 100 })
+  })
+
+  const lists = [
+    ['/nfts/transfers/collections/{collection_data_id_hash}', () => node.seed.transfers[0]],
+    ['/nfts/transfers/wallets', () => node.seed.transfers[0]],
+    ['/nfts/collections/{collection_data_id_hash}/tokens', () => node.seed.nfts[0]],
+    ['/collections/creators', () => node.seed.collections[0]],
+  ] as const
+  it.each(lists)('the result of %s may be an object, and a list', (path, record) => {
+    const validate = validatorFor(path, 200)
+    for (const result of [record(), [record()], []]) {
+      expect([validate({ cursor: 'c', hasNextPage: true, result }), validate.errors]).toEqual([true, null])
+    }
+    for (const result of [5, 'text', [{}], {}]) expect(validate({ cursor: 'c', hasNextPage: true, result })).toBe(false)
+  })
+
+  it('the 400 of the NFT group is an object of any shape', () => {
+    for (const [path] of lists) expect(validatorFor(path, 400)({ anything: 5 })).toBe(true)
+  })
+
+  it('a transfer has microseconds and a Z, and an NFT microseconds', () => {
+    const bare = '2024-01-01T00:00:00.123456'
+    const isTaken = (path: string, record: object | undefined, change: object) =>
+      validatorFor(path, 200)({ cursor: '', hasNextPage: false, result: { ...record, ...change } })
+    const [[transfers, transfer], , [nfts, nft], [collections, collection]] = lists
+    expect(isTaken(transfers, transfer(), { transaction_timestamp: bare })).toBe(false)
+    expect(isTaken(transfers, transfer(), { transaction_timestamp: `${bare}Z` })).toBe(true)
+    for (const [path, record] of [
+      [nfts, nft],
+      [collections, collection],
+    ] as const) {
+      for (const time of [bare, `${bare}Z`]) expect(isTaken(path, record(), { last_transaction_timestamp: time })).toBe(true)
+      for (const time of [bare.slice(0, -3), 'soon', `${bare}+01:00`]) expect(isTaken(path, record(), { last_transaction_timestamp: time })).toBe(false)
+    }
+  })
+
+  it('streams may be an object or a list, and a stream has no fields that must be there but its id', () => {
+    const validate = validatorFor('/streams/evm', 200)
+    for (const result of [{ id: 'a' }, [{ id: 'a' }], []]) expect(validate({ result, cursor: '', total: 1 })).toBe(true)
+  })
+})
+
 describe('openrpc.json', () => {
   it('is OpenRPC, by its meta schema', () => {
     // Its types do not tell of the schema that it exports.
@@ -74,6 +142,12 @@ describe('openrpc.json', () => {
     validate(openrpc)
     expect(validate.errors).toBeNull()
     expect(validate({ ...openrpc, methods: [{}] })).toBe(false)
+  })
+
+  it('has the address form of the specification, and null only where a block may be left out', () => {
+    expect((openrpc.servers[0] as unknown as { url: string }).url.replaceAll('$', '')).toBe('{rpc_base_url}/{chain}/{apiKey}')
+    for (const { name, params } of openrpc.methods)
+      for (const { schema, required } of params) expect([name, JSON.stringify(schema).includes('schemas/Block"') && required]).toEqual([name, false])
   })
 
   it('has the 28 methods and the 33 chains', () => {

@@ -45,6 +45,24 @@ describe('POST /:chain/:apiKey', () => {
     expect(own.bytes.length).toBeGreaterThan(30)
   })
 
+  it('takes numbers in the block fields of eth_getLogs, which nodes refuse', async () => {
+    const logs = (filter: object, id: unknown = 1) => ({ jsonrpc: '2.0', id, method: 'eth_getLogs', params: [filter] })
+    const ask = async (url: string, body: unknown) => JSON.parse((await post(url, JSON.stringify(body))).bytes.toString())
+    expect(await ask(sandbox.upstream, logs({ fromBlock: 0, toBlock: 0 }))).toHaveProperty('error')
+    expect(await ask(sandbox.nodeUrl(), logs({ fromBlock: 0, toBlock: 0 }))).toEqual({ jsonrpc: '2.0', id: 1, result: [] })
+    const batch = [
+      logs({ fromBlock: '0x0', toBlock: 0 }, 'a'),
+      { jsonrpc: '2.0', id: 2, method: 'eth_chainId', params: [] },
+      logs({ fromBlock: 'earliest', toBlock: 0 }, 3),
+    ]
+    expect(await ask(sandbox.nodeUrl(), batch)).toMatchObject([
+      { id: 'a', result: [] },
+      { id: 2, result: '0x2105' },
+      { id: 3, result: [] },
+    ])
+    for (const wrong of [-1, 1.5, 1e300]) expect(await ask(sandbox.nodeUrl(), logs({ fromBlock: wrong }))).toHaveProperty('error')
+  })
+
   it('hands on what it is given byte for byte, and the reply with its status', async () => {
     let answer = '{"jsonrpc":"2.0","id":1,"result":"0x1"}'
     const bodies: string[] = []

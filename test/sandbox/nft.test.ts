@@ -86,20 +86,12 @@ it('what is required is told all at once, with what is misspelt', async () => {
   expect((await ask(sandbox, 'nfts/transfers/wallets?wallets=0x1')).body.message).toEqual([
     '"wallets" is no parameter here; there are limit, offset, cursor, wallet_addresses, collection_whitelist, collection_blacklist',
     'limit is required: a whole number of at least 1',
-    'wallet_addresses is required: a list, each entry an address (0x and up to 64 hex digits)',
+    'wallet_addresses is required: a list, each entry an address (up to 64 hex digits)',
   ])
-  expect((await ask(sandbox, 'collections/creators?limit=1')).body.message).toEqual(['creator_address is required: an address (0x and up to 64 hex digits)'])
+  expect((await ask(sandbox, 'collections/creators?limit=1')).body.message).toEqual(['creator_address is required: an address (up to 64 hex digits)'])
   expect((await ask(sandbox, 'collections/creators?limit=1&creator_address=me')).body.message).toEqual([
-    'creator_address must be an address (0x and up to 64 hex digits)',
+    'creator_address must be an address (up to 64 hex digits)',
   ])
-})
-
-it('a cursor belongs to its list and its filters', async () => {
-  const { body } = await ask(sandbox, `${byCollection()}?limit=1`)
-  for (const path of [`${nfts()}?limit=1`, `${byCollection()}?limit=1&wallet_whitelist=${wallets()[0]}`])
-    expect((await ask(sandbox, `${path}&cursor=${body.cursor}`)).body.message).toEqual([
-      'cursor must be one of this list: it comes from another one, or other filters',
-    ])
 })
 
 describe('white and black lists', () => {
@@ -136,15 +128,6 @@ it.each(['indices', 'brackets', 'repeat'] as const)('arrays may be encoded as %s
   const query = qs.stringify({ limit: 1000, wallet_addresses: [...strangers, ...wanted] }, { arrayFormat })
   const { body } = await ask(sandbox, `nfts/transfers/wallets?${query}`)
   expect(events(body.result)).toEqual(events(sandbox.seed.transfers.filter((each) => touches(each, wanted))))
-})
-
-it('the values are those of real services: documented strings and others', () => {
-  const { transfers, nfts, collections } = sandbox.seed
-  expect(new Set(transfers.map(({ coin_type }) => coin_type))).toEqual(new Set(['0x1::aptos_coin::AptosCoin', null, '']))
-  expect(new Set(nfts.map((each) => typeof each.default_properties))).toEqual(new Set(['string', 'object']))
-  expect(new Set(nfts.map((each) => typeof each.uri_mutable))).toEqual(new Set(['string', 'boolean']))
-  expect(new Set(collections.map((each) => typeof each.maximum_mutable))).toEqual(new Set(['string', 'boolean']))
-  expect(transfers[0]?.transaction_timestamp).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/)
 })
 
 describe('paging over records that change', () => {
@@ -192,7 +175,7 @@ describe('operation 7, streams', () => {
       [4, 3],
       [4, 1],
     ])
-    expect(got[1]).not.toHaveProperty('cursor')
+    expect(got[1].cursor).toBe('')
     expect(new Set(got.flatMap(({ result }) => result.map((each: Body) => each.id)))).toEqual(new Set(sandbox.seed.streams.map(({ id }) => id)))
     expect(new Set(got.flatMap(({ result }) => result.map((each: Body) => each.status)))).toEqual(new Set(['active', 'paused', 'error']))
   })

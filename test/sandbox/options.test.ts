@@ -36,7 +36,7 @@ it('takes a port, prices and records of its own', async () => {
   expect(own.seed.streams.map(({ id }) => id)).toEqual(['mine'])
   expect(own.seed.nfts).toEqual(node.seed.nfts)
   own.seed.streams.length = 0
-  expect((await ask(own, 'streams/evm?limit=1')).body).toEqual({ result: [], total: 0 })
+  expect((await ask(own, 'streams/evm?limit=1')).body).toEqual({ result: [], cursor: '', total: 0 })
 })
 
 const token = `0x${'a1'.repeat(20)}`
@@ -59,6 +59,11 @@ it.each<[options: unknown, message: string]>([
   [{ prices: { native: { usd: 0 } } }, 'prices["native"].usd: expected a number of USD above 0, received 0'],
   [{ prices: { native: { usd: 1, usd24hAgo: '2' } } }, 'prices["native"].usd24hAgo: expected a number of USD above 0, received "2"'],
   [{ prices: { native: { eur: 1 } } }, 'prices["native"]: expected some of usd, usd24hAgo, received "eur"'],
+  [{ likeProduction: 'yes' }, 'likeProduction: expected true or false, received "yes"'],
+  [{ allowedHosts: 'a.test' }, 'allowedHosts: expected an array of host names, received a string'],
+  [{ allowedHosts: ['a.test:80'] }, 'allowedHosts[0]: expected a host name without a port, received "a.test:80"'],
+  [{ allowedHosts: ['http://a.test'] }, 'allowedHosts[0]: expected a host name without a port, received "http://a.test"'],
+  [{ allowedHosts: ['a.test', 5] }, 'allowedHosts[1]: expected a host name without a port, received 5'],
   [{ tokens: { native: {} } }, 'tokens: expected addresses of tokens as names, received "native"'],
   [{ tokens: { [token]: { possibleSpam: 'no' } } }, `tokens["${token}"].possibleSpam: expected true or false, received "no"`],
   [{ tokens: { [token]: { logo: 1 } } }, `tokens["${token}"].logo: expected a URL, received 1`],

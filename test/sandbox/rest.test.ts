@@ -63,7 +63,7 @@ describe('getWalletTokens', () => {
       const decimals = await viem.readContract({ abi, address, functionName: 'decimals' })
       const balance = await balanceOf(address)
       expect(token).toMatchObject({
-        ...{ balance, decimals, balance_formatted: formatUnits(balance, decimals), usd_price: null, possible_spam: false, native_token: false },
+        ...{ balance, decimals, balance_formatted: formatUnits(balance, decimals), usd_price: 0, possible_spam: false, native_token: false },
         ...{ name: await viem.readContract({ abi, address, functionName: 'name' }), symbol: await viem.readContract({ abi, address, functionName: 'symbol' }) },
       })
     }
@@ -112,7 +112,7 @@ describe('getTransaction', () => {
     expect(transaction?.logs?.[0]).toMatchObject({
       address: tokens[0],
       topic0: receipt.logs[0]?.topics[0],
-      topic3: null,
+      topic3: '',
       data: receipt.logs[0]?.data,
       log_index: 0n,
     })

@@ -16,9 +16,9 @@ const FIELDS = [
 const kinds = {
   plain: { says: { name: text('Plain Dollar'), symbol: text('PD'), decimals: word(6) }, name: 'Plain Dollar', symbol: 'PD', decimals: 6 },
   old: { says: { name: bytes32('Maker'), symbol: bytes32('MKR'), decimals: word(18) }, name: 'Maker', symbol: 'MKR', decimals: 18 },
-  silent: { says: {}, name: null, symbol: null, decimals: null },
+  silent: { says: {}, name: '', symbol: '', decimals: 0 },
   long: { says: { name: text('ü'.repeat(50)), symbol: text(''), decimals: word(0) }, name: 'ü'.repeat(50), symbol: '', decimals: 0 },
-  broken: { says: { name: word(32) + word(2n ** 255n), symbol: `${'ff'.repeat(31)}00`, decimals: word(256) }, name: null, symbol: null, decimals: null },
+  broken: { says: { name: word(32) + word(2n ** 255n), symbol: `${'ff'.repeat(31)}00`, decimals: word(256) }, name: '', symbol: '', decimals: 0 },
 } as const
 type Kind = keyof typeof kinds
 
@@ -82,7 +82,7 @@ describe('the balances of a wallet', () => {
     expect(plain).toMatchObject({ balance: '1235068', balance_formatted: '1.235068' })
   })
 
-  it('have metadata in the forms that tokens use, and null for what is broken', async () => {
+  it('have metadata in the forms that tokens use, and nothing for what is broken', async () => {
     const { body } = await ask(sandbox, path)
     const found = (address: string) => body.result.find((each: Body) => each.token_address === address)
     for (const [kind, { name, symbol, decimals }] of Object.entries(kinds)) expect(found(tokens[kind as Kind])).toMatchObject({ name, symbol, decimals })
@@ -97,15 +97,15 @@ describe('the balances of a wallet', () => {
     expect(body.result).toHaveLength(6)
   })
 
-  it('have prices, values and shares from the table, and null without', async () => {
+  it('have prices, values and shares from the table, and 0 without', async () => {
     const { body } = await ask(sandbox, path)
     const found = (address: string) => body.result.find((each: Body) => each.token_address === address)
     const total = 6000 + 1.235068
     expect(found(NATIVE)).toMatchObject({ usd_price: 2000, usd_price_24hr_usd_change: 400, usd_value: 6000, usd_value_24hr_usd_change: 1200 })
     expect(found(NATIVE).usd_price_24hr_percent_change).toBeCloseTo(25, 9)
     expect(found(NATIVE).portfolio_percentage).toBeCloseTo((6000 / total) * 100, 9)
-    expect(found(tokens.plain)).toMatchObject({ usd_price: 1, usd_value: 1.235068, usd_price_24hr_percent_change: null, usd_value_24hr_usd_change: null })
-    expect(found(tokens.old)).toMatchObject({ usd_price: null, usd_value: null, portfolio_percentage: 0, logo: 'https://img.example.com/mkr.png' })
+    expect(found(tokens.plain)).toMatchObject({ usd_price: 1, usd_value: 1.235068, usd_price_24hr_percent_change: 0, usd_value_24hr_usd_change: 0 })
+    expect(found(tokens.old)).toMatchObject({ usd_price: 0, usd_value: 0, portfolio_percentage: 0, logo: 'https://img.example.com/mkr.png' })
     // A share is one of all that the wallet holds, whatever is listed.
     const { body: alone } = await ask(sandbox, `${path}?token_addresses[0]=${tokens.plain}`)
     expect(alone.result[0].portfolio_percentage).toBeCloseTo((1.235068 / total) * 100, 9)

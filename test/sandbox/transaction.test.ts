@@ -30,25 +30,25 @@ it('is what viem reads from the same node, with receipt and logs', async () => {
     block_number: block.number.toString(),
     block_hash: block.hash,
   }
-  const nobody = { from_address_entity: null, from_address_entity_logo: null, from_address_label: null }
+  const nobody = { from_address_entity: '', from_address_entity_logo: '', from_address_label: '' }
   expect(body).toEqual({
     hash,
     nonce: String(transaction.nonce),
     transaction_index: String(transaction.transactionIndex),
     ...nobody,
     from_address: alice.toLowerCase(),
-    to_address_entity: null,
-    to_address_entity_logo: null,
+    to_address_entity: '',
+    to_address_entity_logo: '',
     to_address: token,
-    to_address_label: null,
+    to_address_label: '',
     value: '0',
     gas: transaction.gas.toString(),
     gas_price: receipt.effectiveGasPrice.toString(),
     input: transaction.input,
     receipt_cumulative_gas_used: receipt.cumulativeGasUsed.toString(),
     receipt_gas_used: receipt.gasUsed.toString(),
-    receipt_contract_address: null,
-    receipt_root: null,
+    receipt_contract_address: '',
+    receipt_root: '',
     receipt_status: '1',
     ...place,
     logs: receipt.logs.map(({ logIndex, data, topics }) => ({
@@ -60,7 +60,7 @@ it('is what viem reads from the same node, with receipt and logs', async () => {
       topic0: topics[0],
       topic1: topics[1],
       topic2: topics[2],
-      topic3: null,
+      topic3: '',
       ...place,
     })),
   })
@@ -71,7 +71,7 @@ it('that makes a contract has no receiver, but the contract', async () => {
   const hash = await viem.sendTransaction({ data: tokenCode({}) })
   const { contractAddress } = await viem.waitForTransactionReceipt({ hash })
   const { body } = await ask(sandbox, pathOf(hash))
-  expect(body).toMatchObject({ to_address: null, receipt_contract_address: contractAddress?.toLowerCase(), logs: [] })
+  expect(body).toMatchObject({ to_address: '', receipt_contract_address: contractAddress?.toLowerCase(), logs: [] })
 })
 
 it('that failed says so', async () => {

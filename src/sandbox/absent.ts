@@ -1,0 +1,15 @@
+/** What stands in the data group's replies for a value that there is none of. */
+export interface Absent {
+  readonly text: string | null
+  readonly number: number | null
+  readonly image: string | null
+}
+
+/** The specification types these fields as strings, numbers and URLs. */
+const documented: Absent = { text: '', number: 0, image: 'data:image/svg+xml,%3Csvg%20xmlns=%22http://www.w3.org/2000/svg%22/%3E' }
+/** Real services send null. */
+const production: Absent = { text: null, number: null, image: null }
+
+export function absentValues(likeProduction: boolean): Absent {
+  return likeProduction ? production : documented
+}
