@@ -210,12 +210,12 @@ main()
       expect(stdout.trimEnd().split('\n')).toEqual(['true', '98n', '99n', '100n', 'true true false', 'true true false'])
     })
 
-    /** With `tsc` of TypeScript 7, which has no node10, or 5.9. */
+    /** TypeScript 7 has no node10; the older TypeScript is attw's own. */
     const modes = [
-      { resolution: 'node10', typescript: 'typescript-5.9', options: ['--module', 'commonjs', '--moduleResolution', 'node10'] },
-      { resolution: 'node16', typescript: 'typescript-5.9', options: ['--module', 'node16'] },
-      { resolution: 'nodenext', typescript: 'typescript', options: ['--module', 'nodenext'] },
-      { resolution: 'bundler', typescript: 'typescript', options: ['--module', 'preserve', '--moduleResolution', 'bundler'] },
+      { resolution: 'node10', isOld: true, options: ['--module', 'commonjs', '--moduleResolution', 'node10'] },
+      { resolution: 'node16', isOld: true, options: ['--module', 'node16'] },
+      { resolution: 'nodenext', isOld: false, options: ['--module', 'nodenext'] },
+      { resolution: 'bundler', isOld: false, options: ['--module', 'preserve', '--moduleResolution', 'bundler'] },
     ]
     /** viem's declarations are those of ES modules alone, which node16 lets CommonJS import as types only; ox, under viem, names what browsers have. */
     const ofViem = (resolution: string) =>
@@ -223,11 +223,11 @@ main()
         ? "import type { Transport } from 'viem' with { 'resolution-mode': 'import' }"
         : `import { createPublicClient, fallback, http, type Transport } from 'viem'
 export const client = createPublicClient({ transport: fallback([hexline('http://127.0.0.1:8545'), http()]) }).extend(bulkActions())`
-    const check = async (program: string, { typescript, options }: (typeof modes)[number], ...more: readonly string[]) => {
+    const check = async (program: string, { isOld, options }: (typeof modes)[number], ...more: readonly string[]) => {
       await writeFile(join(folder, own, 'typed.ts'), program)
-      const tsc = join(root, 'node_modules', typescript, 'bin', 'tsc')
+      const tsc = join(root, 'node_modules', isOld ? '@arethetypeswrong/core/node_modules' : '', 'typescript/bin/tsc')
       const strict = ['--strict', '--noEmit', '--target', 'es2022', '--lib', 'es2023,esnext.disposable,dom', '--types', 'node', '--esModuleInterop']
-      const only = typescript === 'typescript' ? ['--ignoreConfig'] : []
+      const only = isOld ? [] : ['--ignoreConfig']
       const args = [tsc, ...strict, ...options, ...only, ...more, 'typed.ts']
       const { stdout } = await run(process.execPath, args, { cwd: join(folder, own) }).catch((error) => error)
       return stdout
