@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { type BuildFailure, type BuildOptions, build } from 'esbuild'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Anvil, startAnvil } from './support/anvil.ts'
 
@@ -264,6 +265,55 @@ export type Token = TokenBalance
       const entries = ['hexline', 'hexline/bulk', 'hexline/rest', 'hexline/sandbox']
       const program = entries.map((entry, i) => `import * as entry${i} from '${entry}'\nexport const all${i} = entry${i}\n`).join('')
       expect(await check(program, modes[0] as (typeof modes)[number])).toBe('')
+    })
+  })
+
+  describe('in a bundle', () => {
+    const program = () => `import { createClient } from 'hexline'
+const client = createClient('${anvil.url}')
+client.call('eth_blockNumber').then(console.log).finally(() => client.close())
+`
+    beforeAll(() => writeFile(join(folder, 'bundled.js'), program()))
+
+    /** What the bundle prints. */
+    async function bundled(options: BuildOptions): Promise<string> {
+      const outfile = join(folder, `bundle.${options.format === 'cjs' ? 'cjs' : 'mjs'}`)
+      await build({ absWorkingDir: folder, entryPoints: ['bundled.js'], bundle: true, outfile, logLevel: 'silent', ...options })
+      return (await run(process.execPath, [outfile], { cwd: folder, timeout: 30_000 })).stdout
+    }
+    const banner = { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" }
+
+    it.each<BuildOptions>([
+      { platform: 'node', format: 'cjs' },
+      { platform: 'node', format: 'esm', packages: 'external' },
+      { platform: 'node', format: 'esm', banner },
+    ])('of esbuild it runs: %j', async (options) => {
+      expect(await bundled(options)).toBe('100n\n')
+    })
+
+    it("of esbuild, as an ES module without `require`, says what to do before undici's words", async () => {
+      const { stderr } = (await bundled({ platform: 'node', format: 'esm' }).catch((error) => error)) as { stderr: string }
+      expect(stderr).toContain(
+        `\nError: hexline cannot run in this bundle, an ES module without \`require\`: bundle with --format=cjs or --packages=external, or add --banner:js="${banner.js}"\n`,
+      )
+    })
+
+    it.each(['esm', 'cjs', 'iife'] as const)('of esbuild for a browser, %s: the build fails with one sentence', async (format) => {
+      const { errors } = (await bundled({ platform: 'browser', format }).catch((error) => error)) as BuildFailure
+      expect(errors.map(({ text }) => text)).toEqual(['Could not resolve "hexline runs on Node.js, not in a browser: call it from a server"'])
+    })
+
+    it('of Vite for a browser: the build fails with the sentence; for a server it runs', async () => {
+      await writeFile(join(folder, 'index.html'), '<script type="module" src="./bundled.js"></script>')
+      const vite = (...args: readonly string[]) =>
+        run(process.execPath, [join(root, 'node_modules/vite/bin/vite.js'), 'build', ...args], { cwd: folder, env: { ...process.env, NODE_ENV: '' } }).catch(
+          (error) => error,
+        )
+      expect((await vite('--outDir', 'for-browser')).stderr).toContain(
+        'failed to resolve import "hexline runs on Node.js, not in a browser: call it from a server"',
+      )
+      await vite('--ssr', 'bundled.js', '--outDir', 'for-server')
+      expect((await run(process.execPath, ['for-server/bundled.js'], { cwd: folder, timeout: 30_000 })).stdout).toBe('100n\n')
     })
   })
 
