@@ -17,6 +17,15 @@ const asRequired = {
   },
 }
 
+/** The oldest peers that are supported, in place of the newest: `npm ci --prefix .ci/peers` installs them. */
+const withOldestPeers = {
+  name: 'with-oldest-peers',
+  enforce: 'pre' as const,
+  resolveId(this: { resolve(id: string, importer: string, options: { skipSelf: boolean }): Promise<{ id: string } | null> }, id: string) {
+    return /^(?:viem|ethers)(?:\/|$)/.test(id) ? this.resolve(id, source('.ci/peers/package.json'), { skipSelf: true }) : undefined
+  },
+}
+
 export default defineConfig({
   // Tests read like programs of users, and run on the sources.
   resolve: {
@@ -58,6 +67,11 @@ export default defineConfig({
           maxWorkers: 2,
           sequence: { groupOrder: 0 },
         },
+      },
+      {
+        extends: true,
+        plugins: [withOldestPeers],
+        test: { name: 'oldest-peers', include: ['test/adapters/*/*.test.ts'], maxWorkers: 2, sequence: { groupOrder: 0 } },
       },
       {
         extends: true,

@@ -1,6 +1,6 @@
 /*
  * ethers on hexline: the provider's class is another, the rest of the program stays as it is. Needs a local node with a funded account
- * of the well-known test mnemonic, such as anvil (`npx anvil`):
+ * of the well-known test mnemonic, such as anvil (`npx @foundry-rs/anvil`):
  *
  *     npx tsx examples/ethers.ts [URL]        # default http://127.0.0.1:8545
  */

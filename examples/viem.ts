@@ -1,6 +1,6 @@
 /*
  * viem on hexline: one line of a viem program changes, the rest stays as it is. Needs a local node with a funded account of the
- * well-known test mnemonic, such as anvil (`npx anvil`):
+ * well-known test mnemonic, such as anvil (`npx @foundry-rs/anvil`):
  *
  *     npx tsx examples/viem.ts [URL]        # default http://127.0.0.1:8545
  */

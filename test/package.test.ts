@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { type BuildFailure, type BuildOptions, build } from 'esbuild'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Anvil, startAnvil } from './support/anvil.ts'
 
@@ -210,12 +211,12 @@ main()
       expect(stdout.trimEnd().split('\n')).toEqual(['true', '98n', '99n', '100n', 'true true false', 'true true false'])
     })
 
-    /** With `tsc` of TypeScript 7, which has no node10, or 5.9. */
+    /** TypeScript 7 has no node10; the older TypeScript is attw's own. */
     const modes = [
-      { resolution: 'node10', typescript: 'typescript-5.9', options: ['--module', 'commonjs', '--moduleResolution', 'node10'] },
-      { resolution: 'node16', typescript: 'typescript-5.9', options: ['--module', 'node16'] },
-      { resolution: 'nodenext', typescript: 'typescript', options: ['--module', 'nodenext'] },
-      { resolution: 'bundler', typescript: 'typescript', options: ['--module', 'preserve', '--moduleResolution', 'bundler'] },
+      { resolution: 'node10', isOld: true, options: ['--module', 'commonjs', '--moduleResolution', 'node10'] },
+      { resolution: 'node16', isOld: true, options: ['--module', 'node16'] },
+      { resolution: 'nodenext', isOld: false, options: ['--module', 'nodenext'] },
+      { resolution: 'bundler', isOld: false, options: ['--module', 'preserve', '--moduleResolution', 'bundler'] },
     ]
     /** viem's declarations are those of ES modules alone, which node16 lets CommonJS import as types only; ox, under viem, names what browsers have. */
     const ofViem = (resolution: string) =>
@@ -223,11 +224,11 @@ main()
         ? "import type { Transport } from 'viem' with { 'resolution-mode': 'import' }"
         : `import { createPublicClient, fallback, http, type Transport } from 'viem'
 export const client = createPublicClient({ transport: fallback([hexline('http://127.0.0.1:8545'), http()]) }).extend(bulkActions())`
-    const check = async (program: string, { typescript, options }: (typeof modes)[number], ...more: readonly string[]) => {
+    const check = async (program: string, { isOld, options }: (typeof modes)[number], ...more: readonly string[]) => {
       await writeFile(join(folder, own, 'typed.ts'), program)
-      const tsc = join(root, 'node_modules', typescript, 'bin', 'tsc')
+      const tsc = join(root, 'node_modules', isOld ? '@arethetypeswrong/core/node_modules' : '', 'typescript/bin/tsc')
       const strict = ['--strict', '--noEmit', '--target', 'es2022', '--lib', 'es2023,esnext.disposable,dom', '--types', 'node', '--esModuleInterop']
-      const only = typescript === 'typescript' ? ['--ignoreConfig'] : []
+      const only = isOld ? [] : ['--ignoreConfig']
       const args = [tsc, ...strict, ...options, ...only, ...more, 'typed.ts']
       const { stdout } = await run(process.execPath, args, { cwd: join(folder, own) }).catch((error) => error)
       return stdout
@@ -264,6 +265,62 @@ export type Token = TokenBalance
       const entries = ['hexline', 'hexline/bulk', 'hexline/rest', 'hexline/sandbox']
       const program = entries.map((entry, i) => `import * as entry${i} from '${entry}'\nexport const all${i} = entry${i}\n`).join('')
       expect(await check(program, modes[0] as (typeof modes)[number])).toBe('')
+    })
+  })
+
+  it('names the lines of its sources in stack traces', async () => {
+    await writeFile(join(folder, 'stack.js'), "import { createClient } from 'hexline'\ncreateClient('nowhere')\n")
+    const { stderr } = await run(process.execPath, ['--enable-source-maps', 'stack.js'], { cwd: folder }).catch((error) => error)
+    const [, file, line] = /\((.*\/node_modules\/hexline\/src\/endpoint\.ts):(\d+):\d+\)/.exec(stderr) ?? []
+    expect((await readFile(file as string, 'utf8')).split('\n')[Number(line) - 1]).toContain('throw new OptionError')
+  })
+
+  describe('in a bundle', () => {
+    const program = () => `import { createClient } from 'hexline'
+const client = createClient('${anvil.url}')
+client.call('eth_blockNumber').then(console.log).finally(() => client.close())
+`
+    beforeAll(() => writeFile(join(folder, 'bundled.js'), program()))
+
+    /** What the bundle prints. */
+    async function bundled(options: BuildOptions): Promise<string> {
+      const outfile = join(folder, `bundle.${options.format === 'cjs' ? 'cjs' : 'mjs'}`)
+      await build({ absWorkingDir: folder, entryPoints: ['bundled.js'], bundle: true, outfile, logLevel: 'silent', ...options })
+      return (await run(process.execPath, [outfile], { cwd: folder, timeout: 30_000 })).stdout
+    }
+    const banner = { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" }
+
+    it.each<BuildOptions>([
+      { platform: 'node', format: 'cjs' },
+      { platform: 'node', format: 'esm', packages: 'external' },
+      { platform: 'node', format: 'esm', banner },
+    ])('of esbuild it runs: %j', async (options) => {
+      expect(await bundled(options)).toBe('100n\n')
+    })
+
+    it("of esbuild, as an ES module without `require`, says what to do before undici's words", async () => {
+      const { stderr } = (await bundled({ platform: 'node', format: 'esm' }).catch((error) => error)) as { stderr: string }
+      expect(stderr).toContain(
+        `\nError: hexline cannot run in this bundle, an ES module without \`require\`: bundle with --format=cjs or --packages=external, or add --banner:js="${banner.js}"\n`,
+      )
+    })
+
+    it.each(['esm', 'cjs', 'iife'] as const)('of esbuild for a browser, %s: the build fails with one sentence', async (format) => {
+      const { errors } = (await bundled({ platform: 'browser', format }).catch((error) => error)) as BuildFailure
+      expect(errors.map(({ text }) => text)).toEqual(['Could not resolve "hexline runs on Node.js, not in a browser: call it from a server"'])
+    })
+
+    it('of Vite for a browser: the build fails with the sentence; for a server it runs', async () => {
+      await writeFile(join(folder, 'index.html'), '<script type="module" src="./bundled.js"></script>')
+      const vite = (...args: readonly string[]) =>
+        run(process.execPath, [join(root, 'node_modules/vite/bin/vite.js'), 'build', ...args], { cwd: folder, env: { ...process.env, NODE_ENV: '' } }).catch(
+          (error) => error,
+        )
+      expect((await vite('--outDir', 'for-browser')).stderr).toContain(
+        'failed to resolve import "hexline runs on Node.js, not in a browser: call it from a server"',
+      )
+      await vite('--ssr', 'bundled.js', '--outDir', 'for-server')
+      expect((await run(process.execPath, ['for-server/bundled.js'], { cwd: folder, timeout: 30_000 })).stdout).toBe('100n\n')
     })
   })
 

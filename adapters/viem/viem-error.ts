@@ -1,5 +1,6 @@
 import { STATUS_CODES } from 'node:http'
-import { type BaseError, HttpRequestError, ProviderDisconnectedError, ResponseBodyTooLargeError, RpcRequestError, TimeoutError as ViemTimeoutError } from 'viem'
+import * as viem from 'viem'
+import { type BaseError, HttpRequestError, ProviderDisconnectedError, RpcRequestError, TimeoutError as ViemTimeoutError } from 'viem'
 import { stringify } from 'viem/utils'
 import { ClosedError, CodecError, HexlineError, HttpError, IntegrityError, LimitError, OptionError, RpcError, TimeoutError } from '../../src/errors.ts'
 import { mayBeAccepted } from '../../src/eth/send-raw-transaction.ts'
@@ -24,7 +25,9 @@ function translated(error: HexlineError, body: { method: string; params?: unknow
     return caused(new HttpRequestError({ body, url, status, headers: headersOf(error), details: detailsOf(error) }), error)
   }
   if (error instanceof TimeoutError) return caused(new ViemTimeoutError({ body, url }), error)
-  if (error instanceof LimitError) return caused(new ResponseBodyTooLargeError({ maxSize: error.limit, size: error.size }), error)
+  // Older versions of viem have no such error.
+  if (error instanceof LimitError && viem.ResponseBodyTooLargeError !== undefined)
+    return caused(new viem.ResponseBodyTooLargeError({ maxSize: error.limit, size: error.size }), error)
   if (error instanceof ClosedError) return new ProviderDisconnectedError(error)
   return new HttpRequestError({ body, url, cause: error })
 }

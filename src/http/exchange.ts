@@ -1,10 +1,11 @@
-import { type Dispatcher, Pool } from 'undici'
+import type { Dispatcher } from 'undici'
 import { excerpt, type HexlineError, LimitError, MalformedReplyError, NetworkError, TimeoutError } from '../errors.ts'
 import type { Alarm, Alarms } from './alarms.ts'
 import { acceptEncoding, decompress } from './compression.ts'
 import { BodyProgress } from './progress.ts'
 import { readIntoOneBuffer } from './receiving.ts'
 import { plainCause, type Scrub } from './secrets.ts'
+import { Pool } from './undici.ts'
 
 /** What an exchange needs to know of its endpoint. */
 export interface ExchangeOptions {
