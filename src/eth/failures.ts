@@ -24,6 +24,7 @@ export const failureRows: readonly FailureRow[] = [
   { kind: 'invalid', code: -32600, source: 'JSON-RPC 2.0' },
   { kind: 'unsupported', code: -32601, source: 'JSON-RPC 2.0' },
   { kind: 'invalid', code: -32602, source: 'JSON-RPC 2.0' },
+  { kind: 'server', code: -1, source: 'viem: unknown error, which it repeats' },
   { kind: 'server', code: -32603, source: 'JSON-RPC 2.0' },
   { kind: 'lagging', code: -32001, source: 'EIP-1474: resource not found; Nethermind' },
   { kind: 'server', code: -32002, source: 'EIP-1474: resource unavailable' },

@@ -13,6 +13,7 @@ import {
   decodeTransaction,
   decodeUncle,
 } from './objects.ts'
+import { isOtherRead } from './other-reads.ts'
 import {
   address,
   type BlockId,
@@ -174,19 +175,10 @@ export function isKnown(name: string): boolean {
   return methodOf(name) !== undefined
 }
 
-/**
- * May the call run twice? As the table says; of other methods, those whose names say that they only read. What they are
- * called by convention: https://geth.ethereum.org/docs/interacting-with-geth/rpc (net, web3, txpool, debug),
- * https://openethereum.github.io/JSONRPC-trace-module (trace), and `get`, `call`, `estimate` in every chain's namespace.
- */
+/** May the call run twice? As the table says; another method only where it is known to read. */
 export function isSafe(name: string): boolean {
-  return methodOf(name)?.safe ?? (READS.test(name) && !READS_ONCE.test(name))
+  return methodOf(name)?.safe ?? isOtherRead(name)
 }
-
-const READS =
-  /^(?:net|web3|trace|arbtrace|txpool|ots)_|^zks_(?:L1|gasPer)|^debug_(?:trace|storageRange|account|dump)|^(?!personal_)[a-z0-9]+_(?:get|call|estimate|simulate)[A-Z]|^eth_(?:accounts|blobBaseFee|baseFee|coinbase|config|protocolVersion|supportedEntryPoints|syncing)$|^(?:optimism_outputAtBlock|rpc_modules)$/
-/** Gives each change once, or asks a person. */
-const READS_ONCE = /FilterChanges$|EncryptionPublicKey$/
 
 /**
  * Do calls of this method take long at most nodes? Logs are searched for over a range of blocks, and traces run transactions again: both commonly take seconds,

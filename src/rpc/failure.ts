@@ -79,7 +79,9 @@ export class Failures {
     this.#said.set(error, said)
     const { message, data, whole } = said
     const code = Number(said.code ?? 0) || 0
-    const kind = kindOf(classify({ method, status, code, message, data, retryAfterMs: this.#retryAfterMs }))
+    // An error without a number for a code is no node's verdict on the call, but what something on the way made of a failure of its own.
+    const unknown = typeof said.code === 'number' ? undefined : 'server'
+    const kind = kindOf(classify({ method, status, code, message, data, retryAfterMs: this.#retryAfterMs })) ?? unknown
     const asked = this.#asked(kind, message, data)
     if (status >= 300 && !Number.isFinite(Number(said.code ?? Number.NaN))) return this.#http(method, kind ?? 'server', asked)
     return new RpcError({ code, message, data }, { method, endpoint, status, object: whole, retryAfterMs: asked, ...(kind && { kind }) })

@@ -29,6 +29,8 @@ export class Landing {
   refusal: HexlineError | undefined
   /** Of the calls that were throttled, the failure that asks for the longest pause. */
   throttling: HexlineError | undefined
+  /** The POST may have been turned away for being a batch: its calls go again, one by one. */
+  goesAgain = false
   readonly #outcomes: readonly Outcome[]
   /** Calls with an error of their own. */
   #errors = 0
@@ -36,6 +38,8 @@ export class Landing {
   #strained = 0
   /** Calls that failed without a reason, as all do when the POST itself did. */
   #unexplained = 0
+  /** Calls of a POST to which the endpoint answered that there is nothing at its URL. */
+  #notFound = 0
 
   constructor(flight: Flight, outcomes: readonly Outcome[]) {
     this.flight = flight
@@ -58,7 +62,7 @@ export class Landing {
 
   /** True of a call that may pass in smaller company. */
   isRefused(outcome: Outcome): boolean {
-    return this.refusal !== undefined && outcome instanceof Error && isTooLarge(outcome)
+    return this.goesAgain || (this.refusal !== undefined && outcome instanceof Error && isTooLarge(outcome))
   }
 
   get isBatch(): boolean {
@@ -89,6 +93,11 @@ export class Landing {
     return this.#unexplained === this.flight.entries.length
   }
 
+  /** The endpoint found nothing at its URL: a wrong one, or a server that knows no batches. */
+  get isNotFound(): boolean {
+    return this.#notFound === this.flight.entries.length
+  }
+
   #fail(outcome: HexlineError): void {
     if (this.isBatch && isTooLarge(outcome)) {
       this.refusal = outcome
@@ -98,6 +107,7 @@ export class Landing {
     // That a reply stopped says nothing of its size: one that is too large goes on to the end of the timeout.
     if (outcome.kind === 'timeout' && !isStall(outcome)) this.#timedOut++
     if (isStrained(outcome)) this.#strained++
+    if (outcome instanceof HttpError && outcome.status === 404 && outcome.kind === 'not-found') this.#notFound++
     if (outcome instanceof MalformedReplyError || (outcome instanceof HttpError && outcome.kind === 'server')) this.#unexplained++
   }
 }

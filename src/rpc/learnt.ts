@@ -118,6 +118,7 @@ export class Learnt {
     else if (refusal !== undefined) limits.refused(length)
     else if (landing.isBatch && landing.isTimedOut) limits.halve(length)
     else if (landing.isUnexplained) limits.failed(length)
+    else if (landing.isNotFound) landing.goesAgain = limits.failed(length)
     limits.end(length)
     concurrency.allow(limits.isSingle ? this.#singleConcurrency : this.#concurrency)
     if (throttling !== undefined) return this.#throttled(landing, now)

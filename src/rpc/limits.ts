@@ -145,20 +145,21 @@ export class Limits {
 
   /**
    * A POST of `length` calls failed as a whole, and said nothing of its length. Where no batch was ever answered the endpoint may know none: calls go one by
-   * one, and a batch is tried again after a while, or at once when single calls fail, too.
+   * one, and a batch is tried again after a while, or at once when single calls fail, too. True when its calls may do better one by one.
    */
-  failed(length: number): void {
-    if (this.#takesBatches || this.#failsAlone) return
+  failed(length: number): boolean {
+    if (this.#takesBatches || this.#failsAlone) return false
     if (length === 1) {
-      if (this.#resume === undefined) return
+      if (this.#resume === undefined) return false
       this.#failsAlone = true
       this.#shorten(this.#resume)
-      return
+      return false
     }
-    const resume = Math.max(this.calls, length)
+    const resume = Math.max(this.calls, length, this.#resume ?? 1)
     this.#shorten(1)
     this.#resume = resume
     this.#failed()
+    return true
   }
 
   #shorten(calls: number): void {

@@ -484,6 +484,7 @@ export const coded: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
   ],
   server: [
     ['geth', 200, -32603, 'Internal error', GETH],
+    ['viem', 200, -1, 'Unknown error', 'wevm/viem utils/buildRequest.ts: shouldRetry'],
     ['EIP-1474', 200, -32002, 'Resource unavailable', EIP1474],
     ['Cloudflare', 200, -32046, 'Cannot fulfill request', QUOTED],
     ['nginx', 502, undefined, '<html><center><h1>502 Bad Gateway</h1></center></html>', 'nginx'],

@@ -7,6 +7,8 @@ describe('may run twice', () => {
     ...['net_version', 'web3_clientVersion', 'txpool_content', 'trace_block', 'debug_traceTransaction', 'debug_storageRangeAt', 'ots_getBlockDetails'],
     ...['zks_getBlockDetails', 'zks_L1BatchNumber', 'linea_estimateGas', 'arbtrace_call', 'anvil_getAutomine', 'erigon_getHeaderByNumber', 'bor_getAuthor'],
     ...['wallet_getCapabilities', 'eth_supportedEntryPoints', 'rpc_modules', 'optimism_outputAtBlock'],
+    ...['parity_pendingTransactions', 'admin_nodeInfo', 'clique_getSigners', 'personal_listAccounts', 'engine_getClientVersionV1', 'arb_getL1Confirmations'],
+    ...['alchemy_getTokenBalances', 'debug_getRawBlock', 'debug_dumpBlock', 'hardhat_metadata', 'anvil_nodeInfo', 'zks_estimateFee', 'txpool_status'],
   ])('%s', (method) => expect(isSafe(method)).toBe(true))
 })
 
@@ -15,6 +17,16 @@ describe('must not run twice', () => {
     ...['eth_sendRawTransaction', 'eth_sendTransaction', 'eth_sign', 'eth_signTransaction', 'eth_newFilter', 'eth_getFilterChanges', 'eth_uninstallFilter'],
     ...['anvil_mine', 'evm_mine', 'evm_snapshot', 'evm_revert', 'evm_increaseTime', 'hardhat_setBalance', 'miner_start', 'admin_addPeer', 'debug_setHead'],
     ...['personal_unlockAccount', 'wallet_sendCalls', 'zks_sendRawTransactionWithDetailedOutput', 'eth_getEncryptionPublicKey', 'engine_newPayloadV3'],
+    ...['txpool_add', 'txpool_clear', 'txpool_constructor', 'net_addPeer', 'web3_send', 'trace_setup', 'ots_index', 'arbtrace_start', 'debug_traceBlockToFile'],
+    ...[
+      'debug_standardTraceBlockToFile',
+      'debug_accountDelete',
+      'bor_getVoteOnHash',
+      'engine_getPayloadV3',
+      'foo_getAndDelete',
+      'foo_callBack',
+      'parity_getNextJob',
+    ],
     ...['getBalance', 'x', '', 'eth_getuser', 'toString'],
   ])('%s', (method) => expect(isSafe(method)).toBe(false))
 })

@@ -48,6 +48,24 @@ describe('POSTs in flight', () => {
     expect(concurrency.limit).toBe(2)
   })
 
+  test('become as few with a high limit as with a low one: two are left', () => {
+    const concurrency = new Concurrency(100)
+    for (let now = 0; now < 3000; now += 100) concurrency.suffered(concurrency.limit, now, now + 50)
+    expect(concurrency.limit).toBe(2)
+  })
+
+  test('follow another limit, and stay fewer where fewer were learnt', () => {
+    const concurrency = new Concurrency(8)
+    concurrency.allow(100)
+    expect(concurrency.limit).toBe(100)
+    concurrency.refused(20, 0)
+    concurrency.allow(8)
+    expect(concurrency.limit).toBe(8)
+    concurrency.refused(4, 0)
+    concurrency.allow(100)
+    expect(concurrency.limit).toBe(3)
+  })
+
   test('are proven once several were answered, since one may have been lucky', () => {
     const concurrency = new Concurrency(8)
     concurrency.worked(4, 0)

@@ -3,14 +3,15 @@ import type { Call } from '../../src/rpc/call.ts'
 import { Entry } from '../../src/rpc/entry.ts'
 import { Limits } from '../../src/rpc/limits.ts'
 import { Line } from '../../src/rpc/line.ts'
+import { Speeds } from '../../src/rpc/speeds.ts'
 import { Waiting } from '../../src/rpc/waiting.ts'
 import { randomFrom } from '../support/random.ts'
 
 const waiting = new Waiting()
 const ignore = () => {}
 
-function entryWith(deadline: number): Entry {
-  const call: Call = { method: 'eth_chainId', params: [], deadline, attempts: 4, priority: 'bulk', as: 'value', required: false, safe: true, tried: [] }
+function entryWith(deadline: number, method = 'eth_chainId'): Entry {
+  const call: Call = { method, params: [], deadline, attempts: 4, priority: 'bulk', as: 'value', required: false, safe: true, tried: [] }
   return new Entry(call, '[]', undefined, waiting, ignore, ignore)
 }
 
@@ -61,5 +62,37 @@ describe('calls that come back from a failure', () => {
     }
     // Eight times as many, sorted: about ten times as often. 64 times would be quadratic.
     expect(readsOf(16_000)).toBeLessThan(16 * readsOf(2_000))
+  })
+})
+
+describe('calls that travel apart', () => {
+  it('go once each, in their order, whatever is dropped and put back meanwhile', () => {
+    const random = randomFrom(7)
+    const limits = new Limits(100)
+    const speeds = new Speeds((method) => method === 'slow')
+    for (let run = 0; run < 50; run++) {
+      const line = new Line(ignore)
+      const all = new Set<Entry>()
+      for (let i = 0; i < 60; i++) {
+        const entry = entryWith(i, random() < 0.5 ? 'slow' : 'quick')
+        line.push(entry)
+        all.add(entry)
+      }
+      const gone: Entry[] = []
+      while (line.size > 0) {
+        const taken = line.take(1 + Math.floor(random() * 20), limits, undefined, speeds)
+        expect(new Set(taken.map(({ method }) => method)).size).toBe(1)
+        expect(taken.map(({ deadline }) => deadline)).toEqual(taken.map(({ deadline }) => deadline).sort((a, b) => a - b))
+        if (random() < 0.3) line.putBack(taken)
+        else gone.push(...taken)
+        const dropped = line.list().find(() => random() < 0.05)
+        if (dropped !== undefined) {
+          line.drop(dropped)
+          gone.push(dropped)
+        }
+      }
+      expect(gone).toHaveLength(60)
+      expect(new Set(gone)).toEqual(all)
+    }
   })
 })

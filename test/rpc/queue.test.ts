@@ -360,6 +360,37 @@ describe('a batch that is refused for its length', () => {
     expect(server.requests).toHaveLength(before + 1)
   })
 
+  describe('by HTTP 404', () => {
+    const notFound = always('Not Found', { status: 404 })
+    const batchless: Answer = (request, response) => (request.isBatch ? notFound : honest)(request, response)
+
+    test('from a server that answers single calls goes as single calls, and what comes later is not refused again', async () => {
+      const server = await serve(batchless)
+      const client = clientOf(server.url, { retry: false })
+      expect(await reads(client, 0, 30)).toEqual(Array.from({ length: 30 }, (_, i) => answerTo([i])))
+      await reads(client, 30, 40)
+      expect(lengths(server.requests)).toEqual([30, ...Array(40).fill(1)])
+    })
+
+    test('with single calls that get the same is a wrong URL: each call is told so, in few POSTs', async () => {
+      const server = await serve(notFound)
+      const client = clientOf(server.url)
+      const errors = await Promise.all(Array.from({ length: 30 }, (_, i) => errorOf(read(client, i))))
+      for (const error of errors) expect(error).toMatchObject({ name: 'HttpError', kind: 'not-found', status: 404 })
+      // A single call in each slot, and the rest in a batch again.
+      expect(lengths(server.requests).sort()).toEqual([...Array(8).fill(1), 22, 30])
+    })
+
+    test('where batches have been answered says nothing about batches', async () => {
+      const server = await serve(honest, notFound, honest)
+      const client = clientOf(server.url)
+      await reads(client, 0, 10)
+      await Promise.all(Array.from({ length: 10 }, (_, i) => errorOf(read(client, i))))
+      await reads(client, 0, 10)
+      expect(lengths(server.requests)).toEqual([10, 10, 10])
+    })
+  })
+
   test('with replies of more than 16 MiB together is cut, and asked for in smaller ones', async () => {
     const large = 'x'.repeat(500_000)
     const server = await serve(each(({ id, params }) => ({ jsonrpc: '2.0', id, result: [params[0], large] })))

@@ -123,6 +123,10 @@ describe('what is repeated', () => {
     ['-32005', refuse(-32005, 'limit exceeded')],
     ['an internal error', refuse(-32603, 'Internal error')],
     ['header not found', refuse(-32000, 'header not found')],
+    ['an error without a code', each(({ id }) => ({ id, error: { message: 'upstream said nothing' } }))],
+    ['an error with words for a code', each(({ id }) => ({ id, error: { code: 'UPSTREAM_DOWN', message: 'upstream said nothing' } }))],
+    ['an error of words alone', each(({ id }) => ({ id, error: 'upstream said nothing' }))],
+    ['an unknown error', refuse(-1, 'upstream said nothing')],
   ])('%s', async (_, answer) => {
     const server = await serve(answer, honest)
     expect(await read(clientOf(server.url, { timeoutMs: 2_000 }), 0)).toEqual(answerTo([0]))
@@ -154,6 +158,8 @@ describe('what is repeated', () => {
 describe('what is final', () => {
   test.each<[string, Answer]>([
     ['a revert', refuse(3, 'execution reverted')],
+    ['a revert without a code', each(({ id }) => ({ id, error: { message: 'execution reverted' } }))],
+    ['an error with a code that nobody knows', refuse(-32050, 'the node said no')],
     ['invalid params', refuse(-32602, 'invalid argument 0')],
     ['a method that does not exist', refuse(-32601, 'the method eth_getBalance does not exist/is not available')],
     ['an unknown key', always('unauthorized', { status: 401 })],

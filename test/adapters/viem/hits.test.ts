@@ -19,7 +19,7 @@ import {
   silent,
   type TestServer,
 } from '../../support/server.ts'
-import { account, clientOver, closing, overHexline, readOver, request } from '../../support/viem-clients.ts'
+import { account, clientOver, closing, overHexline, overHttp, readOver, request } from '../../support/viem-clients.ts'
 
 const broken = always('Internal Server Error', { status: 500, headers: { 'content-type': 'text/plain' } })
 const throttled = (headers: Record<string, string> = {}): Answer => always('slow down', { status: 429, headers: { 'content-type': 'text/plain', ...headers } })
@@ -67,6 +67,22 @@ describe('a read', () => {
     const server = await serve(answer)
     await errorOf(readOver(overHexline(server.url)))
     expect(server.requests).toHaveLength(1)
+  })
+
+  test.each<[string, unknown]>([
+    ['no code', { message: 'no reason given' }],
+    ['words for a code', { code: 'UPSTREAM_DOWN', message: 'no reason given' }],
+    ['null for a code', { code: null, message: 'no reason given' }],
+    ['the code of an unknown error', { code: -1, message: 'no reason given' }],
+    ['a code that nobody knows', { code: -32050, message: 'no reason given' }],
+    ['a code that means nothing', { code: 0, message: 'no reason given' }],
+  ])('that gets an error with %s is asked as often as by http()', async (_, error) => {
+    const hits = async (client: (url: string) => { request: unknown }) => {
+      const server = await serve(each(({ id }) => ({ id, error })))
+      await errorOf(readOver(client(server.url)))
+      return server.requests.length
+    }
+    expect(await hits(overHexline)).toBe(await hits(overHttp))
   })
 
   test('is asked as often as the transport says, unless the call says otherwise', async () => {
