@@ -33,6 +33,7 @@ import {
   type ParamList,
   percentiles,
   quantity,
+  stateOverrides,
   storageKey,
   storageKeys,
   withDefault,
@@ -92,13 +93,18 @@ const blockOrNull = (value: unknown, [, full]: readonly unknown[]): Block | null
 export const methods = {
   eth_blockNumber: read(params<[]>(), decodeQuantity, 10),
   eth_call: read(
-    params<[call: CallObject, block?: BlockId, stateOverrides?: Json, blockOverrides?: Json]>(call, latest, withoutDefault(json, {}), withoutDefault(json, {})),
+    params<[call: CallObject, block?: BlockId, stateOverrides?: Json, blockOverrides?: Json]>(
+      call,
+      latest,
+      withoutDefault(stateOverrides, {}),
+      withoutDefault(json, {}),
+    ),
     hex,
     26,
   ),
   eth_chainId: read(params<[]>(), decodeNumber, 0),
   eth_createAccessList: read(
-    params<[call: CallObject, block?: BlockId, stateOverrides?: Json]>(call, latest, withoutDefault(json, {})),
+    params<[call: CallObject, block?: BlockId, stateOverrides?: Json]>(call, latest, withoutDefault(stateOverrides, {})),
     decodeAccessListResult,
     10,
   ),
@@ -106,7 +112,7 @@ export const methods = {
     params<[call: CallObject, block?: BlockId, stateOverrides?: Json, blockOverrides?: Json]>(
       call,
       withoutDefault(block, 'latest'),
-      withoutDefault(json, {}),
+      withoutDefault(stateOverrides, {}),
       withoutDefault(json, {}),
     ),
     decodeQuantity,
