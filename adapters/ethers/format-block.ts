@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
-import { keccak_256 } from '@noble/hashes/sha3.js'
 import { type AccessList, type Block, type BlockParams, Signature, type TransactionResponseParams } from 'ethers'
+import { checksumOf } from '../../src/eth/checksum.ts'
 import { fault } from '../../src/eth/fault.ts'
 import { decodeNumber, decodeQuantity } from '../../src/eth/quantity.ts'
 
@@ -106,7 +106,6 @@ const REMEMBERED = 20_000
 class Checksums {
   #recent = new Map<string, string>()
   #older = new Map<string, string>()
-  readonly #digits = new Uint8Array(40)
 
   of(address: unknown): string {
     const known = this.#recent.get(address as string) ?? this.#older.get(address as string)
@@ -123,15 +122,7 @@ class Checksums {
   #make(address: unknown): string {
     // In lower case there is no checksum yet to be wrong.
     if (typeof address !== 'string' || !/^0x[0-9a-f]{40}$/.test(address)) throw fault('an address in lower case', address)
-    const digits = this.#digits
-    for (let i = 0; i < 40; i++) digits[i] = address.charCodeAt(i + 2)
-    const digest = keccak_256(digits)
-    for (let i = 0; i < 40; i++) {
-      const byte = digest[i >> 1] as number
-      const isLetter = (digits[i] as number) >= 0x61
-      if (isLetter && ((i % 2 === 0 ? byte >> 4 : byte) & 8) !== 0) digits[i] = (digits[i] as number) - 32
-    }
-    return `0x${String.fromCharCode(...digits)}`
+    return checksumOf(address)
   }
 }
 

@@ -1,6 +1,7 @@
 import { Command } from 'commander'
-import { type Client, CONNECTIONS, createClient } from '../client.ts'
+import { type Client, CONNECTIONS, createClient, TALLY } from '../client.ts'
 import { decodeResult, encodeArguments, isKnown } from '../eth/methods.ts'
+import { Tally } from '../rpc/tally.ts'
 import { scrubError } from '../scrub-error.ts'
 import { toJson } from './json.ts'
 import { messagesFor } from './messages.ts'
@@ -46,11 +47,12 @@ async function makeCall(name: string, texts: readonly string[], flags: Flags): P
   const params = known ? encodeArguments(method, args) : args.map(wireFrom)
   const client = createClient(endpointFrom(flags, process.env, messages), timesFrom(flags))
   try {
-    const reply = await client.send({ method, params, as: flags.raw ? 'bytes' : 'value' })
+    const tally = new Tally()
+    const reply = await client.send({ method, params, as: flags.raw ? 'bytes' : 'value', [TALLY]: tally })
     const value = reply.take()
     if (flags.raw) await printJson(value as Uint8Array)
     else {
-      const result = known ? decoded(client, method, value, params) : value
+      const result = known ? decoded(client, method, value, params, tally) : value
       await printText(`${textOf(result, method, flags)}\n`)
     }
   } finally {
@@ -67,10 +69,10 @@ function textOf(result: unknown, method: string, { json }: Flags): string {
   }
 }
 
-function decoded(client: Client, method: string, value: unknown, params: readonly unknown[]): unknown {
+function decoded(client: Client, method: string, value: unknown, params: readonly unknown[], tally: Tally): unknown {
   try {
     return decodeResult(method, value, params)
   } catch (error) {
-    throw scrubError(error, client[CONNECTIONS])
+    throw scrubError(error, client[CONNECTIONS], tally)
   }
 }

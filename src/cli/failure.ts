@@ -1,4 +1,5 @@
-import { CodecError, type ErrorKind, excerpt, HexlineError, HttpError, MalformedReplyError, OptionError } from '../errors.ts'
+import { CodecError, type ErrorKind, excerpt, HexlineError, HttpError, MalformedReplyError, OptionError, RpcError } from '../errors.ts'
+import { methodMeant } from '../eth/methods.ts'
 import type { Scrub } from '../http/secrets.ts'
 import { withoutSecret } from './given.ts'
 
@@ -52,7 +53,7 @@ export function messageOf(error: unknown, scrub: Scrub = (text) => text): string
   }
   if (error instanceof OptionError) return `${flagOf(error.option)}: expected ${error.expected}, received ${withoutSecret(error.received)}`
   if (error instanceof CodecError && error.kind === 'invalid')
-    return `${error.path === '' ? '' : `${error.path}: `}expected ${error.expected}, received ${withoutSecret(error.received)}`
+    return `${error.path === '' ? '' : `${error.path}: `}expected ${error.expected.replace('(maxArrayLength)', '(--max-array)')}, received ${withoutSecret(error.received)}`
   // The command's own sentences are as long as they are; what a server says is cut.
   if (!(error instanceof HexlineError)) return error instanceof Error ? error.message : String(error)
   const message = excerpt(scrub(error.message)).replace('(deadlineMs)', '(--deadline)')
@@ -76,6 +77,7 @@ const flags: Readonly<Record<string, string>> = {
   'service.nftUrl': '--nft-url',
   'service.streamsUrl': '--streams-url',
   'service.apiKey': '--api-key',
+  maxArrayLength: '--max-array',
   maxCalls: '--max-calls',
   maxBatch: '--max-batch',
   maxLogRange: '--max-range',
@@ -118,6 +120,9 @@ const serviceHints: Readonly<Partial<Record<ErrorKind, string>>> = {
 
 function hintFor(error: unknown): string | undefined {
   if (!(error instanceof HexlineError)) return undefined
+  // Nodes refuse a method that they do not know in one of these ways.
+  const meant = error instanceof RpcError && ['unsupported', 'invalid', 'not-found'].includes(error.kind) ? methodMeant(error.method ?? '') : undefined
+  if (meant !== undefined) return `did you mean ${meant}?`
   if (error.method?.startsWith('get')) return serviceHints[error.kind]
   const isNoNode =
     (error instanceof HttpError && ['not-found', 'invalid', 'unsupported'].includes(error.kind)) ||

@@ -1,4 +1,5 @@
 import { chains } from '../eth/chains.ts'
+import { isKnown } from '../eth/methods.ts'
 import { type Scrub, scrubber } from '../http/secrets.ts'
 
 /** Longer strings may be keys. */
@@ -42,9 +43,11 @@ export function withoutSecret(received: string): string {
 /** A function that hides what may be a secret among the arguments, wherever a server echoes it. */
 export function argumentScrubber(args: readonly string[]): Scrub {
   const urls = args.flatMap((arg) => arg.match(/[a-z][\w+.-]{0,30}:\/\/[^\s"'\\<>{}]+/gi) ?? []).filter((url) => URL.canParse(url))
-  // `--flag=value` has it behind the sign. Hashes and bytes in hex are no secret, and JSON is a parameter.
+  // `--flag=value` has it behind the sign. Methods, hashes and bytes in hex are no secret, and JSON is a parameter.
   const values = args.flatMap((arg) => [arg, arg.slice(arg.indexOf('=') + 1)])
-  const keys = values.filter((text) => !urls.includes(text) && !isPlain(text) && !/^0x[0-9a-f]+$/i.test(text) && /^[\w./:@?=&%+-]+$/.test(text))
+  const keys = values.filter(
+    (text) => !urls.includes(text) && !isPlain(text) && !isKnown(text) && !/^0x[0-9a-f]+$/i.test(text) && /^[\w./:@?=&%+-]+$/.test(text),
+  )
   const scrubs = [...urls.map((url) => scrubber(new URL(url), {}, [], Object.keys(chains))), scrubber(new URL('http://localhost'), {}, keys)]
   return (text) => scrubs.reduce((left, scrub) => scrub(left), text)
 }

@@ -3,9 +3,10 @@ import type { Progress } from '../bulk/get-blocks.ts'
 import type { Layer } from '../rpc/call.ts'
 import { isFailure, isThrottled } from '../rpc/kinds.ts'
 import type { MessageFlags, Messages } from './messages.ts'
+import { timeLeft } from './time-left.ts'
 import { count, durationOf, sizeOf } from './units.ts'
 
-/** Failed attempts of the calls of a job. */
+/** Failed attempts of the calls of a job: of a POST that fails, each of its calls counts. */
 export class Tally {
   retries = 0
   throttled = 0
@@ -101,19 +102,17 @@ export class Meter {
 
   #tellProgress({ done, total, number, bytes }: Progress): void {
     const percent = Math.floor((100 * done) / total)
-    this.#messages.tell(
-      `${percent} % | ${count(done)} of ${count(total)} blocks | ${count(this.#rate)} blocks/s | ${durationOf(this.#msLeft)} left${this.#trouble(' | ')}`,
-      {
-        type: 'progress',
-        done,
-        total,
-        number: number.toString(),
-        bytes: Math.round(bytes),
-        blocksPerSecond: this.#rate,
-        secondsLeft: Math.round(this.#msLeft / 1000),
-        ...this.#counts,
-      },
-    )
+    const msLeft = this.#msLeft
+    this.#messages.tell(`${percent} % | ${count(done)} of ${count(total)} blocks | ${count(this.#rate)} blocks/s${this.#left}${this.#trouble(' | ')}`, {
+      type: 'progress',
+      done,
+      total,
+      number: number.toString(),
+      bytes: Math.round(bytes),
+      blocksPerSecond: this.#rate,
+      secondsLeft: msLeft === undefined ? null : Math.round(msLeft / 1000),
+      ...this.#counts,
+    })
   }
 
   #startBar({ done, total }: Progress): void {
@@ -122,8 +121,8 @@ export class Meter {
       {
         stream: this.#stream,
         format: isWide
-          ? '{bar} {percentage} % | {value} of {total} blocks | {rate} blocks/s | {size} | {left} left{trouble}'
-          : '{bar} {percentage} % | {rate}/s | {left} left{trouble}',
+          ? '{bar} {percentage} % | {value} of {total} blocks | {rate} blocks/s | {size}{left}{trouble}'
+          : '{bar} {percentage} % | {rate}/s{left}{trouble}',
         formatValue: (value, _, type) => (type === 'value' || type === 'total' ? count(value) : String(value)),
         barsize: isWide ? 24 : 12,
         hideCursor: true,
@@ -136,7 +135,7 @@ export class Meter {
   }
 
   get #figures() {
-    return { rate: count(this.#rate), size: sizeOf(this.#progress?.bytes ?? 0), left: durationOf(this.#msLeft), trouble: this.#trouble(' | ') }
+    return { rate: count(this.#rate), size: sizeOf(this.#progress?.bytes ?? 0), left: this.#left, trouble: this.#trouble(' | ') }
   }
 
   get #counts() {
@@ -145,7 +144,8 @@ export class Meter {
 
   #trouble(before: string): string {
     const { retries, throttled } = this.#tally
-    const said = [retries > 0 ? `${count(retries)} retries` : '', throttled > 0 ? `${count(throttled)} throttled` : ''].filter(Boolean)
+    const calls = (howMany: number) => `${count(howMany)} ${howMany === 1 ? 'call' : 'calls'}`
+    const said = [retries > 0 ? `${calls(retries)} repeated` : '', throttled > 0 ? `${calls(throttled)} throttled` : ''].filter(Boolean)
     return said.length === 0 ? '' : before + said.join(', ')
   }
 
@@ -154,8 +154,12 @@ export class Meter {
     return Math.round(((this.#progress?.done ?? 0) * 1000) / Math.max(1, performance.now() - this.#startedAt))
   }
 
-  get #msLeft(): number {
-    const { done = 0, total = 0 } = this.#progress ?? {}
-    return done === 0 ? 0 : ((total - done) * (performance.now() - this.#startedAt)) / done
+  get #msLeft(): number | undefined {
+    return this.#progress && timeLeft(this.#progress, performance.now() - this.#startedAt)
+  }
+
+  get #left(): string {
+    const ms = this.#msLeft
+    return ms === undefined ? '' : ` | ${durationOf(ms)} left`
   }
 }

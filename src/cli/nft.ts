@@ -3,14 +3,14 @@ import type { Nft, NftCollection, NftTransfer, Stream } from '../rest/index.ts'
 import { UsageError } from './failure.ts'
 import { messagesFor } from './messages.ts'
 import { printList } from './records.ts'
-import { addListFlags, addServiceFlags, restOptions, type ServiceFlags, serviceFrom, whole } from './service.ts'
+import { type ArrayFlags, addArrayFlags, addListFlags, addServiceFlags, arrayOptions, restOptions, type ServiceFlags, serviceFrom, whole } from './service.ts'
 import type { Column } from './table.ts'
 
 interface ListFlags extends ServiceFlags {
   readonly offset?: number
 }
 
-interface TransfersFlags extends ListFlags {
+interface TransfersFlags extends ListFlags, ArrayFlags {
   readonly collection?: string
   readonly wallet?: readonly string[]
   readonly only?: readonly string[]
@@ -60,7 +60,7 @@ export function nftCommand(): Command {
       whole,
     )
 
-  list('transfers', 'transfers of a collection, or of wallets')
+  addArrayFlags(list('transfers', 'transfers of a collection, or of wallets'))
     .option('--collection <id>', 'of this collection')
     .option('--wallet <address...>', 'of these wallets')
     .option('--only <id...>', 'with --collection: of these wallets only; with --wallet: of these collections only')
@@ -71,7 +71,7 @@ export function nftCommand(): Command {
       if ((collection === undefined) === (wallet === undefined))
         throw new UsageError(collection === undefined ? 'one of --collection and --wallet is needed' : 'only one of --collection and --wallet may be given')
       const service = serviceFrom(flags, 'nftUrl', process.env, messages)
-      const options = restOptions(flags)
+      const options = { ...restOptions(flags), ...arrayOptions(flags) }
       const paging = { limit, offset, cursor }
       const { getNftTransfersByCollection, getNftTransfersByWallets } = await import('../rest/index.ts')
       const transfers =

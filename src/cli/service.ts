@@ -43,6 +43,29 @@ export function addListFlags(command: Command, mostPerPage?: number): Command {
     .option('--all', 'all pages')
 }
 
+/** How a flag with several values is sent. */
+export interface ArrayFlags {
+  readonly arrays?: RestOptions['arrays']
+  readonly maxArray?: number
+}
+
+/** For commands with flags that take several values. */
+export function addArrayFlags(command: Command): Command {
+  return command
+    .addOption(
+      new Option('--arrays <form>', 'how several values go in the query: a[0]=x, a[]=x, or a=x&a=y (default: indices)').choices([
+        'indices',
+        'brackets',
+        'repeat',
+      ]),
+    )
+    .option('--max-array <n>', 'at most this many values of a flag, since common servers misread longer arrays (default: 20)', whole)
+}
+
+export function arrayOptions({ arrays, maxArray }: ArrayFlags): RestOptions {
+  return { ...(arrays !== undefined && { arrays }), ...(maxArray !== undefined && { maxArrayLength: maxArray }) }
+}
+
 /** The service that the flags name, and else the environment. Throws `OptionError`. */
 export function serviceFrom(flags: ServiceFlags, group: Group, env: NodeJS.ProcessEnv, messages: Messages): Service {
   const { flag, env: variable, what } = groups[group]

@@ -4,11 +4,11 @@ import { toJson } from './json.ts'
 import { messagesFor } from './messages.ts'
 import { printText } from './print.ts'
 import { printList } from './records.ts'
-import { addListFlags, addServiceFlags, restOptions, type ServiceFlags, serviceFrom, whole } from './service.ts'
+import { type ArrayFlags, addArrayFlags, addListFlags, addServiceFlags, arrayOptions, restOptions, type ServiceFlags, serviceFrom, whole } from './service.ts'
 import { forPerson } from './show.ts'
 import type { Column } from './table.ts'
 
-interface TokensFlags extends ServiceFlags {
+interface TokensFlags extends ServiceFlags, ArrayFlags {
   readonly chain?: DataChain
   readonly toBlock?: number
   readonly token?: readonly string[]
@@ -27,7 +27,7 @@ const columns: readonly Column<TokenBalance>[] = [
 
 /** `hexline tokens`: what a wallet holds. */
 export function tokensCommand(): Command {
-  return addListFlags(
+  const command = addListFlags(
     addServiceFlags(
       new Command('tokens')
         .description("A wallet's native and ERC-20 balances, with prices.")
@@ -36,6 +36,7 @@ export function tokensCommand(): Command {
       'dataUrl',
     ),
   )
+  return addArrayFlags(command)
     .option('--chain <name>', 'such as eth or base')
     .option('--to-block <n>', 'as of this block', whole)
     .option('--token <address...>', 'these tokens only')
@@ -51,7 +52,7 @@ export function tokensCommand(): Command {
         ...{ exclude_unverified_contracts: excludeUnverified, exclude_native: excludeNative, limit, cursor },
       }
       const { getWalletTokens } = await import('../rest/index.ts')
-      await printList(getWalletTokens(service, params, restOptions(flags)), columns, flags, messages)
+      await printList(getWalletTokens(service, params, { ...restOptions(flags), ...arrayOptions(flags) }), columns, flags, messages)
     })
 }
 
@@ -72,7 +73,7 @@ export function txCommand(): Command {
       const { getTransaction } = await import('../rest/index.ts')
       const transaction = await getTransaction(service, params, restOptions(flags))
       if (transaction === null)
-        messages.warn(`${new URL(service.dataUrl as string).host} knows no transaction with this hash on ${flags.chain ?? 'its default chain'}`)
+        throw new Error(`${new URL(service.dataUrl as string).host} knows no transaction with this hash on ${flags.chain ?? 'its default chain'}`)
       const text = flags.json ? toJson(transaction) : forPerson(asSent(transaction), 'tx', process.stdout.isTTY)
       await printText(`${text}\n`)
     })

@@ -1,6 +1,7 @@
 import { CodecError, show } from '../errors.ts'
 import { fault, moved } from './fault.ts'
 import type { Address, Hash, Hex } from './hex.ts'
+import { nearestMethod } from './nearest-method.ts'
 import {
   type Block,
   blockDecoder,
@@ -34,6 +35,7 @@ import {
   type ParamList,
   percentiles,
   quantity,
+  stateOverrides,
   storageKey,
   storageKeys,
   withDefault,
@@ -96,7 +98,7 @@ export const methods = {
     params<[call: CallObject, block?: BlockId | null, stateOverrides?: Json, blockOverrides?: Json]>(
       call,
       latest,
-      withoutDefault(json, {}),
+      withoutDefault(stateOverrides, {}),
       withoutDefault(json, {}),
     ),
     hex,
@@ -104,7 +106,7 @@ export const methods = {
   ),
   eth_chainId: read(params<[]>(), decodeNumber, 0),
   eth_createAccessList: read(
-    params<[call: CallObject, block?: BlockId | null, stateOverrides?: Json]>(call, latest, withoutDefault(json, {})),
+    params<[call: CallObject, block?: BlockId | null, stateOverrides?: Json]>(call, latest, withoutDefault(stateOverrides, {})),
     decodeAccessListResult,
     10,
   ),
@@ -112,7 +114,7 @@ export const methods = {
     params<[call: CallObject, block?: BlockId | null, stateOverrides?: Json, blockOverrides?: Json]>(
       call,
       withoutDefault(block, 'latest'),
-      withoutDefault(json, {}),
+      withoutDefault(stateOverrides, {}),
       withoutDefault(json, {}),
     ),
     decodeQuantity,
@@ -165,9 +167,14 @@ function methodOf(name: string): AnyMethod | undefined {
 function rowOf(name: string): AnyMethod {
   const row = methodOf(name)
   if (row !== undefined) return row
-  const names = Object.keys(methods)
-  const near = names.find((each) => [String(name), `eth_${String(name)}`].some((guess) => guess.toLowerCase() === each.toLowerCase()))
-  throw new CodecError('method', `one of the ${names.length} methods that hexline decodes${near ? ` (${near}?)` : ''}; request() sends any other`, show(name))
+  const near = methodMeant(String(name))
+  const count = Object.keys(methods).length
+  throw new CodecError('method', `one of the ${count} methods that hexline decodes${near ? ` (${near}?)` : ''}; request() sends any other`, show(name))
+}
+
+/** The method of the table that a misspelt name most likely means; undefined for a name that is in the table, or like none there. */
+export function methodMeant(name: string): string | undefined {
+  return isKnown(name) ? undefined : nearestMethod(name, Object.keys(methods))
 }
 
 /** True for the 28 methods of the table. */

@@ -1,4 +1,5 @@
 import { CodecError } from '../errors.ts'
+import { CHECKSUM, isChecksummed } from './checksum.ts'
 import { fault, under } from './fault.ts'
 import type { Address, Hash, Hex } from './hex.ts'
 import type { AccessListItem } from './objects.ts'
@@ -73,10 +74,12 @@ export type ParamList<P extends readonly unknown[]> = { readonly [I in keyof P]-
 
 const wordOf = (bytes: number) => new RegExp(`^0x[0-9a-fA-F]{${2 * bytes}}$`)
 const ADDRESS = wordOf(20)
+/** The usual form, which has no checksum. */
+const LOWER_CASE_ADDRESS = /^0x[0-9a-f]{40}$/
 const HASH = wordOf(32)
 
 export const quantity: Param<Quantity> = { encode: encodeQuantity }
-export const address: Param<Address> = { encode: (value) => match(ADDRESS, value, 'an address (20 bytes in hex)') }
+export const address: Param<Address> = { encode: encodeAddress }
 export const hash: Param<Hash> = { encode: (value) => match(HASH, value, 'a hash (32 bytes in hex)') }
 export const bytes: Param<Hex> = { encode: (value) => match(/^0x(?:[0-9a-fA-F]{2})*$/, value, 'bytes in hex') }
 export const flag: Param<boolean> = { encode: (value) => boolean(value) }
@@ -85,6 +88,7 @@ export const block: Param<BlockId> = { encode: encodeBlock }
 export const call: Param<CallObject> = { encode: encodeCall }
 export const filter: Param<LogFilter> = { encode: encodeFilter }
 export const json: Param<Json> = { encode: encodeJson }
+export const stateOverrides: Param<Json> = { encode: encodeOverrides }
 export const storageKey: Param<Quantity> = { encode: encodeStorageKey }
 export const storageKeys: Param<readonly Quantity[]> = { encode: (value) => each(value, encodeStorageKey) }
 export const percentiles: Param<readonly number[]> = { encode: (value) => each(value, encodePercentile) }
@@ -121,6 +125,13 @@ export function encodeParams(method: string, codecs: readonly Param<never>[], ar
 function match(pattern: RegExp, value: unknown, expected: string): unknown {
   if (typeof value === 'string' && pattern.test(value)) return value
   throw fault(expected, value)
+}
+
+function encodeAddress(value: unknown): unknown {
+  if (typeof value === 'string' && LOWER_CASE_ADDRESS.test(value)) return value
+  const address = match(ADDRESS, value, 'an address (20 bytes in hex)') as string
+  if (isChecksummed(address)) return address
+  throw fault(CHECKSUM, address)
 }
 
 function boolean(value: unknown): boolean {
@@ -179,7 +190,15 @@ const callCodecs: Readonly<Record<string, (value: never) => unknown>> = {
   nonce: encodeQuantity,
   type: encodeQuantity,
   chainId: encodeQuantity,
+  accessList: (value) => each(value, encodeAccess),
   authorizationList: (value) => each(value, encodeAuthorization),
+}
+
+const accessCodecs = { address: address.encode }
+
+function encodeAccess(value: unknown): unknown {
+  if (!isObject(value)) throw fault('an object with address and storageKeys', value)
+  return fields(value, accessCodecs)
 }
 
 const authorizationCodecs = { chainId: encodeQuantity, address: address.encode, nonce: encodeQuantity, yParity: encodeQuantity, v: encodeQuantity }
@@ -231,6 +250,12 @@ function encodePercentile(value: unknown): number {
 function encodeStorageKey(value: unknown): string {
   if (typeof value === 'string' && value.length > 66) throw fault('a storage key of at most 32 bytes', value)
   return `0x${encodeQuantity(value).slice(2).padStart(64, '0')}`
+}
+
+/** Addresses as names, with what stands in place of their state. */
+function encodeOverrides(value: unknown): unknown {
+  if (isObject(value)) for (const key of Object.keys(value)) if (ADDRESS.test(key) && !isChecksummed(key)) throw fault(CHECKSUM, key)
+  return encodeJson(value)
 }
 
 function encodeJson(value: unknown): unknown {

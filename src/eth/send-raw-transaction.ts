@@ -1,3 +1,4 @@
+import { keccak_256 } from '@noble/hashes/sha3.js'
 import { excerpt, HexlineError, RpcError, wordsOf } from '../errors.ts'
 import { type Call, type Reply, replyOf, type Send } from '../rpc/call.ts'
 import { isAmbiguous } from '../rpc/kinds.ts'
@@ -115,8 +116,6 @@ function leftOpen(doubt: HexlineError, hash: Hash, refusal: HexlineError | undef
 export async function transactionHash(raw: unknown): Promise<Hash | undefined> {
   const bytes = hashedBytes(raw)
   if (bytes === undefined) return undefined
-  // Few programs ever need it: it is loaded when one does.
-  const { keccak_256 } = await import('@noble/hashes/sha3.js')
   return `0x${Buffer.from(keccak_256(bytes)).toString('hex')}`
 }
 

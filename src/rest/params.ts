@@ -1,4 +1,5 @@
 import { CodecError, show } from '../errors.ts'
+import { CHECKSUM, isChecksummed } from '../eth/checksum.ts'
 import { onlyKnown } from '../options.ts'
 import type { Arrays, Settings } from './service.ts'
 
@@ -59,7 +60,12 @@ export const chain: Check = (value) => {
 }
 
 /** Of an account or contract of an EVM chain. */
-export const evmAddress: Check = matching(/^0x[0-9a-fA-F]{40}$/, 'an address (0x and 40 hex digits)')
+export const evmAddress: Check = (value, settings) => {
+  const address = hexAddress(value, settings) as string
+  if (isChecksummed(address)) return address
+  throw fault(CHECKSUM, value)
+}
+const hexAddress = matching(/^0x[0-9a-fA-F]{40}$/, 'an address (0x and 40 hex digits)')
 export const evmHash: Check = matching(/^0x[0-9a-fA-F]{64}$/, 'a transaction hash (0x and 64 hex digits)')
 /** Addresses and ids of the NFT group's chain have up to 32 bytes, leading zeros often left out, and sometimes no 0x. */
 export const moveHex: Check = matching(/^(?:0x)?[0-9a-fA-F]{1,64}$/, 'up to 64 hex digits')

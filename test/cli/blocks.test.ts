@@ -47,6 +47,21 @@ describe('hexline blocks', () => {
     expect(stderr).toMatch(/^241 blocks, [\d.]+ kB in [\d.]+ s \([\d,]+ blocks\/s\)\n$/)
   })
 
+  it('says how many calls were repeated or throttled, not how many POSTs', async () => {
+    const refused: number[] = []
+    const { url } = await chain({
+      head: 60,
+      reply({ calls }) {
+        if (calls.length < 2 || refused.length === 2) return undefined
+        refused.push(calls.length)
+        return refused.length === 1 ? { status: 500, body: 'Internal Server Error' } : { status: 429, body: 'Too many requests' }
+      },
+    })
+    const { code, stderr } = await hexline(['blocks', '--rpc', url, '--from', '0', '--to', '60', '--out', join(folder, 'blocks.ndjson')])
+    expect(code).toBe(0)
+    expect(stderr.trimEnd().split(' | ')[1]).toBe(`${refused[0]} calls repeated, ${refused[1]} calls throttled`)
+  })
+
   it('puts the receipts of a block into its line', async () => {
     const { url } = await chain({ head: 5, transactions: () => 2 })
     const { stdout } = await hexline(['blocks', '--rpc', url, '--from', '0', '--to', '5', '--receipts'])

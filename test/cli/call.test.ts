@@ -15,6 +15,7 @@ beforeEach(async () => {
       if (method === 'net_peers') return { result: { count: 3, list: params, none: [] } }
       if (method === 'eth_call') return { error: { code: 3, message: 'execution reverted: not yours' } }
       if (method === 'eth_getCode') return { error: { code: 4444, message: 'pruned history unavailable' } }
+      if (/^eth_blocknumber$|^eth_getBalence$|^blockNumber$/.test(method)) return { error: { code: -32601, message: 'Method not found' } }
       if (method === 'nope') return { error: { code: -32601, message: 'the method nope does not exist/is not available' } }
       return undefined
     },
@@ -84,11 +85,31 @@ describe('hexline call', () => {
 
 describe('what fails', () => {
   it('a call that the node refuses ends with 1, in the words of the node', async () => {
-    expect(await call('eth_call', '{"data":"0x"}')).toMatchObject({ code: 1, stdout: '', stderr: 'hexline: execution reverted: not yours\n' })
+    expect(await call('eth_call', '{"data":"0x"}')).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: `hexline: ${server.url.slice(7)}: eth_call: execution reverted: not yours\n`,
+    })
     expect(await call('nope')).toMatchObject({
       code: 1,
-      stderr: 'hexline: the method nope does not exist/is not available; does the node have this method, and is it spelt right?\n',
+      stderr: `hexline: ${server.url.slice(7)}: nope: the method nope does not exist/is not available; does the node have this method, and is it spelt right?\n`,
     })
+  })
+
+  it.each([
+    ['eth_blocknumber', 'eth_blockNumber'],
+    ['eth_getBalence', 'eth_getBalance'],
+    ['blockNumber', 'eth_blockNumber'],
+  ])('a misspelt method is told with the one that was meant: %s', async (misspelt, meant) => {
+    const { code, stderr } = await call(misspelt)
+    expect([code, stderr]).toEqual([1, `hexline: ${server.url.slice(7)}: ${misspelt}: Method not found; did you mean ${meant}?\n`])
+  })
+
+  it('a long method is named, although a long argument may be a key', async () => {
+    await server.close()
+    server = await startChain({ head: 1, answer: () => ({ error: { code: -32000, message: 'no' } }) })
+    const { stderr } = await call('eth_getTransactionReceipt', `0x${'0'.repeat(64)}`)
+    expect(stderr).toBe(`hexline: ${server.url.slice(7)}: eth_getTransactionReceipt: no\n`)
   })
 
   it.each([
@@ -114,7 +135,7 @@ describe('what fails', () => {
     expect(JSON.parse(stderr)).toMatchObject({
       type: 'error',
       kind: 'execution',
-      message: 'execution reverted: not yours',
+      message: `${server.url.slice(7)}: eth_call: execution reverted: not yours`,
       method: 'eth_call',
       attempts: 1,
       exitCode: 1,
@@ -151,7 +172,10 @@ describe('the node', () => {
 
   it('that keeps no old blocks is said in one line with what to look for', async () => {
     const { code, stderr } = await call('eth_getCode', ADDRESS, '1')
-    expect([code, stderr]).toEqual([1, 'hexline: pruned history unavailable; the node has no history that far back: try an archive node\n'])
+    expect([code, stderr]).toEqual([
+      1,
+      `hexline: ${server.url.slice(7)}: eth_getCode: pruned history unavailable; the node has no history that far back: try an archive node\n`,
+    ])
   })
 
   it.each([

@@ -76,7 +76,10 @@ describe('hexline probe', () => {
       stderr: expect.stringMatching(/is this the URL of a JSON-RPC node\?\n$/),
     })
     const locked = await serve(always({ jsonrpc: '2.0', id: 1, error: { code: -32600, message: 'Must be authenticated!' } }, { status: 401 }))
-    expect(await hexline(['probe', locked.url, '--quiet'])).toMatchObject({ code: 1, stderr: 'hexline: Must be authenticated!; check the key\n' })
+    expect(await hexline(['probe', locked.url, '--quiet'])).toMatchObject({
+      code: 1,
+      stderr: `hexline: ${locked.url.slice(7)}: eth_chainId: Must be authenticated!; check the key\n`,
+    })
     const stalled = await serve(silent)
     expect(await hexline(['probe', stalled.url, '--quiet', '--deadline', '0.5'])).toMatchObject({
       code: 1,

@@ -14,6 +14,9 @@ beforeEach(async () => {
 /** What the environment says of the service. */
 const env = (url = server.url) => ({ HEXLINE_DATA_URL: url, HEXLINE_NFT_URL: url, HEXLINE_STREAMS_URL: url, HEXLINE_API_KEY: KEY })
 
+/** A digit of it is wrong. */
+const MISTYPED = ADDRESS.replace('223F', '224F')
+
 /** Runs it on the server; nothing that it prints has the key. */
 async function run(...args: string[]): Promise<Ended> {
   const ended = await hexline(args, { env: env() })
@@ -70,14 +73,8 @@ describe('prints a table', () => {
     expect(stdout).not.toMatch(/_date|\{\}/)
   })
 
-  it('nothing but a line on stderr when there is nothing; null and a line for a transaction that is not known', async () => {
+  it('nothing but a line on stderr when there is nothing', async () => {
     expect(await run('streams')).toEqual({ code: 0, stdout: '', stderr: '0 records\n' })
-    server.script(always('', { status: 404 }))
-    expect(await run('tx', HASH)).toEqual({
-      code: 0,
-      stdout: 'null\n',
-      stderr: expect.stringMatching(/^hexline: warning: 127\.0\.0\.1:\d+ knows no transaction with this hash on its default chain\n$/),
-    })
   })
 })
 
@@ -132,6 +129,8 @@ describe('pages', () => {
 
 describe('sends its flags', () => {
   const B = `0x${'12'.repeat(20)}`
+  const many = Array.from({ length: 21 }, (_, i) => `0x${i.toString(16).padStart(40, '0')}`)
+  const sentAs = (name: string, ...values: string[]) => values.map((value) => `${name}=${value}`).join('&')
   const wallets = (name: string, ...values: string[]) => values.map((value, i) => `${name}%5B${i}%5D=${value}`).join('&')
   test.each<[string[], string]>([
     [['tokens', ADDRESS], `/api/v2.2/wallets/${ADDRESS}/tokens`],
@@ -140,6 +139,13 @@ describe('sends its flags', () => {
     [
       ['tokens', ADDRESS, '--exclude-spam', '--exclude-unverified', '--exclude-native', '--limit', '3'],
       `/api/v2.2/wallets/${ADDRESS}/tokens?exclude_spam=true&exclude_unverified_contracts=true&limit=3&exclude_native=true`,
+    ],
+    [['tokens', ADDRESS, '--token', ADDRESS, B, '--arrays', 'brackets'], `/api/v2.2/wallets/${ADDRESS}/tokens?${sentAs('token_addresses%5B%5D', ADDRESS, B)}`],
+    [['tokens', ADDRESS, '--arrays', 'repeat', '--token', ADDRESS, B], `/api/v2.2/wallets/${ADDRESS}/tokens?${sentAs('token_addresses', ADDRESS, B)}`],
+    [['tokens', ADDRESS, '--max-array', '21', '--token', ...many], `/api/v2.2/wallets/${ADDRESS}/tokens?${wallets('token_addresses', ...many)}`],
+    [
+      ['nft', 'transfers', '--wallet', ...many, '--max-array', '30', '--arrays', 'repeat'],
+      `/nfts/transfers/wallets?limit=100&${sentAs('wallet_addresses', ...many)}`,
     ],
     [['tx', HASH, '--chain', '0x2105', '--internal'], `/api/v2.2/transaction/${HASH}?chain=0x2105&include=internal_transactions`],
     [
@@ -205,6 +211,10 @@ describe('wrong usage ends with 2 and one line, before anything is sent', () => 
     [['tokens', '0x12'], 'address: expected an address (0x and 40 hex digits), received "0x12"'],
     [['tokens', ADDRESS, '--chain', 'moon'], 'chain: expected one of eth, sepolia'],
     [['tokens', ADDRESS, '--token', 'a'], 'token_addresses[0]: expected an address'],
+    [['tokens', MISTYPED], `address: expected an address whose capitals are its checksum (EIP-55), or one in lower case, received "${MISTYPED}"`],
+    [['tokens', ADDRESS, '--token', ...Array(21).fill(ADDRESS)], 'token_addresses: expected at most 20 entries (--max-array), received an array of 21'],
+    [['tokens', ADDRESS, '--max-array', '0'], '--max-array: expected a whole number of at least 1, received 0'],
+    [['tokens', ADDRESS, '--arrays', 'commas'], "option '--arrays <form>' argument 'commas' is invalid. Allowed choices are indices, brackets, repeat."],
     [['tokens', ADDRESS, '--limit', '0'], 'limit: expected a whole number of at least 1, received 0'],
     [['tokens', ADDRESS, '--limit', '1.5'], "option '--limit <n>' argument '1.5' is invalid. It has to be a whole number."],
     [['tokens', ADDRESS, '--to-block', 'latest'], "option '--to-block <n>' argument 'latest' is invalid. It has to be a whole number."],
@@ -228,6 +238,17 @@ describe('wrong usage ends with 2 and one line, before anything is sent', () => 
       expect(stderr).toMatch(/^hexline: [^\n]*expected [^\n]*\n$/)
       expect(stderr).not.toContain(KEY)
     }
+  })
+})
+
+describe('a transaction that is not known ends it with 1 and one line', () => {
+  test('without a result, and as JSON where that is asked for', async () => {
+    server.script(always('', { status: 404 }))
+    const message = expect.stringMatching(/^127\.0\.0\.1:\d+ knows no transaction with this hash on its default chain$/)
+    const { code, stdout, stderr } = await run('tx', HASH)
+    expect({ code, stdout, said: stderr.replace(/^hexline: |\n$/g, '') }).toEqual({ code: 1, stdout: '', said: message })
+    const asked = await run('tx', HASH, '--json')
+    expect({ ...asked, stderr: JSON.parse(asked.stderr) }).toEqual({ code: 1, stdout: '', stderr: { type: 'error', message, exitCode: 1 } })
   })
 })
 

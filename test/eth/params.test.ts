@@ -4,6 +4,8 @@ import { CodecError, createClient, encodeArguments, type MethodName, type Post, 
 
 const A = '0x00000000000000000000000000000000000000a1'
 const CHECKSUMMED = '0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2'
+/** A digit of it was mistyped. */
+const MISTYPED = CHECKSUMMED.replace('223F', '224F')
 const H = `0x${'ab'.repeat(32)}`
 const word = (value: bigint | number) => `0x${value.toString(16).padStart(64, '0')}`
 
@@ -19,6 +21,7 @@ function thrownBy(method: string, args: readonly unknown[]): CodecError {
 
 const QUANTITY = 'a quantity (a bigint, a safe integer or a hex string) from 0 to 2^256 - 1'
 const ADDRESS = 'an address (20 bytes in hex)'
+const CHECKSUM = 'an address whose capitals are its checksum (EIP-55), or one in lower case'
 const HASH = 'a hash (32 bytes in hex)'
 const TOPIC = 'a topic (32 bytes in hex)'
 const BYTES = 'bytes in hex'
@@ -27,6 +30,7 @@ const BLOCK = 'a block number (a bigint, a safe integer or a hex string) or a ta
 /** What goes on the wire. */
 const encoded: [string, string, unknown[], unknown[]][] = [
   ['an address goes as it is', 'eth_getBalance', [CHECKSUMMED], [CHECKSUMMED, 'latest']],
+  ['an address in capitals has no checksum', 'eth_getBalance', [`0x${'AB'.repeat(20)}`], [`0x${'AB'.repeat(20)}`, 'latest']],
   ['a hash goes as it is', 'eth_getTransactionByHash', [H.toUpperCase().replace('X', 'x')], [H.toUpperCase().replace('X', 'x')]],
   ['bytes go as they are', 'eth_sendRawTransaction', ['0x02AbCd'], ['0x02AbCd']],
   ['a flag goes as it is', 'eth_getBlockByHash', [H, false], [H, false]],
@@ -164,6 +168,14 @@ const refused: [MethodName, unknown[], string, string, string][] = [
   ['eth_getBalance', [`${A}\n`], 'params[0]', ADDRESS, `"${A}\\n"`],
   ['eth_getBalance', [A.replace('0x', '0X')], 'params[0]', ADDRESS, `"${A.replace('0x', '0X')}"`],
   ['eth_getBalance', [A.slice(2)], 'params[0]', ADDRESS, `"${A.slice(2)}"`],
+  ['eth_getBalance', [MISTYPED], 'params[0]', CHECKSUM, `"${MISTYPED}"`],
+  ['eth_getProof', [MISTYPED, []], 'params[0]', CHECKSUM, `"${MISTYPED}"`],
+  ['eth_call', [{ to: MISTYPED }], 'params[0].to', CHECKSUM, `"${MISTYPED}"`],
+  ['eth_call', [{ accessList: [{ address: MISTYPED, storageKeys: [] }] }], 'params[0].accessList[0].address', CHECKSUM, `"${MISTYPED}"`],
+  ['eth_call', [{ accessList: ['0x'] }], 'params[0].accessList[0]', 'an object with address and storageKeys', '"0x"'],
+  ['eth_call', [{}, 'latest', { [MISTYPED]: {} }], 'params[2]', CHECKSUM, `"${MISTYPED}"`],
+  ['eth_estimateGas', [{ authorizationList: [{ address: MISTYPED }] }], 'params[0].authorizationList[0].address', CHECKSUM, `"${MISTYPED}"`],
+  ['eth_getLogs', [{ address: [A, MISTYPED] }], 'params[0].address[1]', CHECKSUM, `"${MISTYPED}"`],
   ['eth_getBalance', [0xa1n], 'params[0]', ADDRESS, '161n'],
   ['eth_getBalance', [null], 'params[0]', ADDRESS, 'null'],
   ['eth_getBalance', [A, 'newest'], 'params[1]', BLOCK, '"newest"'],

@@ -175,6 +175,8 @@ function thrownBy(call: () => unknown): HexlineError {
 
 describe('parameters that cannot be meant are refused at once, and nothing is sent', () => {
   const address = 'expected an address (0x and 40 hex digits), received'
+  const checksum = 'expected an address whose capitals are its checksum (EIP-55), or one in lower case, received'
+  const MISTYPED = '0xC02aaA39b224FE8D0A0e5C4F27eAD9083C756Cc2'
   const hash = 'expected a transaction hash (0x and 64 hex digits), received'
   const hex = 'expected up to 64 hex digits, received'
   const flag = 'expected true or false, received'
@@ -191,6 +193,8 @@ describe('parameters that cannot be meant are refused at once, and nothing is se
     ['getWalletTokens', { address: ADDRESS.slice(2) }, `address: ${address} "${ADDRESS.slice(2)}"`],
     ['getWalletTokens', { address: `${ADDRESS}\n` }, `address: ${address} "${ADDRESS}\\n"`],
     ['getWalletTokens', { address: `${ADDRESS}0` }, `address: ${address} "${ADDRESS}0"`],
+    ['getWalletTokens', { address: MISTYPED }, `address: ${checksum} "${MISTYPED}"`],
+    ['getWalletTokens', { token_addresses: [ADDRESS, MISTYPED] }, `token_addresses[1]: ${checksum} "${MISTYPED}"`],
     ['getWalletTokens', { chain: 'etherium' }, `chain: ${chains} "etherium"`],
     ['getWalletTokens', { chain: 'toString' }, `chain: ${chains} "toString"`],
     ['getWalletTokens', { chain: 1 }, `chain: ${chains} 1`],

@@ -2,7 +2,7 @@ import * as rest from '../../src/rest/index.ts'
 
 type Call = (service: rest.Service, params: object, options?: rest.RestOptions) => Promise<unknown> | PromiseLike<unknown>
 
-export const ADDRESS = `0x${'aB'.repeat(20)}`
+export const ADDRESS = '0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2'
 export const HASH = `0x${'Cd'.repeat(32)}`
 export const COLLECTION = '00ff'.repeat(16)
 export const CREATOR = `0x${'0e'.repeat(32)}`
