@@ -4,9 +4,13 @@ import { type CallSettings, type ClientOptions, checkHeaders, onlyKnown } from '
 
 type OrUndefined<T> = { readonly [K in keyof T]: T[K] | undefined }
 
+/** Declared, so that they are refused in a variable of a wider type, too. */
+type Absent<K extends PropertyKey> = { readonly [Name in K]?: undefined }
+
 /** What a transport takes: viem's own names as `http()` has them, and the options of a hexline client. */
 export interface HexlineTransportConfig<rpcSchema extends RpcSchema | undefined = undefined, raw extends boolean = false>
-  extends OrUndefined<Omit<ClientOptions, 'batch' | 'retry' | 'timeoutMs'>> {
+  extends OrUndefined<Omit<ClientOptions, 'batch' | 'retry' | 'timeoutMs'>>,
+    Absent<(typeof OF_FETCH)[number]> {
   /** Key of the transport. Default `hexline`. */
   readonly key?: string | undefined
   /** Name of the transport. Default `hexline JSON-RPC`. */
@@ -31,7 +35,7 @@ export interface HexlineTransportConfig<rpcSchema extends RpcSchema | undefined 
   /** Calls of one turn of the event loop travel together: `true` (default), `false`, or how many at most (1,000 with viem's name, 100 by default). */
   readonly batch?: boolean | { readonly batchSize?: number | undefined; readonly wait?: number | undefined } | { readonly maxCalls?: number } | undefined
   /** Of `fetch`'s options there are the headers. */
-  readonly fetchOptions?: { readonly headers?: RequestInit['headers'] | undefined } | undefined
+  readonly fetchOptions?: ({ readonly headers?: RequestInit['headers'] | undefined } & Absent<Exclude<keyof RequestInit, 'headers'>>) | undefined
   /** Longest reply in bytes, or `false` for any: viem's name for `maxResponseBytes`. */
   readonly maxResponseBodySize?: number | false | undefined
 }
@@ -43,7 +47,10 @@ const OF_TRANSPORT = ['key', 'name', 'methods', 'raw', 'rpcSchema', 'retryCount'
 const OF_CLIENT = ['concurrency', 'rate', 'maxResponseBytes', 'dedupe', 'hedge', 'headers', 'dispatcher', 'compression', 'layers'] as const
 /** Options of the client in viem's words. */
 const IN_VIEMS_WORDS = ['retryDelay', 'deadlineMs', 'batch', 'fetchOptions', 'maxResponseBodySize']
-const OF_FETCH = ['fetchFn', 'onFetchRequest', 'onFetchResponse']
+const OF_FETCH = ['fetchFn', 'onFetchRequest', 'onFetchResponse'] as const
+
+/** What is meant where nothing is given. */
+export const DEFAULTS = { retryCount: 3, retryDelay: 150, timeout: 30_000 } as const
 
 /** Checks what concerns the transport. Beside a client, what concerns the client is refused: it has its own. Throws `OptionError`. */
 export function checkConfig(config: Config, hasClient: boolean): void {
@@ -66,7 +73,7 @@ export function checkConfig(config: Config, hasClient: boolean): void {
 
 /** Options of the hexline client under a transport. Throws `OptionError`. */
 export function clientOptions(config: Config): ClientOptions {
-  const { retryCount = 3, retryDelay = 150, timeout, deadlineMs, batch, fetchOptions, maxResponseBodySize } = config
+  const { retryCount = DEFAULTS.retryCount, retryDelay = DEFAULTS.retryDelay, timeout, deadlineMs, batch, fetchOptions, maxResponseBodySize } = config
   if (fetchOptions !== undefined) onlyKnown('fetchOptions', fetchOptions, ['headers'])
   if (maxResponseBodySize !== undefined && config.maxResponseBytes !== undefined)
     throw new OptionError('maxResponseBodySize', 'one of maxResponseBodySize and maxResponseBytes', 'both')
@@ -77,7 +84,7 @@ export function clientOptions(config: Config): ClientOptions {
     ...defined({ batch: batchOf(batch), maxResponseBytes }),
     headers,
     retry: { attempts: retryCount + 1, baseDelayMs: Math.max(retryDelay, 1), maxDelayMs: longestDelay(retryDelay) },
-    timeoutMs: timeoutMs(timeout) ?? 30_000,
+    timeoutMs: timeoutMs(timeout) ?? DEFAULTS.timeout,
     deadlineMs: deadlineMs ?? Math.max(120_000, (timeout ?? 0) + 10_000),
   }
 }

@@ -4,7 +4,7 @@ import { type Client, createClient, isClient } from '../../src/client.ts'
 import type { Endpoint } from '../../src/endpoint.ts'
 import { CodecError, RpcError } from '../../src/errors.ts'
 import { type CallSettings, settingsFrom } from '../../src/options.ts'
-import { callSettings, checkConfig, clientOptions, type HexlineTransportConfig } from './config.ts'
+import { callSettings, checkConfig, clientOptions, DEFAULTS, type HexlineTransportConfig } from './config.ts'
 import { errorObject, viemError } from './viem-error.ts'
 
 /** A viem transport on hexline. `client.transport.client` of a viem client is the hexline client under it. */
@@ -29,7 +29,7 @@ interface Args {
 /**
  * A viem transport: `createPublicClient({ chain, transport: hexline(url) })`. Takes a node's URL, a node of the service
  * (`{ baseUrl, chain, apiKey }`), several of them that stand in for each other, or a hexline client, which is shared and stays its
- * owner's to close; nothing at all means the chain's default URL. hexline makes the batches, retries and waits; the errors
+ * owner's to close; nothing at all, or an empty URL, means the chain's default URL. hexline makes the batches, retries and waits; the errors
  * are viem's own, with hexline's as their cause. Throws `OptionError` for invalid options.
  *
  * Each `hexline()` has sockets and limits of its own: make it once, for all the clients that use it.
@@ -42,7 +42,9 @@ export function hexline<rpcSchema extends RpcSchema | undefined = undefined, raw
   checkConfig(config, !ownsClient)
   // viem calls the factory below often, `fallback` on every call: what is shared is made here, once.
   const engines = new Map<string, Engine>()
-  const engine = target === undefined ? undefined : engineOf(isClient(target) ? target : createClient(target, clientOptions(config)))
+  const engine = target === undefined || target === '' ? undefined : engineOf(isClient(target) ? target : createClient(target, clientOptions(config)))
+  // What a client that was given has set is not known here.
+  const defaults: { readonly [K in keyof typeof DEFAULTS]?: number } = ownsClient ? DEFAULTS : {}
   if (engine === undefined) settingsFrom(clientOptions(config))
 
   const factory = ({ chain, retryCount, timeout }: Parameters<Transport>[0]) => {
@@ -59,9 +61,9 @@ export function hexline<rpcSchema extends RpcSchema | undefined = undefined, raw
         methods: config.methods,
         name: config.name ?? 'hexline JSON-RPC',
         request: request as never,
-        retryCount: config.retryCount ?? retryCount,
-        retryDelay: config.retryDelay,
-        timeout: timeout ?? config.timeout,
+        retryCount: config.retryCount ?? retryCount ?? defaults.retryCount,
+        retryDelay: config.retryDelay ?? defaults.retryDelay,
+        timeout: timeout ?? config.timeout ?? defaults.timeout,
         type: 'hexline' as const,
       },
       request: request as never,

@@ -25,7 +25,7 @@ const field =
 const numberOfBlock = field('number')
 const blockNumber = field('blockNumber')
 
-/** One row a method: the block that it needs, the newest block that its result tells of, what it has to do with filters. */
+/** One row a method: the block that it needs, the newest block that its result tells of, what it has to do with filters, whether it may run twice. */
 const traits: Readonly<Record<string, Trait>> = {
   eth_blockNumber: { needs: head, tells: quantityOf },
   eth_call: { needs: at(1) },
@@ -52,9 +52,11 @@ const traits: Readonly<Record<string, Trait>> = {
   eth_getUncleByBlockNumberAndIndex: { needs: at(0) },
   eth_getUncleCountByBlockNumber: { needs: at(0) },
   eth_maxPriorityFeePerGas: { needs: head },
-  eth_newBlockFilter: { filter: 'makes' },
-  eth_newFilter: { filter: 'makes' },
-  eth_newPendingTransactionFilter: { filter: 'makes' },
+  eth_newBlockFilter: { filter: 'makes', mayRunTwice: true },
+  eth_newFilter: { filter: 'makes', mayRunTwice: true },
+  eth_newPendingTransactionFilter: { filter: 'makes', mayRunTwice: true },
+  // A signed transaction runs at most once, wherever it is sent.
+  eth_sendRawTransaction: { mayRunTwice: true },
   eth_uninstallFilter: { filter: 'ends' },
   debug_traceBlockByNumber: { needs: at(0) },
   trace_block: { needs: at(0) },

@@ -29,6 +29,8 @@ export interface Call {
   readonly tried: readonly string[]
   /** How many of its attempts were given up because the reply had begun and made no progress; infinite where no attempt may be. */
   readonly stalls?: number | undefined
+  /** The endpoint that may hold it, though it has turned it away: a call that must not run twice goes nowhere else. */
+  readonly heldBy?: string | undefined
   /** Which calls it stays together with, on one endpoint. */
   readonly pin?: Pin | undefined
   /** It is for the endpoint that it is sent to, and for no other. */

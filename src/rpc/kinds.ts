@@ -86,6 +86,18 @@ function isRefusal(error: HexlineError): boolean {
 /** Not this caller, or not now: unauthorized, payment required, forbidden, too many requests, service unavailable, site is overloaded. */
 const REFUSED = [401, 402, 403, 429, 503, 529]
 
+/**
+ * A gateway answers these statuses for itself, or for one of its nodes when it has passed the call on to another before: enough to send
+ * it there again, which knows what it has, and not enough to send it anywhere else.
+ */
+export function mayBeHeld(error: HexlineError): boolean {
+  if (error.attempts === 0 || !(error instanceof HttpError || error instanceof RpcError)) return false
+  return error.status !== undefined && BY_GATEWAYS.includes(error.status)
+}
+
+/** Too many requests, service unavailable, site is overloaded. */
+const BY_GATEWAYS = [429, 503, 529]
+
 /** The failure leaves open whether the call has run. */
 export function isAmbiguous(error: HexlineError): boolean {
   return meanings[error.kind].ran !== 'yes' && mayHaveRun(error)

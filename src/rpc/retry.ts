@@ -2,7 +2,7 @@ import { type HexlineError, HttpError, NetworkError, RpcError, withCallersStack 
 import { type Backoff, fullJitter } from './backoff.ts'
 import type { Call, Layer, Reply, Send } from './call.ts'
 import { type RetryEvent, retryEvents } from './events.ts'
-import { isAmbiguous, isFailure, isStall, isThrottled, mayHaveRun, mayRepeat } from './kinds.ts'
+import { isAmbiguous, isFailure, isStall, isThrottled, mayBeHeld, mayHaveRun, mayRepeat } from './kinds.ts'
 import type { Waiting } from './waiting.ts'
 
 export interface RetryOptions extends Backoff {
@@ -78,6 +78,7 @@ export function retry({ waiting, recovery, ...backoff }: RetryOptions): Layer {
       if (retryEvents.hasSubscribers) retryEvents.publish(eventOf(call, failure, sent + 1, wait))
       const { endpoint } = failure
       if (endpoint !== undefined) call = { ...call, tried: [...call.tried.filter((name) => name !== endpoint), endpoint] }
+      if (!call.safe && mayBeHeld(failure)) call = { ...call, heldBy: endpoint }
       // The last attempt ends with the endpoint's timeout alone.
       if (failed === call.attempts - 1) call = { ...call, stalls: Number.POSITIVE_INFINITY }
       else if (isStall(failure)) call = { ...call, stalls: (call.stalls ?? 0) + 1 }

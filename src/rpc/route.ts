@@ -5,7 +5,7 @@ import { Choice } from './choice.ts'
 import { routeEvents } from './events.ts'
 import { Filters } from './filters.ts'
 import { Hedge, type HedgeOptions } from './hedge.ts'
-import { isFailure, isThrottled, mayHaveRun, mayRepeat } from './kinds.ts'
+import { isFailure, isThrottled, mayBeHeld, mayHaveRun, mayRepeat } from './kinds.ts'
 import { Company, Member, type MemberOptions } from './member.ts'
 import type { Pin } from './pin.ts'
 import { GIVEN_UP, MOVED } from './queue.ts'
@@ -78,10 +78,11 @@ class Router {
     let left: string | undefined
     let isUnreached = false
     let attempts = 0
+    const holder = call.heldBy === undefined || trait?.mayRunTwice ? undefined : this.#members.find(({ name }) => name === call.heldBy)
     for (;;) {
       const now = performance.now()
       this.#askHeads(now)
-      const member = this.#choice.best(call, trait, passed, now)
+      const member = holder ?? this.#choice.best(call, trait, passed, now)
       if (member === undefined) {
         // One that could not be reached may be back long before the end of another one's pause.
         if (isUnreached && refusal?.retryAfterMs !== undefined) Object.assign(refusal, { retryAfterMs: 0 })
@@ -93,7 +94,7 @@ class Router {
         if (from !== undefined && from !== member.name && routeEvents.hasSubscribers) {
           routeEvents.publish({ change: 'moved', method: call.method, endpoint: from, to: member.name, kind: why })
         }
-        const reply = await this.#ask(member, this.#withoutWait(call, member, passed, now), trait)
+        const reply = await this.#ask(member, holder === undefined ? this.#withoutWait(call, member, passed, now) : { ...call, isBound: true }, trait)
         onAnswer?.(member)
         return reply
       } catch (failure) {
@@ -110,7 +111,7 @@ class Router {
         passed.push(member)
         why = failure.kind
         const isFinal = failure.kind === 'unsupported' && this.#members.every((each) => passed.includes(each) || each.lacks(call.method, now))
-        if (isFinal || !goesOn(failure, call, member)) throw this.#told(failure, call, passed, attempts)
+        if (isFinal || holder !== undefined || !goesOn(failure, call, member, trait)) throw this.#told(failure, call, passed, attempts)
         if (refusal === undefined || hopeOf(failure) < hopeOf(refusal)) refusal = failure
         if (failure.kind === 'network') isUnreached = true
       }
@@ -203,8 +204,9 @@ class Router {
 }
 
 /** May the call go to another endpoint at once? Only when it has not run here, or is answered differently there. */
-function goesOn(failure: HexlineError, call: Call, member: Member): boolean {
+function goesOn(failure: HexlineError, call: Call, member: Member, trait: Trait | undefined): boolean {
   if (member.wrong !== undefined) return true
+  if (!call.safe && !trait?.mayRunTwice && mayBeHeld(failure)) return false
   if (mayRepeat(failure) === 'elsewhere') return call.safe || !mayHaveRun(failure)
   if (isThrottled(failure)) return call.safe || !mayHaveRun(failure)
   if (failure.kind === 'network') return !mayHaveRun(failure)

@@ -6,6 +6,8 @@ export interface Trait {
   readonly needs?: (params: readonly unknown[]) => number | undefined
   /** The newest block that a result tells of. */
   readonly tells?: (result: unknown, params: readonly unknown[]) => number | undefined
+  /** It is not a read, and yet does no harm at a second endpoint. */
+  readonly mayRunTwice?: true
   /** It gives the id of a filter, or takes one as its first parameter; only the endpoint that made the filter knows it. */
   readonly filter?: 'makes' | 'takes' | 'ends'
 }

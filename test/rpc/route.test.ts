@@ -308,7 +308,7 @@ describe('a call that writes', () => {
 
   test.each([
     ['a bad key', always('unauthorized', { status: 401 })],
-    ['throttling', throttled('60')],
+    ['throttling, as the answer to this very call', refuse(-32005, 'rate limit exceeded')],
     ['a method that does not exist', refuse(-32601, 'method not found')],
   ])('does after %s: it has not run', async (_, answer) => {
     const [a, b] = [await serve(node(), answer), await serve(node())]
@@ -316,6 +316,58 @@ describe('a call that writes', () => {
     await read(client, 0)
     expect(await client.request(mine)).toEqual(answerTo([]))
     expect(counts(a, b)).toEqual([2, 1])
+  })
+
+  const bare = (status: number) => always('slow down', { status, headers: { 'retry-after': '0.01' } })
+  const inJson = (status: number) => refuse(-32005, 'slow down', { status, headers: { 'retry-after': '0.01' } })
+
+  test.each([
+    ['HTTP 429', bare(429)],
+    ['HTTP 429 with an error object', inJson(429)],
+    ['HTTP 503', bare(503)],
+    ['HTTP 529', bare(529)],
+  ])('waits for the same endpoint after %s, which a gateway may answer that has passed it on', async (_, answer) => {
+    const [a, b] = [await serve(node(), answer, answer, node()), await serve(node())]
+    const client = clientOf([a.url, b.url], quick)
+    await read(client, 0)
+    expect(await client.request({ method: 'eth_sendUserOperation', params: [] })).toEqual(answerTo([]))
+    expect(counts(a, b)).toEqual([4, 0])
+  })
+
+  test('fails with what that endpoint said when it goes on so', async () => {
+    const [a, b] = [await serve(node(), bare(429)), await serve(node())]
+    const client = clientOf([a.url, b.url], { ...quick, deadlineMs: 300 })
+    await read(client, 0)
+    expect(await errorOf(client.request(mine))).toMatchObject({ kind: 'rate-limit', status: 429, endpoint: host(a) })
+    expect(await errorOf(client.with({ attempts: 1 }).request(mine))).toMatchObject({ kind: 'rate-limit' })
+    expect(counts(b)).toEqual([0])
+  })
+
+  test('does not go elsewhere after HTTP 429 for a used-up quota', async () => {
+    const [a, b] = [await serve(node(), always('daily request quota exceeded', { status: 429 })), await serve(node())]
+    const client = clientOf([a.url, b.url], quick)
+    await read(client, 0)
+    expect(await errorOf(client.request(mine))).toMatchObject({ kind: 'quota', endpoint: host(a) })
+    expect(counts(a, b)).toEqual([2, 0])
+  })
+
+  test('goes elsewhere while the endpoint is paused: it has not been sent', async () => {
+    const [a, b] = [await serve(node(), throttled('60')), await serve(node())]
+    const client = clientOf([a.url, b.url], quick)
+    await read(client, 0)
+    await read(client, 1)
+    expect(await client.request(mine)).toEqual(answerTo([]))
+    expect(counts(a, b)).toEqual([2, 2])
+  })
+
+  test('is as good as a read after HTTP 429 when it may run twice: a signed transaction, a filter', async () => {
+    for (const method of ['eth_sendRawTransaction', 'eth_newFilter']) {
+      const [a, b] = [await serve(node(), throttled('60')), await serve(node())]
+      const client = clientOf([a.url, b.url], quick)
+      await read(client, 0)
+      await client.request({ method, params: ['0x01'] })
+      expect(counts(a, b)).toEqual([2, 1])
+    }
   })
 })
 

@@ -24,7 +24,7 @@ export function overHttp(url: string, config: HttpTransportConfig = {}) {
 }
 
 /** It ends with the test, and its retries take no time. */
-export function overHexline(url: string, config: HexlineTransportConfig = {}) {
+export function overHexline(url: string | readonly string[], config: HexlineTransportConfig = {}) {
   return clientOver(closing(hexline(url, { retryDelay: 2, ...config })))
 }
 

@@ -7,7 +7,7 @@ import type { Portrait } from './viem-failures.ts'
 export interface TransportRow {
   readonly name: string
   readonly answer: Answer
-  readonly config?: HttpTransportConfig
+  readonly config?: Pick<HttpTransportConfig, 'timeout' | 'maxResponseBodySize'>
   readonly is: string
   readonly has?: Partial<Portrait>
   /** hexline's own error underneath. */

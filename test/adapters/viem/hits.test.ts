@@ -137,6 +137,18 @@ describe('a call that must not run twice', () => {
     }
   })
 
+  test('goes to one of two endpoints, also when that one throttles: a user operation, a transaction, a call of a wallet', async () => {
+    for (const method of ['eth_sendUserOperation', 'eth_sendTransaction', 'wallet_sendCalls', 'somethingNew']) {
+      const [first, second] = [await serve(honest, throttled({ 'retry-after': '0' }), honest), await serve(honest)]
+      const client = overHexline([first.url, second.url])
+      await readOver(client)
+      const before = methodsAt(second).length
+      await request(client, method, [])
+      expect(methodsAt(first).slice(-2)).toEqual([method, method])
+      expect(methodsAt(second)).toHaveLength(before)
+    }
+  })
+
   test('as an action of viem’s is sent once', async () => {
     const server = await serve(broken)
     const client = overHexline(server.url)

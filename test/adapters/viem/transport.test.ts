@@ -1,6 +1,6 @@
 import { createClient } from 'hexline'
 import { hexline } from 'hexline/viem'
-import { createPublicClient, defineChain, fallback, http, UrlRequiredError } from 'viem'
+import { createPublicClient, defineChain, fallback, type HttpTransportConfig, http, UrlRequiredError } from 'viem'
 import { localhost, mainnet } from 'viem/chains'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { callSettings, clientOptions } from '../../../adapters/viem/config.ts'
@@ -47,13 +47,36 @@ const methodsOf = ({ requests }: Awaited<ReturnType<typeof Serve>>) => requests.
 describe('what viem sees', () => {
   it('is a transport of its own type, with its client', async () => {
     const { config, value } = made('http://127.0.0.1:1')
-    expect(config).toMatchObject({ key: 'hexline', name: 'hexline JSON-RPC', type: 'hexline', retryCount: undefined, timeout: undefined })
+    expect(config).toMatchObject({ key: 'hexline', name: 'hexline JSON-RPC', type: 'hexline' })
     expect(value).toMatchObject({ client: { endpoints: ['http://127.0.0.1:1'] } })
   })
 
   it('has the key, name, retries and timeout that were given', () => {
     const { config } = made('http://127.0.0.1:1', { key: 'k', name: 'n', retryCount: 7, retryDelay: 9, timeout: 11 })
     expect(config).toMatchObject({ key: 'k', name: 'n', retryCount: 7, retryDelay: 9, timeout: 11 })
+  })
+
+  it.each<[string, Pick<HttpTransportConfig, 'retryCount' | 'retryDelay' | 'timeout'>, Factory]>([
+    ['by default', {}, {}],
+    ['as given', { retryCount: 7, retryDelay: 9, timeout: 11 }, {}],
+    ['as fallback asks', {}, { retryCount: 0, timeout: 12 }],
+    ['as both say', { retryCount: 7, timeout: 11 }, { retryCount: 0, timeout: 12 }],
+  ])('shows retryCount, retryDelay and timeout as http() does: %s', (_, config, factory) => {
+    const [ofHexline, ofHttp] = [hexline('http://127.0.0.1:1', config)(factory).config, http('http://127.0.0.1:1', config)(factory).config]
+    expect({ ...ofHexline, timeout: ofHexline.timeout === 30_000 ? 10_000 : ofHexline.timeout }).toMatchObject({
+      retryCount: ofHttp.retryCount,
+      retryDelay: ofHttp.retryDelay,
+      timeout: ofHttp.timeout,
+    })
+  })
+
+  it('shows what a call gets: three repetitions and 30 s, where nothing is given', async () => {
+    const server = await serve(always('', { status: 500 }))
+    const client = createPublicClient({ transport: hexline(server.url) })
+    onTestFinished(() => client.transport.client.close())
+    expect(client.transport).toMatchObject({ retryCount: 3, retryDelay: 150, timeout: 30_000 })
+    await errorOf(client.getBlockNumber())
+    expect(server.requests).toHaveLength(4)
   })
 
   it('shows the hexline client as client.transport.client', async () => {
@@ -83,9 +106,12 @@ describe('where it sends', () => {
     expect([first, second].map((server) => calls(server).length)).toEqual([1, 1])
   })
 
-  it("without a URL, to the chain's own, each chain by a client of its own", async () => {
+  it.each([
+    ['without a URL', undefined],
+    ['with an empty one, as a variable of the environment may be', ''],
+  ])("%s, to the chain's own, each chain by a client of its own", async (_, target) => {
     const [one, two] = [await serve(honest), await serve(honest)]
-    const transport = hexline()
+    const transport = hexline(target)
     const on = (url: string) => transport({ chain: defineChain({ ...localhost, rpcUrls: { default: { http: [url] } } }) })
     const clients = [on(one.url), on(two.url), on(one.url)]
     for (const { value } of clients) onTestFinished(() => value?.client.close())
@@ -95,7 +121,7 @@ describe('where it sends', () => {
   })
 
   it('nowhere, without a URL and a chain', () => {
-    expect(() => hexline()({})).toThrow(UrlRequiredError)
+    for (const target of [undefined, '']) expect(() => hexline(target)({})).toThrow(UrlRequiredError)
   })
 
   it('through a client that is shared, and that stays its owner’s to close', async () => {

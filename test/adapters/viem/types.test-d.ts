@@ -1,6 +1,6 @@
 import { createClient, type Client as HexlineClient } from 'hexline'
 import { bulkActions, chainFor, type HexlineTransport, hexline } from 'hexline/viem'
-import { type Block, createPublicClient, createWalletClient, fallback, type GetBlockReturnType, type TransactionReceipt } from 'viem'
+import { type Block, createPublicClient, createWalletClient, fallback, type GetBlockReturnType, type HttpTransportConfig, type TransactionReceipt } from 'viem'
 import { type base, mainnet, optimism } from 'viem/chains'
 import { describe, expectTypeOf, test } from 'vitest'
 
@@ -16,6 +16,21 @@ describe('hexline()', () => {
     hexline({ baseUrl: 'http://a', chain: 'solana', apiKey: 'k' })
     // @ts-expect-error hexline has no fetch
     hexline('http://a', { fetchFn: fetch })
+  })
+
+  test('refuses what only fetch has, also in a variable', () => {
+    const config: HttpTransportConfig = { fetchFn: fetch }
+    // @ts-expect-error it may have a fetchFn, which hexline refuses
+    hexline('http://a', config)
+    const listening = { onFetchRequest() {} }
+    // @ts-expect-error hexline has no fetch
+    hexline('http://a', listening)
+    const including = { fetchOptions: { credentials: 'include' as const } }
+    // @ts-expect-error of fetch's options there are the headers
+    hexline('http://a', including)
+    const { fetchFn, onFetchRequest, onFetchResponse, fetchOptions, ...others } = config
+    hexline('http://a', others)
+    hexline('http://a', { fetchFn: undefined })
   })
 
   test('is a transport of every client of viem', () => {

@@ -1,7 +1,7 @@
 import { hexline } from 'hexline/viem'
 import { BaseError, fallback, http } from 'viem'
 import { describe, expect, test } from 'vitest'
-import { type Answer, always, answerTo, each, errorOf, failed, honest, refuse, right, send, serve, silent } from '../../support/server.ts'
+import { type Answer, always, answerTo, type Entry, each, errorOf, failed, honest, refuse, right, send, serve, silent } from '../../support/server.ts'
 import { clientOver, closing, overHexline, overHttp, readOver, request } from '../../support/viem-clients.ts'
 import { hexlineErrorOf, portraitOf } from '../../support/viem-failures.ts'
 
@@ -216,4 +216,10 @@ test('a call that must not run twice, and may have run: http() sends it four tim
   expect(server.requests).toHaveLength(4)
   await errorOf(request(overHexline(server.url), 'anvil_mine', [1]))
   expect(server.requests).toHaveLength(5)
+})
+
+test('a result under a failing status: http() fails, hexline takes the reply, as README says', async () => {
+  const { url } = await serve((request, response) => send(response, JSON.stringify(right(request.entries[0] as Entry)), { status: 500 }))
+  expect(await errorOf(readOver(overHttp(url, { retryCount: 0 })))).toMatchObject({ name: 'HttpRequestError', status: 500 })
+  expect(await readOver(overHexline(url), 1)).toEqual(answerTo([1, 'latest']))
 })
