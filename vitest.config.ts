@@ -71,7 +71,12 @@ export default defineConfig({
       {
         extends: true,
         plugins: [withOldestPeers],
-        test: { name: 'oldest-peers', include: ['test/adapters/*/*.test.ts'], maxWorkers: 2, sequence: { groupOrder: 0 } },
+        test: {
+          name: 'oldest-peers',
+          include: ['test/adapters/*/{transport,provider,errors,flows-fallback,bulk-actions,get-blocks}.test.ts'],
+          maxWorkers: 2,
+          sequence: { groupOrder: 0 },
+        },
       },
       {
         extends: true,
