@@ -21,9 +21,10 @@ function rowsUnder(heading: string): string[][] {
 const namesIn = (cell: string) => [...cell.matchAll(/`([^`]+)`/g)].map(([, name]) => name as string)
 
 describe('docs/service.md', () => {
-  it('names files that there are', () => {
+  it('names files that there are, and that the package holds', () => {
     const paths = namesIn(table).filter((name) => /^(?:src|test|docs)\/\S+\.\w+$/.test(name))
     expect(paths.length).toBeGreaterThan(20)
+    expect(table).not.toMatch(/\btest\//)
     for (const path of paths) expect(existsSync(fileURLToPath(new URL(path, root))), path).toBe(true)
   })
 
