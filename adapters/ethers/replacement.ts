@@ -25,7 +25,8 @@ export function replacementOf(provider: HexlineProvider, hash: string, confirms:
     first ??= Math.max(0, block - LOOK_BACK)
     for (let number = first; number <= block; number++) {
       const mined = await provider.getBlock(number, true)
-      const taker = mined?.prefetchedTransactions.find((each) => each.nonce === nonce && each.from === from)
+      if (mined === null) return
+      const taker = mined.prefetchedTransactions.find((each) => each.nonce === nonce && each.from === from)
       if (taker === undefined) continue
       // Itself: its receipt is not there yet.
       if (taker.hash === hash || block - number + 1 < confirms) return
@@ -40,6 +41,8 @@ export function replacementOf(provider: HexlineProvider, hash: string, confirms:
         receipt,
       })
     }
+    // Blocks are looked through again only as far back as they may have been replaced themselves.
+    first = Math.max(first, block - LOOK_BACK)
   }
 }
 

@@ -35,6 +35,8 @@ export class Health {
   calls = 0
   /** It has given a good answer. */
   hasAnswered = false
+  /** It is left out only because its first replies have not come yet: it may be slow, and right where all others fail. */
+  mayBeSlow = false
   readonly #endpoint: string
   #errors = 0
   #slowness = 1
@@ -116,6 +118,12 @@ export class Health {
     if (this.#out === undefined ? isTooMuch : now >= this.#dueAt) this.#leaveOut('fails', now)
   }
 
+  /** Its first replies are waited for no longer. */
+  giveUp(now: number): void {
+    this.failed(now, now)
+    this.mayBeSlow = this.isOut
+  }
+
   /** It was asked whether it is back, and gave no good answer. */
   missed(now: number): void {
     if (this.#out !== undefined && now >= this.#dueAt) this.#leaveOut(this.#out, now)
@@ -124,6 +132,7 @@ export class Health {
   /** It has answered. */
   answered(): void {
     this.hasAnswered = true
+    this.mayBeSlow = false
     this.#errors *= 1 - NEWEST
     if (this.#out !== undefined) {
       this.#out = undefined
@@ -145,6 +154,7 @@ export class Health {
   #leaveOut(why: keyof typeof pauses, now: number, atLeastMs = 0): void {
     const { first, longest } = pauses[why]
     this.#out = why
+    this.mayBeSlow = false
     const forMs = Math.min(longest, Math.max(atLeastMs, first * 2 ** this.#inARow++))
     this.#dueAt = now + forMs
     if (routeEvents.hasSubscribers) routeEvents.publish({ change: 'left-out', endpoint: this.#endpoint, reason: why, forMs })

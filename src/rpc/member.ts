@@ -127,7 +127,7 @@ export class Member {
   /** It has been silent for too long: it is left out, and its reads go elsewhere. */
   giveUp(now: number): void {
     this.said = `${this.name}: no reply to its first calls`
-    this.health.failed(now, now)
+    this.health.giveUp(now)
     this.queue.giveUp()
   }
 

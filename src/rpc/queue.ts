@@ -33,13 +33,13 @@ export interface Queue {
   late(ms: number): number
   /** Ends the waiting of so many calls at most, the last ones first, with the reason `MOVED`: they have not been sent, and may go elsewhere. */
   handOver(calls: number): void
-  /** Ends the waiting of all calls that have not been sent, and of all reads that have, with the reason `GIVEN_UP`: the endpoint answers nothing. */
+  /** Ends the waiting of all calls: of those that have not been sent with the reason `MOVED`, of reads that have with `GIVEN_UP`. The endpoint answers nothing. */
   giveUp(): void
 }
 
 /** Why a call waits no longer here: another endpoint has time for it. No failure, and nobody but the router sees it. */
 export const MOVED: unique symbol = Symbol('the call goes to another endpoint')
-/** The same for an endpoint that has been given up on. The call may have been sent. */
+/** The same for a read that was sent to an endpoint which has been given up on. */
 export const GIVEN_UP: unique symbol = Symbol('the endpoint has been given up on')
 
 /**
@@ -138,7 +138,8 @@ class Running {
 
   giveUp(): void {
     const sent = [...this.#inFlight].flat().filter(({ safe }) => safe)
-    for (const { waiters } of [...this.#interactive.list(), ...this.#bulk.list(), ...sent]) for (const entry of waiters) entry.cancel(GIVEN_UP)
+    for (const { waiters } of [...this.#interactive.list(), ...this.#bulk.list()]) for (const entry of waiters) entry.cancel(MOVED)
+    for (const { waiters } of sent) for (const entry of waiters) entry.cancel(GIVEN_UP)
   }
 
   /** Calls of one turn travel together: no timer, so a lone call waits for nothing but the end of its turn. */

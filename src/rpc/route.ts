@@ -111,11 +111,17 @@ class Router {
         passed.push(member)
         why = failure.kind
         const isFinal = failure.kind === 'unsupported' && this.#members.every((each) => passed.includes(each) || each.lacks(call.method, now))
-        if (isFinal || holder !== undefined || !goesOn(failure, call, member, trait)) throw this.#told(failure, call, passed, attempts)
+        const mayGoOn = goesOn(failure, call, member, trait) || (call.safe && mayRepeat(failure) === true && this.#hasSlow(passed))
+        if (isFinal || holder !== undefined || !mayGoOn) throw this.#told(failure, call, passed, attempts)
         if (refusal === undefined || hopeOf(failure) < hopeOf(refusal)) refusal = failure
         if (failure.kind === 'network') isUnreached = true
       }
     }
+  }
+
+  /** Another one was given up on too soon, perhaps: where those that answer fail, its answer is worth waiting for. */
+  #hasSlow(passed: readonly Member[]): boolean {
+    return this.#members.some((each) => each.health.mayBeSlow && each.wrong === undefined && !passed.includes(each))
   }
 
   /** The call, not to wait in line for an endpoint that is paused or gone, as long as another one can take it. */

@@ -265,6 +265,16 @@ describe('an endpoint that has never answered', () => {
     expect(error).toMatchObject({ message: expect.stringMatching(/: no$/), attempts: 2 })
   })
 
+  test.each([1, 4])('is asked again, and waited for, where the other one fails (attempts: %i)', async (attempts) => {
+    const asks = ({ entries }: { entries: readonly Entry[] }) => entries.some(({ method }) => method === 'eth_getBalance')
+    const held = gate(node())
+    const [a, b] = [await serve(held.answer), await serve((request, response) => (asks(request) ? broken : node())(request, response))]
+    const answer = read(clientOf([a.url, b.url], { ...patient, retry: { attempts, baseDelayMs: 1, maxDelayMs: 2 } }), 0)
+    await vi.waitFor(() => expect([a, b].map(({ requests }) => requests.filter(asks).length)).toEqual([2, 1]), 10_000)
+    held.open()
+    expect(await answer).toEqual(answerTo([0]))
+  })
+
   test('is waited for as long as no other one answers', async () => {
     const held = gate(node())
     const [a, b] = [await serve(held.answer), await serve(silent)]
