@@ -73,8 +73,9 @@ export default defineConfig({
         plugins: [withOldestPeers],
         test: {
           name: 'oldest-peers',
-          // What asks nothing of the peers themselves that only newer ones have.
-          include: ['test/adapters/*/{flows-fallback,get-blocks}.test.ts', 'test/adapters/ethers/flows-calls.test.ts'],
+          // All that adapters do, but for what is about the newest peers themselves: where they are wrong, and how they format blocks.
+          include: ['test/adapters/*/*.test.ts'],
+          exclude: ['test/adapters/*/{where-*-is-wrong,format*}.test.ts'],
           maxWorkers: 2,
           sequence: { groupOrder: 0 },
         },

@@ -52,8 +52,14 @@ export function hexline<rpcSchema extends RpcSchema | undefined = undefined, raw
     const request = async (args: Args, options: EIP1193RequestOptions & { timeout?: number } = {}) => {
       const settings = callSettings({ config, factory: { retryCount, timeout }, call: options }, ownsClient)
       const once = buildRequest((each: Args) => send(client, each, settings, config.raw === true), { methods: config.methods, uid })
-      // One side retries: the engine.
-      return once(args as never, { ...options, retryCount: 0 })
+      try {
+        // One side retries: the engine.
+        return await once(args as never, { ...options, retryCount: 0 })
+      } catch (error) {
+        // viem before 2.49 knows no signals, and makes an error of its own of the reason.
+        if (options.signal?.aborted) throw options.signal.reason
+        throw error
+      }
     }
     return {
       config: {

@@ -13,9 +13,15 @@ export type RangeBlock<
   F extends readonly BlockField[] | undefined = undefined,
 > = F extends readonly BlockField[] ? Picked<T, R, F[number]> : Whole<T, R>
 
-type Whole<T, R> = Block<T extends 'full' ? true : false> & { hash: Hash } & (R extends true ? { receipts: Receipt[] } : unknown)
+type IsFull<T> = T extends 'full' ? true : false
 
-type Picked<T, R, F extends string> = Pick<Whole<T, R>, (Exclude<F, 'transactions' | 'receipts'> & keyof Block) | 'number' | 'hash' | 'parentHash'> &
+/** Conditional, so that editors show the block that it comes to, not this name. */
+type Whole<T, R> = [R] extends [true] ? Block<IsFull<T>> & { hash: Hash; receipts: Receipt[] } : Block<IsFull<T>> & { hash: Hash }
+
+/** Its fields, which editors show. */
+type Picked<T, R, F extends string> = Parts<T, R, F> extends infer B ? { [K in keyof B]: B[K] } : never
+
+type Parts<T, R, F extends string> = Pick<Whole<T, R>, (Exclude<F, 'transactions' | 'receipts'> & keyof Block) | 'number' | 'hash' | 'parentHash'> &
   PickedTransactions<T, Inner<'transactions', F> | (R extends true ? 'hash' : never), 'transactions' extends F ? true : false> &
   (R extends true
     ? { receipts: 'receipts' extends F ? Receipt[] : Pick<Receipt, (Inner<'receipts', F> & keyof Receipt) | 'transactionHash' | 'blockHash'>[] }
@@ -26,7 +32,7 @@ type Inner<Of extends string, F extends string> = F extends `${Of}.${infer Name}
 
 type PickedTransactions<T, Names extends string, IsWhole extends boolean> = [Names] extends [never]
   ? IsWhole extends true
-    ? { transactions: Block<T extends 'full' ? true : false>['transactions'] }
+    ? { transactions: Block<IsFull<T>>['transactions'] }
     : unknown
   : { transactions: T extends 'full' ? (IsWhole extends true ? Transaction[] : Pick<Transaction, Names & keyof Transaction>[]) : Hash[] }
 

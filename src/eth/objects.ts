@@ -62,7 +62,7 @@ const transactionFields = {
   maxFeePerBlobGas: optional(quantity),
   accessList: optional(asSent<AccessListItem[]>()),
   blobVersionedHashes: optional(asSent<Hash[]>()),
-  authorizationList: optional(list(object('authorization', ['address'], authorizationFields))),
+  authorizationList: optional(list<Authorization>(object('authorization', ['address'], authorizationFields))),
   v: optional(quantity),
   /** Often absent on types 1 and 2, where `v` says the same. */
   yParity: optional(number),

@@ -35,11 +35,12 @@ export interface Field<T, Optional extends boolean = false> {
 }
 
 type Fields = Readonly<Record<string, Field<unknown, boolean>>>
-type OptionalKeys<F extends Fields> = { [K in keyof F]: F[K]['optional'] extends true ? K : never }[keyof F]
 type TypeOf<F> = F extends Field<infer T, boolean> ? T : never
 
-/** The type of an object with these fields. */
-export type Infer<F extends Fields> = { [K in Exclude<keyof F, OptionalKeys<F>>]: TypeOf<F[K]> } & { [K in OptionalKeys<F>]?: TypeOf<F[K]> }
+/** The type of an object with these fields. `as` keeps what is said of each field, which editors show. */
+export type Infer<F extends Fields> = { [K in keyof F as F[K]['optional'] extends true ? never : K]: TypeOf<F[K]> } & {
+  [K in keyof F as F[K]['optional'] extends true ? K : never]?: TypeOf<F[K]>
+}
 
 /** A field that stays as sent. */
 export function asSent<T>(): Field<T> {

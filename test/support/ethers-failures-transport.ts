@@ -16,6 +16,8 @@ export interface TransportRow {
   /** hexline's own error underneath. */
   readonly under: string
   readonly better?: Better
+  /** An old ethers throws it where nobody can catch it. */
+  readonly crashesOld?: boolean
 }
 
 const page = '<html><body>Bad Gateway</body></html>'
@@ -263,6 +265,7 @@ export const transportRows: TransportRow[] = [
     answer: always('{"id":1,"result":"0x12"}', { headers: { 'content-encoding': 'gzip' } }),
     is: 'SERVER_ERROR',
     under: 'MalformedReplyError',
+    crashesOld: true,
     better: saysWhatCame(
       'ethers puts the response of Node.js into the error, with its socket and all cycles',
       { code: 'SERVER_ERROR', shortMessage: 'bad response data', request: expect.anything(), info: { response: 'a IncomingMessage', error: 'a Error' } },

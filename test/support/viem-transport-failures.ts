@@ -14,12 +14,16 @@ export interface TransportRow {
   readonly under: string
   /** In what hexline's error differs from that of http, and why that is better. */
   readonly better?: { readonly why: string; readonly http: object; readonly hexline: object }
+  /** What an old viem has of it, where a newer one changed that: what `http()` rejects or resolves with, and hexline's error. */
+  readonly old?: { readonly http: object; readonly hexline: object }
 }
 
 const text = (status: number, body: string, headers: Record<string, string> = {}) =>
   always(body, { status, headers: { 'content-type': 'text/plain', ...headers } })
 /** What viem calls nearly all of them. */
 const http = 'HttpRequestError'
+/** An old viem takes the status alone. */
+const byStatus = (status: number, is: string) => ({ http: { is: http, status }, hexline: { is } })
 const page = '<html><body>Bad Gateway</body></html>'
 /** Of an error whose class does not say it. */
 export const saysWhatCame = (over: string, words: RegExp) => ({
@@ -43,6 +47,7 @@ export const transportRows: TransportRow[] = [
     is: 'LimitExceededRpcError > RpcRequestError',
     has: { code: -32005 },
     under: 'RpcError',
+    old: byStatus(429, 'LimitExceededRpcError > RpcRequestError'),
   },
   {
     name: '429 with JSON-RPC and 429 as its code',
@@ -50,6 +55,7 @@ export const transportRows: TransportRow[] = [
     is: 'RpcRequestError',
     has: { code: 429 },
     under: 'RpcError',
+    old: byStatus(429, 'RpcRequestError'),
   },
   {
     name: '429 with words in JSON',
@@ -89,6 +95,7 @@ export const transportRows: TransportRow[] = [
     is: 'InternalRpcError > RpcRequestError',
     has: { code: -32603 },
     under: 'RpcError',
+    old: byStatus(500, 'InternalRpcError > RpcRequestError'),
   },
   {
     name: '500 with other JSON',
@@ -119,6 +126,7 @@ export const transportRows: TransportRow[] = [
     is: 'InvalidInputRpcError > RpcRequestError',
     has: { code: -32000 },
     under: 'RpcError',
+    old: byStatus(401, 'InvalidInputRpcError > RpcRequestError'),
   },
   { name: '403', answer: text(403, 'no'), is: http, has: { status: 403, details: '"no"' }, under: 'HttpError' },
   {
@@ -163,6 +171,7 @@ export const transportRows: TransportRow[] = [
     is: 'ResponseBodyTooLargeError',
     has: { metaMessages: ['Max: 100 bytes', 'Received: 513 bytes'] },
     under: 'LimitError',
+    old: { http: { result: 'x'.repeat(500) }, hexline: { is: http, details: expect.stringMatching(/100 bytes/) } },
   },
   {
     name: 'a body that grows too large',
@@ -174,5 +183,6 @@ export const transportRows: TransportRow[] = [
     config: { maxResponseBodySize: 100 },
     is: 'ResponseBodyTooLargeError',
     under: 'LimitError',
+    old: { http: { is: http }, hexline: { is: http, details: expect.stringMatching(/100 bytes/) } },
   },
 ]

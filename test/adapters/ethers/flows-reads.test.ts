@@ -2,6 +2,7 @@ import { Block, type BlockTag, FeeData, id, Log, parseEther, TransactionReceipt,
 import { describe, expect } from 'vitest'
 import { alice, type Bed, bob, carol, ethersFlows, failureOf, network } from '../../support/ethers-flows.ts'
 import { collectible, type History, makeHistory, putContracts, token } from '../../support/ethers-flows-contracts.ts'
+import { isNewEthers } from '../../support/peers.ts'
 
 let history: History
 const flow = ethersFlows(async (bed) => {
@@ -194,7 +195,8 @@ describe('getBlock', () => {
       }
     },
     ({ byHash, hashes, says }) => {
-      expect(byHash.hash).toBe(history.minted)
+      // The block of an old ethers finds any transaction but this one.
+      if (isNewEthers) expect(byHash.hash).toBe(history.minted)
       expect(hashes).toEqual([history.minted, history.second, history.reverted])
       expect(says).toEqual([true, true, 3, new Date((1_700_000_000 + 36) * 1000).toISOString()])
     },

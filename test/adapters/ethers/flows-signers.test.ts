@@ -278,6 +278,7 @@ describe('newer types of transactions', () => {
       expect(receipt.logs).toMatchObject([{ address: account(5).address }])
       expect(code).toBe(`0xef0100${token.slice(2)}`)
     },
+    { needsNew: true },
   )
 
   flow(
@@ -292,6 +293,7 @@ describe('newer types of transactions', () => {
       expect(transaction.authorizationList).toMatchObject([{ nonce: 1n }])
       expect(code).toBe(`0xef0100${token.slice(2)}`)
     },
+    { needsNew: true },
   )
 
   flow(

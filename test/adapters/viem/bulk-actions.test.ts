@@ -9,6 +9,7 @@ import { seedChain } from '../../../demo/chain.ts'
 import { type Anvil, startAnvil } from '../../support/anvil.ts'
 import { blockHash, blockOf, type ChainOptions, hexOf, startChain, withLongFields } from '../../support/chain-server.ts'
 import { hasCorpus, noCorpus, readBlocks } from '../../support/corpus.ts'
+import { isNewViem } from '../../support/peers.ts'
 
 const cleanUp: (() => Promise<void>)[] = []
 afterEach(async () => {
@@ -246,7 +247,9 @@ describe('when something is wrong', () => {
       },
     })
     const failure = await failureOf(client.getBlocks({ fromBlock: 2n, toBlock: 2n, includeTransactions: true }))
-    expect(failure.message).toBe('blocks[2].transactions[0].value: expected a hex quantity, received "0x"')
+    // Blocks of an old viem have other fields: its own formatter makes them.
+    const expected = isNewViem ? '.transactions[0].value: expected a hex quantity, received "0x"' : ': expected what the formatter of the chain can read'
+    expect(failure.message).toMatch(`blocks[2]${expected}`)
   })
 
   it('an abort ends it with its own reason', async () => {

@@ -114,6 +114,7 @@ describe('transactions', () => {
       expect(receipts.map((each) => each.transactionHash)).toEqual([history.minted, history.second, history.reverted])
       expect(keccak256(raw as Hash)).toBe(history.second)
     },
+    { needsNew: true },
   )
 
   flow(

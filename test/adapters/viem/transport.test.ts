@@ -5,6 +5,7 @@ import { localhost, mainnet } from 'viem/chains'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { callSettings, clientOptions } from '../../../adapters/viem/config.ts'
 import { calls } from '../../support/node.ts'
+import { isNewViem } from '../../support/peers.ts'
 import {
   type Answer,
   always,
@@ -178,7 +179,8 @@ describe('options', () => {
     const server = await serve(each(({ id }) => ({ jsonrpc: '2.0', id, result: 'x'.repeat(200) })))
     const asked = made(server.url, config).ask([])
     if (name === undefined) expect(await asked).toHaveLength(200)
-    else expect(await errorOf(asked)).toMatchObject({ name, maxSize: 100 })
+    else
+      expect(await errorOf(asked)).toMatchObject(isNewViem ? { name, maxSize: 100 } : { name: 'HttpRequestError', cause: { name: 'LimitError', limit: 100 } })
     expect(server.requests).toHaveLength(1)
   })
 
