@@ -2,6 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { getBlocks } from '../src/bulk/index.ts'
 import { copyError } from '../src/errors.ts'
 import { type Client, CodecError, isHexlineError, MalformedReplyError, RpcError } from '../src/index.ts'
+import { getStreams, type Service, ServiceError } from '../src/rest/index.ts'
+import { always, serveRest } from './support/rest-server.ts'
 import { clientOf, cut, deadPort, each, errorOf, failed, refuse, serve, silent } from './support/server.ts'
 
 const to = '0x00000000219ab540356cbb839cbe05303d7705fa'
@@ -18,6 +20,9 @@ async function sendBalance(client: Client): Promise<unknown> {
 }
 async function readManyBalances(client: Client): Promise<unknown> {
   return await Promise.all([readBalance(client), readBalance(client)])
+}
+async function readStreams(service: Service): Promise<unknown> {
+  return await getStreams(service, { limit: 5 }, { retry: false })
 }
 async function readBlocks(client: Client): Promise<void> {
   for await (const _ of getBlocks(client, { from: 1n, to: 2n }));
@@ -40,6 +45,15 @@ describe('the stack of a failed call names its caller', () => {
     const { stack } = await errorOf(fail(clientOf(server.url)))
     expect(stack).toMatch(frameOf(fail.name))
     expect(stack).toContain('RpcError: ')
+  })
+
+  test('of the REST helpers, whether the service refuses it or there is none', async () => {
+    const refusing = await serveRest(always({ message: 'no such key' }, { status: 401 }))
+    const error = await errorOf(readStreams(refusing.service))
+    expect(error).toBeInstanceOf(ServiceError)
+    expect(error.stack).toMatch(frameOf('readStreams'))
+    const dead = { ...refusing.service, streamsUrl: `http://127.0.0.1:${await deadPort()}` }
+    expect((await errorOf(readStreams(dead))).stack).toMatch(frameOf('readStreams'))
   })
 
   test('after it was repeated', async () => {

@@ -22,6 +22,8 @@ export interface ExchangeOptions {
   readonly compression: boolean
   /** Sends the requests instead of a pool of our own; is never closed. */
   readonly dispatcher?: Dispatcher | undefined
+  /** What is known of how long its replies stop, where several exchanges share it. */
+  readonly progress?: BodyProgress
   /** Hides the endpoint's secrets. */
   readonly scrub: Scrub
   /** Wakes an exchange whose time is up. */
@@ -83,7 +85,7 @@ export function createExchange(options: ExchangeOptions): Exchange {
         keepAliveMaxTimeout: IDLE_MS,
       })
   const dispatcher = options.dispatcher ?? (own as Pool)
-  const progress = new BodyProgress()
+  const progress = options.progress ?? new BodyProgress()
   const headers: string[] = []
   for (const [name, value] of Object.entries({ ...(options.compression ? { 'accept-encoding': acceptEncoding } : {}), ...options.headers })) {
     headers.push(name, value)

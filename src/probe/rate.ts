@@ -19,6 +19,8 @@ export async function rateLimit(asker: Asker): Promise<Figure> {
   if (throttled !== undefined) {
     const named = limitIn(throttled.error as HexlineError)
     if (named !== undefined) return exactly(named, `the endpoint says so: ${throttled.why}`)
+    // What came before the burst may have used up the limit.
+    if (answered === 0) return unknown(`the first call was throttled: ${throttled.why}`)
     return exactly(answered, `${within} were answered, and the next was throttled: ${throttled.why}`, answered + 1)
   }
   if (refusals[0] !== undefined) return unknown(`${within} were answered, then: ${refusals[0].why}`)

@@ -1,6 +1,7 @@
 import { MalformedReplyError } from '../errors.ts'
+import { BodyProgress } from '../http/progress.ts'
 import type { Backoff } from '../rpc/backoff.ts'
-import type { Outcome, Post, Send } from '../rpc/call.ts'
+import type { Call, Outcome, Post, Send } from '../rpc/call.ts'
 import { createQueue } from '../rpc/queue.ts'
 import { Waiting } from '../rpc/waiting.ts'
 
@@ -9,10 +10,12 @@ export interface Endpoint {
   /** Sends a call whose only param is a `Get`. */
   readonly send: Send
   readonly waiting: Waiting
+  /** How long its replies may stop in their middle. */
+  readonly progress: BodyProgress
 }
 
 /** Makes the one exchange of an attempt. Never rejects. */
-export type Get = (signal: AbortSignal) => Promise<Outcome>
+export type Get = (call: Call, signal: AbortSignal) => Promise<Outcome>
 
 /** As many GETs at a time as a batch of JSON-RPC has calls. */
 const CONCURRENCY = 100
@@ -58,11 +61,11 @@ function createEndpoint(name: string): Endpoint {
     isHeavy: () => false,
     dedupe: false,
   })
-  return { send, waiting }
+  return { send, waiting, progress: new BodyProgress() }
 }
 
 const post: Post = ([call], signal) => {
   const [get] = call?.params ?? []
   // Only `Endpoint.send` leads here.
-  return Promise.all([typeof get === 'function' ? (get as Get)(signal) : new MalformedReplyError('a call without its GET')])
+  return Promise.all([call !== undefined && typeof get === 'function' ? (get as Get)(call, signal) : new MalformedReplyError('a call without its GET')])
 }

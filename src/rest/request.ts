@@ -1,11 +1,11 @@
-import { type AnswerKind, HexlineError, LONGEST_MESSAGE, MalformedReplyError, ServiceError } from '../errors.ts'
+import { type AnswerKind, HexlineError, LONGEST_MESSAGE, MalformedReplyError, ServiceError, withCallersStack } from '../errors.ts'
 import { classify } from '../eth/failures.ts'
 import { isLoopback } from '../http/compression.ts'
 import { createExchange, type HttpReply } from '../http/exchange.ts'
 import { type Scrub, scrubber, scrubJson, scrubStart } from '../http/secrets.ts'
 import { Agent, Dispatcher, getGlobalDispatcher } from '../http/undici.ts'
 import { limitResetMs, retryAfterMs, waitSaid } from '../rpc/backoff.ts'
-import { type Call, replyOf } from '../rpc/call.ts'
+import { type Call, patienceOf, replyOf } from '../rpc/call.ts'
 import { mayRepeat } from '../rpc/kinds.ts'
 import { retry } from '../rpc/retry.ts'
 import { endpointAt, type Get } from './endpoint.ts'
@@ -41,7 +41,7 @@ function defaultDispatcher(): Dispatcher {
  * `ServiceError` for an error of the service, with the other subclasses of `HexlineError` when there is no reply, or with the reason of the caller's signal.
  */
 export async function getJson({ base, apiKey, headers, operation, scrub }: Target, path: string, settings: Settings): Promise<unknown> {
-  const { send, waiting } = endpointAt(base.host, apiKey)
+  const { send, waiting, progress } = endpointAt(base.host, apiKey)
   const exchange = createExchange({
     url: base,
     headers,
@@ -52,13 +52,14 @@ export async function getJson({ base, apiKey, headers, operation, scrub }: Targe
     dispatcher: settings.dispatcher ?? defaultDispatcher(),
     scrub,
     alarms: waiting.alarms,
+    progress,
   })
   const request = { method: 'GET', path: base.pathname.replace(/(?<!\/)\/+$/, '') + path } as const
   let sent = 0
-  const get: Get = async (signal) => {
+  const get: Get = async (call, signal) => {
     sent++
     try {
-      const reply = await exchange.send(request, signal)
+      const reply = await exchange.send({ ...request, patience: patienceOf([call]) }, signal)
       return replyOf(read(reply, operation, base.host, scrub), reply.body.length)
     } catch (error) {
       // An abort ends a GET only when nobody waits for it any more; what it gets then, nobody sees.
@@ -82,7 +83,7 @@ export async function getJson({ base, apiKey, headers, operation, scrub }: Targe
   }
   const reply = await retry({ ...settings.backoff, waiting })(send)(call)
   const value = reply.take()
-  if (value instanceof ServiceError) throw Object.assign(value, { attempts: sent })
+  if (value instanceof ServiceError) throw withCallersStack(Object.assign(value, { attempts: sent }))
   return value
 }
 

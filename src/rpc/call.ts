@@ -65,6 +65,16 @@ export type Outcome = Reply | HexlineError
 /** One POST of several calls: an outcome for each, in their order. Never rejects. */
 export type Post = (calls: readonly Call[], signal: AbortSignal) => Promise<readonly Outcome[]>
 
+/**
+ * How many times longer than usual the reply may make no progress: twice as long for each time from the second on that it did not, so that a node that always
+ * pauses in its replies is heard to the end. So is the reply to a call that cannot be repeated.
+ */
+export function patienceOf(calls: readonly Call[]): number {
+  let most = 1
+  for (const { safe, attempts, stalls = 0 } of calls) most = Math.max(most, safe && attempts > 1 ? stalls : Number.POSITIVE_INFINITY)
+  return 2 ** (most - 1)
+}
+
 /** A reply that holds `value`. */
 export function replyOf(value: unknown, bytes = 0): Reply {
   return new Held(value, bytes)

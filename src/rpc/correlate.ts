@@ -40,7 +40,7 @@ export function correlate(body: unknown, first: number, count: number): Correlat
     if (index >= 0 && index < count && Number.isInteger(index)) replies[index] = merge(replies[index] as ReplyObject | string, reply)
     else if (isError(reply) && (reply.id === null || reply.id === undefined)) stray = reply
     else if (count === 1 && objects.length === 1 && reply.id === undefined && reply.result !== undefined) replies[0] = reply
-    else if (reply.id !== undefined) {
+    else if (reply.id !== undefined || reply.result !== undefined) {
       others ??= []
       others.push(reply.id)
     }
@@ -59,8 +59,8 @@ const MOST_NAMED = 3
 
 /** Says of calls without a reply which id was sent, and which ones came instead. */
 function tellIds(replies: (ReplyObject | string)[], first: number, others: readonly unknown[]): void {
-  const named = others.slice(0, MOST_NAMED).map((id) => (typeof id === 'string' && !SHORT_ID.test(id) ? 'a string' : show(id)))
-  const received = `${named.join(', ')}${others.length > MOST_NAMED ? ', ...' : ''}`
+  const named = [...new Set(others.map((id) => (id === undefined ? 'no id' : typeof id === 'string' && !SHORT_ID.test(id) ? 'a string' : show(id))))]
+  const received = `${named.slice(0, MOST_NAMED).join(', ')}${named.length > MOST_NAMED ? ', ...' : ''}`
   for (let i = 0; i < replies.length; i++) {
     if (replies[i] === MISSING) replies[i] = `${MISSING} (sent ${first + i}, received ${received}): a server has to echo the id, and so has a mock`
   }

@@ -1,7 +1,7 @@
 import { copyError, type HexlineError, LimitError, MalformedReplyError, NetworkError } from '../errors.ts'
 import type { Exchange, HttpReply } from '../http/exchange.ts'
 import { parseBody, resultFor, scanBody } from './body.ts'
-import { type Call, type EncodedCall, type Outcome, type Post, replyOf } from './call.ts'
+import { type Call, type EncodedCall, type Outcome, type Post, patienceOf, replyOf } from './call.ts'
 import { correlate, isError, type ReplyObject } from './correlate.ts'
 import { Failures, type FailuresOptions } from './failure.ts'
 import { isFailure } from './kinds.ts'
@@ -47,16 +47,6 @@ export function createPost(options: PostOptions): Post {
     onPosted?.(outcomes, reply)
     return outcomes
   }
-}
-
-/**
- * How many times longer than usual the reply may make no progress: twice as long for each time from the second on that it did not, so that a node that always
- * pauses in its replies is heard to the end. So is the reply to a call that cannot be repeated.
- */
-function patienceOf(calls: readonly Call[]): number {
-  let most = 1
-  for (const { safe, attempts, stalls = 0 } of calls) most = Math.max(most, safe && attempts > 1 ? stalls : Number.POSITIVE_INFINITY)
-  return 2 ** (most - 1)
 }
 
 /** A reply that ends before this, in bytes on the wire, does not end for its size. */

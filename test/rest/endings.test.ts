@@ -7,7 +7,7 @@ import { describe, expect, it, test } from 'vitest'
 import { HexlineError, LimitError, NetworkError, TimeoutError } from '../../src/errors.ts'
 import { getStreams, getTransaction, type RestOptions } from '../../src/rest/index.ts'
 import { HASH } from '../support/rest-operations.ts'
-import { type Answer, always, cut, quick, type RestServer, serveRest, silent, stalled } from '../support/rest-server.ts'
+import { type Answer, always, cut, emptyPage, quick, type RestServer, serveRest, silent, stalled } from '../support/rest-server.ts'
 import { deadPort, errorOf, send } from '../support/server.ts'
 
 function streams(server: Pick<RestServer, 'service'>, options: RestOptions = {}) {
@@ -26,6 +26,14 @@ describe('time', () => {
     expect(error).toMatchObject({ kind: 'timeout', attempts: 2, method: 'getStreams' })
     expect(server.requests).toHaveLength(2)
     await Promise.all(server.requests.map(({ hungUp }) => hungUp))
+  })
+
+  it('is not waited for where a reply stops in its middle: it is asked for again', async () => {
+    const server = await serveRest(emptyPage, stalled, emptyPage)
+    await streams(server)
+    await streams(server)
+    expect(server.requests).toHaveLength(3)
+    await server.requests[1]?.hungUp
   })
 
   it('deadlineMs ends it in an attempt, with the connection', async () => {

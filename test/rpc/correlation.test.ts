@@ -295,6 +295,11 @@ describe('a reply', () => {
       '(sent 2, received "a", "b", "c", ...)',
     ])
     expect((await lone(always({ id: 'x'.repeat(30), result: '0x12' }))).message).toContain('(sent 1, received a string)')
+    const without = await batch([always([{ result: '0x12' }, { result: '0x13' }])], 2)
+    expect(without.outcomes.map(({ message }) => message.includes(words) && /\(.*?\)/.exec(message)?.[0])).toEqual([
+      '(sent 1, received no id)',
+      '(sent 2, received no id)',
+    ])
   })
 
   test('under an id that is part of the key does not show it', async () => {
