@@ -83,7 +83,7 @@ export class HexlineError extends Error {
     if (typeof error !== 'object' || error === null || !(BRAND in error)) return false
     // biome-ignore-start lint/complexity/noThisInStatic: the class that is asked, which may be one that extends this one
     if (Object.prototype.isPrototypeOf.call(this.prototype, error)) return true
-    return this === HexlineError || this.name === (error as { name?: unknown }).name
+    return this === HexlineError || (ownClasses.has(this) && this.name === (error as { name?: unknown }).name)
     // biome-ignore-end lint/complexity/noThisInStatic: as above
   }
 
@@ -315,6 +315,21 @@ export class IntegrityError extends HexlineError {
     super(message, 'integrity', context)
   }
 }
+
+/** Of a class that somebody else has made of one of these, the name says nothing. */
+const ownClasses = new WeakSet<object>([
+  RpcError,
+  HttpError,
+  NetworkError,
+  TimeoutError,
+  MalformedReplyError,
+  LimitError,
+  ClosedError,
+  CodecError,
+  OptionError,
+  ServiceError,
+  IntegrityError,
+])
 
 /** The same failure, as told to another call. */
 export function copyError<E extends HexlineError>(error: E, method: string | undefined = error.method): E {

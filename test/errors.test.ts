@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { getBlocks } from '../src/bulk/index.ts'
 import { copyError } from '../src/errors.ts'
-import { type Client, CodecError, isHexlineError, MalformedReplyError, RpcError } from '../src/index.ts'
+import { type Client, CodecError, HexlineError, isHexlineError, MalformedReplyError, RpcError, TimeoutError } from '../src/index.ts'
 import { getStreams, type Service, ServiceError } from '../src/rest/index.ts'
 import { always, serveRest } from './support/rest-server.ts'
 import { clientOf, cut, deadPort, each, errorOf, failed, refuse, serve, silent } from './support/server.ts'
@@ -137,4 +137,12 @@ test('isHexlineError tells errors of hexline from others', async () => {
   const server = await serve(each((entry) => failed(entry, 3, 'execution reverted')))
   expect(isHexlineError(await errorOf(readBalance(clientOf(server.url))))).toBe(true)
   expect(isHexlineError(new Error('no'))).toBe(false)
+})
+
+test('a class that extends one of ours has its own errors only, even when it is named as another one of ours', () => {
+  const named = { TimeoutError: class extends HexlineError {} }.TimeoutError
+  expect(named.name).toBe('TimeoutError')
+  expect(new TimeoutError('late')).not.toBeInstanceOf(named)
+  expect(new named('late', 'timeout')).toBeInstanceOf(named)
+  expect(new named('late', 'timeout')).toBeInstanceOf(HexlineError)
 })

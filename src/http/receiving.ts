@@ -1,10 +1,11 @@
+import { maxHeaderSize } from 'node:http'
 import type { Socket } from 'node:net'
 
 /** Where every socket reads to, one read at a time. */
 const buffer = Buffer.allocUnsafeSlow(65_536)
 
-/** Shorter reads are copied: HTTP parsers keep parts of unfinished headers, of which Node.js and undici take 16 KiB at most. */
-const LEAST_UNCOPIED = 16_384
+/** Shorter reads are copied: HTTP parsers keep parts of unfinished headers. Node.js and undici take 16 KiB of those at most, or what the process was told. */
+const LEAST_UNCOPIED = Math.max(16_384, maxHeaderSize)
 
 /**
  * Options for a connection of undici's: its socket reads into one buffer that all sockets share, instead of a new one of 64 KiB for every read. What a chunk

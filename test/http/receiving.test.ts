@@ -1,8 +1,11 @@
+import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import http from 'node:http'
 import https from 'node:https'
 import net, { type AddressInfo, type Server, type Socket } from 'node:net'
 import { setImmediate, setTimeout } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { type Dispatcher, Pool } from 'undici'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { readIntoOneBuffer } from '../../src/http/receiving.ts'
@@ -106,6 +109,12 @@ describe('sockets that read into one buffer', () => {
     }
     seen[0]?.end(`${'h'.repeat(1_000)}\r\ncontent-length: 0\r\n\r\n`)
     expect((await first).padding === 'h'.repeat(10_000)).toBe(true)
+  })
+
+  test('keep long ones, too, in a process that takes them', async () => {
+    const script = fileURLToPath(new URL('../support/long-headers-process.ts', import.meta.url))
+    const { stdout } = await promisify(execFile)(process.execPath, ['--max-http-header-size=131072', '--import', 'tsx', script])
+    expect(stdout).toMatch(/^h\.*$/)
   })
 
   test('give the callers of several clients their own results', async () => {
