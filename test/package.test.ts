@@ -277,6 +277,8 @@ export type Token = TokenBalance
 
   describe('in a bundle', () => {
     const program = () => `import { createClient } from 'hexline'
+import { startSandbox } from 'hexline/sandbox'
+if (typeof startSandbox !== 'function') throw new Error('the bundle has no sandbox')
 const client = createClient('${anvil.url}')
 client.call('eth_blockNumber').then(console.log).finally(() => client.close())
 `
@@ -288,7 +290,7 @@ client.call('eth_blockNumber').then(console.log).finally(() => client.close())
       await build({ absWorkingDir: folder, entryPoints: ['bundled.js'], bundle: true, outfile, logLevel: 'silent', ...options })
       return (await run(process.execPath, [outfile], { cwd: folder, timeout: 30_000 })).stdout
     }
-    const banner = { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" }
+    const banner = { js: "import { createRequire as forRequire } from 'node:module'; const require = forRequire(import.meta.url);" }
 
     it.each<BuildOptions>([
       { platform: 'node', format: 'cjs' },

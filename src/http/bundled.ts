@@ -8,7 +8,7 @@ if (typeof require === 'function') {
     require('node:assert')
   } catch (cause) {
     const message =
-      'hexline cannot run in this bundle, an ES module without `require`: bundle with --format=cjs or --packages=external, or add --banner:js="import { createRequire } from \'node:module\'; const require = createRequire(import.meta.url);"'
+      'hexline cannot run in this bundle, an ES module without `require`: bundle with --format=cjs or --packages=external, or add --banner:js="import { createRequire as forRequire } from \'node:module\'; const require = forRequire(import.meta.url);"'
     throw new Error(message, { cause })
   }
 }
