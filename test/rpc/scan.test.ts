@@ -212,12 +212,6 @@ describe('the time that bytes take', () => {
     expect(growth((bytes) => scanBody(body(bytes), 1, 1))).toBeLessThan(200)
   })
 
-  it('to be without white space is no more than JSON.parse takes for them', () => {
-    const values = Array.from({ length: 100_000 }, (_, i) => ({ number: i, text: `0x${i}` }))
-    const bytes = bytesOf(JSON.stringify(values, undefined, 1))
-    expect(cost(() => compact(bytes))).toBeLessThan(2 * cost(() => JSON.parse(bytes.toString())))
-  })
-
   it('to be told from other bytes under the same id is about what looking through them takes', () => {
     const bytes = bytesOf(`["${'x'.repeat(1_500_000)}"]`)
     const replies = [bytes, Buffer.from(bytes)].map((result) => ({ id: 1, result }))
