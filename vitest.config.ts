@@ -61,8 +61,8 @@ export default defineConfig({
         plugins: [asRequired],
         test: {
           name: 'commonjs',
-          // Where it matters which copy of a peer is met: `instanceof`, viem's and ethers' fallbacks, blocks in their shapes.
-          include: ['test/adapters/*/{errors,flows-fallback,bulk-actions,get-blocks}.test.ts'],
+          // The flows, and where it matters which copy of a peer is met: `instanceof`, fallbacks, blocks in their shapes.
+          include: ['test/adapters/*/{errors,flows-*,bulk-actions,get-blocks}.test.ts'],
           server: { deps: { external: [/\/dist\/cjs\//] } },
           maxWorkers: 2,
           sequence: { groupOrder: 0 },
