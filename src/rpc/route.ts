@@ -27,8 +27,8 @@ export interface RouteOptions {
 /**
  * Picks an endpoint for each call (choice.ts), by what was learnt from the calls before it: how it does (health.ts), how far its head is
  * behind (head.ts), whether it has the method and is on the right chain (member.ts). A call that an endpoint would not start goes to the next one
- * at once, and so does a read that waits for an endpoint which has never answered; all else that fails goes back to the retry layer, which names in `tried` who has failed it. A null for a call that requires a result means that
- * the node lags, and is a failure. With one endpoint there is nothing to pick, and nothing is paid.
+ * at once, and so does a read that waits for an endpoint which has never answered. All else that fails goes back to the retry layer, which lists in `tried` the
+ * endpoints that have failed it. A null for a call that requires a result means that the node lags, and is a failure. With one endpoint there is nothing to pick, and nothing is paid.
  */
 export function route(options: RouteOptions): Send {
   const { endpoints, hedge } = options

@@ -196,7 +196,7 @@ describe("waitForTransaction of one that is replaced, where ethers' own never en
     )
 
   flow.alone(
-    'with confirmations fails when the replacement has so many',
+    'with confirmations fails when the replacement has this many',
     async (bed) => {
       const wallet = new Wallet(bob.privateKey, bed.provider)
       const first = await wallet.sendTransaction(sent)
