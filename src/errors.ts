@@ -1,3 +1,5 @@
+import { excerpt, shortened } from './text.ts'
+
 /**
  * What a failure is, in one word. `rpc/kinds.ts` says for each whether the call may have run and whether it is repeated.
  *
@@ -358,49 +360,4 @@ function placeOf({ endpoint, method }: ErrorContext): string {
 export function withCallersStack<E extends Error>(error: E): E {
   Error.captureStackTrace(error, withCallersStack)
   return error
-}
-
-/** Text of at most `LONGEST_MESSAGE` characters; what is cut ends with `...`. */
-function shortened(text: string): string {
-  return text.length > LONGEST_MESSAGE ? `${text.slice(0, LONGEST_MESSAGE - 3)}...` : text
-}
-
-/** Longest message of a server's that an error keeps, in characters, and all that is searched for what it means: node and gateway say that in their first words. */
-export const LONGEST_MESSAGE = 4096
-
-/**
- * What a terminal obeys, or what makes text look other than it is: C0 and C1 controls, DEL, line and paragraph separators,
- * and the marks that turn the reading direction.
- */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-const obeyed = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f]+/g
-
-/** Text that a terminal shows and does not obey, in one line: what it would obey becomes a space. */
-export function harmlessText(text: string): string {
-  return text.replace(obeyed, ' ')
-}
-
-/** The same for JSON, whose meaning stays: what a terminal would obey becomes an escape, white space between tokens a space. */
-export function harmlessJson(json: string): string {
-  return json.replace(obeyed, (run) => {
-    let escaped = ''
-    for (const character of run) escaped += '\t\n\r'.includes(character) ? ' ' : `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
-    return escaped
-  })
-}
-
-/** A value in one short line, for messages: never more than 80 characters of it. */
-export function show(value: unknown): string {
-  if (typeof value === 'string') return harmlessJson(JSON.stringify(value.length > 80 ? `${value.slice(0, 77)}...` : value))
-  if (typeof value === 'bigint') return value.toString().length > 80 ? 'a bigint of more than 80 digits' : `${value}n`
-  if (value === null || typeof value !== 'object') return typeof value === 'function' ? 'a function' : String(value)
-  if (Array.isArray(value)) return `an array of ${value.length}`
-  const name = Object.getPrototypeOf(value)?.constructor?.name
-  return typeof name !== 'string' || name === 'Object' || name === '' ? 'an object' : `a ${name}`
-}
-
-/** Text, often a server's, in one harmless line of at most 200 characters. */
-export function excerpt(text: string): string {
-  const line = harmlessText(text).replace(/\s+/g, ' ').trim()
-  return line.length > 200 ? `${line.slice(0, 197)}...` : line
 }

@@ -1,6 +1,7 @@
 /** hexline: a typed JSON-RPC engine for Ethereum nodes. */
-export { type Client, createClient, type Request } from './client.ts'
-export type { Endpoint } from './endpoint.ts'
+export { type Client, createClient, type Request } from './client/client.ts'
+export type { Endpoint } from './client/endpoint.ts'
+export type { CallRate, CallSettings, ClientOptions, UnitRate } from './client/options.ts'
 export {
   type AnswerKind,
   type AnyHexlineError,
@@ -21,8 +22,9 @@ export {
   TimeoutError,
 } from './errors.ts'
 export { type ChainSlug, chains, type NodeAddress, nodeUrl } from './eth/chains.ts'
-export { classify } from './eth/failures.ts'
-export type { Address, Hash, Hex } from './eth/hex.ts'
+export type { Address, Hash, Hex } from './eth/codec/hex.ts'
+export { decodeNumber, decodeQuantity, encodeQuantity, type Quantity } from './eth/codec/quantity.ts'
+export { classify } from './eth/errors/classify.ts'
 export { decodeResult, encodeArguments, type MethodName, type MethodParams, type MethodResult } from './eth/methods.ts'
 export type {
   AccessListItem,
@@ -39,12 +41,10 @@ export type {
   Withdrawal,
 } from './eth/objects.ts'
 export type { BlockId, BlockNumber, BlockTag, CallObject, Json, LogFilter } from './eth/params.ts'
-export { decodeNumber, decodeQuantity, encodeQuantity, type Quantity } from './eth/quantity.ts'
 export { transactionHash } from './eth/send-raw-transaction.ts'
-export type { CallRate, CallSettings, ClientOptions, UnitRate } from './options.ts'
 export { type EndpointReport, type Figure, type ProbeOptions, type ProbeProgress, type ProbeReport, probe, type Support, type Tag } from './probe/index.ts'
 export { type Call, type Layer, type Outcome, type Post, type Reply, replyOf, type Send } from './rpc/call.ts'
 export type { CallEvent, Events, PostEvent, RetryEvent, RouteEvent, ThrottleEvent } from './rpc/events.ts'
-export type { Classify, Failure } from './rpc/failure.ts'
+export type { Classify, Failure } from './rpc/post/reply-errors.ts'
 export { type Recovery, type RetryOptions, retry } from './rpc/retry.ts'
-export { Waiting } from './rpc/waiting.ts'
+export { Waiting } from './wait/waiting.ts'

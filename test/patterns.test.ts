@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { rangeLimit, suggestedRange } from '../src/eth/log-range.ts'
+import { rangeLimit, suggestedRange } from '../src/eth/errors/log-range.ts'
 import { scrubber } from '../src/http/secrets.ts'
 import { classify, encodeArguments, type Failure } from '../src/index.ts'
-import { limitResetMs, retryAfterMs, waitSaid } from '../src/rpc/backoff.ts'
+import { limitResetMs, retryAfterMs, waitSaid } from '../src/rpc/retry-delay.ts'
 import { CLASSES, patternsOf, wordsOf } from './support/patterns.ts'
 
 const SMALL = 4_096

@@ -1,8 +1,9 @@
 import { FetchRequest, type JsonRpcApiProviderOptions } from 'ethers'
-import type { Endpoint } from '../../src/endpoint.ts'
-import { OptionError, show } from '../../src/errors.ts'
+import type { Endpoint } from '../../src/client/endpoint.ts'
+import { CLIENT_OPTIONS, type ClientOptions, onlyKnown } from '../../src/client/options.ts'
+import { OptionError } from '../../src/errors.ts'
 import { nodeUrl } from '../../src/eth/chains.ts'
-import { CLIENT_OPTIONS, type ClientOptions, onlyKnown } from '../../src/options.ts'
+import { show } from '../../src/text.ts'
 
 const OF_ETHERS = ['polling', 'staticNetwork', 'batchStallTime', 'batchMaxSize', 'batchMaxCount', 'cacheTimeout', 'pollingInterval']
 

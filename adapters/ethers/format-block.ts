@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type AccessList, type Block, type BlockParams, Signature, type TransactionResponseParams } from 'ethers'
-import { checksumOf } from '../../src/eth/checksum.ts'
-import { fault } from '../../src/eth/fault.ts'
-import { decodeNumber, decodeQuantity } from '../../src/eth/quantity.ts'
+import { checksumOf } from '../../src/eth/codec/checksum.ts'
+import { fault } from '../../src/eth/codec/codec-path.ts'
+import { decodeNumber, decodeQuantity } from '../../src/eth/codec/quantity.ts'
 
 /** A JSON object as a node sent it. It is read and never changed: ethers keeps results for a while, for who asks the same. */
 type Raw = Readonly<Record<string, unknown>>

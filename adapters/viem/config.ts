@@ -1,6 +1,7 @@
 import type { RpcSchema, TransportConfig } from 'viem'
-import { OptionError, show } from '../../src/errors.ts'
-import { type CallSettings, type ClientOptions, checkHeaders, onlyKnown } from '../../src/options.ts'
+import { type CallSettings, type ClientOptions, checkHeaders, onlyKnown } from '../../src/client/options.ts'
+import { OptionError } from '../../src/errors.ts'
+import { show } from '../../src/text.ts'
 
 type OrUndefined<T> = { readonly [K in keyof T]: T[K] | undefined }
 

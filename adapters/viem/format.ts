@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type Chain, formatBlock as viemFormatBlock, formatTransactionReceipt as viemFormatReceipt } from 'viem'
 import { type Link, type Linked, linkedFields } from '../../src/bulk/link.ts'
-import { fault, under } from '../../src/eth/fault.ts'
-import { andThen, arrayOf, asSent, type Decode, list, number, object, quantity, stringOf } from '../../src/eth/shape.ts'
+import { fault, under } from '../../src/eth/codec/codec-path.ts'
+import { andThen, arrayOf, asSent, type Decode, list, number, object, quantity, stringOf } from '../../src/eth/codec/schema.ts'
 import { sampleBlock, sampleReceipt } from './samples.ts'
 
 /** A formatted block, and what links it to others, as the node sent it: a chain's formatter may leave that out, or make something else of it. */

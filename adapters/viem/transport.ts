@@ -1,9 +1,9 @@
 import { type Chain, type EIP1193RequestFn, type EIP1193RequestOptions, type RpcSchema, type Transport, UrlRequiredError } from 'viem'
 import { buildRequest, stringify } from 'viem/utils'
-import { type Client, createClient, isClient } from '../../src/client.ts'
-import type { Endpoint } from '../../src/endpoint.ts'
+import { type Client, createClient, isClient } from '../../src/client/client.ts'
+import type { Endpoint } from '../../src/client/endpoint.ts'
+import { type CallSettings, settingsFrom } from '../../src/client/options.ts'
 import { CodecError, RpcError } from '../../src/errors.ts'
-import { type CallSettings, settingsFrom } from '../../src/options.ts'
 import { callSettings, checkConfig, clientOptions, DEFAULTS, type HexlineTransportConfig } from './config.ts'
 import { errorObject, viemError } from './viem-error.ts'
 

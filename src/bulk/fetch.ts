@@ -1,9 +1,9 @@
-import { type Client, type Request, TALLY, UNREAD } from '../client.ts'
+import { type Client, type Request, TALLY, UNREAD } from '../client/client.ts'
 import { HexlineError, TimeoutError } from '../errors.ts'
+import { parseAt } from '../json/scan.ts'
 import { asBuffer, type Reply, replyOf } from '../rpc/call.ts'
-import { parseAt } from '../rpc/scan.ts'
-import { Tally } from '../rpc/tally.ts'
-import { readUnread } from '../rpc/unread.ts'
+import { Tally } from '../rpc/call-events.ts'
+import { readUnread } from '../rpc/post/unread.ts'
 import { type Linked, linkedFields } from './link.ts'
 
 /** A block in the node's own bytes, and its receipts if they were asked for. */

@@ -1,7 +1,8 @@
-import { OptionError, show } from '../errors.ts'
-import type { Hash } from '../eth/hex.ts'
+import { OptionError } from '../errors.ts'
+import type { Hash } from '../eth/codec/hex.ts'
+import { type Decode, pick } from '../eth/codec/schema.ts'
 import { type Block, blockDecoder, decodeReceipts, type Receipt, type Transaction } from '../eth/objects.ts'
-import { type Decode, pick } from '../eth/shape.ts'
+import { show } from '../text.ts'
 
 /** A field of a block, of its transactions or of its receipts, as a path. */
 export type BlockField = keyof Block | 'receipts' | `transactions.${keyof Transaction}` | `receipts.${keyof Receipt}`

@@ -1,6 +1,6 @@
-import type { Client } from '../client.ts'
+import type { Client } from '../client/client.ts'
+import { createCopier } from '../eth/codec/reader.ts'
 import { asResult } from '../eth/methods.ts'
-import { createCopier } from '../eth/reader.ts'
 import { decodersOf } from './fields.ts'
 import { type Checked, fetchRange, inBlock } from './get-blocks.ts'
 import { Link } from './link.ts'

@@ -1,6 +1,7 @@
-import { IntegrityError, show } from '../errors.ts'
-import { fault, under } from '../eth/fault.ts'
-import { decodeQuantity } from '../eth/quantity.ts'
+import { IntegrityError } from '../errors.ts'
+import { fault, under } from '../eth/codec/codec-path.ts'
+import { decodeQuantity } from '../eth/codec/quantity.ts'
+import { show } from '../text.ts'
 
 /** What the checks need of a block. */
 export interface Linked {

@@ -1,7 +1,8 @@
-import type { Client } from '../client.ts'
-import { OptionError, show } from '../errors.ts'
+import type { Client } from '../client/client.ts'
+import { OptionError } from '../errors.ts'
+import { decodeQuantity, encodeQuantity, type Quantity } from '../eth/codec/quantity.ts'
 import type { BlockTag } from '../eth/params.ts'
-import { decodeQuantity, encodeQuantity, type Quantity } from '../eth/quantity.ts'
+import { show } from '../text.ts'
 
 /** The end of a range: a number, or a tag that is looked up once, at the start. */
 export type RangeEnd = Quantity | Exclude<BlockTag, 'pending'>

@@ -1,14 +1,14 @@
 import { Command } from 'commander'
-import { type Client, CONNECTIONS, createClient, TALLY } from '../client.ts'
+import { type Client, CONNECTIONS, createClient, TALLY } from '../client/client.ts'
+import { scrubError } from '../client/scrub-error.ts'
 import { decodeResult, encodeArguments, isKnown } from '../eth/methods.ts'
-import { Tally } from '../rpc/tally.ts'
-import { scrubError } from '../scrub-error.ts'
-import { toJson } from './json.ts'
-import { messagesFor } from './messages.ts'
+import { Tally } from '../rpc/call-events.ts'
 import { addNodeFlags, endpointFrom, type NodeFlags, timesFrom } from './node.ts'
+import { toJson } from './output/json.ts'
+import { messagesFor } from './output/messages.ts'
+import { printJson, printText } from './output/print.ts'
+import { forPerson } from './output/show.ts'
 import { methodFrom, paramFrom, wireFrom } from './params.ts'
-import { printJson, printText } from './print.ts'
-import { forPerson } from './show.ts'
 
 interface Flags extends NodeFlags {
   readonly json?: boolean

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs'
-import { exitCodeOf } from './failure.ts'
-import { messagesFor } from './messages.ts'
+import { exitCodeOf } from './output/failure.ts'
+import { messagesFor } from './output/messages.ts'
 import { createProgram } from './program.ts'
 
 const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as { version: string }

@@ -1,10 +1,10 @@
 import cliProgress from 'cli-progress'
 import type { Progress } from '../bulk/get-blocks.ts'
 import type { Layer } from '../rpc/call.ts'
-import { isFailure, isThrottled } from '../rpc/kinds.ts'
-import type { MessageFlags, Messages } from './messages.ts'
+import { isFailure, isThrottled } from '../rpc/failure-kinds.ts'
+import type { MessageFlags, Messages } from './output/messages.ts'
+import { count, durationOf, sizeOf } from './output/units.ts'
 import { timeLeft } from './time-left.ts'
-import { count, durationOf, sizeOf } from './units.ts'
 
 /** Failed attempts of the calls of a job: of a POST that fails, each of its calls counts. */
 export class Tally {

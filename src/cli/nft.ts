@@ -1,10 +1,10 @@
 import { Command } from 'commander'
 import type { Nft, NftCollection, NftTransfer, Stream } from '../rest/index.ts'
-import { UsageError } from './failure.ts'
-import { messagesFor } from './messages.ts'
-import { printList } from './records.ts'
+import { UsageError } from './output/failure.ts'
+import { messagesFor } from './output/messages.ts'
+import { printList } from './output/records.ts'
+import type { Column } from './output/table.ts'
 import { type ArrayFlags, addArrayFlags, addListFlags, addServiceFlags, arrayOptions, restOptions, type ServiceFlags, serviceFrom, whole } from './service.ts'
-import type { Column } from './table.ts'
 
 interface ListFlags extends ServiceFlags {
   readonly offset?: number

@@ -1,10 +1,10 @@
 import { type Command, Option } from 'commander'
-import type { Endpoint } from '../endpoint.ts'
+import type { Endpoint } from '../client/endpoint.ts'
 import { OptionError } from '../errors.ts'
 import { chains, checkChain, nodeUrl } from '../eth/chains.ts'
 import { isRouteWord } from '../http/secrets.ts'
-import { shown } from './given.ts'
-import type { Messages } from './messages.ts'
+import { shown } from './output/given.ts'
+import type { Messages } from './output/messages.ts'
 
 /** The flags that name a node. */
 export interface NodeFlags {

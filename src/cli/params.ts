@@ -1,6 +1,6 @@
 import { OptionError } from '../errors.ts'
-import { encodeQuantity } from '../eth/quantity.ts'
-import { shown } from './given.ts'
+import { encodeQuantity } from '../eth/codec/quantity.ts'
+import { shown } from './output/given.ts'
 
 /** `eth_getBalance`, `rpc.discover`; `getAccountInfo`, as other chains name theirs; any short name. No key looks like these. */
 const METHOD = /^(?:[a-z][a-zA-Z0-9]{0,15}[_.][\w.]{1,60}|[a-zA-Z]{1,60}\d{0,2}|[\w.:-]{1,15})$/

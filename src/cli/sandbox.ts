@@ -3,13 +3,13 @@ import { Command } from 'commander'
 import { OptionError } from '../errors.ts'
 import { type ChainSlug, chains } from '../eth/chains.ts'
 import type { Sandbox, SandboxOptions } from '../sandbox/index.ts'
-import { Interrupted } from './failure.ts'
-import { shownPath } from './given.ts'
-import { toJson } from './json.ts'
-import { type Messages, messagesFor } from './messages.ts'
 import { numberFrom, warnOfKey } from './node.ts'
+import { Interrupted } from './output/failure.ts'
+import { shownPath } from './output/given.ts'
+import { toJson } from './output/json.ts'
+import { type Messages, messagesFor } from './output/messages.ts'
+import { printText } from './output/print.ts'
 import { syntaxFault } from './params.ts'
-import { printText } from './print.ts'
 
 interface Flags {
   readonly port?: string

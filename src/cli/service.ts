@@ -1,8 +1,8 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { OptionError } from '../errors.ts'
 import type { RestOptions, Service } from '../rest/index.ts'
-import type { Messages } from './messages.ts'
 import { warnOfKey } from './node.ts'
+import type { Messages } from './output/messages.ts'
 
 /** The flags that name the service's groups, and how a list is read. */
 export interface ServiceFlags {

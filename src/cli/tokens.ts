@@ -1,12 +1,12 @@
 import { Command } from 'commander'
 import type { DataChain, TokenBalance } from '../rest/index.ts'
-import { toJson } from './json.ts'
-import { messagesFor } from './messages.ts'
-import { printText } from './print.ts'
-import { printList } from './records.ts'
+import { toJson } from './output/json.ts'
+import { messagesFor } from './output/messages.ts'
+import { printText } from './output/print.ts'
+import { printList } from './output/records.ts'
+import { forPerson } from './output/show.ts'
+import type { Column } from './output/table.ts'
 import { type ArrayFlags, addArrayFlags, addListFlags, addServiceFlags, arrayOptions, restOptions, type ServiceFlags, serviceFrom, whole } from './service.ts'
-import { forPerson } from './show.ts'
-import type { Column } from './table.ts'
 
 interface TokensFlags extends ServiceFlags, ArrayFlags {
   readonly chain?: DataChain

@@ -1,4 +1,5 @@
-import { OptionError, show } from '../errors.ts'
+import { OptionError } from '../errors.ts'
+import { show } from '../text.ts'
 
 /**
  * The chains of the service's JSON-RPC group: path segment -> chain id. Service specification, section 8; ids from

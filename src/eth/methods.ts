@@ -1,6 +1,9 @@
-import { CodecError, show } from '../errors.ts'
-import { fault, moved } from './fault.ts'
-import type { Address, Hash, Hex } from './hex.ts'
+import { CodecError } from '../errors.ts'
+import { show } from '../text.ts'
+import { fault, moved } from './codec/codec-path.ts'
+import type { Address, Hash, Hex } from './codec/hex.ts'
+import { decodeNumber, decodeQuantity, type Quantity } from './codec/quantity.ts'
+import { orNull } from './codec/schema.ts'
 import { nearestMethod } from './nearest-method.ts'
 import {
   type Block,
@@ -41,8 +44,6 @@ import {
   withDefault,
   withoutDefault,
 } from './params.ts'
-import { decodeNumber, decodeQuantity, type Quantity } from './quantity.ts'
-import { orNull } from './shape.ts'
 
 /** One method: how its arguments are encoded, how its result is decoded, whether it may be repeated, what it costs. */
 export interface Method<P extends readonly unknown[], R> {

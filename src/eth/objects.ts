@@ -1,6 +1,6 @@
-import type { Address, Hash, Hex } from './hex.ts'
-import { decodeQuantity } from './quantity.ts'
-import { arrayOf, asSent, type Decode, type Infer, list, nullable, number, numberOrBig, object, optional, quantity, stringOf } from './shape.ts'
+import type { Address, Hash, Hex } from './codec/hex.ts'
+import { decodeQuantity } from './codec/quantity.ts'
+import { arrayOf, asSent, type Decode, type Infer, list, nullable, number, numberOrBig, object, optional, quantity, stringOf } from './codec/schema.ts'
 
 /*
  * The objects of the execution API (https://github.com/ethereum/execution-apis, src/schemas), and what L2s add. A field is

@@ -1,9 +1,9 @@
 import { CodecError } from '../errors.ts'
-import { CHECKSUM, isChecksummed } from './checksum.ts'
-import { fault, under } from './fault.ts'
-import type { Address, Hash, Hex } from './hex.ts'
+import { CHECKSUM, isChecksummed } from './codec/checksum.ts'
+import { fault, under } from './codec/codec-path.ts'
+import type { Address, Hash, Hex } from './codec/hex.ts'
+import { encodeQuantity, type Quantity } from './codec/quantity.ts'
 import type { AccessListItem } from './objects.ts'
-import { encodeQuantity, type Quantity } from './quantity.ts'
 
 /** A block tag. `service.md` names the first three; today's nodes know all five. */
 export type BlockTag = 'latest' | 'earliest' | 'pending' | 'safe' | 'finalized'

@@ -1,10 +1,11 @@
 import { keccak_256 } from '@noble/hashes/sha3.js'
-import { excerpt, HexlineError, RpcError, wordsOf } from '../errors.ts'
+import { HexlineError, RpcError, wordsOf } from '../errors.ts'
 import { type Call, type Reply, replyOf, type Send } from '../rpc/call.ts'
-import { isAmbiguous } from '../rpc/kinds.ts'
+import { isAmbiguous } from '../rpc/failure-kinds.ts'
 import { Pin } from '../rpc/pin.ts'
 import type { Recovery } from '../rpc/retry.ts'
-import type { Hash } from './hex.ts'
+import { excerpt } from '../text.ts'
+import type { Hash } from './codec/hex.ts'
 
 /** How nodes say that they have this very transaction: geth, Besu and zkSync, anvil and OpenEthereum, Nethermind, Moonbeam, Erigon, Cosmos chains. */
 export const ALREADY_KNOWN =

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type ErrorKind, excerpt, HexlineError, wordsOf } from '../errors.ts'
+import { type ErrorKind, HexlineError, wordsOf } from '../errors.ts'
 import type { Call, Outcome, Post } from '../rpc/call.ts'
-import { isThrottled } from '../rpc/kinds.ts'
+import { isThrottled } from '../rpc/failure-kinds.ts'
+import { excerpt } from '../text.ts'
 
 /** A call to be made. */
 export interface Ask {

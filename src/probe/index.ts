@@ -1,4 +1,4 @@
-import type { Client } from '../client.ts'
+import type { Client } from '../client/client.ts'
 import type { ProbeOptions, ProbeReport } from './probe.ts'
 
 export type { Figure } from './figure.ts'

@@ -1,6 +1,6 @@
 import { type HexlineError, LimitError, wordsOf } from '../errors.ts'
-import { rangeLimit } from '../eth/log-range.ts'
-import { isTooLarge } from '../rpc/kinds.ts'
+import { rangeLimit } from '../eth/errors/log-range.ts'
+import { isTooLarge } from '../rpc/failure-kinds.ts'
 import { type Asker, type Heard, isRefusal, type Refusal } from './asker.ts'
 import { atLeast, between, exactly, type Figure, unknown } from './figure.ts'
 import { longest, type Trial } from './longest.ts'

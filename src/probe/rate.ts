@@ -1,5 +1,5 @@
 import { type HexlineError, RpcError, wordsOf } from '../errors.ts'
-import { isThrottled } from '../rpc/kinds.ts'
+import { isThrottled } from '../rpc/failure-kinds.ts'
 import { type Asker, isRefusal } from './asker.ts'
 import { atLeast, exactly, type Figure, unknown } from './figure.ts'
 

@@ -1,9 +1,9 @@
 import { MalformedReplyError } from '../errors.ts'
 import { BodyProgress } from '../http/progress.ts'
-import type { Backoff } from '../rpc/backoff.ts'
 import type { Call, Outcome, Post, Send } from '../rpc/call.ts'
-import { createQueue } from '../rpc/queue.ts'
-import { Waiting } from '../rpc/waiting.ts'
+import { createQueue } from '../rpc/queue/queue.ts'
+import type { Backoff } from '../rpc/retry-delay.ts'
+import { Waiting } from '../wait/waiting.ts'
 
 /** What the calls to one host with one key share: the line in which they wait, and all that it learns of the host's limits. */
 export interface Endpoint {

@@ -1,6 +1,7 @@
-import { CodecError, show } from '../errors.ts'
-import { CHECKSUM, isChecksummed } from '../eth/checksum.ts'
-import { onlyKnown } from '../options.ts'
+import { onlyKnown } from '../client/options.ts'
+import { CodecError } from '../errors.ts'
+import { CHECKSUM, isChecksummed } from '../eth/codec/checksum.ts'
+import { show } from '../text.ts'
 import type { Arrays, Settings } from './service.ts'
 
 /** How one parameter is checked. Gives what goes into the query, or throws `CodecError` without a path. */

@@ -1,6 +1,7 @@
 import { z } from 'zod'
-import { CodecError, show } from '../errors.ts'
+import { CodecError } from '../errors.ts'
 import { type Scrub, scrubStart } from '../http/secrets.ts'
+import { show } from '../text.ts'
 import { dateOf } from './fields.ts'
 
 /** What a record is in TypeScript: its fields, the `Date` of each of its times beside it, and whatever else the service sent. */

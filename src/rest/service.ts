@@ -1,6 +1,7 @@
 import type { Dispatcher } from 'undici'
-import { OptionError, show } from '../errors.ts'
-import { checkHeaders, checkSignal, onlyKnown } from '../options.ts'
+import { checkHeaders, checkSignal, onlyKnown } from '../client/options.ts'
+import { OptionError } from '../errors.ts'
+import { show } from '../text.ts'
 
 /** The groups of the service that are read by GET: where they are, and the key. Only the address of the group that is asked is needed. */
 export interface Service {

@@ -1,9 +1,9 @@
 import { type HexlineError, HttpError, NetworkError, RpcError, withCallersStack } from '../errors.ts'
-import { type Backoff, fullJitter } from './backoff.ts'
+import type { Waiting } from '../wait/waiting.ts'
 import type { Call, Layer, Reply, Send } from './call.ts'
 import { type RetryEvent, retryEvents } from './events.ts'
-import { isAmbiguous, isFailure, isStall, isThrottled, mayBeHeld, mayHaveRun, mayRepeat } from './kinds.ts'
-import type { Waiting } from './waiting.ts'
+import { isAmbiguous, isFailure, isStall, isThrottled, mayBeHeld, mayHaveRun, mayRepeat } from './failure-kinds.ts'
+import { type Backoff, fullJitter } from './retry-delay.ts'
 
 export interface RetryOptions extends Backoff {
   readonly waiting: Waiting

@@ -3,7 +3,8 @@ import { existsSync, realpathSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { Socket } from 'node:net'
 import { join } from 'node:path'
-import { excerpt, NetworkError, OptionError } from '../errors.ts'
+import { NetworkError, OptionError } from '../errors.ts'
+import { excerpt } from '../text.ts'
 
 /** A node of the sandbox's own. */
 export interface Node {

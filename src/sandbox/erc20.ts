@@ -1,6 +1,6 @@
-import type { Client } from '../client.ts'
+import type { Client } from '../client/client.ts'
 import { RpcError } from '../errors.ts'
-import type { Address, Hash, Hex } from '../eth/hex.ts'
+import type { Address, Hash, Hex } from '../eth/codec/hex.ts'
 
 /** keccak256("Transfer(address,address,uint256)"). */
 const TRANSFER = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef'

@@ -1,7 +1,7 @@
 import type { HexlineError } from '../errors.ts'
-import type { Alarms } from '../http/alarms.ts'
 import { createExchange } from '../http/exchange.ts'
 import { scrubber } from '../http/secrets.ts'
+import type { Alarms } from '../wait/alarms.ts'
 import { json, type Reply } from './reply.ts'
 
 /** A parsed request for the node: its bytes, and how many calls they hold. */

@@ -1,6 +1,6 @@
-import type { Client } from '../client.ts'
+import type { Client } from '../client/client.ts'
 import { chains } from '../eth/chains.ts'
-import type { Address, Hash } from '../eth/hex.ts'
+import type { Address, Hash } from '../eth/codec/hex.ts'
 import { type Forward, parseError, readRpcBody } from './json-rpc.ts'
 import { collectionsByCreator, nftsByCollection, transfersByCollection, transfersByWallets } from './nft.ts'
 import type { Settings } from './options.ts'

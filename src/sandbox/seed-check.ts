@@ -1,5 +1,6 @@
-import { OptionError, show } from '../errors.ts'
-import { onlyKnown } from '../options.ts'
+import { onlyKnown } from '../client/options.ts'
+import { OptionError } from '../errors.ts'
+import { show } from '../text.ts'
 import type { Seed } from './records.ts'
 import { defaultSeed } from './seed.ts'
 

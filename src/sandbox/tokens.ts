@@ -1,6 +1,6 @@
-import type { Client } from '../client.ts'
+import type { Client } from '../client/client.ts'
 import type { ChainSlug } from '../eth/chains.ts'
-import type { Address } from '../eth/hex.ts'
+import type { Address } from '../eth/codec/hex.ts'
 import { absentValues } from './absent.ts'
 import { balanceOf, metadataOf, type TokenMetadata, tokensOf } from './erc20.ts'
 import type { PriceTable, TokenTable } from './options.ts'

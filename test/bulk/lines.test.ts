@@ -5,7 +5,7 @@ import { makeBlocks, makeReceipts } from '../../bench/made-blocks.ts'
 import { decodersOf } from '../../src/bulk/fields.ts'
 import { checkOptions } from '../../src/bulk/get-blocks.ts'
 import { blockLines } from '../../src/bulk/lines.ts'
-import { createCopier } from '../../src/eth/reader.ts'
+import { createCopier } from '../../src/eth/codec/reader.ts'
 import { hexOf, startChain } from '../support/chain-server.ts'
 
 /** A few transactions of blocks as nodes send them, with the names that link them twice now and then. */

@@ -5,7 +5,7 @@ import { type Limit, startLimited, type Tally } from '../support/limited-server.
 
 /*
  * What is learnt here is learnt from times, of a server that counts by the clock: a machine that stands still for a moment spoils a measurement. One that does
- * not keep to the bounds is made again, twice at most; the bounds stay. The same on a clock of its own, where nothing stands still: test/rpc/pace.test.ts.
+ * not keep to the bounds is made again, twice at most; the bounds stay. The same on a clock of its own, where nothing stands still: test/rpc/limits/pacer.test.ts.
  */
 const AGAIN = 2
 

@@ -2,7 +2,7 @@ import { lstat, mkdtemp, readdir, readFile, readlink, rm, symlink, writeFile } f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { nameWithoutLinks } from '../../src/cli/file-output.ts'
+import { nameWithoutLinks } from '../../src/cli/output/file-output.ts'
 import { type ChainOptions, type ChainServer, startChain } from '../support/chain-server.ts'
 import { hexline } from '../support/command.ts'
 

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { UNREAD } from '../../src/client.ts'
+import { UNREAD } from '../../src/client/client.ts'
 import { createClient, type HexlineError } from '../../src/index.ts'
-import { correlate, isError, type ReplyObject } from '../../src/rpc/correlate.ts'
-import { readUnread, unreadResults } from '../../src/rpc/unread.ts'
+import { correlate, isError, type ReplyObject } from '../../src/rpc/post/correlate.ts'
+import { readUnread, unreadResults } from '../../src/rpc/post/unread.ts'
 import { send, serve } from '../support/server.ts'
 
 /*

@@ -1,6 +1,6 @@
 import { createClient, type HexlineError, type Post, RpcError, replyOf } from 'hexline'
 import { expect, onTestFinished, test } from 'vitest'
-import { Pause } from '../../src/rpc/pause.ts'
+import { Pause } from '../../src/rpc/limits/pause.ts'
 
 const errorOf = (promise: Promise<unknown>) =>
   promise.then(

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterEach, describe, expect, test } from 'vitest'
-import { fullJitter, retryAfterMs } from '../../src/rpc/backoff.ts'
+import { fullJitter, retryAfterMs } from '../../src/rpc/retry-delay.ts'
 import {
   type Answer,
   always,

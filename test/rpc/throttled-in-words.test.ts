@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { limitResetMs, waitSaid } from '../../src/rpc/backoff.ts'
+import { limitResetMs, waitSaid } from '../../src/rpc/retry-delay.ts'
 import { type Answer, always, answerTo, clientOf, each, errorOf, failed, honest, read, serve } from '../support/server.ts'
 
 /** What came instead of a reply, each of which asks for a minute. */

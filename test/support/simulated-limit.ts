@@ -1,5 +1,5 @@
 import type { Call } from '../../src/rpc/call.ts'
-import { Pace } from '../../src/rpc/pace.ts'
+import { Pace } from '../../src/rpc/limits/pacer.ts'
 import { randomFrom } from './random.ts'
 
 /** A server with a token bucket, and a client that always has more to ask, on a clock of their own. */

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
-import { exitCodeOf } from '../../src/cli/failure.ts'
-import { messagesFor } from '../../src/cli/messages.ts'
+import { exitCodeOf } from '../../src/cli/output/failure.ts'
+import { messagesFor } from '../../src/cli/output/messages.ts'
 import { createProgram } from '../../src/cli/program.ts'
 
 /** Ends a usage, and not the process. */

@@ -3,7 +3,7 @@ import { createClient, type HttpTransportConfig, http, publicActions, type Trans
 import { privateKeyToAccount } from 'viem/accounts'
 import { anvil } from 'viem/chains'
 import { onTestFinished } from 'vitest'
-import type { Client as HexlineClient } from '../../src/client.ts'
+import type { Client as HexlineClient } from '../../src/client/client.ts'
 
 /** The first account of anvil, which has 10,000 ether. */
 export const account = privateKeyToAccount('0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80')

@@ -1,0 +1,157 @@
+import { type FileHandle, link, lstat, open, readdir, readlink, realpath, rename, rm, stat } from 'node:fs/promises'
+import { basename, dirname, join, resolve } from 'node:path'
+import { isatty } from 'node:tty'
+import { OptionError } from '../../errors.ts'
+import { cannotWrite, reasonOf } from './cannot-write.ts'
+import { shownPath } from './given.ts'
+import { createLineWriter } from './line-writer.ts'
+import type { Output } from './output.ts'
+
+/** Bytes that are gathered before they are written. */
+const CHUNK = 1024 * 1024
+
+/**
+ * A file that is written aside and gets its name when it is whole: without `force` only where nothing has that name by then.
+ * A device or a pipe is written as it is. Throws `OptionError` when it cannot be written.
+ */
+export async function fileOutput(path: string, force: boolean): Promise<Output> {
+  const { target, isAside } = await placeOf(path, force)
+  if (isAside) await removeAbandoned(target)
+  const aside = isAside ? `${target}.${process.pid}.partial` : target
+  let handle: FileHandle
+  try {
+    handle = await open(aside, isAside ? 'wx' : 'w')
+  } catch (error) {
+    throw new OptionError('--out', 'a file that can be written', `${shownPath(path)} (${reasonOf(error)})`)
+  }
+  const writer = createLineWriter(handle.fd)
+  const writing = async (act: () => void | Promise<void>) => {
+    try {
+      await act()
+    } catch (error) {
+      throw cannotWrite(path, error, isAside ? undefined : writer.kept)
+    }
+  }
+  const isTerminal = isatty(handle.fd)
+  return {
+    isTerminal,
+    isKept: !isAside,
+    async write(pieces) {
+      writer.add(pieces)
+      if (isTerminal || writer.bytes >= CHUNK) await writing(writer.flush)
+    },
+    async commit() {
+      await writing(async () => {
+        writer.flush()
+        if (isAside) await handle.sync()
+        await handle.close()
+      })
+      if (!isAside) return
+      let isTaken = false
+      await writing(async () => {
+        if (force) await rename(aside, target)
+        else isTaken = !(await nameIfFree(aside, target))
+      })
+      if (isTaken)
+        throw new Error(`${path} was made by another program meanwhile, and is left as it is: all that was to be written is in ${await nextTo(aside, path)}`)
+    },
+    async abandon() {
+      if (isAside) {
+        await handle.close().catch(() => {})
+        await rm(aside, { force: true })
+        return undefined
+      }
+      await writing(writer.flush).catch(() => {})
+      await handle.close().catch(() => {})
+      return writer.kept
+    },
+    isClosedByReader: () => false,
+  }
+}
+
+/** Where a file of this name is written. Throws `OptionError`. */
+async function placeOf(path: string, force: boolean): Promise<{ target: string; isAside: boolean }> {
+  const name = JSON.stringify(path)
+  const there = await stat(path).catch(() => undefined)
+  if (there?.isDirectory()) throw new OptionError('--out', 'a file', `${name}, which is a folder`)
+  if (there !== undefined && !there.isFile()) return { target: path, isAside: false }
+  const itself = await lstat(path).catch(() => undefined)
+  if (itself !== undefined && !force) {
+    const what = there === undefined ? 'which is a link to nothing' : 'which exists'
+    throw new OptionError('--out', 'a file that does not exist yet, or --force', `${name}, ${what}`)
+  }
+  // The file behind a link is replaced, and the link stays. Aside is beside that file, so that renaming it moves nothing.
+  return { target: itself?.isSymbolicLink() ? await behind(path) : path, isAside: true }
+}
+
+/** As many links may follow each other, as in Linux. */
+const MOST_LINKS = 40
+
+/** What a link leads to in the end, whether it exists or not. */
+async function behind(path: string): Promise<string> {
+  let at = path
+  for (let links = 0; links <= MOST_LINKS; links++) {
+    const to = await readlink(at).catch(() => undefined)
+    if (to === undefined) return at
+    at = resolve(await realpath(dirname(at)), to)
+  }
+  throw new OptionError('--out', 'a file that can be written', `${JSON.stringify(path)} (${reasonOf({ code: 'ELOOP' })})`)
+}
+
+/** What `link` says on file systems that have no hard links. */
+const NO_LINKS: readonly unknown[] = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']
+
+/** Gives a file another name, unless something has it: then false. */
+async function nameIfFree(from: string, to: string): Promise<boolean> {
+  try {
+    // Unlike `rename`, it replaces nothing, also no link that leads nowhere.
+    await link(from, to)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'EEXIST') return false
+    if (!NO_LINKS.includes(code)) throw error
+    return nameWithoutLinks(from, to)
+  }
+  // If this fails, the file has its name all the same, and the next run removes the other one.
+  await rm(from, { force: true }).catch(() => {})
+  return true
+}
+
+/**
+ * The same where the file system has no hard links: an empty file takes the name, which fails when something has it, and is
+ * replaced at once. A crash between the two leaves the empty file, and the whole one under its first name.
+ */
+export async function nameWithoutLinks(from: string, to: string): Promise<boolean> {
+  try {
+    await (await open(to, 'wx')).close()
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
+    throw error
+  }
+  await rename(from, to)
+  return true
+}
+
+/** Names it `path.2`, or by the next number that is free: what took long to make is not lost. */
+async function nextTo(from: string, path: string): Promise<string> {
+  for (let n = 2; ; n++) if (await nameIfFree(from, `${path}.${n}`)) return `${path}.${n}`
+}
+
+/** What processes that were killed have left of files of this name. */
+async function removeAbandoned(path: string): Promise<void> {
+  const names = await readdir(dirname(path)).catch(() => [])
+  const prefix = `${basename(path)}.`
+  for (const name of names) {
+    const pid = name.startsWith(prefix) ? /^(\d+)\.partial$/.exec(name.slice(prefix.length))?.[1] : undefined
+    if (pid !== undefined && !isRunning(Number(pid))) await rm(join(dirname(path), name), { force: true })
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== 'ESRCH'
+  }
+}

@@ -1,0 +1,42 @@
+import { HexlineError } from '../../errors.ts'
+import { harmlessText } from '../../text.ts'
+import { exitCodeOf, messageOf, Unfinished } from './failure.ts'
+import { argumentScrubber } from './given.ts'
+import { toJson } from './json.ts'
+
+/** What the command says on stderr: sentences for a person, or one line of JSON each. */
+export interface Messages {
+  /** Says it unless `--quiet`. `facts` are what `--json` prints in its place. */
+  tell(sentence: string, facts: Readonly<Record<string, unknown>>): void
+  /** Says it unless `--quiet`. */
+  warn(sentence: string): void
+  /** Always says it. */
+  fail(error: unknown): void
+}
+
+export interface MessageFlags {
+  readonly quiet?: boolean
+  readonly json?: boolean
+}
+
+/** `args` are those of the command: what may be a secret among them is hidden where a server echoes it. */
+export function messagesFor({ quiet = false, json = false }: MessageFlags, stream: NodeJS.WritableStream, args = process.argv.slice(2)): Messages {
+  const scrub = argumentScrubber(args)
+  const print = (sentence: string, facts: object) => stream.write(`${json ? toJson(facts) : harmlessText(sentence)}\n`)
+  return {
+    tell(sentence, facts) {
+      if (!quiet) print(sentence, facts)
+    },
+    warn(sentence) {
+      if (!quiet) print(`hexline: warning: ${sentence}`, { type: 'warning', message: sentence })
+    },
+    fail(error) {
+      const message = messageOf(error, scrub)
+      const cause = error instanceof Unfinished ? error.cause : error
+      const { kind, method, endpoint, attempts } = cause instanceof HexlineError ? cause : ({} as Partial<HexlineError>)
+      const { next, isCut } = error instanceof Unfinished ? error : ({} as Partial<Unfinished>)
+      const facts = { kind, method, endpoint, attempts, next, ...(isCut && { isCut }), exitCode: exitCodeOf(error) }
+      print(`hexline: ${message}`, { type: 'error', message, ...facts })
+    },
+  }
+}

@@ -1,0 +1,115 @@
+import { OptionError } from '../errors.ts'
+import { type ChainSlug, chains, type NodeAddress, nodeUrl } from '../eth/chains.ts'
+import { classify } from '../eth/errors/classify.ts'
+import { isLoopback } from '../http/compression.ts'
+import { createExchange } from '../http/exchange.ts'
+import { type Scrub, scrubber } from '../http/secrets.ts'
+import type { Post } from '../rpc/call.ts'
+import { userPost } from '../rpc/post/custom-post.ts'
+import { watched } from '../rpc/post/observe.ts'
+import { createPost } from '../rpc/post/post.ts'
+import { show } from '../text.ts'
+import type { Alarms } from '../wait/alarms.ts'
+import { checkHeaders, onlyKnown, type Settings } from './options.ts'
+
+/** A node: its URL, with headers of its own if need be, or a node of the service by chain and key; or a function that makes the POSTs. */
+export type Endpoint =
+  | string
+  | { readonly url: string; readonly headers?: Readonly<Record<string, string>> }
+  | { readonly baseUrl: string; readonly chain: ChainSlug; readonly apiKey: string; readonly headers?: Readonly<Record<string, string>> }
+  | Post
+
+/** An endpoint that can be posted to. */
+export interface Connection {
+  /** Host and port; two endpoints of one host are told apart by a number. */
+  readonly name: string
+  /** Scheme, host and port; the name of an endpoint that is a function. */
+  readonly origin: string
+  readonly post: Post
+  /** Hides the secrets of its URL and headers; undefined for an endpoint that is a function. */
+  readonly scrub?: Scrub
+  /** Id of its chain, where it was given by that. */
+  readonly chainId?: number
+  close(): Promise<void>
+}
+
+/** Opens no socket yet. Throws `OptionError` for an endpoint that cannot be meant; no message holds the URL. */
+export function connect(endpoint: Endpoint, settings: Settings, ids: { next: number }, alarms: Alarms, names: Set<string>): Connection {
+  if (typeof endpoint === 'function') {
+    const name = unique(endpoint.name || 'custom', names)
+    return { name, origin: name, post: watched(name, userPost(name, endpoint, settings.timeoutMs, alarms)), async close() {} }
+  }
+  const { url, headers, keys, chainId } = addressOf(endpoint)
+  const allHeaders: Record<string, string> = {
+    accept: 'application/json',
+    'content-type': 'application/json',
+    'user-agent': 'hexline',
+    ...(url.username === '' && url.password === '' ? {} : { authorization: basic(url) }),
+    ...settings.headers,
+    ...headers,
+  }
+  const name = unique(url.host, names)
+  const scrub = scrubber(url, allHeaders, keys, Object.keys(chains))
+  const exchange = createExchange({
+    url,
+    headers: allHeaders,
+    connections: Math.max(settings.concurrency, settings.singleConcurrency),
+    timeoutMs: settings.timeoutMs,
+    maxResponseBytes: settings.maxResponseBytes,
+    compression: settings.compression ?? !isLoopback(url.hostname),
+    dispatcher: settings.dispatcher,
+    scrub,
+    alarms,
+  })
+  const post = createPost({ exchange, path: url.pathname + url.search, endpoint: name, scrub, classify, ids })
+  return { name, origin: url.origin, post, scrub, ...(chainId !== undefined && { chainId }), close: exchange.close }
+}
+
+function unique(name: string, names: Set<string>): string {
+  let unused = name
+  for (let i = 2; names.has(unused); i++) unused = `${name}#${i}`
+  names.add(unused)
+  return unused
+}
+
+function addressOf(endpoint: Exclude<Endpoint, Post>): { url: URL; headers: Record<string, string>; keys: string[]; chainId?: number } {
+  if (typeof endpoint === 'string') return { url: parse('endpoint', endpoint), headers: {}, keys: [] }
+  if (typeof endpoint !== 'object' || endpoint === null)
+    throw new OptionError('endpoint', 'a URL, { url }, { baseUrl, chain, apiKey } or a function', show(endpoint))
+  const headers = checkHeaders('endpoint.headers', endpoint.headers ?? {})
+  if ('url' in endpoint) {
+    onlyKnown('endpoint', endpoint, ['url', 'headers'])
+    return { url: parse('endpoint.url', endpoint.url), headers, keys: [] }
+  }
+  onlyKnown('endpoint', endpoint, ['baseUrl', 'chain', 'apiKey', 'headers'])
+  return { url: parse('endpoint.baseUrl', nodeUrl(endpoint satisfies NodeAddress)), headers, keys: [endpoint.apiKey], chainId: chains[endpoint.chain] }
+}
+
+function parse(name: string, text: unknown): URL {
+  if (typeof text !== 'string' || text === '') throw new OptionError(name, 'an http or https URL', show(text))
+  let url: URL
+  try {
+    url = new URL(text)
+  } catch {
+    // The text may hold a key, and so would the error of URL.
+    throw new OptionError(name, 'an http or https URL, such as https://rpc.example.com/KEY', 'a string that is none')
+  }
+  if (url.protocol === 'ws:' || url.protocol === 'wss:') throw new OptionError(name, 'an http or https URL', 'a WebSocket URL, which is not supported yet')
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') throw new OptionError(name, 'an http or https URL', 'one of another scheme')
+  url.hash = ''
+  return url
+}
+
+function basic({ username, password }: URL): string {
+  return `Basic ${Buffer.from(`${decode(username)}:${decode(password)}`).toString('base64')}`
+}
+
+function decode(text: string): string {
+  return text.replace(/(?:%[0-9a-f]{2})+/gi, (codes) => {
+    try {
+      return decodeURIComponent(codes)
+    } catch {
+      return codes
+    }
+  })
+}

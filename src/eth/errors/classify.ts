@@ -1,0 +1,60 @@
+import type { Classify } from '../../rpc/post/reply-errors.ts'
+import { LONGEST_MESSAGE } from '../../text.ts'
+import { wordRows } from './messages.ts'
+import { type FailureRow, matches } from './rule.ts'
+
+/**
+ * What nodes and providers say, and what it means. The first row that matches decides: words before codes and statuses, and
+ * codes before the statuses that say little.
+ */
+export const failureRows: readonly FailureRow[] = [
+  ...wordRows,
+
+  // HTTP, where the words said nothing.
+  { kind: 'overloaded', status: 503, asksToWait: true, source: 'RFC 9110, 15.6.4' },
+  { kind: 'overloaded', status: 529, source: 'gateways: site is overloaded' },
+  { kind: 'auth', status: 401, source: 'RFC 9110' },
+  { kind: 'quota', status: 402, source: 'RFC 9110; Infura: the credits of the day are used up' },
+  { kind: 'auth', status: 403, source: 'RFC 9110' },
+  { kind: 'request-too-large', status: 413, source: 'RFC 9110' },
+  { kind: 'rate-limit', status: 429, source: 'RFC 6585' },
+
+  // JSON-RPC 2.0, EIP-1474 and the usual extensions.
+  { kind: 'invalid', code: -32700, source: 'JSON-RPC 2.0' },
+  { kind: 'invalid', code: -32600, source: 'JSON-RPC 2.0' },
+  { kind: 'unsupported', code: -32601, source: 'JSON-RPC 2.0' },
+  { kind: 'invalid', code: -32602, source: 'JSON-RPC 2.0' },
+  { kind: 'server', code: -1, source: 'viem: unknown error, which it repeats' },
+  { kind: 'server', code: -32603, source: 'JSON-RPC 2.0' },
+  { kind: 'lagging', code: -32001, source: 'EIP-1474: resource not found; Nethermind' },
+  { kind: 'server', code: -32002, source: 'EIP-1474: resource unavailable' },
+  { kind: 'execution', code: -32003, source: 'EIP-1474: transaction rejected' },
+  { kind: 'unsupported', code: -32004, source: 'EIP-1474: method not supported' },
+  { kind: 'rate-limit', code: -32005, source: 'EIP-1474: limit exceeded; Infura' },
+  { kind: 'rate-limit', code: -32007, source: 'QuickNode: calls per second' },
+  { kind: 'rate-limit', code: -32009, source: 'QuickNode: trace calls per second' },
+  { kind: 'execution', code: -32010, source: 'OpenEthereum and Nethermind: transaction errors' },
+  { kind: 'execution', code: -32015, source: 'OpenEthereum and Nethermind: VM execution error' },
+  { kind: 'server', code: -32046, source: 'Cloudflare: cannot fulfill request' },
+  { kind: 'rate-limit', code: -32097, source: 'Jito: globally rate limited' },
+  { kind: 'rate-limit', code: -32605, source: 'Hedera and BlockVision: rate limit' },
+  { kind: 'quota', code: -32607, source: 'BlockVision: call limit' },
+  { kind: 'quota', code: 402, source: 'Infura: daily credits' },
+  { kind: 'rate-limit', code: 429, source: 'Alchemy, Infura' },
+  { kind: 'pruned', code: 4444, source: 'EIP-4444: pruned history unavailable' },
+
+  // HTTP again, for bodies without an error object and errors without a telling code.
+  { kind: 'timeout', status: 408, source: 'RFC 9110' },
+  { kind: 'timeout', status: 504, source: 'RFC 9110' },
+  { kind: 'timeout', status: 524, source: 'Cloudflare: origin took too long' },
+  { kind: 'server', status: [500, 599], source: 'RFC 9110' },
+  { kind: 'not-found', status: 404, source: 'RFC 9110' },
+  { kind: 'invalid', status: [300, 499], source: 'RFC 9110' },
+]
+
+/** Tells what a failure is, by the first row that matches it. Of a message or `data`, the first 4,096 characters are looked at. */
+export const classify: Classify = (failure) => {
+  const message = failure.message.slice(0, LONGEST_MESSAGE)
+  const bounded = message === failure.message ? failure : { ...failure, message }
+  return failureRows.find((row) => matches(row, bounded))?.kind
+}

@@ -1,0 +1,107 @@
+import { LONGEST_MESSAGE } from '../../text.ts'
+import type { FailureRow } from './rule.ts'
+
+/** Methods whose answer is as long as the range of blocks that they are asked for. */
+const LOGS = /^eth_(?:getLogs|getFilterLogs|newFilter)$/
+
+/** How nodes and providers say that a query for logs covers too much, and how they say that no splitting would cure it. */
+export const logRangeRows: readonly FailureRow[] = [
+  // No splitting cures these, though they speak of ranges and maxima, too.
+  { kind: 'lagging', method: LOGS, message: /beyond current head/i, source: 'execution-apis, reth' },
+  { kind: 'invalid', method: LOGS, message: /^invalid block range params|exceed max (?:addresses|topics)/i, source: 'geth, reth' },
+  { kind: 'unsupported', method: LOGS, message: /please specify an address in your request/i, source: 'publicnode (-32701)' },
+
+  // A smaller range passes.
+  {
+    kind: 'range-too-large',
+    method: LOGS,
+    message:
+      /\branges? (?:[\d,]{1,30} )?(?:is |are )?(?:too (?:large|wide|big|high)|(?:bigger|larger|greater) than|over [\d,]{1,30} blocks|exceeds? |limit exceeded)/i,
+    source: 'Ankr, Base, Besu, Blast, Chainstack, Cloudflare, dRPC, Infura, LlamaRPC, Lotus, Moonbeam, Optimism, Scroll, Sei, Somnia, Swell',
+  },
+  {
+    kind: 'range-too-large',
+    method: LOGS,
+    message:
+      /max(?:imum)? (?:allowed )?(?:block )?range\b|maximum is set to [\d,]{1,30}|maximum allowed (?:number of requested blocks )?is [\d,]{1,30}|number of requested blocks/i,
+    source: 'Avalanche, BSC, Cloudflare, Hedera, NodeReal, publicnode, reth, Sei, thirdweb, Tron',
+  },
+  {
+    kind: 'range-too-large',
+    method: LOGS,
+    message:
+      /this block range should work|try with this block range|retry with the range|up to an? [\d,.]{1,30}[km]? block range|reduc(?:e|ing) (?:your |the |query ){0,3}block range/i,
+    source: 'Alchemy, Aurora, Blast, Infura, reth, zkSync',
+  },
+  {
+    kind: 'range-too-large',
+    method: LOGS,
+    message: /limited to (?:a )?(?:\d{1,30} - )?[\d,]{1,30}[km]? (?:blocks? )?range|limited to [\d,]{1,30} blocks?\b|at most [\d,]{1,30} blocks?\b/i,
+    source: '1RPC, BlockPI, Coinbase, QuickNode (-32614)',
+  },
+  { kind: 'range-too-large', method: LOGS, message: /\bblocks distance: [\d,]{1,30}|query must be smaller than size/i, source: 'Ethermint, Harmony' },
+  {
+    kind: 'range-too-large',
+    method: LOGS,
+    message: /more than [\d,]{1,30} (?:results|logs)|too many (?:results|logs)|max (?:logs per response|results)|logs (?:matched by query|count) exceeds?/i,
+    source: 'Arbitrum, Infura, Nethermind, NodeReal, reth, zkEVM',
+  },
+  {
+    kind: 'range-too-large',
+    method: LOGS,
+    message: /log response size exceeded|response size should not|response is too big|backend response too large/i,
+    source: '1RPC, Alchemy, jsonrpsee (-32008), proxyd (-32020)',
+  },
+  {
+    kind: 'range-too-large',
+    method: LOGS,
+    message: /^invalid params$/i,
+    data: /\brange\b.{0,200}(?:too large|limit)|returned more than [\d,]{1,30} results/i,
+    source: 'Tenderly (-32602, the reason in data)',
+  },
+  { kind: 'range-too-large', method: LOGS, code: -32005, message: /^limit exceeded$/i, source: 'BSC nodes' },
+  { kind: 'range-too-large', method: LOGS, code: -32614, source: 'QuickNode, Base' },
+]
+
+/**
+ * The longest range of blocks that a refusal of `eth_getLogs` names, in blocks, as it is written; undefined when it names none.
+ * Providers do not agree on whether both ends count, so it may be one off.
+ */
+export function rangeLimit(message: string): number | undefined {
+  const start = message.slice(0, LONGEST_MESSAGE)
+  for (const pattern of LIMITS) {
+    const [, digits, unit] = pattern.exec(start) ?? []
+    if (digits === undefined) continue
+    const limit = Number(digits.replaceAll(',', '')) * (unit === undefined ? 1 : /k/i.test(unit) ? 1000 : 1_000_000)
+    if (Number.isSafeInteger(limit) && limit > 0) return limit
+  }
+  const range = suggestedRange(start)
+  return range === undefined ? undefined : Number(range.to - range.from + 1n)
+}
+
+/** The range of blocks, ends included, that a refusal of `eth_getLogs` says would pass; undefined when it says none. */
+export function suggestedRange(message: string): { readonly from: bigint; readonly to: bigint } | undefined {
+  const start = message.slice(0, LONGEST_MESSAGE)
+  const found = /\[(0x[0-9a-f]{1,16}),\s{0,9}(0x[0-9a-f]{1,16})\]/i.exec(start) ?? /retry with the range (\d{1,18})\s?-\s?(\d{1,18})/i.exec(start)
+  if (found === null) return undefined
+  const from = BigInt(found[1] as string)
+  const to = BigInt(found[2] as string)
+  return from <= to ? { from, to } : undefined
+}
+
+/** Where the limit stands. Before a number that was asked for, and never a limit on results. */
+const LIMITS: readonly RegExp[] = [
+  /up to an? ([\d,]{1,30})([km])? block range/i,
+  /maximum (?:is set to|allowed (?:number of requested blocks )?is) ([\d,]{1,30})/i,
+  /max(?:imum)? (?:allowed )?(?:block )?range(?: is|:| =)? ([\d,]{1,30})([km])?/i,
+  /too (?:large|wide),? ?\(?max(?:imum)? (?:is |range: )?([\d,]{1,30})([km])?/i,
+  /limited to (?:a )?(?:\d{1,30} - )?([\d,]{1,30})([km])? ?(?:blocks?|range)/i,
+  /at most ([\d,]{1,30}) blocks?/i,
+  /ranges? over ([\d,]{1,30}) blocks/i,
+  /range (?:[\d,]{1,30} )?exceeds (?:limit of |maximum of )?([\d,]{1,30})/i,
+  /range (?:[\d,]{1,30} )?is (?:bigger|larger|greater) than range limit ([\d,]{1,30})/i,
+  /range greater than ([\d,]{1,30}) max/i,
+  /for your plan \([\d,]{1,30} > ([\d,]{1,30})\)/i,
+  /blocks distance: ([\d,]{1,30})/i,
+  /smaller than size ([\d,]{1,30})/i,
+]

@@ -1,0 +1,39 @@
+import type { AnswerKind } from '../../errors.ts'
+import type { Failure } from '../../rpc/post/reply-errors.ts'
+import { LONGEST_MESSAGE } from '../../text.ts'
+
+/** One way in which a node or provider words a failure. Every condition that is given must hold. */
+export interface FailureRow {
+  readonly kind: AnswerKind
+  readonly message?: RegExp
+  readonly code?: number
+  /** HTTP status, or the first and last of several. */
+  readonly status?: number | readonly [number, number]
+  readonly method?: RegExp
+  /** What the error's `data` says, as text or JSON, where the message says nothing. */
+  readonly data?: RegExp
+  /** Only when the reply had a `Retry-After`. */
+  readonly asksToWait?: true
+  /** Who says so. The tests hold a sample of each with the page or thread where it stands. */
+  readonly source: string
+}
+
+/** True when every condition of the row holds. */
+export function matches({ message, code, status, method, data, asksToWait }: FailureRow, failure: Failure): boolean {
+  if (code !== undefined && failure.code !== code) return false
+  if (status !== undefined && !within(status, failure.status)) return false
+  if (method !== undefined && !method.test(failure.method)) return false
+  if (asksToWait && failure.retryAfterMs === undefined) return false
+  if (message !== undefined && !message.test(failure.message)) return false
+  return data === undefined || data.test(startOf(failure.data))
+}
+
+/** The start of an error's `data`, as text or JSON. */
+function startOf(data: unknown): string {
+  const text = typeof data === 'string' ? data : (JSON.stringify(data) ?? '')
+  return text.slice(0, LONGEST_MESSAGE)
+}
+
+function within(range: number | readonly [number, number], status: number): boolean {
+  return typeof range === 'number' ? status === range : status >= range[0] && status <= range[1]
+}

@@ -1,0 +1,82 @@
+import { HEAD, type Protocol, type Trait } from '../rpc/route/protocol.ts'
+
+/** Where a block stands in the params: at an index. Left out, it is the newest one, as `withDefault(block, 'latest')` has it. */
+const at =
+  (index: number): Required<Trait>['needs'] =>
+  (params) =>
+    blockOf(params[index])
+
+/** Params may be given by name, as an object: by their places, since that has none. */
+const ofFilter: Required<Trait>['needs'] = (params) => {
+  const { toBlock, blockHash } = (params[0] ?? {}) as { toBlock?: unknown; blockHash?: unknown }
+  return blockHash === undefined ? blockOf(toBlock) : undefined
+}
+
+const head = () => HEAD
+
+/** The number in a field of the result, or of the last of several. */
+const field =
+  (name: string): Required<Trait>['tells'] =>
+  (result) => {
+    const one = Array.isArray(result) ? result.at(-1) : result
+    return one === null || typeof one !== 'object' ? undefined : quantityOf((one as Record<string, unknown>)[name])
+  }
+
+const numberOfBlock = field('number')
+const blockNumber = field('blockNumber')
+
+/** One row a method: the block that it needs, the newest block that its result tells of, what it has to do with filters, whether it may run twice. */
+const traits: Readonly<Record<string, Trait>> = {
+  eth_blockNumber: { needs: head, tells: quantityOf },
+  eth_call: { needs: at(1) },
+  eth_createAccessList: { needs: at(1) },
+  eth_estimateGas: { needs: at(1) },
+  eth_feeHistory: { needs: at(1) },
+  eth_gasPrice: { needs: head },
+  eth_getBalance: { needs: at(1) },
+  eth_getBlockByHash: { tells: numberOfBlock },
+  // The pending block has the number that the next one will have.
+  eth_getBlockByNumber: { needs: at(0), tells: (result, params) => (params[0] === 'pending' ? undefined : numberOfBlock(result, [])) },
+  eth_getBlockReceipts: { needs: at(0), tells: blockNumber },
+  eth_getBlockTransactionCountByNumber: { needs: at(0) },
+  eth_getCode: { needs: at(1) },
+  eth_getFilterChanges: { filter: 'takes', tells: blockNumber },
+  eth_getFilterLogs: { filter: 'takes', tells: blockNumber },
+  eth_getLogs: { needs: ofFilter, tells: blockNumber },
+  eth_getProof: { needs: at(2) },
+  eth_getStorageAt: { needs: at(2) },
+  eth_getTransactionByBlockNumberAndIndex: { needs: at(0), tells: blockNumber },
+  eth_getTransactionByHash: { tells: blockNumber },
+  eth_getTransactionCount: { needs: at(1) },
+  eth_getTransactionReceipt: { tells: blockNumber },
+  eth_getUncleByBlockNumberAndIndex: { needs: at(0) },
+  eth_getUncleCountByBlockNumber: { needs: at(0) },
+  eth_maxPriorityFeePerGas: { needs: head },
+  eth_newBlockFilter: { filter: 'makes', mayRunTwice: true },
+  eth_newFilter: { filter: 'makes', mayRunTwice: true },
+  eth_newPendingTransactionFilter: { filter: 'makes', mayRunTwice: true },
+  // A signed transaction runs at most once, wherever it is sent.
+  eth_sendRawTransaction: { mayRunTwice: true },
+  eth_uninstallFilter: { filter: 'ends' },
+  debug_traceBlockByNumber: { needs: at(0) },
+  trace_block: { needs: at(0) },
+}
+
+/** Ethereum, as far as routing has to know it. */
+export const ethereum: Protocol = {
+  traitOf: (method) => (Object.hasOwn(traits, method) ? traits[method] : undefined),
+  askHead: { method: 'eth_blockNumber', params: [] },
+  askChain: { method: 'eth_chainId', params: [] },
+  chainOf: quantityOf,
+}
+
+/** `HEAD` for what moves with every block; undefined for a block that every endpoint has, or that is named by its hash. */
+function blockOf(block: unknown): number | undefined {
+  if (block === undefined || block === null || block === 'latest' || block === 'pending') return HEAD
+  return quantityOf(typeof block === 'object' ? (block as { blockNumber?: unknown }).blockNumber : block)
+}
+
+function quantityOf(value: unknown): number | undefined {
+  const number = typeof value === 'string' && /^0x[0-9a-f]{1,13}$/i.test(value) ? Number(value) : value
+  return typeof number === 'number' && Number.isSafeInteger(number) && number >= 0 ? number : undefined
+}

@@ -1,0 +1,86 @@
+import type { Call } from '../call.ts'
+
+/** A call that takes this many times as long as another one, and this many ms more, is not to be waited for by the other. */
+const TIMES = 4
+const LEAST_MS = 100
+/** Weight of the newest POST in a method's mean time. */
+const NEWEST = 1 / 4
+/** The same in the time of the quickest POSTs, where the newest one took longer. */
+const SLOWER = 1 / 16
+/** What the quickest POSTs of an endpoint take until it has shown it, in ms. */
+const USUAL_MS = 250
+/** What each call may add to a POST of several without being slow, in ms. */
+const EACH_MS = 10
+/** What a heavy call takes at an endpoint that has not answered one yet, in ms. */
+const HEAVY_MS = 1500
+
+/**
+ * How long calls of each method take at one endpoint, so that a quick call does not share a POST with a slow one: the reply to a POST comes when its
+ * slowest call is done. A lone call shows the time of its method. A POST of several shows only what it can be at most. A method that has not been seen
+ * counts as quick, unless it is known to be heavy.
+ */
+export class Speeds {
+  readonly #isHeavy: (method: string) => boolean
+  #msOf = new Map<string, number>()
+  /** One of these, in a POST of several methods, took long: each travels by itself once, to show which. */
+  readonly #unclear = new Set<string>()
+  #quickestMs = USUAL_MS
+
+  constructor(isHeavy: (method: string) => boolean) {
+    this.#isHeavy = isHeavy
+  }
+
+  /** Calls of the two methods are to travel in different POSTs. */
+  areApart(one: string, other: string): boolean {
+    if (one === other) return false
+    if (this.#unclear.has(one) || this.#unclear.has(other)) return true
+    const ms = this.#ms(one)
+    const otherMs = this.#ms(other)
+    return isMuchLonger(ms, otherMs) || isMuchLonger(otherMs, ms)
+  }
+
+  /** These calls went in one POST, and were answered after `tookMs`. */
+  learn(calls: readonly Call[], tookMs: number): void {
+    const { method } = calls[0] as Call
+    // Methods are named by the user: a program that makes names up must not fill memory.
+    if (this.#msOf.size > 1000) this.#msOf = new Map()
+    if (calls.length === 1) this.#learnAlone(method, tookMs)
+    else if (calls.every((call) => call.method === method)) this.#learnOf(method, calls.length, tookMs)
+    else this.#learnMixed(calls, tookMs)
+    const more = tookMs - this.#quickestMs
+    this.#quickestMs += more > 0 ? more * SLOWER : more
+  }
+
+  #learnAlone(method: string, tookMs: number): void {
+    const before = this.#msOf.get(method)
+    this.#msOf.set(method, before === undefined ? tookMs : before + NEWEST * (tookMs - before))
+    this.#unclear.delete(method)
+  }
+
+  /** Between all of it for each call, and an equal share: where it cannot be so, the time that was known is corrected. */
+  #learnOf(method: string, count: number, tookMs: number): void {
+    const share = this.#quickestMs + (tookMs - this.#quickestMs) / count
+    const least = this.#unclear.delete(method) ? tookMs : Math.min(share, tookMs)
+    this.#msOf.set(method, Math.min(tookMs, Math.max(least, this.#ms(method))))
+  }
+
+  #learnMixed(calls: readonly Call[], tookMs: number): void {
+    const isSlow = isMuchLonger(tookMs, this.#quickestMs + calls.length * EACH_MS)
+    let last: string | undefined
+    for (const { method } of calls) {
+      if (method === last) continue
+      last = method
+      const ms = this.#msOf.get(method)
+      if (tookMs < (ms ?? (this.#isHeavy(method) ? HEAVY_MS : 0))) this.#msOf.set(method, tookMs)
+      else if (ms === undefined && isSlow && this.#unclear.size < 100) this.#unclear.add(method)
+    }
+  }
+
+  #ms(method: string): number {
+    return this.#msOf.get(method) ?? (this.#isHeavy(method) ? HEAVY_MS : this.#quickestMs)
+  }
+}
+
+function isMuchLonger(ms: number, otherMs: number): boolean {
+  return ms > TIMES * otherMs && ms - otherMs >= LEAST_MS
+}

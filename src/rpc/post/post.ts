@@ -1,0 +1,135 @@
+import { copyError, type HexlineError, LimitError, MalformedReplyError, NetworkError } from '../../errors.ts'
+import type { Exchange, HttpReply } from '../../http/exchange.ts'
+import { type Call, type EncodedCall, type Outcome, type Post, patienceOf, replyOf } from '../call.ts'
+import { isFailure } from '../failure-kinds.ts'
+import { parseBody, resultFor, scanBody } from './body.ts'
+import { correlate, isError, type ReplyObject } from './correlate.ts'
+import { watchPost } from './observe.ts'
+import { Failures, type FailuresOptions } from './reply-errors.ts'
+import { unreadResults } from './unread.ts'
+
+export interface PostOptions extends FailuresOptions {
+  readonly exchange: Exchange
+  /** Path and query of the endpoint. */
+  readonly path: string
+  /** Ids of the client's calls; advanced by each POST. */
+  readonly ids: { next: number }
+}
+
+/**
+ * Longest reply to several calls, in bytes. What is larger is cut and asked for in smaller batches: until it is there, a reply
+ * is in nobody's bound on memory, and batches that were right for small replies may meet large ones.
+ */
+const MOST_FOR_A_BATCH = 16 * 1024 * 1024
+
+/** Encodes the envelope, makes one exchange and gives each call the reply with its id. */
+export function createPost(options: PostOptions): Post {
+  const { endpoint, exchange, path, ids } = options
+  const cuts = new Cuts()
+  return async (calls, signal) => {
+    const first = ids.next
+    ids.next += calls.length
+    const onPosted = watchPost(endpoint, calls.length, signal)
+    let reply: HttpReply
+    try {
+      reply = await exchange.send(
+        { method: 'POST', path, body: encode(calls, first), maxBytes: calls.length > 1 ? MOST_FOR_A_BATCH : undefined, patience: patienceOf(calls) },
+        signal,
+      )
+    } catch (error) {
+      // An abort ends a POST only when nobody waits for it any more; what its calls get then, nobody sees.
+      const failure = isFailure(error) ? cutShort(error, calls.length, cuts) : new MalformedReplyError('aborted')
+      const failures = calls.map((call) => copyError(failure, call.method))
+      onPosted?.(failures)
+      return failures
+    }
+    const outcomes = read(reply, calls, first, options, cuts)
+    onPosted?.(outcomes, reply)
+    return outcomes
+  }
+}
+
+/** A reply that ends before this, in bytes on the wire, does not end for its size. */
+const LEAST_CUT = 64 * 1024
+
+/**
+ * Some gateways cut replies that are too large for them: fewer calls may get theirs. Others end in their middle by chance, and are known by a longer one that
+ * came whole since the last cut.
+ */
+class Cuts {
+  #longestWhole = 0
+
+  /** A reply of this size came whole. */
+  whole({ wireBytes }: HttpReply): void {
+    if (wireBytes > this.#longestWhole) this.#longestWhole = wireBytes
+  }
+
+  /** The reply to several calls ended in its middle, after this many bytes on the wire: was it for its size? */
+  isForSize(wireBytes: number): boolean {
+    if (wireBytes < LEAST_CUT) return false
+    const isByChance = wireBytes < this.#longestWhole
+    this.#longestWhole = 0
+    return !isByChance
+  }
+}
+
+/** The failure, or that of a reply that was cut for its size. */
+function cutShort(failure: HexlineError, calls: number, cuts: Cuts): HexlineError {
+  if (calls === 1 || !(failure instanceof NetworkError) || !cuts.isForSize(failure.receivedBytes)) return failure
+  const { endpoint, receivedBytes, message, cause } = failure
+  return new LimitError(`${message} (the reply to ${calls} calls)`, 'response-too-large', { endpoint, limit: receivedBytes, size: receivedBytes, cause })
+}
+
+/** A single call goes as an object, several as an array. */
+function encode(calls: readonly Call[], first: number): string {
+  if (calls.length === 1) return envelope(calls[0] as Call, first)
+  let body = '['
+  for (let i = 0; i < calls.length; i++) body += (i === 0 ? '' : ',') + envelope(calls[i] as Call, first + i)
+  return `${body}]`
+}
+
+function envelope(call: Call, id: number): string {
+  const params = (call as Partial<EncodedCall>).json ?? JSON.stringify(call.params)
+  return `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(call.method)},"params":${params}}`
+}
+
+function isStartOfArray(body: Buffer): boolean {
+  return (
+    body[0] === 0x5b &&
+    body
+      .toString('latin1', body.length - 16)
+      .trimEnd()
+      .at(-1) !== ']'
+  )
+}
+
+function read(reply: HttpReply, calls: readonly Call[], first: number, options: PostOptions, cuts: Cuts): readonly Outcome[] {
+  const failures = new Failures(reply, options)
+  const isBatch = calls.length > 1
+  if (calls.every(({ isUnread }) => isUnread)) {
+    const results = unreadResults(reply.body, first, calls.length)
+    if (results !== undefined) return results.map((bytes) => replyOf(bytes, bytes.length))
+  }
+  const isScanned = calls.some((call) => call.as === 'bytes')
+  let body: unknown
+  try {
+    body = isScanned ? scanBody(reply.body, first, calls.length) : parseBody(reply.body)
+  } catch {
+    const isCut = isBatch && reply.status < 300 && isStartOfArray(reply.body) && cuts.isForSize(reply.wireBytes)
+    return calls.map((call) => failures.unreadable(call, isBatch, isCut))
+  }
+  cuts.whole(reply)
+  const { replies, refusal, stray } = correlate(body, first, calls.length)
+  if (refusal !== undefined && !failures.isOwn(calls[replies.indexOf(refusal)], refusal)) return calls.map((call) => failures.refused(call, refusal))
+  const share = reply.body.length / calls.length
+  return calls.map((call, i) => {
+    const match = replies[i] as ReplyObject | string
+    if (typeof match === 'string') return failures.unmatched(call, match, stray, isBatch)
+    if (isError(match)) return failures.said(call, match.error)
+    try {
+      return resultFor(call, match.result, isScanned, share)
+    } catch {
+      return failures.unmatched(call, 'its result is not JSON', stray, isBatch)
+    }
+  })
+}

@@ -1,0 +1,184 @@
+import { type AnswerKind, type ErrorKind, type HexlineError, HttpError, LimitError, MalformedReplyError, RpcError } from '../../errors.ts'
+import type { HttpReply } from '../../http/exchange.ts'
+import { type Scrub, scrubJson, scrubStart } from '../../http/secrets.ts'
+import { excerpt, LONGEST_MESSAGE } from '../../text.ts'
+import type { Call } from '../call.ts'
+import { isThrottled } from '../failure-kinds.ts'
+import { limitResetMs, retryAfterMs, waitSaid } from '../retry-delay.ts'
+import type { ReplyObject } from './correlate.ts'
+
+/** What a node said about a failure, for the table that tells its kind. */
+export interface Failure {
+  readonly method: string
+  /** HTTP status. */
+  readonly status: number
+  /** Code of the JSON-RPC error object; undefined when the body had none. */
+  readonly code?: number
+  /** Message of the error object, or the start of the body. */
+  readonly message: string
+  readonly data?: unknown
+  /** What `Retry-After` asked for, in ms. */
+  readonly retryAfterMs: number | undefined
+}
+
+/** Tells what a failure is; undefined when nothing is known about it. */
+export type Classify = (failure: Failure) => AnswerKind | undefined
+
+export interface FailuresOptions {
+  /** The endpoint's host, for errors. */
+  readonly endpoint: string
+  readonly scrub: Scrub
+  readonly classify: Classify
+}
+
+/** Longest part of a body that an error keeps. */
+const BODY_START = 500
+/** Statuses with which servers that know no batches turn one away: bad request, method not allowed, unsupported media type, unprocessable. */
+const NOT_A_BATCH = [400, 405, 415, 422]
+/** Bytes of a body that are looked at for that: enough for the start and for any secret that begins in it. */
+const SEARCHED = 16_384
+
+/** What an error keeps of an error object: its words and values without secrets, and no longer than `scrubJson` and `LONGEST_MESSAGE` allow. */
+interface Said {
+  readonly code: unknown
+  readonly message: string
+  readonly data: unknown
+  readonly whole: unknown
+}
+
+/** Makes the errors of one reply. Everything that the server said goes through `scrub`: it may echo the URL, and so the key. */
+export class Failures {
+  readonly #reply: HttpReply
+  readonly #options: FailuresOptions
+  #scrubbedStart: string | undefined
+  /** Of error objects that are told to several calls: a batch is refused by one. */
+  readonly #said = new Map<unknown, Said>()
+
+  constructor(reply: HttpReply, options: FailuresOptions) {
+    this.#reply = reply
+    this.#options = options
+  }
+
+  /**
+   * The error object that came for `call`. Servers that do not keep to the form send a string, or leave the code out: gateways do
+   * so with a status that says more.
+   */
+  said({ method }: Call, error: unknown, kindOf: (kind: AnswerKind | undefined) => AnswerKind | undefined = (kind) => kind): HexlineError {
+    const { classify, endpoint } = this.#options
+    const { status } = this.#reply
+    const said = this.#said.get(error) ?? this.#read(error)
+    this.#said.set(error, said)
+    const { message, data, whole } = said
+    const code = Number(said.code ?? 0) || 0
+    // An error without a number for a code is no node's verdict on the call, but what something on the way made of a failure of its own.
+    const unknown = typeof said.code === 'number' ? undefined : 'server'
+    const kind = kindOf(classify({ method, status, code, message, data, retryAfterMs: this.#retryAfterMs })) ?? unknown
+    const asked = this.#asked(kind, message, data)
+    if (status >= 300 && !Number.isFinite(Number(said.code ?? Number.NaN))) return this.#http(method, kind ?? 'server', asked)
+    return new RpcError({ code, message, data }, { method, endpoint, status, object: whole, retryAfterMs: asked, ...(kind && { kind }) })
+  }
+
+  /** True of the only error for a batch, when it is of the call whose id it has (if any): that a block is not there yet says nothing of the batch. The replies to the others are missing. */
+  isOwn(call: Call | undefined, only: ReplyObject): boolean {
+    return call !== undefined && this.said(call, only.error).kind === 'lagging'
+  }
+
+  /** One error for a whole batch: the batch was too large, unless it says who was refused. */
+  refused(call: Call, refusal: ReplyObject): HexlineError {
+    return this.said(call, refusal.error, (kind) => (kind !== undefined && refusesEverybody(kind) ? kind : 'batch-too-large'))
+  }
+
+  /** The body is no JSON; where it is cut, fewer calls may get a whole one. */
+  unreadable(call: Call, isBatch: boolean, isCut = false): HexlineError {
+    const { length } = this.#reply.body
+    const { endpoint } = this.#options
+    const { method } = call
+    if (isCut) {
+      const message = `${endpoint}: the reply to several calls ends after ${length} bytes, in its middle`
+      return new LimitError(message, 'response-too-large', { method, endpoint, limit: length, size: length })
+    }
+    return (
+      this.#status(call, isBatch) ??
+      this.#malformed(call, length === 0 ? 'the reply is empty' : `the reply is not JSON, or only the start of it (${length} bytes)`)
+    )
+  }
+
+  /** The body is JSON, and has no good reply for `call`. */
+  unmatched(call: Call, fault: string, stray: ReplyObject | undefined, isBatch: boolean): HexlineError {
+    if (stray !== undefined) {
+      const error = this.said(call, stray.error)
+      if (refusesEverybody(error.kind)) return error
+    }
+    return this.#status(call, isBatch) ?? this.#malformed(call, fault)
+  }
+
+  /** The HTTP status says that it failed. */
+  #status({ method }: Call, isBatch: boolean): HttpError | undefined {
+    const { status } = this.#reply
+    if (status < 300) return undefined
+    const meant = this.#options.classify({ method, status, message: this.#start(), retryAfterMs: this.#retryAfterMs }) ?? 'server'
+    const kind = isBatch && meant === 'invalid' && NOT_A_BATCH.includes(status) ? 'batch-too-large' : meant
+    return this.#http(method, kind, this.#asked(kind, this.#start()))
+  }
+
+  #http(method: string, kind: AnswerKind, asked: number | undefined): HttpError {
+    const { status, headers } = this.#reply
+    const { endpoint, scrub } = this.#options
+    return new HttpError(
+      { status, headers: scrubJson(headers, scrub) as HttpReply['headers'], body: this.#start() },
+      { method, endpoint, kind, retryAfterMs: asked },
+    )
+  }
+
+  #malformed({ method }: Call, fault: string): MalformedReplyError {
+    const { endpoint, classify, scrub } = this.#options
+    const start = this.#start()
+    const code = Number(/"(?:code|status|statusCode)"\s{0,20}:\s{0,20}"?(-?\d{3,5})\b/.exec(start)?.[1] ?? 0)
+    const kind = classify({ method, status: this.#reply.status, message: start, retryAfterMs: this.#retryAfterMs, ...(code !== 0 && { code }) })
+    const message = `${endpoint}: ${method}: ${scrub(fault)}${start === '' ? '' : `: ${excerpt(start)}`}`
+    // Some gateways throttle with status 200, in words or in an object of their own.
+    return new MalformedReplyError(message, {
+      method,
+      endpoint,
+      ...(kind !== undefined && refusesEverybody(kind) && { kind, retryAfterMs: this.#asked(kind, start) }),
+    })
+  }
+
+  /** How long the endpoint asks to be left alone, in ms. Where `Retry-After` is missing, only a throttling reply is searched for it. */
+  #asked(kind: ErrorKind | undefined, message: string, data?: unknown): number | undefined {
+    const asked = this.#retryAfterMs
+    if (asked !== undefined || kind === undefined || !(isThrottled({ kind } as HexlineError) || kind === 'quota')) return asked
+    return waitSaid(message, data) ?? limitResetMs(this.#reply.headers)
+  }
+
+  #read(error: unknown): Said {
+    const { scrub } = this.#options
+    const object = (typeof error === 'object' ? error : { message: error }) as { code?: unknown; message?: unknown; data?: unknown }
+    const { code, message: words } = object
+    // Apart from the rest, so that a long field beside it takes nothing away from it.
+    const data = object.data === undefined ? undefined : scrubJson(object.data, scrub)
+    const { data: _, ...others } = object
+    const rest = scrubJson(Array.isArray(object) ? object : others, scrub) as object
+    const text = typeof words === 'string' ? words : (JSON.stringify(scrubJson(words ?? object, scrub)) ?? '')
+    const message = scrubStart(text, LONGEST_MESSAGE, scrub)
+    return { code: typeof code === 'object' ? undefined : code, message, data, whole: data === undefined ? rest : { ...rest, data } }
+  }
+
+  get #retryAfterMs(): number | undefined {
+    return retryAfterMs(this.#reply.headers)
+  }
+
+  #start(): string {
+    this.#scrubbedStart ??= this.#scrubStart()
+    return this.#scrubbedStart
+  }
+
+  #scrubStart(): string {
+    return scrubStart(this.#reply.body.toString('utf8', 0, SEARCHED), BODY_START, this.#options.scrub, '')
+  }
+}
+
+/** Kinds of failure that concern whoever asks, not what was asked. */
+function refusesEverybody(kind: ErrorKind): kind is 'rate-limit' | 'overloaded' | 'auth' | 'quota' {
+  return isThrottled({ kind } as HexlineError) || kind === 'auth' || kind === 'quota'
+}

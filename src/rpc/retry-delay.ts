@@ -1,0 +1,101 @@
+import { LONGEST_MESSAGE } from '../text.ts'
+
+/** How the waits between attempts grow. */
+export interface Backoff {
+  /** Upper bound of the first wait, in ms. */
+  readonly baseDelayMs: number
+  /** Upper bound of any wait, in ms. */
+  readonly maxDelayMs: number
+}
+
+/**
+ * Full jitter: anywhere between 0 and `baseDelayMs` doubled for each failure before, so that clients that failed together
+ * do not come back together. `failures` counts from 1.
+ * https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/
+ */
+export function fullJitter({ baseDelayMs, maxDelayMs }: Backoff, failures: number, random: () => number = Math.random): number {
+  return random() * Math.min(maxDelayMs, baseDelayMs * 2 ** (failures - 1))
+}
+
+/** Longest text that is read as a time, in characters. An HTTP date has 29. */
+const LONGEST_VALUE = 200
+
+/** Response headers, names in lower case. */
+type Headers = Readonly<Record<string, string | string[] | undefined>>
+
+/**
+ * What `Retry-After` asks for, in ms: seconds or an HTTP date (RFC 9110, 10.2.3). A date is compared with the reply's own
+ * `Date` where it has one, since the clocks of two machines differ. Undefined when there is none that can be read.
+ */
+export function retryAfterMs(headers: Headers): number | undefined {
+  const value = headers['retry-after']
+  if (typeof value !== 'string' || value.length > LONGEST_VALUE) return undefined
+  const text = value.trim()
+  if (/^\d{1,15}(\.\d{1,30})?$/.test(text)) return Number(text) * 1000
+  // An HTTP date begins with the name of a day; `Date.parse` reads much else.
+  if (!/^[A-Za-z]{3,9},? /.test(text)) return undefined
+  const wait = Date.parse(/GMT$/i.test(text) ? text : `${text} GMT`) - timeOf(headers)
+  return Number.isNaN(wait) ? undefined : Math.max(0, wait)
+}
+
+/**
+ * When the limit that a throttled reply tells of is there again, in ms from now: `RateLimit-Reset` in seconds
+ * (draft-ietf-httpapi-ratelimit-headers, 03 to 07), or `X-RateLimit-Reset` or `X-Rate-Limit-Reset` in seconds (QuickNode, NestJS) or as a Unix time in
+ * seconds or ms. Undefined when there is none, or when something of the limit is left, so that it was another one that was hit.
+ */
+export function limitResetMs(headers: Headers): number | undefined {
+  for (const prefix of ['ratelimit', 'x-ratelimit', 'x-rate-limit']) {
+    const reset = headers[`${prefix}-reset`]
+    const remaining = headers[`${prefix}-remaining`]
+    if (typeof reset !== 'string' || !/^\d{1,15}(\.\d{1,30})?$/.test(reset.trim()) || (typeof remaining === 'string' && Number(remaining) > 0)) continue
+    const value = Number(reset)
+    if (value < 1e9) return value * 1000
+    return Math.max(0, (value < 1e11 ? value * 1000 : value) - timeOf(headers))
+  }
+  return undefined
+}
+
+/**
+ * How long the words or the `data` of a throttling error ask to be left alone, in ms: `retry in 10m0s` (Ankr), `try again in 4ms`,
+ * `data.rate.backoff_seconds` (Infura, where 0 says nothing: https://github.com/INFURA/infura/issues/201), `data.try_again_in`
+ * (Chainstack, a duration as Go writes it). Undefined when they ask for nothing.
+ */
+export function waitSaid(message: string, data?: unknown): number | undefined {
+  const { rate, try_again_in: again } = (typeof data === 'object' && data !== null ? data : {}) as {
+    rate?: { backoff_seconds?: unknown }
+    try_again_in?: unknown
+  }
+  const seconds = rate?.backoff_seconds
+  if (typeof seconds === 'number' && seconds > 0) return seconds * 1000
+  if (typeof again === 'string') return durationMs(again)
+  const said = WAIT.exec(message.slice(0, LONGEST_MESSAGE))?.[1]
+  return said === undefined ? undefined : durationMs(said)
+}
+
+const WAIT = /\b(?:try again|retry|wait) (?:in|after|for) (\d[\d.]{0,30}\s?[a-zµ]{1,12}(?:\d[\d.]{0,30}[a-z]{1,12}){0,5})/i
+
+/** A duration such as `10m0s`, `250.5ms` or `30 seconds`; undefined for anything else. */
+function durationMs(text: string): number | undefined {
+  if (text.length > LONGEST_VALUE) return undefined
+  let total = 0
+  for (const [, count, unit = ''] of text.matchAll(/(?<![\d.])(\d{1,15}(?:\.\d{1,30})?)\s?([a-zµ]{1,12})/gi)) {
+    const ms = UNITS.find(([names]) => names.includes(unit.toLowerCase()))?.[1]
+    if (ms === undefined) return undefined
+    total += Number(count) * ms
+  }
+  return total > 0 ? total : undefined
+}
+
+const UNITS: readonly (readonly [names: readonly string[], ms: number])[] = [
+  [['us', 'µs'], 0.001],
+  [['ms', 'millisecond', 'milliseconds'], 1],
+  [['s', 'sec', 'secs', 'second', 'seconds'], 1000],
+  [['m', 'min', 'mins', 'minute', 'minutes'], 60_000],
+  [['h', 'hr', 'hrs', 'hour', 'hours'], 3_600_000],
+]
+
+/** When the reply was made, by the server's own clock where it says so, since the clocks of two machines differ. */
+function timeOf(headers: Headers): number {
+  const date = typeof headers.date === 'string' && headers.date.length <= LONGEST_VALUE ? Date.parse(headers.date) : Number.NaN
+  return Number.isNaN(date) ? Date.now() : date
+}

@@ -1,0 +1,247 @@
+import { copyError, type HexlineError, IntegrityError, NetworkError, wordsOf } from '../../errors.ts'
+import { excerpt } from '../../text.ts'
+import { type Call, type Reply, replyOf } from '../call.ts'
+import { routeEvents } from '../events.ts'
+import { isFailure, isStall } from '../failure-kinds.ts'
+import type { Queue } from '../queue/queue.ts'
+import { type Head, Heads } from './head.ts'
+import { type Health, Usual } from './health.ts'
+import { HEAD, type Protocol, type Trait } from './protocol.ts'
+import { isNull, lagging } from './require-result.ts'
+
+/** An endpoint as the client made it. */
+export interface MemberOptions {
+  readonly queue: Queue
+  readonly health: Health
+  /** Id of the chain that it was said to be on. */
+  readonly chainId?: number | undefined
+}
+
+/** What the endpoints of a client have in common. */
+export class Company {
+  readonly protocol: Protocol
+  readonly heads = new Heads()
+  readonly usual = new Usual()
+  /** Id of the chain of all: the one that was declared, or else that of the first endpoint that answered a call and told it. */
+  chainId: number | undefined
+  /** Who says so. */
+  chainOf = ''
+  /** It was declared, or some endpoint has answered a call. */
+  isChainKnown = false
+  /** Resolves once that is so. */
+  readonly chainKnown: Promise<void>
+  #resolve: () => void = () => {}
+
+  constructor(protocol: Protocol, declared: number | undefined) {
+    this.protocol = protocol
+    this.chainId = declared
+    this.chainKnown = new Promise((resolve) => {
+      this.#resolve = resolve
+    })
+    if (declared !== undefined) this.knowsChain()
+  }
+
+  knowsChain(): void {
+    this.isChainKnown = true
+    this.#resolve()
+  }
+}
+
+/** How long a question of our own may take, in ms. */
+const ASK_MS = 3_000
+/** What all of them have in common. */
+const QUESTION = { attempts: 1, whilePaused: 'fail', priority: 'interactive', as: 'value', required: false, safe: true, tried: [], isBound: true } as const
+
+/** How long it is remembered that an endpoint does not have a method, in ms. */
+const REMEMBERED_MS = 600_000
+/** Methods of which this is remembered. */
+const MOST_METHODS = 1_000
+
+/** One of several endpoints: asks it, and learns from each answer what to think of it. */
+export class Member {
+  readonly name: string
+  readonly queue: Queue
+  readonly health: Health
+  readonly head: Head
+  /** It is being asked for its head. */
+  isAsked = false
+  /** Why it is never used again. */
+  wrong: HexlineError | undefined
+  /** Its last failure, in one line. */
+  said: string | undefined
+  readonly #company: Company
+  /** Until when it was left out when those in its line were sent away. */
+  #leftUntil = 0
+  /** It has been asked for its chain, or need not be. */
+  #isRight: boolean
+  /** Methods that it does not have for us, and when it said so. */
+  #missing = new Map<string, number>()
+
+  constructor({ queue, health }: MemberOptions, company: Company, isRight: boolean, now: number) {
+    this.name = queue.name
+    this.queue = queue
+    this.health = health
+    this.head = company.heads.add(now)
+    this.#company = company
+    this.#isRight = isRight
+  }
+
+  /** Its answer. The first calls to an endpoint ask for its chain, too, in the same POST: nobody gets an answer from another chain. */
+  async ask(call: Call, trait: Trait | undefined): Promise<Reply> {
+    const started = performance.now()
+    this.health.calls++
+    try {
+      const reply = this.#isRight ? await this.queue.send(call) : await this.#askWithChain(call)
+      this.#measure(call, started)
+      return trait?.tells === undefined && !call.required ? reply : this.#read(reply, call, trait, started)
+    } catch (failure) {
+      if (isFailure(failure)) this.#learn(failure, call, trait, started)
+      throw failure
+    } finally {
+      this.health.calls--
+    }
+  }
+
+  lacks(method: string, now: number): boolean {
+    const at = this.#missing.get(method)
+    return at !== undefined && now - at < REMEMBERED_MS
+  }
+
+  /** Asks for its newest block, and in the same POST for its chain where that is not known yet. Learns from the answer, and from silence. Never rejects. */
+  async askHead(signal?: AbortSignal | undefined, deadline = Number.POSITIVE_INFINITY): Promise<void> {
+    const { protocol, heads } = this.#company
+    const now = performance.now()
+    heads.isAsked(this.head, now)
+    this.isAsked = true
+    const call: Call = { ...protocol.askHead, ...QUESTION, signal, deadline: Math.min(deadline, now + ASK_MS) }
+    try {
+      const trait = protocol.traitOf(call.method)
+      await (this.#isRight ? this.ask(call, trait) : this.#askFirst(call, trait))
+    } catch {
+      // Cut short for the caller's sake it says nothing.
+      if (!signal?.aborted && performance.now() < deadline) this.health.missed(performance.now())
+    } finally {
+      this.isAsked = false
+    }
+  }
+
+  /** It has been silent for too long: it is left out, and its reads go elsewhere. */
+  giveUp(now: number): void {
+    this.said = `${this.name}: no reply to its first calls`
+    this.health.giveUp(now)
+    this.queue.giveUp()
+  }
+
+  #measure({ method }: Call, started: number): void {
+    const now = performance.now()
+    if (!this.health.hasMeasured(now)) this.health.took(this.#company.usual.times(method, now - started), now)
+  }
+
+  #read(reply: Reply, call: Call, trait: Trait | undefined, started: number): Reply {
+    const value = reply.take()
+    const needed = trait?.needs?.(call.params)
+    if (isNull(value)) {
+      if (call.required) throw lagging(call, this.name)
+    } else {
+      const { heads } = this.#company
+      const told = value instanceof Uint8Array ? ofBytes(value, needed) : trait?.tells?.(value, call.params)
+      if (told !== undefined) {
+        if (needed === HEAD) heads.isAt(this.head, told, performance.now(), started)
+        else heads.has(this.head, told)
+        call.pin?.sees(told)
+      }
+    }
+    return replyOf(value, reply.bytes)
+  }
+
+  #learn(failure: HexlineError, call: Call, trait: Trait | undefined, started: number): void {
+    const now = performance.now()
+    const { kind } = failure
+    const words = wordsOf(failure)
+    if (failure.attempts > 0) this.said = excerpt(words.startsWith(this.name) ? words : `${this.name}: ${words}`)
+    // Where each call of a POST gives up waiting, the POST is cut, and does not count as one that failed.
+    if (kind === 'timeout' && failure.attempts > 0 && !isStall(failure)) this.health.failed(now, started)
+    if (this.health.isOut && this.health.dueAt !== this.#leftUntil) {
+      this.#leftUntil = this.health.dueAt
+      this.queue.turnAway(new NetworkError(`${this.name}: not sent, since it is left out: ${this.said}`, { endpoint: this.name, unsent: true }))
+    }
+    if (kind === 'unsupported' || kind === 'auth') {
+      if (this.#missing.size >= MOST_METHODS) this.#missing = new Map()
+      this.#missing.set(call.method, now)
+    }
+    if (kind === 'lagging') {
+      const needed = trait?.needs?.(call.params)
+      if (needed !== undefined && needed !== HEAD) this.#company.heads.lacks(this.head, needed, now)
+    }
+  }
+
+  async #askWithChain(call: Call): Promise<Reply> {
+    const checked = this.#askChain(call).then((id) => this.#checkChain(id, call))
+    if (!call.safe) {
+      await checked
+      return this.queue.send(call)
+    }
+    const [chain, asked] = await Promise.allSettled([checked, this.queue.send(call)])
+    if (chain.status === 'rejected' && (this.wrong !== undefined || asked.status === 'fulfilled')) throw chain.reason
+    if (asked.status === 'rejected') throw asked.reason
+    return asked.value
+  }
+
+  /** A question of our own to an endpoint whose chain is not known yet. */
+  async #askFirst(call: Call, trait: Trait | undefined): Promise<void> {
+    const started = performance.now()
+    try {
+      const [chain, asked] = await Promise.allSettled([this.#askChain(call), this.queue.send(call)])
+      if (chain.status === 'rejected') throw chain.reason
+      // All endpoints are asked at once, and which one is the quickest to tell its chain must not decide which chain is the right one.
+      await this.#company.chainKnown
+      this.#checkChain(chain.value, call)
+      if (asked.status === 'rejected') throw asked.reason
+      this.#read(asked.value, call, trait, started)
+    } catch (failure) {
+      if (isFailure(failure)) this.#learn(failure, call, trait, started)
+      throw failure
+    }
+  }
+
+  /** The id of its chain; undefined where it does not know the question. */
+  async #askChain(call: Call): Promise<number | undefined> {
+    const { askChain, chainOf } = this.#company.protocol
+    try {
+      const reply = await this.queue.send({ ...call, ...askChain, as: 'value', required: false, safe: true, priority: 'interactive', tally: undefined })
+      return chainOf(reply.take())
+    } catch (failure) {
+      if (isFailure(failure) && TELLS_NOTHING.includes(failure.kind)) return undefined
+      throw failure
+    }
+  }
+
+  /** Throws when it is on another chain than the others. */
+  #checkChain(id: number | undefined, call: Call): void {
+    const company = this.#company
+    company.knowsChain()
+    if (id !== undefined && company.chainId === undefined) {
+      company.chainId = id
+      company.chainOf = `, like ${this.name}`
+    }
+    if (id === undefined || id === company.chainId) {
+      this.#isRight = true
+      return
+    }
+    const message = `${this.name} is on chain ${id}, not ${company.chainId}${company.chainOf}: it is taken out`
+    if (this.wrong === undefined) {
+      this.wrong = new IntegrityError(message, { endpoint: this.name })
+      const change = { change: 'taken-out', endpoint: this.name, reason: 'wrong-chain', chainId: id, expectedChainId: company.chainId } as const
+      if (routeEvents.hasSubscribers) routeEvents.publish(change)
+    }
+    throw Object.assign(copyError(this.wrong, call.method), { attempts: 1 })
+  }
+}
+
+/** A node that does not know the question is not therefore on another chain. */
+const TELLS_NOTHING = ['unsupported', 'invalid', 'not-found', 'pruned', 'execution']
+
+/** Bytes are not looked into: that they are there says that a block with this number is. */
+function ofBytes(value: Uint8Array, needed: number | undefined): number | undefined {
+  return needed === undefined || needed === HEAD || value.length < 4 ? undefined : needed
+}

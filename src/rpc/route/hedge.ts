@@ -1,0 +1,163 @@
+import type { Wait, Waiting } from '../../wait/waiting.ts'
+import type { Call, Reply, Send } from '../call.ts'
+import { isFailure } from '../failure-kinds.ts'
+
+export interface HedgeOptions {
+  /** A read that takes longer than this part of the recent ones is sent once more. */
+  readonly percentile: number
+  /** Copies, as a part of the reads. */
+  readonly maxExtra: number
+}
+
+/** Copies that may be saved up for a bad moment. */
+const MOST_SAVED = 20
+
+/** The reason for which the slower copy ends; its endpoint did nothing wrong. */
+const LOST: unique symbol = Symbol('the other copy was faster')
+
+/**
+ * Sends a second copy of an interactive read that takes long. The first answer counts, and so does a final error: that is the node's answer,
+ * too. Nothing is copied until it is known how long such calls take, nor beyond `maxExtra`.
+ */
+export class Hedge {
+  readonly #options: HedgeOptions
+  readonly #waiting: Waiting
+  #delays = new Map<string, Delays>()
+  /** Copies that may be sent now. */
+  #saved = 0
+
+  constructor(options: HedgeOptions, waiting: Waiting) {
+    this.#options = options
+    this.#waiting = waiting
+  }
+
+  /** `send` with a copy by `again`, if need be. `key` names what the call's time is compared with: its endpoint and method. */
+  send(call: Call, key: string, send: Send, again: Send): Promise<Reply> {
+    if (!call.safe || call.priority === 'bulk') return send(call)
+    this.#saved = Math.min(MOST_SAVED, this.#saved + this.#options.maxExtra)
+    const delays = this.#delaysOf(key)
+    const race = new Race(call, this.#waiting, delays, () => this.#spend(), send, again)
+    return race.start()
+  }
+
+  #spend(): boolean {
+    if (this.#saved < 1) return false
+    this.#saved--
+    return true
+  }
+
+  #delaysOf(key: string): Delays {
+    let delays = this.#delays.get(key)
+    if (delays === undefined) {
+      // Methods are named by the user: a program that makes names up must not fill memory.
+      if (this.#delays.size > 1000) this.#delays = new Map()
+      delays = new Delays(this.#options.percentile)
+      this.#delays.set(key, delays)
+    }
+    return delays
+  }
+}
+
+/** One call and its copy. */
+class Race implements Wait {
+  readonly call: Call
+  at: number
+  place = -1
+  seat = -1
+  readonly #waiting: Waiting
+  readonly #delays: Delays
+  readonly #spend: () => boolean
+  readonly #send: Send
+  readonly #again: Send
+  readonly #started = performance.now()
+  readonly #runners: AbortController[] = []
+  #running = 0
+  #failure: unknown
+  #resolve: (reply: Reply) => void = () => {}
+  #reject: (reason: unknown) => void = () => {}
+
+  constructor(call: Call, waiting: Waiting, delays: Delays, spend: () => boolean, send: Send, again: Send) {
+    this.call = call
+    this.#waiting = waiting
+    this.#delays = delays
+    this.#spend = spend
+    this.#send = send
+    this.#again = again
+    this.at = Math.min(call.deadline, this.#started + (delays.percentile ?? Number.POSITIVE_INFINITY))
+  }
+
+  start(): Promise<Reply> {
+    return new Promise((resolve, reject) => {
+      this.#resolve = resolve
+      this.#reject = reject
+      if (this.#waiting.hold(this)) this.#run(this.#send)
+    })
+  }
+
+  /** The call takes long. At its deadline the copies end by themselves. */
+  ring(): void {
+    if (this.at < this.call.deadline && this.#spend()) this.#run(this.#again)
+  }
+
+  cancel(reason: unknown): void {
+    this.#end(() => this.#reject(reason), reason)
+  }
+
+  #run(send: Send): void {
+    const runner = new AbortController()
+    this.#runners.push(runner)
+    this.#running++
+    send({ ...this.call, signal: runner.signal }).then(
+      (reply) => {
+        // Also when it is the copy's: the first one took so long at least.
+        this.#delays.add(performance.now() - this.#started)
+        this.#end(() => this.#resolve(reply))
+      },
+      (failure) => {
+        this.#running--
+        // Why the first one failed says more than why its copy did.
+        if (this.#runners[0] === runner || this.#failure === undefined) this.#failure = failure
+        if (this.#running === 0 || isFinal(failure)) this.#end(() => this.#reject(this.#running === 0 ? this.#failure : failure))
+      },
+    )
+  }
+
+  /** The first ending counts. */
+  #end(settle: () => void, reason: unknown = LOST): void {
+    if (this.#running < 0) return
+    this.#waiting.release(this)
+    settle()
+    this.#running = Number.NEGATIVE_INFINITY
+    if (this.#runners.length > 1 || reason !== LOST) for (const runner of this.#runners) runner.abort(reason)
+  }
+}
+
+/** Every node would answer so; of other failures the other copy may know better. */
+function isFinal(failure: unknown): boolean {
+  return !isFailure(failure) || failure.kind === 'execution' || failure.kind === 'invalid'
+}
+
+/** Calls of which the times are kept. */
+const KEPT = 128
+/** Calls after which the percentile is known, and found anew. */
+const ENOUGH = 32
+
+/** How long recent calls took. */
+class Delays {
+  /** In ms; undefined until enough calls have been seen. */
+  percentile: number | undefined
+  readonly #percentile: number
+  readonly #recent = new Float64Array(KEPT)
+  #count = 0
+
+  constructor(percentile: number) {
+    this.#percentile = percentile
+  }
+
+  add(ms: number): void {
+    this.#recent[this.#count++ % KEPT] = ms
+    if (this.#count % ENOUGH !== 0) return
+    const sorted = this.#recent.slice(0, Math.min(this.#count, KEPT)).sort()
+    this.percentile = sorted[Math.floor(sorted.length * this.#percentile)]
+  }
+}

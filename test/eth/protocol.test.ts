@@ -1,0 +1,63 @@
+import { describe, expect, test } from 'vitest'
+import { ethereum } from '../../src/eth/protocol.ts'
+import { HEAD } from '../../src/rpc/route/protocol.ts'
+
+const needs = (method: string, ...params: unknown[]) => ethereum.traitOf(method)?.needs?.(params)
+const tells = (method: string, result: unknown, ...params: unknown[]) => ethereum.traitOf(method)?.tells?.(result, params)
+const hash = `0x${'ab'.repeat(32)}`
+
+describe('the block that a call needs', () => {
+  test.each([
+    ['eth_blockNumber', [], HEAD],
+    ['eth_gasPrice', [], HEAD],
+    ['eth_call', [{}, 'latest'], HEAD],
+    ['eth_call', [{}], HEAD],
+    ['eth_call', [{}, 'pending'], HEAD],
+    ['eth_call', [{}, '0x10'], 16],
+    ['eth_call', [{}, 'finalized'], undefined],
+    ['eth_call', [{}, 'earliest'], undefined],
+    ['eth_call', [{}, { blockNumber: '0x10' }], 16],
+    ['eth_call', [{}, { blockHash: hash }], undefined],
+    ['eth_getBlockByNumber', ['0x0', true], 0],
+    ['eth_getStorageAt', ['0x1', '0x2', '0x3'], 3],
+    ['eth_getLogs', [{ fromBlock: '0x1', toBlock: '0x2' }], 2],
+    ['eth_getLogs', [{}], HEAD],
+    ['eth_getLogs', [{ blockHash: hash }], undefined],
+    ['eth_getTransactionReceipt', [hash], undefined],
+    ['web3_clientVersion', [], undefined],
+    ['constructor', [], undefined],
+    // What is no block needs none: the node says what it thinks of it.
+    ['eth_getBlockByNumber', ['0xzz'], undefined],
+    ['eth_getBlockByNumber', [-1], undefined],
+    ['eth_getBlockByNumber', [`0x${'f'.repeat(40)}`], undefined],
+  ])('%s %j', (method, params, block) => {
+    expect(needs(method, ...params)).toBe(block)
+  })
+})
+
+describe('the newest block that a result tells of', () => {
+  test.each([
+    ['eth_blockNumber', '0x10', [], 16],
+    ['eth_getBlockByNumber', { number: '0x10' }, ['latest', false], 16],
+    ['eth_getBlockByNumber', { number: '0x11' }, ['pending', false], undefined],
+    ['eth_getBlockByNumber', null, ['0x99', false], undefined],
+    ['eth_getTransactionReceipt', { blockNumber: '0x10' }, [hash], 16],
+    ['eth_getTransactionByHash', { blockNumber: null }, [hash], undefined],
+    ['eth_getLogs', [{ blockNumber: '0x1' }, { blockNumber: '0x2' }], [{}], 2],
+    ['eth_getLogs', [], [{}], undefined],
+    ['eth_getFilterChanges', [hash], ['0x1'], undefined],
+    ['eth_blockNumber', 'nonsense', [], undefined],
+    ['eth_getBlockByNumber', 'nonsense', ['latest', false], undefined],
+  ])('%s %j', (method, result, params, block) => {
+    expect(tells(method, result, ...params)).toBe(block)
+  })
+})
+
+test('params by name say nothing of blocks, and break nothing', () => {
+  for (const method of ['eth_getLogs', 'eth_getBlockByNumber', 'eth_getBalance']) {
+    const trait = ethereum.traitOf(method)
+    const byName = { filter: {}, fromBlock: '0x1' } as never
+    expect(() => trait?.needs?.(byName)).not.toThrow()
+    expect(() => trait?.tells?.(null, byName)).not.toThrow()
+  }
+})

@@ -1,0 +1,177 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { Limits } from '../../../src/rpc/limits/batch-size.ts'
+
+const MiB = 1024 * 1024
+
+/** So many POSTs one after the other, each as long as it may be, from a server that takes up to `most` calls. Gives how many were refused. */
+function work(limits: Limits, posts: number, most = Number.POSITIVE_INFINITY): number {
+  let refused = 0
+  for (let i = 0; i < posts; i++) {
+    const length = limits.most
+    limits.start(length)
+    if (length > most) {
+      refused++
+      limits.refused(length)
+    } else {
+      limits.took(length, false)
+      limits.worked(length)
+    }
+    limits.end(length)
+  }
+  return refused
+}
+
+describe('the length of batches', () => {
+  test.each<[string, (limits: Limits) => void]>([
+    ['timed out', (limits) => limits.halve(100)],
+    ['was throttled', (limits) => limits.throttled(50)],
+  ])('grows back after a POST that %s, once twenty in a row are answered in full', (_, shorten) => {
+    const limits = new Limits(100)
+    shorten(limits)
+    expect(limits.calls).toBe(50)
+    work(limits, 19)
+    limits.worked(49)
+    expect(limits.most).toBe(50)
+    work(limits, 1)
+    expect(limits.most).toBe(55)
+    work(limits, 1)
+    expect(limits.calls).toBe(55)
+    work(limits, 19)
+    limits.throttled(55)
+    work(limits, 19)
+    expect(limits.most).toBe(55)
+    work(limits, 1000)
+    expect(limits.calls).toBe(100)
+  })
+
+  test('is tried by one POST, while the others keep to what works', () => {
+    const limits = new Limits(100)
+    limits.halve(100)
+    work(limits, 20)
+    limits.start(limits.most)
+    expect(limits.most).toBe(50)
+    limits.halve(55)
+    limits.end(55)
+    expect(limits.calls).toBe(50)
+  })
+
+  test('waits for longer after each try that failed', () => {
+    const limits = new Limits(100)
+    limits.halve(100)
+    const postsUntilTry = () => {
+      let posts = 0
+      for (; limits.most === limits.calls; posts++) work(limits, 1)
+      limits.start(limits.most)
+      limits.halve(limits.most === limits.calls ? 55 : limits.most)
+      limits.end(55)
+      return posts
+    }
+    expect([postsUntilTry(), postsUntilTry(), postsUntilTry()]).toEqual([20, 40, 80])
+  })
+
+  test('is halved at most by a short POST that was throttled in its middle', () => {
+    const limits = new Limits(100)
+    limits.throttled(1)
+    expect(limits.calls).toBe(50)
+  })
+
+  test('finds the limit of a server, whatever it is, with few refusals', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 1000 }), fc.integer({ min: 1, max: 150 }), (maxCalls, most) => {
+        const limits = new Limits(maxCalls)
+        const refused = work(limits, 20_000, most)
+        expect(limits.calls).toBe(Math.min(maxCalls, most))
+        // Halving down, and halving what is left between what works and what does not.
+        expect(refused).toBeLessThanOrEqual(Math.ceil(Math.log2(maxCalls)) + 10)
+      }),
+      { seed: 8, numRuns: 60 },
+    )
+  })
+
+  test('is one where no batch was ever answered, and batches are tried again ever more rarely', () => {
+    const limits = new Limits(100)
+    limits.failed(100)
+    expect(limits.most).toBe(1)
+    let tries = 0
+    for (let i = 0; i < 5000; i++) {
+      const length = limits.most
+      limits.start(length)
+      if (length === 1) limits.worked(1)
+      else {
+        tries++
+        limits.failed(length)
+      }
+      limits.end(length)
+    }
+    expect(tries).toBeGreaterThan(2)
+    expect(tries).toBeLessThan(10)
+    // One day the server knows them.
+    work(limits, 5000)
+    expect(limits.calls).toBe(100)
+  })
+
+  test('stays as it is when a batch fails that is like those that were answered', () => {
+    const limits = new Limits(100)
+    work(limits, 1)
+    limits.failed(100)
+    expect(limits.most).toBe(100)
+  })
+
+  test('always is from 1 to the longest, whatever happens', () => {
+    const event = fc.oneof(
+      ...(['refused', 'halve', 'throttled', 'failed', 'start', 'end'] as const).map((what) => fc.tuple(fc.constant(what), fc.integer({ min: 1, max: 200 }))),
+      ...(['worked', 'tooLarge'] as const).map((what) => fc.tuple(fc.constant(what), fc.integer({ min: 1, max: 200 }), fc.integer({ min: 0, max: 3 * MiB }))),
+    )
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 100 }), fc.array(event, { maxLength: 300 }), (maxCalls, events) => {
+        const limits = new Limits(maxCalls)
+        for (const [what, length, bytes = 0] of events) {
+          limits[what](length, bytes)
+          for (const each of [limits.calls, limits.most]) {
+            expect(each).toBeGreaterThanOrEqual(1)
+            expect(each).toBeLessThanOrEqual(maxCalls)
+          }
+          expect(limits.bytes).toBeGreaterThan(0)
+          expect(limits.bytes).toBeLessThanOrEqual(1.5 * MiB)
+        }
+      }),
+      { seed: 8 },
+    )
+  })
+})
+
+describe('the bytes of replies', () => {
+  test('that were refused are asked for no more, and the length of batches stays', () => {
+    const limits = new Limits(100)
+    limits.worked(10, 0.5 * MiB)
+    limits.tooLarge(30, 1.4 * MiB)
+    expect(limits.calls).toBe(100)
+    expect(limits.isFull(1 * MiB, 0.1 * MiB)).toBe(true)
+    expect(limits.isFull(0.9 * MiB, 0.1 * MiB)).toBe(false)
+  })
+
+  test('never get fewer than were answered: then it is the calls that get fewer', () => {
+    const limits = new Limits(100)
+    limits.worked(10, MiB)
+    limits.tooLarge(30, 1.1 * MiB)
+    expect(limits.bytes).toBe(MiB)
+    limits.tooLarge(30, MiB)
+    expect(limits.bytes).toBe(MiB)
+    expect(limits.calls).toBe(15)
+  })
+
+  test('that nobody foresaw make fewer calls', () => {
+    const limits = new Limits(100)
+    limits.tooLarge(100, 100 * 1024 * 0.5)
+    expect(limits.calls).toBe(50)
+  })
+
+  test('grow back, and a call that is larger by itself still goes', () => {
+    const limits = new Limits(100)
+    limits.tooLarge(30, 1.4 * MiB)
+    expect(limits.isFull(0, 10 * MiB)).toBe(false)
+    for (let i = 0; i < 500; i++) limits.worked(30, limits.bytes)
+    expect(limits.bytes).toBe(1.5 * MiB)
+  })
+})

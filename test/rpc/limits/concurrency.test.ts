@@ -1,0 +1,95 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { Concurrency } from '../../../src/rpc/limits/concurrency.ts'
+
+/** A server that turns away what is more than `most` at a time, for so long, with POSTs of 50 ms in every slot. Gives how many were turned away. */
+function work(concurrency: Concurrency, most: number, fromMs: number, toMs: number): number {
+  let refused = 0
+  for (let now = fromMs; now < toMs; now += 50) {
+    for (let nth = 1; nth <= concurrency.limit; nth++) {
+      if (nth <= most) concurrency.worked(nth, now)
+      else {
+        refused++
+        concurrency.refused(nth, now)
+      }
+    }
+  }
+  return refused
+}
+
+describe('POSTs in flight', () => {
+  test('are as many as the user allows, until the endpoint has enough', () => {
+    const concurrency = new Concurrency(8)
+    work(concurrency, 8, 0, 10_000)
+    expect(concurrency.limit).toBe(8)
+  })
+
+  test.each([1, 2, 3, 5, 7])('are found to be %i where more are turned away, and more are tried ever more rarely', (most) => {
+    const concurrency = new Concurrency(8)
+    work(concurrency, most, 0, 5000)
+    expect(concurrency.limit).toBeGreaterThan(most / 2)
+    expect(concurrency.limit).toBeLessThanOrEqual(most + 1)
+    expect(work(concurrency, most, 5000, 65_000)).toBeLessThan(15)
+  })
+
+  test('are more again when the endpoint takes more', () => {
+    const concurrency = new Concurrency(8)
+    work(concurrency, 2, 0, 20_000)
+    expect(concurrency.limit).toBeLessThanOrEqual(3)
+    work(concurrency, 8, 20_000, 80_000)
+    expect(concurrency.limit).toBe(8)
+  })
+
+  test('that fail as they do when they are too many become fewer, once a wave, and no fewer than a quarter: it may be chance', () => {
+    const concurrency = new Concurrency(8)
+    for (const nth of [8, 7, 6, 5]) concurrency.suffered(nth, 0, 100)
+    expect(concurrency.limit).toBe(6)
+    for (let now = 200; now < 2000; now += 100) concurrency.suffered(concurrency.limit, now, now + 50)
+    expect(concurrency.limit).toBe(2)
+  })
+
+  test('become as few with a high limit as with a low one: two are left', () => {
+    const concurrency = new Concurrency(100)
+    for (let now = 0; now < 3000; now += 100) concurrency.suffered(concurrency.limit, now, now + 50)
+    expect(concurrency.limit).toBe(2)
+  })
+
+  test('follow another limit, and stay fewer where fewer were learnt', () => {
+    const concurrency = new Concurrency(8)
+    concurrency.allow(100)
+    expect(concurrency.limit).toBe(100)
+    concurrency.refused(20, 0)
+    concurrency.allow(8)
+    expect(concurrency.limit).toBe(8)
+    concurrency.refused(4, 0)
+    concurrency.allow(100)
+    expect(concurrency.limit).toBe(3)
+  })
+
+  test('are proven once several were answered, since one may have been lucky', () => {
+    const concurrency = new Concurrency(8)
+    concurrency.worked(4, 0)
+    expect(concurrency.proven).toBe(0)
+    work(concurrency, 8, 0, 1000)
+    expect(concurrency.proven).toBeGreaterThan(2)
+  })
+
+  test('always are from 1 to what the user allows', () => {
+    const event = fc.tuple(fc.constantFrom('worked', 'refused', 'suffered'), fc.integer({ min: 1, max: 20 }), fc.integer({ min: 0, max: 3000 }))
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 20 }), fc.array(event, { maxLength: 300 }), (most, events) => {
+        const concurrency = new Concurrency(most)
+        let now = 0
+        for (const [what, nth, passed] of events) {
+          now += passed
+          if (what === 'worked') concurrency.worked(nth, now)
+          else if (what === 'refused') concurrency.refused(nth, now)
+          else concurrency.suffered(nth, now - 50, now)
+          expect(concurrency.limit).toBeGreaterThanOrEqual(1)
+          expect(concurrency.limit).toBeLessThanOrEqual(most)
+        }
+      }),
+      { seed: 8 },
+    )
+  })
+})

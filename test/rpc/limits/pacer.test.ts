@@ -1,0 +1,225 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { Call } from '../../../src/rpc/call.ts'
+import { Pace } from '../../../src/rpc/limits/pacer.ts'
+import { LearntRate } from '../../../src/rpc/limits/rate-estimate.ts'
+import { Rate } from '../../../src/rpc/limits/token-bucket.ts'
+import { simulate, type World } from '../../support/simulated-limit.ts'
+
+/** The most that was sent in any second. */
+function mostInASecond(sent: readonly { readonly at: number; readonly units: number }[]): number {
+  let most = 0
+  let sum = 0
+  for (let first = 0, last = 0; last < sent.length; last++) {
+    sum += sent[last]?.units ?? 0
+    while ((sent[last]?.at ?? 0) - (sent[first]?.at ?? 0) >= 1000) sum -= sent[first++]?.units ?? 0
+    most = Math.max(most, sum)
+  }
+  return most
+}
+
+const callOf = (method: string) => ({ method }) as Call
+
+describe('a budget that is given', () => {
+  test('in calls is never passed in any second, and used', () => {
+    for (const callsPerSecond of [0.5, 1, 3, 10, 19, 20, 25, 100, 999]) {
+      const rate = new Rate(callsPerSecond, 0)
+      const sent: { at: number; units: number }[] = []
+      for (let now = 0; now < 5000; now += 0.7) {
+        const available = rate.available(now)
+        rate.take(available)
+        if (available > 0) sent.push({ at: now, units: available })
+      }
+      expect(mostInASecond(sent)).toBeLessThanOrEqual(Math.max(1, callsPerSecond))
+      // And does not make less of it than the burst costs.
+      expect(sent.reduce((sum, { units }) => sum + units, 0)).toBeGreaterThan(callsPerSecond * 5 * 0.85 - 1)
+    }
+  })
+
+  test('says how long to wait, to the moment', () => {
+    const rate = new Rate(100, 0)
+    rate.take(rate.available(0))
+    const wait = rate.msUntil(5, 0)
+    expect(wait).toBeGreaterThan(0)
+    expect(rate.available(wait - 1)).toBeLessThan(5)
+    expect(rate.available(wait)).toBe(5)
+  })
+
+  test('in units is never passed in any second by calls that cost up to half of it, whatever they cost and in what order', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 20, max: 1000 }),
+        fc.array(fc.double({ min: 0, max: 0.5, noNaN: true }), { minLength: 1, maxLength: 200 }),
+        (perSecond, parts) => {
+          const costs = new Map(parts.map((part, i) => [`m${i}`, part * perSecond]))
+          const pace = new Pace({ perSecond, costOf: (method) => costs.get(method) ?? 0 }, 0)
+          const waiting = parts.map((_, i) => callOf(`m${i}`))
+          const sent: { at: number; units: number }[] = []
+          for (let now = 0; waiting.length > 0; ) {
+            const wait = pace.msUntil({ size: waiting.length, first: waiting[0] as Call }, 100, now)
+            if (wait > 0) {
+              now += wait
+              continue
+            }
+            const fits = pace.fitting(now)
+            const taken: Call[] = []
+            while (waiting.length > 0 && taken.length < pace.room(100, now) && fits?.(waiting[0] as Call)) taken.push(waiting.shift() as Call)
+            expect(taken.length).toBeGreaterThan(0)
+            pace.take(taken)
+            sent.push({ at: now, units: taken.reduce((sum, { method }) => sum + (costs.get(method) ?? 0), 0) })
+          }
+          expect(mostInASecond(sent)).toBeLessThanOrEqual(perSecond * 1.0001)
+        },
+      ),
+      { seed: 8 },
+    )
+  })
+
+  test('lets a call go that costs more than a second has, and makes the next one wait for it', () => {
+    const pace = new Pace({ perSecond: 330, costOf: (method) => (method === 'dear' ? 1000 : 10) }, 0)
+    expect(pace.msUntil({ size: 1, first: callOf('dear') }, 100, 1000)).toBe(0)
+    pace.take([callOf('dear')])
+    expect(pace.msUntil({ size: 1, first: callOf('cheap') }, 100, 1000)).toBeGreaterThan(1000)
+  })
+
+  test('holds back no call that costs nothing', () => {
+    const pace = new Pace({ perSecond: 1, costOf: (method) => (method === 'free' ? 0 : 1) }, 0)
+    pace.take([callOf('one'), callOf('one')])
+    expect(pace.msUntil({ size: 1, first: callOf('free') }, 100, 0)).toBe(0)
+    expect(pace.fitting(0)?.(callOf('free'))).toBe(true)
+  })
+})
+
+const seeds = [1, 2, 3, 4, 5, 6, 7, 8]
+/** A limit that drops, and rises again, in calls per second. */
+const dropsAndRises = (now: number) => (now > 20_000 && now < 40_000 ? 50 : 200)
+
+describe('a rate that is learnt', () => {
+  test.each([5, 20, 200, 2000])('is that of a server that takes %i a second, of which few are refused', (limit) => {
+    const seen = simulate({ limitAt: () => limit, burst: Math.max(5, limit / 10), refuses: 'posts', latencyMs: 50, untilMs: 60_000 })
+    const { used, refused } = seen.between(10, 60)
+    expect(used / limit).toBeGreaterThan(0.95)
+    // Each look beyond the limit costs a call, which is much where there are few.
+    expect(refused).toBeLessThan(limit < 20 ? 0.05 : 0.02)
+  })
+
+  test.each<[string, Partial<World>]>([
+    ['each call over it is refused', { refuses: 'entries' }],
+    ['a POST over it is refused', { refuses: 'posts' }],
+    ['calls go one by one', { refuses: 'posts', slots: 32, maxCalls: 1 }],
+    ['there are three slots', { refuses: 'posts', slots: 3 }],
+    ['a second may come at once', { refuses: 'entries', burst: 200 }],
+    ['replies take 300 ms', { refuses: 'entries', latencyMs: 300 }],
+    ['it asks for 0.1 s of rest', { refuses: 'posts', retryAfterMs: 100 }],
+  ])('follows a limit that drops, and one that rises: %s', (_, world) => {
+    for (const seed of seeds) {
+      const seen = simulate({ limitAt: dropsAndRises, burst: 20, latencyMs: 50, untilMs: 68_000, seed, refuses: 'posts', ...world })
+      for (const [from, to, limit] of [
+        [10, 20, 200],
+        [25, 40, 50],
+        [60, 68, 200],
+      ] as const) {
+        const { used, refused } = seen.between(from, to)
+        expect(used / limit, `seed ${seed}, from ${from} s`).toBeGreaterThan(0.9)
+        expect(refused, `seed ${seed}, from ${from} s`).toBeLessThan(0.025)
+      }
+    }
+  })
+
+  test('is looked at more rarely where each look costs a pause of a second', () => {
+    for (const seed of seeds) {
+      const seen = simulate({ limitAt: () => 200, burst: 20, refuses: 'posts', latencyMs: 50, retryAfterMs: 1000, untilMs: 100_000, seed })
+      const { used, refused } = seen.between(20, 100)
+      expect(used / 200).toBeGreaterThan(0.85)
+      expect(refused).toBeLessThan(0.01)
+    }
+  })
+
+  test('is no smaller for the times in which nothing is asked', () => {
+    const demand = (now: number) => (now % 3000 === 1 ? 300_000 : 0)
+    for (const seed of seeds) {
+      const seen = simulate({ limitAt: () => 200, burst: 20, refuses: 'posts', latencyMs: 50, demand, untilMs: 99_000, seed })
+      expect(seen.between(18, 99).used / 100).toBeGreaterThan(0.9)
+    }
+  })
+
+  test('stays where there is a limit, and besides it POSTs are throttled by chance', () => {
+    for (const limit of [200, 2000]) {
+      const seen = simulate({ limitAt: () => limit, burst: limit / 10, byChance: 0.03, refuses: 'posts', latencyMs: 50, untilMs: 60_000 })
+      const { used, refused } = seen.between(10, 60)
+      expect(used / limit).toBeGreaterThan(0.8)
+      expect(refused).toBeLessThan(0.1)
+    }
+  })
+
+  test('is forgotten when it has long held nothing back', () => {
+    const rate = new LearntRate(40, { tookMs: 50, pauseMs: 0 }, 0)
+    expect(rate.isForgotten(200_000)).toBe(false)
+    expect(rate.isForgotten(400_000)).toBe(true)
+  })
+
+  test('is no less than one call a second and no more than 100,000, whatever happens', () => {
+    const event = fc.record({
+      passed: fc.integer({ min: 0, max: 5000 }),
+      answered: fc.integer({ min: 0, max: 100_000 }),
+      refused: fc.integer({ min: 0, max: 1000 }),
+      pauseMs: fc.constantFrom(0, 1000, 60_000),
+      recently: fc.double({ min: 0, max: 1e9, noNaN: true }),
+      wanted: fc.integer({ min: 1, max: 1000 }),
+    })
+    fc.assert(
+      fc.property(fc.double({ min: 0, max: 1e9, noNaN: true }), fc.array(event, { maxLength: 100 }), (guess, events) => {
+        let now = 0
+        const rate = new LearntRate(guess, { tookMs: 50, pauseMs: 0 }, now)
+        for (const { passed, answered, refused, pauseMs, recently, wanted } of events) {
+          now += passed
+          rate.answered(answered, 50, 8, refused === 0)
+          if (refused > 0) rate.throttled({ sentAt: now, tookMs: 50, pauseMs, recently }, now)
+          const wait = rate.msUntil(wanted, now)
+          expect(wait).toBeGreaterThanOrEqual(0)
+          expect(wait).toBeLessThan(Number.POSITIVE_INFINITY)
+          if (wait === 0) rate.take(rate.available(now))
+          expect(rate.perSecond).toBeGreaterThanOrEqual(1)
+          expect(rate.perSecond).toBeLessThanOrEqual(100_000)
+        }
+      }),
+      { seed: 8 },
+    )
+  })
+
+  test('costs nothing where nothing is throttled', () => {
+    const pace = new Pace(undefined, 0)
+    for (let now = 0; now < 1000; now++) {
+      expect(pace.msUntil({ size: 1000, first: callOf('any') }, 100, now)).toBe(0)
+      expect(pace.room(100, now)).toBe(100)
+      pace.answered(100, 1, 8, true, now)
+    }
+    expect(pace.perSecond).toBeUndefined()
+  })
+})
+
+describe('throttling that has nothing to do with the rate', () => {
+  // Before there was a test for chance the rate went down to one call a second, and stayed there.
+  test.each([
+    [0.003, 0.9],
+    [0.01, 0.9],
+    [0.03, 0.9],
+    [0.075, 0.9],
+    [0.2, 0.5],
+  ])('teaches no rate that lasts: %f of POSTs are turned away, whatever their rate, and after a minute %f of all calls are answered', (byChance, part) => {
+    for (const retryAfterMs of [0, 20]) {
+      for (const seed of seeds) {
+        const seen = simulate({ byChance, refuses: 'posts', latencyMs: 50, retryAfterMs, demand: () => 2000, untilMs: 120_000, seed })
+        expect(seen.between(60, 120).used / 2000, `seed ${seed}, ${retryAfterMs} ms`).toBeGreaterThan(part)
+      }
+    }
+  })
+
+  test('teaches none to an endpoint that is asked now and then, either', () => {
+    const demand = (now: number) => (now % 2000 === 1 ? 2_000_000 : 0)
+    for (const seed of seeds) {
+      const seen = simulate({ byChance: 0.075, refuses: 'posts', latencyMs: 5, demand, untilMs: 120_000, seed })
+      expect(seen.between(60, 120).used / 1000, `seed ${seed}`).toBeGreaterThan(0.9)
+    }
+  })
+})

@@ -1,0 +1,98 @@
+import { describe, expect, it } from 'vitest'
+import type { Call } from '../../../src/rpc/call.ts'
+import { Limits } from '../../../src/rpc/limits/batch-size.ts'
+import { Speeds } from '../../../src/rpc/limits/speeds.ts'
+import { Entry } from '../../../src/rpc/queue/entry.ts'
+import { Line } from '../../../src/rpc/queue/line.ts'
+import { Waiting } from '../../../src/wait/waiting.ts'
+import { randomFrom } from '../../support/random.ts'
+
+const waiting = new Waiting()
+const ignore = () => {}
+
+function entryWith(deadline: number, method = 'eth_chainId'): Entry {
+  const call: Call = { method, params: [], deadline, attempts: 4, priority: 'bulk', as: 'value', required: false, safe: true, tried: [] }
+  return new Entry(call, '[]', undefined, waiting, ignore, ignore)
+}
+
+function drain(line: Line): number[] {
+  const limits = new Limits(100)
+  const deadlines: number[] = []
+  while (line.size > 0) deadlines.push(...line.take(100, limits).map(({ deadline }) => deadline))
+  return deadlines
+}
+
+describe('calls that come back from a failure', () => {
+  it('stand among the others by their age, and those of unknown age in front', () => {
+    const line = new Line(ignore)
+    for (const deadline of [10, 20, 30]) line.push(entryWith(deadline))
+    for (const deadline of [25, 5, Number.POSITIVE_INFINITY, 20, 40]) line.letIn(entryWith(deadline))
+    expect(line.first.deadline).toBe(Number.POSITIVE_INFINITY)
+    expect(drain(line)).toEqual([Number.POSITIVE_INFINITY, 5, 10, 20, 20, 25, 30, 40])
+  })
+
+  it('may be dropped before they go', () => {
+    const line = new Line(ignore)
+    const gone = entryWith(5)
+    line.push(entryWith(10))
+    line.letIn(gone)
+    line.letIn(entryWith(7))
+    line.drop(gone)
+    expect(line.size).toBe(2)
+    expect(drain(line)).toEqual([7, 10])
+  })
+
+  it('are compared about as often each, however many they are', () => {
+    const random = randomFrom(5)
+    /** How many times a deadline is read until all have been taken. */
+    const readsOf = (count: number) => {
+      let reads = 0
+      const counted = (deadline: number) => {
+        const get = () => {
+          reads++
+          return deadline
+        }
+        return Object.defineProperty(entryWith(deadline), 'deadline', { get })
+      }
+      const line = new Line(ignore)
+      for (let i = 0; i < count; i++) line.push(counted(1e6 + i))
+      for (let i = 0; i < count; i++) line.letIn(counted(random() * 2e6))
+      expect(drain(line)).toHaveLength(2 * count)
+      return reads
+    }
+    // Eight times as many, sorted: about ten times as often. 64 times would be quadratic.
+    expect(readsOf(16_000)).toBeLessThan(16 * readsOf(2_000))
+  })
+})
+
+describe('calls that travel apart', () => {
+  it('go once each, in their order, whatever is dropped and put back meanwhile', () => {
+    const random = randomFrom(7)
+    const limits = new Limits(100)
+    const speeds = new Speeds((method) => method === 'slow')
+    for (let run = 0; run < 50; run++) {
+      const line = new Line(ignore)
+      const all = new Set<Entry>()
+      for (let i = 0; i < 60; i++) {
+        const entry = entryWith(i, random() < 0.5 ? 'slow' : 'quick')
+        line.push(entry)
+        all.add(entry)
+      }
+      const gone: Entry[] = []
+      while (line.size > 0) {
+        const taken = line.take(1 + Math.floor(random() * 20), limits, undefined, speeds)
+        expect(new Set(taken.map(({ method }) => method)).size).toBe(1)
+        expect(taken.map(({ deadline }) => deadline)).toEqual(taken.map(({ deadline }) => deadline).sort((a, b) => a - b))
+        if (random() < 0.3) line.putBack(taken)
+        else gone.push(...taken)
+        const dropped = line.list().find(() => random() < 0.05)
+        if (dropped !== undefined) {
+          line.drop(dropped)
+          gone.push(dropped)
+        }
+      }
+      expect(gone).toHaveLength(60)
+      expect(new Set(gone)).toEqual(all)
+    }
+  })
+})

@@ -1,0 +1,751 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import { describe, expect, test } from 'vitest'
+import type { Client, ClientOptions } from '../../../src/index.ts'
+import {
+  type Answer,
+  always,
+  answerTo,
+  clientOf,
+  each,
+  errorOf,
+  failed,
+  gate,
+  honest,
+  type Received,
+  read,
+  refuse,
+  right,
+  send,
+  serve,
+  silent,
+  type TestServer,
+} from '../../support/server.ts'
+
+/** Reads `from` to `to - 1`, all in this turn. */
+function reads(client: Client, from: number, to: number): Promise<unknown[]> {
+  return Promise.all(Array.from({ length: to - from }, (_, i) => read(client, from + i)))
+}
+
+const lengths = (requests: readonly Received[]) => requests.map(({ entries }) => entries.length)
+const asked = ({ entries }: Received) => entries.map(({ params }) => params[0])
+
+/** A client with one POST at a time, and that POST already under way: what is called now waits in line until `release`. */
+async function busy(options: ClientOptions = {}, ...answers: Answer[]) {
+  const { open, answer } = gate()
+  const server = await serve(answer, ...(answers.length === 0 ? [honest] : answers))
+  const client = clientOf(server.url, { concurrency: 1, ...options })
+  const first = read(client, 'first')
+  await server.received(1)
+  return {
+    server,
+    client,
+    release: async () => {
+      open()
+      await first
+    },
+  }
+}
+
+describe('what travels together', () => {
+  test('calls of one turn go in one POST, in their order', async () => {
+    const server = await serve(honest)
+    await reads(clientOf(server.url), 0, 10)
+    expect(server.requests.map(asked)).toEqual([[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]])
+    expect(server.requests[0]?.isBatch).toBe(true)
+  })
+
+  test('so do calls that one turn makes in microtasks after one another', async () => {
+    const server = await serve(honest)
+    const client = clientOf(server.url)
+    const later = async (n: number) => {
+      for (let i = 0; i < n; i++) await null
+      return read(client, n)
+    }
+    await Promise.all([later(0), later(1), later(5)])
+    expect(lengths(server.requests)).toEqual([3])
+  })
+
+  test('a lone call goes as an object', async () => {
+    const server = await serve(honest)
+    await read(clientOf(server.url), 1)
+    expect(server.requests[0]?.isBatch).toBe(false)
+    expect(server.requests[0]?.entries).toEqual([{ jsonrpc: '2.0', id: expect.any(Number), method: 'eth_getBalance', params: [1] }])
+  })
+
+  test('calls of different turns do not wait for each other', async () => {
+    const server = await serve(honest)
+    const client = clientOf(server.url)
+    const first = read(client, 1)
+    await turn()
+    await Promise.all([first, read(client, 2)])
+    expect(lengths(server.requests)).toEqual([1, 1])
+  })
+
+  test('calls that are made while every slot is taken travel together afterwards, whatever turn they are from', async () => {
+    const { server, client, release } = await busy()
+    const calls = []
+    for (let i = 0; i < 20; i++) {
+      calls.push(read(client, i))
+      await turn()
+    }
+    await release()
+    await Promise.all(calls)
+    expect(lengths(server.requests)).toEqual([1, 20])
+  })
+
+  test('a call that was aborted while it waited is not sent', async () => {
+    const { server, client, release } = await busy()
+    const aborter = new AbortController()
+    const gone = errorOf(read(client.with({ signal: aborter.signal }), 'gone'))
+    const stays = read(client, 'stays')
+    await turn()
+    aborter.abort()
+    await gone
+    await release()
+    await stays
+    expect(server.requests.map(asked)).toEqual([['first'], ['stays']])
+  })
+
+  test('ids are never used twice by one client', async () => {
+    const server = await serve(honest)
+    const client = clientOf(server.url, { batch: { maxCalls: 3 } })
+    await reads(client, 0, 20)
+    await reads(client, 0, 20)
+    const ids = server.requests.flatMap(({ entries }) => entries.map(({ id }) => id))
+    expect(ids).toHaveLength(40)
+    expect(new Set(ids).size).toBe(40)
+  })
+})
+
+describe('maxCalls', () => {
+  test('is the longest batch', async () => {
+    const server = await serve(honest)
+    await reads(clientOf(server.url, { batch: { maxCalls: 7 } }), 0, 20)
+    expect(lengths(server.requests).sort()).toEqual([6, 7, 7])
+  })
+
+  test('is 100 when nothing is said', async () => {
+    const server = await serve(honest)
+    await reads(clientOf(server.url), 0, 150)
+    expect(lengths(server.requests).sort()).toEqual([100, 50])
+  })
+
+  test('`batch: false` is one POST per call, each an object', async () => {
+    const server = await serve(honest)
+    await reads(clientOf(server.url, { batch: false }), 0, 20)
+    expect(lengths(server.requests)).toEqual(Array(20).fill(1))
+    expect(server.requests.some(({ isBatch }) => isBatch)).toBe(false)
+  })
+
+  test('`concurrency` is how many POSTs are in flight', async () => {
+    const { open, answer } = gate()
+    const server = await serve(answer)
+    const all = reads(clientOf(server.url, { batch: false, concurrency: 3 }), 0, 10)
+    await server.received(3)
+    await turn()
+    expect(server.requests).toHaveLength(3)
+    open()
+    await all
+    expect(server.requests).toHaveLength(10)
+  })
+
+  describe('where nothing is said is 100 for single calls', () => {
+    /** Calls that reach the server before it has answered any of them. */
+    const atOnce = async (client: Client, server: TestServer, calls: number) => {
+      const { open, answer } = gate()
+      const before = server.requests.length
+      server.script(answer)
+      const all = reads(client, 0, calls)
+      await server.received(before + Math.min(calls, 100))
+      await turn()
+      const count = server.requests.length - before
+      open()
+      await all
+      return count
+    }
+
+    test('with `batch: false`', async () => {
+      const server = await serve(honest)
+      expect(await atOnce(clientOf(server.url, { batch: false }), server, 150)).toBe(100)
+    })
+
+    test('at an endpoint that has refused batches of any length', async () => {
+      const server = await serve((request, response) => (request.isBatch ? always('', { status: 405 })(request, response) : honest(request, response)))
+      const client = clientOf(server.url)
+      await reads(client, 0, 30)
+      expect(await atOnce(client, server, 150)).toBe(100)
+    })
+
+    test('but not for bulk calls, of which the replies are large', async () => {
+      const { open, answer } = gate()
+      const server = await serve(answer)
+      const all = reads(clientOf(server.url, { batch: false }).with({ priority: 'bulk' }), 0, 20)
+      await server.received(7)
+      await turn()
+      expect(server.requests).toHaveLength(7)
+      open()
+      await all
+    })
+
+    test('until the endpoint throttles that many', async () => {
+      let inFlight = 0
+      const server = await serve(async (request, response) => {
+        if (inFlight >= 4) return always('', { status: 429 })(request, response)
+        inFlight++
+        await new Promise<void>((resolve) => setTimeout(resolve, 5))
+        inFlight--
+        return honest(request, response)
+      })
+      await reads(clientOf(server.url, { batch: false }), 0, 300)
+      expect(server.requests.length - 300).toBeLessThan(300)
+    })
+  })
+})
+
+describe('unsafe calls', () => {
+  test('travel alone, and in their order among the others', async () => {
+    const { server, client, release } = await busy()
+    const calls = [read(client, 1), read(client, 2), client.request({ method: 'eth_sendRawTransaction', params: ['0x00'] }), read(client, 3), read(client, 4)]
+    await release()
+    await Promise.all(calls)
+    expect(server.requests.slice(1).map(asked)).toEqual([[1, 2], ['0x00'], [3, 4]])
+  })
+
+  test('methods that are not in the table are among them', async () => {
+    const server = await serve(honest)
+    const client = clientOf(server.url)
+    await Promise.all(['debug_traceCall', 'toString', '__proto__', 'evm_mine'].map((method) => client.request({ method, params: [] })))
+    expect(lengths(server.requests)).toEqual([1, 1, 1, 1])
+  })
+})
+
+describe('priorities', () => {
+  test('are never mixed in one POST', async () => {
+    const { server, client, release } = await busy()
+    const bulk = client.with({ priority: 'bulk' })
+    const calls = Array.from({ length: 10 }, (_, i) => (i % 2 ? read(bulk, `bulk ${i}`) : read(client, `interactive ${i}`)))
+    await release()
+    await Promise.all(calls)
+    for (const request of server.requests.slice(1)) expect(new Set(asked(request).map((param) => String(param).split(' ')[0])).size).toBe(1)
+    expect(lengths(server.requests)).toEqual([1, 5, 5])
+  })
+
+  test('an interactive call passes a thousand waiting bulk calls', async () => {
+    const { server, client, release } = await busy()
+    const bulk = client.with({ priority: 'bulk' })
+    const waiting = reads(bulk, 0, 1000)
+    await turn()
+    const urgent = read(client, 'urgent')
+    await release()
+    await urgent
+    expect(asked(await server.received(2))).toEqual(['urgent'])
+    await waiting
+    expect(server.requests).toHaveLength(2 + 10)
+  })
+
+  test('a slot is kept from bulk calls, so that an interactive one need not wait for them', async () => {
+    const { open, answer } = gate()
+    const server = await serve((request, response) => (asked(request)[0] === 'urgent' ? honest : answer)(request, response))
+    const client = clientOf(server.url, { concurrency: 3, batch: { maxCalls: 10 } })
+    const bulk = reads(client.with({ priority: 'bulk' }), 0, 100)
+    await server.received(2)
+    expect(await read(client, 'urgent')).toEqual(answerTo(['urgent']))
+    expect(lengths(server.requests)).toEqual([10, 10, 1])
+    open()
+    await bulk
+  })
+
+  test('with one slot, bulk calls get it', async () => {
+    const server = await serve(honest)
+    await reads(clientOf(server.url, { concurrency: 1 }).with({ priority: 'bulk' }), 0, 5)
+    expect(lengths(server.requests)).toEqual([5])
+  })
+})
+
+describe('a batch that is refused for its length', () => {
+  /** Refuses what is longer as geth does, under the first call's id. */
+  function takesAtMost(most: number): Answer {
+    return (request, response) => {
+      if (request.entries.length <= most) return honest(request, response)
+      send(response, JSON.stringify([failed(request.entries[0] as { id: number }, -32600, 'batch too large')]))
+    }
+  }
+  const refusals = (requests: readonly Received[], most: number) => lengths(requests).filter((length) => length > most).length
+
+  test('is halved until it is taken, and every call gets its answer', async () => {
+    for (const most of [1, 3, 10]) {
+      const server = await serve(takesAtMost(most))
+      const results = await reads(clientOf(server.url, { concurrency: 1 }), 0, 230)
+      expect(results).toEqual(Array.from({ length: 230 }, (_, i) => answerTo([i])))
+      // 100, 50, 25, 12, 6, 3, and what lies between the last of them and the limit.
+      expect(refusals(server.requests, most)).toBeLessThanOrEqual(7)
+    }
+  })
+
+  test('goes back to the front of the line', async () => {
+    const { server, client, release } = await busy({ batch: { maxCalls: 4 } }, takesAtMost(2))
+    const calls = reads(client, 0, 6)
+    await release()
+    await calls
+    expect(server.requests.slice(1).map(asked)).toEqual([
+      [0, 1, 2, 3],
+      [0, 1],
+      [2, 3],
+      [4, 5],
+    ])
+  })
+
+  test('does not cost its calls an attempt', async () => {
+    const server = await serve(takesAtMost(1))
+    expect(await reads(clientOf(server.url, { retry: false }), 0, 64)).toHaveLength(64)
+  })
+
+  test('is learnt: what comes later is not refused again', async () => {
+    const server = await serve(takesAtMost(10))
+    const client = clientOf(server.url, { concurrency: 1 })
+    await reads(client, 0, 100)
+    const before = refusals(server.requests, 10)
+    await reads(client, 100, 200)
+    expect(refusals(server.requests, 10)).toBe(before)
+  })
+
+  test('is learnt for all clients that are made of one', async () => {
+    const server = await serve(takesAtMost(10))
+    const client = clientOf(server.url, { concurrency: 1 })
+    await reads(client, 0, 100)
+    const before = refusals(server.requests, 10)
+    await reads(client.with({ priority: 'bulk', deadlineMs: 60_000 }), 100, 200)
+    expect(refusals(server.requests, 10)).toBe(before)
+  })
+
+  test('is refused few times, however many POSTs may be in flight: one probes the new length while the others wait', async () => {
+    const server = await serve(takesAtMost(3))
+    await reads(clientOf(server.url, { concurrency: 8 }), 0, 800)
+    // All eight of the first wave, then one for each of 50, 25, 12, 6, and one that looks whether it is 4.
+    expect(refusals(server.requests, 3)).toBeLessThanOrEqual(8 + 5)
+  })
+
+  test('and when all that it holds are errors of the calls themselves, the POSTs after it no longer go one by one', async () => {
+    const tooLong = refuse(-32600, 'batch too large')
+    const reverted = refuse(3, 'execution reverted')
+    const limited: Answer = (request, response) => (request.entries.length > 5 ? tooLong : reverted)(request, response)
+    const server = await serve(limited)
+    const client = clientOf(server.url, { concurrency: 4, batch: { maxCalls: 10 } })
+    await Promise.all(Array.from({ length: 40 }, (_, n) => errorOf(read(client, n))))
+    const { open, answer } = gate()
+    server.script(answer)
+    const before = server.requests.length
+    const more = Promise.all(Array.from({ length: 20 }, (_, n) => read(client, 100 + n)))
+    // None of them is answered yet, and all four are there.
+    await server.received(before + 4)
+    open()
+    await more
+  })
+
+  test('by HTTP 413, or for the length of its reply, is halved as well', async () => {
+    for (const refusal of [always('Request Entity Too Large', { status: 413 }), always({ id: null, error: { code: -32003, message: 'response too large' } })]) {
+      const server = await serve((request, response) => (request.entries.length <= 5 ? honest : refusal)(request, response))
+      expect(await reads(clientOf(server.url, { concurrency: 1 }), 0, 20)).toHaveLength(20)
+    }
+  })
+
+  test.each([400, 405, 415, 422])('by a plain HTTP %i, from a server that knows no batches, goes as single calls', async (status) => {
+    const plain = always('Bad Request', { status })
+    const server = await serve((request, response) => (request.isBatch ? plain : honest)(request, response))
+    expect(await reads(clientOf(server.url, { retry: false }), 0, 10)).toEqual(Array.from({ length: 10 }, (_, i) => answerTo([i])))
+
+    server.script(plain)
+    const before = server.requests.length
+    expect(await errorOf(read(clientOf(server.url), 1))).toMatchObject({ name: 'HttpError', status, kind: 'invalid', attempts: 1 })
+    expect(server.requests).toHaveLength(before + 1)
+  })
+
+  describe('by HTTP 404', () => {
+    const notFound = always('Not Found', { status: 404 })
+    const batchless: Answer = (request, response) => (request.isBatch ? notFound : honest)(request, response)
+
+    test('from a server that answers single calls goes as single calls, and what comes later is not refused again', async () => {
+      const server = await serve(batchless)
+      const client = clientOf(server.url, { retry: false })
+      expect(await reads(client, 0, 30)).toEqual(Array.from({ length: 30 }, (_, i) => answerTo([i])))
+      await reads(client, 30, 40)
+      expect(lengths(server.requests)).toEqual([30, ...Array(40).fill(1)])
+    })
+
+    test('with single calls that get the same is a wrong URL: each call is told so, in few POSTs', async () => {
+      const server = await serve(notFound)
+      const client = clientOf(server.url)
+      const errors = await Promise.all(Array.from({ length: 30 }, (_, i) => errorOf(read(client, i))))
+      for (const error of errors) expect(error).toMatchObject({ name: 'HttpError', kind: 'not-found', status: 404 })
+      // A single call in each slot, and the rest in a batch again.
+      expect(lengths(server.requests).sort()).toEqual([...Array(8).fill(1), 22, 30])
+    })
+
+    test('where batches have been answered says nothing about batches', async () => {
+      const server = await serve(honest, notFound, honest)
+      const client = clientOf(server.url)
+      await reads(client, 0, 10)
+      await Promise.all(Array.from({ length: 10 }, (_, i) => errorOf(read(client, i))))
+      await reads(client, 0, 10)
+      expect(lengths(server.requests)).toEqual([10, 10, 10])
+    })
+  })
+
+  test('with replies of more than 16 MiB together is cut, and asked for in smaller ones', async () => {
+    const large = 'x'.repeat(500_000)
+    const server = await serve(each(({ id, params }) => ({ jsonrpc: '2.0', id, result: [params[0], large] })))
+    const results = (await reads(clientOf(server.url), 0, 60)) as [number, string][]
+    expect(results.map(([n]) => n)).toEqual(Array.from({ length: 60 }, (_, n) => n))
+    const [first, ...others] = lengths(server.requests)
+    expect(first).toBe(60)
+    // How large they are is known from the one that was cut.
+    expect(Math.max(...others)).toBeLessThanOrEqual(6)
+  })
+
+  test('a single call that is refused for its size is told so', async () => {
+    const server = await serve(refuse(-32600, 'request too large'))
+    expect(await errorOf(read(clientOf(server.url), 1))).toMatchObject({ name: 'RpcError', kind: 'request-too-large', attempts: 1 })
+    expect(server.requests).toHaveLength(1)
+  })
+
+  test('an aborted call of it is not sent again', async () => {
+    const { open, answer } = gate(takesAtMost(2))
+    const server = await serve(answer, honest)
+    const client = clientOf(server.url)
+    const aborter = new AbortController()
+    const stay = [read(client, 0), read(client, 1)]
+    const gone = errorOf(read(client.with({ signal: aborter.signal }), 'gone'))
+    await server.received(1)
+    aborter.abort()
+    await gone
+    open()
+    await Promise.all(stay)
+    expect(server.requests.slice(1).flatMap(asked).sort()).toEqual([0, 1])
+  })
+})
+
+describe('a batch that times out', () => {
+  test('is halved, and its calls are retried', async () => {
+    const slow: Answer = (request, response) => (request.entries.length > 4 ? silent : honest)(request, response)
+    const server = await serve(slow)
+    const client = clientOf(server.url, { timeoutMs: 80, concurrency: 1, batch: { maxCalls: 16 }, retry: { attempts: 4, baseDelayMs: 1, maxDelayMs: 2 } })
+    expect(await reads(client, 0, 16)).toHaveLength(16)
+    // They come back one by one, each after a wait of its own: how many meet in a POST is chance, but never more than half.
+    const [first, ...later] = lengths(server.requests)
+    expect(first).toBe(16)
+    expect(Math.max(...later)).toBeLessThanOrEqual(8)
+  })
+
+  test('a call that the node says timed out does not shorten the batches of the others', async () => {
+    const server = await serve(each((entry) => (entry.params[0] === 0 ? failed(entry, -32002, 'request timed out') : right(entry))))
+    const client = clientOf(server.url, { retry: false, batch: { maxCalls: 8 }, concurrency: 1 })
+    await Promise.allSettled(Array.from({ length: 8 }, (_, i) => read(client, i)))
+    await reads(client, 1, 9)
+    expect(lengths(server.requests)).toEqual([8, 8])
+  })
+})
+
+describe('a good body', () => {
+  test('a POST ends where the replies that are expected reach 1.5 MB', async () => {
+    const server = await serve(each(({ id }) => ({ id, result: 'x'.repeat(200_000) })))
+    const client = clientOf(server.url, { concurrency: 1 })
+    await read(client, 'learn')
+    await reads(client, 0, 40)
+    // 1.5 MiB are 7.86 such replies.
+    expect(lengths(server.requests)).toEqual([1, 8, 8, 8, 8, 8])
+  })
+
+  test('a reply that is larger than that by itself still travels', async () => {
+    const server = await serve(each(({ id }) => ({ id, result: 'x'.repeat(2_000_000) })))
+    const client = clientOf(server.url, { concurrency: 1 })
+    await read(client, 'learn')
+    await reads(client, 0, 3)
+    expect(lengths(server.requests)).toEqual([1, 1, 1, 1])
+  })
+
+  test('what one method’s replies weigh shortens no batch of another method', async () => {
+    const server = await serve(each((entry) => (entry.method === 'eth_getCode' ? { id: entry.id, result: 'x'.repeat(2_000_000) } : right(entry))))
+    const client = clientOf(server.url, { concurrency: 1 })
+    await client.request({ method: 'eth_getCode', params: [] })
+    await reads(client, 0, 50)
+    expect(lengths(server.requests)).toEqual([1, 50])
+  })
+})
+
+describe('rate', () => {
+  test('counts the entries of batches, and holds at the server', async () => {
+    const server = await serve(honest)
+    const perSecond = 100
+    await reads(clientOf(server.url, { rate: { callsPerSecond: perSecond } }), 0, 220)
+    const at = server.requests.flatMap((request) => request.entries.map(() => request.at))
+    expect(at).toHaveLength(220)
+    // What left in 1,000 ms may arrive in less when the machine holds the first of it up. By 100 ms is taken for granted; the limit holds for what is sent.
+    for (let i = 0; i + perSecond < at.length; i++) expect((at[i + perSecond] as number) - (at[i] as number)).toBeGreaterThan(900)
+    expect(Math.max(...lengths(server.requests))).toBeLessThanOrEqual(perSecond / 20)
+  })
+
+  test('in units counts what each method costs: by the table, or as the user says', async () => {
+    const server = await serve(honest)
+    const client = clientOf(server.url, { rate: { unitsPerSecond: 1000, units: { eth_getBalance: 100 } } })
+    const started = performance.now()
+    // 1,500 units at 950 a second, after a first call for nothing.
+    await reads(client, 0, 15)
+    expect(performance.now() - started).toBeGreaterThan(1000)
+    expect(Math.max(...lengths(server.requests))).toBe(1)
+    // eth_chainId costs nothing.
+    const before = server.requests.length
+    await Promise.all(Array.from({ length: 50 }, (_, i) => client.request({ method: 'eth_chainId', params: [i] })))
+    expect(lengths(server.requests.slice(before))).toEqual([50])
+  })
+
+  test('joined calls are counted once', async () => {
+    const server = await serve(honest)
+    const client = clientOf(server.url, { rate: { callsPerSecond: 1 } })
+    await Promise.all(Array.from({ length: 50 }, () => read(client, 'same')))
+    expect(lengths(server.requests)).toEqual([1])
+  })
+})
+
+describe('a pause', () => {
+  test('is kept by every call of the endpoint, for as long as Retry-After says', async () => {
+    const { open, answer } = gate(refuse(429, 'Too many requests', { status: 429, headers: { 'retry-after': '1' } }))
+    const server = await serve(answer, honest)
+    const client = clientOf(server.url, { concurrency: 1 })
+    const refused = read(client, 'refused')
+    const { at } = await server.received(1)
+    const inLine = reads(client, 0, 3)
+    await turn()
+    open()
+    await Promise.all([refused, inLine])
+    for (const request of server.requests.slice(1)) expect(request.at - at).toBeGreaterThan(990)
+  })
+
+  test('holds calls back that were made while it lasts', async () => {
+    const server = await serve(refuse(429, 'Too many requests', { status: 429, headers: { 'retry-after': '0.4' } }), honest)
+    const client = clientOf(server.url, { retry: false })
+    await errorOf(read(client, 'refused'))
+    await reads(client, 0, 5)
+    expect(lengths(server.requests).reduce((sum, length) => sum + length, 0)).toBe(6)
+    const [first, second] = server.requests as [Received, Received]
+    expect(second.at - first.at).toBeGreaterThan(390)
+  })
+
+  test('is made without a Retry-After, too, when nothing is answered, and for longer each time', async () => {
+    const server = await serve(refuse(429, 'Too many requests', { status: 429 }), refuse(429, 'Too many requests', { status: 429 }), honest)
+    const client = clientOf(server.url, { retry: { attempts: 1, baseDelayMs: 400, maxDelayMs: 4000 } })
+    await errorOf(read(client, 0))
+    await errorOf(read(client, 1))
+    await read(client, 2)
+    const [first, second, third] = server.requests as [Received, Received, Received]
+    expect(second.at - first.at).toBeGreaterThan(190)
+    expect(third.at - second.at).toBeGreaterThan(390)
+  })
+
+  test('is none where only some entries of a batch have met a limit: calls go more slowly from then on', async () => {
+    const server = await serve(
+      each((entry) => (entry.params[0] === 1 ? failed(entry, -32005, 'rate limit exceeded') : right(entry))),
+      honest,
+    )
+    const client = clientOf(server.url, { retry: { attempts: 1, baseDelayMs: 60_000, maxDelayMs: 60_000 } })
+    const [zero, one] = await Promise.allSettled([read(client, 0), read(client, 1)])
+    expect(zero.status).toBe('fulfilled')
+    expect(one).toMatchObject({ reason: { kind: 'rate-limit', attempts: 1 } })
+    // A pause would last for 30 s, which is more than it has.
+    await reads(client.with({ deadlineMs: 20_000 }), 2, 12)
+    expect(server.requests.length).toBeGreaterThan(3)
+  })
+
+  test('a call whose deadline lies before its end fails at once, with what the node said', async () => {
+    const server = await serve(refuse(429, 'Too many requests', { status: 429, headers: { 'retry-after': '3600' } }))
+    const client = clientOf(server.url)
+    await errorOf(read(client, 'refused'))
+    const started = performance.now()
+    const error = await errorOf(client.request({ method: 'eth_getCode', params: [] }))
+    expect(error).toMatchObject({
+      name: 'RpcError',
+      kind: 'rate-limit',
+      code: 429,
+      message: `127.0.0.1:${server.port}: eth_getCode: Too many requests`,
+      said: 'Too many requests',
+      method: 'eth_getCode',
+      retryAfterMs: 3_600_000,
+    })
+    expect(performance.now() - started).toBeLessThan(30_000)
+    expect(server.requests).toHaveLength(1)
+  })
+
+  test('such a call was never sent, and says so', async () => {
+    const server = await serve(refuse(429, 'Too many requests', { status: 429, headers: { 'retry-after': '3600' } }))
+    const client = clientOf(server.url)
+    expect(await errorOf(read(client, 1))).toMatchObject({ attempts: 1 })
+    expect(await errorOf(read(client, 2))).toMatchObject({ attempts: 0 })
+  })
+
+  test('so do calls that wait in line when it begins', async () => {
+    const { open, answer } = gate(refuse(429, 'Too many requests', { status: 429, headers: { 'retry-after': '60' } }))
+    const server = await serve(answer)
+    const client = clientOf(server.url, { concurrency: 1, deadlineMs: 20_000 })
+    const first = errorOf(read(client, 1))
+    await server.received(1)
+    const second = errorOf(read(client, 2))
+    const third = errorOf(read(client.with({ priority: 'bulk' }), 3))
+    await turn()
+    const started = performance.now()
+    open()
+    for (const error of await Promise.all([first, second, third])) expect(error).toMatchObject({ kind: 'rate-limit', said: 'Too many requests' })
+    expect(performance.now() - started).toBeLessThan(15_000)
+    expect(server.requests).toHaveLength(1)
+  })
+
+  test('and calls that have joined one with more time', async () => {
+    const { open, answer } = gate(refuse(429, 'Too many requests', { status: 429, headers: { 'retry-after': '60' } }))
+    const server = await serve(answer)
+    const client = clientOf(server.url, { concurrency: 1, retry: false })
+    const first = errorOf(read(client, 1))
+    await server.received(1)
+    const patient = errorOf(read(client, 'same'))
+    const hasty = errorOf(read(client.with({ deadlineMs: 500 }), 'same'))
+    await turn()
+    open()
+    await first
+    expect(await hasty).toMatchObject({ name: 'RpcError', kind: 'rate-limit' })
+    await client.close()
+    expect(await patient).toMatchObject({ name: 'ClosedError' })
+  })
+})
+
+describe('joining', () => {
+  test('two identical calls of one turn make one entry, and each gets its own object', async () => {
+    const server = await serve(honest)
+    const client = clientOf(server.url)
+    const [a, b] = (await Promise.all([read(client, { deep: [1] }), read(client, { deep: [1] })])) as { asked: { deep: number[] }[] }[]
+    expect(lengths(server.requests)).toEqual([1])
+    expect(a).toEqual(answerTo([{ deep: [1] }]))
+    expect(b).toEqual(a)
+    a?.asked[0]?.deep.push(2)
+    expect(b).toEqual(answerTo([{ deep: [1] }]))
+  })
+
+  test('a copy has whatever JSON can hold, __proto__ too', async () => {
+    const server = await serve((request, response) =>
+      send(response, `{"id":${request.entries[0]?.id},"result":{"__proto__":{"a":1},"n":[null,false,1.5,"x",{}]}}`),
+    )
+    const client = clientOf(server.url)
+    const [a, b] = await Promise.all([read(client), read(client)])
+    expect(JSON.stringify(a)).toBe('{"__proto__":{"a":1},"n":[null,false,1.5,"x",{}]}')
+    expect(JSON.stringify(b)).toBe(JSON.stringify(a))
+    expect(Object.getPrototypeOf(b)).toBe(Object.prototype)
+  })
+
+  test('bytes are each one’s own, too', async () => {
+    const server = await serve(honest)
+    const client = clientOf(server.url)
+    const request = { method: 'eth_call', params: [{ a: 1 }], as: 'bytes' } as const
+    const [a, b] = (await Promise.all([client.send(request), client.send(request)])).map((reply) => reply.take() as Uint8Array) as [Uint8Array, Uint8Array]
+    expect(lengths(server.requests)).toEqual([1])
+    const before = String(b)
+    expect(String(a)).toBe(before)
+    a.fill(0)
+    expect(String(b)).toBe(before)
+  })
+
+  test('an error is each one’s own, too', async () => {
+    const server = await serve(refuse(3, 'execution reverted'))
+    const client = clientOf(server.url)
+    const [a, b] = await Promise.all([errorOf(read(client)), errorOf(read(client))])
+    expect(server.requests).toHaveLength(1)
+    expect(a).not.toBe(b)
+    for (const error of [a, b]) expect(error).toMatchObject({ name: 'RpcError', said: 'execution reverted', code: 3, attempts: 1 })
+  })
+
+  test('calls that differ in method, params or priority are not joined', async () => {
+    const { server, client, release } = await busy()
+    const calls = [
+      read(client, 1),
+      read(client, '1'),
+      read(client, 1, 'latest'),
+      client.request({ method: 'eth_getCode', params: [1] }),
+      read(client.with({ priority: 'bulk' }), 1),
+    ]
+    await release()
+    await Promise.all(calls)
+    expect(lengths(server.requests)).toEqual([1, 4, 1])
+  })
+
+  test('whichever of the joined calls is aborted, the others get their answer', async () => {
+    for (const aborted of [0, 1, 2]) {
+      const { server, client, release } = await busy()
+      const reason = new Error('enough')
+      const aborter = new AbortController()
+      const calls = [0, 1, 2].map((i) => (i === aborted ? errorOf(read(client.with({ signal: aborter.signal }), 'same')) : read(client, 'same')))
+      await turn()
+      aborter.abort(reason)
+      expect(await calls[aborted]).toBe(reason)
+      // Who comes after the first is gone joins those who are left.
+      calls.push(read(client, 'same'))
+      await release()
+      const others = await Promise.all(calls.filter((_, i) => i !== aborted))
+      expect(others).toEqual(Array(3).fill(answerTo(['same'])))
+      expect(server.requests.map(asked)).toEqual([['first'], ['same']])
+      // Each its own object, also those that joined.
+      expect(new Set(others).size).toBe(3)
+    }
+  })
+
+  test('in flight, too, one that is aborted does not end the other', async () => {
+    for (const aborted of [0, 1]) {
+      const { open, answer } = gate()
+      const server = await serve(answer)
+      const client = clientOf(server.url)
+      const aborter = new AbortController()
+      const calls = [0, 1].map((i) => (i === aborted ? errorOf(read(client.with({ signal: aborter.signal }), 'same')) : read(client, 'same')))
+      await server.received(1)
+      aborter.abort()
+      await calls[aborted]
+      open()
+      expect(await calls[1 - aborted]).toEqual(answerTo(['same']))
+      expect(server.requests).toHaveLength(1)
+    }
+  })
+
+  test('when all are aborted nothing is sent', async () => {
+    const { server, client, release } = await busy()
+    const aborter = new AbortController()
+    const mine = client.with({ signal: aborter.signal })
+    const calls = [errorOf(read(mine, 'same')), errorOf(read(mine, 'same'))]
+    await turn()
+    aborter.abort()
+    await Promise.all(calls)
+    await release()
+    await read(client, 'next')
+    expect(server.requests.map(asked)).toEqual([['first'], ['next']])
+  })
+
+  test('a call made after the first was sent is sent too, since the first may have been answered before a write', async () => {
+    const { open, answer } = gate()
+    const server = await serve(answer)
+    const client = clientOf(server.url)
+    const first = read(client, 'same')
+    await server.received(1)
+    const second = read(client, 'same')
+    await server.received(2)
+    open()
+    await Promise.all([first, second])
+    expect(lengths(server.requests)).toEqual([1, 1])
+  })
+
+  test('unsafe calls are never joined', async () => {
+    const server = await serve(honest)
+    const client = clientOf(server.url)
+    await Promise.all([1, 2, 3].map(() => client.request({ method: 'evm_mine', params: [] })))
+    await Promise.all([1, 2].map(() => client.request({ method: 'eth_sendRawTransaction', params: ['0x01'] })))
+    expect(server.requests).toHaveLength(5)
+  })
+
+  test('`dedupe: false` sends every call', async () => {
+    const server = await serve(honest)
+    const client = clientOf(server.url, { dedupe: false })
+    await Promise.all([read(client, 'same'), read(client, 'same')])
+    expect(lengths(server.requests)).toEqual([2])
+  })
+})

@@ -1,0 +1,202 @@
+import { describe, expect, test } from 'vitest'
+import { HttpError, NetworkError, RpcError } from '../../../src/errors.ts'
+import { type Outcome, replyOf } from '../../../src/rpc/call.ts'
+import { Heads } from '../../../src/rpc/route/head.ts'
+import { Health, Usual } from '../../../src/rpc/route/health.ts'
+
+const good = replyOf('0x1')
+const lost = new NetworkError('no connection')
+const reverted = new RpcError({ code: 3, message: 'execution reverted' })
+const badKey = new HttpError({ status: 401, headers: {}, body: '' }, { kind: 'auth' })
+const throttled = new HttpError({ status: 429, headers: {}, body: '' }, { kind: 'rate-limit' })
+
+/** Health after these POSTs. */
+async function healthOf(...posts: (readonly Outcome[])[]): Promise<Health> {
+  const health = new Health('node.example')
+  for (const outcomes of posts) {
+    await health.watch(async () => outcomes)([], new AbortController().signal)
+    // What fails within a millisecond counts as one failure.
+    await new Promise((resolve) => setTimeout(resolve, 3))
+  }
+  return health
+}
+
+describe('the circuit', () => {
+  test('opens after four POSTs in a row that failed, and not after three', async () => {
+    expect((await healthOf([lost], [lost], [lost])).isOut).toBe(false)
+    expect((await healthOf([lost], [lost], [lost], [lost])).isOut).toBe(true)
+  })
+
+  test('stays closed where one call of each POST is answered, be it with an error of its own', async () => {
+    for (const answer of [good, reverted]) {
+      const post = [lost, answer, lost]
+      expect((await healthOf(post, post, post, post, post, post)).isOut).toBe(false)
+    }
+  })
+
+  test('opens at once for a key that is refused, and not for throttling: the queue pauses for that', async () => {
+    expect((await healthOf([badKey])).isOut).toBe(true)
+    expect((await healthOf([throttled], [throttled], [throttled], [throttled], [throttled])).isOut).toBe(false)
+  })
+
+  test('opens for longer where a key is refused, and as long as the endpoint asks for', async () => {
+    const health = await healthOf([badKey])
+    expect(health.dueAt - performance.now()).toBeGreaterThan(4_000)
+    const asks = new HttpError({ status: 402, headers: {}, body: '' }, { kind: 'quota', retryAfterMs: 60_000 })
+    expect((await healthOf([asks])).dueAt - performance.now()).toBeGreaterThan(50_000)
+    health.answered()
+    expect(health.isOut).toBe(false)
+  })
+
+  test('opens at the first timeout of an endpoint that has said nothing all the while, and not of one that has answered others', () => {
+    const [mute, busy] = [new Health('node.example'), new Health('node.example')]
+    const post = (health: Health) => void health.watch(() => new Promise(() => {}))([], new AbortController().signal)
+    post(mute)
+    mute.failed(performance.now() + 500, performance.now() + 1)
+    expect(mute.isOut).toBe(true)
+    post(busy)
+    busy.failed(performance.now() + 500, performance.now() - 500)
+    expect(busy.isOut).toBe(false)
+  })
+
+  test('does not heed a POST that was cut because nobody waited for it any more', async () => {
+    const health = new Health('node.example')
+    for (let i = 0; i < 6; i++) await health.watch(async () => [badKey])([], AbortSignal.abort())
+    expect(health.isOut).toBe(false)
+  })
+
+  test('closes with the first answer; then one failure is enough to open it, for twice as long each time, up to half a minute', () => {
+    const health = new Health('node.example')
+    let now = 0
+    const failUntilOut = () => {
+      do {
+        now += 10
+        health.failed(now)
+      } while (!health.isOut)
+      return health.dueAt - now
+    }
+    expect(failUntilOut()).toBe(1_000)
+    const pauses = Array.from({ length: 7 }, () => {
+      health.answered()
+      expect(health.isOut).toBe(false)
+      return failUntilOut()
+    })
+    expect(pauses).toEqual([2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000])
+    for (let i = 0; i < 20; i++) health.answered()
+    expect(failUntilOut()).toBe(1_000)
+  })
+
+  test('stays open longer when the question whether it is back fails, and not for failures that were on their way', () => {
+    const health = new Health('node.example')
+    for (let now = 10; now <= 40; now += 10) health.failed(now)
+    expect(health.dueAt).toBe(1_040)
+    health.failed(500)
+    health.missed(600)
+    expect(health.dueAt).toBe(1_040)
+    health.missed(1_100)
+    expect(health.dueAt).toBe(3_100)
+  })
+})
+
+describe('the cost of a call', () => {
+  test('grows with errors and slowness, for a bulk call with every other call, for an interactive one with every hundredth', () => {
+    const health = new Health('node.example')
+    expect([health.cost('bulk', 0), health.cost('interactive', 0)]).toEqual([1, 1])
+    health.calls = 99
+    expect([health.cost('bulk', 0), health.cost('interactive', 0)]).toEqual([100, 1])
+    health.calls = 100
+    expect(health.cost('interactive', 0)).toBe(2)
+    health.calls = 0
+    health.took(3, 0)
+    expect(health.cost('interactive', 0)).toBe(3)
+    health.failed(0)
+    expect(health.cost('interactive', 0)).toBeGreaterThan(3)
+  })
+
+  test('follows what is measured within seconds', () => {
+    const health = new Health('node.example')
+    health.took(10, 0)
+    for (let now = 100; now <= 15_000; now += 100) health.took(1, now)
+    expect(health.cost('interactive', 15_000)).toBeLessThan(1.6)
+  })
+
+  test('grows while replies are owed and none comes', () => {
+    const health = new Health('node.example')
+    void health.watch(() => new Promise(() => {}))([], new AbortController().signal)
+    const now = performance.now()
+    expect(health.cost('interactive', now + 500)).toBe(1)
+    expect(health.cost('interactive', now + 5_000)).toBeGreaterThan(5)
+  })
+
+  test('is measured by method: who gets the long calls is not slow for that', () => {
+    const usual = new Usual()
+    for (let i = 0; i < 100; i++)
+      for (const [method, ms] of [
+        ['eth_getLogs', 2_000],
+        ['eth_chainId', 10],
+      ] as const)
+        usual.times(method, ms)
+    expect(usual.times('eth_getLogs', 2_000)).toBeCloseTo(1, 1)
+    expect(usual.times('eth_chainId', 100)).toBeGreaterThan(9)
+  })
+})
+
+describe('heads', () => {
+  test('a lag is measured when an endpoint tells: who has not told for long is not therefore behind', () => {
+    const heads = new Heads()
+    const [a, b] = [heads.add(0), heads.add(0)]
+    heads.isAt(a, 100, 0)
+    heads.isAt(b, 104, 60_000)
+    expect([a, b].map((each) => heads.isBehind(each))).toEqual([false, false])
+    heads.isAt(a, 101, 60_001)
+    expect([a, b].map((each) => heads.isBehind(each))).toEqual([true, false])
+    expect([104, 102, 101].map((number) => heads.isBelow(a, number))).toEqual([true, true, false])
+    heads.isAt(a, 104, 61_000)
+    expect(heads.isBehind(a)).toBe(false)
+  })
+
+  test('heads that are told while another is asked for are compared with it: the slower answer shows who is behind', () => {
+    const heads = new Heads()
+    const [stuck, fresh, old] = [heads.add(0), heads.add(0), heads.add(0)]
+    heads.isAt(old, 90, 999, 990)
+    heads.isAt(stuck, 90, 1_020, 1_000)
+    heads.isAt(fresh, 100, 1_300, 1_000)
+    expect([stuck, fresh, old].map((each) => heads.isBehind(each))).toEqual([true, false, false])
+    // It is asked again at once, since the other one may only have told later.
+    expect(stuck.askAt).toBeLessThanOrEqual(1_300)
+  })
+
+  test('one block is tolerated, and a block that is there raises a head', () => {
+    const heads = new Heads()
+    const [a, b] = [heads.add(0), heads.add(0)]
+    heads.isAt(a, 100, 0)
+    heads.isAt(b, 99, 0)
+    expect(heads.isBehind(b)).toBe(false)
+    heads.isAt(b, 90, 0)
+    expect(heads.isBehind(b)).toBe(true)
+    heads.has(b, 100)
+    expect(heads.isBehind(b)).toBe(false)
+  })
+
+  test('a block that is missing says how far back an endpoint is, where another one has it, and else nothing', () => {
+    const heads = new Heads()
+    const [a, b] = [heads.add(0), heads.add(0)]
+    heads.isAt(a, 100, 0)
+    heads.lacks(b, 500, 0)
+    expect(b.lag).toBe(0)
+    heads.lacks(b, 97, 0)
+    expect(b.lag).toBe(4)
+    // One that has gone back does not leave the others behind a block that nobody has.
+    heads.isAt(a, 10, 0)
+    heads.isAt(b, 10, 0)
+    expect([a.lag, b.lag]).toEqual([0, 0])
+  })
+
+  test('one that is behind is asked again sooner', () => {
+    const heads = new Heads()
+    const [a, b] = [heads.add(0), heads.add(0)]
+    heads.isAt(a, 100, 0)
+    heads.isAt(b, 90, 0)
+    expect(b.askAt).toBeLessThan(a.askAt)
+  })
+})

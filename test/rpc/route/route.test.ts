@@ -1,0 +1,824 @@
+import { createPublicClient } from 'viem'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { HexlineProvider } from '../../../adapters/ethers/index.ts'
+import { hexline } from '../../../adapters/viem/index.ts'
+import { getBlocks } from '../../../src/bulk/index.ts'
+import { type ClientOptions, createClient, type HexlineError } from '../../../src/index.ts'
+import { startLimited } from '../../support/limited-server.ts'
+import { calls, hex, node } from '../../support/node.ts'
+import {
+  always,
+  answerTo,
+  clientOf,
+  cut,
+  deadPort,
+  type Entry,
+  each,
+  errorOf,
+  failed,
+  gate,
+  honest,
+  read,
+  refuse,
+  right,
+  serve,
+  serveAt,
+  silent,
+  type TestServer,
+} from '../../support/server.ts'
+
+const quick: ClientOptions = { retry: { attempts: 4, baseDelayMs: 1, maxDelayMs: 2 } }
+const broken = always('oops', { status: 500 })
+const throttled = (retryAfter: string) => refuse(429, 'Too many requests', { status: 429, headers: { 'retry-after': retryAfter } })
+const host = (server: TestServer) => `127.0.0.1:${server.port}`
+const counts = (...servers: TestServer[]) => servers.map((server) => calls(server).length)
+const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
+
+describe('the chain', () => {
+  const chainQuestions = (server: TestServer) => server.requests.flatMap(({ entries }) => entries.filter(({ method }) => method === 'eth_chainId')).length
+
+  test('of one endpoint alone is not asked for', async () => {
+    const server = await serve(node())
+    await read(clientOf(server.url), 1)
+    expect(chainQuestions(server)).toBe(0)
+  })
+
+  test('of each of several is asked for once, with its newest block, at the first call: in the same POST', async () => {
+    const [a, b] = [await serve(node(), broken, node()), await serve(node())]
+    const client = clientOf([a.url, b.url], quick)
+    for (let i = 0; i < 4; i++) expect(await read(client, i)).toEqual(answerTo([i]))
+    expect([a, b].map(chainQuestions)).toEqual([1, 1])
+    expect([a.requests[0], b.requests[0]].map((request) => request?.entries.length)).toEqual([3, 2])
+  })
+
+  test('of each of several is asked for once, also by many bulk calls that start together', async () => {
+    const [a, b] = [await serve(node()), await serve(node())]
+    const bulk = clientOf([a.url, b.url], quick).with({ priority: 'bulk' })
+    const answers = await Promise.all(Array.from({ length: 60 }, (_, i) => read(bulk, i)))
+    expect(answers).toEqual(Array.from({ length: 60 }, (_, i) => answerTo([i])))
+    expect(Math.max(...[a, b].map(chainQuestions))).toBe(1)
+  })
+
+  test('is another one: the endpoint is taken out before anybody gets an answer of it, and the next one is asked', async () => {
+    for (const answer of [right, (entry: Entry) => failed(entry, 3, 'execution reverted')]) {
+      const [a, wrong, c] = [
+        await serve(node(), broken),
+        await serve(node({ chain: 137, answer: (entry) => (entry.method === 'eth_chainId' ? undefined : answer(entry)) })),
+        await serve(node()),
+      ]
+      const client = clientOf([a.url, wrong.url, c.url], quick)
+      for (let i = 0; i < 5; i++) expect(await read(client, i)).toEqual(answerTo([i]))
+      expect(wrong.requests).toHaveLength(1)
+    }
+  })
+
+  test('is another one at all others: the error says which, and why', async () => {
+    const [a, wrong] = [await serve(node(), broken), await serve(node({ chain: 137 }))]
+    const client = clientOf([a.url, wrong.url], { retry: { attempts: 2, baseDelayMs: 1 } })
+    await read(client, 1)
+    const error = await errorOf<HexlineError>(read(client, 2))
+    expect(error).toMatchObject({ name: 'HttpError', endpoint: host(a) })
+    expect((error.cause as Error).message).toBe(`other endpoints failed, too: ${host(wrong)} is on chain 137, not 1, like ${host(a)}: it is taken out`)
+  })
+
+  test('is the one that was declared, whoever answers first; without any on it a call rejects with that', async () => {
+    const [a, b] = [await serve(node({ chain: 137 })), await serve(node({ chain: 56 }))]
+    const client = clientOf([{ baseUrl: a.url, chain: 'eth', apiKey: 'k' }, b.url], quick)
+    const error = await errorOf<HexlineError>(read(client, 1))
+    expect(error).toMatchObject({
+      name: 'IntegrityError',
+      kind: 'integrity',
+      endpoint: host(a),
+      method: 'eth_getBalance',
+      message: `${host(a)} is on chain 137, not 1: it is taken out`,
+    })
+    expect((error.cause as Error).message).toContain(`${host(b)} is on chain 56, not 1: it is taken out`)
+    const posts = [a, b].map(({ requests }) => requests.length)
+    await errorOf(read(client, 2))
+    expect([a, b].map(({ requests }) => requests.length)).toEqual(posts)
+  })
+
+  test('is known before a call that writes is sent', async () => {
+    const wrong = await serve(node({ chain: 137 }))
+    const client = clientOf([`http://127.0.0.1:${await deadPort()}`, { baseUrl: wrong.url, chain: 'eth', apiKey: 'k' }], { retry: { attempts: 1 } })
+    await errorOf(client.request({ method: 'evm_mine', params: [] }))
+    expect(calls(wrong)).toEqual([])
+  })
+
+  test('cannot be told by an endpoint that does not know the question: it is used', async () => {
+    const [a, b] = [
+      await serve(node(), broken),
+      await serve(node({ answer: (entry) => (entry.method === 'eth_chainId' ? failed(entry, -32601, 'the method eth_chainId does not exist') : undefined) })),
+    ]
+    const client = clientOf([a.url, b.url], quick)
+    for (let i = 0; i < 3; i++) expect(await read(client, i)).toEqual(answerTo([i]))
+  })
+
+  test('is that of the first one to answer a call, even if another one is quicker to tell its own', async () => {
+    const { open, answer } = gate(node())
+    const [a, wrong] = [await serve(answer), await serve(node({ chain: 137 }))]
+    const client = clientOf([a.url, wrong.url], quick)
+    const first = read(client, 1)
+    await wrong.received(1)
+    await sleep(50)
+    open()
+    expect(await first).toEqual(answerTo([1]))
+    for (let i = 0; i < 3; i++) expect(await read(client, i)).toEqual(answerTo([i]))
+    expect(calls(wrong)).toEqual([])
+  })
+
+  test('and the head of endpoints that know neither question are left open: they are used', async () => {
+    const mock = () => serve(node({ answer: (entry) => (/chainId|blockNumber/.test(entry.method) ? failed(entry, -32601, 'method not found') : undefined) }))
+    const [a, b] = [await mock(), await mock()]
+    const client = clientOf([a.url, b.url], quick)
+    expect(await read(client, 1)).toEqual(answerTo([1]))
+    a.script(broken)
+    expect(await read(client, 2)).toEqual(answerTo([2]))
+  })
+
+  test('is declared twice, and not the same: such endpoints cannot stand in for each other', () => {
+    const at = (chain: 'eth' | 'base') => ({ baseUrl: 'http://127.0.0.1:1', chain, apiKey: 'k' })
+    expect(() => createClient([at('eth'), at('base')])).toThrow('endpoint: expected endpoints of one chain (1), received one of chain 8453')
+  })
+})
+
+describe('an endpoint that fails', () => {
+  test('gets no more calls, is asked after a second whether it is back, and is used again', async () => {
+    const [a, b] = [await serve(node(), cut), await serve(node())]
+    // On a slow machine the first one may be left out when the other begins to fail, which takes four attempts to be left out as well.
+    const client = clientOf([a.url, b.url], { retry: { attempts: 8, baseDelayMs: 1, maxDelayMs: 2 } })
+    await read(client, 0)
+    for (let i = 0; i < 20; i++) expect(await read(client, i)).toEqual(answerTo([i]))
+    const failures = counts(a)[0] as number
+    // The first one that failed is enough to prefer the other.
+    expect(failures).toBeLessThan(6)
+    a.script(node())
+    b.script(broken)
+    // Now the other one fails, until it is left out; then the first is the least bad of two.
+    for (let i = 0; i < 10; i++) expect(await read(client, `then ${i}`)).toEqual(answerTo([`then ${i}`]))
+    expect(counts(a)[0]).toBeGreaterThan(failures + 5)
+  })
+
+  test('is asked for its head, one question at a time, and only while there are calls', async () => {
+    const [a, b] = [await serve(node(), cut), await serve(node())]
+    const client = clientOf([a.url, b.url], quick)
+    await read(client, 0)
+    // Pinned to the one that fails, with `tried` empty each time: four failures, and it is left out.
+    const pinned = client.pinned().with({ attempts: 1 })
+    for (let i = 0; i < 4; i++) await Promise.allSettled([read(pinned, i), sleep(3)])
+    const before = counts(a)[0] as number
+    await sleep(1_100)
+    expect(counts(a)[0]).toBe(before)
+    a.script(silent)
+    for (let i = 0; i < 5; i++) await read(client, i)
+    expect(calls(a).slice(before)).toEqual(['eth_blockNumber'])
+  })
+
+  test('that is the only one is never left out: retry’s waits are enough', async () => {
+    const server = await serve(broken)
+    const client = clientOf(server.url, { retry: { attempts: 20, baseDelayMs: 1, maxDelayMs: 1 } })
+    await errorOf(read(client, 0))
+    expect(server.requests).toHaveLength(20)
+    server.script(honest)
+    expect(await read(client, 1)).toEqual(answerTo([1]))
+  })
+
+  test('like all others: calls are still tried, and find the one that is back first', async () => {
+    const [a, b] = [await serve(broken), await serve(broken)]
+    const client = clientOf([a.url, b.url], { retry: { attempts: 12, baseDelayMs: 4, maxDelayMs: 8 } })
+    const error = await errorOf<HexlineError>(read(client, 0))
+    expect(error).toMatchObject({ status: 500, attempts: 12 })
+    expect((error.cause as Error).message).toMatch(/^other endpoints failed, too: 127\.0\.0\.1:\d+ answered HTTP 500: oops$/)
+    b.script(node())
+    expect(await read(client, 1)).toEqual(answerTo([1]))
+  })
+
+  test('by owing replies for a second gets no new calls meanwhile', async () => {
+    const [a, b] = [await serve(node(), silent), await serve(node())]
+    const client = clientOf([a.url, b.url], quick)
+    await read(client, 0)
+    const aborter = new AbortController()
+    const stuck = errorOf(read(client.with({ signal: aborter.signal }), 'stuck'))
+    await a.received(2)
+    await sleep(1_300)
+    expect(await read(client, 1)).toEqual(answerTo([1]))
+    expect(counts(a, b)).toEqual([2, 1])
+    aborter.abort()
+    await stuck
+  })
+
+  test('to answer in time gives the calls in its line to another one, and those go in the order of their age', async () => {
+    const [a, b] = [await serve(node(), silent), await serve(node())]
+    const client = clientOf([a.url, b.url], { ...quick, concurrency: 1, timeoutMs: 400, batch: { maxCalls: 5 } })
+    await read(client, 0)
+    const stuck = Array.from({ length: 5 }, (_, i) => read(client, i))
+    await a.received(2)
+    const inLine = Array.from({ length: 15 }, (_, i) => read(client, 5 + i))
+    expect(await Promise.all([...stuck, ...inLine])).toEqual(Array.from({ length: 20 }, (_, i) => answerTo([i])))
+    expect(a.requests).toHaveLength(2)
+    const order = b.requests.flatMap(({ entries }) => entries).flatMap(({ method, params }) => (method === 'eth_getBalance' ? (params[0] as number) : []))
+    const young = order.filter((i) => i >= 5)
+    expect(young).toEqual([...young].sort((x, y) => x - y))
+  })
+
+  test('because of its key, or used up what it had, is taken out: the next calls do not go there', async () => {
+    for (const answer of [always('unauthorized', { status: 401 }), refuse(-32000, 'daily request count exceeded')]) {
+      const [a, b] = [await serve(node(), answer), await serve(node())]
+      const client = clientOf([a.url, b.url], quick)
+      for (let i = 0; i < 6; i++) expect(await read(client, i)).toEqual(answerTo([i]))
+      // Whatever the method.
+      expect(await client.request({ method: 'eth_getCode', params: ['x'] })).toEqual(answerTo(['x']))
+      expect(counts(a, b)).toEqual([2, 6])
+    }
+  })
+
+  test('to connect is passed over at once: nothing was sent, so that not even a lone attempt is spent', async () => {
+    const b = await serve(node())
+    const client = clientOf([`http://127.0.0.1:${await deadPort()}`, b.url], { retry: false })
+    expect(await read(client, 1)).toEqual(answerTo([1]))
+    expect(await client.request({ method: 'evm_mine', params: [] })).toEqual(answerTo([]))
+  })
+})
+
+describe('an endpoint that has never answered', () => {
+  /** No call ends because its time is up. */
+  const patient: ClientOptions = { timeoutMs: 2 ** 31 - 1, deadlineMs: Number.POSITIVE_INFINITY, retry: false }
+
+  test('is given up on once another one answers: its reads go there, with or without retries', async () => {
+    const [a, b, c] = [await serve(silent), await serve(silent), await serve(node())]
+    const client = clientOf([a.url, b.url, c.url], patient)
+    expect(await Promise.all([read(client, 0), read(client.pinned(), 1)])).toEqual([answerTo([0]), answerTo([1])])
+    expect(counts(a)).toEqual([2])
+    await a.requests[0]?.hungUp
+  })
+
+  test('is not sent a call that writes, which goes to the one that answers, once', async () => {
+    const [a, b] = [await serve(silent), await serve(node())]
+    const client = clientOf([a.url, b.url], patient)
+    expect(await client.request({ method: 'evm_mine', params: [7] })).toEqual(answerTo([7]))
+    expect(counts(a, b)).toEqual([0, 1])
+  })
+
+  test('counts the attempt, and the failure of the other one is told', async () => {
+    const [a, b] = [await serve(silent), await serve(node({ answer: (entry) => (entry.method === 'eth_getBalance' ? failed(entry, 3, 'no') : undefined) }))]
+    const error = await errorOf<HexlineError>(read(clientOf([a.url, b.url], patient), 0))
+    expect(error).toMatchObject({ message: expect.stringMatching(/: no$/), attempts: 2 })
+  })
+
+  test.each([1, 4])('is asked again, and waited for, where the other one fails (attempts: %i)', async (attempts) => {
+    const asks = ({ entries }: { entries: readonly Entry[] }) => entries.some(({ method }) => method === 'eth_getBalance')
+    const held = gate(node())
+    const [a, b] = [await serve(held.answer), await serve((request, response) => (asks(request) ? broken : node())(request, response))]
+    const answer = read(clientOf([a.url, b.url], { ...patient, retry: { attempts, baseDelayMs: 1, maxDelayMs: 2 } }), 0)
+    await vi.waitFor(() => expect([a, b].map(({ requests }) => requests.filter(asks).length)).toEqual([2, 1]), 10_000)
+    held.open()
+    expect(await answer).toEqual(answerTo([0]))
+  })
+
+  test('is waited for as long as no other one answers', async () => {
+    const held = gate(node())
+    const [a, b] = [await serve(held.answer), await serve(silent)]
+    const answer = read(clientOf([a.url, b.url], patient), 0)
+    await sleep(1_500)
+    held.open()
+    expect(await answer).toEqual(answerTo([0]))
+    expect(counts(a, b)).toEqual([1, 0])
+  })
+
+  test('is another thing than one that is at work on a slow call, and has told its newest block', async () => {
+    const held = gate()
+    const [a, b] = [await serve((request, response) => (request.isBatch ? node() : held.answer)(request, response)), await serve(node())]
+    const logs = clientOf([a.url, b.url], patient).request({ method: 'eth_getLogs', params: [{}] })
+    await sleep(1_500)
+    held.open()
+    expect(await logs).toEqual(answerTo([{}]))
+    expect(counts(a, b)).toEqual([1, 0])
+  })
+})
+
+describe('a call that writes', () => {
+  const mine = { method: 'evm_mine', params: [] }
+
+  test.each([
+    ['a connection that is cut', cut],
+    ['HTTP 502', always('Bad Gateway', { status: 502 })],
+    ['a used-up quota in the words of a gateway', always('daily request quota exceeded', { status: 502 })],
+    ['a bad key in the words of a gateway', always('unauthorized: invalid api key', { status: 504 })],
+    ['missing history in the words of a gateway', always('upstream: requires an archive node', { status: 502 })],
+    ['throttling in the words of a gateway', always('upstream: too many connections', { status: 502 })],
+    ['a method that is not available, in words', refuse(-32000, 'method evm_mine is not available')],
+  ])('does not go to another endpoint after %s: it may have run', async (_, answer) => {
+    const [a, b] = [await serve(answer), await serve(node())]
+    a.script(node(), answer)
+    const client = clientOf([a.url, b.url], { ...quick, deadlineMs: 5_000 })
+    await read(client, 0)
+    await errorOf(client.request(mine))
+    expect(counts(a, b)).toEqual([2, 0])
+  })
+
+  test.each([
+    ['a bad key', always('unauthorized', { status: 401 })],
+    ['throttling, as the answer to this very call', refuse(-32005, 'rate limit exceeded')],
+    ['a method that does not exist', refuse(-32601, 'method not found')],
+  ])('does after %s: it has not run', async (_, answer) => {
+    const [a, b] = [await serve(node(), answer), await serve(node())]
+    const client = clientOf([a.url, b.url], quick)
+    await read(client, 0)
+    expect(await client.request(mine)).toEqual(answerTo([]))
+    expect(counts(a, b)).toEqual([2, 1])
+  })
+
+  const bare = (status: number) => always('slow down', { status, headers: { 'retry-after': '0.01' } })
+  const inJson = (status: number) => refuse(-32005, 'slow down', { status, headers: { 'retry-after': '0.01' } })
+
+  test.each([
+    ['HTTP 429', bare(429)],
+    ['HTTP 429 with an error object', inJson(429)],
+    ['HTTP 503', bare(503)],
+    ['HTTP 529', bare(529)],
+  ])('waits for the same endpoint after %s, which a gateway may answer that has passed it on', async (_, answer) => {
+    const [a, b] = [await serve(node(), answer, answer, node()), await serve(node())]
+    const client = clientOf([a.url, b.url], quick)
+    await read(client, 0)
+    expect(await client.request({ method: 'eth_sendUserOperation', params: [] })).toEqual(answerTo([]))
+    expect(counts(a, b)).toEqual([4, 0])
+  })
+
+  test('fails with what that endpoint said when it goes on so', async () => {
+    const [a, b] = [await serve(node(), bare(429)), await serve(node())]
+    const client = clientOf([a.url, b.url], { ...quick, deadlineMs: 300 })
+    await read(client, 0)
+    expect(await errorOf(client.request(mine))).toMatchObject({ kind: 'rate-limit', status: 429, endpoint: host(a) })
+    expect(await errorOf(client.with({ attempts: 1 }).request(mine))).toMatchObject({ kind: 'rate-limit' })
+    expect(counts(b)).toEqual([0])
+  })
+
+  test('does not go elsewhere after HTTP 429 for a used-up quota', async () => {
+    const [a, b] = [await serve(node(), always('daily request quota exceeded', { status: 429 })), await serve(node())]
+    const client = clientOf([a.url, b.url], quick)
+    await read(client, 0)
+    expect(await errorOf(client.request(mine))).toMatchObject({ kind: 'quota', endpoint: host(a) })
+    expect(counts(a, b)).toEqual([2, 0])
+  })
+
+  test('goes elsewhere while the endpoint is paused: it has not been sent', async () => {
+    const [a, b] = [await serve(node(), throttled('60')), await serve(node())]
+    const client = clientOf([a.url, b.url], quick)
+    await read(client, 0)
+    await read(client, 1)
+    expect(await client.request(mine)).toEqual(answerTo([]))
+    expect(counts(a, b)).toEqual([2, 2])
+  })
+
+  test('is as good as a read after HTTP 429 when it may run twice: a signed transaction, a filter', async () => {
+    for (const method of ['eth_sendRawTransaction', 'eth_newFilter']) {
+      const [a, b] = [await serve(node(), throttled('60')), await serve(node())]
+      const client = clientOf([a.url, b.url], quick)
+      await read(client, 0)
+      await client.request({ method, params: ['0x01'] })
+      expect(counts(a, b)).toEqual([2, 1])
+    }
+  })
+})
+
+describe('an endpoint that is paused', () => {
+  test('gives the calls in its line to another one', async () => {
+    const { open, answer } = gate(throttled('60'))
+    const [a, b] = [await serve(node(), answer), await serve(node())]
+    const client = clientOf([a.url, b.url], { ...quick, concurrency: 1 })
+    await read(client, 0)
+    const first = read(client, 1)
+    await a.received(2)
+    const inLine = [2, 3, 4].map((i) => read(client, i))
+    await sleep(0)
+    open()
+    expect(await Promise.all([first, ...inLine])).toEqual([1, 2, 3, 4].map((i) => answerTo([i])))
+    expect(counts(a, b)).toEqual([2, 4])
+  })
+
+  test('like all others is waited for: the one whose pause ends first', async () => {
+    const [a, b] = [await serve(throttled('30'), node()), await serve(throttled('0.5'), node())]
+    const client = clientOf([a.url, b.url], { ...quick, deadlineMs: 20_000 })
+    const started = performance.now()
+    expect(await read(client, 1)).toEqual(answerTo([1]))
+    expect(performance.now() - started).toBeGreaterThan(450)
+    // The question for its chain was throttled already.
+    expect(counts(a, b)).toEqual([1, 1])
+  })
+
+  test('takes no longer than the one that is back first: calls that stand in its line go there', { timeout: 30_000 }, async () => {
+    const slow = await startLimited({ perSecond: 5, burst: 5, refuses: 'entries', latencyMs: 5 })
+    onTestFinished(() => slow.close())
+    const port = await deadPort()
+    const client = clientOf([slow.url, `http://127.0.0.1:${port}`], { ...quick, deadlineMs: 60_000 })
+    const waiting = Promise.all(Array.from({ length: 100 }, (_, i) => read(client, i)))
+    await sleep(1_500)
+    const back = await serveAt(port, node())
+    expect(await waiting).toEqual(Array.from({ length: 100 }, (_, i) => answerTo([i])))
+    // In its line there was work for 15 s.
+    expect(calls(back).length).toBeGreaterThan(60)
+    expect(slow.count().taken).toBeLessThan(45)
+  })
+
+  test('like all others makes nobody wait past the time when one that could not be reached is back', { timeout: 30_000 }, async () => {
+    const a = await serve(throttled('60'))
+    const port = await deadPort()
+    const client = clientOf([a.url, `http://127.0.0.1:${port}`], { ...quick, deadlineMs: 300_000 })
+    const waiting = read(client, 1)
+    await a.received(1)
+    await sleep(100)
+    await serveAt(port, node())
+    expect(await waiting).toEqual(answerTo([1]))
+    expect(counts(a)).toEqual([1])
+  })
+
+  test('like all others fails calls at once that do not wait', async () => {
+    const [a, b] = [await serve(throttled('30')), await serve(throttled('30'))]
+    const client = clientOf([a.url, b.url], quick).with({ whilePaused: 'fail' })
+    expect(await errorOf(read(client, 0))).toMatchObject({ kind: 'rate-limit' })
+    expect(counts(a)).toEqual([1])
+    expect(await errorOf(read(client, 1))).toMatchObject({ kind: 'rate-limit', attempts: 0 })
+    expect(counts(a)).toEqual([1])
+  })
+})
+
+describe('a method that an endpoint does not have', () => {
+  const without = node({
+    answer: (entry) => (entry.method === 'trace_block' ? failed(entry, -32601, 'the method trace_block does not exist/is not available') : undefined),
+  })
+  const trace = { method: 'trace_block', params: ['0x1'] }
+
+  test('is asked for at another one, and from then on only there', async () => {
+    const [a, b] = [await serve(without), await serve(node())]
+    const client = clientOf([a.url, b.url], quick)
+    for (let i = 0; i < 3; i++) expect(await client.request(trace)).toEqual(answerTo(['0x1']))
+    await read(client, 1)
+    expect(calls(a)).toEqual(['trace_block', 'eth_getBalance'])
+  })
+
+  test('nor any other is the end; that is known from then on', async () => {
+    const [a, b] = [await serve(without), await serve(without)]
+    const client = clientOf([a.url, b.url], quick)
+    expect(await errorOf(client.request(trace))).toMatchObject({ name: 'RpcError', kind: 'unsupported', attempts: 2 })
+    expect(await errorOf(client.request(trace))).toMatchObject({ name: 'RpcError', kind: 'unsupported', attempts: 1 })
+    expect(counts(a, b).reduce((sum, n) => sum + n)).toBe(3)
+  })
+})
+
+describe('an endpoint that keeps no old blocks', () => {
+  const old = { method: 'eth_getBlockByNumber', params: ['0x1', false] }
+  const pruning = (code: number, message: string) =>
+    node({ answer: (entry) => (entry.method === old.method && entry.params[0] === '0x1' ? failed(entry, code, message) : undefined) })
+
+  test.each([
+    [4444, 'pruned history unavailable'],
+    [4444, 'gone'],
+    [-32000, 'old data not available due to pruning: requested block 1, history is available from block 90'],
+    [-32603, 'this request requires an archive node'],
+  ])('is passed over at once for one that does: %i %s', async (code, message) => {
+    const [a, b] = [await serve(pruning(code, message)), await serve(node())]
+    const client = clientOf([a.url, b.url], { retry: false })
+    for (let i = 0; i < 20; i++) expect(await client.request(old)).toEqual({ number: '0x1' })
+    // Nothing is wrong with it otherwise.
+    expect(await read(client, 'x')).toEqual(answerTo(['x']))
+    expect(calls(a).at(-1)).toBe('eth_getBalance')
+  })
+
+  test('like all others: the error says so, and its cause has what the others said', async () => {
+    const [a, b] = [await serve(pruning(4444, 'pruned history unavailable')), await serve(pruning(-32602, 'Archive requests require a personal token'))]
+    const error = await errorOf<HexlineError>(clientOf([a.url, b.url], quick).request(old))
+    expect(error).toMatchObject({ name: 'RpcError', kind: 'pruned', code: 4444, said: 'pruned history unavailable', endpoint: host(a), attempts: 2 })
+    expect((error.cause as Error).message).toBe(`other endpoints failed, too: ${host(b)}: Archive requests require a personal token`)
+  })
+
+  test('and is the only one fails a call at once: asking again would not help', async () => {
+    const server = await serve(pruning(4444, 'pruned history unavailable'))
+    expect(await errorOf(clientOf(server.url, quick).request(old))).toMatchObject({ kind: 'pruned', code: 4444, attempts: 1 })
+    expect(server.requests).toHaveLength(1)
+  })
+
+  test('looks to users of viem and ethers as it did, when it is the only one', async () => {
+    const server = await serve(pruning(4444, 'pruned history unavailable'))
+    const viem = createPublicClient({ transport: hexline(clientOf(server.url, quick)) })
+    const ethers = new HexlineProvider(clientOf(server.url, quick), 1, { staticNetwork: true })
+    expect(await errorOf(viem.request(old as never))).toMatchObject({ name: 'RpcRequestError', code: 4444, details: 'pruned history unavailable' })
+    expect(await errorOf(ethers.send(old.method, old.params))).toMatchObject({ code: 'UNKNOWN_ERROR', error: { code: 4444 } })
+    ethers.destroy()
+  })
+})
+
+describe('an endpoint that is behind', () => {
+  /** Two endpoints, both of which have told their heads: the first is three blocks behind. */
+  async function apart() {
+    const [a, b] = [await serve(node({ head: () => 97 })), await serve(broken)]
+    const client = clientOf([a.url, b.url], quick)
+    const tells = async (server: TestServer, head: number, other: TestServer) => {
+      other.script(broken)
+      server.script(node({ head: () => head }))
+      expect(await client.call('eth_blockNumber')).toBe(BigInt(head))
+    }
+    await tells(a, 97, b)
+    await tells(b, 100, a)
+    await tells(a, 97, b)
+    b.script(node({ head: () => 100 }))
+    return { a, b, client, before: calls(a).length }
+  }
+
+  test('is not asked for the newest block, nor for one that only others have', async () => {
+    const { a, b, client, before } = await apart()
+    for (let i = 0; i < 5; i++) {
+      expect(await client.call('eth_blockNumber')).toBe(100n)
+      expect(await client.request({ method: 'eth_getBalance', params: ['x'] })).toEqual(answerTo(['x']))
+      expect(await client.request({ method: 'eth_getBalance', params: ['x', hex(99)] })).toEqual(answerTo(['x', hex(99)]))
+    }
+    expect(calls(a)).toHaveLength(before)
+    // What it has, it may be asked for.
+    b.script(broken)
+    expect(await client.request({ method: 'eth_getBalance', params: ['x', hex(90)] })).toEqual(answerTo(['x', hex(90)]))
+  })
+
+  test('from the start serves nothing for the newest block once both have told their heads', async () => {
+    const { open, answer } = gate(node({ head: () => 100 }))
+    const [stuck, fresh] = [await serve(node({ head: () => 90 })), await serve(answer)]
+    const client = clientOf([stuck.url, fresh.url], quick)
+    const latest = () => client.request({ method: 'eth_getBalance', params: ['x', 'latest'] })
+    const methods = (server: TestServer) => server.requests.map(({ entries }) => entries.map(({ method }) => method).sort())
+    const reads = (server: TestServer) => calls(server).filter((method) => method === 'eth_getBalance').length
+    // The first calls do not wait for the slower one to tell its head.
+    for (let i = 0; i < 3; i++) await latest()
+    expect(reads(stuck)).toBe(3)
+    expect(methods(stuck)[0]).toEqual(['eth_blockNumber', 'eth_chainId', 'eth_getBalance'])
+    expect(methods(fresh)).toEqual([['eth_blockNumber', 'eth_chainId']])
+    open()
+    await vi.waitUntil(async () => (await latest()) && reads(fresh) > 0, { timeout: 5_000, interval: 1 })
+    const before = reads(stuck)
+    for (let i = 0; i < 20; i++) await latest()
+    expect([reads(stuck) - before, reads(fresh)]).toEqual([0, 21])
+  })
+
+  test('answers when there is nobody else', async () => {
+    const { b, client } = await apart()
+    await b.close()
+    expect(await client.call('eth_blockNumber')).toBe(97n)
+  })
+
+  test('is found out by what it does not have', async () => {
+    const [a, b] = [await serve(broken), await serve(node({ head: () => 100 }))]
+    const client = clientOf([a.url, b.url], quick)
+    expect(await client.call('eth_blockNumber')).toBe(100n)
+    a.script(node({ head: () => 97 }))
+    b.script(broken, node({ head: () => 100 }))
+    const reply = await client.send({ method: 'eth_getBlockByNumber', params: [hex(99), false], required: true })
+    expect(reply.take()).toEqual({ number: hex(99) })
+    expect(calls(a).at(-1)).toBe('eth_getBlockByNumber')
+    const before = calls(a).length
+    expect(await client.call('eth_blockNumber')).toBe(100n)
+    expect(calls(a)).toHaveLength(before)
+  })
+})
+
+describe('a pinned client', () => {
+  test('stays on one endpoint, whatever the others of its client do', async () => {
+    const [a, b] = [await serve(node()), await serve(node())]
+    const client = clientOf([a.url, b.url], quick)
+    await read(client, 0)
+    a.script(broken)
+    for (let i = 0; i < 3; i++) await read(client, i)
+    a.script(node())
+    const [onA, onB] = counts(a, b) as [number, number]
+    const pinned = client.pinned()
+    await Promise.all(Array.from({ length: 20 }, (_, i) => read(pinned, i)))
+    await read(pinned.with({ priority: 'bulk' }), 'bulk')
+    const [nowA, nowB] = counts(a, b) as [number, number]
+    expect([nowA - onA, nowB - onB]).toContain(21)
+  })
+
+  test('goes on at another one that has the newest block it has seen', async () => {
+    const [a, b] = [await serve(node({ head: () => 100 })), await serve(node({ head: () => 101 }))]
+    const pinned = clientOf([a.url, b.url], quick).pinned()
+    expect(await pinned.call('eth_blockNumber')).toBe(100n)
+    await a.close()
+    expect(await pinned.call('eth_blockNumber')).toBe(101n)
+    expect(await read(pinned, 1)).toEqual(answerTo([1]))
+  })
+
+  test('fails rather than see an older head, and says so; and goes on when the other one has caught up', async () => {
+    let head = 99
+    const [a, b] = [await serve(node({ head: () => 100 })), await serve(node({ head: () => head }))]
+    const client = clientOf([a.url, b.url], { retry: { attempts: 3, baseDelayMs: 1, maxDelayMs: 2 } })
+    const pinned = client.pinned()
+    // A receipt tells of a block, too.
+    a.script(node({ answer: (entry) => (entry.method === 'eth_getTransactionReceipt' ? { id: entry.id, result: { blockNumber: '0x64' } } : undefined) }))
+    await pinned.request({ method: 'eth_getTransactionReceipt', params: ['0x1'] })
+    await a.close()
+    const error = await errorOf<HexlineError>(read(pinned, 1))
+    const why = `${host(b)}: is at block 99, and calls pinned to ${host(a)} have seen block 100: they cannot go on here yet`
+    expect(`${error.message} ${(error.cause as Error).message}`).toContain(why)
+    expect(await read(client, 1)).toEqual(answerTo([1]))
+    head = 100
+    expect(await read(pinned, 1)).toEqual(answerTo([1]))
+  })
+
+  test('is what a viem transport and an ethers provider can stand on', async () => {
+    const [a, b] = [await serve(node({ head: () => 100 })), await serve(node({ head: () => 100 }))]
+    const client = clientOf([a.url, b.url], quick)
+    const viem = createPublicClient({ transport: hexline(client.pinned()), cacheTime: 0 })
+    const ethers = new HexlineProvider(client.pinned())
+    expect([await viem.getBlockNumber(), await ethers.getBlockNumber()]).toEqual([100n, 100])
+    a.script(cut)
+    expect([await viem.getBlockNumber(), await ethers.getBlockNumber()]).toEqual([100n, 100])
+    ethers.destroy()
+  })
+
+  test('waits no longer than its deadline for another one to tell its head', async () => {
+    const [a, b] = [await serve(node({ head: () => 100 })), await serve(node({ head: () => 101 }))]
+    const pinned = clientOf([a.url, b.url], quick).pinned()
+    expect(await pinned.call('eth_blockNumber')).toBe(100n)
+    a.script(broken)
+    b.script(silent)
+    const started = performance.now()
+    await errorOf(read(pinned.with({ deadlineMs: 150 }), 1))
+    // A question of its own may take 3 s.
+    expect(performance.now() - started).toBeLessThan(2_000)
+  })
+
+  test('that has seen no block is free to go', async () => {
+    const [a, b] = [await serve(node(), cut), await serve(node({ head: () => 1 }))]
+    const pinned = clientOf([a.url, b.url], quick).pinned()
+    await read(pinned, 0)
+    expect(await read(pinned, 1)).toEqual(answerTo([1]))
+  })
+})
+
+describe('a filter', () => {
+  /** A node whose filters have the ids 0x1, 0x2, ..., and that says which filter it was asked for. */
+  function filters(name: string) {
+    let made = 0
+    return node({
+      answer: ({ id, method, params }) => {
+        if (method.startsWith('eth_new')) return { id, result: hex(++made) }
+        return /Filter/.test(method) ? { id, result: `${name} ${params[0]}` } : undefined
+      },
+    })
+  }
+
+  test('is asked for where it was made, also when two endpoints give the same id', async () => {
+    const [a, b] = [await serve(filters('a')), await serve(filters('b'))]
+    const client = clientOf([a.url, b.url], quick)
+    const ask = (method: string, ...params: unknown[]) => client.request({ method, params })
+    const first = await ask('eth_newBlockFilter')
+    a.script(always('unauthorized', { status: 401 }))
+    const second = await ask('eth_newFilter', {})
+    a.script(filters('a'))
+    expect(first).toBe('0x1')
+    expect(second).not.toBe(first)
+    expect(await ask('eth_getFilterChanges', first)).toBe('a 0x1')
+    expect(await ask('eth_getFilterLogs', second)).toBe('b 0x1')
+    expect(await ask('eth_uninstallFilter', second)).toBe('b 0x1')
+    const bytes = await client.send({ method: 'eth_newPendingTransactionFilter', as: 'bytes' })
+    expect(JSON.parse(Buffer.from(bytes.take() as Uint8Array).toString())).toMatch(/^0x/)
+  })
+
+  test('waits where it was made, also when others are free', async () => {
+    const [a, b] = [await serve(filters('a')), await serve(filters('b'))]
+    const client = clientOf([a.url, b.url], quick)
+    const id = await client.request({ method: 'eth_newBlockFilter' })
+    a.script(throttled('1.6'), filters('a'))
+    await read(client, 1)
+    expect(await client.request({ method: 'eth_getFilterChanges', params: [id] })).toBe('a 0x1')
+    expect(calls(b).filter((method) => /Filter/.test(method))).toEqual([])
+  })
+
+  test('of an endpoint that is gone is gone: no other one is asked for it', async () => {
+    const [a, b] = [await serve(filters('a')), await serve(filters('b'))]
+    const client = clientOf([a.url, b.url], quick)
+    const id = await client.request({ method: 'eth_newBlockFilter' })
+    await a.close()
+    expect(await errorOf(client.request({ method: 'eth_getFilterChanges', params: [id] }))).toMatchObject({ name: 'NetworkError', endpoint: host(a) })
+    expect(calls(b)).toEqual([])
+  })
+})
+
+describe('bulk calls', () => {
+  test('are spread over endpoints by their pace, interactive ones kept together', async () => {
+    const slow =
+      (ms: number, answer = node()): typeof answer =>
+      async (...args) => {
+        await sleep(ms)
+        return answer(...args)
+      }
+    const [a, b] = [await serve(slow(20)), await serve(slow(100))]
+    const client = clientOf([a.url, b.url], { batch: { maxCalls: 2 } })
+    await read(client, 0)
+    const bulk = client.with({ priority: 'bulk' })
+    let next = 0
+    await Promise.all(
+      Array.from({ length: 24 }, async () => {
+        while (next < 400) await read(bulk, next++)
+      }),
+    )
+    const [onA, onB] = counts(a, b) as [number, number]
+    // A sixth of them, by their paces.
+    expect(onB).toBeGreaterThan(400 / 6 / 3)
+    expect(onA).toBeGreaterThan(onB)
+    const before = counts(a, b)
+    await Promise.all(Array.from({ length: 40 }, (_, i) => read(client, `together ${i}`)))
+    expect(
+      counts(a, b)
+        .map((n, i) => n - (before[i] as number))
+        .sort(),
+    ).toEqual([0, 40])
+  })
+
+  test('of getBlocks need no more of an endpoint than that it answers', async () => {
+    const chain = (entry: Entry) => {
+      if (entry.method !== 'eth_getBlockByNumber') return undefined
+      const number = Number(entry.params[0])
+      return {
+        id: entry.id,
+        result: { number: hex(number), hash: `0x${'a'.repeat(8)}${number}`, parentHash: `0x${'a'.repeat(8)}${number - 1}`, transactions: [] },
+      }
+    }
+    const [a, b] = [await serve(node({ answer: chain })), await serve(node({ answer: chain }))]
+    let blocks = 0
+    for await (const block of getBlocks(clientOf([a.url, b.url]), { from: 0n, to: 99n })) expect(block.number).toBe(BigInt(blocks++))
+    expect(blocks).toBe(100)
+    expect(Math.min(...counts(a, b))).toBeGreaterThan(10)
+  })
+})
+
+describe('hedging', () => {
+  /** Answers at once, but for calls that ask for it: those wait until they are cut. */
+  const stalling = each(right)
+  const stuck: typeof stalling = (request, response) =>
+    request.entries.some(({ params }) => params[0] === 'stuck') ? silent(request, response) : stalling(request, response)
+  const hedged: ClientOptions = { ...quick, hedge: { percentile: 0.95, maxExtra: 0.5 } }
+
+  test('sends a read that takes long to another endpoint, takes the first answer, and cuts the other', async () => {
+    const [a, b] = [
+      await serve(stuck),
+      await serve(async (...args) => {
+        await sleep(20)
+        return stalling(...args)
+      }),
+    ]
+    const client = clientOf([a.url, b.url], hedged)
+    for (let i = 0; i < 40; i++) await read(client, i)
+    const posts = a.requests.length
+    expect(await read(client, 'stuck')).toEqual(answerTo(['stuck']))
+    await (await a.received(posts + 1)).hungUp
+    expect(calls(b).length).toBeGreaterThan(0)
+    // The one that lost has not failed: it gets the next call.
+    await read(client, 'next')
+    expect(a.requests.at(-1)?.entries[0]?.params).toEqual(['next'])
+  })
+
+  test('sends it to the same endpoint, when there is no other one', async () => {
+    let isFirst = true
+    const server = await serve((request, response) => {
+      const isStuck = isFirst && request.entries.some(({ params }) => params[0] === 'stuck')
+      if (isStuck) isFirst = false
+      return (isStuck ? silent : honest)(request, response)
+    })
+    const client = clientOf(server.url, hedged)
+    for (let i = 0; i < 40; i++) await read(client, i)
+    expect(await read(client, 'stuck')).toEqual(answerTo(['stuck']))
+  })
+
+  test('copies no call that writes, no bulk call, and nothing before it knows how long calls take', async () => {
+    const server = await serve(stuck)
+    const client = clientOf(server.url, hedged)
+    const aborter = new AbortController()
+    const stuckOne = (of: typeof client) => errorOf(of.with({ signal: aborter.signal }).request({ method: 'eth_getBalance', params: ['stuck'] }))
+    const waits = [stuckOne(client)]
+    await server.received(1)
+    for (let i = 0; i < 40; i++) await read(client, i)
+    waits.push(stuckOne(client.with({ priority: 'bulk' })), errorOf(client.with({ signal: aborter.signal }).request({ method: 'evm_mine', params: ['stuck'] })))
+    await sleep(300)
+    const asked = server.requests.flatMap(({ entries }) => entries).filter(({ params }) => params[0] === 'stuck')
+    expect(asked).toHaveLength(3)
+    aborter.abort('enough')
+    expect(await Promise.all(waits)).toEqual(['enough', 'enough', 'enough'])
+  })
+
+  test('takes a final error of either for the answer', async () => {
+    const [a, b] = [
+      await serve(stuck),
+      await serve(node({ answer: (entry) => (entry.params[0] === 'stuck' ? failed(entry, 3, 'execution reverted') : undefined) })),
+    ]
+    const client = clientOf([a.url, b.url], hedged)
+    for (let i = 0; i < 40; i++) await read(client, i)
+    expect(await errorOf(read(client, 'stuck'))).toMatchObject({ name: 'RpcError', code: 3 })
+  })
+
+  test('ends with its client and its deadline, and leaves nothing', async () => {
+    const server = await serve(stuck)
+    const client = clientOf(server.url, hedged)
+    for (let i = 0; i < 40; i++) await read(client, i)
+    expect(await errorOf(read(client.with({ deadlineMs: 300 }), 'stuck'))).toMatchObject({ name: 'TimeoutError' })
+    const error = errorOf(read(client, 'stuck'))
+    await sleep(50)
+    await client.close()
+    expect(await error).toMatchObject({ name: 'ClosedError' })
+  })
+})
