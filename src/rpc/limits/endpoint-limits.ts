@@ -30,7 +30,7 @@ const NEWEST = 1 / 8
 
 /** What is sent to an endpoint from now on. */
 export interface Adapted {
-  /** Until when it is left alone, on the clock of `performance.now()`. */
+  /** Until when it is left alone, on the clock. */
   readonly pausedUntil: number
   readonly maxCalls: number
   readonly concurrency: number

@@ -24,7 +24,7 @@ export interface QueueOptions extends LearntOptions {
 export interface Queue {
   readonly name: string
   readonly send: Send
-  /** Until when, on the clock of `performance.now()`; in the past when it is not. */
+  /** Until when, on the clock; in the past when it is not. */
   readonly pausedUntil: number
   /** Calls in line. */
   readonly size: number
@@ -83,7 +83,7 @@ class Running {
 
   constructor(options: QueueOptions) {
     this.#options = options
-    this.#learnt = new Learnt(options, performance.now())
+    this.#learnt = new Learnt(options, options.waiting.clock.now())
     this.#lessons = new Lessons(options.name, this.#learnt.adapted)
     this.#wake = { at: 0, place: -1, ring: () => this.#start() }
   }
@@ -98,7 +98,7 @@ class Running {
       const entry = new Entry(call, json, key, waiting, resolve, reject)
       if (!waiting.hold(entry)) return
       const { pause } = this.#learnt
-      if (pause.outlasts(call)) return entry.fail(pause.failureFor(call))
+      if (pause.until !== 0 && pause.outlasts(call, waiting.clock.now())) return entry.fail(pause.failureFor(call))
       const line = call.priority === 'bulk' ? this.#bulk : this.#interactive
       const same = key === undefined ? undefined : line.find(key)
       if (same !== undefined) return entry.join(same)
@@ -127,7 +127,7 @@ class Running {
 
   late(ms: number): number {
     const { pause, pace } = this.#learnt
-    const pausedMs = pause.until - performance.now()
+    const pausedMs = pause.until - this.#now()
     if (pausedMs >= ms) return this.size
     return pace.isHolding ? Math.max(0, this.size - Math.ceil(((pace.perSecond ?? 0) * (ms - Math.max(0, pausedMs))) / 1000)) : 0
   }
@@ -171,7 +171,7 @@ class Running {
   #mayStart(): boolean {
     const line = this.#nextLine()
     if (line === undefined || (this.#isProbing && line.size > this.#learnt.limits.taken)) return false
-    const now = performance.now()
+    const now = this.#now()
     const wait = this.#learnt.msUntil(line, now)
     if (wait <= 0) return true
     const { alarms } = this.#options.waiting
@@ -179,6 +179,10 @@ class Running {
     this.#wake.at = now + wait
     alarms.set(this.#wake)
     return false
+  }
+
+  #now(): number {
+    return this.#options.waiting.clock.now()
   }
 
   #nextLine(): Line | undefined {
@@ -193,7 +197,7 @@ class Running {
     const isBulk = line === this.#bulk
     // Calls that are left for a POST of their own need a slot for it. Nobody waits for a bulk call by itself.
     const splits = !isBulk && this.#inFlight.size + 1 < this.#learnt.concurrency.limit
-    const flight = this.#learnt.takeOff(line, performance.now(), splits)
+    const flight = this.#learnt.takeOff(line, this.#now(), splits)
     if (flight.isProbe) this.#isProbing = true
     if (isBulk) this.#bulkPosts++
     this.#inFlight.add(flight.entries)
@@ -240,7 +244,8 @@ class Running {
   #land(line: Line, flight: Flight, outcomes: readonly Outcome[]): void {
     const { entries } = flight
     const landing = new Landing(flight, outcomes)
-    const isLeftAlone = this.#learnt.land(landing, performance.now())
+    const now = this.#now()
+    const isLeftAlone = this.#learnt.land(landing, now)
     const refused: Entry[] = []
     for (let i = 0; i < entries.length; i++) {
       const entry = entries[i] as Entry
@@ -255,15 +260,15 @@ class Running {
       entry.settle(outcome)
     }
     line.putBack(refused)
-    if (isLeftAlone) this.#leaveAlone()
-    if (throttleEvents.hasSubscribers) this.#lessons.tell(outcomes, this.#learnt.adapted)
+    if (isLeftAlone) this.#leaveAlone(now)
+    if (throttleEvents.hasSubscribers) this.#lessons.tell(outcomes, this.#learnt.adapted, now)
   }
 
   /** Calls that will not wait for the end of the pause, or could only wait past their deadline, are told so now. */
-  #leaveAlone(): void {
+  #leaveAlone(now: number): void {
     const { pause } = this.#learnt
     for (const line of [this.#interactive, this.#bulk]) {
-      for (const entry of line.list().flatMap(({ waiters }) => waiters)) if (pause.outlasts(entry)) entry.cancel(pause.failureFor(entry))
+      for (const entry of line.list().flatMap(({ waiters }) => waiters)) if (pause.outlasts(entry, now)) entry.cancel(pause.failureFor(entry))
     }
   }
 }

@@ -4,10 +4,11 @@ import { Limits } from '../../../src/rpc/limits/batch-size.ts'
 import { Speeds } from '../../../src/rpc/limits/speeds.ts'
 import { Entry } from '../../../src/rpc/queue/entry.ts'
 import { Line } from '../../../src/rpc/queue/line.ts'
+import { systemClock } from '../../../src/wait/clock.ts'
 import { Waiting } from '../../../src/wait/waiting.ts'
 import { randomFrom } from '../../support/random.ts'
 
-const waiting = new Waiting()
+const waiting = new Waiting(systemClock)
 const ignore = () => {}
 
 function entryWith(deadline: number, method = 'eth_chainId'): Entry {
