@@ -1,5 +1,6 @@
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { Writable } from 'node:stream'
 import fc from 'fast-check'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { messagesFor } from '../../src/cli/output/messages.ts'
@@ -152,13 +153,15 @@ describe('random text of what is obeyed', () => {
     fc.assert(
       fc.property(value, hostile, fc.boolean(), (result, text, isTerminal) => {
         let said = ''
-        const stream = {
-          write(more: string) {
+        const stderr = new Writable({
+          decodeStrings: false,
+          write(more, _, done) {
             said += more
+            done()
           },
-        } as unknown as NodeJS.WritableStream
+        })
         for (const json of [false, true]) {
-          const messages = messagesFor({ json }, stream)
+          const messages = messagesFor({ json }, { stderr, args: [] })
           messages.tell(text, { text, [text]: result })
           messages.warn(text)
           messages.fail(new HexlineError(text, 'server', { method: text, endpoint: text }))
