@@ -10,6 +10,7 @@ import { HexlineError, OptionError } from '../../src/errors.ts'
 import { excerpt, show } from '../../src/text.ts'
 import { startChain } from '../support/chain-server.ts'
 import { type Ended, hexline, hexlineOnTerminal } from '../support/command.ts'
+import { runs } from '../support/runs.ts'
 
 const range = (first: number, last: number) => Array.from({ length: last - first + 1 }, (_, i) => String.fromCharCode(first + i))
 /** Every character that a terminal obeys, or that turns the reading direction, or ends a line. */
@@ -175,7 +176,7 @@ describe('random text of what is obeyed', () => {
         expect(table([{ title: 'A', of: (record) => record }], [result, text], isTerminal)).not.toMatch(obeyed)
         expect(excerpt(text) + show(text)).not.toMatch(obeyed)
       }),
-      { seed: 7, numRuns: 300 },
+      runs(300, 7),
     )
   })
 })
