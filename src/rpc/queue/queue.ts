@@ -24,7 +24,7 @@ export interface QueueOptions extends EndpointLimitsOptions {
 export interface Queue {
   readonly name: string
   readonly send: Send
-  /** Until when, on the clock of `performance.now()`; in the past when it is not. */
+  /** Until when, on the clock; in the past when it is not. */
   readonly pausedUntil: number
   /** Calls in line. */
   readonly size: number
@@ -81,7 +81,7 @@ class Running {
 
   constructor(options: QueueOptions) {
     this.#options = options
-    this.#limits = new EndpointLimits(options, performance.now())
+    this.#limits = new EndpointLimits(options, options.waiting.clock.now())
     this.#lessons = new Lessons(options.name, this.#limits.current)
     this.#wake = { at: 0, place: -1, ring: () => this.#start() }
   }
@@ -95,7 +95,7 @@ class Running {
       const key = dedupe && call.safe && call.priority !== 'bulk' && !call.isUnread ? `${call.as} ${call.method} ${json}` : undefined
       const entry = new Entry(call, json, key, waiting, resolve, reject)
       if (!waiting.hold(entry)) return
-      const failure = this.#limits.failureFor(call, performance.now())
+      const failure = this.#limits.failureFor(call, this.#now())
       if (failure !== undefined) return entry.fail(failure)
       const line = call.priority === 'bulk' ? this.#bulk : this.#interactive
       const same = key === undefined ? undefined : line.find(key)
@@ -111,7 +111,7 @@ class Running {
     const { pausedUntil } = this.#limits
     if (this.#wake.place < 0) return pausedUntil
     // Also when calls wait for what the learnt rate allows.
-    return this.#limits.isHoldingBack(this.#firstLine, performance.now()) ? Math.max(pausedUntil, this.#wake.at) : pausedUntil
+    return this.#limits.isHoldingBack(this.#firstLine, this.#now()) ? Math.max(pausedUntil, this.#wake.at) : pausedUntil
   }
 
   turnAway(failure: HexlineError): void {
@@ -125,7 +125,7 @@ class Running {
   }
 
   late(ms: number): number {
-    return Math.max(0, this.size - this.#limits.callsWithin(ms, this.#firstLine, performance.now()))
+    return Math.max(0, this.size - this.#limits.callsWithin(ms, this.#firstLine, this.#now()))
   }
 
   handOver(calls: number): void {
@@ -163,7 +163,7 @@ class Running {
     while (this.#inFlight.size < this.#limits.concurrency) {
       const line = this.#nextLine()
       if (line === undefined) return
-      const now = performance.now()
+      const now = this.#now()
       // Calls that are left for a POST of their own need a slot for it. Nobody waits for a bulk call by itself.
       const plan = this.#limits.plan(now, line, line === this.#interactive && this.#inFlight.size + 1 < this.#limits.concurrency)
       if ('waitMs' in plan) {
@@ -179,6 +179,10 @@ class Running {
     alarms.unset(this.#wake)
     this.#wake.at = time
     alarms.set(this.#wake)
+  }
+
+  #now(): number {
+    return this.#options.waiting.clock.now()
   }
 
   get #firstLine(): Line {
@@ -239,7 +243,7 @@ class Running {
 
   /** Gives every call its outcome; what may do better in a smaller batch goes back to the front of the line. */
   #finish(line: Line, entries: readonly Entry[], batch: BatchInFlight, outcomes: readonly Outcome[]): void {
-    const { isPaused, resend } = this.#limits.finished(batchResult(batch, outcomes), performance.now())
+    const { isPaused, resend } = this.#limits.finished(batchResult(batch, outcomes), this.#now())
     const refused: Entry[] = []
     for (let i = 0; i < entries.length; i++) {
       const entry = entries[i] as Entry
@@ -255,12 +259,12 @@ class Running {
     }
     line.putBack(refused)
     if (isPaused) this.#onPause()
-    if (throttleEvents.hasSubscribers) this.#lessons.tell(outcomes, this.#limits.current)
+    if (throttleEvents.hasSubscribers) this.#lessons.tell(outcomes, this.#limits.current, this.#now())
   }
 
   /** Calls that will not wait for the end of the pause, or could only wait past their deadline, are told so now. */
   #onPause(): void {
-    const now = performance.now()
+    const now = this.#now()
     for (const line of [this.#interactive, this.#bulk]) {
       for (const entry of line.list().flatMap(({ waiters }) => waiters)) {
         const failure = this.#limits.failureFor(entry, now)

@@ -17,10 +17,10 @@ export class Lessons {
   }
 
   /** A POST had these outcomes, and what is sent now follows from them. */
-  tell(outcomes: readonly Outcome[], { pausedUntil, maxCalls, concurrency, callsPerSecond }: CurrentLimits): void {
+  tell(outcomes: readonly Outcome[], { pausedUntil, maxCalls, concurrency, callsPerSecond }: CurrentLimits, now: number): void {
     const throttled = outcomes.filter((outcome): outcome is HexlineError => isFailure(outcome) && isThrottled(outcome))
-    const isCurrentLimits = maxCalls !== this.#maxCalls || concurrency !== this.#concurrency
-    if (throttled.length === 0 && !isCurrentLimits) return
+    const isAdapted = maxCalls !== this.#maxCalls || concurrency !== this.#concurrency
+    if (throttled.length === 0 && !isAdapted) return
     const isLess = maxCalls < this.#maxCalls || concurrency < this.#concurrency
     this.#maxCalls = maxCalls
     this.#concurrency = concurrency
@@ -30,7 +30,7 @@ export class Lessons {
       endpoint: this.#endpoint,
       kind: worst?.kind,
       calls: failures.length,
-      pauseMs: Math.max(0, pausedUntil - performance.now()),
+      pauseMs: Math.max(0, pausedUntil - now),
       retryAfterMs: worst?.retryAfterMs,
       maxCalls,
       concurrency,
