@@ -8,8 +8,8 @@ export interface Alarm {
   ring(): void
 }
 
-/** Timers over 2^31 - 1 ms fire at once. */
-const LONGEST_TIMER = 2 ** 31 - 1
+/** The longest time that a timer can wait, in ms: Node fires a longer one at once. */
+export const LONGEST_TIMER = 2 ** 31 - 1
 
 /**
  * Any number of alarms on one timer: a binary heap by time, each alarm knowing its place, so that setting and taking

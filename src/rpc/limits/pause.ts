@@ -1,5 +1,6 @@
-import { copyError, type HexlineError } from '../../errors.ts'
+import type { HexlineError } from '../../errors.ts'
 import type { Call } from '../call.ts'
+import { copyError } from '../copy-error.ts'
 import type { Backoff } from '../retry-delay.ts'
 
 /** What an endpoint asks for beyond this is asked of it again then, in ms: it may have meant something else. */

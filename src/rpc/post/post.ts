@@ -1,6 +1,7 @@
-import { copyError, type HexlineError, LimitError, MalformedReplyError, NetworkError } from '../../errors.ts'
+import { type HexlineError, LimitError, MalformedReplyError, NetworkError } from '../../errors.ts'
 import type { Exchange, HttpReply } from '../../http/exchange.ts'
 import { type Call, type EncodedCall, type Outcome, type Post, patienceOf, replyOf } from '../call.ts'
+import { copyError } from '../copy-error.ts'
 import { isFailure } from '../failure-kinds.ts'
 import { parseBody, resultFor, scanBody } from './body.ts'
 import { correlate, isError, type ReplyObject } from './correlate.ts'
