@@ -2,7 +2,7 @@ import type { Dispatcher } from 'undici'
 import { OptionError } from './errors.ts'
 import { nearestName } from './nearest-name.ts'
 import { show } from './text.ts'
-import { LONGEST_TIMER } from './wait/alarms.ts'
+import { LONGEST_TIMER } from './wait/clock.ts'
 
 /*
  * One checker for each kind of option. Each takes the option's name, as the message shall have it, and the value; it

@@ -3,7 +3,7 @@ import * as check from '../../src/check.ts'
 import type { CallSettings, ClientOptions } from '../../src/client/options.ts'
 import { OptionError } from '../../src/errors.ts'
 import { show } from '../../src/text.ts'
-import { LONGEST_TIMER } from '../../src/wait/alarms.ts'
+import { LONGEST_TIMER } from '../../src/wait/clock.ts'
 
 type OrUndefined<T> = { readonly [K in keyof T]: T[K] | undefined }
 

@@ -178,7 +178,7 @@ export class Entry implements EncodedCall, Wait {
 
   #startClock(): void {
     if (this.timeoutMs === undefined || this.#settled) return
-    this.#waiting.setAlarm(this, Math.min(this.deadline, performance.now() + this.timeoutMs))
+    this.#waiting.setAlarm(this, Math.min(this.deadline, this.#waiting.clock.now() + this.timeoutMs))
   }
 
   #deliver(outcome: Reply | HexlineError): void {
