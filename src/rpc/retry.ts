@@ -1,6 +1,7 @@
-import { type HexlineError, HttpError, NetworkError, RpcError, withCallersStack } from '../errors.ts'
+import { type HexlineError, HttpError, NetworkError, RpcError } from '../errors.ts'
 import type { Waiting } from '../wait/waiting.ts'
 import type { Call, Layer, Reply, Send } from './call.ts'
+import { withCallersStack } from './callers-stack.ts'
 import { type RetryEvent, retryEvents } from './events.ts'
 import { isAmbiguous, isFailure, isStall, isThrottled, mayBeHeld, mayHaveRun, mayRepeat } from './failure-kinds.ts'
 import { type Backoff, fullJitter } from './retry-delay.ts'
@@ -55,7 +56,7 @@ export function retry({ waiting, recovery, ...backoff }: RetryOptions): Layer {
       const isGivenUp = isThrottled(failure) && call.whilePaused === 'fail'
       const repeatable = !isGivenUp && mayRepeat(failure) === true && (call.safe || recovers || !mayHaveRun(failure))
       // The endpoint's pause is what a throttled call waits for; the jitter only spreads those that come back.
-      const now = performance.now()
+      const now = waiting.clock.now()
       // Calls that fail together come back together, and so travel in one POST again.
       if (now - moment.at > TOGETHER_MS) Object.assign(moment, { at: now, chance: Math.random() })
       const jitter = fullJitter(backoff, isFailedAttempt ? failed : 1, () => moment.chance)
@@ -94,7 +95,7 @@ export function retry({ waiting, recovery, ...backoff }: RetryOptions): Layer {
   const pauses = (call: Call) => {
     let paused = 0
     return async () => {
-      const until = performance.now() + fullJitter(backoff, ++paused)
+      const until = waiting.clock.now() + fullJitter(backoff, ++paused)
       if (until >= call.deadline) return false
       await waiting.sleep(call, until)
       return true

@@ -36,7 +36,7 @@ export class Caller implements Wait {
   /** The call is in a batch that starts now. */
   startTimeout(): void {
     const { timeoutMs, deadline } = this.call
-    if (timeoutMs !== undefined && this.isWaiting) this.#waiting.setAlarm(this, Math.min(deadline, performance.now() + timeoutMs))
+    if (timeoutMs !== undefined && this.isWaiting) this.#waiting.setAlarm(this, Math.min(deadline, this.#waiting.clock.now() + timeoutMs))
   }
 
   /** The deadline has come, or the timeout of the attempt. */

@@ -1,9 +1,10 @@
 import PQueue from 'p-queue'
-import { CodecError, copyError, type HexlineError } from '../../errors.ts'
+import { CodecError, type HexlineError } from '../../errors.ts'
 import { excerpt } from '../../text.ts'
 import type { Alarm } from '../../wait/alarms.ts'
 import type { Waiting } from '../../wait/waiting.ts'
 import type { Call, Outcome, Post, Reply, Send } from '../call.ts'
+import { copyError } from '../copy-error.ts'
 import { throttleEvents } from '../events.ts'
 import { isTooLarge } from '../failure-kinds.ts'
 import { type BatchInFlight, batchResult } from '../limits/batch-result.ts'
@@ -27,7 +28,7 @@ export interface QueueOptions extends EndpointLimitsOptions {
 export interface Queue {
   readonly name: string
   readonly send: Send
-  /** Until when no call starts, on the clock of `performance.now()`: the endpoint is paused, or a learnt rate holds calls back. In the past otherwise. */
+  /** Until when no call starts, on the clock: the endpoint is paused, or a learnt rate holds calls back. In the past otherwise. */
   readonly pausedUntil: number
   /** Calls in line. */
   readonly size: number
@@ -273,7 +274,7 @@ class EndpointQueue implements Queue {
   }
 
   #now(): number {
-    return performance.now()
+    return this.#options.waiting.clock.now()
   }
 }
 

@@ -1,6 +1,7 @@
-import { copyError, MalformedReplyError, TimeoutError } from '../../errors.ts'
+import { MalformedReplyError, TimeoutError } from '../../errors.ts'
 import { show } from '../../text.ts'
 import type { Outcome, Post, Reply } from '../call.ts'
+import { copyError } from '../copy-error.ts'
 import { isFailure } from '../failure-kinds.ts'
 import type { Entry, InFlight } from './entry.ts'
 

@@ -4,10 +4,11 @@ import type { BatchPlan } from '../../../src/rpc/limits/endpoint-limits.ts'
 import { Caller } from '../../../src/rpc/queue/caller.ts'
 import { Entry } from '../../../src/rpc/queue/entry.ts'
 import { Line } from '../../../src/rpc/queue/line.ts'
+import { systemClock } from '../../../src/wait/clock.ts'
 import { Waiting } from '../../../src/wait/waiting.ts'
 import { randomFrom } from '../../support/random.ts'
 
-const waiting = new Waiting()
+const waiting = new Waiting(systemClock)
 const ignore = () => {}
 
 function entryWith(deadline: number, method = 'eth_chainId'): Entry {
