@@ -8,7 +8,7 @@ import { copyError } from '../copy-error.ts'
 import { throttleEvents } from '../events.ts'
 import { isTooLarge } from '../failure-kinds.ts'
 import { type BatchInFlight, batchResult } from '../limits/batch-result.ts'
-import { type BatchPlan, EndpointLimits, type EndpointLimitsOptions, type Wait } from '../limits/endpoint-limits.ts'
+import { EndpointLimits, type EndpointLimitsOptions } from '../limits/endpoint-limits.ts'
 import { Caller } from './caller.ts'
 import { Entry } from './entry.ts'
 import { Line } from './line.ts'
@@ -51,10 +51,6 @@ export function createQueue(options: QueueOptions): Queue {
   return new EndpointQueue(options)
 }
 
-/** In p-queue, a POST of interactive calls goes before one of bulk calls. */
-const INTERACTIVE = { id: 'interactive', priority: 1 }
-const BULK = { id: 'bulk', priority: 0 }
-
 /**
  * The life of a batch:
  * 1. Calls wait in a line, interactive ones in one, bulk ones in the other. At the end of the turn in which they came,
@@ -74,9 +70,12 @@ class EndpointQueue implements Queue {
   readonly #throttleEvents: ThrottleEvents
   readonly #interactive = new Line(() => this.#onDropped())
   readonly #bulk = new Line(() => this.#onDropped())
+  /** Runs POSTs, those of interactive calls before those of bulk calls. */
   readonly #slots: PQueue
+  readonly #interactivePost = { run: () => this.#run(this.#interactive), options: { id: 'interactive', priority: 1 } }
+  readonly #bulkPost = { run: () => this.#run(this.#bulk), options: { id: 'bulk', priority: 0 } }
   /** Ends a pause of the slots. */
-  readonly #wake: Alarm = { at: 0, place: -1, ring: () => this.#offer() }
+  readonly #wake: Alarm = { at: 0, place: -1, ring: () => this.#resume() }
   /** The calls of each POST in flight, and how many of these POSTs are of bulk calls. */
   readonly #inFlight = new Set<readonly Entry[]>()
   #bulkPosts = 0
@@ -91,6 +90,7 @@ class EndpointQueue implements Queue {
     this.#sender = new BatchSender(options.name, options.post)
     this.#throttleEvents = new ThrottleEvents(options.name, this.#limits.current)
     this.#slots = new PQueue({ concurrency: this.#limits.concurrency })
+    // A job has ended.
     this.#slots.on('next', () => this.#offer())
   }
 
@@ -127,23 +127,16 @@ class EndpointQueue implements Queue {
     if (this.#slots.concurrency !== this.#limits.concurrency) this.#slots.concurrency = this.#limits.concurrency
     for (const end of this.#endingJobs.splice(0)) end()
     this.#offer()
+    // New calls, or what the limits have learnt, may have ended the reason for a pause.
+    if (this.#slots.isPaused) this.#resume()
   }
 
-  /** Offers p-queue jobs until it has no free slot for another one; while the calls have to wait, pauses it. */
+  /** Adds jobs to p-queue, which starts each at once while it has free slots, until one waits there. */
   #offer(): void {
-    for (;;) {
-      const line = this.#nextLine()
-      if (line === undefined) return
-      const plan = this.#plan(line)
-      if ('waitMs' in plan) {
-        this.#pause(plan.waitMs)
-        return
-      }
-      const options = line === this.#interactive ? INTERACTIVE : BULK
-      const isOffered = this.#slots.sizeBy(options) > 0
-      if (isOffered && !this.#slots.isPaused) return
-      if (!isOffered) void this.#slots.add(() => this.#run(line), options)
-      this.#resume()
+    for (let line = this.#nextLine(); line !== undefined; line = this.#nextLine()) {
+      const { run, options } = line === this.#interactive ? this.#interactivePost : this.#bulkPost
+      if (this.#slots.size > 0 && this.#slots.sizeBy(options) > 0) return
+      void this.#slots.add(run, options)
     }
   }
 
@@ -155,34 +148,19 @@ class EndpointQueue implements Queue {
     return this.#bulk.size > 0 && this.#bulkPosts < Math.max(1, slots - 1) ? this.#bulk : undefined
   }
 
-  #plan(line: Line): Wait | BatchPlan {
+  /** The job of one POST. Ends at once where its calls have left or have to wait. */
+  async #run(line: Line): Promise<void> {
+    if (line !== this.#nextLine()) return
+    const now = this.#now()
     // Calls that are left for a POST of their own need a slot for it. Nobody waits for one bulk call.
     const maySplit = line === this.#interactive && this.#inFlight.size + 1 < this.#limits.concurrency
-    return this.#limits.plan(this.#now(), line, maySplit)
-  }
-
-  #pause(ms: number): void {
-    const { alarms } = this.#options.waiting
-    this.#slots.pause()
-    alarms.unset(this.#wake)
-    // Without an end, the pause ends with a POST in flight.
-    if (ms === Number.POSITIVE_INFINITY) return
-    this.#wake.at = this.#now() + ms
-    alarms.set(this.#wake)
-  }
-
-  #resume(): void {
-    this.#options.waiting.alarms.unset(this.#wake)
-    this.#slots.start()
-  }
-
-  /** The job of one POST. */
-  async #run(line: Line): Promise<void> {
-    // While it waited for its slot, its calls may have left, or the endpoint may have been paused.
-    const plan = line === this.#nextLine() ? this.#plan(line) : undefined
-    if (plan === undefined || 'waitMs' in plan) return
+    const plan = this.#limits.plan(now, line, maySplit)
+    if ('waitMs' in plan) {
+      this.#pauseUntil(now + plan.waitMs)
+      return
+    }
     const { entries, hadRoom } = line.take(plan)
-    const batch = this.#limits.started(entries, this.#now(), hadRoom)
+    const batch = this.#limits.started(entries, now, hadRoom)
     const isBulk = line === this.#bulk
     if (isBulk) this.#bulkPosts++
     this.#inFlight.add(entries)
@@ -191,6 +169,22 @@ class EndpointQueue implements Queue {
     if (isBulk) this.#bulkPosts--
     this.#finish(line, entries, batch, outcomes)
     await this.#turnEnd()
+  }
+
+  #pauseUntil(time: number): void {
+    const { alarms } = this.#options.waiting
+    this.#slots.pause()
+    alarms.unset(this.#wake)
+    // Without an end, it ends with a POST in flight.
+    if (time === Number.POSITIVE_INFINITY) return
+    this.#wake.at = time
+    alarms.set(this.#wake)
+  }
+
+  #resume(): void {
+    this.#options.waiting.alarms.unset(this.#wake)
+    this.#slots.start()
+    this.#offer()
   }
 
   #turnEnd(): Promise<void> {
