@@ -6,7 +6,23 @@ import { getBlocks } from '../../../src/bulk/index.ts'
 import { type ClientOptions, createClient, type HexlineError } from '../../../src/index.ts'
 import { limiter } from '../../support/limited-server.ts'
 import { calls, hex, node } from '../../support/node.ts'
-import { type Answer, always, answerTo, cut, type Entry, each, errorOf, failed, gate, honest, read, refuse, right, silent, type TestServer } from '../../support/server.ts'
+import {
+  type Answer,
+  always,
+  answerTo,
+  cut,
+  type Entry,
+  each,
+  errorOf,
+  failed,
+  gate,
+  honest,
+  read,
+  refuse,
+  right,
+  silent,
+  type TestServer,
+} from '../../support/server.ts'
 import { virtualWorld } from '../../support/virtual-server.ts'
 
 const { clock, serve, serveAt, clientOf, deadPort, sleep } = virtualWorld()
