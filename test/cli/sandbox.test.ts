@@ -161,7 +161,7 @@ describe('anvil ends', () => {
   const isGone = (url: string) => vi.waitFor(() => expect(fetch(url)).rejects.toThrow('fetch failed'), { timeout: 5000, interval: 20 })
 
   it('when Ctrl-C reaches it as well, as on a terminal', async () => {
-    const { child, anvil, exit } = await withAnvil([join(dist, 'cli/main.js'), 'sandbox'])
+    const { child, anvil, exit } = await withAnvil([join(dist, 'cli/bin.js'), 'sandbox'])
     expect((await fetch(anvil)).status).toBeGreaterThan(0)
     process.kill(-(child.pid as number), 'SIGINT')
     expect(await exit).toEqual([130, null])
@@ -215,7 +215,7 @@ describe('what is wrong is told in one line, with exit code 2', () => {
   it.each([
     [['--port', 'http'], 'hexline: --port: expected a number, received "http"\n'],
     [['--port', '70000'], 'hexline: --port: expected a port from 0 (any free one) to 65535, received 70000\n'],
-    [['--upstream', 'localhost'], "hexline: --upstream: expected a node's http or https URL, received a string that is none\n"],
+    [['--upstream', 'localhost'], 'hexline: --upstream: expected an http or https URL, received an invalid URL\n'],
     [['--latency', '-1'], 'hexline: --latency: expected a number of ms from 0, received -1\n'],
     [['--rate', '0'], 'hexline: --rate: expected a number above 0, received 0\n'],
     [['--faults', '2'], 'hexline: --faults: expected a share from 0 to 1, received 2\n'],
@@ -270,7 +270,7 @@ describe('what is wrong is told in one line, with exit code 2', () => {
     await cp(join(root, 'package.json'), join(place, 'package.json'))
     for (const name of await readdir(join(root, 'node_modules')))
       if (name !== '@foundry-rs' && !name.startsWith('.')) await symlink(join(root, 'node_modules', name), join(place, 'node_modules', name))
-    const ended = await errorOf(promisify(execFile)(process.execPath, [join(place, 'dist/src/cli/main.js'), 'sandbox'], { cwd: place }))
+    const ended = await errorOf(promisify(execFile)(process.execPath, [join(place, 'dist/src/cli/bin.js'), 'sandbox'], { cwd: place }))
     expect(ended).toMatchObject({
       code: 2,
       stdout: '',
