@@ -18,7 +18,7 @@ import { Health } from '../rpc/route/health.ts'
 import { route } from '../rpc/route/route.ts'
 import { excerpt, show } from '../text.ts'
 import { type Clock, systemClock } from '../wait/clock.ts'
-import { Joints } from '../wait/linked-signals.ts'
+import { LinkedSignals } from '../wait/linked-signals.ts'
 import { Waiting } from '../wait/waiting.ts'
 import { type Connection, connect, type Endpoint } from './endpoint.ts'
 import { type CallSettings, type ClientOptions, checkCallSettings, type Settings, settingsFrom } from './options.ts'
@@ -170,7 +170,7 @@ interface Parts {
 
 function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
   const { pipeline, defaults, endpoints, close, clock } = parts
-  const joints = new Joints()
+  const links = new LinkedSignals()
 
   function send(request: Request): Promise<Reply> {
     const given = settingsOf(request)
@@ -178,7 +178,7 @@ function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
     const priority = given.priority ?? own.priority ?? 'interactive'
     const isTold = callEvents.hasSubscribers
     const tally = request[TALLY] ?? (isTold ? new Tally() : undefined)
-    const both = own.signal && given.signal && own.signal !== given.signal ? joints.join(own.signal, given.signal) : undefined
+    const both = own.signal && given.signal && own.signal !== given.signal ? links.link(own.signal, given.signal) : undefined
     const call: Call = {
       method,
       // Where a method takes its params by name they are an object: only its own layer would look into them.

@@ -43,7 +43,7 @@ export class Entry implements EncodedCall, Wait {
 
   at: number
   place = -1
-  seat = -1
+  index = -1
 
   readonly #waiting: Waiting
   readonly #resolve: (reply: Reply) => void

@@ -63,7 +63,7 @@ class Race implements Wait {
   readonly call: Call
   at: number
   place = -1
-  seat = -1
+  index = -1
   readonly #waiting: Waiting
   readonly #delays: Delays
   readonly #spend: () => boolean
