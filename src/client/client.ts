@@ -134,7 +134,7 @@ export function createClientOn(clock: Clock, endpoint: Endpoint | readonly Endpo
     return closed
   }
   const origins = connections.map(({ origin }) => origin)
-  return clientOf({ pipeline: send, defaults: settings, endpoints: origins, close, connections, clock })
+  return clientOf({ pipeline: send, defaults: settings, endpoints: origins, close, connections, clock, links: new LinkedSignals() })
 }
 
 /** The clocks of clients that are not on the system's. */
@@ -166,11 +166,11 @@ interface Parts {
   readonly close: () => Promise<void>
   readonly connections: readonly Connection[]
   readonly clock: Clock
+  readonly links: LinkedSignals
 }
 
 function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
-  const { pipeline, defaults, endpoints, close, clock } = parts
-  const links = new LinkedSignals()
+  const { pipeline, defaults, endpoints, close, clock, links } = parts
 
   function send(request: Request): Promise<Reply> {
     const given = settingsOf(request)
