@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type ErrorKind, HexlineError, wordsOf } from '../errors.ts'
+import { type ErrorKind, HexlineError } from '../errors.ts'
 import type { Call, Outcome, Post } from '../rpc/call.ts'
 import { isThrottled } from '../rpc/failure-kinds.ts'
+import { serverMessage } from '../rpc/server-message.ts'
 import { excerpt } from '../text.ts'
 
 /** A call to be made. */
@@ -157,5 +158,5 @@ export class Asker {
 function heardOf(outcome: Outcome | undefined, ms: number): Heard {
   if (outcome === undefined) return { kind: 'malformed', why: 'no outcome came' }
   if (!(outcome instanceof Error)) return { value: outcome.take(), bytes: outcome.bytes, ms }
-  return { kind: outcome.kind, why: excerpt(wordsOf(outcome)), error: outcome }
+  return { kind: outcome.kind, why: excerpt(serverMessage(outcome)), error: outcome }
 }

@@ -11,7 +11,7 @@ export class Tally {
   endpoint: string | undefined
 
   /** It was in a POST, which has given its outcome. */
-  landed(endpoint: string | undefined): void {
+  posted(endpoint: string | undefined): void {
     this.attempts++
     this.endpoint = endpoint
   }

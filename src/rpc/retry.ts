@@ -1,6 +1,7 @@
-import { type HexlineError, HttpError, NetworkError, RpcError, withCallersStack } from '../errors.ts'
+import { type HexlineError, HttpError, NetworkError, RpcError } from '../errors.ts'
 import type { Waiting } from '../wait/waiting.ts'
 import type { Call, Layer, Reply, Send } from './call.ts'
+import { withCallersStack } from './callers-stack.ts'
 import { type RetryEvent, retryEvents } from './events.ts'
 import { isAmbiguous, isFailure, isStall, isThrottled, mayBeHeld, mayHaveRun, mayRepeat } from './failure-kinds.ts'
 import { type Backoff, fullJitter } from './retry-delay.ts'

@@ -1,10 +1,12 @@
-import { copyError, type HexlineError, IntegrityError, NetworkError, wordsOf } from '../../errors.ts'
+import { type HexlineError, IntegrityError, NetworkError } from '../../errors.ts'
 import { excerpt } from '../../text.ts'
 import type { Clock } from '../../wait/clock.ts'
 import { type Call, type Reply, replyOf } from '../call.ts'
+import { copyError } from '../copy-error.ts'
 import { routeEvents } from '../events.ts'
 import { isFailure, isStall } from '../failure-kinds.ts'
 import type { Queue } from '../queue/queue.ts'
+import { serverMessage } from '../server-message.ts'
 import { type Head, Heads } from './head.ts'
 import { type Health, Usual } from './health.ts'
 import { HEAD, type Protocol, type Trait } from './protocol.ts'
@@ -160,7 +162,7 @@ export class Member {
   #learn(failure: HexlineError, call: Call, trait: Trait | undefined, started: number): void {
     const now = this.#clock.now()
     const { kind } = failure
-    const words = wordsOf(failure)
+    const words = serverMessage(failure)
     if (failure.attempts > 0) this.said = excerpt(words.startsWith(this.name) ? words : `${this.name}: ${words}`)
     // Where each call of a POST gives up waiting, the POST is cut, and does not count as one that failed.
     if (kind === 'timeout' && failure.attempts > 0 && !isStall(failure)) this.health.failed(now, started)
