@@ -7,6 +7,7 @@ import { routeEvents } from '../events.ts'
 import { isFailure, isStall } from '../failure-kinds.ts'
 import type { Queue } from '../queue/queue.ts'
 import { serverMessage } from '../server-message.ts'
+import { setBounded } from '../set-bounded.ts'
 import { type Head, Heads } from './head.ts'
 import { type Health, Usual } from './health.ts'
 import { HEAD, type Protocol, type Trait } from './protocol.ts'
@@ -57,8 +58,6 @@ const QUESTION = { attempts: 1, whilePaused: 'fail', priority: 'interactive', as
 
 /** How long it is remembered that an endpoint does not have a method, in ms. */
 const REMEMBERED_MS = 600_000
-/** Methods of which this is remembered. */
-const MOST_METHODS = 1_000
 
 /** One of several endpoints: asks it, and learns from each answer what to think of it. */
 export class Member {
@@ -79,7 +78,7 @@ export class Member {
   /** It has been asked for its chain, or need not be. */
   #isRight: boolean
   /** Methods that it does not have for us, and when it said so. */
-  #missing = new Map<string, number>()
+  readonly #missing = new Map<string, number>()
 
   constructor({ queue, health }: MemberOptions, company: Company, isRight: boolean, clock: Clock) {
     this.name = queue.name
@@ -171,8 +170,7 @@ export class Member {
       this.queue.turnAway(new NetworkError(`${this.name}: not sent, since it is left out: ${this.said}`, { endpoint: this.name, unsent: true }))
     }
     if (kind === 'unsupported' || kind === 'auth') {
-      if (this.#missing.size >= MOST_METHODS) this.#missing = new Map()
-      this.#missing.set(call.method, now)
+      setBounded(this.#missing, call.method, now)
     }
     if (kind === 'lagging') {
       const needed = trait?.needs?.(call.params)
