@@ -335,7 +335,10 @@ const ownClasses = new WeakSet<object>([
 
 /** The same failure, as told to another call. */
 export function copyError<E extends HexlineError>(error: E, method: string | undefined = error.method): E {
-  const copy = Object.defineProperties(new Error(error.message), Object.getOwnPropertyDescriptors(error)) as E
+  const fields = Object.getOwnPropertyDescriptors(error)
+  // A frozen error has a copy that is not.
+  for (const field of Object.values(fields)) if (field.writable === false) Object.assign(field, { writable: true, configurable: true })
+  const copy = Object.defineProperties(new Error(error.message), fields) as E
   Object.setPrototypeOf(copy, Object.getPrototypeOf(error))
   const place = placeOf(error)
   const isPlaced = error.method !== undefined && error.message.startsWith(place)

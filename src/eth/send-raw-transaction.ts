@@ -3,7 +3,7 @@ import { HexlineError, RpcError, wordsOf } from '../errors.ts'
 import { type Call, type Reply, replyOf, type Send } from '../rpc/call.ts'
 import { isAmbiguous } from '../rpc/failure-kinds.ts'
 import { Pin } from '../rpc/pin.ts'
-import type { Recovery } from '../rpc/retry.ts'
+import type { Recovery } from '../rpc/recovery.ts'
 import { excerpt } from '../text.ts'
 import type { Hash } from './codec/hex.ts'
 

@@ -40,6 +40,6 @@ export class Pause {
 
   /** What such a call is told: the words of the endpoint. */
   failureFor(call: Call): HexlineError {
-    return Object.assign(copyError(this.#failure as HexlineError, call.method), { attempts: 0 })
+    return copyError(this.#failure as HexlineError, call.method)
   }
 }

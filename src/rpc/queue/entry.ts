@@ -1,6 +1,6 @@
-import { ClosedError, copyError, type HexlineError, MalformedReplyError, TimeoutError } from '../../errors.ts'
+import { copyError, HexlineError, MalformedReplyError, TimeoutError } from '../../errors.ts'
 import { pastDeadline, type Wait, type Waiting } from '../../wait/waiting.ts'
-import { type Call, type EncodedCall, type Reply, replyOf } from '../call.ts'
+import { type Call, CallFailure, type EncodedCall, type Reply, replyOf } from '../call.ts'
 import type { Tally } from '../call-events.ts'
 import type { Line } from './line.ts'
 
@@ -113,28 +113,29 @@ export class Entry implements EncodedCall, Wait {
     this.ride = undefined
     const joined = this.#joined
     if (joined === undefined) {
-      if (this.tally !== undefined && !this.#settled) this.tally.landed(ride?.endpoint)
-      this.#deliver(outcome)
+      if (this.tally !== undefined && !this.#settled) this.tally.ended(ride?.endpoint)
+      this.#deliver(outcome, ride?.endpoint)
       return
     }
     const waiters = [this, ...joined].filter((entry) => !entry.#settled)
-    for (const entry of waiters) entry.tally?.landed(ride?.endpoint)
+    for (const entry of waiters) entry.tally?.ended(ride?.endpoint)
     if (outcome instanceof Error) {
-      for (const entry of waiters) entry.#deliver(entry === waiters[0] ? outcome : copyError(outcome))
+      for (const entry of waiters) entry.#deliver(entry === waiters[0] ? outcome : copyError(outcome), ride?.endpoint)
       return
     }
     let value: unknown
     try {
       value = outcome.take()
     } catch (cause) {
-      for (const entry of waiters) entry.#deliver(new MalformedReplyError(`${this.method}: the reply gives no result`, { method: this.method, cause }))
+      for (const entry of waiters)
+        entry.#deliver(new MalformedReplyError(`${this.method}: the reply gives no result`, { method: this.method, cause }), ride?.endpoint)
       return
     }
     for (const entry of waiters) {
       try {
-        entry.#deliver(replyOf(entry === waiters[waiters.length - 1] ? value : cloneJson(value), outcome.bytes))
+        entry.#deliver(replyOf(entry === waiters[waiters.length - 1] ? value : cloneJson(value), outcome.bytes), ride?.endpoint)
       } catch (cause) {
-        entry.#deliver(new MalformedReplyError(`${this.method}: the result is nested too deeply`, { method: this.method, cause }))
+        entry.#deliver(new MalformedReplyError(`${this.method}: the result is nested too deeply`, { method: this.method, cause }), ride?.endpoint)
       }
     }
   }
@@ -143,7 +144,7 @@ export class Entry implements EncodedCall, Wait {
     const { ride } = this.#leader
     if (this.at >= this.deadline) {
       this.#waiting.release(this)
-      this.cancel(Object.assign(pastDeadline(this, ride === undefined), { attempts: ride === undefined ? 0 : 1 }))
+      this.cancel(pastDeadline(this, ride === undefined))
     } else if (ride === undefined) {
       // The attempt whose time this was has ended: it waits in line for another.
       this.#waiting.setAlarm(this, this.deadline)
@@ -151,28 +152,21 @@ export class Entry implements EncodedCall, Wait {
       this.#waiting.release(this)
       const { method, timeoutMs } = this
       const { endpoint } = ride
-      this.cancel(Object.assign(new TimeoutError(`${endpoint}: no whole reply within ${timeoutMs} ms`, { method, endpoint }), { attempts: 1 }))
+      this.cancel(new TimeoutError(`${endpoint}: no whole reply within ${timeoutMs} ms`, { method, endpoint }))
     }
   }
 
   cancel(reason: unknown): void {
     if (this.#settled) return
     const leader = this.#leader
-    if (leader.ride !== undefined) {
-      if (this.tally !== undefined) this.tally.attempts++
-      if (reason instanceof ClosedError) reason.attempts = 1
-    }
-    this.fail(reason)
+    const posts = leader.ride === undefined ? 0 : 1
+    if (this.tally !== undefined) this.tally.attempts += posts
+    // The caller's own abort reason stays what it is, even where it is an error of hexline.
+    const isFailure = reason instanceof HexlineError && reason !== this.signal?.reason
+    this.#fail(isFailure ? new CallFailure(reason, posts, reason.endpoint) : reason)
     if (--leader.#waiters > 0) return
     leader.line?.drop(leader)
     leader.ride?.leave(reason)
-  }
-
-  /** Ends the waiting of this call, whatever becomes of the entry. */
-  fail(reason: unknown): void {
-    this.#settled = true
-    this.#waiting.release(this)
-    this.#reject(reason)
   }
 
   #startClock(): void {
@@ -180,10 +174,17 @@ export class Entry implements EncodedCall, Wait {
     this.#waiting.setAlarm(this, Math.min(this.deadline, performance.now() + this.timeoutMs))
   }
 
-  #deliver(outcome: Reply | HexlineError): void {
+  /** Ends the waiting of this call, whatever becomes of the entry. */
+  #fail(reason: unknown): void {
+    this.#settled = true
+    this.#waiting.release(this)
+    this.#reject(reason)
+  }
+
+  #deliver(outcome: Reply | HexlineError, endpoint: string | undefined): void {
     if (this.#settled) return
     if (outcome instanceof Error) {
-      this.fail(outcome)
+      this.#fail(new CallFailure(outcome, 1, endpoint))
     } else {
       this.#settled = true
       this.#waiting.release(this)

@@ -2,7 +2,7 @@ import { CodecError, copyError, type HexlineError, MalformedReplyError, TimeoutE
 import { excerpt, show } from '../../text.ts'
 import type { Alarm } from '../../wait/alarms.ts'
 import type { Waiting } from '../../wait/waiting.ts'
-import type { Call, Outcome, Post, Reply, Send } from '../call.ts'
+import { type Call, CallFailure, type Outcome, type Post, type Reply, type Send } from '../call.ts'
 import { throttleEvents } from '../events.ts'
 import { isFailure } from '../failure-kinds.ts'
 import { type Flight, Landing } from '../limits/batch-result.ts'
@@ -98,7 +98,7 @@ class Running {
       const entry = new Entry(call, json, key, waiting, resolve, reject)
       if (!waiting.hold(entry)) return
       const { pause } = this.#learnt
-      if (pause.outlasts(call)) return entry.fail(pause.failureFor(call))
+      if (pause.outlasts(call)) return entry.cancel(pause.failureFor(call))
       const line = call.priority === 'bulk' ? this.#bulk : this.#interactive
       const same = key === undefined ? undefined : line.find(key)
       if (same !== undefined) return entry.join(same)
@@ -250,8 +250,6 @@ class Running {
         if (entry.isWaitedFor) refused.push(entry)
         continue
       }
-      // By the name that routing knows: two endpoints may share a host, and a user's post function may not know its name.
-      if (outcome instanceof Error) Object.assign(outcome, { attempts: 1, endpoint: this.#options.name })
       entry.settle(outcome)
     }
     line.putBack(refused)
@@ -269,8 +267,7 @@ class Running {
 }
 
 function isOutcome(outcome: Outcome | undefined): boolean {
-  // What became of a call is noted in its error.
-  return (isFailure(outcome) && Object.isExtensible(outcome)) || typeof (outcome as Reply | undefined)?.take === 'function'
+  return isFailure(outcome) || typeof (outcome as Reply | undefined)?.take === 'function'
 }
 
 /** As it was when the module was loaded: test frameworks put clocks of their own in its place, which stand still. */
@@ -284,6 +281,7 @@ function jsonOf(call: Call): string {
   try {
     return JSON.stringify(call.params)
   } catch (error) {
-    throw new CodecError('params', 'values that JSON can hold', `something else (${excerpt((error as Error).message)})`, { method: call.method })
+    const received = `something else (${excerpt((error as Error).message)})`
+    throw new CallFailure(new CodecError('params', 'values that JSON can hold', received, { method: call.method }), 0, undefined)
   }
 }
