@@ -85,7 +85,7 @@ try {
   const args = ['blocks', '--chain', sandbox.chain, '--from', '0', '--to', 'latest', '--receipts', '--out', file]
   say(`$ export HEXLINE_RPC_BASE_URL=${sandbox.rpcUrl} HEXLINE_API_KEY=...`)
   say(`$ hexline ${args.join(' ').replace(file, 'demo/out/blocks.ndjson')}`)
-  const command = spawn(process.execPath, [fileURLToPath(new URL('../dist/src/cli/main.js', import.meta.url)), ...args], {
+  const command = spawn(process.execPath, [fileURLToPath(new URL('../dist/src/cli/bin.js', import.meta.url)), ...args], {
     stdio: 'inherit',
     env: { ...process.env, HEXLINE_RPC_BASE_URL: sandbox.rpcUrl, HEXLINE_API_KEY: sandbox.apiKey },
   })

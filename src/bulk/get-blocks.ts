@@ -1,4 +1,4 @@
-import { type Client, CONNECTIONS } from '../client/client.ts'
+import { type Client, CONNECTIONS, clockOf } from '../client/client.ts'
 import { checkSignal, onlyKnown } from '../client/options.ts'
 import { scrubError } from '../client/scrub-error.ts'
 import { CodecError, IntegrityError, MalformedReplyError, OptionError } from '../errors.ts'
@@ -119,7 +119,7 @@ export async function* fetchRange<T>(client: Client, options: Checked, read: Rea
   let done = 0
   let bytes = 0
   try {
-    for await (const first of ordered(from, to, (...asked) => fetcher.fetch(...asked), options.bounds, stop.signal)) {
+    for await (const first of ordered(from, to, (...asked) => fetcher.fetch(...asked), options.bounds, stop.signal, clockOf(client))) {
       options.signal?.throwIfAborted()
       const { number } = first
       let fetched = first

@@ -1,3 +1,5 @@
+import type { EventLoopUtilization } from 'node:perf_hooks'
+import type { Clock, Timer } from '../wait/clock.ts'
 import { Lateness } from './lateness.ts'
 
 /** How much may be asked for ahead of the reader. */
@@ -45,8 +47,9 @@ export async function* ordered<T extends { readonly bytes: number }>(
   ask: Ask<T>,
   bounds: Bounds,
   stop: AbortSignal,
+  clock: Clock,
 ): AsyncGenerator<T, void, undefined> {
-  const ahead = new Ahead(first, last, ask, bounds)
+  const ahead = new Ahead(first, last, ask, bounds, clock)
   const onStop = () => ahead.end(stop.reason)
   stop.addEventListener('abort', onStop)
   try {
@@ -96,6 +99,7 @@ class Slot<T> {
 class Ahead<T extends { readonly bytes: number }> {
   readonly #ask: Ask<T>
   readonly #bounds: Bounds
+  readonly #clock: Clock
   readonly #last: bigint
   readonly #lateness = new Lateness()
   readonly #groups = new Set<Group>()
@@ -118,16 +122,18 @@ class Ahead<T extends { readonly bytes: number }> {
 
   /** Items that came in the present window of measuring. */
   #came = 0
-  #since = performance.now()
-  #business = performance.eventLoopUtilization()
+  #since: number
+  #business = eventLoopUtilization()
   /** Items ahead; and those of them that have not come. */
   #maxAhead: number
   #maxPending: number
   /** More would have been asked for, had they not been too many ahead: how fast items come says nothing of the endpoint then. */
   #wasFull = false
 
-  constructor(first: bigint, last: bigint, ask: Ask<T>, bounds: Bounds) {
+  constructor(first: bigint, last: bigint, ask: Ask<T>, bounds: Bounds, clock: Clock) {
     this.#ask = ask
+    this.#clock = clock
+    this.#since = clock.now()
     this.#bounds = bounds
     this.#last = last
     this.#next = first
@@ -165,7 +171,7 @@ class Ahead<T extends { readonly bytes: number }> {
 
   /** Asks for as many items ahead as may be. */
   #fill(): void {
-    const now = performance.now()
+    const now = this.#clock.now()
     if (now - this.#since > MEASURE) this.#measure(now)
     while (this.#next <= this.#last && !this.#hasFailed && this.#pending < this.#maxPending) {
       const ahead = this.#nextPlace - this.#head
@@ -183,13 +189,13 @@ class Ahead<T extends { readonly bytes: number }> {
 
   #measure(now: number): void {
     const { maxItems, maxWaitMs } = this.#bounds
-    const { utilization } = performance.eventLoopUtilization(this.#business)
+    const { utilization } = eventLoopUtilization(this.#business)
     if (utilization < BUSY) this.#maxAhead = Math.min(maxItems, this.#maxAhead * 2)
     // What is asked for far ahead of a slow endpoint waits in line until its deadline.
     const most = Math.max(AT_LEAST, (this.#came * maxWaitMs) / (now - this.#since))
     this.#maxPending = this.#wasFull ? Math.max(this.#maxPending, most) : most
     this.#wasFull = false
-    this.#business = performance.eventLoopUtilization()
+    this.#business = eventLoopUtilization()
     this.#came = 0
     this.#since = now
   }
@@ -220,7 +226,7 @@ class Ahead<T extends { readonly bytes: number }> {
   }
 
   #arrived(slot: Slot<T>, value: T): void {
-    const now = performance.now()
+    const now = this.#clock.now()
     this.#came++
     this.#pending--
     this.#heldBytes += value.bytes
@@ -253,14 +259,13 @@ class Ahead<T extends { readonly bytes: number }> {
 
   /** Waits until something comes, or the item that the reader waits for is asked for again. */
   async #change(head: Slot<T>): Promise<void> {
-    const dueMs = head.overtakenAt === 0 ? undefined : Math.max(0, this.#dueAt(head) - performance.now())
-    let timer: NodeJS.Timeout | undefined
+    let timer: Timer | undefined
     await new Promise<void>((resolve) => {
       this.#wake = resolve
-      if (dueMs !== undefined) timer = setTimeout(resolve, dueMs)
+      if (head.overtakenAt !== 0) timer = this.#clock.wakeAt(this.#dueAt(head), resolve)
     })
-    clearTimeout(timer)
-    if (head.isPending && head.overtakenAt !== 0 && performance.now() >= this.#dueAt(head)) this.#askAgain()
+    if (timer !== undefined) this.#clock.cancel(timer)
+    if (head.isPending && head.overtakenAt !== 0 && this.#clock.now() >= this.#dueAt(head)) this.#askAgain()
   }
 
   /** When a late item is asked for again: each time after twice the wait. */
@@ -269,7 +274,7 @@ class Ahead<T extends { readonly bytes: number }> {
   }
 
   #askAgain(): void {
-    const now = performance.now()
+    const now = this.#clock.now()
     const group = this.#newGroup()
     for (let place = this.#head; place < this.#farthest && group.open < GROUP; place++) {
       const slot = this.#slotAt(place)
@@ -291,4 +296,10 @@ class Ahead<T extends { readonly bytes: number }> {
   #slotAt(place: number): Slot<T> {
     return this.#slots[place - this.#base] as Slot<T>
   }
+}
+
+/** How busy the event loop is, since `since` where that is given: a load, not a time. */
+function eventLoopUtilization(since?: EventLoopUtilization): EventLoopUtilization {
+  // biome-ignore lint/style/noRestrictedGlobals: it is the machine that is measured here.
+  return performance.eventLoopUtilization(since)
 }

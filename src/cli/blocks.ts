@@ -8,6 +8,7 @@ import type { Quantity } from '../eth/codec/quantity.ts'
 import { Meter, Tally } from './meter.ts'
 import { addNodeFlags, endpointFrom, type NodeFlags, numberFrom, timesFrom } from './node.ts'
 import { Interrupted, Unfinished } from './output/failure.ts'
+import type { Io } from './output/io.ts'
 import { lineForTerminal } from './output/json.ts'
 import { type MessageFlags, messagesFor } from './output/messages.ts'
 import { type Output, openOutput } from './output/output.ts'
@@ -29,7 +30,7 @@ interface Flags extends NodeFlags, MessageFlags {
 export const EXPORT_AHEAD = 16 * 1024 * 1024
 
 /** `hexline blocks`: a range of blocks as NDJSON. */
-export function blocksCommand(): Command {
+export function blocksCommand(io: Io): Command {
   return addNodeFlags(
     new Command('blocks')
       .summary('a range of blocks as NDJSON')
@@ -54,14 +55,14 @@ Examples:
   HEXLINE_RPC_URL=https://rpc.example.com/KEY hexline blocks --from 21000000 --to 21000999 --receipts | gzip > blocks.ndjson.gz
   HEXLINE_API_KEY=… hexline blocks --base-url https://rpc.example.com --chain base --from 20000000 --to finalized --rate 100`,
     )
-    .action(writeBlocks)
+    .action((flags: Flags) => writeBlocks(flags, io))
 }
 
-async function writeBlocks(flags: Flags): Promise<void> {
-  const messages = messagesFor(flags, process.stderr)
+async function writeBlocks(flags: Flags, io: Io): Promise<void> {
+  const messages = messagesFor(flags, io)
   const stop = new AbortController()
   const tally = new Tally()
-  const meter = new Meter(process.stderr, messages, flags, tally)
+  const meter = new Meter(io.stderr, messages, flags, tally)
   const options = checkOptions({
     from: blockFrom(flags.from) as Quantity,
     to: blockFrom(flags.to) as RangeEnd,
@@ -71,7 +72,7 @@ async function writeBlocks(flags: Flags): Promise<void> {
     maxBytes: EXPORT_AHEAD,
     onProgress: (progress) => meter.update(progress),
   })
-  const client = createClient(endpointFrom(flags, process.env, messages), { ...limitsFrom(flags), layers: (defaults) => [...defaults, tally.layer] })
+  const client = createClient(endpointFrom(flags, io.env, messages), { ...limitsFrom(flags), layers: (defaults) => [...defaults, tally.layer] })
   const { from } = options.range
   let output: Output | undefined
   const release = onSignals((name, code) => {
@@ -79,7 +80,7 @@ async function writeBlocks(flags: Flags): Promise<void> {
     stop.abort(new Interrupted(`ended by ${name}${isLost ? `; ${flags.out} is not written: start again with --from ${from}` : ''}`, code))
   })
   try {
-    output = await openOutput(flags.out, flags.force, stop)
+    output = await openOutput(flags.out, flags.force, io.stdout, stop)
     meter.start()
     try {
       for await (const line of blockLines(client, options)) await output.write(output.isTerminal ? [lineForTerminal(line)] : line)

@@ -2,6 +2,7 @@ import cliProgress from 'cli-progress'
 import type { Progress } from '../bulk/get-blocks.ts'
 import type { Layer } from '../rpc/call.ts'
 import { isFailure, isThrottled } from '../rpc/failure-kinds.ts'
+import type { TextStream } from './output/io.ts'
 import type { MessageFlags, Messages } from './output/messages.ts'
 import { count, durationOf, sizeOf } from './output/units.ts'
 import { timeLeft } from './time-left.ts'
@@ -28,7 +29,7 @@ const WIDE = 100
 
 /** Shows how a bulk job gets on: a bar on a terminal, elsewhere a line every few seconds; also while nothing comes. */
 export class Meter {
-  readonly #stream: NodeJS.WriteStream
+  readonly #stream: TextStream
   readonly #messages: Messages
   readonly #tally: Tally
   readonly #hasBar: boolean
@@ -38,11 +39,11 @@ export class Meter {
   #saidAt = 0
   #progress: Progress | undefined
 
-  constructor(stream: NodeJS.WriteStream, messages: Messages, { quiet, json }: MessageFlags, tally: Tally) {
+  constructor(stream: TextStream, messages: Messages, { quiet, json }: MessageFlags, tally: Tally) {
     this.#stream = stream
     this.#messages = messages
     this.#tally = tally
-    this.#hasBar = stream.isTTY && !quiet && !json
+    this.#hasBar = stream.isTTY === true && !quiet && !json
   }
 
   start(): void {

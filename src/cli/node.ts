@@ -4,6 +4,7 @@ import { OptionError } from '../errors.ts'
 import { chains, checkChain, nodeUrl } from '../eth/chains.ts'
 import { isRouteWord } from '../http/secrets.ts'
 import { shown } from './output/given.ts'
+import type { Io } from './output/io.ts'
 import type { Messages } from './output/messages.ts'
 
 /** The flags that name a node. */
@@ -28,7 +29,7 @@ export function addNodeFlags(command: Command, deadline = '120'): Command {
 }
 
 /** The node that the flags name, and else the environment. Throws `OptionError`. */
-export function endpointFrom(flags: NodeFlags, env: NodeJS.ProcessEnv, messages: Messages): Endpoint {
+export function endpointFrom(flags: NodeFlags, env: Io['env'], messages: Messages): Endpoint {
   const { rpc, chain } = flags
   if (rpc !== undefined && chain !== undefined) throw new OptionError('--chain', 'no --rpc beside it', 'both')
   if (chain === undefined) {

@@ -7,6 +7,7 @@ import { checkProbe, type EndpointReport, type ProbeOptions, type ProbeProgress,
 import { harmlessText } from '../text.ts'
 import { addNodeFlags, endpointFrom, LONGEST_TIMER, millisecondsFrom, type NodeFlags, numberFrom, timesFrom } from './node.ts'
 import { Interrupted } from './output/failure.ts'
+import type { Io, TextStream } from './output/io.ts'
 import { toJson } from './output/json.ts'
 import { type MessageFlags, messagesFor } from './output/messages.ts'
 import { printText } from './output/print.ts'
@@ -22,7 +23,7 @@ interface Flags extends NodeFlags, MessageFlags {
 }
 
 /** `hexline probe`: what a node takes and has. */
-export function probeCommand(): Command {
+export function probeCommand(io: Io): Command {
   return addNodeFlags(
     new Command('probe')
       .summary('what a node takes and has')
@@ -47,21 +48,21 @@ Examples:
   HEXLINE_RPC_URL=https://rpc.example.com/KEY hexline probe --no-rate
   HEXLINE_RPC_URL=https://rpc.example.com/KEY hexline probe --max-batch 1000 --max-calls 3000 --json | jq .endpoints[0].batchCalls`,
     )
-    .action(probeNode)
+    .action((url: string | undefined, flags: Flags) => probeNode(url, flags, io))
 }
 
-async function probeNode(url: string | undefined, flags: Flags): Promise<void> {
-  const messages = messagesFor(flags, process.stderr)
+async function probeNode(url: string | undefined, flags: Flags, io: Io): Promise<void> {
+  const messages = messagesFor(flags, io)
   if (url !== undefined && flags.rpc !== undefined) throw new OptionError('--rpc', 'no URL as an argument beside it', 'both')
   // One call is one POST here, so that its deadline bounds the POST, too.
   const timeout = flags.timeout ?? flags.deadline
   const client = createClient(
-    endpointFrom({ ...flags, ...(url !== undefined && { rpc: url }) }, process.env, messages),
+    endpointFrom({ ...flags, ...(url !== undefined && { rpc: url }) }, io.env, messages),
     timesFrom(timeout === undefined ? {} : { timeout }),
   )
   const stop = new AbortController()
   const release = onSignals((name, code) => stop.abort(new Interrupted(`ended by ${name}`, code)))
-  const progress = new ProgressLine(process.stderr, flags)
+  const progress = new ProgressLine(io.stderr, flags)
   try {
     const settings = checkProbe({ ...optionsFrom(flags), signal: stop.signal, onProgress: (step) => progress.show(step) })
     const { maxCalls, maxBatch, rateCalls } = settings
@@ -75,7 +76,7 @@ async function probeNode(url: string | undefined, flags: Flags): Promise<void> {
     })
     const report = await probe(client, { ...settings, rateCalls: rateCalls === 0 ? false : rateCalls })
     progress.clear()
-    await printText(flags.json ? `${toJson(report)}\n` : textOf(report, process.stdout.columns))
+    await printText(io.stdout, flags.json ? `${toJson(report)}\n` : textOf(report, io.stdout.columns))
   } finally {
     progress.clear()
     release()
@@ -96,12 +97,12 @@ function optionsFrom({ maxCalls, maxBatch, maxRange, rate, deadline }: Flags): P
 
 /** One line that says what is being learnt, where a person watches. */
 class ProgressLine {
-  readonly #stream: NodeJS.WriteStream
+  readonly #stream: TextStream
   readonly #isShown: boolean
 
-  constructor(stream: NodeJS.WriteStream, { quiet, json }: MessageFlags) {
+  constructor(stream: TextStream, { quiet, json }: MessageFlags) {
     this.#stream = stream
-    this.#isShown = stream.isTTY && !quiet && !json
+    this.#isShown = stream.isTTY === true && !quiet && !json
   }
 
   show({ step, calls, maxCalls }: ProbeProgress): void {

@@ -6,6 +6,7 @@ import type { Sandbox, SandboxOptions } from '../sandbox/index.ts'
 import { numberFrom, warnOfKey } from './node.ts'
 import { Interrupted } from './output/failure.ts'
 import { shownPath } from './output/given.ts'
+import type { Io } from './output/io.ts'
 import { toJson } from './output/json.ts'
 import { type Messages, messagesFor } from './output/messages.ts'
 import { printText } from './output/print.ts'
@@ -26,7 +27,7 @@ interface Flags {
 }
 
 /** `hexline sandbox`: the whole service on this machine, until Ctrl-C. */
-export function sandboxCommand(): Command {
+export function sandboxCommand(io: Io): Command {
   return new Command('sandbox')
     .summary('the whole service on this machine')
     .description('Serves all four groups of the service on one port of this machine, over a node, until Ctrl-C. Without --upstream it starts anvil.')
@@ -49,28 +50,28 @@ Examples:
   hexline sandbox --port 8600 --chain base --upstream http://127.0.0.1:8545
   hexline sandbox --latency 200 --rate 50 --faults 0.1`,
     )
-    .action(runSandbox)
+    .action((flags: Flags) => runSandbox(flags, io))
 }
 
-async function runSandbox(flags: Flags): Promise<void> {
+async function runSandbox(flags: Flags, io: Io): Promise<void> {
   // From the start: a signal must not leave behind a node that is just being started.
   const ended = signalled()
-  const messages = messagesFor(flags, process.stderr)
-  const options = await optionsFrom(flags, process.env, messages)
+  const messages = messagesFor(flags, io)
+  const options = await optionsFrom(flags, io.env, messages)
   const { startSandbox } = await import('../sandbox/index.ts')
   const sandbox = await startSandbox(options)
   try {
     const { chain, chainId } = sandbox
     if (chainId !== chains[chain])
       messages.warn(`the node behind is of chain ${chainId}, and ${chain} is ${chains[chain]}: clients may refuse it; --chain says which is served`)
-    await printText(flags.json ? `${toJson(factsOf(sandbox))}\n` : textOf(sandbox, options))
+    await printText(io.stdout, flags.json ? `${toJson(factsOf(sandbox))}\n` : textOf(sandbox, options))
     throw await ended
   } finally {
     await sandbox.stop()
   }
 }
 
-async function optionsFrom(flags: Flags, env: NodeJS.ProcessEnv, messages: Messages): Promise<SandboxOptions> {
+async function optionsFrom(flags: Flags, env: Io['env'], messages: Messages): Promise<SandboxOptions> {
   const { port, chain, latency, rate, faults, seed, prices, likeProduction, allowHost } = flags
   if (flags.upstream !== undefined) warnOfKey(messages, flags.upstream, 'HEXLINE_UPSTREAM_URL')
   const upstream = flags.upstream ?? env.HEXLINE_UPSTREAM_URL

@@ -2,6 +2,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import { OptionError } from '../errors.ts'
 import type { RestOptions, Service } from '../rest/index.ts'
 import { warnOfKey } from './node.ts'
+import type { Io } from './output/io.ts'
 import type { Messages } from './output/messages.ts'
 
 /** The flags that name the service's groups, and how a list is read. */
@@ -67,7 +68,7 @@ export function arrayOptions({ arrays, maxArray }: ArrayFlags): RestOptions {
 }
 
 /** The service that the flags name, and else the environment. Throws `OptionError`. */
-export function serviceFrom(flags: ServiceFlags, group: Group, env: NodeJS.ProcessEnv, messages: Messages): Service {
+export function serviceFrom(flags: ServiceFlags, group: Group, env: Io['env'], messages: Messages): Service {
   const { flag, env: variable, what } = groups[group]
   const url = flags[group] ?? env[variable]
   if (!url) throw new OptionError(flag, `the address of ${what}, here or in ${variable}`, 'nothing')

@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import type { DataChain, TokenBalance } from '../rest/index.ts'
+import type { Io } from './output/io.ts'
 import { toJson } from './output/json.ts'
 import { messagesFor } from './output/messages.ts'
 import { printText } from './output/print.ts'
@@ -26,7 +27,7 @@ const columns: readonly Column<TokenBalance>[] = [
 ]
 
 /** `hexline tokens`: what a wallet holds. */
-export function tokensCommand(): Command {
+export function tokensCommand(io: Io): Command {
   const command = addListFlags(
     addServiceFlags(
       new Command('tokens')
@@ -44,15 +45,15 @@ export function tokensCommand(): Command {
     .option('--exclude-unverified')
     .option('--exclude-native')
     .action(async (address: string, flags: TokensFlags) => {
-      const messages = messagesFor(flags, process.stderr)
-      const service = serviceFrom(flags, 'dataUrl', process.env, messages)
+      const messages = messagesFor(flags, io)
+      const service = serviceFrom(flags, 'dataUrl', io.env, messages)
       const { chain, toBlock, token, excludeSpam, excludeUnverified, excludeNative, limit, cursor } = flags
       const params = {
         ...{ address, chain, to_block: toBlock, token_addresses: token, exclude_spam: excludeSpam },
         ...{ exclude_unverified_contracts: excludeUnverified, exclude_native: excludeNative, limit, cursor },
       }
       const { getWalletTokens } = await import('../rest/index.ts')
-      await printList(getWalletTokens(service, params, { ...restOptions(flags), ...arrayOptions(flags) }), columns, flags, messages)
+      await printList(io.stdout, getWalletTokens(service, params, { ...restOptions(flags), ...arrayOptions(flags) }), columns, flags, messages)
     })
 }
 
@@ -62,20 +63,20 @@ interface TransactionFlags extends ServiceFlags {
 }
 
 /** `hexline tx`: one transaction, as the data group has it. */
-export function txCommand(): Command {
+export function txCommand(io: Io): Command {
   return addServiceFlags(new Command('tx').description('A transaction with its receipt and logs.').summary('a transaction').argument('<hash>'), 'dataUrl')
     .option('--chain <name>', 'such as eth or base')
     .option('--internal', 'with the calls that it made')
     .action(async (hash: string, flags: TransactionFlags) => {
-      const messages = messagesFor(flags, process.stderr)
-      const service = serviceFrom(flags, 'dataUrl', process.env, messages)
+      const messages = messagesFor(flags, io)
+      const service = serviceFrom(flags, 'dataUrl', io.env, messages)
       const params = { transaction_hash: hash, chain: flags.chain, include: flags.internal ? ('internal_transactions' as const) : undefined }
       const { getTransaction } = await import('../rest/index.ts')
       const transaction = await getTransaction(service, params, restOptions(flags))
       if (transaction === null)
         throw new Error(`${new URL(service.dataUrl as string).host} knows no transaction with this hash on ${flags.chain ?? 'its default chain'}`)
-      const text = flags.json ? toJson(transaction) : forPerson(asSent(transaction), 'tx', process.stdout.isTTY)
-      await printText(`${text}\n`)
+      const text = flags.json ? toJson(transaction) : forPerson(asSent(transaction), 'tx', io.stdout.isTTY === true)
+      await printText(io.stdout, `${text}\n`)
     })
 }
 

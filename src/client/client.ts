@@ -16,6 +16,7 @@ import type { MemberOptions } from '../rpc/route/endpoint.ts'
 import { Health } from '../rpc/route/health.ts'
 import { route } from '../rpc/route/route.ts'
 import { excerpt, show } from '../text.ts'
+import { type Clock, systemClock } from '../wait/clock.ts'
 import { Joints } from '../wait/linked-signals.ts'
 import { Waiting } from '../wait/waiting.ts'
 import { type Connection, connect, type Endpoint } from './endpoint.ts'
@@ -93,11 +94,16 @@ export function isClient(value: unknown): value is Client {
  * not yet answered a question of hexline's own. Throws `OptionError` for invalid options.
  */
 export function createClient(endpoint: Endpoint | readonly Endpoint[], options: ClientOptions = {}): Client {
+  return createClientOn(systemClock, endpoint, options)
+}
+
+/** `createClient` with another clock, for tests in virtual time. */
+export function createClientOn(clock: Clock, endpoint: Endpoint | readonly Endpoint[], options: ClientOptions = {}): Client {
   const settings = settingsFrom(options)
   const ids = { next: 1 }
   const endpoints = Array.isArray(endpoint) ? (endpoint as readonly Endpoint[]) : [endpoint as Endpoint]
   if (endpoints.length === 0) throw new OptionError('endpoint', 'at least one', 'an empty array')
-  const waiting = new Waiting()
+  const waiting = new Waiting(clock)
   const names = new Set<string>()
   const connections = endpoints.map((each) => connect(each, settings, ids, waiting.alarms, names))
   checkOneChain(connections)
@@ -105,7 +111,7 @@ export function createClient(endpoint: Endpoint | readonly Endpoint[], options: 
   const members = connections.map(({ post, ...connection }): MemberOptions => {
     const health = new Health(connection.name)
     // Where there is only one endpoint, nothing follows from how it does.
-    const queue = createQueue({ ...settings, ...connection, rate, waiting, isHeavy, post: connections.length > 1 ? health.watch(post) : post })
+    const queue = createQueue({ ...settings, ...connection, rate, waiting, isHeavy, post: connections.length > 1 ? health.watch(post, clock) : post })
     return { queue, health, chainId: connection.chainId }
   })
   const ownRetry = retry({ ...settings.backoff, waiting, recovery: sendRecovery })
@@ -130,7 +136,15 @@ export function createClient(endpoint: Endpoint | readonly Endpoint[], options: 
     return closed
   }
   const origins = connections.map(({ origin }) => origin)
-  return clientOf({ pipeline: send, defaults: settings, endpoints: origins, close, connections })
+  return clientOf({ pipeline: send, defaults: settings, endpoints: origins, close, connections, clock })
+}
+
+/** The clocks of clients that are not on the system's. */
+const clocks = new WeakMap<Client, Clock>()
+
+/** The clock that a client's calls are on. */
+export function clockOf(client: Client): Clock {
+  return clocks.get(client) ?? systemClock
 }
 
 /** What may go per second, with the costs of the method table where the user gave none. */
@@ -153,10 +167,11 @@ interface Parts {
   readonly endpoints: readonly string[]
   readonly close: () => Promise<void>
   readonly connections: readonly Connection[]
+  readonly clock: Clock
 }
 
 function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
-  const { pipeline, defaults, endpoints, close } = parts
+  const { pipeline, defaults, endpoints, close, clock } = parts
   const joints = new Joints()
 
   function send(request: Request): Promise<Reply> {
@@ -171,7 +186,7 @@ function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
       // Where a method takes its params by name they are an object: only its own layer would look into them.
       params: params as readonly unknown[],
       signal: both?.signal ?? given.signal ?? own.signal,
-      deadline: performance.now() + (given.deadlineMs ?? own.deadlineMs ?? defaults.deadlineMs),
+      deadline: clock.now() + (given.deadlineMs ?? own.deadlineMs ?? defaults.deadlineMs),
       attempts: given.attempts ?? own.attempts ?? (priority === 'bulk' ? Number.POSITIVE_INFINITY : defaults.attempts),
       timeoutMs: shorter(given.timeoutMs ?? own.timeoutMs, defaults.timeoutMs),
       whilePaused: given.whilePaused ?? own.whilePaused,
@@ -184,7 +199,7 @@ function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
       pin,
       tally,
     }
-    const reply = isTold ? tallied(pipeline, call, tally as Tally) : pipeline(call)
+    const reply = isTold ? tallied(pipeline, call, tally as Tally, clock) : pipeline(call)
     return both === undefined ? reply : reply.finally(both.release)
   }
 
@@ -230,6 +245,7 @@ function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
     close,
     [Symbol.asyncDispose]: close,
   }
+  if (clock !== systemClock) clocks.set(client, clock)
   return Object.defineProperty(client, CONNECTIONS, { value: parts.connections })
 }
 

@@ -37,7 +37,7 @@ export interface Connection {
 export function connect(endpoint: Endpoint, settings: Settings, ids: { next: number }, alarms: Alarms, names: Set<string>): Connection {
   if (typeof endpoint === 'function') {
     const name = unique(endpoint.name || 'custom', names)
-    return { name, origin: name, post: watched(name, userPost(name, endpoint, settings.timeoutMs, alarms)), async close() {} }
+    return { name, origin: name, post: watched(name, userPost(name, endpoint, settings.timeoutMs, alarms), alarms.clock), async close() {} }
   }
   const { url, headers, keys, chainId } = addressOf(endpoint)
   const allHeaders: Record<string, string> = {
@@ -61,7 +61,7 @@ export function connect(endpoint: Endpoint, settings: Settings, ids: { next: num
     scrub,
     alarms,
   })
-  const post = createPost({ exchange, path: url.pathname + url.search, endpoint: name, scrub, classify, ids })
+  const post = createPost({ exchange, path: url.pathname + url.search, endpoint: name, scrub, classify, ids, clock: alarms.clock })
   return { name, origin: url.origin, post, scrub, ...(chainId !== undefined && { chainId }), close: exchange.close }
 }
 

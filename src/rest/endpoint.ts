@@ -3,6 +3,7 @@ import { BodyProgress } from '../http/progress.ts'
 import type { Call, Outcome, Post, Send } from '../rpc/call.ts'
 import { createQueue } from '../rpc/queue/queue.ts'
 import type { Backoff } from '../rpc/retry-delay.ts'
+import { systemClock } from '../wait/clock.ts'
 import { Waiting } from '../wait/waiting.ts'
 
 /** What the calls to one host with one key share: the line in which they wait, and all that it learns of the host's limits. */
@@ -49,7 +50,7 @@ export function endpointAt(host: string, apiKey: string): Endpoint {
 
 /** The queue of an endpoint that knows no batches: each call travels alone. */
 function createEndpoint(name: string): Endpoint {
-  const waiting = new Waiting()
+  const waiting = new Waiting(systemClock)
   const { send } = createQueue({
     name,
     post,

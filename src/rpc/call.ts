@@ -8,7 +8,7 @@ export interface Call {
   /** In their order; an object where the caller gave them by name. */
   readonly params: readonly unknown[]
   readonly signal?: AbortSignal | undefined
-  /** When its caller stops waiting, in all: a time on the clock of `performance.now()`. */
+  /** When its caller stops waiting, in all: a time on the client's clock. */
   readonly deadline: number
   /** How often it may be tried, the first one counted. */
   readonly attempts: number

@@ -65,10 +65,10 @@ export class Doubts {
 }
 
 /** Waits before the repeated questions of `conclude`: with full jitter, each up to twice as long as the one before. */
-export function pauses(call: Call, backoff: Backoff, waiting: Pick<Waiting, 'sleep'>): () => Promise<boolean> {
+export function pauses(call: Call, backoff: Backoff, waiting: Waiting): () => Promise<boolean> {
   let paused = 0
   return async () => {
-    const until = performance.now() + fullJitter(backoff, ++paused)
+    const until = waiting.clock.now() + fullJitter(backoff, ++paused)
     if (until >= call.deadline) return false
     await waiting.sleep(call, until)
     return true

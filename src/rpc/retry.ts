@@ -25,7 +25,7 @@ export interface Attempts<T> extends Waiter {
  * failed, or the wait would outlast the deadline: then it fails at once, with the last failure. What
  * is throttled did not run and has not failed: it is repeated until its deadline.
  */
-export async function repeat<T>(reason: unknown, task: Attempts<T>, retryAt: RetryAt, waiting: Pick<Waiting, 'sleep'>): Promise<T> {
+export async function repeat<T>(reason: unknown, task: Attempts<T>, retryAt: RetryAt, waiting: Pick<Waiting, 'sleep' | 'clock'>): Promise<T> {
   let before: CallFailure | undefined
   for (let posts = 0, failed = 0, stalls = 0; ; ) {
     const failure = failureFrom(reason, task.signal)
@@ -34,7 +34,7 @@ export async function repeat<T>(reason: unknown, task: Attempts<T>, retryAt: Ret
     posts += failure.posts
     const counts = !isThrottled(error) || task.attempts === 1
     if (counts) failed++
-    const now = performance.now()
+    const now = waiting.clock.now()
     const until = Math.max(now, retryAt(error, counts ? failed : 1, now))
     if (!task.mayRepeat(failure) || failed >= task.attempts || until >= task.deadline) {
       // That the deadline passed in the middle of an attempt says less than why the one before failed.

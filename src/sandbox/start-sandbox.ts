@@ -4,6 +4,7 @@ import { createClient } from '../client/client.ts'
 import { OptionError } from '../errors.ts'
 import { type ChainSlug, chains, nodeUrl } from '../eth/chains.ts'
 import { Alarms } from '../wait/alarms.ts'
+import { systemClock } from '../wait/clock.ts'
 import { startAnvil } from './anvil.ts'
 import { createFaults } from './faults.ts'
 import { createForward } from './json-rpc.ts'
@@ -79,7 +80,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     endings.push(client.close)
     // A node that is not there is better known now than at the first request.
     const chainId = await client.with({ attempts: 1 }).call('eth_chainId')
-    const forward = createForward(upstream, new Alarms())
+    const forward = createForward(upstream, new Alarms(systemClock))
     endings.push(forward.close)
     const handler = serviceHandler({ settings, client, forward, limit: createLimit(settings.callsPerSecond) })
     const server = createServer(handler, {

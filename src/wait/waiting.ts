@@ -1,5 +1,6 @@
 import { ClosedError, TimeoutError } from '../errors.ts'
 import { type Alarm, Alarms } from './alarms.ts'
+import type { Clock } from './clock.ts'
 
 /** What a wait belongs to: its caller's signal, the time its caller stops waiting, and its name for errors. */
 export interface Waiter {
@@ -36,15 +37,21 @@ class Audience {
 
 /** Everything of one client that waits. It alone enforces signals, deadlines and `close`, with one timer. */
 export class Waiting {
-  readonly alarms = new Alarms()
+  readonly clock: Clock
+  readonly alarms: Alarms
   readonly #unsignalled: Wait[] = []
   readonly #audiences = new Map<AbortSignal, Audience>()
   #isClosed = false
 
+  constructor(clock: Clock) {
+    this.clock = clock
+    this.alarms = new Alarms(clock)
+  }
+
   /** Registers `wait`, or cancels it at once when there is nothing to wait for any more; true when it is registered. */
   hold(wait: Wait): boolean {
     const { signal, deadline } = wait.call
-    if (this.#isClosed || signal?.aborted || deadline <= performance.now()) {
+    if (this.#isClosed || signal?.aborted || deadline <= this.clock.now()) {
       wait.cancel(
         this.#isClosed
           ? new ClosedError('the client is closed', { method: wait.call.method })
@@ -85,7 +92,7 @@ export class Waiting {
     this.alarms.set(wait)
   }
 
-  /** Waits until a time on the clock of `performance.now()`, or rejects when the call has to end before. */
+  /** Waits until a time on the clock, or rejects when the call has to end before. */
   sleep(call: Waiter, until: number): Promise<void> {
     return new Promise((resolve, reject) => {
       const wait: Wait = {

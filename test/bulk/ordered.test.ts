@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events'
 import { setImmediate as turn } from 'node:timers/promises'
 import { describe, expect, it, vi } from 'vitest'
 import { ordered } from '../../src/bulk/ordered.ts'
+import { systemClock } from '../../src/wait/clock.ts'
 
 interface Item {
   readonly number: bigint
@@ -31,7 +32,7 @@ function start(last: bigint, hold: (number: bigint, again: boolean) => boolean) 
       signal.addEventListener('abort', () => reject(signal.reason))
       if (!hold(number, again)) answer()
     })
-  const items = ordered(0n, last, ask, bounds, stop.signal)
+  const items = ordered(0n, last, ask, bounds, stop.signal, systemClock)
   const findAsked = (number: bigint, again = false) => asked.find((each) => each.number === number && each.again === again) as Asked
   return { items, asked, stop, findAsked }
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { nameWithoutLinks } from '../../src/cli/output/file-output.ts'
 import { type ChainOptions, type ChainServer, startChain } from '../support/chain-server.ts'
-import { hexline } from '../support/command.ts'
+import { hexline, spawnHexline } from '../support/command.ts'
 
 let folder: string
 let out: string
@@ -61,7 +61,7 @@ describe('a name that is taken meanwhile', () => {
       },
     })
     const args = ['blocks', '--rpc', server.url, '--from', '0', '--to', '3', '--quiet', '--out', out]
-    const codes = (await Promise.all([hexline(args), hexline(args)])).map(({ code }) => code)
+    const codes = (await Promise.all([spawnHexline(args), spawnHexline(args)])).map(({ code }) => code)
     expect(codes.sort()).toEqual([0, 1])
     expect(await readdir(folder)).toEqual(['blocks.ndjson', 'blocks.ndjson.2'])
   })

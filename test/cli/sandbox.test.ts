@@ -161,7 +161,7 @@ describe('anvil ends', () => {
   const isGone = (url: string) => vi.waitFor(() => expect(fetch(url)).rejects.toThrow('fetch failed'), { timeout: 5000, interval: 20 })
 
   it('when Ctrl-C reaches it as well, as on a terminal', async () => {
-    const { child, anvil, exit } = await withAnvil([join(dist, 'cli/main.js'), 'sandbox'])
+    const { child, anvil, exit } = await withAnvil([join(dist, 'cli/bin.js'), 'sandbox'])
     expect((await fetch(anvil)).status).toBeGreaterThan(0)
     process.kill(-(child.pid as number), 'SIGINT')
     expect(await exit).toEqual([130, null])
@@ -270,7 +270,7 @@ describe('what is wrong is told in one line, with exit code 2', () => {
     await cp(join(root, 'package.json'), join(place, 'package.json'))
     for (const name of await readdir(join(root, 'node_modules')))
       if (name !== '@foundry-rs' && !name.startsWith('.')) await symlink(join(root, 'node_modules', name), join(place, 'node_modules', name))
-    const ended = await errorOf(promisify(execFile)(process.execPath, [join(place, 'dist/src/cli/main.js'), 'sandbox'], { cwd: place }))
+    const ended = await errorOf(promisify(execFile)(process.execPath, [join(place, 'dist/src/cli/bin.js'), 'sandbox'], { cwd: place }))
     expect(ended).toMatchObject({
       code: 2,
       stdout: '',

@@ -4,6 +4,7 @@ import { UNREAD } from '../../src/client/client.ts'
 import { createClient, type HexlineError } from '../../src/index.ts'
 import { correlate, isError, type ReplyObject } from '../../src/rpc/post/correlate.ts'
 import { readUnread, unreadResults } from '../../src/rpc/post/unread.ts'
+import { runs } from '../support/runs.ts'
 import { send, serve } from '../support/server.ts'
 
 /*
@@ -117,7 +118,7 @@ describe('three calls for bytes get what parsing the body gives', () => {
         for (const each of values) 'value' in each ? answered++ : refused++
         expect([text, bytes]).toEqual([text, values])
       }),
-      { seed: 14, numRuns: 800 },
+      runs(800, 14),
     )
     expect(answered).toBeGreaterThan(500)
     expect(refused).toBeGreaterThan(500)
@@ -153,7 +154,7 @@ describe('three calls for bytes get what parsing the body gives', () => {
           read++
         }
       }),
-      { seed: 14, numRuns: 5000 },
+      runs(5000, 14),
     )
     expect(read).toBeGreaterThan(1000)
     expect(passed).toBeGreaterThan(100)

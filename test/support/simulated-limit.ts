@@ -1,5 +1,5 @@
 import type { Call } from '../../src/rpc/call.ts'
-import { Pace } from '../../src/rpc/limits/pacer.ts'
+import { Pacer } from '../../src/rpc/limits/pacer.ts'
 import { randomFrom } from './random.ts'
 
 /** A server with a token bucket, and a client that always has more to ask, on a clock of their own. */
@@ -36,12 +36,12 @@ const ANY = { method: 'any' } as Call
 const FIRST_PAUSE = 62
 const LONGEST_PAUSE = 2000
 
-/** What a `Pace` makes of it, in steps of a ms. `between` two times in s: the calls answered per second, and the part of calls that was refused. */
+/** What a `Pacer` makes of it, in steps of a ms. `between` two times in s: the calls answered per second, and the part of calls that was refused. */
 export function simulate(world: World) {
   const { limitAt = () => Number.POSITIVE_INFINITY, burst = 0, byChance = 0, refuses, latencyMs, retryAfterMs = 0 } = world
   const { slots = 8, maxCalls = 100, demand = () => Number.POSITIVE_INFINITY, untilMs, seed = 1 } = world
   const random = randomFrom(seed)
-  const pace = new Pace(undefined, 0)
+  const pace = new Pacer(undefined, 0)
   const seconds = Array.from({ length: Math.ceil(untilMs / 1000) }, () => ({ answered: 0, refused: 0 }))
   let flights: Flight[] = []
   let tokens = burst
@@ -80,7 +80,10 @@ export function simulate(world: World) {
       if (pace.msUntil(line, maxCalls, now) > 0.5) break
       const calls = Math.min(line.size, pace.room(maxCalls, now))
       if (calls < 1) break
-      pace.take(Array.from({ length: calls }, () => ANY))
+      pace.started(
+        Array.from({ length: calls }, () => ANY),
+        now,
+      )
       waiting -= calls
       const isLimited = limit !== Number.POSITIVE_INFINITY
       let answered = !isLimited ? calls : refuses === 'posts' ? (tokens >= calls ? calls : 0) : Math.min(calls, Math.floor(tokens))

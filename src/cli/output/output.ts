@@ -1,4 +1,5 @@
 import { fileOutput } from './file-output.ts'
+import type { TextStream } from './io.ts'
 import type { Kept } from './line-writer.ts'
 import { standardOutput } from './standard-output.ts'
 
@@ -22,6 +23,6 @@ export interface Output {
 }
 
 /** Standard output, or a file. `stop` is aborted when standard output cannot be written. Throws `OptionError` for a file that cannot be. */
-export async function openOutput(path: string | undefined, force: boolean, stop: AbortController): Promise<Output> {
-  return path === undefined ? standardOutput(stop) : await fileOutput(path, force)
+export async function openOutput(path: string | undefined, force: boolean, stdout: TextStream, stop: AbortController): Promise<Output> {
+  return path === undefined ? standardOutput(stdout, stop) : await fileOutput(path, force)
 }

@@ -1,5 +1,6 @@
 import type { Page, Paged } from '../../rest/index.ts'
 import { harmlessText } from '../../text.ts'
+import type { TextStream } from './io.ts'
 import { toJson } from './json.ts'
 import type { Messages } from './messages.ts'
 import { print } from './print.ts'
@@ -13,17 +14,18 @@ export interface ListFlags {
 
 /** Prints a page of a list, or all of them: a table a page, or one line of JSON a record. */
 export async function printList<P extends Page<unknown>>(
+  stdout: TextStream,
   list: Paged<P>,
   columns: readonly Column<P['result'][number]>[],
   flags: ListFlags,
   messages: Messages,
 ): Promise<void> {
-  await print(async (write) => {
+  await print(stdout, async (write) => {
     let records = 0
     for await (const page of list.pages()) {
       records += page.result.length
       if (flags.json) for (const record of page.result) await write(`${toJson(record)}\n`)
-      else if (page.result.length > 0) await write(`${table(columns, page.result, process.stdout.isTTY)}\n`)
+      else if (page.result.length > 0) await write(`${table(columns, page.result, stdout.isTTY === true)}\n`)
       if (flags.all || page.cursor === null) continue
       messages.tell(`${counted(records)}; there are more: --all, or --cursor ${quoted(page.cursor)}`, { type: 'more', records, cursor: page.cursor })
       return

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { fstatSync } from 'node:fs'
 import { cannotWrite } from './cannot-write.ts'
+import type { TextStream } from './io.ts'
 import { createLineWriter } from './line-writer.ts'
 import type { Output } from './output.ts'
 
@@ -11,18 +12,22 @@ const CHUNK = 1024 * 1024
 const PATIENCE = 500
 
 /** Standard output. `stop` is aborted when it cannot be written. */
-export function standardOutput(stop: AbortController): Output {
+export function standardOutput(stdout: TextStream, stop: AbortController): Output {
+  return stdout === process.stdout && isFile() ? file(stop) : stream(stdout, stop)
+}
+
+/** Neither a pipe nor a terminal. */
+function isFile(): boolean {
   const about = fstatSync(STDOUT)
-  return about.isFIFO() || about.isSocket() || process.stdout.isTTY ? stream(stop) : file(stop)
+  return !about.isFIFO() && !about.isSocket() && !process.stdout.isTTY
 }
 
 /** A pipe, or a terminal. All that was handed over is taken as long as there is a reader. */
-function stream(stop: AbortController): Output {
-  const { stdout } = process
+function stream(stdout: TextStream, stop: AbortController): Output {
   let lines = 0
   stdout.on('error', (error) => stop.abort(error))
   return {
-    isTerminal: stdout.isTTY,
+    isTerminal: stdout.isTTY === true,
     isKept: true,
     async write(pieces) {
       lines++

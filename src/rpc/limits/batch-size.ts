@@ -1,51 +1,69 @@
 import type { Call } from '../call.ts'
 
-/** Replies of one POST together, in bytes, beyond which another POST is better: parsing stays off one long turn. */
+/** Replies of one POST together, in bytes, beyond which another POST is better: a larger body would be parsed in one long turn. */
 const GOOD_BODY_BYTES = 1.5 * 1024 * 1024
 /** Weight of the newest POST in the mean size of a method's replies. */
 const NEWEST = 0.3
-/** Of methods never seen: small enough not to shorten a first batch. */
+/** Expected size of a reply to an unknown method, in bytes: small enough not to shorten a first batch. */
 const UNKNOWN_BYTES = 1024
-
-/** An expectation of fewer bytes than these cannot be what made replies too large. */
+/** Replies that were expected to be smaller than this, in bytes, were not refused for their expected size. */
 const LEAST_BYTES = 64 * 1024
-
-/** Full POSTs in a row before more is tried; twice as many after each try that failed, up to so many times. */
+/** Full POSTs in a row before a longer one is tried; doubled by each try that fails, at most 64 times. */
 const ENOUGH = 20
 const MOST_PATIENCE = 64
-/** How much more. */
+/** How much longer, as a part of the length. */
 const MORE = 0.1
-/** What is left of bytes that were too many. */
+/** What is left of a number of bytes that was too large. */
 const FEWER = 3 / 4
 
-/** What an endpoint takes in one POST, as far as it has shown: calls, and bytes of replies. */
-export class Limits {
-  /** Longest batch. */
+/**
+ * Whether the endpoint takes batches at all:
+ * - `unknown`: no batch has been answered, and none has failed without a reason;
+ * - `doubted`: one has, so calls go one by one, to see whether these are answered;
+ * - `singles`: they are, so calls keep going one by one, and batches are tried again ever more rarely;
+ * - `failing`: they are not, so batches were not the reason, and calls travel together again;
+ * - `batches`: a batch has been answered.
+ */
+type Support = 'unknown' | 'doubted' | 'singles' | 'failing' | 'batches'
+
+/** A POST longer than `calls`: none is due, the next POST is to be one of this length, or it is in flight and the others keep to `calls`. */
+type Trial = { readonly state: 'none' } | { readonly state: 'due'; readonly length: number } | { readonly state: 'in-flight'; readonly length: number }
+
+const NO_TRIAL: Trial = { state: 'none' }
+
+/**
+ * How long batches may be: in calls, and in expected bytes of their replies. Both work alike:
+ *
+ *     refused for its length:    calls = floor(length / 2), and `length` is never reached again
+ *     timed out:                 calls = floor(length / 2)
+ *     throttled in its middle:   calls = max(answered, ceil(calls / 2))
+ *     replies too large:         bytes = max(largest answered, 3/4 of the limit), or half of the calls where bytes are not the reason
+ *     after 20 full POSTs:       one tries 10 % more, while the others wait for it;
+ *                                20 becomes 40, 80 .. 1280 with each try that fails, and 20 again with one that works
+ *
+ * A batch that fails without a reason is covered by `Support`.
+ */
+export class BatchSize {
+  /** Longest batch, in calls. */
   calls: number
-  /** No POST of `calls` calls has been taken yet, since they were made fewer: one tries while the others wait. */
-  isUnproven = false
-  /** Longest batch that was taken, as far as that still holds: as many may go without trying. */
+  /** Longest batch that was taken, as far as that still holds: POSTs of this length need no probe. */
   taken = 1
-  /** Expected bytes of the replies to a POST, at most. */
+  /** Most expected bytes of the replies to one POST. */
   bytes = GOOD_BODY_BYTES
+  /** No POST of `calls` calls has been taken since they were made fewer: one is sent while the others wait. */
+  #isUnproven = false
   #bytesOf = new Map<string, number>()
   /** Length that is never passed. */
   #ceiling: number
-  /** A longer batch that one POST may try, while the others keep to `calls`; and the length of the POST that does. */
-  #longer: number | undefined
-  #trying = 0
-  /** Length to try next, where it is not a little more than `calls`. */
+  #trial: Trial = NO_TRIAL
+  #support: Support = 'unknown'
+  /** Length to try next, where it is not a little more than `calls`: it failed without a reason. */
   #resume: number | undefined
-  /** POSTs of the longest length, and of the most bytes, that were answered in full one after the other. */
-  #inARow = 0
-  #fullInARow = 0
+  /** POSTs of the most calls, and of the most bytes, that were answered in full one after the other. */
+  #longestInARow = 0
+  #largestInARow = 0
   #patience = 1
-  #takesBatches = false
-  /** A single call failed as the batch before it did, so that it was not for being one. */
-  #failsAlone = false
-  /** A single call was answered after the batches before it had failed. */
-  #worksAlone = false
-  /** The most replies that were answered, in bytes as they were expected. */
+  /** The most replies that were answered, in expected bytes. */
   #provenBytes = 0
 
   constructor(maxCalls: number) {
@@ -53,65 +71,69 @@ export class Limits {
     this.#ceiling = maxCalls
   }
 
-  /** Calls that the next POST may have. */
+  /** How many calls the next POST may have. */
   get most(): number {
-    return this.#trying > 0 ? this.calls : (this.#longer ?? this.calls)
+    return this.#trial.state === 'due' ? this.#trial.length : this.calls
   }
 
-  /** Each call is a POST, since the endpoint takes no batches, or the user wants none. */
+  /** Each call is a POST, because the endpoint takes no batches or the user wants none. */
   get isSingle(): boolean {
-    return this.calls === 1 && (this.#ceiling === 1 || this.#worksAlone)
+    return this.calls === 1 && (this.#ceiling === 1 || this.#support === 'singles')
   }
 
-  /** A POST of `length` calls starts. Until it has ended no other is longer than `calls`. */
+  /** A POST of this length shows whether such POSTs are taken. */
+  isProbe(length: number): boolean {
+    return this.#isUnproven && length > this.taken
+  }
+
+  /** A POST of `length` calls starts. */
   start(length: number): void {
-    if (length > this.calls) this.#trying = length
+    if (length > this.calls) this.#trial = { state: 'in-flight', length }
   }
 
-  /** It has ended, and what is to be learnt from it has been. */
+  /** A POST has ended, and all has been learnt from it. A trial that showed nothing is made again. */
   end(length: number): void {
-    if (length === this.#trying) this.#trying = 0
+    if (this.#isTrial(length)) this.#trial = { state: 'due', length: Math.min(this.#ceiling, length) }
   }
 
-  /** A POST of `length` calls was not refused for its size. It could not have been longer, or could where `isShort`. */
-  took(length: number, isShort: boolean): void {
+  /** A POST of `length` calls was not refused for its size. It could have been longer where it `hadRoom`. */
+  took(length: number, hadRoom: boolean): void {
     if (length > this.taken) this.taken = length
-    if (length >= this.calls || !isShort) this.isUnproven = false
+    if (length >= this.calls || !hadRoom) this.#isUnproven = false
   }
 
-  /** A POST of `length` calls, with so many `bytes` expected, was answered in full. When enough of them were, more is tried again. */
+  /** A POST of `length` calls, and of this many expected bytes, was answered in full. When enough of them were, a longer one is tried. */
   worked(length: number, bytes = 0): void {
-    if (length > 1) this.#takesBatches = true
-    else if (this.#resume !== undefined) this.#worksAlone = true
-    this.#failsAlone = false
     if (bytes > this.#provenBytes) this.#provenBytes = bytes
-    if (this.bytes < GOOD_BODY_BYTES && bytes >= this.bytes * FEWER && ++this.#fullInARow >= ENOUGH * this.#patience) {
-      this.#fullInARow = 0
+    if (this.bytes < GOOD_BODY_BYTES && bytes >= this.bytes * FEWER && ++this.#largestInARow >= ENOUGH * this.#patience) {
+      this.#largestInARow = 0
       this.bytes = Math.min(GOOD_BODY_BYTES, this.bytes * (1 + MORE))
     }
-    if (length === this.#trying) {
-      this.calls = Math.max(this.calls, length)
-      this.#shorten(this.calls)
+    if (length > 1) this.#support = 'batches'
+    else if (this.#support === 'failing') this.#support = 'unknown'
+    else if (this.#support === 'doubted') this.#support = 'singles'
+    if (this.#isTrial(length)) {
+      this.#setCalls(Math.min(this.#ceiling, Math.max(this.calls, length)))
       this.#patience = 1
-    } else if (length >= this.calls && this.calls < this.#ceiling && this.#longer === undefined && ++this.#inARow >= ENOUGH * this.#patience) {
-      this.#inARow = 0
+    } else if (length >= this.calls && this.calls < this.#ceiling && this.#trial.state === 'none' && ++this.#longestInARow >= ENOUGH * this.#patience) {
+      this.#longestInARow = 0
       const step = Math.min(Math.ceil(this.calls * MORE), Math.ceil((this.#ceiling - this.calls) / 2))
-      this.#longer = Math.min(this.#ceiling, this.#resume ?? this.calls + step)
+      this.#trial = { state: 'due', length: Math.min(this.#ceiling, this.#resume ?? this.calls + step) }
       this.#resume = undefined
     }
   }
 
-  /** A POST of `length` calls was refused for their number: as many are never tried again. */
+  /** A POST of `length` calls was refused for their number, which is never reached again. */
   refused(length: number): void {
     this.#ceiling = Math.max(1, Math.min(this.#ceiling, length - 1))
     this.halve(length)
-    // There is an end to it: what is left between this and what works is halved each time.
+    // Trials come to an end: what lies between the ceiling and what works is halved by each.
     this.#patience = 1
   }
 
   /**
-   * The replies to `length` calls were too large: `bytes` together, as expected or as they turned out to be, of which `limit` are allowed. Fewer bytes from
-   * now on, or fewer calls where bytes are not the reason.
+   * The replies to `length` calls were too large: `bytes` together, as expected or as they turned out to be, of which `limit` are allowed. Fewer bytes
+   * from now on, or fewer calls where bytes are not the reason.
    */
   tooLarge(length: number, bytes: number, limit = bytes): void {
     if (bytes <= this.#provenBytes || bytes < LEAST_BYTES) {
@@ -119,61 +141,63 @@ export class Limits {
       return
     }
     this.bytes = Math.min(this.bytes, Math.max(this.#provenBytes, limit * FEWER))
-    this.#fullInARow = 0
+    this.#largestInARow = 0
     this.taken = Math.min(this.taken, Math.max(1, Math.floor(length * FEWER)))
-    this.isUnproven = true
-    this.#failed()
+    this.#isUnproven = true
+    this.#trialFailed()
   }
 
-  /** A POST was throttled in its middle: so many calls of it were answered. Halved at most, since the POST may have been a short one. */
+  /** A POST was throttled after this many of its calls had been answered. Halved at most, since it may have been a short one. */
   throttled(answered: number): void {
-    if (answered > 0) this.#shorten(Math.min(this.calls, Math.max(answered, Math.ceil(this.calls / 2))))
+    if (answered > 0) this.#setCalls(Math.min(this.calls, Math.max(answered, Math.ceil(this.calls / 2))))
   }
 
   /** A POST of `length` calls timed out, or had replies that were too large. */
   halve(length: number): void {
-    // One that tried to be longer says nothing of those that are as long as ever.
-    if (length === this.#trying) {
-      this.#failed()
+    // A trial says nothing about POSTs of the usual length.
+    if (this.#isTrial(length)) {
+      this.#trialFailed()
       return
     }
     const half = Math.max(1, Math.min(this.calls, Math.floor(length / 2)))
-    if (half < this.calls) this.isUnproven = true
+    if (half < this.calls) this.#isUnproven = true
     this.taken = Math.min(this.taken, half)
-    this.#shorten(half)
+    this.#setCalls(half)
   }
 
-  /**
-   * A POST of `length` calls failed as a whole, and said nothing of its length. Where no batch was ever answered the endpoint may know none: calls go one by
-   * one, and a batch is tried again after a while, or at once when single calls fail, too. True when its calls may do better one by one.
-   */
+  /** A POST of `length` calls failed as a whole, for a reason that says nothing about its length. True when its calls may do better one by one. */
   failed(length: number): boolean {
-    if (this.#takesBatches || this.#failsAlone) return false
+    if (this.#support === 'batches' || this.#support === 'failing') return false
     if (length === 1) {
       if (this.#resume === undefined) return false
-      this.#failsAlone = true
-      this.#shorten(this.#resume)
+      this.#setCalls(this.#resume)
+      this.#support = 'failing'
       return false
     }
-    const resume = Math.max(this.calls, length, this.#resume ?? 1)
-    this.#shorten(1)
+    const resume = Math.min(this.#ceiling, Math.max(this.calls, length, this.#resume ?? 1))
+    this.#setCalls(1)
     this.#resume = resume
-    this.#failed()
+    if (this.#support === 'unknown') this.#support = 'doubted'
+    this.#trialFailed()
     return true
   }
 
-  #shorten(calls: number): void {
-    this.calls = calls
-    if (calls > 1) this.#worksAlone = false
-    this.#longer = undefined
-    this.#resume = undefined
-    this.#inARow = 0
+  #isTrial(length: number): boolean {
+    return this.#trial.state === 'in-flight' && this.#trial.length === length
   }
 
-  /** What was tried did not work: the next try waits for longer. */
-  #failed(): void {
-    this.#longer = undefined
-    this.#inARow = 0
+  #setCalls(calls: number): void {
+    this.calls = calls
+    if (this.#support === 'doubted') this.#support = 'unknown'
+    this.#resume = undefined
+    this.#trial = NO_TRIAL
+    this.#longestInARow = 0
+  }
+
+  /** The next trial waits for longer. */
+  #trialFailed(): void {
+    this.#trial = NO_TRIAL
+    this.#longestInARow = 0
     this.#patience = Math.min(MOST_PATIENCE, this.#patience * 2)
   }
 
@@ -182,23 +206,23 @@ export class Limits {
     return this.#bytesOf.get(method) ?? UNKNOWN_BYTES
   }
 
-  /** True when a POST with `bytes` expected already should not take a call with `more`. A limit of the endpoint is not passed, a good size may be. */
+  /** A POST with this many `bytes` expected already should not take a call with `more`. A limit of the endpoint is not passed, a good size may be. */
   isFull(bytes: number, more: number): boolean {
     return bytes >= GOOD_BODY_BYTES || (this.bytes < GOOD_BODY_BYTES && bytes > 0 && bytes + more > this.bytes)
   }
 
   /** Expected size of the replies to these calls together, in bytes. */
-  expected(calls: readonly Call[]): number {
+  expectedBytes(calls: readonly Call[]): number {
     let bytes = 0
     for (const call of calls) bytes += this.bytesOf(call.method)
     return bytes
   }
 
   /**
-   * Learns from the replies to `calls`, `bytes` together where so many were expected. What each method's share was is not known, and need not be:
-   * every expectation is corrected by the same factor.
+   * The replies to `calls` had this many `bytes` together, where `expected` were. The share of each method is not known and need not be: every expectation
+   * is corrected by the same factor.
    */
-  learn(calls: readonly Call[], bytes: number, expected: number): void {
+  learnBytes(calls: readonly Call[], bytes: number, expected: number): void {
     if (expected === 0) return
     const factor = bytes / expected
     // Methods are named by the user: a program that makes names up must not fill memory.

@@ -1,25 +1,59 @@
 import { type HexlineError, LimitError } from '../../errors.ts'
 import type { Call } from '../call.ts'
 import type { Backoff } from '../retry-delay.ts'
-import type { Flight, Landing } from './batch-result.ts'
-import { Limits } from './batch-size.ts'
+import type { BatchInFlight, BatchResult } from './batch-result.ts'
+import { BatchSize } from './batch-size.ts'
 import { Concurrency } from './concurrency.ts'
-import { type Budget, Pace } from './pacer.ts'
+import { type Budget, Pacer, type WaitingCalls } from './pacer.ts'
 import { Pause } from './pause.ts'
+import type { RateVerdict } from './rate-estimate.ts'
 import { Speeds } from './speeds.ts'
 
-export interface LearntOptions {
-  /** POSTs in flight, at most; and where each call is a POST. */
+export interface EndpointLimitsOptions {
+  /** POSTs in flight, at most; and the same while each call is a POST. */
   readonly concurrency: number
   readonly singleConcurrency: number
-  /** Longest batch to begin with. */
+  /** Longest batch to begin with, in calls. */
   readonly maxCalls: number
-  /** No more than this in any second. */
+  /** Calls or units per second that are never passed. */
   readonly rate?: Budget | undefined
-  /** How long the endpoint is left alone when it throttles everything without a `Retry-After`. */
+  /** Length of the pause when the endpoint throttles everything without a `Retry-After`. */
   readonly backoff: Backoff
   /** Calls of this method take long at most endpoints. */
   readonly isHeavy: (method: string) => boolean
+}
+
+/** No batch may start within `waitMs`; infinite where one may start as soon as a batch in flight has finished. */
+export interface Wait {
+  readonly waitMs: number
+}
+
+/** What the next batch may hold. It counts what it has let in: one plan is for one batch. */
+export interface BatchPlan {
+  /** Longest batch, in calls. */
+  readonly maxCalls: number
+  /** Whether the next waiting call belongs in this batch: `apart` for one that is to travel in another batch, `no` where the batch is full. */
+  fits(call: Call): 'yes' | 'apart' | 'no'
+}
+
+/** What follows from a batch result. */
+export interface Consequences {
+  /** The endpoint is to get no calls until the end of a pause that has begun. */
+  readonly isPaused: boolean
+  /** Calls that may do better in a smaller batch: none, those that were refused for their size, or all that the batch held. */
+  readonly resend: 'none' | 'too-large' | 'all'
+}
+
+/** Why a POST was throttled: by what `RateVerdict` names, or because more POSTs were in flight than were ever answered. */
+export type Verdict = RateVerdict | 'too-many-at-once'
+
+/** What is sent to an endpoint from now on. */
+export interface CurrentLimits {
+  /** Until when it gets no calls, on the clock. */
+  readonly pausedUntil: number
+  readonly maxCalls: number
+  readonly concurrency: number
+  readonly callsPerSecond?: number | undefined
 }
 
 /** A POST is overdue after this many times the mean of recent ones, and no sooner than this many ms. */
@@ -28,157 +62,207 @@ const LEAST_OVERDUE_MS = 25
 /** Weight of the newest POST in that mean. */
 const NEWEST = 1 / 8
 
-/** What is sent to an endpoint from now on. */
-export interface Adapted {
-  /** Until when it is left alone, on the clock of `performance.now()`. */
-  readonly pausedUntil: number
-  readonly maxCalls: number
-  readonly concurrency: number
-  readonly callsPerSecond?: number | undefined
-}
-
-/** Calls that wait for a POST. */
-export interface WaitingCalls<C extends Call> {
-  readonly size: number
-  readonly first: C
-  /** The last POST left calls behind that it had room for. */
-  readonly leftApart: boolean
-  /** The next calls for one POST: at most `max`, within `limits`, each asked whether it fits; those that `speeds` keeps apart from the first one stay. */
-  take(max: number, limits: Limits, fits?: (call: Call) => boolean, speeds?: Speeds): readonly C[]
-}
-
-/** What an endpoint takes, learnt from what became of each POST: its length, how many at a time, how many a second, what goes apart, and when to leave it alone. */
-export class Learnt {
-  readonly limits: Limits
-  readonly concurrency: Concurrency
-  readonly pace: Pace
-  readonly pause: Pause
-  readonly speeds: Speeds
-  readonly #concurrency: number
+/**
+ * What one endpoint takes, learnt from the result of each POST: how long a batch may be, how many may be in flight, how many calls may go per second, which
+ * calls travel apart, and when the endpoint is paused. A batch is planned, started and finished; only the last two change anything. See docs/limits.md.
+ */
+export class EndpointLimits {
+  readonly #size: BatchSize
+  readonly #concurrency: Concurrency
+  readonly #pacer: Pacer
+  readonly #pause: Pause
+  readonly #speeds: Speeds
+  readonly #batchConcurrency: number
   readonly #singleConcurrency: number
   /** Calls per second that the user gave, if they are calls. */
   readonly #given: number | undefined
   /** When the POSTs in flight started. */
   readonly #sentAt: number[] = []
+  /** One of them is a probe. */
+  #isProbing = false
   /** Mean time that POSTs take, in ms; undefined while none has been answered. */
   #meanMs: number | undefined
   /** Calls were answered since it last throttled. */
-  #answers = false
+  #isAnswering = false
 
-  constructor({ concurrency, singleConcurrency, maxCalls, rate, backoff, isHeavy }: LearntOptions, now: number) {
-    this.limits = new Limits(maxCalls)
-    this.#concurrency = concurrency
+  constructor({ concurrency, singleConcurrency, maxCalls, rate, backoff, isHeavy }: EndpointLimitsOptions, now: number) {
+    this.#size = new BatchSize(maxCalls)
+    this.#batchConcurrency = concurrency
     this.#singleConcurrency = singleConcurrency
-    this.concurrency = new Concurrency(this.limits.isSingle ? singleConcurrency : concurrency)
-    this.pace = new Pace(rate, now)
-    this.pause = new Pause(backoff)
-    this.speeds = new Speeds(isHeavy)
+    this.#concurrency = new Concurrency(this.#size.isSingle ? singleConcurrency : concurrency)
+    this.#pacer = new Pacer(rate, now)
+    this.#pause = new Pause(backoff)
+    this.#speeds = new Speeds(isHeavy)
     this.#given = rate?.costOf === undefined ? rate?.perSecond : undefined
   }
 
-  /** How long until a POST of calls of `line` may start, in ms. */
-  msUntil(line: WaitingCalls<Call>, now: number): number {
-    if (this.pause.until > now) return this.pause.until - now
-    return this.pace.msUntil(line, this.limits.most, now)
+  /** POSTs that may be in flight. */
+  get concurrency(): number {
+    return this.#concurrency.limit
   }
 
-  /** Takes the calls of a POST that starts now out of `line`: as many as may go, and with `splits` no quick ones beside slow ones. */
-  takeOff<C extends Call>(line: WaitingCalls<C>, now: number, splits: boolean): Flight<C> {
-    const room = this.pace.room(this.limits.most, now)
-    const entries = line.take(room, this.limits, this.pace.fitting(now), splits ? this.speeds : undefined)
-    this.pace.take(entries)
-    const { limits } = this
-    const { length } = entries
-    limits.start(length)
-    const overdueAt = now - Math.max(LEAST_OVERDUE_MS, TIMES_THE_MEAN * (this.#meanMs ?? Number.POSITIVE_INFINITY))
-    const nthBusy = 1 + this.#sentAt.reduce((busy, sentAt) => busy + Number(sentAt > overdueAt), 0)
-    const nth = this.#sentAt.push(now)
-    return {
-      entries,
-      sentAt: now,
-      nth,
-      nthBusy,
-      bytes: limits.expected(entries),
-      isProbe: limits.isUnproven && length > limits.taken,
-      isShort: line.size === 0 || line.leftApart,
-    }
+  /** Until when the endpoint is paused; in the past when it is not. */
+  get pausedUntil(): number {
+    return this.#pause.until
   }
 
   /** What is sent to the endpoint from now on. */
-  get adapted(): Adapted {
-    const { limits, concurrency, pace, pause } = this
-    return { pausedUntil: pause.until, maxCalls: limits.calls, concurrency: concurrency.limit, callsPerSecond: pace.perSecond ?? this.#given }
+  get current(): CurrentLimits {
+    return {
+      pausedUntil: this.#pause.until,
+      maxCalls: this.#size.calls,
+      concurrency: this.#concurrency.limit,
+      callsPerSecond: this.#pacer.perSecond ?? this.#given,
+    }
   }
 
-  /** Learns from what became of a POST. True when the endpoint is to be left alone from now on. */
-  land(landing: Landing, now: number): boolean {
-    const { flight, answers, refusal, throttling } = landing
-    const { limits, concurrency, pace, pause } = this
-    const { length } = flight.entries
-    this.#sentAt.splice(this.#sentAt.indexOf(flight.sentAt), 1)
-    if (landing.isTaken) limits.took(length, flight.isShort)
-    if (answers > 0) {
-      const { answered } = landing
-      limits.learn(answered, landing.bytes, landing.isWhole ? flight.bytes : limits.expected(answered))
-      const tookMs = now - flight.sentAt
-      this.#meanMs = this.#meanMs === undefined ? tookMs : this.#meanMs + NEWEST * (tookMs - this.#meanMs)
-      pace.answered(answers, tookMs, concurrency.limit, throttling === undefined, now)
-      concurrency.worked(flight.nth, now)
-      this.#answers = true
-      if (landing.isWhole && flight.entries[0]?.priority === 'interactive') this.speeds.learn(flight.entries, tookMs)
-    }
-    if (throttling === undefined) {
-      if (answers > 0) pause.recovered()
-      if (landing.isWhole) limits.worked(length, flight.bytes)
-    }
-    if (refusal?.kind === 'response-too-large') this.#tooLarge(flight, refusal)
-    else if (refusal !== undefined) limits.refused(length)
-    else if (landing.isBatch && landing.isTimedOut) limits.halve(length)
-    else if (landing.isUnexplained) limits.failed(length)
-    else if (landing.isNotFound) landing.goesAgain = limits.failed(length)
-    limits.end(length)
-    concurrency.allow(limits.isSingle ? this.#singleConcurrency : this.#concurrency)
-    if (throttling !== undefined) return this.#throttled(landing, now)
-    if (landing.isStrained) concurrency.suffered(flight.nth, flight.sentAt, now)
+  /** What a call is told that does not wait for the end of the pause, or could only wait past its deadline; undefined for others. */
+  failureFor(call: Call, now: number): HexlineError | undefined {
+    return this.#pause.failureFor(call, now)
+  }
+
+  /** The learnt rate holds these calls back now. */
+  isHoldingBack(waiting: WaitingCalls, now: number): boolean {
+    return this.#pacer.isHoldingBack(waiting, this.#size.most, now)
+  }
+
+  /** How many of the waiting calls can start within `ms`; infinite where neither a pause nor a learnt rate holds them back. */
+  callsWithin(ms: number, waiting: WaitingCalls, now: number): number {
+    const pausedMs = Math.max(0, this.#pause.until - now)
+    if (pausedMs >= ms) return 0
+    return this.isHoldingBack(waiting, now) ? Math.ceil(((this.#pacer.perSecond ?? 0) * (ms - pausedMs)) / 1000) : Number.POSITIVE_INFINITY
+  }
+
+  /**
+   * How long the waiting calls are to wait, or what the next batch of them may hold. Changes nothing. `maySplit` where another slot is free for calls that
+   * are slower or quicker than the first one.
+   */
+  plan(now: number, waiting: WaitingCalls, maySplit = false): Wait | BatchPlan {
+    if (this.#isProbing && waiting.size > this.#size.taken) return { waitMs: Number.POSITIVE_INFINITY }
+    if (this.#pause.until > now) return { waitMs: this.#pause.until - now }
+    const { most } = this.#size
+    const waitMs = this.#pacer.msUntil(waiting, most, now)
+    if (waitMs > 0) return { waitMs }
+    return new Plan(this.#pacer.room(most, now), this.#size, this.#pacer.fitting(now), maySplit ? this.#speeds : undefined)
+  }
+
+  /** A batch of these calls starts. It `hadRoom` for more calls than were waiting for it. */
+  started(calls: readonly Call[], now: number, hadRoom: boolean): BatchInFlight {
+    this.#pacer.started(calls, now)
+    const isProbe = this.#size.isProbe(calls.length)
+    if (isProbe) this.#isProbing = true
+    this.#size.start(calls.length)
+    const overdueAt = now - Math.max(LEAST_OVERDUE_MS, TIMES_THE_MEAN * (this.#meanMs ?? Number.POSITIVE_INFINITY))
+    const nthBusy = 1 + this.#sentAt.reduce((busy, sentAt) => busy + Number(sentAt > overdueAt), 0)
+    const nth = this.#sentAt.push(now)
+    return { calls, sentAt: now, nth, nthBusy, expectedBytes: this.#size.expectedBytes(calls), isProbe, hadRoom }
+  }
+
+  /** Learns from what became of a batch. */
+  finished(result: BatchResult, now: number): Consequences {
+    const { batch, answered, throttling, whole } = result
+    const { length } = batch.calls
+    this.#sentAt.splice(this.#sentAt.indexOf(batch.sentAt), 1)
+    if (batch.isProbe) this.#isProbing = false
+    if (answered.length > 0) this.#learnFromAnswers(result, now)
+    const isAlone = this.#learnSize(result)
+    this.#size.end(length)
+    this.#concurrency.allow(this.#size.isSingle ? this.#singleConcurrency : this.#batchConcurrency)
+    if (throttling === undefined && answered.length > 0) this.#pause.recovered()
+    const isPaused = throttling !== undefined && this.#learnThrottling(result, throttling, now)
+    if (throttling === undefined && result.strained === length) this.#concurrency.suffered(batch.nth, batch.sentAt, now)
+    return { isPaused, resend: isAlone && whole === 'not-found' ? 'all' : result.refusal === undefined ? 'none' : 'too-large' }
+  }
+
+  #learnFromAnswers({ batch, answered, bytes, throttling, whole }: BatchResult, now: number): void {
+    const tookMs = now - batch.sentAt
+    this.#size.learnBytes(answered, bytes, whole === 'answered' ? batch.expectedBytes : this.#size.expectedBytes(answered))
+    this.#meanMs = this.#meanMs === undefined ? tookMs : this.#meanMs + NEWEST * (tookMs - this.#meanMs)
+    this.#pacer.answered(answered.length, tookMs, this.#concurrency.limit, throttling === undefined, now)
+    this.#concurrency.worked(batch.nth, now)
+    this.#isAnswering = true
+    if (whole === 'answered' && batch.calls[0]?.priority === 'interactive') this.#speeds.learn(batch.calls, tookMs)
+  }
+
+  /** True where the calls may do better one by one. */
+  #learnSize({ batch, answered, rejected, refusal, whole }: BatchResult): boolean {
+    const { length } = batch.calls
+    if (answered.length + rejected > 0 && refusal === undefined) this.#size.took(length, batch.hadRoom)
+    if (whole === 'answered') this.#size.worked(length, batch.expectedBytes)
+    else if (refusal?.kind === 'response-too-large') this.#learnTooLarge(batch, refusal)
+    else if (refusal !== undefined) this.#size.refused(length)
+    else if (whole === 'timed-out' && length > 1) this.#size.halve(length)
+    else if (whole === 'unexplained' || whole === 'not-found') return this.#size.failed(length)
     return false
   }
 
-  #tooLarge({ entries, bytes }: Flight, refusal: HexlineError): void {
-    const { limits } = this
-    if (refusal instanceof LimitError && refusal.size > bytes) {
+  #learnTooLarge({ calls, expectedBytes }: BatchInFlight, refusal: HexlineError): void {
+    if (refusal instanceof LimitError && refusal.size > expectedBytes) {
       // How large it would have been is known, and was not foreseen.
-      limits.learn(entries, refusal.size, bytes)
-      limits.tooLarge(entries.length, refusal.size, refusal.limit)
+      this.#size.learnBytes(calls, refusal.size, expectedBytes)
+      this.#size.tooLarge(calls.length, refusal.size, refusal.limit)
     } else {
-      limits.tooLarge(entries.length, bytes)
+      this.#size.tooLarge(calls.length, expectedBytes)
     }
   }
 
-  #throttled(landing: Landing, now: number): boolean {
-    const { flight, answers } = landing
-    const throttling = landing.throttling as NonNullable<Landing['throttling']>
+  /** True where a pause begins. */
+  #learnThrottling(result: BatchResult, throttling: HexlineError, now: number): boolean {
+    const { batch, answered } = result
     const asked = throttling.retryAfterMs ?? 0
-    const isTurnedAway = answers === 0
-    // More at a time than it ever answered: their number may be the reason, unless the rate is beyond what is known to be taken.
-    const { nthBusy } = flight
-    const isMost = nthBusy > 1 && nthBusy > this.concurrency.proven
-    const isTooMany = isTurnedAway && isMost && !this.pace.isBeyondKnown && !this.pace.hasLearntSince(flight.sentAt)
-    if (isTooMany) {
-      this.concurrency.refused(nthBusy, now)
-    } else {
-      // A single POST is turned away for the rate: those before may have been, too.
-      if (isTurnedAway && nthBusy === 1 && !this.pace.hasLearnt) this.concurrency.forgive()
-      const throttled = { sentAt: flight.sentAt, tookMs: now - flight.sentAt, pauseMs: asked }
-      const isExpected = this.pace.throttled(throttled, now)
-      if (!isExpected) {
-        this.limits.throttled(answers)
-        if (isTurnedAway && nthBusy > 1) this.concurrency.suffered(nthBusy, flight.sentAt, now)
-      }
+    const verdict = this.#verdictOn(result, asked, now)
+    if (verdict === 'too-many-at-once') {
+      this.#concurrency.refused(batch.nthBusy, now)
+    } else if (verdict === 'below-level') {
+      this.#size.throttled(answered.length)
+      if (answered.length === 0 && batch.nthBusy > 1) this.#concurrency.suffered(batch.nthBusy, batch.sentAt, now)
     }
-    // With calls that are answered in between, the rate holds back what it must.
-    const isPaused = asked > 0 || (!isTooMany && !this.#answers)
-    if (isPaused) this.pause.begin(throttling, now)
-    this.#answers = false
+    // While calls are answered in between, the rate holds back what it must.
+    const isPaused = asked > 0 || (verdict !== 'too-many-at-once' && !this.#isAnswering)
+    if (isPaused) this.#pause.begin(throttling, now)
+    this.#isAnswering = false
     return isPaused
+  }
+
+  #verdictOn({ batch, answered }: BatchResult, pauseMs: number, now: number): Verdict {
+    const { nthBusy, sentAt } = batch
+    if (answered.length === 0) {
+      // More at a time than were ever answered: their number may be the reason, unless the rate is beyond what is known to be taken.
+      const isMost = nthBusy > 1 && nthBusy > this.#concurrency.proven
+      if (isMost && !this.#pacer.isBeyondKnown && !this.#pacer.hasLearntSince(sentAt)) return 'too-many-at-once'
+      // A single POST is turned away for the rate: those before may have been, too.
+      if (nthBusy === 1 && !this.#pacer.hasLearnt) this.#concurrency.forgive()
+    }
+    return this.#pacer.throttled({ sentAt, tookMs: now - sentAt, pauseMs }, now)
+  }
+}
+
+class Plan implements BatchPlan {
+  readonly maxCalls: number
+  readonly #size: BatchSize
+  readonly #fitsBudget: ((call: Call) => boolean) | undefined
+  readonly #speeds: Speeds | undefined
+  #bytes = 0
+  /** Methods of the first call and of the last one. */
+  #first: string | undefined
+  #last: string | undefined
+
+  constructor(maxCalls: number, size: BatchSize, fitsBudget: ((call: Call) => boolean) | undefined, speeds: Speeds | undefined) {
+    this.maxCalls = maxCalls
+    this.#size = size
+    this.#fitsBudget = fitsBudget
+    this.#speeds = speeds
+  }
+
+  fits(call: Call): 'yes' | 'apart' | 'no' {
+    const { method } = call
+    // The last one may travel with the first one.
+    if (this.#first !== undefined && method !== this.#last && this.#speeds?.areApart(this.#first, method)) return 'apart'
+    const bytes = this.#size.bytesOf(method)
+    if (this.#size.isFull(this.#bytes, bytes) || this.#fitsBudget?.(call) === false) return 'no'
+    this.#bytes += bytes
+    this.#first ??= method
+    this.#last = method
+    return 'yes'
   }
 }

@@ -1,6 +1,6 @@
 import type { Call } from '../call.ts'
-import { LearntRate, type Throttling } from './rate-estimate.ts'
-import { Rate } from './token-bucket.ts'
+import { RateEstimate, type RateVerdict, type Throttling } from './rate-estimate.ts'
+import { TokenBucket } from './token-bucket.ts'
 
 /** What may go per second, as the user says. */
 export interface Budget {
@@ -10,8 +10,8 @@ export interface Budget {
   readonly costOf?: ((method: string) => number) | undefined
 }
 
-/** Calls that wait. */
-export interface Waiting {
+/** Calls that wait for a POST. */
+export interface WaitingCalls {
   readonly size: number
   readonly first: Call
 }
@@ -22,20 +22,15 @@ const LATELY = 500
 const LEAST_GUESS = 20
 
 /** When calls may go: by the budget that the user gave, and by the rate that throttling has taught. Where there is neither it costs nothing. */
-export class Pace {
-  readonly #given: Rate | undefined
+export class Pacer {
+  readonly #given: TokenBucket | undefined
   readonly #costOf: ((method: string) => number) | undefined
   readonly #lately = new Lately()
-  #learnt: LearntRate | undefined
+  #learnt: RateEstimate | undefined
 
   constructor(budget: Budget | undefined, now: number) {
-    this.#given = budget === undefined ? undefined : new Rate(budget.perSecond, now)
+    this.#given = budget === undefined ? undefined : new TokenBucket(budget.perSecond, now)
     this.#costOf = budget?.costOf
-  }
-
-  /** Calls wait, because the endpoint has throttled. */
-  get isHolding(): boolean {
-    return this.#learnt?.isHolding === true
   }
 
   /** A rate has been learnt. */
@@ -58,12 +53,17 @@ export class Pace {
     return this.#learnt?.perSecond
   }
 
-  /** How long until a POST with calls of `line`, up to `most` of them, may start, in ms. */
-  msUntil(line: Waiting, most: number, now: number): number {
+  /** How long until a POST with calls of `waiting`, up to `most` of them, may start, in ms. */
+  msUntil(waiting: WaitingCalls, most: number, now: number): number {
     if (this.#given === undefined && this.#learnt === undefined) return 0
     if (this.#learnt?.isForgotten(now)) this.#learnt = undefined
-    const calls = Math.min(line.size, most)
-    return Math.max(this.#learnt?.msUntil(calls, now) ?? 0, this.#given === undefined ? 0 : this.#msUntilGiven(this.#given, line.first, calls, now))
+    const calls = Math.min(waiting.size, most)
+    return Math.max(this.#learnt?.msUntil(calls, now) ?? 0, this.#given === undefined ? 0 : this.#msUntilGiven(this.#given, waiting.first, calls, now))
+  }
+
+  /** The learnt rate holds back a POST with these calls, up to `most` of them. */
+  isHoldingBack(waiting: WaitingCalls, most: number, now: number): boolean {
+    return this.#learnt !== undefined && this.#learnt.msUntil(Math.min(waiting.size, most), now) > 0
   }
 
   /** How many calls may go in one POST, of up to `most`, now that one may start. */
@@ -88,8 +88,8 @@ export class Pace {
     }
   }
 
-  /** These go now. */
-  take(calls: readonly Call[]): void {
+  /** A POST with these calls starts. */
+  started(calls: readonly Call[], _now: number): void {
     this.#learnt?.take(calls.length)
     this.#given?.take(this.#costOf === undefined ? calls.length : calls.reduce((sum, call) => sum + this.#cost(call), 0))
   }
@@ -100,15 +100,14 @@ export class Pace {
     this.#learnt?.answered(calls, tookMs, slots, isWhole)
   }
 
-  /** A POST was throttled. True where that says nothing new of the rate at which it went. */
-  throttled(throttling: Omit<Throttling, 'recently'>, now: number): boolean {
+  throttled(throttling: Omit<Throttling, 'recently'>, now: number): RateVerdict {
     const recently = this.#lately.perSecond(now)
     if (this.#learnt !== undefined) return this.#learnt.throttled({ ...throttling, recently }, now)
-    this.#learnt = new LearntRate(Math.max(LEAST_GUESS, recently), throttling, now)
-    return true
+    this.#learnt = new RateEstimate(Math.max(LEAST_GUESS, recently), throttling, now)
+    return 'too-fast'
   }
 
-  #msUntilGiven(given: Rate, next: Call, most: number, now: number): number {
+  #msUntilGiven(given: TokenBucket, next: Call, most: number, now: number): number {
     const cost = this.#cost(next)
     if (cost === 0) return 0
     given.fit(cost)

@@ -2,10 +2,13 @@ import { copyError, type HexlineError } from '../../errors.ts'
 import type { Call } from '../call.ts'
 import type { Backoff } from '../retry-delay.ts'
 
-/** What an endpoint asks for beyond this is asked of it again then, in ms: it may have meant something else. */
-const LONGEST = 600_000
+/** Longest pause, in ms. An endpoint that asks for more may have meant something else: it is asked again after this time. */
+const LONGEST_MS = 600_000
 
-/** The time for which an endpoint that throttles is left alone. */
+/**
+ * The time for which an endpoint that throttles gets no calls: what it asks for, or else half of `baseDelayMs`, doubled
+ * for each pause in a row, up to half of `maxDelayMs`.
+ */
 export class Pause {
   /** When it ends; in the past when there is none. */
   until = 0
@@ -17,29 +20,24 @@ export class Pause {
     this.#backoff = backoff
   }
 
-  /** For what the endpoint asked, or else for longer each time. */
   begin(failure: HexlineError, now: number): void {
-    // The POSTs that were in flight together tell of one and the same throttling.
+    // POSTs that were in flight together report the same throttling.
     if (now >= this.until) this.#inARow++
     const { baseDelayMs, maxDelayMs } = this.#backoff
-    const wait = Math.min(LONGEST, failure.retryAfterMs ?? 0) || Math.min(maxDelayMs, baseDelayMs * 2 ** (this.#inARow - 1)) / 2
+    const wait = Math.min(LONGEST_MS, failure.retryAfterMs ?? 0) || Math.min(maxDelayMs, baseDelayMs * 2 ** (this.#inARow - 1)) / 2
     if (now + wait <= this.until) return
     this.until = now + wait
     this.#failure = failure
   }
 
-  /** It answers again. */
+  /** The endpoint answers again. */
   recovered(): void {
     this.#inARow = 0
   }
 
-  /** The call will not wait for the end of the pause, or could only wait past its deadline. */
-  outlasts(call: Call): boolean {
-    return this.until !== 0 && this.until > performance.now() && (call.whilePaused === 'fail' || this.until >= call.deadline)
-  }
-
-  /** What such a call is told: the words of the endpoint. */
-  failureFor(call: Call): HexlineError {
+  /** What the call is told, in the words of the endpoint, if it does not wait for the end of the pause or could only wait past its deadline. */
+  failureFor(call: Call, now: number): HexlineError | undefined {
+    if (this.until <= now || (call.whilePaused !== 'fail' && this.until < call.deadline)) return undefined
     return copyError(this.#failure as HexlineError, call.method)
   }
 }

@@ -19,7 +19,7 @@ const MOST_BLAMED = 3
  * that was seen to be taken only chance is met, so its part is counted there. Whether more is throttled than chance explains
  * is a cumulative sum test (CUSUM; E. S. Page, Continuous Inspection Schemes, 1954) over POSTs.
  */
-export class Chance {
+export class RandomThrottling {
   /** Part of POSTs throttled by chance; and what it was when the test was at nought. */
   #part = 0
   #partBefore = 0

@@ -1,4 +1,4 @@
-import { Chance } from './random-throttling.ts'
+import { RandomThrottling } from './random-throttling.ts'
 
 /** Where it starts again after having been throttled, as a part of what was measured; the lower one where each throttling costs a pause. */
 const START = 0.95
@@ -56,6 +56,15 @@ export interface Throttling {
   readonly recently: number
 }
 
+/**
+ * Why a POST was throttled:
+ * - `too-fast`: the rate had grown past its level, and was cut;
+ * - `below-level`: the rate was cut though it had been answered before, so something else may be the reason, too;
+ * - `random`: the rate is not the reason;
+ * - `known`: the POST was sent before the last cut, and says nothing new.
+ */
+export type RateVerdict = 'too-fast' | 'below-level' | 'random' | 'known'
+
 /** How well a rate is known: guessed, measured over few calls, or measured. */
 type Known = 'guessed' | 'roughly' | 'well'
 
@@ -85,9 +94,9 @@ class Measure {
  * The calls per second that an endpoint takes, found by being throttled. Between two throttlings its tokens were used up, at both ends:
  * what it answered in between is its rate, whatever its burst. From a little below that the rate grows along a cubic, as TCP does (RFC 9438): flat where
  * the limit was, so that passing it costs few refusals, then ever faster, so that a limit that was raised is found. It grows only while it
- * holds calls back. Throttling before it has grown is chance until there is too much of it (chance.ts).
+ * holds calls back. Throttling before it has grown is chance until there is too much of it (random-throttling.ts).
  */
-export class LearntRate {
+export class RateEstimate {
   /** Calls per second that it was seen to take. */
   #level = 0
   #known: Known = 'guessed'
@@ -105,7 +114,7 @@ export class LearntRate {
   #sinceLearnt = new Measure(0)
   /** Since throttling came up that may be chance. */
   #sinceAsked = new Measure(0)
-  readonly #chance = new Chance()
+  readonly #chance = new RandomThrottling()
   /** The level before the rate was blamed at a level that should have been taken. */
   #undoubted = 0
   /** Mean time of replies. */
@@ -173,32 +182,32 @@ export class LearntRate {
     if (isWhole) this.#chance.add(false, !this.hasGrown)
   }
 
-  /** A POST was throttled. False where the rate is to blame though it had not grown past what was known. */
-  throttled({ sentAt, tookMs, pauseMs, recently }: Throttling, now: number): boolean {
+  throttled({ sentAt, tookMs, pauseMs, recently }: Throttling, now: number): RateVerdict {
     this.#lastHeldAt = now
     // It went before what was learnt last: there is nothing new in it.
-    if (sentAt < this.#since) return true
+    if (sentAt < this.#since) return 'known'
     const hasGrown = this.hasGrown
     const isRough = this.#known === 'roughly'
     const isCheap = pauseMs <= MOST_SAVED_MS
     const isExpected = (!isCheap || ((hasGrown || isRough) && this.#hasHeld(now))) && this.#chance.isNegligible
-    if (!isExpected && this.#isChance(pauseMs, now)) return true
+    if (!isExpected && this.#isChance(pauseMs, now)) return 'random'
     this.#tokens = Math.min(this.#tokens, 0)
     const measure = isExpected ? this.#sinceLearnt : this.#sinceAsked
     const measured = measure.perSecond(now)
+    const verdict = hasGrown ? 'too-fast' : 'below-level'
     // While nothing at all is answered there is nothing to measure, and the endpoint is paused.
-    if (measured === undefined) return hasGrown
+    if (measured === undefined) return verdict
     const level = this.#levelOf(measured, hasGrown && isExpected && isCheap, recently)
     if (!this.#chance.isDoubtful) this.#undoubted = this.#level
     if (!this.#chance.blame(isRough ? undefined : !hasGrown, isCheap ? 1 : 0.5)) {
       this.#learn(Math.max(this.#undoubted, this.#level), 'well', START, tookMs, pauseMs, now)
-      return true
+      return 'random'
     }
     const sure = Math.max(LEAST_START, 1 - OFF_BY / measure.answered)
     const start = Math.min(isCheap ? START : START_AFTER_PAUSE, sure)
     if (recently > MOVED * measured) this.#learn(recently, isCheap ? 'guessed' : 'well', start, tookMs, pauseMs, now)
     else this.#learn(level, this.#known === 'guessed' || (sure < START && this.#known === 'well') ? 'roughly' : 'well', start, tookMs, pauseMs, now)
-    return hasGrown
+    return verdict
   }
 
   /** What was measured over all is too low where the endpoint had tokens to spare in between; what was answered of late is too high, by the burst. */

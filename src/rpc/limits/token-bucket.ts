@@ -9,7 +9,7 @@ const MOST_BURST = 1 / 2
  * a twentieth of that may go at once, or one call where that costs more, and is taken off the rate at which the bucket fills, so that
  * the burst and the second after it stay within the budget. Only calls that cost more than half of it by themselves may pass it.
  */
-export class Rate {
+export class TokenBucket {
   /** Units that may go at once. */
   burst: number
   readonly #perSecond: number

@@ -17,7 +17,7 @@ export function userPost(name: string, post: Post, timeoutMs: number, alarms: Al
         own.abort()
         resolve(calls.map(({ method }) => new TimeoutError(`${name}: no whole reply within ${timeoutMs} ms`, { method, endpoint: name })))
       }
-      const alarm: Alarm = { at: performance.now() + timeoutMs, place: -1, ring: giveUp }
+      const alarm: Alarm = { at: alarms.clock.now() + timeoutMs, place: -1, ring: giveUp }
       alarms.set(alarm)
       signal.addEventListener('abort', giveUp)
       // One that throws is like one that rejects.

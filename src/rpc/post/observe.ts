@@ -1,4 +1,5 @@
 import type { ErrorKind, HexlineError } from '../../errors.ts'
+import type { Clock } from '../../wait/clock.ts'
 import type { Outcome, Post } from '../call.ts'
 import { type PostEvent, postEvents } from '../events.ts'
 import { isFailure } from '../failure-kinds.ts'
@@ -7,21 +8,21 @@ import { isFailure } from '../failure-kinds.ts'
 export type OnPosted = (outcomes: readonly Outcome[], reply?: { readonly status: number; readonly body: Uint8Array }) => void
 
 /** Watches a POST that starts now, where somebody listens to `hexline:post`; undefined where nobody does. */
-export function watchPost(endpoint: string, calls: number, signal: AbortSignal): OnPosted | undefined {
+export function watchPost(endpoint: string, calls: number, signal: AbortSignal, clock: Clock): OnPosted | undefined {
   if (!postEvents.hasSubscribers) return undefined
-  const started = performance.now()
+  const started = clock.now()
   return (outcomes, reply) => {
     const isCut = signal.aborted
-    const durationMs = performance.now() - started
+    const durationMs = clock.now() - started
     const bytes = reply?.body.length ?? outcomes.reduce((sum, outcome) => sum + (outcome instanceof Error ? 0 : outcome.bytes), 0)
     postEvents.publish({ endpoint, calls, bytes, durationMs, status: reply?.status, failures: isCut ? {} : failuresOf(outcomes), isCut })
   }
 }
 
 /** A post function of the user's own, which may keep to no form, watched. */
-export function watched(endpoint: string, post: Post): Post {
+export function watched(endpoint: string, post: Post, clock: Clock): Post {
   return (calls, signal) => {
-    const onPosted = watchPost(endpoint, calls.length, signal)
+    const onPosted = watchPost(endpoint, calls.length, signal, clock)
     return onPosted === undefined ? post(calls, signal) : tellOf(post(calls, signal), onPosted)
   }
 }

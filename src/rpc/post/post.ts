@@ -1,5 +1,6 @@
 import { copyError, type HexlineError, LimitError, MalformedReplyError, NetworkError } from '../../errors.ts'
 import type { Exchange, HttpReply } from '../../http/exchange.ts'
+import type { Clock } from '../../wait/clock.ts'
 import { type Call, type EncodedCall, type Outcome, type Post, patienceOf, replyOf } from '../call.ts'
 import { isFailure } from '../failure-kinds.ts'
 import { parseBody, resultFor, scanBody } from './body.ts'
@@ -14,6 +15,7 @@ export interface PostOptions extends FailuresOptions {
   readonly path: string
   /** Ids of the client's calls; advanced by each POST. */
   readonly ids: { next: number }
+  readonly clock: Clock
 }
 
 /**
@@ -24,12 +26,12 @@ const MOST_FOR_A_BATCH = 16 * 1024 * 1024
 
 /** Encodes the envelope, makes one exchange and gives each call the reply with its id. */
 export function createPost(options: PostOptions): Post {
-  const { endpoint, exchange, path, ids } = options
+  const { endpoint, exchange, path, ids, clock } = options
   const cuts = new Cuts()
   return async (calls, signal) => {
     const first = ids.next
     ids.next += calls.length
-    const onPosted = watchPost(endpoint, calls.length, signal)
+    const onPosted = watchPost(endpoint, calls.length, signal, clock)
     let reply: HttpReply
     try {
       reply = await exchange.send(

@@ -113,12 +113,12 @@ export class Entry implements EncodedCall, Wait {
     this.ride = undefined
     const joined = this.#joined
     if (joined === undefined) {
-      if (this.tally !== undefined && !this.#settled) this.tally.ended(ride?.endpoint)
+      if (this.tally !== undefined && !this.#settled) this.tally.posted(ride?.endpoint)
       this.#deliver(outcome, ride?.endpoint)
       return
     }
     const waiters = [this, ...joined].filter((entry) => !entry.#settled)
-    for (const entry of waiters) entry.tally?.ended(ride?.endpoint)
+    for (const entry of waiters) entry.tally?.posted(ride?.endpoint)
     if (outcome instanceof Error) {
       for (const entry of waiters) entry.#deliver(entry === waiters[0] ? outcome : copyError(outcome), ride?.endpoint)
       return
@@ -171,7 +171,7 @@ export class Entry implements EncodedCall, Wait {
 
   #startClock(): void {
     if (this.timeoutMs === undefined || this.#settled) return
-    this.#waiting.setAlarm(this, Math.min(this.deadline, performance.now() + this.timeoutMs))
+    this.#waiting.setAlarm(this, Math.min(this.deadline, this.#waiting.clock.now() + this.timeoutMs))
   }
 
   /** Ends the waiting of this call, whatever becomes of the entry. */

@@ -1,5 +1,4 @@
-import type { Limits } from '../limits/batch-size.ts'
-import type { Speeds } from '../limits/speeds.ts'
+import type { BatchPlan } from '../limits/endpoint-limits.ts'
 import type { Entry } from './entry.ts'
 
 /** Dead entries that may lie about before the line is swept. */
@@ -67,31 +66,23 @@ export class Line {
     return this.#entries[this.#head] as Entry
   }
 
-  /**
-   * The next entries for one POST: at most `max`, no more than a good body of replies, an unsafe call alone, and each asked whether it fits. With `speeds`, those
-   * that are to travel apart from the first one stay where they are.
-   */
-  take(max: number, limits: Limits, fits?: (entry: Entry) => boolean, speeds?: Speeds): Entry[] {
+  /** The next entries for one POST, as far as the plan lets them in, and an unsafe call alone. Those that are to travel apart stay where they are. */
+  take(plan: BatchPlan): Entry[] {
     this.#merge()
     const taken: Entry[] = []
     const left: Entry[] = []
-    let bytes = 0
-    /** The method of the last one taken, which may travel with the first one. */
-    let method: string | undefined
-    while (this.size > left.length && taken.length < max) {
+    while (this.size > left.length && taken.length < plan.maxCalls) {
       const entry = this.#entries[this.#head] as Entry
       if (entry.line === this) {
-        if (method !== undefined && entry.safe && entry.method !== method && speeds?.areApart((taken[0] as Entry).method, entry.method)) {
+        if (!entry.safe && taken.length > 0) break
+        const fit = plan.fits(entry)
+        if (fit === 'no') break
+        if (fit === 'apart') {
           left.push(entry)
-          this.#entries[this.#head++] = undefined as never
-          continue
+        } else {
+          this.#leave(entry)
+          taken.push(entry)
         }
-        const more = limits.bytesOf(entry.method)
-        if (limits.isFull(bytes, more) || (!entry.safe && taken.length > 0) || fits?.(entry) === false) break
-        this.#leave(entry)
-        bytes += more
-        taken.push(entry)
-        method = entry.method
       }
       this.#entries[this.#head++] = undefined as never
       if (!entry.safe && taken.length > 0) break

@@ -4,14 +4,14 @@ import type { Alarm } from '../../wait/alarms.ts'
 import type { Waiting } from '../../wait/waiting.ts'
 import { type Call, CallFailure, type Outcome, type Post, type Reply, type Send } from '../call.ts'
 import { throttleEvents } from '../events.ts'
-import { isFailure } from '../failure-kinds.ts'
-import { type Flight, Landing } from '../limits/batch-result.ts'
-import { Learnt, type LearntOptions } from '../limits/endpoint-limits.ts'
+import { isFailure, isTooLarge } from '../failure-kinds.ts'
+import { type BatchInFlight, batchResult } from '../limits/batch-result.ts'
+import { type BatchPlan, EndpointLimits, type EndpointLimitsOptions } from '../limits/endpoint-limits.ts'
 import { Entry, type Ride } from './entry.ts'
 import { Line } from './line.ts'
 import { Lessons } from './throttle-events.ts'
 
-export interface QueueOptions extends LearntOptions {
+export interface QueueOptions extends EndpointLimitsOptions {
   /** Names the endpoint in errors and in `Call.tried`. */
   readonly name: string
   readonly post: Post
@@ -24,7 +24,7 @@ export interface QueueOptions extends LearntOptions {
 export interface Queue {
   readonly name: string
   readonly send: Send
-  /** Until when, on the clock of `performance.now()`; in the past when it is not. */
+  /** Until when, on the clock; in the past when it is not. */
   readonly pausedUntil: number
   /** Calls in line. */
   readonly size: number
@@ -69,7 +69,7 @@ class Running {
   readonly #options: QueueOptions
   readonly #interactive = new Line(() => this.#onDropped())
   readonly #bulk = new Line(() => this.#onDropped())
-  readonly #learnt: Learnt
+  readonly #limits: EndpointLimits
   readonly #lessons: Lessons
   readonly #wake: Alarm
   /** Unused ones: making a signal costs as much as the rest of a small POST's way through here. */
@@ -78,13 +78,11 @@ class Running {
   readonly #inFlight = new Set<readonly Entry[]>()
   #bulkPosts = 0
   #turnIsSet = false
-  /** A POST is under way that tries a length of batches that none has had. */
-  #isProbing = false
 
   constructor(options: QueueOptions) {
     this.#options = options
-    this.#learnt = new Learnt(options, performance.now())
-    this.#lessons = new Lessons(options.name, this.#learnt.adapted)
+    this.#limits = new EndpointLimits(options, options.waiting.clock.now())
+    this.#lessons = new Lessons(options.name, this.#limits.current)
     this.#wake = { at: 0, place: -1, ring: () => this.#start() }
   }
 
@@ -97,8 +95,8 @@ class Running {
       const key = dedupe && call.safe && call.priority !== 'bulk' && !call.isUnread ? `${call.as} ${call.method} ${json}` : undefined
       const entry = new Entry(call, json, key, waiting, resolve, reject)
       if (!waiting.hold(entry)) return
-      const { pause } = this.#learnt
-      if (pause.outlasts(call)) return entry.cancel(pause.failureFor(call))
+      const failure = this.#limits.failureFor(call, this.#now())
+      if (failure !== undefined) return entry.cancel(failure)
       const line = call.priority === 'bulk' ? this.#bulk : this.#interactive
       const same = key === undefined ? undefined : line.find(key)
       if (same !== undefined) return entry.join(same)
@@ -110,9 +108,10 @@ class Running {
   }
 
   get pausedUntil(): number {
-    const { pause, pace } = this.#learnt
+    const { pausedUntil } = this.#limits
+    if (this.#wake.place < 0) return pausedUntil
     // Also when calls wait for what the learnt rate allows.
-    return pace.isHolding && this.#wake.place >= 0 ? Math.max(pause.until, this.#wake.at) : pause.until
+    return this.#limits.isHoldingBack(this.#firstLine, this.#now()) ? Math.max(pausedUntil, this.#wake.at) : pausedUntil
   }
 
   turnAway(failure: HexlineError): void {
@@ -126,10 +125,7 @@ class Running {
   }
 
   late(ms: number): number {
-    const { pause, pace } = this.#learnt
-    const pausedMs = pause.until - performance.now()
-    if (pausedMs >= ms) return this.size
-    return pace.isHolding ? Math.max(0, this.size - Math.ceil(((pace.perSecond ?? 0) * (ms - Math.max(0, pausedMs))) / 1000)) : 0
+    return Math.max(0, this.size - this.#limits.callsWithin(ms, this.#firstLine, this.#now()))
   }
 
   handOver(calls: number): void {
@@ -162,46 +158,55 @@ class Running {
     else if (this.#wake.place >= 0) this.#startSoon()
   }
 
-  /** Starts a POST in every free slot that has calls for it. */
+  /** Starts a POST in every free slot that has calls for it. When only time is in the way, an alarm is set. */
   #start(): void {
-    while (this.#inFlight.size < this.#learnt.concurrency.limit && this.#mayStart()) void this.#run()
+    while (this.#inFlight.size < this.#limits.concurrency) {
+      const line = this.#nextLine()
+      if (line === undefined) return
+      const now = this.#now()
+      // Calls that are left for a POST of their own need a slot for it. Nobody waits for a bulk call by itself.
+      const plan = this.#limits.plan(now, line, line === this.#interactive && this.#inFlight.size + 1 < this.#limits.concurrency)
+      if ('waitMs' in plan) {
+        if (plan.waitMs < Number.POSITIVE_INFINITY) this.#wakeAt(now + plan.waitMs)
+        return
+      }
+      void this.#run(line, plan, now)
+    }
   }
 
-  /** True when a POST could start now in a free slot. When only time is in the way, an alarm is set. */
-  #mayStart(): boolean {
-    const line = this.#nextLine()
-    if (line === undefined || (this.#isProbing && line.size > this.#learnt.limits.taken)) return false
-    const now = performance.now()
-    const wait = this.#learnt.msUntil(line, now)
-    if (wait <= 0) return true
+  #wakeAt(time: number): void {
     const { alarms } = this.#options.waiting
     alarms.unset(this.#wake)
-    this.#wake.at = now + wait
+    this.#wake.at = time
     alarms.set(this.#wake)
-    return false
   }
 
+  #now(): number {
+    return this.#options.waiting.clock.now()
+  }
+
+  get #firstLine(): Line {
+    return this.#interactive.size > 0 ? this.#interactive : this.#bulk
+  }
+
+  /** The line of the next POST, if its calls may have a slot. */
   #nextLine(): Line | undefined {
     if (this.#interactive.size > 0) return this.#interactive
     // Where there are several slots, one is kept from bulk calls. They get no more of them for being POSTs of one call: their replies are large.
-    const slots = Math.min(this.#options.concurrency, this.#learnt.concurrency.limit)
+    const slots = Math.min(this.#options.concurrency, this.#limits.concurrency)
     return this.#bulk.size > 0 && this.#bulkPosts < Math.max(1, slots - 1) ? this.#bulk : undefined
   }
 
-  async #run(): Promise<void> {
-    const line = this.#nextLine() as Line
+  async #run(line: Line, plan: BatchPlan, now: number): Promise<void> {
     const isBulk = line === this.#bulk
-    // Calls that are left for a POST of their own need a slot for it. Nobody waits for a bulk call by itself.
-    const splits = !isBulk && this.#inFlight.size + 1 < this.#learnt.concurrency.limit
-    const flight = this.#learnt.takeOff(line, performance.now(), splits)
-    if (flight.isProbe) this.#isProbing = true
+    const entries = line.take(plan)
+    const batch = this.#limits.started(entries, now, line.size === 0 || line.leftApart)
     if (isBulk) this.#bulkPosts++
-    this.#inFlight.add(flight.entries)
-    const outcomes = await this.#post(flight.entries)
-    this.#inFlight.delete(flight.entries)
+    this.#inFlight.add(entries)
+    const outcomes = await this.#post(entries)
+    this.#inFlight.delete(entries)
     if (isBulk) this.#bulkPosts--
-    if (flight.isProbe) this.#isProbing = false
-    this.#land(line, flight, outcomes)
+    this.#finish(line, entries, batch, outcomes)
     // After those who have their outcome: they may send more, or leave the line of an endpoint that fails.
     this.#startSoon()
   }
@@ -236,16 +241,14 @@ class Running {
     return entries.map(({ method }) => new MalformedReplyError(`${name}: its post function ${problem}`, { method, endpoint: name }))
   }
 
-  /** Gives every call its outcome; what was refused for its company goes back to the front of the line. */
-  #land(line: Line, flight: Flight, outcomes: readonly Outcome[]): void {
-    const { entries } = flight
-    const landing = new Landing(flight, outcomes)
-    const isLeftAlone = this.#learnt.land(landing, performance.now())
+  /** Gives every call its outcome; what may do better in a smaller batch goes back to the front of the line. */
+  #finish(line: Line, entries: readonly Entry[], batch: BatchInFlight, outcomes: readonly Outcome[]): void {
+    const { isPaused, resend } = this.#limits.finished(batchResult(batch, outcomes), this.#now())
     const refused: Entry[] = []
     for (let i = 0; i < entries.length; i++) {
       const entry = entries[i] as Entry
       const outcome = outcomes[i] as Outcome
-      if (landing.isRefused(outcome)) {
+      if (resend === 'all' || (resend === 'too-large' && outcome instanceof Error && isTooLarge(outcome))) {
         entry.ride = undefined
         if (entry.isWaitedFor) refused.push(entry)
         continue
@@ -253,15 +256,18 @@ class Running {
       entry.settle(outcome)
     }
     line.putBack(refused)
-    if (isLeftAlone) this.#leaveAlone()
-    if (throttleEvents.hasSubscribers) this.#lessons.tell(outcomes, this.#learnt.adapted)
+    if (isPaused) this.#onPause()
+    if (throttleEvents.hasSubscribers) this.#lessons.tell(outcomes, this.#limits.current, this.#now())
   }
 
   /** Calls that will not wait for the end of the pause, or could only wait past their deadline, are told so now. */
-  #leaveAlone(): void {
-    const { pause } = this.#learnt
+  #onPause(): void {
+    const now = this.#now()
     for (const line of [this.#interactive, this.#bulk]) {
-      for (const entry of line.list().flatMap(({ waiters }) => waiters)) if (pause.outlasts(entry)) entry.cancel(pause.failureFor(entry))
+      for (const entry of line.list().flatMap(({ waiters }) => waiters)) {
+        const failure = this.#limits.failureFor(entry, now)
+        if (failure !== undefined) entry.cancel(failure)
+      }
     }
   }
 }

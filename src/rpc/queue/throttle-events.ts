@@ -2,7 +2,7 @@ import type { HexlineError } from '../../errors.ts'
 import type { Outcome } from '../call.ts'
 import { throttleEvents } from '../events.ts'
 import { isFailure, isThrottled, isTooLarge } from '../failure-kinds.ts'
-import type { Adapted } from '../limits/endpoint-limits.ts'
+import type { CurrentLimits } from '../limits/endpoint-limits.ts'
 
 /** Tells on `hexline:throttle` that an endpoint throttles, and what has been learnt from its POSTs. Asked only while somebody listens. */
 export class Lessons {
@@ -10,14 +10,14 @@ export class Lessons {
   #maxCalls: number
   #concurrency: number
 
-  constructor(endpoint: string, { maxCalls, concurrency }: Adapted) {
+  constructor(endpoint: string, { maxCalls, concurrency }: CurrentLimits) {
     this.#endpoint = endpoint
     this.#maxCalls = maxCalls
     this.#concurrency = concurrency
   }
 
   /** A POST had these outcomes, and what is sent now follows from them. */
-  tell(outcomes: readonly Outcome[], { pausedUntil, maxCalls, concurrency, callsPerSecond }: Adapted): void {
+  tell(outcomes: readonly Outcome[], { pausedUntil, maxCalls, concurrency, callsPerSecond }: CurrentLimits, now: number): void {
     const throttled = outcomes.filter((outcome): outcome is HexlineError => isFailure(outcome) && isThrottled(outcome))
     const isAdapted = maxCalls !== this.#maxCalls || concurrency !== this.#concurrency
     if (throttled.length === 0 && !isAdapted) return
@@ -30,7 +30,7 @@ export class Lessons {
       endpoint: this.#endpoint,
       kind: worst?.kind,
       calls: failures.length,
-      pauseMs: Math.max(0, pausedUntil - performance.now()),
+      pauseMs: Math.max(0, pausedUntil - now),
       retryAfterMs: worst?.retryAfterMs,
       maxCalls,
       concurrency,

@@ -1,5 +1,6 @@
 import { copyError, type HexlineError, IntegrityError, NetworkError, wordsOf } from '../../errors.ts'
 import { excerpt } from '../../text.ts'
+import type { Clock } from '../../wait/clock.ts'
 import { type Call, CallFailure, type Reply, replyOf } from '../call.ts'
 import { routeEvents } from '../events.ts'
 import { isStall } from '../failure-kinds.ts'
@@ -70,6 +71,7 @@ export class Member {
   /** Its last failure, in one line. */
   said: string | undefined
   readonly #company: Company
+  readonly #clock: Clock
   /** Until when it was left out when those in its line were sent away. */
   #leftUntil = 0
   /** It has been asked for its chain, or need not be. */
@@ -77,18 +79,19 @@ export class Member {
   /** Methods that it does not have for us, and when it said so. */
   #missing = new Map<string, number>()
 
-  constructor({ queue, health }: MemberOptions, company: Company, isRight: boolean, now: number) {
+  constructor({ queue, health }: MemberOptions, company: Company, isRight: boolean, clock: Clock) {
     this.name = queue.name
     this.queue = queue
     this.health = health
-    this.head = company.heads.add(now)
+    this.head = company.heads.add(clock.now())
     this.#company = company
+    this.#clock = clock
     this.#isRight = isRight
   }
 
   /** Its answer. The first calls to an endpoint ask for its chain, too, in the same POST: nobody gets an answer from another chain. */
   async ask(call: Call, trait: Trait | undefined): Promise<Reply> {
-    const started = performance.now()
+    const started = this.#clock.now()
     this.health.calls++
     try {
       const reply = this.#isRight ? await this.queue.send(call) : await this.#askWithChain(call)
@@ -110,7 +113,7 @@ export class Member {
   /** Asks for its newest block, and in the same POST for its chain where that is not known yet. Learns from the answer, and from silence. Never rejects. */
   async askHead(signal?: AbortSignal | undefined, deadline = Number.POSITIVE_INFINITY): Promise<void> {
     const { protocol, heads } = this.#company
-    const now = performance.now()
+    const now = this.#clock.now()
     heads.isAsked(this.head, now)
     this.isAsked = true
     const call: Call = { ...protocol.askHead, ...QUESTION, signal, deadline: Math.min(deadline, now + ASK_MS) }
@@ -119,7 +122,7 @@ export class Member {
       await (this.#isRight ? this.ask(call, trait) : this.#askFirst(call, trait))
     } catch {
       // Cut short for the caller's sake it says nothing.
-      if (!signal?.aborted && performance.now() < deadline) this.health.missed(performance.now())
+      if (!signal?.aborted && this.#clock.now() < deadline) this.health.missed(this.#clock.now())
     } finally {
       this.isAsked = false
     }
@@ -133,7 +136,7 @@ export class Member {
   }
 
   #measure({ method }: Call, started: number): void {
-    const now = performance.now()
+    const now = this.#clock.now()
     if (!this.health.hasMeasured(now)) this.health.took(this.#company.usual.times(method, now - started), now)
   }
 
@@ -146,7 +149,7 @@ export class Member {
       const { heads } = this.#company
       const told = value instanceof Uint8Array ? ofBytes(value, needed) : trait?.tells?.(value, call.params)
       if (told !== undefined) {
-        if (needed === HEAD) heads.isAt(this.head, told, performance.now(), started)
+        if (needed === HEAD) heads.isAt(this.head, told, this.#clock.now(), started)
         else heads.has(this.head, told)
         call.pin?.sees(told)
       }
@@ -155,7 +158,7 @@ export class Member {
   }
 
   #learn({ error, wasSent }: CallFailure, call: Call, trait: Trait | undefined, started: number): void {
-    const now = performance.now()
+    const now = this.#clock.now()
     const { kind } = error
     const words = wordsOf(error)
     if (wasSent) this.said = excerpt(words.startsWith(this.name) ? words : `${this.name}: ${words}`)
@@ -189,7 +192,7 @@ export class Member {
 
   /** A question of our own to an endpoint whose chain is not known yet. */
   async #askFirst(call: Call, trait: Trait | undefined): Promise<void> {
-    const started = performance.now()
+    const started = this.#clock.now()
     try {
       const [chain, asked] = await Promise.allSettled([this.#askChain(call), this.queue.send(call)])
       if (chain.status === 'rejected') throw chain.reason

@@ -1,4 +1,5 @@
 import { type HexlineError, TimeoutError } from '../../errors.ts'
+import type { Clock } from '../../wait/clock.ts'
 import type { Outcome, Post } from '../call.ts'
 import { routeEvents } from '../events.ts'
 import { isFailure, isThrottled, saysOf } from '../failure-kinds.ts'
@@ -28,7 +29,7 @@ const pauses = {
 
 /**
  * How one endpoint does: its error rate and its pace, and whether it is left out for now (the circuit is open). Learnt from POSTs and calls that
- * go by; all times are on the clock of `performance.now()`.
+ * go by; all times are on the client's clock.
  */
 export class Health {
   /** Calls that it has been given and that have not ended. */
@@ -78,9 +79,9 @@ export class Health {
   }
 
   /** The endpoint's `post`, watched. */
-  watch(post: Post): Post {
+  watch(post: Post, clock: Clock): Post {
     return async (calls, signal) => {
-      const started = performance.now()
+      const started = clock.now()
       if (this.#posts++ === 0) this.#progressAt = started
       let outcomes: readonly Outcome[] = []
       try {
@@ -89,7 +90,7 @@ export class Health {
       } finally {
         this.#posts--
         // One that was cut because nobody waited for it any more tells nothing.
-        if (!signal.aborted) this.#judge(outcomes, started, performance.now())
+        if (!signal.aborted) this.#judge(outcomes, started, clock.now())
       }
     }
   }

@@ -68,7 +68,7 @@ class Race implements Wait {
   readonly #spend: () => boolean
   readonly #send: Send
   readonly #again: Send
-  readonly #started = performance.now()
+  readonly #started: number
   readonly #runners: AbortController[] = []
   #running = 0
   #failure: unknown
@@ -82,6 +82,7 @@ class Race implements Wait {
     this.#spend = spend
     this.#send = send
     this.#again = again
+    this.#started = waiting.clock.now()
     this.at = Math.min(call.deadline, this.#started + (delays.percentile ?? Number.POSITIVE_INFINITY))
   }
 
@@ -111,7 +112,7 @@ class Race implements Wait {
     send({ ...this.call, signal: runner.signal }).then(
       (reply) => {
         // Also when it is the copy's: the first one took so long at least.
-        this.#delays.add(performance.now() - this.#started)
+        this.#delays.add(this.#waiting.clock.now() - this.#started)
         this.#end(() => this.#resolve(reply))
       },
       (failure) => {

@@ -55,7 +55,7 @@ class Router {
   constructor({ endpoints, protocol, hedge, waiting }: RouteOptions) {
     const company = new Company(protocol, endpoints.find(({ chainId }) => chainId !== undefined)?.chainId)
     this.#protocol = protocol
-    this.#members = endpoints.map((each) => new Member(each, company, endpoints.length === 1, performance.now()))
+    this.#members = endpoints.map((each) => new Member(each, company, endpoints.length === 1, waiting.clock))
     this.#choice = new Choice(company, this.#members)
     this.#hedge = hedge && new Hedge(hedge, waiting)
     this.#waiting = waiting
@@ -80,7 +80,7 @@ class Router {
     let posts = 0
     const holder = call.heldBy === undefined || trait?.mayRunTwice ? undefined : this.#members.find(({ name }) => name === call.heldBy)
     for (;;) {
-      const now = performance.now()
+      const now = this.#waiting.clock.now()
       this.#askHeads(now)
       const member = holder ?? this.#choice.best(call, trait, passed, now)
       if (member === undefined) {
@@ -136,7 +136,7 @@ class Router {
   #ask(member: Member, call: Call, trait: Trait | undefined): Promise<Reply> {
     if (this.#hedge === undefined) return member.ask(call, trait)
     const again: Send = (copy) => {
-      const now = performance.now()
+      const now = this.#waiting.clock.now()
       const isFree = copy.pin === undefined && this.#choice.hasFree([], member, now)
       return ((isFree ? this.#choice.best(copy, trait, [member], now) : undefined) ?? member).ask(copy, trait)
     }
@@ -173,14 +173,14 @@ class Router {
 
   #lookSoon(): void {
     if (this.#members.length === 1) return
-    this.#look.at = performance.now() + LOOK_MS
+    this.#look.at = this.#waiting.clock.now() + LOOK_MS
     this.#waiting.alarms.set(this.#look)
   }
 
   /** Calls that came when no endpoint had time stand in the lines where they came: when one has time again it gets those that stand too far behind. */
   #lookAfter(): void {
     this.#lookSoon()
-    const now = performance.now()
+    const now = this.#waiting.clock.now()
     this.#askHeads(now)
     const canTake = ({ wrong, health, queue }: Member) => wrong === undefined && !health.isOut && queue.pausedUntil <= now
     // Others answer: what waits for an endpoint that has said nothing yet need not wait for its timeout.

@@ -10,6 +10,7 @@ import { methods } from '../../../src/eth/methods.ts'
 import { type Block, blockDecoder, decodeLogs, decodeReceipts } from '../../../src/eth/objects.ts'
 import { isPlain } from '../../../src/json/scan.ts'
 import { hasCorpus, readBlocks, readPairs } from '../../support/corpus.ts'
+import { runs } from '../../support/runs.ts'
 
 const bytesOf = (value: unknown) => Buffer.from(typeof value === 'string' ? value : JSON.stringify(value), 'utf8')
 
@@ -104,7 +105,7 @@ describe('reading from bytes gives what JSON.parse and the decoder give', () => 
         const bytes = odds === null ? whole : changed(whole, odds)
         expect(outcome(() => read(bytes))).toBe(theLongWay(decode, bytes))
       }),
-      { seed: 11, numRuns: 3000 },
+      runs(3000, 11),
     )
   })
 
@@ -135,7 +136,7 @@ describe('reading from bytes gives what JSON.parse and the decoder give', () => 
         const bytes = bytesOf({ number: '0x1', hash: '0x2', transactions })
         expect(outcome(() => read(bytes))).toBe(theLongWay(full, bytes))
       }),
-      { seed: 5, numRuns: 3000 },
+      runs(3000, 5),
     )
   })
 
@@ -245,7 +246,7 @@ describe('plain bytes', () => {
       fc.property(fc.uint8Array({ maxLength: 70 }), (data) => {
         expect(isPlain(Buffer.from(data))).toBe(data.every((byte) => byte >= 0x20 && byte < 0x80 && byte !== 0x5c))
       }),
-      { seed: 3, numRuns: 2000 },
+      runs(2000, 3),
     )
   })
 

@@ -1,11 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { Limits } from '../../../src/rpc/limits/batch-size.ts'
+import { BatchSize } from '../../../src/rpc/limits/batch-size.ts'
+import { runs } from '../../support/runs.ts'
 
 const MiB = 1024 * 1024
 
 /** So many POSTs one after the other, each as long as it may be, from a server that takes up to `most` calls. Gives how many were refused. */
-function work(limits: Limits, posts: number, most = Number.POSITIVE_INFINITY): number {
+function work(limits: BatchSize, posts: number, most = Number.POSITIVE_INFINITY): number {
   let refused = 0
   for (let i = 0; i < posts; i++) {
     const length = limits.most
@@ -23,11 +24,11 @@ function work(limits: Limits, posts: number, most = Number.POSITIVE_INFINITY): n
 }
 
 describe('the length of batches', () => {
-  test.each<[string, (limits: Limits) => void]>([
+  test.each<[string, (limits: BatchSize) => void]>([
     ['timed out', (limits) => limits.halve(100)],
     ['was throttled', (limits) => limits.throttled(50)],
   ])('grows back after a POST that %s, once twenty in a row are answered in full', (_, shorten) => {
-    const limits = new Limits(100)
+    const limits = new BatchSize(100)
     shorten(limits)
     expect(limits.calls).toBe(50)
     work(limits, 19)
@@ -46,7 +47,7 @@ describe('the length of batches', () => {
   })
 
   test('is tried by one POST, while the others keep to what works', () => {
-    const limits = new Limits(100)
+    const limits = new BatchSize(100)
     limits.halve(100)
     work(limits, 20)
     limits.start(limits.most)
@@ -57,7 +58,7 @@ describe('the length of batches', () => {
   })
 
   test('waits for longer after each try that failed', () => {
-    const limits = new Limits(100)
+    const limits = new BatchSize(100)
     limits.halve(100)
     const postsUntilTry = () => {
       let posts = 0
@@ -71,7 +72,7 @@ describe('the length of batches', () => {
   })
 
   test('is halved at most by a short POST that was throttled in its middle', () => {
-    const limits = new Limits(100)
+    const limits = new BatchSize(100)
     limits.throttled(1)
     expect(limits.calls).toBe(50)
   })
@@ -79,18 +80,18 @@ describe('the length of batches', () => {
   test('finds the limit of a server, whatever it is, with few refusals', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 1000 }), fc.integer({ min: 1, max: 150 }), (maxCalls, most) => {
-        const limits = new Limits(maxCalls)
+        const limits = new BatchSize(maxCalls)
         const refused = work(limits, 20_000, most)
         expect(limits.calls).toBe(Math.min(maxCalls, most))
         // Halving down, and halving what is left between what works and what does not.
         expect(refused).toBeLessThanOrEqual(Math.ceil(Math.log2(maxCalls)) + 10)
       }),
-      { seed: 8, numRuns: 60 },
+      runs(60, 8),
     )
   })
 
   test('is one where no batch was ever answered, and batches are tried again ever more rarely', () => {
-    const limits = new Limits(100)
+    const limits = new BatchSize(100)
     limits.failed(100)
     expect(limits.most).toBe(1)
     let tries = 0
@@ -112,7 +113,7 @@ describe('the length of batches', () => {
   })
 
   test('stays as it is when a batch fails that is like those that were answered', () => {
-    const limits = new Limits(100)
+    const limits = new BatchSize(100)
     work(limits, 1)
     limits.failed(100)
     expect(limits.most).toBe(100)
@@ -125,7 +126,7 @@ describe('the length of batches', () => {
     )
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 100 }), fc.array(event, { maxLength: 300 }), (maxCalls, events) => {
-        const limits = new Limits(maxCalls)
+        const limits = new BatchSize(maxCalls)
         for (const [what, length, bytes = 0] of events) {
           limits[what](length, bytes)
           for (const each of [limits.calls, limits.most]) {
@@ -143,7 +144,7 @@ describe('the length of batches', () => {
 
 describe('the bytes of replies', () => {
   test('that were refused are asked for no more, and the length of batches stays', () => {
-    const limits = new Limits(100)
+    const limits = new BatchSize(100)
     limits.worked(10, 0.5 * MiB)
     limits.tooLarge(30, 1.4 * MiB)
     expect(limits.calls).toBe(100)
@@ -152,7 +153,7 @@ describe('the bytes of replies', () => {
   })
 
   test('never get fewer than were answered: then it is the calls that get fewer', () => {
-    const limits = new Limits(100)
+    const limits = new BatchSize(100)
     limits.worked(10, MiB)
     limits.tooLarge(30, 1.1 * MiB)
     expect(limits.bytes).toBe(MiB)
@@ -162,13 +163,13 @@ describe('the bytes of replies', () => {
   })
 
   test('that nobody foresaw make fewer calls', () => {
-    const limits = new Limits(100)
+    const limits = new BatchSize(100)
     limits.tooLarge(100, 100 * 1024 * 0.5)
     expect(limits.calls).toBe(50)
   })
 
   test('grow back, and a call that is larger by itself still goes', () => {
-    const limits = new Limits(100)
+    const limits = new BatchSize(100)
     limits.tooLarge(30, 1.4 * MiB)
     expect(limits.isFull(0, 10 * MiB)).toBe(false)
     for (let i = 0; i < 500; i++) limits.worked(30, limits.bytes)

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Call } from '../../../src/rpc/call.ts'
-import { Pace } from '../../../src/rpc/limits/pacer.ts'
-import { LearntRate } from '../../../src/rpc/limits/rate-estimate.ts'
-import { Rate } from '../../../src/rpc/limits/token-bucket.ts'
+import { Pacer } from '../../../src/rpc/limits/pacer.ts'
+import { RateEstimate } from '../../../src/rpc/limits/rate-estimate.ts'
+import { TokenBucket } from '../../../src/rpc/limits/token-bucket.ts'
 import { simulate, type World } from '../../support/simulated-limit.ts'
 
 /** The most that was sent in any second. */
@@ -23,7 +23,7 @@ const callOf = (method: string) => ({ method }) as Call
 describe('a budget that is given', () => {
   test('in calls is never passed in any second, and used', () => {
     for (const callsPerSecond of [0.5, 1, 3, 10, 19, 20, 25, 100, 999]) {
-      const rate = new Rate(callsPerSecond, 0)
+      const rate = new TokenBucket(callsPerSecond, 0)
       const sent: { at: number; units: number }[] = []
       for (let now = 0; now < 5000; now += 0.7) {
         const available = rate.available(now)
@@ -37,7 +37,7 @@ describe('a budget that is given', () => {
   })
 
   test('says how long to wait, to the moment', () => {
-    const rate = new Rate(100, 0)
+    const rate = new TokenBucket(100, 0)
     rate.take(rate.available(0))
     const wait = rate.msUntil(5, 0)
     expect(wait).toBeGreaterThan(0)
@@ -52,7 +52,7 @@ describe('a budget that is given', () => {
         fc.array(fc.double({ min: 0, max: 0.5, noNaN: true }), { minLength: 1, maxLength: 200 }),
         (perSecond, parts) => {
           const costs = new Map(parts.map((part, i) => [`m${i}`, part * perSecond]))
-          const pace = new Pace({ perSecond, costOf: (method) => costs.get(method) ?? 0 }, 0)
+          const pace = new Pacer({ perSecond, costOf: (method) => costs.get(method) ?? 0 }, 0)
           const waiting = parts.map((_, i) => callOf(`m${i}`))
           const sent: { at: number; units: number }[] = []
           for (let now = 0; waiting.length > 0; ) {
@@ -65,7 +65,7 @@ describe('a budget that is given', () => {
             const taken: Call[] = []
             while (waiting.length > 0 && taken.length < pace.room(100, now) && fits?.(waiting[0] as Call)) taken.push(waiting.shift() as Call)
             expect(taken.length).toBeGreaterThan(0)
-            pace.take(taken)
+            pace.started(taken, now)
             sent.push({ at: now, units: taken.reduce((sum, { method }) => sum + (costs.get(method) ?? 0), 0) })
           }
           expect(mostInASecond(sent)).toBeLessThanOrEqual(perSecond * 1.0001)
@@ -76,15 +76,15 @@ describe('a budget that is given', () => {
   })
 
   test('lets a call go that costs more than a second has, and makes the next one wait for it', () => {
-    const pace = new Pace({ perSecond: 330, costOf: (method) => (method === 'dear' ? 1000 : 10) }, 0)
+    const pace = new Pacer({ perSecond: 330, costOf: (method) => (method === 'dear' ? 1000 : 10) }, 0)
     expect(pace.msUntil({ size: 1, first: callOf('dear') }, 100, 1000)).toBe(0)
-    pace.take([callOf('dear')])
+    pace.started([callOf('dear')], 1000)
     expect(pace.msUntil({ size: 1, first: callOf('cheap') }, 100, 1000)).toBeGreaterThan(1000)
   })
 
   test('holds back no call that costs nothing', () => {
-    const pace = new Pace({ perSecond: 1, costOf: (method) => (method === 'free' ? 0 : 1) }, 0)
-    pace.take([callOf('one'), callOf('one')])
+    const pace = new Pacer({ perSecond: 1, costOf: (method) => (method === 'free' ? 0 : 1) }, 0)
+    pace.started([callOf('one'), callOf('one')], 0)
     expect(pace.msUntil({ size: 1, first: callOf('free') }, 100, 0)).toBe(0)
     expect(pace.fitting(0)?.(callOf('free'))).toBe(true)
   })
@@ -153,7 +153,7 @@ describe('a rate that is learnt', () => {
   })
 
   test('is forgotten when it has long held nothing back', () => {
-    const rate = new LearntRate(40, { tookMs: 50, pauseMs: 0 }, 0)
+    const rate = new RateEstimate(40, { tookMs: 50, pauseMs: 0 }, 0)
     expect(rate.isForgotten(200_000)).toBe(false)
     expect(rate.isForgotten(400_000)).toBe(true)
   })
@@ -170,7 +170,7 @@ describe('a rate that is learnt', () => {
     fc.assert(
       fc.property(fc.double({ min: 0, max: 1e9, noNaN: true }), fc.array(event, { maxLength: 100 }), (guess, events) => {
         let now = 0
-        const rate = new LearntRate(guess, { tookMs: 50, pauseMs: 0 }, now)
+        const rate = new RateEstimate(guess, { tookMs: 50, pauseMs: 0 }, now)
         for (const { passed, answered, refused, pauseMs, recently, wanted } of events) {
           now += passed
           rate.answered(answered, 50, 8, refused === 0)
@@ -188,7 +188,7 @@ describe('a rate that is learnt', () => {
   })
 
   test('costs nothing where nothing is throttled', () => {
-    const pace = new Pace(undefined, 0)
+    const pace = new Pacer(undefined, 0)
     for (let now = 0; now < 1000; now++) {
       expect(pace.msUntil({ size: 1000, first: callOf('any') }, 100, now)).toBe(0)
       expect(pace.room(100, now)).toBe(100)

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import type { Call } from '../../../src/rpc/call.ts'
-import { Limits } from '../../../src/rpc/limits/batch-size.ts'
-import { Speeds } from '../../../src/rpc/limits/speeds.ts'
+import type { BatchPlan } from '../../../src/rpc/limits/endpoint-limits.ts'
 import { Entry } from '../../../src/rpc/queue/entry.ts'
 import { Line } from '../../../src/rpc/queue/line.ts'
+import { systemClock } from '../../../src/wait/clock.ts'
 import { Waiting } from '../../../src/wait/waiting.ts'
 import { randomFrom } from '../../support/random.ts'
 
-const waiting = new Waiting()
+const waiting = new Waiting(systemClock)
 const ignore = () => {}
 
 function entryWith(deadline: number, method = 'eth_chainId'): Entry {
@@ -15,10 +15,21 @@ function entryWith(deadline: number, method = 'eth_chainId'): Entry {
   return new Entry(call, '[]', undefined, waiting, ignore, ignore)
 }
 
+/** Lets calls of one method in. */
+function oneMethod(maxCalls: number): BatchPlan {
+  let first: string | undefined
+  return {
+    maxCalls,
+    fits: ({ method }) => {
+      first ??= method
+      return method === first ? 'yes' : 'apart'
+    },
+  }
+}
+
 function drain(line: Line): number[] {
-  const limits = new Limits(100)
   const deadlines: number[] = []
-  while (line.size > 0) deadlines.push(...line.take(100, limits).map(({ deadline }) => deadline))
+  while (line.size > 0) deadlines.push(...line.take({ maxCalls: 100, fits: () => 'yes' }).map(({ deadline }) => deadline))
   return deadlines
 }
 
@@ -68,8 +79,6 @@ describe('calls that come back from a failure', () => {
 describe('calls that travel apart', () => {
   it('go once each, in their order, whatever is dropped and put back meanwhile', () => {
     const random = randomFrom(7)
-    const limits = new Limits(100)
-    const speeds = new Speeds((method) => method === 'slow')
     for (let run = 0; run < 50; run++) {
       const line = new Line(ignore)
       const all = new Set<Entry>()
@@ -80,7 +89,7 @@ describe('calls that travel apart', () => {
       }
       const gone: Entry[] = []
       while (line.size > 0) {
-        const taken = line.take(1 + Math.floor(random() * 20), limits, undefined, speeds)
+        const taken = line.take(oneMethod(1 + Math.floor(random() * 20)))
         expect(new Set(taken.map(({ method }) => method)).size).toBe(1)
         expect(taken.map(({ deadline }) => deadline)).toEqual(taken.map(({ deadline }) => deadline).sort((a, b) => a - b))
         if (random() < 0.3) line.putBack(taken)

@@ -3,6 +3,7 @@ import { HttpError, NetworkError, RpcError } from '../../../src/errors.ts'
 import { type Outcome, replyOf } from '../../../src/rpc/call.ts'
 import { Heads } from '../../../src/rpc/route/head.ts'
 import { Health, Usual } from '../../../src/rpc/route/health.ts'
+import { systemClock } from '../../../src/wait/clock.ts'
 
 const good = replyOf('0x1')
 const lost = new NetworkError('no connection')
@@ -14,7 +15,7 @@ const throttled = new HttpError({ status: 429, headers: {}, body: '' }, { kind: 
 async function healthOf(...posts: (readonly Outcome[])[]): Promise<Health> {
   const health = new Health('node.example')
   for (const outcomes of posts) {
-    await health.watch(async () => outcomes)([], new AbortController().signal)
+    await health.watch(async () => outcomes, systemClock)([], new AbortController().signal)
     // What fails within a millisecond counts as one failure.
     await new Promise((resolve) => setTimeout(resolve, 3))
   }
@@ -50,7 +51,7 @@ describe('the circuit', () => {
 
   test('opens at the first timeout of an endpoint that has said nothing all the while, and not of one that has answered others', () => {
     const [mute, busy] = [new Health('node.example'), new Health('node.example')]
-    const post = (health: Health) => void health.watch(() => new Promise(() => {}))([], new AbortController().signal)
+    const post = (health: Health) => void health.watch(() => new Promise(() => {}), systemClock)([], new AbortController().signal)
     post(mute)
     mute.failed(performance.now() + 500, performance.now() + 1)
     expect(mute.isOut).toBe(true)
@@ -61,7 +62,7 @@ describe('the circuit', () => {
 
   test('does not heed a POST that was cut because nobody waited for it any more', async () => {
     const health = new Health('node.example')
-    for (let i = 0; i < 6; i++) await health.watch(async () => [badKey])([], AbortSignal.abort())
+    for (let i = 0; i < 6; i++) await health.watch(async () => [badKey], systemClock)([], AbortSignal.abort())
     expect(health.isOut).toBe(false)
   })
 
@@ -122,7 +123,7 @@ describe('the cost of a call', () => {
 
   test('grows while replies are owed and none comes', () => {
     const health = new Health('node.example')
-    void health.watch(() => new Promise(() => {}))([], new AbortController().signal)
+    void health.watch(() => new Promise(() => {}), systemClock)([], new AbortController().signal)
     const now = performance.now()
     expect(health.cost('interactive', now + 500)).toBe(1)
     expect(health.cost('interactive', now + 5_000)).toBeGreaterThan(5)

@@ -1,0 +1,99 @@
+import { describe, expect, test } from 'vitest'
+import { HttpError, MalformedReplyError, RpcError } from '../../../src/errors.ts'
+import { type Call, type Outcome, replyOf } from '../../../src/rpc/call.ts'
+import { batchResult } from '../../../src/rpc/limits/batch-result.ts'
+import { type BatchPlan, EndpointLimits, type Wait } from '../../../src/rpc/limits/endpoint-limits.ts'
+
+const limitsWith = (options = {}) =>
+  new EndpointLimits(
+    {
+      concurrency: 8,
+      singleConcurrency: 100,
+      maxCalls: 100,
+      backoff: { baseDelayMs: 100, maxDelayMs: 1000 },
+      isHeavy: (method) => method === 'heavy',
+      ...options,
+    },
+    0,
+  )
+const callsOf = (count: number, method = 'any') =>
+  Array.from({ length: count }, () => ({ method, params: [], deadline: Number.POSITIVE_INFINITY, priority: 'interactive', safe: true }) as unknown as Call)
+const waiting = (count: number) => ({ size: count, first: callsOf(1)[0] as Call })
+
+const answered = () => replyOf('0x1', 10)
+const http = (status: number, context: object) => new HttpError({ status, headers: {}, body: 'no' }, { method: 'any', ...context })
+const throttled = (retryAfterMs?: number) => http(429, { kind: 'rate-limit', ...(retryAfterMs && { retryAfterMs }) })
+const tooLong = () => new RpcError({ code: -32600, message: 'batch too large' }, { method: 'any', kind: 'batch-too-large' })
+
+/** Sends a batch of this many calls, which take 50 ms. */
+function send(limits: EndpointLimits, count: number, outcome: (i: number) => Outcome, now: number) {
+  const batch = limits.started(callsOf(count), now, false)
+  return limits.finished(
+    batchResult(
+      batch,
+      Array.from({ length: count }, (_, i) => outcome(i)),
+    ),
+    now + 50,
+  )
+}
+
+const planOf = (plan: Wait | BatchPlan) => ('waitMs' in plan ? plan.waitMs : plan.maxCalls)
+
+describe('a plan', () => {
+  test('keeps slow calls apart where there is another slot for them', () => {
+    const [quick, heavy] = [...callsOf(1), ...callsOf(1, 'heavy')] as [Call, Call]
+    for (const [maySplit, fit] of [
+      [true, 'apart'],
+      [false, 'yes'],
+    ] as const) {
+      const plan = limitsWith().plan(0, waiting(2), maySplit) as BatchPlan
+      expect(plan.fits(quick)).toBe('yes')
+      expect(plan.fits(heavy)).toBe(fit)
+    }
+  })
+
+  test('waits for the batch that probes a new length, unless the calls are few enough for what was taken', () => {
+    const limits = limitsWith()
+    expect(send(limits, 100, tooLong, 0)).toEqual({ isPaused: false, resend: 'too-large' })
+    const probe = limits.started(callsOf(50), 100, false)
+    expect(limits.plan(110, waiting(50))).toEqual({ waitMs: Number.POSITIVE_INFINITY })
+    expect(planOf(limits.plan(110, waiting(1)))).toBe(50)
+    limits.finished(batchResult(probe, Array.from({ length: 50 }, answered)), 150)
+    expect(planOf(limits.plan(160, waiting(50)))).toBe(50)
+  })
+
+  test('waits for the end of a pause', () => {
+    const limits = limitsWith()
+    expect(send(limits, 1, () => throttled(400), 0)).toEqual({ isPaused: true, resend: 'none' })
+    expect(limits.plan(150, waiting(1))).toEqual({ waitMs: 300 })
+    expect(limits.pausedUntil).toBe(450)
+    expect(limits.callsWithin(200, waiting(9), 150)).toBe(0)
+  })
+})
+
+describe('a batch result', () => {
+  const batch = limitsWith().started(callsOf(3), 0, false)
+  const broken = () => new MalformedReplyError('not JSON', { method: 'any' })
+
+  test('has what all outcomes have in common', () => {
+    expect(batchResult(batch, [answered(), answered(), answered()])).toMatchObject({ whole: 'answered', bytes: 30, answered: batch.calls })
+    expect(batchResult(batch, [broken(), broken(), broken()])).toMatchObject({ whole: 'unexplained', answered: [] })
+    expect(batchResult(batch, [broken(), answered(), answered()])).toMatchObject({ whole: 'mixed', bytes: 20, answered: batch.calls.slice(1) })
+  })
+
+  test('has the failure that asks for the longest pause, and the refusal of a part', () => {
+    const longest = throttled(500)
+    const { throttling } = batchResult(batch, [throttled(100), longest, throttled()])
+    expect(throttling).toBe(longest)
+    expect(batchResult(batch, [tooLong(), answered(), answered()]).refusal).toBeInstanceOf(RpcError)
+  })
+})
+
+test('a server without batches gets its calls one by one, many at a time once these are answered', () => {
+  const limits = limitsWith()
+  const notFound = () => http(404, { kind: 'not-found' })
+  expect(send(limits, 10, notFound, 0).resend).toBe('all')
+  expect(limits.current).toMatchObject({ maxCalls: 1, concurrency: 8 })
+  send(limits, 1, answered, 100)
+  expect(limits.current).toMatchObject({ maxCalls: 1, concurrency: 100 })
+})
