@@ -1,4 +1,4 @@
-import { copyError, HexlineError, withCallersStack } from '../errors.ts'
+import type { HexlineError } from '../errors.ts'
 import type { Tally } from './call-events.ts'
 import type { Pin } from './pin.ts'
 
@@ -45,6 +45,11 @@ export interface EncodedCall extends Call {
   readonly json: string
 }
 
+/** A read of hexline's own, such as a question of the prober: one attempt, and no other fields than it needs. */
+export function ownRead(read: Pick<Call, 'method' | 'params' | 'deadline'> & Partial<Call>): Call {
+  return { as: 'value', attempts: 1, priority: 'interactive', required: false, safe: true, tried: [], ...read }
+}
+
 /** What came back. Whoever takes the value empties the reply, so that an old promise of it pins nothing. */
 export interface Reply {
   /** The result; a second `take` gives undefined. */
@@ -62,63 +67,22 @@ export type Layer = (next: Send) => Send
 /** What became of one call of a POST. */
 export type Outcome = Reply | HexlineError
 
-/**
- * Why a call has no reply, as it travels from the queue to the client's edge: the error, and what the
- * pipeline knows about the call, which is not in the error yet. `errorFor` writes it there, once.
- */
-export class CallFailure {
-  readonly error: HexlineError
-  /** POSTs that the call was in: one at most, until the router adds up those of several endpoints. */
-  readonly posts: number
-  /** The name that routing has for the endpoint; undefined for a failure that came from none. */
-  readonly endpoint: string | undefined
-
-  constructor(error: HexlineError, posts: number, endpoint: string | undefined) {
-    this.error = error
-    this.posts = posts
-    this.endpoint = endpoint
-  }
-
-  /** The call was in a POST, so it may have run. */
-  get wasSent(): boolean {
-    return this.posts > 0
-  }
-}
-
-/**
- * A rejection as a failure; undefined for the caller's own abort reason, and for what is no error of
- * hexline, such as a bug. An error from a user's layer is copied: it may be shared or frozen.
- */
-export function failureFrom(reason: unknown, signal: AbortSignal | undefined): CallFailure | undefined {
-  if (reason instanceof CallFailure) return reason
-  if (!(reason instanceof HexlineError) || (signal?.aborted && reason === signal.reason)) return undefined
-  return new CallFailure(copyError(reason), reason.attempts, reason.endpoint)
-}
-
-/** The error for the caller. Only here does it learn how often the call was tried, and get the caller's stack. */
-export function errorFor(error: HexlineError, attempts: number): HexlineError {
-  return withCallersStack(Object.assign(error, { attempts }))
-}
-
-/** A `Send` for code outside the pipeline: it rejects with errors, as `Send` promises. */
-export function atTheEdge(send: Send): Send {
-  return (call) =>
-    send(call).catch((reason) => {
-      throw reason instanceof CallFailure ? errorFor(reason.error, reason.posts) : reason
-    })
-}
-
 /** One POST of several calls: an outcome for each, in their order. Never rejects. */
 export type Post = (calls: readonly Call[], signal: AbortSignal) => Promise<readonly Outcome[]>
 
 /**
- * How many times longer than usual the reply may make no progress: twice as long for each time from the second on that it did not, so that a node that always
- * pauses in its replies is heard to the end. So is the reply to a call that cannot be repeated.
+ * How many times longer than usual a reply may make no progress, after this many that stopped in their
+ * middle: twice as long from the second on, so that a node that always pauses is heard to the end.
  */
+export function patienceAfter(stalls: number): number {
+  return 2 ** (Math.max(1, stalls) - 1)
+}
+
+/** The same for a POST of these calls. The reply to a call that cannot be repeated is waited for without end. */
 export function patienceOf(calls: readonly Call[]): number {
-  let most = 1
+  let most = 0
   for (const { safe, attempts, stalls = 0 } of calls) most = Math.max(most, safe && attempts > 1 ? stalls : Number.POSITIVE_INFINITY)
-  return 2 ** (most - 1)
+  return patienceAfter(most)
 }
 
 /** A reply that holds `value`. */

@@ -1,6 +1,7 @@
 import type { HexlineError } from '../errors.ts'
 import type { Waiting } from '../wait/waiting.ts'
-import { atTheEdge, type Call, type CallFailure, type Reply, type Send } from './call.ts'
+import type { Call, Reply, Send } from './call.ts'
+import { atTheEdge, type CallFailure } from './call-failure.ts'
 import { isAmbiguous, mayHaveRun } from './failure-kinds.ts'
 import { type Backoff, fullJitter } from './retry-delay.ts'
 

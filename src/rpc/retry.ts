@@ -1,7 +1,8 @@
 import { HexlineError, HttpError, NetworkError, RpcError } from '../errors.ts'
 import type { Waiter, Waiting } from '../wait/waiting.ts'
-import { type Call, type CallFailure, errorFor, failureFrom, type Layer, type Reply, type Send } from './call.ts'
-import { type RetryEvent, retryEvents } from './events.ts'
+import type { Call, Layer, Reply, Send } from './call.ts'
+import { type CallFailure, errorFor, failureFrom } from './call-failure.ts'
+import { retryEvents } from './events.ts'
 import { isStall, isThrottled, mayBeHeld, mayHaveRun, mayRepeat } from './failure-kinds.ts'
 import { Doubts, pauses, type Recovery } from './recovery.ts'
 import { type Backoff, jittered, type RetryAt } from './retry-delay.ts'
@@ -15,7 +16,7 @@ export interface Attempts<T> extends Waiter {
   /** Makes another attempt. `stalls`: replies that stopped in their middle so far; infinite for the last attempt. */
   again(failure: CallFailure, stalls: number): Promise<T>
   /** Called before the wait for attempt number `attempt`. Ends the matter by resolving with a result. */
-  beforeWait?(failure: CallFailure, attempt: number, waitMs: number): Promise<T | undefined>
+  beforeWait?(failure: CallFailure, attempt: number, waitMs: number): Promise<T | undefined> | undefined
   /** Called in place of that where no attempt follows: the result after all, or the error to reject with (default: `last`). */
   giveUp?(failure: CallFailure, last: CallFailure): T | HexlineError | Promise<T | HexlineError>
 }
@@ -103,8 +104,7 @@ function callAttempts(call: Call, next: Send, doubts: Doubts | undefined): Attem
     },
     async beforeWait(failure, attempt, waitMs) {
       const found = await doubts?.find(failure)
-      if (found === undefined && retryEvents.hasSubscribers) retryEvents.publish(eventOf(method, failure, attempt, waitMs))
-      return found
+      return found ?? tellRetry(method, failure, attempt, waitMs)
     },
     again({ error, wasSent, endpoint }, stalls) {
       const tried = endpoint === undefined ? call.tried : [...call.tried.filter((name) => name !== endpoint), endpoint]
@@ -116,7 +116,9 @@ function callAttempts(call: Call, next: Send, doubts: Doubts | undefined): Attem
   }
 }
 
-function eventOf(method: string, { error, endpoint }: CallFailure, attempt: number, waitMs: number): RetryEvent {
+/** Publishes `hexline:retry`, where anyone listens. */
+export function tellRetry(method: string, { error, endpoint }: CallFailure, attempt: number, waitMs: number): undefined {
+  if (!retryEvents.hasSubscribers) return
   const code = error instanceof RpcError || error instanceof NetworkError ? error.code : error instanceof HttpError ? error.status : undefined
-  return { method, endpoint, kind: error.kind, code, attempt, waitMs }
+  retryEvents.publish({ method, endpoint, kind: error.kind, code, attempt, waitMs })
 }

@@ -1,7 +1,8 @@
 import { copyError, HexlineError, MalformedReplyError, TimeoutError } from '../../errors.ts'
 import { pastDeadline, type Wait, type Waiting } from '../../wait/waiting.ts'
-import { type Call, CallFailure, type EncodedCall, type Reply, replyOf } from '../call.ts'
+import { type Call, type EncodedCall, type Reply, replyOf } from '../call.ts'
 import type { Tally } from '../call-events.ts'
+import { CallFailure } from '../call-failure.ts'
 import type { Line } from './line.ts'
 
 /** The POST that an entry is in, as far as an entry needs to know. */

@@ -1,5 +1,6 @@
 import type { Wait, Waiting } from '../../wait/waiting.ts'
-import { type Call, CallFailure, failureFrom, type Reply, type Send } from '../call.ts'
+import type { Call, Reply, Send } from '../call.ts'
+import { CallFailure, failureFrom } from '../call-failure.ts'
 
 export interface HedgeOptions {
   /** A read that takes longer than this part of the recent ones is sent once more. */

@@ -1,5 +1,6 @@
 import { IntegrityError } from '../../errors.ts'
-import { type Call, CallFailure, type Reply, replyOf } from '../call.ts'
+import { type Call, type Reply, replyOf } from '../call.ts'
+import { CallFailure } from '../call-failure.ts'
 
 /** The reply to a call that requires a result. Throws when it is null: the node lags behind. */
 export function present(reply: Reply, call: Call, endpoint: string): Reply {
