@@ -1,4 +1,4 @@
-import { excerpt, shortened } from './text.ts'
+import { excerpt, messagePrefix, shortened } from './text.ts'
 
 /**
  * What a failure is, in one word. `rpc/kinds.ts` says for each whether the call may have run and whether it is repeated.
@@ -140,8 +140,8 @@ export class RpcError extends HexlineError {
     error: { code: number; message: string; data?: unknown },
     context: ErrorContext<AnswerKind> & { status?: number | undefined; object?: unknown } = {},
   ) {
-    const place = placeOf(context)
-    super(place === '' ? error.message : shortened(place + error.message), 'execution', context)
+    const prefix = messagePrefix(context)
+    super(prefix === '' ? error.message : shortened(prefix + error.message), 'execution', context)
     this.code = error.code
     this.said = error.message
     if (error.data !== undefined) this.data = error.data
@@ -332,35 +332,3 @@ const ownClasses = new WeakSet<object>([
   ServiceError,
   IntegrityError,
 ])
-
-/** The same failure, as told to another call. */
-export function copyError<E extends HexlineError>(error: E, method: string | undefined = error.method): E {
-  const fields = Object.getOwnPropertyDescriptors(error)
-  // A frozen error has a copy that is not.
-  for (const field of Object.values(fields)) if (field.writable === false) Object.assign(field, { writable: true, configurable: true })
-  const copy = Object.defineProperties(new Error(error.message), fields) as E
-  Object.setPrototypeOf(copy, Object.getPrototypeOf(error))
-  const place = placeOf(error)
-  const isPlaced = error.method !== undefined && error.message.startsWith(place)
-  if (isPlaced && method !== error.method) copy.message = placeOf({ endpoint: error.endpoint, method }) + error.message.slice(place.length)
-  return Object.assign(copy, { method })
-}
-
-/** What the server said, where it said something; else the message. */
-export function wordsOf(error: HexlineError): string {
-  return error instanceof RpcError ? error.said : error.message
-}
-
-/** What a message begins with, so that it says who failed at what: `endpoint: method: `. */
-function placeOf({ endpoint, method }: ErrorContext): string {
-  return [endpoint, method].map((each) => (each === undefined ? '' : `${each}: `)).join('')
-}
-
-/**
- * Gives a failure the stack of those who await it now, whose frames V8 knows, in place of where hexline found it out: the queue answers many callers at once, and is
- * called by none of them. Costs nothing until a call fails.
- */
-export function withCallersStack<E extends Error>(error: E): E {
-  Error.captureStackTrace(error, withCallersStack)
-  return error
-}

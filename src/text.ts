@@ -42,3 +42,8 @@ export function excerpt(text: string): string {
   const line = harmlessText(text).replace(/\s+/g, ' ').trim()
   return line.length > 200 ? `${line.slice(0, 197)}...` : line
 }
+
+/** What a message begins with, to say which endpoint failed at which method: `endpoint: method: `. */
+export function messagePrefix({ endpoint, method }: { readonly endpoint?: string | undefined; readonly method?: string | undefined }): string {
+  return [endpoint, method].map((each) => (each === undefined ? '' : `${each}: `)).join('')
+}

@@ -1,34 +1,27 @@
 import { FetchRequest, type JsonRpcApiProviderOptions } from 'ethers'
+import * as check from '../../src/check.ts'
 import type { Endpoint } from '../../src/client/endpoint.ts'
-import { CLIENT_OPTIONS, type ClientOptions, onlyKnown } from '../../src/client/options.ts'
+import { CLIENT_OPTIONS, type ClientOptions } from '../../src/client/options.ts'
 import { OptionError } from '../../src/errors.ts'
 import { nodeUrl } from '../../src/eth/chains.ts'
-import { show } from '../../src/text.ts'
 
-const OF_ETHERS = ['polling', 'staticNetwork', 'batchStallTime', 'batchMaxSize', 'batchMaxCount', 'cacheTimeout', 'pollingInterval']
+const OF_ETHERS = ['polling', 'staticNetwork', 'batchStallTime', 'batchMaxCount', 'cacheTimeout', 'pollingInterval']
+const NO_MAX_SIZE = 'a batch that is too large for the node is split; batchMaxCount limits its calls'
 
 /** Options for ethers and options for the hexline client. Beside a client its own are refused. Throws `OptionError`. */
 export function splitOptions(options: object, hasClient: boolean): { ofEthers: JsonRpcApiProviderOptions; ofClient: ClientOptions } {
-  onlyKnown('options', options, [...OF_ETHERS, ...CLIENT_OPTIONS])
+  check.onlyKnown('options', options, [...OF_ETHERS, ...CLIENT_OPTIONS], { refused: { batchMaxSize: NO_MAX_SIZE } })
   const pick = (names: readonly string[]) => Object.fromEntries(Object.entries(options).filter(([name, value]) => value !== undefined && names.includes(name)))
   const ofEthers = pick(OF_ETHERS) as JsonRpcApiProviderOptions
   const ofClient = pick(CLIENT_OPTIONS) as ClientOptions
-  const { batchMaxCount, batchMaxSize, batchStallTime, pollingInterval } = ofEthers
+  const { batchMaxCount, batchStallTime, pollingInterval } = ofEthers
   const other = Object.keys(ofClient)[0] ?? (batchMaxCount === undefined ? undefined : 'batchMaxCount')
-  if (hasClient && other !== undefined) throw new OptionError(other, 'no option of the client beside a client, which has its own', 'one')
-  if (batchMaxSize !== undefined)
-    throw new OptionError('batchMaxSize', 'none (a batch that is too large for the node is sent again in parts; batchMaxCount limits its calls)', 'one')
-  checkMs('batchStallTime', batchStallTime)
-  checkMs('pollingInterval', pollingInterval)
+  if (hasClient && other !== undefined)
+    throw new OptionError(other, 'undefined beside a client, which has its own options', check.withoutText((options as Record<string, unknown>)[other]))
+  if (batchStallTime !== undefined) check.msOrZero('batchStallTime', batchStallTime)
+  if (pollingInterval !== undefined) check.msOrZero('pollingInterval', pollingInterval)
   if (batchMaxCount === undefined || ofClient.batch !== undefined) return { ofEthers, ofClient }
   return { ofEthers, ofClient: { ...ofClient, batch: batchMaxCount === 1 ? false : { maxCalls: batchMaxCount } } }
-}
-
-const LONGEST_TIMER = 2 ** 31 - 1
-
-function checkMs(option: string, value: unknown): void {
-  if (value === undefined || (typeof value === 'number' && value >= 0 && value <= LONGEST_TIMER)) return
-  throw new OptionError(option, `a number of ms from 0 to ${LONGEST_TIMER}`, show(value))
 }
 
 /** How a provider gets its client. */
@@ -41,18 +34,18 @@ export interface Connection {
 
 /** Throws `OptionError` for a `FetchRequest` that asks for what hexline does not do. */
 export function connectionOf(target: Endpoint | readonly Endpoint[] | FetchRequest, options: ClientOptions): Connection {
-  if (options.dispatcher === undefined && isGetUrlRegistered()) throw new OptionError('FetchRequest.registerGetUrl', `none (${INSTEAD})`, 'one')
+  if (options.dispatcher === undefined && isGetUrlRegistered()) throw new OptionError('FetchRequest.registerGetUrl', `undefined (${INSTEAD})`, 'a function')
   if (!isFetchRequest(target)) return { endpoint: target, options, request: urlOf(Array.isArray(target) ? target[0] : target) }
   for (const name of ['preflightFunc', 'processFunc', 'retryFunc'] as const)
-    if (target[name] !== null && target[name] !== undefined) throw new OptionError(`FetchRequest.${name}`, `none (${INSTEAD})`, 'one')
+    if (target[name] !== null && target[name] !== undefined) throw new OptionError(`FetchRequest.${name}`, `undefined (${INSTEAD})`, 'a function')
   // It may be the way through a proxy.
-  if (target.getUrlFunc !== new FetchRequest(target.url).getUrlFunc) throw new OptionError('FetchRequest.getUrlFunc', `none (${INSTEAD})`, 'one')
+  if (target.getUrlFunc !== new FetchRequest(target.url).getUrlFunc) throw new OptionError('FetchRequest.getUrlFunc', `undefined (${INSTEAD})`, 'a function')
   const { 'content-type': _, 'content-length': __, 'accept-encoding': ___, ...headers } = target.headers
   const compression = target.allowGzip ? {} : { compression: false }
   return { endpoint: { url: target.url, headers }, options: { ...timesOf(target), ...compression, ...options }, request: target }
 }
 
-const INSTEAD = "hexline makes its own requests; an undici `dispatcher`, or `layers`, do what it's for"
+const INSTEAD = 'hexline makes its own requests; use an undici `dispatcher` or `layers` instead'
 const ETHERS_TIMEOUT = 300_000
 
 const anyRequest = new FetchRequest('http://localhost')

@@ -25,15 +25,15 @@ import {
 import { checkOptions, fetchRange, inBlock, type Progress } from '../../src/bulk/get-blocks.ts'
 import { Link, linkedFields } from '../../src/bulk/link.ts'
 import type { RangeEnd } from '../../src/bulk/range.ts'
+import * as check from '../../src/check.ts'
 import { type Client, CONNECTIONS, createClient, isClient } from '../../src/client/client.ts'
 import type { Endpoint } from '../../src/client/endpoint.ts'
-import { type ClientOptions, onlyKnown } from '../../src/client/options.ts'
+import type { ClientOptions } from '../../src/client/options.ts'
 import { scrubError } from '../../src/client/scrub-error.ts'
-import { OptionError, type RpcError } from '../../src/errors.ts'
+import type { RpcError } from '../../src/errors.ts'
 import { encodeArguments } from '../../src/eth/methods.ts'
 import { parseAt } from '../../src/json/scan.ts'
 import { readUnread } from '../../src/rpc/post/unread.ts'
-import { show } from '../../src/text.ts'
 import { BlockSubscriber } from './block-subscriber.ts'
 import { connectionOf, isGetUrlRegistered, splitOptions } from './config.ts'
 import { caused, Destroyed, errorObject, ethersError, isAnswer, unreadable, unsupported, withEthersCode } from './ethers-error.ts'
@@ -485,9 +485,9 @@ function settle(to: Target, options: HexlineProviderOptions) {
 }
 
 function rangeOf(from: number | bigint, to: BlockTag, options: GetBlocksOptions): ReturnType<typeof checkOptions> {
-  onlyKnown('options', options, ['prefetchTxs', 'signal', 'maxBytes', 'onProgress'])
+  check.onlyKnown('options', options, ['prefetchTxs', 'signal', 'maxBytes', 'onProgress'])
   const { prefetchTxs = false, signal, maxBytes, onProgress } = options
-  if (typeof prefetchTxs !== 'boolean') throw new OptionError('prefetchTxs', 'true or false', show(prefetchTxs))
+  check.flag('prefetchTxs', prefetchTxs)
   return checkOptions({
     from,
     to: to as RangeEnd,

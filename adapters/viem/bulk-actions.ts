@@ -1,11 +1,10 @@
 import type { BlockTag, Chain, Client, GetBlockReturnType, GetTransactionReceiptReturnType, Transport } from 'viem'
 import { checkOptions, fetchRange, inBlock, type Progress } from '../../src/bulk/get-blocks.ts'
 import { Link } from '../../src/bulk/link.ts'
+import * as check from '../../src/check.ts'
 import type { Client as HexlineClient } from '../../src/client/client.ts'
-import { onlyKnown } from '../../src/client/options.ts'
 import { HexlineError, OptionError } from '../../src/errors.ts'
 import { createReader } from '../../src/eth/codec/reader.ts'
-import { show } from '../../src/text.ts'
 import { formatBlockOf, formatReceiptsOf, isLikeViem } from './format.ts'
 import { viemError } from './viem-error.ts'
 
@@ -71,9 +70,9 @@ function engineOf({ transport }: Client): HexlineClient {
 }
 
 function blocks(engine: HexlineClient, chain: Chain | undefined, likeViem: boolean, parameters: GetBlocksParameters): AsyncGenerator<unknown, void, undefined> {
-  onlyKnown('parameters', parameters, ['fromBlock', 'toBlock', 'includeTransactions', 'includeReceipts', 'signal', 'maxBytes', 'onProgress'])
+  check.onlyKnown('parameters', parameters, ['fromBlock', 'toBlock', 'includeTransactions', 'includeReceipts', 'signal', 'maxBytes', 'onProgress'])
   const { fromBlock, toBlock = 'latest', includeTransactions = false, includeReceipts = false, signal, maxBytes, onProgress } = parameters
-  if (typeof includeTransactions !== 'boolean') throw new OptionError('includeTransactions', 'true or false', show(includeTransactions))
+  check.flag('includeTransactions', includeTransactions)
   try {
     const options = checkOptions({
       from: fromBlock === 'earliest' ? 0n : fromBlock,

@@ -1,5 +1,5 @@
+import * as check from '../check.ts'
 import { type Client, CONNECTIONS, clockOf } from '../client/client.ts'
-import { checkSignal, onlyKnown } from '../client/options.ts'
 import { scrubError } from '../client/scrub-error.ts'
 import { CodecError, IntegrityError, MalformedReplyError, OptionError } from '../errors.ts'
 import { under } from '../eth/codec/codec-path.ts'
@@ -170,13 +170,13 @@ const MiB = 1024 * 1024
 
 /** Throws `OptionError`. */
 export function checkOptions(options: GetBlocksOptions): Checked {
-  onlyKnown('options', options, ['from', 'to', 'transactions', 'receipts', 'fields', 'signal', 'maxBytes', 'onProgress'])
+  check.onlyKnown('options', options, ['from', 'to', 'transactions', 'receipts', 'fields', 'signal', 'maxBytes', 'onProgress'])
   const { transactions = 'hashes', receipts = false, signal, maxBytes = 32 * MiB, onProgress } = options
-  if (transactions !== 'full' && transactions !== 'hashes') throw new OptionError('transactions', "'full' or 'hashes'", show(transactions))
-  if (typeof receipts !== 'boolean') throw new OptionError('receipts', 'true or false', show(receipts))
-  if (signal !== undefined) checkSignal(signal)
+  check.oneOf('transactions', transactions, ['full', 'hashes'])
+  check.flag('receipts', receipts)
+  if (signal !== undefined) check.signal(signal)
   if (!(typeof maxBytes === 'number' && maxBytes > 0)) throw new OptionError('maxBytes', 'a number of bytes above 0', show(maxBytes))
-  if (onProgress !== undefined && typeof onProgress !== 'function') throw new OptionError('onProgress', 'a function', show(onProgress))
+  if (onProgress !== undefined) check.callback('onProgress', onProgress)
   if (options.fields !== undefined) decodersOf(options.fields, { full: transactions === 'full', receipts })
   return {
     range: checkRange(options.from, options.to),

@@ -3,6 +3,7 @@ import type { Endpoint } from '../client/endpoint.ts'
 import { OptionError } from '../errors.ts'
 import { chains, checkChain, nodeUrl } from '../eth/chains.ts'
 import { isRouteWord } from '../http/secrets.ts'
+import { LONGEST_TIMER } from '../wait/clock.ts'
 import { shown } from './output/given.ts'
 import type { Io } from './output/io.ts'
 import type { Messages } from './output/messages.ts'
@@ -79,12 +80,12 @@ function mayHoldKey(text: string): boolean {
 export function timesFrom({ deadline, timeout }: NodeFlags): { deadlineMs?: number; timeoutMs?: number } {
   return {
     ...(deadline !== undefined && { deadlineMs: millisecondsFrom('--deadline', deadline) }),
-    ...(timeout !== undefined && { timeoutMs: millisecondsFrom('--timeout', timeout, LONGEST_TIMER) }),
+    ...(timeout !== undefined && { timeoutMs: millisecondsFrom('--timeout', timeout, LONGEST_SECONDS) }),
   }
 }
 
-/** In seconds: longer times fit no timer. */
-export const LONGEST_TIMER = 2_147_483
+/** The longest time that a timer can wait, in whole seconds. */
+export const LONGEST_SECONDS = Math.floor(LONGEST_TIMER / 1000)
 
 /** A time that was given in seconds. Throws `OptionError`. */
 export function millisecondsFrom(flag: string, text: string, most?: number): number {

@@ -5,7 +5,7 @@ import type { Figure } from '../probe/figure.ts'
 import type { Support } from '../probe/methods.ts'
 import { checkProbe, type EndpointReport, type ProbeOptions, type ProbeProgress, type ProbeReport, probe } from '../probe/probe.ts'
 import { harmlessText } from '../text.ts'
-import { addNodeFlags, endpointFrom, LONGEST_TIMER, millisecondsFrom, type NodeFlags, numberFrom, timesFrom } from './node.ts'
+import { addNodeFlags, endpointFrom, LONGEST_SECONDS, millisecondsFrom, type NodeFlags, numberFrom, timesFrom } from './node.ts'
 import { Interrupted } from './output/failure.ts'
 import type { Io, TextStream } from './output/io.ts'
 import { toJson } from './output/json.ts'
@@ -91,7 +91,7 @@ function optionsFrom({ maxCalls, maxBatch, maxRange, rate, deadline }: Flags): P
     ...(maxRange !== undefined && { maxLogRange: numberFrom('--max-range', maxRange) }),
     ...(typeof rate === 'string' && { rateCalls: numberFrom('--rate', rate) }),
     ...(rate === false && { rateCalls: false as const }),
-    ...(deadline !== undefined && { timeoutMs: Math.ceil(millisecondsFrom('--deadline', deadline, LONGEST_TIMER)) }),
+    ...(deadline !== undefined && { timeoutMs: Math.ceil(millisecondsFrom('--deadline', deadline, LONGEST_SECONDS)) }),
   }
 }
 

@@ -1,3 +1,4 @@
+import * as check from '../check.ts'
 import { CodecError, OptionError } from '../errors.ts'
 import type { Hash } from '../eth/codec/hex.ts'
 import { costOf, decodeResult, encodeArguments, isHeavy, isSafe, type MethodName, type MethodParams, type MethodResult } from '../eth/methods.ts'
@@ -21,7 +22,7 @@ import { type Clock, systemClock } from '../wait/clock.ts'
 import { Joints } from '../wait/linked-signals.ts'
 import { Waiting } from '../wait/waiting.ts'
 import { type Connection, connect, type Endpoint } from './endpoint.ts'
-import { type CallSettings, type ClientOptions, checkCallSettings, checkSignal, type Settings, settingsFrom } from './options.ts'
+import { type CallSettings, type ClientOptions, checkCallSettings, type Settings, settingsFrom } from './options.ts'
 import { scrubError } from './scrub-error.ts'
 
 /**
@@ -220,7 +221,7 @@ function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
     async request(request, options) {
       const { method, params } = request ?? {}
       const signal = options?.signal
-      if (signal != null) checkSignal(signal)
+      if (signal != null) check.signal(signal)
       const reply = await send({ method, params: ownParams(method, params), ...(signal != null && { signal }) })
       return reply.take()
     },
@@ -260,7 +261,7 @@ function settingsOf(request: Request): CallSettings {
     return checkCallSettings(settings)
   }
   if (request.signal === undefined) return NONE
-  checkSignal(request.signal)
+  check.signal(request.signal)
   return request
 }
 

@@ -1,10 +1,10 @@
 import { CodecError } from '../errors.ts'
+import { nearestName } from '../nearest-name.ts'
 import { show } from '../text.ts'
 import { fault, moved } from './codec/codec-path.ts'
 import type { Address, Hash, Hex } from './codec/hex.ts'
 import { decodeNumber, decodeQuantity, type Quantity } from './codec/quantity.ts'
 import { orNull } from './codec/schema.ts'
-import { nearestMethod } from './nearest-method.ts'
 import {
   type Block,
   blockDecoder,
@@ -170,12 +170,18 @@ function rowOf(name: string): AnyMethod {
   if (row !== undefined) return row
   const near = methodMeant(String(name))
   const count = Object.keys(methods).length
-  throw new CodecError('method', `one of the ${count} methods that hexline decodes${near ? ` (${near}?)` : ''}; request() sends any other`, show(name))
+  throw new CodecError(
+    'method',
+    `one of the ${count} methods that hexline decodes; request() sends any other`,
+    `${show(name)}${near ? ` (did you mean \`${near}\`?)` : ''}`,
+  )
 }
 
 /** The method of the table that a misspelt name most likely means; undefined for a name that is in the table, or like none there. */
 export function methodMeant(name: string): string | undefined {
-  return isKnown(name) ? undefined : nearestMethod(name, Object.keys(methods))
+  if (isKnown(name)) return undefined
+  const names = Object.keys(methods)
+  return nearestName(name, names) ?? nearestName(`eth_${name}`, names)
 }
 
 /** True for the 28 methods of the table. */

@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type ErrorKind, HexlineError, wordsOf } from '../errors.ts'
+import { type ErrorKind, HexlineError } from '../errors.ts'
 import { type Outcome, ownRead, type Post } from '../rpc/call.ts'
 import { CallFailure } from '../rpc/call-failure.ts'
 import { isThrottled } from '../rpc/failure-kinds.ts'
 import { type Attempts, repeat } from '../rpc/retry.ts'
+import { serverMessage } from '../rpc/server-message.ts'
 import { excerpt } from '../text.ts'
 import { systemClock } from '../wait/clock.ts'
 
@@ -189,5 +190,5 @@ function pauseAfter({ retryAfterMs = 0 }: HexlineError): number {
 function heardOf(outcome: Outcome | undefined, ms: number): Heard {
   if (outcome === undefined) return { kind: 'malformed', why: 'no outcome came' }
   if (!(outcome instanceof Error)) return { value: outcome.take(), bytes: outcome.bytes, ms }
-  return { kind: outcome.kind, why: excerpt(wordsOf(outcome)), error: outcome }
+  return { kind: outcome.kind, why: excerpt(serverMessage(outcome)), error: outcome }
 }

@@ -1,6 +1,7 @@
-import { type HexlineError, LimitError, wordsOf } from '../errors.ts'
+import { type HexlineError, LimitError } from '../errors.ts'
 import { rangeLimit } from '../eth/errors/log-range.ts'
 import { isTooLarge } from '../rpc/failure-kinds.ts'
+import { serverMessage } from '../rpc/server-message.ts'
 import { type Asker, type Heard, isRefusal, type Refusal } from './asker.ts'
 import { atLeast, between, exactly, type Figure, unknown } from './figure.ts'
 import { longest, type Trial } from './longest.ts'
@@ -18,7 +19,7 @@ export function batchLimit(asker: Asker, most: number): Promise<Figure> {
     say: (calls) => (calls === 1 ? 'a single call' : `a batch of ${calls}`),
     async test(calls) {
       const heard = await asker.batch(Array.from({ length: calls }, () => ({ method: 'eth_blockNumber' })))
-      return trialOf(heard, ({ error }) => (error !== undefined && isTooLarge(error) ? { refused: wordsOf(error), names: numberIn(error) } : undefined))
+      return trialOf(heard, ({ error }) => (error !== undefined && isTooLarge(error) ? { refused: serverMessage(error), names: numberIn(error) } : undefined))
     },
   })
 }
@@ -66,7 +67,7 @@ export async function logRangeLimit(asker: Asker, head: number, most: number): P
         const data = (error as { data?: unknown } | undefined)?.data
         return {
           refused: why,
-          names: rangeLimit(error === undefined ? '' : wordsOf(error)) ?? (data === undefined ? undefined : rangeLimit(JSON.stringify(data))),
+          names: rangeLimit(error === undefined ? '' : serverMessage(error)) ?? (data === undefined ? undefined : rangeLimit(JSON.stringify(data))),
         }
       })
     },
@@ -109,7 +110,7 @@ function trialOf(heard: readonly Heard[], meaning: (refusal: Refusal) => Trial |
 /** The limit that a refusal of a batch names: `batch limit 100 exceeded`, `more than 3 requests`, `Exceeded max limit of 50` in its data. */
 function numberIn(error: HexlineError): number | undefined {
   const { data } = error as { data?: unknown }
-  const said = `${wordsOf(error)} ${typeof data === 'string' ? data : ''}`
+  const said = `${serverMessage(error)} ${typeof data === 'string' ? data : ''}`
   const found = /(?:limit|more than|exceeds max|max limit of) (\d{1,6})\b/i.exec(said)?.[1]
   return found === undefined ? undefined : Number(found)
 }

@@ -1,10 +1,12 @@
+import * as check from '../check.ts'
 import { type Client, CONNECTIONS } from '../client/client.ts'
 import type { Connection } from '../client/endpoint.ts'
-import { checkSignal, onlyKnown } from '../client/options.ts'
-import { HexlineError, OptionError, RpcError, wordsOf } from '../errors.ts'
+import { HexlineError, OptionError, RpcError } from '../errors.ts'
 import type { MethodName } from '../eth/methods.ts'
 import { type Scrub, scrubStart } from '../http/secrets.ts'
+import { serverMessage } from '../rpc/server-message.ts'
 import { show } from '../text.ts'
+import { LONGEST_TIMER } from '../wait/clock.ts'
 import { Asker, type Heard, isRefusal } from './asker.ts'
 import { exactly, type Figure, unknown } from './figure.ts'
 import { archiveDepth, batchLimit, logRangeLimit, responseLimit } from './limits.ts'
@@ -95,26 +97,21 @@ export async function probe(client: Client, options: ProbeOptions = {}): Promise
 
 /** Checks the options and fills in the defaults. Throws `OptionError`. */
 export function checkProbe(options: ProbeOptions): ProbeSettings {
-  onlyKnown('options', options, ['maxCalls', 'maxBatch', 'maxLogRange', 'maxReplyBytes', 'rateCalls', 'timeoutMs', 'signal', 'onProgress'])
+  check.onlyKnown('options', options, ['maxCalls', 'maxBatch', 'maxLogRange', 'maxReplyBytes', 'rateCalls', 'timeoutMs', 'signal', 'onProgress'])
   const { signal, onProgress } = options
-  if (signal !== undefined) checkSignal(signal)
-  if (onProgress !== undefined && typeof onProgress !== 'function') throw new OptionError('onProgress', 'a function', show(onProgress))
-  const rateCalls = options.rateCalls === false ? 0 : whole('rateCalls', options.rateCalls ?? 50, 1)
+  if (signal !== undefined) check.signal(signal)
+  if (onProgress !== undefined) check.callback('onProgress', onProgress)
+  const rateCalls = options.rateCalls === false ? 0 : check.whole('rateCalls', options.rateCalls ?? 50)
   return {
-    maxCalls: whole('maxCalls', options.maxCalls ?? 500, FEWEST + rateCalls),
-    maxBatch: whole('maxBatch', options.maxBatch ?? 100, 1),
-    maxLogRange: whole('maxLogRange', options.maxLogRange ?? 100_000, 1),
-    maxReplyBytes: whole('maxReplyBytes', options.maxReplyBytes ?? 4 * 1024 * 1024, 1),
+    maxCalls: check.whole('maxCalls', options.maxCalls ?? 500, FEWEST + rateCalls),
+    maxBatch: check.whole('maxBatch', options.maxBatch ?? 100),
+    maxLogRange: check.whole('maxLogRange', options.maxLogRange ?? 100_000),
+    maxReplyBytes: check.whole('maxReplyBytes', options.maxReplyBytes ?? 4 * 1024 * 1024),
     rateCalls,
-    timeoutMs: whole('timeoutMs', options.timeoutMs ?? 10_000, 1, 2 ** 31 - 1),
+    timeoutMs: check.whole('timeoutMs', options.timeoutMs ?? 10_000, 1, LONGEST_TIMER),
     ...(signal && { signal }),
     ...(onProgress && { onProgress }),
   }
-}
-
-function whole(name: string, value: unknown, least: number, most = Number.MAX_SAFE_INTEGER): number {
-  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= least && value <= most) return value
-  throw new OptionError(name, `a whole number of at least ${least}`, show(value))
 }
 
 async function probeEndpoint({ name, post, scrub = (text) => text }: Connection, settings: ProbeSettings): Promise<{ report: EndpointReport; error: unknown }> {
@@ -149,7 +146,7 @@ async function probeEndpoint({ name, post, scrub = (text) => text }: Connection,
 
   const report: EndpointReport = {
     endpoint: name,
-    error: error === undefined ? null : wordsOf(error),
+    error: error === undefined ? null : serverMessage(error),
     chainId: numberOf(first, scrub),
     clientVersion,
     head: latency.head,

@@ -1,5 +1,6 @@
-import { type HexlineError, RpcError, wordsOf } from '../errors.ts'
+import { type HexlineError, RpcError } from '../errors.ts'
 import { isThrottled } from '../rpc/failure-kinds.ts'
+import { serverMessage } from '../rpc/server-message.ts'
 import { type Asker, isRefusal } from './asker.ts'
 import { atLeast, exactly, type Figure, unknown } from './figure.ts'
 
@@ -33,6 +34,6 @@ export async function rateLimit(asker: Asker): Promise<Figure> {
 function limitIn(error: HexlineError): number | undefined {
   const allowed = error instanceof RpcError ? (error.data as { rate?: { allowed_rps?: unknown } } | undefined)?.rate?.allowed_rps : undefined
   if (typeof allowed === 'number' && allowed > 0) return allowed
-  const found = /(?<![\d,])([\d,]{1,30}) ?\/ ?sec(?:ond)?\b/i.exec(wordsOf(error))?.[1]
+  const found = /(?<![\d,])([\d,]{1,30}) ?\/ ?sec(?:ond)?\b/i.exec(serverMessage(error))?.[1]
   return found === undefined ? undefined : Number(found.replaceAll(',', ''))
 }

@@ -1,5 +1,7 @@
-import { copyError, HexlineError, withCallersStack } from '../errors.ts'
+import { HexlineError } from '../errors.ts'
 import type { Send } from './call.ts'
+import { withCallersStack } from './callers-stack.ts'
+import { copyError } from './copy-error.ts'
 
 /**
  * Why a call has no reply, as it travels from the queue to the client's edge: the error, and what the

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { onlyKnown } from '../client/options.ts'
+import * as check from '../check.ts'
 import { OptionError } from '../errors.ts'
 import { type ChainSlug, checkChain } from '../eth/chains.ts'
 import { show } from '../text.ts'
@@ -89,11 +89,9 @@ export interface Settings {
   readonly faultSeed: number
 }
 
-const LONGEST_TIMER = 2 ** 31 - 1
-
 /** Checks every option and fills in the defaults. Throws `OptionError`. */
 export function settingsFrom(options: SandboxOptions): Settings {
-  onlyKnown('options', options, [
+  check.onlyKnown('options', options, [
     'port',
     'chain',
     'upstream',
@@ -112,14 +110,13 @@ export function settingsFrom(options: SandboxOptions): Settings {
   const { chain = 'eth', upstream, callsPerSecond, likeProduction = false } = options
   if (typeof chain !== 'string') throw new OptionError('chain', 'the name of a chain', show(chain))
   checkChain(chain)
-  if (upstream !== undefined) checkUpstream(upstream)
+  if (upstream !== undefined) check.httpUrl('upstream', upstream)
   const apiKey = key('apiKey', options.apiKey ?? randomBytes(16).toString('hex'))
   const quotaKeys = options.quotaKeys ?? [`${apiKey}-used-up`]
-  if (!Array.isArray(quotaKeys)) throw new OptionError('quotaKeys', 'an array of keys', typeof quotaKeys === 'string' ? 'a string' : show(quotaKeys))
+  if (!Array.isArray(quotaKeys)) throw new OptionError('quotaKeys', 'an array of keys', check.withoutText(quotaKeys))
   quotaKeys.forEach((each, i) => {
-    if (key(`quotaKeys[${i}]`, each) === apiKey) throw new OptionError(`quotaKeys[${i}]`, 'another key than apiKey', 'the same')
+    if (key(`quotaKeys[${i}]`, each) === apiKey) throw new OptionError(`quotaKeys[${i}]`, 'a key other than apiKey', 'the same key')
   })
-  if (typeof likeProduction !== 'boolean') throw new OptionError('likeProduction', 'true or false', show(likeProduction))
   return {
     port: number('port', options.port ?? 0, (value) => Number.isInteger(value) && value >= 0 && value <= 65_535, 'a port from 0 (any free one) to 65535'),
     chain,
@@ -129,20 +126,17 @@ export function settingsFrom(options: SandboxOptions): Settings {
     prices: table('prices', options.prices ?? {}, checkPrice, true),
     tokens: table('tokens', options.tokens ?? {}, checkFacts, false),
     seed: seedFrom(options.seed ?? {}, likeProduction),
-    likeProduction,
+    likeProduction: check.flag('likeProduction', likeProduction),
     allowedHosts: hostNames(options.allowedHosts ?? []),
-    latencyMs: number('latencyMs', options.latencyMs ?? 0, (value) => value >= 0 && value <= LONGEST_TIMER, 'a number of ms from 0'),
-    callsPerSecond:
-      callsPerSecond === undefined
-        ? Number.POSITIVE_INFINITY
-        : number('callsPerSecond', callsPerSecond, (value) => value > 0 && value < Number.POSITIVE_INFINITY, 'a number above 0'),
+    latencyMs: check.msOrZero('latencyMs', options.latencyMs ?? 0),
+    callsPerSecond: callsPerSecond === undefined ? Number.POSITIVE_INFINITY : check.positive('callsPerSecond', callsPerSecond),
     faults: faultShares(options.faults ?? 0),
     faultSeed: number('faultSeed', options.faultSeed ?? 1, Number.isSafeInteger, 'a whole number'),
   }
 }
 
 function hostNames(names: readonly string[]): readonly string[] {
-  if (!Array.isArray(names)) throw new OptionError('allowedHosts', 'an array of host names', typeof names === 'string' ? 'a string' : show(names))
+  if (!Array.isArray(names)) throw new OptionError('allowedHosts', 'an array of host names', check.withoutText(names))
   return Array.from(names, (name: unknown, i) => {
     const host = typeof name === 'string' ? hostnameOf(name) : undefined
     if (host === undefined || host !== String(name).toLowerCase().replace(/\.$/, ''))
@@ -159,17 +153,9 @@ function number(name: string, value: unknown, isGood: (value: number) => boolean
 function faultShares(shares: FaultShares): FaultShares {
   const share = (name: string, value: unknown) => number(name, value, (value) => value >= 0 && value <= 1, 'a share from 0 to 1')
   if (typeof shares !== 'object' || shares === null) return share('faults', shares)
-  onlyKnown('faults', shares, faults)
+  check.onlyKnown('faults', shares, faults)
   const total = Object.entries(shares).reduce((sum, [name, value]) => sum + share(`faults[${show(name)}]`, value), 0)
   return total <= 1 ? shares : share('faults', total)
-}
-
-/** The text may hold a key of another service: no message shows it. */
-function checkUpstream(upstream: unknown): void {
-  const received = typeof upstream === 'string' ? 'a string that is none' : show(upstream)
-  if (typeof upstream !== 'string' || !URL.canParse(upstream)) throw new OptionError('upstream', "a node's http or https URL", received)
-  const { protocol } = new URL(upstream)
-  if (protocol !== 'http:' && protocol !== 'https:') throw new OptionError('upstream', "a node's http or https URL", 'one of another scheme')
 }
 
 /** A key is part of a path in one group and a header in the others. */
@@ -179,28 +165,26 @@ function key(name: string, value: unknown): string {
 }
 
 /** Addresses in lower case, as they are looked up. */
-function table<T>(name: string, given: Readonly<Record<string, T>>, check: (name: string, row: T) => void, hasNative: boolean): Record<string, T> {
+function table<T>(name: string, given: Readonly<Record<string, T>>, checkRow: (name: string, row: T) => void, hasNative: boolean): Record<string, T> {
   if (typeof given !== 'object' || given === null || Array.isArray(given)) throw new OptionError(name, 'an object with an entry for each token', show(given))
   const rows = Object.entries(given).map(([address, row]) => {
     if (!/^0x[0-9a-fA-F]{40}$/.test(address) && !(hasNative && address === 'native'))
       throw new OptionError(name, `addresses of tokens${hasNative ? " or 'native'" : ''} as names`, show(address))
-    check(`${name}[${show(address)}]`, row)
+    checkRow(`${name}[${show(address)}]`, row)
     return [address.toLowerCase(), row] as const
   })
   return Object.fromEntries(rows)
 }
 
 function checkPrice(name: string, price: Price): void {
-  onlyKnown(name, price, ['usd', 'usd24hAgo'])
-  const isPrice = (value: number) => value > 0 && value < Number.POSITIVE_INFINITY
-  number(`${name}.usd`, price.usd, isPrice, 'a number of USD above 0')
-  if (price.usd24hAgo !== undefined) number(`${name}.usd24hAgo`, price.usd24hAgo, isPrice, 'a number of USD above 0')
+  check.onlyKnown(name, price, ['usd', 'usd24hAgo'])
+  check.positive(`${name}.usd`, price.usd)
+  if (price.usd24hAgo !== undefined) check.positive(`${name}.usd24hAgo`, price.usd24hAgo)
 }
 
 function checkFacts(name: string, facts: TokenFacts): void {
-  onlyKnown(name, facts, ['possibleSpam', 'verifiedContract', 'logo', 'thumbnail'])
-  for (const field of ['possibleSpam', 'verifiedContract'] as const)
-    if (!['boolean', 'undefined'].includes(typeof facts[field])) throw new OptionError(`${name}.${field}`, 'true or false', show(facts[field]))
+  check.onlyKnown(name, facts, ['possibleSpam', 'verifiedContract', 'logo', 'thumbnail'])
+  for (const field of ['possibleSpam', 'verifiedContract'] as const) if (facts[field] !== undefined) check.flag(`${name}.${field}`, facts[field])
   for (const field of ['logo', 'thumbnail'] as const)
     if (!['string', 'undefined'].includes(typeof facts[field])) throw new OptionError(`${name}.${field}`, 'a URL', show(facts[field]))
 }

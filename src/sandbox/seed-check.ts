@@ -1,4 +1,4 @@
-import { onlyKnown } from '../client/options.ts'
+import { onlyKnown } from '../check.ts'
 import { OptionError } from '../errors.ts'
 import { show } from '../text.ts'
 import type { Seed } from './records.ts'

@@ -163,7 +163,10 @@ describe('the node', () => {
     [['--chain', 'eth', '--base-url', 'http://127.0.0.1:1'], '--api-key: expected the key, here or in HEXLINE_API_KEY, received nothing'],
     [['--chain', 'eth', '--base-url', 'localhost:1', '--api-key', 'k'], '--base-url: expected an http or https URL'],
     [[], "--rpc: expected the node's URL, here or in HEXLINE_RPC_URL, or --chain, received nothing"],
-    [['--rpc', 'ws://127.0.0.1:1'], '--rpc: expected an http or https URL, received a WebSocket URL, which is not supported yet'],
+    [
+      ['--rpc', 'ws://127.0.0.1:1'],
+      '--rpc: expected an http or https URL, such as https://rpc.example.com/KEY, received a WebSocket URL, which is not supported',
+    ],
   ])('%j is refused', async (args, message) => {
     const { code, stderr } = await hexline(['call', 'eth_blockNumber', ...args])
     expect(code).toBe(2)

@@ -88,8 +88,8 @@ describe('hexline probe', () => {
   })
 
   it.each<[string[], string]>([
-    [['ftp://host/SECRET'], '--rpc: expected an http or https URL, received one of another scheme'],
-    [['SECRET'], '--rpc: expected an http or https URL, such as https://rpc.example.com/KEY, received a string that is none'],
+    [['ftp://host/SECRET'], '--rpc: expected an http or https URL, such as https://rpc.example.com/KEY, received a URL without http:// or https://'],
+    [['SECRET'], '--rpc: expected an http or https URL, such as https://rpc.example.com/KEY, received an invalid URL'],
     [['http://127.0.0.1:1/SECRET', '--rpc', 'http://127.0.0.1:1/SECRET'], '--rpc: expected no URL as an argument beside it, received both'],
     [['http://127.0.0.1:1/SECRET', '--chain', 'eth'], '--chain: expected no --rpc beside it, received both'],
     [[], "--rpc: expected the node's URL, here or in HEXLINE_RPC_URL, or --chain, received nothing"],

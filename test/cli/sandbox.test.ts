@@ -215,7 +215,7 @@ describe('what is wrong is told in one line, with exit code 2', () => {
   it.each([
     [['--port', 'http'], 'hexline: --port: expected a number, received "http"\n'],
     [['--port', '70000'], 'hexline: --port: expected a port from 0 (any free one) to 65535, received 70000\n'],
-    [['--upstream', 'localhost'], "hexline: --upstream: expected a node's http or https URL, received a string that is none\n"],
+    [['--upstream', 'localhost'], 'hexline: --upstream: expected an http or https URL, received an invalid URL\n'],
     [['--latency', '-1'], 'hexline: --latency: expected a number of ms from 0, received -1\n'],
     [['--rate', '0'], 'hexline: --rate: expected a number above 0, received 0\n'],
     [['--faults', '2'], 'hexline: --faults: expected a share from 0 to 1, received 2\n'],

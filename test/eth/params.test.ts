@@ -330,9 +330,9 @@ describe('a method that is not one of the 28', () => {
     ['getBalance', 'eth_getBalance'],
     ['ETH_CALL', 'eth_call'],
     ['blocknumber', 'eth_blockNumber'],
-  ])('%s: is %s meant?', (name, meant) => {
+  ])('%s: did you mean %s?', (name, meant) => {
     expect(thrownBy(name, []).message).toBe(
-      `method: expected one of the 28 methods that hexline decodes (${meant}?); request() sends any other, received "${name}"`,
+      `method: expected one of the 28 methods that hexline decodes; request() sends any other, received "${name}" (did you mean \`${meant}\`?)`,
     )
   })
 

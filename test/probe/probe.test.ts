@@ -331,7 +331,7 @@ describe('probe', () => {
       [{ maxCalls: 5 }, 'maxCalls: expected a whole number of at least 110, received 5'],
       [{ maxBatch: 0 }, 'maxBatch: expected a whole number of at least 1, received 0'],
       [{ rateCalls: true }, 'rateCalls: expected a whole number of at least 1, received true'],
-      [{ maxcalls: 5 }, 'options: expected some of'],
+      [{ maxcalls: 5 }, 'options: expected only'],
       [{ onProgress: 5 }, 'onProgress: expected a function, received 5'],
       [{ signal: 5 }, 'signal: expected an AbortSignal, received 5'],
     ]

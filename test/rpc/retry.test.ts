@@ -6,25 +6,10 @@ import { repeat } from '../../src/rpc/retry.ts'
 import { fullJitter, retryAfterMs } from '../../src/rpc/retry-delay.ts'
 import { systemClock } from '../../src/wait/clock.ts'
 import { Waiting } from '../../src/wait/waiting.ts'
-import {
-  type Answer,
-  always,
-  answerTo,
-  clientOf,
-  cut,
-  deadPort,
-  each,
-  errorOf,
-  failed,
-  gate,
-  honest,
-  type Received,
-  read,
-  refuse,
-  right,
-  serve,
-  silent,
-} from '../support/server.ts'
+import { type Answer, always, answerTo, cut, each, errorOf, failed, gate, honest, type Received, read, refuse, right, silent } from '../support/server.ts'
+import { virtualWorld } from '../support/virtual-server.ts'
+
+const { serve, clientOf, deadPort } = virtualWorld()
 
 const unsafe = { method: 'evm_mine', params: [] }
 const waits = (requests: readonly Received[]) => requests.slice(1).map(({ at }, i) => at - (requests[i] as Received).at)
@@ -101,9 +86,13 @@ describe('attempts', () => {
   })
 
   test('of a call that was never sent are none', async () => {
-    const client = clientOf((await serve(honest)).url)
-    expect(await errorOf(read(client.with({ deadlineMs: 1e-6 }), 0))).toMatchObject({ name: 'TimeoutError', unsent: true, attempts: 0 })
+    const server = await serve(silent)
+    const client = clientOf(server.url, { concurrency: 1 })
+    const first = errorOf(read(client, 'first'))
+    await server.received(1)
+    expect(await errorOf(read(client.with({ deadlineMs: 50 }), 0))).toMatchObject({ name: 'TimeoutError', unsent: true, attempts: 0 })
     await client.close()
+    await first
     expect(await errorOf(read(client, 0))).toMatchObject({ name: 'ClosedError', attempts: 0 })
   })
 })
@@ -216,7 +205,7 @@ describe('an unsafe call', () => {
   })
 
   test('is repeated after a connection that was refused: it has not been sent', async () => {
-    const url = `http://127.0.0.1:${await deadPort()}`
+    const url = `http://127.0.0.1:${deadPort()}`
     const error = await errorOf(clientOf(url, { retry: { attempts: 3, baseDelayMs: 1 } }).request(unsafe))
     expect(error).toMatchObject({ name: 'NetworkError', kind: 'network', code: 'ECONNREFUSED', unsent: true, attempts: 3 })
     expect(error.message).toMatch(/^127\.0\.0\.1:\d+: no connection: connect ECONNREFUSED /)
@@ -314,11 +303,9 @@ describe('Retry-After', () => {
   test('beyond the deadline is not waited for: the call fails at once with what the node said', async () => {
     for (const retryAfter of ['3600', new Date(Date.now() + 3_600_000).toUTCString()]) {
       const server = await serve(throttled({ 'retry-after': retryAfter }))
-      const started = performance.now()
       const error = await errorOf(read(clientOf(server.url), 0))
       expect(error).toMatchObject({ name: 'RpcError', code: 429, kind: 'rate-limit', said: 'Too many requests', attempts: 1 })
       expect(error.retryAfterMs).toBeGreaterThan(3_590_000)
-      expect(performance.now() - started).toBeLessThan(30_000)
       expect(server.requests).toHaveLength(1)
     }
   })

@@ -1,5 +1,6 @@
-import { copyError, type HexlineError } from '../../errors.ts'
+import type { HexlineError } from '../../errors.ts'
 import type { Call } from '../call.ts'
+import { copyError } from '../copy-error.ts'
 import type { Backoff } from '../retry-delay.ts'
 
 /** Longest pause, in ms. An endpoint that asks for more may have meant something else: it is asked again after this time. */

@@ -1,11 +1,13 @@
-import { copyError, type HexlineError, IntegrityError, NetworkError, wordsOf } from '../../errors.ts'
+import { type HexlineError, IntegrityError, NetworkError } from '../../errors.ts'
 import { excerpt } from '../../text.ts'
 import type { Clock } from '../../wait/clock.ts'
 import { type Call, type Reply, replyOf } from '../call.ts'
 import { CallFailure } from '../call-failure.ts'
+import { copyError } from '../copy-error.ts'
 import { routeEvents } from '../events.ts'
 import { isStall } from '../failure-kinds.ts'
 import type { Queue } from '../queue/queue.ts'
+import { serverMessage } from '../server-message.ts'
 import { type Head, Heads } from './head.ts'
 import { type Health, Usual } from './health.ts'
 import { HEAD, type Protocol, type Trait } from './protocol.ts'
@@ -161,7 +163,7 @@ export class Member {
   #learn({ error, wasSent }: CallFailure, call: Call, trait: Trait | undefined, started: number): void {
     const now = this.#clock.now()
     const { kind } = error
-    const words = wordsOf(error)
+    const words = serverMessage(error)
     if (wasSent) this.said = excerpt(words.startsWith(this.name) ? words : `${this.name}: ${words}`)
     // Where each call of a POST gives up waiting, the POST is cut, and does not count as one that failed.
     if (kind === 'timeout' && wasSent && !isStall(error)) this.health.failed(now, started)
