@@ -51,7 +51,7 @@ export class Entry implements EncodedCall, Awaited {
   readonly tried: readonly string[]
   readonly stalls: number | undefined
   readonly tally: Tally | undefined
-  readonly isBound: boolean
+  readonly isBound: boolean | undefined
 
   /** `params`, encoded once: for the body, and for finding an identical call. */
   readonly json: string
@@ -79,7 +79,7 @@ export class Entry implements EncodedCall, Awaited {
     this.tried = call.tried
     this.stalls = call.stalls
     this.tally = call.tally
-    this.isBound = call.isBound === true || call.pin !== undefined
+    this.isBound = call.isBound
     this.json = json
     this.key = key
     this.#first = caller

@@ -244,8 +244,10 @@ class EndpointQueue implements Queue {
   }
 
   handOver(calls: number): void {
-    const entries = this.#entriesInLine().filter(({ isBound }) => !isBound)
-    for (const { callers } of entries.slice(Math.max(0, entries.length - calls))) for (const caller of callers) caller.cancel(MOVED)
+    const movable = this.#entriesInLine()
+      .map(({ callers }) => callers.filter(({ isBound }) => !isBound))
+      .filter(({ length }) => length > 0)
+    for (const callers of movable.slice(Math.max(0, movable.length - calls))) for (const caller of callers) caller.cancel(MOVED)
   }
 
   giveUp(): void {
