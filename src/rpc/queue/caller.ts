@@ -11,7 +11,10 @@ export interface Awaited {
   onLeft(reason: unknown): void
 }
 
-/** One caller that waits for an outcome: until it comes, or the call's signal, deadline, timeout or client ends the waiting. */
+/**
+ * One caller that waits for an outcome: until it comes, or the call's signal, deadline, timeout or
+ * client ends the waiting.
+ */
 export class Caller implements Wait {
   readonly call: Call
   /** What it waits for; undefined until it has its place in the queue. */
