@@ -8,6 +8,7 @@ import { ethereum } from '../eth/protocol.ts'
 import { sendRecovery } from '../eth/send-raw-transaction.ts'
 import type { Call, Layer, Reply, Send } from '../rpc/call.ts'
 import { Tally, tallied } from '../rpc/call-events.ts'
+import { atTheEdge } from '../rpc/call-failure.ts'
 import { callEvents } from '../rpc/events.ts'
 import type { Budget } from '../rpc/limits/pacer.ts'
 import { Pin } from '../rpc/pin.ts'
@@ -98,16 +99,19 @@ export function createClientOn(clock: Clock, endpoint: Endpoint | readonly Endpo
     const queue = createQueue({ ...settings, ...connection, rate, waiting, isHeavy, post: connections.length > 1 ? health.watch(post, clock) : post })
     return { queue, health, chainId: connection.chainId }
   })
-  const layers: unknown = settings.layers([retry({ ...settings.backoff, waiting, recovery: sendRecovery })])
+  const ownRetry = retry({ ...settings.backoff, waiting, recovery: sendRecovery })
+  const layers: unknown = settings.layers([ownRetry])
   if (!Array.isArray(layers) || !layers.every((layer) => typeof layer === 'function'))
     throw new OptionError('layers', 'a function that gives an array of layers', `one that gives ${show(layers)}`)
+  const routed = route({ endpoints: members as [MemberOptions, ...MemberOptions[]], protocol: ethereum, waiting, hedge: settings.hedge })
   const send = (layers as Layer[]).reduceRight<Send>(
     (next, layer) => {
       const wrapped: unknown = layer(next)
       if (typeof wrapped !== 'function') throw new OptionError('layers', 'layers that give a function', `one that gives ${show(wrapped)}`)
       return wrapped as Send
     },
-    route({ endpoints: members as [MemberOptions, ...MemberOptions[]], protocol: ethereum, waiting, hedge: settings.hedge }),
+    // A layer of the user's sees errors, whole ones; our own also reads what the pipeline knows beside them.
+    layers.at(-1) === ownRetry ? routed : atTheEdge(routed),
   )
 
   let closed: Promise<void> | undefined
