@@ -47,7 +47,7 @@ export async function startBadNode(upstream: string, { callsPerSecond, stallEver
     return taken
   }
 
-  const server = http.createServer(async (incoming, response) => {
+  const answer = async (incoming: http.IncomingMessage, response: http.ServerResponse) => {
     startedAt ??= performance.now()
     let text = ''
     for await (const chunk of incoming.setEncoding('utf8')) text += chunk
@@ -75,9 +75,9 @@ export async function startBadNode(upstream: string, { callsPerSecond, stallEver
     }
     counts.stalled++
     response.write(whole.slice(0, whole.length / 2))
-  })
-  // Clients hang up, which is no failure here.
-  server.on('clientError', (_, socket) => socket.destroy())
+  }
+  // Clients may hang up at any time, and the node may end before its proxy.
+  const server = http.createServer((incoming, response) => void answer(incoming, response).catch(() => incoming.socket.destroy()))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
 

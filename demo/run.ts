@@ -24,9 +24,9 @@ const faults: readonly [Faults, Faults] = [
   { callsPerSecond: RATE, stallEvery: STALL_EVERY, dead: { fromMs: DEAD_MS[0], toMs: DEAD_MS[1] } },
 ]
 
-const folder = fileURLToPath(new URL('./out/', import.meta.url))
-const file = `${folder}blocks.ndjson`
-const command = fileURLToPath(new URL('../dist/src/cli/main.js', import.meta.url))
+const root = fileURLToPath(new URL('../', import.meta.url))
+const file = 'demo/out/blocks.ndjson'
+const command = 'dist/src/cli/main.js'
 const say = (text = '') => process.stdout.write(`${text}\n`)
 
 const stop = new AbortController()
@@ -94,27 +94,29 @@ Both have their default settings. viem gets twice as long as hexline takes.
 hexline  ${count(hexline.done)} of ${count(BLOCKS)} blocks in ${seconds} s, in order, each the child of the last
 viem     ${count(viem.done)} of ${count(BLOCKS)} blocks in ${viemSeconds} s; ${count(viem.failed)} failed, ${stuck(viem)} of ${CALLERS} callers are stuck
 
-A caller is stuck while its reply has stopped: viem's timeout covers headers
-only.`)
+Stuck: the reply has stopped, and viem's timeout covers the headers only.`)
   } finally {
     screen.stop()
   }
   signal.throwIfAborted()
 
-  await rm(folder, { recursive: true, force: true })
-  await mkdir(folder)
+  await rm(`${root}demo/out`, { recursive: true, force: true })
+  await mkdir(`${root}demo/out`)
   const args = ['blocks', '--rpc', ours[0].url, '--from', '0', '--to', 'latest', '--out', file]
   say(`
 The same blocks into a file, through endpoint A alone:
 
 $ hexline blocks --rpc ${ours[0].url} --from 0 --to latest \\
-    --out demo/out/blocks.ndjson`)
-  const child = spawn(process.execPath, [command, ...args], { stdio: 'inherit', signal, killSignal: 'SIGINT' })
+    --out ${file}`)
+  // In a process group of its own, it gets one SIGINT and not a second from the terminal, which would end it before it has put the terminal right.
+  const child = spawn(process.execPath, [command, ...args], { cwd: root, stdio: 'inherit', detached: true })
+  signal.addEventListener('abort', () => child.kill('SIGINT'))
   const [code] = await once(child, 'exit')
+  signal.throwIfAborted()
   if (code !== 0) throw new Error(`hexline blocks ended with ${code}`)
-  const lines = (await readFile(file, 'latin1')).split('\n').length - 1
-  if (lines !== BLOCKS) throw new Error(`demo/out/blocks.ndjson has ${lines} lines instead of ${BLOCKS}`)
-  say(`\ndemo/out/blocks.ndjson has ${count(lines)} lines: the node's own JSON, one block a line.`)
+  const lines = (await readFile(root + file, 'latin1')).split('\n').length - 1
+  if (lines !== BLOCKS) throw new Error(`${file} has ${lines} lines instead of ${BLOCKS}`)
+  say(`\n${file} has ${count(lines)} lines: the node's own JSON, one block a line.`)
 }
 
 let code = 0
@@ -124,7 +126,8 @@ try {
   code = signal.aborted ? 130 : 1
   if (!signal.aborted) console.error(error)
 } finally {
-  for (const end of started.reverse()) await end()
+  // A terminal's Ctrl-C reaches anvil as well, and its stop then waits in vain.
+  for (const end of started.reverse()) await end().catch(() => {})
 }
 // viem cannot end the calls that wait, which would keep the process up.
 process.exit(code)
