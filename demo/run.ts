@@ -60,7 +60,7 @@ async function demo(): Promise<void> {
   })
 
   say(`
-hexline and viem read these blocks, each through two endpoints of its own:
+hexline and viem read these blocks, each through its own two endpoints:
 
   A and B  answer ${RATE} calls a second, and refuse the rest as rate limited;
            every ${STALL_EVERY}th reply stops in the middle
@@ -108,7 +108,7 @@ The same blocks into a file, through endpoint A alone:
 
 $ hexline blocks --rpc ${ours[0].url} --from 0 --to latest \\
     --out ${file}`)
-  // In a process group of its own, it gets one SIGINT and not a second from the terminal, which would end it before it has put the terminal right.
+  // Detached, it gets one SIGINT. A second one, from the terminal, would end it before it has restored the terminal.
   const child = spawn(process.execPath, [command, ...args], { cwd: root, stdio: 'inherit', detached: true })
   signal.addEventListener('abort', () => child.kill('SIGINT'))
   const [code] = await once(child, 'exit')

@@ -26,7 +26,7 @@ function row(name: string, measure: () => Promise<void>): void {
 
 const ours = (...urls: string[]) => closing(hexline(urls))
 
-/** Makes reads in one turn of the event loop, and counts the calls with an answer of their own, with that of another call, and with none. */
+/** Makes reads in one turn of the event loop, and counts the calls that get their own answer, another call's, and none. */
 async function outcomes(transport: Transport, calls: number) {
   const client = createPublicClient({ transport })
   const counts = { own: 0, anothers: 0, failed: 0, errors: [] as string[] }
