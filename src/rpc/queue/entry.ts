@@ -1,7 +1,7 @@
 import { type HexlineError, MalformedReplyError } from '../../errors.ts'
 import { type Call, type EncodedCall, type Reply, replyOf } from '../call.ts'
-import type { Tally } from '../call-events.ts'
 import { copyError } from '../copy-error.ts'
+import type { Tally } from '../tally.ts'
 import type { Awaited, Caller } from './caller.ts'
 
 /** Where an entry is on its way from `send` to its outcome. */
