@@ -47,4 +47,4 @@ export { type EndpointReport, type Figure, type ProbeOptions, type ProbeProgress
 export { type Call, type Layer, type Outcome, type Post, type Reply, replyOf, type Send } from './rpc/call.ts'
 export type { CallEvent, Events, PostEvent, RetryEvent, RouteEvent, ThrottleEvent } from './rpc/events.ts'
 export type { Classify, Failure } from './rpc/post/reply-errors.ts'
-export type { Recovery } from './rpc/retry.ts'
+export type { Recovery } from './rpc/recovery.ts'

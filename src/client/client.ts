@@ -8,6 +8,7 @@ import { ethereum } from '../eth/protocol.ts'
 import { sendRecovery } from '../eth/send-raw-transaction.ts'
 import type { Call, Layer, Reply, Send } from '../rpc/call.ts'
 import { tallied } from '../rpc/call-events.ts'
+import { atTheEdge } from '../rpc/call-failure.ts'
 import { callEvents } from '../rpc/events.ts'
 import type { Budget } from '../rpc/limits/pacer.ts'
 import { Pin } from '../rpc/pin.ts'
@@ -19,7 +20,7 @@ import { route } from '../rpc/route/route.ts'
 import { Tally } from '../rpc/tally.ts'
 import { excerpt, show } from '../text.ts'
 import { type Clock, systemClock } from '../wait/clock.ts'
-import { Joints } from '../wait/linked-signals.ts'
+import { LinkedSignals } from '../wait/linked-signals.ts'
 import { Waiting } from '../wait/waiting.ts'
 import { type Connection, connect, type Endpoint } from './endpoint.ts'
 import { type RequestMarks, TALLY, UNREAD, withInternals } from './internals.ts'
@@ -99,16 +100,19 @@ export function createClientOn(clock: Clock, endpoint: Endpoint | readonly Endpo
     const queue = createQueue({ ...settings, ...connection, rate, waiting, isHeavy, post: connections.length > 1 ? health.watch(post, clock) : post })
     return { queue, health, chainId: connection.chainId }
   })
-  const layers: unknown = settings.layers([retry({ ...settings.backoff, waiting, recovery: sendRecovery })])
+  const ownRetry = retry({ ...settings.backoff, waiting, recovery: sendRecovery })
+  const layers: unknown = settings.layers([ownRetry])
   if (!Array.isArray(layers) || !layers.every((layer) => typeof layer === 'function'))
     throw new OptionError('layers', 'a function that gives an array of layers', `one that gives ${show(layers)}`)
+  const routed = route({ endpoints: members as [MemberOptions, ...MemberOptions[]], protocol: ethereum, waiting, hedge: settings.hedge })
   const send = (layers as Layer[]).reduceRight<Send>(
     (next, layer) => {
       const wrapped: unknown = layer(next)
       if (typeof wrapped !== 'function') throw new OptionError('layers', 'layers that give a function', `one that gives ${show(wrapped)}`)
       return wrapped as Send
     },
-    route({ endpoints: members as [MemberOptions, ...MemberOptions[]], protocol: ethereum, waiting, hedge: settings.hedge }),
+    // A layer of the user's sees errors, whole ones; our own also reads what the pipeline knows beside them.
+    layers.at(-1) === ownRetry ? routed : atTheEdge(routed),
   )
 
   let closed: Promise<void> | undefined
@@ -118,7 +122,7 @@ export function createClientOn(clock: Clock, endpoint: Endpoint | readonly Endpo
     return closed
   }
   const origins = connections.map(({ origin }) => origin)
-  return clientOf({ pipeline: send, defaults: settings, endpoints: origins, close, connections, clock })
+  return clientOf({ pipeline: send, defaults: settings, endpoints: origins, close, connections, clock, links: new LinkedSignals() })
 }
 
 /** What may go per second, with the costs of the method table where the user gave none. */
@@ -142,11 +146,11 @@ interface Parts {
   readonly close: () => Promise<void>
   readonly connections: readonly Connection[]
   readonly clock: Clock
+  readonly links: LinkedSignals
 }
 
 function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
-  const { pipeline, defaults, endpoints, close, clock } = parts
-  const joints = new Joints()
+  const { pipeline, defaults, endpoints, close, clock, links } = parts
 
   function send(request: Request & RequestMarks): Promise<Reply> {
     const given = settingsOf(request)
@@ -155,7 +159,7 @@ function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
     const priority = given.priority ?? own.priority ?? 'interactive'
     const isTold = callEvents.hasSubscribers
     const tally = request[TALLY] ?? (isTold ? new Tally() : undefined)
-    const both = own.signal && given.signal && own.signal !== given.signal ? joints.join(own.signal, given.signal) : undefined
+    const both = own.signal && given.signal && own.signal !== given.signal ? links.link(own.signal, given.signal) : undefined
     const call: Call = {
       method,
       // Where a method takes its params by name they are an object: only its own layer would look into them.
