@@ -2,20 +2,7 @@ import type { Clock } from '../wait/clock.ts'
 import type { Call, Reply, Send } from './call.ts'
 import { callEvents } from './events.ts'
 import { isFailure } from './failure-kinds.ts'
-
-/** What becomes of a call on its way: for `hexline:call` where somebody listens, and for the error of a result that cannot be read. */
-export class Tally {
-  /** POSTs that it was in. */
-  attempts = 0
-  /** The endpoint that gave the last outcome. */
-  endpoint: string | undefined
-
-  /** It was in a POST, which has ended. */
-  posted(endpoint: string | undefined): void {
-    this.attempts++
-    this.endpoint = endpoint
-  }
-}
+import type { Tally } from './tally.ts'
 
 /** `call` by `send`, told when it ends. The call holds the tally. */
 export async function tallied(send: Send, call: Call, tally: Tally, clock: Clock): Promise<Reply> {

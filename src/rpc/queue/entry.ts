@@ -4,6 +4,7 @@ import { type Call, type EncodedCall, type Reply, replyOf } from '../call.ts'
 import type { Tally } from '../call-events.ts'
 import { CallFailure } from '../call-failure.ts'
 import { copyError } from '../copy-error.ts'
+import type { Tally } from '../tally.ts'
 import type { Awaited, Caller } from './caller.ts'
 
 /** Where an entry is on its way from `send` to its outcome. */
