@@ -15,7 +15,7 @@ interface VirtualTimer extends Timer {
  * wait for anything outside the process: real sockets, files, zlib.
  */
 export class VirtualClock implements Clock {
-  #now = 0
+  #now = 1
   /** Everything in the engine that happens asks for the time or sets a timer. */
   #uses = 0
   /** By time; those of one time in the order in which they were set. */
