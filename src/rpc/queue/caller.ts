@@ -1,6 +1,7 @@
-import { ClosedError, type HexlineError, TimeoutError } from '../../errors.ts'
+import { HexlineError, TimeoutError } from '../../errors.ts'
 import { pastDeadline, type Wait, type Waiting } from '../../wait/waiting.ts'
 import type { Call, Reply } from '../call.ts'
+import { CallFailure } from '../call-failure.ts'
 
 /** What callers wait for: an entry of the queue. */
 export interface Awaited {
@@ -49,17 +50,18 @@ export class Caller implements Wait {
       return
     }
     this.#waiting.release(this)
-    this.cancel(Object.assign(this.#timeoutError(sentTo), { attempts: sentTo === undefined ? 0 : 1 }))
+    this.cancel(this.#timeoutError(sentTo))
   }
 
   /** Ends the waiting for this reason, and tells the entry. */
   cancel(reason: unknown): void {
     if (!this.isWaiting) return
-    if (this.entry?.sentTo !== undefined) {
-      if (this.call.tally !== undefined) this.call.tally.attempts++
-      if (reason instanceof ClosedError) reason.attempts = 1
-    }
-    this.fail(reason)
+    const { signal, tally } = this.call
+    const posts = this.entry?.sentTo === undefined ? 0 : 1
+    if (tally !== undefined) tally.attempts += posts
+    // The caller's own abort reason stays what it is, even where it is an error of hexline.
+    const isFailure = reason instanceof HexlineError && reason !== signal?.reason
+    this.#fail(isFailure ? new CallFailure(reason, posts, reason.endpoint) : reason)
     this.entry?.onLeft(reason)
   }
 
@@ -67,15 +69,14 @@ export class Caller implements Wait {
   settle(outcome: Reply | HexlineError, endpoint: string | undefined): void {
     this.call.tally?.posted(endpoint)
     if (outcome instanceof Error) {
-      this.fail(outcome)
+      this.#fail(new CallFailure(outcome, 1, endpoint))
     } else {
       this.#end()
       this.#resolve(outcome)
     }
   }
 
-  /** Ends the waiting for this reason, and leaves the entry as it is. */
-  fail(reason: unknown): void {
+  #fail(reason: unknown): void {
     this.#end()
     this.#reject(reason)
   }

@@ -4,6 +4,7 @@ import { excerpt } from '../../text.ts'
 import type { Alarm } from '../../wait/alarms.ts'
 import type { Waiting } from '../../wait/waiting.ts'
 import type { Call, Outcome, Post, Reply, Send } from '../call.ts'
+import { CallFailure } from '../call-failure.ts'
 import { copyError } from '../copy-error.ts'
 import { throttleEvents } from '../events.ts'
 import { isTooLarge } from '../failure-kinds.ts'
@@ -104,7 +105,7 @@ class EndpointQueue implements Queue {
       const caller = new Caller(call, waiting, resolve, reject)
       if (!waiting.hold(caller)) return
       const failure = this.#limits.failureFor(call, this.#now())
-      if (failure !== undefined) return caller.fail(failure)
+      if (failure !== undefined) return caller.cancel(failure)
       const line = call.priority === 'bulk' ? this.#bulk : this.#interactive
       const same = key === undefined ? undefined : line.find(key)
       if (same !== undefined) return same.join(caller)
@@ -209,8 +210,6 @@ class EndpointQueue implements Queue {
         if (entry.isWaitedFor) again.push(entry)
         continue
       }
-      // By the name that routing knows: two endpoints may share a host, and a user's post function may not know its name.
-      if (outcome instanceof Error) Object.assign(outcome, { attempts: 1, endpoint: this.name })
       entry.settle(outcome)
     }
     line.putBack(again)
@@ -285,6 +284,7 @@ function jsonOf(call: Call): string {
   try {
     return JSON.stringify(call.params)
   } catch (error) {
-    throw new CodecError('params', 'values that JSON can hold', `something else (${excerpt((error as Error).message)})`, { method: call.method })
+    const received = `something else (${excerpt((error as Error).message)})`
+    throw new CallFailure(new CodecError('params', 'values that JSON can hold', received, { method: call.method }), 0, undefined)
   }
 }

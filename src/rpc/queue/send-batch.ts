@@ -51,6 +51,5 @@ export class BatchSender {
 }
 
 function isOutcome(outcome: Outcome | undefined): boolean {
-  // The queue notes in an error what became of its call.
-  return (isFailure(outcome) && Object.isExtensible(outcome)) || typeof (outcome as Reply | undefined)?.take === 'function'
+  return isFailure(outcome) || typeof (outcome as Reply | undefined)?.take === 'function'
 }

@@ -2,9 +2,10 @@ import { type HexlineError, IntegrityError, NetworkError } from '../../errors.ts
 import { excerpt } from '../../text.ts'
 import type { Clock } from '../../wait/clock.ts'
 import { type Call, type Reply, replyOf } from '../call.ts'
+import { CallFailure } from '../call-failure.ts'
 import { copyError } from '../copy-error.ts'
 import { routeEvents } from '../events.ts'
-import { isFailure, isStall } from '../failure-kinds.ts'
+import { isStall } from '../failure-kinds.ts'
 import type { Queue } from '../queue/queue.ts'
 import { serverMessage } from '../server-message.ts'
 import { setBounded } from '../set-bounded.ts'
@@ -99,7 +100,7 @@ export class Member {
       this.#measure(call, started)
       return trait?.tells === undefined && !call.required ? reply : this.#read(reply, call, trait, started)
     } catch (failure) {
-      if (isFailure(failure)) this.#learn(failure, call, trait, started)
+      if (failure instanceof CallFailure) this.#learn(failure, call, trait, started)
       throw failure
     } finally {
       this.health.calls--
@@ -158,13 +159,13 @@ export class Member {
     return replyOf(value, reply.bytes)
   }
 
-  #learn(failure: HexlineError, call: Call, trait: Trait | undefined, started: number): void {
+  #learn({ error, wasSent }: CallFailure, call: Call, trait: Trait | undefined, started: number): void {
     const now = this.#clock.now()
-    const { kind } = failure
-    const words = serverMessage(failure)
-    if (failure.attempts > 0) this.said = excerpt(words.startsWith(this.name) ? words : `${this.name}: ${words}`)
+    const { kind } = error
+    const words = serverMessage(error)
+    if (wasSent) this.said = excerpt(words.startsWith(this.name) ? words : `${this.name}: ${words}`)
     // Where each call of a POST gives up waiting, the POST is cut, and does not count as one that failed.
-    if (kind === 'timeout' && failure.attempts > 0 && !isStall(failure)) this.health.failed(now, started)
+    if (kind === 'timeout' && wasSent && !isStall(error)) this.health.failed(now, started)
     if (this.health.isOut && this.health.dueAt !== this.#leftUntil) {
       this.#leftUntil = this.health.dueAt
       this.queue.turnAway(new NetworkError(`${this.name}: not sent, since it is left out: ${this.said}`, { endpoint: this.name, unsent: true }))
@@ -202,7 +203,7 @@ export class Member {
       if (asked.status === 'rejected') throw asked.reason
       this.#read(asked.value, call, trait, started)
     } catch (failure) {
-      if (isFailure(failure)) this.#learn(failure, call, trait, started)
+      if (failure instanceof CallFailure) this.#learn(failure, call, trait, started)
       throw failure
     }
   }
@@ -214,7 +215,7 @@ export class Member {
       const reply = await this.queue.send({ ...call, ...askChain, as: 'value', required: false, safe: true, priority: 'interactive', tally: undefined })
       return chainOf(reply.take())
     } catch (failure) {
-      if (isFailure(failure) && TELLS_NOTHING.includes(failure.kind)) return undefined
+      if (failure instanceof CallFailure && TELLS_NOTHING.includes(failure.error.kind)) return undefined
       throw failure
     }
   }
@@ -237,7 +238,7 @@ export class Member {
       const change = { change: 'taken-out', endpoint: this.name, reason: 'wrong-chain', chainId: id, expectedChainId: company.chainId } as const
       if (routeEvents.hasSubscribers) routeEvents.publish(change)
     }
-    throw Object.assign(copyError(this.wrong, call.method), { attempts: 1 })
+    throw new CallFailure(copyError(this.wrong, call.method), 1, this.name)
   }
 }
 

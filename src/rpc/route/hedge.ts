@@ -1,6 +1,6 @@
 import type { Wait, Waiting } from '../../wait/waiting.ts'
 import type { Call, Reply, Send } from '../call.ts'
-import { isFailure } from '../failure-kinds.ts'
+import { CallFailure, failureFrom } from '../call-failure.ts'
 import { setBounded } from '../set-bounded.ts'
 
 export interface HedgeOptions {
@@ -100,7 +100,9 @@ class Race implements Wait {
   }
 
   cancel(reason: unknown): void {
-    this.#end(() => this.#reject(reason), reason)
+    const failure = failureFrom(reason, this.call.signal)
+    // When the client is closed, each copy is told, and knows whether it was sent.
+    if (failure === undefined || this.#running === 0) this.#end(() => this.#reject(failure ?? reason), reason)
   }
 
   #run(send: Send): void {
@@ -134,7 +136,7 @@ class Race implements Wait {
 
 /** Every node would answer so; of other failures the other copy may know better. */
 function isFinal(failure: unknown): boolean {
-  return !isFailure(failure) || failure.kind === 'execution' || failure.kind === 'invalid'
+  return !(failure instanceof CallFailure) || failure.error.kind === 'execution' || failure.error.kind === 'invalid'
 }
 
 /** Calls of which the times are kept. */
