@@ -48,6 +48,13 @@ export class VirtualClock implements Clock {
     if ((timer as VirtualTimer).isHeld) this.#held--
   }
 
+  /** Begins anew, and forgets every timer. */
+  reset(): void {
+    this.#timers.length = 0
+    this.#held = 0
+    this.#now = 1
+  }
+
   sleep(ms: number): Promise<void> {
     return new Promise((resolve) => void this.wakeAt(this.#now + ms, resolve))
   }
