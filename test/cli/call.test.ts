@@ -124,7 +124,7 @@ describe('what fails', () => {
       'hexline: params[1]: expected a block number (a bigint, a safe integer or a hex string) or a tag (latest, earliest, pending, safe, finalized), received "1.5"\n',
     ],
     [['eth_getLogs', '{"fromBlock":'], 'hexline: parameter 1: expected JSON, received "{\\"fromBlock\\":" (Unexpected end of JSON input)\n'],
-    [['eth_blockNumber', 'latest'], 'hexline: params: expected at most 0 of them, received 1\n'],
+    [['eth_blockNumber', 'latest'], 'hexline: params: expected at most 0 params, received 1\n'],
     [[], "hexline: missing required argument 'method'\n"],
   ])('%j ends with 2 before anything is sent', async (args, stderr) => {
     expect(await call(...args)).toMatchObject({ code: 2, stdout: '', stderr, sent: [] })
