@@ -274,8 +274,7 @@ describe('what is wrong is told in one line, with exit code 2', () => {
     expect(ended).toMatchObject({
       code: 2,
       stdout: '',
-      stderr:
-        "hexline: --upstream: expected a node's URL, or anvil to start one (npm install --save-dev @foundry-rs/anvil), received no URL, and anvil is not installed\n",
+      stderr: "hexline: --upstream: expected a node's URL, or anvil installed (npm install --save-dev @foundry-rs/anvil), received neither\n",
     })
   })
 })
