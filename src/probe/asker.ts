@@ -1,9 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type ErrorKind, HexlineError } from '../errors.ts'
-import type { Call, Outcome, Post } from '../rpc/call.ts'
+import { type Outcome, ownRead, type Post } from '../rpc/call.ts'
+import { CallFailure } from '../rpc/call-failure.ts'
 import { isThrottled } from '../rpc/failure-kinds.ts'
+import { type Attempts, repeat } from '../rpc/retry.ts'
 import { serverMessage } from '../rpc/server-message.ts'
 import { excerpt } from '../text.ts'
+import { systemClock } from '../wait/clock.ts'
 
 /** A call to be made. */
 export interface Ask {
@@ -80,29 +83,47 @@ export class Asker {
     return (await this.batch([{ method, params, as }]))[0] as Heard
   }
 
-  /**
-   * One POST of these calls, with the result of each. Rejects only with the reason of the signal.
-   */
-  async batch(asks: readonly Ask[]): Promise<readonly Heard[]> {
-    for (let isRepeated = false; ; isRepeated = true) {
-      const lost = this.#lost[LOST - 1]
-      if (lost !== undefined) return asks.map(() => lost)
-      if (this.calls + this.#reserved + asks.length > this.#options.maxCalls) return asks.map(() => this.#spent())
-      await this.#sleep(this.#notBefore - performance.now())
-      const heard = await this.#post(asks)
-      const throttled = heard.find((each) => isRefusal(each) && each.error !== undefined && isThrottled(each.error)) as Refusal | undefined
-      // A batch may be cut off because of its length; only a single call shows that the endpoint is
-      // gone.
-      const isLost = heard.every((each) => isRefusal(each) && (each.kind === 'network' || each.kind === 'timeout'))
-      if (!isLost) this.#lost = []
-      else if (asks.length === 1) this.#lost.push(heard[0] as Refusal)
-      if (throttled !== undefined) this.#gap = Math.min(LONGEST_GAP, Math.max(GAP, 2 * this.#gap))
-      this.#notBefore = performance.now() + Math.min(LONGEST_GAP, this.#gap * asks.length)
-      const wait = Math.max(PAUSE, throttled?.error?.retryAfterMs ?? 0)
-      if (throttled === undefined || isRepeated || wait > this.#patience) return heard
-      this.#patience -= wait
-      await this.#sleep(wait)
+  /** One POST of these calls, with the result of each. Rejects only with the reason of the signal. */
+  batch(asks: readonly Ask[]): Promise<readonly Heard[]> {
+    let heard: readonly Heard[] = []
+    let isRepeated = false
+    const attempt = async () => {
+      heard = await this.#attempt(asks)
+      const error = throttlingIn(heard)
+      if (error !== undefined) throw new CallFailure(error, 1, error.endpoint)
+      return heard
     }
+    const attempts: Attempts<readonly Heard[]> = {
+      method: 'probe',
+      signal: this.#options.signal,
+      deadline: Number.POSITIVE_INFINITY,
+      attempts: Number.POSITIVE_INFINITY,
+      mayRepeat: ({ error }) => !isRepeated && pauseAfter(error) <= this.#patience,
+      again: ({ error }) => {
+        isRepeated = true
+        this.#patience -= pauseAfter(error)
+        return attempt()
+      },
+      giveUp: () => heard,
+    }
+    const waiting = { clock: systemClock, sleep: (_: unknown, until: number) => this.#sleep(until - systemClock.now()) }
+    return attempt().catch((reason) => repeat(reason, attempts, (error, _, now) => now + pauseAfter(error), waiting))
+  }
+
+  /** The same, once. Notes what it means for the calls after it. */
+  async #attempt(asks: readonly Ask[]): Promise<readonly Heard[]> {
+    const lost = this.#lost[LOST - 1]
+    if (lost !== undefined) return asks.map(() => lost)
+    if (this.calls + this.#reserved + asks.length > this.#options.maxCalls) return asks.map(() => this.#spent())
+    await this.#sleep(this.#notBefore - systemClock.now())
+    const heard = await this.#post(asks)
+    // A batch may be cut for its length; only a single call shows that nothing is there.
+    const isLost = heard.every((each) => isRefusal(each) && (each.kind === 'network' || each.kind === 'timeout'))
+    if (!isLost) this.#lost = []
+    else if (asks.length === 1) this.#lost.push(heard[0] as Refusal)
+    if (throttlingIn(heard) !== undefined) this.#gap = Math.min(LONGEST_GAP, Math.max(GAP, 2 * this.#gap))
+    this.#notBefore = systemClock.now() + Math.min(LONGEST_GAP, this.#gap * asks.length)
+    return heard
   }
 
   /**
@@ -113,7 +134,7 @@ export class Asker {
     // A second without calls, so that earlier ones do not count.
     await this.#sleep(PAUSE)
     const heard: Heard[] = []
-    const begun = performance.now()
+    const begun = systemClock.now()
     let left = Math.min(this.#reserved, this.#options.maxCalls - this.calls)
     this.#reserved = 0
     const one = async () => {
@@ -125,7 +146,7 @@ export class Asker {
       }
     }
     await Promise.all(Array.from({ length: parallel }, one))
-    return { heard, ms: performance.now() - begun }
+    return { heard, ms: systemClock.now() - begun }
   }
 
   async #post(asks: readonly Ask[]): Promise<readonly Heard[]> {
@@ -134,10 +155,8 @@ export class Asker {
     this.calls += asks.length
     this.posts++
     const timer = AbortSignal.timeout(timeoutMs)
-    const begun = performance.now()
-    const calls = asks.map(({ method, params = [], as = 'value' }): Call => {
-      return { method, params, as, deadline: begun + timeoutMs, attempts: 1, priority: 'interactive', required: false, safe: true, tried: [] }
-    })
+    const begun = systemClock.now()
+    const calls = asks.map(({ method, params = [], as = 'value' }) => ownRead({ method, params, as, deadline: begun + timeoutMs }))
     let outcomes: readonly Outcome[]
     try {
       outcomes = await post(calls, signal === undefined ? timer : AbortSignal.any([signal, timer]))
@@ -145,7 +164,7 @@ export class Asker {
       outcomes = calls.map(() => new HexlineError(`the POST failed: ${excerpt(error instanceof Error ? error.message : String(error))}`, 'malformed'))
     }
     signal?.throwIfAborted()
-    const ms = performance.now() - begun
+    const ms = systemClock.now() - begun
     onPost(this.calls)
     if (timer.aborted) return asks.map(() => ({ kind: 'timeout', why: `no whole reply within ${timeoutMs} ms` }))
     return calls.map((_, i) => heardOf(outcomes[i], ms))
@@ -160,6 +179,16 @@ export class Asker {
     if (ms > 0) await sleep(ms, undefined, { ...(signal && { signal }) }).catch(() => {})
     signal?.throwIfAborted()
   }
+}
+
+function throttlingIn(heard: readonly Heard[]): HexlineError | undefined {
+  for (const each of heard) if (isRefusal(each) && each.error !== undefined && isThrottled(each.error)) return each.error
+  return undefined
+}
+
+/** How long the endpoint is left alone after it has throttled, in ms. */
+function pauseAfter({ retryAfterMs = 0 }: HexlineError): number {
+  return Math.max(PAUSE, retryAfterMs)
 }
 
 function heardOf(outcome: Outcome | undefined, ms: number): Heard {

@@ -10,8 +10,8 @@ export class Tally {
   /** The endpoint that gave the last outcome. */
   endpoint: string | undefined
 
-  /** It was in a POST, which has given its outcome. */
-  landed(endpoint: string | undefined): void {
+  /** It was in a POST, which has ended. */
+  posted(endpoint: string | undefined): void {
     this.attempts++
     this.endpoint = endpoint
   }

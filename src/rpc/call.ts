@@ -45,6 +45,11 @@ export interface EncodedCall extends Call {
   readonly json: string
 }
 
+/** A read of hexline's own, such as a question of the prober: one attempt, and no other fields than it needs. */
+export function ownRead(read: Pick<Call, 'method' | 'params' | 'deadline'> & Partial<Call>): Call {
+  return { as: 'value', attempts: 1, priority: 'interactive', required: false, safe: true, tried: [], ...read }
+}
+
 /** What came back. Whoever takes the value empties the reply, so that an old promise of it pins nothing. */
 export interface Reply {
   /** The result; a second `take` gives undefined. */
@@ -66,13 +71,18 @@ export type Outcome = Reply | HexlineError
 export type Post = (calls: readonly Call[], signal: AbortSignal) => Promise<readonly Outcome[]>
 
 /**
- * How many times longer than usual the reply may make no progress: twice as long for each time from the second on that it did not, so that a node that always
- * pauses in its replies is heard to the end. So is the reply to a call that cannot be repeated.
+ * How many times longer than usual a reply may make no progress, after this many that stopped in their
+ * middle: twice as long from the second on, so that a node that always pauses is heard to the end.
  */
+export function patienceAfter(stalls: number): number {
+  return 2 ** (Math.max(1, stalls) - 1)
+}
+
+/** The same for a POST of these calls. The reply to a call that cannot be repeated is waited for without end. */
 export function patienceOf(calls: readonly Call[]): number {
-  let most = 1
+  let most = 0
   for (const { safe, attempts, stalls = 0 } of calls) most = Math.max(most, safe && attempts > 1 ? stalls : Number.POSITIVE_INFINITY)
-  return 2 ** (most - 1)
+  return patienceAfter(most)
 }
 
 /** A reply that holds `value`. */

@@ -6,7 +6,10 @@ import { messagePrefix } from '../text.ts'
  * with an error of its own.
  */
 export function copyError<E extends HexlineError>(error: E, method: string | undefined = error.method): E {
-  const copy = Object.defineProperties(new Error(error.message), Object.getOwnPropertyDescriptors(error)) as E
+  const fields = Object.getOwnPropertyDescriptors(error)
+  // The copy of a frozen error is not frozen.
+  for (const field of Object.values(fields)) if (field.writable === false) Object.assign(field, { writable: true, configurable: true })
+  const copy = Object.defineProperties(new Error(error.message), fields) as E
   Object.setPrototypeOf(copy, Object.getPrototypeOf(error))
   const prefix = messagePrefix(error)
   const hasPrefix = error.method !== undefined && error.message.startsWith(prefix)

@@ -90,8 +90,8 @@ const REFUSED = [401, 402, 403, 429, 503, 529]
  * A gateway answers these statuses for itself, or for one of its nodes when it has passed the call on to another before: enough to send
  * it there again, which knows what it has, and not enough to send it anywhere else.
  */
-export function mayBeHeld(error: HexlineError): boolean {
-  if (error.attempts === 0 || !(error instanceof HttpError || error instanceof RpcError)) return false
+export function mayBeHeld(error: HexlineError, wasSent: boolean): boolean {
+  if (!wasSent || !(error instanceof HttpError || error instanceof RpcError)) return false
   return error.status !== undefined && BY_GATEWAYS.includes(error.status)
 }
 

@@ -1,3 +1,4 @@
+import type { HexlineError } from '../errors.ts'
 import { LONGEST_MESSAGE } from '../text.ts'
 
 /** How the waits between attempts grow. */
@@ -15,6 +16,24 @@ export interface Backoff {
  */
 export function fullJitter({ baseDelayMs, maxDelayMs }: Backoff, failures: number, random: () => number = Math.random): number {
   return random() * Math.min(maxDelayMs, baseDelayMs * 2 ** (failures - 1))
+}
+
+/** When to try again after `error`, on the clock. `failures` counts the failed attempts, this one included. */
+export type RetryAt = (error: HexlineError, failures: number, now: number) => number
+
+/** Calls that fail within this time, in ms, draw one chance: full jitter spreads clients, not the calls of one. */
+const TOGETHER_MS = 5
+
+/**
+ * After what the endpoint asked for (`retryAfterMs`), and not before a wait with full jitter is over.
+ * Calls that fail together come back together, and so travel in one POST again.
+ */
+export function jittered(backoff: Backoff): RetryAt {
+  const moment = { at: Number.NEGATIVE_INFINITY, chance: 0 }
+  return ({ retryAfterMs = 0 }, failures, now) => {
+    if (now - moment.at > TOGETHER_MS) Object.assign(moment, { at: now, chance: Math.random() })
+    return Math.max(now + retryAfterMs, moment.at + fullJitter(backoff, failures, () => moment.chance))
+  }
 }
 
 /** Longest text that is read as a time, in characters. An HTTP date has 29. */

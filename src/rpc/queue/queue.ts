@@ -1,16 +1,20 @@
-import { CodecError, type HexlineError, MalformedReplyError, TimeoutError } from '../../errors.ts'
-import { excerpt, show } from '../../text.ts'
+import PQueue from 'p-queue'
+import { CodecError, type HexlineError } from '../../errors.ts'
+import { excerpt } from '../../text.ts'
 import type { Alarm } from '../../wait/alarms.ts'
 import type { Waiting } from '../../wait/waiting.ts'
 import type { Call, Outcome, Post, Reply, Send } from '../call.ts'
+import { CallFailure } from '../call-failure.ts'
 import { copyError } from '../copy-error.ts'
 import { throttleEvents } from '../events.ts'
-import { isFailure, isTooLarge } from '../failure-kinds.ts'
+import { isTooLarge } from '../failure-kinds.ts'
 import { type BatchInFlight, batchResult } from '../limits/batch-result.ts'
-import { type BatchPlan, EndpointLimits, type EndpointLimitsOptions } from '../limits/endpoint-limits.ts'
-import { Entry, type Ride } from './entry.ts'
+import { type BatchPlan, EndpointLimits, type EndpointLimitsOptions, type Wait } from '../limits/endpoint-limits.ts'
+import { Caller } from './caller.ts'
+import { Entry } from './entry.ts'
 import { Line } from './line.ts'
-import { Lessons } from './throttle-events.ts'
+import { BatchSender } from './send-batch.ts'
+import { ThrottleEvents } from './throttle-events.ts'
 
 export interface QueueOptions extends EndpointLimitsOptions {
   /** Names the endpoint in errors and in `Call.tried`. */
@@ -21,176 +25,130 @@ export interface QueueOptions extends EndpointLimitsOptions {
   readonly dedupe: boolean
 }
 
-/** One endpoint's queue: the one place where calls become POSTs, and the only one that knows about batches. */
+/** One endpoint's queue: the only place where calls become POSTs, and the only one that knows about batches. */
 export interface Queue {
   readonly name: string
   readonly send: Send
-  /** Until when, on the clock; in the past when it is not. */
+  /** Until when no call starts, on the clock: the endpoint is paused, or a learnt rate holds calls back. In the past otherwise. */
   readonly pausedUntil: number
   /** Calls in line. */
   readonly size: number
-  /** Gives calls in line that need not wait here (`whilePaused` is `fail`) a copy of `failure`. */
+  /** Fails the calls in line that do not wait for an endpoint to recover (`whilePaused` is `fail`), each with a copy of `failure`. */
   turnAway(failure: HexlineError): void
-  /** Calls in line that cannot start within `ms`, because it is paused or a rate was learnt. */
+  /** How many calls in line cannot start within `ms`, because of a pause or a learnt rate. */
   late(ms: number): number
-  /** Ends the waiting of so many calls at most, the last ones first, with the reason `MOVED`: they have not been sent, and may go elsewhere. */
+  /** Ends the waiting of at most this many calls, the last ones first, with the reason `MOVED`: they have not been sent, and may go elsewhere. */
   handOver(calls: number): void
-  /** Ends the waiting of all calls: of those that have not been sent with the reason `MOVED`, of reads that have with `GIVEN_UP`. The endpoint answers nothing. */
+  /** Ends the waiting of all calls at an endpoint that does not answer: with `MOVED` where they have not been sent, with `GIVEN_UP` where they are reads. */
   giveUp(): void
 }
 
-/** Why a call waits no longer here: another endpoint has time for it. No failure, and nobody but the router sees it. */
+/** Why a call waits no longer here: another endpoint has time for it. Not a failure; only the router sees it. */
 export const MOVED: unique symbol = Symbol('the call goes to another endpoint')
-/** The same for a read that was sent to an endpoint which has been given up on. */
-export const GIVEN_UP: unique symbol = Symbol('the endpoint has been given up on')
+/** The same for a read that was sent to an endpoint which has been given up. */
+export const GIVEN_UP: unique symbol = Symbol('the endpoint has been given up')
 
-/**
- * Calls of one turn of the event loop travel together, and a POST takes its calls when it starts: under load batches grow
- * by themselves, and a call that was aborted or joined in the meantime costs nothing.
- */
 export function createQueue(options: QueueOptions): Queue {
-  const running = new Running(options)
-  return {
-    name: options.name,
-    send: (call) => running.send(call),
-    get pausedUntil() {
-      return running.pausedUntil
-    },
-    get size() {
-      return running.size
-    },
-    turnAway: (failure) => running.turnAway(failure),
-    late: (ms) => running.late(ms),
-    handOver: (calls) => running.handOver(calls),
-    giveUp: () => running.giveUp(),
-  }
+  return new EndpointQueue(options)
 }
 
-class Running {
+/** In p-queue, a POST of interactive calls goes before one of bulk calls. */
+const INTERACTIVE = { id: 'interactive', priority: 1 }
+const BULK = { id: 'bulk', priority: 0 }
+
+/**
+ * The life of a batch:
+ * 1. Calls wait in a line, interactive ones in one, bulk ones in the other. At the end of the turn in which they came,
+ *    p-queue is offered a job that makes a POST of them.
+ * 2. p-queue runs the job when a slot is free. While the endpoint is to get no calls, p-queue is paused.
+ * 3. The job takes as many calls as the limits allow. It does so only now: under load batches grow by themselves, and a
+ *    call that was aborted while it waited, or that has joined an identical one, costs nothing.
+ * 4. Each call gets its outcome, or goes back to the front of the line when it may do better in a smaller batch. The
+ *    limits learn from the result.
+ * 5. The job ends with the turn: callers that go on at once have their next calls in line for the slot that it leaves.
+ */
+class EndpointQueue implements Queue {
+  readonly name: string
   readonly #options: QueueOptions
+  readonly #limits: EndpointLimits
+  readonly #sender: BatchSender
+  readonly #throttleEvents: ThrottleEvents
   readonly #interactive = new Line(() => this.#onDropped())
   readonly #bulk = new Line(() => this.#onDropped())
-  readonly #limits: EndpointLimits
-  readonly #lessons: Lessons
-  readonly #wake: Alarm
-  /** Unused ones: making a signal costs as much as the rest of a small POST's way through here. */
-  readonly #cuts: AbortController[] = []
+  readonly #slots: PQueue
+  /** Ends a pause of the slots. */
+  readonly #wake: Alarm = { at: 0, place: -1, ring: () => this.#offer() }
   /** The calls of each POST in flight, and how many of these POSTs are of bulk calls. */
   readonly #inFlight = new Set<readonly Entry[]>()
   #bulkPosts = 0
-  #turnIsSet = false
+  /** Jobs whose POSTs have ended in this turn. */
+  #endingJobs: (() => void)[] = []
+  #isTurnSet = false
 
   constructor(options: QueueOptions) {
+    this.name = options.name
     this.#options = options
-    this.#limits = new EndpointLimits(options, options.waiting.clock.now())
-    this.#lessons = new Lessons(options.name, this.#limits.current)
-    this.#wake = { at: 0, place: -1, ring: () => this.#start() }
+    this.#limits = new EndpointLimits(options, this.#now())
+    this.#sender = new BatchSender(options.name, options.post)
+    this.#throttleEvents = new ThrottleEvents(options.name, this.#limits.current)
+    this.#slots = new PQueue({ concurrency: this.#limits.concurrency })
+    this.#slots.on('next', () => this.#offer())
   }
 
-  send(call: Call): Promise<Reply> {
-    return new Promise((resolve, reject) => {
+  readonly send = (call: Call): Promise<Reply> =>
+    new Promise((resolve, reject) => {
       const { waiting, dedupe } = this.#options
       const json = jsonOf(call)
-      // Bulk calls differ from each other by their nature: to look for an identical one costs as much as all else here. Bytes that nobody has read yet are
-      // right for their reader alone.
+      // Bulk calls differ from each other by their nature: looking for an identical one costs as much as everything else here. Bytes that nobody has read yet
+      // are right for their reader alone.
       const key = dedupe && call.safe && call.priority !== 'bulk' && !call.isUnread ? `${call.as} ${call.method} ${json}` : undefined
-      const entry = new Entry(call, json, key, waiting, resolve, reject)
-      if (!waiting.hold(entry)) return
+      const caller = new Caller(call, waiting, resolve, reject)
+      if (!waiting.hold(caller)) return
       const failure = this.#limits.failureFor(call, this.#now())
-      if (failure !== undefined) return entry.fail(failure)
+      if (failure !== undefined) return caller.cancel(failure)
       const line = call.priority === 'bulk' ? this.#bulk : this.#interactive
       const same = key === undefined ? undefined : line.find(key)
-      if (same !== undefined) return entry.join(same)
+      if (same !== undefined) return same.join(caller)
+      const entry = new Entry(call, json, key, caller)
       // What comes back from a failure is older than what waits.
-      if (call.tried.length > 0) line.letIn(entry)
+      if (call.tried.length > 0) line.insertByAge(entry)
       else line.push(entry)
-      this.#startSoon()
+      this.#offerSoon()
     })
+
+  /** Calls of one turn travel together. No timer, so a lone call waits for nothing but the end of its turn. */
+  #offerSoon(): void {
+    if (this.#isTurnSet) return
+    this.#isTurnSet = true
+    setImmediate(this.#onTurnEnd)
   }
 
-  get pausedUntil(): number {
-    const { pausedUntil } = this.#limits
-    if (this.#wake.place < 0) return pausedUntil
-    // Also when calls wait for what the learnt rate allows.
-    return this.#limits.isHoldingBack(this.#firstLine, this.#now()) ? Math.max(pausedUntil, this.#wake.at) : pausedUntil
+  readonly #onTurnEnd = (): void => {
+    this.#isTurnSet = false
+    if (this.#slots.concurrency !== this.#limits.concurrency) this.#slots.concurrency = this.#limits.concurrency
+    for (const end of this.#endingJobs.splice(0)) end()
+    this.#offer()
   }
 
-  turnAway(failure: HexlineError): void {
-    for (const line of [this.#interactive, this.#bulk]) {
-      for (const entry of line.list().flatMap(({ waiters }) => waiters)) if (entry.whilePaused === 'fail') entry.cancel(copyError(failure, entry.method))
-    }
-  }
-
-  get size(): number {
-    return this.#interactive.size + this.#bulk.size
-  }
-
-  late(ms: number): number {
-    return Math.max(0, this.size - this.#limits.callsWithin(ms, this.#firstLine, this.#now()))
-  }
-
-  handOver(calls: number): void {
-    const waiting = [...this.#interactive.list(), ...this.#bulk.list()].filter(({ isBound }) => !isBound)
-    for (const { waiters } of waiting.slice(Math.max(0, waiting.length - calls))) for (const entry of waiters) entry.cancel(MOVED)
-  }
-
-  giveUp(): void {
-    const sent = [...this.#inFlight].flat().filter(({ safe }) => safe)
-    for (const { waiters } of [...this.#interactive.list(), ...this.#bulk.list()]) for (const entry of waiters) entry.cancel(MOVED)
-    for (const { waiters } of sent) for (const entry of waiters) entry.cancel(GIVEN_UP)
-  }
-
-  /** Calls of one turn travel together: no timer, so a lone call waits for nothing but the end of its turn. */
-  #startSoon(): void {
-    if (this.#turnIsSet) return
-    this.#turnIsSet = true
-    setImmediate(onTurn, this)
-  }
-
-  endTurn(): void {
-    this.#turnIsSet = false
-    this.#start()
-  }
-
-  /** An alarm for nobody would hold the process up. */
-  #onDropped(): void {
-    if (this.size === 0) this.#options.waiting.alarms.unset(this.#wake)
-    // What stands behind it may go sooner.
-    else if (this.#wake.place >= 0) this.#startSoon()
-  }
-
-  /** Starts a POST in every free slot that has calls for it. When only time is in the way, an alarm is set. */
-  #start(): void {
-    while (this.#inFlight.size < this.#limits.concurrency) {
+  /** Offers p-queue jobs until it has no free slot for another one; while the calls have to wait, pauses it. */
+  #offer(): void {
+    for (;;) {
       const line = this.#nextLine()
       if (line === undefined) return
-      const now = this.#now()
-      // Calls that are left for a POST of their own need a slot for it. Nobody waits for a bulk call by itself.
-      const plan = this.#limits.plan(now, line, line === this.#interactive && this.#inFlight.size + 1 < this.#limits.concurrency)
+      const plan = this.#plan(line)
       if ('waitMs' in plan) {
-        if (plan.waitMs < Number.POSITIVE_INFINITY) this.#wakeAt(now + plan.waitMs)
+        this.#pause(plan.waitMs)
         return
       }
-      void this.#run(line, plan, now)
+      const options = line === this.#interactive ? INTERACTIVE : BULK
+      const isOffered = this.#slots.sizeBy(options) > 0
+      if (isOffered && !this.#slots.isPaused) return
+      if (!isOffered) void this.#slots.add(() => this.#run(line), options)
+      this.#resume()
     }
   }
 
-  #wakeAt(time: number): void {
-    const { alarms } = this.#options.waiting
-    alarms.unset(this.#wake)
-    this.#wake.at = time
-    alarms.set(this.#wake)
-  }
-
-  #now(): number {
-    return this.#options.waiting.clock.now()
-  }
-
-  get #firstLine(): Line {
-    return this.#interactive.size > 0 ? this.#interactive : this.#bulk
-  }
-
-  /** The line of the next POST, if its calls may have a slot. */
+  /** The line whose calls go next, if they may have a slot. */
   #nextLine(): Line | undefined {
     if (this.#interactive.size > 0) return this.#interactive
     // Where there are several slots, one is kept from bulk calls. They get no more of them for being POSTs of one call: their replies are large.
@@ -198,99 +156,135 @@ class Running {
     return this.#bulk.size > 0 && this.#bulkPosts < Math.max(1, slots - 1) ? this.#bulk : undefined
   }
 
-  async #run(line: Line, plan: BatchPlan, now: number): Promise<void> {
+  #plan(line: Line): Wait | BatchPlan {
+    // Calls that are left for a POST of their own need a slot for it. Nobody waits for one bulk call.
+    const maySplit = line === this.#interactive && this.#inFlight.size + 1 < this.#limits.concurrency
+    return this.#limits.plan(this.#now(), line, maySplit)
+  }
+
+  #pause(ms: number): void {
+    const { alarms } = this.#options.waiting
+    this.#slots.pause()
+    alarms.unset(this.#wake)
+    // Without an end, the pause ends with a POST in flight.
+    if (ms === Number.POSITIVE_INFINITY) return
+    this.#wake.at = this.#now() + ms
+    alarms.set(this.#wake)
+  }
+
+  #resume(): void {
+    this.#options.waiting.alarms.unset(this.#wake)
+    this.#slots.start()
+  }
+
+  /** The job of one POST. */
+  async #run(line: Line): Promise<void> {
+    // While it waited for its slot, its calls may have left, or the endpoint may have been paused.
+    const plan = line === this.#nextLine() ? this.#plan(line) : undefined
+    if (plan === undefined || 'waitMs' in plan) return
+    const { entries, hadRoom } = line.take(plan)
+    const batch = this.#limits.started(entries, this.#now(), hadRoom)
     const isBulk = line === this.#bulk
-    const entries = line.take(plan)
-    const batch = this.#limits.started(entries, now, line.size === 0 || line.leftApart)
     if (isBulk) this.#bulkPosts++
     this.#inFlight.add(entries)
-    const outcomes = await this.#post(entries)
+    const outcomes = await this.#sender.send(entries)
     this.#inFlight.delete(entries)
     if (isBulk) this.#bulkPosts--
     this.#finish(line, entries, batch, outcomes)
-    // After those who have their outcome: they may send more, or leave the line of an endpoint that fails.
-    this.#startSoon()
+    await this.#turnEnd()
   }
 
-  async #post(entries: readonly Entry[]): Promise<readonly Outcome[]> {
-    const { name, post } = this.#options
-    const cut = this.#cuts.pop() ?? new AbortController()
-    let left = entries.length
-    let late = 0
-    const ride: Ride = {
-      endpoint: name,
-      leave: (reason) => {
-        if (reason instanceof TimeoutError) late++
-        if (--left === 0) cut.abort()
-      },
-    }
-    for (const entry of entries) entry.board(ride)
-    let problem = 'gave no outcome for a call'
-    try {
-      const outcomes = await post(entries, cut.signal)
-      // Nobody sees these any more, but the length of batches follows from them.
-      if (late === entries.length) return entries.map(({ method }) => new TimeoutError(`${name}: all calls had waited too long`, { method }))
-      if (Array.isArray(outcomes) && outcomes.length === entries.length && Array.from(outcomes).every(isOutcome)) return outcomes
-    } catch (error) {
-      if (isFailure(error)) return entries.map((entry) => copyError(error, entry.method))
-      problem = `rejected: ${error instanceof Error ? error.message : show(error)}`
-    } finally {
-      // Nobody who leaves from now on may cut the POST that gets this signal next.
-      left = 0
-      if (!cut.signal.aborted) this.#cuts.push(cut)
-    }
-    return entries.map(({ method }) => new MalformedReplyError(`${name}: its post function ${problem}`, { method, endpoint: name }))
+  #turnEnd(): Promise<void> {
+    this.#offerSoon()
+    return new Promise((resolve) => this.#endingJobs.push(resolve))
   }
 
-  /** Gives every call its outcome; what may do better in a smaller batch goes back to the front of the line. */
   #finish(line: Line, entries: readonly Entry[], batch: BatchInFlight, outcomes: readonly Outcome[]): void {
-    const { isPaused, resend } = this.#limits.finished(batchResult(batch, outcomes), this.#now())
-    const refused: Entry[] = []
+    const now = this.#now()
+    const { isPaused, resend } = this.#limits.finished(batchResult(batch, outcomes), now)
+    const again: Entry[] = []
     for (let i = 0; i < entries.length; i++) {
       const entry = entries[i] as Entry
       const outcome = outcomes[i] as Outcome
       if (resend === 'all' || (resend === 'too-large' && outcome instanceof Error && isTooLarge(outcome))) {
-        entry.ride = undefined
-        if (entry.isWaitedFor) refused.push(entry)
+        if (entry.isWaitedFor) again.push(entry)
         continue
       }
-      // By the name that routing knows: two endpoints may share a host, and a user's post function may not know its name.
-      if (outcome instanceof Error) Object.assign(outcome, { attempts: 1, endpoint: this.#options.name })
       entry.settle(outcome)
     }
-    line.putBack(refused)
-    if (isPaused) this.#onPause()
-    if (throttleEvents.hasSubscribers) this.#lessons.tell(outcomes, this.#limits.current, this.#now())
+    line.putBack(again)
+    if (isPaused) this.#failOverlong(now)
+    if (throttleEvents.hasSubscribers) this.#throttleEvents.publish(outcomes, this.#limits.current, now)
   }
 
-  /** Calls that will not wait for the end of the pause, or could only wait past their deadline, are told so now. */
-  #onPause(): void {
-    const now = this.#now()
-    for (const line of [this.#interactive, this.#bulk]) {
-      for (const entry of line.list().flatMap(({ waiters }) => waiters)) {
-        const failure = this.#limits.failureFor(entry, now)
-        if (failure !== undefined) entry.cancel(failure)
-      }
+  /** Calls that do not wait for the end of the pause, or could only wait past their deadline, fail now. */
+  #failOverlong(now: number): void {
+    for (const caller of this.#callersInLine()) {
+      const failure = this.#limits.failureFor(caller.call, now)
+      if (failure !== undefined) caller.cancel(failure)
     }
   }
-}
 
-function isOutcome(outcome: Outcome | undefined): boolean {
-  // What became of a call is noted in its error.
-  return (isFailure(outcome) && Object.isExtensible(outcome)) || typeof (outcome as Reply | undefined)?.take === 'function'
+  /** The pause may have been for the first entry alone. Without entries, its alarm would only keep the process alive. */
+  #onDropped(): void {
+    if (this.size === 0) this.#options.waiting.alarms.unset(this.#wake)
+    else if (this.#slots.isPaused) this.#offerSoon()
+  }
+
+  get pausedUntil(): number {
+    const { pausedUntil } = this.#limits
+    const isHeldBack = this.#wake.place >= 0 && this.#limits.isHoldingBack(this.#firstLine, this.#now())
+    return isHeldBack ? Math.max(pausedUntil, this.#wake.at) : pausedUntil
+  }
+
+  get size(): number {
+    return this.#interactive.size + this.#bulk.size
+  }
+
+  turnAway(failure: HexlineError): void {
+    for (const caller of this.#callersInLine()) if (caller.call.whilePaused === 'fail') caller.cancel(copyError(failure, caller.call.method))
+  }
+
+  late(ms: number): number {
+    return Math.max(0, this.size - this.#limits.callsWithin(ms, this.#firstLine, this.#now()))
+  }
+
+  handOver(calls: number): void {
+    const entries = this.#entriesInLine().filter(({ isBound }) => !isBound)
+    for (const { callers } of entries.slice(Math.max(0, entries.length - calls))) for (const caller of callers) caller.cancel(MOVED)
+  }
+
+  giveUp(): void {
+    const sent = [...this.#inFlight].flat().filter(({ safe }) => safe)
+    for (const caller of this.#callersInLine()) caller.cancel(MOVED)
+    for (const { callers } of sent) for (const caller of callers) caller.cancel(GIVEN_UP)
+  }
+
+  get #firstLine(): Line {
+    return this.#interactive.size > 0 ? this.#interactive : this.#bulk
+  }
+
+  #entriesInLine(): Entry[] {
+    return [...this.#interactive.list(), ...this.#bulk.list()]
+  }
+
+  #callersInLine(): Caller[] {
+    return this.#entriesInLine().flatMap(({ callers }) => callers)
+  }
+
+  #now(): number {
+    return this.#options.waiting.clock.now()
+  }
 }
 
 /** As it was when the module was loaded: test frameworks put clocks of their own in its place, which stand still. */
 const { setImmediate } = globalThis
 
-function onTurn(running: Running): void {
-  running.endTurn()
-}
-
 function jsonOf(call: Call): string {
   try {
     return JSON.stringify(call.params)
   } catch (error) {
-    throw new CodecError('params', 'values that JSON can hold', `something else (${excerpt((error as Error).message)})`, { method: call.method })
+    const received = `something else (${excerpt((error as Error).message)})`
+    throw new CallFailure(new CodecError('params', 'values that JSON can hold', received, { method: call.method }), 0, undefined)
   }
 }

@@ -2,11 +2,13 @@ import { type HexlineError, IntegrityError, NetworkError } from '../../errors.ts
 import { excerpt } from '../../text.ts'
 import type { Clock } from '../../wait/clock.ts'
 import { type Call, type Reply, replyOf } from '../call.ts'
+import { CallFailure } from '../call-failure.ts'
 import { copyError } from '../copy-error.ts'
 import { routeEvents } from '../events.ts'
-import { isFailure, isStall } from '../failure-kinds.ts'
+import { isStall } from '../failure-kinds.ts'
 import type { Queue } from '../queue/queue.ts'
 import { serverMessage } from '../server-message.ts'
+import { setBounded } from '../set-bounded.ts'
 import { type Head, Heads } from './head.ts'
 import { type Health, Usual } from './health.ts'
 import { HEAD, type Protocol, type Trait } from './protocol.ts'
@@ -57,8 +59,6 @@ const QUESTION = { attempts: 1, whilePaused: 'fail', priority: 'interactive', as
 
 /** How long it is remembered that an endpoint does not have a method, in ms. */
 const REMEMBERED_MS = 600_000
-/** Methods of which this is remembered. */
-const MOST_METHODS = 1_000
 
 /** One of several endpoints: asks it, and learns from each answer what to think of it. */
 export class Member {
@@ -79,7 +79,7 @@ export class Member {
   /** It has been asked for its chain, or need not be. */
   #isRight: boolean
   /** Methods that it does not have for us, and when it said so. */
-  #missing = new Map<string, number>()
+  readonly #missing = new Map<string, number>()
 
   constructor({ queue, health }: MemberOptions, company: Company, isRight: boolean, clock: Clock) {
     this.name = queue.name
@@ -100,7 +100,7 @@ export class Member {
       this.#measure(call, started)
       return trait?.tells === undefined && !call.required ? reply : this.#read(reply, call, trait, started)
     } catch (failure) {
-      if (isFailure(failure)) this.#learn(failure, call, trait, started)
+      if (failure instanceof CallFailure) this.#learn(failure, call, trait, started)
       throw failure
     } finally {
       this.health.calls--
@@ -159,20 +159,19 @@ export class Member {
     return replyOf(value, reply.bytes)
   }
 
-  #learn(failure: HexlineError, call: Call, trait: Trait | undefined, started: number): void {
+  #learn({ error, wasSent }: CallFailure, call: Call, trait: Trait | undefined, started: number): void {
     const now = this.#clock.now()
-    const { kind } = failure
-    const words = serverMessage(failure)
-    if (failure.attempts > 0) this.said = excerpt(words.startsWith(this.name) ? words : `${this.name}: ${words}`)
+    const { kind } = error
+    const words = serverMessage(error)
+    if (wasSent) this.said = excerpt(words.startsWith(this.name) ? words : `${this.name}: ${words}`)
     // Where each call of a POST gives up waiting, the POST is cut, and does not count as one that failed.
-    if (kind === 'timeout' && failure.attempts > 0 && !isStall(failure)) this.health.failed(now, started)
+    if (kind === 'timeout' && wasSent && !isStall(error)) this.health.failed(now, started)
     if (this.health.isOut && this.health.dueAt !== this.#leftUntil) {
       this.#leftUntil = this.health.dueAt
       this.queue.turnAway(new NetworkError(`${this.name}: not sent, since it is left out: ${this.said}`, { endpoint: this.name, unsent: true }))
     }
     if (kind === 'unsupported' || kind === 'auth') {
-      if (this.#missing.size >= MOST_METHODS) this.#missing = new Map()
-      this.#missing.set(call.method, now)
+      setBounded(this.#missing, call.method, now)
     }
     if (kind === 'lagging') {
       const needed = trait?.needs?.(call.params)
@@ -204,7 +203,7 @@ export class Member {
       if (asked.status === 'rejected') throw asked.reason
       this.#read(asked.value, call, trait, started)
     } catch (failure) {
-      if (isFailure(failure)) this.#learn(failure, call, trait, started)
+      if (failure instanceof CallFailure) this.#learn(failure, call, trait, started)
       throw failure
     }
   }
@@ -216,7 +215,7 @@ export class Member {
       const reply = await this.queue.send({ ...call, ...askChain, as: 'value', required: false, safe: true, priority: 'interactive', tally: undefined })
       return chainOf(reply.take())
     } catch (failure) {
-      if (isFailure(failure) && TELLS_NOTHING.includes(failure.kind)) return undefined
+      if (failure instanceof CallFailure && TELLS_NOTHING.includes(failure.error.kind)) return undefined
       throw failure
     }
   }
@@ -239,7 +238,7 @@ export class Member {
       const change = { change: 'taken-out', endpoint: this.name, reason: 'wrong-chain', chainId: id, expectedChainId: company.chainId } as const
       if (routeEvents.hasSubscribers) routeEvents.publish(change)
     }
-    throw Object.assign(copyError(this.wrong, call.method), { attempts: 1 })
+    throw new CallFailure(copyError(this.wrong, call.method), 1, this.name)
   }
 }
 

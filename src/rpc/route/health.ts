@@ -3,6 +3,7 @@ import type { Clock } from '../../wait/clock.ts'
 import type { Outcome, Post } from '../call.ts'
 import { routeEvents } from '../events.ts'
 import { isFailure, isThrottled, saysOf } from '../failure-kinds.ts'
+import { setBounded } from '../set-bounded.ts'
 
 /** Weight of the newest POST in the error rate: after four that failed, one after the other, it is above one half. */
 const NEWEST = 0.2
@@ -185,14 +186,12 @@ function verdictOf(outcomes: readonly Outcome[]): 'alive' | 'ill' | HexlineError
 
 /** How long calls of each method usually take, at whatever endpoint: paces of endpoints that get different calls can be compared. */
 export class Usual {
-  #ms = new Map<string, number>()
+  readonly #ms = new Map<string, number>()
 
   /** `ms` in multiples of what is usual for `method`. */
   times(method: string, ms: number): number {
     const usual = this.#ms.get(method)
-    // Methods are named by the user: a program that makes names up must not fill memory.
-    if (usual === undefined && this.#ms.size > 1000) this.#ms = new Map()
-    this.#ms.set(method, usual === undefined ? ms : usual + 0.05 * (ms - usual))
+    setBounded(this.#ms, method, usual === undefined ? ms : usual + 0.05 * (ms - usual))
     return usual === undefined ? 1 : (ms + 0.1) / (usual + 0.1)
   }
 }

@@ -1,6 +1,7 @@
 import type { Wait, Waiting } from '../../wait/waiting.ts'
 import type { Call, Reply, Send } from '../call.ts'
-import { isFailure } from '../failure-kinds.ts'
+import { CallFailure, failureFrom } from '../call-failure.ts'
+import { setBounded } from '../set-bounded.ts'
 
 export interface HedgeOptions {
   /** A read that takes longer than this part of the recent ones is sent once more. */
@@ -22,7 +23,7 @@ const LOST: unique symbol = Symbol('the other copy was faster')
 export class Hedge {
   readonly #options: HedgeOptions
   readonly #waiting: Waiting
-  #delays = new Map<string, Delays>()
+  readonly #delays = new Map<string, Delays>()
   /** Copies that may be sent now. */
   #saved = 0
 
@@ -49,10 +50,8 @@ export class Hedge {
   #delaysOf(key: string): Delays {
     let delays = this.#delays.get(key)
     if (delays === undefined) {
-      // Methods are named by the user: a program that makes names up must not fill memory.
-      if (this.#delays.size > 1000) this.#delays = new Map()
       delays = new Delays(this.#options.percentile)
-      this.#delays.set(key, delays)
+      setBounded(this.#delays, key, delays)
     }
     return delays
   }
@@ -63,7 +62,7 @@ class Race implements Wait {
   readonly call: Call
   at: number
   place = -1
-  seat = -1
+  index = -1
   readonly #waiting: Waiting
   readonly #delays: Delays
   readonly #spend: () => boolean
@@ -101,7 +100,9 @@ class Race implements Wait {
   }
 
   cancel(reason: unknown): void {
-    this.#end(() => this.#reject(reason), reason)
+    const failure = failureFrom(reason, this.call.signal)
+    // When the client is closed, each copy is told, and knows whether it was sent.
+    if (failure === undefined || this.#running === 0) this.#end(() => this.#reject(failure ?? reason), reason)
   }
 
   #run(send: Send): void {
@@ -135,7 +136,7 @@ class Race implements Wait {
 
 /** Every node would answer so; of other failures the other copy may know better. */
 function isFinal(failure: unknown): boolean {
-  return !isFailure(failure) || failure.kind === 'execution' || failure.kind === 'invalid'
+  return !(failure instanceof CallFailure) || failure.error.kind === 'execution' || failure.error.kind === 'invalid'
 }
 
 /** Calls of which the times are kept. */

@@ -1,5 +1,6 @@
-import { type HexlineError, IntegrityError } from '../../errors.ts'
+import { IntegrityError } from '../../errors.ts'
 import { type Call, type Reply, replyOf } from '../call.ts'
+import { CallFailure } from '../call-failure.ts'
 
 /** The reply to a call that requires a result. Throws when it is null: the node lags behind. */
 export function present(reply: Reply, call: Call, endpoint: string): Reply {
@@ -14,9 +15,9 @@ export function isNull(value: unknown): boolean {
 }
 
 /** The failure of an endpoint that answers null for what must exist. */
-export function lagging({ method, params }: Call, endpoint: string): HexlineError {
+export function lagging({ method, params }: Call, endpoint: string): CallFailure {
   // Only what is short and plain: the hash that is asked for may be what a server sent as one.
   const asked = typeof params[0] === 'string' && /^(?:0x[0-9a-fA-F]{1,64}|[a-z]{1,9})$/.test(params[0]) ? ` ${params[0]}` : ''
   const message = `${endpoint}: ${method}${asked}: the node answers null for what must exist: it lags behind, or has no history that far back`
-  return Object.assign(new IntegrityError(message, { kind: 'lagging', method, endpoint }), { attempts: 1 })
+  return new CallFailure(new IntegrityError(message, { kind: 'lagging', method, endpoint }), 1, endpoint)
 }

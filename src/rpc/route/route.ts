@@ -2,9 +2,10 @@ import { type ErrorKind, HexlineError, IntegrityError, RpcError } from '../../er
 import type { Alarm } from '../../wait/alarms.ts'
 import type { Waiting } from '../../wait/waiting.ts'
 import { type Call, type Reply, replyOf, type Send } from '../call.ts'
+import { CallFailure } from '../call-failure.ts'
 import { copyError } from '../copy-error.ts'
 import { routeEvents } from '../events.ts'
-import { isFailure, isThrottled, mayBeHeld, mayHaveRun, mayRepeat } from '../failure-kinds.ts'
+import { isThrottled, mayBeHeld, mayHaveRun, mayRepeat } from '../failure-kinds.ts'
 import type { Pin } from '../pin.ts'
 import { GIVEN_UP, MOVED } from '../queue/queue.ts'
 import { Choice } from './choice.ts'
@@ -74,11 +75,11 @@ class Router {
 
   async #send(call: Call, trait: Trait | undefined, onAnswer?: (member: Member) => void): Promise<Reply> {
     const passed: Member[] = []
-    let refusal: HexlineError | undefined
+    let refusal: CallFailure | undefined
     let why: ErrorKind | undefined
     let left: string | undefined
     let isUnreached = false
-    let attempts = 0
+    let posts = 0
     const holder = call.heldBy === undefined || trait?.mayRunTwice ? undefined : this.#members.find(({ name }) => name === call.heldBy)
     for (;;) {
       const now = this.#waiting.clock.now()
@@ -86,8 +87,8 @@ class Router {
       const member = holder ?? this.#choice.best(call, trait, passed, now)
       if (member === undefined) {
         // One that could not be reached may be back long before the end of another one's pause.
-        if (isUnreached && refusal?.retryAfterMs !== undefined) Object.assign(refusal, { retryAfterMs: 0 })
-        throw this.#told(refusal ?? this.#allWrong(call), call, passed, attempts)
+        if (isUnreached && refusal?.error.retryAfterMs !== undefined) Object.assign(refusal.error, { retryAfterMs: 0 })
+        throw this.#told(refusal ?? this.#allWrong(call), call, passed, posts)
       }
       const from = left ?? call.pin?.endpoint ?? call.tried.at(-1)
       try {
@@ -100,22 +101,23 @@ class Router {
         return reply
       } catch (failure) {
         const isMoved = failure === MOVED || failure === GIVEN_UP
-        if (!isMoved && !isFailure(failure)) throw failure
+        if (!isMoved && !(failure instanceof CallFailure)) throw failure
         left = member.name
         if (isMoved) {
-          if (failure === GIVEN_UP) attempts++
+          if (failure === GIVEN_UP) posts++
           // Those that would not start it before may do so by now.
           passed.length = 0
           continue
         }
-        attempts += failure.attempts
+        const { error } = failure
+        posts += failure.posts
         passed.push(member)
-        why = failure.kind
-        const isFinal = failure.kind === 'unsupported' && this.#members.every((each) => passed.includes(each) || each.lacks(call.method, now))
-        const mayGoOn = goesOn(failure, call, member, trait) || (call.safe && mayRepeat(failure) === true && this.#hasSlow(passed))
-        if (isFinal || holder !== undefined || !mayGoOn) throw this.#told(failure, call, passed, attempts)
-        if (refusal === undefined || hopeOf(failure) < hopeOf(refusal)) refusal = failure
-        if (failure.kind === 'network') isUnreached = true
+        why = error.kind
+        const isFinal = error.kind === 'unsupported' && this.#members.every((each) => passed.includes(each) || each.lacks(call.method, now))
+        const mayGoOn = goesOn(failure, call, member, trait) || (call.safe && mayRepeat(error) === true && this.#hasSlow(passed))
+        if (isFinal || holder !== undefined || !mayGoOn) throw this.#told(failure, call, passed, posts)
+        if (refusal === undefined || hopeOf(error) < hopeOf(refusal.error)) refusal = failure
+        if (error.kind === 'network') isUnreached = true
       }
     }
   }
@@ -194,31 +196,33 @@ class Router {
     }
   }
 
-  #allWrong(call: Call): HexlineError {
-    return copyError((this.#members[0] as Member).wrong as HexlineError, call.method)
+  #allWrong(call: Call): CallFailure {
+    const { wrong, name } = this.#members[0] as Member
+    return new CallFailure(copyError(wrong as HexlineError, call.method), 0, name)
   }
 
   /** The failure for the caller; its cause says what the other endpoints did with the same call. */
-  #told(failure: HexlineError, call: Call, passed: readonly Member[], attempts: number): HexlineError {
-    failure.attempts = attempts
+  #told({ error, endpoint }: CallFailure, call: Call, passed: readonly Member[], posts: number): CallFailure {
+    const failure = new CallFailure(error, posts, endpoint)
     const failed = (each: Member) => passed.includes(each) || call.tried.includes(each.name) || each.wrong !== undefined
-    const others = this.#members.filter((each) => each.name !== failure.endpoint && failed(each))
+    const others = this.#members.filter((each) => each.name !== endpoint && failed(each))
     const said = others.flatMap((each) => each.said ?? [])
     if (said.length === 0) return failure
-    const cause = new HexlineError(`other endpoints failed, too: ${said.join('; ')}`, failure.kind, { method: call.method, cause: failure.cause })
-    return Object.defineProperty(failure, 'cause', { value: cause, enumerable: false, writable: true, configurable: true })
+    const cause = new HexlineError(`other endpoints failed, too: ${said.join('; ')}`, error.kind, { method: call.method, cause: error.cause })
+    Object.defineProperty(error, 'cause', { value: cause, enumerable: false, writable: true, configurable: true })
+    return failure
   }
 }
 
 /** May the call go to another endpoint at once? Only when it has not run here, or is answered differently there. */
-function goesOn(failure: HexlineError, call: Call, member: Member, trait: Trait | undefined): boolean {
+function goesOn({ error, wasSent }: CallFailure, call: Call, member: Member, trait: Trait | undefined): boolean {
   if (member.wrong !== undefined) return true
-  if (!call.safe && !trait?.mayRunTwice && mayBeHeld(failure)) return false
-  if (mayRepeat(failure) === 'elsewhere') return call.safe || !mayHaveRun(failure)
-  if (isThrottled(failure)) return call.safe || !mayHaveRun(failure)
-  if (failure.kind === 'network') return !mayHaveRun(failure)
-  if (failure.kind === 'unsupported') return call.safe || (failure instanceof RpcError && failure.code === -32601 && (failure.status ?? 200) < 500)
-  return failure.kind === 'lagging' && failure.attempts === 0
+  if (!call.safe && !trait?.mayRunTwice && mayBeHeld(error, wasSent)) return false
+  if (mayRepeat(error) === 'elsewhere') return call.safe || !mayHaveRun(error)
+  if (isThrottled(error)) return call.safe || !mayHaveRun(error)
+  if (error.kind === 'network') return !mayHaveRun(error)
+  if (error.kind === 'unsupported') return call.safe || (error instanceof RpcError && error.code === -32601 && (error.status ?? 200) < 500)
+  return error.kind === 'lagging' && !wasSent
 }
 
 /** How long until the call may do better, in ms: of several refusals the least bad is told. Being throttled passes by itself. */
@@ -237,7 +241,7 @@ async function move(pin: Pin, member: Member, call: Call): Promise<void> {
       const has = head.number < 0 ? 'has not told its newest block' : `is at block ${head.number}`
       const message = `${name}: ${has}, and calls pinned to ${pin.endpoint} have seen block ${pin.newest}: they cannot go on here yet`
       member.said = message
-      throw new IntegrityError(message, { kind: 'lagging', method: call.method, endpoint: name })
+      throw new CallFailure(new IntegrityError(message, { kind: 'lagging', method: call.method, endpoint: name }), 0, name)
     }
   }
   pin.endpoint = name
