@@ -1,12 +1,13 @@
 import type { Dispatcher } from 'undici'
 import { OptionError } from './errors.ts'
-import { nearestName } from './nearest-name.ts'
+import { didYouMean } from './nearest-name.ts'
 import { show } from './text.ts'
 import { LONGEST_TIMER } from './wait/clock.ts'
 
 /*
- * One checker for each kind of option. Each takes the option's name, as the message shall have it, and the value; it
- * returns the value, typed, or throws `OptionError`. Defaults are filled in by the caller: undefined is refused like any other.
+ * One checker for each kind of option. Each takes the option's name, as the message shall have it,
+ * and the value; it returns the value, typed, or throws `OptionError`. Defaults are filled in by
+ * the caller: undefined is refused like any other.
  *
  *   timeoutMs: check.ms('timeoutMs', options.timeoutMs ?? 30_000)
  */
@@ -15,7 +16,10 @@ import { LONGEST_TIMER } from './wait/clock.ts'
 export interface KnownNames {
   /** What the option may be instead of an object, such as ` or false`. */
   readonly orElse?: string
-  /** Names that others know and hexline does not take, each with the reason. They may be there as undefined. */
+  /**
+   * Names that others know and hexline does not take, each with the reason. They may be there as
+   * undefined.
+   */
   readonly refused?: Readonly<Record<string, string>>
 }
 
@@ -28,9 +32,7 @@ export function onlyKnown(name: string, options: unknown, known: readonly string
       if (value === undefined) continue
       throw new OptionError(key, `undefined (${refused[key]})`, withoutText(value))
     }
-    const near = nearestName(key, known)
-    const hint = near === undefined ? '' : ` (did you mean \`${near}\`?)`
-    throw new OptionError(name, `only ${known.join(', ')}`, show(key) + hint)
+    throw new OptionError(name, `only ${known.join(', ')}`, show(key) + didYouMean(key, known))
   }
 }
 
@@ -140,7 +142,10 @@ export function httpUrl(name: string, value: unknown, example?: string): URL {
   throw new OptionError(name, expected, isWebSocket ? 'a WebSocket URL, which is not supported' : 'a URL without http:// or https://')
 }
 
-/** HTTP headers, with their names in lower case. A header's value may be a key, and is in no message. */
+/**
+ * HTTP headers, with their names in lower case. A header's value may be a key, and is in no
+ * message.
+ */
 export function headers(name: string, value: unknown): Record<string, string> {
   const checked: Record<string, string> = {}
   for (const [key, content] of Object.entries(plainObject(name, value, 'of strings'))) {
@@ -163,7 +168,9 @@ export function plainObject(name: string, value: unknown, of: string): object {
   throw new OptionError(name, `a plain object ${of}`, withoutText(value))
 }
 
-/** Describes a value. A string is not shown: it may be a key that was given for the wrong option. */
+/**
+ * Describes a value. A string is not shown: it may be a key that was given for the wrong option.
+ */
 export function withoutText(value: unknown): string {
   return typeof value === 'string' ? 'a string' : show(value)
 }

@@ -1,6 +1,7 @@
 /**
- * The name that was probably meant: the same but for capitals, or for a letter or two. Undefined where no name is that near.
- * Short names must be nearer than long ones: one edit in three letters, two in six.
+ * The name that was probably meant: the same but for capitals, or for a letter or two. Undefined
+ * where no name is that near. Short names must be nearer than long ones: one edit in three letters,
+ * two in six.
  *
  * @example
  * nearestName('bacth', ['batch', 'rate']) // 'batch'
@@ -15,11 +16,17 @@ export function nearestName(wrong: string, names: readonly string[]): string | u
   return nearest
 }
 
+/** A hint for an error message, such as " (did you mean `batch`?)"; empty where no name is near. */
+export function didYouMean(wrong: string, names: readonly string[]): string {
+  const near = nearestName(wrong, names)
+  return near === undefined ? '' : ` (did you mean \`${near}\`?)`
+}
+
 const MAX_EDITS = 2
 
 /**
- * Optimal string alignment distance: characters to insert, remove or replace, and neighbours to swap. Where the lengths
- * alone differ by more than `MAX_EDITS`, that difference.
+ * Optimal string alignment distance: characters to insert, remove or replace, and neighbours to
+ * swap. Where the lengths alone differ by more than `MAX_EDITS`, that difference.
  */
 function editsBetween(a: string, b: string): number {
   const lengths = Math.abs(a.length - b.length)

@@ -21,13 +21,13 @@ interface Flags extends NodeFlags {
 export function callCommand(io: Io): Command {
   return addNodeFlags(
     new Command('call')
-      .description('Makes one call. The results of the 28 eth_ methods of the service are decoded; any other method is sent as it is.')
+      .description('Makes one call. Results of the 28 eth_ methods of the service are decoded; any other method is sent unchanged.')
       .summary('one call of any method')
       .argument('<method>', 'such as eth_getBalance')
       .argument('[params...]', 'decimal, hex, a tag, or JSON'),
   )
-    .option('--json', 'JSON, amounts as decimal strings')
-    .option('--raw', "the node's own JSON")
+    .option('--json', 'print JSON, with amounts as decimal strings')
+    .option('--raw', "print the node's own JSON")
     .addHelpText(
       'after',
       `
@@ -68,7 +68,7 @@ function textOf(result: unknown, method: string, { json }: Flags, { stdout }: Io
     return json ? toJson(result) : forPerson(result, method, stdout.isTTY === true)
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
-    throw new Error(`${method}: the result is too long, or nested too deeply, to be shown: --raw prints it as the node sent it`)
+    throw new Error(`${method}: the result is too long or too deeply nested to show: --raw prints it as the node sent it`)
   }
 }
 

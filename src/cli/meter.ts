@@ -7,12 +7,12 @@ import type { MessageFlags, Messages } from './output/messages.ts'
 import { count, durationOf, sizeOf } from './output/units.ts'
 import { timeLeft } from './time-left.ts'
 
-/** Failed attempts of the calls of a job: of a POST that fails, each of its calls counts. */
+/** Counts the failed attempts of a job's calls. When a POST fails, each of its calls counts. */
 export class Tally {
   retries = 0
   throttled = 0
 
-  /** Counts the failures that pass through it, on their way to the retry layer. */
+  /** Counts failures on their way to the retry layer. */
   readonly layer: Layer = (next) => (call) =>
     next(call).catch((error) => {
       if (isFailure(error)) isThrottled(error) ? this.throttled++ : this.retries++
@@ -20,14 +20,17 @@ export class Tally {
     })
 }
 
-/** Between two looks at the clock, in ms. */
+/** Interval at which the display is updated, in ms. */
 const TICK = 500
-/** Between two lines where there is no bar, in ms. */
+/** Interval between two lines where there is no bar, in ms. */
 const LINE_EVERY = 5000
-/** Columns that a bar of its full length and all its figures need. */
+/** Columns that the long bar and its figures need. */
 const WIDE = 100
 
-/** Shows how a bulk job gets on: a bar on a terminal, elsewhere a line every few seconds; also while nothing comes. */
+/**
+ * Shows the progress of a bulk job, also while nothing arrives: a bar on a terminal, elsewhere a
+ * line every few seconds.
+ */
 export class Meter {
   readonly #stream: TextStream
   readonly #messages: Messages
@@ -60,7 +63,7 @@ export class Meter {
     else this.#bar?.update(progress.done)
   }
 
-  /** Takes the bar away. */
+  /** Removes the bar. */
   clear(): void {
     clearInterval(this.#ticker)
     this.#bar?.stop()
@@ -68,7 +71,7 @@ export class Meter {
     if (this.#hasBar && this.#progress === undefined) this.#stream.write('\r\x1b[K')
   }
 
-  /** Takes the bar away and says what was done. */
+  /** Removes the bar and prints a summary. */
   finish(): void {
     this.clear()
     const progress = this.#progress
@@ -146,7 +149,7 @@ export class Meter {
 
   #trouble(before: string): string {
     const { retries, throttled } = this.#tally
-    const calls = (howMany: number) => `${count(howMany)} ${howMany === 1 ? 'call' : 'calls'}`
+    const calls = (number: number) => `${count(number)} ${number === 1 ? 'call' : 'calls'}`
     const said = [retries > 0 ? `${calls(retries)} repeated` : '', throttled > 0 ? `${calls(throttled)} throttled` : ''].filter(Boolean)
     return said.length === 0 ? '' : before + said.join(', ')
   }

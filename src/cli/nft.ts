@@ -55,22 +55,18 @@ const streamColumns: readonly Column<Stream>[] = [
 export function nftCommand(io: Io): Command {
   const nft = new Command('nft').description('NFTs of a move-based chain: transfers, tokens, collections.').summary('NFTs, their transfers and collections')
   const list = (name: string, description: string) =>
-    addListFlags(addServiceFlags(nft.command(name).description(description).summary(description), 'nftUrl')).option(
-      '--offset <n>',
-      'records to skip at first',
-      whole,
-    )
+    addListFlags(addServiceFlags(nft.command(name).description(description).summary(description), 'nftUrl')).option('--offset <n>', 'records to skip', whole)
 
   addArrayFlags(list('transfers', 'transfers of a collection, or of wallets'))
-    .option('--collection <id>', 'of this collection')
-    .option('--wallet <address...>', 'of these wallets')
-    .option('--only <id...>', 'with --collection: of these wallets only; with --wallet: of these collections only')
-    .option('--without <id...>', 'with --collection: not of these wallets; with --wallet: not of these collections')
+    .option('--collection <id>', 'transfers of this collection')
+    .option('--wallet <address...>', 'transfers of these wallets')
+    .option('--only <id...>', 'with --collection: only these wallets; with --wallet: only these collections')
+    .option('--without <id...>', 'with --collection: without these wallets; with --wallet: without these collections')
     .action(async (flags: TransfersFlags) => {
       const messages = messagesFor(flags, io)
       const { collection, wallet, only, without, limit = PAGE, offset, cursor } = flags
       if ((collection === undefined) === (wallet === undefined))
-        throw new UsageError(collection === undefined ? 'one of --collection and --wallet is needed' : 'only one of --collection and --wallet may be given')
+        throw new UsageError(collection === undefined ? 'either --collection or --wallet is required' : '--collection and --wallet cannot be combined')
       const service = serviceFrom(flags, 'nftUrl', io.env, messages)
       const options = { ...restOptions(flags), ...arrayOptions(flags) }
       const paging = { limit, offset, cursor }
@@ -87,7 +83,7 @@ export function nftCommand(io: Io): Command {
     })
 
   list('tokens', "a collection's NFTs")
-    .argument('<collection>', 'its id')
+    .argument('<collection>', 'id of the collection')
     .action(async (collection: string, flags: ListFlags) => {
       const messages = messagesFor(flags, io)
       const service = serviceFrom(flags, 'nftUrl', io.env, messages)
@@ -102,8 +98,8 @@ export function nftCommand(io: Io): Command {
       )
     })
 
-  list('collections', 'collections that an address has made')
-    .argument('<creator>', 'its address')
+  list('collections', 'collections of a creator')
+    .argument('<creator>', 'address of the creator')
     .action(async (creator: string, flags: ListFlags) => {
       const messages = messagesFor(flags, io)
       const service = serviceFrom(flags, 'nftUrl', io.env, messages)

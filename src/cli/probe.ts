@@ -22,24 +22,24 @@ interface Flags extends NodeFlags, MessageFlags {
   readonly rate: string | boolean
 }
 
-/** `hexline probe`: what a node takes and has. */
+/** `hexline probe`: the limits and features of a node. */
 export function probeCommand(io: Io): Command {
   return addNodeFlags(
     new Command('probe')
-      .summary('what a node takes and has')
+      .summary('limits and features of a node')
       .description(
-        'Learns what a node takes and has: batch, reply, log range and rate limits, archive depth, methods, tags, version, latency. It makes a bounded number of calls, one after the other, and guesses nothing: each figure says how it is known.',
+        'Measures the limits and features of a node: batch, reply, log range and rate limits, archive depth, methods, tags, version, latency. It makes a limited number of calls, one after the other. Each figure says how it was found.',
       )
-      .argument('[url]', "the node's URL, in place of --rpc"),
+      .argument('[url]', "the node's URL, instead of --rpc"),
     '10',
   )
-    .option('--max-calls <n>', 'calls in all, entries of a batch counted; never more (default: 500)')
-    .option('--max-batch <calls>', 'longest batch that is tried (default: 100)')
-    .option('--max-range <blocks>', 'longest log range that is tried (default: 100000)')
-    .option('--rate <calls>', 'calls of the one burst that looks for a rate limit (default: 50)')
+    .option('--max-calls <n>', 'most calls in total, counting each call of a batch (default: 500)')
+    .option('--max-batch <calls>', 'longest batch to try (default: 100)')
+    .option('--max-range <blocks>', 'longest log range to try (default: 100000)')
+    .option('--rate <calls>', 'calls in the burst that tests for a rate limit (default: 50)')
     .option('--no-rate', 'no burst')
-    .option('--json', 'one JSON object')
-    .option('--quiet', 'say nothing but the figures and errors')
+    .option('--json', 'print one JSON object')
+    .option('--quiet', 'print the figures and errors only')
     .addHelpText(
       'after',
       `
@@ -53,8 +53,8 @@ Examples:
 
 async function probeNode(url: string | undefined, flags: Flags, io: Io): Promise<void> {
   const messages = messagesFor(flags, io)
-  if (url !== undefined && flags.rpc !== undefined) throw new OptionError('--rpc', 'no URL as an argument beside it', 'both')
-  // One call is one POST here, so that its deadline bounds the POST, too.
+  if (url !== undefined && flags.rpc !== undefined) throw new OptionError('--rpc', 'either --rpc or a URL as an argument', 'both')
+  // Each call is one POST here, so its deadline is the POST's timeout.
   const timeout = flags.timeout ?? flags.deadline
   const client = createClient(
     endpointFrom({ ...flags, ...(url !== undefined && { rpc: url }) }, io.env, messages),
@@ -95,7 +95,7 @@ function optionsFrom({ maxCalls, maxBatch, maxRange, rate, deadline }: Flags): P
   }
 }
 
-/** One line that says what is being learnt, where a person watches. */
+/** Shows the current step on a terminal. */
 class ProgressLine {
   readonly #stream: TextStream
   readonly #isShown: boolean
@@ -114,7 +114,7 @@ class ProgressLine {
   }
 }
 
-/** `columns`: width of the terminal; undefined where a program reads, and a line is as long as it is. */
+/** `columns` is the width of the terminal; undefined elsewhere, where lines are not wrapped. */
 function textOf({ endpoints }: ProbeReport, columns: number | undefined): string {
   return endpoints
     .map(
@@ -128,7 +128,7 @@ function textOf({ endpoints }: ProbeReport, columns: number | undefined): string
 
 const NAMES = 15
 
-/** A row, what does not fit on its line below it. */
+/** A row, wrapped to the width of the terminal. */
 function linesOf([name, text]: readonly [string, string], columns = Number.POSITIVE_INFINITY): string[] {
   const lines = ['']
   for (const word of harmlessText(text).split(' ')) {
@@ -159,12 +159,12 @@ function rowsOf(report: EndpointReport): [string, string][] {
   ]
 }
 
-/** What the endpoint says of itself. */
+/** A figure that the endpoint reports. */
 function plainly<T>({ value, how }: Figure<T>, say: (value: T) => string): string {
   return value === null ? `unknown (${how})` : say(value)
 }
 
-/** What was found by trying. */
+/** A figure that was measured. */
 function told({ known, value, refused, how }: Figure, say: (value: number) => string): string {
   if (value === null) return `unknown (${how})`
   const amount =
@@ -172,7 +172,7 @@ function told({ known, value, refused, how }: Figure, say: (value: number) => st
   return `${amount} (${how})`
 }
 
-/** How many there are, and each that is not, or is not known. */
+/** How many are supported, and each one that is not, or is not known. */
 function supportRows(name: string, all: Readonly<Record<string, Support>>): [string, string][] {
   const entries = Object.entries(all)
   const others = entries.filter(([, { supported }]) => supported !== true)

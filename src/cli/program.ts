@@ -3,16 +3,19 @@ import { blocksCommand } from './blocks.ts'
 import { callCommand } from './call.ts'
 import { nftCommand, streamsCommand } from './nft.ts'
 import { UsageError } from './output/failure.ts'
-import { withoutValues } from './output/given.ts'
 import type { Io } from './output/io.ts'
 import type { Messages } from './output/messages.ts'
+import { redactUsage } from './output/redact.ts'
 import { probeCommand } from './probe.ts'
 import { sandboxCommand } from './sandbox.ts'
 import { tokensCommand, txCommand } from './tokens.ts'
 
-/** The command with all that it can do. Wrong usage is told to `messages`, and a `CommanderError` is thrown. */
+/**
+ * The command line with all its commands. A usage error is reported to `messages` and thrown as
+ * `CommanderError`.
+ */
 export function createProgram(version: string, messages: Messages, io: Io): Command {
-  // What only some commands need, such as schemas, they load when they run.
+  // A command loads what it alone needs, such as the REST schemas, when it runs.
   const program = new Command('hexline')
     .description('Talks to Ethereum nodes over JSON-RPC, and to a data service over REST.')
     .configureHelp({ subcommandTerm: (command) => command.name() })
@@ -29,7 +32,7 @@ export function createProgram(version: string, messages: Messages, io: Io): Comm
     command.configureOutput({
       writeOut: (text) => io.stdout.write(text),
       getOutHelpWidth: () => io.stdout.columns ?? 80,
-      outputError: (text) => messages.fail(new UsageError(withoutValues(text.replace(/^error: /, '').trim()).replaceAll('\n', ' '))),
+      outputError: (text) => messages.fail(new UsageError(redactUsage(text.replace(/^error: /, '').trim()).replaceAll('\n', ' '))),
     })
     command.exitOverride()
   }

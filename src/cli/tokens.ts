@@ -33,17 +33,17 @@ export function tokensCommand(io: Io): Command {
       new Command('tokens')
         .description("A wallet's native and ERC-20 balances, with prices.")
         .summary('what a wallet holds')
-        .argument('<address>', 'of the wallet'),
+        .argument('<address>', 'address of the wallet'),
       'dataUrl',
     ),
   )
   return addArrayFlags(command)
-    .option('--chain <name>', 'such as eth or base')
-    .option('--to-block <n>', 'as of this block', whole)
-    .option('--token <address...>', 'these tokens only')
-    .option('--exclude-spam')
-    .option('--exclude-unverified')
-    .option('--exclude-native')
+    .option('--chain <name>', 'a chain, such as eth or base')
+    .option('--to-block <n>', 'balances at this block', whole)
+    .option('--token <address...>', 'only these tokens')
+    .option('--exclude-spam', 'without tokens marked as spam')
+    .option('--exclude-unverified', 'without tokens of unverified contracts')
+    .option('--exclude-native', 'without the native coin')
     .action(async (address: string, flags: TokensFlags) => {
       const messages = messagesFor(flags, io)
       const service = serviceFrom(flags, 'dataUrl', io.env, messages)
@@ -62,11 +62,11 @@ interface TransactionFlags extends ServiceFlags {
   readonly internal?: true
 }
 
-/** `hexline tx`: one transaction, as the data group has it. */
+/** `hexline tx`: one transaction, from the data group. */
 export function txCommand(io: Io): Command {
   return addServiceFlags(new Command('tx').description('A transaction with its receipt and logs.').summary('a transaction').argument('<hash>'), 'dataUrl')
-    .option('--chain <name>', 'such as eth or base')
-    .option('--internal', 'with the calls that it made')
+    .option('--chain <name>', 'a chain, such as eth or base')
+    .option('--internal', 'include internal calls')
     .action(async (hash: string, flags: TransactionFlags) => {
       const messages = messagesFor(flags, io)
       const service = serviceFrom(flags, 'dataUrl', io.env, messages)
@@ -74,13 +74,13 @@ export function txCommand(io: Io): Command {
       const { getTransaction } = await import('../rest/index.ts')
       const transaction = await getTransaction(service, params, restOptions(flags))
       if (transaction === null)
-        throw new Error(`${new URL(service.dataUrl as string).host} knows no transaction with this hash on ${flags.chain ?? 'its default chain'}`)
+        throw new Error(`${new URL(service.dataUrl as string).host} has no transaction with this hash on ${flags.chain ?? 'its default chain'}`)
       const text = flags.json ? toJson(transaction) : forPerson(asSent(transaction), 'tx', io.stdout.isTTY === true)
       await printText(io.stdout, `${text}\n`)
     })
 }
 
-/** Without the dates that were decoded: each time stands there as it was sent. */
+/** Without the decoded dates; each time is there as it was sent, too. */
 function asSent(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(asSent)
   if (typeof value !== 'object' || value === null) return value

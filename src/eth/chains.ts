@@ -3,8 +3,8 @@ import { OptionError } from '../errors.ts'
 import { show } from '../text.ts'
 
 /**
- * The chains of the service's JSON-RPC group: path segment -> chain id. Service specification, section 8; ids from
- * https://chainlist.org.
+ * The chains of the service's JSON-RPC group: path segment -> chain id. Service specification,
+ * section 8; ids from https://chainlist.org.
  */
 export const chains = {
   eth: 1,
@@ -54,8 +54,9 @@ export interface NodeAddress {
 }
 
 /**
- * The URL of a node: `{baseUrl}/:chain/:apiKey` (service specification, section 8). Throws `OptionError` for an unknown
- * chain, an empty key or an invalid base URL. The URL holds the key: it is not for logs.
+ * The URL of a node: `{baseUrl}/:chain/:apiKey` (service specification, section 8). Throws
+ * `OptionError` for an unknown chain, an empty key or an invalid base URL. The URL holds the key:
+ * it is not for logs.
  */
 export function nodeUrl({ baseUrl, chain, apiKey }: NodeAddress): string {
   checkChain(chain)

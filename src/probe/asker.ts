@@ -23,7 +23,7 @@ export interface Answer {
   readonly ms: number
 }
 
-/** No answer, and why not. `spent`: the calls that may be made were not enough for this one. */
+/** No answer, with the reason. `spent`: no calls were left for this one. */
 export interface Refusal {
   readonly kind: ErrorKind | 'spent'
   /** In one line, without secrets. */
@@ -39,9 +39,9 @@ export function isRefusal(heard: Heard): heard is Refusal {
 
 export interface AskerOptions {
   readonly post: Post
-  /** Calls that may be made in all, entries of a batch counted. */
+  /** Most calls in total, counting each call of a batch. */
   readonly maxCalls: number
-  /** How many of them are kept for `burst`. */
+  /** How many of them are reserved for `burst`. */
   readonly reserved: number
   /** Longest wait for one POST, in ms. */
   readonly timeoutMs: number
@@ -50,18 +50,19 @@ export interface AskerOptions {
   readonly onPost: (calls: number) => void
 }
 
-/** After throttling: how long the endpoint is left alone, and the time between two calls from then on, in ms. */
+/** After throttling: the pause, and the interval between calls from then on, in ms. */
 const PAUSE = 1000
 const GAP = 100
 const LONGEST_GAP = 1500
-/** All waits for the end of throttling together, in ms. */
+/** Most time spent waiting for throttling to end, in ms. */
 const PATIENCE = 20_000
-/** Single calls in a row without any reply, after which the endpoint is asked no more. */
+/** After this many single calls in a row without a reply, no more are made. */
 const LOST = 3
 
 /**
- * Makes POSTs of exactly the calls it is given, one after the other, never more than the bound allows. A throttled one is
- * repeated once, after what the endpoint asked for, and from then on it asks slowly.
+ * Makes POSTs of exactly the calls that it is given, one after the other, and never more calls than
+ * allowed. A throttled POST is repeated once, after the time that the endpoint asked for; from then
+ * on, calls are spaced.
  */
 export class Asker {
   calls = 0
@@ -82,7 +83,7 @@ export class Asker {
     return (await this.batch([{ method, params, as }]))[0] as Heard
   }
 
-  /** One POST of these calls: what each of them heard. Rejects with the reason of the signal alone. */
+  /** One POST of these calls, with the result of each. Rejects only with the reason of the signal. */
   batch(asks: readonly Ask[]): Promise<readonly Heard[]> {
     let heard: readonly Heard[] = []
     let isRepeated = false
@@ -125,9 +126,12 @@ export class Asker {
     return heard
   }
 
-  /** As many calls as are kept for it, `parallel` at a time, until one is throttled. Gives what they heard, and how long it took, in ms. */
+  /**
+   * Makes the reserved calls, `parallel` at a time, until one is throttled. Returns their results
+   * and the time that they took, in ms.
+   */
   async burst(ask: Ask, parallel: number): Promise<{ readonly heard: readonly Heard[]; readonly ms: number }> {
-    // A second in which nothing is asked, so that what was asked before does not count.
+    // A second without calls, so that earlier ones do not count.
     await this.#sleep(PAUSE)
     const heard: Heard[] = []
     const begun = systemClock.now()
@@ -167,7 +171,7 @@ export class Asker {
   }
 
   #spent(): Refusal {
-    return { kind: 'spent', why: `the bound of ${this.#options.maxCalls} calls leaves no more for it` }
+    return { kind: 'spent', why: `the limit of ${this.#options.maxCalls} calls was used up` }
   }
 
   async #sleep(ms: number): Promise<void> {
@@ -188,7 +192,7 @@ function pauseAfter({ retryAfterMs = 0 }: HexlineError): number {
 }
 
 function heardOf(outcome: Outcome | undefined, ms: number): Heard {
-  if (outcome === undefined) return { kind: 'malformed', why: 'no outcome came' }
+  if (outcome === undefined) return { kind: 'malformed', why: 'no outcome' }
   if (!(outcome instanceof Error)) return { value: outcome.take(), bytes: outcome.bytes, ms }
   return { kind: outcome.kind, why: excerpt(serverMessage(outcome)), error: outcome }
 }

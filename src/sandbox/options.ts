@@ -8,17 +8,17 @@ import { hostnameOf } from './host.ts'
 import type { Seed } from './records.ts'
 import { seedFrom } from './seed-check.ts'
 
-/** What one token costs, in USD. */
+/** Price of one token, in USD. */
 export interface Price {
   readonly usd: number
-  /** A day ago. Without it there are no changes to tell. */
+  /** Price a day ago. Without it, replies have no price changes. */
   readonly usd24hAgo?: number
 }
 
 /** Prices by token address; the chain's own coin is `native`. */
 export type PriceTable = Readonly<Record<string, Price>>
 
-/** What the chain does not tell of a token. */
+/** Facts about a token that are not on the chain. */
 export interface TokenFacts {
   /** Default false. */
   readonly possibleSpam?: boolean
@@ -33,41 +33,49 @@ export interface TokenFacts {
 /** Facts by token address. */
 export type TokenTable = Readonly<Record<string, TokenFacts>>
 
-/** How a sandbox is made. Every option is checked by `startSandbox`. */
+/** Options of `startSandbox`. Every option is checked. */
 export interface SandboxOptions {
   /** Port on 127.0.0.1. Default 0: any free one. */
   readonly port?: number
-  /** The one chain that is served. Default `eth`. */
+  /** The chain to serve. Default `eth`. */
   readonly chain?: ChainSlug
-  /** URL of the node behind. Default: anvil is started for it, with the chain id of `chain`; that takes the package `@foundry-rs/anvil`. */
+  /**
+   * URL of the upstream node. Default: starts anvil, with the chain id of `chain`; needs the
+   * package `@foundry-rs/anvil`.
+   */
   readonly upstream?: string
-  /** The key that is right. Default: made at random. */
+  /** The valid key. Default: a random one. */
   readonly apiKey?: string
   /** Keys that are out of quota. Default: one, `{apiKey}-used-up`. */
   readonly quotaKeys?: readonly string[]
-  /** USD prices of tokens; the others have none. */
+  /** USD prices of tokens; other tokens have no price. */
   readonly prices?: PriceTable
-  /** What is known of tokens beside the chain. */
+  /** Facts about tokens that are not on the chain. */
   readonly tokens?: TokenTable
-  /** Records of the NFT and streams groups; each array replaces that of the default data. */
+  /** Records of the NFT and streams groups; each array replaces the default one. */
   readonly seed?: Partial<Seed>
   /**
-   * Values as real services send them: null for what is not known, booleans and objects where the specification documents strings, lists in streams where
-   * it documents objects. Default false: each value has its documented type. Records given as `seed` are served as they are.
+   * Sends values as real services do: null for unknown values, booleans and objects where the
+   * specification documents strings, lists in streams where it documents objects. Default false:
+   * each value has its documented type. Records given as `seed` are served unchanged.
    */
   readonly likeProduction?: boolean
-  /** Names in the header `Host` that are answered beside those of the loopback. Others are refused, so that no web page reads the sandbox by DNS rebinding. */
+  /**
+   * Names in the header `Host` to accept besides those of the loopback. Others are refused, so that
+   * no web page can read the sandbox by DNS rebinding.
+   */
   readonly allowedHosts?: readonly string[]
-  /** Every request waits for so long, in ms. Default 0. */
+  /** Delay of every request, in ms. Default 0. */
   readonly latencyMs?: number
-  /** Requests beyond get 429; each entry of a batch counts. Default: no limit. */
+  /** Most calls per second; more get 429. Each call of a batch counts. Default: no limit. */
   readonly callsPerSecond?: number
   /**
-   * Share of the requests that go wrong on purpose, from 0 to 1: HTTP 500, HTTP 503, a cut connection, a body that stalls, a body that is cut short. Or the
-   * share of each: `{ stalled: 0.1, cut: 0.05 }`; the names are `error 500`, `error 503`, `cut`, `stalled` and `truncated`. Default 0.
+   * Share of the requests that fail on purpose, from 0 to 1: HTTP 500, HTTP 503, a cut connection,
+   * a body that stalls, or a truncated body. Or the share of each: `{ stalled: 0.1, cut: 0.05 }`;
+   * the names are `error 500`, `error 503`, `cut`, `stalled` and `truncated`. Default 0.
    */
   readonly faults?: FaultShares
-  /** The same seed makes the same requests go wrong. Default 1. */
+  /** The same seed makes the same requests fail. Default 1. */
   readonly faultSeed?: number
 }
 
@@ -158,13 +166,13 @@ function faultShares(shares: FaultShares): FaultShares {
   return total <= 1 ? shares : share('faults', total)
 }
 
-/** A key is part of a path in one group and a header in the others. */
+/** A key must fit both a path and a header: groups take it in one or the other. */
 function key(name: string, value: unknown): string {
   if (typeof value === 'string' && /^[\x21-\x7e]+$/.test(value) && value !== '.' && value !== '..') return value
   throw new OptionError(name, 'a key of printable ASCII characters', typeof value === 'string' ? 'another string' : show(value))
 }
 
-/** Addresses in lower case, as they are looked up. */
+/** A table by address, with the addresses in lower case for look-up. */
 function table<T>(name: string, given: Readonly<Record<string, T>>, checkRow: (name: string, row: T) => void, hasNative: boolean): Record<string, T> {
   if (typeof given !== 'object' || given === null || Array.isArray(given)) throw new OptionError(name, 'an object with an entry for each token', show(given))
   const rows = Object.entries(given).map(([address, row]) => {

@@ -128,7 +128,7 @@ describe('no wrong usage echoes a key', () => {
     [['call', 'eth_chainId', '--deadline', `https://rpc.example.com/${KEY}`], '--deadline: expected a number, received a URL'],
     [['call', 'eth_chainId', '--timeout', 'soon'], '--timeout: expected a number, received "soon"'],
     [['call', 'eth_chainId', '--timeout', '0'], '--timeout: expected a number of seconds above 0, at most 2147483, received "0"'],
-    [['tokens', ADDRESS, '--limit', KEY], "option '--limit <n>' argument that is a string of 24 characters is invalid. It has to be a whole number."],
+    [['tokens', ADDRESS, '--limit', KEY], "option '--limit <n>' argument that is a string of 24 characters is invalid. It must be a whole number."],
     [['bloks'], "unknown command 'bloks' (Did you mean blocks?)"],
   ])('%j is told what it is', async (args, message) => {
     const { code, stdout, stderr } = await hexline(args, { env: { HEXLINE_RPC_URL: 'http://127.0.0.1:1' } })
@@ -162,7 +162,7 @@ describe('a URL that may hold a key, given as an argument', () => {
     [['call', 'eth_chainId', '--rpc', 'http://127.0.0.1:1/eth/v1/rpc/'], 'HEXLINE_RPC_URL', false],
   ])('%j', async (args, variable, isWarned) => {
     const { stderr } = await hexline(args, { env: { HEXLINE_API_KEY: 'k' } })
-    const warning = `hexline: warning: a URL that may hold a key, given as an argument, can be seen by others on this machine; ${variable} cannot\n`
+    const warning = `hexline: warning: other users of this machine can see a URL given as an argument, and it may hold a key; use ${variable} instead\n`
     expect(stderr.includes(warning)).toBe(isWarned)
     expect(stderr).not.toContain(KEY)
   })

@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream'
 
-/** Where a command reads its settings and writes to: the process, or what stands in for it. */
+/** What a command reads and writes: the process's own, or a test's. */
 export interface Io {
   /** The arguments, without the program's own name. */
   readonly args: readonly string[]
