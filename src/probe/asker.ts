@@ -50,7 +50,10 @@ export interface AskerOptions {
   readonly onPost: (calls: number) => void
 }
 
-/** After throttling: how long the endpoint is left alone, and the time between two calls from then on, in ms. */
+/**
+ * After throttling: how long the endpoint is left alone, and the time between two calls from then
+ * on, in ms.
+ */
 const PAUSE = 1000
 const GAP = 100
 const LONGEST_GAP = 1500
@@ -60,8 +63,9 @@ const PATIENCE = 20_000
 const LOST = 3
 
 /**
- * Makes POSTs of exactly the calls it is given, one after the other, never more than the bound allows. A throttled one is
- * repeated once, after what the endpoint asked for, and from then on it asks slowly.
+ * Makes POSTs of exactly the calls it is given, one after the other, never more than the bound
+ * allows. A throttled one is repeated once, after what the endpoint asked for, and from then on it
+ * asks slowly.
  */
 export class Asker {
   calls = 0
@@ -82,7 +86,9 @@ export class Asker {
     return (await this.batch([{ method, params, as }]))[0] as Heard
   }
 
-  /** One POST of these calls: what each of them heard. Rejects with the reason of the signal alone. */
+  /**
+   * One POST of these calls: what each of them heard. Rejects with the reason of the signal alone.
+   */
   batch(asks: readonly Ask[]): Promise<readonly Heard[]> {
     let heard: readonly Heard[] = []
     let isRepeated = false
@@ -125,7 +131,10 @@ export class Asker {
     return heard
   }
 
-  /** As many calls as are kept for it, `parallel` at a time, until one is throttled. Gives what they heard, and how long it took, in ms. */
+  /**
+   * As many calls as are kept for it, `parallel` at a time, until one is throttled. Gives what they
+   * heard, and how long it took, in ms.
+   */
   async burst(ask: Ask, parallel: number): Promise<{ readonly heard: readonly Heard[]; readonly ms: number }> {
     // A second in which nothing is asked, so that what was asked before does not count.
     await this.#sleep(PAUSE)

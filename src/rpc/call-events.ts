@@ -3,21 +3,24 @@ import type { Call, Reply, Send } from './call.ts'
 import { callEvents } from './events.ts'
 import { isFailure } from './failure-kinds.ts'
 
-/** What becomes of a call on its way: for `hexline:call` where somebody listens, and for the error of a result that cannot be read. */
+/**
+ * What becomes of a call on its way: for `hexline:call`, where anyone listens, and for the error of
+ * an unreadable result.
+ */
 export class Tally {
   /** POSTs that it was in. */
   attempts = 0
   /** The endpoint that gave the last outcome. */
   endpoint: string | undefined
 
-  /** It was in a POST, which has ended. */
+  /** A POST that it was in has ended. */
   posted(endpoint: string | undefined): void {
     this.attempts++
     this.endpoint = endpoint
   }
 }
 
-/** `call` by `send`, told when it ends. The call holds the tally. */
+/** Makes the call, and publishes its end. The call holds the tally. */
 export async function tallied(send: Send, call: Call, tally: Tally, clock: Clock): Promise<Reply> {
   const started = clock.now()
   try {

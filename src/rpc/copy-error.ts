@@ -1,7 +1,10 @@
 import type { HexlineError } from '../errors.ts'
 import { messagePrefix } from '../text.ts'
 
-/** The same failure for another call: calls that share a POST, or an endpoint, fail together, each with an error of its own. */
+/**
+ * The same failure for another call: calls that share a POST, or an endpoint, fail together, each
+ * with an error of its own.
+ */
 export function copyError<E extends HexlineError>(error: E, method: string | undefined = error.method): E {
   const fields = Object.getOwnPropertyDescriptors(error)
   // The copy of a frozen error is not frozen.

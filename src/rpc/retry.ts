@@ -7,24 +7,40 @@ import { isStall, isThrottled, mayBeHeld, mayHaveRun, mayRepeat } from './failur
 import { Doubts, pauses, type Recovery } from './recovery.ts'
 import { type Backoff, jittered, type RetryAt } from './retry-delay.ts'
 
-/** Something that may be tried several times: a call, a GET of the service, a question of the prober. */
+/**
+ * Something that may be tried several times: a call, a GET of the service, a question of the
+ * prober.
+ */
 export interface Attempts<T> extends Waiter {
-  /** How often it may fail, the first attempt included. Being throttled counts only where this is 1. */
+  /**
+   * How often it may fail, the first attempt included. Being throttled counts only where this is 1.
+   */
   readonly attempts: number
-  /** May it be tried again after this failure? False where it may have run and must not run twice. */
+  /**
+   * May it be tried again after this failure? False where it may have run and must not run twice.
+   */
   mayRepeat(failure: CallFailure): boolean
-  /** Makes another attempt. `stalls`: replies that stopped in their middle so far; infinite for the last attempt. */
+  /**
+   * Makes another attempt. `stalls`: replies that stopped in their middle so far; infinite for the
+   * last attempt.
+   */
   again(failure: CallFailure, stalls: number): Promise<T>
-  /** Called before the wait for attempt number `attempt`. Ends the matter by resolving with a result. */
+  /**
+   * Called before the wait for attempt number `attempt`. Ends the matter by resolving with a
+   * result.
+   */
   beforeWait?(failure: CallFailure, attempt: number, waitMs: number): Promise<T | undefined> | undefined
-  /** Called in place of that where no attempt follows: the result after all, or the error to reject with (default: `last`). */
+  /**
+   * Called in place of that where no attempt follows: the result after all, or the error to reject
+   * with (default: `last`).
+   */
   giveUp?(failure: CallFailure, last: CallFailure): T | HexlineError | Promise<T | HexlineError>
 }
 
 /**
- * Repeats what failed with `reason`, until an attempt succeeds, `mayRepeat` says no, `attempts` have
- * failed, or the wait would outlast the deadline: then it fails at once, with the last failure. What
- * is throttled did not run and has not failed: it is repeated until its deadline.
+ * Repeats what failed with `reason`, until an attempt succeeds, `mayRepeat` says no, `attempts`
+ * have failed, or the wait would outlast the deadline: then it fails at once, with the last
+ * failure. What is throttled did not run and has not failed: it is repeated until its deadline.
  */
 export async function repeat<T>(reason: unknown, task: Attempts<T>, retryAt: RetryAt, waiting: Pick<Waiting, 'sleep' | 'clock'>): Promise<T> {
   let before: CallFailure | undefined
@@ -38,7 +54,8 @@ export async function repeat<T>(reason: unknown, task: Attempts<T>, retryAt: Ret
     const now = waiting.clock.now()
     const until = Math.max(now, retryAt(error, counts ? failed : 1, now))
     if (!task.mayRepeat(failure) || failed >= task.attempts || until >= task.deadline) {
-      // That the deadline passed in the middle of an attempt says less than why the one before failed.
+      // That the deadline passed in the middle of an attempt says less than why the one before
+      // failed.
       const last = before !== undefined && error.kind === 'timeout' && now >= task.deadline ? before : failure
       const given = task.giveUp === undefined ? last.error : task.giveUp(failure, last)
       // Not awaited without need: the stack of the caller is known in this very turn.
@@ -70,16 +87,18 @@ export interface RetryOptions extends Backoff {
 /**
  * The layer that repeats a call.
  *
- * - Replay safety: a safe call is repeated after any failure whose kind allows it (`failure-kinds.ts`),
- *   an unsafe one only where the failure proves that it did not run, or where `recovery` covers it.
+ * - Replay safety: a safe call is repeated after any failure whose kind allows it
+ *   (`failure-kinds.ts`), an unsafe one only where the failure proves that it did not run, or where
+ *   `recovery` covers it.
  * - Attempts: `call.attempts`. A client's default is 4, from viem's `retryCount` of 3.
- * - Waits: full jitter below `baseDelayMs` (default 150, viem's `retryDelay`), doubled for each failure
- *   up to `maxDelayMs` (default 10,000, reached with the eighth failure), and never less than the
- *   node's own `Retry-After`.
+ * - Waits: full jitter below `baseDelayMs` (default 150, viem's `retryDelay`), doubled for each
+ *   failure up to `maxDelayMs` (default 10,000, reached with the eighth failure), and never less
+ *   than the node's own `Retry-After`.
  *
- * No other layer repeats a call that may have run, so attempts do not multiply. Above it, two callers
- * ask again for reads alone: `bulk/fetch.ts`, since a deadline that passes in line says nothing of the
- * block; and `bulk/get-blocks.ts`, where blocks that do not fit together may come from two nodes.
+ * No other layer repeats a call that may have run, so attempts do not multiply. Above it, two
+ * callers ask again for reads alone: `bulk/fetch.ts`, since a deadline that passes in line says
+ * nothing of the block; and `bulk/get-blocks.ts`, where blocks that do not fit together may come
+ * from two nodes.
  */
 export function retry({ waiting, recovery, ...backoff }: RetryOptions): Layer {
   const retryAt = jittered(backoff)
