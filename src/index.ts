@@ -2,6 +2,7 @@
 export { type Client, createClient, type Request } from './client/client.ts'
 export type { Endpoint } from './client/endpoint.ts'
 export type { CallRate, CallSettings, ClientOptions, UnitRate } from './client/options.ts'
+export { type RetryOptions, retry } from './client/retry.ts'
 export {
   type AnswerKind,
   type AnyHexlineError,
@@ -47,5 +48,3 @@ export { type Call, type Layer, type Outcome, type Post, type Reply, replyOf, ty
 export type { CallEvent, Events, PostEvent, RetryEvent, RouteEvent, ThrottleEvent } from './rpc/events.ts'
 export type { Classify, Failure } from './rpc/post/reply-errors.ts'
 export type { Recovery } from './rpc/recovery.ts'
-export { type RetryOptions, retry } from './rpc/retry.ts'
-export { Waiting } from './wait/waiting.ts'

@@ -22,21 +22,22 @@ import {
   type TransactionReceipt,
   UnmanagedSubscriber,
 } from 'ethers'
-import { checkOptions, fetchRange, inBlock, type Progress } from '../../src/bulk/get-blocks.ts'
-import { Link, linkedFields } from '../../src/bulk/link.ts'
+import { checkOptions } from '../../src/bulk/get-blocks.ts'
+import { linkedFields } from '../../src/bulk/link.ts'
 import type { RangeEnd } from '../../src/bulk/range.ts'
+import { type Progress, rangeStream, type StreamOptions } from '../../src/bulk/range-stream.ts'
 import * as check from '../../src/check.ts'
-import { type Client, CONNECTIONS, createClient, isClient } from '../../src/client/client.ts'
+import { type Client, createClient, isClient } from '../../src/client/client.ts'
 import type { Endpoint } from '../../src/client/endpoint.ts'
+import { connectionsOf } from '../../src/client/internals.ts'
 import type { ClientOptions } from '../../src/client/options.ts'
 import { scrubError } from '../../src/client/scrub-error.ts'
 import type { RpcError } from '../../src/errors.ts'
+import { parseResult } from '../../src/eth/codec/reader.ts'
 import { encodeArguments } from '../../src/eth/methods.ts'
-import { parseAt } from '../../src/json/scan.ts'
-import { readUnread } from '../../src/rpc/post/unread.ts'
 import { BlockSubscriber } from './block-subscriber.ts'
 import { connectionOf, isGetUrlRegistered, splitOptions } from './config.ts'
-import { caused, Destroyed, errorObject, ethersError, isAnswer, unreadable, unsupported, withEthersCode } from './ethers-error.ts'
+import { caused, Destroyed, errorObject, ethersError, isAnswer, unsupported, withEthersCode } from './ethers-error.ts'
 import { FilterSubscriber } from './filter-subscriber.ts'
 import { BlockFormat, isSameBlock } from './format-block.ts'
 import { eventsOf, LogSubscriber } from './log-subscriber.ts'
@@ -404,7 +405,7 @@ export class HexlineProvider extends JsonRpcProvider {
     } catch (error) {
       // An error of a call has another code, and no secret.
       const { code = 'BAD_DATA' } = error as { code?: unknown }
-      throw code === 'INVALID_ARGUMENT' || code === 'BAD_DATA' ? scrubError(error, this.client[CONNECTIONS]) : error
+      throw code === 'INVALID_ARGUMENT' || code === 'BAD_DATA' ? scrubError(error, connectionsOf(this.client)) : error
     }
   }
 
@@ -435,20 +436,19 @@ export class HexlineProvider extends JsonRpcProvider {
     return this.#blocks(withCode(() => rangeOf(from, to, options)))
   }
 
-  async *#blocks(options: ReturnType<typeof checkOptions>): AsyncGenerator<Block, void, undefined> {
-    const link = new Link()
+  async *#blocks(options: StreamOptions): AsyncGenerator<Block, void, undefined> {
     const end = this.#end.signal
     try {
       end.throwIfAborted()
       this.#checkWay()
       const network = await this.getNetwork()
-      const blocks = fetchRange(this.client.with({ signal: end }), options, (number, bytes) => {
-        const raw = readUnread(bytes, (whole) => parseAt(whole, 0, whole.length))
-        link.follow(
-          number,
-          inBlock(number, () => linkedFields(raw)),
-        )
-        return this._wrapBlock(raw as BlockParams, network)
+      const blocks = rangeStream(this.client.with({ signal: end }), options, {
+        block(bytes) {
+          const raw = parseResult(bytes)
+          return { linked: linkedFields(raw), raw }
+        },
+        receipts: noReceipts,
+        item: ({ raw }) => this._wrapBlock(raw as BlockParams, network),
       })
       for await (const block of blocks) {
         yield block
@@ -460,7 +460,7 @@ export class HexlineProvider extends JsonRpcProvider {
       const method = (error as { method?: string } | null)?.method ?? 'eth_getBlockByNumber'
       if (this.destroyed) throw new Destroyed().errorOf(method)
       if (isAnswer(error)) throw caused(this.getRpcError({ id: 0, method, params: [], jsonrpc: '2.0' }, { id: 0, error: errorObject(error) }), error)
-      throw ethersError(unreadable(error), method, this.client.endpoints)
+      throw ethersError(error, method, this.client.endpoints)
     }
   }
 
@@ -484,7 +484,7 @@ function settle(to: Target, options: HexlineProviderOptions) {
   })
 }
 
-function rangeOf(from: number | bigint, to: BlockTag, options: GetBlocksOptions): ReturnType<typeof checkOptions> {
+function rangeOf(from: number | bigint, to: BlockTag, options: GetBlocksOptions): StreamOptions {
   check.onlyKnown('options', options, ['prefetchTxs', 'signal', 'maxBytes', 'onProgress'])
   const { prefetchTxs = false, signal, maxBytes, onProgress } = options
   check.flag('prefetchTxs', prefetchTxs)
@@ -496,6 +496,11 @@ function rangeOf(from: number | bigint, to: BlockTag, options: GetBlocksOptions)
     ...(maxBytes !== undefined && { maxBytes }),
     ...(onProgress !== undefined && { onProgress }),
   })
+}
+
+/** None are asked for. */
+function noReceipts(): never {
+  throw new Error('no receipts were asked for')
 }
 
 /** Options that are refused have ethers' code. */

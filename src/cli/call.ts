@@ -1,5 +1,6 @@
 import { Command } from 'commander'
-import { type Client, CONNECTIONS, createClient, TALLY } from '../client/client.ts'
+import { type Client, createClient, type Request } from '../client/client.ts'
+import { connectionsOf, type RequestMarks, TALLY } from '../client/internals.ts'
 import { scrubError } from '../client/scrub-error.ts'
 import { decodeResult, encodeArguments, isKnown } from '../eth/methods.ts'
 import { Tally } from '../rpc/call-events.ts'
@@ -49,7 +50,8 @@ async function makeCall(name: string, texts: readonly string[], flags: Flags, io
   const client = createClient(endpointFrom(flags, io.env, messages), timesFrom(flags))
   try {
     const tally = new Tally()
-    const reply = await client.send({ method, params, as: flags.raw ? 'bytes' : 'value', [TALLY]: tally })
+    const request: Request & RequestMarks = { method, params, as: flags.raw ? 'bytes' : 'value', [TALLY]: tally }
+    const reply = await client.send(request)
     const value = reply.take()
     if (flags.raw) await printJson(io.stdout, value as Uint8Array)
     else {
@@ -74,6 +76,6 @@ function decoded(client: Client, method: string, value: unknown, params: readonl
   try {
     return decodeResult(method, value, params)
   } catch (error) {
-    throw scrubError(error, client[CONNECTIONS], tally)
+    throw scrubError(error, connectionsOf(client), tally)
   }
 }

@@ -1,5 +1,5 @@
 import cliProgress from 'cli-progress'
-import type { Progress } from '../bulk/get-blocks.ts'
+import type { Progress } from '../bulk/range-stream.ts'
 import type { Layer } from '../rpc/call.ts'
 import { isFailure, isThrottled } from '../rpc/failure-kinds.ts'
 import type { TextStream } from './output/io.ts'

@@ -19,37 +19,22 @@ import { Health } from '../rpc/route/health.ts'
 import { route } from '../rpc/route/route.ts'
 import { excerpt, show } from '../text.ts'
 import { type Clock, systemClock } from '../wait/clock.ts'
-import { Joints } from '../wait/linked-signals.ts'
+import { LinkedSignals } from '../wait/linked-signals.ts'
 import { Waiting } from '../wait/waiting.ts'
 import { type Connection, connect, type Endpoint } from './endpoint.ts'
+import { type RequestMarks, TALLY, UNREAD, withInternals } from './internals.ts'
 import { type CallSettings, type ClientOptions, checkCallSettings, type Settings, settingsFrom } from './options.ts'
 import { scrubError } from './scrub-error.ts'
-
-/**
- * Where a client keeps its endpoints, for what has to make POSTs of its own, past queue and retries. One symbol for the process, as those below: a client of
- * the ES modules works with what is made by the CommonJS build, and the other way round.
- */
-export const CONNECTIONS: unique symbol = Symbol.for('hexline.connections')
 
 /** A call for `client.send`, with the settings that are about it alone. */
 export interface Request extends CallSettings {
   readonly method: string
   readonly params?: readonly unknown[] | Readonly<Record<string, unknown>>
-  /** The result parsed (default), or the node's own bytes of it: `bytes`, which are exactly one JSON value. `cut` means the same as `bytes`. */
-  readonly as?: 'value' | 'bytes' | 'cut'
+  /** The result parsed (default), or the node's own bytes of it, which are exactly one JSON value. */
+  readonly as?: 'value' | 'bytes'
   /** A null result means that the node lags: a failure, so that it is asked again, or another one. */
   readonly required?: boolean
-  /** @internal */
-  readonly [UNREAD]?: boolean
-  /** @internal */
-  readonly [TALLY]?: Tally
 }
-
-/** Marks a request for bytes that go to `readUnread`. */
-export const UNREAD: unique symbol = Symbol.for('hexline.unread')
-
-/** The tally of a request whose result may turn out to be unreadable: the error then says where it came from. */
-export const TALLY: unique symbol = Symbol('hexline.tally')
 
 /** Talks to one or several Ethereum nodes. An EIP-1193 provider, too. */
 export interface Client {
@@ -81,8 +66,6 @@ export interface Client {
   /** Ends all that waits with `ClosedError`, and every connection. Later calls reject with `ClosedError`. */
   close(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
-  /** @internal */
-  readonly [CONNECTIONS]?: readonly Connection[]
 }
 
 /** True for what `createClient` makes, and for what is made like it. */
@@ -138,15 +121,7 @@ export function createClientOn(clock: Clock, endpoint: Endpoint | readonly Endpo
     return closed
   }
   const origins = connections.map(({ origin }) => origin)
-  return clientOf({ pipeline: send, defaults: settings, endpoints: origins, close, connections, clock })
-}
-
-/** The clocks of clients that are not on the system's. */
-const clocks = new WeakMap<Client, Clock>()
-
-/** The clock that a client's calls are on. */
-export function clockOf(client: Client): Clock {
-  return clocks.get(client) ?? systemClock
+  return clientOf({ pipeline: send, defaults: settings, endpoints: origins, close, connections, clock, links: new LinkedSignals() })
 }
 
 /** What may go per second, with the costs of the method table where the user gave none. */
@@ -170,19 +145,20 @@ interface Parts {
   readonly close: () => Promise<void>
   readonly connections: readonly Connection[]
   readonly clock: Clock
+  readonly links: LinkedSignals
 }
 
 function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
-  const { pipeline, defaults, endpoints, close, clock } = parts
-  const joints = new Joints()
+  const { pipeline, defaults, endpoints, close, clock, links } = parts
 
-  function send(request: Request): Promise<Reply> {
+  function send(request: Request & RequestMarks): Promise<Reply> {
     const given = settingsOf(request)
     const { method, params = [], as = 'value', required = false } = request
+    if (as !== 'value' && as !== 'bytes') throw new OptionError('as', "'value' or 'bytes'", show(as))
     const priority = given.priority ?? own.priority ?? 'interactive'
     const isTold = callEvents.hasSubscribers
     const tally = request[TALLY] ?? (isTold ? new Tally() : undefined)
-    const both = own.signal && given.signal && own.signal !== given.signal ? joints.join(own.signal, given.signal) : undefined
+    const both = own.signal && given.signal && own.signal !== given.signal ? links.link(own.signal, given.signal) : undefined
     const call: Call = {
       method,
       // Where a method takes its params by name they are an object: only its own layer would look into them.
@@ -193,7 +169,7 @@ function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
       timeoutMs: shorter(given.timeoutMs ?? own.timeoutMs, defaults.timeoutMs),
       whilePaused: given.whilePaused ?? own.whilePaused,
       priority,
-      as: as === 'cut' ? 'bytes' : as,
+      as,
       isUnread: request[UNREAD],
       required,
       safe: isSafe(method),
@@ -247,8 +223,7 @@ function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
     close,
     [Symbol.asyncDispose]: close,
   }
-  if (clock !== systemClock) clocks.set(client, clock)
-  return Object.defineProperty(client, CONNECTIONS, { value: parts.connections })
+  return withInternals(client, parts)
 }
 
 const NONE: CallSettings = {}

@@ -1,6 +1,7 @@
 import * as check from '../check.ts'
-import { type Client, CONNECTIONS } from '../client/client.ts'
+import type { Client } from '../client/client.ts'
 import type { Connection } from '../client/endpoint.ts'
+import { connectionsOf } from '../client/internals.ts'
 import { HexlineError, OptionError, RpcError } from '../errors.ts'
 import type { MethodName } from '../eth/methods.ts'
 import { type Scrub, scrubStart } from '../http/secrets.ts'
@@ -87,7 +88,7 @@ const FEWEST = 60
 /** See `probe` in index.ts, which loads this one when it is first called. */
 export async function probe(client: Client, options: ProbeOptions = {}): Promise<ProbeReport> {
   const settings = checkProbe(options)
-  const connections = client?.[CONNECTIONS]
+  const connections = connectionsOf(client)
   if (connections === undefined) throw new OptionError('client', 'a client that createClient made', show(client))
   const probed: { report: EndpointReport; error: unknown }[] = []
   for (const connection of connections) probed.push(await probeEndpoint(connection, settings))

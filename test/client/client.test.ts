@@ -276,6 +276,15 @@ describe('send', () => {
   })
 })
 
+test.each(['cut', null, 1])('send refuses %j as the form of a result', async (as) => {
+  const client = createClient(url)
+  expect(await errorOf(client.send({ method: 'eth_chainId', as: as as never }))).toMatchObject({
+    name: 'OptionError',
+    option: 'as',
+    expected: "'value' or 'bytes'",
+  })
+})
+
 describe('with', () => {
   test.each<[unknown, string]>([
     [

@@ -20,7 +20,7 @@ export class Caller implements Wait {
 
   at: number
   place = -1
-  seat = -1
+  index = -1
 
   readonly #waiting: Waiting
   readonly #resolve: (reply: Reply) => void

@@ -1,7 +1,6 @@
 import { type HexlineError, IntegrityError, NetworkError } from '../../errors.ts'
 import { excerpt } from '../../text.ts'
 import type { Clock } from '../../wait/clock.ts'
-import { BoundedMap } from '../bounded-map.ts'
 import { type Call, ownRead, type Reply, replyOf } from '../call.ts'
 import { CallFailure } from '../call-failure.ts'
 import { copyError } from '../copy-error.ts'
@@ -9,6 +8,7 @@ import { routeEvents } from '../events.ts'
 import { isStall } from '../failure-kinds.ts'
 import type { Queue } from '../queue/queue.ts'
 import { serverMessage } from '../server-message.ts'
+import { setBounded } from '../set-bounded.ts'
 import { type Head, Heads } from './head.ts'
 import { type Health, Usual } from './health.ts'
 import { HEAD, type Protocol, type Trait } from './protocol.ts'
@@ -82,7 +82,7 @@ export class Endpoint {
   /** It is on the right chain, or there is no need to ask. */
   #isRight: boolean
   /** Methods that it does not have for this key, and when it said so. */
-  readonly #missing = new BoundedMap<number>()
+  readonly #missing = new Map<string, number>()
 
   constructor({ queue, health }: EndpointOptions, group: EndpointGroup, isRight: boolean, clock: Clock) {
     this.name = queue.name
@@ -180,7 +180,7 @@ export class Endpoint {
       this.queue.turnAway(new NetworkError(`${this.name}: not sent, since it is left out: ${this.said}`, { endpoint: this.name, unsent: true }))
     }
     if (kind === 'unsupported' || kind === 'auth') {
-      this.#missing.set(call.method, now)
+      setBounded(this.#missing, call.method, now)
     }
     if (kind === 'lagging') {
       const needed = trait?.needs?.(call.params)

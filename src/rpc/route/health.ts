@@ -1,9 +1,9 @@
 import { type HexlineError, TimeoutError } from '../../errors.ts'
 import type { Clock } from '../../wait/clock.ts'
-import { BoundedMap } from '../bounded-map.ts'
 import type { Outcome, Post } from '../call.ts'
 import { routeEvents } from '../events.ts'
 import { isFailure, isThrottled, saysOf } from '../failure-kinds.ts'
+import { setBounded } from '../set-bounded.ts'
 
 /**
  * Weight of the newest POST in the error rate: after four that failed, one after the other, it is
@@ -206,12 +206,12 @@ function verdictOf(outcomes: readonly Outcome[]): 'alive' | 'ill' | HexlineError
  * can be compared.
  */
 export class Usual {
-  readonly #ms = new BoundedMap<number>()
+  readonly #ms = new Map<string, number>()
 
   /** `ms` as a multiple of what is usual for `method`. */
   times(method: string, ms: number): number {
     const usual = this.#ms.get(method)
-    this.#ms.set(method, usual === undefined ? ms : usual + 0.05 * (ms - usual))
+    setBounded(this.#ms, method, usual === undefined ? ms : usual + 0.05 * (ms - usual))
     return usual === undefined ? 1 : (ms + 0.1) / (usual + 0.1)
   }
 }

@@ -1,7 +1,7 @@
 import type { Wait, Waiting } from '../../wait/waiting.ts'
-import { BoundedMap } from '../bounded-map.ts'
 import type { Call, Reply, Send } from '../call.ts'
 import { CallFailure, failureFrom } from '../call-failure.ts'
+import { setBounded } from '../set-bounded.ts'
 
 export interface HedgeOptions {
   /** A read that takes longer than this part of the recent ones gets a copy. */
@@ -24,7 +24,7 @@ const LOST: unique symbol = Symbol('the other copy was faster')
 export class Hedge {
   readonly #options: HedgeOptions
   readonly #waiting: Waiting
-  readonly #delays = new BoundedMap<Delays>()
+  readonly #delays = new Map<string, Delays>()
   /** Copies that may be sent now. */
   #saved = 0
 
@@ -55,7 +55,7 @@ export class Hedge {
     let delays = this.#delays.get(key)
     if (delays === undefined) {
       delays = new Delays(this.#options.percentile)
-      this.#delays.set(key, delays)
+      setBounded(this.#delays, key, delays)
     }
     return delays
   }
@@ -66,7 +66,7 @@ class Race implements Wait {
   readonly call: Call
   at: number
   place = -1
-  seat = -1
+  index = -1
   readonly #waiting: Waiting
   readonly #delays: Delays
   readonly #spend: () => boolean
