@@ -1,7 +1,7 @@
 import { excerpt, messagePrefix, shortened } from './text.ts'
 
 /**
- * What a failure is, in one word. `rpc/kinds.ts` says for each whether the call may have run and whether it is repeated.
+ * What a failure is, in one word. `rpc/failure-kinds.ts` says for each whether the call may have run and whether it is repeated.
  *
  * - `rate-limit`, `overloaded`: the node refused to start the call for now.
  * - `network`, `timeout`, `malformed`, `server`: the call may or may not have run.
@@ -96,7 +96,7 @@ export class HexlineError extends Error {
   readonly method: string | undefined
   /** Host and port of the endpoint that failed. */
   readonly endpoint: string | undefined
-  /** How often the call was tried; 0 when it was never sent. Set by the retry layer when it gives up. */
+  /** How often the call was sent; 0 when it never was. Set once, when the call rejects. */
   attempts = 0
   /** How long the endpoint asked to be left alone, in ms. */
   readonly retryAfterMs?: number

@@ -3,7 +3,7 @@ import { type RequestMarks, TALLY, UNREAD } from '../client/internals.ts'
 import { HexlineError, TimeoutError } from '../errors.ts'
 import { parseResult } from '../eth/codec/reader.ts'
 import { asBuffer, type Reply, replyOf } from '../rpc/call.ts'
-import { Tally } from '../rpc/call-events.ts'
+import { Tally } from '../rpc/tally.ts'
 import { type Linked, linkedFields } from './link.ts'
 
 /** A block in the node's own bytes, and its receipts if they were asked for. */

@@ -11,7 +11,8 @@ import { Interrupted, Unfinished } from './output/failure.ts'
 import type { Io } from './output/io.ts'
 import { lineForTerminal } from './output/json.ts'
 import { type MessageFlags, messagesFor } from './output/messages.ts'
-import { type Output, openOutput } from './output/output.ts'
+import { openOutput } from './output/open-output.ts'
+import type { Output } from './output/output.ts'
 import { onSignals } from './signals.ts'
 
 interface Flags extends NodeFlags, MessageFlags {

@@ -73,16 +73,17 @@ export class Meter {
     this.clear()
     const progress = this.#progress
     if (progress === undefined) return
-    const seconds = (performance.now() - this.#startedAt) / 1000
     const { done, bytes } = progress
+    const ms = performance.now() - this.#startedAt
+    const [seconds, rate] = [ms / 1000, rateOf(done, ms)]
     this.#messages.tell(
-      `${count(done)} ${done === 1 ? 'block' : 'blocks'}, ${sizeOf(bytes)} in ${seconds.toFixed(1)} s (${count(this.#rate)} blocks/s)${this.#trouble(' | ')}`,
+      `${count(done)} ${done === 1 ? 'block' : 'blocks'}, ${sizeOf(bytes)} in ${seconds.toFixed(1)} s (${count(rate)} blocks/s)${this.#trouble(' | ')}`,
       {
         type: 'done',
         blocks: done,
         bytes: Math.round(bytes),
         seconds: Number(seconds.toFixed(3)),
-        blocksPerSecond: this.#rate,
+        blocksPerSecond: rate,
         ...this.#counts,
       },
     )
@@ -152,7 +153,7 @@ export class Meter {
 
   /** Blocks per second so far. */
   get #rate(): number {
-    return Math.round(((this.#progress?.done ?? 0) * 1000) / Math.max(1, performance.now() - this.#startedAt))
+    return rateOf(this.#progress?.done ?? 0, performance.now() - this.#startedAt)
   }
 
   get #msLeft(): number | undefined {
@@ -163,4 +164,9 @@ export class Meter {
     const ms = this.#msLeft
     return ms === undefined ? '' : ` | ${durationOf(ms)} left`
   }
+}
+
+/** Blocks per second. */
+function rateOf(blocks: number, ms: number): number {
+  return Math.round((blocks * 1000) / Math.max(1, ms))
 }

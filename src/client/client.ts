@@ -7,7 +7,7 @@ import type { BlockNumber } from '../eth/params.ts'
 import { ethereum } from '../eth/protocol.ts'
 import { sendRecovery } from '../eth/send-raw-transaction.ts'
 import type { Call, Layer, Reply, Send } from '../rpc/call.ts'
-import { Tally, tallied } from '../rpc/call-events.ts'
+import { tallied } from '../rpc/call-events.ts'
 import { atTheEdge } from '../rpc/call-failure.ts'
 import { callEvents } from '../rpc/events.ts'
 import type { Budget } from '../rpc/limits/pacer.ts'
@@ -17,6 +17,7 @@ import { retry } from '../rpc/retry.ts'
 import type { EndpointOptions } from '../rpc/route/endpoint.ts'
 import { Health } from '../rpc/route/health.ts'
 import { route } from '../rpc/route/route.ts'
+import { Tally } from '../rpc/tally.ts'
 import { excerpt, show } from '../text.ts'
 import { type Clock, systemClock } from '../wait/clock.ts'
 import { LinkedSignals } from '../wait/linked-signals.ts'
@@ -223,7 +224,7 @@ function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
     close,
     [Symbol.asyncDispose]: close,
   }
-  return withInternals(client, parts)
+  return withInternals(client, { connections: parts.connections, clock })
 }
 
 const NONE: CallSettings = {}

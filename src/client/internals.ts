@@ -1,4 +1,4 @@
-import type { Tally } from '../rpc/call-events.ts'
+import type { Tally } from '../rpc/tally.ts'
 import { type Clock, systemClock } from '../wait/clock.ts'
 import type { Connection } from './endpoint.ts'
 

@@ -2,23 +2,7 @@ import type { Clock } from '../wait/clock.ts'
 import type { Call, Reply, Send } from './call.ts'
 import { callEvents } from './events.ts'
 import { isFailure } from './failure-kinds.ts'
-
-/**
- * What becomes of a call on its way: for `hexline:call`, where anyone listens, and for the error of
- * an unreadable result.
- */
-export class Tally {
-  /** POSTs that it was in. */
-  attempts = 0
-  /** The endpoint that gave the last outcome. */
-  endpoint: string | undefined
-
-  /** A POST that it was in has ended. */
-  posted(endpoint: string | undefined): void {
-    this.attempts++
-    this.endpoint = endpoint
-  }
-}
+import type { Tally } from './tally.ts'
 
 /** Makes the call, and publishes its end. The call holds the tally. */
 export async function tallied(send: Send, call: Call, tally: Tally, clock: Clock): Promise<Reply> {

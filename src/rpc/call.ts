@@ -1,6 +1,6 @@
 import type { HexlineError } from '../errors.ts'
-import type { Tally } from './call-events.ts'
 import type { Pin } from './pin.ts'
+import type { Tally } from './tally.ts'
 
 /** One call, with everything that concerns it alone. */
 export interface Call {

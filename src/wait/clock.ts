@@ -3,7 +3,7 @@
  * registry of what waits (waiting.ts). Tests put a virtual one in its place.
  */
 export interface Clock {
-  /** The time in ms. Its origin is arbitrary; it never goes back. */
+  /** The time in ms, always above 0, which may stand for "never". It does not go back. */
   now(): number
   /** Calls `wake` once, at `at` or soon after, never at once. */
   wakeAt(at: number, wake: () => void): Timer

@@ -15,7 +15,7 @@ interface VirtualTimer extends Timer {
  * wait for anything outside the process: real sockets, files, zlib.
  */
 export class VirtualClock implements Clock {
-  #now = 0
+  #now = 1
   /** Everything in the engine that happens asks for the time or sets a timer. */
   #uses = 0
   /** By time; those of one time in the order in which they were set. */
@@ -46,6 +46,13 @@ export class VirtualClock implements Clock {
     if (place < 0) return
     this.#timers.splice(place, 1)
     if ((timer as VirtualTimer).isHeld) this.#held--
+  }
+
+  /** Begins anew, and forgets every timer. */
+  reset(): void {
+    this.#timers.length = 0
+    this.#held = 0
+    this.#now = 1
   }
 
   sleep(ms: number): Promise<void> {

@@ -24,13 +24,14 @@ export interface VirtualWorld {
 
 /**
  * Servers that answer by the same functions as the real ones of server.ts, in virtual time and without sockets. One for a
- * file: the clock goes on from test to test, and the same chance (`Math.random`) comes in each.
+ * file: each test begins at the same time, and with the same chance (`Math.random`), so that it gives the same result.
  */
 export function virtualWorld(): VirtualWorld {
   const clock = new VirtualClock()
   const servers = new Map<string, (options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler) => void>()
   let port = 10_000
   beforeEach(() => {
+    clock.reset()
     vi.spyOn(Math, 'random').mockImplementation(randomFrom(1))
   })
   afterEach(() => {

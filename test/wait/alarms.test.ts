@@ -16,7 +16,7 @@ test('alarms ring in their order, each at its time and once, and not when they w
           place: -1,
           ring: () => {
             expect(clock.now()).toBeGreaterThanOrEqual(at)
-            expect(clock.now() - at).toBeLessThanOrEqual(1)
+            expect(clock.now() - at).toBeLessThanOrEqual(2)
             rung.push(at)
           },
         }
@@ -44,9 +44,10 @@ test('an alarm that is further off than a timer of Node.js can be rings at its t
 test('the last alarm that is taken back lets the clock stand still', async () => {
   const clock = new VirtualClock()
   const alarms = new Alarms(clock)
-  const alarm: Alarm = { at: 100, place: -1, ring: () => expect.unreachable() }
+  const start = clock.now()
+  const alarm: Alarm = { at: start + 100, place: -1, ring: () => expect.unreachable() }
   alarms.set(alarm)
   alarms.unset(alarm)
   for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
-  expect(clock.now()).toBe(0)
+  expect(clock.now()).toBe(start)
 })

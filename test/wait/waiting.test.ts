@@ -31,7 +31,7 @@ describe('what waits', () => {
     const sleeps = [1, 2, 3].map((n) => waiting.sleep({ method: 'm', deadline: NEVER, signal }, n * 1000))
     const other = waiting.sleep({ method: 'm', deadline: NEVER }, 9000)
     const ends = Promise.allSettled(sleeps)
-    await clock.sleep(1500)
+    await clock.sleep(1499)
     aborter.abort('enough')
     expect(await ends).toEqual([
       { status: 'fulfilled', value: undefined },

@@ -1,7 +1,4 @@
-import { fileOutput } from './file-output.ts'
-import type { TextStream } from './io.ts'
 import type { Kept } from './line-writer.ts'
-import { standardOutput } from './standard-output.ts'
 
 /** Where lines go. */
 export interface Output {
@@ -20,9 +17,4 @@ export interface Output {
   abandon(onWait: () => void): Promise<Kept | undefined>
   /** True when the failure only means that nobody reads on. */
   isClosedByReader(error: unknown): boolean
-}
-
-/** Standard output, or a file. `stop` is aborted when standard output cannot be written. Throws `OptionError` for a file that cannot be. */
-export async function openOutput(path: string | undefined, force: boolean, stdout: TextStream, stop: AbortController): Promise<Output> {
-  return path === undefined ? standardOutput(stdout, stop) : await fileOutput(path, force)
 }

@@ -1,6 +1,6 @@
 import type { TextStream } from './io.ts'
 import { lineForTerminal } from './json.ts'
-import { openOutput } from './output.ts'
+import { openOutput } from './open-output.ts'
 
 /** Writes to `stdout`, waiting where its reader is slow. Ends quietly when the reader has had enough, such as `head`. */
 export async function print(stdout: TextStream, job: (write: (text: string | Uint8Array) => Promise<void>) => Promise<void>): Promise<void> {

@@ -11,7 +11,10 @@ export interface Awaited {
   onLeft(reason: unknown): void
 }
 
-/** One caller that waits for an outcome: until it comes, or the call's signal, deadline, timeout or client ends the waiting. */
+/**
+ * One caller that waits for an outcome: until it comes, or the call's signal, deadline, timeout or
+ * client ends the waiting.
+ */
 export class Caller implements Wait {
   readonly call: Call
   /** What it waits for; undefined until it has its place in the queue. */
@@ -32,6 +35,11 @@ export class Caller implements Wait {
     this.#waiting = waiting
     this.#resolve = resolve
     this.#reject = reject
+  }
+
+  /** The call is for this endpoint, and goes to no other. */
+  get isBound(): boolean {
+    return this.call.isBound === true || this.call.pin !== undefined
   }
 
   /** The call is in a batch that starts now. */

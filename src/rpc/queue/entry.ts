@@ -1,7 +1,10 @@
-import { type HexlineError, MalformedReplyError } from '../../errors.ts'
+import { CodecError, type HexlineError, MalformedReplyError } from '../../errors.ts'
+import { excerpt } from '../../text.ts'
 import { type Call, type EncodedCall, type Reply, replyOf } from '../call.ts'
 import type { Tally } from '../call-events.ts'
+import { CallFailure } from '../call-failure.ts'
 import { copyError } from '../copy-error.ts'
+import type { Tally } from '../tally.ts'
 import type { Awaited, Caller } from './caller.ts'
 
 /** Where an entry is on its way from `send` to its outcome. */
@@ -34,7 +37,10 @@ interface Settled {
 export const UNPLACED: Unplaced = { name: 'unplaced' }
 const SETTLED: Settled = { name: 'settled' }
 
-/** A call in the queue, with its params as JSON, and everyone who waits for its outcome: callers that ask the same share an entry. */
+/**
+ * A call in the queue, with its params as JSON, and everyone who waits for its outcome: callers
+ * that ask the same share an entry.
+ */
 export class Entry implements EncodedCall, Awaited {
   readonly method: string
   readonly params: readonly unknown[]
@@ -51,7 +57,7 @@ export class Entry implements EncodedCall, Awaited {
   readonly tried: readonly string[]
   readonly stalls: number | undefined
   readonly tally: Tally | undefined
-  readonly isBound: boolean
+  readonly isBound: boolean | undefined
 
   /** `params`, encoded once: for the body, and for finding an identical call. */
   readonly json: string
@@ -79,7 +85,7 @@ export class Entry implements EncodedCall, Awaited {
     this.tried = call.tried
     this.stalls = call.stalls
     this.tally = call.tally
-    this.isBound = call.isBound === true || call.pin !== undefined
+    this.isBound = call.isBound
     this.json = json
     this.key = key
     this.#first = caller
@@ -154,7 +160,29 @@ export class Entry implements EncodedCall, Awaited {
   }
 }
 
-/** A copy of parsed JSON that shares nothing that can change. Throws RangeError where it is nested too deeply for the stack. */
+/** The call's params as JSON. */
+export function paramsJson(call: Call): string {
+  try {
+    return JSON.stringify(call.params)
+  } catch (error) {
+    const received = `something else (${excerpt((error as Error).message)})`
+    throw new CallFailure(new CodecError('params', 'values that JSON can hold', received, { method: call.method }), 0, undefined)
+  }
+}
+
+/**
+ * What a call has in common with those that may share its entry; undefined where none may. Bulk
+ * calls differ from each other by their nature: looking for an identical one costs as much as
+ * everything else in the queue. Bytes that nobody has read yet are right for their reader alone.
+ */
+export function keyOf(call: Call, json: string): string | undefined {
+  return call.safe && call.priority !== 'bulk' && !call.isUnread ? `${call.as} ${call.method} ${json}` : undefined
+}
+
+/**
+ * A copy of parsed JSON that shares nothing that can change. Throws RangeError where it is nested
+ * too deeply for the stack.
+ */
 function cloneJson(value: unknown): unknown {
   if (value === null || typeof value !== 'object') return value
   if (Array.isArray(value)) return value.map(cloneJson)

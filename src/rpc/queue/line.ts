@@ -1,7 +1,10 @@
 import type { BatchPlan } from '../limits/endpoint-limits.ts'
 import { type Entry, UNPLACED, type WaitingInLine } from './entry.ts'
 
-/** Entries that have left may stay in the array up to this number, or the number that wait, before they are swept out. */
+/**
+ * Entries that have left may stay in the array up to this number, or the number that wait, before
+ * they are swept out.
+ */
 const SWEEP_AT = 1024
 
 /** The entries of one priority that wait for a POST, first come first served. */
@@ -13,7 +16,10 @@ export class Line {
   #head = 0
   /** Entries inserted by age since the last batch was taken, in no order. */
   #inserted: Entry[] = []
-  /** Entries that identical calls may join. A new map whenever the line runs empty: one that lives long while its keys come and go is slow. */
+  /**
+   * Entries that identical calls may join. A new map whenever the line runs empty: one that lives
+   * long while its keys come and go is slow.
+   */
   #joinable = new Map<string, Entry>()
   /** Entries that somebody waits for. */
   size = 0
@@ -41,7 +47,10 @@ export class Line {
     for (const entry of entries) this.#enter(entry)
   }
 
-  /** Adds an entry that comes back from a failure. Its place follows from its age, which its deadline tells: a caller's first calls stay its first. */
+  /**
+   * Adds an entry that comes back from a failure. Its place follows from its age, which its
+   * deadline tells: a caller's first calls stay its first.
+   */
   insertByAge(entry: Entry): void {
     this.#inserted.push(entry)
     this.#enter(entry)
@@ -67,8 +76,9 @@ export class Line {
   }
 
   /**
-   * Takes the next entries for one POST, as far as `plan` lets them in; an unsafe call goes alone. Entries that are to travel apart from the first one stay.
-   * `hadRoom` where the POST could have taken more than it found.
+   * Takes the next entries for one POST, as far as `plan` lets them in; an unsafe call goes alone.
+   * Entries that are to travel apart from the first one stay. `hadRoom` where the POST could have
+   * taken more than it found.
    */
   take(plan: BatchPlan): { entries: Entry[]; hadRoom: boolean } {
     this.#merge()
@@ -148,7 +158,10 @@ export class Line {
   }
 }
 
-/** By the clock, the larger the younger. Calls without a deadline, whose age is not known, go first when they come back. */
+/**
+ * By the clock, the larger the younger. Calls without a deadline, whose age is not known, go first
+ * when they come back.
+ */
 function ageOf({ deadline }: Entry): number {
   return deadline === Number.POSITIVE_INFINITY ? Number.NEGATIVE_INFINITY : deadline
 }

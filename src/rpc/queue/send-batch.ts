@@ -5,11 +5,17 @@ import { copyError } from '../copy-error.ts'
 import { isFailure } from '../failure-kinds.ts'
 import type { Entry, InFlight } from './entry.ts'
 
-/** Sends batches to one endpoint, each in one POST, which is cut when nobody waits for any of its calls. */
+/**
+ * Sends batches to one endpoint, each in one POST, which is cut when nobody waits for any of its
+ * calls.
+ */
 export class BatchSender {
   readonly #endpoint: string
   readonly #post: Post
-  /** Unused ones. Making a signal costs as much as everything else that the queue does for a small POST. */
+  /**
+   * Unused ones. Making a signal costs as much as everything else that the queue does for a small
+   * POST.
+   */
   readonly #controllers: AbortController[] = []
 
   constructor(endpoint: string, post: Post) {

@@ -4,7 +4,10 @@ import { throttleEvents } from '../events.ts'
 import { isFailure, isThrottled, isTooLarge } from '../failure-kinds.ts'
 import type { CurrentLimits } from '../limits/endpoint-limits.ts'
 
-/** Publishes on `hexline:throttle` that an endpoint throttles, and how its limits change. Used only while the channel has subscribers. */
+/**
+ * Publishes on `hexline:throttle` that an endpoint throttles, and how its limits change. Used only
+ * while the channel has subscribers.
+ */
 export class ThrottleEvents {
   readonly #endpoint: string
   #maxCalls: number

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { node } from '../support/node.ts'
-import { randomFrom } from '../support/random.ts'
-import { type Answer, answerTo, read } from '../support/server.ts'
-import { virtualWorld } from '../support/virtual-server.ts'
+import { node } from '../../support/node.ts'
+import { randomFrom } from '../../support/random.ts'
+import { type Answer, answerTo, read } from '../../support/server.ts'
+import { virtualWorld } from '../../support/virtual-server.ts'
 
 const { clock, serve, clientOf, sleep } = virtualWorld()
 

@@ -1,10 +1,10 @@
 import type { Socket } from 'node:net'
 import { expect, test } from 'vitest'
-import { getBlocks } from '../../src/bulk/index.ts'
-import { blockOf } from '../support/chain-server.ts'
-import { node } from '../support/node.ts'
-import type { Answer, Entry, TestServer } from '../support/server.ts'
-import { virtualWorld } from '../support/virtual-server.ts'
+import { getBlocks } from '../../../src/bulk/index.ts'
+import { blockOf } from '../../support/chain-server.ts'
+import { node } from '../../support/node.ts'
+import type { Answer, Entry, TestServer } from '../../support/server.ts'
+import { virtualWorld } from '../../support/virtual-server.ts'
 
 const { clock, serve, clientOf, sleep } = virtualWorld()
 
