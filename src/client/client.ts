@@ -14,7 +14,7 @@ import type { Budget } from '../rpc/limits/pacer.ts'
 import { Pin } from '../rpc/pin.ts'
 import { createQueue } from '../rpc/queue/queue.ts'
 import { retry } from '../rpc/retry.ts'
-import type { MemberOptions } from '../rpc/route/endpoint.ts'
+import type { EndpointOptions } from '../rpc/route/endpoint.ts'
 import { Health } from '../rpc/route/health.ts'
 import { route } from '../rpc/route/route.ts'
 import { Tally } from '../rpc/tally.ts'
@@ -94,7 +94,7 @@ export function createClientOn(clock: Clock, endpoint: Endpoint | readonly Endpo
   const connections = endpoints.map((each) => connect(each, settings, ids, waiting.alarms, names))
   checkOneChain(connections)
   const rate = budgetFrom(settings)
-  const members = connections.map(({ post, ...connection }): MemberOptions => {
+  const eachEndpoint = connections.map(({ post, ...connection }): EndpointOptions => {
     const health = new Health(connection.name)
     // Where there is only one endpoint, nothing follows from how it does.
     const queue = createQueue({ ...settings, ...connection, rate, waiting, isHeavy, post: connections.length > 1 ? health.watch(post, clock) : post })
@@ -104,7 +104,7 @@ export function createClientOn(clock: Clock, endpoint: Endpoint | readonly Endpo
   const layers: unknown = settings.layers([ownRetry])
   if (!Array.isArray(layers) || !layers.every((layer) => typeof layer === 'function'))
     throw new OptionError('layers', 'a function that gives an array of layers', `one that gives ${show(layers)}`)
-  const routed = route({ endpoints: members as [MemberOptions, ...MemberOptions[]], protocol: ethereum, waiting, hedge: settings.hedge })
+  const routed = route({ endpoints: eachEndpoint as [EndpointOptions, ...EndpointOptions[]], protocol: ethereum, waiting, hedge: settings.hedge })
   const send = (layers as Layer[]).reduceRight<Send>(
     (next, layer) => {
       const wrapped: unknown = layer(next)

@@ -5,7 +5,10 @@ import type { Backoff } from '../rpc/retry-delay.ts'
 import { systemClock } from '../wait/clock.ts'
 import { Waiting } from '../wait/waiting.ts'
 
-/** What the GETs to one host with one key share: the line in which they wait, what is learnt of the host's limits, and sockets. */
+/**
+ * What the GETs to one host with one key share: the line in which they wait, what is learnt of the
+ * host's limits, and sockets.
+ */
 export class ServiceEndpoint {
   readonly run: RunTask
   readonly waiting = new Waiting(systemClock)
@@ -23,7 +26,8 @@ export class ServiceEndpoint {
   get dispatcher(): Dispatcher {
     const global = getGlobalDispatcher()
     if (global instanceof Dispatcher) return global
-    // Node's own fetch, where it was used first, has set one of another version, which speaks another protocol.
+    // Node's own fetch, where it was used first, has set one of another version, which speaks
+    // another protocol.
     this.#agent ??= new Agent()
     return this.#agent
   }
@@ -34,13 +38,17 @@ const CONCURRENCY = 100
 /** The defaults of `createClient`. */
 const BACKOFF: Backoff = { baseDelayMs: 150, maxDelayMs: 10_000 }
 
-/** An endpoint that was not used for this long is forgotten: the longest pause that the queue knows, in ms. */
+/**
+ * An endpoint that was not used for this long is forgotten: the longest pause that the queue knows,
+ * in ms.
+ */
 const REMEMBERED_MS = 600_000
 
 /**
- * The endpoints in use, by host and key. A provider limits a key, whatever object holds it: programs
- * write `getTransaction({ dataUrl, apiKey }, ...)` with a new object each time, and calls of two such
- * objects must share what is learnt. No object that a user made lives as long as that, so it is kept here.
+ * The endpoints in use, by host and key. A provider limits a key, whatever object holds it:
+ * programs write `getTransaction({ dataUrl, apiKey }, ...)` with a new object each time, and calls
+ * of two such objects must share what is learnt. No object that a user made lives as long as that,
+ * so it is kept here.
  */
 const inUse = new Map<string, ServiceEndpoint>()
 

@@ -30,11 +30,11 @@ export function targetOf(base: URL, apiKey: string, operation: string, settings:
 }
 
 /**
- * Gets JSON from the service. `path` goes behind the address of the group. The GET waits in the line
- * of its host and key, and is repeated as a safe call is: after 408, 5xx and network failures, never
- * after a bad key. Being throttled is no failed attempt. Rejects with `ServiceError` for an error of
- * the service, with the other subclasses of `HexlineError` when there is no reply, or with the reason
- * of the caller's signal.
+ * Gets JSON from the service. `path` goes behind the address of the group. The GET waits in the
+ * line of its host and key, and is repeated as a safe call is: after 408, 5xx and network failures,
+ * never after a bad key. Being throttled is no failed attempt. Rejects with `ServiceError` for an
+ * error of the service, with the other subclasses of `HexlineError` when there is no reply, or with
+ * the reason of the caller's signal.
  */
 export async function getJson({ base, apiKey, headers, operation, scrub }: Target, path: string, settings: Settings): Promise<unknown> {
   const endpoint = endpointAt(base.host, apiKey)
@@ -62,7 +62,8 @@ export async function getJson({ base, apiKey, headers, operation, scrub }: Targe
       } catch (error) {
         if (!(error instanceof HexlineError)) throw error
         const failure = Object.assign(error, { method: operation })
-        // An error that is final is an answer, too: it shows that the service takes calls at this rate.
+        // An error that is final is an answer, too: it shows that the service takes calls at this
+        // rate.
         if (failure instanceof ServiceError && mayRepeat(failure) !== true) return failure
         throw failure
       }
@@ -111,7 +112,10 @@ function failure(reply: HttpReply, parsed: unknown, operation: string, endpoint:
   )
 }
 
-/** `{ message }`, `{ message: [..] }`, `{ error }`: service specification leaves the shape open, these are in use. */
+/**
+ * `{ message }`, `{ message: [..] }`, `{ error }`: service specification leaves the shape open,
+ * these are in use.
+ */
 function messageIn(body: unknown): string | undefined {
   if (typeof body === 'string') return body === '' ? undefined : body
   if (typeof body !== 'object' || body === null) return undefined
@@ -131,7 +135,8 @@ function kindOf(status: number, said: string, asked: number | undefined): Answer
   if (status === 401 || status === 402 || status === 403) return USED_UP.test(said) || status === 402 ? 'quota' : 'auth'
   if (status === 404) return 'not-found'
   if (status === 408) return 'timeout'
-  // What is used up for the day or the month does not come back while a call waits. Limits per second say "limit exceeded", too: these words are stricter.
+  // What is used up for the day or the month does not come back while a call waits. Limits per
+  // second say "limit exceeded", too: these words are stricter.
   if (status === 429) return classify({ method: '', status, message: said, retryAfterMs: asked }) === 'quota' ? 'quota' : 'rate-limit'
   if (status === 501) return 'unsupported'
   if (status >= 500) return status === 529 || (status === 503 && asked !== undefined) ? 'overloaded' : 'server'

@@ -4,7 +4,7 @@ import { callEvents } from './events.ts'
 import { isFailure } from './failure-kinds.ts'
 import type { Tally } from './tally.ts'
 
-/** `call` by `send`, told when it ends. The call holds the tally. */
+/** Makes the call, and publishes its end. The call holds the tally. */
 export async function tallied(send: Send, call: Call, tally: Tally, clock: Clock): Promise<Reply> {
   const started = clock.now()
   try {

@@ -7,16 +7,20 @@ import { type Backoff, fullJitter } from './retry-delay.ts'
 
 /** What is known, beyond JSON-RPC, about calls that must not simply run twice. */
 export interface Recovery {
-  /** Sending this unsafe call again does no harm, as long as the outcome is read with `find` and `conclude`. */
+  /**
+   * Sending this unsafe call again does no harm, as long as the outcome is read with `find` and
+   * `conclude`.
+   */
   covers(call: Call): boolean
   /**
-   * Asked after each failure, once one of them has left open whether the call ran. Resolves with the
-   * call's reply if it turns out that it did.
+   * Asked after each failure, once one of them has left open whether the call ran. Resolves with
+   * the call's reply if it turns out that it did.
    */
   find(call: Call, failure: HexlineError, doubts: readonly HexlineError[], next: Send): Promise<Reply | undefined>
   /**
    * Asked in place of `find` where the call is not sent again. Resolves with its reply, or with the
-   * error for the caller. `pause` waits longer each time; it gives false when the deadline is too near.
+   * error for the caller. `pause` waits longer each time; it gives false when the deadline is too
+   * near.
    */
   conclude(call: Call, last: HexlineError, doubts: readonly HexlineError[], next: Send, pause: () => Promise<boolean>): Promise<Reply | HexlineError>
 }
@@ -46,7 +50,10 @@ export class Doubts {
     return this.#doubts.length === 0 ? undefined : this.#recovery?.find(this.#call, failure.error, this.#errors, this.#next)
   }
 
-  /** The call is not sent again after `failure`: its reply, or the error that is told, which is `last` where nothing is in doubt. */
+  /**
+   * The call is not sent again after `failure`: its reply, or the error that is told, which is
+   * `last` where nothing is in doubt.
+   */
   conclude(failure: CallFailure, last: CallFailure): HexlineError | Promise<Reply | HexlineError> {
     this.#note(failure)
     const [doubt] = this.#doubts
@@ -65,7 +72,10 @@ export class Doubts {
   }
 }
 
-/** Waits before the repeated questions of `conclude`: with full jitter, each up to twice as long as the one before. */
+/**
+ * Waits before the repeated questions of `conclude`: with full jitter, each up to twice as long as
+ * the one before.
+ */
 export function pauses(call: Call, backoff: Backoff, waiting: Waiting): () => Promise<boolean> {
   let paused = 0
   return async () => {
@@ -76,7 +86,10 @@ export function pauses(call: Call, backoff: Backoff, waiting: Waiting): () => Pr
   }
 }
 
-/** The failure leaves open whether the call has run. One that never left before the client was closed does not. */
+/**
+ * The failure leaves open whether the call has run. One that never left before the client was
+ * closed does not.
+ */
 function leavesOpen({ error, wasSent }: CallFailure): boolean {
   return isAmbiguous(error) && (error.kind !== 'closed' || wasSent)
 }

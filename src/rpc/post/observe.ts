@@ -4,10 +4,10 @@ import type { Outcome, Post } from '../call.ts'
 import { type PostEvent, postEvents } from '../events.ts'
 import { isFailure } from '../failure-kinds.ts'
 
-/** Told when the POST has ended: what became of its calls, and the reply, if one came. */
+/** Called when the POST has ended, with the outcomes of its calls and the reply, if one came. */
 export type OnPosted = (outcomes: readonly Outcome[], reply?: { readonly status: number; readonly body: Uint8Array }) => void
 
-/** Watches a POST that starts now, where somebody listens to `hexline:post`; undefined where nobody does. */
+/** Watches a POST that starts now. Undefined where `hexline:post` has no subscriber. */
 export function watchPost(endpoint: string, calls: number, signal: AbortSignal, clock: Clock): OnPosted | undefined {
   if (!postEvents.hasSubscribers) return undefined
   const started = clock.now()
@@ -19,7 +19,7 @@ export function watchPost(endpoint: string, calls: number, signal: AbortSignal, 
   }
 }
 
-/** A post function of the user's own, which may keep to no form, watched. */
+/** A post function of the user's own, watched. It may break its contract. */
 export function watched(endpoint: string, post: Post, clock: Clock): Post {
   return (calls, signal) => {
     const onPosted = watchPost(endpoint, calls.length, signal, clock)

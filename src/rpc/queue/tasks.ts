@@ -4,13 +4,22 @@ import { type Call, ownRead, type Post, replyOf } from '../call.ts'
 import type { Backoff } from '../retry-delay.ts'
 import { createQueue } from './queue.ts'
 
-/** One exchange that is not a call of JSON-RPC, such as a GET. It waits in line, and for the endpoint's limits, as calls do. */
+/**
+ * One exchange that is not a call of JSON-RPC, such as a GET. It waits in line, and for the
+ * endpoint's limits, as calls do.
+ */
 export interface Task<T> extends Waiter {
-  /** Makes the exchange. What it resolves with shows that the endpoint takes tasks at this rate. Rejects with a `HexlineError`. */
+  /**
+   * Makes the exchange. What it resolves with shows that the endpoint takes tasks at this rate.
+   * Rejects with a `HexlineError`.
+   */
   run(signal: AbortSignal): Promise<T>
 }
 
-/** Runs a task when its endpoint takes it. Rejects with a `CallFailure`, or with the reason of the task's signal. */
+/**
+ * Runs a task when its endpoint takes it. Rejects with a `CallFailure`, or with the reason of the
+ * task's signal.
+ */
 export type RunTask = <T>(task: Task<T>) => Promise<T>
 
 export interface TaskQueueOptions {

@@ -4,21 +4,22 @@ import { CallFailure, failureFrom } from '../call-failure.ts'
 import { setBounded } from '../set-bounded.ts'
 
 export interface HedgeOptions {
-  /** A read that takes longer than this part of the recent ones is sent once more. */
+  /** A read that takes longer than this part of the recent ones gets a copy. */
   readonly percentile: number
-  /** Copies, as a part of the reads. */
+  /** Copies, at most, as a part of the reads. */
   readonly maxExtra: number
 }
 
 /** Copies that may be saved up for a bad moment. */
 const MOST_SAVED = 20
 
-/** The reason for which the slower copy ends; its endpoint did nothing wrong. */
+/** Why the slower copy ends: its endpoint did nothing wrong. */
 const LOST: unique symbol = Symbol('the other copy was faster')
 
 /**
- * Sends a second copy of an interactive read that takes long. The first answer counts, and so does a final error: that is the node's answer,
- * too. Nothing is copied until it is known how long such calls take, nor beyond `maxExtra`.
+ * Sends a copy of an interactive read that takes long. The first answer counts, and so does a final
+ * error, which is the node's answer too. No read is copied until it is known how long such reads
+ * take.
  */
 export class Hedge {
   readonly #options: HedgeOptions
@@ -32,7 +33,10 @@ export class Hedge {
     this.#waiting = waiting
   }
 
-  /** `send` with a copy by `again`, if need be. `key` names what the call's time is compared with: its endpoint and method. */
+  /**
+   * Makes the call with `send`, and its copy with `again`. `key`, the endpoint and method, names
+   * the calls that its time is compared with.
+   */
   send(call: Call, key: string, send: Send, again: Send): Promise<Reply> {
     if (!call.safe || call.priority === 'bulk') return send(call)
     this.#saved = Math.min(MOST_SAVED, this.#saved + this.#options.maxExtra)
@@ -94,7 +98,7 @@ class Race implements Wait {
     })
   }
 
-  /** The call takes long. At its deadline the copies end by themselves. */
+  /** The call takes long. (At the deadline, the call and its copy end by themselves.) */
   ring(): void {
     if (this.at < this.call.deadline && this.#spend()) this.#run(this.#again)
   }
@@ -111,7 +115,7 @@ class Race implements Wait {
     this.#running++
     send({ ...this.call, signal: runner.signal }).then(
       (reply) => {
-        // Also when it is the copy's: the first one took so long at least.
+        // Also when the copy answered: the first one took at least as long.
         this.#delays.add(this.#waiting.clock.now() - this.#started)
         this.#end(() => this.#resolve(reply))
       },
@@ -134,14 +138,14 @@ class Race implements Wait {
   }
 }
 
-/** Every node would answer so; of other failures the other copy may know better. */
+/** Every node would answer so. After another failure, the other copy may still succeed. */
 function isFinal(failure: unknown): boolean {
   return !(failure instanceof CallFailure) || failure.error.kind === 'execution' || failure.error.kind === 'invalid'
 }
 
-/** Calls of which the times are kept. */
+/** Recent calls whose times are kept. */
 const KEPT = 128
-/** Calls after which the percentile is known, and found anew. */
+/** The percentile is computed after each this many calls. */
 const ENOUGH = 32
 
 /** How long recent calls took. */
