@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
@@ -26,6 +27,17 @@ const withOldestPeers = {
   },
 }
 
+const NIGHTLY = 'test/**/*.nightly.test.ts'
+
+/** The files that use `runs` of test/support. */
+const FUZZ = readdirSync(source('test'), { recursive: true, encoding: 'utf8' })
+  .filter((file) => file.endsWith('.test.ts'))
+  .map((file) => `test/${file}`)
+  .filter((file) => /^import \{ runs \}/m.test(readFileSync(source(file), 'utf8')))
+
+/** At a time: more than there are cores in a small machine, since much of a test is waiting. */
+const WORKERS = 3
+
 export default defineConfig({
   // Tests read like programs of users, and run on the sources.
   resolve: {
@@ -49,10 +61,29 @@ export default defineConfig({
         test: {
           name: 'hexline',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/chaos/**'],
+          exclude: ['test/chaos/**', NIGHTLY],
           typecheck: { enabled: true, include: ['test/**/*.test-d.ts'] },
-          // Two at a time: several files start a node or servers of their own.
-          maxWorkers: 2,
+          maxWorkers: WORKERS,
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'runtime',
+          // What depends on the version of Node.js: sockets, streams, processes, modules.
+          include: [
+            'test/{client,http,json,wait}/**/*.test.ts',
+            'test/rpc/{abort-and-close,bytes,correlation,long-replies,odd-posts,stalls}.test.ts',
+            'test/bulk/{get-blocks,lines}.test.ts',
+            'test/cli/{blocks,kill,out,resume,sandbox}.test.ts',
+            'test/eth/codec/*.test.ts',
+            'test/rest/{decode,endings,options}.test.ts',
+            'test/sandbox/{json-rpc,misbehave}.test.ts',
+            'test/package.test.ts',
+          ],
+          exclude: [NIGHTLY],
+          maxWorkers: WORKERS,
           sequence: { groupOrder: 0 },
         },
       },
@@ -64,7 +95,7 @@ export default defineConfig({
           // The flows, and where it matters which copy of a peer is met: `instanceof`, fallbacks, blocks in their shapes.
           include: ['test/adapters/*/{errors,flows-*,bulk-actions,get-blocks}.test.ts'],
           server: { deps: { external: [/\/dist\/cjs\//] } },
-          maxWorkers: 2,
+          maxWorkers: WORKERS,
           sequence: { groupOrder: 0 },
         },
       },
@@ -73,17 +104,24 @@ export default defineConfig({
         plugins: [withOldestPeers],
         test: {
           name: 'oldest-peers',
-          // All that adapters do, but for what is about the newest peers themselves: where they are wrong, and how they format blocks.
+          // All that adapters do, but for how the newest peers format blocks.
           include: ['test/adapters/*/*.test.ts'],
-          exclude: ['test/adapters/*/{where-*-is-wrong,format*}.test.ts'],
-          maxWorkers: 2,
+          exclude: ['test/adapters/*/format*.test.ts', NIGHTLY],
+          maxWorkers: WORKERS,
           sequence: { groupOrder: 0 },
         },
       },
       {
         extends: true,
-        // What is learnt from times is learnt wrong where something else takes the processor: these run alone, one after the other.
-        test: { name: 'chaos', include: ['test/chaos/**/*.test.ts'], maxWorkers: 1, sequence: { groupOrder: 1 } },
+        test: {
+          name: 'nightly',
+          // What takes long, what needs the machine for itself, what pins faults of the peers, and all that tries random cases, with many more of them.
+          include: ['test/chaos/**/*.test.ts', NIGHTLY, ...FUZZ],
+          env: { FUZZ_TIMES: '20' },
+          testTimeout: 600_000,
+          maxWorkers: 1,
+          sequence: { groupOrder: 1 },
+        },
       },
     ],
   },

@@ -17,7 +17,7 @@ export const usage = `usage: npm run bench -- [--quick] [--rounds N] [--save] [-
 
   --quick      one round, and less in it
   --rounds N   rounds of each client (default 3; 1 with --quick)
-  --save       keep the results in bench/results, from which npm run bench:report makes the README's tables; for all workloads only
+  --save       keep the results in bench/results, from which npm run bench:report makes the tables of bench/README.md; for all workloads only
   --node24     clients run on the Node.js 24 of .ci/node24, installed if it is missing
   --node PATH  clients run on this Node.js
 

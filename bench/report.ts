@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { importPeer, installPeers } from './peers.ts'
-import { charts, specOf } from './report/charts.ts'
+import { charts, readmeChart, specOf } from './report/charts.ts'
 import { withFigures } from './report/readme.ts'
 import { resultsPage } from './report/results-page.ts'
 import { readRuns } from './report/runs.ts'
@@ -8,7 +8,7 @@ import type { Results } from './results.ts'
 import { root } from './root.ts'
 
 /*
- * Tables and charts of the kept results into the README: `npm run bench:report`.
+ * Tables and charts of the kept results, into bench/README.md and bench/results: `npm run bench:report`.
  */
 
 /** What is used of Vega and Vega-Lite, whose types are not installed with the project. */
@@ -23,10 +23,10 @@ interface VegaLite {
 const runs = readRuns()
 installPeers()
 const [vega, vegaLite] = (await Promise.all([importPeer('vega'), importPeer('vega-lite')])) as [Vega, VegaLite]
-for (const chart of charts) {
+for (const chart of [...charts, readmeChart]) {
   const view = new vega.View(vega.parse(vegaLite.compile(specOf(runs[0] as Results, chart)).spec), { renderer: 'none' })
   writeFileSync(new URL(`bench/results/${chart.file}`, root), `${await view.toSVG()}\n`)
 }
 writeFileSync(new URL('bench/results/README.md', root), resultsPage(runs))
-const readme = new URL('README.md', root)
+const readme = new URL('bench/README.md', root)
 writeFileSync(readme, withFigures(readFileSync(readme, 'utf8'), runs))

@@ -34,7 +34,7 @@ if (options.isSaved) {
   const file = new URL(`bench/results/node${/^v(\d+)/.exec(results.versions.node as string)?.[1]}.json`, root)
   mkdirSync(new URL('.', file), { recursive: true })
   writeFileSync(file, `${JSON.stringify(results, rounded, 1)}\n`)
-  console.log(`\nkept in ${fileURLToPath(file).slice(fileURLToPath(root).length)}: npm run bench:report puts it into the README`)
+  console.log(`\nkept in ${fileURLToPath(file).slice(fileURLToPath(root).length)}: npm run bench:report puts it into bench/README.md`)
 }
 
 function optionsOrUsage(): Options {

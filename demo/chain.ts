@@ -7,7 +7,7 @@ export interface SeedOptions {
   /** Blocks to add, at least 20. Default 5,000. */
   readonly blocks?: number
   /**
-   * Blob transactions among them, each in a block of its own. Default 4. anvil 1.7.1 serves a blob with its transaction (256 KiB in hex, which
+   * Blob transactions among them, each in a separate block. Default 4. anvil 1.7.1 serves a blob with its transaction (256 KiB in hex, which
    * nodes leave out) and counts it into the block's `transactionsRoot` (which nodes do not): `0` where roots are to be recomputed.
    */
   readonly blobs?: number
@@ -82,7 +82,7 @@ type Kind = 'deploy-token' | 'deploy-collectible' | 'fund' | 'transfer' | 'token
 
 const TOKENS = 3
 
-/** What each block holds. Blob, delegated and crowded blocks have fixed places, so that short chains have them as well. */
+/** What each block holds. Blob, delegated and crowded blocks have fixed places, so that short chains have them, too. */
 function plan(blocks: number, blobs: number): readonly Kind[][] {
   const random = generator(1)
   const some = (count: number) => Array.from({ length: count }, () => pick(random, EVERYDAY))
@@ -99,7 +99,7 @@ function plan(blocks: number, blobs: number): readonly Kind[][] {
   return planned
 }
 
-/** One kind for each of them, as often as it is to be met. */
+/** Kinds of transactions, in proportion to their frequency. */
 const EVERYDAY: readonly Kind[] = [...Array<Kind>(20).fill('transfer'), ...Array<Kind>(22).fill('token'), ...Array<Kind>(7).fill('collectible'), 'revert']
 
 async function mineAll(client: Client, planned: readonly Kind[][], total: number, onProgress: SeedOptions['onProgress']): Promise<SeededChain> {
@@ -137,7 +137,7 @@ async function mineAll(client: Client, planned: readonly Kind[][], total: number
   return { head: await client.call('eth_blockNumber'), ...counts, blobBlocks, tokens, collectible }
 }
 
-/** Everyone who acts on the chain, and what they have done so far. */
+/** The accounts and contracts of the chain, and how far they are. */
 interface Cast {
   readonly random: Random
   readonly chainId: number
@@ -179,7 +179,7 @@ async function assemble(client: Client, planned: readonly Kind[][]): Promise<Cas
   }
 }
 
-/** A key that anybody can compute: for a chain of one's own only. */
+/** A key that anybody can compute: for private chains only. */
 function accountOf(name: string): PrivateKeyAccount {
   return privateKeyToAccount(keccak256(toHex(`hexline demo: ${name}`)))
 }

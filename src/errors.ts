@@ -1,13 +1,16 @@
-import { excerpt, shortened } from './text.ts'
+import { excerpt, messagePrefix, shortened } from './text.ts'
 
 /**
- * What a failure is, in one word. `rpc/kinds.ts` says for each whether the call may have run and whether it is repeated.
+ * What a failure is, in one word. `rpc/failure-kinds.ts` says for each kind whether the call may
+ * have run and whether it is repeated.
  *
  * - `rate-limit`, `overloaded`: the node refused to start the call for now.
  * - `network`, `timeout`, `malformed`, `server`: the call may or may not have run.
  * - `lagging`: this node does not have yet what others have.
- * - `pruned`: this node, or this plan of a provider, has no history that far back; another endpoint may.
- * - `batch-too-large`, `request-too-large`, `response-too-large`, `range-too-large`: a limit of the endpoint, or hexline's own.
+ * - `pruned`: this node, or this plan of a provider, has no history that far back; another endpoint
+ *   may.
+ * - `batch-too-large`, `request-too-large`, `response-too-large`, `range-too-large`: a limit of the
+ *   endpoint, or hexline's own.
  * - `execution`, `invalid`, `unsupported`, `not-found`: the node's final answer.
  * - `auth`, `quota`: this key will not get an answer.
  * - `integrity`: replies contradict each other.
@@ -52,12 +55,15 @@ export type AnyHexlineError =
   | ServiceError
   | IntegrityError
 
-/** True for every error of hexline. Unlike `instanceof HexlineError`, it lets `kind` narrow the error to its classes. */
+/**
+ * True for every error of hexline. Unlike `instanceof HexlineError`, it lets `kind` narrow the
+ * error to its classes.
+ */
 export function isHexlineError(error: unknown): error is AnyHexlineError {
   return error instanceof HexlineError
 }
 
-/** What every error of hexline may say about itself. */
+/** What every error of hexline may carry. */
 export interface ErrorContext<K extends ErrorKind = ErrorKind> {
   /** What the failure is. */
   kind?: K
@@ -65,13 +71,16 @@ export interface ErrorContext<K extends ErrorKind = ErrorKind> {
   method?: string | undefined
   /** The endpoint's host and port; never its path, where the key is. */
   endpoint?: string | undefined
-  /** How long the endpoint asked to be left alone, in ms; 0 where another endpoint, which could not be reached, may be back before. */
+  /**
+   * How long the endpoint asked to wait, in ms; 0 where another endpoint, which was unreachable,
+   * may recover sooner.
+   */
   retryAfterMs?: number | undefined
   /** The failure underneath, without secrets. */
   cause?: unknown
 }
 
-/** Of each error that hexline makes, in every copy of the package. */
+/** Marks every error of hexline, in every copy of the package. */
 const BRAND = Symbol.for('hexline.error')
 
 /** The base of every error that hexline makes. */
@@ -80,7 +89,10 @@ export class HexlineError extends Error {
     Object.defineProperty(HexlineError.prototype, BRAND, { value: true })
   }
 
-  /** One process may hold hexline twice, as ES modules and as CommonJS: `instanceof` knows the errors of both, by their names. */
+  /**
+   * One process may load hexline twice, as ES modules and as CommonJS. `instanceof` recognizes the
+   * errors of both, by their names.
+   */
   static override [Symbol.hasInstance](error: unknown): boolean {
     if (typeof error !== 'object' || error === null || !(BRAND in error)) return false
     // biome-ignore-start lint/complexity/noThisInStatic: the class that is asked, which may be one that extends this one
@@ -96,13 +108,14 @@ export class HexlineError extends Error {
   readonly method: string | undefined
   /** Host and port of the endpoint that failed. */
   readonly endpoint: string | undefined
-  /** How often the call was tried; 0 when it was never sent. Set by the retry layer when it gives up. */
+  /** How often the call was sent; 0 when it never was. Set once, when the call rejects. */
   attempts = 0
-  /** How long the endpoint asked to be left alone, in ms. */
+  /** How long the endpoint asked to wait, in ms. */
   readonly retryAfterMs?: number
   /**
-   * Hash of a transaction that a node may have accepted, although `eth_sendRawTransaction` failed: look it up before you sign another. The message begins with
-   * it. An error of that method without it says that the transaction was not accepted.
+   * Hash of a transaction that a node may have accepted, although `eth_sendRawTransaction` failed:
+   * look it up before you sign another. The message begins with it. An error of that method without
+   * a hash means that the transaction was not accepted.
    */
   declare transactionHash?: `0x${string}`
 
@@ -116,8 +129,8 @@ export class HexlineError extends Error {
 }
 
 /**
- * A JSON-RPC error object: `code`, `said` and `data` are the node's own. The message is `endpoint: method: ` and the node's message. Secrets of the URL and
- * headers are hidden in all of them.
+ * A JSON-RPC error object: `code`, `said` and `data` are the node's own. The message is `endpoint:
+ * method: ` and the node's message. Secrets of the URL and headers are hidden in all of them.
  */
 export class RpcError extends HexlineError {
   override readonly name = 'RpcError'
@@ -127,21 +140,25 @@ export class RpcError extends HexlineError {
   /** The node's message; one of more than 4,096 characters is cut, and ends with `...`. */
   readonly said: string
   /**
-   * The node's `data`, such as the revert data of a call. Hex is whole up to 4 Mi characters; of other text, 64 Ki characters are kept in all, and 10,000
-   * values. A string that is cut ends with `...`, so that cut hex is not taken for hex.
+   * The node's `data`, such as the revert data of a call. Hex is whole up to 4 Mi characters; of
+   * other text, 64 Ki characters are kept in all, and 10,000 values. A string that is cut ends with
+   * `...`, so that cut hex is not taken for hex.
    */
   readonly data?: unknown
   /** HTTP status that it came with. */
   readonly status: number | undefined
-  /** The node's whole error object, for vendor-specific fields, with the same limits as `data`. Not enumerable. */
+  /**
+   * The node's whole error object, for vendor-specific fields, with the same limits as `data`. Not
+   * enumerable.
+   */
   declare readonly object: unknown
 
   constructor(
     error: { code: number; message: string; data?: unknown },
     context: ErrorContext<AnswerKind> & { status?: number | undefined; object?: unknown } = {},
   ) {
-    const place = placeOf(context)
-    super(place === '' ? error.message : shortened(place + error.message), 'execution', context)
+    const prefix = messagePrefix(context)
+    super(prefix === '' ? error.message : shortened(prefix + error.message), 'execution', context)
     this.code = error.code
     this.said = error.message
     if (error.data !== undefined) this.data = error.data
@@ -192,13 +209,19 @@ export class NetworkError extends HexlineError {
   }
 }
 
-/** `timeoutMs` of a POST or `deadlineMs` of a call has passed, or a reply that had begun made no progress for too long. */
+/**
+ * `timeoutMs` of a POST or `deadlineMs` of a call has passed, or a reply that had begun made no
+ * progress for too long.
+ */
 export class TimeoutError extends HexlineError {
   override readonly name = 'TimeoutError'
   declare readonly kind: 'timeout'
   /** True when nothing of the request had been sent: the call certainly did not run. */
   readonly unsent: boolean
-  /** True when the reply had begun and then stopped: it was given up before `timeoutMs`, so that the call could be repeated. */
+  /**
+   * True when the reply had begun and then stopped: it was given up before `timeoutMs`, so that the
+   * call could be repeated.
+   */
   readonly stalled: boolean
 
   constructor(message: string, context: ErrorContext<'timeout'> & { unsent?: boolean; stalled?: boolean } = {}) {
@@ -208,7 +231,7 @@ export class TimeoutError extends HexlineError {
   }
 }
 
-/** A reply that cannot be what JSON-RPC 2.0 allows, or not for this call. */
+/** A reply that is not valid JSON-RPC 2.0, or does not answer this call. */
 export class MalformedReplyError extends HexlineError {
   override readonly name = 'MalformedReplyError'
   declare readonly kind: 'malformed' | 'rate-limit' | 'overloaded' | 'auth' | 'quota'
@@ -223,7 +246,7 @@ export class LimitError extends HexlineError {
   declare readonly kind: 'request-too-large' | 'response-too-large'
   /** What is allowed, in bytes. */
   readonly limit: number
-  /** What came, in bytes, as far as it was read or announced. */
+  /** The actual size, in bytes, as far as it was read or announced. */
   readonly size: number
 
   constructor(
@@ -250,11 +273,13 @@ export class ClosedError extends HexlineError {
 export class CodecError extends HexlineError {
   override readonly name = 'CodecError'
   declare readonly kind: 'invalid' | 'malformed'
-  /** Where the value stands, such as `transactions[3].value` in a result or `params[0].gas` in a call. */
+  /**
+   * Path of the value, such as `transactions[3].value` in a result or `params[0].gas` in a call.
+   */
   readonly path: string
-  /** What may stand there. */
+  /** What was expected. */
   readonly expected: string
-  /** What stands there, shortened. */
+  /** What was received, shortened. */
   readonly received: string
 
   constructor(path: string, expected: string, received: string, context: ErrorContext<'invalid' | 'malformed'> = {}) {
@@ -265,15 +290,15 @@ export class CodecError extends HexlineError {
   }
 }
 
-/** An option that cannot be meant. The message is `option: expected ..., received ...`. */
+/** An invalid option. The message is `option: expected ..., received ...`. */
 export class OptionError extends HexlineError {
   override readonly name = 'OptionError'
   declare readonly kind: 'invalid'
   /** Name of the option, such as `batch.maxCalls`. */
   readonly option: string
-  /** What may stand there. */
+  /** What was expected. */
   readonly expected: string
-  /** What stands there, shortened. */
+  /** What was received, shortened. */
   readonly received: string
 
   constructor(option: string, expected: string, received: string, context: ErrorContext<'invalid'> = {}) {
@@ -292,7 +317,10 @@ export class ServiceError extends HexlineError {
   readonly status: number
   /** The service's own message, if the body had one; at most 4,096 characters. */
   readonly said: string | undefined
-  /** The body: parsed where it is JSON, with the limits of `RpcError.data`, else the start of it, at most 500 characters. */
+  /**
+   * The body: parsed where it is JSON, with the limits of `RpcError.data`, else the start of it, at
+   * most 500 characters.
+   */
   readonly body: unknown
 
   constructor(
@@ -309,7 +337,10 @@ export class ServiceError extends HexlineError {
   }
 }
 
-/** Replies that contradict each other: a block that does not follow its parent, receipts of another block. */
+/**
+ * Replies that contradict each other: a block that does not follow its parent, receipts of another
+ * block.
+ */
 export class IntegrityError extends HexlineError {
   override readonly name = 'IntegrityError'
   declare readonly kind: 'integrity' | 'lagging'
@@ -318,7 +349,7 @@ export class IntegrityError extends HexlineError {
   }
 }
 
-/** Of a class that somebody else has made of one of these, the name says nothing. */
+/** hexline's own classes. For a subclass made elsewhere, the name proves nothing. */
 const ownClasses = new WeakSet<object>([
   RpcError,
   HttpError,
@@ -332,32 +363,3 @@ const ownClasses = new WeakSet<object>([
   ServiceError,
   IntegrityError,
 ])
-
-/** The same failure, as told to another call. */
-export function copyError<E extends HexlineError>(error: E, method: string | undefined = error.method): E {
-  const copy = Object.defineProperties(new Error(error.message), Object.getOwnPropertyDescriptors(error)) as E
-  Object.setPrototypeOf(copy, Object.getPrototypeOf(error))
-  const place = placeOf(error)
-  const isPlaced = error.method !== undefined && error.message.startsWith(place)
-  if (isPlaced && method !== error.method) copy.message = placeOf({ endpoint: error.endpoint, method }) + error.message.slice(place.length)
-  return Object.assign(copy, { method })
-}
-
-/** What the server said, where it said something; else the message. */
-export function wordsOf(error: HexlineError): string {
-  return error instanceof RpcError ? error.said : error.message
-}
-
-/** What a message begins with, so that it says who failed at what: `endpoint: method: `. */
-function placeOf({ endpoint, method }: ErrorContext): string {
-  return [endpoint, method].map((each) => (each === undefined ? '' : `${each}: `)).join('')
-}
-
-/**
- * Gives a failure the stack of those who await it now, whose frames V8 knows, in place of where hexline found it out: the queue answers many callers at once, and is
- * called by none of them. Costs nothing until a call fails.
- */
-export function withCallersStack<E extends Error>(error: E): E {
-  Error.captureStackTrace(error, withCallersStack)
-  return error
-}

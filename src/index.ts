@@ -2,6 +2,7 @@
 export { type Client, createClient, type Request } from './client/client.ts'
 export type { Endpoint } from './client/endpoint.ts'
 export type { CallRate, CallSettings, ClientOptions, UnitRate } from './client/options.ts'
+export { type RetryOptions, retry } from './client/retry.ts'
 export {
   type AnswerKind,
   type AnyHexlineError,
@@ -46,5 +47,4 @@ export { type EndpointReport, type Figure, type ProbeOptions, type ProbeProgress
 export { type Call, type Layer, type Outcome, type Post, type Reply, replyOf, type Send } from './rpc/call.ts'
 export type { CallEvent, Events, PostEvent, RetryEvent, RouteEvent, ThrottleEvent } from './rpc/events.ts'
 export type { Classify, Failure } from './rpc/post/reply-errors.ts'
-export { type Recovery, type RetryOptions, retry } from './rpc/retry.ts'
-export { Waiting } from './wait/waiting.ts'
+export type { Recovery } from './rpc/recovery.ts'

@@ -3,31 +3,37 @@ export function shortened(text: string): string {
   return text.length > LONGEST_MESSAGE ? `${text.slice(0, LONGEST_MESSAGE - 3)}...` : text
 }
 
-/** Longest message of a server's that an error keeps, in characters, and all that is searched for what it means: node and gateway say that in their first words. */
+/**
+ * Longest server message that an error keeps, in characters. No more is searched for its meaning,
+ * since nodes and gateways state it at the start.
+ */
 export const LONGEST_MESSAGE = 4096
 
 /**
- * What a terminal obeys, or what makes text look other than it is: C0 and C1 controls, DEL, line and paragraph separators,
- * and the marks that turn the reading direction.
+ * Characters that control a terminal or disguise text: C0 and C1 controls, DEL, line and paragraph
+ * separators, and marks that change the reading direction.
  */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-const obeyed = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f]+/g
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters to find
+const control = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f]+/g
 
-/** Text that a terminal shows and does not obey, in one line: what it would obey becomes a space. */
+/** Text in one line that is safe to print on a terminal: control characters become spaces. */
 export function harmlessText(text: string): string {
-  return text.replace(obeyed, ' ')
+  return text.replace(control, ' ')
 }
 
-/** The same for JSON, whose meaning stays: what a terminal would obey becomes an escape, white space between tokens a space. */
+/**
+ * The same for JSON, without changing its meaning: control characters become escapes, and white
+ * space between tokens a space.
+ */
 export function harmlessJson(json: string): string {
-  return json.replace(obeyed, (run) => {
+  return json.replace(control, (run) => {
     let escaped = ''
     for (const character of run) escaped += '\t\n\r'.includes(character) ? ' ' : `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
     return escaped
   })
 }
 
-/** A value in one short line, for messages: never more than 80 characters of it. */
+/** A value in one short line, for messages: at most 80 characters of it. */
 export function show(value: unknown): string {
   if (typeof value === 'string') return harmlessJson(JSON.stringify(value.length > 80 ? `${value.slice(0, 77)}...` : value))
   if (typeof value === 'bigint') return value.toString().length > 80 ? 'a bigint of more than 80 digits' : `${value}n`
@@ -37,8 +43,15 @@ export function show(value: unknown): string {
   return typeof name !== 'string' || name === 'Object' || name === '' ? 'an object' : `a ${name}`
 }
 
-/** Text, often a server's, in one harmless line of at most 200 characters. */
+/** Text, often a server's, in one safe line of at most 200 characters. */
 export function excerpt(text: string): string {
   const line = harmlessText(text).replace(/\s+/g, ' ').trim()
   return line.length > 200 ? `${line.slice(0, 197)}...` : line
+}
+
+/**
+ * What a message begins with, to say which endpoint failed at which method: `endpoint: method: `.
+ */
+export function messagePrefix({ endpoint, method }: { readonly endpoint?: string | undefined; readonly method?: string | undefined }): string {
+  return [endpoint, method].map((each) => (each === undefined ? '' : `${each}: `)).join('')
 }

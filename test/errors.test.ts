@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { getBlocks } from '../src/bulk/index.ts'
-import { copyError } from '../src/errors.ts'
 import { type Client, CodecError, HexlineError, isHexlineError, MalformedReplyError, RpcError, TimeoutError } from '../src/index.ts'
 import { getStreams, type Service, ServiceError } from '../src/rest/index.ts'
+import { copyError } from '../src/rpc/copy-error.ts'
 import { always, serveRest } from './support/rest-server.ts'
 import { clientOf, cut, deadPort, each, errorOf, failed, refuse, serve, silent } from './support/server.ts'
 

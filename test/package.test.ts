@@ -12,10 +12,10 @@ import { type Anvil, startAnvil } from './support/anvil.ts'
 const run = promisify(execFile)
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-/** Code blocks of the README, by language. */
-async function blocksOf(language: string): Promise<string[]> {
-  const readme = await readFile(join(root, 'README.md'), 'utf8')
-  return [...readme.matchAll(new RegExp(`^\`\`\`${language}\n([\\s\\S]*?)^\`\`\``, 'gm'))].map(([, code]) => code as string)
+/** Code blocks of a page, by language. */
+async function blocksOf(language: string, page = 'README.md'): Promise<string[]> {
+  const text = await readFile(join(root, page), 'utf8')
+  return [...text.matchAll(new RegExp(`^\`\`\`${language}\n([\\s\\S]*?)^\`\`\``, 'gm'))].map(([, code]) => code as string)
 }
 
 describe('the package, packed and installed in an empty folder', () => {
@@ -55,10 +55,17 @@ describe('the package, packed and installed in an empty folder', () => {
     await writeFile(join(folder, 'program.js'), (program as string).replaceAll('http://127.0.0.1:8545', anvil.url))
     const { stdout, stderr } = await run(process.execPath, ['program.js'], { cwd: folder, timeout: 30_000 })
     expect(stderr).toBe('')
-    const lines = stdout.trimEnd().split('\n')
-    expect(lines[0]).toMatch(/^100n \d+n 10000000000000000000000n$/)
-    expect(lines[1]).toBe('anvil/v1.7.1')
-    expect(lines.slice(2)).toEqual(Array.from({ length: 101 }, (_, number) => `${number}n 0 0`))
+    expect(stdout.trimEnd().split('\n')).toEqual(Array.from({ length: 101 }, (_, number) => `${number}n 0`))
+  })
+
+  it('runs the programs of docs/client.md and docs/blocks.md', async () => {
+    const runOf = async (page: string) => {
+      const [program] = await blocksOf('ts', page)
+      await writeFile(join(folder, 'program.js'), (program as string).replaceAll('http://127.0.0.1:8545', anvil.url))
+      return (await run(process.execPath, ['program.js'], { cwd: folder, timeout: 30_000 })).stdout.trimEnd().split('\n')
+    }
+    expect(await runOf('docs/client.md')).toEqual([expect.stringMatching(/^100n \d+n 10000000000000000000000n$/), 'anvil/v1.7.1'])
+    expect(await runOf('docs/blocks.md')).toEqual(Array.from({ length: 101 }, (_, number) => `${number}n 0 0`))
   })
 
   it('holds its documents, and what each field of the records means', async () => {
@@ -68,10 +75,14 @@ describe('the package, packed and installed in an empty folder', () => {
     expect(await readdir(join(installed, 'docs'))).toContain('service.md')
   })
 
-  it("runs the README's command", async () => {
-    const command = (await blocksOf('sh')).map((block) => /^npx (hexline blocks .*)$/m.exec(block)?.[1]).find(Boolean)
-    const args = (command as string).replaceAll('http://127.0.0.1:8545', anvil.url).split(' ')
-    await run('npx', args, { cwd: folder, timeout: 30_000 })
+  it("runs the README's commands, which print what stands below them", async () => {
+    const commands = (await blocksOf('sh')).find((block) => block.includes('hexline blocks')) as string
+    await writeFile(join(folder, 'commands.sh'), commands.replaceAll('http://127.0.0.1:8545', anvil.url))
+    const { stdout } = await run('bash', ['-c', 'bash commands.sh 2>&1'], { cwd: folder, timeout: 30_000 })
+    // Sizes and times differ each time, and npm may have warnings of its own.
+    const shape = (text: string) => text.replaceAll(/^npm .*\n/gm, '').replaceAll(/\b[\d.,]+ (kB|s\b|blocks\/s)/g, '… $1')
+    const shown = [...commands.matchAll(/^# (.*\n)/gm)].map(([, line]) => line).join('')
+    expect(shape(stdout)).toBe(shape(shown))
     expect((await readFile(join(folder, 'blocks.ndjson'), 'utf8')).trimEnd().split('\n')).toHaveLength(101)
   })
 
@@ -82,7 +93,7 @@ describe('the package, packed and installed in an empty folder', () => {
     expect(installed).not.toContain('ethers')
   })
 
-  it('can be type-checked by who uses it, without skipLibCheck and with the strictest options', async () => {
+  it('can be type-checked by its users, without skipLibCheck and with the strictest options', async () => {
     const program = `import { createClient, type Block } from 'hexline'
 import { getBlocks } from 'hexline/bulk'
 const client = createClient('http://127.0.0.1:8545')
@@ -119,10 +130,13 @@ for await (const { receipts } of getBlocks(client, { from: 0, to: 'latest', rece
   ])('with $library beside it', ({ library, change, line }) => {
     beforeAll(() => lay(library))
 
-    const programOf = async () => (await blocksOf('ts')).find((code) => code.includes(`from 'hexline/${library}'`)) as string
+    const programOf = async (page: string) => (await blocksOf('ts', page)).find((code) => code.includes(`from 'hexline/${library}'`)) as string
 
-    it("runs the README's program", async () => {
-      let program = await programOf()
+    it("runs the README's program, and that of its own page", async () => {
+      await writeFile(join(folder, `${library}.js`), (await programOf('README.md')).replaceAll('http://127.0.0.1:8545', anvil.url))
+      expect((await run(process.execPath, [`${library}.js`], { cwd: folder, timeout: 30_000 })).stdout).toMatch(/^100n?\n$/)
+
+      let program = await programOf(`docs/${library}.md`)
       for (const [text, instead] of Object.entries(change)) {
         expect(program).toContain(text)
         program = program.replace(text, instead())
@@ -131,16 +145,34 @@ for await (const { receipts } of getBlocks(client, { from: 0, to: 'latest', rece
       const { stdout } = await run(process.execPath, [`${library}.js`], { cwd: folder, timeout: 30_000 })
       expect(stdout.trimEnd().split('\n')).toEqual([...Array.from({ length: 101 }, (_, number) => line(number)), '10000000000000000000000n'])
     })
-
-    it('its program can be type-checked, too', async () => {
-      await writeFile(join(folder, 'typed.ts'), await programOf())
-      const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc')
-      const options = ['--strict', '--exactOptionalPropertyTypes', '--noUncheckedIndexedAccess', '--noEmit', '--skipLibCheck']
-      const target = ['--target', 'es2022', '--module', 'nodenext', '--types', 'node']
-      const { stdout } = await run(process.execPath, [tsc, ...options, ...target, '--ignoreConfig', 'typed.ts'], { cwd: folder }).catch((error) => error)
-      expect(stdout).toBe('')
-    })
   })
+
+  it('can be type-checked in every program of the README and of the docs', async () => {
+    for (const library of ['viem', 'ethers']) await lay(library)
+    const pages = ['README.md', ...(await readdir(join(root, 'docs'))).filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`)]
+    const files: string[] = []
+    for (const page of pages)
+      for (const [i, code] of (await blocksOf('ts', page)).entries()) {
+        // An example without imports is a module, too.
+        files.push(`${page.replaceAll(/\W/g, '-')}-${i}.ts`)
+        await writeFile(join(folder, files.at(-1) as string), `${code}\nexport {}\n`)
+      }
+    expect(files.length).toBeGreaterThan(12)
+    const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc')
+    const options = [
+      '--strict',
+      '--exactOptionalPropertyTypes',
+      '--noUncheckedIndexedAccess',
+      '--noEmit',
+      '--skipLibCheck',
+      '--lib',
+      'es2023,esnext.disposable',
+    ]
+    const target = ['--target', 'es2022', '--module', 'nodenext', '--types', 'node']
+    const { stdout } = await run(process.execPath, [tsc, ...options, ...target, '--ignoreConfig', ...files], { cwd: folder }).catch((error) => error)
+    expect(stdout).toBe('')
+  })
+
   describe('from CommonJS, with viem and ethers beside it', () => {
     const own = 'commonjs'
 
@@ -331,17 +363,17 @@ client.call('eth_blockNumber').then(console.log).finally(() => client.close())
     expect(stdout).toContain('No problems found')
   })
 
-  it("runs the README's sandbox, with anvil beside it, and ends by itself", async () => {
+  it('runs the program of docs/sandbox.md, with anvil beside it, and ends by itself', async () => {
     await lay('@foundry-rs')
-    const program = (await blocksOf('ts')).find((code) => code.includes("from 'hexline/sandbox'")) as string
+    const [program] = (await blocksOf('ts', 'docs/sandbox.md')) as [string]
     expect(program).toContain('faults: 0.1')
     await writeFile(join(folder, 'sandbox.js'), program.replace('faults: 0.1', 'faults: 0'))
     const { stdout } = await run(process.execPath, ['sandbox.js'], { cwd: folder, timeout: 30_000 })
     expect(stdout).toMatch(/^8453 \{\n {2}dataUrl: 'http:\/\/127\.0\.0\.1:\d+',/)
   })
 
-  it.each(['rest', 'sandbox'])("the README's program for %s can be type-checked, without skipLibCheck", async (library) => {
-    await writeFile(join(folder, 'typed.ts'), (await blocksOf('ts')).find((code) => code.includes(`from 'hexline/${library}'`)) as string)
+  it.each(['rest', 'sandbox'])('the program of docs/%s.md can be type-checked, without skipLibCheck', async (page) => {
+    await writeFile(join(folder, 'typed.ts'), (await blocksOf('ts', `docs/${page}.md`))[0] as string)
     const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc')
     const options = ['--strict', '--exactOptionalPropertyTypes', '--noUncheckedIndexedAccess', '--noEmit', '--lib', 'es2023,esnext.disposable']
     const target = ['--target', 'es2022', '--module', 'nodenext', '--types', 'node']

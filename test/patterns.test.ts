@@ -83,9 +83,7 @@ describe('time grows with the length of a hostile text, and not with its square'
 
   test('in the tables', () => {
     const failure: Failure = { method: 'eth_getLogs', status: 200, code: -32000, message: '', retryAfterMs: undefined }
-    const words = [
-      ...new Set(literals.filter(({ file }) => /failure-words|log-range|backoff/.test(file)).flatMap(({ pattern }) => wordsOf(pattern).slice(0, 3))),
-    ]
+    const words = [...new Set(literals.filter(({ file }) => /eth\/errors\/|retry-delay/.test(file)).flatMap(({ pattern }) => wordsOf(pattern).slice(0, 3)))]
     const units = [...CLASSES, 'range ', 'range range ', 'retry in 1', ...words]
     expect(slow('classify', (message) => classify({ ...failure, message }), units)).toEqual([])
     expect(slow('classify, data', (data) => classify({ ...failure, message: 'invalid params', data }), units)).toEqual([])

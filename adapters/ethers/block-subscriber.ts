@@ -1,18 +1,17 @@
-import type { Subscriber } from 'ethers'
-import type { HexlineProvider } from './provider.ts'
+import type { JsonRpcProvider, Subscriber } from 'ethers'
 
 /** Asks for the block number every `pollingInterval` ms, as ethers' own subscriber does. A failure is reported to the listeners of `error`. */
 export class BlockSubscriber implements Subscriber {
   /** In ms. ethers sets it when the provider's changes. */
   pollingInterval: number
-  readonly #provider: HexlineProvider
+  readonly #provider: JsonRpcProvider
   /** The last block that was emitted; at first the head, from which new blocks are counted. */
   #last: number | undefined
   /** Marks the polls since the last start; undefined while stopped. */
   #run: object | undefined
   #timer = 0
 
-  constructor(provider: HexlineProvider) {
+  constructor(provider: JsonRpcProvider) {
     this.#provider = provider
     this.pollingInterval = provider.pollingInterval
   }

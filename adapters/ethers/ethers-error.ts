@@ -90,12 +90,6 @@ export function errorObject(error: RpcError): { code: number; message: string; d
   return { ...(typeof object === 'object' && object), code, message: nodeWords(error), ...(data !== undefined && { data }) }
 }
 
-/** What cannot be read in a block has come from the node: nothing there is the caller's to say. */
-export function unreadable(error: unknown): unknown {
-  if (!(error instanceof CodecError) || error.kind === 'malformed') return error
-  return new CodecError(error.path, error.expected, error.received, { method: error.method, kind: 'malformed' })
-}
-
 /** Beside ethers' own fields, and not one of those that `FallbackProvider` walks through. */
 export function caused(error: Error, cause: unknown): Error {
   return cause === undefined ? error : Object.defineProperty(error, 'cause', { value: cause, enumerable: false, writable: true, configurable: true })

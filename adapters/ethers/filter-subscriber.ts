@@ -1,7 +1,6 @@
-import { isError, type LogParams, type Subscriber } from 'ethers'
+import { isError, type JsonRpcProvider, type LogParams, type Subscriber } from 'ethers'
 import { type Events, eventsOf, LogSubscriber, logsOf } from './log-subscriber.ts'
 import { oneAtATime } from './one-at-a-time.ts'
-import type { HexlineProvider } from './provider.ts'
 
 /** What a subscriber to a filter asks for, and what it does with it. */
 interface Filter {
@@ -17,7 +16,7 @@ interface Filter {
  * listeners of `error` and tried again at the next block. A filter that the node has forgotten is made again, and the logs in between are asked for.
  */
 export class FilterSubscriber implements Subscriber {
-  readonly #provider: HexlineProvider
+  readonly #provider: JsonRpcProvider
   readonly #filter: Filter
   /** The filter at the node, while there is one or it is being made. */
   #id: Promise<unknown> | undefined
@@ -31,16 +30,16 @@ export class FilterSubscriber implements Subscriber {
   readonly #pollAt = oneAtATime((block: number | undefined) => this.#poll(block))
   readonly #onBlock = (block: number) => this.#pollAt(block)
 
-  static ofEvent(provider: HexlineProvider, event: Events['filter']): FilterSubscriber {
+  static ofEvent(provider: JsonRpcProvider, event: Events['filter']): FilterSubscriber {
     const events = eventsOf(provider, event)
     return new FilterSubscriber(provider, { make: ['eth_newFilter', [events.filter]], emit: (log) => events.emit(log as LogParams), events })
   }
 
-  static ofPending(provider: HexlineProvider): FilterSubscriber {
+  static ofPending(provider: JsonRpcProvider): FilterSubscriber {
     return new FilterSubscriber(provider, { make: ['eth_newPendingTransactionFilter', []], emit: (hash) => void provider.emit('pending', hash) })
   }
 
-  constructor(provider: HexlineProvider, filter: Filter) {
+  constructor(provider: JsonRpcProvider, filter: Filter) {
     this.#provider = provider
     this.#filter = filter
   }

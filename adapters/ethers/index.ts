@@ -1,2 +1,4 @@
 /** hexline/ethers: hexline as an ethers v6 provider. */
-export { type GetBlocksOptions, HexlineProvider, type HexlineProviderOptions } from './provider.ts'
+export type { GetBlocksOptions } from './get-blocks.ts'
+export type { HexlineProviderOptions } from './options.ts'
+export { HexlineProvider } from './provider.ts'

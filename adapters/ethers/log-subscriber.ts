@@ -1,6 +1,5 @@
-import type { EventFilter, LogParams, Subscriber } from 'ethers'
+import type { EventFilter, JsonRpcProvider, LogParams, Subscriber } from 'ethers'
 import { oneAtATime } from './one-at-a-time.ts'
-import type { HexlineProvider } from './provider.ts'
 
 /** What a subscription of events is for: ethers' filter, as it was when it was subscribed to. */
 export interface Events {
@@ -8,7 +7,7 @@ export interface Events {
   emit(log: LogParams): void
 }
 
-export function eventsOf(provider: HexlineProvider, event: EventFilter): Events {
+export function eventsOf(provider: JsonRpcProvider, event: EventFilter): Events {
   const filter = JSON.parse(JSON.stringify(event)) as EventFilter
   return {
     filter,
@@ -19,7 +18,7 @@ export function eventsOf(provider: HexlineProvider, event: EventFilter): Events 
 }
 
 /** The logs of blocks, by `eth_getLogs`. */
-export async function logsOf(provider: HexlineProvider, filter: EventFilter, from: number, to: number): Promise<LogParams[]> {
+export async function logsOf(provider: JsonRpcProvider, filter: EventFilter, from: number, to: number): Promise<LogParams[]> {
   if (from > to) return []
   const [logs] = await Promise.all([
     provider.send('eth_getLogs', [{ ...filter, fromBlock: `0x${from.toString(16)}`, toBlock: `0x${to.toString(16)}` }]),
@@ -34,7 +33,7 @@ const WINDOW = 60
 
 /** Listens by asking for the logs of new blocks. What failed is reported to the listeners of `error`, and asked for again with the next block. */
 export class LogSubscriber implements Subscriber {
-  readonly #provider: HexlineProvider
+  readonly #provider: JsonRpcProvider
   readonly #events: Events
   #isRunning = false
   /** The last block whose logs are out; undefined before the first. */
@@ -43,7 +42,7 @@ export class LogSubscriber implements Subscriber {
   #round = 0
   readonly #onBlock = oneAtATime((block: number) => this.#poll(block))
 
-  constructor(provider: HexlineProvider, events: Events) {
+  constructor(provider: JsonRpcProvider, events: Events) {
     this.#provider = provider
     this.#events = events
   }

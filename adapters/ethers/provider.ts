@@ -4,10 +4,8 @@ import {
   type BlockParams,
   type BlockTag,
   type EventFilter,
-  type FetchRequest,
   getBigInt,
   isHexString,
-  type JsonRpcApiProviderOptions,
   type JsonRpcError,
   type JsonRpcPayload,
   JsonRpcProvider,
@@ -22,55 +20,20 @@ import {
   type TransactionReceipt,
   UnmanagedSubscriber,
 } from 'ethers'
-import { checkOptions, fetchRange, inBlock, type Progress } from '../../src/bulk/get-blocks.ts'
-import { Link, linkedFields } from '../../src/bulk/link.ts'
-import type { RangeEnd } from '../../src/bulk/range.ts'
-import { type Client, CONNECTIONS, createClient, isClient } from '../../src/client/client.ts'
-import type { Endpoint } from '../../src/client/endpoint.ts'
-import { type ClientOptions, onlyKnown } from '../../src/client/options.ts'
+import { type Client, isClient } from '../../src/client/client.ts'
+import { connectionsOf } from '../../src/client/internals.ts'
 import { scrubError } from '../../src/client/scrub-error.ts'
-import { OptionError, type RpcError } from '../../src/errors.ts'
 import { encodeArguments } from '../../src/eth/methods.ts'
-import { parseAt } from '../../src/json/scan.ts'
-import { readUnread } from '../../src/rpc/post/unread.ts'
-import { show } from '../../src/text.ts'
-import { BlockSubscriber } from './block-subscriber.ts'
-import { connectionOf, isGetUrlRegistered, splitOptions } from './config.ts'
-import { caused, Destroyed, errorObject, ethersError, isAnswer, unreadable, unsupported, withEthersCode } from './ethers-error.ts'
-import { FilterSubscriber } from './filter-subscriber.ts'
+import { type Answer, Channel } from './channel.ts'
+import { caused, Destroyed, errorObject, ethersError, isAnswer, unsupported, withEthersCode } from './ethers-error.ts'
 import { BlockFormat, isSameBlock } from './format-block.ts'
-import { eventsOf, LogSubscriber } from './log-subscriber.ts'
+import { checkRangeOptions, type GetBlocksOptions, wrappedBlocks } from './get-blocks.ts'
+import { type HexlineProviderOptions, splitOptions } from './options.ts'
 import { hasNoPrice, type RawReceipt, withPrices } from './receipts.ts'
 import { sampleBlock } from './samples.ts'
+import { subscriberFor } from './subscribers.ts'
+import { clientFor, type Target } from './target.ts'
 import { waitForTransaction } from './wait-for-transaction.ts'
-
-/**
- * Options of ethers' `JsonRpcProvider` and of a hexline client. Batches are hexline's: `batchMaxCount` is the longest, in calls, and
- * `batchStallTime` how long calls wait for others, in ms; by default they wait for those of the same turn of the event loop, and no longer.
- */
-export interface HexlineProviderOptions extends Omit<JsonRpcApiProviderOptions, 'batchMaxSize'>, ClientOptions {}
-
-export interface GetBlocksOptions {
-  /** Whole transactions, as `block.prefetchedTransactions`. Default false. */
-  readonly prefetchTxs?: boolean | undefined
-  /** Ends the iteration with its reason. */
-  readonly signal?: AbortSignal | undefined
-  /** Bytes of replies asked for ahead of the reader. Default 32 MiB. */
-  readonly maxBytes?: number | undefined
-  /** Told after each block. */
-  readonly onProgress?: ((progress: Progress) => void) | undefined
-}
-
-/** What a provider talks to. */
-type Target = Endpoint | readonly Endpoint[] | FetchRequest | Client
-
-type Response = JsonRpcResult | JsonRpcError
-
-/** A reply, and hexline's error under it if the node has answered one. */
-interface Answer {
-  readonly response: Response
-  readonly cause?: RpcError
-}
 
 /**
  * ethers' `JsonRpcProvider` on hexline: `new HexlineProvider(url)` in its place. Takes a node's URL (or ethers' `FetchRequest`), a node of
@@ -82,11 +45,7 @@ export class HexlineProvider extends JsonRpcProvider {
   /** The hexline client underneath. */
   readonly client: Client
   readonly #ownsClient: boolean
-  /** The caller has said how to send: by a client or a dispatcher. */
-  readonly #isOwnWay: boolean
-  /** How long calls wait for others, in ms, and the wait that is under way. */
-  readonly #stallMs: number
-  #stall: Promise<void> | undefined
+  readonly #channel: Channel
   /** Ends the provider's calls, also on a client that goes on. */
   readonly #end = new AbortController()
   readonly #format = new BlockFormat()
@@ -100,12 +59,12 @@ export class HexlineProvider extends JsonRpcProvider {
   #changed: Promise<unknown> = Promise.resolve()
 
   constructor(target?: Target | null, network?: Networkish | null, options?: HexlineProviderOptions | null) {
-    const { client, ofEthers, request, ownsClient, isOwnWay } = settle(target ?? 'http://localhost:8545', options ?? {})
+    const { client, ofEthers, request, isOwned, isOwnTransport } = resolve(target ?? 'http://localhost:8545', options ?? {})
     super(request ?? client.endpoints[0], network ?? undefined, ofEthers)
     this.client = client
-    this.#ownsClient = ownsClient
-    this.#isOwnWay = isOwnWay
-    this.#stallMs = ofEthers.batchMaxCount === 1 ? 0 : (ofEthers.batchStallTime ?? 0)
+    this.#ownsClient = isOwned
+    const stallMs = ofEthers.batchMaxCount === 1 ? 0 : (ofEthers.batchStallTime ?? 0)
+    this.#channel = new Channel(client, { stallMs, isOwnTransport, end: this.#end.signal })
     this.#given = network === undefined || network === null || network === 'any' ? undefined : Network.from(network)
     // Everything that waits for a transaction listens to it.
     setMaxListeners(0, this.#end.signal)
@@ -136,7 +95,8 @@ export class HexlineProvider extends JsonRpcProvider {
   // biome-ignore lint/suspicious/noExplicitAny: what ethers' own gives
   override async send(method: string, params: any[] | Record<string, any>): Promise<any> {
     const payload: JsonRpcPayload = { method, params: (params ?? []) as unknown[], id: this.#nextId++, jsonrpc: '2.0' }
-    if (this.#stallMs > 0) await this.#stalled()
+    const stall = this.#channel.stall()
+    if (stall !== undefined) await stall
     // Not by way of ethers' own queue, which waits for a timer, and for a network before the first call.
     this.#debug({ action: 'sendRpcPayload', payload })
     let answer: Answer
@@ -154,53 +114,17 @@ export class HexlineProvider extends JsonRpcProvider {
 
   /** The channel underneath `send`: the node's replies, errors among them, as they came. Rejects when there is none. A subclass may have one of its own. */
   override async _send(payload: JsonRpcPayload | JsonRpcPayload[]): Promise<JsonRpcResult[]> {
-    const answers = await Promise.all((Array.isArray(payload) ? payload : [payload]).map((each) => this.#ask(each)))
+    const answers = await Promise.all((Array.isArray(payload) ? payload : [payload]).map((each) => this.#channel.send(each)))
     // ethers' type has no errors; its callers look for them.
     return answers.map(({ response }) => response as JsonRpcResult)
   }
 
-  /** Calls that wait for the same timer travel together. */
-  #stalled(): Promise<void> {
-    if (this.destroyed) return Promise.resolve()
-    const end = this.#end.signal
-    this.#stall ??= new Promise<void>((resolve) => {
-      const go = () => {
-        clearTimeout(timer)
-        end.removeEventListener('abort', go)
-        this.#stall = undefined
-        resolve()
-      }
-      const timer = setTimeout(go, this.#stallMs)
-      end.addEventListener('abort', go)
-    })
-    return this.#stall
-  }
-
   async #answer(payload: JsonRpcPayload): Promise<Answer> {
-    if (this._send === HexlineProvider.prototype._send) return this.#ask(payload)
+    if (this._send === HexlineProvider.prototype._send) return this.#channel.send(payload)
     const responses = await this._send(payload)
     const response = responses.find(({ id }) => id === payload.id)
     if (response === undefined) throw makeError('missing response for request', 'BAD_DATA', { value: responses, info: { payload } })
     return { response }
-  }
-
-  async #ask({ method, params, id }: JsonRpcPayload): Promise<Answer> {
-    if (this.destroyed) throw new Destroyed().errorOf(method)
-    this.#checkWay()
-    try {
-      const reply = await this.client.send({ method, params: (params ?? []) as unknown[], signal: this.#end.signal })
-      return { response: { jsonrpc: '2.0', id, result: reply.take() } as Response }
-    } catch (error) {
-      if (!isAnswer(error)) throw ethersError(error, method, this.client.endpoints)
-      return { response: { jsonrpc: '2.0', id, error: errorObject(error) } as Response, cause: error }
-    }
-  }
-
-  /** A function that was registered since is not passed by: it may be the way through a proxy. */
-  #checkWay(): void {
-    if (this.#isOwnWay || !isGetUrlRegistered()) return
-    const operation = 'FetchRequest.registerGetUrl'
-    throw makeError(`${operation} is not supported: give the provider an undici dispatcher`, 'UNSUPPORTED_OPERATION', { operation })
   }
 
   /** ethers looks for the listeners of an event in a promise, which costs as much as the call. */
@@ -262,17 +186,11 @@ export class HexlineProvider extends JsonRpcProvider {
     return network
   }
 
-  /** Subscriptions that lose nothing to a failure, tell the listeners of `error` of it, and end quietly with the provider. */
   override _getSubscriber(sub: Subscription): Subscriber {
     if (sub.type === 'debug') this.#isDebugged = true
-    // It would ask for ever, and nobody could stop it.
+    // A real one would ask for ever, and nobody could stop it.
     if (this.destroyed) return new UnmanagedSubscriber(sub.type)
-    if (sub.type === 'block') return new BlockSubscriber(this)
-    if (sub.type === 'pending') return FilterSubscriber.ofPending(this)
-    if (sub.type === 'event')
-      return this._getOption('polling') ? new LogSubscriber(this, eventsOf(this, sub.filter)) : FilterSubscriber.ofEvent(this, sub.filter)
-    const subscriber = super._getSubscriber(sub)
-    return isOnBlock(subscriber) ? this.#guarded(subscriber) : subscriber
+    return subscriberFor(this, sub, () => super._getSubscriber(sub))
   }
 
   // ethers looks for the subscription in a promise, and loses a listener that is added in the turn in which the last one is removed.
@@ -309,21 +227,6 @@ export class HexlineProvider extends JsonRpcProvider {
     const changed = this.#changed.then(change)
     this.#changed = changed.catch(() => {})
     return changed
-  }
-
-  /** What ethers' own throws goes to nobody, which ends the process. */
-  #guarded(subscriber: OnBlock): OnBlock {
-    const poll = subscriber._poll
-    subscriber._poll = async (block, provider) => {
-      try {
-        // At the start: new blocks are counted from a head that is asked for now, and what is asked for after that misses none.
-        if (block < 0) await this.getBlockNumber().catch(() => {})
-        await poll.call(subscriber, block, provider)
-      } catch (error) {
-        if (!this.destroyed) void this.emit('error', error)
-      }
-    }
-    return subscriber
   }
 
   override waitForTransaction(hash: string, confirms?: number | null, timeout?: number | null): Promise<TransactionReceipt | null> {
@@ -404,7 +307,7 @@ export class HexlineProvider extends JsonRpcProvider {
     } catch (error) {
       // An error of a call has another code, and no secret.
       const { code = 'BAD_DATA' } = error as { code?: unknown }
-      throw code === 'INVALID_ARGUMENT' || code === 'BAD_DATA' ? scrubError(error, this.client[CONNECTIONS]) : error
+      throw code === 'INVALID_ARGUMENT' || code === 'BAD_DATA' ? scrubError(error, connectionsOf(this.client)) : error
     }
   }
 
@@ -432,24 +335,16 @@ export class HexlineProvider extends JsonRpcProvider {
    * hexline's `IntegrityError` where blocks contradict each other.
    */
   getBlocks(from: number | bigint, to: BlockTag = 'latest', options: GetBlocksOptions = {}): AsyncGenerator<Block, void, undefined> {
-    return this.#blocks(withCode(() => rangeOf(from, to, options)))
+    return this.#blocks(withCode(() => checkRangeOptions(from, to, options)))
   }
 
-  async *#blocks(options: ReturnType<typeof checkOptions>): AsyncGenerator<Block, void, undefined> {
-    const link = new Link()
+  async *#blocks(options: ReturnType<typeof checkRangeOptions>): AsyncGenerator<Block, void, undefined> {
     const end = this.#end.signal
     try {
       end.throwIfAborted()
-      this.#checkWay()
+      this.#channel.checkTransport()
       const network = await this.getNetwork()
-      const blocks = fetchRange(this.client.with({ signal: end }), options, (number, bytes) => {
-        const raw = readUnread(bytes, (whole) => parseAt(whole, 0, whole.length))
-        link.follow(
-          number,
-          inBlock(number, () => linkedFields(raw)),
-        )
-        return this._wrapBlock(raw as BlockParams, network)
-      })
+      const blocks = wrappedBlocks(this.client.with({ signal: end }), options, (raw) => this._wrapBlock(raw, network))
       for await (const block of blocks) {
         yield block
         // What has come already is not for a provider that is gone.
@@ -460,7 +355,7 @@ export class HexlineProvider extends JsonRpcProvider {
       const method = (error as { method?: string } | null)?.method ?? 'eth_getBlockByNumber'
       if (this.destroyed) throw new Destroyed().errorOf(method)
       if (isAnswer(error)) throw caused(this.getRpcError({ id: 0, method, params: [], jsonrpc: '2.0' }, { id: 0, error: errorObject(error) }), error)
-      throw ethersError(unreadable(error), method, this.client.endpoints)
+      throw ethersError(error, method, this.client.endpoints)
     }
   }
 
@@ -474,27 +369,10 @@ export class HexlineProvider extends JsonRpcProvider {
 }
 
 /** What a provider is made of. */
-function settle(to: Target, options: HexlineProviderOptions) {
+function resolve(target: Target, options: HexlineProviderOptions) {
   return withCode(() => {
-    const { ofEthers, ofClient } = splitOptions(options, isClient(to))
-    if (isClient(to)) return { client: to, ofEthers, request: undefined, ownsClient: false, isOwnWay: true }
-    const { endpoint, options: ofConnection, request } = connectionOf(to, ofClient)
-    const client = createClient(endpoint, ofConnection)
-    return { client, ofEthers, request, ownsClient: true, isOwnWay: ofClient.dispatcher !== undefined }
-  })
-}
-
-function rangeOf(from: number | bigint, to: BlockTag, options: GetBlocksOptions): ReturnType<typeof checkOptions> {
-  onlyKnown('options', options, ['prefetchTxs', 'signal', 'maxBytes', 'onProgress'])
-  const { prefetchTxs = false, signal, maxBytes, onProgress } = options
-  if (typeof prefetchTxs !== 'boolean') throw new OptionError('prefetchTxs', 'true or false', show(prefetchTxs))
-  return checkOptions({
-    from,
-    to: to as RangeEnd,
-    transactions: prefetchTxs ? 'full' : 'hashes',
-    ...(signal !== undefined && { signal }),
-    ...(maxBytes !== undefined && { maxBytes }),
-    ...(onProgress !== undefined && { onProgress }),
+    const { ofEthers, ofClient } = splitOptions(options, isClient(target))
+    return { ofEthers, ...clientFor(target, ofClient) }
   })
 }
 
@@ -505,15 +383,6 @@ function withCode<T>(check: () => T): T {
   } catch (error) {
     throw withEthersCode(error)
   }
-}
-
-/** ethers' subscribers to what is looked up at each block. */
-interface OnBlock extends Subscriber {
-  _poll(blockNumber: number, provider: never): Promise<void>
-}
-
-function isOnBlock(subscriber: Subscriber): subscriber is OnBlock {
-  return typeof (subscriber as Partial<OnBlock>)._poll === 'function'
 }
 
 function isByName(event: ProviderEvent | undefined): boolean {

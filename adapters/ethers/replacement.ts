@@ -1,5 +1,4 @@
-import { makeError, type TransactionResponse } from 'ethers'
-import type { HexlineProvider } from './provider.ts'
+import { type JsonRpcProvider, makeError, type TransactionResponse } from 'ethers'
 
 /** Where the nonce was used before the first look: how many blocks back the transaction that used it is looked for, as ethers does. */
 const LOOK_BACK = 3
@@ -9,7 +8,7 @@ const LOOK_BACK = 3
  * response does, once it has enough confirmations. It can be found when the node has known the transaction at one of the looks, since a
  * node forgets a replaced one.
  */
-export function replacementOf(provider: HexlineProvider, hash: string, confirms: number): (block: number) => Promise<void> {
+export function replacementOf(provider: JsonRpcProvider, hash: string, confirms: number): (block: number) => Promise<void> {
   let sent: TransactionResponse | null = null
   /** The first block that may hold a replacement. */
   let first: number | undefined

@@ -1,7 +1,7 @@
-import { isError, makeError, type TransactionReceipt } from 'ethers'
+import { isError, type JsonRpcProvider, makeError, type TransactionReceipt } from 'ethers'
 import { Destroyed } from './ethers-error.ts'
 import { oneAtATime } from './one-at-a-time.ts'
-import type { HexlineProvider } from './provider.ts'
+
 import { replacementOf } from './replacement.ts'
 
 /**
@@ -10,7 +10,7 @@ import { replacementOf } from './replacement.ts'
  * block asks again.
  */
 export async function waitForTransaction(
-  provider: HexlineProvider,
+  provider: JsonRpcProvider,
   hash: string,
   confirms: number,
   timeoutMs: number | undefined,

@@ -1,11 +1,10 @@
 import type { BlockTag, Chain, Client, GetBlockReturnType, GetTransactionReceiptReturnType, Transport } from 'viem'
-import { checkOptions, fetchRange, inBlock, type Progress } from '../../src/bulk/get-blocks.ts'
-import { Link } from '../../src/bulk/link.ts'
+import { checkOptions } from '../../src/bulk/get-blocks.ts'
+import { type Progress, rangeStream, type StreamOptions } from '../../src/bulk/range-stream.ts'
+import * as check from '../../src/check.ts'
 import type { Client as HexlineClient } from '../../src/client/client.ts'
-import { onlyKnown } from '../../src/client/options.ts'
 import { HexlineError, OptionError } from '../../src/errors.ts'
 import { createReader } from '../../src/eth/codec/reader.ts'
-import { show } from '../../src/text.ts'
 import { formatBlockOf, formatReceiptsOf, isLikeViem } from './format.ts'
 import { viemError } from './viem-error.ts'
 
@@ -56,24 +55,24 @@ export type BulkActions<chain extends Chain | undefined = Chain | undefined> = {
 /** Bulk actions for a viem client on a hexline transport: `client.extend(bulkActions())`. Throws `OptionError` on any other transport. */
 export function bulkActions() {
   return <chain extends Chain | undefined = Chain | undefined>(client: Client<Transport, chain>): BulkActions<chain> => {
-    const engine = engineOf(client)
+    const hexline = clientOf(client)
     const likeViem = isLikeViem()
     return {
-      getBlocks: (parameters) => blocks(engine, client.chain, likeViem, parameters) as never,
+      getBlocks: (parameters) => blocks(hexline, client.chain, likeViem, parameters) as never,
     }
   }
 }
 
-function engineOf({ transport }: Client): HexlineClient {
+function clientOf({ transport }: Client): HexlineClient {
   if (transport.type === 'hexline') return transport.client as HexlineClient
   const hint = transport.type === 'fallback' ? ' (several nodes are hexline([url, url]))' : ''
   throw new OptionError('transport', `hexline()${hint}`, `${transport.type}, which bulkActions cannot use`)
 }
 
-function blocks(engine: HexlineClient, chain: Chain | undefined, likeViem: boolean, parameters: GetBlocksParameters): AsyncGenerator<unknown, void, undefined> {
-  onlyKnown('parameters', parameters, ['fromBlock', 'toBlock', 'includeTransactions', 'includeReceipts', 'signal', 'maxBytes', 'onProgress'])
+function blocks(client: HexlineClient, chain: Chain | undefined, likeViem: boolean, parameters: GetBlocksParameters): AsyncGenerator<unknown, void, undefined> {
+  check.onlyKnown('parameters', parameters, ['fromBlock', 'toBlock', 'includeTransactions', 'includeReceipts', 'signal', 'maxBytes', 'onProgress'])
   const { fromBlock, toBlock = 'latest', includeTransactions = false, includeReceipts = false, signal, maxBytes, onProgress } = parameters
-  if (typeof includeTransactions !== 'boolean') throw new OptionError('includeTransactions', 'true or false', show(includeTransactions))
+  check.flag('includeTransactions', includeTransactions)
   try {
     const options = checkOptions({
       from: fromBlock === 'earliest' ? 0n : fromBlock,
@@ -84,7 +83,7 @@ function blocks(engine: HexlineClient, chain: Chain | undefined, likeViem: boole
       ...(maxBytes !== undefined && { maxBytes }),
       ...(onProgress !== undefined && { onProgress }),
     })
-    return formatted(engine, options, formatBlockOf(chain, options.full, likeViem), formatReceiptsOf(chain, likeViem))
+    return formatted(client, options, formatBlockOf(chain, options.full, likeViem), formatReceiptsOf(chain, likeViem))
   } catch (error) {
     throw inTheirWords(error)
   }
@@ -97,27 +96,23 @@ function inTheirWords(error: unknown): unknown {
 }
 
 async function* formatted(
-  engine: HexlineClient,
-  options: ReturnType<typeof checkOptions>,
+  client: HexlineClient,
+  options: StreamOptions,
   formatBlock: ReturnType<typeof formatBlockOf>,
   formatReceipts: ReturnType<typeof formatReceiptsOf>,
 ) {
-  const link = new Link()
   const readBlock = createReader(formatBlock)
   const readReceipts = createReader(formatReceipts)
   try {
-    yield* fetchRange(engine, options, (number, blockBytes, receiptBytes) => {
-      const block = inBlock(number, () => readBlock(blockBytes))
-      const receipts = receiptBytes && inBlock(number, () => readReceipts(receiptBytes), 'receipts')
-      link.follow(number, block.linked)
-      if (receipts === undefined) return block.value
-      link.checkReceipts(
-        block.linked,
-        receipts.map(({ linked }) => linked),
-      )
-      return Object.assign(block.value, { receipts: receipts.map(({ value }) => value) })
+    yield* rangeStream(client, options, {
+      block: readBlock,
+      receipts(bytes) {
+        const receipts = readReceipts(bytes)
+        return { linked: receipts.map(({ linked }) => linked), values: receipts.map(({ value }) => value) }
+      },
+      item: ({ value }, receipts) => (receipts === undefined ? value : Object.assign(value, { receipts: receipts.values })),
     })
   } catch (error) {
-    throw error instanceof HexlineError && error.method !== undefined ? viemError(error, { method: error.method }, engine.endpoints) : inTheirWords(error)
+    throw error instanceof HexlineError && error.method !== undefined ? viemError(error, { method: error.method }, client.endpoints) : inTheirWords(error)
   }
 }

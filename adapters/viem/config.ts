@@ -1,7 +1,9 @@
 import type { RpcSchema, TransportConfig } from 'viem'
-import { type CallSettings, type ClientOptions, checkHeaders, onlyKnown } from '../../src/client/options.ts'
+import * as check from '../../src/check.ts'
+import type { CallSettings, ClientOptions } from '../../src/client/options.ts'
 import { OptionError } from '../../src/errors.ts'
 import { show } from '../../src/text.ts'
+import { LONGEST_TIMER } from '../../src/wait/clock.ts'
 
 type OrUndefined<T> = { readonly [K in keyof T]: T[K] | undefined }
 
@@ -11,7 +13,7 @@ type Absent<K extends PropertyKey> = { readonly [Name in K]?: undefined }
 /** What a transport takes: viem's own names as `http()` has them, and the options of a hexline client. */
 export interface HexlineTransportConfig<rpcSchema extends RpcSchema | undefined = undefined, raw extends boolean = false>
   extends OrUndefined<Omit<ClientOptions, 'batch' | 'retry' | 'timeoutMs'>>,
-    Absent<(typeof OF_FETCH)[number]> {
+    Absent<keyof typeof OF_FETCH> {
   /** Key of the transport. Default `hexline`. */
   readonly key?: string | undefined
   /** Name of the transport. Default `hexline JSON-RPC`. */
@@ -48,7 +50,8 @@ const OF_TRANSPORT = ['key', 'name', 'methods', 'raw', 'rpcSchema', 'retryCount'
 const OF_CLIENT = ['concurrency', 'rate', 'maxResponseBytes', 'dedupe', 'hedge', 'headers', 'dispatcher', 'compression', 'layers'] as const
 /** Options of the client in viem's words. */
 const IN_VIEMS_WORDS = ['retryDelay', 'deadlineMs', 'batch', 'fetchOptions', 'maxResponseBodySize']
-const OF_FETCH = ['fetchFn', 'onFetchRequest', 'onFetchResponse'] as const
+const NO_FETCH = 'hexline does not use fetch; use an undici `dispatcher` or `layers` instead'
+const OF_FETCH = { fetchFn: NO_FETCH, onFetchRequest: NO_FETCH, onFetchResponse: NO_FETCH } as const
 
 /** What is meant where nothing is given. */
 export const DEFAULTS = { retryCount: 3, retryDelay: 150, timeout: 30_000 } as const
@@ -56,15 +59,12 @@ export const DEFAULTS = { retryCount: 3, retryDelay: 150, timeout: 30_000 } as c
 /** Checks what concerns the transport. Beside a client, what concerns the client is refused: it has its own. Throws `OptionError`. */
 export function checkConfig(config: Config, hasClient: boolean): void {
   const given = (config ?? {}) as Record<string, unknown>
-  const find = (names: readonly string[]) => names.find((name) => given[name] !== undefined)
-  const ofFetch = find(OF_FETCH)
-  if (ofFetch !== undefined)
-    throw new OptionError(ofFetch, "no option of fetch (hexline does not use it; an undici `dispatcher` or `layers` do what it's for)", 'one')
-  const ofClient = hasClient ? find([...OF_CLIENT, ...IN_VIEMS_WORDS]) : undefined
-  if (ofClient !== undefined) throw new OptionError(ofClient, 'no option of the client beside a client, which has its own', 'one')
-  onlyKnown('options', given, [...OF_TRANSPORT, ...IN_VIEMS_WORDS, ...OF_CLIENT, ...OF_FETCH])
-  for (const option of ['key', 'name']) if (!isAbsentOr('string', given[option])) throw new OptionError(option, 'a string', show(given[option]))
-  if (!isAbsentOr('boolean', given.raw)) throw new OptionError('raw', 'true or false', show(given.raw))
+  check.onlyKnown('options', given, [...OF_TRANSPORT, ...IN_VIEMS_WORDS, ...OF_CLIENT], { refused: OF_FETCH })
+  const ofClient = hasClient ? [...OF_CLIENT, ...IN_VIEMS_WORDS].find((name) => given[name] !== undefined) : undefined
+  if (ofClient !== undefined) throw new OptionError(ofClient, 'undefined beside a client, which has its own options', check.withoutText(given[ofClient]))
+  for (const option of ['key', 'name'])
+    if (given[option] !== undefined && typeof given[option] !== 'string') throw new OptionError(option, 'a string', show(given[option]))
+  if (given.raw !== undefined) check.flag('raw', given.raw)
   if (given.methods !== undefined && !isChoice(given.methods))
     throw new OptionError('methods', '{ include } or { exclude }, each an array of names', show(given.methods))
   checkRetryCount(given.retryCount)
@@ -75,10 +75,10 @@ export function checkConfig(config: Config, hasClient: boolean): void {
 /** Options of the hexline client under a transport. Throws `OptionError`. */
 export function clientOptions(config: Config): ClientOptions {
   const { retryCount = DEFAULTS.retryCount, retryDelay = DEFAULTS.retryDelay, timeout, deadlineMs, batch, fetchOptions, maxResponseBodySize } = config
-  if (fetchOptions !== undefined) onlyKnown('fetchOptions', fetchOptions, ['headers'])
+  if (fetchOptions !== undefined) check.onlyKnown('fetchOptions', fetchOptions, ['headers'])
   if (maxResponseBodySize !== undefined && config.maxResponseBytes !== undefined)
     throw new OptionError('maxResponseBodySize', 'one of maxResponseBodySize and maxResponseBytes', 'both')
-  const headers = { ...checkHeaders('fetchOptions.headers', plain(fetchOptions?.headers)), ...checkHeaders('headers', config.headers ?? {}) }
+  const headers = { ...check.headers('fetchOptions.headers', plain(fetchOptions?.headers)), ...check.headers('headers', config.headers ?? {}) }
   const maxResponseBytes = maxResponseBodySize === false ? Number.MAX_SAFE_INTEGER : maxResponseBodySize
   return {
     ...defined(Object.fromEntries(OF_CLIENT.map((name) => [name, config[name]]))),
@@ -127,7 +127,6 @@ function longestDelay(retryDelay: number): number {
 }
 
 const HOUR = 3_600_000
-const LONGEST_TIMER = 2 ** 31 - 1
 
 /** viem's `timeout` of 0 means none. */
 function timeoutMs(timeout: number | undefined): number | undefined {
@@ -137,7 +136,7 @@ function timeoutMs(timeout: number | undefined): number | undefined {
 function batchOf(batch: Config['batch']): ClientOptions['batch'] {
   if (batch === undefined || batch === true) return undefined
   if (typeof batch !== 'object' || batch === null || 'maxCalls' in batch) return batch as ClientOptions['batch']
-  onlyKnown('batch', batch, ['batchSize', 'wait', 'maxCalls'], ' or a boolean')
+  check.onlyKnown('batch', batch, ['batchSize', 'wait', 'maxCalls'], { orElse: ', true or false' })
   // No timer collects a batch here, so that there is none to set.
   return { maxCalls: (batch as { batchSize?: number }).batchSize ?? 1000 }
 }
@@ -152,22 +151,16 @@ function defined<T extends object>(options: T): { [K in keyof T]?: Exclude<T[K],
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as { [K in keyof T]?: Exclude<T[K], undefined> }
 }
 
-function isAbsentOr(type: string, value: unknown): boolean {
-  return value === undefined || typeof value === type
-}
-
 function isChoice(methods: unknown): boolean {
   if (typeof methods !== 'object' || methods === null || Array.isArray(methods)) return false
   return Object.entries(methods).every(([key, names]) => (key === 'include' || key === 'exclude') && (names === undefined || Array.isArray(names)))
 }
 
 function checkRetryCount<T>(value: T): T & number {
-  if (value === undefined || (typeof value === 'number' && (Number.isSafeInteger(value) || value === Number.POSITIVE_INFINITY) && value >= 0))
-    return value as never
-  throw new OptionError('retryCount', 'a whole number that is not negative, or Infinity', show(value))
+  return (value === undefined ? value : check.wholeOrInfinity('retryCount', value, 0)) as T & number
 }
 
 function checkMs<T>(option: string, value: T): T {
-  if (value === undefined || (typeof value === 'number' && value >= 0 && value <= LONGEST_TIMER)) return value
-  throw new OptionError(option, `a number of ms from 0 to ${LONGEST_TIMER}`, show(value))
+  if (value !== undefined) check.msOrZero(option, value)
+  return value
 }

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type Chain, formatBlock as viemFormatBlock, formatTransactionReceipt as viemFormatReceipt } from 'viem'
-import { type Link, type Linked, linkedFields } from '../../src/bulk/link.ts'
+import { type Linked, type LinkedReceipt, linkedFields } from '../../src/bulk/link.ts'
 import { fault, under } from '../../src/eth/codec/codec-path.ts'
 import { andThen, arrayOf, asSent, type Decode, list, number, object, quantity, stringOf } from '../../src/eth/codec/schema.ts'
 import { sampleBlock, sampleReceipt } from './samples.ts'
@@ -26,8 +26,6 @@ export function formatBlockOf(chain: Chain | undefined, full: boolean, likeViem:
     return { linked, value: readable(() => format(raw as never, 'getBlock')) as object }
   }
 }
-
-type LinkedReceipt = Parameters<Link['checkReceipts']>[1][number]
 
 /** The same for receipts. */
 export function formatReceiptsOf(chain: Chain | undefined, likeViem: boolean): Decode<Formatted<object, LinkedReceipt>[]> {

@@ -5,10 +5,10 @@ import { targetsTable } from './targets.ts'
 const BEGIN = '<!-- bench:begin: written by npm run bench:report from bench/results -->'
 const END = '<!-- bench:end -->'
 
-/** The README with the figures of these runs: what stands between the marks is replaced. The first run is the one that the charts show. Throws where a mark is missing. */
+/** bench/README.md with the figures of these runs between its marks. The charts show the first run. Throws if a mark is missing. */
 export function withFigures(readme: string, runs: readonly Results[]): string {
   const [from, to] = [readme.indexOf(BEGIN), readme.indexOf(END)]
-  if (from < 0 || to < from) throw new Error(`README.md: expected the lines ${BEGIN} and ${END}, in this order`)
+  if (from < 0 || to < from) throw new Error(`bench/README.md: expected the lines ${BEGIN} and ${END}, in this order`)
   return `${readme.slice(0, from)}${BEGIN}\n${figuresOf(runs)}\n${readme.slice(to)}`
 }
 
@@ -18,11 +18,11 @@ export function figuresOf(runs: readonly Results[]): string {
   if (run === undefined) throw new RangeError('no run to report')
   const parts = [
     prefaceOf(runs),
-    ...charts.map(({ file, title }) => `![${title}](bench/results/${file})`),
-    'Red is hexline, orange what stands on it, grey undici by hand, which checks nothing; `x` is how many times as long as hexline. undici and @subsquid/rpc-client give raw JSON, the others decode it.',
-    'What hexline wants to reach, and what it does reach:',
+    ...charts.map(({ file, title }) => `![${title}](results/${file})`),
+    'Red is hexline, orange a library on hexline, grey hand-written undici, which checks nothing; `x` is the time relative to hexline. undici and @subsquid/rpc-client give raw JSON, the others decode it.',
+    'The aims, and what is measured:',
     targetsTable(runs),
-    '[bench/results](bench/results/README.md) has all workloads and clients, with CPU and wall time, memory and settings of each.',
+    '[results/README.md](results/README.md) has all workloads and clients, with CPU and wall time, memory and settings of each.',
   ]
   return `\n${parts.join('\n\n')}\n`
 }

@@ -2,7 +2,7 @@ import { figureOf, nameOf, type Results, ratioOf, type Spread } from '../results
 import type { ClientName, WorkloadName } from '../workloads.ts'
 import { markdown, ratioText } from './tables.ts'
 
-/** What hexline wants to reach. */
+/** An aim. */
 export interface Target {
   readonly workload: WorkloadName
   readonly says: string

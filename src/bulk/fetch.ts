@@ -1,9 +1,9 @@
-import { type Client, type Request, TALLY, UNREAD } from '../client/client.ts'
+import type { Client, Request } from '../client/client.ts'
+import { type RequestMarks, TALLY, UNREAD } from '../client/internals.ts'
 import { HexlineError, TimeoutError } from '../errors.ts'
-import { parseAt } from '../json/scan.ts'
+import { parseResult } from '../eth/codec/reader.ts'
 import { asBuffer, type Reply, replyOf } from '../rpc/call.ts'
-import { Tally } from '../rpc/call-events.ts'
-import { readUnread } from '../rpc/post/unread.ts'
+import { Tally } from '../rpc/tally.ts'
 import { type Linked, linkedFields } from './link.ts'
 
 /** A block in the node's own bytes, and its receipts if they were asked for. */
@@ -13,7 +13,7 @@ export interface Fetched {
   readonly receipts: Reply | undefined
   /** Size of both. */
   readonly bytes: number
-  /** Where each came from; receipts that were asked for one by one have no one origin. */
+  /** Where each came from. Receipts that were asked for one by one have no single origin. */
   readonly origins: { readonly block: Tally; readonly receipts?: Tally }
 }
 
@@ -22,21 +22,25 @@ export interface FetcherOptions {
   readonly receipts: boolean
 }
 
-/** How a block is asked for, beside what is asked. */
-interface Way {
+/** How the calls for a block are made. */
+interface AskOptions {
   readonly signal: AbortSignal
-  /** Before what else is asked for: the reader waits for it. */
-  readonly first: boolean
+  /** Ahead of all other blocks, because the consumer waits for this one. */
+  readonly urgent: boolean
 }
 
-/** Asks for blocks, each as a call of its own: the queue makes the batches. */
+/**
+ * Fetches blocks, each by its own call: the queue makes the batches. It repeats calls above the
+ * retry layer, but only reads, and only those whose deadline has passed in line.
+ */
 export class Fetcher {
   readonly #bulk: Client
-  readonly #first: Client
-  readonly #options: FetcherOptions
-  /** Some nodes do not have `eth_getBlockReceipts`; then receipts are asked for one by one. */
+  readonly #urgent: Client
+  readonly #full: boolean
+  readonly #withReceipts: boolean
+  /** False once the node has turned out not to have `eth_getBlockReceipts`: then receipts are fetched one by one. */
   #hasBlockReceipts = true
-  /** Calls that were answered so far. */
+  /** Calls answered so far. */
   #answered = 0
 
   readonly #onReply = (reply: Reply) => {
@@ -46,35 +50,36 @@ export class Fetcher {
 
   constructor(client: Client, options: FetcherOptions) {
     this.#bulk = client.with({ priority: 'bulk' })
-    this.#first = client.with({ priority: 'interactive', attempts: Number.POSITIVE_INFINITY })
-    this.#options = options
+    this.#urgent = client.with({ priority: 'interactive', attempts: Number.POSITIVE_INFINITY })
+    this.#full = options.full
+    this.#withReceipts = options.receipts
   }
 
-  fetch(number: bigint, signal: AbortSignal, first = false): Promise<Fetched> {
-    const at = `0x${number.toString(16)}`
-    const way: Way = { signal, first }
+  fetch(number: bigint, signal: AbortSignal, urgent = false): Promise<Fetched> {
+    const tag = `0x${number.toString(16)}`
+    const options: AskOptions = { signal, urgent }
     const origin = new Tally()
-    const block = this.#ask('eth_getBlockByNumber', [at, this.#options.full], way, origin)
-    if (this.#options.receipts) return this.#withReceipts(number, at, block, way, origin)
-    return block.then((reply) => ({ number, block: reply, receipts: undefined, bytes: reply.bytes, origins: { block: origin } }))
+    const asked = this.#ask('eth_getBlockByNumber', [tag, this.#full], options, origin)
+    if (this.#withReceipts) return this.#addReceipts(number, tag, asked, options, origin)
+    return asked.then((block) => ({ number, block, receipts: undefined, bytes: block.bytes, origins: { block: origin } }))
   }
 
-  async #withReceipts(number: bigint, at: string, asked: Promise<Reply>, way: Way, origin: Tally): Promise<Fetched> {
+  async #addReceipts(number: bigint, tag: string, asked: Promise<Reply>, options: AskOptions, origin: Tally): Promise<Fetched> {
     const receiptsOrigin = new Tally()
-    const [block, theirs] = await Promise.all([asked, this.#blockReceipts(at, way, receiptsOrigin)])
-    if (theirs !== undefined) {
-      return { number, block, receipts: theirs, bytes: block.bytes + theirs.bytes, origins: { block: origin, receipts: receiptsOrigin } }
+    const [block, receipts] = await Promise.all([asked, this.#blockReceipts(tag, options, receiptsOrigin)])
+    if (receipts !== undefined) {
+      return { number, block, receipts, bytes: block.bytes + receipts.bytes, origins: { block: origin, receipts: receiptsOrigin } }
     }
     const bytes = bytesOf(block)
-    const singly = await this.#singleReceipts(bytes, way)
-    return { number, block: replyOf(bytes, block.bytes), receipts: singly, bytes: block.bytes + singly.bytes, origins: { block: origin } }
+    const single = await this.#singleReceipts(bytes, options)
+    return { number, block: replyOf(bytes, block.bytes), receipts: single, bytes: block.bytes + single.bytes, origins: { block: origin } }
   }
 
   /** Undefined when the node does not have the method. */
-  async #blockReceipts(at: string, way: Way, origin: Tally): Promise<Reply | undefined> {
+  async #blockReceipts(tag: string, options: AskOptions, origin: Tally): Promise<Reply | undefined> {
     if (!this.#hasBlockReceipts) return undefined
     try {
-      return await this.#ask('eth_getBlockReceipts', [at], way, origin)
+      return await this.#ask('eth_getBlockReceipts', [tag], options, origin)
     } catch (error) {
       if (!(error instanceof HexlineError) || error.kind !== 'unsupported') throw error
       this.#hasBlockReceipts = false
@@ -82,45 +87,45 @@ export class Fetcher {
     }
   }
 
-  async #singleReceipts(block: Buffer, way: Way): Promise<Reply> {
+  async #singleReceipts(block: Buffer, options: AskOptions): Promise<Reply> {
     const transactions = transactionsOf(block)
     const replies = await Promise.all(
-      transactions.map((each) => this.#ask('eth_getTransactionReceipt', [typeof each === 'string' ? each : each.hash], way, new Tally(), false)),
+      transactions.map((each) => this.#ask('eth_getTransactionReceipt', [typeof each === 'string' ? each : each.hash], options, new Tally(), false)),
     )
-    const receipts = arrayOf(replies.map(bytesOf))
+    const receipts = jsonArray(replies.map(bytesOf))
     return replyOf(receipts, receipts.length)
   }
 
   /**
-   * A call that its deadline ends in line, or in its first POST, says only that the node is slow: as long as others are
-   * answered, it is asked again.
+   * A deadline that passes in line, or in the first POST, says only that the node is slow. As long
+   * as other calls are answered, this one is made again.
    */
-  #ask(method: string, params: readonly unknown[], way: Way, origin: Tally, isUnread = true): Promise<Reply> {
-    const request: Request = { method, params, required: true, as: 'bytes', [UNREAD]: isUnread, [TALLY]: origin, signal: way.signal }
+  #ask(method: string, params: readonly unknown[], options: AskOptions, origin: Tally, isUnread = true): Promise<Reply> {
+    const request: Request & RequestMarks = { method, params, required: true, as: 'bytes', [UNREAD]: isUnread, [TALLY]: origin, signal: options.signal }
     const answered = this.#answered
-    return (way.first ? this.#first : this.#bulk).send(request).then(this.#onReply, (error) => {
-      if (error instanceof TimeoutError && error.attempts <= 1 && this.#answered > answered) return this.#ask(method, params, way, origin, isUnread)
+    return (options.urgent ? this.#urgent : this.#bulk).send(request).then(this.#onReply, (error) => {
+      if (error instanceof TimeoutError && error.attempts <= 1 && this.#answered > answered) return this.#ask(method, params, options, origin, isUnread)
       throw error
     })
   }
 }
 
-/** What a reply holds, for `readUnread`, which empties the reply. */
+/** Takes the bytes out of a reply, for `readUnread`. */
 export function bytesOf(reply: Reply): Buffer {
   return asBuffer(reply.take() as Uint8Array)
 }
 
-/** None of what is no block: whoever reads it says so. */
+/** No transactions for what is no block: the decoder reports that. */
 function transactionsOf(block: Buffer): Linked['transactions'] {
   try {
-    return readUnread(block, (bytes) => linkedFields(parseAt(bytes, 0, bytes.length))).transactions
+    return linkedFields(parseResult(block)).transactions
   } catch {
     return []
   }
 }
 
 /** JSON values as one JSON array. */
-function arrayOf(items: readonly Buffer[]): Buffer {
+function jsonArray(items: readonly Buffer[]): Buffer {
   const parts: Buffer[] = []
   for (const item of items) parts.push(parts.length === 0 ? OPEN : COMMA, item)
   return Buffer.concat([...(parts.length === 0 ? [OPEN] : parts), CLOSE])

@@ -11,6 +11,12 @@ export interface Linked {
   readonly transactions: readonly (string | { readonly hash: string })[]
 }
 
+/** What the checks need of a receipt. */
+export interface LinkedReceipt {
+  readonly transactionHash: string
+  readonly blockHash: string
+}
+
 /** Checks that each block is the one asked for and the child of the one before. */
 export class Link {
   #hash: string | undefined
@@ -29,12 +35,12 @@ export class Link {
   }
 
   /** Throws `IntegrityError` unless there is one receipt for each transaction, in their order, of this very block. */
-  checkReceipts(block: Linked, receipts: readonly { readonly transactionHash: string; readonly blockHash: string }[]): void {
+  checkReceipts(block: Linked, receipts: readonly LinkedReceipt[]): void {
     const { transactions, number, hash } = block
     if (receipts.length !== transactions.length)
       throw new IntegrityError(`block ${number} has ${transactions.length} transactions, but ${receipts.length} receipts`)
     for (let i = 0; i < receipts.length; i++) {
-      const receipt = receipts[i] as (typeof receipts)[number]
+      const receipt = receipts[i] as LinkedReceipt
       const transaction = transactions[i] as (typeof transactions)[number]
       if (receipt.blockHash !== hash) throw new IntegrityError(`block ${number}: receipt ${i} is of block ${shown(receipt.blockHash)}, not of ${shown(hash)}`)
       if (receipt.transactionHash !== (typeof transaction === 'string' ? transaction : transaction.hash)) {
@@ -44,7 +50,7 @@ export class Link {
   }
 }
 
-/** A hash as the node sent it; in words where it is none, since it may be as long as a reply, and anything. */
+/** A hash as the node sent it. What is no hash is described, since it may be anything, and as long as a reply. */
 function shown(hash: unknown): string {
   if (typeof hash !== 'string') return show(hash)
   return /^0x[0-9a-fA-F]{1,64}$/.test(hash) ? hash : `a string that is no hash (${hash.length} characters)`

@@ -1,43 +1,24 @@
+import type { Clock, Timer } from '../wait/clock.ts'
 import { Lateness } from './lateness.ts'
-
-/** How much may be asked for ahead of the reader. */
-export interface Bounds {
-  /** Bytes in flight and held, together. */
-  readonly maxBytes: number
-  /** Items in flight and held, together. */
-  readonly maxItems: number
-  /** Size of an item until one has come, in bytes. */
-  readonly assumedBytes: number
-  /** Longest time for which an item may wait for its turn at the endpoint, at the rate at which others come, in ms. */
-  readonly maxWaitMs: number
-}
+import { type Bounds, ReadAhead } from './read-ahead.ts'
 
 /**
- * Asks for one item. `again`: it was asked for before, others have overtaken it, and the reader waits for it, so it goes first. The signal ends the asking
- * when its answer is of no use any more.
+ * Requests one item. `again`: it was requested before, later items have overtaken it, and the consumer waits for it, so it
+ * goes first. The signal aborts a request whose answer is of no use any more.
  */
 export type Ask<T> = (number: bigint, signal: AbortSignal, again: boolean) => Promise<T>
 
-/** Items that may be in flight at any rate. */
-const AT_LEAST = 32
-/** Items asked for ahead to begin with: each that waits costs the garbage collector something. */
-const AT_FIRST = 256
-/** Part of the time that the event loop may be busy when more items ahead are still of use: a busy one gets no faster by them. */
-const BUSY = 0.8
-/** Window over which rate and business are measured, in ms. */
-const MEASURE = 250
-/** Part by which the expected size follows items that are smaller. It follows larger ones at once. */
-const DECAY = 0.05
-/** Items that share a signal, and late items that are asked for again together: a signal each would cost more than the rest of asking. */
+/** Items that share an abort signal, and late items that are requested again together. A signal for each would cost more than the rest of the request. */
 const GROUP = 32
 
-/** Why an item is no longer asked for: it has come by another way, or nobody wants it any more. Nobody sees it. */
-const OBSOLETE: unique symbol = Symbol('the item is not wanted any more')
+/** Reason for aborting a request that nobody needs any more. Nobody sees it. */
+const OBSOLETE: unique symbol = Symbol('the item is not needed any more')
 
 /**
- * The items `first` to `last` in order, several asked for at a time, and no more than `bounds` allow ahead of the reader: a slow reader asks slowly. An item
- * that holds the reader up while others come is asked for again; the first answer counts, and the failure of the first asking. Ends with the failure of the
- * first item that fails, after all items before it, and with the reason of `stop`.
+ * The items `first` to `last` in order, several in flight at a time, and no more than `bounds` allow ahead of the consumer:
+ * a slow consumer asks slowly. An item that holds the consumer up while later ones arrive is requested again. The first
+ * answer counts, and the failure of the first request. Rejects with the failure of the first item that fails, after all
+ * items before it, and with the reason of `stop`.
  */
 export async function* ordered<T extends { readonly bytes: number }>(
   first: bigint,
@@ -45,170 +26,149 @@ export async function* ordered<T extends { readonly bytes: number }>(
   ask: Ask<T>,
   bounds: Bounds,
   stop: AbortSignal,
+  clock: Clock,
 ): AsyncGenerator<T, void, undefined> {
-  const ahead = new Ahead(first, last, ask, bounds)
-  const onStop = () => ahead.end(stop.reason)
+  const buffer = new ReorderBuffer(first, last, ask, bounds, clock)
+  const onStop = () => buffer.close(stop.reason)
   stop.addEventListener('abort', onStop)
   try {
-    for (let number = first; number <= last; number++) yield await ahead.next()
+    for (let number = first; number <= last; number++) yield await buffer.next()
   } finally {
     stop.removeEventListener('abort', onStop)
-    ahead.end(OBSOLETE)
+    buffer.close(OBSOLETE)
   }
 }
 
-/** Items that are asked for under one signal, which is aborted once none of them is wanted by this way any more. */
-class Group {
+/** Requests that share an abort signal. It is aborted once no item needs its request of this group any more. */
+class RequestGroup {
   readonly controller = new AbortController()
-  /** Items that have not come by this way, and may still. */
+  /** Requests that are still needed. */
   open = 0
+  /** An item of the group has come by another request, so that this one may still be on its way. */
   hasObsolete = false
 }
 
-/** An item on its way. */
+/** An item in the buffer: in flight, arrived or failed. */
 class Slot<T> {
   readonly number: bigint
-  /** Its place in the range, from 0. */
-  readonly place: number
+  /** Its position in the range, from 0. */
+  readonly position: number
   value: T | undefined
   failure: { readonly reason: unknown } | undefined
-  /** The groups in which it is asked for: one, and others where it was late. */
-  readonly groups: Group[]
-  /** When it was overtaken, or 0. */
+  /** The groups of its requests: the first one, and one for each time it was late. */
+  readonly groups: RequestGroup[]
+  /** When a later item arrived before it, or 0. */
   overtakenAt = 0
-  /** When it was asked for again the last time, or 0. */
+  /** When it was last requested again, or 0. */
   repeatedAt = 0
-  /** How often it was asked for again. */
+  /** How often it was requested again. */
   repeats = 0
 
-  constructor(number: bigint, place: number, group: Group) {
+  constructor(number: bigint, position: number, group: RequestGroup) {
     this.number = number
-    this.place = place
+    this.position = position
     this.groups = [group]
   }
 
-  get isPending(): boolean {
+  get isInFlight(): boolean {
     return this.value === undefined && this.failure === undefined
   }
 }
 
-/** What is asked for ahead of the reader. */
-class Ahead<T extends { readonly bytes: number }> {
+/**
+ * Items that arrive in any order and leave in theirs. Positions: `#head` is the item that the consumer gets next,
+ * `#farthest` the last one that has arrived, `#tail` the next one to request.
+ */
+class ReorderBuffer<T extends { readonly bytes: number }> {
   readonly #ask: Ask<T>
-  readonly #bounds: Bounds
-  readonly #last: bigint
+  readonly #clock: Clock
+  readonly #first: bigint
+  readonly #count: number
+  readonly #readAhead: ReadAhead
   readonly #lateness = new Lateness()
-  readonly #groups = new Set<Group>()
+  readonly #groups = new Set<RequestGroup>()
+  /** The slots from position `#base` on. */
   readonly #slots: Slot<T>[] = []
-  /** Place of the first slot, of the item that the reader gets next, and of the farthest one that has come. */
   #base = 0
   #head = 0
   #farthest = -1
-  /** The next number to ask for, its place, and its group. */
-  #next: bigint
-  #nextPlace = 0
-  #group: Group | undefined
-  #pending = 0
+  #tail = 0
+  /** The group of the requests that are made next. */
+  #group: RequestGroup | undefined
+  #inFlight = 0
   #heldBytes = 0
-  #expectedBytes: number
-  #isKnown = false
   #hasFailed = false
-  #ended: { readonly reason: unknown } | undefined
+  #closed: { readonly reason: unknown } | undefined
   #wake = () => {}
 
-  /** Items that came in the present window of measuring. */
-  #came = 0
-  #since = performance.now()
-  #business = performance.eventLoopUtilization()
-  /** Items ahead; and those of them that have not come. */
-  #maxAhead: number
-  #maxPending: number
-  /** More would have been asked for, had they not been too many ahead: how fast items come says nothing of the endpoint then. */
-  #wasFull = false
-
-  constructor(first: bigint, last: bigint, ask: Ask<T>, bounds: Bounds) {
+  constructor(first: bigint, last: bigint, ask: Ask<T>, bounds: Bounds, clock: Clock) {
     this.#ask = ask
-    this.#bounds = bounds
-    this.#last = last
-    this.#next = first
-    this.#expectedBytes = bounds.assumedBytes
-    this.#maxAhead = Math.min(AT_FIRST, bounds.maxItems)
-    this.#maxPending = this.#maxAhead
+    this.#clock = clock
+    this.#first = first
+    this.#count = Number(last - first) + 1
+    this.#readAhead = new ReadAhead(bounds, clock)
   }
 
-  /** The next item, when it has come. */
+  /** The next item, once it has arrived. */
   async next(): Promise<T> {
     this.#fill()
     const slot = this.#slotAt(this.#head)
-    while (slot.isPending) {
+    while (slot.isInFlight) {
       await this.#change(slot)
-      // What came makes room for more, also when it is not yet this one's turn.
+      // What arrived makes room for more, also when it is not yet its turn.
       this.#fill()
     }
     if (slot.failure !== undefined) throw slot.failure.reason
     const value = slot.value as T
-    this.#slots[this.#head++ - this.#base] = undefined as never
-    const passed = this.#head - this.#base
-    if (passed > 1024 && passed * 2 > this.#slots.length) {
-      this.#slots.splice(0, passed)
-      this.#base = this.#head
-    }
+    this.#shift()
     this.#heldBytes -= value.bytes
     return value
   }
 
-  /** Ends all that is on its way. */
-  end(reason: unknown): void {
-    this.#ended ??= { reason }
+  /** Aborts all requests. */
+  close(reason: unknown): void {
+    this.#closed ??= { reason }
     for (const { controller } of this.#groups) controller.abort(reason)
   }
 
-  /** Asks for as many items ahead as may be. */
+  /** Drops the slot at the head. The array is shortened only now and then. */
+  #shift(): void {
+    this.#slots[this.#head++ - this.#base] = undefined as never
+    const passed = this.#head - this.#base
+    if (passed <= 1024 || passed * 2 <= this.#slots.length) return
+    this.#slots.splice(0, passed)
+    this.#base = this.#head
+  }
+
+  /** Requests as many items ahead as there is room for. */
   #fill(): void {
-    const now = performance.now()
-    if (now - this.#since > MEASURE) this.#measure(now)
-    while (this.#next <= this.#last && !this.#hasFailed && this.#pending < this.#maxPending) {
-      const ahead = this.#nextPlace - this.#head
-      if (ahead >= this.#maxAhead || (ahead > 0 && this.#heldBytes + (this.#pending + 1) * this.#expectedBytes > this.#bounds.maxBytes)) {
-        this.#wasFull = true
-        return
-      }
-      if (this.#nextPlace % GROUP === 0) this.#group = this.#newGroup()
-      const slot = new Slot<T>(this.#next++, this.#nextPlace++, this.#group as Group)
+    this.#readAhead.update()
+    while (this.#tail < this.#count && !this.#hasFailed && this.#readAhead.hasRoom(this.#tail - this.#head, this.#inFlight, this.#heldBytes)) {
+      if (this.#tail % GROUP === 0) this.#group = this.#newGroup()
+      const group = this.#group as RequestGroup
+      const slot = new Slot<T>(this.#first + BigInt(this.#tail), this.#tail, group)
+      this.#tail++
       this.#slots.push(slot)
-      this.#pending++
-      this.#start(slot, this.#group as Group, false)
+      this.#inFlight++
+      this.#request(slot, group, false)
     }
   }
 
-  #measure(now: number): void {
-    const { maxItems, maxWaitMs } = this.#bounds
-    const { utilization } = performance.eventLoopUtilization(this.#business)
-    if (utilization < BUSY) this.#maxAhead = Math.min(maxItems, this.#maxAhead * 2)
-    // What is asked for far ahead of a slow endpoint waits in line until its deadline.
-    const most = Math.max(AT_LEAST, (this.#came * maxWaitMs) / (now - this.#since))
-    this.#maxPending = this.#wasFull ? Math.max(this.#maxPending, most) : most
-    this.#wasFull = false
-    this.#business = performance.eventLoopUtilization()
-    this.#came = 0
-    this.#since = now
-  }
-
-  #start(slot: Slot<T>, group: Group, again: boolean): void {
+  #request(slot: Slot<T>, group: RequestGroup, again: boolean): void {
     group.open++
     this.#ask(slot.number, group.controller.signal, again).then(
       (value) => {
-        if (this.#close(slot, group)) this.#arrived(slot, value)
+        if (this.#settle(slot, group)) this.#arrived(slot, value)
       },
       (reason) => {
-        // Asking again only hurries: how often and how long is tried, the first asking decides.
-        if (this.#close(slot, group) && !again) this.#failed(slot, reason)
+        // A repetition only hurries. How often and how long is tried, the first request decides.
+        if (this.#settle(slot, group) && !again) this.#failed(slot, reason)
       },
     )
   }
 
-  /** The item is no longer asked for by this way. False when it was not wanted by it any more. */
-  #close(slot: Slot<T>, group: Group): boolean {
+  /** The request of this group is over. False when the item did not need it any more. */
+  #settle(slot: Slot<T>, group: RequestGroup): boolean {
     const at = slot.groups.indexOf(group)
     if (at < 0) return false
     slot.groups.splice(at, 1)
@@ -220,75 +180,71 @@ class Ahead<T extends { readonly bytes: number }> {
   }
 
   #arrived(slot: Slot<T>, value: T): void {
-    const now = performance.now()
-    this.#came++
-    this.#pending--
+    const now = this.#clock.now()
+    this.#inFlight--
     this.#heldBytes += value.bytes
-    if (!this.#isKnown || value.bytes > this.#expectedBytes) this.#expectedBytes = value.bytes
-    else this.#expectedBytes += DECAY * (value.bytes - this.#expectedBytes)
-    this.#isKnown = true
+    this.#readAhead.add(value.bytes)
     slot.value = value
     this.#lateness.add(slot.overtakenAt === 0 ? 0 : now - slot.overtakenAt)
-    for (let place = Math.max(this.#farthest + 1, this.#head); place < slot.place; place++) this.#slotAt(place).overtakenAt = now
-    this.#farthest = Math.max(this.#farthest, slot.place)
+    for (let position = Math.max(this.#farthest + 1, this.#head); position < slot.position; position++) this.#slotAt(position).overtakenAt = now
+    this.#farthest = Math.max(this.#farthest, slot.position)
     this.#dropOthers(slot)
     this.#wake()
   }
 
   #failed(slot: Slot<T>, reason: unknown): void {
-    this.#pending--
+    this.#inFlight--
     this.#hasFailed = true
     slot.failure = { reason }
     this.#dropOthers(slot)
     this.#wake()
   }
 
-  /** The item is wanted by no other way any more. */
+  /** The item needs none of its other requests any more. */
   #dropOthers(slot: Slot<T>): void {
     for (const group of [...slot.groups]) {
       group.hasObsolete = true
-      this.#close(slot, group)
+      this.#settle(slot, group)
     }
   }
 
-  /** Waits until something comes, or the item that the reader waits for is asked for again. */
+  /** Waits until something arrives, or the item that the consumer waits for is late; then it is requested again. */
   async #change(head: Slot<T>): Promise<void> {
-    const dueMs = head.overtakenAt === 0 ? undefined : Math.max(0, this.#dueAt(head) - performance.now())
-    let timer: NodeJS.Timeout | undefined
+    let timer: Timer | undefined
     await new Promise<void>((resolve) => {
       this.#wake = resolve
-      if (dueMs !== undefined) timer = setTimeout(resolve, dueMs)
+      if (head.overtakenAt !== 0) timer = this.#clock.wakeAt(this.#dueAt(head), resolve)
     })
-    clearTimeout(timer)
-    if (head.isPending && head.overtakenAt !== 0 && performance.now() >= this.#dueAt(head)) this.#askAgain()
+    if (timer !== undefined) this.#clock.cancel(timer)
+    if (head.isInFlight && head.overtakenAt !== 0 && this.#clock.now() >= this.#dueAt(head)) this.#repeatLate()
   }
 
-  /** When a late item is asked for again: each time after twice the wait. */
+  /** When a late item is requested again. The wait doubles each time. */
   #dueAt({ overtakenAt, repeatedAt, repeats }: Slot<T>): number {
     return (repeatedAt || overtakenAt) + this.#lateness.limitMs * 2 ** repeats
   }
 
-  #askAgain(): void {
-    const now = performance.now()
+  #repeatLate(): void {
+    const now = this.#clock.now()
     const group = this.#newGroup()
-    for (let place = this.#head; place < this.#farthest && group.open < GROUP; place++) {
-      const slot = this.#slotAt(place)
-      if (!slot.isPending || now < this.#dueAt(slot)) continue
+    for (let position = this.#head; position < this.#farthest && group.open < GROUP; position++) {
+      const slot = this.#slotAt(position)
+      if (!slot.isInFlight || now < this.#dueAt(slot)) continue
       slot.repeatedAt = now
       slot.repeats++
       slot.groups.push(group)
-      this.#start(slot, group, true)
+      this.#request(slot, group, true)
     }
   }
 
-  #newGroup(): Group {
-    const group = new Group()
+  #newGroup(): RequestGroup {
+    const group = new RequestGroup()
     this.#groups.add(group)
-    if (this.#ended !== undefined) group.controller.abort(this.#ended.reason)
+    if (this.#closed !== undefined) group.controller.abort(this.#closed.reason)
     return group
   }
 
-  #slotAt(place: number): Slot<T> {
-    return this.#slots[place - this.#base] as Slot<T>
+  #slotAt(position: number): Slot<T> {
+    return this.#slots[position - this.#base] as Slot<T>
   }
 }

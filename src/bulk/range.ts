@@ -7,6 +7,12 @@ import { show } from '../text.ts'
 /** The end of a range: a number, or a tag that is looked up once, at the start. */
 export type RangeEnd = Quantity | Exclude<BlockTag, 'pending'>
 
+/** A range whose end may still be a tag. */
+export interface CheckedRange {
+  readonly from: bigint
+  readonly to: bigint | Exclude<RangeEnd, Quantity>
+}
+
 /** The blocks `from` to `to`, both included. */
 export interface Range {
   readonly from: bigint
@@ -16,7 +22,7 @@ export interface Range {
 const tags = ['latest', 'earliest', 'safe', 'finalized']
 
 /** Checks what can be checked without asking the node, and throws `OptionError` at once. */
-export function checkRange(from: Quantity, to: RangeEnd): { from: bigint; to: bigint | Exclude<RangeEnd, Quantity> } {
+export function checkRange(from: Quantity, to: RangeEnd): CheckedRange {
   const first = numberFrom('from', from)
   const last =
     typeof to === 'string' && tags.includes(to) ? (to as Exclude<RangeEnd, Quantity>) : numberFrom('to', to, ', or one of latest, safe, finalized, earliest')
@@ -25,7 +31,7 @@ export function checkRange(from: Quantity, to: RangeEnd): { from: bigint; to: bi
 }
 
 /** Looks a tag up, or checks that a number is not beyond the head: such a block would be waited for in vain. */
-export async function resolveRange(client: Client, range: ReturnType<typeof checkRange>): Promise<Range> {
+export async function resolveRange(client: Client, range: CheckedRange): Promise<Range> {
   const { from, to } = range
   if (typeof to === 'bigint') {
     const head = await client.call('eth_blockNumber')

@@ -8,9 +8,11 @@ import type { Quantity } from '../eth/codec/quantity.ts'
 import { Meter, Tally } from './meter.ts'
 import { addNodeFlags, endpointFrom, type NodeFlags, numberFrom, timesFrom } from './node.ts'
 import { Interrupted, Unfinished } from './output/failure.ts'
+import type { Io } from './output/io.ts'
 import { lineForTerminal } from './output/json.ts'
 import { type MessageFlags, messagesFor } from './output/messages.ts'
-import { type Output, openOutput } from './output/output.ts'
+import { openOutput } from './output/open-output.ts'
+import type { Output } from './output/output.ts'
 import { onSignals } from './signals.ts'
 
 interface Flags extends NodeFlags, MessageFlags {
@@ -25,27 +27,30 @@ interface Flags extends NodeFlags, MessageFlags {
   readonly batch?: string
 }
 
-/** Bytes asked for ahead of the file: lines are written as fast as they come, and less held is less to collect. */
+/**
+ * Bytes to fetch ahead of the file. Lines are written as fast as they arrive, and holding fewer
+ * bytes saves garbage collection.
+ */
 export const EXPORT_AHEAD = 16 * 1024 * 1024
 
 /** `hexline blocks`: a range of blocks as NDJSON. */
-export function blocksCommand(): Command {
+export function blocksCommand(io: Io): Command {
   return addNodeFlags(
     new Command('blocks')
       .summary('a range of blocks as NDJSON')
-      .description('Writes a range of blocks as NDJSON, one block a line: to stdout, or to a file that appears when it is whole.'),
+      .description('Writes a range of blocks as NDJSON, one block per line, to stdout or to a file. The file appears once it is complete.'),
   )
     .requiredOption('--from <block>', 'first block: a number')
     .requiredOption('--to <block>', 'last block, included: a number, or latest, safe, finalized')
     .addOption(new Option('--transactions <kind>', 'whole transactions, or their hashes').choices(['full', 'hashes']).default('full'))
-    .option('--receipts', 'each block with the receipts of its transactions', false)
+    .option('--receipts', 'include the receipts of each block', false)
     .option('--out <file>', 'write to a file instead of stdout')
     .option('--force', 'replace the file if it exists', false)
     .option('--rate <calls>', 'at most this many calls per second')
-    .option('--concurrency <posts>', 'POSTs in flight (default: 8)')
-    .option('--batch <calls>', 'longest batch to begin with; 1 for none (default: 100)')
-    .option('--quiet', 'say nothing but errors')
-    .option('--json', 'progress and errors as lines of JSON on stderr')
+    .option('--concurrency <posts>', 'most POSTs in flight (default: 8)')
+    .option('--batch <calls>', 'most calls in a batch; 1 for no batches (default: 100)')
+    .option('--quiet', 'print errors only')
+    .option('--json', 'print progress and errors as lines of JSON on stderr')
     .addHelpText(
       'after',
       `
@@ -54,14 +59,14 @@ Examples:
   HEXLINE_RPC_URL=https://rpc.example.com/KEY hexline blocks --from 21000000 --to 21000999 --receipts | gzip > blocks.ndjson.gz
   HEXLINE_API_KEY=… hexline blocks --base-url https://rpc.example.com --chain base --from 20000000 --to finalized --rate 100`,
     )
-    .action(writeBlocks)
+    .action((flags: Flags) => writeBlocks(flags, io))
 }
 
-async function writeBlocks(flags: Flags): Promise<void> {
-  const messages = messagesFor(flags, process.stderr)
+async function writeBlocks(flags: Flags, io: Io): Promise<void> {
+  const messages = messagesFor(flags, io)
   const stop = new AbortController()
   const tally = new Tally()
-  const meter = new Meter(process.stderr, messages, flags, tally)
+  const meter = new Meter(io.stderr, messages, flags, tally)
   const options = checkOptions({
     from: blockFrom(flags.from) as Quantity,
     to: blockFrom(flags.to) as RangeEnd,
@@ -71,21 +76,21 @@ async function writeBlocks(flags: Flags): Promise<void> {
     maxBytes: EXPORT_AHEAD,
     onProgress: (progress) => meter.update(progress),
   })
-  const client = createClient(endpointFrom(flags, process.env, messages), { ...limitsFrom(flags), layers: (defaults) => [...defaults, tally.layer] })
+  const client = createClient(endpointFrom(flags, io.env, messages), { ...limitsFrom(flags), layers: (defaults) => [...defaults, tally.layer] })
   const { from } = options.range
   let output: Output | undefined
   const release = onSignals((name, code) => {
     const isLost = flags.out !== undefined && !output?.isKept
-    stop.abort(new Interrupted(`ended by ${name}${isLost ? `; ${flags.out} is not written: start again with --from ${from}` : ''}`, code))
+    stop.abort(new Interrupted(`ended by ${name}${isLost ? `; ${flags.out} was not written: start again with --from ${from}` : ''}`, code))
   })
   try {
-    output = await openOutput(flags.out, flags.force, stop)
+    output = await openOutput(flags.out, flags.force, io.stdout, stop)
     meter.start()
     try {
       for await (const line of blockLines(client, options)) await output.write(output.isTerminal ? [lineForTerminal(line)] : line)
       await output.commit()
     } catch (error) {
-      // Whoever reads our output has had enough, such as `head`.
+      // The reader has closed our output, such as `head`.
       if (output.isClosedByReader(error)) return
       meter.clear()
       const kept = await output.abandon(() => messages.tell('waiting for the reader of the output', { type: 'waiting-for-reader' }))
@@ -100,7 +105,7 @@ async function writeBlocks(flags: Flags): Promise<void> {
   }
 }
 
-/** Decimal digits are a number; hex and tags go as they are. */
+/** Parses decimal digits; hex and tags stay as they are. */
 function blockFrom(text: string): bigint | string {
   return /^\d+$/.test(text) ? BigInt(text) : text
 }

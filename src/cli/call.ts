@@ -1,9 +1,11 @@
 import { Command } from 'commander'
-import { type Client, CONNECTIONS, createClient, TALLY } from '../client/client.ts'
+import { type Client, createClient, type Request } from '../client/client.ts'
+import { connectionsOf, type RequestMarks, TALLY } from '../client/internals.ts'
 import { scrubError } from '../client/scrub-error.ts'
 import { decodeResult, encodeArguments, isKnown } from '../eth/methods.ts'
-import { Tally } from '../rpc/call-events.ts'
+import { Tally } from '../rpc/tally.ts'
 import { addNodeFlags, endpointFrom, type NodeFlags, timesFrom } from './node.ts'
+import type { Io } from './output/io.ts'
 import { toJson } from './output/json.ts'
 import { messagesFor } from './output/messages.ts'
 import { printJson, printText } from './output/print.ts'
@@ -16,16 +18,16 @@ interface Flags extends NodeFlags {
 }
 
 /** `hexline call`: one call of any method. */
-export function callCommand(): Command {
+export function callCommand(io: Io): Command {
   return addNodeFlags(
     new Command('call')
-      .description('Makes one call. The results of the 28 eth_ methods of the service are decoded; any other method is sent as it is.')
+      .description('Makes one call. Results of the 28 eth_ methods of the service are decoded; any other method is sent unchanged.')
       .summary('one call of any method')
       .argument('<method>', 'such as eth_getBalance')
       .argument('[params...]', 'decimal, hex, a tag, or JSON'),
   )
-    .option('--json', 'JSON, amounts as decimal strings')
-    .option('--raw', "the node's own JSON")
+    .option('--json', 'print JSON, with amounts as decimal strings')
+    .option('--raw', "print the node's own JSON")
     .addHelpText(
       'after',
       `
@@ -36,36 +38,37 @@ Examples:
   hexline call eth_getLogs '{"fromBlock":"latest","address":"0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"}'
   hexline call web3_clientVersion`,
     )
-    .action(makeCall)
+    .action((name: string, texts: readonly string[], flags: Flags) => makeCall(name, texts, flags, io))
 }
 
-async function makeCall(name: string, texts: readonly string[], flags: Flags): Promise<void> {
-  const messages = messagesFor(flags, process.stderr)
+async function makeCall(name: string, texts: readonly string[], flags: Flags, io: Io): Promise<void> {
+  const messages = messagesFor(flags, io)
   const method = methodFrom(name)
   const args = texts.map(paramFrom)
   const known = isKnown(method)
   const params = known ? encodeArguments(method, args) : args.map(wireFrom)
-  const client = createClient(endpointFrom(flags, process.env, messages), timesFrom(flags))
+  const client = createClient(endpointFrom(flags, io.env, messages), timesFrom(flags))
   try {
     const tally = new Tally()
-    const reply = await client.send({ method, params, as: flags.raw ? 'bytes' : 'value', [TALLY]: tally })
+    const request: Request & RequestMarks = { method, params, as: flags.raw ? 'bytes' : 'value', [TALLY]: tally }
+    const reply = await client.send(request)
     const value = reply.take()
-    if (flags.raw) await printJson(value as Uint8Array)
+    if (flags.raw) await printJson(io.stdout, value as Uint8Array)
     else {
       const result = known ? decoded(client, method, value, params, tally) : value
-      await printText(`${textOf(result, method, flags)}\n`)
+      await printText(io.stdout, `${textOf(result, method, flags, io)}\n`)
     }
   } finally {
     await client.close()
   }
 }
 
-function textOf(result: unknown, method: string, { json }: Flags): string {
+function textOf(result: unknown, method: string, { json }: Flags, { stdout }: Io): string {
   try {
-    return json ? toJson(result) : forPerson(result, method, process.stdout.isTTY)
+    return json ? toJson(result) : forPerson(result, method, stdout.isTTY === true)
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
-    throw new Error(`${method}: the result is too long, or nested too deeply, to be shown: --raw prints it as the node sent it`)
+    throw new Error(`${method}: the result is too long or too deeply nested to show: --raw prints it as the node sent it`)
   }
 }
 
@@ -73,6 +76,6 @@ function decoded(client: Client, method: string, value: unknown, params: readonl
   try {
     return decodeResult(method, value, params)
   } catch (error) {
-    throw scrubError(error, client[CONNECTIONS], tally)
+    throw scrubError(error, connectionsOf(client), tally)
   }
 }

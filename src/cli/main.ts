@@ -1,15 +1,19 @@
-#!/usr/bin/env node
-import { readFileSync } from 'node:fs'
+import { CommanderError } from 'commander'
 import { exitCodeOf } from './output/failure.ts'
+import type { Io } from './output/io.ts'
 import { messagesFor } from './output/messages.ts'
 import { createProgram } from './program.ts'
 
-const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as { version: string }
-const messages = messagesFor({ json: process.argv.includes('--json') }, process.stderr)
-
-try {
-  await createProgram(version, messages).parseAsync()
-} catch (error) {
-  messages.fail(error)
-  process.exitCode = exitCodeOf(error)
+/** Runs the command with `io.args`, and resolves with its exit code. */
+export async function main(version: string, io: Io): Promise<number> {
+  const messages = messagesFor({ json: io.args.includes('--json') }, io)
+  try {
+    await createProgram(version, messages, io).parseAsync(io.args, { from: 'user' })
+    return 0
+  } catch (error) {
+    // Commander has reported this usage error. 2 tells scripts that it is not a failed job.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
+    messages.fail(error)
+    return exitCodeOf(error)
+  }
 }

@@ -1,17 +1,18 @@
 import cliProgress from 'cli-progress'
-import type { Progress } from '../bulk/get-blocks.ts'
+import type { Progress } from '../bulk/range-stream.ts'
 import type { Layer } from '../rpc/call.ts'
 import { isFailure, isThrottled } from '../rpc/failure-kinds.ts'
+import type { TextStream } from './output/io.ts'
 import type { MessageFlags, Messages } from './output/messages.ts'
 import { count, durationOf, sizeOf } from './output/units.ts'
 import { timeLeft } from './time-left.ts'
 
-/** Failed attempts of the calls of a job: of a POST that fails, each of its calls counts. */
+/** Counts the failed attempts of a job's calls. When a POST fails, each of its calls counts. */
 export class Tally {
   retries = 0
   throttled = 0
 
-  /** Counts the failures that pass through it, on their way to the retry layer. */
+  /** Counts failures on their way to the retry layer. */
   readonly layer: Layer = (next) => (call) =>
     next(call).catch((error) => {
       if (isFailure(error)) isThrottled(error) ? this.throttled++ : this.retries++
@@ -19,16 +20,19 @@ export class Tally {
     })
 }
 
-/** Between two looks at the clock, in ms. */
+/** Interval at which the display is updated, in ms. */
 const TICK = 500
-/** Between two lines where there is no bar, in ms. */
+/** Interval between two lines where there is no bar, in ms. */
 const LINE_EVERY = 5000
-/** Columns that a bar of its full length and all its figures need. */
+/** Columns that the long bar and its figures need. */
 const WIDE = 100
 
-/** Shows how a bulk job gets on: a bar on a terminal, elsewhere a line every few seconds; also while nothing comes. */
+/**
+ * Shows the progress of a bulk job, also while nothing arrives: a bar on a terminal, elsewhere a
+ * line every few seconds.
+ */
 export class Meter {
-  readonly #stream: NodeJS.WriteStream
+  readonly #stream: TextStream
   readonly #messages: Messages
   readonly #tally: Tally
   readonly #hasBar: boolean
@@ -38,11 +42,11 @@ export class Meter {
   #saidAt = 0
   #progress: Progress | undefined
 
-  constructor(stream: NodeJS.WriteStream, messages: Messages, { quiet, json }: MessageFlags, tally: Tally) {
+  constructor(stream: TextStream, messages: Messages, { quiet, json }: MessageFlags, tally: Tally) {
     this.#stream = stream
     this.#messages = messages
     this.#tally = tally
-    this.#hasBar = stream.isTTY && !quiet && !json
+    this.#hasBar = stream.isTTY === true && !quiet && !json
   }
 
   start(): void {
@@ -59,7 +63,7 @@ export class Meter {
     else this.#bar?.update(progress.done)
   }
 
-  /** Takes the bar away. */
+  /** Removes the bar. */
   clear(): void {
     clearInterval(this.#ticker)
     this.#bar?.stop()
@@ -67,21 +71,22 @@ export class Meter {
     if (this.#hasBar && this.#progress === undefined) this.#stream.write('\r\x1b[K')
   }
 
-  /** Takes the bar away and says what was done. */
+  /** Removes the bar and prints a summary. */
   finish(): void {
     this.clear()
     const progress = this.#progress
     if (progress === undefined) return
-    const seconds = (performance.now() - this.#startedAt) / 1000
     const { done, bytes } = progress
+    const ms = performance.now() - this.#startedAt
+    const [seconds, rate] = [ms / 1000, rateOf(done, ms)]
     this.#messages.tell(
-      `${count(done)} ${done === 1 ? 'block' : 'blocks'}, ${sizeOf(bytes)} in ${seconds.toFixed(1)} s (${count(this.#rate)} blocks/s)${this.#trouble(' | ')}`,
+      `${count(done)} ${done === 1 ? 'block' : 'blocks'}, ${sizeOf(bytes)} in ${seconds.toFixed(1)} s (${count(rate)} blocks/s)${this.#trouble(' | ')}`,
       {
         type: 'done',
         blocks: done,
         bytes: Math.round(bytes),
         seconds: Number(seconds.toFixed(3)),
-        blocksPerSecond: this.#rate,
+        blocksPerSecond: rate,
         ...this.#counts,
       },
     )
@@ -144,14 +149,14 @@ export class Meter {
 
   #trouble(before: string): string {
     const { retries, throttled } = this.#tally
-    const calls = (howMany: number) => `${count(howMany)} ${howMany === 1 ? 'call' : 'calls'}`
+    const calls = (number: number) => `${count(number)} ${number === 1 ? 'call' : 'calls'}`
     const said = [retries > 0 ? `${calls(retries)} repeated` : '', throttled > 0 ? `${calls(throttled)} throttled` : ''].filter(Boolean)
     return said.length === 0 ? '' : before + said.join(', ')
   }
 
   /** Blocks per second so far. */
   get #rate(): number {
-    return Math.round(((this.#progress?.done ?? 0) * 1000) / Math.max(1, performance.now() - this.#startedAt))
+    return rateOf(this.#progress?.done ?? 0, performance.now() - this.#startedAt)
   }
 
   get #msLeft(): number | undefined {
@@ -162,4 +167,9 @@ export class Meter {
     const ms = this.#msLeft
     return ms === undefined ? '' : ` | ${durationOf(ms)} left`
   }
+}
+
+/** Blocks per second. */
+function rateOf(blocks: number, ms: number): number {
+  return Math.round((blocks * 1000) / Math.max(1, ms))
 }

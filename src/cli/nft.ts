@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import type { Nft, NftCollection, NftTransfer, Stream } from '../rest/index.ts'
 import { UsageError } from './output/failure.ts'
+import type { Io } from './output/io.ts'
 import { messagesFor } from './output/messages.ts'
 import { printList } from './output/records.ts'
 import type { Column } from './output/table.ts'
@@ -51,26 +52,22 @@ const streamColumns: readonly Column<Stream>[] = [
 ]
 
 /** `hexline nft`: the NFT group's four lists. */
-export function nftCommand(): Command {
+export function nftCommand(io: Io): Command {
   const nft = new Command('nft').description('NFTs of a move-based chain: transfers, tokens, collections.').summary('NFTs, their transfers and collections')
   const list = (name: string, description: string) =>
-    addListFlags(addServiceFlags(nft.command(name).description(description).summary(description), 'nftUrl')).option(
-      '--offset <n>',
-      'records to skip at first',
-      whole,
-    )
+    addListFlags(addServiceFlags(nft.command(name).description(description).summary(description), 'nftUrl')).option('--offset <n>', 'records to skip', whole)
 
   addArrayFlags(list('transfers', 'transfers of a collection, or of wallets'))
-    .option('--collection <id>', 'of this collection')
-    .option('--wallet <address...>', 'of these wallets')
-    .option('--only <id...>', 'with --collection: of these wallets only; with --wallet: of these collections only')
-    .option('--without <id...>', 'with --collection: not of these wallets; with --wallet: not of these collections')
+    .option('--collection <id>', 'transfers of this collection')
+    .option('--wallet <address...>', 'transfers of these wallets')
+    .option('--only <id...>', 'with --collection: only these wallets; with --wallet: only these collections')
+    .option('--without <id...>', 'with --collection: without these wallets; with --wallet: without these collections')
     .action(async (flags: TransfersFlags) => {
-      const messages = messagesFor(flags, process.stderr)
+      const messages = messagesFor(flags, io)
       const { collection, wallet, only, without, limit = PAGE, offset, cursor } = flags
       if ((collection === undefined) === (wallet === undefined))
-        throw new UsageError(collection === undefined ? 'one of --collection and --wallet is needed' : 'only one of --collection and --wallet may be given')
-      const service = serviceFrom(flags, 'nftUrl', process.env, messages)
+        throw new UsageError(collection === undefined ? 'either --collection or --wallet is required' : '--collection and --wallet cannot be combined')
+      const service = serviceFrom(flags, 'nftUrl', io.env, messages)
       const options = { ...restOptions(flags), ...arrayOptions(flags) }
       const paging = { limit, offset, cursor }
       const { getNftTransfersByCollection, getNftTransfersByWallets } = await import('../rest/index.ts')
@@ -82,17 +79,18 @@ export function nftCommand(): Command {
               { wallet_addresses: wallet as string[], ...paging, collection_whitelist: only, collection_blacklist: without },
               options,
             )
-      await printList(transfers, transferColumns, flags, messages)
+      await printList(io.stdout, transfers, transferColumns, flags, messages)
     })
 
   list('tokens', "a collection's NFTs")
-    .argument('<collection>', 'its id')
+    .argument('<collection>', 'id of the collection')
     .action(async (collection: string, flags: ListFlags) => {
-      const messages = messagesFor(flags, process.stderr)
-      const service = serviceFrom(flags, 'nftUrl', process.env, messages)
+      const messages = messagesFor(flags, io)
+      const service = serviceFrom(flags, 'nftUrl', io.env, messages)
       const { limit = PAGE, offset, cursor } = flags
       const { getNftsByCollection } = await import('../rest/index.ts')
       await printList(
+        io.stdout,
         getNftsByCollection(service, { collection_data_id_hash: collection, limit, offset, cursor }, restOptions(flags)),
         nftColumns,
         flags,
@@ -100,14 +98,15 @@ export function nftCommand(): Command {
       )
     })
 
-  list('collections', 'collections that an address has made')
-    .argument('<creator>', 'its address')
+  list('collections', 'collections of a creator')
+    .argument('<creator>', 'address of the creator')
     .action(async (creator: string, flags: ListFlags) => {
-      const messages = messagesFor(flags, process.stderr)
-      const service = serviceFrom(flags, 'nftUrl', process.env, messages)
+      const messages = messagesFor(flags, io)
+      const service = serviceFrom(flags, 'nftUrl', io.env, messages)
       const { limit = PAGE, offset, cursor } = flags
       const { getCollectionsByCreator } = await import('../rest/index.ts')
       await printList(
+        io.stdout,
         getCollectionsByCreator(service, { creator_address: creator, limit, offset, cursor }, restOptions(flags)),
         collectionColumns,
         flags,
@@ -118,15 +117,15 @@ export function nftCommand(): Command {
 }
 
 /** `hexline streams`: the streams of the key's project. */
-export function streamsCommand(): Command {
+export function streamsCommand(io: Io): Command {
   return addListFlags(
     addServiceFlags(new Command('streams').description("The streams of the key's project.").summary('the streams of a project'), 'streamsUrl'),
     PAGE,
   ).action(async (flags: ServiceFlags) => {
-    const messages = messagesFor(flags, process.stderr)
-    const service = serviceFrom(flags, 'streamsUrl', process.env, messages)
+    const messages = messagesFor(flags, io)
+    const service = serviceFrom(flags, 'streamsUrl', io.env, messages)
     const { limit = PAGE, cursor } = flags
     const { getStreams } = await import('../rest/index.ts')
-    await printList(getStreams(service, { limit, cursor }, restOptions(flags)), streamColumns, flags, messages)
+    await printList(io.stdout, getStreams(service, { limit, cursor }, restOptions(flags)), streamColumns, flags, messages)
   })
 }

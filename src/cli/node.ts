@@ -3,10 +3,12 @@ import type { Endpoint } from '../client/endpoint.ts'
 import { OptionError } from '../errors.ts'
 import { chains, checkChain, nodeUrl } from '../eth/chains.ts'
 import { isRouteWord } from '../http/secrets.ts'
-import { shown } from './output/given.ts'
+import { LONGEST_TIMER } from '../wait/clock.ts'
+import type { Io } from './output/io.ts'
 import type { Messages } from './output/messages.ts'
+import { redact } from './output/redact.ts'
 
-/** The flags that name a node. */
+/** The flags that name a node and limit the time of a call. */
 export interface NodeFlags {
   readonly rpc?: string
   readonly chain?: string
@@ -23,78 +25,81 @@ export function addNodeFlags(command: Command, deadline = '120'): Command {
     .option('--chain <name>', 'a chain of the service, such as eth or base, instead of --rpc')
     .option('--base-url <url>', "with --chain: the service's address (env: HEXLINE_RPC_BASE_URL)")
     .addOption(new Option('--api-key <key>', 'with --chain: the key (env: HEXLINE_API_KEY, which is safer)'))
-    .option('--deadline <seconds>', `give up on a call after this time, all its attempts and waits included (default: ${deadline})`)
-    .option('--timeout <seconds>', 'give up on one POST after this time, from its start to the last byte of its reply (default: 30)')
+    .option('--deadline <seconds>', `give up on a call after this time, including all attempts and waits (default: ${deadline})`)
+    .option('--timeout <seconds>', 'give up on a POST after this time, from its start to the last byte of the reply (default: 30)')
 }
 
-/** The node that the flags name, and else the environment. Throws `OptionError`. */
-export function endpointFrom(flags: NodeFlags, env: NodeJS.ProcessEnv, messages: Messages): Endpoint {
+/** The node that the flags name, or else the environment. Throws `OptionError`. */
+export function endpointFrom(flags: NodeFlags, env: Io['env'], messages: Messages): Endpoint {
   const { rpc, chain } = flags
-  if (rpc !== undefined && chain !== undefined) throw new OptionError('--chain', 'no --rpc beside it', 'both')
+  if (rpc !== undefined && chain !== undefined) throw new OptionError('--chain', 'either --chain or --rpc', 'both')
   if (chain === undefined) {
     for (const [flag, value] of [
       ['--base-url', flags.baseUrl],
       ['--api-key', flags.apiKey],
     ] as const) {
-      if (value !== undefined) throw new OptionError(flag, 'a --chain beside it', 'none')
+      if (value !== undefined) throw new OptionError(flag, '--chain beside it', 'no --chain')
     }
     const url = rpc ?? env.HEXLINE_RPC_URL
     if (rpc !== undefined) warnOfKey(messages, rpc, 'HEXLINE_RPC_URL')
     if (!url) throw new OptionError('--rpc', "the node's URL, here or in HEXLINE_RPC_URL, or --chain", 'nothing')
     return url
   }
-  if (flags.apiKey !== undefined) messages.warn('a key given as an argument can be seen by others on this machine; HEXLINE_API_KEY cannot')
+  if (flags.apiKey !== undefined) messages.warn('other users of this machine can see a key given as an argument; use HEXLINE_API_KEY instead')
   if (flags.baseUrl !== undefined) warnOfKey(messages, flags.baseUrl, 'HEXLINE_RPC_BASE_URL')
   checkChain(chain)
   const address = {
-    baseUrl: given(flags.baseUrl ?? env.HEXLINE_RPC_BASE_URL, '--base-url', "the service's address, here or in HEXLINE_RPC_BASE_URL"),
+    baseUrl: required(flags.baseUrl ?? env.HEXLINE_RPC_BASE_URL, '--base-url', "the service's address, here or in HEXLINE_RPC_BASE_URL"),
     chain,
-    apiKey: given(flags.apiKey ?? env.HEXLINE_API_KEY, '--api-key', 'the key, here or in HEXLINE_API_KEY'),
+    apiKey: required(flags.apiKey ?? env.HEXLINE_API_KEY, '--api-key', 'the key, here or in HEXLINE_API_KEY'),
   }
   nodeUrl(address)
   return address
 }
 
-function given(value: string | undefined, flag: string, expected: string): string {
+function required(value: string | undefined, flag: string, expected: string): string {
   if (value) return value
   throw new OptionError(flag, expected, 'nothing')
 }
 
-/** Warns of a URL with more than an address, given as an argument. `variable` is the way out. */
+/**
+ * Warns of a URL given as an argument that holds more than an address. `variable` is the safe
+ * alternative.
+ */
 export function warnOfKey(messages: Messages, url: string, variable: string): void {
-  if (mayHoldKey(url)) messages.warn(`a URL that may hold a key, given as an argument, can be seen by others on this machine; ${variable} cannot`)
+  if (mayHoldKey(url)) messages.warn(`other users of this machine can see a URL given as an argument, and it may hold a key; use ${variable} instead`)
 }
 
 function mayHoldKey(text: string): boolean {
   if (!URL.canParse(text)) return false
   const { protocol, username, password, search, pathname } = new URL(text)
-  // Another scheme is refused.
+  // Other schemes are refused anyway.
   if (protocol !== 'http:' && protocol !== 'https:') return false
   const isPlain = (part: string) => part === '' || isRouteWord(part) || Object.hasOwn(chains, part) || /^v\d{1,2}$/.test(part)
   return username !== '' || password !== '' || search !== '' || !pathname.split('/').every(isPlain)
 }
 
-/** What bounds a call and a POST in time, as `createClient` takes it. Throws `OptionError`. */
+/** The time limits of a call and of a POST, as options of `createClient`. Throws `OptionError`. */
 export function timesFrom({ deadline, timeout }: NodeFlags): { deadlineMs?: number; timeoutMs?: number } {
   return {
     ...(deadline !== undefined && { deadlineMs: millisecondsFrom('--deadline', deadline) }),
-    ...(timeout !== undefined && { timeoutMs: millisecondsFrom('--timeout', timeout, LONGEST_TIMER) }),
+    ...(timeout !== undefined && { timeoutMs: millisecondsFrom('--timeout', timeout, LONGEST_SECONDS) }),
   }
 }
 
-/** In seconds: longer times fit no timer. */
-export const LONGEST_TIMER = 2_147_483
+/** The longest time that a timer can wait, in whole seconds. */
+export const LONGEST_SECONDS = Math.floor(LONGEST_TIMER / 1000)
 
-/** A time that was given in seconds. Throws `OptionError`. */
+/** Parses seconds, and returns ms. Throws `OptionError`. */
 export function millisecondsFrom(flag: string, text: string, most?: number): number {
   const seconds = numberFrom(flag, text)
   if (seconds > 0 && (most === undefined || seconds <= most)) return 1000 * seconds
-  throw new OptionError(flag, `a number of seconds above 0${most === undefined ? '' : `, at most ${most}`}`, shown(text))
+  throw new OptionError(flag, `a number of seconds above 0${most === undefined ? '' : `, at most ${most}`}`, redact(text))
 }
 
-/** Throws `OptionError` for text that is no number. */
+/** Parses a number. Throws `OptionError`. */
 export function numberFrom(flag: string, text: string): number {
   const number = Number(text)
   if (text.trim() !== '' && Number.isFinite(number)) return number
-  throw new OptionError(flag, 'a number', shown(text))
+  throw new OptionError(flag, 'a number', redact(text))
 }

@@ -1,19 +1,26 @@
 import { OptionError } from '../errors.ts'
 import { encodeQuantity } from '../eth/codec/quantity.ts'
-import { shown } from './output/given.ts'
+import { redact } from './output/redact.ts'
 
-/** `eth_getBalance`, `rpc.discover`; `getAccountInfo`, as other chains name theirs; any short name. No key looks like these. */
+/**
+ * `eth_getBalance`, `rpc.discover`; `getAccountInfo`, as on other chains; any short name. Keys do
+ * not look like these.
+ */
 const METHOD = /^(?:[a-z][a-zA-Z0-9]{0,15}[_.][\w.]{1,60}|[a-zA-Z]{1,60}\d{0,2}|[\w.:-]{1,15})$/
 
-/** The method that was given. Throws `OptionError` for what is no method's name, such as a URL: a node would be sent it, and might echo it. */
+/**
+ * Checks the name of a method. Throws `OptionError` for anything else, such as a URL, which would
+ * be sent to the node, and might be echoed by it.
+ */
 export function methodFrom(text: string): string {
   if (METHOD.test(text)) return text
-  throw new OptionError('method', 'the name of a method, such as eth_getBalance', shown(text))
+  throw new OptionError('method', 'the name of a method, such as eth_getBalance', redact(text))
 }
 
 /**
- * A parameter as it is written on the command line: JSON (an object, an array, a quoted string, true, false, null), decimal
- * digits, or anything else as a string: hex, an address, a tag. Throws `OptionError` for what begins like JSON and is none.
+ * Parses a parameter of the command line: JSON (an object, an array, a quoted string, true, false,
+ * null), a decimal number, or a string such as hex, an address or a tag. Throws `OptionError` for
+ * invalid JSON.
  */
 export function paramFrom(text: string, index: number): unknown {
   if (/^\d+$/.test(text)) return BigInt(text)
@@ -21,16 +28,22 @@ export function paramFrom(text: string, index: number): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
-    throw new OptionError(`parameter ${index + 1}`, 'JSON', `${shown(text)} (${syntaxFault(error)})`)
+    throw new OptionError(`parameter ${index + 1}`, 'JSON', `${redact(text)} (${syntaxFault(error)})`)
   }
 }
 
-/** What is wrong with a JSON text, without the part of it that Node.js shows, and without the line that newer ones add to the position. */
+/**
+ * What is wrong with a JSON text, without the excerpt that Node.js shows, and the line that newer
+ * versions add to the position.
+ */
 export function syntaxFault(error: unknown): string {
   return (error as Error).message.replace(/, (?:\.\.\.)?".*$/s, '').replace(/ \(line \d{1,9} column \d{1,9}\)$/, '')
 }
 
-/** For methods whose parameters hexline does not know: a decimal number becomes the quantity that nodes take for it. */
+/**
+ * Encodes a parameter of a method that hexline does not know: a decimal number becomes a hex
+ * quantity.
+ */
 export function wireFrom(param: unknown): unknown {
   return typeof param === 'bigint' ? encodeQuantity(param) : param
 }

@@ -5,8 +5,9 @@ import type { Figure } from '../probe/figure.ts'
 import type { Support } from '../probe/methods.ts'
 import { checkProbe, type EndpointReport, type ProbeOptions, type ProbeProgress, type ProbeReport, probe } from '../probe/probe.ts'
 import { harmlessText } from '../text.ts'
-import { addNodeFlags, endpointFrom, LONGEST_TIMER, millisecondsFrom, type NodeFlags, numberFrom, timesFrom } from './node.ts'
+import { addNodeFlags, endpointFrom, LONGEST_SECONDS, millisecondsFrom, type NodeFlags, numberFrom, timesFrom } from './node.ts'
 import { Interrupted } from './output/failure.ts'
+import type { Io, TextStream } from './output/io.ts'
 import { toJson } from './output/json.ts'
 import { type MessageFlags, messagesFor } from './output/messages.ts'
 import { printText } from './output/print.ts'
@@ -21,24 +22,24 @@ interface Flags extends NodeFlags, MessageFlags {
   readonly rate: string | boolean
 }
 
-/** `hexline probe`: what a node takes and has. */
-export function probeCommand(): Command {
+/** `hexline probe`: the limits and features of a node. */
+export function probeCommand(io: Io): Command {
   return addNodeFlags(
     new Command('probe')
-      .summary('what a node takes and has')
+      .summary('limits and features of a node')
       .description(
-        'Learns what a node takes and has: batch, reply, log range and rate limits, archive depth, methods, tags, version, latency. It makes a bounded number of calls, one after the other, and guesses nothing: each figure says how it is known.',
+        'Measures the limits and features of a node: batch, reply, log range and rate limits, archive depth, methods, tags, version, latency. It makes a limited number of calls, one after the other. Each figure says how it was found.',
       )
-      .argument('[url]', "the node's URL, in place of --rpc"),
+      .argument('[url]', "the node's URL, instead of --rpc"),
     '10',
   )
-    .option('--max-calls <n>', 'calls in all, entries of a batch counted; never more (default: 500)')
-    .option('--max-batch <calls>', 'longest batch that is tried (default: 100)')
-    .option('--max-range <blocks>', 'longest log range that is tried (default: 100000)')
-    .option('--rate <calls>', 'calls of the one burst that looks for a rate limit (default: 50)')
+    .option('--max-calls <n>', 'most calls in total, counting each call of a batch (default: 500)')
+    .option('--max-batch <calls>', 'longest batch to try (default: 100)')
+    .option('--max-range <blocks>', 'longest log range to try (default: 100000)')
+    .option('--rate <calls>', 'calls in the burst that tests for a rate limit (default: 50)')
     .option('--no-rate', 'no burst')
-    .option('--json', 'one JSON object')
-    .option('--quiet', 'say nothing but the figures and errors')
+    .option('--json', 'print one JSON object')
+    .option('--quiet', 'print the figures and errors only')
     .addHelpText(
       'after',
       `
@@ -47,21 +48,21 @@ Examples:
   HEXLINE_RPC_URL=https://rpc.example.com/KEY hexline probe --no-rate
   HEXLINE_RPC_URL=https://rpc.example.com/KEY hexline probe --max-batch 1000 --max-calls 3000 --json | jq .endpoints[0].batchCalls`,
     )
-    .action(probeNode)
+    .action((url: string | undefined, flags: Flags) => probeNode(url, flags, io))
 }
 
-async function probeNode(url: string | undefined, flags: Flags): Promise<void> {
-  const messages = messagesFor(flags, process.stderr)
-  if (url !== undefined && flags.rpc !== undefined) throw new OptionError('--rpc', 'no URL as an argument beside it', 'both')
-  // One call is one POST here, so that its deadline bounds the POST, too.
+async function probeNode(url: string | undefined, flags: Flags, io: Io): Promise<void> {
+  const messages = messagesFor(flags, io)
+  if (url !== undefined && flags.rpc !== undefined) throw new OptionError('--rpc', 'either --rpc or a URL as an argument', 'both')
+  // Each call is one POST here, so its deadline is the POST's timeout.
   const timeout = flags.timeout ?? flags.deadline
   const client = createClient(
-    endpointFrom({ ...flags, ...(url !== undefined && { rpc: url }) }, process.env, messages),
+    endpointFrom({ ...flags, ...(url !== undefined && { rpc: url }) }, io.env, messages),
     timesFrom(timeout === undefined ? {} : { timeout }),
   )
   const stop = new AbortController()
   const release = onSignals((name, code) => stop.abort(new Interrupted(`ended by ${name}`, code)))
-  const progress = new ProgressLine(process.stderr, flags)
+  const progress = new ProgressLine(io.stderr, flags)
   try {
     const settings = checkProbe({ ...optionsFrom(flags), signal: stop.signal, onProgress: (step) => progress.show(step) })
     const { maxCalls, maxBatch, rateCalls } = settings
@@ -75,7 +76,7 @@ async function probeNode(url: string | undefined, flags: Flags): Promise<void> {
     })
     const report = await probe(client, { ...settings, rateCalls: rateCalls === 0 ? false : rateCalls })
     progress.clear()
-    await printText(flags.json ? `${toJson(report)}\n` : textOf(report, process.stdout.columns))
+    await printText(io.stdout, flags.json ? `${toJson(report)}\n` : textOf(report, io.stdout.columns))
   } finally {
     progress.clear()
     release()
@@ -90,18 +91,18 @@ function optionsFrom({ maxCalls, maxBatch, maxRange, rate, deadline }: Flags): P
     ...(maxRange !== undefined && { maxLogRange: numberFrom('--max-range', maxRange) }),
     ...(typeof rate === 'string' && { rateCalls: numberFrom('--rate', rate) }),
     ...(rate === false && { rateCalls: false as const }),
-    ...(deadline !== undefined && { timeoutMs: Math.ceil(millisecondsFrom('--deadline', deadline, LONGEST_TIMER)) }),
+    ...(deadline !== undefined && { timeoutMs: Math.ceil(millisecondsFrom('--deadline', deadline, LONGEST_SECONDS)) }),
   }
 }
 
-/** One line that says what is being learnt, where a person watches. */
+/** Shows the current step on a terminal. */
 class ProgressLine {
-  readonly #stream: NodeJS.WriteStream
+  readonly #stream: TextStream
   readonly #isShown: boolean
 
-  constructor(stream: NodeJS.WriteStream, { quiet, json }: MessageFlags) {
+  constructor(stream: TextStream, { quiet, json }: MessageFlags) {
     this.#stream = stream
-    this.#isShown = stream.isTTY && !quiet && !json
+    this.#isShown = stream.isTTY === true && !quiet && !json
   }
 
   show({ step, calls, maxCalls }: ProbeProgress): void {
@@ -113,7 +114,7 @@ class ProgressLine {
   }
 }
 
-/** `columns`: width of the terminal; undefined where a program reads, and a line is as long as it is. */
+/** `columns` is the width of the terminal; undefined elsewhere, where lines are not wrapped. */
 function textOf({ endpoints }: ProbeReport, columns: number | undefined): string {
   return endpoints
     .map(
@@ -127,7 +128,7 @@ function textOf({ endpoints }: ProbeReport, columns: number | undefined): string
 
 const NAMES = 15
 
-/** A row, what does not fit on its line below it. */
+/** A row, wrapped to the width of the terminal. */
 function linesOf([name, text]: readonly [string, string], columns = Number.POSITIVE_INFINITY): string[] {
   const lines = ['']
   for (const word of harmlessText(text).split(' ')) {
@@ -158,12 +159,12 @@ function rowsOf(report: EndpointReport): [string, string][] {
   ]
 }
 
-/** What the endpoint says of itself. */
+/** A figure that the endpoint reports. */
 function plainly<T>({ value, how }: Figure<T>, say: (value: T) => string): string {
   return value === null ? `unknown (${how})` : say(value)
 }
 
-/** What was found by trying. */
+/** A figure that was measured. */
 function told({ known, value, refused, how }: Figure, say: (value: number) => string): string {
   if (value === null) return `unknown (${how})`
   const amount =
@@ -171,7 +172,7 @@ function told({ known, value, refused, how }: Figure, say: (value: number) => st
   return `${amount} (${how})`
 }
 
-/** How many there are, and each that is not, or is not known. */
+/** How many are supported, and each one that is not, or is not known. */
 function supportRows(name: string, all: Readonly<Record<string, Support>>): [string, string][] {
   const entries = Object.entries(all)
   const others = entries.filter(([, { supported }]) => supported !== true)

@@ -3,33 +3,38 @@ import { blocksCommand } from './blocks.ts'
 import { callCommand } from './call.ts'
 import { nftCommand, streamsCommand } from './nft.ts'
 import { UsageError } from './output/failure.ts'
-import { withoutValues } from './output/given.ts'
+import type { Io } from './output/io.ts'
 import type { Messages } from './output/messages.ts'
+import { redactUsage } from './output/redact.ts'
 import { probeCommand } from './probe.ts'
 import { sandboxCommand } from './sandbox.ts'
 import { tokensCommand, txCommand } from './tokens.ts'
 
-/** The command with all that it can do. Wrong usage is told to `messages` and ends the process. */
-export function createProgram(version: string, messages: Messages): Command {
-  // What only some commands need, such as schemas, they load when they run.
+/**
+ * The command line with all its commands. A usage error is reported to `messages` and thrown as
+ * `CommanderError`.
+ */
+export function createProgram(version: string, messages: Messages, io: Io): Command {
+  // A command loads what it alone needs, such as the REST schemas, when it runs.
   const program = new Command('hexline')
     .description('Talks to Ethereum nodes over JSON-RPC, and to a data service over REST.')
     .configureHelp({ subcommandTerm: (command) => command.name() })
     .version(version)
-    .addCommand(callCommand())
-    .addCommand(blocksCommand())
-    .addCommand(probeCommand())
-    .addCommand(tokensCommand())
-    .addCommand(txCommand())
-    .addCommand(nftCommand())
-    .addCommand(streamsCommand())
-    .addCommand(sandboxCommand())
+    .addCommand(callCommand(io))
+    .addCommand(blocksCommand(io))
+    .addCommand(probeCommand(io))
+    .addCommand(tokensCommand(io))
+    .addCommand(txCommand(io))
+    .addCommand(nftCommand(io))
+    .addCommand(streamsCommand(io))
+    .addCommand(sandboxCommand(io))
   for (const command of [program, ...program.commands, ...program.commands.flatMap(({ commands }) => commands)]) {
     command.configureOutput({
-      outputError: (text) => messages.fail(new UsageError(withoutValues(text.replace(/^error: /, '').trim()).replaceAll('\n', ' '))),
+      writeOut: (text) => io.stdout.write(text),
+      getOutHelpWidth: () => io.stdout.columns ?? 80,
+      outputError: (text) => messages.fail(new UsageError(redactUsage(text.replace(/^error: /, '').trim()).replaceAll('\n', ' '))),
     })
-    // Wrong usage ends with 2, so that scripts can tell it from a failed job.
-    command.exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : 2))
+    command.exitOverride()
   }
   return program
 }

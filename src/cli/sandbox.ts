@@ -5,10 +5,11 @@ import { type ChainSlug, chains } from '../eth/chains.ts'
 import type { Sandbox, SandboxOptions } from '../sandbox/index.ts'
 import { numberFrom, warnOfKey } from './node.ts'
 import { Interrupted } from './output/failure.ts'
-import { shownPath } from './output/given.ts'
+import type { Io } from './output/io.ts'
 import { toJson } from './output/json.ts'
 import { type Messages, messagesFor } from './output/messages.ts'
 import { printText } from './output/print.ts'
+import { redactPath } from './output/redact.ts'
 import { syntaxFault } from './params.ts'
 
 interface Flags {
@@ -26,21 +27,21 @@ interface Flags {
 }
 
 /** `hexline sandbox`: the whole service on this machine, until Ctrl-C. */
-export function sandboxCommand(): Command {
+export function sandboxCommand(io: Io): Command {
   return new Command('sandbox')
     .summary('the whole service on this machine')
-    .description('Serves all four groups of the service on one port of this machine, over a node, until Ctrl-C. Without --upstream it starts anvil.')
+    .description('Serves all four groups of the service on one local port, on top of a node, until Ctrl-C. Without --upstream, it starts anvil.')
     .option('--port <port>', 'port on 127.0.0.1 (default: any free one)')
-    .option('--chain <name>', 'the chain that is served, such as eth or base (default: eth)')
-    .option('--upstream <url>', 'a node to stand on, instead of an anvil of its own (env: HEXLINE_UPSTREAM_URL)')
-    .option('--latency <ms>', 'let every request wait')
-    .option('--rate <calls>', 'refuse what goes beyond this many calls per second')
-    .option('--faults <share>', 'let a share of the requests go wrong, such as 0.1, or a share of each fault: stalled=0.1,cut=0.05')
-    .option('--seed <file>', 'JSON with records of the NFT and streams groups: { transfers, nfts, collections, streams }')
-    .option('--prices <file>', 'JSON with USD prices by token address, and of the native coin: { "native": { "usd": 2000, "usd24hAgo": 1950 } }')
-    .option('--like-production', 'values as real services send them: nulls, booleans and lists where strings, numbers and objects are documented')
-    .option('--allow-host <name...>', 'host names to answer beside 127.0.0.1 and localhost')
-    .option('--json', 'addresses and key as one line of JSON')
+    .option('--chain <name>', 'the chain to serve, such as eth or base (default: eth)')
+    .option('--upstream <url>', 'the node to use, instead of starting anvil (env: HEXLINE_UPSTREAM_URL)')
+    .option('--latency <ms>', 'delay every request')
+    .option('--rate <calls>', 'refuse more than this many calls per second')
+    .option('--faults <share>', 'make a share of the requests fail, such as 0.1, or a share for each fault: stalled=0.1,cut=0.05')
+    .option('--seed <file>', 'JSON file with records of the NFT and streams groups: { transfers, nfts, collections, streams }')
+    .option('--prices <file>', 'JSON file with USD prices by token address, and of the native coin: { "native": { "usd": 2000, "usd24hAgo": 1950 } }')
+    .option('--like-production', 'send values as real services do: nulls, booleans and lists where strings, numbers and objects are documented')
+    .option('--allow-host <name...>', 'host names to accept besides 127.0.0.1 and localhost')
+    .option('--json', 'print addresses and key as one line of JSON')
     .addHelpText(
       'after',
       `
@@ -49,34 +50,34 @@ Examples:
   hexline sandbox --port 8600 --chain base --upstream http://127.0.0.1:8545
   hexline sandbox --latency 200 --rate 50 --faults 0.1`,
     )
-    .action(runSandbox)
+    .action((flags: Flags) => runSandbox(flags, io))
 }
 
-async function runSandbox(flags: Flags): Promise<void> {
-  // From the start: a signal must not leave behind a node that is just being started.
+async function runSandbox(flags: Flags, io: Io): Promise<void> {
+  // First of all: a signal must not leave a node behind that is just starting.
   const ended = signalled()
-  const messages = messagesFor(flags, process.stderr)
-  const options = await optionsFrom(flags, process.env, messages)
+  const messages = messagesFor(flags, io)
+  const options = await optionsFrom(flags, io.env, messages)
   const { startSandbox } = await import('../sandbox/index.ts')
   const sandbox = await startSandbox(options)
   try {
     const { chain, chainId } = sandbox
     if (chainId !== chains[chain])
-      messages.warn(`the node behind is of chain ${chainId}, and ${chain} is ${chains[chain]}: clients may refuse it; --chain says which is served`)
-    await printText(flags.json ? `${toJson(factsOf(sandbox))}\n` : textOf(sandbox, options))
+      messages.warn(`the node has chain id ${chainId}, but ${chain} is ${chains[chain]}: clients may refuse it; choose the chain with --chain`)
+    await printText(io.stdout, flags.json ? `${toJson(factsOf(sandbox))}\n` : textOf(sandbox, options))
     throw await ended
   } finally {
     await sandbox.stop()
   }
 }
 
-async function optionsFrom(flags: Flags, env: NodeJS.ProcessEnv, messages: Messages): Promise<SandboxOptions> {
+async function optionsFrom(flags: Flags, env: Io['env'], messages: Messages): Promise<SandboxOptions> {
   const { port, chain, latency, rate, faults, seed, prices, likeProduction, allowHost } = flags
   if (flags.upstream !== undefined) warnOfKey(messages, flags.upstream, 'HEXLINE_UPSTREAM_URL')
   const upstream = flags.upstream ?? env.HEXLINE_UPSTREAM_URL
   return {
     ...(port !== undefined && { port: numberFrom('--port', port) }),
-    // Checked by startSandbox, as everything is.
+    // startSandbox checks it, like every option.
     ...(chain !== undefined && { chain: chain as ChainSlug }),
     ...(upstream !== undefined && { upstream }),
     ...(latency !== undefined && { latencyMs: numberFrom('--latency', latency) }),
@@ -99,14 +100,14 @@ function faultsFrom(text: string): NonNullable<SandboxOptions['faults']> {
   return Object.fromEntries(shares)
 }
 
-/** What a file holds; startSandbox checks it. */
+/** Reads a JSON file; startSandbox checks the value. */
 async function jsonFrom(flag: string, file: string) {
   try {
     return JSON.parse(await readFile(file, 'utf8'))
   } catch (error) {
-    // Node's own message ends with the name of the file.
+    // The message of Node.js ends with the file name.
     const reason = error instanceof SyntaxError ? syntaxFault(error) : (error as Error).message.replace(/, open .*$/s, '')
-    throw new OptionError(flag, 'a file of JSON', `${shownPath(file)} (${reason})`)
+    throw new OptionError(flag, 'a JSON file', `${redactPath(file)} (${reason})`)
   }
 }
 
@@ -117,9 +118,9 @@ function factsOf(sandbox: Sandbox): object {
 
 function textOf(sandbox: Sandbox, { upstream }: SandboxOptions): string {
   const { url, rpcUrl, dataUrl, nftUrl, streamsUrl, apiKey, quotaKeys, chain } = sandbox
-  // Of a URL that was given only the host is shown: the rest may be a key.
-  const node = upstream === undefined ? `an anvil of its own (${sandbox.upstream}, chain id ${chains[chain]})` : new URL(upstream).host
-  return `The service runs at ${url} for ${chain}, over ${node}. Ctrl-C ends it.
+  // Only the host of an upstream URL is shown: the rest may be a key.
+  const node = upstream === undefined ? `anvil (${sandbox.upstream}, chain id ${chains[chain]})` : new URL(upstream).host
+  return `The service runs at ${url} for ${chain}, on top of ${node}. Press Ctrl-C to stop.
 
 export HEXLINE_RPC_BASE_URL=${rpcUrl}
 export HEXLINE_DATA_URL=${dataUrl}
@@ -128,11 +129,11 @@ export HEXLINE_STREAMS_URL=${streamsUrl}
 export HEXLINE_API_KEY=${apiKey}
 
 For any JSON-RPC client: ${sandbox.nodeUrl()}
-Out of quota is the key: ${quotaKeys.join(', ')}
+A key that is out of quota: ${quotaKeys.join(', ')}
 `
 }
 
-/** Resolves when the user ends it. A second signal ends the process in its own way. */
+/** Resolves when the user ends the process. A second signal ends it as usual. */
 function signalled(): Promise<Interrupted> {
   return new Promise((resolve) => {
     process.once('SIGINT', () => resolve(new Interrupted('ended by Ctrl-C', 130)))

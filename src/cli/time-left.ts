@@ -1,8 +1,14 @@
-/** What has to be done, and for how long, before the time that is left is more than a guess: connections, batches and rates find their size first. In ms. */
+/**
+ * Least time and least work before an estimate: connections, batches and rates are still growing
+ * until then.
+ */
 const LEAST_MS = 3_000
 const LEAST_DONE = 100
 
-/** How much longer a job takes, in ms, at the pace that it had so far; undefined as long as too little of it is done to tell. */
+/**
+ * Estimates the remaining time of a job, in ms, from its average speed; undefined while too little
+ * is done.
+ */
 export function timeLeft({ done, total }: { readonly done: number; readonly total: number }, elapsedMs: number): number | undefined {
   if (elapsedMs < LEAST_MS || done < Math.min(LEAST_DONE, total / 100)) return undefined
   return ((total - done) * elapsedMs) / done

@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import type { DataChain, TokenBalance } from '../rest/index.ts'
+import type { Io } from './output/io.ts'
 import { toJson } from './output/json.ts'
 import { messagesFor } from './output/messages.ts'
 import { printText } from './output/print.ts'
@@ -26,33 +27,33 @@ const columns: readonly Column<TokenBalance>[] = [
 ]
 
 /** `hexline tokens`: what a wallet holds. */
-export function tokensCommand(): Command {
+export function tokensCommand(io: Io): Command {
   const command = addListFlags(
     addServiceFlags(
       new Command('tokens')
         .description("A wallet's native and ERC-20 balances, with prices.")
         .summary('what a wallet holds')
-        .argument('<address>', 'of the wallet'),
+        .argument('<address>', 'address of the wallet'),
       'dataUrl',
     ),
   )
   return addArrayFlags(command)
-    .option('--chain <name>', 'such as eth or base')
-    .option('--to-block <n>', 'as of this block', whole)
-    .option('--token <address...>', 'these tokens only')
-    .option('--exclude-spam')
-    .option('--exclude-unverified')
-    .option('--exclude-native')
+    .option('--chain <name>', 'a chain, such as eth or base')
+    .option('--to-block <n>', 'balances at this block', whole)
+    .option('--token <address...>', 'only these tokens')
+    .option('--exclude-spam', 'without tokens marked as spam')
+    .option('--exclude-unverified', 'without tokens of unverified contracts')
+    .option('--exclude-native', 'without the native coin')
     .action(async (address: string, flags: TokensFlags) => {
-      const messages = messagesFor(flags, process.stderr)
-      const service = serviceFrom(flags, 'dataUrl', process.env, messages)
+      const messages = messagesFor(flags, io)
+      const service = serviceFrom(flags, 'dataUrl', io.env, messages)
       const { chain, toBlock, token, excludeSpam, excludeUnverified, excludeNative, limit, cursor } = flags
       const params = {
         ...{ address, chain, to_block: toBlock, token_addresses: token, exclude_spam: excludeSpam },
         ...{ exclude_unverified_contracts: excludeUnverified, exclude_native: excludeNative, limit, cursor },
       }
       const { getWalletTokens } = await import('../rest/index.ts')
-      await printList(getWalletTokens(service, params, { ...restOptions(flags), ...arrayOptions(flags) }), columns, flags, messages)
+      await printList(io.stdout, getWalletTokens(service, params, { ...restOptions(flags), ...arrayOptions(flags) }), columns, flags, messages)
     })
 }
 
@@ -61,25 +62,25 @@ interface TransactionFlags extends ServiceFlags {
   readonly internal?: true
 }
 
-/** `hexline tx`: one transaction, as the data group has it. */
-export function txCommand(): Command {
+/** `hexline tx`: one transaction, from the data group. */
+export function txCommand(io: Io): Command {
   return addServiceFlags(new Command('tx').description('A transaction with its receipt and logs.').summary('a transaction').argument('<hash>'), 'dataUrl')
-    .option('--chain <name>', 'such as eth or base')
-    .option('--internal', 'with the calls that it made')
+    .option('--chain <name>', 'a chain, such as eth or base')
+    .option('--internal', 'include internal calls')
     .action(async (hash: string, flags: TransactionFlags) => {
-      const messages = messagesFor(flags, process.stderr)
-      const service = serviceFrom(flags, 'dataUrl', process.env, messages)
+      const messages = messagesFor(flags, io)
+      const service = serviceFrom(flags, 'dataUrl', io.env, messages)
       const params = { transaction_hash: hash, chain: flags.chain, include: flags.internal ? ('internal_transactions' as const) : undefined }
       const { getTransaction } = await import('../rest/index.ts')
       const transaction = await getTransaction(service, params, restOptions(flags))
       if (transaction === null)
-        throw new Error(`${new URL(service.dataUrl as string).host} knows no transaction with this hash on ${flags.chain ?? 'its default chain'}`)
-      const text = flags.json ? toJson(transaction) : forPerson(asSent(transaction), 'tx', process.stdout.isTTY)
-      await printText(`${text}\n`)
+        throw new Error(`${new URL(service.dataUrl as string).host} has no transaction with this hash on ${flags.chain ?? 'its default chain'}`)
+      const text = flags.json ? toJson(transaction) : forPerson(asSent(transaction), 'tx', io.stdout.isTTY === true)
+      await printText(io.stdout, `${text}\n`)
     })
 }
 
-/** Without the dates that were decoded: each time stands there as it was sent. */
+/** Without the decoded dates; each time is there as it was sent, too. */
 function asSent(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(asSent)
   if (typeof value !== 'object' || value === null) return value

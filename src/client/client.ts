@@ -1,3 +1,4 @@
+import * as check from '../check.ts'
 import { CodecError, OptionError } from '../errors.ts'
 import type { Hash } from '../eth/codec/hex.ts'
 import { costOf, decodeResult, encodeArguments, isHeavy, isSafe, type MethodName, type MethodParams, type MethodResult } from '../eth/methods.ts'
@@ -6,47 +7,35 @@ import type { BlockNumber } from '../eth/params.ts'
 import { ethereum } from '../eth/protocol.ts'
 import { sendRecovery } from '../eth/send-raw-transaction.ts'
 import type { Call, Layer, Reply, Send } from '../rpc/call.ts'
-import { Tally, tallied } from '../rpc/call-events.ts'
+import { tallied } from '../rpc/call-events.ts'
+import { atTheEdge } from '../rpc/call-failure.ts'
 import { callEvents } from '../rpc/events.ts'
 import type { Budget } from '../rpc/limits/pacer.ts'
 import { Pin } from '../rpc/pin.ts'
 import { createQueue } from '../rpc/queue/queue.ts'
 import { retry } from '../rpc/retry.ts'
-import type { MemberOptions } from '../rpc/route/endpoint.ts'
+import type { EndpointOptions } from '../rpc/route/endpoint.ts'
 import { Health } from '../rpc/route/health.ts'
 import { route } from '../rpc/route/route.ts'
+import { Tally } from '../rpc/tally.ts'
 import { excerpt, show } from '../text.ts'
-import { Joints } from '../wait/linked-signals.ts'
+import { type Clock, systemClock } from '../wait/clock.ts'
+import { LinkedSignals } from '../wait/linked-signals.ts'
 import { Waiting } from '../wait/waiting.ts'
 import { type Connection, connect, type Endpoint } from './endpoint.ts'
-import { type CallSettings, type ClientOptions, checkCallSettings, checkSignal, type Settings, settingsFrom } from './options.ts'
+import { type RequestMarks, TALLY, UNREAD, withInternals } from './internals.ts'
+import { type CallSettings, type ClientOptions, checkCallSettings, type Settings, settingsFrom } from './options.ts'
 import { scrubError } from './scrub-error.ts'
-
-/**
- * Where a client keeps its endpoints, for what has to make POSTs of its own, past queue and retries. One symbol for the process, as those below: a client of
- * the ES modules works with what is made by the CommonJS build, and the other way round.
- */
-export const CONNECTIONS: unique symbol = Symbol.for('hexline.connections')
 
 /** A call for `client.send`, with the settings that are about it alone. */
 export interface Request extends CallSettings {
   readonly method: string
   readonly params?: readonly unknown[] | Readonly<Record<string, unknown>>
-  /** The result parsed (default), or the node's own bytes of it: `bytes`, which are exactly one JSON value. `cut` means the same as `bytes`. */
-  readonly as?: 'value' | 'bytes' | 'cut'
+  /** The result parsed (default), or the node's own bytes of it, which are exactly one JSON value. */
+  readonly as?: 'value' | 'bytes'
   /** A null result means that the node lags: a failure, so that it is asked again, or another one. */
   readonly required?: boolean
-  /** @internal */
-  readonly [UNREAD]?: boolean
-  /** @internal */
-  readonly [TALLY]?: Tally
 }
-
-/** Marks a request for bytes that go to `readUnread`. */
-export const UNREAD: unique symbol = Symbol.for('hexline.unread')
-
-/** The tally of a request whose result may turn out to be unreadable: the error then says where it came from. */
-export const TALLY: unique symbol = Symbol('hexline.tally')
 
 /** Talks to one or several Ethereum nodes. An EIP-1193 provider, too. */
 export interface Client {
@@ -78,8 +67,6 @@ export interface Client {
   /** Ends all that waits with `ClosedError`, and every connection. Later calls reject with `ClosedError`. */
   close(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
-  /** @internal */
-  readonly [CONNECTIONS]?: readonly Connection[]
 }
 
 /** True for what `createClient` makes, and for what is made like it. */
@@ -93,31 +80,39 @@ export function isClient(value: unknown): value is Client {
  * not yet answered a question of hexline's own. Throws `OptionError` for invalid options.
  */
 export function createClient(endpoint: Endpoint | readonly Endpoint[], options: ClientOptions = {}): Client {
+  return createClientOn(systemClock, endpoint, options)
+}
+
+/** `createClient` with another clock, for tests in virtual time. */
+export function createClientOn(clock: Clock, endpoint: Endpoint | readonly Endpoint[], options: ClientOptions = {}): Client {
   const settings = settingsFrom(options)
   const ids = { next: 1 }
   const endpoints = Array.isArray(endpoint) ? (endpoint as readonly Endpoint[]) : [endpoint as Endpoint]
   if (endpoints.length === 0) throw new OptionError('endpoint', 'at least one', 'an empty array')
-  const waiting = new Waiting()
+  const waiting = new Waiting(clock)
   const names = new Set<string>()
   const connections = endpoints.map((each) => connect(each, settings, ids, waiting.alarms, names))
   checkOneChain(connections)
   const rate = budgetFrom(settings)
-  const members = connections.map(({ post, ...connection }): MemberOptions => {
+  const eachEndpoint = connections.map(({ post, ...connection }): EndpointOptions => {
     const health = new Health(connection.name)
     // Where there is only one endpoint, nothing follows from how it does.
-    const queue = createQueue({ ...settings, ...connection, rate, waiting, isHeavy, post: connections.length > 1 ? health.watch(post) : post })
+    const queue = createQueue({ ...settings, ...connection, rate, waiting, isHeavy, post: connections.length > 1 ? health.watch(post, clock) : post })
     return { queue, health, chainId: connection.chainId }
   })
-  const layers: unknown = settings.layers([retry({ ...settings.backoff, waiting, recovery: sendRecovery })])
+  const ownRetry = retry({ ...settings.backoff, waiting, recovery: sendRecovery })
+  const layers: unknown = settings.layers([ownRetry])
   if (!Array.isArray(layers) || !layers.every((layer) => typeof layer === 'function'))
     throw new OptionError('layers', 'a function that gives an array of layers', `one that gives ${show(layers)}`)
+  const routed = route({ endpoints: eachEndpoint as [EndpointOptions, ...EndpointOptions[]], protocol: ethereum, waiting, hedge: settings.hedge })
   const send = (layers as Layer[]).reduceRight<Send>(
     (next, layer) => {
       const wrapped: unknown = layer(next)
       if (typeof wrapped !== 'function') throw new OptionError('layers', 'layers that give a function', `one that gives ${show(wrapped)}`)
       return wrapped as Send
     },
-    route({ endpoints: members as [MemberOptions, ...MemberOptions[]], protocol: ethereum, waiting, hedge: settings.hedge }),
+    // A layer of the user's sees errors, whole ones; our own also reads what the pipeline knows beside them.
+    layers.at(-1) === ownRetry ? routed : atTheEdge(routed),
   )
 
   let closed: Promise<void> | undefined
@@ -127,7 +122,7 @@ export function createClient(endpoint: Endpoint | readonly Endpoint[], options: 
     return closed
   }
   const origins = connections.map(({ origin }) => origin)
-  return clientOf({ pipeline: send, defaults: settings, endpoints: origins, close, connections })
+  return clientOf({ pipeline: send, defaults: settings, endpoints: origins, close, connections, clock, links: new LinkedSignals() })
 }
 
 /** What may go per second, with the costs of the method table where the user gave none. */
@@ -150,30 +145,32 @@ interface Parts {
   readonly endpoints: readonly string[]
   readonly close: () => Promise<void>
   readonly connections: readonly Connection[]
+  readonly clock: Clock
+  readonly links: LinkedSignals
 }
 
 function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
-  const { pipeline, defaults, endpoints, close } = parts
-  const joints = new Joints()
+  const { pipeline, defaults, endpoints, close, clock, links } = parts
 
-  function send(request: Request): Promise<Reply> {
+  function send(request: Request & RequestMarks): Promise<Reply> {
     const given = settingsOf(request)
     const { method, params = [], as = 'value', required = false } = request
+    if (as !== 'value' && as !== 'bytes') throw new OptionError('as', "'value' or 'bytes'", show(as))
     const priority = given.priority ?? own.priority ?? 'interactive'
     const isTold = callEvents.hasSubscribers
     const tally = request[TALLY] ?? (isTold ? new Tally() : undefined)
-    const both = own.signal && given.signal && own.signal !== given.signal ? joints.join(own.signal, given.signal) : undefined
+    const both = own.signal && given.signal && own.signal !== given.signal ? links.link(own.signal, given.signal) : undefined
     const call: Call = {
       method,
       // Where a method takes its params by name they are an object: only its own layer would look into them.
       params: params as readonly unknown[],
       signal: both?.signal ?? given.signal ?? own.signal,
-      deadline: performance.now() + (given.deadlineMs ?? own.deadlineMs ?? defaults.deadlineMs),
+      deadline: clock.now() + (given.deadlineMs ?? own.deadlineMs ?? defaults.deadlineMs),
       attempts: given.attempts ?? own.attempts ?? (priority === 'bulk' ? Number.POSITIVE_INFINITY : defaults.attempts),
       timeoutMs: shorter(given.timeoutMs ?? own.timeoutMs, defaults.timeoutMs),
       whilePaused: given.whilePaused ?? own.whilePaused,
       priority,
-      as: as === 'cut' ? 'bytes' : as,
+      as,
       isUnread: request[UNREAD],
       required,
       safe: isSafe(method),
@@ -181,7 +178,7 @@ function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
       pin,
       tally,
     }
-    const reply = isTold ? tallied(pipeline, call, tally as Tally) : pipeline(call)
+    const reply = isTold ? tallied(pipeline, call, tally as Tally, clock) : pipeline(call)
     return both === undefined ? reply : reply.finally(both.release)
   }
 
@@ -201,7 +198,7 @@ function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
     async request(request, options) {
       const { method, params } = request ?? {}
       const signal = options?.signal
-      if (signal != null) checkSignal(signal)
+      if (signal != null) check.signal(signal)
       const reply = await send({ method, params: ownParams(method, params), ...(signal != null && { signal }) })
       return reply.take()
     },
@@ -227,7 +224,7 @@ function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
     close,
     [Symbol.asyncDispose]: close,
   }
-  return Object.defineProperty(client, CONNECTIONS, { value: parts.connections })
+  return withInternals(client, { connections: parts.connections, clock })
 }
 
 const NONE: CallSettings = {}
@@ -240,7 +237,7 @@ function settingsOf(request: Request): CallSettings {
     return checkCallSettings(settings)
   }
   if (request.signal === undefined) return NONE
-  checkSignal(request.signal)
+  check.signal(request.signal)
   return request
 }
 

@@ -1,3 +1,4 @@
+import * as check from '../check.ts'
 import { OptionError } from '../errors.ts'
 import { type ChainSlug, chains, type NodeAddress, nodeUrl } from '../eth/chains.ts'
 import { classify } from '../eth/errors/classify.ts'
@@ -10,7 +11,7 @@ import { watched } from '../rpc/post/observe.ts'
 import { createPost } from '../rpc/post/post.ts'
 import { show } from '../text.ts'
 import type { Alarms } from '../wait/alarms.ts'
-import { checkHeaders, onlyKnown, type Settings } from './options.ts'
+import type { Settings } from './options.ts'
 
 /** A node: its URL, with headers of its own if need be, or a node of the service by chain and key; or a function that makes the POSTs. */
 export type Endpoint =
@@ -33,11 +34,11 @@ export interface Connection {
   close(): Promise<void>
 }
 
-/** Opens no socket yet. Throws `OptionError` for an endpoint that cannot be meant; no message holds the URL. */
+/** Opens no socket yet. Throws `OptionError` for an invalid endpoint; no message holds the URL. */
 export function connect(endpoint: Endpoint, settings: Settings, ids: { next: number }, alarms: Alarms, names: Set<string>): Connection {
   if (typeof endpoint === 'function') {
     const name = unique(endpoint.name || 'custom', names)
-    return { name, origin: name, post: watched(name, userPost(name, endpoint, settings.timeoutMs, alarms)), async close() {} }
+    return { name, origin: name, post: watched(name, userPost(name, endpoint, settings.timeoutMs, alarms), alarms.clock), async close() {} }
   }
   const { url, headers, keys, chainId } = addressOf(endpoint)
   const allHeaders: Record<string, string> = {
@@ -61,7 +62,7 @@ export function connect(endpoint: Endpoint, settings: Settings, ids: { next: num
     scrub,
     alarms,
   })
-  const post = createPost({ exchange, path: url.pathname + url.search, endpoint: name, scrub, classify, ids })
+  const post = createPost({ exchange, path: url.pathname + url.search, endpoint: name, scrub, classify, ids, clock: alarms.clock })
   return { name, origin: url.origin, post, scrub, ...(chainId !== undefined && { chainId }), close: exchange.close }
 }
 
@@ -76,26 +77,17 @@ function addressOf(endpoint: Exclude<Endpoint, Post>): { url: URL; headers: Reco
   if (typeof endpoint === 'string') return { url: parse('endpoint', endpoint), headers: {}, keys: [] }
   if (typeof endpoint !== 'object' || endpoint === null)
     throw new OptionError('endpoint', 'a URL, { url }, { baseUrl, chain, apiKey } or a function', show(endpoint))
-  const headers = checkHeaders('endpoint.headers', endpoint.headers ?? {})
+  const headers = check.headers('endpoint.headers', endpoint.headers ?? {})
   if ('url' in endpoint) {
-    onlyKnown('endpoint', endpoint, ['url', 'headers'])
+    check.onlyKnown('endpoint', endpoint, ['url', 'headers'])
     return { url: parse('endpoint.url', endpoint.url), headers, keys: [] }
   }
-  onlyKnown('endpoint', endpoint, ['baseUrl', 'chain', 'apiKey', 'headers'])
+  check.onlyKnown('endpoint', endpoint, ['baseUrl', 'chain', 'apiKey', 'headers'])
   return { url: parse('endpoint.baseUrl', nodeUrl(endpoint satisfies NodeAddress)), headers, keys: [endpoint.apiKey], chainId: chains[endpoint.chain] }
 }
 
 function parse(name: string, text: unknown): URL {
-  if (typeof text !== 'string' || text === '') throw new OptionError(name, 'an http or https URL', show(text))
-  let url: URL
-  try {
-    url = new URL(text)
-  } catch {
-    // The text may hold a key, and so would the error of URL.
-    throw new OptionError(name, 'an http or https URL, such as https://rpc.example.com/KEY', 'a string that is none')
-  }
-  if (url.protocol === 'ws:' || url.protocol === 'wss:') throw new OptionError(name, 'an http or https URL', 'a WebSocket URL, which is not supported yet')
-  if (url.protocol !== 'http:' && url.protocol !== 'https:') throw new OptionError(name, 'an http or https URL', 'one of another scheme')
+  const url = check.httpUrl(name, text, 'https://rpc.example.com/KEY')
   url.hash = ''
   return url
 }

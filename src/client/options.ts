@@ -1,4 +1,5 @@
 import type { Dispatcher } from 'undici'
+import * as check from '../check.ts'
 import { OptionError } from '../errors.ts'
 import type { Layer } from '../rpc/call.ts'
 import type { HedgeOptions } from '../rpc/route/hedge.ts'
@@ -120,32 +121,31 @@ export const CLIENT_OPTIONS = [
 
 /** Checks every option and fills in the defaults. Throws `OptionError`. */
 export function settingsFrom(options: ClientOptions): Settings {
-  onlyKnown('options', options, CLIENT_OPTIONS)
+  check.onlyKnown('options', options, CLIENT_OPTIONS)
   const batch = options.batch === false ? { maxCalls: 1 } : (options.batch ?? {})
-  onlyKnown('batch', batch, ['maxCalls'], ' or false')
+  check.onlyKnown('batch', batch, ['maxCalls'], { orElse: ' or false' })
   const retry = options.retry === false ? { attempts: 1 } : (options.retry ?? {})
-  onlyKnown('retry', retry, ['attempts', 'baseDelayMs', 'maxDelayMs'], ' or false')
+  check.onlyKnown('retry', retry, ['attempts', 'baseDelayMs', 'maxDelayMs'], { orElse: ' or false' })
   const { dispatcher, layers = (defaults) => defaults } = options
-  if (dispatcher !== undefined && typeof dispatcher?.dispatch !== 'function') throw new OptionError('dispatcher', 'an undici dispatcher', kindOf(dispatcher))
   if (typeof layers !== 'function') throw new OptionError('layers', 'a function of the default layers', show(layers))
   return {
-    maxCalls: whole('batch.maxCalls', batch.maxCalls ?? 100),
-    concurrency: whole('concurrency', options.concurrency ?? 8, ONE_SOCKET_PER_POST),
+    maxCalls: check.whole('batch.maxCalls', batch.maxCalls ?? 100),
+    concurrency: check.whole('concurrency', options.concurrency ?? 8, 1, ONE_SOCKET_PER_POST),
     singleConcurrency: options.concurrency ?? 100,
     rate: options.rate === undefined ? undefined : givenRate(options.rate),
-    attempts: attempts('retry.attempts', retry.attempts ?? 4),
+    attempts: check.attempts('retry.attempts', retry.attempts ?? 4),
     backoff: {
-      baseDelayMs: positive('retry.baseDelayMs', retry.baseDelayMs ?? 150),
-      maxDelayMs: positive('retry.maxDelayMs', retry.maxDelayMs ?? 10_000),
+      baseDelayMs: check.positive('retry.baseDelayMs', retry.baseDelayMs ?? 150),
+      maxDelayMs: check.positive('retry.maxDelayMs', retry.maxDelayMs ?? 10_000),
     },
-    timeoutMs: positive('timeoutMs', options.timeoutMs ?? 30_000, LONGEST_TIMER),
-    deadlineMs: deadline('deadlineMs', options.deadlineMs ?? 120_000),
-    maxResponseBytes: whole('maxResponseBytes', options.maxResponseBytes ?? 128 * 1024 * 1024),
-    dedupe: flag('dedupe', options.dedupe ?? true),
+    timeoutMs: check.ms('timeoutMs', options.timeoutMs ?? 30_000),
+    deadlineMs: check.msOrInfinity('deadlineMs', options.deadlineMs ?? 120_000),
+    maxResponseBytes: check.whole('maxResponseBytes', options.maxResponseBytes ?? 128 * 1024 * 1024),
+    dedupe: check.flag('dedupe', options.dedupe ?? true),
     hedge: hedgeFrom(options.hedge ?? false),
-    headers: checkHeaders('headers', options.headers ?? {}),
-    dispatcher,
-    compression: options.compression === undefined ? undefined : flag('compression', options.compression),
+    headers: check.headers('headers', options.headers ?? {}),
+    dispatcher: dispatcher === undefined ? undefined : check.dispatcher(dispatcher),
+    compression: options.compression === undefined ? undefined : check.flag('compression', options.compression),
     layers,
   }
 }
@@ -153,113 +153,36 @@ export function settingsFrom(options: ClientOptions): Settings {
 function hedgeFrom(hedge: NonNullable<ClientOptions['hedge']>): HedgeOptions | undefined {
   if (hedge === false) return undefined
   const { percentile = 0.95, maxExtra = 0.05 } = hedge === true ? {} : hedge
-  if (hedge !== true) onlyKnown('hedge', hedge, ['percentile', 'maxExtra'], ' or true or false')
-  return { percentile: share('hedge.percentile', percentile), maxExtra: share('hedge.maxExtra', maxExtra) }
+  if (hedge !== true) check.onlyKnown('hedge', hedge, ['percentile', 'maxExtra'], { orElse: ', true or false' })
+  return { percentile: check.share('hedge.percentile', percentile), maxExtra: check.share('hedge.maxExtra', maxExtra) }
 }
 
 function givenRate(rate: CallRate | UnitRate): GivenRate {
-  onlyKnown('rate', rate, ['callsPerSecond', 'unitsPerSecond', 'units'])
+  check.onlyKnown('rate', rate, ['callsPerSecond', 'unitsPerSecond', 'units'])
   const { callsPerSecond, unitsPerSecond, units = {} } = rate as Partial<CallRate & UnitRate>
   if (unitsPerSecond === undefined) {
     if (callsPerSecond === undefined) throw new OptionError('rate', 'callsPerSecond or unitsPerSecond', 'neither')
-    if ('units' in rate) throw new OptionError('rate.units', 'unitsPerSecond with it, of which they are spent', 'callsPerSecond')
-    return { perSecond: positive('rate.callsPerSecond', callsPerSecond) }
+    if ('units' in rate) throw new OptionError('rate.units', 'unitsPerSecond beside it', 'callsPerSecond')
+    return { perSecond: check.positive('rate.callsPerSecond', callsPerSecond) }
   }
   if (callsPerSecond !== undefined) throw new OptionError('rate', 'either callsPerSecond or unitsPerSecond', 'both')
-  if (!isPlainObject(units)) throw new OptionError('rate.units', 'a plain object of numbers, by method', show(units))
-  const costs = new Map(Object.entries(units).map(([method, cost]) => [method, notNegative(`rate.units.${method}`, cost)]))
-  return { perSecond: positive('rate.unitsPerSecond', unitsPerSecond), units: costs }
+  const costs = new Map(
+    Object.entries(check.plainObject('rate.units', units, 'of numbers, by method')).map(([method, cost]) => [
+      method,
+      check.notNegative(`rate.units.${method}`, cost),
+    ]),
+  )
+  return { perSecond: check.positive('rate.unitsPerSecond', unitsPerSecond), units: costs }
 }
 
 /** Checks the settings of calls. Throws `OptionError`. */
 export function checkCallSettings(settings: CallSettings): CallSettings {
-  onlyKnown('settings', settings, ['signal', 'deadlineMs', 'priority', 'attempts', 'timeoutMs', 'whilePaused'])
-  if (settings.signal !== undefined) checkSignal(settings.signal)
-  if (settings.deadlineMs !== undefined) deadline('deadlineMs', settings.deadlineMs)
-  if (settings.attempts !== undefined) attempts('attempts', settings.attempts)
-  if (settings.priority !== undefined && settings.priority !== 'interactive' && settings.priority !== 'bulk') {
-    throw new OptionError('priority', "'interactive' or 'bulk'", show(settings.priority))
-  }
-  if (settings.timeoutMs !== undefined) positive('timeoutMs', settings.timeoutMs, LONGEST_TIMER)
-  if (settings.whilePaused !== undefined && settings.whilePaused !== 'wait' && settings.whilePaused !== 'fail') {
-    throw new OptionError('whilePaused', "'wait' or 'fail'", show(settings.whilePaused))
-  }
+  check.onlyKnown('settings', settings, ['signal', 'deadlineMs', 'priority', 'attempts', 'timeoutMs', 'whilePaused'])
+  if (settings.signal !== undefined) check.signal(settings.signal)
+  if (settings.deadlineMs !== undefined) check.msOrInfinity('deadlineMs', settings.deadlineMs)
+  if (settings.attempts !== undefined) check.attempts('attempts', settings.attempts)
+  if (settings.priority !== undefined) check.oneOf('priority', settings.priority, ['interactive', 'bulk'])
+  if (settings.timeoutMs !== undefined) check.ms('timeoutMs', settings.timeoutMs)
+  if (settings.whilePaused !== undefined) check.oneOf('whilePaused', settings.whilePaused, ['wait', 'fail'])
   return settings
-}
-
-export function checkSignal(signal: unknown): void {
-  if (!(signal instanceof AbortSignal)) throw new OptionError('signal', 'an AbortSignal', show(signal))
-}
-
-/** Names in lower case. A value is never shown: it may be a key. */
-export function checkHeaders(name: string, headers: unknown): Record<string, string> {
-  if (!isPlainObject(headers)) throw new OptionError(name, 'a plain object of strings', kindOf(headers))
-  const checked: Record<string, string> = {}
-  for (const [key, value] of Object.entries(headers)) {
-    const lower = key.toLowerCase()
-    if (!/^[!#$%&'*+.^_`|~0-9a-z-]+$/.test(lower)) throw new OptionError(name, 'header names', 'one with characters that a name cannot have')
-    if (['content-length', 'transfer-encoding', 'connection'].includes(lower))
-      throw new OptionError(`${name}[${show(key)}]`, 'a header that is not set by the connection itself', 'one that is')
-    if (typeof value !== 'string') throw new OptionError(`${name}[${show(key)}]`, 'a string', `a value of type ${typeof value}`)
-    if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value))
-      throw new OptionError(`${name}[${show(key)}]`, 'printable characters', 'a control character, or one beyond Latin-1')
-    checked[lower] = value
-  }
-  return checked
-}
-
-/** Refuses what is no object and options that do not exist, which are most often misspelt ones. */
-export function onlyKnown(name: string, options: unknown, known: readonly string[], orElse = ''): void {
-  if (typeof options !== 'object' || options === null || Array.isArray(options)) throw new OptionError(name, `an object${orElse}`, kindOf(options))
-  for (const key of Object.keys(options)) {
-    if (!known.includes(key)) throw new OptionError(name, `${known.length === 1 ? 'only' : 'some of'} ${known.join(', ')}`, show(key))
-  }
-}
-
-/** What a value is, where the value may be a secret. */
-function kindOf(value: unknown): string {
-  return typeof value === 'string' ? 'a string' : show(value)
-}
-
-function isPlainObject(value: unknown): value is object {
-  if (typeof value !== 'object' || value === null) return false
-  const prototype = Object.getPrototypeOf(value)
-  return prototype === Object.prototype || prototype === null
-}
-
-const LONGEST_TIMER = 2 ** 31 - 1
-
-function whole(name: string, value: unknown, most = Number.MAX_SAFE_INTEGER): number {
-  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 1 && value <= most) return value
-  throw new OptionError(name, most === Number.MAX_SAFE_INTEGER ? 'a whole number of at least 1' : `a whole number from 1 to ${most}`, show(value))
-}
-
-function positive(name: string, value: unknown, most = Number.MAX_VALUE): number {
-  if (typeof value === 'number' && value > 0 && value <= most) return value
-  throw new OptionError(name, most === Number.MAX_VALUE ? 'a number above 0' : `a number above 0, at most ${most}`, show(value))
-}
-
-function share(name: string, value: unknown): number {
-  if (typeof value === 'number' && value > 0 && value < 1) return value
-  throw new OptionError(name, 'a number between 0 and 1', show(value))
-}
-
-function notNegative(name: string, value: unknown): number {
-  if (typeof value === 'number' && value >= 0 && value < Number.POSITIVE_INFINITY) return value
-  throw new OptionError(name, 'a number that is not negative', show(value))
-}
-
-function deadline(name: string, value: unknown): number {
-  if (typeof value === 'number' && value > 0) return value
-  throw new OptionError(name, 'a number of ms above 0, or Infinity', show(value))
-}
-
-function attempts(name: string, value: unknown): number {
-  if (value === Number.POSITIVE_INFINITY || (typeof value === 'number' && Number.isSafeInteger(value) && value >= 1)) return value
-  throw new OptionError(name, 'a whole number of at least 1 (the first attempt is counted), or Infinity', show(value))
-}
-
-function flag(name: string, value: unknown): boolean {
-  if (typeof value === 'boolean') return value
-  throw new OptionError(name, 'true or false', show(value))
 }

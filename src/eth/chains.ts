@@ -1,9 +1,10 @@
+import * as check from '../check.ts'
 import { OptionError } from '../errors.ts'
 import { show } from '../text.ts'
 
 /**
- * The chains of the service's JSON-RPC group: path segment -> chain id. Service specification, section 8; ids from
- * https://chainlist.org.
+ * The chains of the service's JSON-RPC group: path segment -> chain id. Service specification,
+ * section 8; ids from https://chainlist.org.
  */
 export const chains = {
   eth: 1,
@@ -53,22 +54,16 @@ export interface NodeAddress {
 }
 
 /**
- * The URL of a node: `{baseUrl}/:chain/:apiKey` (service specification, section 8). Throws `OptionError` for an unknown
- * chain, an empty key or a base that is no http(s) URL. The URL holds the key: it is not for logs.
+ * The URL of a node: `{baseUrl}/:chain/:apiKey` (service specification, section 8). Throws
+ * `OptionError` for an unknown chain, an empty key or an invalid base URL. The URL holds the key:
+ * it is not for logs.
  */
 export function nodeUrl({ baseUrl, chain, apiKey }: NodeAddress): string {
   checkChain(chain)
-  if (typeof apiKey !== 'string' || apiKey.trim() === '')
-    throw new OptionError('apiKey', 'a key', typeof apiKey === 'string' ? 'an empty string' : show(apiKey))
+  check.apiKey('apiKey', apiKey)
   // A URL would resolve these, and lose the chain.
   if (apiKey === '.' || apiKey === '..') throw new OptionError('apiKey', 'a key', 'a step of a path')
-  let url: URL
-  try {
-    url = new URL(baseUrl)
-    if (url.protocol !== 'http:' && url.protocol !== 'https:') throw new TypeError()
-  } catch {
-    throw new OptionError('baseUrl', 'an http or https URL', typeof baseUrl === 'string' ? 'a string that is none' : show(baseUrl))
-  }
+  const url = check.httpUrl('baseUrl', baseUrl, 'https://rpc.example.com')
   url.pathname = `${url.pathname.replace(/(?<!\/)\/+$/, '')}/${chain}/${encodeURIComponent(apiKey)}`
   return url.href
 }

@@ -1,10 +1,10 @@
 import { CodecError } from '../errors.ts'
+import { nearestName } from '../nearest-name.ts'
 import { show } from '../text.ts'
 import { fault, moved } from './codec/codec-path.ts'
 import type { Address, Hash, Hex } from './codec/hex.ts'
 import { decodeNumber, decodeQuantity, type Quantity } from './codec/quantity.ts'
 import { orNull } from './codec/schema.ts'
-import { nearestMethod } from './nearest-method.ts'
 import {
   type Block,
   blockDecoder,
@@ -45,27 +45,33 @@ import {
   withoutDefault,
 } from './params.ts'
 
-/** One method: how its arguments are encoded, how its result is decoded, whether it may be repeated, what it costs. */
+/**
+ * One method: how its arguments are encoded and its result decoded, whether it may be repeated, and
+ * what it costs.
+ */
 export interface Method<P extends readonly unknown[], R> {
   readonly params: Params<P>
-  /** Decodes a parsed result in place. `params` are those that were sent. Throws `CodecError`. */
+  /**
+   * Decodes a parsed result in place. `params` are the ones that were sent. Throws `CodecError`.
+   */
   readonly result: (value: unknown, params: readonly unknown[]) => R
-  /** May it run twice? */
+  /** True when the call may run twice. */
   readonly safe: boolean
-  /** What it costs of a budget of units. */
+  /** Cost in units, for a rate limit in units. */
   readonly cost: number
 }
 
 /** Codecs of a method's parameters, and the type of the arguments that they take. */
 interface Params<P extends readonly unknown[]> {
   readonly codecs: readonly Param<never>[]
-  /** The type; never a value. */
+  /** Carries the type; never has a value. */
   readonly args?: P
 }
 
 /**
- * What most methods cost. The costs are Alchemy's compute units, and its throughput units where those differ, since it is these that a limit per
- * second counts: https://www.alchemy.com/docs/reference/compute-unit-costs
+ * What most methods cost. Costs are Alchemy's compute units; where its throughput units differ,
+ * these, since its limits per second count them:
+ * https://www.alchemy.com/docs/reference/compute-unit-costs
  */
 const USUAL_COST = 20
 
@@ -77,7 +83,7 @@ function write<P extends readonly unknown[], R>(params: Params<P>, result: Metho
   return { params, result, safe: false, cost }
 }
 
-/** Codecs for arguments of the type `P`, which also gives them their names. */
+/** Codecs for arguments of the type `P`, whose labels name them. */
 function params<P extends readonly unknown[]>(...codecs: ParamList<P>): Params<P> {
   return { codecs }
 }
@@ -92,7 +98,7 @@ const transaction = orNull(decodeTransaction)
 const uncle = orNull(decodeUncle)
 const blockOrNull = (value: unknown, [, full]: readonly unknown[]): Block | null => (value === null ? null : blockDecoder(full === true)(value))
 
-/** The 28 methods of the service, in the order of its specification (section 8). A method is one row, and nothing else. */
+/** The 28 methods of the service, in the order of its specification (section 8), one row each. */
 export const methods = {
   eth_blockNumber: read(params<[]>(), decodeQuantity, 10),
   eth_call: read(
@@ -152,7 +158,7 @@ export const methods = {
 /** Name of one of the 28 methods. */
 export type MethodName = keyof typeof methods
 
-/** Arguments of a method, by name. Null stands for an optional one that is left out. */
+/** Arguments of a method, by name. Null omits an optional one. */
 export type MethodParams<M extends MethodName> = (typeof methods)[M] extends Method<infer P, unknown> ? P : never
 
 /** Decoded result of a method. */
@@ -160,7 +166,7 @@ export type MethodResult<M extends MethodName> = ReturnType<(typeof methods)[M][
 
 type AnyMethod = Method<readonly never[], unknown>
 
-/** The row of a method; undefined when it is not one of the 28. */
+/** The row of a method; undefined for a method that is not one of the 28. */
 function methodOf(name: string): AnyMethod | undefined {
   return Object.hasOwn(methods, name) ? (methods[name as MethodName] as unknown as AnyMethod) : undefined
 }
@@ -169,13 +175,18 @@ function rowOf(name: string): AnyMethod {
   const row = methodOf(name)
   if (row !== undefined) return row
   const near = methodMeant(String(name))
-  const count = Object.keys(methods).length
-  throw new CodecError('method', `one of the ${count} methods that hexline decodes${near ? ` (${near}?)` : ''}; request() sends any other`, show(name))
+  const hint = near === undefined ? '' : ` (did you mean \`${near}\`?)`
+  throw new CodecError('method', `one of the ${Object.keys(methods).length} methods that hexline decodes; request() sends any other`, show(name) + hint)
 }
 
-/** The method of the table that a misspelt name most likely means; undefined for a name that is in the table, or like none there. */
+/**
+ * The method that a misspelt name most likely means; undefined for a name of the table, and for one
+ * that is near none.
+ */
 export function methodMeant(name: string): string | undefined {
-  return isKnown(name) ? undefined : nearestMethod(name, Object.keys(methods))
+  if (isKnown(name)) return undefined
+  const names = Object.keys(methods)
+  return nearestName(name, names) ?? nearestName(`eth_${name}`, names)
 }
 
 /** True for the 28 methods of the table. */
@@ -183,14 +194,17 @@ export function isKnown(name: string): boolean {
   return methodOf(name) !== undefined
 }
 
-/** May the call run twice? As the table says; another method only where it is known to read. */
+/**
+ * True when a call of this method may run twice: as the table says, or because it is known to read
+ * only.
+ */
 export function isSafe(name: string): boolean {
   return methodOf(name)?.safe ?? isOtherRead(name)
 }
 
 /**
- * Do calls of this method take long at most nodes? Logs are searched for over a range of blocks, and traces run transactions again: both commonly take seconds,
- * and the wait for them would be the wait for whatever shares their POST.
+ * True for methods that take long at most nodes: log queries search a range of blocks, and traces
+ * run transactions again. Both commonly take seconds, and would delay every call in the same POST.
  */
 export function isHeavy(name: string): boolean {
   return HEAVY.test(name)
@@ -198,7 +212,10 @@ export function isHeavy(name: string): boolean {
 
 const HEAVY = /^(?:eth_getLogs|eth_getFilterLogs|debug_trace\w+|(?:arb)?trace_\w+)$/
 
-/** What a call costs of a budget of units; as the table says, from the same source for a few others, and else what most methods cost. */
+/**
+ * What a call costs in units: as the table says, or the same source for a few other methods, or
+ * else what most methods cost.
+ */
 export function costOf(name: string): number {
   return methodOf(name)?.cost ?? otherCosts.find(({ method }) => method.test(name))?.cost ?? USUAL_COST
 }
@@ -210,7 +227,7 @@ const otherCosts: readonly { readonly method: RegExp; readonly cost: number }[] 
   { method: /^debug_trace/, cost: 1000 },
 ]
 
-/** Arguments of `name` as they go on the wire. Throws `CodecError`. */
+/** The arguments of a call as they are sent. Throws `CodecError`. */
 export function encodeArguments(name: string, args: readonly unknown[]): unknown[] {
   return encodeParams(name, rowOf(name).params.codecs, args)
 }
@@ -220,7 +237,10 @@ export function decodeResult(name: string, value: unknown, params: readonly unkn
   return asResult(name, () => rowOf(name).result(value, params))
 }
 
-/** What `decode` gives; a `CodecError` of it says of which method the result is. Its path starts at the result itself, unless that is what is wrong. */
+/**
+ * Runs `decode`, and adds the method to a `CodecError`. Its path starts inside the result, and is
+ * `result` where the result itself is wrong.
+ */
 export function asResult<T>(method: string, decode: () => T): T {
   try {
     return decode()

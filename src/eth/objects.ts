@@ -3,8 +3,8 @@ import { decodeQuantity } from './codec/quantity.ts'
 import { arrayOf, asSent, type Decode, type Infer, list, nullable, number, numberOrBig, object, optional, quantity, stringOf } from './codec/schema.ts'
 
 /*
- * The objects of the execution API (https://github.com/ethereum/execution-apis, src/schemas), and what L2s add. A field is
- * stated once, here: its type is derived from how it is decoded.
+ * The objects of the execution API (https://github.com/ethereum/execution-apis, src/schemas), and
+ * what L2s add. A field is stated once, here: its type is derived from how it is decoded.
  */
 
 const hex = asSent<Hex>()
@@ -18,7 +18,10 @@ export interface AccessListItem {
 }
 
 const authorizationFields = {
-  /** Of up to 256 bits: an authorization that holds on no chain makes its transaction none the less valid. */
+  /**
+   * Of up to 256 bits: an authorization that holds on no chain makes its transaction none the less
+   * valid.
+   */
   chainId: numberOrBig,
   address,
   /** The account's nonce; of up to 64 bits, for the same reason. */
@@ -212,7 +215,10 @@ export const decodeReceipts: Decode<Receipt[]> = arrayOf(decodeReceipt)
 export const decodeLogs: Decode<Log[]> = arrayOf(decodeLog)
 export const decodeUncle: Decode<Uncle> = object('uncle', ['hash', 'number'], headerFields)
 
-/** Decodes a block that was asked for with `full`; one with the other kind of transactions is refused. */
+/**
+ * Decodes a block that was asked for with `full`; one with the other kind of transactions is
+ * refused.
+ */
 export function blockDecoder<Full extends boolean>(full: Full): Decode<Block<Full>> {
   return (full ? decodeFullBlock : decodeHashBlock) as Decode<unknown> as Decode<Block<Full>>
 }

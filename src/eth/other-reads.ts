@@ -1,10 +1,13 @@
 /**
- * Methods beyond the 28 that only read, by namespace, each by its name: they may run twice. Any other method is taken to change something. Left out on purpose:
- * `getFilterChanges` gives each change once, `engine_getPayload` ends the building of the payload, `bor_getVoteOnHash` votes, `debug_standardTraceBlockToFile`
- * writes a file, `evm_snapshot` makes a snapshot, `eth_getEncryptionPublicKey` asks a person.
+ * Methods beyond the 28 that only read, by namespace, each by its name: they may run twice. Any
+ * other method is taken to change something. Left out on purpose: `getFilterChanges` gives each
+ * change once, `engine_getPayload` ends the building of the payload, `bor_getVoteOnHash` votes,
+ * `debug_standardTraceBlockToFile` writes a file, `evm_snapshot` makes a snapshot,
+ * `eth_getEncryptionPublicKey` asks a person.
  */
 const reads: Readonly<Record<string, string>> = {
-  // https://geth.ethereum.org/docs/interacting-with-geth/rpc, https://besu.hyperledger.org/public-networks/reference/api, https://docs.bnbchain.org,
+  // https://geth.ethereum.org/docs/interacting-with-geth/rpc,
+  // https://besu.hyperledger.org/public-networks/reference/api, https://docs.bnbchain.org,
   // https://github.com/ethereum/ERCs (4337), https://docs.flashbots.net
   eth: `accounts baseFee blobBaseFee callBundle callMany coinbase config estimateUserOperationGas fillTransaction getAccount getAccountInfo getBlobSidecarByTxHash
     getBlobSidecars getBlockAccessListByBlockHash getBlockAccessListByBlockNumber getBlockReceiptsByBlockHash getCompilers getFilterLogs getFinalizedBlock
@@ -12,7 +15,8 @@ const reads: Readonly<Record<string, string>> = {
     getRawTransactionByBlockNumberAndIndex getRawTransactionByHash getRootHash getStorageValues getTransactionBySenderAndNonce getTransactionReceiptsByBlock
     getTransactionsByBlockNumber getUserOperationByHash getUserOperationReceipt getWork hashrate mining pendingTransactions protocolVersion simulateV1
     supportedEntryPoints syncing`,
-  // Nodes: geth, Besu, Nethermind (https://docs.nethermind.io/interacting), reth (https://reth.rs/jsonrpc/intro), Erigon (https://docs.erigon.tech)
+  // Nodes: geth, Besu, Nethermind (https://docs.nethermind.io/interacting), reth
+  // (https://reth.rs/jsonrpc/intro), Erigon (https://docs.erigon.tech)
   net: 'enode listening localAddress localEnode peerCount services version',
   web3: 'clientVersion sha3',
   rpc: 'discover methods modules',
@@ -43,8 +47,10 @@ const reads: Readonly<Record<string, string>> = {
   ots: `getApiLevel getBlockDetails getBlockDetailsByHash getBlockTransactions getContractCreator getHeaderByNumber getInternalOperations
     getTransactionBySenderAndNonce getTransactionError hasCode searchTransactionsAfter searchTransactionsBefore traceTransaction`,
 
-  // Chains: Polygon, Arbitrum (https://docs.arbitrum.io/build-decentralized-apps/arbitrum-vs-ethereum/rpc-methods), OP Stack (https://docs.optimism.io),
-  // ZKsync (https://docs.zksync.io), Linea (https://docs.linea.build), Scroll, Polygon zkEVM
+  // Chains: Polygon, Arbitrum
+  // (https://docs.arbitrum.io/build-decentralized-apps/arbitrum-vs-ethereum/rpc-methods), OP Stack
+  // (https://docs.optimism.io), ZKsync (https://docs.zksync.io), Linea (https://docs.linea.build),
+  // Scroll, Polygon zkEVM
   bor: `getAuthor getCurrentProposer getCurrentValidators getRootHash getSigners getSignersAtHash getSnapshot getSnapshotAtHash getSnapshotProposer
     getSnapshotProposerSequence`,
   arb: `checkPublisherHealth findBatchContainingBlock getL1Confirmations getMinRequiredNitroVersion getRawBlockMetadata latestValidated maintenanceStatus`,
@@ -60,7 +66,8 @@ const reads: Readonly<Record<string, string>> = {
     getFullBlockByHash getFullBlockByNumber getLatestGlobalExitRoot getNativeBlockHashesInRange isBlockConsolidated isBlockVirtualized verifiedBatchNumber
     virtualBatchNumber`,
 
-  // Providers: https://www.alchemy.com/docs, https://www.quicknode.com/docs, https://www.ankr.com/docs, https://docs.tenderly.co
+  // Providers: https://www.alchemy.com/docs, https://www.quicknode.com/docs,
+  // https://www.ankr.com/docs, https://docs.tenderly.co
   alchemy: `getAssetTransfers getTokenAllowance getTokenBalances getTokenMetadata getTransactionReceipts simulateAssetChanges simulateAssetChangesBundle
     simulateExecution simulateExecutionBundle`,
   qn: `fetchNFTCollectionDetails fetchNFTs fetchNFTsByCollection getBlockFromTimestamp getBlockWithReceipts getBlocksInTimestampRange getReceipts
@@ -71,7 +78,8 @@ const reads: Readonly<Record<string, string>> = {
   tenderly: `decodeError decodeEvent decodeInput errorSignatures estimateGas estimateGasBundle eventSignature functionSignatures gasPrice getContractAbi
     getStorageChanges getTransactionRange getTransactionsByAddress simulateBundle simulateTransaction suggestGasFees traceTransaction`,
 
-  // Nodes for tests: https://getfoundry.sh/anvil/reference, https://hardhat.org/hardhat-network/docs/reference
+  // Nodes for tests: https://getfoundry.sh/anvil/reference,
+  // https://hardhat.org/hardhat-network/docs/reference
   anvil: `dumpState getAutomine getBlobByHash getBlobSidecarsByBlockId getBlobsByTransactionHash getGenesisTime getIntervalMining metadata nodeInfo`,
   hardhat: 'getAutomine getStackTraceFailuresCount metadata',
 

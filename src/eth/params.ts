@@ -1,21 +1,26 @@
 import { CodecError } from '../errors.ts'
+import { didYouMean } from '../nearest-name.ts'
+import { show } from '../text.ts'
 import { CHECKSUM, isChecksummed } from './codec/checksum.ts'
 import { fault, under } from './codec/codec-path.ts'
 import type { Address, Hash, Hex } from './codec/hex.ts'
 import { encodeQuantity, type Quantity } from './codec/quantity.ts'
 import type { AccessListItem } from './objects.ts'
 
-/** A block tag. `service.md` names the first three; today's nodes know all five. */
+/** A block tag. The service's specification has the first three; today's nodes know all five. */
 export type BlockTag = 'latest' | 'earliest' | 'pending' | 'safe' | 'finalized'
 /** A block by its number or a tag. */
 export type BlockNumber = Quantity | BlockTag
 /** A block by number, tag or hash, or as the object of EIP-1898. */
 export type BlockId = BlockNumber | { readonly blockHash: Hash; readonly requireCanonical?: boolean } | { readonly blockNumber: Quantity }
 
-/** The transaction of `eth_call`, `eth_estimateGas` and `eth_createAccessList`. Fields that are not listed, such as those of an L2, go as they are. */
+/**
+ * The transaction of `eth_call`, `eth_estimateGas` and `eth_createAccessList`. Other fields, such
+ * as those of an L2, are sent unchanged.
+ */
 export interface CallObject {
   readonly from?: Address
-  /** Absent, or null, for a deployment. */
+  /** Absent or null deploys a contract. */
   readonly to?: Address | null
   /** In gas. */
   readonly gas?: Quantity
@@ -48,7 +53,7 @@ export interface CallObject {
   }[]
 }
 
-/** Which logs to give. `blockHash` stands instead of a range. */
+/** Which logs to return. Use `blockHash` or a range of blocks, not both. */
 export interface LogFilter {
   readonly fromBlock?: BlockNumber
   readonly toBlock?: BlockNumber
@@ -58,14 +63,14 @@ export interface LogFilter {
   readonly topics?: readonly (Hash | readonly Hash[] | null)[]
 }
 
-/** JSON that goes to the node as it is; a bigint in it goes as a quantity. */
+/** JSON that is sent unchanged, but for bigints, which become quantities. */
 export type Json = null | boolean | number | bigint | string | readonly Json[] | { readonly [key: string]: Json | undefined }
 
 /** How a parameter is checked and encoded. */
 export interface Param<T> {
-  /** The value as it goes on the wire. Throws `CodecError`. */
+  /** The value as it is sent. Throws `CodecError`. */
   encode(value: T): unknown
-  /** What stands for a parameter that was left out. Without it, the parameter is required. */
+  /** What is sent for an omitted parameter, and when. Absent for a required parameter. */
   readonly omitted?: { readonly wire: unknown; readonly send: 'always' | 'before others' }
 }
 
@@ -74,7 +79,7 @@ export type ParamList<P extends readonly unknown[]> = { readonly [I in keyof P]-
 
 const wordOf = (bytes: number) => new RegExp(`^0x[0-9a-fA-F]{${2 * bytes}}$`)
 const ADDRESS = wordOf(20)
-/** The usual form, which has no checksum. */
+/** The most common form; it has no checksum. */
 const LOWER_CASE_ADDRESS = /^0x[0-9a-f]{40}$/
 const HASH = wordOf(32)
 
@@ -93,21 +98,27 @@ export const storageKey: Param<Quantity> = { encode: encodeStorageKey }
 export const storageKeys: Param<readonly Quantity[]> = { encode: (value) => each(value, encodeStorageKey) }
 export const percentiles: Param<readonly number[]> = { encode: (value) => each(value, encodePercentile) }
 
-/** A parameter that may be left out; `wire` is sent for it then, since several nodes insist on all of them. */
+/**
+ * An optional parameter. `wire` is sent where it is omitted, since several nodes require every
+ * parameter.
+ */
 export function withDefault<T>(param: Param<T>, wire: unknown): Param<T> {
   return { ...param, omitted: { wire, send: 'always' } }
 }
 
-/** A parameter that may be left out, and is not sent then, unless one behind it is: then `wire` stands for it. */
+/**
+ * An optional parameter that is not sent where it is omitted, unless a later one is: `wire` then
+ * takes its place.
+ */
 export function withoutDefault<T>(param: Param<T>, wire: unknown): Param<T> {
   return { ...param, omitted: { wire, send: 'before others' } }
 }
 
-/** Arguments as they go on the wire. Throws `CodecError` with the path of what cannot be sent. */
+/** The arguments as they are sent. Throws `CodecError` with the path of the one that is invalid. */
 export function encodeParams(method: string, codecs: readonly Param<never>[], args: readonly unknown[]): unknown[] {
-  if (args.length > codecs.length) throw new CodecError('params', `at most ${codecs.length} of them`, String(args.length), { method })
+  if (args.length > codecs.length) throw new CodecError('params', `at most ${codecs.length} params`, String(args.length), { method })
   let length = codecs.length
-  // Null stands for "left out" too, as `service.md` has it for a block tag.
+  // Null means omitted, too: the service's specification has it for a block tag.
   const isOmitted = (i: number) => codecs[i]?.omitted !== undefined && (args[i] === undefined || args[i] === null)
   while (length > 0 && isOmitted(length - 1) && codecs[length - 1]?.omitted?.send === 'before others') length--
   const wire: unknown[] = []
@@ -147,7 +158,7 @@ function encodeBlockNumber(value: unknown): unknown {
   throw fault('a block number (a bigint, a safe integer or a hex string) or a tag (latest, earliest, pending, safe, finalized)', value)
 }
 
-/** A block number has 8 bytes; a longer quantity is most likely a hash. */
+/** A block number fits 8 bytes. A longer quantity is most likely a hash. */
 function shortQuantity(value: unknown): Hex | undefined {
   if (typeof value === 'string' && value.length > 18) return undefined
   try {
@@ -212,7 +223,7 @@ function encodeCall(value: unknown): unknown {
   if (!isObject(value)) throw fault('a call object', value)
   const { data, input } = value
   if (typeof data === 'string' && typeof input === 'string' && data.toLowerCase() !== input.toLowerCase()) {
-    throw under(fault('data or input, or the same in both (they are two names of one field)', input), 'input')
+    throw under(fault('data or input, or the same value in both (they name the same field)', input), 'input')
   }
   return fields(value, callCodecs)
 }
@@ -230,8 +241,10 @@ function encodeFilter(value: unknown): unknown {
   if (value.blockHash != null && (value.fromBlock != null || value.toBlock != null)) {
     throw fault('either blockHash or a range of fromBlock and toBlock', 'both')
   }
-  // A misspelt field would widen the query without a word.
-  for (const key of Object.keys(value)) if (!Object.hasOwn(filterCodecs, key)) throw fault(`a filter with ${Object.keys(filterCodecs).join(', ')}`, key)
+  // A misspelt field, if it were ignored, would widen the query.
+  const known = Object.keys(filterCodecs)
+  for (const key of Object.keys(value))
+    if (!Object.hasOwn(filterCodecs, key)) throw new CodecError('', `a filter with only ${known.join(', ')}`, show(key) + didYouMean(key, known))
   return fields(value, filterCodecs)
 }
 
@@ -246,13 +259,13 @@ function encodePercentile(value: unknown): number {
   throw fault('a percentile from 0 to 100', value)
 }
 
-/** Storage keys go as 32 bytes: some nodes refuse shorter ones. */
+/** Storage keys are sent as 32 bytes, since some nodes refuse shorter ones. */
 function encodeStorageKey(value: unknown): string {
   if (typeof value === 'string' && value.length > 66) throw fault('a storage key of at most 32 bytes', value)
   return `0x${encodeQuantity(value).slice(2).padStart(64, '0')}`
 }
 
-/** Addresses as names, with what stands in place of their state. */
+/** State overrides, by address. */
 function encodeOverrides(value: unknown): unknown {
   if (isObject(value)) for (const key of Object.keys(value)) if (ADDRESS.test(key) && !isChecksummed(key)) throw fault(CHECKSUM, key)
   return encodeJson(value)
@@ -266,7 +279,10 @@ function encodeJson(value: unknown): unknown {
   throw fault('a JSON value', value)
 }
 
-/** The object with each field encoded by its codec, or as JSON where it has none. Null and undefined stay, as JSON leaves them. */
+/**
+ * The object with each field encoded by its codec, or as JSON where it has none. As in JSON, null
+ * stays and undefined is left out.
+ */
 function fields(value: Readonly<Record<string, unknown>>, codecs: Readonly<Record<string, (value: never) => unknown>>): Record<string, unknown> {
   const wire: Record<string, unknown> = {}
   for (const [key, item] of Object.entries(value)) {
@@ -290,7 +306,7 @@ function within<T>(key: string | number, encode: () => T): T {
   }
 }
 
-/** JSON would empty a Map, and number the bytes of an array. */
+/** JSON would turn a Map into `{}`, and a typed array into an object with its indices as keys. */
 function isPlain(value: object): boolean {
   const prototype = Object.getPrototypeOf(value)
   return prototype === null || prototype === Object.prototype || Object.getPrototypeOf(prototype) === null

@@ -1,12 +1,15 @@
 import { HEAD, type Protocol, type Trait } from '../rpc/route/protocol.ts'
 
-/** Where a block stands in the params: at an index. Left out, it is the newest one, as `withDefault(block, 'latest')` has it. */
+/**
+ * Where a block stands in the params: at an index. Left out, it is the newest one, as
+ * `withDefault(block, 'latest')` has it.
+ */
 const at =
   (index: number): Required<Trait>['needs'] =>
   (params) =>
     blockOf(params[index])
 
-/** Params may be given by name, as an object: by their places, since that has none. */
+/** Params may be an object, with names instead of positions; it has no first param then. */
 const ofFilter: Required<Trait>['needs'] = (params) => {
   const { toBlock, blockHash } = (params[0] ?? {}) as { toBlock?: unknown; blockHash?: unknown }
   return blockHash === undefined ? blockOf(toBlock) : undefined
@@ -14,7 +17,7 @@ const ofFilter: Required<Trait>['needs'] = (params) => {
 
 const head = () => HEAD
 
-/** The number in a field of the result, or of the last of several. */
+/** The number in a field of the result, or of its last item where it is an array. */
 const field =
   (name: string): Required<Trait>['tells'] =>
   (result) => {
@@ -25,7 +28,10 @@ const field =
 const numberOfBlock = field('number')
 const blockNumber = field('blockNumber')
 
-/** One row a method: the block that it needs, the newest block that its result tells of, what it has to do with filters, whether it may run twice. */
+/**
+ * One row a method: the block that it needs, the newest block that its result tells of, what it has
+ * to do with filters, whether it may run twice.
+ */
 const traits: Readonly<Record<string, Trait>> = {
   eth_blockNumber: { needs: head, tells: quantityOf },
   eth_call: { needs: at(1) },
@@ -62,7 +68,7 @@ const traits: Readonly<Record<string, Trait>> = {
   trace_block: { needs: at(0) },
 }
 
-/** Ethereum, as far as routing has to know it. */
+/** What routing needs to know about Ethereum. */
 export const ethereum: Protocol = {
   traitOf: (method) => (Object.hasOwn(traits, method) ? traits[method] : undefined),
   askHead: { method: 'eth_blockNumber', params: [] },
@@ -70,7 +76,10 @@ export const ethereum: Protocol = {
   chainOf: quantityOf,
 }
 
-/** `HEAD` for what moves with every block; undefined for a block that every endpoint has, or that is named by its hash. */
+/**
+ * `HEAD` for what moves with every block; undefined for a block that every endpoint has, or that is
+ * named by its hash.
+ */
 function blockOf(block: unknown): number | undefined {
   if (block === undefined || block === null || block === 'latest' || block === 'pending') return HEAD
   return quantityOf(typeof block === 'object' ? (block as { blockNumber?: unknown }).blockNumber : block)

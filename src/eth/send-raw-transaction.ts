@@ -1,9 +1,10 @@
 import { keccak_256 } from '@noble/hashes/sha3.js'
-import { HexlineError, RpcError, wordsOf } from '../errors.ts'
+import { HexlineError, RpcError } from '../errors.ts'
 import { type Call, type Reply, replyOf, type Send } from '../rpc/call.ts'
 import { isAmbiguous } from '../rpc/failure-kinds.ts'
 import { Pin } from '../rpc/pin.ts'
-import type { Recovery } from '../rpc/retry.ts'
+import type { Recovery } from '../rpc/recovery.ts'
+import { serverMessage } from '../rpc/server-message.ts'
 import { excerpt } from '../text.ts'
 import type { Hash } from './codec/hex.ts'
 
@@ -105,7 +106,7 @@ function leftOpen(doubt: HexlineError, hash: Hash, refusal: HexlineError | undef
   doubt.transactionHash = hash
   if (refusal === undefined) return doubt
   const { kind, method } = refusal
-  const said = `sent again, it was refused, which leaves open what became of it before: ${excerpt(wordsOf(refusal))}`
+  const said = `sent again, it was refused, which leaves open what became of it before: ${excerpt(serverMessage(refusal))}`
   const cause = new HexlineError(said, kind, { method, cause: doubt.cause })
   return Object.defineProperty(doubt, 'cause', { value: cause, enumerable: false, writable: true, configurable: true })
 }

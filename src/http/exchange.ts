@@ -27,7 +27,7 @@ export interface ExchangeOptions {
   readonly progress?: BodyProgress
   /** Hides the endpoint's secrets. */
   readonly scrub: Scrub
-  /** Wakes an exchange whose time is up. */
+  /** Wakes an exchange whose time is up; its clock is the exchange's. */
   readonly alarms: Alarms
 }
 
@@ -159,7 +159,7 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
     this.#signal = signal
     this.#resolve = resolve
     this.#reject = reject
-    this.#timeoutAt = performance.now() + options.timeoutMs
+    this.#timeoutAt = options.alarms.clock.now() + options.timeoutMs
     this.at = this.#timeoutAt
     options.alarms.set(this)
     signal.addEventListener('abort', this.#onAbort)
@@ -210,8 +210,12 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
 
   ring(): void {
     // What came while this process was busy is read after its timers, so it counts as come.
-    if (performance.now() >= this.#timeoutAt) this.#timeOut()
+    if (this.#now() >= this.#timeoutAt) this.#timeOut()
     else setImmediate(() => this.#checkProgress())
+  }
+
+  #now(): number {
+    return this.#options.alarms.clock.now()
   }
 
   #timeOut(): void {
@@ -224,7 +228,7 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
   /** More of the body has come. Before its first byte the node may take its time: some send headers at once, and then begin to work. */
   #watchProgress(isFirst: boolean): void {
     if (isFirst && this.#length === this.#announced) return
-    const now = performance.now()
+    const now = this.#now()
     if (!isFirst) this.#progress.resumed(now - this.#progressAt)
     else if (this.#patience < Number.POSITIVE_INFINITY) this.#wakeIn(BodyProgress.leastMs * this.#patience)
     this.#progressAt = now
@@ -234,7 +238,7 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
     if (this.settled) return
     const { host } = this.#options.url
     const limitMs = this.#progress.limitMs * this.#patience
-    const waitedMs = performance.now() - this.#progressAt
+    const waitedMs = this.#now() - this.#progressAt
     if (waitedMs < limitMs) this.#wakeIn(limitMs - waitedMs)
     else {
       const message = `${host}: the reply stopped after ${this.#length} bytes: nothing more came for ${Math.round(waitedMs)} ms`
@@ -245,7 +249,7 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
   #wakeIn(ms: number): void {
     const { alarms } = this.#options
     alarms.unset(this)
-    this.at = Math.min(this.#timeoutAt, performance.now() + ms)
+    this.at = Math.min(this.#timeoutAt, alarms.clock.now() + ms)
     alarms.set(this)
   }
 

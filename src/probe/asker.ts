@@ -1,8 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type ErrorKind, HexlineError, wordsOf } from '../errors.ts'
-import type { Call, Outcome, Post } from '../rpc/call.ts'
+import { type ErrorKind, HexlineError } from '../errors.ts'
+import { type Outcome, ownRead, type Post } from '../rpc/call.ts'
+import { CallFailure } from '../rpc/call-failure.ts'
 import { isThrottled } from '../rpc/failure-kinds.ts'
+import { type Attempts, repeat } from '../rpc/retry.ts'
+import { serverMessage } from '../rpc/server-message.ts'
 import { excerpt } from '../text.ts'
+import { systemClock } from '../wait/clock.ts'
 
 /** A call to be made. */
 export interface Ask {
@@ -19,7 +23,7 @@ export interface Answer {
   readonly ms: number
 }
 
-/** No answer, and why not. `spent`: the calls that may be made were not enough for this one. */
+/** No answer, with the reason. `spent`: no calls were left for this one. */
 export interface Refusal {
   readonly kind: ErrorKind | 'spent'
   /** In one line, without secrets. */
@@ -35,9 +39,9 @@ export function isRefusal(heard: Heard): heard is Refusal {
 
 export interface AskerOptions {
   readonly post: Post
-  /** Calls that may be made in all, entries of a batch counted. */
+  /** Most calls in total, counting each call of a batch. */
   readonly maxCalls: number
-  /** How many of them are kept for `burst`. */
+  /** How many of them are reserved for `burst`. */
   readonly reserved: number
   /** Longest wait for one POST, in ms. */
   readonly timeoutMs: number
@@ -46,18 +50,19 @@ export interface AskerOptions {
   readonly onPost: (calls: number) => void
 }
 
-/** After throttling: how long the endpoint is left alone, and the time between two calls from then on, in ms. */
+/** After throttling: the pause, and the interval between calls from then on, in ms. */
 const PAUSE = 1000
 const GAP = 100
 const LONGEST_GAP = 1500
-/** All waits for the end of throttling together, in ms. */
+/** Most time spent waiting for throttling to end, in ms. */
 const PATIENCE = 20_000
-/** Single calls in a row without any reply, after which nobody is asked any more. */
+/** After this many single calls in a row without a reply, no more are made. */
 const LOST = 3
 
 /**
- * Makes POSTs of exactly the calls it is given, one after the other, never more than the bound allows. A throttled one is
- * repeated once, after what the endpoint asked for, and from then on it asks slowly.
+ * Makes POSTs of exactly the calls that it is given, one after the other, and never more calls than
+ * allowed. A throttled POST is repeated once, after the time that the endpoint asked for; from then
+ * on, calls are spaced.
  */
 export class Asker {
   calls = 0
@@ -78,34 +83,58 @@ export class Asker {
     return (await this.batch([{ method, params, as }]))[0] as Heard
   }
 
-  /** One POST of these calls: what each of them heard. Rejects with the reason of the signal alone. */
-  async batch(asks: readonly Ask[]): Promise<readonly Heard[]> {
-    for (let isRepeated = false; ; isRepeated = true) {
-      const lost = this.#lost[LOST - 1]
-      if (lost !== undefined) return asks.map(() => lost)
-      if (this.calls + this.#reserved + asks.length > this.#options.maxCalls) return asks.map(() => this.#spent())
-      await this.#sleep(this.#notBefore - performance.now())
-      const heard = await this.#post(asks)
-      const throttled = heard.find((each) => isRefusal(each) && each.error !== undefined && isThrottled(each.error)) as Refusal | undefined
-      // A batch may be cut for its length; a single call is what tells that nobody is there.
-      const isLost = heard.every((each) => isRefusal(each) && (each.kind === 'network' || each.kind === 'timeout'))
-      if (!isLost) this.#lost = []
-      else if (asks.length === 1) this.#lost.push(heard[0] as Refusal)
-      if (throttled !== undefined) this.#gap = Math.min(LONGEST_GAP, Math.max(GAP, 2 * this.#gap))
-      this.#notBefore = performance.now() + Math.min(LONGEST_GAP, this.#gap * asks.length)
-      const wait = Math.max(PAUSE, throttled?.error?.retryAfterMs ?? 0)
-      if (throttled === undefined || isRepeated || wait > this.#patience) return heard
-      this.#patience -= wait
-      await this.#sleep(wait)
+  /** One POST of these calls, with the result of each. Rejects only with the reason of the signal. */
+  batch(asks: readonly Ask[]): Promise<readonly Heard[]> {
+    let heard: readonly Heard[] = []
+    let isRepeated = false
+    const attempt = async () => {
+      heard = await this.#attempt(asks)
+      const error = throttlingIn(heard)
+      if (error !== undefined) throw new CallFailure(error, 1, error.endpoint)
+      return heard
     }
+    const attempts: Attempts<readonly Heard[]> = {
+      method: 'probe',
+      signal: this.#options.signal,
+      deadline: Number.POSITIVE_INFINITY,
+      attempts: Number.POSITIVE_INFINITY,
+      mayRepeat: ({ error }) => !isRepeated && pauseAfter(error) <= this.#patience,
+      again: ({ error }) => {
+        isRepeated = true
+        this.#patience -= pauseAfter(error)
+        return attempt()
+      },
+      giveUp: () => heard,
+    }
+    const waiting = { clock: systemClock, sleep: (_: unknown, until: number) => this.#sleep(until - systemClock.now()) }
+    return attempt().catch((reason) => repeat(reason, attempts, (error, _, now) => now + pauseAfter(error), waiting))
   }
 
-  /** As many calls as are kept for it, `parallel` at a time, until one is throttled. Gives what they heard, and how long it took, in ms. */
+  /** The same, once. Notes what it means for the calls after it. */
+  async #attempt(asks: readonly Ask[]): Promise<readonly Heard[]> {
+    const lost = this.#lost[LOST - 1]
+    if (lost !== undefined) return asks.map(() => lost)
+    if (this.calls + this.#reserved + asks.length > this.#options.maxCalls) return asks.map(() => this.#spent())
+    await this.#sleep(this.#notBefore - systemClock.now())
+    const heard = await this.#post(asks)
+    // A batch may be cut for its length; only a single call shows that nothing is there.
+    const isLost = heard.every((each) => isRefusal(each) && (each.kind === 'network' || each.kind === 'timeout'))
+    if (!isLost) this.#lost = []
+    else if (asks.length === 1) this.#lost.push(heard[0] as Refusal)
+    if (throttlingIn(heard) !== undefined) this.#gap = Math.min(LONGEST_GAP, Math.max(GAP, 2 * this.#gap))
+    this.#notBefore = systemClock.now() + Math.min(LONGEST_GAP, this.#gap * asks.length)
+    return heard
+  }
+
+  /**
+   * Makes the reserved calls, `parallel` at a time, until one is throttled. Returns their results
+   * and the time that they took, in ms.
+   */
   async burst(ask: Ask, parallel: number): Promise<{ readonly heard: readonly Heard[]; readonly ms: number }> {
-    // A second in which nothing is asked, so that what was asked before does not count.
+    // A second without calls, so that earlier ones do not count.
     await this.#sleep(PAUSE)
     const heard: Heard[] = []
-    const begun = performance.now()
+    const begun = systemClock.now()
     let left = Math.min(this.#reserved, this.#options.maxCalls - this.calls)
     this.#reserved = 0
     const one = async () => {
@@ -117,7 +146,7 @@ export class Asker {
       }
     }
     await Promise.all(Array.from({ length: parallel }, one))
-    return { heard, ms: performance.now() - begun }
+    return { heard, ms: systemClock.now() - begun }
   }
 
   async #post(asks: readonly Ask[]): Promise<readonly Heard[]> {
@@ -126,10 +155,8 @@ export class Asker {
     this.calls += asks.length
     this.posts++
     const timer = AbortSignal.timeout(timeoutMs)
-    const begun = performance.now()
-    const calls = asks.map(({ method, params = [], as = 'value' }): Call => {
-      return { method, params, as, deadline: begun + timeoutMs, attempts: 1, priority: 'interactive', required: false, safe: true, tried: [] }
-    })
+    const begun = systemClock.now()
+    const calls = asks.map(({ method, params = [], as = 'value' }) => ownRead({ method, params, as, deadline: begun + timeoutMs }))
     let outcomes: readonly Outcome[]
     try {
       outcomes = await post(calls, signal === undefined ? timer : AbortSignal.any([signal, timer]))
@@ -137,14 +164,14 @@ export class Asker {
       outcomes = calls.map(() => new HexlineError(`the POST failed: ${excerpt(error instanceof Error ? error.message : String(error))}`, 'malformed'))
     }
     signal?.throwIfAborted()
-    const ms = performance.now() - begun
+    const ms = systemClock.now() - begun
     onPost(this.calls)
     if (timer.aborted) return asks.map(() => ({ kind: 'timeout', why: `no whole reply within ${timeoutMs} ms` }))
     return calls.map((_, i) => heardOf(outcomes[i], ms))
   }
 
   #spent(): Refusal {
-    return { kind: 'spent', why: `the bound of ${this.#options.maxCalls} calls leaves no more for it` }
+    return { kind: 'spent', why: `the limit of ${this.#options.maxCalls} calls was used up` }
   }
 
   async #sleep(ms: number): Promise<void> {
@@ -154,8 +181,18 @@ export class Asker {
   }
 }
 
+function throttlingIn(heard: readonly Heard[]): HexlineError | undefined {
+  for (const each of heard) if (isRefusal(each) && each.error !== undefined && isThrottled(each.error)) return each.error
+  return undefined
+}
+
+/** How long the endpoint is left alone after it has throttled, in ms. */
+function pauseAfter({ retryAfterMs = 0 }: HexlineError): number {
+  return Math.max(PAUSE, retryAfterMs)
+}
+
 function heardOf(outcome: Outcome | undefined, ms: number): Heard {
-  if (outcome === undefined) return { kind: 'malformed', why: 'no outcome came' }
+  if (outcome === undefined) return { kind: 'malformed', why: 'no outcome' }
   if (!(outcome instanceof Error)) return { value: outcome.take(), bytes: outcome.bytes, ms }
-  return { kind: outcome.kind, why: excerpt(wordsOf(outcome)), error: outcome }
+  return { kind: outcome.kind, why: excerpt(serverMessage(outcome)), error: outcome }
 }

@@ -1,16 +1,16 @@
 /**
- * A figure of an endpoint, and how it is known.
+ * A figure of an endpoint, and how it was found.
  *
  * - `exactly`: `value` passed, and the next one, `refused`, was refused.
- * - `between`: `value` passed and `refused` was refused; the limit lies somewhere from one to the other.
+ * - `between`: `value` passed and `refused` was refused; the limit is somewhere in between.
  * - `at least`: `value` passed, and nothing above it was refused.
- * - `unknown`: nothing could be learnt, and `how` says why.
+ * - `unknown`: it could not be found, and `how` says why.
  */
 export interface Figure<T = number> {
   readonly known: 'exactly' | 'between' | 'at least' | 'unknown'
   readonly value: T | null
   readonly refused: T | null
-  /** In words, which may hold what the endpoint said. */
+  /** In words, which may quote the endpoint. */
   readonly how: string
 }
 

@@ -6,11 +6,13 @@ export type { Support, Tag } from './methods.ts'
 export type { EndpointReport, ProbeOptions, ProbeProgress, ProbeReport } from './probe.ts'
 
 /**
- * Learns what each endpoint of `client` takes and has: batch, reply, range and rate limits, archive depth, methods, tags, version and latency. It makes POSTs of its
- * own, one after the other, past the client's queue, which learns nothing from them, and never more than `maxCalls` to each endpoint. Nothing is guessed: each figure says how it is
- * known. Throws `OptionError`; rejects with why the endpoint cannot be reached when none can, and with the reason of the signal.
+ * Measures the limits and features of each endpoint of `client`: batch, reply, range and rate
+ * limits, archive depth, methods, tags, version and latency. Its POSTs go out one after the other,
+ * past the client's queue and without effect on it, and it makes at most `maxCalls` calls to each
+ * endpoint. Each figure says how it was found. Throws `OptionError`; rejects with the endpoint's
+ * error when no endpoint can be reached, and with the reason of the signal.
  */
 export async function probe(client: Client, options: ProbeOptions = {}): Promise<ProbeReport> {
-  // Most programs never probe, and do not wait for it to be loaded.
+  // Loaded on demand, since most programs never probe.
   return (await import('./probe.ts')).probe(client, options)
 }

@@ -1,19 +1,19 @@
 import { atLeast, between, exactly, type Figure, unknown } from './figure.ts'
 
-/** What became of one length. */
+/** The result of one trial. */
 export type Trial =
   | 'passed'
-  /** Refused for its length. `names` is the limit that the refusal tells, as it is written. */
+  /** Refused because of its length. `names` is the limit that the refusal names. */
   | { readonly refused: string; readonly names?: number | undefined }
-  /** It says nothing about lengths, such as throttling. */
+  /** Failed for another reason, such as throttling. */
   | { readonly unclear: string }
 
 export interface Search {
-  /** Longest length that is tried. */
+  /** The longest length to try. */
   readonly most: number
-  /** A length that is known to pass; 0 for none. */
+  /** A length that is known to pass, or 0. */
   readonly least: number
-  /** Lengths that limits often have, longest first: tried in turn until one passes. */
+  /** Common limits, longest first: tried in turn until one passes. */
   readonly rungs: readonly number[]
   readonly test: (length: number) => Promise<Trial>
   /** A length in words, such as `a batch of 11`. */
@@ -21,8 +21,9 @@ export interface Search {
 }
 
 /**
- * The longest length that passes, by as few trials as may be: the longest of interest first, then the limit that the refusal
- * names, then common ones, and then by halves what lies between the longest that passed and the shortest that was refused.
+ * Finds the longest length that passes, with few trials: the longest of interest first, then the
+ * limit that the refusal names, then common limits, and then by bisection between the longest that
+ * passed and the shortest that was refused.
  */
 export async function longest({ most, least, rungs, test, say }: Search): Promise<Figure> {
   let passed = least
@@ -39,7 +40,7 @@ export async function longest({ most, least, rungs, test, say }: Search): Promis
     return typeof trial === 'object' && 'refused' in trial ? trial.names : undefined
   }
 
-  if (most <= least) return least === 0 ? unknown('there is nothing to try it with') : atLeast(least, `${say(least)} is the longest that there is to try`)
+  if (most <= least) return least === 0 ? unknown('there is nothing to try') : atLeast(least, `${say(least)} is the longest that can be tried`)
   const named = await attempt(most)
   if (passed === most) return atLeast(most, `${say(most)} passed, and no longer one was tried`)
   if (named !== undefined) {

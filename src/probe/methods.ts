@@ -2,16 +2,19 @@ import { RpcError } from '../errors.ts'
 import { type MethodName, methods } from '../eth/methods.ts'
 import { type Asker, type Heard, isRefusal } from './asker.ts'
 
-/** Whether the endpoint has something; null when that could not be learnt. */
+/** Whether the endpoint supports a method or tag; null when that could not be found. */
 export interface Support {
   readonly supported: boolean | null
-  /** What it answered, where that is not a result. */
+  /** The endpoint's answer, where it was not a result. */
   readonly how: string
 }
 
-/** What is known of the chain, for parameters that mean something. */
+/** Facts about the chain, for parameters that make sense. */
 export interface Facts {
-  /** Number and hash of the latest block, and the hash of a transaction of it; made up where there is none. */
+  /**
+   * Number and hash of the latest block, and the hash of a transaction of it; made up where the
+   * block has no transaction.
+   */
   readonly head: number
   readonly blockHash: string
   readonly transactionHash: string
@@ -22,33 +25,33 @@ export type Tag = 'latest' | 'safe' | 'finalized' | 'pending' | 'earliest'
 export const METHODS = Object.keys(methods) as MethodName[]
 export const TAGS: readonly Tag[] = ['latest', 'safe', 'finalized', 'pending', 'earliest']
 
-const NOBODY = `0x${'00'.repeat(20)}`
-/** Refused by every node that has the method: it is no transaction. */
+const ZERO_ADDRESS = `0x${'00'.repeat(20)}`
+/** Not a transaction: every node that has the method refuses it. */
 const NO_TRANSACTION = '0x'
 
-/** Parameters with which each method of the service costs little, and writes nothing. */
+/** Parameters with which each method of the service is cheap, and writes nothing. */
 const params: Readonly<Record<MethodName, (facts: Facts) => readonly unknown[]>> = {
   eth_blockNumber: () => [],
-  eth_call: () => [{ to: NOBODY, data: '0x' }, 'latest'],
+  eth_call: () => [{ to: ZERO_ADDRESS, data: '0x' }, 'latest'],
   eth_chainId: () => [],
-  eth_createAccessList: () => [{ from: NOBODY, to: NOBODY }, 'latest'],
-  eth_estimateGas: () => [{ from: NOBODY, to: NOBODY }],
+  eth_createAccessList: () => [{ from: ZERO_ADDRESS, to: ZERO_ADDRESS }, 'latest'],
+  eth_estimateGas: () => [{ from: ZERO_ADDRESS, to: ZERO_ADDRESS }],
   eth_feeHistory: () => ['0x1', 'latest', []],
   eth_gasPrice: () => [],
-  eth_getBalance: () => [NOBODY, 'latest'],
+  eth_getBalance: () => [ZERO_ADDRESS, 'latest'],
   eth_getBlockByHash: ({ blockHash }) => [blockHash, false],
   eth_getBlockByNumber: () => ['latest', false],
   eth_getBlockTransactionCountByHash: ({ blockHash }) => [blockHash],
   eth_getBlockTransactionCountByNumber: () => ['latest'],
   eth_getBlockReceipts: ({ head }) => [quantity(head)],
-  eth_getCode: () => [NOBODY, 'latest'],
-  eth_getLogs: ({ head }) => [{ fromBlock: quantity(head), toBlock: quantity(head), address: NOBODY }],
-  eth_getProof: () => [NOBODY, [], 'latest'],
-  eth_getStorageAt: () => [NOBODY, '0x0', 'latest'],
+  eth_getCode: () => [ZERO_ADDRESS, 'latest'],
+  eth_getLogs: ({ head }) => [{ fromBlock: quantity(head), toBlock: quantity(head), address: ZERO_ADDRESS }],
+  eth_getProof: () => [ZERO_ADDRESS, [], 'latest'],
+  eth_getStorageAt: () => [ZERO_ADDRESS, '0x0', 'latest'],
   eth_getTransactionByHash: ({ transactionHash }) => [transactionHash],
   eth_getTransactionByBlockHashAndIndex: ({ blockHash }) => [blockHash, '0x0'],
   eth_getTransactionByBlockNumberAndIndex: () => ['latest', '0x0'],
-  eth_getTransactionCount: () => [NOBODY, 'latest'],
+  eth_getTransactionCount: () => [ZERO_ADDRESS, 'latest'],
   eth_getTransactionReceipt: ({ transactionHash }) => [transactionHash],
   eth_getUncleByBlockHashAndIndex: ({ blockHash }) => [blockHash, '0x0'],
   eth_getUncleByBlockNumberAndIndex: () => ['latest', '0x0'],
@@ -58,14 +61,14 @@ const params: Readonly<Record<MethodName, (facts: Facts) => readonly unknown[]>>
   eth_sendRawTransaction: () => [NO_TRANSACTION],
 }
 
-/** Asks for each of the 28 methods once. */
+/** Calls each of the 28 methods once. */
 export async function methodsOf(asker: Asker, facts: Facts): Promise<Record<MethodName, Support>> {
   const found: Partial<Record<MethodName, Support>> = {}
   for (const method of METHODS) found[method] = methodSupport(await asker.one(method, params[method](facts)))
   return found as Record<MethodName, Support>
 }
 
-/** An error of the call itself proves the method as well as a result does. */
+/** An error about the call itself proves that the method exists, just as a result does. */
 function methodSupport(heard: Heard): Support {
   if (!isRefusal(heard)) return { supported: true, how: '' }
   const { kind, why, error } = heard
@@ -74,7 +77,7 @@ function methodSupport(heard: Heard): Support {
   return { supported: isAnswer ? true : null, how: why }
 }
 
-/** Asks for the block of each tag. Gives also the latest one as it came. */
+/** Asks for the block of each tag. Also returns the latest block as it was sent. */
 export async function tagsOf(asker: Asker): Promise<{ readonly tags: Record<Tag, Support>; readonly latest: unknown }> {
   const found: Partial<Record<Tag, Support>> = {}
   let latest: unknown
@@ -92,7 +95,7 @@ function tagSupport(heard: Heard): Support {
   return { supported: isAnswer ? false : null, how: heard.why }
 }
 
-/** Where nothing could be asked. */
+/** For an endpoint that does not answer. */
 export function nothingOf<Name extends string>(names: readonly Name[]): Record<Name, Support> {
   return Object.fromEntries(names.map((name) => [name, { supported: null, how: 'the endpoint does not answer' }])) as Record<Name, Support>
 }

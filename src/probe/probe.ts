@@ -1,33 +1,39 @@
-import { type Client, CONNECTIONS } from '../client/client.ts'
+import * as check from '../check.ts'
+import type { Client } from '../client/client.ts'
 import type { Connection } from '../client/endpoint.ts'
-import { checkSignal, onlyKnown } from '../client/options.ts'
-import { HexlineError, OptionError, RpcError, wordsOf } from '../errors.ts'
+import { connectionsOf } from '../client/internals.ts'
+import { HexlineError, OptionError, RpcError } from '../errors.ts'
 import type { MethodName } from '../eth/methods.ts'
 import { type Scrub, scrubStart } from '../http/secrets.ts'
+import { serverMessage } from '../rpc/server-message.ts'
 import { show } from '../text.ts'
+import { LONGEST_TIMER } from '../wait/clock.ts'
 import { Asker, type Heard, isRefusal } from './asker.ts'
 import { exactly, type Figure, unknown } from './figure.ts'
 import { archiveDepth, batchLimit, logRangeLimit, responseLimit } from './limits.ts'
 import { type Facts, METHODS, methodsOf, nothingOf, type Support, TAGS, type Tag, tagsOf } from './methods.ts'
 import { rateLimit } from './rate.ts'
 
-/** How far an endpoint is probed. */
+/** Options of `probe`. */
 export interface ProbeOptions {
-  /** Calls to each endpoint in all, entries of a batch counted: never more. Default 500. */
+  /** Most calls to each endpoint, counting each call of a batch. Default 500. */
   readonly maxCalls?: number
-  /** Longest batch that is tried, in calls. Default 100, which is what a client begins with. */
+  /** Longest batch to try, in calls. Default 100, a client's default. */
   readonly maxBatch?: number
-  /** Longest range of blocks that is tried with `eth_getLogs`. Default 100,000. */
+  /** Longest range of blocks to try with `eth_getLogs`. Default 100,000. */
   readonly maxLogRange?: number
-  /** Longest reply that is asked for, in bytes. Default 4 MiB. */
+  /** Longest reply to ask for, in bytes. Default 4 MiB. */
   readonly maxReplyBytes?: number
-  /** Calls of the one burst that looks for a rate limit, part of `maxCalls`. `false`: no burst. Default 50. */
+  /**
+   * Calls in the burst that tests for a rate limit, part of `maxCalls`. `false`: no burst. Default
+   * 50.
+   */
   readonly rateCalls?: number | false
-  /** Longest wait for one POST, in ms. Default 10,000; the client's own `timeoutMs` holds, too. */
+  /** Longest wait for one POST, in ms. Default 10,000; the client's `timeoutMs` applies, too. */
   readonly timeoutMs?: number
-  /** Ends it with its reason. */
+  /** Ends the probe with its reason. */
   readonly signal?: AbortSignal
-  /** After every POST: what is being learnt, and how many calls were made. */
+  /** Called after every POST with the current step and the number of calls made. */
   readonly onProgress?: (progress: ProbeProgress) => void
 }
 
@@ -39,7 +45,7 @@ export interface ProbeProgress {
   readonly maxCalls: number
 }
 
-/** What was learnt about the endpoints of a client, in their order. Plain data, for JSON. */
+/** The figures of a client's endpoints, in their order. Plain data, for JSON. */
 export interface ProbeReport {
   readonly endpoints: readonly EndpointReport[]
 }
@@ -47,13 +53,13 @@ export interface ProbeReport {
 export interface EndpointReport {
   /** Host and port; two of one host are told apart by a number. */
   readonly endpoint: string
-  /** Why nothing was learnt about it: it cannot be reached, or refuses everybody. Null when it answers. */
+  /** Why it could not be probed: it is unreachable, or refuses every call. Null when it answers. */
   readonly error: string | null
   readonly chainId: Figure
   readonly clientVersion: Figure<string>
   /** Number of its latest block. */
   readonly head: Figure
-  /** Of single small calls, one after the other, in ms. */
+  /** Latency of single small calls, one after the other, in ms. */
   readonly latencyMs: { readonly median: number | null; readonly p95: number | null; readonly calls: number }
   /** Calls that one POST may hold; 1 where batches are refused. */
   readonly batchCalls: Figure
@@ -61,15 +67,15 @@ export interface EndpointReport {
   readonly replyBytes: Figure
   /** Blocks that one `eth_getLogs` may cover. */
   readonly logRange: Figure
-  /** Calls that may be made at once. */
+  /** Calls that may be made in one second. */
   readonly rate: Figure
-  /** Blocks below the head whose state is there. */
+  /** Blocks below the head whose state it has. */
   readonly archiveDepth: Figure
   /** The 28 methods of the service. */
   readonly methods: Readonly<Record<MethodName, Support>>
   /** The five block tags. */
   readonly tags: Readonly<Record<Tag, Support>>
-  /** What it took. */
+  /** What the probe took. */
   readonly cost: { readonly calls: number; readonly posts: number; readonly seconds: number }
 }
 
@@ -79,14 +85,14 @@ export type ProbeSettings = Required<Omit<ProbeOptions, 'signal' | 'onProgress' 
 
 /** Small calls that measure latency. */
 const LATENCY_CALLS = 10
-/** Fewer could not learn the rest. */
+/** With fewer calls, the other figures cannot be found. */
 const FEWEST = 60
 
 /** See `probe` in index.ts, which loads this one when it is first called. */
 export async function probe(client: Client, options: ProbeOptions = {}): Promise<ProbeReport> {
   const settings = checkProbe(options)
-  const connections = client?.[CONNECTIONS]
-  if (connections === undefined) throw new OptionError('client', 'a client that createClient made', show(client))
+  const connections = connectionsOf(client)
+  if (connections === undefined) throw new OptionError('client', 'a client from createClient', show(client))
   const probed: { report: EndpointReport; error: unknown }[] = []
   for (const connection of connections) probed.push(await probeEndpoint(connection, settings))
   if (probed.every(({ error }) => error !== undefined)) throw probed[0]?.error
@@ -95,26 +101,21 @@ export async function probe(client: Client, options: ProbeOptions = {}): Promise
 
 /** Checks the options and fills in the defaults. Throws `OptionError`. */
 export function checkProbe(options: ProbeOptions): ProbeSettings {
-  onlyKnown('options', options, ['maxCalls', 'maxBatch', 'maxLogRange', 'maxReplyBytes', 'rateCalls', 'timeoutMs', 'signal', 'onProgress'])
+  check.onlyKnown('options', options, ['maxCalls', 'maxBatch', 'maxLogRange', 'maxReplyBytes', 'rateCalls', 'timeoutMs', 'signal', 'onProgress'])
   const { signal, onProgress } = options
-  if (signal !== undefined) checkSignal(signal)
-  if (onProgress !== undefined && typeof onProgress !== 'function') throw new OptionError('onProgress', 'a function', show(onProgress))
-  const rateCalls = options.rateCalls === false ? 0 : whole('rateCalls', options.rateCalls ?? 50, 1)
+  if (signal !== undefined) check.signal(signal)
+  if (onProgress !== undefined) check.callback('onProgress', onProgress)
+  const rateCalls = options.rateCalls === false ? 0 : check.whole('rateCalls', options.rateCalls ?? 50)
   return {
-    maxCalls: whole('maxCalls', options.maxCalls ?? 500, FEWEST + rateCalls),
-    maxBatch: whole('maxBatch', options.maxBatch ?? 100, 1),
-    maxLogRange: whole('maxLogRange', options.maxLogRange ?? 100_000, 1),
-    maxReplyBytes: whole('maxReplyBytes', options.maxReplyBytes ?? 4 * 1024 * 1024, 1),
+    maxCalls: check.whole('maxCalls', options.maxCalls ?? 500, FEWEST + rateCalls),
+    maxBatch: check.whole('maxBatch', options.maxBatch ?? 100),
+    maxLogRange: check.whole('maxLogRange', options.maxLogRange ?? 100_000),
+    maxReplyBytes: check.whole('maxReplyBytes', options.maxReplyBytes ?? 4 * 1024 * 1024),
     rateCalls,
-    timeoutMs: whole('timeoutMs', options.timeoutMs ?? 10_000, 1, 2 ** 31 - 1),
+    timeoutMs: check.whole('timeoutMs', options.timeoutMs ?? 10_000, 1, LONGEST_TIMER),
     ...(signal && { signal }),
     ...(onProgress && { onProgress }),
   }
-}
-
-function whole(name: string, value: unknown, least: number, most = Number.MAX_SAFE_INTEGER): number {
-  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= least && value <= most) return value
-  throw new OptionError(name, `a whole number of at least ${least}`, show(value))
 }
 
 async function probeEndpoint({ name, post, scrub = (text) => text }: Connection, settings: ProbeSettings): Promise<{ report: EndpointReport; error: unknown }> {
@@ -130,7 +131,7 @@ async function probeEndpoint({ name, post, scrub = (text) => text }: Connection,
 
   const first = await asker.one('eth_chainId')
   const error = isRefusal(first) && !isOfTheCall(first) ? (first.error ?? new HexlineError(`${name}: ${first.why}`, 'timeout', { endpoint: name })) : undefined
-  // Nothing more is asked of who cannot be reached, or refuses everybody.
+  // An endpoint that is unreachable, or refuses every call, is asked nothing more.
   const learn = <T>(what: string, how: () => Promise<T>, otherwise: T): Promise<T> => (error === undefined ? during(what, how) : Promise.resolve(otherwise))
   const nothing = unknown('the endpoint does not answer')
 
@@ -145,11 +146,11 @@ async function probeEndpoint({ name, post, scrub = (text) => text }: Connection,
   const logRange = needsHead ?? (await learn('log range', () => logRangeLimit(asker, head, settings.maxLogRange), nothing))
   const batchCalls = await learn('batch limit', () => batchLimit(asker, settings.maxBatch), nothing)
   const replyBytes = needsHead ?? (await learn('reply limit', () => responseLimit(asker, head, batchCalls, settings.maxReplyBytes), nothing))
-  const rate = rateCalls === 0 ? unknown('it was not to be tried') : await learn('rate', () => rateLimit(asker), nothing)
+  const rate = rateCalls === 0 ? unknown('not tried') : await learn('rate', () => rateLimit(asker), nothing)
 
   const report: EndpointReport = {
     endpoint: name,
-    error: error === undefined ? null : wordsOf(error),
+    error: error === undefined ? null : serverMessage(error),
     chainId: numberOf(first, scrub),
     clientVersion,
     head: latency.head,
@@ -166,14 +167,14 @@ async function probeEndpoint({ name, post, scrub = (text) => text }: Connection,
   return { report, error }
 }
 
-/** The node answers, only not this call. */
+/** True for an error about the call itself: the node does answer. */
 function isOfTheCall({ kind, error }: { readonly kind: string; readonly error?: HexlineError }): boolean {
   return error instanceof RpcError && !['auth', 'quota', 'rate-limit', 'overloaded'].includes(kind)
 }
 
 async function latencyOf(asker: Asker, scrub: Scrub): Promise<{ latencyMs: EndpointReport['latencyMs']; head: Figure }> {
   const times: number[] = []
-  let last: Heard = { kind: 'spent', why: 'it was not asked' }
+  let last: Heard = { kind: 'spent', why: 'not asked' }
   for (let i = 0; i < LATENCY_CALLS; i++) {
     last = await asker.one('eth_blockNumber')
     if (!isRefusal(last)) times.push(last.ms)
@@ -182,25 +183,25 @@ async function latencyOf(asker: Asker, scrub: Scrub): Promise<{ latencyMs: Endpo
   return { latencyMs: { median: rank(times, 0.5), p95: rank(times, 0.95), calls: times.length }, head: numberOf(last, scrub) }
 }
 
-/** The nearest rank, in ms to one place; null of nothing. */
+/** A percentile by nearest rank, in ms to one decimal place; null without samples. */
 function rank(sorted: readonly number[], share: number): number | null {
   const time = sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)]
   return time === undefined ? null : Math.round(time * 10) / 10
 }
 
-/** A quantity as it came, as a number. */
+/** A raw quantity as a number. */
 function numberOf(heard: Heard, scrub: Scrub): Figure {
   if (isRefusal(heard)) return unknown(heard.why)
   const number = typeof heard.value === 'string' && /^0x[0-9a-f]{1,14}$/i.test(heard.value) ? Number(heard.value) : Number.NaN
-  return Number.isSafeInteger(number) ? exactly(number, 'it says so') : odd(heard.value, scrub)
+  return Number.isSafeInteger(number) ? exactly(number, 'reported by the endpoint') : odd(heard.value, scrub)
 }
 
 function textOf(heard: Heard, scrub: Scrub): Figure<string> {
   if (isRefusal(heard)) return unknown(heard.why)
-  return typeof heard.value === 'string' ? exactly(scrubStart(heard.value, 200, scrub), 'it says so') : odd(heard.value, scrub)
+  return typeof heard.value === 'string' ? exactly(scrubStart(heard.value, 200, scrub), 'reported by the endpoint') : odd(heard.value, scrub)
 }
 
-/** The endpoint may put its URL into any answer. */
+/** An unexpected answer, scrubbed, since an endpoint can echo its URL in any of them. */
 function odd(value: unknown, scrub: Scrub): Figure<never> {
   return unknown(`it answered ${typeof value === 'string' ? show(scrubStart(value, 200, scrub)) : scrub(show(value))}`)
 }
@@ -208,6 +209,6 @@ function odd(value: unknown, scrub: Scrub): Figure<never> {
 function factsOf(head: number, latest: unknown): Facts {
   const { hash, transactions } = (typeof latest === 'object' && latest !== null ? latest : {}) as { hash?: unknown; transactions?: unknown }
   const first: unknown = Array.isArray(transactions) ? transactions[0] : undefined
-  const nobody = `0x${'00'.repeat(32)}`
-  return { head, blockHash: typeof hash === 'string' ? hash : nobody, transactionHash: typeof first === 'string' ? first : nobody }
+  const zeroHash = `0x${'00'.repeat(32)}`
+  return { head, blockHash: typeof hash === 'string' ? hash : zeroHash, transactionHash: typeof first === 'string' ? first : zeroHash }
 }

@@ -1,14 +1,16 @@
-import { type HexlineError, RpcError, wordsOf } from '../errors.ts'
+import { type HexlineError, RpcError } from '../errors.ts'
 import { isThrottled } from '../rpc/failure-kinds.ts'
+import { serverMessage } from '../rpc/server-message.ts'
 import { type Asker, isRefusal } from './asker.ts'
 import { atLeast, exactly, type Figure, unknown } from './figure.ts'
 
-/** Calls at a time. */
+/** Calls in flight. */
 const PARALLEL = 8
 
 /**
- * Calls that are answered at once, from one burst of single calls that ends at the first that is throttled: so many may go in one
- * second, and more is not tried. Where the endpoint names its own limit, that is the figure.
+ * The number of calls that the endpoint answers in one burst of single calls, which ends when one
+ * is throttled: it takes at least this many in a second. Where the endpoint names its limit, that
+ * is the figure.
  */
 export async function rateLimit(asker: Asker): Promise<Figure> {
   const { heard, ms } = await asker.burst({ method: 'eth_blockNumber' }, PARALLEL)
@@ -18,21 +20,24 @@ export async function rateLimit(asker: Asker): Promise<Figure> {
   const within = `${answered} calls within ${(ms / 1000).toFixed(2)} s`
   if (throttled !== undefined) {
     const named = limitIn(throttled.error as HexlineError)
-    if (named !== undefined) return exactly(named, `the endpoint says so: ${throttled.why}`)
-    // What came before the burst may have used up the limit.
+    if (named !== undefined) return exactly(named, `the endpoint reports it: ${throttled.why}`)
+    // Calls before the burst may have used up the limit.
     if (answered === 0) return unknown(`the first call was throttled: ${throttled.why}`)
     return exactly(answered, `${within} were answered, and the next was throttled: ${throttled.why}`, answered + 1)
   }
   if (refusals[0] !== undefined) return unknown(`${within} were answered, then: ${refusals[0].why}`)
   if (answered === 0) return unknown('no call was made')
   const perSecond = ms <= 1000 ? answered : Math.floor((answered * 1000) / ms)
-  return atLeast(perSecond, `${within} were answered, and no more were made`)
+  return atLeast(perSecond, `${within} were answered; no more were made`)
 }
 
-/** `50/second request limit reached` (QuickNode), `credits limited to 6000/sec`, `data.rate.allowed_rps` (Infura). */
+/**
+ * `50/second request limit reached` (QuickNode), `credits limited to 6000/sec`,
+ * `data.rate.allowed_rps` (Infura).
+ */
 function limitIn(error: HexlineError): number | undefined {
   const allowed = error instanceof RpcError ? (error.data as { rate?: { allowed_rps?: unknown } } | undefined)?.rate?.allowed_rps : undefined
   if (typeof allowed === 'number' && allowed > 0) return allowed
-  const found = /(?<![\d,])([\d,]{1,30}) ?\/ ?sec(?:ond)?\b/i.exec(wordsOf(error))?.[1]
+  const found = /(?<![\d,])([\d,]{1,30}) ?\/ ?sec(?:ond)?\b/i.exec(serverMessage(error))?.[1]
   return found === undefined ? undefined : Number(found.replaceAll(',', ''))
 }

@@ -1,71 +1,67 @@
-import { MalformedReplyError } from '../errors.ts'
 import { BodyProgress } from '../http/progress.ts'
-import type { Call, Outcome, Post, Send } from '../rpc/call.ts'
-import { createQueue } from '../rpc/queue/queue.ts'
+import { Agent, Dispatcher, getGlobalDispatcher } from '../http/undici.ts'
+import { createTaskQueue, type RunTask } from '../rpc/queue/tasks.ts'
 import type { Backoff } from '../rpc/retry-delay.ts'
+import { systemClock } from '../wait/clock.ts'
 import { Waiting } from '../wait/waiting.ts'
 
-/** What the calls to one host with one key share: the line in which they wait, and all that it learns of the host's limits. */
-export interface Endpoint {
-  /** Sends a call whose only param is a `Get`. */
-  readonly send: Send
-  readonly waiting: Waiting
+/**
+ * What the GETs to one host with one key share: the line in which they wait, what is learnt of the
+ * host's limits, and sockets.
+ */
+export class ServiceEndpoint {
+  readonly run: RunTask
+  readonly waiting = new Waiting(systemClock)
   /** How long its replies may stop in their middle. */
-  readonly progress: BodyProgress
-}
+  readonly progress = new BodyProgress()
+  /** When it was last asked for. */
+  usedAt = 0
+  #agent: Agent | undefined
 
-/** Makes the one exchange of an attempt. Never rejects. */
-export type Get = (call: Call, signal: AbortSignal) => Promise<Outcome>
+  constructor(host: string) {
+    this.run = createTaskQueue({ name: host, waiting: this.waiting, concurrency: CONCURRENCY, backoff: BACKOFF })
+  }
+
+  /** What sends where the user gave nothing: undici's global dispatcher, or an agent of its own. */
+  get dispatcher(): Dispatcher {
+    const global = getGlobalDispatcher()
+    if (global instanceof Dispatcher) return global
+    // Node's own fetch, where it was used first, has set one of another version, which speaks
+    // another protocol.
+    this.#agent ??= new Agent()
+    return this.#agent
+  }
+}
 
 /** As many GETs at a time as a batch of JSON-RPC has calls. */
 const CONCURRENCY = 100
-/** An endpoint that throttles everything, and does not say for how long, is left alone for this long: the defaults of `createClient`. */
+/** The defaults of `createClient`. */
 const BACKOFF: Backoff = { baseDelayMs: 150, maxDelayMs: 10_000 }
-/** What was learnt of an endpoint is dropped when it has not been used for this long: the longest pause that the queue knows. */
+
+/**
+ * An endpoint that was not used for this long is forgotten: the longest pause that the queue knows,
+ * in ms.
+ */
 const REMEMBERED_MS = 600_000
 
-interface Known {
-  readonly endpoint: Endpoint
-  usedAt: number
-}
-
-/** Limits hold for a key at a host, whatever object describes the service; so what is learnt of them is found by those two. */
-const known = new Map<string, Known>()
+/**
+ * The endpoints in use, by host and key. A provider limits a key, whatever object holds it:
+ * programs write `getTransaction({ dataUrl, apiKey }, ...)` with a new object each time, and calls
+ * of two such objects must share what is learnt. No object that a user made lives as long as that,
+ * so it is kept here.
+ */
+const inUse = new Map<string, ServiceEndpoint>()
 
 /** The endpoint for calls to `host` with `apiKey`. */
-export function endpointAt(host: string, apiKey: string): Endpoint {
+export function endpointAt(host: string, apiKey: string): ServiceEndpoint {
   const name = `${host} ${apiKey}`
-  const now = performance.now()
-  const found = known.get(name)
-  if (found !== undefined) {
-    found.usedAt = now
-    return found.endpoint
+  const now = systemClock.now()
+  let endpoint = inUse.get(name)
+  if (endpoint === undefined) {
+    for (const [each, { usedAt }] of inUse) if (now - usedAt > REMEMBERED_MS) inUse.delete(each)
+    endpoint = new ServiceEndpoint(host)
+    inUse.set(name, endpoint)
   }
-  for (const [each, { usedAt }] of known) if (now - usedAt > REMEMBERED_MS) known.delete(each)
-  const endpoint = createEndpoint(host)
-  known.set(name, { endpoint, usedAt: now })
+  endpoint.usedAt = now
   return endpoint
-}
-
-/** The queue of an endpoint that knows no batches: each call travels alone. */
-function createEndpoint(name: string): Endpoint {
-  const waiting = new Waiting()
-  const { send } = createQueue({
-    name,
-    post,
-    waiting,
-    concurrency: CONCURRENCY,
-    singleConcurrency: CONCURRENCY,
-    maxCalls: 1,
-    backoff: BACKOFF,
-    isHeavy: () => false,
-    dedupe: false,
-  })
-  return { send, waiting, progress: new BodyProgress() }
-}
-
-const post: Post = ([call], signal) => {
-  const [get] = call?.params ?? []
-  // Only `Endpoint.send` leads here.
-  return Promise.all([call !== undefined && typeof get === 'function' ? (get as Get)(call, signal) : new MalformedReplyError('a call without its GET')])
 }

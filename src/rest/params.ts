@@ -1,4 +1,4 @@
-import { onlyKnown } from '../client/options.ts'
+import { onlyKnown } from '../check.ts'
 import { CodecError } from '../errors.ts'
 import { CHECKSUM, isChecksummed } from '../eth/codec/checksum.ts'
 import { show } from '../text.ts'

@@ -1,15 +1,16 @@
-import { type AnswerKind, HexlineError, MalformedReplyError, ServiceError, withCallersStack } from '../errors.ts'
+import { type AnswerKind, HexlineError, MalformedReplyError, ServiceError } from '../errors.ts'
 import { classify } from '../eth/errors/classify.ts'
 import { isLoopback } from '../http/compression.ts'
 import { createExchange, type HttpReply } from '../http/exchange.ts'
 import { type Scrub, scrubber, scrubJson, scrubStart } from '../http/secrets.ts'
-import { Agent, Dispatcher, getGlobalDispatcher } from '../http/undici.ts'
-import { type Call, patienceOf, replyOf } from '../rpc/call.ts'
+import { patienceAfter } from '../rpc/call.ts'
+import { errorFor } from '../rpc/call-failure.ts'
 import { mayRepeat } from '../rpc/failure-kinds.ts'
-import { retry } from '../rpc/retry.ts'
-import { limitResetMs, retryAfterMs, waitSaid } from '../rpc/retry-delay.ts'
+import { type Attempts, repeat, tellRetry } from '../rpc/retry.ts'
+import { jittered, limitResetMs, retryAfterMs, waitSaid } from '../rpc/retry-delay.ts'
 import { LONGEST_MESSAGE } from '../text.ts'
-import { endpointAt, type Get } from './endpoint.ts'
+import type { Waiter } from '../wait/waiting.ts'
+import { endpointAt } from './endpoint.ts'
 import type { Settings } from './service.ts'
 
 export interface Target {
@@ -28,21 +29,16 @@ export function targetOf(base: URL, apiKey: string, operation: string, settings:
   return { base, apiKey, headers, operation, scrub: scrubber(base, headers, [apiKey]) }
 }
 
-const ownDispatcher = new Agent()
-
-/** Node's own fetch, where it was used first, has set a global dispatcher of another version, which speaks another protocol. */
-function defaultDispatcher(): Dispatcher {
-  const global = getGlobalDispatcher()
-  return global instanceof Dispatcher ? global : ownDispatcher
-}
-
 /**
- * Gets JSON from the service: a call like those of JSON-RPC, through the same queue and the same retries, that travels alone by GET. `path` goes behind the
- * address of the group. 408, 5xx and network failures are repeated, a bad key never; a call that is throttled waits, and has not failed. Rejects with
- * `ServiceError` for an error of the service, with the other subclasses of `HexlineError` when there is no reply, or with the reason of the caller's signal.
+ * Gets JSON from the service. `path` goes behind the address of the group. The GET waits in the
+ * line of its host and key, and is repeated as a safe call is: after 408, 5xx and network failures,
+ * never after a bad key. Being throttled is no failed attempt. Rejects with `ServiceError` for an
+ * error of the service, with the other subclasses of `HexlineError` when there is no reply, or with
+ * the reason of the caller's signal.
  */
 export async function getJson({ base, apiKey, headers, operation, scrub }: Target, path: string, settings: Settings): Promise<unknown> {
-  const { send, waiting, progress } = endpointAt(base.host, apiKey)
+  const endpoint = endpointAt(base.host, apiKey)
+  const { waiting } = endpoint
   const exchange = createExchange({
     url: base,
     headers,
@@ -50,42 +46,41 @@ export async function getJson({ base, apiKey, headers, operation, scrub }: Targe
     timeoutMs: settings.timeoutMs,
     maxResponseBytes: settings.maxResponseBytes,
     compression: !isLoopback(base.hostname),
-    dispatcher: settings.dispatcher ?? defaultDispatcher(),
+    dispatcher: settings.dispatcher ?? endpoint.dispatcher,
     scrub,
     alarms: waiting.alarms,
-    progress,
+    progress: endpoint.progress,
   })
   const request = { method: 'GET', path: base.pathname.replace(/(?<!\/)\/+$/, '') + path } as const
-  let sent = 0
-  const get: Get = async (call, signal) => {
-    sent++
-    try {
-      const reply = await exchange.send({ ...request, patience: patienceOf([call]) }, signal)
-      return replyOf(read(reply, operation, base.host, scrub), reply.body.length)
-    } catch (error) {
-      // An abort ends a GET only when nobody waits for it any more; what it gets then, nobody sees.
-      if (!(error instanceof HexlineError)) return new MalformedReplyError('aborted')
-      const failure = Object.assign(error, { method: operation })
-      // An error that is final is an answer, too: it shows that the service takes calls at this rate.
-      return failure instanceof ServiceError && mayRepeat(failure) !== true ? replyOf(failure) : failure
+  const waiter: Waiter = { method: operation, signal: settings.signal, deadline: waiting.clock.now() + settings.deadlineMs }
+  let gets = 0
+  const get = (stalls: number): Promise<unknown> => {
+    const run = async (signal: AbortSignal) => {
+      gets++
+      try {
+        return read(await exchange.send({ ...request, patience: patienceAfter(stalls) }, signal), operation, base.host, scrub)
+      } catch (error) {
+        if (!(error instanceof HexlineError)) throw error
+        const failure = Object.assign(error, { method: operation })
+        // An error that is final is an answer, too: it shows that the service takes calls at this
+        // rate.
+        if (failure instanceof ServiceError && mayRepeat(failure) !== true) return failure
+        throw failure
+      }
     }
+    return endpoint.run({ ...waiter, run })
   }
-  const call: Call = {
-    method: operation,
-    params: [get],
-    signal: settings.signal,
-    deadline: performance.now() + settings.deadlineMs,
+  const attempts: Attempts<unknown> = {
+    ...waiter,
     attempts: settings.attempts,
-    priority: 'interactive',
-    as: 'value',
-    required: false,
-    safe: true,
-    tried: [],
+    mayRepeat: ({ error }) => mayRepeat(error) === true,
+    again: (_, stalls) => get(stalls),
+    beforeWait: (failure, attempt, waitMs) => tellRetry(operation, failure, attempt, waitMs),
   }
-  const reply = await retry({ ...settings.backoff, waiting })(send)(call)
-  const value = reply.take()
-  if (value instanceof ServiceError) throw withCallersStack(Object.assign(value, { attempts: sent }))
-  return value
+  const first = get(settings.attempts > 1 ? 0 : Number.POSITIVE_INFINITY)
+  const answer = await first.catch((reason) => repeat(reason, attempts, jittered(settings.backoff), waiting))
+  if (answer instanceof ServiceError) throw errorFor(answer, gets)
+  return answer
 }
 
 function read(reply: HttpReply, operation: string, endpoint: string, scrub: Scrub): unknown {
@@ -117,7 +112,10 @@ function failure(reply: HttpReply, parsed: unknown, operation: string, endpoint:
   )
 }
 
-/** `{ message }`, `{ message: [..] }`, `{ error }`: service specification leaves the shape open, these are in use. */
+/**
+ * `{ message }`, `{ message: [..] }`, `{ error }`: service specification leaves the shape open,
+ * these are in use.
+ */
 function messageIn(body: unknown): string | undefined {
   if (typeof body === 'string') return body === '' ? undefined : body
   if (typeof body !== 'object' || body === null) return undefined
@@ -137,7 +135,8 @@ function kindOf(status: number, said: string, asked: number | undefined): Answer
   if (status === 401 || status === 402 || status === 403) return USED_UP.test(said) || status === 402 ? 'quota' : 'auth'
   if (status === 404) return 'not-found'
   if (status === 408) return 'timeout'
-  // What is used up for the day or the month does not come back while a call waits. Limits per second say "limit exceeded", too: these words are stricter.
+  // What is used up for the day or the month does not come back while a call waits. Limits per
+  // second say "limit exceeded", too: these words are stricter.
   if (status === 429) return classify({ method: '', status, message: said, retryAfterMs: asked }) === 'quota' ? 'quota' : 'rate-limit'
   if (status === 501) return 'unsupported'
   if (status >= 500) return status === 529 || (status === 503 && asked !== undefined) ? 'overloaded' : 'server'

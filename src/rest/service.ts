@@ -1,7 +1,6 @@
 import type { Dispatcher } from 'undici'
-import { checkHeaders, checkSignal, onlyKnown } from '../client/options.ts'
+import * as check from '../check.ts'
 import { OptionError } from '../errors.ts'
-import { show } from '../text.ts'
 
 /** The groups of the service that are read by GET: where they are, and the key. Only the address of the group that is asked is needed. */
 export interface Service {
@@ -62,81 +61,51 @@ export interface Settings {
   readonly dispatcher: Dispatcher | undefined
 }
 
-const LONGEST_TIMER = 2 ** 31 - 1
-
 /** Checks every option and fills in the defaults. Throws `OptionError`. */
 export function settingsFrom(options: RestOptions): Settings {
   const known = ['signal', 'timeoutMs', 'deadlineMs', 'retry', 'arrays', 'maxArrayLength', 'lenient', 'maxResponseBytes', 'headers', 'dispatcher']
-  onlyKnown('options', options, known)
+  check.onlyKnown('options', options, known)
   const { signal, arrays = 'indices', lenient = false, dispatcher } = options
   const retry = options.retry === false ? { attempts: 1 } : (options.retry ?? {})
-  onlyKnown('retry', retry, ['attempts', 'baseDelayMs', 'maxDelayMs'], ' or false')
-  if (signal !== undefined) checkSignal(signal)
-  if (!['indices', 'brackets', 'repeat'].includes(arrays)) throw new OptionError('arrays', "'indices', 'brackets' or 'repeat'", show(arrays))
-  if (typeof lenient !== 'boolean') throw new OptionError('lenient', 'true or false', show(lenient))
-  if (dispatcher !== undefined && typeof dispatcher?.dispatch !== 'function')
-    throw new OptionError('dispatcher', 'an undici dispatcher', typeof dispatcher === 'string' ? 'a string' : show(dispatcher))
+  check.onlyKnown('retry', retry, ['attempts', 'baseDelayMs', 'maxDelayMs'], { orElse: ' or false' })
+  if (signal !== undefined) check.signal(signal)
   return {
     signal,
-    timeoutMs: numberFrom('timeoutMs', options.timeoutMs ?? 30_000, LONGEST_TIMER),
-    deadlineMs: numberFrom('deadlineMs', options.deadlineMs ?? 120_000, Number.POSITIVE_INFINITY),
-    attempts: wholeFrom('retry.attempts', retry.attempts ?? 4),
+    timeoutMs: check.ms('timeoutMs', options.timeoutMs ?? 30_000),
+    deadlineMs: check.msOrInfinity('deadlineMs', options.deadlineMs ?? 120_000),
+    attempts: check.whole('retry.attempts', retry.attempts ?? 4),
     backoff: {
-      baseDelayMs: numberFrom('retry.baseDelayMs', retry.baseDelayMs ?? 150, LONGEST_TIMER),
-      maxDelayMs: numberFrom('retry.maxDelayMs', retry.maxDelayMs ?? 10_000, LONGEST_TIMER),
+      baseDelayMs: check.ms('retry.baseDelayMs', retry.baseDelayMs ?? 150),
+      maxDelayMs: check.ms('retry.maxDelayMs', retry.maxDelayMs ?? 10_000),
     },
-    arrays,
-    maxArrayLength: wholeFrom('maxArrayLength', options.maxArrayLength ?? 20),
-    lenient,
-    maxResponseBytes: wholeFrom('maxResponseBytes', options.maxResponseBytes ?? 32 * 1024 * 1024),
+    arrays: check.oneOf('arrays', arrays, ['indices', 'brackets', 'repeat']),
+    maxArrayLength: check.whole('maxArrayLength', options.maxArrayLength ?? 20),
+    lenient: check.flag('lenient', lenient),
+    maxResponseBytes: check.whole('maxResponseBytes', options.maxResponseBytes ?? 32 * 1024 * 1024),
     headers: headersFrom(options.headers ?? {}),
-    dispatcher,
+    dispatcher: dispatcher === undefined ? undefined : check.dispatcher(dispatcher),
   }
 }
 
 function headersFrom(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
-  const checked = checkHeaders('headers', headers)
+  const checked = check.headers('headers', headers)
   if (Object.keys(checked).some((name) => name.toLowerCase() === 'x-api-key'))
-    throw new OptionError('headers', 'headers other than X-API-Key, which service.apiKey is sent as', 'X-API-Key')
+    throw new OptionError('headers', 'headers other than X-API-Key, which holds service.apiKey', 'X-API-Key')
   return checked
 }
 
 /** The address of a group. Throws `OptionError`; no message holds the key. */
 export function baseUrlOf(service: Service, group: 'dataUrl' | 'nftUrl' | 'streamsUrl'): URL {
-  onlyKnown('service', service, ['dataUrl', 'nftUrl', 'streamsUrl', 'apiKey'])
+  check.onlyKnown('service', service, ['dataUrl', 'nftUrl', 'streamsUrl', 'apiKey'])
   const { apiKey } = service
-  if (typeof apiKey !== 'string' || apiKey.trim() === '')
-    throw new OptionError('service.apiKey', 'a key', typeof apiKey === 'string' ? 'an empty string' : show(apiKey))
+  check.apiKey('service.apiKey', apiKey)
   // biome-ignore lint/suspicious/noControlCharactersInRegex: a header cannot have them, and a key read from a file often has one at its end
   if (/[\u0000-\u001f\u007f]|[^\u0000-\u00ff]/.test(apiKey))
     throw new OptionError('service.apiKey', 'printable characters', 'a control character such as a line break, or one beyond Latin-1')
-  const text = service[group]
-  if (typeof text !== 'string' || text === '')
-    throw new OptionError(`service.${group}`, 'the address of this group', text === '' ? 'an empty string' : show(text))
-  let url: URL
-  try {
-    url = new URL(text)
-  } catch {
-    throw new OptionError(`service.${group}`, 'an http or https URL, such as https://data.example.com', 'a string that is none')
-  }
-  if (url.protocol !== 'http:' && url.protocol !== 'https:') throw new OptionError(`service.${group}`, 'an http or https URL', 'one of another scheme')
+  const url = check.httpUrl(`service.${group}`, service[group], 'https://data.example.com')
   const more = url.username || url.password ? 'a user or password' : url.search ? 'a query' : url.hash ? 'a fragment' : undefined
-  if (more !== undefined) throw new OptionError(`service.${group}`, 'an address and path only (keys go as apiKey or headers)', `one with ${more}`)
+  if (more !== undefined) throw new OptionError(`service.${group}`, 'an address and path only (keys go as apiKey or headers)', `a URL with ${more}`)
   if (group === 'dataUrl' && /\/api\/v2\.2\/*$/.test(url.pathname))
-    throw new OptionError('service.dataUrl', 'the address without /api/v2.2, which hexline adds', 'one with it')
+    throw new OptionError('service.dataUrl', 'the address without /api/v2.2, which hexline adds', 'an address with it')
   return url
-}
-
-function numberFrom(name: string, value: unknown, most: number): number {
-  if (typeof value === 'number' && value > 0 && value <= most) return value
-  throw new OptionError(
-    name,
-    most === Number.POSITIVE_INFINITY ? 'a number of ms above 0, or Infinity' : `a number of ms above 0, at most ${most}`,
-    show(value),
-  )
-}
-
-function wholeFrom(name: string, value: unknown): number {
-  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 1) return value
-  throw new OptionError(name, 'a whole number of at least 1', show(value))
 }

@@ -1,35 +1,23 @@
+import type { Clock } from '../wait/clock.ts'
 import type { Call, Reply, Send } from './call.ts'
 import { callEvents } from './events.ts'
 import { isFailure } from './failure-kinds.ts'
+import type { Tally } from './tally.ts'
 
-/** What becomes of a call on its way: for `hexline:call` where somebody listens, and for the error of a result that cannot be read. */
-export class Tally {
-  /** POSTs that it was in. */
-  attempts = 0
-  /** The endpoint that gave the last outcome. */
-  endpoint: string | undefined
-
-  /** It was in a POST, which has given its outcome. */
-  landed(endpoint: string | undefined): void {
-    this.attempts++
-    this.endpoint = endpoint
-  }
-}
-
-/** `call` by `send`, told when it ends. The call holds the tally. */
-export async function tallied(send: Send, call: Call, tally: Tally): Promise<Reply> {
-  const started = performance.now()
+/** Makes the call, and publishes its end. The call holds the tally. */
+export async function tallied(send: Send, call: Call, tally: Tally, clock: Clock): Promise<Reply> {
+  const started = clock.now()
   try {
     const reply = await send(call)
-    tell(call, tally, started, 'answered', reply.bytes)
+    tell(call, tally, clock.now() - started, 'answered', reply.bytes)
     return reply
   } catch (reason) {
-    tell(call, tally, started, call.signal?.aborted && reason === call.signal.reason ? 'aborted' : 'failed', 0, reason)
+    tell(call, tally, clock.now() - started, call.signal?.aborted && reason === call.signal.reason ? 'aborted' : 'failed', 0, reason)
     throw reason
   }
 }
 
-function tell(call: Call, tally: Tally, started: number, outcome: 'answered' | 'failed' | 'aborted', bytes: number, reason?: unknown): void {
+function tell(call: Call, tally: Tally, durationMs: number, outcome: 'answered' | 'failed' | 'aborted', bytes: number, reason?: unknown): void {
   const { method, priority } = call
   const failure = outcome === 'failed' && isFailure(reason) ? reason : undefined
   callEvents.publish({
@@ -37,7 +25,7 @@ function tell(call: Call, tally: Tally, started: number, outcome: 'answered' | '
     endpoint: failure?.endpoint ?? tally.endpoint,
     priority,
     attempts: tally.attempts,
-    durationMs: performance.now() - started,
+    durationMs,
     outcome,
     kind: failure?.kind,
     bytes,

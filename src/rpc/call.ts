@@ -1,25 +1,28 @@
 import type { HexlineError } from '../errors.ts'
-import type { Tally } from './call-events.ts'
 import type { Pin } from './pin.ts'
+import type { Tally } from './tally.ts'
 
-/** One call and all that is about it alone. */
+/** One call, with everything that concerns it alone. */
 export interface Call {
   readonly method: string
   /** In their order; an object where the caller gave them by name. */
   readonly params: readonly unknown[]
   readonly signal?: AbortSignal | undefined
-  /** When its caller stops waiting, in all: a time on the clock of `performance.now()`. */
+  /** When its caller stops waiting, in all: a time on the client's clock. */
   readonly deadline: number
-  /** How often it may be tried, the first one counted. */
+  /** How often it may fail, the first attempt included. */
   readonly attempts: number
-  /** Longest wait for one attempt in its POST, in ms, where the endpoint's own is longer. */
+  /** Timeout of one attempt in its POST, in ms, where it is shorter than the endpoint's own. */
   readonly timeoutMs?: number | undefined
-  /** What it does while an endpoint is left alone after throttling: wait for the end of the pause, or fail at once. */
+  /**
+   * What it does while an endpoint is paused after throttling: wait for the end of the pause, or
+   * fail at once.
+   */
   readonly whilePaused?: 'wait' | 'fail' | undefined
   readonly priority: 'interactive' | 'bulk'
   /** The result parsed, or the node's own bytes of it as a `Uint8Array`: one JSON value. */
   readonly as: 'value' | 'bytes'
-  /** Bytes go to a reader that checks them itself, by `readUnread`: they need not be looked at before. */
+  /** The bytes go to a reader that checks them itself, by `readUnread`: nothing else needs to. */
   readonly isUnread?: boolean | undefined
   /** A null result means that the node lags: a failure, so that retry and route act on it. */
   readonly required: boolean
@@ -27,29 +30,48 @@ export interface Call {
   readonly safe: boolean
   /** Endpoints that have failed it. */
   readonly tried: readonly string[]
-  /** How many of its attempts were given up because the reply had begun and made no progress; infinite where no attempt may be. */
+  /**
+   * Attempts that were given up because the reply had begun and made no progress; infinite where
+   * none may be.
+   */
   readonly stalls?: number | undefined
-  /** The endpoint that may hold it, though it has turned it away: a call that must not run twice goes nowhere else. */
+  /**
+   * The endpoint that turned it away and may still hold it: a call that must not run twice goes
+   * nowhere else.
+   */
   readonly heldBy?: string | undefined
-  /** Which calls it stays together with, on one endpoint. */
+  /** The calls that it shares an endpoint with. */
   readonly pin?: Pin | undefined
   /** It is for the endpoint that it is sent to, and for no other. */
   readonly isBound?: boolean | undefined
-  /** Counts its attempts, where somebody asks for them. A call that is made for its sake has none. */
+  /**
+   * Counts its POSTs, where anyone asks for them. Calls that hexline makes for its sake have none.
+   */
   readonly tally?: Tally | undefined
 }
 
-/** A call whose params are encoded already. Such calls the queue gives to a `Post`. */
+/** A call whose params are encoded: what the queue gives to a `Post`. */
 export interface EncodedCall extends Call {
   /** `params` as JSON. */
   readonly json: string
 }
 
-/** What came back. Whoever takes the value empties the reply, so that an old promise of it pins nothing. */
+/**
+ * A read of hexline's own, such as a question of the prober: one attempt, and no other fields than
+ * it needs.
+ */
+export function ownRead(read: Pick<Call, 'method' | 'params' | 'deadline'> & Partial<Call>): Call {
+  return { as: 'value', attempts: 1, priority: 'interactive', required: false, safe: true, tried: [], ...read }
+}
+
+/**
+ * What came back. Taking the value empties the reply, so that an old promise of it keeps nothing in
+ * memory.
+ */
 export interface Reply {
   /** The result; a second `take` gives undefined. */
   take(): unknown
-  /** Size of the result on the wire after decompression, in bytes: its share of the body it came in. */
+  /** Size of the result after decompression, in bytes: its share of the body that it came in. */
   readonly bytes: number
 }
 
@@ -66,13 +88,22 @@ export type Outcome = Reply | HexlineError
 export type Post = (calls: readonly Call[], signal: AbortSignal) => Promise<readonly Outcome[]>
 
 /**
- * How many times longer than usual the reply may make no progress: twice as long for each time from the second on that it did not, so that a node that always
- * pauses in its replies is heard to the end. So is the reply to a call that cannot be repeated.
+ * How many times longer than usual a reply may make no progress, after this many that stopped in
+ * their middle: twice as long from the second on, so that a node that always pauses is heard to the
+ * end.
+ */
+export function patienceAfter(stalls: number): number {
+  return 2 ** (Math.max(1, stalls) - 1)
+}
+
+/**
+ * The same for a POST of these calls. The reply to a call that cannot be repeated is waited for
+ * without end.
  */
 export function patienceOf(calls: readonly Call[]): number {
-  let most = 1
+  let most = 0
   for (const { safe, attempts, stalls = 0 } of calls) most = Math.max(most, safe && attempts > 1 ? stalls : Number.POSITIVE_INFINITY)
-  return 2 ** (most - 1)
+  return patienceAfter(most)
 }
 
 /** A reply that holds `value`. */

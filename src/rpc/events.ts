@@ -2,23 +2,30 @@ import { channel } from 'node:diagnostics_channel'
 import type { ErrorKind } from '../errors.ts'
 
 /*
- * What hexline tells on `node:diagnostics_channel`. Whoever publishes asks `hasSubscribers` first, and makes nothing for nobody. No message holds a URL's path
- * or query, a header, a param, a result or a server's words: what is not there cannot leak.
+ * What hexline publishes on `node:diagnostics_channel`. Publishers ask `hasSubscribers` first:
+ * without a subscriber, no message is made. No message holds a URL's path or query, a header, a
+ * param, a result or a server's words: what is not there cannot leak.
  */
 
 /** `hexline:call`: a call of the user has ended, after all its attempts. */
 export interface CallEvent {
   readonly method: string
-  /** Host and port of the endpoint that answered it or failed it last; undefined for a call that none had. */
+  /**
+   * Host and port of the endpoint that answered it or failed it last; undefined for a call that was
+   * never sent.
+   */
   readonly endpoint: string | undefined
   readonly priority: 'interactive' | 'bulk'
   /** POSTs that it was in; 0 when it was never sent. */
   readonly attempts: number
-  /** From the call until its end, in ms: waiting in line, attempts and the waits between them. */
+  /** From the call to its end, in ms: waiting in line, attempts and the waits between them. */
   readonly durationMs: number
   /** `aborted`: by the caller's own signal. */
   readonly outcome: 'answered' | 'failed' | 'aborted'
-  /** What the failure is; undefined where there is none, or where a layer of the user's own threw something. */
+  /**
+   * The kind of the failure; undefined where there is none, or where a user's layer threw something
+   * else.
+   */
   readonly kind: ErrorKind | undefined
   /** Size of the result, in bytes after decompression; 0 when there is none. */
   readonly bytes: number
@@ -35,53 +42,71 @@ export interface PostEvent {
   readonly durationMs: number
   /** HTTP status, where a whole reply came; undefined also for an endpoint that is a function. */
   readonly status: number | undefined
-  /** How many of its calls failed, by kind. Empty where each has a result. */
+  /** How many of its calls failed, by kind. Empty when each has a result. */
   readonly failures: Readonly<Partial<Record<ErrorKind, number>>>
-  /** Its calls were all given up while it was on its way, and so was it: its failures say nothing. */
+  /** It was cut because all its calls were given up: its failures say nothing. */
   readonly isCut: boolean
 }
 
-/** `hexline:retry`: an attempt of a call has failed, and there will be another. */
+/** `hexline:retry`: an attempt of a call has failed, and another one follows. */
 export interface RetryEvent {
   readonly method: string
   /** The one that failed it. */
   readonly endpoint: string | undefined
   readonly kind: ErrorKind
-  /** The node's error code, else the HTTP status, else the system's code, such as -32005, 503 or `ECONNRESET`; undefined when there is none. */
+  /**
+   * The node's error code, else the HTTP status, else the system's code, such as -32005, 503 or
+   * `ECONNRESET`; undefined when there is none.
+   */
   readonly code: number | string | undefined
-  /** Which attempt comes now, the first one counted: 2 for the first repetition. 1 where the call has not been in a POST yet, since its endpoint is paused. */
+  /**
+   * Number of the attempt that comes now: 2 for the first repetition, 1 where the call has not been
+   * in a POST yet because its endpoint is paused.
+   */
   readonly attempt: number
   /** How long the call waits before that, in ms. */
   readonly waitMs: number
 }
 
-/** `hexline:throttle`: an endpoint throttles, or what is sent to it has been adapted to what it takes. */
+/** `hexline:throttle`: an endpoint throttles, or its limits have been learnt anew. */
 export interface ThrottleEvent {
   readonly endpoint: string
-  /** Why: `rate-limit` or `overloaded`, a refusal for its size, `timeout`; undefined when more is sent again. */
+  /**
+   * Why: `rate-limit` or `overloaded`, a refusal for its size, `timeout`; undefined when more is
+   * sent again.
+   */
   readonly kind: ErrorKind | undefined
   /** Calls of the POST that failed so. */
   readonly calls: number
-  /** How long the endpoint is left alone from now on, in ms; 0 when it is not. */
+  /** How long the endpoint is paused from now on, in ms; 0 when it is not. */
   readonly pauseMs: number
-  /** How long it asked to be left alone, in ms, if it did. */
+  /** How long it asked to be left alone, in ms; undefined when it did not ask. */
   readonly retryAfterMs: number | undefined
   /** Longest batch from now on, in calls. */
   readonly maxCalls: number
   /** POSTs that may be in flight from now on. */
   readonly concurrency: number
-  /** Calls per second from now on, where the user has set them or throttling has taught them. */
+  /** Calls per second from now on, where the user has set a rate or throttling has shown one. */
   readonly callsPerSecond: number | undefined
 }
 
-/** `hexline:route`: an endpoint is used or not used from now on, or a call goes on at another one. Only where there are several. */
+/**
+ * `hexline:route`: an endpoint is used or not used from now on, or a call goes on at another one.
+ * Only where there are several.
+ */
 export type RouteEvent =
   | {
       readonly change: 'left-out'
       readonly endpoint: string
-      /** `fails`: it cannot be reached, breaks off, answers nonsense or nothing. `refuses`: it does not take the key, or a quota is used up. */
+      /**
+       * `fails`: it cannot be reached, breaks off, answers nonsense or nothing. `refuses`: it does
+       * not take the key, or a quota is used up.
+       */
       readonly reason: 'fails' | 'refuses'
-      /** After so many ms it is asked whether it is back; when it is not, it is left out for longer, which is told again. */
+      /**
+       * After this time, in ms, it is asked whether it is back. If not, it is out for longer, with
+       * another event.
+       */
       readonly forMs: number
     }
   | { readonly change: 'back'; readonly endpoint: string }
@@ -99,7 +124,10 @@ export type RouteEvent =
       /** From which endpoint, and to which one. */
       readonly endpoint: string
       readonly to: string
-      /** Why, when the call moves at once; undefined for a repetition, of which `hexline:retry` has told, and where a pinned call's endpoint is not to be used. */
+      /**
+       * Why, when the call moves at once. Undefined for a repetition, which `hexline:retry` has
+       * told, and where the endpoint of a pinned call is out of use.
+       */
       readonly kind: ErrorKind | undefined
     }
 

@@ -6,11 +6,14 @@ interface Meaning {
   readonly ran: 'no' | 'yes' | 'unknown'
   /** May the same call do better later? `elsewhere`: only at another endpoint. */
   readonly repeat: boolean | 'elsewhere'
-  /** What it says of the endpoint, where it says anything: it does not work, or does not work for this key. */
+  /** What it says about the endpoint, if anything: it does not work, or not for this key. */
   readonly endpoint?: 'ill' | 'closed to us'
 }
 
-/** One row a kind. `retry`, `route` and `queue` read nothing else about a failure but this and its `retryAfterMs`. */
+/**
+ * One row for each kind. `retry`, `route` and `queue` read only this and `retryAfterMs` of a
+ * failure.
+ */
 const meanings: Record<ErrorKind, Meaning> = {
   'rate-limit': { ran: 'no', repeat: true },
   overloaded: { ran: 'no', repeat: true },
@@ -22,7 +25,8 @@ const meanings: Record<ErrorKind, Meaning> = {
   pruned: { ran: 'no', repeat: 'elsewhere' },
   'batch-too-large': { ran: 'no', repeat: false },
   'request-too-large': { ran: 'no', repeat: false },
-  // Of a batch it may have run as well: the queue sends that again in parts, and takes only safe calls into it.
+  // A batch may have run as well: the queue sends its calls again in smaller ones. Only safe calls
+  // are in batches.
   'response-too-large': { ran: 'unknown', repeat: false },
   'range-too-large': { ran: 'no', repeat: false },
   execution: { ran: 'yes', repeat: false },
@@ -35,24 +39,29 @@ const meanings: Record<ErrorKind, Meaning> = {
   closed: { ran: 'unknown', repeat: false },
 }
 
-/** The endpoint refused to start the call for now: not a failed attempt, and the endpoint is left alone for a while. */
+/**
+ * The endpoint refused to start the call for now: no failed attempt, and the endpoint is paused.
+ */
 export function isThrottled(error: HexlineError): boolean {
   return error.kind === 'rate-limit' || error.kind === 'overloaded'
 }
 
-/** The endpoint refused the POST for its size: the same calls may pass in smaller company. */
+/** The endpoint refused the POST for its size: the same calls may pass in a smaller batch. */
 export function isTooLarge(error: HexlineError): boolean {
   return error.kind === 'batch-too-large' || error.kind === 'request-too-large' || error.kind === 'response-too-large'
 }
 
-/** Signs of an endpoint that gets more at a time than it can bear; a cut connection may as well be chance. */
+/**
+ * Signs of an endpoint that gets more calls at a time than it can handle. A cut connection may be
+ * chance.
+ */
 export function isStrained(error: HexlineError): boolean {
   if (error instanceof NetworkError) return !error.unsent
   if (isStall(error)) return false
   return error.kind === 'overloaded' || error.kind === 'timeout' || (error instanceof HttpError && error.status === UNAVAILABLE)
 }
 
-/** A reply that had begun made no progress. It says nothing of what the endpoint can bear. */
+/** A reply had begun and made no progress. It says nothing about the endpoint's limits. */
 export function isStall(error: HexlineError): boolean {
   return error instanceof TimeoutError && error.stalled
 }
@@ -64,7 +73,7 @@ export function mayRepeat(error: HexlineError): boolean | 'elsewhere' {
   return meanings[error.kind].repeat
 }
 
-/** What the failure says of the endpoint, whatever was asked. */
+/** What the failure says about the endpoint, whatever was asked. */
 export function saysOf(error: HexlineError): 'alive' | 'ill' | 'closed to us' {
   return meanings[error.kind].endpoint ?? 'alive'
 }
@@ -83,15 +92,19 @@ function isRefusal(error: HexlineError): boolean {
   return error instanceof RpcError && (error.status === undefined || error.status < 500 || REFUSED.includes(error.status))
 }
 
-/** Not this caller, or not now: unauthorized, payment required, forbidden, too many requests, service unavailable, site is overloaded. */
+/**
+ * Not this caller, or not now: unauthorized, payment required, forbidden, too many requests,
+ * service unavailable, site is overloaded.
+ */
 const REFUSED = [401, 402, 403, 429, 503, 529]
 
 /**
- * A gateway answers these statuses for itself, or for one of its nodes when it has passed the call on to another before: enough to send
- * it there again, which knows what it has, and not enough to send it anywhere else.
+ * A gateway answers these statuses for itself, or for one of its nodes when it has passed the call
+ * on to another before: enough to send it there again, which knows what it has, and not enough to
+ * send it anywhere else.
  */
-export function mayBeHeld(error: HexlineError): boolean {
-  if (error.attempts === 0 || !(error instanceof HttpError || error instanceof RpcError)) return false
+export function mayBeHeld(error: HexlineError, wasSent: boolean): boolean {
+  if (!wasSent || !(error instanceof HttpError || error instanceof RpcError)) return false
   return error.status !== undefined && BY_GATEWAYS.includes(error.status)
 }
 

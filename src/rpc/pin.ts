@@ -1,4 +1,7 @@
-/** The calls of one logical action: which endpoint they go to, and the newest block that they have seen there. */
+/**
+ * The calls of one logical action: the endpoint that they go to, and the newest block that they
+ * have seen there.
+ */
 export class Pin {
   /** Name of the endpoint; chosen at the first call. */
   endpoint: string | undefined

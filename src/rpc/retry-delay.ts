@@ -1,3 +1,4 @@
+import type { HexlineError } from '../errors.ts'
 import { LONGEST_MESSAGE } from '../text.ts'
 
 /** How the waits between attempts grow. */
@@ -9,12 +10,36 @@ export interface Backoff {
 }
 
 /**
- * Full jitter: anywhere between 0 and `baseDelayMs` doubled for each failure before, so that clients that failed together
- * do not come back together. `failures` counts from 1.
+ * Full jitter, in ms: anywhere between 0 and `baseDelayMs`, doubled for each failure before, so
+ * that clients that failed together do not come back together. `failures` counts from 1.
  * https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/
  */
 export function fullJitter({ baseDelayMs, maxDelayMs }: Backoff, failures: number, random: () => number = Math.random): number {
   return random() * Math.min(maxDelayMs, baseDelayMs * 2 ** (failures - 1))
+}
+
+/**
+ * When to try again after `error`, on the clock. `failures` counts the failed attempts, this one
+ * included.
+ */
+export type RetryAt = (error: HexlineError, failures: number, now: number) => number
+
+/**
+ * Calls that fail within this time, in ms, draw one chance: full jitter spreads clients, not the
+ * calls of one.
+ */
+const TOGETHER_MS = 5
+
+/**
+ * After what the endpoint asked for (`retryAfterMs`), and not before a wait with full jitter is
+ * over. Calls that fail together come back together, and so travel in one POST again.
+ */
+export function jittered(backoff: Backoff): RetryAt {
+  const moment = { at: Number.NEGATIVE_INFINITY, chance: 0 }
+  return ({ retryAfterMs = 0 }, failures, now) => {
+    if (now - moment.at > TOGETHER_MS) Object.assign(moment, { at: now, chance: Math.random() })
+    return Math.max(now + retryAfterMs, moment.at + fullJitter(backoff, failures, () => moment.chance))
+  }
 }
 
 /** Longest text that is read as a time, in characters. An HTTP date has 29. */
@@ -24,8 +49,9 @@ const LONGEST_VALUE = 200
 type Headers = Readonly<Record<string, string | string[] | undefined>>
 
 /**
- * What `Retry-After` asks for, in ms: seconds or an HTTP date (RFC 9110, 10.2.3). A date is compared with the reply's own
- * `Date` where it has one, since the clocks of two machines differ. Undefined when there is none that can be read.
+ * What `Retry-After` asks for, in ms: seconds or an HTTP date (RFC 9110, 10.2.3). A date is
+ * compared with the reply's own `Date` where it has one, since the clocks of two machines differ.
+ * Undefined when there is none that can be read.
  */
 export function retryAfterMs(headers: Headers): number | undefined {
   const value = headers['retry-after']
@@ -39,9 +65,10 @@ export function retryAfterMs(headers: Headers): number | undefined {
 }
 
 /**
- * When the limit that a throttled reply tells of is there again, in ms from now: `RateLimit-Reset` in seconds
- * (draft-ietf-httpapi-ratelimit-headers, 03 to 07), or `X-RateLimit-Reset` or `X-Rate-Limit-Reset` in seconds (QuickNode, NestJS) or as a Unix time in
- * seconds or ms. Undefined when there is none, or when something of the limit is left, so that it was another one that was hit.
+ * How long until the limit that a throttled reply names is reset, in ms: `RateLimit-Reset` in
+ * seconds (draft-ietf-httpapi-ratelimit-headers, 03 to 07), or `X-RateLimit-Reset` or
+ * `X-Rate-Limit-Reset` in seconds (QuickNode, NestJS) or as a Unix time in seconds or ms. Undefined
+ * when there is none, or when part of the limit is left: then another limit was hit.
  */
 export function limitResetMs(headers: Headers): number | undefined {
   for (const prefix of ['ratelimit', 'x-ratelimit', 'x-rate-limit']) {
@@ -56,9 +83,10 @@ export function limitResetMs(headers: Headers): number | undefined {
 }
 
 /**
- * How long the words or the `data` of a throttling error ask to be left alone, in ms: `retry in 10m0s` (Ankr), `try again in 4ms`,
- * `data.rate.backoff_seconds` (Infura, where 0 says nothing: https://github.com/INFURA/infura/issues/201), `data.try_again_in`
- * (Chainstack, a duration as Go writes it). Undefined when they ask for nothing.
+ * How long the message or the `data` of a throttling error asks to wait, in ms: `retry in
+ * 10m0s` (Ankr), `try again in 4ms`, `data.rate.backoff_seconds` (Infura, where 0 says nothing:
+ * https://github.com/INFURA/infura/issues/201), `data.try_again_in` (Chainstack, a duration as Go
+ * writes it). Undefined when it asks for nothing.
  */
 export function waitSaid(message: string, data?: unknown): number | undefined {
   const { rate, try_again_in: again } = (typeof data === 'object' && data !== null ? data : {}) as {
@@ -94,7 +122,10 @@ const UNITS: readonly (readonly [names: readonly string[], ms: number])[] = [
   [['h', 'hr', 'hrs', 'hour', 'hours'], 3_600_000],
 ]
 
-/** When the reply was made, by the server's own clock where it says so, since the clocks of two machines differ. */
+/**
+ * When the reply was made, by the server's own clock if it says so: the clocks of two machines
+ * differ.
+ */
 function timeOf(headers: Headers): number {
   const date = typeof headers.date === 'string' && headers.date.length <= LONGEST_VALUE ? Date.parse(headers.date) : Number.NaN
   return Number.isNaN(date) ? Date.now() : date

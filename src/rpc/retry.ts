@@ -1,9 +1,11 @@
-import { type HexlineError, HttpError, NetworkError, RpcError, withCallersStack } from '../errors.ts'
-import type { Waiting } from '../wait/waiting.ts'
+import { HexlineError, HttpError, NetworkError, RpcError } from '../errors.ts'
+import type { Waiter, Waiting } from '../wait/waiting.ts'
 import type { Call, Layer, Reply, Send } from './call.ts'
-import { type RetryEvent, retryEvents } from './events.ts'
-import { isAmbiguous, isFailure, isStall, isThrottled, mayBeHeld, mayHaveRun, mayRepeat } from './failure-kinds.ts'
-import { type Backoff, fullJitter } from './retry-delay.ts'
+import { type CallFailure, errorFor, failureFrom } from './call-failure.ts'
+import { retryEvents } from './events.ts'
+import { isStall, isThrottled, mayBeHeld, mayHaveRun, mayRepeat } from './failure-kinds.ts'
+import { Doubts, pauses, type Recovery } from './recovery.ts'
+import { type Backoff, jittered, type RetryAt } from './retry-delay.ts'
 
 export interface RetryOptions extends Backoff {
   readonly waiting: Waiting
@@ -11,106 +13,130 @@ export interface RetryOptions extends Backoff {
   readonly recovery?: Recovery | undefined
 }
 
-export interface Recovery {
-  /** Sending this unsafe call again does no harm, as long as what comes back is read with `find` and `conclude`. */
-  covers(call: Call): boolean
-  /** Asked after each failure, once one has left open whether the call ran: its reply, if it turns out that it did. */
-  find(call: Call, failure: HexlineError, doubts: readonly HexlineError[], next: Send): Promise<Reply | undefined>
-  /**
-   * Asked in place of `find` where the call is not sent again: its reply, or the error for the caller. `pause` waits longer each time it is called; it gives
-   * false when the deadline is too near for that.
-   */
-  conclude(call: Call, last: HexlineError, doubts: readonly HexlineError[], next: Send, pause: () => Promise<boolean>): Promise<Reply | HexlineError>
-}
-
-/** Calls that fail within this time share the chance of their wait: it is clients that full jitter is to spread. */
-const TOGETHER_MS = 5
-
 /**
- * Repeats a call that may do better the next time: after `Retry-After` where the endpoint gave one, else after a wait with
- * full jitter. It is the only layer that repeats a call that may have run, so retries cannot multiply. A safe call is
- * repeated; an unsafe one only when the failure proves that it did not run, or when `recovery` covers it. Being throttled
- * is no failed attempt: such a call is repeated until its deadline, unless `attempts` is 1.
+ * The layer that repeats a call. It is `repeat`, below, applied to calls.
+ *
+ * - Replay safety: a safe call is repeated after any failure whose kind allows it
+ *   (`failure-kinds.ts`), an unsafe one only where the failure proves that it did not run, or where
+ *   `recovery` covers it.
+ * - Attempts: `call.attempts`. A client's default is 4, from viem's `retryCount` of 3.
+ * - Waits: full jitter below `baseDelayMs` (default 150, viem's `retryDelay`), doubled for each
+ *   failure up to `maxDelayMs` (default 10,000, reached with the eighth failure), and never less
+ *   than the node's own `Retry-After`.
+ *
+ * No other layer repeats a call that may have run, so attempts do not multiply. Above it, bulk asks
+ * again, for reads alone: `bulk/fetch.ts` where the deadline of a block passed in line, since that
+ * says only that the node is slow; `bulk/ordered.ts` where a late block holds up those that have
+ * arrived.
  */
 export function retry({ waiting, recovery, ...backoff }: RetryOptions): Layer {
-  const moment = { at: Number.NEGATIVE_INFINITY, chance: 0 }
-  const repeat = async (next: Send, first: Call, reason: unknown): Promise<Reply> => {
-    let call = first
-    let failure = reason
-    let sent = 0
-    let failed = 0
-    /** The last failure of each endpoint that left open whether the call ran, the newest first. */
-    let doubts: readonly HexlineError[] = []
-    let before: HexlineError | undefined
-    for (;;) {
-      if (!isFailure(failure) || (call.signal?.aborted && failure === call.signal.reason)) throw failure
-      // The queue says with 1 that the call was in a POST.
-      sent += failure.attempts
-      const isFailedAttempt = !isThrottled(failure) || call.attempts === 1
-      if (isFailedAttempt) failed++
-
-      const recovers = !call.safe && recovery?.covers(call) === true
-      if (leavesOpen(failure)) doubts = [failure, ...doubts.filter(({ endpoint }) => endpoint !== (failure as HexlineError).endpoint)]
-      const ambiguous = doubts[0]
-      const isGivenUp = isThrottled(failure) && call.whilePaused === 'fail'
-      const repeatable = !isGivenUp && mayRepeat(failure) === true && (call.safe || recovers || !mayHaveRun(failure))
-      // The endpoint's pause is what a throttled call waits for; the jitter only spreads those that come back.
-      const now = performance.now()
-      // Calls that fail together come back together, and so travel in one POST again.
-      if (now - moment.at > TOGETHER_MS) Object.assign(moment, { at: now, chance: Math.random() })
-      const jitter = fullJitter(backoff, isFailedAttempt ? failed : 1, () => moment.chance)
-      const until = Math.max(now + (failure.retryAfterMs ?? 0), moment.at + jitter)
-      const wait = Math.max(0, until - now)
-      // Who could only wait past the deadline is told the truth now.
-      if (!repeatable || failed >= call.attempts || now + wait >= call.deadline) {
-        // That the deadline passed in the middle of an attempt says less than why the ones before failed.
-        const last = before !== undefined && failure.kind === 'timeout' && now >= call.deadline ? before : failure
-        // A call that may have run is not said to be unsent because of what became of its repetition.
-        const told = !call.safe && ambiguous !== undefined && !mayHaveRun(last) ? ambiguous : last
-        const end = recovers && ambiguous !== undefined ? await recovery.conclude(call, told, doubts, next, pauses(call)) : told
-        if (!isFailure(end)) return end
-        throw withCallersStack(Object.assign(end, { attempts: sent }))
-      }
-      if (recovers && ambiguous !== undefined) {
-        const reply = await recovery.find(call, failure, doubts, next)
-        if (reply !== undefined) return reply
-      }
-      if (retryEvents.hasSubscribers) retryEvents.publish(eventOf(call, failure, sent + 1, wait))
-      const { endpoint } = failure
-      if (endpoint !== undefined) call = { ...call, tried: [...call.tried.filter((name) => name !== endpoint), endpoint] }
-      if (!call.safe && mayBeHeld(failure)) call = { ...call, heldBy: endpoint }
-      // The last attempt ends with the endpoint's timeout alone.
-      if (failed === call.attempts - 1) call = { ...call, stalls: Number.POSITIVE_INFINITY }
-      else if (isStall(failure)) call = { ...call, stalls: (call.stalls ?? 0) + 1 }
-      before = failure
-      try {
-        await waiting.sleep(call, until)
-        return await next(call)
-      } catch (another) {
-        failure = another
-      }
-    }
-  }
-  const pauses = (call: Call) => {
-    let paused = 0
-    return async () => {
-      const until = performance.now() + fullJitter(backoff, ++paused)
-      if (until >= call.deadline) return false
-      await waiting.sleep(call, until)
-      return true
-    }
+  const retryAt = jittered(backoff)
+  const attemptsOf = (call: Call, next: Send) => {
+    return callAttempts(call, next, call.safe ? undefined : new Doubts(call, next, recovery, pauses(call, backoff, waiting)))
   }
   // A call that does not fail pays for one promise here, and for nothing that waits with it.
-  return (next) => (call) => next(call).catch((failure) => repeat(next, call, failure))
+  return (next) => (call) => next(call).catch((reason) => repeat(reason, attemptsOf(call, next), retryAt, waiting))
 }
 
-/** The failure leaves open whether the call has run; one that never left before the client was closed does not. */
-function leavesOpen(failure: HexlineError): boolean {
-  return isAmbiguous(failure) && (failure.kind !== 'closed' || failure.attempts > 0)
+/**
+ * Repeats what failed with `reason`, until an attempt succeeds, `mayRepeat` says no, `attempts`
+ * have failed, or the wait would outlast the deadline: then it fails at once, with the last
+ * failure. What is throttled did not run and has not failed: it is repeated until its deadline.
+ */
+export async function repeat<T>(reason: unknown, task: Attempts<T>, retryAt: RetryAt, waiting: Pick<Waiting, 'sleep' | 'clock'>): Promise<T> {
+  let before: CallFailure | undefined
+  for (let posts = 0, failed = 0, stalls = 0; ; ) {
+    const failure = failureFrom(reason, task.signal)
+    if (failure === undefined) throw reason
+    const { error } = failure
+    posts += failure.posts
+    const counts = !isThrottled(error) || task.attempts === 1
+    if (counts) failed++
+    const now = waiting.clock.now()
+    const until = Math.max(now, retryAt(error, counts ? failed : 1, now))
+    if (!task.mayRepeat(failure) || failed >= task.attempts || until >= task.deadline) {
+      // That the deadline passed in the middle of an attempt says less than why the one before
+      // failed.
+      const last = before !== undefined && error.kind === 'timeout' && now >= task.deadline ? before : failure
+      const given = task.giveUp === undefined ? last.error : task.giveUp(failure, last)
+      // Not awaited without need: the stack of the caller is known in this very turn.
+      const end = given instanceof Promise ? await given : given
+      if (end instanceof HexlineError) throw errorFor(end, posts)
+      return end
+    }
+    const found = await task.beforeWait?.(failure, posts + 1, until - now)
+    if (found !== undefined) return found
+    if (failed === task.attempts - 1) stalls = Number.POSITIVE_INFINITY
+    else if (isStall(error)) stalls++
+    before = failure
+    try {
+      await waiting.sleep(task, until)
+      return await task.again(failure, stalls)
+    } catch (another) {
+      reason = another
+    }
+  }
 }
 
-function eventOf({ method }: Call, failure: HexlineError, attempt: number, waitMs: number): RetryEvent {
-  const { endpoint, kind } = failure
-  const code = failure instanceof RpcError || failure instanceof NetworkError ? failure.code : failure instanceof HttpError ? failure.status : undefined
-  return { method, endpoint, kind, code, attempt, waitMs }
+/**
+ * Something that may be tried several times: a call, a GET of the service, a question of the
+ * prober.
+ */
+export interface Attempts<T> extends Waiter {
+  /**
+   * How often it may fail, the first attempt included. Being throttled counts only where this is 1.
+   */
+  readonly attempts: number
+  /**
+   * May it be tried again after this failure? False where it may have run and must not run twice.
+   */
+  mayRepeat(failure: CallFailure): boolean
+  /**
+   * Makes another attempt. `stalls`: replies that stopped in their middle so far; infinite for the
+   * last attempt.
+   */
+  again(failure: CallFailure, stalls: number): Promise<T>
+  /**
+   * Called before the wait for attempt number `attempt`. Ends the matter by resolving with a
+   * result.
+   */
+  beforeWait?(failure: CallFailure, attempt: number, waitMs: number): Promise<T | undefined> | undefined
+  /**
+   * Called in place of that where no attempt follows: the result after all, or the error to reject
+   * with (default: `last`).
+   */
+  giveUp?(failure: CallFailure, last: CallFailure): T | HexlineError | Promise<T | HexlineError>
+}
+
+/** The attempts of a call. `doubts` is there where it is not safe. */
+function callAttempts(call: Call, next: Send, doubts: Doubts | undefined): Attempts<Reply> {
+  const { method, signal, deadline, attempts, safe, whilePaused } = call
+  return {
+    method,
+    signal,
+    deadline,
+    attempts,
+    mayRepeat({ error }) {
+      if (isThrottled(error) && whilePaused === 'fail') return false
+      return mayRepeat(error) === true && (safe || doubts?.isCovered === true || !mayHaveRun(error))
+    },
+    async beforeWait(failure, attempt, waitMs) {
+      const found = await doubts?.find(failure)
+      return found ?? tellRetry(method, failure, attempt, waitMs)
+    },
+    again({ error, wasSent, endpoint }, stalls) {
+      const tried = endpoint === undefined ? call.tried : [...call.tried.filter((name) => name !== endpoint), endpoint]
+      const heldBy = !safe && mayBeHeld(error, wasSent) ? endpoint : call.heldBy
+      call = { ...call, tried, heldBy, stalls }
+      return next(call)
+    },
+    giveUp: (failure, last) => (doubts === undefined ? last.error : doubts.conclude(failure, last)),
+  }
+}
+
+/** Publishes `hexline:retry`, where anyone listens. */
+export function tellRetry(method: string, { error, endpoint }: CallFailure, attempt: number, waitMs: number): undefined {
+  if (!retryEvents.hasSubscribers) return
+  const code = error instanceof RpcError || error instanceof NetworkError ? error.code : error instanceof HttpError ? error.status : undefined
+  retryEvents.publish({ method, endpoint, kind: error.kind, code, attempt, waitMs })
 }

@@ -1,4 +1,4 @@
-/** What stands in the data group's replies for a value that there is none of. */
+/** What the data group's replies hold for missing values. */
 export interface Absent {
   readonly text: string | null
   readonly number: number | null

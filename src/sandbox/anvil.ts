@@ -6,24 +6,26 @@ import { join } from 'node:path'
 import { NetworkError, OptionError } from '../errors.ts'
 import { excerpt } from '../text.ts'
 
-/** A node of the sandbox's own. */
+/** The node that the sandbox has started. */
 export interface Node {
   readonly url: string
   stop(): Promise<void>
 }
 
-/** A busy machine may take its time, in ms. */
+/** Longest start, in ms; generous for a busy machine. */
 const START_TIMEOUT = 30_000
-/** Before it is ended by force, in ms. */
+/** Time to end before it is killed, in ms. */
 const STOP_TIMEOUT = 2_000
 
 /**
- * Run beside anvil, and ended with a word while all is well: when its standard input ends without one, the process that started anvil has ended, in
- * whatever way, and anvil with it. Listeners for signals would do less (SIGKILL, a crash), and change what Ctrl-C does in the program around.
+ * A watchdog that runs beside anvil. It is normally ended with a byte on its standard input. If the
+ * input closes without one, the process that started anvil is gone, and the watchdog ends anvil.
+ * Unlike signal handlers, this covers SIGKILL and crashes, and does not change how the program
+ * handles Ctrl-C.
  */
 const GUARD = "process.stdin.on('data', () => process.exit()).on('end', () => process.kill(Number(process.argv[1]), 'SIGKILL'))"
 
-/** A process group of its own: Ctrl-C on a terminal must not end it first. Nothing waits for it. */
+/** Detached, so that Ctrl-C on a terminal does not end it first. Nothing waits for it. */
 function guard(pid: number): () => void {
   const child = spawn(process.execPath, ['-e', GUARD, String(pid)], { detached: true, stdio: ['pipe', 'ignore', 'ignore'] })
   const { stdin } = child
@@ -34,8 +36,9 @@ function guard(pid: number): () => void {
 }
 
 /**
- * Starts anvil on a free port of the loopback. It is an optional peer: its package is looked for now, beside the program and in the folder that the process
- * runs in. Throws `OptionError` when it is not there, and `NetworkError` when it does not start.
+ * Starts anvil on a free port of the loopback. It is an optional peer dependency, looked up beside
+ * the program and in the working directory. Throws `OptionError` when it is not installed, and
+ * `NetworkError` when it does not start.
  */
 export async function startAnvil(chainId: number, from: readonly string[] = places()): Promise<Node> {
   const child = spawn(binaryOf(from), ['--host', '127.0.0.1', '--port', '0', '--chain-id', String(chainId)], { stdio: ['ignore', 'pipe', 'pipe'] })
@@ -55,14 +58,14 @@ export async function startAnvil(chainId: number, from: readonly string[] = plac
   }
 }
 
-/** Where the program's own modules are looked for. An installed command is started through a link. */
+/** Where the program's modules are looked up. An installed command is started through a link. */
 function places(): string[] {
   const [, program] = process.argv
   const folder = join(process.cwd(), 'package.json')
   return program !== undefined && existsSync(program) ? [realpathSync(program), folder] : [folder]
 }
 
-/** The binary ships inside a package of its own for each platform. */
+/** Each platform has its own package with the binary. */
 function binaryOf(from: readonly string[]): string {
   const platform = `${process.platform}-${process.arch === 'x64' ? 'amd64' : process.arch}`
   const file = `@foundry-rs/anvil-${platform}/bin/anvil${process.platform === 'win32' ? '.exe' : ''}`
@@ -71,14 +74,14 @@ function binaryOf(from: readonly string[]): string {
       return createRequire(createRequire(each).resolve('@foundry-rs/anvil/package.json')).resolve(file)
     } catch {}
   }
-  throw new OptionError('upstream', "a node's URL, or anvil to start one (npm install --save-dev @foundry-rs/anvil)", 'no URL, and anvil is not installed')
+  throw new OptionError('upstream', "a node's URL, or anvil installed (npm install --save-dev @foundry-rs/anvil)", 'neither')
 }
 
 /** With port 0 the system picks a free one, which anvil prints. */
 function portOf(child: ChildProcess): Promise<string> {
   return new Promise((resolve, reject) => {
     let said = ''
-    const timer = setTimeout(() => fail(`has not started within ${START_TIMEOUT} ms`), START_TIMEOUT)
+    const timer = setTimeout(() => fail(`did not start within ${START_TIMEOUT} ms`), START_TIMEOUT)
     const fail = (what: string) => {
       clearTimeout(timer)
       reject(new NetworkError(`anvil ${what}${said === '' ? '' : `: ${excerpt(said.slice(-200))}`}`))
@@ -93,6 +96,6 @@ function portOf(child: ChildProcess): Promise<string> {
     }
     for (const stream of [child.stdout, child.stderr]) stream?.setEncoding('utf8').on('data', onText)
     child.once('error', (error) => fail(`cannot be started (${error.message})`))
-    child.once('close', (code) => fail(`has ended with ${code}`))
+    child.once('close', (code) => fail(`exited with code ${code}`))
   })
 }

@@ -7,14 +7,17 @@ const TRANSFER = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523
 /** A word of 32 bytes in hex, with 0x. */
 const WORD = 66
 
-/** What a token says of itself; null for what it does not say, or not in a way that can be read. */
+/** Metadata of a token; null where the token does not return it in a readable form. */
 export interface TokenMetadata {
   readonly name: string | null
   readonly symbol: string | null
   readonly decimals: number | null
 }
 
-/** Every ERC-20 that has logged a transfer from or to the wallet, up to a block. Addresses in lower case, in no order. */
+/**
+ * Every ERC-20 that has logged a transfer from or to the wallet, up to a block: addresses in lower
+ * case, in any order.
+ */
 export async function tokensOf(client: Client, wallet: Address, block: bigint): Promise<Address[]> {
   const topic: Hash = `0x${wallet.slice(2).toLowerCase().padStart(64, '0')}`
   const range = { fromBlock: 0n, toBlock: block }
@@ -34,7 +37,7 @@ export async function tokensOf(client: Client, wallet: Address, block: bigint): 
   ]
 }
 
-/** `balanceOf(wallet)` at a block, in the smallest unit; null when the contract does not tell. */
+/** `balanceOf(wallet)` at a block, in the smallest unit; null when the contract returns none. */
 export async function balanceOf(client: Client, token: Address, wallet: Address, block: bigint): Promise<bigint | null> {
   const output = await ask(client, token, `0x70a08231${wallet.slice(2).toLowerCase().padStart(64, '0')}`, block)
   return output !== null && output.length >= WORD ? BigInt(output.slice(0, WORD)) : null
@@ -56,7 +59,7 @@ async function ask(client: Client, to: Address, data: Hex, block: bigint): Promi
   }
 }
 
-/** A `string` of the ABI, or a `bytes32` with zeros behind the text, which is how some old tokens answer. */
+/** An ABI `string`, or a `bytes32` padded with zeros, as some old tokens return. */
 export function textOf(output: Hex | null): string | null {
   if (output === null) return null
   const bytes = Buffer.from(output.slice(2), 'hex')
@@ -78,7 +81,7 @@ function utf8(bytes: Buffer): string | null {
   }
 }
 
-/** A `uint8`; what is larger is no count of decimals. */
+/** A `uint8`; a larger value is not a number of decimals. */
 function decimalsOf(output: Hex | null): number | null {
   if (output === null || output.length < WORD) return null
   const value = BigInt(output.slice(0, WORD))

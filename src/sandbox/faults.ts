@@ -2,18 +2,22 @@ import type { ServerResponse } from 'node:http'
 import { json, type Reply } from './reply.ts'
 
 /**
- * What can go wrong on purpose. The first two refuse a request before anything was done; the others spoil the answer to one that was carried out: no
- * answer at all, one that stops in its middle while the connection stays, and one that is whole for HTTP while its JSON is not.
+ * The faults that can be injected. The first two refuse a request before anything is done. The
+ * others spoil the reply to a request that was carried out: no reply, a reply that stops half-way
+ * while the connection stays open, and a complete HTTP reply with incomplete JSON.
  */
 export const faults = ['error 500', 'error 503', 'cut', 'stalled', 'truncated'] as const
 
-/** One way of going wrong. */
+/** One kind of fault. */
 export type Fault = (typeof faults)[number]
 
-/** Shares of the requests that go wrong, from 0 to 1: of all faults together, each as likely as the others, or of each fault that is named. */
+/**
+ * Shares of the requests that fail, from 0 to 1: of all faults together, each equally likely, or of
+ * each fault by name.
+ */
 export type FaultShares = number | Readonly<Partial<Record<Fault, number>>>
 
-/** Says for each request whether it goes wrong, and how; the same every time for the same seed. */
+/** Chooses the fault, if any, for each request. The same seed gives the same sequence. */
 export function createFaults(shares: FaultShares, seed: number): () => Fault | undefined {
   const random = generator(seed)
   const share = (fault: Fault) => (typeof shares === 'number' ? shares / faults.length : (shares[fault] ?? 0))
@@ -27,12 +31,12 @@ export function createFaults(shares: FaultShares, seed: number): () => Fault | u
       rest -= share(fault)
       if (rest < 0) return fault
     }
-    // The sum of the shares is rounded.
+    // Rounding may leave the sum of the shares just below 1.
     return wanted.at(-1)
   }
 }
 
-/** The reply that a fault puts in the place of the answer, if it does. */
+/** The reply that a fault sends instead of the answer, if any. */
 export function replyOf(fault: Fault | undefined): Reply | undefined {
   if (fault === 'error 500') return json(500, { message: 'internal server error, on purpose' })
   if (fault === 'error 503') return json(503, { message: 'service unavailable, on purpose' })
@@ -45,12 +49,15 @@ export function deliver(response: ServerResponse, { status, headers, body }: Rep
   const half = body.subarray(0, Math.ceil(body.length / 2))
   const sent = fault === 'truncated' ? half : body
   response.writeHead(status, { ...headers, 'content-length': sent.length })
-  // The other half never comes; the client ends it, or the end of the sandbox.
+  // The other half is never sent: the client or the sandbox ends the connection.
   if (fault === 'stalled') response.write(half)
   else response.end(sent)
 }
 
-/** Numbers from 0 to 1 (mulberry32). https://gist.github.com/tommyettinger/46a874533244883189143505d203312c */
+/**
+ * Numbers from 0 to 1 (mulberry32).
+ * https://gist.github.com/tommyettinger/46a874533244883189143505d203312c
+ */
 function generator(seed: number): () => number {
   let state = seed | 0
   return () => {

@@ -10,12 +10,15 @@ export interface RpcBody {
   readonly calls: number
 }
 
-/** Longest reply of the node that is handed on, in bytes. */
+/** Longest reply of the node that is passed on, in bytes. */
 const LONGEST_REPLY = 512 * 1024 * 1024
 /** Longest time for one request to the node, in ms. */
 const TIMEOUT = 60_000
 
-/** Looks into a body, and changes nothing but numbers in the block fields of `eth_getLogs`, which nodes refuse. Undefined for what is no JSON. */
+/**
+ * Parses a body. Only numbers in the block fields of `eth_getLogs`, which nodes refuse, are
+ * changed. Undefined for a body that is not JSON.
+ */
 export function readRpcBody(bytes: Buffer): RpcBody | undefined {
   try {
     const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
@@ -28,7 +31,10 @@ export function readRpcBody(bytes: Buffer): RpcBody | undefined {
   }
 }
 
-/** Makes quantities of block numbers in a call of `eth_getLogs`: strings or numbers in the service specification, strings alone on nodes. True if there were any. */
+/**
+ * Turns the numbers in the block fields of an `eth_getLogs` call into quantities: the service's
+ * specification allows both, nodes take strings only. True if there were any.
+ */
 function encodeBlockNumbers(call: unknown): boolean {
   const { method, params } = (call ?? {}) as { method?: unknown; params?: unknown }
   const filter: unknown = method === 'eth_getLogs' && Array.isArray(params) ? params[0] : undefined
@@ -46,14 +52,16 @@ function encodeBlockNumbers(call: unknown): boolean {
 /** JSON-RPC 2.0, section 5.1. */
 export const parseError: Reply = json(400, { jsonrpc: '2.0', id: null, error: { code: -32700, message: 'Parse error' } })
 
-/** Hands requests to the node, and its answers back, byte for byte both ways. */
+/** Passes requests to the node and replies back, byte for byte. */
 export interface Forward {
-  /** Rejects with what the exchange fails with, or with the reason of the signal. */
+  /** Rejects with the error of the exchange, or with the reason of the signal. */
   send(body: RpcBody, signal: AbortSignal): Promise<Reply>
   close(): Promise<void>
 }
 
-/** A way to the node behind. Ids, order and errors are the node's business: nothing is read or written anew. */
+/**
+ * Connects to the upstream node. Bodies are not rewritten: ids, order and errors are the node's.
+ */
 export function createForward(upstream: string, alarms: Alarms): Forward {
   const url = new URL(upstream)
   const user = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`
@@ -79,7 +87,7 @@ export function createForward(upstream: string, alarms: Alarms): Forward {
   }
 }
 
-/** What a client is told of a failure behind the sandbox. No message of hexline holds a path or a key. */
+/** The reply when the upstream node fails. No message of hexline contains a path or a key. */
 export function failureOfNode(error: HexlineError): Reply {
   return json(error.kind === 'timeout' ? 504 : 502, { message: `the node behind this sandbox: ${error.message}` })
 }

@@ -36,7 +36,9 @@ export function collectionsByCreator(seed: Seed, search: URLSearchParams): Reply
   })
 }
 
-/** Transfers from or to any of several wallets, newest first. Service specification, operation 6. */
+/**
+ * Transfers from or to any of several wallets, newest first. Service specification, operation 6.
+ */
 export function transfersByWallets(seed: Seed, search: URLSearchParams): Reply {
   return answer(() => {
     const query = readQuery(search, { ...paging, wallet_addresses: required(list(address)), collection_whitelist: list(id), collection_blacklist: list(id) })
@@ -50,7 +52,7 @@ export function transfersByWallets(seed: Seed, search: URLSearchParams): Reply {
   })
 }
 
-/** The envelope of the group, or its 400. The last page has an empty cursor. */
+/** A reply of the NFT group: a page, or a 400. The last page has an empty cursor. */
 function answer(page: () => Page<unknown>): Reply {
   try {
     const { items, cursor } = page()
@@ -64,7 +66,10 @@ function answer(page: () => Page<unknown>): Reply {
 const DIGITS = 20
 const LARGEST = 10n ** BigInt(DIGITS) - 1n
 
-/** Newer versions have smaller keys. Within a transaction, an event is known by its account and its two numbers. */
+/**
+ * Newer versions sort first. Within a transaction, an event is identified by its account and its
+ * two numbers.
+ */
 function newestFirst(transfer: NftTransfer): string {
   const version = String(LARGEST - BigInt(transfer.transaction_version)).padStart(DIGITS, '0')
   const { event_account_address, event_creation_number, event_sequence_number } = transfer
@@ -76,7 +81,7 @@ function plain(text: string): string {
   return text.toLowerCase().replace(/^(?:0x)?0*/, '')
 }
 
-/** The same for the same addresses in any order and spelling. */
+/** Equal for the same addresses in any order and spelling. */
 function plainSet(texts: readonly string[] | undefined): readonly string[] | undefined {
   return texts && [...new Set(texts.map(plain))].sort()
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { onlyKnown } from '../client/options.ts'
+import * as check from '../check.ts'
 import { OptionError } from '../errors.ts'
 import { type ChainSlug, checkChain } from '../eth/chains.ts'
 import { show } from '../text.ts'
@@ -8,17 +8,17 @@ import { hostnameOf } from './host.ts'
 import type { Seed } from './records.ts'
 import { seedFrom } from './seed-check.ts'
 
-/** What one token costs, in USD. */
+/** Price of one token, in USD. */
 export interface Price {
   readonly usd: number
-  /** A day ago. Without it there are no changes to tell. */
+  /** Price a day ago. Without it, replies have no price changes. */
   readonly usd24hAgo?: number
 }
 
 /** Prices by token address; the chain's own coin is `native`. */
 export type PriceTable = Readonly<Record<string, Price>>
 
-/** What the chain does not tell of a token. */
+/** Facts about a token that are not on the chain. */
 export interface TokenFacts {
   /** Default false. */
   readonly possibleSpam?: boolean
@@ -33,41 +33,49 @@ export interface TokenFacts {
 /** Facts by token address. */
 export type TokenTable = Readonly<Record<string, TokenFacts>>
 
-/** How a sandbox is made. Every option is checked by `startSandbox`. */
+/** Options of `startSandbox`. Every option is checked. */
 export interface SandboxOptions {
   /** Port on 127.0.0.1. Default 0: any free one. */
   readonly port?: number
-  /** The one chain that is served. Default `eth`. */
+  /** The chain to serve. Default `eth`. */
   readonly chain?: ChainSlug
-  /** URL of the node behind. Default: anvil is started for it, with the chain id of `chain`; that takes the package `@foundry-rs/anvil`. */
+  /**
+   * URL of the upstream node. Default: starts anvil, with the chain id of `chain`; needs the
+   * package `@foundry-rs/anvil`.
+   */
   readonly upstream?: string
-  /** The key that is right. Default: made at random. */
+  /** The valid key. Default: a random one. */
   readonly apiKey?: string
   /** Keys that are out of quota. Default: one, `{apiKey}-used-up`. */
   readonly quotaKeys?: readonly string[]
-  /** USD prices of tokens; the others have none. */
+  /** USD prices of tokens; other tokens have no price. */
   readonly prices?: PriceTable
-  /** What is known of tokens beside the chain. */
+  /** Facts about tokens that are not on the chain. */
   readonly tokens?: TokenTable
-  /** Records of the NFT and streams groups; each array replaces that of the default data. */
+  /** Records of the NFT and streams groups; each array replaces the default one. */
   readonly seed?: Partial<Seed>
   /**
-   * Values as real services send them: null for what is not known, booleans and objects where the specification documents strings, lists in streams where
-   * it documents objects. Default false: each value has its documented type. Records given as `seed` are served as they are.
+   * Sends values as real services do: null for unknown values, booleans and objects where the
+   * specification documents strings, lists in streams where it documents objects. Default false:
+   * each value has its documented type. Records given as `seed` are served unchanged.
    */
   readonly likeProduction?: boolean
-  /** Names in the header `Host` that are answered beside those of the loopback. Others are refused, so that no web page reads the sandbox by DNS rebinding. */
+  /**
+   * Names in the header `Host` to accept besides those of the loopback. Others are refused, so that
+   * no web page can read the sandbox by DNS rebinding.
+   */
   readonly allowedHosts?: readonly string[]
-  /** Every request waits for so long, in ms. Default 0. */
+  /** Delay of every request, in ms. Default 0. */
   readonly latencyMs?: number
-  /** Requests beyond get 429; each entry of a batch counts. Default: no limit. */
+  /** Most calls per second; more get 429. Each call of a batch counts. Default: no limit. */
   readonly callsPerSecond?: number
   /**
-   * Share of the requests that go wrong on purpose, from 0 to 1: HTTP 500, HTTP 503, a cut connection, a body that stalls, a body that is cut short. Or the
-   * share of each: `{ stalled: 0.1, cut: 0.05 }`; the names are `error 500`, `error 503`, `cut`, `stalled` and `truncated`. Default 0.
+   * Share of the requests that fail on purpose, from 0 to 1: HTTP 500, HTTP 503, a cut connection,
+   * a body that stalls, or a truncated body. Or the share of each: `{ stalled: 0.1, cut: 0.05 }`;
+   * the names are `error 500`, `error 503`, `cut`, `stalled` and `truncated`. Default 0.
    */
   readonly faults?: FaultShares
-  /** The same seed makes the same requests go wrong. Default 1. */
+  /** The same seed makes the same requests fail. Default 1. */
   readonly faultSeed?: number
 }
 
@@ -89,11 +97,9 @@ export interface Settings {
   readonly faultSeed: number
 }
 
-const LONGEST_TIMER = 2 ** 31 - 1
-
 /** Checks every option and fills in the defaults. Throws `OptionError`. */
 export function settingsFrom(options: SandboxOptions): Settings {
-  onlyKnown('options', options, [
+  check.onlyKnown('options', options, [
     'port',
     'chain',
     'upstream',
@@ -112,14 +118,13 @@ export function settingsFrom(options: SandboxOptions): Settings {
   const { chain = 'eth', upstream, callsPerSecond, likeProduction = false } = options
   if (typeof chain !== 'string') throw new OptionError('chain', 'the name of a chain', show(chain))
   checkChain(chain)
-  if (upstream !== undefined) checkUpstream(upstream)
+  if (upstream !== undefined) check.httpUrl('upstream', upstream)
   const apiKey = key('apiKey', options.apiKey ?? randomBytes(16).toString('hex'))
   const quotaKeys = options.quotaKeys ?? [`${apiKey}-used-up`]
-  if (!Array.isArray(quotaKeys)) throw new OptionError('quotaKeys', 'an array of keys', typeof quotaKeys === 'string' ? 'a string' : show(quotaKeys))
+  if (!Array.isArray(quotaKeys)) throw new OptionError('quotaKeys', 'an array of keys', check.withoutText(quotaKeys))
   quotaKeys.forEach((each, i) => {
-    if (key(`quotaKeys[${i}]`, each) === apiKey) throw new OptionError(`quotaKeys[${i}]`, 'another key than apiKey', 'the same')
+    if (key(`quotaKeys[${i}]`, each) === apiKey) throw new OptionError(`quotaKeys[${i}]`, 'a key other than apiKey', 'the same key')
   })
-  if (typeof likeProduction !== 'boolean') throw new OptionError('likeProduction', 'true or false', show(likeProduction))
   return {
     port: number('port', options.port ?? 0, (value) => Number.isInteger(value) && value >= 0 && value <= 65_535, 'a port from 0 (any free one) to 65535'),
     chain,
@@ -129,20 +134,17 @@ export function settingsFrom(options: SandboxOptions): Settings {
     prices: table('prices', options.prices ?? {}, checkPrice, true),
     tokens: table('tokens', options.tokens ?? {}, checkFacts, false),
     seed: seedFrom(options.seed ?? {}, likeProduction),
-    likeProduction,
+    likeProduction: check.flag('likeProduction', likeProduction),
     allowedHosts: hostNames(options.allowedHosts ?? []),
-    latencyMs: number('latencyMs', options.latencyMs ?? 0, (value) => value >= 0 && value <= LONGEST_TIMER, 'a number of ms from 0'),
-    callsPerSecond:
-      callsPerSecond === undefined
-        ? Number.POSITIVE_INFINITY
-        : number('callsPerSecond', callsPerSecond, (value) => value > 0 && value < Number.POSITIVE_INFINITY, 'a number above 0'),
+    latencyMs: check.msOrZero('latencyMs', options.latencyMs ?? 0),
+    callsPerSecond: callsPerSecond === undefined ? Number.POSITIVE_INFINITY : check.positive('callsPerSecond', callsPerSecond),
     faults: faultShares(options.faults ?? 0),
     faultSeed: number('faultSeed', options.faultSeed ?? 1, Number.isSafeInteger, 'a whole number'),
   }
 }
 
 function hostNames(names: readonly string[]): readonly string[] {
-  if (!Array.isArray(names)) throw new OptionError('allowedHosts', 'an array of host names', typeof names === 'string' ? 'a string' : show(names))
+  if (!Array.isArray(names)) throw new OptionError('allowedHosts', 'an array of host names', check.withoutText(names))
   return Array.from(names, (name: unknown, i) => {
     const host = typeof name === 'string' ? hostnameOf(name) : undefined
     if (host === undefined || host !== String(name).toLowerCase().replace(/\.$/, ''))
@@ -159,48 +161,38 @@ function number(name: string, value: unknown, isGood: (value: number) => boolean
 function faultShares(shares: FaultShares): FaultShares {
   const share = (name: string, value: unknown) => number(name, value, (value) => value >= 0 && value <= 1, 'a share from 0 to 1')
   if (typeof shares !== 'object' || shares === null) return share('faults', shares)
-  onlyKnown('faults', shares, faults)
+  check.onlyKnown('faults', shares, faults)
   const total = Object.entries(shares).reduce((sum, [name, value]) => sum + share(`faults[${show(name)}]`, value), 0)
   return total <= 1 ? shares : share('faults', total)
 }
 
-/** The text may hold a key of another service: no message shows it. */
-function checkUpstream(upstream: unknown): void {
-  const received = typeof upstream === 'string' ? 'a string that is none' : show(upstream)
-  if (typeof upstream !== 'string' || !URL.canParse(upstream)) throw new OptionError('upstream', "a node's http or https URL", received)
-  const { protocol } = new URL(upstream)
-  if (protocol !== 'http:' && protocol !== 'https:') throw new OptionError('upstream', "a node's http or https URL", 'one of another scheme')
-}
-
-/** A key is part of a path in one group and a header in the others. */
+/** A key must fit both a path and a header: groups take it in one or the other. */
 function key(name: string, value: unknown): string {
   if (typeof value === 'string' && /^[\x21-\x7e]+$/.test(value) && value !== '.' && value !== '..') return value
   throw new OptionError(name, 'a key of printable ASCII characters', typeof value === 'string' ? 'another string' : show(value))
 }
 
-/** Addresses in lower case, as they are looked up. */
-function table<T>(name: string, given: Readonly<Record<string, T>>, check: (name: string, row: T) => void, hasNative: boolean): Record<string, T> {
+/** A table by address, with the addresses in lower case for look-up. */
+function table<T>(name: string, given: Readonly<Record<string, T>>, checkRow: (name: string, row: T) => void, hasNative: boolean): Record<string, T> {
   if (typeof given !== 'object' || given === null || Array.isArray(given)) throw new OptionError(name, 'an object with an entry for each token', show(given))
   const rows = Object.entries(given).map(([address, row]) => {
     if (!/^0x[0-9a-fA-F]{40}$/.test(address) && !(hasNative && address === 'native'))
       throw new OptionError(name, `addresses of tokens${hasNative ? " or 'native'" : ''} as names`, show(address))
-    check(`${name}[${show(address)}]`, row)
+    checkRow(`${name}[${show(address)}]`, row)
     return [address.toLowerCase(), row] as const
   })
   return Object.fromEntries(rows)
 }
 
 function checkPrice(name: string, price: Price): void {
-  onlyKnown(name, price, ['usd', 'usd24hAgo'])
-  const isPrice = (value: number) => value > 0 && value < Number.POSITIVE_INFINITY
-  number(`${name}.usd`, price.usd, isPrice, 'a number of USD above 0')
-  if (price.usd24hAgo !== undefined) number(`${name}.usd24hAgo`, price.usd24hAgo, isPrice, 'a number of USD above 0')
+  check.onlyKnown(name, price, ['usd', 'usd24hAgo'])
+  check.positive(`${name}.usd`, price.usd)
+  if (price.usd24hAgo !== undefined) check.positive(`${name}.usd24hAgo`, price.usd24hAgo)
 }
 
 function checkFacts(name: string, facts: TokenFacts): void {
-  onlyKnown(name, facts, ['possibleSpam', 'verifiedContract', 'logo', 'thumbnail'])
-  for (const field of ['possibleSpam', 'verifiedContract'] as const)
-    if (!['boolean', 'undefined'].includes(typeof facts[field])) throw new OptionError(`${name}.${field}`, 'true or false', show(facts[field]))
+  check.onlyKnown(name, facts, ['possibleSpam', 'verifiedContract', 'logo', 'thumbnail'])
+  for (const field of ['possibleSpam', 'verifiedContract'] as const) if (facts[field] !== undefined) check.flag(`${name}.${field}`, facts[field])
   for (const field of ['logo', 'thumbnail'] as const)
     if (!['string', 'undefined'].includes(typeof facts[field])) throw new OptionError(`${name}.${field}`, 'a URL', show(facts[field]))
 }

@@ -1,24 +1,25 @@
 /*
- * Query parameters, checked by a table of them. Arrays come in three encodings, `a[0]=x&a[1]=y`, `a[]=x&a[]=y` and `a=x&a=y`, and all are read. That takes
- * six lines over URLSearchParams; the package `qs` would do it with twenty packages of its own, and stops at twenty entries.
+ * Reads query parameters by a table. Arrays may have three encodings: `a[0]=x&a[1]=y`,
+ * `a[]=x&a[]=y` and `a=x&a=y`. That takes six lines over URLSearchParams; the package `qs` has
+ * twenty dependencies, and stops at twenty entries.
  */
 
-/** One parameter: how many values it takes, and how they are read. */
+/** One parameter: how many values it takes, and how they are parsed. */
 export interface Parameter<T> {
   readonly isList: boolean
   readonly isRequired: boolean
-  /** What may stand there, for messages. */
+  /** What is expected, for messages. */
   readonly expected: string
-  /** Undefined for values that are none. */
+  /** Undefined for invalid values. */
   read(texts: readonly string[]): T | undefined
 }
 
 type Parameters = Readonly<Record<string, Parameter<unknown>>>
 
-/** What a table of parameters gives. */
+/** The values that a table of parameters reads. */
 export type Values<P extends Parameters> = { readonly [K in keyof P]: P[K] extends Parameter<infer T> ? T : never }
 
-/** A query that cannot be meant: one sentence for each thing that is wrong with it. */
+/** An invalid query: one sentence for each problem. */
 export class BadQuery extends Error {
   readonly problems: readonly string[]
 
@@ -28,14 +29,17 @@ export class BadQuery extends Error {
   }
 }
 
-/** The values of a query. Throws `BadQuery`, also for parameters that are not in the table: they are most often misspelt ones. */
+/**
+ * Reads the values of a query. Throws `BadQuery`, also for unknown parameters, most of which are
+ * misspelt.
+ */
 export function readQuery<P extends Parameters>(search: URLSearchParams, parameters: P): Values<P> {
   const given = gather(search)
   const problems: string[] = []
   const values: Record<string, unknown> = {}
   for (const name of given.keys()) {
     if (!Object.hasOwn(parameters, name))
-      problems.push(`${JSON.stringify(name.slice(0, 40))} is no parameter here; there are ${Object.keys(parameters).join(', ')}`)
+      problems.push(`${JSON.stringify(name.slice(0, 40))} is not a parameter of this operation; it takes ${Object.keys(parameters).join(', ')}`)
   }
   for (const [name, { isList, isRequired, expected, read }] of Object.entries(parameters)) {
     const texts = given.get(name)
@@ -78,12 +82,12 @@ export function whole(least: number, most = Number.MAX_SAFE_INTEGER): Parameter<
 /** `true` or `false`. */
 export const flag: Parameter<boolean | undefined> = one('true or false', (text) => (text === 'true' || text === 'false' ? text === 'true' : undefined))
 
-/** A text that matches a pattern; any, without one. */
+/** A text that matches a pattern, if given. */
 export function text(expected: string, pattern = /./): Parameter<string | undefined> {
   return one(expected, (value) => (pattern.test(value) ? value : undefined))
 }
 
-/** Any number of what another parameter takes one of. */
+/** Any number of values of another parameter's kind. */
 export function list<T>({ expected, read }: Parameter<T | undefined>): Parameter<readonly T[] | undefined> {
   return {
     isList: true,
@@ -96,7 +100,7 @@ export function list<T>({ expected, read }: Parameter<T | undefined>): Parameter
   }
 }
 
-/** The same parameter, which must be given. */
+/** The same parameter, required. */
 export function required<T>(parameter: Parameter<T | undefined>): Parameter<T> {
   return { ...parameter, isRequired: true } as Parameter<T>
 }

@@ -1,11 +1,14 @@
 import { Refusal } from './reply.ts'
 
-/** Takes so many calls. Throws `Refusal` with 429 and `Retry-After` when they are too many for now. */
+/**
+ * Counts this many calls. Throws `Refusal` with 429 and `Retry-After` when they exceed the rate.
+ */
 export type Limit = (calls: number) => void
 
 /**
- * So many calls a second, and a second's worth at once. A client that keeps to the same rate is never refused; a batch of more than a second's worth is
- * taken when nothing else was in that second, and what follows waits for it.
+ * At most this many calls per second, with bursts of a second's worth. A client that keeps to the
+ * rate is never refused. A batch of more than a second's worth is accepted when nothing else came
+ * in that second, and later calls wait for it.
  */
 export function createLimit(callsPerSecond: number): Limit {
   if (callsPerSecond === Number.POSITIVE_INFINITY) return () => {}

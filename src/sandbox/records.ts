@@ -1,6 +1,7 @@
 /*
- * The records of the NFT and streams groups, as they go over the wire. The specification documents every NFT value as a string; real services also
- * send booleans, objects and nulls, and so the types take both.
+ * The records of the NFT and streams groups, as they go over the wire. The specification documents
+ * every NFT value as a string; real services also send booleans, objects and nulls, and so the
+ * types take both.
  */
 
 /** One transfer of an NFT. Service specification, NFT transfer record. */
@@ -90,7 +91,10 @@ export interface NftCollection {
   uri_mutable: BooleanLike
 }
 
-/** One stream. The specification names its fields, and leaves their types and the words of `status` open. Service specification, Stream record. */
+/**
+ * One stream. The specification names its fields, and leaves their types and the words of `status`
+ * open. Service specification, Stream record.
+ */
 export interface Stream {
   id: string
   webhookUrl: string
@@ -113,7 +117,10 @@ export interface Stream {
   statusMessage: string
 }
 
-/** What the NFT and streams groups are served from. The arrays may be changed while the sandbox runs; their order does not matter. */
+/**
+ * What the NFT and streams groups are served from. The arrays may be changed while the sandbox
+ * runs; their order does not matter.
+ */
 export interface Seed {
   transfers: NftTransfer[]
   nfts: Nft[]

@@ -1,22 +1,22 @@
 import type { OutgoingHttpHeaders } from 'node:http'
 
-/** What one request gets, whole. */
+/** A complete reply. */
 export interface Reply {
   readonly status: number
   readonly headers: OutgoingHttpHeaders
   readonly body: Buffer
 }
 
-/** A reply of JSON. */
+/** A JSON reply. */
 export function json(status: number, value: unknown, headers: OutgoingHttpHeaders = {}): Reply {
   return { status, headers: { 'content-type': 'application/json', ...headers }, body: Buffer.from(JSON.stringify(value)) }
 }
 
-/** A request that gets no answer but this: thrown where that is found out. */
+/** Thrown to refuse a request with this reply. */
 export class Refusal extends Error {
   readonly reply: Reply
 
-  /** The body is `{ message }`, with `details` where several things are wrong. */
+  /** The body is `{ message }`, with `details` where there are several problems. */
   constructor(status: number, message: string, { headers = {}, ...more }: { details?: readonly string[]; headers?: OutgoingHttpHeaders } = {}) {
     super(message)
     this.reply = json(status, { message, ...more }, headers)

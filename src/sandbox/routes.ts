@@ -12,7 +12,7 @@ import { listStreams } from './streams.ts'
 import { walletTokens } from './tokens.ts'
 import { transactionByHash } from './transaction.ts'
 
-/** What the routes lead to. */
+/** What the routes need. */
 export interface Service {
   readonly settings: Settings
   readonly client: Client
@@ -57,7 +57,9 @@ const routes: readonly Route[] = [
   { path: 'streams/evm', answer: ({ settings }, _, search) => listStreams(settings, search) },
 ]
 
-/** The whole service: seven operations by `GET`, JSON-RPC by `POST`, and 404 for everything else. */
+/**
+ * The whole service: seven operations by `GET`, JSON-RPC by `POST`, and 404 for everything else.
+ */
 export function serviceHandler(service: Service): Handler {
   const table = routes.map((route) => ({ ...route, segments: route.path.split('/') }))
   return (incoming) => {
@@ -71,11 +73,14 @@ export function serviceHandler(service: Service): Handler {
     }
     const [chain = '', key = ''] = incoming.path
     if (incoming.path.length === 2 && key !== '') return jsonRpc(service, chain, key, incoming)
-    throw new Refusal(404, 'there is nothing under this path')
+    throw new Refusal(404, 'no such path')
   }
 }
 
-/** The value of the path's one parameter, an empty string where it has none; undefined for another path. */
+/**
+ * The value of the path's one parameter, an empty string where it has none; undefined where the
+ * path does not match.
+ */
 function match(segments: readonly string[], path: readonly string[]): string | undefined {
   if (segments.length !== path.length) return undefined
   let argument = ''
@@ -89,9 +94,9 @@ function match(segments: readonly string[], path: readonly string[]): string | u
 
 /** Service specification, operation 8. */
 async function jsonRpc({ settings, forward, limit }: Service, chain: string, key: string, { method, body, signal }: Incoming): Promise<Reply> {
-  // A segment that is no chain may be a key in the wrong place: it is not repeated.
-  if (!Object.hasOwn(chains, chain)) throw new Refusal(404, 'there is nothing under this path')
-  if (chain !== settings.chain) throw new Refusal(404, `this sandbox serves ${settings.chain}, and not ${chain}`)
+  // A segment that is not a chain may be a key in the wrong place, so it is not repeated.
+  if (!Object.hasOwn(chains, chain)) throw new Refusal(404, 'no such path')
+  if (chain !== settings.chain) throw new Refusal(404, `this sandbox serves ${settings.chain}, not ${chain}`)
   if (method !== 'POST') throw new Refusal(405, 'JSON-RPC takes POST', { headers: { allow: 'POST' } })
   checkKey(settings, key, 'it is the last part of the path')
   const parsed = readRpcBody(await body())
@@ -102,15 +107,18 @@ async function jsonRpc({ settings, forward, limit }: Service, chain: string, key
 
 function checkKey({ apiKey, quotaKeys }: Settings, key: string | string[] | undefined, how: string): void {
   if (key === undefined) throw new Refusal(401, `missing API key: ${how}`)
-  if (quotaKeys.includes(String(key))) throw new Refusal(401, 'quota exceeded: this API key is used up for now')
+  if (quotaKeys.includes(String(key))) throw new Refusal(401, 'quota exceeded: the quota of this API key is used up')
   if (key !== apiKey) throw new Refusal(401, `invalid API key: ${how}`)
 }
 
-/** Without a selector, the sandbox's own chain is meant. Another chain is no 404, which says that a transaction is unknown. */
+/**
+ * Defaults to the sandbox's own chain. Another chain gets 400, since 404 means an unknown
+ * transaction.
+ */
 function checkSelector({ chain }: Settings, search: URLSearchParams): void {
   const selector = search.get('chain')
   if (selector === null) return
   const slug = slugOf(selector)
   if (slug === undefined) throw new Refusal(400, 'chain must be the name or hex id of a chain of the data group, such as eth or 0x1')
-  if (slug !== chain) throw new Refusal(400, `this sandbox serves ${chain}, and no other chain`)
+  if (slug !== chain) throw new Refusal(400, `this sandbox serves only ${chain}`)
 }

@@ -1,10 +1,13 @@
-import { onlyKnown } from '../client/options.ts'
+import { onlyKnown } from '../check.ts'
 import { OptionError } from '../errors.ts'
 import { show } from '../text.ts'
 import type { Seed } from './records.ts'
 import { defaultSeed } from './seed.ts'
 
-/** The fields that records are found and ordered by. All others may be anything: a seed may hold what clients are to be tested with. */
+/**
+ * The fields that records are looked up and ordered by. Other fields may have any value, since a
+ * seed may hold bad data to test clients with.
+ */
 const needed: { readonly [Group in keyof Seed]: readonly (keyof Seed[Group][number])[] } = {
   transfers: [
     'collection_data_id_hash',
@@ -22,7 +25,7 @@ const needed: { readonly [Group in keyof Seed]: readonly (keyof Seed[Group][numb
 
 const digits: ReadonlySet<string> = new Set(['transaction_version', 'event_creation_number', 'event_sequence_number'])
 
-/** The given groups and the default ones, in arrays of their own. Throws `OptionError`. */
+/** The given groups and the default ones, in new arrays. Throws `OptionError`. */
 export function seedFrom(given: Partial<Seed>, likeProduction: boolean): Seed {
   onlyKnown('seed', given, Object.keys(needed))
   const seed = defaultSeed(likeProduction)

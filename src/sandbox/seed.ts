@@ -9,26 +9,27 @@ const WALLETS = 8
 const START = 1_704_067_200
 
 /**
- * The data that a sandbox has by itself, the same every time: three collections of two creators, 120 NFTs, 240 transfers among eight wallets, and
- * four streams. All values have the documented types, or, like production, some have those that real services send.
+ * The default data, always the same: three collections of two creators, 120 NFTs, 240 transfers
+ * among eight wallets, and four streams. All values have the documented types or, with
+ * `likeProduction`, some have the types that real services send.
  */
 export function defaultSeed(likeProduction: boolean): Seed {
   const collections = NAMES.map((name, i) => collectionOf(name, i, likeProduction && i === 1))
   const nfts = collections.flatMap((collection) =>
-    // Every third as real services send them.
+    // Every third is as real services send it.
     Array.from({ length: NFTS_PER_COLLECTION }, (_, i) => nftOf(collection, i, likeProduction && i % 3 === 2)),
   )
   const transfers = Array.from({ length: TRANSFERS }, (_, i) => transferOf(nfts, i, likeProduction && i % 4 === 1))
   return { collections, nfts, transfers, streams: streams(likeProduction) }
 }
 
-/** 32 bytes that depend on nothing but the name, in hex without 0x. */
+/** 32 bytes derived from the name, in hex without 0x. */
 const digest = (name: string) => createHash('sha256').update(`hexline ${name}`).digest('hex')
 const wallet = (i: number) => `0x${digest(`wallet ${i % WALLETS}`)}`
 const creator = (i: number) => `0x${digest(`creator ${i % 2}`)}`
 const pick = (name: string, count: number) => Number.parseInt(digest(name).slice(0, 8), 16) % count
 
-/** One event every ten minutes. Date has no microseconds: they are written behind its milliseconds. */
+/** One event every ten minutes. Date has no microseconds: they are appended to its milliseconds. */
 function timestamp(version: number): string {
   const micros = String(pick(`micros ${version}`, 1000)).padStart(3, '0')
   return new Date((START + version * 600) * 1000 + pick(`millis ${version}`, 1000)).toISOString().replace('Z', `${micros}Z`)

@@ -2,8 +2,9 @@ import { type ChainSlug, chains } from '../eth/chains.ts'
 import { dataChains } from '../rest/params.ts'
 
 /**
- * The slug, in the JSON-RPC group, of a chain that the data group knows by name or hex id; null where the JSON-RPC group does not have it; undefined
- * for what is no selector. The real id of `optimism sepolia`, which the specification has with a digit lost, is one, too.
+ * The slug, in the JSON-RPC group, of a chain that the data group selects by name or hex id; null
+ * where the JSON-RPC group does not have the chain; undefined for an invalid selector. The real id
+ * of `optimism sepolia`, which lacks a digit in the specification, is valid, too.
  */
 export function slugOf(selector: string): ChainSlug | null | undefined {
   const id = selector.toLowerCase() === '0xaa37dc' ? '0xaa37d' : selector.toLowerCase()
@@ -13,7 +14,7 @@ export function slugOf(selector: string): ChainSlug | null | undefined {
   return Object.hasOwn(chains, slug) ? (slug as ChainSlug) : null
 }
 
-/** A coin that a chain's fees are paid in. Each has 18 decimals. */
+/** The coin that pays a chain's fees. Each has 18 decimals. */
 export interface Coin {
   readonly symbol: string
   readonly name: string

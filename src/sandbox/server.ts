@@ -19,40 +19,40 @@ export interface Incoming {
   readonly headers: http.IncomingHttpHeaders
   /** The whole body. Throws `Refusal` with 413. */
   body(): Promise<Buffer>
-  /** Aborted when nobody waits for the reply any more. */
+  /** Aborted when the client has disconnected. */
   readonly signal: AbortSignal
 }
 
-/** Gives the reply to a request, or throws why there is none. */
+/** Returns the reply to a request, or throws `Refusal`. */
 export type Handler = (incoming: Incoming) => Reply | Promise<Reply>
 
-/** How the server treats all requests alike. */
+/** How the server treats every request. */
 export interface ServerSettings {
   readonly latencyMs: number
   readonly nextFault: () => Fault | undefined
-  /** Names that are served beside those of the loopback. */
+  /** Host names to accept besides those of the loopback. */
   readonly allowedHosts: readonly string[]
 }
 
-/** Answers every request with what the handler gives, after the latency, unless a fault comes between. */
+/** Answers every request by the handler, after the latency, unless a fault is injected. */
 export function createServer(handler: Handler, { latencyMs, nextFault, allowedHosts }: ServerSettings): http.Server {
   const server = http.createServer(async (request, response) => {
     const fault = nextFault()
     const gone = new AbortController()
-    response.once('close', () => gone.abort(new Error('the client has gone')))
+    response.once('close', () => gone.abort(new Error('the client disconnected')))
     response.on('error', () => {})
     try {
       const reply = replyOf(fault) ?? (await answer(handler, request, allowedHosts, gone.signal))
-      // What is left of a body that nobody read is read and dropped: a client that still sends would not see the reply.
+      // An unread body is drained: a client that is still sending would not see the reply.
       request.resume()
       if (latencyMs > 0) await after(latencyMs, undefined, { signal: gone.signal })
       if (!gone.signal.aborted) deliver(response, reply, fault)
     } catch (error) {
-      // Only the client's going away lets a request end without a reply.
+      // Only a client that disconnects gets no reply.
       if (!gone.signal.aborted) fail(response, error)
     }
   })
-  // Clients that come back a little later find their connection still open.
+  // Keeps connections open for clients that return a little later.
   server.keepAliveTimeout = 60_000
   return server
 }
@@ -68,17 +68,18 @@ async function answer(handler: Handler, request: IncomingMessage, allowedHosts: 
     if (error instanceof Refusal) return error.reply
     if (error instanceof BadQuery) return json(400, { message: error.message, details: error.problems })
     if (error instanceof HexlineError) return failureOfNode(error)
-    if (error instanceof URIError || (error as NodeJS.ErrnoException).code === 'ERR_INVALID_URL') return json(400, { message: 'the path cannot be read' })
+    if (error instanceof URIError || (error as NodeJS.ErrnoException).code === 'ERR_INVALID_URL') return json(400, { message: 'invalid path' })
     throw error
   }
 }
 
 async function bodyOf(request: IncomingMessage): Promise<Buffer> {
-  const tooLarge = () => new Refusal(413, `request body too large: the longest is ${LONGEST_BODY} bytes`)
+  const tooLarge = () => new Refusal(413, `request body too large: the limit is ${LONGEST_BODY} bytes`)
   if (Number(request.headers['content-length'] ?? 0) > LONGEST_BODY) throw tooLarge()
   const chunks: Buffer[] = []
   let length = 0
-  // By events: leaving a loop over the request would cut the connection before the reply.
+  // By events, since leaving a `for await` over the request would close the connection before the
+  // reply.
   return await new Promise((resolve, reject) => {
     const onData = (chunk: Buffer) => {
       length += chunk.length
@@ -90,7 +91,7 @@ async function bodyOf(request: IncomingMessage): Promise<Buffer> {
     }
     request.on('data', onData)
     request.once('end', () => resolve(Buffer.concat(chunks)))
-    request.once('close', () => reject(new Error('the client has gone')))
+    request.once('close', () => reject(new Error('the client disconnected')))
   })
 }
 

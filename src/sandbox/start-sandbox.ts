@@ -4,6 +4,7 @@ import { createClient } from '../client/client.ts'
 import { OptionError } from '../errors.ts'
 import { type ChainSlug, chains, nodeUrl } from '../eth/chains.ts'
 import { Alarms } from '../wait/alarms.ts'
+import { systemClock } from '../wait/clock.ts'
 import { startAnvil } from './anvil.ts'
 import { createFaults } from './faults.ts'
 import { createForward } from './json-rpc.ts'
@@ -15,7 +16,7 @@ import { createServer } from './server.ts'
 
 /** The whole service, running on this machine. */
 export interface Sandbox {
-  /** Where it listens, without a path: `http://127.0.0.1:PORT`. The four base addresses are the same. */
+  /** Where it listens: `http://127.0.0.1:PORT`. The four base URLs are the same. */
   readonly url: string
   /** Base of the JSON-RPC group: `{rpcUrl}/:chain/:apiKey`. */
   readonly rpcUrl: string
@@ -25,31 +26,44 @@ export interface Sandbox {
   readonly nftUrl: string
   /** Base of the streams group. */
   readonly streamsUrl: string
-  /** The key that is right. */
+  /** The valid key. */
   readonly apiKey: string
   /** Keys that are out of quota. */
   readonly quotaKeys: readonly string[]
-  /** The one chain that is served. */
+  /** The chain that is served. */
   readonly chain: ChainSlug
-  /** What the node behind says its chain is. It is not the id of `chain` where a node of another chain was given as `upstream`. */
+  /**
+   * The chain id of the upstream node. It differs from the id of `chain` where `upstream` is a node
+   * of another chain.
+   */
   readonly chainId: number
-  /** What the helpers of `hexline/rest` take. */
+  /** For the helpers of `hexline/rest`. */
   readonly service: { readonly dataUrl: string; readonly nftUrl: string; readonly streamsUrl: string; readonly apiKey: string }
-  /** The node behind, such as an anvil whose `anvil_` methods a test calls. It is the URL that was given, with all that is in it. */
+  /**
+   * URL of the upstream node, for instance for the `anvil_` methods that a test calls. It is the
+   * URL that was given, including any key.
+   */
   readonly upstream: string
-  /** The records of the NFT and streams groups. The arrays may be changed while it runs: the next request sees it. */
+  /**
+   * The records of the NFT and streams groups. The arrays may be changed while it runs, with effect
+   * from the next request.
+   */
   readonly seed: Seed
   /** A URL for any JSON-RPC client, by chain and key. */
   nodeUrl(): string
-  /** Ends every connection, frees the port, and ends the anvil that was started. May be called again. */
+  /**
+   * Ends every connection, frees the port, and stops the anvil that was started. May be called
+   * again.
+   */
   stop(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }
 
 /**
- * Serves all four groups of the service specification on one port of the loopback, over a node: for demos, tests and offline work. Rejects with
- * `OptionError` for invalid options, also for a port in use and when there is neither `upstream` nor an anvil to start, and with
- * the other subclasses of `HexlineError` when the node behind does not answer.
+ * Serves all four groups of the service specification on one port of the loopback, over a node: for
+ * demos, tests and offline work. Rejects with `OptionError` for invalid options, also for a port in
+ * use and when there is neither `upstream` nor anvil, and with other subclasses of `HexlineError`
+ * when the upstream node does not answer.
  */
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
   const settings = settingsFrom(options)
@@ -57,7 +71,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const endings: (() => Promise<unknown>)[] = []
   let stopped: Promise<void> | undefined
   const stop = () => {
-    // The last one begun ends first.
+    // In reverse order of their start.
     stopped ??= endings.reduceRight(
       (before, end) =>
         before
@@ -77,9 +91,9 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     }
     const client = createClient(upstream)
     endings.push(client.close)
-    // A node that is not there is better known now than at the first request.
+    // A missing node should fail the start, not the first request.
     const chainId = await client.with({ attempts: 1 }).call('eth_chainId')
-    const forward = createForward(upstream, new Alarms())
+    const forward = createForward(upstream, new Alarms(systemClock))
     endings.push(forward.close)
     const handler = serviceHandler({ settings, client, forward, limit: createLimit(settings.callsPerSecond) })
     const server = createServer(handler, {
@@ -115,13 +129,13 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
 function listen(server: Server, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
-      reject(new OptionError('port', 'a port that is free', `${port} (${error.code ?? error.message})`))
+      reject(new OptionError('port', 'a free port', `${port} (${error.code ?? error.message})`))
     })
     server.listen(port, '127.0.0.1', () => resolve((server.address() as AddressInfo).port))
   })
 }
 
-/** Requests that are under way end with their connections. */
+/** Ends requests in flight with their connections. */
 function close(server: Server): Promise<void> {
   return new Promise((resolve) => {
     server.close(() => resolve())

@@ -9,7 +9,7 @@ import { BadQuery, flag, list, readQuery, text, whole } from './query.ts'
 import { json, type Reply } from './reply.ts'
 import { coinOf } from './selectors.ts'
 
-/** What the answers of the data group are computed from. */
+/** What the data group's replies are computed from. */
 export interface ChainSource {
   readonly client: Client
   readonly chain: ChainSlug
@@ -18,7 +18,7 @@ export interface ChainSource {
   readonly likeProduction: boolean
 }
 
-/** Stands for the native coin where an address is wanted, as such services have it. */
+/** The address that such services use for the native coin. */
 const NATIVE: Address = `0x${'e'.repeat(40)}`
 const LARGEST_PAGE = 100
 
@@ -40,8 +40,9 @@ interface Holding {
 }
 
 /**
- * A page of a wallet's balances, read from the chain: the native coin first, then the tokens by address. All pages belong to the block of the first one.
- * Throws `BadQuery`, and what the client throws. Service specification, operation 1.
+ * A page of a wallet's balances, read from the chain: the native coin first, then the tokens by
+ * address. All pages are as of the block of the first. Throws `BadQuery`, and what the client
+ * throws. Service specification, operation 1.
  */
 export async function walletTokens(source: ChainSource, wallet: Address, search: URLSearchParams): Promise<Reply> {
   const { client, tokens, prices } = source
@@ -65,7 +66,7 @@ export async function walletTokens(source: ChainSource, wallet: Address, search:
   const page = start === -1 ? [] : listed.slice(start, start + limit)
   const isLast = start === -1 || start + limit >= listed.length
 
-  // Decimals are needed where there is a price, too: a share is one of all that the wallet holds.
+  // A share of the portfolio needs every token that has a price, and so its decimals.
   const valued = all.filter(({ address, isNative }) => prices[isNative ? 'native' : address] !== undefined)
   const metadata = await metadataFor(source, block, new Set([...page, ...valued]))
   const total = valued.reduce((sum, each) => sum + worthOf(source, each, metadata), 0)
@@ -78,14 +79,14 @@ export async function walletTokens(source: ChainSource, wallet: Address, search:
 async function blockOf(client: Client, asked: number | undefined): Promise<bigint> {
   const head = await client.call('eth_blockNumber')
   if (asked === undefined) return head
-  if (asked > head) throw new BadQuery([`to_block must be a block that there is: the newest one is ${head}`])
+  if (asked > head) throw new BadQuery([`to_block must not be above the newest block, ${head}`])
   return BigInt(asked)
 }
 
 async function holdingsOf(client: Client, wallet: Address, block: bigint): Promise<Holding[]> {
   const [native, tokens] = await Promise.all([client.call('eth_getBalance', wallet, block), tokensOf(client, wallet, block)])
   const balances = await Promise.all(tokens.map((token) => balanceOf(client, token, wallet, block)))
-  // A contract that tells no balance is no ERC-20, whatever it logs.
+  // A contract that returns no balance is not an ERC-20, whatever it logs.
   const held = tokens.flatMap((address, i) => {
     const balance = balances[i]
     return balance == null ? [] : [{ address, isNative: false, balance }]
@@ -103,8 +104,8 @@ function readCursor(cursor: string, list: string): { block: string; after: strin
   const values = valuesOf(cursor)
   const { block, after, page } = values ?? {}
   if (typeof block !== 'string' || !/^\d+$/.test(block) || typeof after !== 'string' || typeof page !== 'number')
-    throw new BadQuery(['cursor must be one that a page has given'])
-  if (values?.list !== list) throw new BadQuery(['cursor must be one of this list: it comes from another wallet, or other filters'])
+    throw new BadQuery(['cursor must come from an earlier page'])
+  if (values?.list !== list) throw new BadQuery(['cursor must come from the same wallet with the same filters'])
   return { block, after, page }
 }
 
@@ -147,14 +148,14 @@ function entryOf(source: ChainSource, holding: Holding, metadata: MetadataByAddr
     usd_price_24hr_percent_change: isCompared ? (price.usd / before - 1) * 100 : absent.number,
     usd_price_24hr_usd_change: isCompared ? price.usd - before : absent.number,
     usd_value: price === undefined ? absent.number : value,
-    // What the holding of now has gained since.
+    // What today's holding has gained since.
     usd_value_24hr_usd_change: isCompared ? value - (value / price.usd) * before : absent.number,
     native_token: isNative,
     portfolio_percentage: total === 0 ? 0 : (value / total) * 100,
   }
 }
 
-/** The exact decimal number, without zeros that say nothing. */
+/** The exact decimal number, without trailing zeros. */
 export function formatted(amount: bigint, decimals: number): string {
   const digits = amount.toString().padStart(decimals + 1, '0')
   const fraction = digits.slice(digits.length - decimals).replace(/(?<!0)0+$/, '')

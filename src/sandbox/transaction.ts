@@ -10,8 +10,9 @@ import { json, Refusal, type Reply } from './reply.ts'
 const parameters = { chain: text('the name or hex id of a chain'), include: text('internal_transactions', /^internal_transactions$/) }
 
 /**
- * A mined transaction with its receipt and logs, put together from what the node says of it. Throws `Refusal` with 404 when it is unknown or
- * not mined yet, with 501 when the node cannot trace, and what the client throws. Service specification, operation 2.
+ * A mined transaction with its receipt and logs, assembled from the node's replies. Throws
+ * `Refusal` with 404 when it is unknown or not mined yet, with 501 when the node cannot trace, and
+ * what the client throws. Service specification, operation 2.
  */
 export async function transactionByHash(client: Client, hash: Hash, search: URLSearchParams, likeProduction: boolean): Promise<Reply> {
   const { include } = readQuery(search, parameters)
@@ -71,7 +72,10 @@ function logOf({ logIndex, transactionHash, transactionIndex, address, data, top
   }
 }
 
-/** A call as `callTracer` tells of it. https://geth.ethereum.org/docs/developers/evm-tracing/built-in-tracers#call-tracer */
+/**
+ * A call as `callTracer` returns it.
+ * https://geth.ethereum.org/docs/developers/evm-tracing/built-in-tracers#call-tracer
+ */
 interface TracedCall {
   readonly type: string
   readonly from: Address
@@ -84,7 +88,10 @@ interface TracedCall {
   readonly calls?: readonly TracedCall[]
 }
 
-/** The calls that the transaction made, in the order in which they began; the transaction itself is none of them. */
+/**
+ * The calls that the transaction made, in the order in which they began, without the transaction
+ * itself.
+ */
 async function internalTransactions(client: Client, hash: Hash, none: string | null): Promise<object[]> {
   let top: TracedCall
   try {

@@ -1,6 +1,8 @@
+import type { Clock, Timer } from './clock.ts'
+
 /** Something to be woken at a time. */
 export interface Alarm {
-  /** When, on the clock of `performance.now()`. Not to be changed while set. */
+  /** When, on the clock. Not to be changed while set. */
   at: number
   /** Its place among the alarms, or -1. Kept by `Alarms`. */
   place: number
@@ -8,17 +10,20 @@ export interface Alarm {
   ring(): void
 }
 
-/** Timers over 2^31 - 1 ms fire at once. */
-const LONGEST_TIMER = 2 ** 31 - 1
-
 /**
  * Any number of alarms on one timer: a binary heap by time, each alarm knowing its place, so that setting and taking
  * back are cheap. The timer holds the process up only while an alarm is set.
  */
 export class Alarms {
+  readonly clock: Clock
   #heap: Alarm[] = []
-  #timer: NodeJS.Timeout | undefined
+  #timer: Timer | undefined
   #timerAt = Number.POSITIVE_INFINITY
+  readonly #wake = () => this.#ringDue()
+
+  constructor(clock: Clock) {
+    this.clock = clock
+  }
 
   get size(): number {
     return this.#heap.length
@@ -45,7 +50,7 @@ export class Alarms {
   }
 
   #arm(): void {
-    clearTimeout(this.#timer)
+    if (this.#timer !== undefined) this.clock.cancel(this.#timer)
     const first = this.#heap[0]
     if (first === undefined) {
       this.#timer = undefined
@@ -53,12 +58,11 @@ export class Alarms {
       return
     }
     this.#timerAt = first.at
-    const wait = Math.ceil(first.at - performance.now())
-    this.#timer = setTimeout(onTimer, Math.min(Math.max(wait, 1), LONGEST_TIMER), this)
+    this.#timer = this.clock.wakeAt(first.at, this.#wake)
   }
 
-  ringDue(): void {
-    const now = performance.now()
+  #ringDue(): void {
+    const now = this.clock.now()
     for (;;) {
       const first = this.#heap[0]
       if (first === undefined || first.at > now) break
@@ -99,8 +103,4 @@ export class Alarms {
     heap[place] = alarm
     alarm.place = place
   }
-}
-
-function onTimer(alarms: Alarms): void {
-  alarms.ringDue()
 }

@@ -1,50 +1,27 @@
-/** What joins a signal: aborted when the signal is. */
-interface Audience {
-  readonly controllers: Set<AbortController>
-  readonly listener: () => void
+import { type Listed, Listeners } from './listeners.ts'
+
+/** Passes an abort on. */
+interface Link extends Listed {
+  readonly controller: AbortController
 }
 
-/**
- * Signals that abort when either of two does, until they are released. Each signal has one listener however many join it,
- * and remembers nothing of what was released: `AbortSignal.any` on a signal that lives long keeps a trace of every call.
- */
-export class Joints {
-  readonly #audiences = new Map<AbortSignal, Audience>()
+/** Signals that abort when either of two does, until they are released. */
+export class LinkedSignals {
+  readonly #links = new Listeners<Link>(({ controller }, reason) => controller.abort(reason))
 
-  join(a: AbortSignal, b: AbortSignal): { readonly signal: AbortSignal; release(): void } {
-    const either = new AbortController()
-    for (const signal of [a, b]) {
-      if (signal.aborted) either.abort(signal.reason)
-      else this.#audienceOf(signal).controllers.add(either)
-    }
+  link(a: AbortSignal, b: AbortSignal): { readonly signal: AbortSignal; release(): void } {
+    const controller = new AbortController()
+    const links = [a, b].map((signal) => {
+      const link: Link = { controller, index: -1 }
+      if (signal.aborted) controller.abort(signal.reason)
+      else this.#links.add(signal, link)
+      return () => this.#links.remove(signal, link)
+    })
     return {
-      signal: either.signal,
+      signal: controller.signal,
       release: () => {
-        for (const signal of [a, b]) this.#leave(signal, either)
+        for (const unlink of links) unlink()
       },
     }
-  }
-
-  #audienceOf(signal: AbortSignal): Audience {
-    let audience = this.#audiences.get(signal)
-    if (audience === undefined) {
-      const controllers = new Set<AbortController>()
-      const listener = () => {
-        for (const each of controllers) each.abort(signal.reason)
-      }
-      audience = { controllers, listener }
-      this.#audiences.set(signal, audience)
-      signal.addEventListener('abort', audience.listener)
-    }
-    return audience
-  }
-
-  #leave(signal: AbortSignal, controller: AbortController): void {
-    const audience = this.#audiences.get(signal)
-    if (audience === undefined) return
-    audience.controllers.delete(controller)
-    if (audience.controllers.size > 0) return
-    signal.removeEventListener('abort', audience.listener)
-    this.#audiences.delete(signal)
   }
 }

@@ -1,7 +1,9 @@
 import { ClosedError, TimeoutError } from '../errors.ts'
 import { type Alarm, Alarms } from './alarms.ts'
+import type { Clock } from './clock.ts'
+import { append, type Listed, Listeners, remove } from './listeners.ts'
 
-/** What a wait belongs to: its caller's signal, the time its caller stops waiting, and its name for errors. */
+/** What a wait belongs to: its caller's signal, the time at which the caller stops waiting, and the method's name for errors. */
 export interface Waiter {
   readonly signal?: AbortSignal | undefined
   /** On the clock. */
@@ -10,72 +12,47 @@ export interface Waiter {
 }
 
 /**
- * Something that waits for a call's sake: in line, in flight, in back-off. From `hold` to `release` the registry sees to
- * it that it ends when the call's signal, the call's deadline or the client does.
+ * Anything that waits: a call in line or in flight, a hedged read, a back-off. From `hold` to `release`, the registry
+ * ends it when its signal is aborted, its deadline passes or the client is closed.
  */
-export interface Wait extends Alarm {
+export interface Wait extends Alarm, Listed {
   readonly call: Waiter
-  /** Place in the list of its signal, or -1. Kept by the registry. */
-  seat: number
-  /** Ends the waiting with the reason. The wait is released already. */
+  /** Ends the waiting with the reason. The wait has been released by then. */
   cancel(reason: unknown): void
-}
-
-/** All that listens to one signal, through one listener: a signal gets slow and warns when it has many. */
-class Audience {
-  readonly waits: Wait[] = []
-  readonly signal: AbortSignal
-  readonly listener: () => void
-
-  constructor(signal: AbortSignal, listener: () => void) {
-    this.signal = signal
-    this.listener = listener
-    signal.addEventListener('abort', listener)
-  }
 }
 
 /** Everything of one client that waits. It alone enforces signals, deadlines and `close`, with one timer. */
 export class Waiting {
-  readonly alarms = new Alarms()
-  readonly #unsignalled: Wait[] = []
-  readonly #audiences = new Map<AbortSignal, Audience>()
+  readonly clock: Clock
+  readonly alarms: Alarms
+  readonly #withSignal = new Listeners<Wait>((wait, reason) => this.#cancel(wait, reason))
+  readonly #withoutSignal: Wait[] = []
   #isClosed = false
 
-  /** Registers `wait`, or cancels it at once when there is nothing to wait for any more; true when it is registered. */
+  constructor(clock: Clock) {
+    this.clock = clock
+    this.alarms = new Alarms(clock)
+  }
+
+  /** Registers `wait`; or, when there is nothing to wait for any more, cancels it at once and returns false. */
   hold(wait: Wait): boolean {
     const { signal, deadline } = wait.call
-    if (this.#isClosed || signal?.aborted || deadline <= performance.now()) {
-      wait.cancel(
-        this.#isClosed
-          ? new ClosedError('the client is closed', { method: wait.call.method })
-          : signal?.aborted
-            ? signal.reason
-            : pastDeadline(wait.call, true),
-      )
+    if (this.#isClosed || signal?.aborted || deadline <= this.clock.now()) {
+      wait.cancel(this.#isClosed ? closed(wait, 'is') : signal?.aborted ? signal.reason : pastDeadline(wait.call, true))
       return false
     }
-    const seats = signal === undefined ? this.#unsignalled : this.#audienceOf(signal).waits
-    wait.seat = seats.push(wait) - 1
+    if (signal === undefined) append(this.#withoutSignal, wait)
+    else this.#withSignal.add(signal, wait)
     this.alarms.set(wait)
     return true
   }
 
   release(wait: Wait): void {
-    if (wait.seat < 0) return
+    if (wait.index < 0) return
     const { signal } = wait.call
-    const audience = signal === undefined ? undefined : (this.#audiences.get(signal) as Audience)
-    const seats = audience?.waits ?? this.#unsignalled
-    const last = seats.pop() as Wait
-    if (last !== wait) {
-      seats[wait.seat] = last
-      last.seat = wait.seat
-    }
-    wait.seat = -1
+    if (signal === undefined) remove(this.#withoutSignal, wait)
+    else this.#withSignal.remove(signal, wait)
     this.alarms.unset(wait)
-    if (audience !== undefined && seats.length === 0) {
-      audience.signal.removeEventListener('abort', audience.listener)
-      this.#audiences.delete(audience.signal)
-    }
   }
 
   /** Has a wait that is held ring at another time. */
@@ -85,14 +62,14 @@ export class Waiting {
     this.alarms.set(wait)
   }
 
-  /** Waits until a time on the clock of `performance.now()`, or rejects when the call has to end before. */
+  /** Waits until `until` on the clock. Rejects when the waiter has to end before that. */
   sleep(call: Waiter, until: number): Promise<void> {
     return new Promise((resolve, reject) => {
       const wait: Wait = {
         call,
         at: Math.min(until, call.deadline),
         place: -1,
-        seat: -1,
+        index: -1,
         ring: () => {
           this.release(wait)
           if (wait.at >= call.deadline) reject(pastDeadline(call, true))
@@ -108,31 +85,20 @@ export class Waiting {
   close(): void {
     if (this.#isClosed) return
     this.#isClosed = true
-    for (const waits of [this.#unsignalled, ...[...this.#audiences.values()].map((audience) => audience.waits)]) {
-      this.#cancelAll(waits, (wait) => new ClosedError('the client was closed', { method: wait.call.method }))
-    }
+    for (const wait of [...this.#withoutSignal, ...this.#withSignal.all()]) if (wait.index >= 0) this.#cancel(wait, closed(wait, 'was'))
   }
 
-  #audienceOf(signal: AbortSignal): Audience {
-    let audience = this.#audiences.get(signal)
-    if (audience === undefined) {
-      const made: Audience = new Audience(signal, () => this.#cancelAll(made.waits, () => signal.reason))
-      audience = made
-      this.#audiences.set(signal, audience)
-    }
-    return audience
-  }
-
-  #cancelAll(waits: Wait[], reason: (wait: Wait) => unknown): void {
-    for (const wait of [...waits]) {
-      if (wait.seat < 0) continue
-      this.release(wait)
-      wait.cancel(reason(wait))
-    }
+  #cancel(wait: Wait, reason: unknown): void {
+    this.release(wait)
+    wait.cancel(reason)
   }
 }
 
+function closed({ call: { method } }: Wait, tense: 'is' | 'was'): ClosedError {
+  return new ClosedError(`the client ${tense} closed`, { method })
+}
+
 /** The error of a call whose deadline has passed while it waited. */
-export function pastDeadline(call: Waiter, unsent: boolean): TimeoutError {
-  return new TimeoutError(`${call.method}: no answer before its deadline (deadlineMs)`, { method: call.method, unsent })
+export function pastDeadline({ method }: Waiter, unsent: boolean): TimeoutError {
+  return new TimeoutError(`${method}: no answer before its deadline (deadlineMs)`, { method, unsent })
 }

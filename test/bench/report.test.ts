@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { barsOf, charts, specOf } from '../../bench/report/charts.ts'
+import { barsOf, charts, readmeChart, specOf } from '../../bench/report/charts.ts'
 import { withFigures } from '../../bench/report/readme.ts'
 import { resultsPage } from '../../bench/report/results-page.ts'
 import { readRuns } from '../../bench/report/runs.ts'
@@ -12,8 +12,8 @@ const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta
 const runs = readRuns()
 
 describe('what is said about speed', () => {
-  it('is what the kept results say: the README', () => {
-    const readme = read('README.md')
+  it('is what the kept results say: bench/README.md', () => {
+    const readme = read('bench/README.md')
     expect(withFigures(readme, runs)).toBe(readme)
   })
 
@@ -21,7 +21,7 @@ describe('what is said about speed', () => {
     expect(resultsPage(runs)).toBe(read('bench/results/README.md'))
   })
 
-  it.each(charts)('is what the kept results say: $file', (chart) => {
+  it.each([...charts, readmeChart])('is what the kept results say: $file', (chart) => {
     const svg = read(`bench/results/${chart.file}`)
     const { bars } = barsOf(runs[0] as Results, chart)
     expect(bars.length).toBeGreaterThan(1)
@@ -32,7 +32,7 @@ describe('what is said about speed', () => {
   })
 
   it('stands between two marks, and nothing else is touched', () => {
-    const readme = read('README.md')
+    const readme = read('bench/README.md')
     const between = withFigures(readme.replace(/(<!-- bench:begin.*-->)[\s\S]*(<!-- bench:end -->)/, '$1\nold figures\n$2'), runs)
     expect(between).toBe(readme)
     expect(() => withFigures('no marks', runs)).toThrow(/expected the lines <!-- bench:begin/)

@@ -2,7 +2,11 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { createClient, type HexlineError } from 'hexline'
 import { getBlocks, type Progress } from 'hexline/bulk'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { blockHash, blockOf, type ChainOptions, type ChainServer, hexOf, startChain, withLongFields } from '../support/chain-server.ts'
+import { blockHash, blockOf, type ChainOptions, type ChainServer, chainAnswer, hexOf, startChain, withLongFields } from '../support/chain-server.ts'
+import { virtualWorld } from '../support/virtual-server.ts'
+
+/** For what waits; all else goes over real sockets. */
+const { serve, clientOf, sleep } = virtualWorld()
 
 const cleanUp: (() => Promise<void>)[] = []
 afterEach(async () => {
@@ -193,8 +197,8 @@ describe('a node that lags', () => {
 describe('a node that is slow', () => {
   it('gives the whole range, though it takes longer than the deadline of a call', async () => {
     // With calls always under way, some are in flight when their deadline passes, and others still wait in line.
-    const roundTrip = () => new Promise<void>((resolve) => setTimeout(resolve, 100))
-    const { client } = await setUp({ head: 300, gate: roundTrip }, { rate: { callsPerSecond: 100 }, deadlineMs: 1000 })
+    const { url } = await serve(chainAnswer({ head: 300, gate: () => sleep(100) }))
+    const client = clientOf(url, { rate: { callsPerSecond: 100 }, deadlineMs: 1000 })
     const blocks = await all(getBlocks(client, { from: 1, to: 250 }))
     expect(blocks.map(({ number }) => Number(number))).toEqual(Array.from({ length: 250 }, (_, i) => i + 1))
   })
@@ -390,7 +394,7 @@ describe('options that cannot be meant', () => {
       { from: 0, to: 1, fields: ['transactions.hash'] },
       'fields: expected no fields of transactions without transactions: \'full\', received "transactions.hash"',
     ],
-    [{ from: 0, to: 1, limit: 5 }, 'options: expected some of from, to, transactions, receipts, fields, signal, maxBytes, onProgress, received "limit"'],
+    [{ from: 0, to: 1, limit: 5 }, 'options: expected only from, to, transactions, receipts, fields, signal, maxBytes, onProgress, received "limit"'],
   ])('%o is refused at once', async (options, message) => {
     const { client, server } = await setUp({ head: 10 })
     expect(() => getBlocks(client, options as never)).toThrow(message)
@@ -467,17 +471,17 @@ describe('a block whose bytes are no JSON', () => {
 describe('a node that leaves a POST without any answer', () => {
   it('holds the iteration up no longer than others take: the blocks are asked for again', async () => {
     let left = 0
-    const { client, server } = await setUp(
-      {
+    const server = await serve(
+      chainAnswer({
         head: 2000,
-        // Each hundredth block, the first time.
+        // Blocks 250, 750 and 1250, the first time.
         gate: (calls) => (calls.some(({ params }) => Number(params[0]) % 500 === 250) && ++left <= 3 ? new Promise<void>(() => {}) : undefined),
-      },
-      { timeoutMs: 600_000, deadlineMs: Number.POSITIVE_INFINITY },
+      }),
     )
+    const client = clientOf(server.url, { timeoutMs: 600_000, deadlineMs: Number.POSITIVE_INFINITY })
     const blocks = await all(getBlocks(client, { from: 0n, to: 1999n }))
     expect(blocks).toHaveLength(2000)
-    const asked = server.calls.filter(({ method }) => method === 'eth_getBlockByNumber').length
+    const asked = server.requests.flatMap(({ entries }) => entries).filter(({ method }) => method === 'eth_getBlockByNumber').length
     expect(left).toBeGreaterThanOrEqual(3)
     expect(asked).toBeLessThan(2000 + 3 * 200)
   })

@@ -7,6 +7,7 @@ import { checkOptions } from '../../src/bulk/get-blocks.ts'
 import { blockLines } from '../../src/bulk/lines.ts'
 import { createCopier } from '../../src/eth/codec/reader.ts'
 import { hexOf, startChain } from '../support/chain-server.ts'
+import { runs } from '../support/runs.ts'
 
 /** A few transactions of blocks as nodes send them, with the names that link them twice now and then. */
 const samples = makeBlocks().map((block) => ({ ...block, transactions: block.transactions.slice(0, 3) }))
@@ -98,7 +99,7 @@ describe('the line of a block', () => {
         if (line === undefined) refused++
         else lines++
       }),
-      { seed: 2, numRuns: 4000 },
+      runs(4000, 2),
     )
     expect(lines).toBeGreaterThan(1000)
     expect(refused).toBeGreaterThan(1000)

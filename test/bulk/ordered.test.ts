@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events'
 import { setImmediate as turn } from 'node:timers/promises'
 import { describe, expect, it, vi } from 'vitest'
 import { ordered } from '../../src/bulk/ordered.ts'
+import { VirtualClock } from '../support/virtual-clock.ts'
 
 interface Item {
   readonly number: bigint
@@ -31,9 +32,10 @@ function start(last: bigint, hold: (number: bigint, again: boolean) => boolean) 
       signal.addEventListener('abort', () => reject(signal.reason))
       if (!hold(number, again)) answer()
     })
-  const items = ordered(0n, last, ask, bounds, stop.signal)
+  const clock = new VirtualClock()
+  const items = ordered(0n, last, ask, bounds, stop.signal, clock)
   const findAsked = (number: bigint, again = false) => asked.find((each) => each.number === number && each.again === again) as Asked
-  return { items, asked, stop, findAsked }
+  return { items, asked, stop, findAsked, clock }
 }
 
 async function all(items: AsyncIterable<Item>): Promise<Item[]> {
@@ -90,12 +92,12 @@ describe('an item that holds the reader up while others come', () => {
 
 describe('what is asked for ahead', () => {
   it('does not shrink because the reader waits for one item', async () => {
-    const { items, asked, findAsked } = start(2000n, (number) => number === 0n || number >= 300n)
+    const { items, asked, findAsked, clock } = start(2000n, (number) => number === 0n || number >= 300n)
     const first = items.next()
     await vi.waitFor(() => expect(asked.length).toBeGreaterThan(256), 10_000)
     // Nothing comes for several windows of measuring.
     const before = asked.length
-    await new Promise((resolve) => setTimeout(resolve, 800))
+    await clock.sleep(800)
     findAsked(0n).answer()
     await first
     for (let number = 1; number < 300; number++) await items.next()

@@ -40,13 +40,13 @@ describe('a node', () => {
     const gate: ChainOptions['gate'] = (calls) => (calls.some(({ params }) => Number(params[0]) >= 300) ? void server?.close() : undefined)
     await expectOneLine(
       await blocks({ gate }, '--batch', '50', '--deadline', '2'),
-      /^hexline: 127\.0\.0\.1:\d+: (no connection|the connection ended)[^\n]*; is the node running, and the URL right\?\n$/,
+      /^hexline: 127\.0\.0\.1:\d+: (no connection|the connection ended)[^\n]*; is the node running, and is the URL right\?\n$/,
     )
   })
 
   it('that never answers', async () => {
     const ended = await blocks({ gate: () => new Promise(() => {}) }, '--deadline', '1')
-    await expectOneLine(ended, /^hexline: eth_blockNumber: no answer before its deadline \(--deadline\); is the node up, and not overloaded\?\n$/)
+    await expectOneLine(ended, /^hexline: eth_blockNumber: no answer before its deadline \(--deadline\); is the node down or overloaded\?\n$/)
   })
 
   it('that stops answering half way', async () => {
@@ -72,7 +72,7 @@ describe('a file', () => {
   it.skipIf(!existsSync('/dev/full'))('for which the disk has no room', async () => {
     server = await startChain({ head: 1000 })
     const ended = await hexline(['blocks', '--rpc', server.url, '--from', '0', '--to', '900', '--out', '/dev/full'])
-    await expectOneLine(ended, /^hexline: \/dev\/full cannot be written: no space is left on the disk; nothing was written\n$/)
+    await expectOneLine(ended, /^hexline: \/dev\/full cannot be written: no space left on the disk; nothing was written\n$/)
   })
 
   it('in a folder that does not exist, or that is a folder', async () => {

@@ -154,12 +154,12 @@ describe('a job that fails', () => {
   it('Ctrl-C ends it too while nobody reads, and says where to go on', async () => {
     const { code, stderr } = await interruptedWhileNobodyReads()
     expect(code).toBe(130)
-    expect(stderr).toMatch(/^waiting for the reader of the output\nhexline: ended by Ctrl-C; go on with --from \d+\n$/)
+    expect(stderr).toMatch(/^waiting for the reader of the output\nhexline: ended by Ctrl-C; continue with --from \d+\n$/)
   })
 
   it('whoever goes on as it says after Ctrl-C has no block twice: the line that was begun is written to its end', async () => {
     const { stdout, stderr } = await interruptedWhileNobodyReads()
-    expect(stderr).toContain(`go on with --from ${linesOf(stdout).length}\n`)
+    expect(stderr).toContain(`continue with --from ${linesOf(stdout).length}\n`)
   })
 
   it('by a line break inside a string, which would make two lines of one, writes neither', async () => {
@@ -175,7 +175,7 @@ describe('a job that fails', () => {
     for (const rpc of [`${url}/eth/${key}`, `http://127.0.0.1:1/eth/${key}`, `htp://x/${key}`, `http://[/${key}`]) {
       const { code, stdout, stderr } = await hexline(['blocks', '--rpc', rpc, '--from', '0', '--to', '3'])
       expect(code).not.toBe(0)
-      expect(stderr).toMatch(/^(?:hexline: warning: a URL that may hold a key, .+\n)?hexline: .+\n$/)
+      expect(stderr).toMatch(/^(?:hexline: warning: other users of this machine can see a URL given as an argument, .+\n)?hexline: .+\n$/)
       expect(stdout + stderr).not.toContain(key)
     }
   })

@@ -124,7 +124,7 @@ describe('what fails', () => {
       'hexline: params[1]: expected a block number (a bigint, a safe integer or a hex string) or a tag (latest, earliest, pending, safe, finalized), received "1.5"\n',
     ],
     [['eth_getLogs', '{"fromBlock":'], 'hexline: parameter 1: expected JSON, received "{\\"fromBlock\\":" (Unexpected end of JSON input)\n'],
-    [['eth_blockNumber', 'latest'], 'hexline: params: expected at most 0 of them, received 1\n'],
+    [['eth_blockNumber', 'latest'], 'hexline: params: expected at most 0 params, received 1\n'],
     [[], "hexline: missing required argument 'method'\n"],
   ])('%j ends with 2 before anything is sent', async (args, stderr) => {
     expect(await call(...args)).toMatchObject({ code: 2, stdout: '', stderr, sent: [] })
@@ -150,20 +150,23 @@ describe('the node', () => {
     expect(await hexline(['call', 'eth_blockNumber', '--chain', 'base', '--base-url', server.url, '--api-key', 'k3y'])).toEqual({
       code: 0,
       stdout: '20\n',
-      stderr: 'hexline: warning: a key given as an argument can be seen by others on this machine; HEXLINE_API_KEY cannot\n',
+      stderr: 'hexline: warning: other users of this machine can see a key given as an argument; use HEXLINE_API_KEY instead\n',
     })
     expect(server.paths).toEqual(['/base/k3y', '/base/k3y'])
   })
 
   it.each([
     [['--chain', 'bas'], '--chain: expected one of eth, sepolia'],
-    [['--chain', 'eth', '--rpc', 'http://127.0.0.1:1'], '--chain: expected no --rpc beside it, received both'],
-    [['--api-key', 'k'], '--api-key: expected a --chain beside it, received none'],
+    [['--chain', 'eth', '--rpc', 'http://127.0.0.1:1'], '--chain: expected either --chain or --rpc, received both'],
+    [['--api-key', 'k'], '--api-key: expected --chain beside it, received no --chain'],
     [['--chain', 'eth'], "--base-url: expected the service's address, here or in HEXLINE_RPC_BASE_URL, received nothing"],
     [['--chain', 'eth', '--base-url', 'http://127.0.0.1:1'], '--api-key: expected the key, here or in HEXLINE_API_KEY, received nothing'],
     [['--chain', 'eth', '--base-url', 'localhost:1', '--api-key', 'k'], '--base-url: expected an http or https URL'],
     [[], "--rpc: expected the node's URL, here or in HEXLINE_RPC_URL, or --chain, received nothing"],
-    [['--rpc', 'ws://127.0.0.1:1'], '--rpc: expected an http or https URL, received a WebSocket URL, which is not supported yet'],
+    [
+      ['--rpc', 'ws://127.0.0.1:1'],
+      '--rpc: expected an http or https URL, such as https://rpc.example.com/KEY, received a WebSocket URL, which is not supported',
+    ],
   ])('%j is refused', async (args, message) => {
     const { code, stderr } = await hexline(['call', 'eth_blockNumber', ...args])
     expect(code).toBe(2)
@@ -182,7 +185,7 @@ describe('the node', () => {
     [
       'is nested too deeply',
       `${'['.repeat(20_000)}${']'.repeat(20_000)}`,
-      'the result is too long, or nested too deeply, to be shown: --raw prints it as the node sent it',
+      'the result is too long or too deeply nested to show: --raw prints it as the node sent it',
     ],
   ])('whose result %s is told so, and --raw prints it', async (_, result, message) => {
     const odd = await serve((request, response) => send(response, `{"jsonrpc":"2.0","id":${request.entries[0]?.id},"result":${result}}`))
@@ -198,7 +201,7 @@ describe('the node', () => {
     const stalled = await serve(silent)
     const { code, stderr } = await hexline(['call', 'eth_blockNumber', '--rpc', stalled.url, '--timeout', '0.2'])
     expect(code).toBe(1)
-    expect(stderr).toMatch(/^hexline: 127\.0\.0\.1:\d+: no reply within 200 ms; is the node up, and not overloaded\?\n$/)
+    expect(stderr).toMatch(/^hexline: 127\.0\.0\.1:\d+: no reply within 200 ms; is the node down or overloaded\?\n$/)
     expect(stalled.requests).toHaveLength(4)
   })
 
@@ -206,7 +209,7 @@ describe('the node', () => {
     const dead = await hexline(['call', 'eth_blockNumber', '--rpc', 'http://127.0.0.1:1'])
     expect(dead).toMatchObject({
       code: 1,
-      stderr: 'hexline: 127.0.0.1:1: no connection: connect ECONNREFUSED 127.0.0.1:1; is the node running, and the URL right?\n',
+      stderr: 'hexline: 127.0.0.1:1: no connection: connect ECONNREFUSED 127.0.0.1:1; is the node running, and is the URL right?\n',
     })
     await server.close()
     server = await startChain({ head: 1, body: () => '<html>Welcome</html>' })

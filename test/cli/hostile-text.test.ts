@@ -1,5 +1,6 @@
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { Writable } from 'node:stream'
 import fc from 'fast-check'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { messagesFor } from '../../src/cli/output/messages.ts'
@@ -9,6 +10,7 @@ import { HexlineError, OptionError } from '../../src/errors.ts'
 import { excerpt, show } from '../../src/text.ts'
 import { startChain } from '../support/chain-server.ts'
 import { type Ended, hexline, hexlineOnTerminal } from '../support/command.ts'
+import { runs } from '../support/runs.ts'
 
 const range = (first: number, last: number) => Array.from({ length: last - first + 1 }, (_, i) => String.fromCharCode(first + i))
 /** Every character that a terminal obeys, or that turns the reading direction, or ends a line. */
@@ -152,13 +154,15 @@ describe('random text of what is obeyed', () => {
     fc.assert(
       fc.property(value, hostile, fc.boolean(), (result, text, isTerminal) => {
         let said = ''
-        const stream = {
-          write(more: string) {
+        const stderr = new Writable({
+          decodeStrings: false,
+          write(more, _, done) {
             said += more
+            done()
           },
-        } as unknown as NodeJS.WritableStream
+        })
         for (const json of [false, true]) {
-          const messages = messagesFor({ json }, stream)
+          const messages = messagesFor({ json }, { stderr, args: [] })
           messages.tell(text, { text, [text]: result })
           messages.warn(text)
           messages.fail(new HexlineError(text, 'server', { method: text, endpoint: text }))
@@ -172,7 +176,7 @@ describe('random text of what is obeyed', () => {
         expect(table([{ title: 'A', of: (record) => record }], [result, text], isTerminal)).not.toMatch(obeyed)
         expect(excerpt(text) + show(text)).not.toMatch(obeyed)
       }),
-      { seed: 7, numRuns: 300 },
+      runs(300, 7),
     )
   })
 })

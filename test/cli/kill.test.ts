@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as after } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type ChainServer, startChain } from '../support/chain-server.ts'
-import { hexline, startHexline } from '../support/command.ts'
+import { spawnHexline, startHexline } from '../support/command.ts'
 
 let folder: string
 let server: ChainServer
@@ -55,6 +55,6 @@ it('what a killed process left beside its file goes with the next run', async ()
   await gone.ended
   await writeFile(`${out}.${gone.pid}.partial`, 'half')
   await writeFile(`${out}.${process.pid}.partial`, 'of a process that runs')
-  await hexline(['blocks', '--rpc', server.url, '--from', '0', '--to', '3', '--out', out])
+  await spawnHexline(['blocks', '--rpc', server.url, '--from', '0', '--to', '3', '--out', out])
   expect((await readdir(folder)).filter((name) => name.startsWith('again'))).toEqual(['again.ndjson', `again.ndjson.${process.pid}.partial`])
 })

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { nameWithoutLinks } from '../../src/cli/output/file-output.ts'
 import { type ChainOptions, type ChainServer, startChain } from '../support/chain-server.ts'
-import { hexline } from '../support/command.ts'
+import { hexline, spawnHexline } from '../support/command.ts'
 
 let folder: string
 let out: string
@@ -33,7 +33,7 @@ describe('a name that is taken meanwhile', () => {
     const { code, stderr } = await blocks([], () => writeFile(out, 'mine'))
     expect({ code, stderr }).toEqual({
       code: 1,
-      stderr: `hexline: ${out} was made by another program meanwhile, and is left as it is: all that was to be written is in ${out}.2\n`,
+      stderr: `hexline: another program created ${out} in the meantime, and it was not replaced: the output is in ${out}.2\n`,
     })
     expect(await readFile(out, 'utf8')).toBe('mine')
     expect(await linesOf(`${out}.2`)).toBe(4)
@@ -61,7 +61,7 @@ describe('a name that is taken meanwhile', () => {
       },
     })
     const args = ['blocks', '--rpc', server.url, '--from', '0', '--to', '3', '--quiet', '--out', out]
-    const codes = (await Promise.all([hexline(args), hexline(args)])).map(({ code }) => code)
+    const codes = (await Promise.all([spawnHexline(args), spawnHexline(args)])).map(({ code }) => code)
     expect(codes.sort()).toEqual([0, 1])
     expect(await readdir(folder)).toEqual(['blocks.ndjson', 'blocks.ndjson.2'])
   })
@@ -75,7 +75,7 @@ describe('a name that is taken meanwhile', () => {
 describe('a link', () => {
   it.each([
     ['to a file', 'file', 'which exists'],
-    ['to nothing', 'none', 'which is a link to nothing'],
+    ['to nothing', 'none', 'which is a broken link'],
   ])('%s is not written without --force; with it, what it leads to is', async (_, name, what) => {
     const target = join(folder, name)
     await symlink(name, join(folder, 'inner'))
@@ -92,7 +92,7 @@ describe('a link', () => {
 
   it('to itself is told', async () => {
     await symlink('blocks.ndjson', out)
-    expect(await blocks(['--force'])).toMatchObject({ code: 2, stderr: expect.stringContaining('(links that lead in a circle)') })
+    expect(await blocks(['--force'])).toMatchObject({ code: 2, stderr: expect.stringContaining('(too many levels of symbolic links)') })
   })
 })
 

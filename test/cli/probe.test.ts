@@ -11,7 +11,7 @@ const limits = {
   withoutTags: ['pending'],
 }
 
-const WARNING = 'hexline: warning: a URL that may hold a key, given as an argument, can be seen by others on this machine; HEXLINE_RPC_URL cannot\n'
+const WARNING = 'hexline: warning: other users of this machine can see a URL given as an argument, and it may hold a key; use HEXLINE_RPC_URL instead\n'
 
 describe('hexline probe', () => {
   it('says the bound before it starts, and shows what it learnt, each figure with how it is known', async () => {
@@ -27,9 +27,9 @@ describe('hexline probe', () => {
       'latest block   100,000',
       'latency        median N ms, 95 % within N ms (10 calls)',
       'batch          3 calls (a batch of 4 was refused: Batch of more than 3 requests are not allowed on free plan)',
-      expect.stringMatching(/^reply {10}at least [\d.]+ k?B \(the latest block has \d+ bytes, and a batch of 3 of them is the longest that passes\)$/),
+      expect.stringMatching(/^reply {10}at least [\d.]+ k?B \(the latest block has \d+ bytes, and at most 3 of them fit in a batch\)$/),
       'log range      2,000 blocks (a range of 2001 blocks was refused: range 2001 exceeds limit of 2000)',
-      'rate           at least 50 calls a second (50 calls within N s were answered, and no more were made)',
+      'rate           at least 50 calls a second (50 calls within N s were answered; no more were made)',
       `archive depth  128 blocks (the state of block 99871 was refused: missing trie node ${'5a'.repeat(32)} (path ))`,
       'methods        27 of 28',
       '               not eth_getProof (the method eth_getProof does not exist/is not available)',
@@ -67,7 +67,7 @@ describe('hexline probe', () => {
     expect(await hexline(['probe', `http://127.0.0.1:${port}/SECRET`])).toEqual({
       code: 1,
       stdout: '',
-      stderr: `${WARNING}at most 500 calls to http://127.0.0.1:${port}: batches of up to 100, 50 in one burst\nhexline: 127.0.0.1:${port}: no connection: connect ECONNREFUSED 127.0.0.1:${port}; is the node running, and the URL right?\n`,
+      stderr: `${WARNING}at most 500 calls to http://127.0.0.1:${port}: batches of up to 100, 50 in one burst\nhexline: 127.0.0.1:${port}: no connection: connect ECONNREFUSED 127.0.0.1:${port}; is the node running, and is the URL right?\n`,
     })
     const page = await serve(always('<html>hello</html>', { headers: { 'content-type': 'text/html' } }))
     expect(await hexline(['probe', page.url, '--quiet'])).toMatchObject({
@@ -83,15 +83,15 @@ describe('hexline probe', () => {
     const stalled = await serve(silent)
     expect(await hexline(['probe', stalled.url, '--quiet', '--deadline', '0.5'])).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/^hexline: 127\.0\.0\.1:\d+: no whole reply within 500 ms; is the node up/),
+      stderr: expect.stringMatching(/^hexline: 127\.0\.0\.1:\d+: no whole reply within 500 ms; is the node down/),
     })
   })
 
   it.each<[string[], string]>([
-    [['ftp://host/SECRET'], '--rpc: expected an http or https URL, received one of another scheme'],
-    [['SECRET'], '--rpc: expected an http or https URL, such as https://rpc.example.com/KEY, received a string that is none'],
-    [['http://127.0.0.1:1/SECRET', '--rpc', 'http://127.0.0.1:1/SECRET'], '--rpc: expected no URL as an argument beside it, received both'],
-    [['http://127.0.0.1:1/SECRET', '--chain', 'eth'], '--chain: expected no --rpc beside it, received both'],
+    [['ftp://host/SECRET'], '--rpc: expected an http or https URL, such as https://rpc.example.com/KEY, received a URL without http:// or https://'],
+    [['SECRET'], '--rpc: expected an http or https URL, such as https://rpc.example.com/KEY, received an invalid URL'],
+    [['http://127.0.0.1:1/SECRET', '--rpc', 'http://127.0.0.1:1/SECRET'], '--rpc: expected either --rpc or a URL as an argument, received both'],
+    [['http://127.0.0.1:1/SECRET', '--chain', 'eth'], '--chain: expected either --chain or --rpc, received both'],
     [[], "--rpc: expected the node's URL, here or in HEXLINE_RPC_URL, or --chain, received nothing"],
     [['http://127.0.0.1:1', '--max-calls', '20'], '--max-calls: expected a whole number of at least 110, received 20'],
     [['http://127.0.0.1:1', '--rate', 'many'], '--rate: expected a number, received "many"'],

@@ -112,7 +112,7 @@ describe('pages', () => {
   it('one, and how to go on', async () => {
     const { stderr, stdout } = await run('streams')
     expect(stdout.split('\n')).toHaveLength(3)
-    expect(stderr).toBe("1 record; there are more: --all, or --cursor 'it'\\''s b'\n")
+    expect(stderr).toBe("1 record; for more, use --all or --cursor 'it'\\''s b'\n")
     expect(server.requests.map(({ query }) => query)).toEqual(['limit=100'])
   })
 
@@ -182,7 +182,7 @@ describe('sends its flags', () => {
     server.script(always({ hash: HASH, result: [], cursor: null }))
     const { code, stdout, stderr } = await hexline([...args, `--${group}-url`, server.url, '--api-key', KEY])
     expect(code).toBe(0)
-    expect(stderr).toContain('hexline: warning: a key given as an argument can be seen by others on this machine; HEXLINE_API_KEY cannot\n')
+    expect(stderr).toContain('hexline: warning: other users of this machine can see a key given as an argument; use HEXLINE_API_KEY instead\n')
     expect(stdout + stderr).not.toContain(KEY)
     expect(server.requests).toHaveLength(1)
   })
@@ -206,8 +206,8 @@ describe('wrong usage ends with 2 and one line, before anything is sent', () => 
     [['tx'], "missing required argument 'hash'"],
     [['nft', 'tokens'], "missing required argument 'collection'"],
     [['nft', 'collections'], "missing required argument 'creator'"],
-    [['nft', 'transfers'], 'one of --collection and --wallet is needed'],
-    [['nft', 'transfers', '--collection', 'a', '--wallet', 'b'], 'only one of --collection and --wallet may be given'],
+    [['nft', 'transfers'], 'either --collection or --wallet is required'],
+    [['nft', 'transfers', '--collection', 'a', '--wallet', 'b'], '--collection and --wallet cannot be combined'],
     [['tokens', '0x12'], 'address: expected an address (0x and 40 hex digits), received "0x12"'],
     [['tokens', ADDRESS, '--chain', 'moon'], 'chain: expected one of eth, sepolia'],
     [['tokens', ADDRESS, '--token', 'a'], 'token_addresses[0]: expected an address'],
@@ -216,8 +216,8 @@ describe('wrong usage ends with 2 and one line, before anything is sent', () => 
     [['tokens', ADDRESS, '--max-array', '0'], '--max-array: expected a whole number of at least 1, received 0'],
     [['tokens', ADDRESS, '--arrays', 'commas'], "option '--arrays <form>' argument 'commas' is invalid. Allowed choices are indices, brackets, repeat."],
     [['tokens', ADDRESS, '--limit', '0'], 'limit: expected a whole number of at least 1, received 0'],
-    [['tokens', ADDRESS, '--limit', '1.5'], "option '--limit <n>' argument '1.5' is invalid. It has to be a whole number."],
-    [['tokens', ADDRESS, '--to-block', 'latest'], "option '--to-block <n>' argument 'latest' is invalid. It has to be a whole number."],
+    [['tokens', ADDRESS, '--limit', '1.5'], "option '--limit <n>' argument '1.5' is invalid. It must be a whole number."],
+    [['tokens', ADDRESS, '--to-block', 'latest'], "option '--to-block <n>' argument 'latest' is invalid. It must be a whole number."],
     [['tokens', ADDRESS, '--offset', '5'], "unknown option '--offset'"],
     [['tx', ADDRESS], 'transaction_hash: expected a transaction hash (0x and 64 hex digits)'],
     [['nft', 'tokens', 'xyz'], 'collection_data_id_hash: expected up to 64 hex digits, received "xyz"'],
@@ -244,7 +244,7 @@ describe('wrong usage ends with 2 and one line, before anything is sent', () => 
 describe('a transaction that is not known ends it with 1 and one line', () => {
   test('without a result, and as JSON where that is asked for', async () => {
     server.script(always('', { status: 404 }))
-    const message = expect.stringMatching(/^127\.0\.0\.1:\d+ knows no transaction with this hash on its default chain$/)
+    const message = expect.stringMatching(/^127\.0\.0\.1:\d+ has no transaction with this hash on its default chain$/)
     const { code, stdout, stderr } = await run('tx', HASH)
     expect({ code, stdout, said: stderr.replace(/^hexline: |\n$/g, '') }).toEqual({ code: 1, stdout: '', said: message })
     const asked = await run('tx', HASH, '--json')
@@ -260,7 +260,7 @@ describe('a service that fails ends it with 1 and one line', () => {
       (asked, response) => send(response, JSON.stringify({ message: `bad key ${asked.headers['x-api-key']}` }), { status: 401 }),
       'answered HTTP 401: bad key [hidden]; check the key',
     ],
-    ['a quota', always({ message: 'plan used up' }, { status: 401 }), 'answered HTTP 401: plan used up; the key is used up for now'],
+    ['a quota', always({ message: 'plan used up' }, { status: 401 }), 'answered HTTP 401: plan used up; the quota of this key is used up'],
     ['500', always('', { status: 500 }), 'answered HTTP 500'],
     ['a cut connection', cut, 'the connection ended before the reply'],
     ['a field that cannot be read', last({ id: 5 }), 'result[0].id: expected a string, received 5'],

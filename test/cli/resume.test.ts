@@ -33,7 +33,7 @@ async function expectTrueHint(stderr: string, path: string, reason: string): Pro
   const { lines, isCut } = await contentOf(path)
   const said = stderr.replace(/^\d+ % \|.*\n/gm, '')
   const cut = isCut ? `the output ends in the middle of the line of block ${lines}: remove that part, and ` : ''
-  expect(said).toBe(`hexline: standard output cannot be written: ${reason}; ${cut}go on with --from ${lines}\n`)
+  expect(said).toBe(`hexline: standard output cannot be written: ${reason}; ${cut}continue with --from ${lines}\n`)
 }
 
 describe('the hint to go on counts what the file has', () => {
@@ -49,7 +49,7 @@ describe('the hint to go on counts what the file has', () => {
     try {
       const { code, stderr } = await inShell(`${isMounted ? '' : 'ulimit -f 1024; '}${blocks(3000)} > ${disk}/y`)
       expect(code).toBe(1)
-      await expectTrueHint(stderr, join(disk, 'y'), isMounted ? 'no space is left on the disk' : 'it would be larger than allowed')
+      await expectTrueHint(stderr, join(disk, 'y'), isMounted ? 'no space left on the disk' : 'the file would be too large')
     } finally {
       if (isMounted) execFileSync('umount', [disk])
     }
@@ -58,13 +58,13 @@ describe('the hint to go on counts what the file has', () => {
   it.each([7, 256, 1021])('when the file may have %i kB', async (kilobytes) => {
     const { code, stderr } = await inShell(`ulimit -f ${kilobytes}; ${blocks(3000)} > ${folder}/y`)
     expect(code).toBe(1)
-    await expectTrueHint(stderr, join(folder, 'y'), 'it would be larger than allowed')
+    await expectTrueHint(stderr, join(folder, 'y'), 'the file would be too large')
   })
 
   it('when nothing could be written: then there is none', async () => {
     const [limit, path, reason] = existsSync('/dev/full')
-      ? ['', '/dev/full', 'no space is left on the disk']
-      : ['ulimit -f 0; ', `${folder}/y`, 'it would be larger than allowed']
+      ? ['', '/dev/full', 'no space left on the disk']
+      : ['ulimit -f 0; ', `${folder}/y`, 'the file would be too large']
     expect(await inShell(`${limit}${blocks(3000)} > ${path}`)).toEqual({
       code: 1,
       stdout: '',
@@ -102,7 +102,7 @@ describe('the hint to go on counts what the file has', () => {
     expect(code).toBe(130)
     const { lines, isCut } = await contentOf(join(folder, 'y'))
     expect(isCut).toBe(false)
-    expect(stderr).toContain(`hexline: ended by Ctrl-C; go on with --from ${lines}\n`)
+    expect(stderr).toContain(`hexline: ended by Ctrl-C; continue with --from ${lines}\n`)
   })
 })
 
@@ -126,6 +126,6 @@ it('what else is printed is not cut silently either', async () => {
   for (const args of ['call eth_blockNumber', 'call eth_blockNumber --raw', 'probe --quiet --no-rate'])
     expect(await inShell(`ulimit -f 0; $hexline ${args} --rpc ${server.url} > ${folder}/y`)).toMatchObject({
       code: 1,
-      stderr: 'hexline: standard output cannot be written: it would be larger than allowed; nothing was written\n',
+      stderr: 'hexline: standard output cannot be written: the file would be too large; nothing was written\n',
     })
 })

@@ -48,14 +48,14 @@ describe('hexline sandbox', () => {
     const { HEXLINE_DATA_URL: url, HEXLINE_API_KEY: key } = env
     expect(Object.keys(env)).toEqual(['HEXLINE_RPC_BASE_URL', 'HEXLINE_DATA_URL', 'HEXLINE_NFT_URL', 'HEXLINE_STREAMS_URL', 'HEXLINE_API_KEY'])
     expect(said).toMatch(
-      /^The service runs at http:\/\/127\.0\.0\.1:\d+ for eth, over an anvil of its own \(http:\/\/127\.0\.0\.1:\d+, chain id 1\)\. Ctrl-C ends it\.\n/,
+      /^The service runs at http:\/\/127\.0\.0\.1:\d+ for eth, on top of anvil \(http:\/\/127\.0\.0\.1:\d+, chain id 1\)\. Press Ctrl-C to stop\.\n/,
     )
     // The command itself, with what was pasted.
     expect(await untilEnd(['call', 'eth_chainId', '--chain', 'eth'], { env })).toMatchObject({ code: 0, stdout: '1\n' })
     const streams = await fetch(`${url}/streams/evm?limit=2`, { headers: { 'x-api-key': key as string } })
     expect(await streams.json()).toMatchObject({ total: 4 })
 
-    const anvil = /its own \((\S+),/.exec(said)?.[1] as string
+    const anvil = /on top of anvil \((\S+),/.exec(said)?.[1] as string
     await using client = createClient(anvil, { retry: false })
     expect(await client.call('eth_chainId')).toBe(1)
     child.kill('SIGINT')
@@ -96,12 +96,12 @@ describe('hexline sandbox', () => {
   it('says so when the node behind is of another chain', async () => {
     const { child } = await over('--chain', 'base')
     child.kill('SIGINT')
-    expect((await child.ended).stderr).toMatch(/^hexline: warning: the node behind is of chain 1, and base is 8453/)
+    expect((await child.ended).stderr).toMatch(/^hexline: warning: the node has chain id 1, but base is 8453/)
   })
 
   it('shows of --upstream no more than the host', async () => {
     const { said } = await sandbox('--upstream', `${node.nodeUrl()}`)
-    expect(said).toContain(`over ${new URL(node.url).host}. Ctrl-C ends it.`)
+    expect(said).toContain(`on top of ${new URL(node.url).host}. Press Ctrl-C to stop.`)
     expect(said).not.toContain(node.apiKey)
   })
 
@@ -161,7 +161,7 @@ describe('anvil ends', () => {
   const isGone = (url: string) => vi.waitFor(() => expect(fetch(url)).rejects.toThrow('fetch failed'), { timeout: 5000, interval: 20 })
 
   it('when Ctrl-C reaches it as well, as on a terminal', async () => {
-    const { child, anvil, exit } = await withAnvil([join(dist, 'cli/main.js'), 'sandbox'])
+    const { child, anvil, exit } = await withAnvil([join(dist, 'cli/bin.js'), 'sandbox'])
     expect((await fetch(anvil)).status).toBeGreaterThan(0)
     process.kill(-(child.pid as number), 'SIGINT')
     expect(await exit).toEqual([130, null])
@@ -215,8 +215,8 @@ describe('what is wrong is told in one line, with exit code 2', () => {
   it.each([
     [['--port', 'http'], 'hexline: --port: expected a number, received "http"\n'],
     [['--port', '70000'], 'hexline: --port: expected a port from 0 (any free one) to 65535, received 70000\n'],
-    [['--upstream', 'localhost'], "hexline: --upstream: expected a node's http or https URL, received a string that is none\n"],
-    [['--latency', '-1'], 'hexline: --latency: expected a number of ms from 0, received -1\n'],
+    [['--upstream', 'localhost'], 'hexline: --upstream: expected an http or https URL, received an invalid URL\n'],
+    [['--latency', '-1'], 'hexline: --latency: expected a number of ms from 0 to 2147483647, received -1\n'],
     [['--rate', '0'], 'hexline: --rate: expected a number above 0, received 0\n'],
     [['--faults', '2'], 'hexline: --faults: expected a share from 0 to 1, received 2\n'],
     [['--allow-host', 'box.test:80'], 'hexline: --allow-host: expected a host name without a port, received "box.test:80"\n'],
@@ -242,15 +242,15 @@ describe('what is wrong is told in one line, with exit code 2', () => {
     await writeFile(file, '{')
     expect(await untilEnd(['sandbox', '--seed', file])).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(/^hexline: --seed: expected a file of JSON, received ".*" \(.+\)\n$/),
+      stderr: expect.stringMatching(/^hexline: --seed: expected a JSON file, received ".*" \(.+\)\n$/),
     })
     await writeFile(file, '{"native":{"usd":"2000"}}')
     expect(await untilEnd(['sandbox', '--prices', file])).toMatchObject({
       code: 2,
-      stderr: 'hexline: --prices: prices["native"].usd: expected a number of USD above 0, received "2000"\n',
+      stderr: 'hexline: --prices: prices["native"].usd: expected a number above 0, received "2000"\n',
     })
     expect((await untilEnd(['sandbox', '--seed', join(folder, 'none.json')])).stderr).toMatch(
-      /^hexline: --seed: expected a file of JSON, received ".*" \(ENOENT: .+\)\n$/,
+      /^hexline: --seed: expected a JSON file, received ".*" \(ENOENT: .+\)\n$/,
     )
   })
 
@@ -258,7 +258,7 @@ describe('what is wrong is told in one line, with exit code 2', () => {
     expect(await untilEnd(['sandbox', '--upstream', 'http://127.0.0.1:1'])).toEqual({
       code: 1,
       stdout: '',
-      stderr: 'hexline: 127.0.0.1:1: no connection: connect ECONNREFUSED 127.0.0.1:1; is the node running, and the URL right?\n',
+      stderr: 'hexline: 127.0.0.1:1: no connection: connect ECONNREFUSED 127.0.0.1:1; is the node running, and is the URL right?\n',
     })
   })
 
@@ -270,12 +270,11 @@ describe('what is wrong is told in one line, with exit code 2', () => {
     await cp(join(root, 'package.json'), join(place, 'package.json'))
     for (const name of await readdir(join(root, 'node_modules')))
       if (name !== '@foundry-rs' && !name.startsWith('.')) await symlink(join(root, 'node_modules', name), join(place, 'node_modules', name))
-    const ended = await errorOf(promisify(execFile)(process.execPath, [join(place, 'dist/src/cli/main.js'), 'sandbox'], { cwd: place }))
+    const ended = await errorOf(promisify(execFile)(process.execPath, [join(place, 'dist/src/cli/bin.js'), 'sandbox'], { cwd: place }))
     expect(ended).toMatchObject({
       code: 2,
       stdout: '',
-      stderr:
-        "hexline: --upstream: expected a node's URL, or anvil to start one (npm install --save-dev @foundry-rs/anvil), received no URL, and anvil is not installed\n",
+      stderr: "hexline: --upstream: expected a node's URL, or anvil installed (npm install --save-dev @foundry-rs/anvil), received neither\n",
     })
   })
 })

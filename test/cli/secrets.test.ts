@@ -1,11 +1,8 @@
-import { spawn } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
-import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { methodFrom } from '../../src/cli/params.ts'
 import { methods } from '../../src/eth/methods.ts'
@@ -80,19 +77,21 @@ function usagesWith(secret: string): string[][] {
   ])
 }
 
-/** Runs the usages in one process; gives what each of them said, and its exit code. */
+/** What each of the usages said, and its exit code. They run in a folder of their own, where a file may get a secret for its name. */
 async function run(usages: readonly string[][], env: Record<string, string>): Promise<{ args: readonly string[]; said: string; code: number }[]> {
-  const cwd = await mkdtemp(join(tmpdir(), 'hexline-secrets-'))
-  onTestFinished(() => rm(cwd, { recursive: true }))
-  const program = fileURLToPath(new URL('../support/usages-process.ts', import.meta.url))
-  const loader = import.meta.resolve('tsx')
-  const child = spawn(process.execPath, ['--import', loader, program], { cwd, env: { ...process.env, ...env } })
-  child.stdin.end(JSON.stringify(usages))
-  const parts = (all: string) => all.split(/\n#(?:\d+|end)\n/).slice(1)
-  const [stdout, stderr] = (await Promise.all([text(child.stdout), text(child.stderr)])).map(parts) as [string[], string[]]
-  expect(stdout).toHaveLength(usages.length + 1)
-  const codes = JSON.parse(stdout.at(-1) as string) as number[]
-  return usages.map((args, i) => ({ args, said: `${stdout[i]}${stderr[i]}`, code: codes[i] as number }))
+  const [folder, before] = [await mkdtemp(join(tmpdir(), 'hexline-secrets-')), process.cwd()]
+  process.chdir(folder)
+  try {
+    const ran = []
+    for (const args of usages) {
+      const { code, stdout, stderr } = await hexline(args, { env })
+      ran.push({ args, said: `${stdout}${stderr}`, code: code as number })
+    }
+    return ran
+  } finally {
+    process.chdir(before)
+    await rm(folder, { recursive: true })
+  }
 }
 
 describe('no wrong usage echoes a key', () => {
@@ -129,7 +128,7 @@ describe('no wrong usage echoes a key', () => {
     [['call', 'eth_chainId', '--deadline', `https://rpc.example.com/${KEY}`], '--deadline: expected a number, received a URL'],
     [['call', 'eth_chainId', '--timeout', 'soon'], '--timeout: expected a number, received "soon"'],
     [['call', 'eth_chainId', '--timeout', '0'], '--timeout: expected a number of seconds above 0, at most 2147483, received "0"'],
-    [['tokens', ADDRESS, '--limit', KEY], "option '--limit <n>' argument that is a string of 24 characters is invalid. It has to be a whole number."],
+    [['tokens', ADDRESS, '--limit', KEY], "option '--limit <n>' argument that is a string of 24 characters is invalid. It must be a whole number."],
     [['bloks'], "unknown command 'bloks' (Did you mean blocks?)"],
   ])('%j is told what it is', async (args, message) => {
     const { code, stdout, stderr } = await hexline(args, { env: { HEXLINE_RPC_URL: 'http://127.0.0.1:1' } })
@@ -163,7 +162,7 @@ describe('a URL that may hold a key, given as an argument', () => {
     [['call', 'eth_chainId', '--rpc', 'http://127.0.0.1:1/eth/v1/rpc/'], 'HEXLINE_RPC_URL', false],
   ])('%j', async (args, variable, isWarned) => {
     const { stderr } = await hexline(args, { env: { HEXLINE_API_KEY: 'k' } })
-    const warning = `hexline: warning: a URL that may hold a key, given as an argument, can be seen by others on this machine; ${variable} cannot\n`
+    const warning = `hexline: warning: other users of this machine can see a URL given as an argument, and it may hold a key; use ${variable} instead\n`
     expect(stderr.includes(warning)).toBe(isWarned)
     expect(stderr).not.toContain(KEY)
   })

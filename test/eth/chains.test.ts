@@ -106,7 +106,7 @@ describe('nodeUrl', () => {
 
   test.each(['', 'rpc.example.com', '/v2', undefined, null, 8545, {}])('refuses the base %o', (baseUrl) => {
     expect(() => url({ baseUrl })).toThrow(OptionError)
-    expect(() => url({ baseUrl })).toThrow(/^baseUrl: expected an http or https URL, received /)
+    expect(() => url({ baseUrl })).toThrow(/^baseUrl: expected an http or https URL, such as https:\/\/rpc\.example\.com, received /)
   })
 
   // Without its scheme, `localhost:8545` is a URL with the scheme `localhost:`, which has no path to put chain and key in.
@@ -114,7 +114,7 @@ describe('nodeUrl', () => {
     'refuses a base that is no http URL: %s',
     (baseUrl) => {
       expect(() => url({ baseUrl })).toThrow(OptionError)
-      expect(() => url({ baseUrl })).toThrow(/^baseUrl: expected an http or https URL, received /)
+      expect(() => url({ baseUrl })).toThrow(/^baseUrl: expected an http or https URL, such as https:\/\/rpc\.example\.com, received /)
     },
   )
 

@@ -227,7 +227,7 @@ const refused: [MethodName, unknown[], string, string, string][] = [
   ['eth_call', [{ data: 'transfer()' }], 'params[0].data', BYTES, '"transfer()"'],
   ['eth_call', [{ data: new Uint8Array(4) }], 'params[0].data', BYTES, 'a Uint8Array'],
   ['eth_call', [{ input: '0xgg' }], 'params[0].input', BYTES, '"0xgg"'],
-  ['eth_call', [{ data: '0x01', input: '0x02' }], 'params[0].input', 'data or input, or the same in both (they are two names of one field)', '"0x02"'],
+  ['eth_call', [{ data: '0x01', input: '0x02' }], 'params[0].input', 'data or input, or the same value in both (they name the same field)', '"0x02"'],
   ['eth_call', [{ authorizationList: [{ chainId: 1 }, { nonce: 'x' }] }], 'params[0].authorizationList[1].nonce', QUANTITY, '"x"'],
   ['eth_call', [{ authorizationList: [{ address: '0x' }] }], 'params[0].authorizationList[0].address', ADDRESS, '"0x"'],
   ['eth_call', [{ authorizationList: {} }], 'params[0].authorizationList', 'an array', 'an object'],
@@ -245,7 +245,13 @@ const refused: [MethodName, unknown[], string, string, string][] = [
   ['eth_getLogs', [{ blockHash: 'latest' }], 'params[0].blockHash', HASH, '"latest"'],
   ['eth_getLogs', [{ blockHash: H, fromBlock: 1 }], 'params[0]', 'either blockHash or a range of fromBlock and toBlock', '"both"'],
   ['eth_getLogs', [{ blockHash: H, toBlock: 1 }], 'params[0]', 'either blockHash or a range of fromBlock and toBlock', '"both"'],
-  ['eth_getLogs', [{ fromblock: 1n }], 'params[0]', 'a filter with fromBlock, toBlock, blockHash, address, topics', '"fromblock"'],
+  [
+    'eth_getLogs',
+    [{ fromblock: 1n }],
+    'params[0]',
+    'a filter with only fromBlock, toBlock, blockHash, address, topics',
+    '"fromblock" (did you mean `fromBlock`?)',
+  ],
   ['eth_getLogs', [{ address: '0x1' }], 'params[0].address', ADDRESS, '"0x1"'],
   ['eth_getLogs', [{ address: [A, '0x1'] }], 'params[0].address[1]', ADDRESS, '"0x1"'],
   ['eth_getLogs', [{ topics: H }], 'params[0].topics', 'an array', `"${H}"`],
@@ -314,10 +320,10 @@ describe('is refused', () => {
 
 describe('the number of arguments', () => {
   test.each<[MethodName, unknown[], string]>([
-    ['eth_blockNumber', ['latest'], 'params: expected at most 0 of them, received 1'],
-    ['eth_getBalance', [A, 'latest', true], 'params: expected at most 2 of them, received 3'],
-    ['eth_call', [{}, 'latest', {}, {}, {}], 'params: expected at most 4 of them, received 5'],
-    ['eth_getTransactionByHash', [H, undefined], 'params: expected at most 1 of them, received 2'],
+    ['eth_blockNumber', ['latest'], 'params: expected at most 0 params, received 1'],
+    ['eth_getBalance', [A, 'latest', true], 'params: expected at most 2 params, received 3'],
+    ['eth_call', [{}, 'latest', {}, {}, {}], 'params: expected at most 4 params, received 5'],
+    ['eth_getTransactionByHash', [H, undefined], 'params: expected at most 1 params, received 2'],
   ])('too many: %s', (method, args, message) => {
     expect(thrownBy(method, args).message).toBe(message)
     expect(thrownBy(method, args).method).toBe(method)
@@ -330,9 +336,9 @@ describe('a method that is not one of the 28', () => {
     ['getBalance', 'eth_getBalance'],
     ['ETH_CALL', 'eth_call'],
     ['blocknumber', 'eth_blockNumber'],
-  ])('%s: is %s meant?', (name, meant) => {
+  ])('%s: did you mean %s?', (name, meant) => {
     expect(thrownBy(name, []).message).toBe(
-      `method: expected one of the 28 methods that hexline decodes (${meant}?); request() sends any other, received "${name}"`,
+      `method: expected one of the 28 methods that hexline decodes; request() sends any other, received "${name}" (did you mean \`${meant}\`?)`,
     )
   })
 

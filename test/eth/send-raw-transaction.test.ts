@@ -3,6 +3,7 @@ import { type Hex, hexToBytes, keccak256, parseGwei, serializeTransaction, type 
 import { privateKeyToAccount } from 'viem/accounts'
 import { describe, expect, test } from 'vitest'
 import { transactionHash } from '../../src/index.ts'
+import { runs } from '../support/runs.ts'
 
 const account = privateKeyToAccount(`0x${'42'.repeat(32)}`)
 const to = '0x00000000000000000000000000000000000000a1' as const
@@ -83,7 +84,7 @@ describe('transactionHash', () => {
         const canonical = type === 'eip4844' ? await account.signTransaction({ ...transaction, sidecars: false } as TransactionSerializable) : raw
         return (await transactionHash(raw)) === keccak256(canonical)
       }),
-      { numRuns: 40 },
+      runs(40),
     )
   })
 })

@@ -1,8 +1,10 @@
 import { execFileSync } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
 import { mkdtemp, open, rm } from 'node:fs/promises'
+import type { ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as after } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import * as zlib from 'node:zlib'
 import { Agent, type Dispatcher } from 'undici'
@@ -317,4 +319,40 @@ test('a timer of the exchange does not outlive it', async () => {
   await promisify(setImmediate)()
   // The one timer of all deadlines may be left; it holds nothing up then.
   expect(process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length).toBeLessThanOrEqual(before + 1)
+})
+
+/* The same in virtual time, with all that follows from it: test/rpc/stalls.test.ts. */
+describe('a reply over a real socket', () => {
+  const begin = (request: Received, response: ServerResponse) => {
+    const body = JSON.stringify(right(request.entries[0] as Received['entries'][number]))
+    response.writeHead(200, { 'content-type': 'application/json', 'content-length': body.length })
+    response.write(body.slice(0, 10))
+    return body.slice(10)
+  }
+
+  test('that stops in its middle is given up, its connection is closed, and the call is repeated', async () => {
+    const server = await serve(honest, (request, response) => void begin(request, response), honest)
+    const client = clientOf(server.url, { timeoutMs: 600_000, deadlineMs: Number.POSITIVE_INFINITY })
+    await read(client, 1)
+    expect(await read(client, 2)).toEqual(answerTo([2]))
+    await server.requests[1]?.hungUp
+    expect(server.requests).toHaveLength(3)
+  })
+
+  test.each<[string, (response: ServerResponse) => void]>([
+    ['its headers', (response) => void response.writeHead(200, { 'content-type': 'application/json' }).flushHeaders()],
+    ['102', (response) => response.writeProcessing()],
+    ['103', (response) => response.writeEarlyHints({ link: '</a>; rel=preload' })],
+  ])('is waited for where the node sends %s at once, and begins to work then', async (_, say) => {
+    const server = await serve(honest, async (request, response) => {
+      say(response)
+      // Longer than a body may stop in its middle.
+      await after(600)
+      response.end(JSON.stringify(right(request.entries[0] as Received['entries'][number])))
+    })
+    const client = clientOf(server.url)
+    await read(client, 1)
+    expect(await read(client, 2)).toEqual(answerTo([2]))
+    expect(server.requests).toHaveLength(2)
+  })
 })

@@ -4,6 +4,7 @@ import { compact, parseAt, scanArray, scanObject, skipValue, viewOf } from '../.
 import type { Call } from '../../src/rpc/call.ts'
 import { resultFor, scanBody } from '../../src/rpc/post/body.ts'
 import { correlate } from '../../src/rpc/post/correlate.ts'
+import { runs } from '../support/runs.ts'
 
 const bytesOf = (text: string) => Buffer.from(text, 'utf8')
 const textOf = (bytes: unknown) => Buffer.from(bytes as Uint8Array).toString('utf8')
@@ -28,7 +29,7 @@ describe('scanning JSON as bytes', () => {
         scanObject(object, 0, (name, from, to) => named.push([name, parseAt(object, from, to)]))
         expect(named).toEqual(fields.map(([name, json]) => [name, JSON.parse(json)]))
       }),
-      { seed: 7, numRuns: 500 },
+      runs(500, 7),
     )
   })
 
@@ -38,7 +39,7 @@ describe('scanning JSON as bytes', () => {
         const small = textOf(compact(bytesOf(json)))
         expect(small).toBe(JSON.stringify(JSON.parse(json)))
       }),
-      { seed: 7, numRuns: 500 },
+      runs(500, 7),
     )
     expect(textOf(compact(bytesOf('{ "a b" : [ 1.50 , 1E+2,\r\n"\\u0041 \\" ]" ] }')))).toBe('{"a b":[1.50,1E+2,"\\u0041 \\" ]"]}')
   })
@@ -124,7 +125,7 @@ describe('the end of a value', () => {
         if (!isJson(text)) refused++
         expect([text, isOneValue(bytesOf(text))]).toEqual([text, isJson(text)])
       }),
-      { seed: 7, numRuns: 10_000 },
+      runs(10_000, 7),
     )
     expect(refused).toBeGreaterThan(1000)
   })

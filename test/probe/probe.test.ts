@@ -84,7 +84,7 @@ describe('the batch limit', () => {
 
   test('is left open, and said to be, when the calls run out', async () => {
     const { batchCalls } = await learnt({ batch: { most: 89, says: geth } }, { rateCalls: false, maxCalls: 330 })
-    expect(batchCalls).toMatchObject({ known: 'between', value: 75, refused: 100, how: expect.stringContaining('the bound of 330 calls') })
+    expect(batchCalls).toMatchObject({ known: 'between', value: 75, refused: 100, how: expect.stringContaining('the limit of 330 calls') })
   })
 })
 
@@ -133,7 +133,7 @@ describe('the reply limit', () => {
 
   test('is tried only as far as batches reach', async () => {
     const { replyBytes } = await learnt({ batch: { most: 3, says: geth }, blockBytes: 20_000 })
-    expect(replyBytes).toMatchObject({ known: 'at least', refused: null, how: expect.stringContaining('a batch of 3 of them') })
+    expect(replyBytes).toMatchObject({ known: 'at least', refused: null, how: expect.stringContaining('at most 3 of them fit in a batch') })
     expect(replyBytes.value).toBeGreaterThan(60_000)
   })
 })
@@ -171,7 +171,7 @@ describe('the rate', () => {
       expect(rate.refused).toBe((rate.value as number) + 1)
     }
     // What the endpoint says of itself is better than what was seen.
-    expect(spoken.rate).toMatchObject({ known: 'exactly', value: 25, how: expect.stringMatching(/^the endpoint says so: 25\/second/) })
+    expect(spoken.rate).toMatchObject({ known: 'exactly', value: 25, how: expect.stringMatching(/^the endpoint reports it: 25\/second/) })
 
     // What is throttled is asked again; a throttled batch tells nothing of its length.
     expect(strict.batchCalls).toMatchObject({ known: 'at least', value: 20, refused: null, how: 'a batch of 50: rate limit exceeded' })
@@ -182,7 +182,7 @@ describe('the rate', () => {
 
   test('is left out when it is not wanted', async () => {
     const { rate, node } = await learnt({}, { rateCalls: false })
-    expect(rate).toEqual({ known: 'unknown', value: null, refused: null, how: 'it was not to be tried' })
+    expect(rate).toEqual({ known: 'unknown', value: null, refused: null, how: 'not tried' })
     expect(node.methods.filter((method) => method === 'eth_blockNumber')).toHaveLength(10 + 1 + 100)
   })
 })
@@ -331,7 +331,7 @@ describe('probe', () => {
       [{ maxCalls: 5 }, 'maxCalls: expected a whole number of at least 110, received 5'],
       [{ maxBatch: 0 }, 'maxBatch: expected a whole number of at least 1, received 0'],
       [{ rateCalls: true }, 'rateCalls: expected a whole number of at least 1, received true'],
-      [{ maxcalls: 5 }, 'options: expected some of'],
+      [{ maxcalls: 5 }, 'options: expected only'],
       [{ onProgress: 5 }, 'onProgress: expected a function, received 5'],
       [{ signal: 5 }, 'signal: expected an AbortSignal, received 5'],
     ]

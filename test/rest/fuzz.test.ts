@@ -4,6 +4,7 @@ import { HexlineError } from '../../src/errors.ts'
 import { names, operations } from '../support/rest-operations.ts'
 import { samples } from '../support/rest-records.ts'
 import { type Answer, always, emptyPage, KEY, type RestServer, serveRest } from '../support/rest-server.ts'
+import { runs } from '../support/runs.ts'
 import { send } from '../support/server.ts'
 
 // Keys of their own: with one for all, each call that is throttled would hold back those that follow.
@@ -63,7 +64,7 @@ describe('a helper ends with a result or with a HexlineError', () => {
       fc.asyncProperty(fc.oneof(anyJson, nearly), fc.constantFrom(200, 200, 200, 201, 302, 400, 401, 404, 429, 500), async (body, status) => {
         for (const ending of await endings(server, always(JSON.stringify(body), { status }))) seen.add(ending)
       }),
-      { numRuns: 150 },
+      runs(150),
     )
     // The replies are neither all good nor all bad, or this would show little.
     expect([...seen].sort()).toEqual(expect.arrayContaining(['CodecError', 'ServiceError', 'given']))
@@ -82,7 +83,7 @@ describe('a helper ends with a result or with a HexlineError', () => {
       fc.asyncProperty(texts, types, async (text, type) => {
         await endings(server, always(text, { headers: { 'content-type': type } }))
       }),
-      { numRuns: 80 },
+      runs(80),
     )
   })
 
@@ -94,7 +95,7 @@ describe('a helper ends with a result or with a HexlineError', () => {
         const answer = always(Buffer.from(bytes), { status: isError ? 500 : 200, headers: { 'content-encoding': coding } })
         expect(new Set(await endings(server, answer))).not.toContain('given')
       }),
-      { numRuns: 40 },
+      runs(40),
     )
   })
 

@@ -25,9 +25,10 @@ function refused(service: unknown, options?: unknown, name: (typeof names)[numbe
 
 describe('a service that cannot be asked is refused at once', () => {
   const dataUrl = 'http://127.0.0.1:1'
-  const scheme = 'service.dataUrl: expected an http or https URL, received one of another scheme'
-  const none = 'service.dataUrl: expected an http or https URL, such as https://data.example.com, received a string that is none'
-  const more = 'service.dataUrl: expected an address and path only (keys go as apiKey or headers), received one with'
+  const scheme = 'service.dataUrl: expected an http or https URL, such as https://data.example.com, received a URL without http:// or https://'
+  const webSocket = 'service.dataUrl: expected an http or https URL, such as https://data.example.com, received a WebSocket URL, which is not supported'
+  const none = 'service.dataUrl: expected an http or https URL, such as https://data.example.com, received an invalid URL'
+  const more = 'service.dataUrl: expected an address and path only (keys go as apiKey or headers), received a URL with'
   const unprintable = 'service.apiKey: expected printable characters, received a control character such as a line break, or one beyond Latin-1'
 
   test.each<[string, unknown, string]>([
@@ -37,12 +38,24 @@ describe('a service that cannot be asked is refused at once', () => {
     ['a key that is no string', { dataUrl, apiKey: { KEY } }, 'service.apiKey: expected a key, received an object'],
     ['a key as it stands in a file', { dataUrl, apiKey: `${KEY}\n` }, unprintable],
     ['a key that no header can have', { dataUrl, apiKey: `${KEY}я` }, unprintable],
-    ['no address of the group', { nftUrl: dataUrl, apiKey: KEY }, 'service.dataUrl: expected the address of this group, received undefined'],
-    ['an empty address', { dataUrl: '', apiKey: KEY }, 'service.dataUrl: expected the address of this group, received an empty string'],
-    ['an address that is no string', { dataUrl: new URL(dataUrl), apiKey: KEY }, 'service.dataUrl: expected the address of this group, received a URL'],
+    [
+      'no address of the group',
+      { nftUrl: dataUrl, apiKey: KEY },
+      'service.dataUrl: expected an http or https URL, such as https://data.example.com, received undefined',
+    ],
+    [
+      'an empty address',
+      { dataUrl: '', apiKey: KEY },
+      'service.dataUrl: expected an http or https URL, such as https://data.example.com, received an empty string',
+    ],
+    [
+      'an address that is no string',
+      { dataUrl: new URL(dataUrl), apiKey: KEY },
+      'service.dataUrl: expected an http or https URL, such as https://data.example.com, received a URL',
+    ],
     ['an address without scheme', { dataUrl: `data.example.com/${KEY}`, apiKey: KEY }, none],
     ['an address without host', { dataUrl: 'http://', apiKey: KEY }, none],
-    ['a WebSocket address', { dataUrl: `ws://a/${KEY}`, apiKey: KEY }, scheme],
+    ['a WebSocket address', { dataUrl: `ws://a/${KEY}`, apiKey: KEY }, webSocket],
     ['a file', { dataUrl: `file:///${KEY}`, apiKey: KEY }, scheme],
     ['an address with a query, which would be lost', { dataUrl: `${dataUrl}/?key=${KEY}`, apiKey: KEY }, `${more} a query`],
     ['an address with a fragment', { dataUrl: `${dataUrl}/#${KEY}`, apiKey: KEY }, `${more} a fragment`],
@@ -50,9 +63,13 @@ describe('a service that cannot be asked is refused at once', () => {
     [
       'an address with the version',
       { dataUrl: `${dataUrl}/api/v2.2/`, apiKey: KEY },
-      'service.dataUrl: expected the address without /api/v2.2, which hexline adds, received one with it',
+      'service.dataUrl: expected the address without /api/v2.2, which hexline adds, received an address with it',
     ],
-    ['a misspelt group', { dataURL: dataUrl, apiKey: KEY }, 'service: expected some of dataUrl, nftUrl, streamsUrl, apiKey, received "dataURL"'],
+    [
+      'a misspelt group',
+      { dataURL: dataUrl, apiKey: KEY },
+      'service: expected only dataUrl, nftUrl, streamsUrl, apiKey, received "dataURL" (did you mean `dataUrl`?)',
+    ],
     ['an address in its place', `${dataUrl}/${KEY}`, 'service: expected an object, received a string'],
     ['nothing', undefined, 'service: expected an object, received undefined'],
   ])('%s', (_, service, message) => {
@@ -63,7 +80,9 @@ describe('a service that cannot be asked is refused at once', () => {
     const { group } = operations[name]
     const groups = ['dataUrl', 'nftUrl', 'streamsUrl'] as const
     const others = Object.fromEntries(groups.filter((each) => each !== group).map((each) => [each, server.url]))
-    expect(refused({ ...others, apiKey: KEY }, undefined, name)).toBe(`service.${group}: expected the address of this group, received undefined`)
+    expect(refused({ ...others, apiKey: KEY }, undefined, name)).toBe(
+      `service.${group}: expected an http or https URL, such as https://data.example.com, received undefined`,
+    )
     // Another group's address is not looked at.
     const broken = Object.fromEntries(groups.map((each) => [each, each === group ? server.url : 'nonsense']))
     await Promise.resolve(operations[name].call({ ...broken, apiKey: KEY }, operations[name].params, { lenient: true })).catch(() => {})
@@ -71,11 +90,11 @@ describe('a service that cannot be asked is refused at once', () => {
   })
 })
 
-describe('options that cannot be meant are refused at once', () => {
+describe('invalid options are refused at once', () => {
   const ms = 'a number of ms above 0, at most 2147483647'
   const whole = 'a whole number of at least 1'
   test.each<[unknown, string]>([
-    [{ headers: { 'x-api-Key': 'k' } }, 'headers: expected headers other than X-API-Key, which service.apiKey is sent as, received X-API-Key'],
+    [{ headers: { 'x-api-Key': 'k' } }, 'headers: expected headers other than X-API-Key, which holds service.apiKey, received X-API-Key'],
     [{ timeoutMs: 0 }, `timeoutMs: expected ${ms}, received 0`],
     [{ timeoutMs: '5' }, `timeoutMs: expected ${ms}, received "5"`],
     [{ timeoutMs: Number.POSITIVE_INFINITY }, `timeoutMs: expected ${ms}, received Infinity`],
@@ -83,7 +102,7 @@ describe('options that cannot be meant are refused at once', () => {
     [{ deadlineMs: -1 }, 'deadlineMs: expected a number of ms above 0, or Infinity, received -1'],
     [{ deadlineMs: 5n }, 'deadlineMs: expected a number of ms above 0, or Infinity, received 5n'],
     [{ retry: true }, 'retry: expected an object or false, received true'],
-    [{ retry: { attempt: 3 } }, 'retry: expected some of attempts, baseDelayMs, maxDelayMs, received "attempt"'],
+    [{ retry: { attempt: 3 } }, 'retry: expected only attempts, baseDelayMs, maxDelayMs, received "attempt" (did you mean `attempts`?)'],
     [{ retry: { attempts: 0 } }, `retry.attempts: expected ${whole}, received 0`],
     [{ retry: { attempts: 1.5 } }, `retry.attempts: expected ${whole}, received 1.5`],
     [{ retry: { baseDelayMs: 0 } }, `retry.baseDelayMs: expected ${ms}, received 0`],
@@ -95,12 +114,12 @@ describe('options that cannot be meant are refused at once', () => {
     [{ maxResponseBytes: 0.5 }, `maxResponseBytes: expected ${whole}, received 0.5`],
     [{ headers: [] }, 'headers: expected a plain object of strings, received an array of 0'],
     [{ headers: { a: 1 } }, 'headers["a"]: expected a string, received a value of type number'],
-    [{ headers: { a: `${KEY}\r\nb: c` } }, 'headers["a"]: expected printable characters, received a control character, or one beyond Latin-1'],
+    [{ headers: { a: `${KEY}\r\nb: c` } }, 'headers["a"]: expected printable Latin-1 characters, received a control character, or one beyond Latin-1'],
     [{ dispatcher: `http://me:${KEY}@proxy` }, 'dispatcher: expected an undici dispatcher, received a string'],
     [{ signal: new AbortController() }, 'signal: expected an AbortSignal, received a AbortController'],
     [
       { timeout: 5 },
-      'options: expected some of signal, timeoutMs, deadlineMs, retry, arrays, maxArrayLength, lenient, maxResponseBytes, headers, dispatcher, received "timeout"',
+      'options: expected only signal, timeoutMs, deadlineMs, retry, arrays, maxArrayLength, lenient, maxResponseBytes, headers, dispatcher, received "timeout" (did you mean `timeoutMs`?)',
     ],
     [null, 'options: expected an object, received null'],
     [5, 'options: expected an object, received 5'],

@@ -3,6 +3,7 @@ import { describe, expect, it, test } from 'vitest'
 import { MalformedReplyError } from '../../src/errors.ts'
 import { getNftsByCollection, getStreams, type Paged, type RestOptions, type Stream, type StreamPage } from '../../src/rest/index.ts'
 import { type Answer, always, cut, emptyPage, pages, quick, type RestServer, serveRest } from '../support/rest-server.ts'
+import { runs } from '../support/runs.ts'
 import { errorOf } from '../support/server.ts'
 
 /** The streams of a server, of which only the ids are looked at. */
@@ -328,7 +329,7 @@ describe('exactly the records of the server', () => {
         const after = list.cursor === null ? [] : await supplies(server, list.cursor)
         expect([...before, ...after]).toEqual(upTo(records))
       }),
-      { numRuns: 60 },
+      runs(60),
     )
   })
 })

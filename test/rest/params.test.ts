@@ -270,9 +270,9 @@ describe('parameters that cannot be meant are refused at once, and nothing is se
   })
 
   test.each<[Name, unknown, string]>([
-    ['getStreams', { limit: 5, limits: 5 }, 'params: expected some of limit, cursor, received "limits"'],
-    ['getStreams', { limit: 5, offset: 5 }, 'params: expected some of limit, cursor, received "offset"'],
-    ['getTransaction', { transaction_hash: HASH, hash: HASH }, 'params: expected some of transaction_hash, chain, include, received "hash"'],
+    ['getStreams', { limit: 5, limits: 5 }, 'params: expected only limit, cursor, received "limits" (did you mean `limit`?)'],
+    ['getStreams', { limit: 5, offset: 5 }, 'params: expected only limit, cursor, received "offset"'],
+    ['getTransaction', { transaction_hash: HASH, hash: HASH }, 'params: expected only transaction_hash, chain, include, received "hash"'],
     ['getTransaction', HASH, 'params: expected an object, received a string'],
     ['getTransaction', null, 'params: expected an object, received null'],
     ['getTransaction', [HASH], 'params: expected an object, received an array of 1'],

@@ -167,6 +167,17 @@ describe('an aborted call', () => {
     expect(await error).toBe(reason)
     expect(server.requests).toHaveLength(1)
   })
+
+  test.each([undefined, { percentile: 0.9, maxExtra: 0.1 }])('nor by the router, with %o for hedging', async (hedge) => {
+    const [a, b] = [await serve(silent), await serve(silent)]
+    const aborter = new AbortController()
+    const reason = Object.freeze(new TimeoutError('another call'))
+    const client = clientOf([a.url, b.url], hedge && { hedge })
+    const error = errorOf(client.with({ signal: aborter.signal }).request({ method: 'eth_getBalance', params: [] }))
+    await Promise.race([a.received(1), b.received(1)])
+    aborter.abort(reason)
+    expect(await error).toBe(reason)
+  })
 })
 
 describe('the socket of a POST', () => {

@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { answerTo, clientOf, each, errorOf, failed, gate, honest, read, refuse, right, serve, silent } from '../support/server.ts'
+import { answerTo, each, errorOf, failed, gate, honest, read, refuse, right, silent } from '../support/server.ts'
+import { virtualWorld } from '../support/virtual-server.ts'
+
+const { serve, clientOf, sleep } = virtualWorld()
 
 describe("an attempt's own timeout", () => {
   it('ends each attempt, and the call when all have failed', async () => {
@@ -29,7 +32,7 @@ describe("an attempt's own timeout", () => {
     const first = read(client, 1)
     await server.received(1)
     const second = read(client.with({ timeoutMs: 500, attempts: 1 }), 2)
-    setTimeout(open, 700)
+    void sleep(700).then(open)
     expect(await Promise.all([first, second])).toEqual([answerTo([1]), answerTo([2])])
   })
 
@@ -37,7 +40,7 @@ describe("an attempt's own timeout", () => {
     let posts = 0
     const server = await serve(async (request, response) => {
       posts++
-      if (request.isBatch) await new Promise((resolve) => setTimeout(resolve, 300))
+      if (request.isBatch) await sleep(300)
       await (request.isBatch ? refuse(-32600, 'batch too large') : each(right))(request, response)
     })
     const client = clientOf(server.url, { concurrency: 1 }).with({ timeoutMs: 600, attempts: 1 })

@@ -1,9 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { UNREAD } from '../../src/client/client.ts'
-import { createClient, type HexlineError } from '../../src/index.ts'
+import { type RequestMarks, UNREAD } from '../../src/client/internals.ts'
+import { createClient, type HexlineError, type Request } from '../../src/index.ts'
 import { correlate, isError, type ReplyObject } from '../../src/rpc/post/correlate.ts'
 import { readUnread, unreadResults } from '../../src/rpc/post/unread.ts'
+import { runs } from '../support/runs.ts'
 import { send, serve } from '../support/server.ts'
 
 /*
@@ -117,7 +118,7 @@ describe('three calls for bytes get what parsing the body gives', () => {
         for (const each of values) 'value' in each ? answered++ : refused++
         expect([text, bytes]).toEqual([text, values])
       }),
-      { seed: 14, numRuns: 800 },
+      runs(800, 14),
     )
     expect(answered).toBeGreaterThan(500)
     expect(refused).toBeGreaterThan(500)
@@ -153,7 +154,7 @@ describe('three calls for bytes get what parsing the body gives', () => {
           read++
         }
       }),
-      { seed: 14, numRuns: 5000 },
+      runs(5000, 14),
     )
     expect(read).toBeGreaterThan(1000)
     expect(passed).toBeGreaterThan(100)
@@ -213,8 +214,10 @@ describe('bytes that their reader has not looked at yet', () => {
       send(response, `${body}${rest.join('')}]`)
     })
     await using client = createClient(server.url)
-    const ask = (block: string, isUnread: boolean) =>
-      client.send({ method: 'eth_getBlockByNumber', params: [block, false], as: 'bytes', ...(isUnread && { [UNREAD]: true }) })
+    const ask = (block: string, isUnread: boolean) => {
+      const request: Request & RequestMarks = { method: 'eth_getBlockByNumber', params: [block, false], as: 'bytes', [UNREAD]: isUnread }
+      return client.send(request)
+    }
     const replies = await Promise.all([ask('0x1', true), ask('0x2', true), ask('0x1', false), ask('0x2', false)])
     const texts = replies.slice(2).map((reply) => Buffer.from(reply.take() as Uint8Array).toString())
     expect(texts.map((text) => JSON.parse(text))).toEqual([{ x: [{ a: {} }, { jsonrpc: '2.0', id: expect.any(Number), result: { stolen: 1 } }] }, { own: 2 }])

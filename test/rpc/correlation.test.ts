@@ -2,6 +2,7 @@ import * as zlib from 'node:zlib'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type Client, HttpError, MalformedReplyError, NetworkError, RpcError, TimeoutError } from '../../src/index.ts'
+import { runs } from '../support/runs.ts'
 import {
   type Answer,
   always,
@@ -705,7 +706,7 @@ describe('whatever a server does', () => {
           }
         },
       ),
-      { seed: 20_260_731, numRuns: 200 },
+      runs(200, 20_260_731),
     )
     // The property would hold for a client that answers nobody.
     expect(answered).toBeGreaterThan(1000)

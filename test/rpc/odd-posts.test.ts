@@ -1,4 +1,4 @@
-import { createClient, type HexlineError, type Post, RpcError, replyOf } from 'hexline'
+import { createClient, type HexlineError, type Layer, type Post, RpcError, replyOf } from 'hexline'
 import { expect, onTestFinished, test } from 'vitest'
 import { Pause } from '../../src/rpc/limits/pause.ts'
 
@@ -16,13 +16,49 @@ function clientOf(post: Post, options = {}) {
 
 test.each<[string, Post]>([
   ['an array with a hole', async (calls) => Object.assign(new Array(calls.length), { 0: replyOf('0x1') })],
-  ['errors that cannot be changed', async (calls) => calls.map(() => Object.freeze(new RpcError({ code: -32000, message: 'no' }, { method: 'x' })))],
   ['a rejection with a symbol', () => Promise.reject(Symbol('odd'))],
   ['a rejection with an object that has no prototype', () => Promise.reject(Object.create(null))],
 ])('a post function that gives %s fails its calls, and they end', async (_, post) => {
   const client = clientOf(post)
   const errors = await Promise.all([1, 2].map((i) => errorOf(client.request({ method: 'eth_getBalance', params: [`0x${i}`, 'latest'] }))))
   for (const error of errors) expect(error).toMatchObject({ name: 'MalformedReplyError', kind: 'malformed' })
+})
+
+test('errors of a post function may be frozen and shared: they are told as they are, and stay as they were', async () => {
+  const shared = Object.freeze(new RpcError({ code: -32603, message: 'not now' }, { method: 'eth_getBalance', kind: 'server' }))
+  const client = clientOf(async (calls) => calls.map(() => shared), { retry: { attempts: 2, baseDelayMs: 1 } })
+  const errors = await Promise.all([1, 2].map((i) => errorOf(client.request({ method: 'eth_getBalance', params: [`0x${i}`, 'latest'] }))))
+  for (const error of errors) expect(error).toMatchObject({ name: 'RpcError', kind: 'server', said: 'not now', endpoint: 'custom', attempts: 2 })
+  expect(errors[0]).not.toBe(errors[1])
+  expect(shared).toMatchObject({ endpoint: undefined, attempts: 0 })
+})
+
+test('an error that a layer below the retries gives may be frozen, too', async () => {
+  const frozen = Object.freeze(new RpcError({ code: 3, message: 'execution reverted' }, { method: 'eth_call' }))
+  const client = clientOf(async (calls) => calls.map(() => replyOf('0x1')), {
+    layers: (defaults: Layer[]) => [...defaults, () => () => Promise.reject(frozen)],
+  })
+  expect(await errorOf(client.request({ method: 'eth_call', params: [{}, 'latest'] }))).toMatchObject({
+    name: 'RpcError',
+    said: 'execution reverted',
+    attempts: 0,
+  })
+})
+
+test('a layer below the retries sees errors that tell the endpoint and the attempt', async () => {
+  const seen: unknown[] = []
+  const look: Layer = (next) => (call) =>
+    next(call).catch((error) => {
+      seen.push({ ...(error as HexlineError) })
+      throw error
+    })
+  const post: Post = async (calls) => calls.map(() => new RpcError({ code: -32603, message: 'not now' }, { kind: 'server' }))
+  const client = clientOf(post, { retry: { attempts: 2, baseDelayMs: 1 }, layers: (defaults: Layer[]) => [...defaults, look] })
+  expect(await errorOf(client.request({ method: 'eth_chainId' }))).toMatchObject({ endpoint: 'post', attempts: 2 })
+  expect(seen).toMatchObject([
+    { name: 'RpcError', endpoint: 'post', attempts: 1 },
+    { name: 'RpcError', endpoint: 'post', attempts: 1 },
+  ])
 })
 
 test('a reply that gives no result fails all that have joined the call', async () => {

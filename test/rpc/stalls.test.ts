@@ -1,8 +1,10 @@
 import type { ServerResponse } from 'node:http'
-import { setTimeout as after } from 'node:timers/promises'
 import { type Layer, TimeoutError } from 'hexline'
 import { describe, expect, it } from 'vitest'
-import { type Answer, clientOf, honest, type Received, serve } from '../support/server.ts'
+import { type Answer, honest, type Received } from '../support/server.ts'
+import { virtualWorld } from '../support/virtual-server.ts'
+
+const { serve, clientOf, sleep: after } = virtualWorld()
 
 /** Nothing here ends because of the timeout, but where a test says so. */
 const NEVER = 600_000

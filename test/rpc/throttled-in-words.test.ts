@@ -1,7 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { limitResetMs, waitSaid } from '../../src/rpc/retry-delay.ts'
-import { type Answer, always, answerTo, clientOf, each, errorOf, failed, honest, read, serve } from '../support/server.ts'
+import { type Answer, always, answerTo, each, errorOf, failed, honest, read } from '../support/server.ts'
+import { virtualWorld } from '../support/virtual-server.ts'
+
+const { serve, clientOf } = virtualWorld()
 
 /** What came instead of a reply, each of which asks for a minute. */
 const bodies: [string, string | object, Record<string, string>][] = [

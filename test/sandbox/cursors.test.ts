@@ -53,7 +53,7 @@ describe('a cursor belongs to its list and its filters', () => {
     const { body } = await ask(sandbox, fill(path))
     expect(body.cursor).toMatch(/^[\w-]+$/)
     const refused = await ask(sandbox, `${fill(other)}&cursor=${body.cursor}`)
-    expect([refused.status, String(refused.body.message)]).toEqual([400, expect.stringMatching(/^cursor must be one (?:of this list|that a page has given)/)])
+    expect([refused.status, String(refused.body.message)]).toEqual([400, expect.stringMatching(/^cursor must come from /)])
   })
 
   it.each([

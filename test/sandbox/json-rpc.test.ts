@@ -84,8 +84,8 @@ describe('POST /:chain/:apiKey', () => {
 
   it('is for the one chain that is served', async () => {
     const url = (chain: string) => `${sandbox.url}/${chain}/${sandbox.apiKey}`
-    expect(await post(url('eth'), '{}').then(({ status, json }) => [status, json()])).toEqual([404, { message: 'this sandbox serves base, and not eth' }])
-    expect(await post(url('s3cret'), '{}').then(({ status, json }) => [status, json()])).toEqual([404, { message: 'there is nothing under this path' }])
+    expect(await post(url('eth'), '{}').then(({ status, json }) => [status, json()])).toEqual([404, { message: 'this sandbox serves base, not eth' }])
+    expect(await post(url('s3cret'), '{}').then(({ status, json }) => [status, json()])).toEqual([404, { message: 'no such path' }])
   })
 
   it('wants the right key', async () => {
@@ -95,7 +95,7 @@ describe('POST /:chain/:apiKey', () => {
       return [status, JSON.parse(bytes.toString()).message]
     }
     expect(await refused('wrong-key')).toEqual([401, 'invalid API key: it is the last part of the path'])
-    expect(await refused(sandbox.quotaKeys[0] as string)).toEqual([401, 'quota exceeded: this API key is used up for now'])
+    expect(await refused(sandbox.quotaKeys[0] as string)).toEqual([401, 'quota exceeded: the quota of this API key is used up'])
   })
 
   it.each(['GET', 'PUT'] as const)('%s is 405', async (method) => {
@@ -116,7 +116,7 @@ describe('POST /:chain/:apiKey', () => {
     const body = (length: number) => `${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_chainId', params: [] })}`.padEnd(length)
     // anvil takes less than that: it refuses by itself, and the sandbox hands that on.
     expect((await post(sandbox.nodeUrl(), body(limit))).bytes.toString()).not.toContain('request body too large: the longest')
-    const tooLarge = { message: `request body too large: the longest is ${limit} bytes` }
+    const tooLarge = { message: `request body too large: the limit is ${limit} bytes` }
     expect(await post(sandbox.nodeUrl(), body(limit + 1)).then(({ status, json }) => [status, json()])).toEqual([413, tooLarge])
     const chunks = async function* () {
       for (let i = 0; i < 11; i++) yield Buffer.alloc(1024 * 1024, 0x20)

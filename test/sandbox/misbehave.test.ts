@@ -31,7 +31,7 @@ describe('the key', () => {
   })
 
   it('may be out of quota', async () => {
-    const message = 'quota exceeded: this API key is used up for now'
+    const message = 'quota exceeded: the quota of this API key is used up'
     expect(await ask(node, STREAMS, { key: `${node.apiKey}-used-up` })).toMatchObject({ status: 401, body: { message } })
     await using own = await over({ apiKey: 'a', quotaKeys: ['b', 'c'] })
     expect([own.apiKey, own.quotaKeys]).toEqual(['a', ['b', 'c']])
@@ -56,12 +56,12 @@ describe('the key', () => {
 it.each(['', 'api/v2.2/wallets', 'api/v2.1/wallets/x/tokens', 'streams/evm/x', 'streams', 'a/b/c/d', 'constructor/x'])(
   'there is nothing under /%s',
   async (path) => {
-    expect(await ask(node, path)).toMatchObject({ status: 404, body: { message: 'there is nothing under this path' } })
+    expect(await ask(node, path)).toMatchObject({ status: 404, body: { message: 'no such path' } })
   },
 )
 
 it('a path that cannot be read is refused', async () => {
-  expect(await ask(node, 'streams/%ff')).toMatchObject({ status: 400, body: { message: 'the path cannot be read' } })
+  expect(await ask(node, 'streams/%ff')).toMatchObject({ status: 400, body: { message: 'invalid path' } })
 })
 
 it.each(['POST', 'PUT', 'DELETE'])('%s on a REST operation is 405', async (method) => {

@@ -66,7 +66,7 @@ describe.each(operations)('operation %s', (_, path, records) => {
     const { body: first } = await ask(sandbox, `${path()}&limit=1`)
     expect(await ask(sandbox, `${path()}&limit=1&offset=1&cursor=${first.cursor}`)).toMatchObject({
       status: 400,
-      body: { message: ['offset goes with the first page only: leave it out beside a cursor'] },
+      body: { message: ['offset cannot be combined with cursor: it applies to the first page only'] },
     })
   })
 
@@ -76,7 +76,7 @@ describe.each(operations)('operation %s', (_, path, records) => {
     ['&limit=-1', 'limit must be a whole number of at least 1'],
     ['&limit=ten', 'limit must be a whole number of at least 1'],
     ['&limit=1&offset=-1', 'offset must be a whole number of at least 0'],
-    ['&limit=1&cursor=mine', 'cursor must be one that a page has given'],
+    ['&limit=1&cursor=mine', 'cursor must come from an earlier page'],
   ])('refuses %j in the words of the group', async (query, message) => {
     expect(await ask(sandbox, `${path()}${query}`)).toMatchObject({ status: 400, body: { statusCode: 400, message: [message], error: 'Bad Request' } })
   })
@@ -84,7 +84,7 @@ describe.each(operations)('operation %s', (_, path, records) => {
 
 it('what is required is told all at once, with what is misspelt', async () => {
   expect((await ask(sandbox, 'nfts/transfers/wallets?wallets=0x1')).body.message).toEqual([
-    '"wallets" is no parameter here; there are limit, offset, cursor, wallet_addresses, collection_whitelist, collection_blacklist',
+    '"wallets" is not a parameter of this operation; it takes limit, offset, cursor, wallet_addresses, collection_whitelist, collection_blacklist',
     'limit is required: a whole number of at least 1',
     'wallet_addresses is required: a list, each entry an address (up to 64 hex digits)',
   ])

@@ -42,23 +42,23 @@ it('takes a port, prices and records of its own', async () => {
 const token = `0x${'a1'.repeat(20)}`
 
 it.each<[options: unknown, message: string]>([
-  [{ prot: 1 }, 'options: expected some of port, chain, upstream'],
+  [{ prot: 1 }, 'options: expected only port, chain, upstream'],
   [5, 'options: expected an object, received 5'],
   [{ port: 65_536 }, 'port: expected a port from 0 (any free one) to 65535, received 65536'],
   [{ port: '8600' }, 'port: expected a port from 0 (any free one) to 65535, received "8600"'],
   [{ chain: 'ethereum' }, 'chain: expected one of eth, sepolia'],
   [{ chain: 1 }, 'chain: expected the name of a chain, received 1'],
-  [{ upstream: 'localhost' }, "upstream: expected a node's http or https URL, received a string that is none"],
-  [{ upstream: 'ws://127.0.0.1:8545' }, "upstream: expected a node's http or https URL, received one of another scheme"],
+  [{ upstream: 'localhost' }, 'upstream: expected an http or https URL, received an invalid URL'],
+  [{ upstream: 'ws://127.0.0.1:8545' }, 'upstream: expected an http or https URL, received a WebSocket URL'],
   [{ apiKey: '' }, 'apiKey: expected a key of printable ASCII characters, received another string'],
   [{ apiKey: '..' }, 'apiKey: expected a key of printable ASCII characters, received another string'],
   [{ apiKey: 'kéy' }, 'apiKey: expected a key of printable ASCII characters, received another string'],
   [{ quotaKeys: 'k' }, 'quotaKeys: expected an array of keys, received a string'],
-  [{ apiKey: 'k', quotaKeys: ['k'] }, 'quotaKeys[0]: expected another key than apiKey, received the same'],
+  [{ apiKey: 'k', quotaKeys: ['k'] }, 'quotaKeys[0]: expected a key other than apiKey, received the same key'],
   [{ prices: { eth: { usd: 1 } } }, 'prices: expected addresses of tokens or \'native\' as names, received "eth"'],
-  [{ prices: { native: { usd: 0 } } }, 'prices["native"].usd: expected a number of USD above 0, received 0'],
-  [{ prices: { native: { usd: 1, usd24hAgo: '2' } } }, 'prices["native"].usd24hAgo: expected a number of USD above 0, received "2"'],
-  [{ prices: { native: { eur: 1 } } }, 'prices["native"]: expected some of usd, usd24hAgo, received "eur"'],
+  [{ prices: { native: { usd: 0 } } }, 'prices["native"].usd: expected a number above 0, received 0'],
+  [{ prices: { native: { usd: 1, usd24hAgo: '2' } } }, 'prices["native"].usd24hAgo: expected a number above 0, received "2"'],
+  [{ prices: { native: { eur: 1 } } }, 'prices["native"]: expected only usd, usd24hAgo, received "eur"'],
   [{ likeProduction: 'yes' }, 'likeProduction: expected true or false, received "yes"'],
   [{ allowedHosts: 'a.test' }, 'allowedHosts: expected an array of host names, received a string'],
   [{ allowedHosts: ['a.test:80'] }, 'allowedHosts[0]: expected a host name without a port, received "a.test:80"'],
@@ -67,11 +67,11 @@ it.each<[options: unknown, message: string]>([
   [{ tokens: { native: {} } }, 'tokens: expected addresses of tokens as names, received "native"'],
   [{ tokens: { [token]: { possibleSpam: 'no' } } }, `tokens["${token}"].possibleSpam: expected true or false, received "no"`],
   [{ tokens: { [token]: { logo: 1 } } }, `tokens["${token}"].logo: expected a URL, received 1`],
-  [{ seed: { tokens: [] } }, 'seed: expected some of transfers, nfts, collections, streams, received "tokens"'],
+  [{ seed: { tokens: [] } }, 'seed: expected only transfers, nfts, collections, streams, received "tokens"'],
   [{ seed: { streams: {} } }, 'seed.streams: expected an array of records, received an object'],
   [{ seed: { streams: [{}] } }, 'seed.streams[0].id: expected a string, received undefined'],
   [{ seed: { nfts: [null] } }, 'seed.nfts[0]: expected a record, received null'],
-  [{ latencyMs: -1 }, 'latencyMs: expected a number of ms from 0, received -1'],
+  [{ latencyMs: -1 }, 'latencyMs: expected a number of ms from 0 to 2147483647, received -1'],
   [{ callsPerSecond: 0 }, 'callsPerSecond: expected a number above 0, received 0'],
   [{ faults: 1.5 }, 'faults: expected a share from 0 to 1, received 1.5'],
   [{ faultSeed: 0.5 }, 'faultSeed: expected a whole number, received 0.5'],
@@ -92,7 +92,7 @@ it('a port in use is told, and nothing is left running', async () => {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => void server.close())
   const { port } = server.address() as AddressInfo
-  expect((await errorOf(startSandbox({ upstream: node.upstream, port }))).message).toBe(`port: expected a port that is free, received ${port} (EADDRINUSE)`)
+  expect((await errorOf(startSandbox({ upstream: node.upstream, port }))).message).toBe(`port: expected a free port, received ${port} (EADDRINUSE)`)
 })
 
 it('an upstream that does not answer is told at once', async () => {
@@ -106,7 +106,5 @@ it('an upstream that does not answer is told at once', async () => {
 it('without upstream and without anvil, one line says what to do', async () => {
   const error = await errorOf(startAnvil(1, [join(tmpdir(), 'nowhere', 'package.json')]))
   expect(error).toBeInstanceOf(OptionError)
-  expect(error.message).toBe(
-    "upstream: expected a node's URL, or anvil to start one (npm install --save-dev @foundry-rs/anvil), received no URL, and anvil is not installed",
-  )
+  expect(error.message).toBe("upstream: expected a node's URL, or anvil installed (npm install --save-dev @foundry-rs/anvil), received neither")
 })

@@ -116,7 +116,7 @@ it('that is unknown, or not in a block yet, is 404', async () => {
 it.each([
   [pathOf('0x12'), 400, 'transaction_hash must be 32 bytes in hex'],
   [`${pathOf(`0x${'1'.repeat(64)}`)}?include=logs`, 400, 'include must be internal_transactions'],
-  [`${pathOf(`0x${'1'.repeat(64)}`)}?chain=base`, 400, 'this sandbox serves eth, and no other chain'],
+  [`${pathOf(`0x${'1'.repeat(64)}`)}?chain=base`, 400, 'this sandbox serves only eth'],
 ])('%s is refused with %d', async (path, status, message) => {
   expect(await ask(sandbox, path)).toMatchObject({ status, body: { message } })
 })

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { Answer } from './server.ts'
 
 /** A call as it reached the server. */
 export interface SeenCall {
@@ -53,10 +54,39 @@ export interface ChainServer {
   close(): Promise<void>
 }
 
-/** A real server with a chain of made-up blocks that hang together, and faults on demand. */
-export async function startChain(options: ChainOptions): Promise<ChainServer> {
+/** A chain of made-up blocks that hang together, and faults on demand. */
+function createChain(options: ChainOptions) {
   const calls: SeenCall[] = []
   const posts: number[] = []
+
+  async function replyTo(batch: readonly SeenCall[], isBatch: boolean, at: number): Promise<ChainReply> {
+    calls.push(...batch)
+    posts.push(batch.length)
+    await options.gate?.(batch)
+    const replies = batch.map((call) => {
+      const right = rightAnswer(call, options)
+      return { jsonrpc: '2.0', id: call.id, ...(options.answer?.(call, right) ?? { result: right }) }
+    })
+    const json = JSON.stringify(isBatch ? replies : replies[0])
+    return options.reply?.({ calls: batch, isBatch, at, json }) ?? { body: options.body?.(json) ?? json }
+  }
+  return { calls, posts, replyTo }
+}
+
+/** The chain for `serve` of virtual-server.ts. */
+export function chainAnswer(options: ChainOptions): Answer {
+  const { replyTo } = createChain(options)
+  return async ({ entries, isBatch, at, socket }, response) => {
+    const { status = 200, body, cutAt } = await replyTo(entries, isBatch, at)
+    response.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) })
+    if (cutAt === undefined) response.end(body)
+    else response.write(body.slice(0, cutAt), () => socket.destroy())
+  }
+}
+
+/** A real server with such a chain. */
+export async function startChain(options: ChainOptions): Promise<ChainServer> {
+  const { calls, posts, replyTo } = createChain(options)
   const paths: string[] = []
   const server = createServer((request, response) => void respond(request, response))
 
@@ -65,21 +95,8 @@ export async function startChain(options: ChainOptions): Promise<ChainServer> {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk)
     const body = JSON.parse(Buffer.concat(chunks).toString()) as SeenCall | SeenCall[]
-    const batch = Array.isArray(body) ? body : [body]
-    calls.push(...batch)
-    posts.push(batch.length)
     paths.push(request.url ?? '')
-    await options.gate?.(batch)
-    const replies = batch.map((call) => {
-      const right = rightAnswer(call, options)
-      return { jsonrpc: '2.0', id: call.id, ...(options.answer?.(call, right) ?? { result: right }) }
-    })
-    const json = JSON.stringify(Array.isArray(body) ? replies : replies[0])
-    const {
-      status = 200,
-      body: text,
-      cutAt,
-    } = options.reply?.({ calls: batch, isBatch: Array.isArray(body), at, json }) ?? { body: options.body?.(json) ?? json }
+    const { status = 200, body: text, cutAt } = await replyTo(Array.isArray(body) ? body : [body], Array.isArray(body), at)
     response.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) })
     if (cutAt === undefined) response.end(text)
     else response.write(text.slice(0, cutAt), () => response.destroy())

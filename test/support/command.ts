@@ -1,10 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
+import { Writable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
+import { main } from '../../src/cli/main.ts'
 
-const main = fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.url))
+const bin = fileURLToPath(new URL('../../dist/src/cli/bin.js', import.meta.url))
 
 export interface Ended {
   readonly code: number | null
@@ -14,9 +16,9 @@ export interface Ended {
 
 /** The built command, as a user runs it. */
 export function startHexline(args: readonly string[], options: { env?: Record<string, string>; cwd?: string } = {}): ChildProcess & { ended: Promise<Ended> } {
-  if (!existsSync(main)) throw new Error('the command is tested as it is built: run `npm run build` first')
+  if (!existsSync(bin)) throw new Error('the command is tested as it is built: run `npm run build` first')
   const { HEXLINE_RPC_URL: _, ...env } = process.env
-  const child = spawn(process.execPath, [main, ...args], { cwd: options.cwd, env: { ...env, ...options.env }, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, [bin, ...args], { cwd: options.cwd, env: { ...env, ...options.env }, stdio: ['ignore', 'pipe', 'pipe'] })
   let stdout = ''
   let stderr = ''
   child.stdout.setEncoding('utf8').on('data', (text) => {
@@ -29,14 +31,35 @@ export function startHexline(args: readonly string[], options: { env?: Record<st
   return Object.assign(child, { ended })
 }
 
-/** Runs it to its end. */
-export function hexline(args: readonly string[], options?: Parameters<typeof startHexline>[1]): Promise<Ended> {
+/** Runs the built command to its end: for what only a process has, such as its exit code, pipes and files. */
+export function spawnHexline(args: readonly string[], options?: Parameters<typeof startHexline>[1]): Promise<Ended> {
   return startHexline(args, options).ended
+}
+
+/** Runs the command to its end in this process, as it does between two pipes. */
+export async function hexline(args: readonly string[], { env = {} }: { env?: Record<string, string> } = {}): Promise<Ended> {
+  const [stdout, stderr] = [new Gathered(), new Gathered()]
+  const code = await main('0.0.0', { args, env, stdout, stderr })
+  return { code, stdout: stdout.text, stderr: stderr.text }
+}
+
+/** Keeps what is written. */
+class Gathered extends Writable {
+  readonly #pieces: Buffer[] = []
+
+  get text(): string {
+    return Buffer.concat(this.#pieces).toString()
+  }
+
+  override _write(piece: Buffer | string, encoding: BufferEncoding, done: () => void): void {
+    this.#pieces.push(Buffer.from(piece as string, encoding))
+    done()
+  }
 }
 
 /** Runs it with a terminal of its own as standard input, output and error: `stdout` is all that the terminal got. */
 export async function hexlineOnTerminal(args: readonly string[]): Promise<Ended> {
-  const command = [process.execPath, main, ...args].map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(' ')
+  const command = [process.execPath, bin, ...args].map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(' ')
   const child = spawn('script', ['-qec', command, '/dev/null'], { stdio: ['ignore', 'pipe', 'pipe'] })
   const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
   // A terminal puts a carriage return before each line feed.
@@ -45,7 +68,7 @@ export async function hexlineOnTerminal(args: readonly string[]): Promise<Ended>
 
 /** Runs it from a shell, for redirections and limits; `$hexline` is the command. */
 export async function inShell(line: string): Promise<Ended> {
-  const child = spawn('bash', ['-c', line], { env: { ...process.env, hexline: `${process.execPath} ${main}` }, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn('bash', ['-c', line], { env: { ...process.env, hexline: `${process.execPath} ${bin}` }, stdio: ['ignore', 'pipe', 'pipe'] })
   const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
   return { code, stdout, stderr }
 }

@@ -2,11 +2,11 @@ import { CodecError, type ErrorKind, HexlineError, HttpError, MalformedReplyErro
 import { methodMeant } from '../../eth/methods.ts'
 import type { Scrub } from '../../http/secrets.ts'
 import { excerpt } from '../../text.ts'
-import { withoutSecret } from './given.ts'
+import { redactReceived } from './redact.ts'
 
-/** Ended by the user: Ctrl-C, or SIGTERM. */
+/** The user ended the command, with Ctrl-C or a signal. */
 export class Interrupted extends Error {
-  /** 128 and the number of the signal, as shells count. */
+  /** 128 + the number of the signal, as in shells. */
   readonly exitCode: number
 
   constructor(message: string, exitCode: number) {
@@ -15,12 +15,12 @@ export class Interrupted extends Error {
   }
 }
 
-/** A job that failed in its middle, with what its reader has so far. */
+/** A job that failed after part of its output was written. */
 export class Unfinished extends Error {
   override readonly cause: unknown
-  /** First block whose line the reader does not have whole. */
+  /** The first block whose line is not complete. */
   readonly next: bigint
-  /** The output ends in the middle of that block's line. */
+  /** True when the output ends in the middle of that line. */
   readonly isCut: boolean
 
   constructor(cause: unknown, next: bigint, isCut: boolean) {
@@ -31,7 +31,7 @@ export class Unfinished extends Error {
   }
 }
 
-/** Wrong usage that no option alone stands for. */
+/** Wrong usage that concerns more than one option. */
 export class UsageError extends Error {}
 
 /** 2 for wrong usage, 128 + signal when interrupted, else 1. */
@@ -43,19 +43,19 @@ export function exitCodeOf(error: unknown): number {
 }
 
 /**
- * One line that says what went wrong, and what to do where that helps. Options are named as on the command line. `scrub` hides
- * what a server may echo of the arguments.
+ * One line that says what went wrong and, where possible, what to do. Options have their names of
+ * the command line. `scrub` hides arguments that a server echoes.
  */
 export function messageOf(error: unknown, scrub: Scrub = (text) => text): string {
   if (error instanceof Unfinished) {
     const { next } = error
     const cut = error.isCut ? `the output ends in the middle of the line of block ${next}: remove that part, and ` : ''
-    return `${messageOf(error.cause, scrub)}; ${cut}go on with --from ${next}`
+    return `${messageOf(error.cause, scrub)}; ${cut}continue with --from ${next}`
   }
-  if (error instanceof OptionError) return `${flagOf(error.option)}: expected ${error.expected}, received ${withoutSecret(error.received)}`
+  if (error instanceof OptionError) return `${flagOf(error.option)}: expected ${error.expected}, received ${redactReceived(error.received)}`
   if (error instanceof CodecError && error.kind === 'invalid')
-    return `${error.path === '' ? '' : `${error.path}: `}expected ${error.expected.replace('(maxArrayLength)', '(--max-array)')}, received ${withoutSecret(error.received)}`
-  // The command's own sentences are as long as they are; what a server says is cut.
+    return `${error.path === '' ? '' : `${error.path}: `}expected ${error.expected.replace('(maxArrayLength)', '(--max-array)')}, received ${redactReceived(error.received)}`
+  // Only a server's text is shortened.
   if (!(error instanceof HexlineError)) return error instanceof Error ? error.message : String(error)
   const message = excerpt(scrub(error.message)).replace('(deadlineMs)', '(--deadline)')
   const hint = hintFor(error)
@@ -98,30 +98,30 @@ function flagOf(option: string): string {
 }
 
 const hints: Readonly<Partial<Record<ErrorKind, string>>> = {
-  network: 'is the node running, and the URL right?',
-  timeout: 'is the node up, and not overloaded?',
+  network: 'is the node running, and is the URL right?',
+  timeout: 'is the node down or overloaded?',
   unsupported: 'does the node have this method, and is it spelt right?',
   auth: 'check the key',
-  quota: 'the key is used up for now',
-  'rate-limit': 'ask for less at a time with --rate or --concurrency, or later',
-  lagging: 'the node may still be catching up, or keep no history that far back: try another one',
+  quota: 'the quota of this key is used up',
+  'rate-limit': 'lower --rate or --concurrency, or try again later',
+  lagging: 'the node may still be syncing, or may not keep history that far back: try another node',
   pruned: 'the node has no history that far back: try an archive node',
 }
 
-/** The same for the REST groups, whose operations have names of their own. */
+/** The same for the operations of the REST groups. */
 const serviceHints: Readonly<Partial<Record<ErrorKind, string>>> = {
-  network: 'is the service running, and the address right?',
-  timeout: 'is the service up, and not overloaded?',
-  malformed: 'is this the address of this group? --lenient keeps fields that cannot be read',
+  network: 'is the service running, and is the address right?',
+  timeout: 'is the service down or overloaded?',
+  malformed: 'is this the address of this group? --lenient keeps invalid fields',
   'not-found': 'is this the address of this group?',
   auth: 'check the key',
-  quota: 'the key is used up for now',
-  'rate-limit': 'ask again later',
+  quota: 'the quota of this key is used up',
+  'rate-limit': 'try again later',
 }
 
 function hintFor(error: unknown): string | undefined {
   if (!(error instanceof HexlineError)) return undefined
-  // Nodes refuse a method that they do not know in one of these ways.
+  // Nodes report an unknown method as any of these kinds.
   const meant = error instanceof RpcError && ['unsupported', 'invalid', 'not-found'].includes(error.kind) ? methodMeant(error.method ?? '') : undefined
   if (meant !== undefined) return `did you mean ${meant}?`
   if (error.method?.startsWith('get')) return serviceHints[error.kind]

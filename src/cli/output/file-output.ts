@@ -3,16 +3,17 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { isatty } from 'node:tty'
 import { OptionError } from '../../errors.ts'
 import { cannotWrite, reasonOf } from './cannot-write.ts'
-import { shownPath } from './given.ts'
 import { createLineWriter } from './line-writer.ts'
 import type { Output } from './output.ts'
+import { redactPath } from './redact.ts'
 
-/** Bytes that are gathered before they are written. */
+/** Bytes to collect before writing. */
 const CHUNK = 1024 * 1024
 
 /**
- * A file that is written aside and gets its name when it is whole: without `force` only where nothing has that name by then.
- * A device or a pipe is written as it is. Throws `OptionError` when it cannot be written.
+ * A file that is written under a temporary name, beside its place, and renamed when it is complete;
+ * without `force`, only if nothing has its name by then. A device or a pipe is written directly.
+ * Throws `OptionError` when it cannot be written.
  */
 export async function fileOutput(path: string, force: boolean): Promise<Output> {
   const { target, isAside } = await placeOf(path, force)
@@ -22,7 +23,7 @@ export async function fileOutput(path: string, force: boolean): Promise<Output> 
   try {
     handle = await open(aside, isAside ? 'wx' : 'w')
   } catch (error) {
-    throw new OptionError('--out', 'a file that can be written', `${shownPath(path)} (${reasonOf(error)})`)
+    throw new OptionError('--out', 'a file that can be written', `${redactPath(path)} (${reasonOf(error)})`)
   }
   const writer = createLineWriter(handle.fd)
   const writing = async (act: () => void | Promise<void>) => {
@@ -52,8 +53,7 @@ export async function fileOutput(path: string, force: boolean): Promise<Output> 
         if (force) await rename(aside, target)
         else isTaken = !(await nameIfFree(aside, target))
       })
-      if (isTaken)
-        throw new Error(`${path} was made by another program meanwhile, and is left as it is: all that was to be written is in ${await nextTo(aside, path)}`)
+      if (isTaken) throw new Error(`another program created ${path} in the meantime, and it was not replaced: the output is in ${await nextTo(aside, path)}`)
     },
     async abandon() {
       if (isAside) {
@@ -69,7 +69,7 @@ export async function fileOutput(path: string, force: boolean): Promise<Output> 
   }
 }
 
-/** Where a file of this name is written. Throws `OptionError`. */
+/** Where the file is written. Throws `OptionError`. */
 async function placeOf(path: string, force: boolean): Promise<{ target: string; isAside: boolean }> {
   const name = JSON.stringify(path)
   const there = await stat(path).catch(() => undefined)
@@ -77,17 +77,18 @@ async function placeOf(path: string, force: boolean): Promise<{ target: string; 
   if (there !== undefined && !there.isFile()) return { target: path, isAside: false }
   const itself = await lstat(path).catch(() => undefined)
   if (itself !== undefined && !force) {
-    const what = there === undefined ? 'which is a link to nothing' : 'which exists'
+    const what = there === undefined ? 'which is a broken link' : 'which exists'
     throw new OptionError('--out', 'a file that does not exist yet, or --force', `${name}, ${what}`)
   }
-  // The file behind a link is replaced, and the link stays. Aside is beside that file, so that renaming it moves nothing.
+  // The target of a link is replaced, and the link stays. The temporary file is beside the target,
+  // so that renaming it copies nothing.
   return { target: itself?.isSymbolicLink() ? await behind(path) : path, isAside: true }
 }
 
-/** As many links may follow each other, as in Linux. */
+/** Linux follows this many links, too. */
 const MOST_LINKS = 40
 
-/** What a link leads to in the end, whether it exists or not. */
+/** The final target of a link, whether or not it exists. */
 async function behind(path: string): Promise<string> {
   let at = path
   for (let links = 0; links <= MOST_LINKS; links++) {
@@ -98,13 +99,13 @@ async function behind(path: string): Promise<string> {
   throw new OptionError('--out', 'a file that can be written', `${JSON.stringify(path)} (${reasonOf({ code: 'ELOOP' })})`)
 }
 
-/** What `link` says on file systems that have no hard links. */
+/** The errors of `link` on file systems without hard links. */
 const NO_LINKS: readonly unknown[] = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']
 
-/** Gives a file another name, unless something has it: then false. */
+/** Renames a file. False when something already has the new name. */
 async function nameIfFree(from: string, to: string): Promise<boolean> {
   try {
-    // Unlike `rename`, it replaces nothing, also no link that leads nowhere.
+    // Unlike `rename`, it replaces nothing, not even a broken link.
     await link(from, to)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
@@ -112,14 +113,15 @@ async function nameIfFree(from: string, to: string): Promise<boolean> {
     if (!NO_LINKS.includes(code)) throw error
     return nameWithoutLinks(from, to)
   }
-  // If this fails, the file has its name all the same, and the next run removes the other one.
+  // If this fails, the file has its new name anyway, and the next run removes the old one.
   await rm(from, { force: true }).catch(() => {})
   return true
 }
 
 /**
- * The same where the file system has no hard links: an empty file takes the name, which fails when something has it, and is
- * replaced at once. A crash between the two leaves the empty file, and the whole one under its first name.
+ * The same on a file system without hard links: an empty file takes the name, which fails when
+ * something has it, and is replaced at once. A crash in between leaves the empty file, and the
+ * complete one under its temporary name.
  */
 export async function nameWithoutLinks(from: string, to: string): Promise<boolean> {
   try {
@@ -132,12 +134,12 @@ export async function nameWithoutLinks(from: string, to: string): Promise<boolea
   return true
 }
 
-/** Names it `path.2`, or by the next number that is free: what took long to make is not lost. */
+/** Renames it to `path.2`, or the next free number, so that a long export is not lost. */
 async function nextTo(from: string, path: string): Promise<string> {
   for (let n = 2; ; n++) if (await nameIfFree(from, `${path}.${n}`)) return `${path}.${n}`
 }
 
-/** What processes that were killed have left of files of this name. */
+/** Removes the temporary files of processes that were killed. */
 async function removeAbandoned(path: string): Promise<void> {
   const names = await readdir(dirname(path)).catch(() => [])
   const prefix = `${basename(path)}.`

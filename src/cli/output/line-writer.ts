@@ -1,31 +1,35 @@
 import { writevSync } from 'node:fs'
 
-/** What an output's reader has of it. */
+/** How much of the output has been written. */
 export interface Kept {
-  /** Whole lines. */
+  /** Complete lines. */
   readonly lines: number
-  /** True when a part of the next line stands behind them. */
+  /** True when part of the next line follows them. */
   readonly isCut: boolean
 }
 
-/** Gathers lines, writes many with one system call, and counts those that the kernel has taken. */
+/**
+ * Collects lines, writes many with one system call, and counts those that the kernel has accepted.
+ */
 export interface LineWriter {
-  /** Bytes that are gathered. */
+  /** Bytes collected so far. */
   readonly bytes: number
   readonly kept: Kept
-  /** Takes the pieces of a line. */
+  /** Adds a line, in pieces. */
   add(pieces: readonly Uint8Array[]): void
-  /** Writes what is gathered. Throws what the system says; after that, nothing more is written. */
+  /** Writes what was collected. Throws the system's error; nothing is written after that. */
   flush(): void
 }
 
-/** For a file or device, not for a pipe: it waits in place until the kernel has taken all. */
+/**
+ * For a file or device, not for a pipe: `flush` blocks until the kernel has accepted everything.
+ */
 export function createLineWriter(fd: number): LineWriter {
   let gathered: Uint8Array[] = []
   let lengths: number[] = []
   let bytes = 0
   let lines = 0
-  // Bytes of the next line that the kernel has taken.
+  // Bytes of the next line that the kernel has accepted.
   let begun = 0
   let failure: unknown
   return {
@@ -44,7 +48,8 @@ export function createLineWriter(fd: number): LineWriter {
       lengths.push(length)
       bytes += length
     },
-    // In place: a megabyte into the page cache takes less than handing it to another thread, which cost a quarter more CPU.
+    // Synchronous: copying a megabyte into the page cache is cheaper than passing it to another
+    // thread, which took a quarter more CPU.
     flush() {
       if (failure !== undefined) throw failure
       let pieces = gathered
@@ -63,7 +68,8 @@ export function createLineWriter(fd: number): LineWriter {
             begun -= length
             lines++
           }
-          // Only a part was taken, as on a disk that is getting full: the rest goes on, or tells why it cannot.
+          // A partial write, as on a disk that is filling up. Writing the rest succeeds, or fails
+          // with the reason.
           if (left > 0) pieces = [Buffer.concat(pieces).subarray(taken)]
         }
       } catch (error) {

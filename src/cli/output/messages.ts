@@ -1,16 +1,17 @@
 import { HexlineError } from '../../errors.ts'
 import { harmlessText } from '../../text.ts'
 import { exitCodeOf, messageOf, Unfinished } from './failure.ts'
-import { argumentScrubber } from './given.ts'
+import type { Io } from './io.ts'
 import { toJson } from './json.ts'
+import { argumentScrubber } from './redact.ts'
 
-/** What the command says on stderr: sentences for a person, or one line of JSON each. */
+/** What the command writes to stderr: sentences, or with `--json` one line of JSON each. */
 export interface Messages {
-  /** Says it unless `--quiet`. `facts` are what `--json` prints in its place. */
+  /** Not with `--quiet`. `--json` prints `facts` instead of the sentence. */
   tell(sentence: string, facts: Readonly<Record<string, unknown>>): void
-  /** Says it unless `--quiet`. */
+  /** Not with `--quiet`. */
   warn(sentence: string): void
-  /** Always says it. */
+  /** Always. */
   fail(error: unknown): void
 }
 
@@ -19,10 +20,10 @@ export interface MessageFlags {
   readonly json?: boolean
 }
 
-/** `args` are those of the command: what may be a secret among them is hidden where a server echoes it. */
-export function messagesFor({ quiet = false, json = false }: MessageFlags, stream: NodeJS.WritableStream, args = process.argv.slice(2)): Messages {
+/** Arguments that may be secrets are hidden in the messages of a server that echoes them. */
+export function messagesFor({ quiet = false, json = false }: MessageFlags, { stderr, args }: Pick<Io, 'stderr' | 'args'>): Messages {
   const scrub = argumentScrubber(args)
-  const print = (sentence: string, facts: object) => stream.write(`${json ? toJson(facts) : harmlessText(sentence)}\n`)
+  const print = (sentence: string, facts: object) => stderr.write(`${json ? toJson(facts) : harmlessText(sentence)}\n`)
   return {
     tell(sentence, facts) {
       if (!quiet) print(sentence, facts)

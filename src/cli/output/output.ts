@@ -1,27 +1,23 @@
-import { fileOutput } from './file-output.ts'
 import type { Kept } from './line-writer.ts'
-import { standardOutput } from './standard-output.ts'
 
-/** Where lines go. */
+/** Where the lines are written. */
 export interface Output {
-  /** A person reads it, and it obeys control characters. */
+  /** True for a terminal, which interprets control characters. */
   readonly isTerminal: boolean
-  /** What is written stays, although the rest never comes. False for a file that appears when it is whole. */
+  /**
+   * True when lines stay even if the job fails. False for a file that appears once it is complete.
+   */
   readonly isKept: boolean
-  /** Writes the pieces of a line. Resolves when there is room for more. */
+  /** Writes a line, in pieces. Resolves when there is room for more. */
   write(pieces: readonly Uint8Array[]): Promise<void>
-  /** All lines are written. A file appears under its name. */
+  /** Ends the output. A file gets its name. */
   commit(): Promise<void>
   /**
-   * Ends it without the lines that are still to come. Resolves, when all lines so far have been taken or cannot be, with what
-   * the reader has; with undefined where nothing is kept, or the reader is gone. Calls `onWait` when that takes its time.
+   * Ends an incomplete output. Resolves, when all lines so far have been written or cannot be, with
+   * what was written; with undefined where nothing is kept, or the reader is gone. Calls `onWait`
+   * when that takes long.
    */
   abandon(onWait: () => void): Promise<Kept | undefined>
-  /** True when the failure only means that nobody reads on. */
+  /** True for the error of a pipe whose reader has closed it, such as `head`. */
   isClosedByReader(error: unknown): boolean
-}
-
-/** Standard output, or a file. `stop` is aborted when standard output cannot be written. Throws `OptionError` for a file that cannot be. */
-export async function openOutput(path: string | undefined, force: boolean, stop: AbortController): Promise<Output> {
-  return path === undefined ? standardOutput(stop) : await fileOutput(path, force)
 }

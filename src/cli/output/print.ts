@@ -1,10 +1,14 @@
+import type { TextStream } from './io.ts'
 import { lineForTerminal } from './json.ts'
-import { openOutput } from './output.ts'
+import { openOutput } from './open-output.ts'
 
-/** Writes to standard output, waiting where its reader is slow. Ends quietly when the reader has had enough, such as `head`. */
-export async function print(job: (write: (text: string | Uint8Array) => Promise<void>) => Promise<void>): Promise<void> {
+/**
+ * Writes to `stdout`, waiting for a slow reader. Ends quietly when the reader closes it, such as
+ * `head`.
+ */
+export async function print(stdout: TextStream, job: (write: (text: string | Uint8Array) => Promise<void>) => Promise<void>): Promise<void> {
   const stop = new AbortController()
-  const output = await openOutput(undefined, false, stop)
+  const output = await openOutput(undefined, false, stdout, stop)
   try {
     await job((text) => {
       stop.signal.throwIfAborted()
@@ -19,12 +23,15 @@ export async function print(job: (write: (text: string | Uint8Array) => Promise<
 }
 
 /** Writes a text to standard output. */
-export function printText(text: string): Promise<void> {
-  return print((write) => write(text))
+export function printText(stdout: TextStream, text: string): Promise<void> {
+  return print(stdout, (write) => write(text))
 }
 
-/** Writes a server's own JSON to standard output as it is, or harmless where that is a terminal. */
-export function printJson(json: Uint8Array): Promise<void> {
+/**
+ * Writes a server's JSON to standard output: unchanged, or on a terminal with control characters
+ * escaped.
+ */
+export function printJson(stdout: TextStream, json: Uint8Array): Promise<void> {
   const pieces = [json, Buffer.from('\n')]
-  return print((write) => write(process.stdout.isTTY ? lineForTerminal(pieces) : Buffer.concat(pieces)))
+  return print(stdout, (write) => write(stdout.isTTY ? lineForTerminal(pieces) : Buffer.concat(pieces)))
 }

@@ -1,31 +1,36 @@
 import type { Page, Paged } from '../../rest/index.ts'
 import { harmlessText } from '../../text.ts'
+import type { TextStream } from './io.ts'
 import { toJson } from './json.ts'
 import type { Messages } from './messages.ts'
 import { print } from './print.ts'
 import { type Column, table } from './table.ts'
 
-/** What the user asked of a list. */
+/** How a list is printed. */
 export interface ListFlags {
   readonly json?: boolean | undefined
   readonly all?: boolean | undefined
 }
 
-/** Prints a page of a list, or all of them: a table a page, or one line of JSON a record. */
+/**
+ * Prints one page of a list, or all pages: a table for each page, or a line of JSON for each
+ * record.
+ */
 export async function printList<P extends Page<unknown>>(
+  stdout: TextStream,
   list: Paged<P>,
   columns: readonly Column<P['result'][number]>[],
   flags: ListFlags,
   messages: Messages,
 ): Promise<void> {
-  await print(async (write) => {
+  await print(stdout, async (write) => {
     let records = 0
     for await (const page of list.pages()) {
       records += page.result.length
       if (flags.json) for (const record of page.result) await write(`${toJson(record)}\n`)
-      else if (page.result.length > 0) await write(`${table(columns, page.result, process.stdout.isTTY)}\n`)
+      else if (page.result.length > 0) await write(`${table(columns, page.result, stdout.isTTY === true)}\n`)
       if (flags.all || page.cursor === null) continue
-      messages.tell(`${counted(records)}; there are more: --all, or --cursor ${quoted(page.cursor)}`, { type: 'more', records, cursor: page.cursor })
+      messages.tell(`${counted(records)}; for more, use --all or --cursor ${quoted(page.cursor)}`, { type: 'more', records, cursor: page.cursor })
       return
     }
     messages.tell(counted(records), { type: 'done', records })
@@ -36,7 +41,7 @@ function counted(records: number): string {
   return records === 1 ? '1 record' : `${records} records`
 }
 
-/** As it can be pasted into a shell. */
+/** Quoted for a shell, where needed. */
 function quoted(text: string): string {
   return /^[\w.:=+/@%~-]+$/.test(text) ? text : `'${harmlessText(text).replaceAll("'", "'\\''")}'`
 }

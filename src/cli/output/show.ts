@@ -1,6 +1,6 @@
 import { harmlessText } from '../../text.ts'
 
-/** Fields and results in wei, shown in ether or gwei too. */
+/** Fields and results in wei that are also shown in ether or gwei. */
 const inEther = new Set(['value', 'balance', 'eth_getBalance', 'l1Fee'])
 const inGwei = new Set([
   'gasPrice',
@@ -13,26 +13,27 @@ const inGwei = new Set([
   'eth_gasPrice',
   'eth_maxPriorityFeePerGas',
 ])
-/** Seconds since 1970, shown as a date too. */
+/** Seconds since 1970 that are also shown as a date. */
 const times = new Set(['timestamp', 'blockTimestamp'])
 
-/** Hex up to this length, a hash, is shown whole. */
+/** Hex up to this length, that of a hash, is shown whole. */
 const WHOLE = 66
 
 /**
- * A result as a person reads it: fields below each other, lists numbered, amounts with their unit, times as dates. `name` is
- * the method. Long bytes are shortened on a terminal, and come whole where a program reads. Nothing in it is obeyed by a terminal. Throws `RangeError` for what is nested more than 100 levels deep.
+ * A result as readable text: a line for each field, numbered lists, amounts with their unit, times
+ * with a date. `name` is the method. Long bytes are shortened on a terminal only. Control
+ * characters are removed. Throws `RangeError` for more than 100 levels of nesting.
  */
 export function forPerson(value: unknown, name: string, isTerminal: boolean): string {
   return isNested(value) ? linesOf(value, '', isTerminal).join('\n') : scalar(value, name, isTerminal)
 }
 
-/** Names up to this length have their values below each other. */
+/** Values are aligned after names of up to this length. */
 const LONGEST_NAME = 40
-/** Deeper nesting than this is nothing to read. */
+/** Deeper nesting is unreadable. */
 const DEEPEST = 100
 
-/** Throws `RangeError` for what is nested too deeply. */
+/** Throws `RangeError` for a value that is nested too deeply. */
 function linesOf(value: object, indent: string, isTerminal: boolean): string[] {
   if (indent.length > 2 * DEEPEST) throw new RangeError('nested too deeply')
   const entries = Object.entries(value).map(([key, item]): [string, unknown] => [harmlessText(key), item])
@@ -43,7 +44,7 @@ function linesOf(value: object, indent: string, isTerminal: boolean): string[] {
   })
 }
 
-/** An object or list that has something in it. */
+/** True for an object or list that is not empty. */
 function isNested(value: unknown): value is object {
   return typeof value === 'object' && value !== null && Object.keys(value).length > 0
 }
@@ -62,7 +63,7 @@ function scalar(value: unknown, name: string, isTerminal: boolean): string {
   return harmlessText(String(value))
 }
 
-/** `value` with the point `places` from the right, without zeros at the end. */
+/** `value` with a decimal point `places` digits from the right, without trailing zeros. */
 function decimal(value: bigint, places: number): string {
   const digits = value.toString().padStart(places + 1, '0')
   const fraction = digits.slice(-places).replace(/(?<!0)0+$/, '')

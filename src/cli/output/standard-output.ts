@@ -1,28 +1,33 @@
 import { once } from 'node:events'
 import { fstatSync } from 'node:fs'
 import { cannotWrite } from './cannot-write.ts'
+import type { TextStream } from './io.ts'
 import { createLineWriter } from './line-writer.ts'
 import type { Output } from './output.ts'
 
 const STDOUT = 1
-/** Bytes that are gathered at most before they are written. */
+/** Most bytes to collect before writing. */
 const CHUNK = 1024 * 1024
-/** A reader may take this long, in ms, before the user is told. */
+/** How long a reader may block the output before the user is told, in ms. */
 const PATIENCE = 500
 
 /** Standard output. `stop` is aborted when it cannot be written. */
-export function standardOutput(stop: AbortController): Output {
-  const about = fstatSync(STDOUT)
-  return about.isFIFO() || about.isSocket() || process.stdout.isTTY ? stream(stop) : file(stop)
+export function standardOutput(stdout: TextStream, stop: AbortController): Output {
+  return stdout === process.stdout && isFile() ? file(stop) : stream(stdout, stop)
 }
 
-/** A pipe, or a terminal. All that was handed over is taken as long as there is a reader. */
-function stream(stop: AbortController): Output {
-  const { stdout } = process
+/** True for a file or device: neither a pipe nor a terminal. */
+function isFile(): boolean {
+  const about = fstatSync(STDOUT)
+  return !about.isFIFO() && !about.isSocket() && !process.stdout.isTTY
+}
+
+/** A pipe or a terminal. Everything written is delivered as long as there is a reader. */
+function stream(stdout: TextStream, stop: AbortController): Output {
   let lines = 0
   stdout.on('error', (error) => stop.abort(error))
   return {
-    isTerminal: stdout.isTTY,
+    isTerminal: stdout.isTTY === true,
     isKept: true,
     async write(pieces) {
       lines++
@@ -30,7 +35,8 @@ function stream(stop: AbortController): Output {
       for (const piece of pieces) stdout.write(piece)
       process.nextTick(() => stdout.uncork())
       if (!stdout.writableNeedDrain) return
-      // When the job ends meanwhile, the line is still written to its end: it counts, and the next one is not begun.
+      // When the job ends meanwhile, this line is still written whole, and counts; the next one is
+      // not begun.
       await once(stdout, 'drain', { signal: stop.signal }).catch((error) => {
         if (!stop.signal.aborted) throw error
       })
@@ -40,7 +46,8 @@ function stream(stop: AbortController): Output {
     },
     async abandon(onWait) {
       const timer = setTimeout(onWait, PATIENCE)
-      // Behind all lines: when this has been taken, they have. One callback for each of them would cost 6 % of the whole job.
+      // An empty write after all lines: when it is done, they are. A callback for each line would
+      // cost 6 % of the job.
       const error = await new Promise<unknown>((resolve) => stdout.write('', resolve))
       clearTimeout(timer)
       return error ? undefined : { lines, isCut: false }
@@ -49,7 +56,10 @@ function stream(stop: AbortController): Output {
   }
 }
 
-/** A file or a device that the shell has opened. Written by ourselves: a stream of Node takes what was written in part for written. */
+/**
+ * A file or device that the shell has opened. Not through a stream of Node.js, which takes a
+ * partial write for a whole one.
+ */
 function file(stop: AbortController): Output {
   const writer = createLineWriter(STDOUT)
   let scheduled: NodeJS.Immediate | undefined
@@ -68,7 +78,7 @@ function file(stop: AbortController): Output {
     async write(pieces) {
       writer.add(pieces)
       if (writer.bytes >= CHUNK) flush()
-      // All lines of this turn go together.
+      // All lines of this turn are written together.
       else
         scheduled ??= setImmediate(() => {
           try {
@@ -85,7 +95,7 @@ function file(stop: AbortController): Output {
       try {
         flush()
       } catch {
-        // The failure that led here is told already, and the resume hint says what is kept.
+        // The error that ended the job is reported, and its hint says what is kept.
       }
       return writer.kept
     },

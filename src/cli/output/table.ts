@@ -1,16 +1,19 @@
 import { harmlessText } from '../../text.ts'
 
-/** One column of a table: its title, and the text of a record in it. */
+/** One column of a table: its title, and the value that it shows of a record. */
 export interface Column<T> {
   readonly title: string
   readonly of: (record: T) => unknown
-  /** Numbers stand to the right. */
+  /** True aligns to the right, for numbers. */
   readonly right?: boolean
 }
 
 const LONGEST = 44
 
-/** Records below each other, columns aligned, long text shortened where a person reads. Nothing in it is obeyed by a terminal. */
+/**
+ * A table with aligned columns. Long text is shortened on a terminal; control characters are
+ * removed.
+ */
 export function table<T>(columns: readonly Column<T>[], records: readonly T[], isTerminal: boolean): string {
   const rows = [columns.map(({ title }) => title), ...records.map((record) => columns.map(({ of }) => cell(of(record), isTerminal)))]
   const widths = columns.map((_, i) => rows.reduce((most, row) => Math.max(most, (row[i] as string).length), 0))

@@ -1,9 +1,9 @@
-/** A count with its thousands apart. */
+/** A count with separated thousands: `1,234,567`. */
 export function count(value: number): string {
   return value.toLocaleString('en-US')
 }
 
-/** Time as a person reads it: `12 s`, `3 min 20 s`, `5 h 12 min`. */
+/** A duration: `12 s`, `3 min 20 s`, `5 h 12 min`. */
 export function durationOf(ms: number): string {
   const seconds = Math.round(ms / 1000)
   if (seconds < 60) return `${seconds} s`
@@ -11,7 +11,7 @@ export function durationOf(ms: number): string {
   return minutes < 60 ? `${minutes} min ${seconds % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
 }
 
-/** Bytes as a person reads them, in decimal units. */
+/** A size in decimal units: `1.2 MB`. */
 export function sizeOf(bytes: number): string {
   if (bytes < 1000) return `${Math.round(bytes)} B`
   if (bytes < 1e6) return `${(bytes / 1e3).toFixed(1)} kB`

@@ -2,25 +2,25 @@ import { isPlain, plainEnd, skipValue, viewOf } from '../../json/scan.ts'
 import { type Likeness, skipItems } from './likeness.ts'
 import {
   ANY,
-  ANYTHING,
   ARRAY,
   CODEC,
-  type Fields,
-  isAgain,
-  leadsTo,
+  type FieldPlans,
+  isRepeated,
+  keyIsAt,
   MOST_WORTH,
   makerOf,
   NUMBER,
   OBJECT,
   type Place,
-  placeBehind,
+  placeAfter,
+  planOf,
   QUANTITY,
-  type Reading,
-  readingOf,
+  READ_ANY,
+  type ReadPlan,
   SKIP,
   SKIPPED,
   STRING,
-  startOf,
+  startPlace,
   UNUSUAL,
   WORTH_OF_A_HIT,
 } from './read-plan.ts'
@@ -35,7 +35,9 @@ const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
 const SMALL_N = 0x6e
 
-/** What `toString('latin1', …)` calls, for half the cost on short strings. */
+/**
+ * Node's own method under `toString('latin1', …)`; called directly, it costs half on short strings.
+ */
 interface Bytes extends Buffer {
   latin1Slice(start: number, end: number): string
 }
@@ -43,35 +45,55 @@ interface Bytes extends Buffer {
 const NOTHING = Buffer.alloc(0) as Bytes
 const NO_VIEW = new DataView(new ArrayBuffer(0))
 
-/** Keys of one object, different keys in one place, and places in all, that are remembered: what is written otherwise each time is read the long way. */
+/**
+ * Bounds on what is remembered: keys of one object, keys that follow one place, and places in all.
+ * Beyond them, bytes are parsed.
+ */
 const MOST_KEYS = 128
 const MOST_NEXT = 16
 const MOST_PLACES = 4096
-/** Deeper ones, of those that are made, would end in a stack overflow. */
+/** Deepest nesting that is read here, far from a stack overflow. */
 const DEEPEST = 100
 
 /**
- * Reads values of one kind from plain bytes (`isPlain` in rpc/scan.ts) without white space in one go, decoded: quantities from their
- * digits, objects by a literal with the keys that others had in the same order. Learns the keys from what it reads.
+ * Decodes values of one kind straight from the bytes of plain JSON (`isPlain` in json/scan.ts)
+ * without white space: quantities from their digits, and objects by a literal with all keys at
+ * once. It learns the order of the keys from what it reads:
+ *
+ *     {"hash":"0x8f…","number":"0x10","size":"0x2a"}
+ *     {"hash":"0x3c…","number":"0x11","size":"0x2b"}
+ *     {"hash":"0x77…","size":"0x2c"}
+ *
+ *     start ──"hash":──▶ place ──"number":──▶ place ──"size":──▶ place, make: { hash, number, size }
+ *                          │ others
+ *                          └──"size":──▶ place, make: { hash, size }
+ *
+ * Each `Place` knows the bytes of the key that leads to it, how the value after that key is read,
+ * and `next`, the place that followed the first time. So a known key costs a comparison of its
+ * bytes with those of `next`; where they differ, `others` are tried, and a key that is new adds a
+ * place. At the closing brace, `make` turns the values into the object.
  */
-export class PlainReader<T> {
-  readonly #reading: Reading
-  /** Objects that nothing is known about. */
-  readonly #unknown: Reading = { kind: OBJECT, root: startOf(), fields: { identity: [], of: () => ANYTHING } }
+export class ByteReader<T> {
+  readonly #plan: ReadPlan
+  /** For objects without a schema. */
+  readonly #unknown: ReadPlan = { kind: OBJECT, start: startPlace(), fields: { identity: [], of: () => READ_ANY } }
   #bytes: Bytes = NOTHING
   #view: DataView = NO_VIEW
   #at = 0
   #depth = 0
   #reads = 0
   #places = 0
-  /** Values of the objects that are being read, one list for each depth. */
+  /** The values of the objects that are open, one list for each depth. */
   #levels: unknown[][] = []
 
   constructor(decode: Decode<T>) {
-    this.#reading = readingOf(decode)
+    this.#plan = planOf(decode)
   }
 
-  /** The value that fills `bytes`. Throws `UNUSUAL` or a `SyntaxError` for anything but plain JSON without white space, or whatever a codec throws. */
+  /**
+   * Decodes `bytes`, which are one value. Throws `UNUSUAL` or `SyntaxError` for anything but plain
+   * JSON without white space, and what a codec throws.
+   */
   read(bytes: Buffer): T {
     this.#bytes = bytes as Bytes
     this.#view = viewOf(bytes)
@@ -79,7 +101,7 @@ export class PlainReader<T> {
     this.#depth = 0
     this.#reads++
     try {
-      const value = this.#value(this.#reading)
+      const value = this.#value(this.#plan)
       if (this.#at !== bytes.length) throw UNUSUAL
       return value as T
     } finally {
@@ -89,8 +111,8 @@ export class PlainReader<T> {
     }
   }
 
-  #value(reading: Reading): unknown {
-    switch (reading.kind) {
+  #value(plan: ReadPlan): unknown {
+    switch (plan.kind) {
       case QUANTITY:
         return this.#quantity()
       case NUMBER:
@@ -98,34 +120,34 @@ export class PlainReader<T> {
       case STRING:
         return this.#string()
       case OBJECT:
-        return this.#object(reading)
+        return this.#object(plan)
       case ARRAY:
-        return this.#array(reading)
+        return this.#array(plan)
       case CODEC:
-        return (reading.make as Decode<unknown>)(this.#any())
+        return (plan.make as Decode<unknown>)(this.#any())
       default:
         return this.#any()
     }
   }
 
-  #object(reading: Reading): unknown {
+  #object(plan: ReadPlan): unknown {
     const bytes = this.#bytes
     const view = this.#view
     let at = this.#at
     if (bytes[at++] !== OPEN_BRACE || ++this.#depth > DEEPEST) throw UNUSUAL
-    // Objects inside this one have lists of their own.
+    // Inner objects use the lists of their depths.
     this.#levels[this.#depth] ??= []
     const values = this.#levels[this.#depth] as unknown[]
     let count = 0
-    let place = reading.root as Place
+    let place = plan.start as Place
     if (bytes[at] === CLOSE_BRACE) at++
     else
       for (;;) {
         const { next } = place
-        place = next !== undefined && leadsTo(view, bytes.length, at, next) ? next : this.#otherNext(reading, place, at)
+        place = next !== undefined && keyIsAt(view, bytes.length, at, next) ? next : this.#otherNext(plan, place, at)
         at += place.length
         this.#at = at
-        const of = place.reading
+        const of = place.plan
         const first = bytes[at]
         if (of.kind === SKIPPED) {
           this.#skip(place.items as Likeness)
@@ -133,21 +155,21 @@ export class PlainReader<T> {
           // Null stays null in every field.
           values[count++] = this.#literal('null', null)
         } else if (first === QUOTE && of.kind <= STRING && place.worth > 0) {
-          if (place.read === this.#reads && isAgain(view, bytes.length, at, place)) {
-            values[count++] = place.value
-            this.#at = at + place.size
+          if (place.lastRead === this.#reads && isRepeated(view, bytes.length, at, place)) {
+            values[count++] = place.lastValue
+            this.#at = at + place.lastSize
             place.worth = Math.min(MOST_WORTH, place.worth + WORTH_OF_A_HIT)
           } else {
             const value = of.kind === ANY ? this.#string() : this.#value(of)
             values[count++] = value
-            // The first one in a read had nothing to be compared with.
-            if (place.read === this.#reads) place.worth--
-            // A long one seldom comes again, and would be held as long as the reader.
+            // The first value in a read had nothing to be compared with.
+            if (place.lastRead === this.#reads) place.worth--
+            // A long value is seldom repeated, and would be kept as long as the reader.
             if (this.#at - at <= SHORT) {
-              place.value = value
-              place.read = this.#reads
-              place.at = at
-              place.size = this.#at - at
+              place.lastValue = value
+              place.lastRead = this.#reads
+              place.lastAt = at
+              place.lastSize = this.#at - at
             }
           }
         } else {
@@ -160,28 +182,28 @@ export class PlainReader<T> {
       }
     this.#at = at
     this.#depth--
-    const object = (place.make ?? makerOf(place, (reading.fields as Fields).identity))(values)
-    return reading.make === undefined ? object : reading.make(object)
+    const object = (place.make ?? makerOf(place, (plan.fields as FieldPlans).identity))(values)
+    return plan.make === undefined ? object : plan.make(object)
   }
 
-  /** The place behind a key that is not the one that comes first in mind. */
-  #otherNext({ fields }: Reading, place: Place, at: number): Place {
+  /** The place after a key that `next` does not have: one of `others`, or a new one. */
+  #otherNext({ fields }: ReadPlan, place: Place, at: number): Place {
     const bytes = this.#bytes
-    for (const each of place.others) if (leadsTo(this.#view, bytes.length, at, each)) return each
+    for (const each of place.others) if (keyIsAt(this.#view, bytes.length, at, each)) return each
     const end = bytes.indexOf(QUOTE, at + 1) + 1
     if (bytes[at] !== QUOTE || end === 0 || bytes[end] !== COLON) throw UNUSUAL
     const key = bytes.toString('latin1', at + 1, end - 1)
-    // A key that means something to JavaScript, or stands elsewhere than it was written.
+    // JavaScript treats `__proto__` specially, and orders keys that are numbers before the others.
     if (key === '__proto__' || !/^[a-z_$][\w$]*$/i.test(key)) throw UNUSUAL
     if (place.seen.length >= MOST_KEYS || place.others.length >= MOST_NEXT || ++this.#places > MOST_PLACES) throw UNUSUAL
-    const reading = (fields as Fields).of(key)
-    const next = placeBehind(bytes.subarray(at, end + 1), reading, [...place.seen, key], reading === SKIP ? place.keys : [...place.keys, key])
+    const plan = (fields as FieldPlans).of(key)
+    const next = placeAfter(bytes.subarray(at, end + 1), plan, [...place.seen, key], plan === SKIP ? place.keys : [...place.keys, key])
     if (place.next === undefined) place.next = next
     else place.others.push(next)
     return next
   }
 
-  #array({ item, make }: Reading): unknown {
+  #array({ item, make }: ReadPlan): unknown {
     const bytes = this.#bytes
     if (item?.kind === STRING && make === undefined) return this.#strings()
     if (bytes[this.#at++] !== OPEN_BRACKET || ++this.#depth > DEEPEST) throw UNUSUAL
@@ -189,7 +211,7 @@ export class PlainReader<T> {
     if (bytes[this.#at] === CLOSE_BRACKET) this.#at++
     else
       for (;;) {
-        items.push(this.#value(item as Reading))
+        items.push(this.#value(item as ReadPlan))
         const byte = bytes[this.#at++]
         if (byte === CLOSE_BRACKET) break
         if (byte !== COMMA) throw UNUSUAL
@@ -198,16 +220,17 @@ export class PlainReader<T> {
     return make === undefined ? items : make(items)
   }
 
-  /** Many strings at once are what `JSON.parse` is faster at. */
+  /** An array of strings, which `JSON.parse` reads faster. */
   #strings(): unknown {
     const bytes = this.#bytes
     const start = this.#at
     if (bytes[start] !== OPEN_BRACKET) throw UNUSUAL
-    // Where a string holds a bracket, this is too early, and no JSON.
+    // Where a string contains a bracket, this is too early, and what it ends is not JSON.
     const end = bytes[start + 1] === CLOSE_BRACKET ? start + 2 : bytes.indexOf(CLOSE_BRACKET, start) + 1
     if (!isPlain(bytes.subarray(start, end))) throw UNUSUAL
     const items: unknown[] = JSON.parse(bytes.toString('latin1', start, end))
-    // Two quotes and a comma or bracket each, and the other bracket: what is longer has white space.
+    // Each string has two quotes and a comma or bracket after it; the opening bracket is one more.
+    // Anything longer has white space.
     let length = items.length === 0 ? 2 : 1
     for (const item of items) {
       if (typeof item !== 'string') throw UNUSUAL
@@ -222,7 +245,7 @@ export class PlainReader<T> {
     const byte = this.#bytes[this.#at]
     if (byte === QUOTE) return this.#string()
     if (byte === OPEN_BRACE) return this.#object(this.#unknown)
-    if (byte === OPEN_BRACKET) return this.#array(ARRAY_OF_ANYTHING)
+    if (byte === OPEN_BRACKET) return this.#array(ARRAY_OF_ANY)
     if (byte === SMALL_N) return this.#literal('null', null)
     if (byte === 0x74) return this.#literal('true', true)
     if (byte === 0x66) return this.#literal('false', false)
@@ -253,7 +276,7 @@ export class PlainReader<T> {
     let byte = bytes[at] as number
     for (;;) {
       const digit = DIGITS[byte] as number
-      // Not `> 15`: behind the last byte there is no digit at all.
+      // Not `> 15`: past the last byte, `digit` is undefined.
       if (!(digit <= 15)) break
       high = (high << 4) | (low >>> 28)
       low = (low << 4) | digit
@@ -277,7 +300,7 @@ export class PlainReader<T> {
     let byte = bytes[at] as number
     for (;;) {
       const digit = DIGITS[byte] as number
-      // Not `> 15`: behind the last byte there is no digit at all.
+      // Not `> 15`: past the last byte, `digit` is undefined.
       if (!(digit <= 15)) break
       value = value * 16 + digit
       byte = bytes[++at] as number
@@ -306,7 +329,10 @@ export class PlainReader<T> {
     return Number(text)
   }
 
-  /** Passes over a value that is not wanted: seen to be JSON, and not made. */
+  /**
+   * Skips a value that is not picked: its bytes are checked to be JSON, and nothing is made of
+   * them.
+   */
   #skip(items: Likeness): void {
     const isArray = this.#bytes[this.#at] === OPEN_BRACKET
     this.#at = isArray ? skipItems(this.#bytes, this.#view, this.#at, items) : skipValue(this.#bytes, this.#view, this.#at, true)
@@ -314,11 +340,11 @@ export class PlainReader<T> {
   }
 }
 
-const ARRAY_OF_ANYTHING: Reading = { kind: ARRAY, item: ANYTHING }
-/** Longest value that is kept to be compared with the next one, in bytes. */
+const ARRAY_OF_ANY: ReadPlan = { kind: ARRAY, item: READ_ANY }
+/** Longest value that is kept for comparison, in bytes. */
 const SHORT = 128
 
-/** Values of hex digits; 255 for what is none. */
+/** Values of hex digits; 255 for any other byte. */
 const DIGITS = new Uint8Array(256).fill(255)
 for (let i = 0; i < 16; i++) {
   const digit = i.toString(16)
@@ -326,7 +352,7 @@ for (let i = 0; i < 16; i++) {
   DIGITS[digit.toUpperCase().charCodeAt(0)] = i
 }
 
-/** 64 bits as two halves and as a bigint: the cheapest way to make one. */
+/** 64 bits as two halves and as a bigint: the cheapest way to make a bigint. */
 const WHOLE = new BigUint64Array(1)
 const HALVES = new Uint32Array(WHOLE.buffer)
 const LOW = new Uint8Array(Uint32Array.of(1).buffer)[0] === 1 ? 0 : 1

@@ -1,15 +1,19 @@
 import { keccak_256 } from '@noble/hashes/sha3.js'
 
-/** What is expected where the capitals of an address are not its checksum. */
+/** What an error expects in place of an address with a wrong checksum. */
 export const CHECKSUM = 'an address whose capitals are its checksum (EIP-55), or one in lower case'
 
-/** Addresses that were found right, since the same are asked about again and again. That is a fact about the address, whatever client asks. */
+/**
+ * Addresses with a right checksum: programs send the same ones again and again. It holds facts
+ * about addresses, so that all clients share it.
+ */
 const known = new Set<string>()
 const MOST_KNOWN = 1024
 
 /**
- * False for an address (20 bytes in hex) in mixed case whose capitals are not its checksum: a character was mistyped, or another one's letters
- * changed. One that is all in lower case, or all in capitals, has no checksum. https://eips.ethereum.org/EIPS/eip-55
+ * False for an address (20 bytes in hex) in mixed case whose capitals are not its checksum, which
+ * means that it was mistyped. An address all in lower case, or all in capitals, has no checksum.
+ * https://eips.ethereum.org/EIPS/eip-55
  */
 export function isChecksummed(address: string): boolean {
   if (known.has(address) || !/[A-F]/.test(address) || !/[a-f]/.test(address)) return true
@@ -19,7 +23,7 @@ export function isChecksummed(address: string): boolean {
   return true
 }
 
-/** An address in lower case with its checksum. */
+/** The address with the capitals of its checksum, from one in lower case. */
 export function checksumOf(address: string): string {
   const digits = Buffer.from(address.slice(2), 'latin1')
   const digest = keccak_256(digits)

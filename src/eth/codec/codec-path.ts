@@ -1,32 +1,46 @@
 import { CodecError, type ErrorContext } from '../../errors.ts'
 import { show } from '../../text.ts'
 
+/*
+ * A codec throws a fault without a path. Each codec around it adds its own step on the way up, so
+ * that a path costs nothing until something is wrong.
+ *
+ *   fault('a hex quantity', '0x')     // expected a hex quantity, received "0x"
+ *   under(…, 'value')                 // value: expected a hex quantity, received "0x"
+ *   under(under(…, 3), 'transactions') // transactions[3].value: expected a hex quantity, received "0x"
+ */
+
 type Context = ErrorContext<CodecError['kind']>
 
-/** The strings that could not be read, until the edge of the client: a secret is hidden in a whole string, and not in the start that an error shows. */
-const strings = new WeakMap<CodecError, string>()
+/**
+ * The whole strings that could not be decoded. An error shows the start of one only, and the
+ * scrubber needs all of it: a secret that is cut off is not recognized.
+ */
+const wholeStrings = new WeakMap<CodecError, string>()
 
-/** What a codec throws: what was expected and what came. The path is put together on the way up, so it costs nothing when all is well. */
+/** What a codec throws: what it expected and what it received. */
 export function fault(expected: string, received: unknown, context?: Context): CodecError {
   const error = new CodecError('', expected, show(received), context)
-  if (typeof received === 'string') strings.set(error, received)
+  if (typeof received === 'string') wholeStrings.set(error, received)
   return error
 }
 
-/** The whole string that `error` says was received; undefined where it was none. */
+/** The string that `error` shortens in `received`; undefined where it was not a string. */
 export function receivedBy(error: CodecError): string | undefined {
-  return strings.get(error)
+  return wholeStrings.get(error)
 }
 
-/** The same fault at another place, or in another context. */
+/** The same error with another path and context. */
 export function moved(error: CodecError, path: string, context: Context): CodecError {
   const copy = new CodecError(path, error.expected, error.received, context)
-  const received = strings.get(error)
-  if (received !== undefined) strings.set(copy, received)
+  const received = wholeStrings.get(error)
+  if (received !== undefined) wholeStrings.set(copy, received)
   return copy
 }
 
-/** A caught error, said to have happened under `key`; one that is no `CodecError` stays as it is. */
+/**
+ * A caught `CodecError` with the step `key` in front of its path. Any other error stays as it is.
+ */
 export function under(caught: unknown, key: string | number, method?: string): unknown {
   if (!(caught instanceof CodecError)) return caught
   const { path, kind } = caught

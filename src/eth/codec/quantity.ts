@@ -1,7 +1,13 @@
 import { fault } from './codec-path.ts'
 import type { Hex } from './hex.ts'
 
-/** A quantity as a caller may give it: a bigint, a safe integer, or hex. */
+/**
+ * A quantity as callers pass it: a bigint, a safe integer, or hex.
+ *
+ * @example
+ * encodeQuantity(255) // '0xff'
+ * decodeQuantity('0xff') // 255n
+ */
 export type Quantity = bigint | number | Hex
 
 const EXPECTED = 'a hex quantity'
@@ -10,8 +16,9 @@ const LARGEST = 2n ** 256n - 1n
 const LONGEST_SMALL = 15
 
 /**
- * Encodes a quantity strictly: hex without leading zeros, zero as `0x0`. Takes a bigint, a safe integer or hex, from 0 to
- * 2^256 - 1. https://ethereum.org/developers/docs/apis/json-rpc/#hex-encoding
+ * Encodes a quantity strictly: hex without leading zeros, zero as `0x0`. Takes a bigint, a safe
+ * integer or hex, from 0 to 2^256 - 1.
+ * https://ethereum.org/developers/docs/apis/json-rpc/#hex-encoding
  */
 export function encodeQuantity(value: unknown): Hex {
   if (typeof value === 'bigint') {
@@ -28,8 +35,9 @@ export function encodeQuantity(value: unknown): Hex {
 }
 
 /**
- * Decodes a quantity of at most 256 bits. Real nodes send leading zeros and JSON integers, which are taken; what is no
- * quantity (`0x`, `-0x1`, `0xzz`, `1.5`, decimal strings) is refused.
+ * Decodes a quantity of at most 256 bits. Leading zeros and JSON integers are taken, since real
+ * nodes send them; anything else that is not a quantity (`0x`, `-0x1`, `0xzz`, `1.5`, decimal
+ * strings) is refused.
  */
 export function decodeQuantity(value: unknown): bigint {
   if (typeof value === 'string') {
@@ -48,20 +56,22 @@ export function decodeNumber(value: unknown): number {
   return Number(big)
 }
 
-/** Decodes what is a small number unless somebody chose otherwise: a number up to 2^53 - 1, a bigint beyond. */
+/** Decodes a count that a sender can set to any value: a number up to 2^53 - 1, a bigint above. */
 export function decodeNumberOrBig(value: unknown): number | bigint {
   const big = decodeQuantity(value)
   return big <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(big) : big
 }
 
-/** The value of hex of at most 13 digits, digit by digit: several times faster than `BigInt(text)`. */
+/**
+ * The value of hex of at most 13 digits, digit by digit: several times faster than `BigInt(text)`.
+ */
 function smallHex(text: string): number {
   const { length } = text
   if (length < 3 || text.charCodeAt(0) !== 0x30 || text.charCodeAt(1) !== 0x78) throw fault(EXPECTED, text)
   let number = 0
   for (let i = 2; i < length; i++) {
     const code = text.charCodeAt(i)
-    // 0-9 are 0x30 to 0x39; with the bit of the lower case set, A-F and a-f are 0x61 to 0x66.
+    // 0-9 are 0x30 to 0x39; with the lower-case bit set, A-F and a-f are 0x61 to 0x66.
     const letter = code | 0x20
     if (code >= 0x30 && code <= 0x39) number = number * 16 + (code - 0x30)
     else if (letter >= 0x61 && letter <= 0x66) number = number * 16 + (letter - 0x57)
@@ -71,9 +81,10 @@ function smallHex(text: string): number {
 }
 
 function bigHex(text: string): bigint {
-  // `BigInt` takes decimal, octal, and white space around: the first two and the last character exclude them all.
+  // `BigInt` also takes decimal, octal, and surrounding white space; the first two characters and
+  // the last rule them out.
   if (text.charCodeAt(0) !== 0x30 || text.charCodeAt(1) !== 0x78 || !/[0-9a-fA-F]$/.test(text)) throw fault(EXPECTED, text)
-  // 0x and 64 digits. Beyond, there may be leading zeros only.
+  // 66 is 0x and 64 digits; any digits beyond them must be leading zeros.
   if (text.length > 66 && text.length - (/^0x0+/.exec(text)?.[0].length ?? 0) > 64) throw fault(`${EXPECTED} of at most 256 bits`, text)
   try {
     return BigInt(text)
@@ -83,7 +94,7 @@ function bigHex(text: string): bigint {
 }
 
 function integer(value: unknown): number {
-  // JSON has a -0, which is 0.
+  // `+ 0` turns -0, which JSON can hold, into 0.
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value + 0
   throw fault(EXPECTED, value)
 }

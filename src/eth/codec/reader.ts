@@ -1,36 +1,48 @@
 import { isUtf8 } from 'node:buffer'
 import { compact } from '../../json/scan.ts'
 import { readUnread } from '../../rpc/post/unread.ts'
-import { PlainReader } from './byte-reader.ts'
+import { ByteReader } from './byte-reader.ts'
 import type { Decode } from './schema.ts'
 
 /**
- * Reads a value from the bytes of its JSON, as `decode(JSON.parse(text))` does, for less than `JSON.parse` alone where the bytes
- * are plain, as nodes write them: ASCII without escapes and without white space between tokens. Anything else goes the long way,
- * and so does anything that is wrong: its error is the decoder's. Throws `SyntaxError` for what is no JSON.
+ * A function that reads a value from the bytes of its JSON, as `decode(JSON.parse(text))` does, in
+ * less time than `JSON.parse` alone takes. It does so for plain bytes, as nodes write them: ASCII
+ * without escapes and without white space between tokens. Other bytes, and wrong ones, are parsed
+ * and decoded, so that every error is the decoder's. Throws `SyntaxError` for bytes that are not
+ * JSON.
+ *
+ * @example
+ * const readBlock = createReader(blockDecoder(true))
+ * readBlock(Buffer.from('{"number":"0x10","hash":"0x8f…"}')).number // 16n
  */
 export function createReader<T>(decode: Decode<T>): (bytes: Buffer) => T {
-  const reader = new PlainReader(decode)
+  const reader = new ByteReader(decode)
   return (bytes) =>
     readUnread(bytes, (whole) => {
       try {
         return reader.read(whole)
       } catch {
-        // Whatever it was, the long way finds it out.
+        // Unusual or wrong: the decoder tells which.
       }
       return decode(JSON.parse(whole.toString('utf8')))
     })
 }
 
-/** A value, and the JSON that it was read from on one line: without white space outside strings, else with every token as sent. */
+/**
+ * A value, and the JSON that it was read from on one line: without white space outside strings,
+ * else with every token as sent.
+ */
 export interface Copied<T> {
   readonly value: T
   readonly json: Buffer
 }
 
-/** The same, with the JSON as a line of its own: the very bytes where they are plain. What is not UTF-8 is replaced, as in any text. */
+/**
+ * The same, with the JSON as a line of its own: the very bytes where they are plain. What is not
+ * UTF-8 is replaced, as in any text.
+ */
 export function createCopier<T>(decode: Decode<T>): (bytes: Buffer) => Copied<T> {
-  const reader = new PlainReader(decode)
+  const reader = new ByteReader(decode)
   return (bytes) =>
     readUnread(bytes, (whole) => {
       try {
@@ -42,4 +54,9 @@ export function createCopier<T>(decode: Decode<T>): (bytes: Buffer) => Copied<T>
       const value = decode(JSON.parse(text))
       return { value, json: compact(isUtf8(whole) ? whole : Buffer.from(text)) }
     })
+}
+
+/** The value of the bytes of its JSON, as `JSON.parse` gives it. Throws `SyntaxError` for what is no JSON. */
+export function parseResult(bytes: Buffer): unknown {
+  return readUnread(bytes, (whole) => JSON.parse(whole.toString('utf8')))
 }

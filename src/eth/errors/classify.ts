@@ -1,16 +1,16 @@
 import type { Classify } from '../../rpc/post/reply-errors.ts'
 import { LONGEST_MESSAGE } from '../../text.ts'
-import { wordRows } from './messages.ts'
+import { messageRows } from './messages.ts'
 import { type FailureRow, matches } from './rule.ts'
 
 /**
- * What nodes and providers say, and what it means. The first row that matches decides: words before codes and statuses, and
- * codes before the statuses that say little.
+ * What the failures of nodes and providers mean. The first row that matches decides. Messages come
+ * before codes, whose meanings differ between nodes; the statuses that say little come last.
  */
 export const failureRows: readonly FailureRow[] = [
-  ...wordRows,
+  ...messageRows,
 
-  // HTTP, where the words said nothing.
+  // HTTP, where no message matched.
   { kind: 'overloaded', status: 503, asksToWait: true, source: 'RFC 9110, 15.6.4' },
   { kind: 'overloaded', status: 529, source: 'gateways: site is overloaded' },
   { kind: 'auth', status: 401, source: 'RFC 9110' },
@@ -19,7 +19,7 @@ export const failureRows: readonly FailureRow[] = [
   { kind: 'request-too-large', status: 413, source: 'RFC 9110' },
   { kind: 'rate-limit', status: 429, source: 'RFC 6585' },
 
-  // JSON-RPC 2.0, EIP-1474 and the usual extensions.
+  // JSON-RPC 2.0, EIP-1474 and common extensions.
   { kind: 'invalid', code: -32700, source: 'JSON-RPC 2.0' },
   { kind: 'invalid', code: -32600, source: 'JSON-RPC 2.0' },
   { kind: 'unsupported', code: -32601, source: 'JSON-RPC 2.0' },
@@ -43,7 +43,7 @@ export const failureRows: readonly FailureRow[] = [
   { kind: 'rate-limit', code: 429, source: 'Alchemy, Infura' },
   { kind: 'pruned', code: 4444, source: 'EIP-4444: pruned history unavailable' },
 
-  // HTTP again, for bodies without an error object and errors without a telling code.
+  // HTTP again, for bodies without an error object and errors whose code says nothing.
   { kind: 'timeout', status: 408, source: 'RFC 9110' },
   { kind: 'timeout', status: 504, source: 'RFC 9110' },
   { kind: 'timeout', status: 524, source: 'Cloudflare: origin took too long' },
@@ -52,7 +52,14 @@ export const failureRows: readonly FailureRow[] = [
   { kind: 'invalid', status: [300, 499], source: 'RFC 9110' },
 ]
 
-/** Tells what a failure is, by the first row that matches it. Of a message or `data`, the first 4,096 characters are looked at. */
+/**
+ * The kind of a failure, from the first row that matches. It examines the first 4,096 characters of
+ * a message or `data`.
+ *
+ * @example
+ * classify({ method: 'eth_call', status: 429, code: undefined, message: '', retryAfterMs: undefined
+ * }) // 'rate-limit'
+ */
 export const classify: Classify = (failure) => {
   const message = failure.message.slice(0, LONGEST_MESSAGE)
   const bounded = message === failure.message ? failure : { ...failure, message }

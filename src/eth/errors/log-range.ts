@@ -1,17 +1,20 @@
 import { LONGEST_MESSAGE } from '../../text.ts'
 import type { FailureRow } from './rule.ts'
 
-/** Methods whose answer is as long as the range of blocks that they are asked for. */
+/** Methods whose answer grows with the range of blocks. */
 const LOGS = /^eth_(?:getLogs|getFilterLogs|newFilter)$/
 
-/** How nodes and providers say that a query for logs covers too much, and how they say that no splitting would cure it. */
+/**
+ * How nodes and providers report that a log query covers too many blocks or results, and that a
+ * smaller range would not help.
+ */
 export const logRangeRows: readonly FailureRow[] = [
-  // No splitting cures these, though they speak of ranges and maxima, too.
+  // A smaller range does not help, though the messages mention ranges and maxima.
   { kind: 'lagging', method: LOGS, message: /beyond current head/i, source: 'execution-apis, reth' },
   { kind: 'invalid', method: LOGS, message: /^invalid block range params|exceed max (?:addresses|topics)/i, source: 'geth, reth' },
   { kind: 'unsupported', method: LOGS, message: /please specify an address in your request/i, source: 'publicnode (-32701)' },
 
-  // A smaller range passes.
+  // A smaller range helps.
   {
     kind: 'range-too-large',
     method: LOGS,
@@ -64,8 +67,11 @@ export const logRangeRows: readonly FailureRow[] = [
 ]
 
 /**
- * The longest range of blocks that a refusal of `eth_getLogs` names, in blocks, as it is written; undefined when it names none.
- * Providers do not agree on whether both ends count, so it may be one off.
+ * The longest range that a refusal of `eth_getLogs` names, in blocks; undefined when it names none.
+ * It may be off by one, since providers do not agree on whether both ends count.
+ *
+ * @example
+ * rangeLimit('query exceeds max block range 10,000') // 10000
  */
 export function rangeLimit(message: string): number | undefined {
   const start = message.slice(0, LONGEST_MESSAGE)
@@ -79,7 +85,10 @@ export function rangeLimit(message: string): number | undefined {
   return range === undefined ? undefined : Number(range.to - range.from + 1n)
 }
 
-/** The range of blocks, ends included, that a refusal of `eth_getLogs` says would pass; undefined when it says none. */
+/**
+ * The range of blocks, both ends included, that a refusal of `eth_getLogs` suggests; undefined when
+ * it suggests none.
+ */
 export function suggestedRange(message: string): { readonly from: bigint; readonly to: bigint } | undefined {
   const start = message.slice(0, LONGEST_MESSAGE)
   const found = /\[(0x[0-9a-f]{1,16}),\s{0,9}(0x[0-9a-f]{1,16})\]/i.exec(start) ?? /retry with the range (\d{1,18})\s?-\s?(\d{1,18})/i.exec(start)
@@ -89,7 +98,7 @@ export function suggestedRange(message: string): { readonly from: bigint; readon
   return from <= to ? { from, to } : undefined
 }
 
-/** Where the limit stands. Before a number that was asked for, and never a limit on results. */
+/** Where a message names its limit: never the number that was requested, nor a limit on results. */
 const LIMITS: readonly RegExp[] = [
   /up to an? ([\d,]{1,30})([km])? block range/i,
   /maximum (?:is set to|allowed (?:number of requested blocks )?is) ([\d,]{1,30})/i,

@@ -3,11 +3,12 @@ import { logRangeRows } from './log-range.ts'
 import type { FailureRow } from './rule.ts'
 
 /**
- * What nodes and providers say in words, which come before codes: -32005 means a rate limit on some nodes, a range limit on
- * others and a batch limit on more, and -32007, -32010 and -32015 mean one thing to a node and another to a gateway.
+ * The messages of nodes and providers. They come before codes, which are ambiguous: -32005 is a
+ * rate limit on some nodes, a range limit on others and a batch limit on yet others; -32007, -32010
+ * and -32015 mean one thing to a node and another to a gateway.
  */
-export const wordRows: readonly FailureRow[] = [
-  // What the EVM and the pool said: first, since a contract may revert with any words.
+export const messageRows: readonly FailureRow[] = [
+  // The EVM and the transaction pool. First, since a contract can revert with any message.
   { kind: 'execution', code: 3, source: 'geth: revert with data' },
   {
     kind: 'execution',
@@ -33,7 +34,7 @@ export const wordRows: readonly FailureRow[] = [
 
   ...logRangeRows,
 
-  // Other nodes have the data, or other plans: no fault of the key, and waiting does not help.
+  // Another node, or another plan, has the data. The key is valid, and waiting does not help.
   {
     kind: 'pruned',
     message:
@@ -41,7 +42,7 @@ export const wordRows: readonly FailureRow[] = [
     source: 'geth and reth (4444), Erigon, Nitro, publicnode, Infura and Chainstack (-32002), Alchemy (-32600)',
   },
 
-  // The key will not get an answer.
+  // This key will get no answer.
   {
     kind: 'quota',
     message:
@@ -55,7 +56,7 @@ export const wordRows: readonly FailureRow[] = [
     source: 'Alchemy, Infura (-32002), Ankr, dRPC, Besu (-40100)',
   },
 
-  // The POST was too much.
+  // The POST was too large.
   {
     kind: 'batch-too-large',
     message:
@@ -80,7 +81,7 @@ export const wordRows: readonly FailureRow[] = [
     source: 'geth (HTTP 413), reth (-32007), proxyd (-32021), nginx',
   },
 
-  // Not now.
+  // A later attempt may pass.
   {
     kind: 'rate-limit',
     message:
@@ -102,7 +103,7 @@ export const wordRows: readonly FailureRow[] = [
   },
   { kind: 'server', message: /can't route your request|temporary internal error|method handler crashed/i, source: 'dRPC (5, 12: another call may pass), geth' },
 
-  // This node does not have it, or not yet.
+  // This node does not have the block or state, or does not have it yet.
   {
     kind: 'lagging',
     message:

@@ -2,19 +2,28 @@ import type { AnswerKind } from '../../errors.ts'
 import type { Failure } from '../../rpc/post/reply-errors.ts'
 import { LONGEST_MESSAGE } from '../../text.ts'
 
-/** One way in which a node or provider words a failure. Every condition that is given must hold. */
+/**
+ * One way in which a node or provider reports a failure. A row matches when all of its conditions
+ * hold.
+ *
+ * @example
+ * { kind: 'rate-limit', status: 429, source: 'RFC 6585' }
+ */
 export interface FailureRow {
   readonly kind: AnswerKind
   readonly message?: RegExp
   readonly code?: number
-  /** HTTP status, or the first and last of several. */
+  /** HTTP status, or the first and last of a range. */
   readonly status?: number | readonly [number, number]
   readonly method?: RegExp
-  /** What the error's `data` says, as text or JSON, where the message says nothing. */
+  /** Tested on the error's `data`, as text or JSON: some providers explain the failure there. */
   readonly data?: RegExp
-  /** Only when the reply had a `Retry-After`. */
+  /** Only replies with `Retry-After`. */
   readonly asksToWait?: true
-  /** Who says so. The tests hold a sample of each with the page or thread where it stands. */
+  /**
+   * The nodes and providers that report it so, or the standard. The tests have a sample of each,
+   * with its page or thread.
+   */
   readonly source: string
 }
 

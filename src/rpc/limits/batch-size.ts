@@ -1,4 +1,5 @@
 import type { Call } from '../call.ts'
+import { setBounded } from '../set-bounded.ts'
 
 /** Replies of one POST together, in bytes, beyond which another POST is better: a larger body would be parsed in one long turn. */
 const GOOD_BODY_BYTES = 1.5 * 1024 * 1024
@@ -52,7 +53,7 @@ export class BatchSize {
   bytes = GOOD_BODY_BYTES
   /** No POST of `calls` calls has been taken since they were made fewer: one is sent while the others wait. */
   #isUnproven = false
-  #bytesOf = new Map<string, number>()
+  readonly #bytesOf = new Map<string, number>()
   /** Length that is never passed. */
   #ceiling: number
   #trial: Trial = NO_TRIAL
@@ -225,11 +226,9 @@ export class BatchSize {
   learnBytes(calls: readonly Call[], bytes: number, expected: number): void {
     if (expected === 0) return
     const factor = bytes / expected
-    // Methods are named by the user: a program that makes names up must not fill memory.
-    if (this.#bytesOf.size > 1000) this.#bytesOf = new Map()
     for (const method of new Set(calls.map((call) => call.method))) {
       const before = this.#bytesOf.get(method)
-      this.#bytesOf.set(method, before === undefined ? UNKNOWN_BYTES * factor : before + NEWEST * (before * factor - before))
+      setBounded(this.#bytesOf, method, before === undefined ? UNKNOWN_BYTES * factor : before + NEWEST * (before * factor - before))
     }
   }
 }

@@ -49,7 +49,7 @@ export type Verdict = RateVerdict | 'too-many-at-once'
 
 /** What is sent to an endpoint from now on. */
 export interface CurrentLimits {
-  /** Until when it gets no calls, on the clock of `performance.now()`. */
+  /** Until when it gets no calls, on the clock. */
   readonly pausedUntil: number
   readonly maxCalls: number
   readonly concurrency: number

@@ -1,5 +1,6 @@
-import { copyError, type HexlineError } from '../../errors.ts'
+import type { HexlineError } from '../../errors.ts'
 import type { Call } from '../call.ts'
+import { copyError } from '../copy-error.ts'
 import type { Backoff } from '../retry-delay.ts'
 
 /** Longest pause, in ms. An endpoint that asks for more may have meant something else: it is asked again after this time. */
@@ -38,6 +39,6 @@ export class Pause {
   /** What the call is told, in the words of the endpoint, if it does not wait for the end of the pause or could only wait past its deadline. */
   failureFor(call: Call, now: number): HexlineError | undefined {
     if (this.until <= now || (call.whilePaused !== 'fail' && this.until < call.deadline)) return undefined
-    return Object.assign(copyError(this.#failure as HexlineError, call.method), { attempts: 0 })
+    return copyError(this.#failure as HexlineError, call.method)
   }
 }

@@ -1,4 +1,5 @@
 import type { Call } from '../call.ts'
+import { setBounded } from '../set-bounded.ts'
 
 /** A call that takes this many times as long as another one, and this many ms more, is not to be waited for by the other. */
 const TIMES = 4
@@ -21,7 +22,7 @@ const HEAVY_MS = 1500
  */
 export class Speeds {
   readonly #isHeavy: (method: string) => boolean
-  #msOf = new Map<string, number>()
+  readonly #msOf = new Map<string, number>()
   /** One of these, in a POST of several methods, took long: each travels by itself once, to show which. */
   readonly #unclear = new Set<string>()
   #quickestMs = USUAL_MS
@@ -42,8 +43,6 @@ export class Speeds {
   /** These calls went in one POST, and were answered after `tookMs`. */
   learn(calls: readonly Call[], tookMs: number): void {
     const { method } = calls[0] as Call
-    // Methods are named by the user: a program that makes names up must not fill memory.
-    if (this.#msOf.size > 1000) this.#msOf = new Map()
     if (calls.length === 1) this.#learnAlone(method, tookMs)
     else if (calls.every((call) => call.method === method)) this.#learnOf(method, calls.length, tookMs)
     else this.#learnMixed(calls, tookMs)
@@ -53,7 +52,7 @@ export class Speeds {
 
   #learnAlone(method: string, tookMs: number): void {
     const before = this.#msOf.get(method)
-    this.#msOf.set(method, before === undefined ? tookMs : before + NEWEST * (tookMs - before))
+    setBounded(this.#msOf, method, before === undefined ? tookMs : before + NEWEST * (tookMs - before))
     this.#unclear.delete(method)
   }
 
@@ -61,7 +60,7 @@ export class Speeds {
   #learnOf(method: string, count: number, tookMs: number): void {
     const share = this.#quickestMs + (tookMs - this.#quickestMs) / count
     const least = this.#unclear.delete(method) ? tookMs : Math.min(share, tookMs)
-    this.#msOf.set(method, Math.min(tookMs, Math.max(least, this.#ms(method))))
+    setBounded(this.#msOf, method, Math.min(tookMs, Math.max(least, this.#ms(method))))
   }
 
   #learnMixed(calls: readonly Call[], tookMs: number): void {
@@ -71,7 +70,7 @@ export class Speeds {
       if (method === last) continue
       last = method
       const ms = this.#msOf.get(method)
-      if (tookMs < (ms ?? (this.#isHeavy(method) ? HEAVY_MS : 0))) this.#msOf.set(method, tookMs)
+      if (tookMs < (ms ?? (this.#isHeavy(method) ? HEAVY_MS : 0))) setBounded(this.#msOf, method, tookMs)
       else if (ms === undefined && isSlow && this.#unclear.size < 100) this.#unclear.add(method)
     }
   }

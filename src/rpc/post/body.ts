@@ -17,16 +17,18 @@ export function parseBody(body: Buffer): unknown {
 }
 
 /**
- * The reply objects of a body to the calls with the ids `first` to `first + count - 1`, with the bytes of each `result` that
- * is not null in its place: a result that is only copied is never made. Throws `SyntaxError` where `JSON.parse` does.
+ * The reply objects of a body to the calls with the ids `first` to `first + count - 1`, with the
+ * bytes of each `result` that is not null in its place: a result that is only copied is never made.
+ * Throws `SyntaxError` where `JSON.parse` does.
  */
 export function scanBody(body: Buffer, first: number, count: number): unknown {
   return scanUsualBody(body, first, count) ?? scanAnyBody(body)
 }
 
 /**
- * The usual body: a result for each call, in their order, in envelopes as most nodes write them, the result last. Each result is
- * passed over to its end, so that what stands behind it is known to be the next envelope. Undefined when the body has any other form.
+ * The usual body: a result for each call, in their order, in envelopes as most nodes write them,
+ * the result last. Each result is passed over to its end, so that what stands behind it is known to
+ * be the next envelope. Undefined when the body has any other form.
  */
 function scanUsualBody(body: Buffer, first: number, count: number): ReplyObject[] | undefined {
   const view = viewOf(body)
@@ -45,8 +47,9 @@ function scanUsualBody(body: Buffer, first: number, count: number): ReplyObject[
 }
 
 /**
- * The bytes of each result in a usual body, or where they seem to be: cut before each envelope that is expected next, without a
- * look at what lies between, which may hold such an envelope of its own. Undefined when the body has any other form.
+ * The bytes of each result in a usual body, or where they seem to be: cut before each envelope that
+ * is expected next, without a look at what lies between, which may hold such an envelope of its
+ * own. Undefined when the body has any other form.
  */
 export function cutBody(body: Buffer, first: number, count: number): Region[] | undefined {
   const regions: Region[] = []
@@ -65,7 +68,7 @@ export function cutBody(body: Buffer, first: number, count: number): Region[] | 
   return regions.every((region) => isRegion(body, region)) ? regions : undefined
 }
 
-/** From where to where. */
+/** Part of a body. */
 export interface Region {
   readonly start: number
   readonly end: number
@@ -79,7 +82,10 @@ function isRegion(body: Buffer, { start, end }: Region): boolean {
   return NULL.equals(body.subarray(start, end))
 }
 
-/** Where the result of call `i` begins, when its envelope begins at `at`, with what stands before it; negative when it does not. */
+/**
+ * Where the result of call `i` begins, when its envelope begins at `at`, with what stands before
+ * it; negative when it does not.
+ */
 function headEnd(body: Buffer, at: number, first: number, i: number, count: number): number {
   const before = i > 0 ? ',' : count > 1 ? '[' : ''
   const head = `${before}{"jsonrpc":"2.0","id":${first + i},"result":`
@@ -88,9 +94,11 @@ function headEnd(body: Buffer, at: number, first: number, i: number, count: numb
 }
 
 /**
- * Where the envelope behind the result at `start` and its own begins, with its comma; negative when there is none. What is searched for is short, and begins with
- * what the result ends with: a search for more than seven bytes goes another way, which is slower here by far, and one for a comma would stop at each
- * field. It may stand in the result, too, so the name that comes first is looked at: `jsonrpc` or `id` in an envelope.
+ * Where the envelope behind the result at `start` and its own begins, with its comma; negative when
+ * there is none. What is searched for is short, and begins with what the result ends with: a search
+ * for more than seven bytes goes another way, which is slower here by far, and one for a comma
+ * would stop at each field. It may stand in the result, too, so the name that comes first is looked
+ * at: `jsonrpc` or `id` in an envelope.
  */
 function nextEnvelope(body: Buffer, start: number): number {
   const first = body[start]
@@ -110,7 +118,10 @@ function resultAt(body: Buffer, start: number, end: number): Buffer | null {
   return end - start === 4 && body[start] === NULL[0] ? null : body.subarray(start, end)
 }
 
-/** The result of `call`, as it asked for it. `share` is the size of a result that was not scanned. Throws `SyntaxError`. */
+/**
+ * The result of `call`, as it asked for it. `share` is the size of a result that was not scanned.
+ * Throws `SyntaxError`.
+ */
 export function resultFor(call: Call, result: unknown, isScanned: boolean, share: number): Reply {
   if (!isScanned) return replyOf(result, share)
   const bytes = result === null ? NULL : (result as Buffer)
@@ -123,7 +134,7 @@ function textOf(body: Buffer): string {
   return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text
 }
 
-/** The same of a body in any form. Throws `SyntaxError`. */
+/** The reply objects of a body in any form, as for `scanBody`. Throws `SyntaxError`. */
 export function scanAnyBody(body: Buffer): unknown {
   const hasMark = body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf
   const start = skipSpace(body, hasMark ? 3 : 0)

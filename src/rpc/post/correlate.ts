@@ -13,7 +13,10 @@ export interface ReplyObject {
 export interface Correlated {
   /** For each call its reply object, or in words what is wrong with it. */
   readonly replies: readonly (ReplyObject | string)[]
-  /** The body answers none of the calls but all of them at once: an error object without a call of its own. */
+  /**
+   * The body answers none of the calls but all of them at once: an error object without a call of
+   * its own.
+   */
   readonly refusal?: ReplyObject
   /** An error without an id, among replies that have one. */
   readonly stray?: ReplyObject
@@ -22,11 +25,13 @@ export interface Correlated {
 const MISSING = 'no reply with its id came'
 
 /**
- * Matches the reply objects of a body to the calls with the ids `first` to `first + count - 1`, by id and by nothing else:
- * whatever their order, a call gets the reply with its id, or none. JSON-RPC 2.0, sections 5 and 6.
+ * Matches the reply objects of a body to the calls with the ids `first` to `first + count - 1`, by
+ * id and by nothing else: whatever their order, a call gets the reply with its id, or none.
+ * JSON-RPC 2.0, sections 5 and 6.
  *
- * An error alone in the body of a batch refuses the batch: as an object, or as the only entry of an array, which geth
- * gives the id of the first call. To a lone call, a lone reply without an id is the answer, and so is an error whose id is null.
+ * An error alone in the body of a batch refuses the batch: as an object, or as the only entry of an
+ * array, which geth gives the id of the first call. To a lone call, a lone reply without an id is
+ * the answer, and so is an error whose id is null.
  */
 export function correlate(body: unknown, first: number, count: number): Correlated {
   const objects: readonly unknown[] = Array.isArray(body) ? body : [body]
@@ -69,12 +74,15 @@ function tellIds(replies: (ReplyObject | string)[], first: number, others: reado
 /** An id that is shown as it came; a long one may be anything. */
 const SHORT_ID = /^[\w.-]{1,20}$/
 
-/** True when the reply object says that the call failed. `error: null` beside a result is how JSON-RPC 1 says that it did not. */
+/**
+ * True when the reply object says that the call failed. `error: null` beside a result is how
+ * JSON-RPC 1 says that it did not.
+ */
 export function isError(reply: ReplyObject): boolean {
   return reply.error !== undefined && reply.error !== null
 }
 
-/** Our ids are numbers; some servers send them back as strings. */
+/** Ids are sent as numbers. Some servers send them back as strings. */
 function idOf(id: unknown): number {
   if (typeof id === 'number') return id
   return typeof id === 'string' && /^[1-9]\d{0,15}$/.test(id) ? Number(id) : Number.NaN
@@ -83,7 +91,7 @@ function idOf(id: unknown): number {
 /** The reply of a call, when `next` came for it after `before`. */
 function merge(before: ReplyObject | string, next: ReplyObject): ReplyObject | string {
   if (before === MISSING) return faultOf(next) ?? next
-  // There is no telling which of two different replies is true.
+  // Nothing tells which of two different replies is the right one.
   if (typeof before === 'string' || !isSame(before, next)) return 'its id came more than once, with different content'
   return before
 }
@@ -103,7 +111,10 @@ function isSame(a: ReplyObject, b: ReplyObject): boolean {
   }
 }
 
-/** Results that were not parsed are the same when their bytes are, or when parsing makes the same of them. */
+/**
+ * Results that were not parsed are the same when their bytes are, or when parsing makes the same of
+ * them.
+ */
 function isSameResult(a: unknown, b: unknown): boolean {
   if (!Buffer.isBuffer(a) || !Buffer.isBuffer(b)) return isDeepStrictEqual(a, b)
   return a.equals(b) || isDeepStrictEqual(parseAt(a, 0, a.length), parseAt(b, 0, b.length))

@@ -1,25 +1,35 @@
 import { TimeoutError } from '../../errors.ts'
 import type { Alarm, Alarms } from '../../wait/alarms.ts'
-import type { Post } from '../call.ts'
+import type { Outcome, Post } from '../call.ts'
+import { copyError } from '../copy-error.ts'
+import { isFailure } from '../failure-kinds.ts'
 
-/** A post function of the user's own. It ends after `timeoutMs`, and when nobody waits for it any more, whether it heeds its signal or not. */
+/**
+ * A post function of the user's own. It ends after `timeoutMs`, and when nobody waits for it any
+ * more, whether it heeds its signal or not. Its errors stay the user's, who may share or freeze
+ * them: what it gives are copies, which bear the endpoint's name.
+ */
 export function userPost(name: string, post: Post, timeoutMs: number, alarms: Alarms): Post {
+  const copied = <T>(outcome: T): T => (isFailure(outcome) ? Object.assign(copyError(outcome), { endpoint: name }) : outcome)
   return (calls, signal) =>
     new Promise((resolve, reject) => {
-      const own = new AbortController()
+      const controller = new AbortController()
       const end = (): void => {
         alarms.unset(alarm)
         signal.removeEventListener('abort', giveUp)
       }
       function giveUp(): void {
         end()
-        own.abort()
+        controller.abort()
         resolve(calls.map(({ method }) => new TimeoutError(`${name}: no whole reply within ${timeoutMs} ms`, { method, endpoint: name })))
       }
-      const alarm: Alarm = { at: performance.now() + timeoutMs, place: -1, ring: giveUp }
+      const alarm: Alarm = { at: alarms.clock.now() + timeoutMs, place: -1, ring: giveUp }
       alarms.set(alarm)
       signal.addEventListener('abort', giveUp)
       // One that throws is like one that rejects.
-      new Promise<Awaited<ReturnType<Post>>>((given) => given(post(calls, own.signal))).finally(end).then(resolve, reject)
+      new Promise<readonly Outcome[]>((given) => given(post(calls, controller.signal))).finally(end).then(
+        (outcomes) => resolve(Array.isArray(outcomes) ? outcomes.map(copied) : outcomes),
+        (reason) => reject(copied(reason)),
+      )
     })
 }

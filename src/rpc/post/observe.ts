@@ -1,27 +1,28 @@
 import type { ErrorKind, HexlineError } from '../../errors.ts'
+import type { Clock } from '../../wait/clock.ts'
 import type { Outcome, Post } from '../call.ts'
 import { type PostEvent, postEvents } from '../events.ts'
 import { isFailure } from '../failure-kinds.ts'
 
-/** Told when the POST has ended: what became of its calls, and the reply, if one came. */
+/** Called when the POST has ended, with the outcomes of its calls and the reply, if one came. */
 export type OnPosted = (outcomes: readonly Outcome[], reply?: { readonly status: number; readonly body: Uint8Array }) => void
 
-/** Watches a POST that starts now, where somebody listens to `hexline:post`; undefined where nobody does. */
-export function watchPost(endpoint: string, calls: number, signal: AbortSignal): OnPosted | undefined {
+/** Watches a POST that starts now. Undefined where `hexline:post` has no subscriber. */
+export function watchPost(endpoint: string, calls: number, signal: AbortSignal, clock: Clock): OnPosted | undefined {
   if (!postEvents.hasSubscribers) return undefined
-  const started = performance.now()
+  const started = clock.now()
   return (outcomes, reply) => {
     const isCut = signal.aborted
-    const durationMs = performance.now() - started
+    const durationMs = clock.now() - started
     const bytes = reply?.body.length ?? outcomes.reduce((sum, outcome) => sum + (outcome instanceof Error ? 0 : outcome.bytes), 0)
     postEvents.publish({ endpoint, calls, bytes, durationMs, status: reply?.status, failures: isCut ? {} : failuresOf(outcomes), isCut })
   }
 }
 
-/** A post function of the user's own, which may keep to no form, watched. */
-export function watched(endpoint: string, post: Post): Post {
+/** A post function of the user's own, watched. It may break its contract. */
+export function watched(endpoint: string, post: Post, clock: Clock): Post {
   return (calls, signal) => {
-    const onPosted = watchPost(endpoint, calls.length, signal)
+    const onPosted = watchPost(endpoint, calls.length, signal, clock)
     return onPosted === undefined ? post(calls, signal) : tellOf(post(calls, signal), onPosted)
   }
 }

@@ -1,35 +1,39 @@
-import { copyError, type HexlineError, LimitError, MalformedReplyError, NetworkError } from '../../errors.ts'
+import { type HexlineError, LimitError, MalformedReplyError, NetworkError } from '../../errors.ts'
 import type { Exchange, HttpReply } from '../../http/exchange.ts'
+import type { Clock } from '../../wait/clock.ts'
 import { type Call, type EncodedCall, type Outcome, type Post, patienceOf, replyOf } from '../call.ts'
+import { copyError } from '../copy-error.ts'
 import { isFailure } from '../failure-kinds.ts'
 import { parseBody, resultFor, scanBody } from './body.ts'
 import { correlate, isError, type ReplyObject } from './correlate.ts'
 import { watchPost } from './observe.ts'
-import { Failures, type FailuresOptions } from './reply-errors.ts'
+import { ReplyErrors, type ReplyErrorsOptions } from './reply-errors.ts'
 import { unreadResults } from './unread.ts'
 
-export interface PostOptions extends FailuresOptions {
+export interface PostOptions extends ReplyErrorsOptions {
   readonly exchange: Exchange
   /** Path and query of the endpoint. */
   readonly path: string
   /** Ids of the client's calls; advanced by each POST. */
   readonly ids: { next: number }
+  readonly clock: Clock
 }
 
 /**
- * Longest reply to several calls, in bytes. What is larger is cut and asked for in smaller batches: until it is there, a reply
- * is in nobody's bound on memory, and batches that were right for small replies may meet large ones.
+ * Longest reply to several calls, in bytes. A larger one is cut, and asked for in smaller batches:
+ * until it is whole, a reply counts against no bound on memory, and a batch that was right for
+ * small replies may meet large ones.
  */
 const MOST_FOR_A_BATCH = 16 * 1024 * 1024
 
 /** Encodes the envelope, makes one exchange and gives each call the reply with its id. */
 export function createPost(options: PostOptions): Post {
-  const { endpoint, exchange, path, ids } = options
+  const { endpoint, exchange, path, ids, clock } = options
   const cuts = new Cuts()
   return async (calls, signal) => {
     const first = ids.next
     ids.next += calls.length
-    const onPosted = watchPost(endpoint, calls.length, signal)
+    const onPosted = watchPost(endpoint, calls.length, signal, clock)
     let reply: HttpReply
     try {
       reply = await exchange.send(
@@ -37,7 +41,7 @@ export function createPost(options: PostOptions): Post {
         signal,
       )
     } catch (error) {
-      // An abort ends a POST only when nobody waits for it any more; what its calls get then, nobody sees.
+      // An abort ends a POST only when no caller waits for it any more: nobody sees these failures.
       const failure = isFailure(error) ? cutShort(error, calls.length, cuts) : new MalformedReplyError('aborted')
       const failures = calls.map((call) => copyError(failure, call.method))
       onPosted?.(failures)
@@ -49,12 +53,13 @@ export function createPost(options: PostOptions): Post {
   }
 }
 
-/** A reply that ends before this, in bytes on the wire, does not end for its size. */
+/** A reply that ends before this many bytes on the wire was not cut for its size. */
 const LEAST_CUT = 64 * 1024
 
 /**
- * Some gateways cut replies that are too large for them: fewer calls may get theirs. Others end in their middle by chance, and are known by a longer one that
- * came whole since the last cut.
+ * Some gateways cut replies that are too large for them: a smaller batch may get a whole one. Other
+ * replies end in their middle by chance; a longer one that came whole since the last cut shows
+ * that.
  */
 class Cuts {
   #longestWhole = 0
@@ -64,7 +69,10 @@ class Cuts {
     if (wireBytes > this.#longestWhole) this.#longestWhole = wireBytes
   }
 
-  /** The reply to several calls ended in its middle, after this many bytes on the wire: was it for its size? */
+  /**
+   * The reply to several calls ended in its middle, after this many bytes on the wire: was it for
+   * its size?
+   */
   isForSize(wireBytes: number): boolean {
     if (wireBytes < LEAST_CUT) return false
     const isByChance = wireBytes < this.#longestWhole
@@ -80,7 +88,7 @@ function cutShort(failure: HexlineError, calls: number, cuts: Cuts): HexlineErro
   return new LimitError(`${message} (the reply to ${calls} calls)`, 'response-too-large', { endpoint, limit: receivedBytes, size: receivedBytes, cause })
 }
 
-/** A single call goes as an object, several as an array. */
+/** A single call is sent as an object, several as an array. */
 function encode(calls: readonly Call[], first: number): string {
   if (calls.length === 1) return envelope(calls[0] as Call, first)
   let body = '['
@@ -104,7 +112,7 @@ function isStartOfArray(body: Buffer): boolean {
 }
 
 function read(reply: HttpReply, calls: readonly Call[], first: number, options: PostOptions, cuts: Cuts): readonly Outcome[] {
-  const failures = new Failures(reply, options)
+  const failures = new ReplyErrors(reply, options)
   const isBatch = calls.length > 1
   if (calls.every(({ isUnread }) => isUnread)) {
     const results = unreadResults(reply.body, first, calls.length)

@@ -7,7 +7,7 @@ import { isThrottled } from '../failure-kinds.ts'
 import { limitResetMs, retryAfterMs, waitSaid } from '../retry-delay.ts'
 import type { ReplyObject } from './correlate.ts'
 
-/** What a node said about a failure, for the table that tells its kind. */
+/** What a node said about a failure, for the table that finds its kind. */
 export interface Failure {
   readonly method: string
   /** HTTP status. */
@@ -21,10 +21,10 @@ export interface Failure {
   readonly retryAfterMs: number | undefined
 }
 
-/** Tells what a failure is; undefined when nothing is known about it. */
+/** Finds the kind of a failure; undefined when the table does not know it. */
 export type Classify = (failure: Failure) => AnswerKind | undefined
 
-export interface FailuresOptions {
+export interface ReplyErrorsOptions {
   /** The endpoint's host, for errors. */
   readonly endpoint: string
   readonly scrub: Scrub
@@ -33,12 +33,21 @@ export interface FailuresOptions {
 
 /** Longest part of a body that an error keeps. */
 const BODY_START = 500
-/** Statuses with which servers that know no batches turn one away: bad request, method not allowed, unsupported media type, unprocessable. */
+/**
+ * Statuses with which servers without batches turn one away: bad request, method not allowed,
+ * unsupported media type, unprocessable.
+ */
 const NOT_A_BATCH = [400, 405, 415, 422]
-/** Bytes of a body that are looked at for that: enough for the start and for any secret that begins in it. */
+/**
+ * Bytes of a body that are searched for secrets: enough for the start, with any secret that begins
+ * in it.
+ */
 const SEARCHED = 16_384
 
-/** What an error keeps of an error object: its words and values without secrets, and no longer than `scrubJson` and `LONGEST_MESSAGE` allow. */
+/**
+ * What an error keeps of an error object: its texts and values without secrets, and no longer than
+ * `scrubJson` and `LONGEST_MESSAGE` allow.
+ */
 interface Said {
   readonly code: unknown
   readonly message: string
@@ -46,22 +55,25 @@ interface Said {
   readonly whole: unknown
 }
 
-/** Makes the errors of one reply. Everything that the server said goes through `scrub`: it may echo the URL, and so the key. */
-export class Failures {
+/**
+ * Makes the errors of one reply. All text of the server goes through `scrub`: it may echo the URL,
+ * and with it the key.
+ */
+export class ReplyErrors {
   readonly #reply: HttpReply
-  readonly #options: FailuresOptions
+  readonly #options: ReplyErrorsOptions
   #scrubbedStart: string | undefined
-  /** Of error objects that are told to several calls: a batch is refused by one. */
+  /** By error object: one object may refuse a whole batch. */
   readonly #said = new Map<unknown, Said>()
 
-  constructor(reply: HttpReply, options: FailuresOptions) {
+  constructor(reply: HttpReply, options: ReplyErrorsOptions) {
     this.#reply = reply
     this.#options = options
   }
 
   /**
-   * The error object that came for `call`. Servers that do not keep to the form send a string, or leave the code out: gateways do
-   * so with a status that says more.
+   * The error object that came for `call`. Some servers send a string, or leave the code out;
+   * gateways do so with a status that says more.
    */
   said({ method }: Call, error: unknown, kindOf: (kind: AnswerKind | undefined) => AnswerKind | undefined = (kind) => kind): HexlineError {
     const { classify, endpoint } = this.#options
@@ -70,7 +82,8 @@ export class Failures {
     this.#said.set(error, said)
     const { message, data, whole } = said
     const code = Number(said.code ?? 0) || 0
-    // An error without a number for a code is no node's verdict on the call, but what something on the way made of a failure of its own.
+    // An error whose code is no number is not a node's verdict on the call, but the failure of
+    // something on the way to it.
     const unknown = typeof said.code === 'number' ? undefined : 'server'
     const kind = kindOf(classify({ method, status, code, message, data, retryAfterMs: this.#retryAfterMs })) ?? unknown
     const asked = this.#asked(kind, message, data)
@@ -78,17 +91,21 @@ export class Failures {
     return new RpcError({ code, message, data }, { method, endpoint, status, object: whole, retryAfterMs: asked, ...(kind && { kind }) })
   }
 
-  /** True of the only error for a batch, when it is of the call whose id it has (if any): that a block is not there yet says nothing of the batch. The replies to the others are missing. */
+  /**
+   * Is the only error for a batch the outcome of the one call whose id it has? It is when a block
+   * is not there yet, which says nothing about the batch: the replies to the other calls are
+   * missing.
+   */
   isOwn(call: Call | undefined, only: ReplyObject): boolean {
     return call !== undefined && this.said(call, only.error).kind === 'lagging'
   }
 
-  /** One error for a whole batch: the batch was too large, unless it says who was refused. */
+  /** One error for a whole batch: the batch was too large, unless the error refuses every call. */
   refused(call: Call, refusal: ReplyObject): HexlineError {
     return this.said(call, refusal.error, (kind) => (kind !== undefined && refusesEverybody(kind) ? kind : 'batch-too-large'))
   }
 
-  /** The body is no JSON; where it is cut, fewer calls may get a whole one. */
+  /** The body is not JSON. Where it was cut, a smaller batch may get a whole one. */
   unreadable(call: Call, isBatch: boolean, isCut = false): HexlineError {
     const { length } = this.#reply.body
     const { endpoint } = this.#options
@@ -103,7 +120,7 @@ export class Failures {
     )
   }
 
-  /** The body is JSON, and has no good reply for `call`. */
+  /** The body is JSON, without a valid reply for `call`. */
   unmatched(call: Call, fault: string, stray: ReplyObject | undefined, isBatch: boolean): HexlineError {
     if (stray !== undefined) {
       const error = this.said(call, stray.error)
@@ -112,7 +129,7 @@ export class Failures {
     return this.#status(call, isBatch) ?? this.#malformed(call, fault)
   }
 
-  /** The HTTP status says that it failed. */
+  /** The failure that the HTTP status tells of. */
   #status({ method }: Call, isBatch: boolean): HttpError | undefined {
     const { status } = this.#reply
     if (status < 300) return undefined
@@ -144,7 +161,10 @@ export class Failures {
     })
   }
 
-  /** How long the endpoint asks to be left alone, in ms. Where `Retry-After` is missing, only a throttling reply is searched for it. */
+  /**
+   * How long the endpoint asks to be left alone, in ms. Without `Retry-After`, only a throttling
+   * reply is searched for a time.
+   */
   #asked(kind: ErrorKind | undefined, message: string, data?: unknown): number | undefined {
     const asked = this.#retryAfterMs
     if (asked !== undefined || kind === undefined || !(isThrottled({ kind } as HexlineError) || kind === 'quota')) return asked
@@ -155,7 +175,7 @@ export class Failures {
     const { scrub } = this.#options
     const object = (typeof error === 'object' ? error : { message: error }) as { code?: unknown; message?: unknown; data?: unknown }
     const { code, message: words } = object
-    // Apart from the rest, so that a long field beside it takes nothing away from it.
+    // Scrubbed apart from the rest, so that a long field beside it does not shorten it.
     const data = object.data === undefined ? undefined : scrubJson(object.data, scrub)
     const { data: _, ...others } = object
     const rest = scrubJson(Array.isArray(object) ? object : others, scrub) as object
@@ -178,7 +198,7 @@ export class Failures {
   }
 }
 
-/** Kinds of failure that concern whoever asks, not what was asked. */
+/** Kinds of failure that concern every call with this key, not one call. */
 function refusesEverybody(kind: ErrorKind): kind is 'rate-limit' | 'overloaded' | 'auth' | 'quota' {
   return isThrottled({ kind } as HexlineError) || kind === 'auth' || kind === 'quota'
 }

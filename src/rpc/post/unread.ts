@@ -3,16 +3,21 @@ import { cutBody, type Region, scanAnyBody } from './body.ts'
 import { correlate, isError } from './correlate.ts'
 
 /*
- * Results whose bytes are cut out of a body and not looked at, because a reader that checks all of them looks at them later.
+ * Results whose bytes are cut out of a body unread, because a reader that checks all of them reads
+ * them later.
  *
- * A body is cut where the next envelope seems to begin, which may be inside a result. But where each region before a place is exactly
- * one JSON value, the cut is what `JSON.parse` would find: nothing else can stand there. So a result is right when its region and all
- * regions before it are each one value. Reading a region to its end shows that for this one; `readUnread` makes sure of it for
- * those before: in order, they have been read; otherwise they are passed over. Where one is not one value, the body is scanned from
- * its start, and its replies are matched by their ids.
+ * A body is cut where the next envelope seems to begin, which may be inside a result. But where
+ * each region before a place is exactly one JSON value, the cut is what `JSON.parse` would find:
+ * nothing else can stand there. So a result is right when its region and all regions before it are
+ * each one value. Reading a region to its end shows that for this one; `readUnread` makes sure of
+ * it for those before: in order, they have been read; otherwise they are passed over. Where one is
+ * not one value, the body is scanned from its start, and its replies are matched by their ids.
  */
 
-/** Where the bytes of a result know what they were cut from. Their value passes through layers, which look at it. */
+/**
+ * The property of a result's bytes that tells what they were cut from. A symbol, since the bytes
+ * pass through layers that may look at them.
+ */
 const ORIGIN = Symbol.for('hexline.origin')
 
 interface Origin {
@@ -20,7 +25,10 @@ interface Origin {
   readonly index: number
 }
 
-/** The bytes of the results of a body, of which only `readUnread` makes use; undefined when its form is not the usual one. */
+/**
+ * The bytes of the results of a body, for `readUnread` alone; undefined when the body does not have
+ * the usual form.
+ */
 export function unreadResults(body: Buffer, first: number, count: number): Buffer[] | undefined {
   const regions = cutBody(body, first, count)
   if (regions === undefined) return undefined
@@ -29,8 +37,9 @@ export function unreadResults(body: Buffer, first: number, count: number): Buffe
 }
 
 /**
- * What `read` makes of the bytes of a result. It must read them to their end, throw `SyntaxError` unless they are exactly one JSON
- * value, and do nothing else: it may be called twice. Throws `SyntaxError`, also when the body has no such result.
+ * What `read` makes of the bytes of a result. It must read them to their end, throw `SyntaxError`
+ * unless they are exactly one JSON value, and do nothing else: it may be called twice. Throws
+ * `SyntaxError`, also when the body has no such result.
  */
 export function readUnread<T>(bytes: Buffer, read: (bytes: Buffer) => T): T {
   const { [ORIGIN]: origin } = bytes as { [ORIGIN]?: Origin }

@@ -1,19 +1,46 @@
-import { ClosedError, copyError, type HexlineError, MalformedReplyError, TimeoutError } from '../../errors.ts'
-import { pastDeadline, type Wait, type Waiting } from '../../wait/waiting.ts'
+import { CodecError, type HexlineError, MalformedReplyError } from '../../errors.ts'
+import { excerpt } from '../../text.ts'
 import { type Call, type EncodedCall, type Reply, replyOf } from '../call.ts'
-import type { Tally } from '../call-events.ts'
-import type { Line } from './line.ts'
+import { CallFailure } from '../call-failure.ts'
+import { copyError } from '../copy-error.ts'
+import type { Tally } from '../tally.ts'
+import type { Awaited, Caller } from './caller.ts'
 
-/** The POST that an entry is in, as far as an entry needs to know. */
-export interface Ride {
-  /** Name of the endpoint. */
-  readonly endpoint: string
-  /** One of its entries is waited for by nobody any more, and why not. */
-  leave(reason: unknown): void
+/** Where an entry is on its way from `send` to its outcome. */
+export type EntryState = Unplaced | WaitingInLine | InFlight | Settled
+
+/** New, or taken from its line for a batch that starts at this moment. */
+interface Unplaced {
+  readonly name: 'unplaced'
 }
 
-/** A call in the queue, with its params as JSON. Identical calls join the entry of the first, and share its outcome. */
-export class Entry implements EncodedCall, Wait {
+export interface WaitingInLine {
+  readonly name: 'waiting'
+  /** Takes the entry out of its line: nobody waits for it. */
+  drop(entry: Entry): void
+}
+
+export interface InFlight {
+  readonly name: 'in flight'
+  /** Name of the endpoint. */
+  readonly endpoint: string
+  /** Nobody waits for one of the batch's entries any more; the last caller left for this reason. */
+  abandon(reason: unknown): void
+}
+
+/** Its callers have the outcome, or have all left. */
+interface Settled {
+  readonly name: 'settled'
+}
+
+export const UNPLACED: Unplaced = { name: 'unplaced' }
+const SETTLED: Settled = { name: 'settled' }
+
+/**
+ * A call in the queue, with its params as JSON, and everyone who waits for its outcome: callers
+ * that ask the same share an entry.
+ */
+export class Entry implements EncodedCall, Awaited {
   readonly method: string
   readonly params: readonly unknown[]
   readonly signal: AbortSignal | undefined
@@ -29,32 +56,19 @@ export class Entry implements EncodedCall, Wait {
   readonly tried: readonly string[]
   readonly stalls: number | undefined
   readonly tally: Tally | undefined
-  readonly isBound: boolean
+  readonly isBound: boolean | undefined
 
   /** `params`, encoded once: for the body, and for finding an identical call. */
   readonly json: string
-  /** What identical calls have in common; undefined for calls that are not joined. */
+  /** What identical calls have in common; undefined where calls do not share an entry. */
   readonly key: string | undefined
-  /** Where it waits, if it does. */
-  line: Line | undefined
-  /** The POST it is in, if it is. */
-  ride: Ride | undefined
 
-  at: number
-  place = -1
-  seat = -1
+  state: EntryState = UNPLACED
+  readonly #first: Caller
+  #others: Caller[] | undefined
+  #waitingCallers = 1
 
-  readonly #waiting: Waiting
-  readonly #resolve: (reply: Reply) => void
-  readonly #reject: (reason: unknown) => void
-  #settled = false
-  /** The entry that travels for this one. */
-  #leader: Entry = this
-  #joined: Entry[] | undefined
-  /** How many of this entry and those that joined it are still waited for. */
-  #waiters = 1
-
-  constructor(call: Call, json: string, key: string | undefined, waiting: Waiting, resolve: (reply: Reply) => void, reject: (reason: unknown) => void) {
+  constructor(call: Call, json: string, key: string | undefined, caller: Caller) {
     this.method = call.method
     this.params = call.params
     this.signal = call.signal
@@ -70,129 +84,104 @@ export class Entry implements EncodedCall, Wait {
     this.tried = call.tried
     this.stalls = call.stalls
     this.tally = call.tally
-    this.isBound = call.isBound === true || call.pin !== undefined
+    this.isBound = call.isBound
     this.json = json
     this.key = key
-    this.at = call.deadline
-    this.#waiting = waiting
-    this.#resolve = resolve
-    this.#reject = reject
+    this.#first = caller
+    caller.entry = this
   }
 
-  get call(): Call {
-    return this
+  /** Another caller asks the same. */
+  join(caller: Caller): void {
+    this.#others ??= []
+    this.#others.push(caller)
+    this.#waitingCallers++
+    caller.entry = this
   }
 
-  /** This entry and all that joined it, and that are still waited for. */
-  get waiters(): Entry[] {
-    return [this, ...(this.#joined ?? [])].filter((entry) => !entry.#settled)
+  /** Everyone who still waits. */
+  get callers(): Caller[] {
+    return [this.#first, ...(this.#others ?? [])].filter(({ isWaiting }) => isWaiting)
   }
 
   get isWaitedFor(): boolean {
-    return this.#waiters > 0
+    return this.#waitingCallers > 0
   }
 
-  /** Travels with `leader`, which asks the same and has not been sent. */
-  join(leader: Entry): void {
-    this.#leader = leader
-    leader.#waiters++
-    leader.#joined ??= []
-    leader.#joined.push(this)
+  get sentTo(): string | undefined {
+    return this.state.name === 'in flight' ? this.state.endpoint : undefined
   }
 
-  /** The POST that it is in from now on: the time of this attempt runs. */
-  board(ride: Ride): void {
-    this.ride = ride
-    this.#startClock()
-    if (this.#joined !== undefined) for (const entry of this.#joined) entry.#startClock()
+  onLeft(reason: unknown): void {
+    if (--this.#waitingCallers > 0) return
+    const { state } = this
+    if (state.name === 'in flight') state.abandon(reason)
+    if (state.name !== 'waiting') return
+    state.drop(this)
+    this.state = SETTLED
   }
 
-  /** Gives the outcome to everybody who waits for it: each gets a value of its own. */
+  /** It goes out with this batch: the timeouts of its callers run from now on. */
+  start(batch: InFlight): void {
+    this.state = batch
+    this.#first.startTimeout()
+    if (this.#others !== undefined) for (const caller of this.#others) caller.startTimeout()
+  }
+
+  /** Gives the outcome to everyone who waits. Each gets a value that it shares with no one. */
   settle(outcome: Reply | HexlineError): void {
-    const { ride } = this
-    this.ride = undefined
-    const joined = this.#joined
-    if (joined === undefined) {
-      if (this.tally !== undefined && !this.#settled) this.tally.landed(ride?.endpoint)
-      this.#deliver(outcome)
+    const { sentTo } = this
+    this.state = SETTLED
+    if (this.#others === undefined) {
+      if (this.#first.isWaiting) this.#first.settle(outcome, sentTo)
       return
     }
-    const waiters = [this, ...joined].filter((entry) => !entry.#settled)
-    for (const entry of waiters) entry.tally?.landed(ride?.endpoint)
-    if (outcome instanceof Error) {
-      for (const entry of waiters) entry.#deliver(entry === waiters[0] ? outcome : copyError(outcome))
-      return
-    }
+    const { callers } = this
+    const copies = outcome instanceof Error ? callers.map((_, i) => (i === 0 ? outcome : copyError(outcome))) : this.#repliesFor(callers.length, outcome)
+    for (const [i, caller] of callers.entries()) caller.settle(copies[i] as Reply | HexlineError, sentTo)
+  }
+
+  #repliesFor(count: number, reply: Reply): (Reply | HexlineError)[] {
+    const { method } = this
     let value: unknown
     try {
-      value = outcome.take()
+      value = reply.take()
     } catch (cause) {
-      for (const entry of waiters) entry.#deliver(new MalformedReplyError(`${this.method}: the reply gives no result`, { method: this.method, cause }))
-      return
+      return Array.from({ length: count }, () => new MalformedReplyError(`${method}: the reply gives no result`, { method, cause }))
     }
-    for (const entry of waiters) {
+    return Array.from({ length: count }, (_, i) => {
       try {
-        entry.#deliver(replyOf(entry === waiters[waiters.length - 1] ? value : cloneJson(value), outcome.bytes))
+        return replyOf(i === 0 ? value : cloneJson(value), reply.bytes)
       } catch (cause) {
-        entry.#deliver(new MalformedReplyError(`${this.method}: the result is nested too deeply`, { method: this.method, cause }))
+        return new MalformedReplyError(`${method}: the result is nested too deeply`, { method, cause })
       }
-    }
-  }
-
-  ring(): void {
-    const { ride } = this.#leader
-    if (this.at >= this.deadline) {
-      this.#waiting.release(this)
-      this.cancel(Object.assign(pastDeadline(this, ride === undefined), { attempts: ride === undefined ? 0 : 1 }))
-    } else if (ride === undefined) {
-      // The attempt whose time this was has ended: it waits in line for another.
-      this.#waiting.setAlarm(this, this.deadline)
-    } else {
-      this.#waiting.release(this)
-      const { method, timeoutMs } = this
-      const { endpoint } = ride
-      this.cancel(Object.assign(new TimeoutError(`${endpoint}: no whole reply within ${timeoutMs} ms`, { method, endpoint }), { attempts: 1 }))
-    }
-  }
-
-  cancel(reason: unknown): void {
-    if (this.#settled) return
-    const leader = this.#leader
-    if (leader.ride !== undefined) {
-      if (this.tally !== undefined) this.tally.attempts++
-      if (reason instanceof ClosedError) reason.attempts = 1
-    }
-    this.fail(reason)
-    if (--leader.#waiters > 0) return
-    leader.line?.drop(leader)
-    leader.ride?.leave(reason)
-  }
-
-  /** Ends the waiting of this call, whatever becomes of the entry. */
-  fail(reason: unknown): void {
-    this.#settled = true
-    this.#waiting.release(this)
-    this.#reject(reason)
-  }
-
-  #startClock(): void {
-    if (this.timeoutMs === undefined || this.#settled) return
-    this.#waiting.setAlarm(this, Math.min(this.deadline, performance.now() + this.timeoutMs))
-  }
-
-  #deliver(outcome: Reply | HexlineError): void {
-    if (this.#settled) return
-    if (outcome instanceof Error) {
-      this.fail(outcome)
-    } else {
-      this.#settled = true
-      this.#waiting.release(this)
-      this.#resolve(outcome)
-    }
+    })
   }
 }
 
-/** A copy of parsed JSON that shares nothing that can change. Throws RangeError where it is nested too deeply for the stack. */
+/** The call's params as JSON. */
+export function paramsJson(call: Call): string {
+  try {
+    return JSON.stringify(call.params)
+  } catch (error) {
+    const received = `something else (${excerpt((error as Error).message)})`
+    throw new CallFailure(new CodecError('params', 'values that JSON can hold', received, { method: call.method }), 0, undefined)
+  }
+}
+
+/**
+ * What a call has in common with those that may share its entry; undefined where none may. Bulk
+ * calls differ from each other by their nature: looking for an identical one costs as much as
+ * everything else in the queue. Bytes that nobody has read yet are right for their reader alone.
+ */
+export function keyOf(call: Call, json: string): string | undefined {
+  return call.safe && call.priority !== 'bulk' && !call.isUnread ? `${call.as} ${call.method} ${json}` : undefined
+}
+
+/**
+ * A copy of parsed JSON that shares nothing that can change. Throws RangeError where it is nested
+ * too deeply for the stack.
+ */
 function cloneJson(value: unknown): unknown {
   if (value === null || typeof value !== 'object') return value
   if (Array.isArray(value)) return value.map(cloneJson)

@@ -1,22 +1,28 @@
 import type { BatchPlan } from '../limits/endpoint-limits.ts'
-import type { Entry } from './entry.ts'
+import { type Entry, UNPLACED, type WaitingInLine } from './entry.ts'
 
-/** Dead entries that may lie about before the line is swept. */
+/**
+ * Entries that have left may stay in the array up to this number, or the number that wait, before
+ * they are swept out.
+ */
 const SWEEP_AT = 1024
 
-/** The calls of one priority that wait for a POST, first come first served. */
+/** The entries of one priority that wait for a POST, first come first served. */
 export class Line {
+  /** The state of every entry in this line. */
+  readonly #here: WaitingInLine = { name: 'waiting', drop: (entry) => this.drop(entry) }
   readonly #onDropped: () => void
   #entries: Entry[] = []
   #head = 0
-  /** Entries that were let in since the last were taken, in no order. */
-  #returned: Entry[] = []
-  /** Safe calls that wait, by what they ask. A fresh one whenever the line runs empty: a long-lived Map of passing keys is slow. */
+  /** Entries inserted by age since the last batch was taken, in no order. */
+  #inserted: Entry[] = []
+  /**
+   * Entries that identical calls may join. A new map whenever the line runs empty: one that lives
+   * long while its keys come and go is slow.
+   */
   #joinable = new Map<string, Entry>()
   /** Entries that somebody waits for. */
   size = 0
-  /** The last POST left calls behind that it had room for, since they take much longer than its own, or much less long. */
-  leftApart = false
 
   /** `onDropped` is called when the first or the last entry has been dropped. */
   constructor(onDropped: () => void) {
@@ -33,7 +39,7 @@ export class Line {
     this.#enter(entry)
   }
 
-  /** Puts entries that had been taken, and did not run, back to where they were: the front. */
+  /** Puts entries of a batch that did not run back where they were: at the front. */
   putBack(entries: readonly Entry[]): void {
     if (entries.length === 0) return
     this.#entries = [...entries, ...this.#entries.slice(this.#head)]
@@ -41,44 +47,51 @@ export class Line {
     for (const entry of entries) this.#enter(entry)
   }
 
-  /** Lets an entry in that has waited elsewhere: by its age, which its deadline tells, so that a caller's first calls stay its first. */
-  letIn(entry: Entry): void {
-    this.#returned.push(entry)
+  /**
+   * Adds an entry that comes back from a failure. Its place follows from its age, which its
+   * deadline tells: a caller's first calls stay its first.
+   */
+  insertByAge(entry: Entry): void {
+    this.#inserted.push(entry)
     this.#enter(entry)
   }
 
-  /** Nobody waits for `entry` any more: it is passed over from now on. */
+  /** Nobody waits for `entry` any more: no batch takes it. */
   drop(entry: Entry): void {
     const isFirst = this.#entries[this.#head] === entry
     this.#leave(entry)
     if (this.#entries.length - this.#head - this.size > Math.max(SWEEP_AT, this.size)) {
-      this.#entries = this.#entries.slice(this.#head).filter((each) => each.line === this)
+      this.#entries = this.#entries.slice(this.#head).filter((each) => this.#holds(each))
       this.#head = 0
     }
     this.#tidy()
     if (this.size === 0 || isFirst) this.#onDropped()
   }
 
-  /** The next entry; there is one. */
+  /** The next entry; there must be one. */
   get first(): Entry {
     this.#merge()
-    while ((this.#entries[this.#head] as Entry).line !== this) this.#entries[this.#head++] = undefined as never
+    while (!this.#holds(this.#entries[this.#head] as Entry)) this.#entries[this.#head++] = undefined as never
     return this.#entries[this.#head] as Entry
   }
 
-  /** The next entries for one POST, as far as the plan lets them in, and an unsafe call alone. Those that are to travel apart stay where they are. */
-  take(plan: BatchPlan): Entry[] {
+  /**
+   * Takes the next entries for one POST, as far as `plan` lets them in; an unsafe call goes alone.
+   * Entries that are to travel apart from the first one stay. `hadRoom` where the POST could have
+   * taken more than it found.
+   */
+  take(plan: BatchPlan): { entries: Entry[]; hadRoom: boolean } {
     this.#merge()
     const taken: Entry[] = []
-    const left: Entry[] = []
-    while (this.size > left.length && taken.length < plan.maxCalls) {
+    const apart: Entry[] = []
+    while (this.size > apart.length && taken.length < plan.maxCalls) {
       const entry = this.#entries[this.#head] as Entry
-      if (entry.line === this) {
+      if (this.#holds(entry)) {
         if (!entry.safe && taken.length > 0) break
         const fit = plan.fits(entry)
         if (fit === 'no') break
         if (fit === 'apart') {
-          left.push(entry)
+          apart.push(entry)
         } else {
           this.#leave(entry)
           taken.push(entry)
@@ -87,41 +100,44 @@ export class Line {
       this.#entries[this.#head++] = undefined as never
       if (!entry.safe && taken.length > 0) break
     }
-    this.leftApart = left.length > 0
-    if (this.leftApart) {
-      this.#entries = left.concat(this.#entries.slice(this.#head))
+    if (apart.length > 0) {
+      this.#entries = apart.concat(this.#entries.slice(this.#head))
       this.#head = 0
     }
     this.#tidy()
-    return taken
+    return { entries: taken, hadRoom: this.size === 0 || apart.length > 0 }
   }
 
   /** A copy of what waits. */
   list(): Entry[] {
     this.#merge()
-    return this.#entries.slice(this.#head).filter((entry) => entry.line === this)
+    return this.#entries.slice(this.#head).filter((entry) => this.#holds(entry))
+  }
+
+  #holds(entry: Entry): boolean {
+    return entry.state === this.#here
   }
 
   #enter(entry: Entry): void {
-    entry.line = this
+    entry.state = this.#here
     this.size++
     if (entry.key !== undefined && !this.#joinable.has(entry.key)) this.#joinable.set(entry.key, entry)
   }
 
   #leave(entry: Entry): void {
-    entry.line = undefined
+    entry.state = UNPLACED
     this.size--
     if (entry.key !== undefined && this.#joinable.get(entry.key) === entry) this.#joinable.delete(entry.key)
   }
 
-  /** Puts those that were let in to their places, all at once: thousands may come back together. */
+  /** Gives the inserted entries their places, all at once: thousands may come back together. */
   #merge(): void {
-    if (this.#returned.length === 0) return
-    const returned = this.#returned.filter((entry) => entry.line === this).sort((a, b) => (ageOf(a) < ageOf(b) ? -1 : 1))
-    this.#returned = []
+    if (this.#inserted.length === 0) return
+    const inserted = this.#inserted.filter((entry) => this.#holds(entry)).sort((a, b) => (ageOf(a) < ageOf(b) ? -1 : 1))
+    this.#inserted = []
     const entries: Entry[] = []
     let at = this.#head
-    for (const entry of returned) {
+    for (const entry of inserted) {
       while (at < this.#entries.length && (this.#entries[at] as Entry).deadline <= ageOf(entry)) entries.push(this.#entries[at++] as Entry)
       entries.push(entry)
     }
@@ -132,17 +148,20 @@ export class Line {
   #tidy(): void {
     if (this.size === 0) {
       if (this.#entries.length > 0) this.#entries = []
-      this.#returned = []
+      this.#inserted = []
       this.#head = 0
       this.#joinable = new Map()
-    } else if (this.#head > 1024 && this.#head * 2 > this.#entries.length) {
+    } else if (this.#head > SWEEP_AT && this.#head * 2 > this.#entries.length) {
       this.#entries = this.#entries.slice(this.#head)
       this.#head = 0
     }
   }
 }
 
-/** Calls without a deadline, of which the age is not known, go first when they come back. */
+/**
+ * By the clock, the larger the younger. Calls without a deadline, whose age is not known, go first
+ * when they come back.
+ */
 function ageOf({ deadline }: Entry): number {
   return deadline === Number.POSITIVE_INFINITY ? Number.NEGATIVE_INFINITY : deadline
 }

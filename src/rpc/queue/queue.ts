@@ -1,15 +1,19 @@
-import { CodecError, copyError, type HexlineError, MalformedReplyError, TimeoutError } from '../../errors.ts'
-import { excerpt, show } from '../../text.ts'
+import PQueue from 'p-queue'
+import type { HexlineError } from '../../errors.ts'
 import type { Alarm } from '../../wait/alarms.ts'
 import type { Waiting } from '../../wait/waiting.ts'
 import type { Call, Outcome, Post, Reply, Send } from '../call.ts'
+import { copyError } from '../copy-error.ts'
 import { throttleEvents } from '../events.ts'
-import { isFailure, isTooLarge } from '../failure-kinds.ts'
+import { isTooLarge } from '../failure-kinds.ts'
 import { type BatchInFlight, batchResult } from '../limits/batch-result.ts'
-import { type BatchPlan, EndpointLimits, type EndpointLimitsOptions } from '../limits/endpoint-limits.ts'
-import { Entry, type Ride } from './entry.ts'
-import { Line } from './line.ts'
-import { Lessons } from './throttle-events.ts'
+import { EndpointLimits, type EndpointLimitsOptions } from '../limits/endpoint-limits.ts'
+import { Caller } from './caller.ts'
+import { type Entry, paramsJson } from './entry.ts'
+import type { Line } from './line.ts'
+import { Lines } from './lines.ts'
+import { BatchSender } from './send-batch.ts'
+import { ThrottleEvents } from './throttle-events.ts'
 
 export interface QueueOptions extends EndpointLimitsOptions {
   /** Names the endpoint in errors and in `Call.tried`. */
@@ -20,272 +24,240 @@ export interface QueueOptions extends EndpointLimitsOptions {
   readonly dedupe: boolean
 }
 
-/** One endpoint's queue: the one place where calls become POSTs, and the only one that knows about batches. */
+/**
+ * The queue of one endpoint: the only place where calls become POSTs, and the only one that knows
+ * about batches. The life of a batch:
+ * 1. Calls wait in one of two lines, interactive or bulk. When the turn ends in which they came,
+ *    p-queue gets a job that makes a POST of them.
+ * 2. p-queue runs the job when a slot is free, interactive before bulk. While the endpoint is to
+ *    get no calls, p-queue is paused.
+ * 3. The job takes as many calls as the limits allow. It does so only now: under load batches grow
+ *    by themselves, and a call that was aborted while it waited, or that has joined an identical
+ *    one, costs nothing.
+ * 4. The limits learn from the result. Each call gets its own outcome, or goes back to the front of
+ *    its line if it may do better in a smaller batch.
+ * 5. The job keeps its slot until the turn ends, so that what its callers send next is in line for
+ *    that slot.
+ */
+export function createQueue(options: QueueOptions): Queue {
+  return new EndpointQueue(options)
+}
+
 export interface Queue {
   readonly name: string
   readonly send: Send
-  /** Until when, on the clock of `performance.now()`; in the past when it is not. */
+  /** The time until which a pause or a learnt rate holds calls back; in the past where none does. */
   readonly pausedUntil: number
   /** Calls in line. */
   readonly size: number
-  /** Gives calls in line that need not wait here (`whilePaused` is `fail`) a copy of `failure`. */
+  /** Fails the calls in line that have `whilePaused: 'fail'`, each with a copy of `failure`. */
   turnAway(failure: HexlineError): void
-  /** Calls in line that cannot start within `ms`, because it is paused or a rate was learnt. */
+  /** How many calls in line cannot start within `ms`, because of a pause or a learnt rate. */
   late(ms: number): number
-  /** Ends the waiting of so many calls at most, the last ones first, with the reason `MOVED`: they have not been sent, and may go elsewhere. */
+  /**
+   * Ends the waiting of at most this many calls, the last ones first, with the reason `MOVED`: they
+   * have not been sent, and may go elsewhere.
+   */
   handOver(calls: number): void
-  /** Ends the waiting of all calls: of those that have not been sent with the reason `MOVED`, of reads that have with `GIVEN_UP`. The endpoint answers nothing. */
+  /**
+   * Ends the waiting of all calls at an endpoint that does not answer: with `MOVED` where they have
+   * not been sent, with `GIVEN_UP` where they are reads.
+   */
   giveUp(): void
 }
 
-/** Why a call waits no longer here: another endpoint has time for it. No failure, and nobody but the router sees it. */
+/** Why a call no longer waits here: another endpoint has time for it. Only the router sees this. */
 export const MOVED: unique symbol = Symbol('the call goes to another endpoint')
-/** The same for a read that was sent to an endpoint which has been given up on. */
-export const GIVEN_UP: unique symbol = Symbol('the endpoint has been given up on')
+/** The same for a read that was sent to an endpoint which has been given up. */
+export const GIVEN_UP: unique symbol = Symbol('the endpoint has been given up')
 
-/**
- * Calls of one turn of the event loop travel together, and a POST takes its calls when it starts: under load batches grow
- * by themselves, and a call that was aborted or joined in the meantime costs nothing.
- */
-export function createQueue(options: QueueOptions): Queue {
-  const running = new Running(options)
-  return {
-    name: options.name,
-    send: (call) => running.send(call),
-    get pausedUntil() {
-      return running.pausedUntil
-    },
-    get size() {
-      return running.size
-    },
-    turnAway: (failure) => running.turnAway(failure),
-    late: (ms) => running.late(ms),
-    handOver: (calls) => running.handOver(calls),
-    giveUp: () => running.giveUp(),
-  }
-}
-
-class Running {
+class EndpointQueue implements Queue {
+  readonly name: string
   readonly #options: QueueOptions
-  readonly #interactive = new Line(() => this.#onDropped())
-  readonly #bulk = new Line(() => this.#onDropped())
   readonly #limits: EndpointLimits
-  readonly #lessons: Lessons
-  readonly #wake: Alarm
-  /** Unused ones: making a signal costs as much as the rest of a small POST's way through here. */
-  readonly #cuts: AbortController[] = []
+  readonly #sender: BatchSender
+  readonly #throttleEvents: ThrottleEvents
+  readonly #lines: Lines
+  /** Runs POSTs, those of interactive calls before those of bulk calls. */
+  readonly #slots: PQueue
+  readonly #interactivePost = { run: () => this.#run(this.#lines.interactive), options: { id: 'interactive', priority: 1 } }
+  readonly #bulkPost = { run: () => this.#run(this.#lines.bulk), options: { id: 'bulk', priority: 0 } }
+  /** Ends a pause of the slots. */
+  readonly #wake: Alarm = { at: 0, place: -1, ring: () => this.#resume() }
   /** The calls of each POST in flight, and how many of these POSTs are of bulk calls. */
   readonly #inFlight = new Set<readonly Entry[]>()
   #bulkPosts = 0
-  #turnIsSet = false
+  /** Jobs whose POSTs have ended in this turn. */
+  #endingJobs: (() => void)[] = []
+  #isTurnSet = false
 
   constructor(options: QueueOptions) {
+    this.name = options.name
     this.#options = options
-    this.#limits = new EndpointLimits(options, performance.now())
-    this.#lessons = new Lessons(options.name, this.#limits.current)
-    this.#wake = { at: 0, place: -1, ring: () => this.#start() }
+    this.#limits = new EndpointLimits(options, this.#now())
+    this.#lines = new Lines(options.dedupe, () => this.#onDropped())
+    this.#sender = new BatchSender(options.name, options.post)
+    this.#throttleEvents = new ThrottleEvents(options.name, this.#limits.current)
+    this.#slots = new PQueue({ concurrency: this.#limits.concurrency })
+    // A job has ended.
+    this.#slots.on('next', () => this.#offer())
   }
 
-  send(call: Call): Promise<Reply> {
-    return new Promise((resolve, reject) => {
-      const { waiting, dedupe } = this.#options
-      const json = jsonOf(call)
-      // Bulk calls differ from each other by their nature: to look for an identical one costs as much as all else here. Bytes that nobody has read yet are
-      // right for their reader alone.
-      const key = dedupe && call.safe && call.priority !== 'bulk' && !call.isUnread ? `${call.as} ${call.method} ${json}` : undefined
-      const entry = new Entry(call, json, key, waiting, resolve, reject)
-      if (!waiting.hold(entry)) return
-      const failure = this.#limits.failureFor(call, performance.now())
-      if (failure !== undefined) return entry.fail(failure)
-      const line = call.priority === 'bulk' ? this.#bulk : this.#interactive
-      const same = key === undefined ? undefined : line.find(key)
-      if (same !== undefined) return entry.join(same)
-      // What comes back from a failure is older than what waits.
-      if (call.tried.length > 0) line.letIn(entry)
-      else line.push(entry)
-      this.#startSoon()
+  readonly send = (call: Call): Promise<Reply> =>
+    new Promise((resolve, reject) => {
+      const { waiting } = this.#options
+      const json = paramsJson(call)
+      const caller = new Caller(call, waiting, resolve, reject)
+      if (!waiting.hold(caller)) return
+      const failure = this.#limits.failureFor(call, this.#now())
+      if (failure !== undefined) return caller.cancel(failure)
+      this.#lines.add(caller, json)
+      this.#offerSoon()
     })
+
+  /** Without a timer: a lone call waits for nothing but the end of its turn. */
+  #offerSoon(): void {
+    if (this.#isTurnSet) return
+    this.#isTurnSet = true
+    setImmediate(this.#onTurnEnd)
   }
 
-  get pausedUntil(): number {
-    const { pausedUntil } = this.#limits
-    if (this.#wake.place < 0) return pausedUntil
-    // Also when calls wait for what the learnt rate allows.
-    return this.#limits.isHoldingBack(this.#firstLine, performance.now()) ? Math.max(pausedUntil, this.#wake.at) : pausedUntil
+  readonly #onTurnEnd = (): void => {
+    this.#isTurnSet = false
+    if (this.#slots.concurrency !== this.#limits.concurrency) this.#slots.concurrency = this.#limits.concurrency
+    for (const end of this.#endingJobs.splice(0)) end()
+    this.#offer()
+    // New calls, or what the limits have learnt, may have ended the reason for a pause.
+    if (this.#slots.isPaused) this.#resume()
   }
 
-  turnAway(failure: HexlineError): void {
-    for (const line of [this.#interactive, this.#bulk]) {
-      for (const entry of line.list().flatMap(({ waiters }) => waiters)) if (entry.whilePaused === 'fail') entry.cancel(copyError(failure, entry.method))
+  /** Adds jobs to p-queue, which starts each at once while a slot is free, until one waits there. */
+  #offer(): void {
+    for (let line = this.#nextLine(); line !== undefined; line = this.#nextLine()) {
+      const { run, options } = line === this.#lines.interactive ? this.#interactivePost : this.#bulkPost
+      if (this.#slots.size > 0 && this.#slots.sizeBy(options) > 0) return
+      void this.#slots.add(run, options)
     }
   }
 
-  get size(): number {
-    return this.#interactive.size + this.#bulk.size
+  /** The line whose calls go next, if they may have a slot. */
+  #nextLine(): Line | undefined {
+    const { interactive, bulk } = this.#lines
+    if (interactive.size > 0) return interactive
+    // Where there are several slots, one is kept from bulk calls. They get no more of them for
+    // being POSTs of one call: their replies are large.
+    const slots = Math.min(this.#options.concurrency, this.#limits.concurrency)
+    return bulk.size > 0 && this.#bulkPosts < Math.max(1, slots - 1) ? bulk : undefined
   }
 
-  late(ms: number): number {
-    return Math.max(0, this.size - this.#limits.callsWithin(ms, this.#firstLine, performance.now()))
-  }
-
-  handOver(calls: number): void {
-    const waiting = [...this.#interactive.list(), ...this.#bulk.list()].filter(({ isBound }) => !isBound)
-    for (const { waiters } of waiting.slice(Math.max(0, waiting.length - calls))) for (const entry of waiters) entry.cancel(MOVED)
-  }
-
-  giveUp(): void {
-    const sent = [...this.#inFlight].flat().filter(({ safe }) => safe)
-    for (const { waiters } of [...this.#interactive.list(), ...this.#bulk.list()]) for (const entry of waiters) entry.cancel(MOVED)
-    for (const { waiters } of sent) for (const entry of waiters) entry.cancel(GIVEN_UP)
-  }
-
-  /** Calls of one turn travel together: no timer, so a lone call waits for nothing but the end of its turn. */
-  #startSoon(): void {
-    if (this.#turnIsSet) return
-    this.#turnIsSet = true
-    setImmediate(onTurn, this)
-  }
-
-  endTurn(): void {
-    this.#turnIsSet = false
-    this.#start()
-  }
-
-  /** An alarm for nobody would hold the process up. */
-  #onDropped(): void {
-    if (this.size === 0) this.#options.waiting.alarms.unset(this.#wake)
-    // What stands behind it may go sooner.
-    else if (this.#wake.place >= 0) this.#startSoon()
-  }
-
-  /** Starts a POST in every free slot that has calls for it. When only time is in the way, an alarm is set. */
-  #start(): void {
-    while (this.#inFlight.size < this.#limits.concurrency) {
-      const line = this.#nextLine()
-      if (line === undefined) return
-      const now = performance.now()
-      // Calls that are left for a POST of their own need a slot for it. Nobody waits for a bulk call by itself.
-      const plan = this.#limits.plan(now, line, line === this.#interactive && this.#inFlight.size + 1 < this.#limits.concurrency)
-      if ('waitMs' in plan) {
-        if (plan.waitMs < Number.POSITIVE_INFINITY) this.#wakeAt(now + plan.waitMs)
-        return
-      }
-      void this.#run(line, plan, now)
+  /** The job of one POST. Ends at once where its calls have left or have to wait. */
+  async #run(line: Line): Promise<void> {
+    if (line !== this.#nextLine()) return
+    const now = this.#now()
+    // Calls left for another POST need a slot for it. Nobody waits for a single bulk call.
+    const maySplit = line === this.#lines.interactive && this.#inFlight.size + 1 < this.#limits.concurrency
+    const plan = this.#limits.plan(now, line, maySplit)
+    if ('waitMs' in plan) {
+      this.#pauseUntil(now + plan.waitMs)
+      return
     }
+    const { entries, hadRoom } = line.take(plan)
+    const batch = this.#limits.started(entries, now, hadRoom)
+    const isBulk = line === this.#lines.bulk
+    if (isBulk) this.#bulkPosts++
+    this.#inFlight.add(entries)
+    const outcomes = await this.#sender.send(entries)
+    this.#inFlight.delete(entries)
+    if (isBulk) this.#bulkPosts--
+    this.#finish(line, entries, batch, outcomes)
+    this.#offerSoon()
+    await new Promise<void>((resolve) => this.#endingJobs.push(resolve))
   }
 
-  #wakeAt(time: number): void {
+  #pauseUntil(time: number): void {
     const { alarms } = this.#options.waiting
+    this.#slots.pause()
     alarms.unset(this.#wake)
+    // Without an end, it ends with a POST in flight.
+    if (time === Number.POSITIVE_INFINITY) return
     this.#wake.at = time
     alarms.set(this.#wake)
   }
 
-  get #firstLine(): Line {
-    return this.#interactive.size > 0 ? this.#interactive : this.#bulk
+  #resume(): void {
+    this.#options.waiting.alarms.unset(this.#wake)
+    this.#slots.start()
+    this.#offer()
   }
 
-  /** The line of the next POST, if its calls may have a slot. */
-  #nextLine(): Line | undefined {
-    if (this.#interactive.size > 0) return this.#interactive
-    // Where there are several slots, one is kept from bulk calls. They get no more of them for being POSTs of one call: their replies are large.
-    const slots = Math.min(this.#options.concurrency, this.#limits.concurrency)
-    return this.#bulk.size > 0 && this.#bulkPosts < Math.max(1, slots - 1) ? this.#bulk : undefined
-  }
-
-  async #run(line: Line, plan: BatchPlan, now: number): Promise<void> {
-    const isBulk = line === this.#bulk
-    const entries = line.take(plan)
-    const batch = this.#limits.started(entries, now, line.size === 0 || line.leftApart)
-    if (isBulk) this.#bulkPosts++
-    this.#inFlight.add(entries)
-    const outcomes = await this.#post(entries)
-    this.#inFlight.delete(entries)
-    if (isBulk) this.#bulkPosts--
-    this.#finish(line, entries, batch, outcomes)
-    // After those who have their outcome: they may send more, or leave the line of an endpoint that fails.
-    this.#startSoon()
-  }
-
-  async #post(entries: readonly Entry[]): Promise<readonly Outcome[]> {
-    const { name, post } = this.#options
-    const cut = this.#cuts.pop() ?? new AbortController()
-    let left = entries.length
-    let late = 0
-    const ride: Ride = {
-      endpoint: name,
-      leave: (reason) => {
-        if (reason instanceof TimeoutError) late++
-        if (--left === 0) cut.abort()
-      },
-    }
-    for (const entry of entries) entry.board(ride)
-    let problem = 'gave no outcome for a call'
-    try {
-      const outcomes = await post(entries, cut.signal)
-      // Nobody sees these any more, but the length of batches follows from them.
-      if (late === entries.length) return entries.map(({ method }) => new TimeoutError(`${name}: all calls had waited too long`, { method }))
-      if (Array.isArray(outcomes) && outcomes.length === entries.length && Array.from(outcomes).every(isOutcome)) return outcomes
-    } catch (error) {
-      if (isFailure(error)) return entries.map((entry) => copyError(error, entry.method))
-      problem = `rejected: ${error instanceof Error ? error.message : show(error)}`
-    } finally {
-      // Nobody who leaves from now on may cut the POST that gets this signal next.
-      left = 0
-      if (!cut.signal.aborted) this.#cuts.push(cut)
-    }
-    return entries.map(({ method }) => new MalformedReplyError(`${name}: its post function ${problem}`, { method, endpoint: name }))
-  }
-
-  /** Gives every call its outcome; what may do better in a smaller batch goes back to the front of the line. */
   #finish(line: Line, entries: readonly Entry[], batch: BatchInFlight, outcomes: readonly Outcome[]): void {
-    const { isPaused, resend } = this.#limits.finished(batchResult(batch, outcomes), performance.now())
-    const refused: Entry[] = []
+    const now = this.#now()
+    const { isPaused, resend } = this.#limits.finished(batchResult(batch, outcomes), now)
+    const again: Entry[] = []
     for (let i = 0; i < entries.length; i++) {
       const entry = entries[i] as Entry
       const outcome = outcomes[i] as Outcome
       if (resend === 'all' || (resend === 'too-large' && outcome instanceof Error && isTooLarge(outcome))) {
-        entry.ride = undefined
-        if (entry.isWaitedFor) refused.push(entry)
+        if (entry.isWaitedFor) again.push(entry)
         continue
       }
-      // By the name that routing knows: two endpoints may share a host, and a user's post function may not know its name.
-      if (outcome instanceof Error) Object.assign(outcome, { attempts: 1, endpoint: this.#options.name })
       entry.settle(outcome)
     }
-    line.putBack(refused)
-    if (isPaused) this.#onPause()
-    if (throttleEvents.hasSubscribers) this.#lessons.tell(outcomes, this.#limits.current)
+    line.putBack(again)
+    // Those fail now that do not wait for the end of a pause, or whose deadline comes before it.
+    if (isPaused) this.#failInLine((call) => this.#limits.failureFor(call, now))
+    if (throttleEvents.hasSubscribers) this.#throttleEvents.publish(outcomes, this.#limits.current, now)
   }
 
-  /** Calls that will not wait for the end of the pause, or could only wait past their deadline, are told so now. */
-  #onPause(): void {
-    const now = performance.now()
-    for (const line of [this.#interactive, this.#bulk]) {
-      for (const entry of line.list().flatMap(({ waiters }) => waiters)) {
-        const failure = this.#limits.failureFor(entry, now)
-        if (failure !== undefined) entry.cancel(failure)
-      }
+  /** An alarm without calls would keep the process alive; calls behind the first may go sooner. */
+  #onDropped(): void {
+    if (this.size === 0) this.#options.waiting.alarms.unset(this.#wake)
+    else if (this.#slots.isPaused) this.#offerSoon()
+  }
+
+  get pausedUntil(): number {
+    const { pausedUntil } = this.#limits
+    const isHeldBack = this.#wake.place >= 0 && this.#limits.isHoldingBack(this.#lines.first, this.#now())
+    return isHeldBack ? Math.max(pausedUntil, this.#wake.at) : pausedUntil
+  }
+
+  get size(): number {
+    return this.#lines.size
+  }
+
+  turnAway(failure: HexlineError): void {
+    this.#failInLine(({ method, whilePaused }) => (whilePaused === 'fail' ? copyError(failure, method) : undefined))
+  }
+
+  late(ms: number): number {
+    return Math.max(0, this.size - this.#limits.callsWithin(ms, this.#lines.first, this.#now()))
+  }
+
+  handOver(calls: number): void {
+    const movable = this.#lines
+      .list()
+      .map(({ callers }) => callers.filter(({ isBound }) => !isBound))
+      .filter(({ length }) => length > 0)
+    for (const callers of movable.slice(Math.max(0, movable.length - calls))) for (const caller of callers) caller.cancel(MOVED)
+  }
+
+  giveUp(): void {
+    const sent = [...this.#inFlight].flat().filter(({ safe }) => safe)
+    for (const caller of this.#lines.callers) caller.cancel(MOVED)
+    for (const { callers } of sent) for (const caller of callers) caller.cancel(GIVEN_UP)
+  }
+
+  #failInLine(failureFor: (call: Call) => HexlineError | undefined): void {
+    for (const caller of this.#lines.callers) {
+      const failure = failureFor(caller.call)
+      if (failure !== undefined) caller.cancel(failure)
     }
   }
-}
 
-function isOutcome(outcome: Outcome | undefined): boolean {
-  // What became of a call is noted in its error.
-  return (isFailure(outcome) && Object.isExtensible(outcome)) || typeof (outcome as Reply | undefined)?.take === 'function'
-}
-
-/** As it was when the module was loaded: test frameworks put clocks of their own in its place, which stand still. */
-const { setImmediate } = globalThis
-
-function onTurn(running: Running): void {
-  running.endTurn()
-}
-
-function jsonOf(call: Call): string {
-  try {
-    return JSON.stringify(call.params)
-  } catch (error) {
-    throw new CodecError('params', 'values that JSON can hold', `something else (${excerpt((error as Error).message)})`, { method: call.method })
+  #now(): number {
+    return this.#options.waiting.clock.now()
   }
 }
+
+/** As it was when the module was loaded: test frameworks replace it with clocks that stand still. */
+const { setImmediate } = globalThis

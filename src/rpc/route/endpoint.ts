@@ -1,32 +1,40 @@
-import { copyError, type HexlineError, IntegrityError, NetworkError, wordsOf } from '../../errors.ts'
+import { type HexlineError, IntegrityError, NetworkError } from '../../errors.ts'
 import { excerpt } from '../../text.ts'
-import { type Call, type Reply, replyOf } from '../call.ts'
+import type { Clock } from '../../wait/clock.ts'
+import { type Call, ownRead, type Reply, replyOf } from '../call.ts'
+import { CallFailure } from '../call-failure.ts'
+import { copyError } from '../copy-error.ts'
 import { routeEvents } from '../events.ts'
-import { isFailure, isStall } from '../failure-kinds.ts'
+import { isStall } from '../failure-kinds.ts'
 import type { Queue } from '../queue/queue.ts'
+import { serverMessage } from '../server-message.ts'
+import { setBounded } from '../set-bounded.ts'
 import { type Head, Heads } from './head.ts'
 import { type Health, Usual } from './health.ts'
 import { HEAD, type Protocol, type Trait } from './protocol.ts'
-import { isNull, lagging } from './require-result.ts'
+import { isNull, takeResult } from './require-result.ts'
 
 /** An endpoint as the client made it. */
-export interface MemberOptions {
+export interface EndpointOptions {
   readonly queue: Queue
   readonly health: Health
-  /** Id of the chain that it was said to be on. */
+  /** Id of the chain that it was declared to be on. */
   readonly chainId?: number | undefined
 }
 
 /** What the endpoints of a client have in common. */
-export class Company {
+export class EndpointGroup {
   readonly protocol: Protocol
   readonly heads = new Heads()
   readonly usual = new Usual()
-  /** Id of the chain of all: the one that was declared, or else that of the first endpoint that answered a call and told it. */
+  /**
+   * Id of their chain: the declared one, or else that of the first endpoint that answered a call
+   * and told it.
+   */
   chainId: number | undefined
-  /** Who says so. */
+  /** Where that is known from, for an error message. */
   chainOf = ''
-  /** It was declared, or some endpoint has answered a call. */
+  /** The chain was declared, or some endpoint has answered a call. */
   isChainKnown = false
   /** Resolves once that is so. */
   readonly chainKnown: Promise<void>
@@ -47,85 +55,92 @@ export class Company {
   }
 }
 
-/** How long a question of our own may take, in ms. */
+/** Longest wait for the answer to a question of hexline's own, in ms. */
 const ASK_MS = 3_000
-/** What all of them have in common. */
-const QUESTION = { attempts: 1, whilePaused: 'fail', priority: 'interactive', as: 'value', required: false, safe: true, tried: [], isBound: true } as const
-
 /** How long it is remembered that an endpoint does not have a method, in ms. */
 const REMEMBERED_MS = 600_000
-/** Methods of which this is remembered. */
-const MOST_METHODS = 1_000
 
-/** One of several endpoints: asks it, and learns from each answer what to think of it. */
-export class Member {
+/**
+ * One of several endpoints. Health is measured from real calls. An endpoint that has been idle for
+ * ten seconds is probed with the protocol's question for its newest block.
+ */
+export class Endpoint {
   readonly name: string
   readonly queue: Queue
   readonly health: Health
   readonly head: Head
-  /** It is being asked for its head. */
+  /** A question for its head is on the way. */
   isAsked = false
   /** Why it is never used again. */
   wrong: HexlineError | undefined
   /** Its last failure, in one line. */
   said: string | undefined
-  readonly #company: Company
-  /** Until when it was left out when those in its line were sent away. */
+  readonly #group: EndpointGroup
+  readonly #clock: Clock
+  /** End of the last outage for which the calls in its line were turned away. */
   #leftUntil = 0
-  /** It has been asked for its chain, or need not be. */
+  /** It is on the right chain, or there is no need to ask. */
   #isRight: boolean
-  /** Methods that it does not have for us, and when it said so. */
-  #missing = new Map<string, number>()
+  /** Methods that it does not have for this key, and when it said so. */
+  readonly #missing = new Map<string, number>()
 
-  constructor({ queue, health }: MemberOptions, company: Company, isRight: boolean, now: number) {
+  constructor({ queue, health }: EndpointOptions, group: EndpointGroup, isRight: boolean, clock: Clock) {
     this.name = queue.name
     this.queue = queue
     this.health = health
-    this.head = company.heads.add(now)
-    this.#company = company
+    this.head = group.heads.add(clock.now())
+    this.#group = group
+    this.#clock = clock
     this.#isRight = isRight
   }
 
-  /** Its answer. The first calls to an endpoint ask for its chain, too, in the same POST: nobody gets an answer from another chain. */
+  /**
+   * Its answer. The first calls ask for its chain too, in the same POST: no caller gets an answer
+   * from another chain.
+   */
   async ask(call: Call, trait: Trait | undefined): Promise<Reply> {
-    const started = performance.now()
+    const started = this.#clock.now()
     this.health.calls++
     try {
       const reply = this.#isRight ? await this.queue.send(call) : await this.#askWithChain(call)
       this.#measure(call, started)
       return trait?.tells === undefined && !call.required ? reply : this.#read(reply, call, trait, started)
     } catch (failure) {
-      if (isFailure(failure)) this.#learn(failure, call, trait, started)
+      if (failure instanceof CallFailure) this.#learn(failure, call, trait, started)
       throw failure
     } finally {
       this.health.calls--
     }
   }
 
+  /** It has said that it does not have the method. */
   lacks(method: string, now: number): boolean {
     const at = this.#missing.get(method)
     return at !== undefined && now - at < REMEMBERED_MS
   }
 
-  /** Asks for its newest block, and in the same POST for its chain where that is not known yet. Learns from the answer, and from silence. Never rejects. */
+  /**
+   * Asks for its newest block, and in the same POST for its chain where that is not known yet.
+   * Learns from the answer, and from silence. Never rejects.
+   */
   async askHead(signal?: AbortSignal | undefined, deadline = Number.POSITIVE_INFINITY): Promise<void> {
-    const { protocol, heads } = this.#company
-    const now = performance.now()
+    const { protocol, heads } = this.#group
+    const now = this.#clock.now()
     heads.isAsked(this.head, now)
     this.isAsked = true
-    const call: Call = { ...protocol.askHead, ...QUESTION, signal, deadline: Math.min(deadline, now + ASK_MS) }
+    const call = ownRead({ ...protocol.askHead, whilePaused: 'fail', isBound: true, signal, deadline: Math.min(deadline, now + ASK_MS) })
     try {
       const trait = protocol.traitOf(call.method)
       await (this.#isRight ? this.ask(call, trait) : this.#askFirst(call, trait))
     } catch {
-      // Cut short for the caller's sake it says nothing.
-      if (!signal?.aborted && performance.now() < deadline) this.health.missed(performance.now())
+      // A question that was cut short for the caller's sake says nothing.
+      if (!signal?.aborted && this.#clock.now() < deadline) this.health.missed(this.#clock.now())
     } finally {
       this.isAsked = false
     }
   }
 
-  /** It has been silent for too long: it is left out, and its reads go elsewhere. */
+  /** It has been silent for too long: it is left out, and reads that wait for it go elsewhere. */
   giveUp(now: number): void {
     this.said = `${this.name}: no reply to its first calls`
     this.health.giveUp(now)
@@ -133,20 +148,18 @@ export class Member {
   }
 
   #measure({ method }: Call, started: number): void {
-    const now = performance.now()
-    if (!this.health.hasMeasured(now)) this.health.took(this.#company.usual.times(method, now - started), now)
+    const now = this.#clock.now()
+    if (!this.health.hasMeasured(now)) this.health.took(this.#group.usual.times(method, now - started), now)
   }
 
   #read(reply: Reply, call: Call, trait: Trait | undefined, started: number): Reply {
-    const value = reply.take()
-    const needed = trait?.needs?.(call.params)
-    if (isNull(value)) {
-      if (call.required) throw lagging(call, this.name)
-    } else {
-      const { heads } = this.#company
+    const value = takeResult(reply, call, this.name)
+    if (!isNull(value)) {
+      const needed = trait?.needs?.(call.params)
+      const { heads } = this.#group
       const told = value instanceof Uint8Array ? ofBytes(value, needed) : trait?.tells?.(value, call.params)
       if (told !== undefined) {
-        if (needed === HEAD) heads.isAt(this.head, told, performance.now(), started)
+        if (needed === HEAD) heads.isAt(this.head, told, this.#clock.now(), started)
         else heads.has(this.head, told)
         call.pin?.sees(told)
       }
@@ -154,24 +167,24 @@ export class Member {
     return replyOf(value, reply.bytes)
   }
 
-  #learn(failure: HexlineError, call: Call, trait: Trait | undefined, started: number): void {
-    const now = performance.now()
-    const { kind } = failure
-    const words = wordsOf(failure)
-    if (failure.attempts > 0) this.said = excerpt(words.startsWith(this.name) ? words : `${this.name}: ${words}`)
-    // Where each call of a POST gives up waiting, the POST is cut, and does not count as one that failed.
-    if (kind === 'timeout' && failure.attempts > 0 && !isStall(failure)) this.health.failed(now, started)
+  #learn({ error, wasSent }: CallFailure, call: Call, trait: Trait | undefined, started: number): void {
+    const now = this.#clock.now()
+    const { kind } = error
+    const words = serverMessage(error)
+    if (wasSent) this.said = excerpt(words.startsWith(this.name) ? words : `${this.name}: ${words}`)
+    // When every call of a POST times out by itself, the POST is cut, and does not count as a
+    // failed one.
+    if (kind === 'timeout' && wasSent && !isStall(error)) this.health.failed(now, started)
     if (this.health.isOut && this.health.dueAt !== this.#leftUntil) {
       this.#leftUntil = this.health.dueAt
       this.queue.turnAway(new NetworkError(`${this.name}: not sent, since it is left out: ${this.said}`, { endpoint: this.name, unsent: true }))
     }
     if (kind === 'unsupported' || kind === 'auth') {
-      if (this.#missing.size >= MOST_METHODS) this.#missing = new Map()
-      this.#missing.set(call.method, now)
+      setBounded(this.#missing, call.method, now)
     }
     if (kind === 'lagging') {
       const needed = trait?.needs?.(call.params)
-      if (needed !== undefined && needed !== HEAD) this.#company.heads.lacks(this.head, needed, now)
+      if (needed !== undefined && needed !== HEAD) this.#group.heads.lacks(this.head, needed, now)
     }
   }
 
@@ -187,61 +200,64 @@ export class Member {
     return asked.value
   }
 
-  /** A question of our own to an endpoint whose chain is not known yet. */
+  /** A question of hexline's own to an endpoint whose chain is not known yet. */
   async #askFirst(call: Call, trait: Trait | undefined): Promise<void> {
-    const started = performance.now()
+    const started = this.#clock.now()
     try {
       const [chain, asked] = await Promise.allSettled([this.#askChain(call), this.queue.send(call)])
       if (chain.status === 'rejected') throw chain.reason
-      // All endpoints are asked at once, and which one is the quickest to tell its chain must not decide which chain is the right one.
-      await this.#company.chainKnown
+      // All endpoints are asked at once. The quickest must not decide which chain is the right one:
+      // a call does.
+      await this.#group.chainKnown
       this.#checkChain(chain.value, call)
       if (asked.status === 'rejected') throw asked.reason
       this.#read(asked.value, call, trait, started)
     } catch (failure) {
-      if (isFailure(failure)) this.#learn(failure, call, trait, started)
+      if (failure instanceof CallFailure) this.#learn(failure, call, trait, started)
       throw failure
     }
   }
 
-  /** The id of its chain; undefined where it does not know the question. */
+  /** The id of its chain; undefined where it does not have the method. */
   async #askChain(call: Call): Promise<number | undefined> {
-    const { askChain, chainOf } = this.#company.protocol
+    const { askChain, chainOf } = this.#group.protocol
     try {
       const reply = await this.queue.send({ ...call, ...askChain, as: 'value', required: false, safe: true, priority: 'interactive', tally: undefined })
       return chainOf(reply.take())
     } catch (failure) {
-      if (isFailure(failure) && TELLS_NOTHING.includes(failure.kind)) return undefined
+      if (failure instanceof CallFailure && TELLS_NOTHING.includes(failure.error.kind)) return undefined
       throw failure
     }
   }
 
   /** Throws when it is on another chain than the others. */
   #checkChain(id: number | undefined, call: Call): void {
-    const company = this.#company
-    company.knowsChain()
-    if (id !== undefined && company.chainId === undefined) {
-      company.chainId = id
-      company.chainOf = `, like ${this.name}`
+    const group = this.#group
+    group.knowsChain()
+    if (id !== undefined && group.chainId === undefined) {
+      group.chainId = id
+      group.chainOf = `, like ${this.name}`
     }
-    if (id === undefined || id === company.chainId) {
+    if (id === undefined || id === group.chainId) {
       this.#isRight = true
       return
     }
-    const message = `${this.name} is on chain ${id}, not ${company.chainId}${company.chainOf}: it is taken out`
+    const message = `${this.name} is on chain ${id}, not ${group.chainId}${group.chainOf}: it is taken out`
     if (this.wrong === undefined) {
       this.wrong = new IntegrityError(message, { endpoint: this.name })
-      const change = { change: 'taken-out', endpoint: this.name, reason: 'wrong-chain', chainId: id, expectedChainId: company.chainId } as const
+      const change = { change: 'taken-out', endpoint: this.name, reason: 'wrong-chain', chainId: id, expectedChainId: group.chainId } as const
       if (routeEvents.hasSubscribers) routeEvents.publish(change)
     }
-    throw Object.assign(copyError(this.wrong, call.method), { attempts: 1 })
+    throw new CallFailure(copyError(this.wrong, call.method), 1, this.name)
   }
 }
 
-/** A node that does not know the question is not therefore on another chain. */
+/** A node without the method is not on another chain for that. */
 const TELLS_NOTHING = ['unsupported', 'invalid', 'not-found', 'pruned', 'execution']
 
-/** Bytes are not looked into: that they are there says that a block with this number is. */
+/**
+ * Bytes are not parsed: a result shows that the block with the number that was asked for is there.
+ */
 function ofBytes(value: Uint8Array, needed: number | undefined): number | undefined {
   return needed === undefined || needed === HEAD || value.length < 4 ? undefined : needed
 }

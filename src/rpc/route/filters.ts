@@ -1,9 +1,15 @@
-/** Filters that are remembered; the oldest is forgotten for one more. Nodes drop them after some minutes themselves. */
+/**
+ * Filters to remember, at most: beyond, the oldest is forgotten. Nodes drop them after some minutes
+ * themselves.
+ */
 const MOST = 10_000
-/** Ids that are made here begin beyond what nodes that count will reach. */
+/** Ids made here begin beyond what a node that counts up will reach. */
 const FIRST_OWN = 2n ** 80n
 
-/** Which endpoint made a filter. Two endpoints may give the same id: the second filter is known to the caller by another one. */
+/**
+ * Which endpoint made a filter. Two endpoints may give the same id: the caller gets another one for
+ * the second filter.
+ */
 export class Filters<Endpoint> {
   readonly #filters = new Map<string, { readonly endpoint: Endpoint; readonly id: unknown }>()
   #nextOwn = FIRST_OWN

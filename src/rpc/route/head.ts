@@ -1,26 +1,31 @@
-/** Blocks by which an endpoint may be behind and still be asked for the newest one: less is only who has told last. */
+/**
+ * An endpoint that is at most this many blocks behind is still asked for the newest one: so little
+ * is a matter of timing.
+ */
 const TOLERANCE = 1
-/** After the first call, how often an endpoint is asked for its head while others get the calls, in ms. */
+/** How often an endpoint is asked for its head while others get the calls, in ms. */
 const EVERY_MS = 10_000
-/** And one that is behind. */
+/** How often one that is behind is asked, in ms. */
 const SOON_MS = 1_000
 
 /** What is known of one endpoint's newest block. */
 export interface Head {
-  /** The newest block that it is known to have; -1 when nothing is known. */
+  /** The newest block that it is known to have; -1 when none is. */
   number: number
-  /** By how many blocks it was behind the others when it told last. */
+  /** Blocks that it was behind the others when it last told its head. */
   lag: number
-  /** When it told last. */
+  /** When it last told its head. */
   toldAt: number
-  /** When it is to be asked, should it not have told by then. */
+  /** When to ask it, unless it tells before. */
   askAt: number
 }
 
 /**
- * How far the heads of the endpoints are apart, learnt from replies that go by. An endpoint's lag is measured when it tells, against what the others have told
- * until then, so that one that has not been asked for a while does not seem to be behind. Those that have told while another one was being asked are
- * compared with its answer as well: of two endpoints that are asked together, the one that is behind may be the first to answer.
+ * How far the heads of the endpoints are apart, learnt from the replies to real calls. An
+ * endpoint's lag is measured at the moment when it tells its head, against what the others have
+ * told until then: one that has not been asked for a while does not seem to be behind. Endpoints
+ * that told while another was being asked are compared with that one's answer too: of two that are
+ * asked together, the one that is behind may answer first.
  */
 export class Heads {
   readonly #heads: Head[] = []
@@ -31,7 +36,7 @@ export class Heads {
     return head
   }
 
-  /** `number` is the endpoint's newest block, which it was asked for at `since`. */
+  /** `number` is the endpoint's newest block. It was asked at `since`. */
   isAt(head: Head, number: number, now: number, since = now): void {
     head.number = number
     head.toldAt = now
@@ -46,7 +51,7 @@ export class Heads {
     }
   }
 
-  /** It has been asked, or has told unasked. */
+  /** It has been asked, or has told its head unasked. */
   isAsked(head: Head, now: number): void {
     head.askAt = now + (this.isBehind(head) ? SOON_MS : EVERY_MS)
   }
@@ -58,19 +63,19 @@ export class Heads {
     head.lag = Math.min(head.lag, this.#newest - number)
   }
 
-  /** The endpoint does not have block `number`, which exists where another one has told so. */
+  /** The endpoint does not have block `number`; it exists if another one has told of it. */
   lacks(head: Head, number: number, now: number): void {
     if (number > this.#newest || number <= head.number) return
     head.lag = Math.max(head.lag, this.#newest - number + 1)
     head.askAt = Math.min(head.askAt, now + SOON_MS)
   }
 
-  /** It is not the one to ask for the newest block. */
+  /** Others should be asked for the newest block. */
   isBehind(head: Head): boolean {
     return head.lag > TOLERANCE
   }
 
-  /** It does not have block `number`, as far as is known. */
+  /** As far as is known, it does not have block `number`. */
   isBelow(head: Head, number: number): boolean {
     return head.lag > 0 && number > head.number && number > this.#newest - head.lag
   }

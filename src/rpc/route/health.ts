@@ -1,24 +1,29 @@
 import { type HexlineError, TimeoutError } from '../../errors.ts'
+import type { Clock } from '../../wait/clock.ts'
 import type { Outcome, Post } from '../call.ts'
 import { routeEvents } from '../events.ts'
 import { isFailure, isThrottled, saysOf } from '../failure-kinds.ts'
+import { setBounded } from '../set-bounded.ts'
 
-/** Weight of the newest POST in the error rate: after four that failed, one after the other, it is above one half. */
+/**
+ * Weight of the newest POST in the error rate: after four that failed, one after the other, it is
+ * above one half.
+ */
 const NEWEST = 0.2
-/** Error rate from which an endpoint is left out. */
+/** Error rate from which an endpoint is out. */
 const TOO_MANY = 0.5
-/** Error rate of one that is back: another failure, and it is out again. */
-const ON_PAROLE = 0.4
-/** Error rate below which all is forgotten. */
-const FORGIVEN = 0.1
-/** How fast an endpoint's pace follows what is measured, in ms. */
+/** Error rate of one that is back: one more failure, and it is out again. */
+const AFTER_RETURN = 0.4
+/** Error rate below which past outages no longer make the next one longer. */
+const RECOVERED = 0.1
+/** Time constant of the moving average of an endpoint's speed, in ms. */
 const MEMORY_MS = 5_000
-/** An endpoint that owes replies, and has sent none for so long, is slow already. */
+/** An endpoint that owes replies and has sent none for this long, in ms, counts as slow. */
 const SILENT_MS = 1_000
-/** Calls that cost an endpoint no more than one: they travel in one POST. */
-const COMPANY = 100
+/** This many calls cost an endpoint no more than one: they travel in one POST. */
+const ONE_POST = 100
 
-/** How long an endpoint is left out, at first and at most, by what it did; each time in a row twice as long. In ms. */
+/** How long an endpoint is out, at first and at most, in ms; twice as long each time in a row. */
 const pauses = {
   /** It cannot be reached, breaks off, or answers nonsense. */
   fails: { first: 1_000, longest: 30_000 },
@@ -27,15 +32,18 @@ const pauses = {
 }
 
 /**
- * How one endpoint does: its error rate and its pace, and whether it is left out for now (the circuit is open). Learnt from POSTs and calls that
- * go by; all times are on the clock of `performance.now()`.
+ * How well one endpoint works: its error rate, its speed, and whether it is out for now (the
+ * circuit is open). Measured from real POSTs and calls. All times are on the client's clock.
  */
 export class Health {
   /** Calls that it has been given and that have not ended. */
   calls = 0
   /** It has given a good answer. */
   hasAnswered = false
-  /** It is left out only because its first replies have not come yet: it may be slow, and right where all others fail. */
+  /**
+   * It is out only because its first replies have not come yet. It may be slow, and still answer
+   * where all others fail.
+   */
   mayBeSlow = false
   readonly #endpoint: string
   #errors = 0
@@ -53,34 +61,38 @@ export class Health {
     this.#endpoint = endpoint
   }
 
-  /** It is left out, until one call has been answered again. */
+  /** It is out until it has answered a call again. */
   get isOut(): boolean {
     return this.#out !== undefined
   }
 
-  /** When one that is left out is to be asked whether it is back. */
+  /** When to ask an endpoint that is out whether it is back. */
   get dueAt(): number {
     return this.#dueAt
   }
 
-  /** It has never answered, and owes its first replies for longer than a good endpoint would. */
+  /** It has never answered, and its first replies have been due for too long. */
   isMute(now: number): boolean {
     return !this.hasAnswered && this.#posts > 0 && now - this.#progressAt >= SILENT_MS
   }
 
-  /** What a call costs here, in the time that such calls usually take: 1 for an idle endpoint of usual pace. */
+  /**
+   * What a call costs here, relative to what such calls usually take: 1 for an idle endpoint of
+   * usual speed.
+   */
   cost(priority: 'interactive' | 'bulk', now: number): number {
     const silentMs = this.#posts === 0 ? 0 : now - this.#progressAt
-    const pace = silentMs > SILENT_MS ? this.#slowness + silentMs / SILENT_MS : this.#slowness
-    // Bulk calls are spread, interactive ones kept together: they see the same head, and share POSTs.
-    const crowd = priority === 'bulk' ? 1 + this.calls : 1 + Math.floor(this.calls / COMPANY)
-    return pace * crowd * (1 + 4 * this.#errors)
+    const slowness = silentMs > SILENT_MS ? this.#slowness + silentMs / SILENT_MS : this.#slowness
+    // Bulk calls are spread. Interactive calls stay together: so they see the same head, and share
+    // POSTs.
+    const crowd = priority === 'bulk' ? 1 + this.calls : 1 + Math.floor(this.calls / ONE_POST)
+    return slowness * crowd * (1 + 4 * this.#errors)
   }
 
   /** The endpoint's `post`, watched. */
-  watch(post: Post): Post {
+  watch(post: Post, clock: Clock): Post {
     return async (calls, signal) => {
-      const started = performance.now()
+      const started = clock.now()
       if (this.#posts++ === 0) this.#progressAt = started
       let outcomes: readonly Outcome[] = []
       try {
@@ -88,27 +100,31 @@ export class Health {
         return outcomes
       } finally {
         this.#posts--
-        // One that was cut because nobody waited for it any more tells nothing.
-        if (!signal.aborted) this.#judge(outcomes, started, performance.now())
+        // A POST that was cut because no caller waited for it any more says nothing.
+        if (!signal.aborted) this.#judge(outcomes, started, clock.now())
       }
     }
   }
 
-  /** A call took `times` as long as such calls usually take. */
+  /** A call took `times` as long as such calls usually do. */
   took(times: number, now: number): void {
     const weight = 1 - Math.exp((this.#measuredAt - now) / MEMORY_MS)
     this.#slowness += weight * (times - this.#slowness)
     this.#measuredAt = now
   }
 
-  /** True when `took` has nothing to gain: the calls of one POST come back together. */
+  /**
+   * Another measurement in the same millisecond adds nothing: the calls of one POST come back
+   * together.
+   */
   hasMeasured(now: number): boolean {
     return now - this.#measuredAt < 1
   }
 
   /**
-   * It gave no answer while somebody waited for it; `since` when, where that is why. One that has said nothing at all since then is left out at once.
-   * What fails in one turn fails together, and counts once.
+   * It did not answer a call that waited for it. `since`: when that call was sent, if it timed out;
+   * an endpoint that has said nothing at all since then is out at once. Failures of one turn count
+   * as one.
    */
   failed(now: number, since?: number): void {
     if (now - this.#failedAt < 1) return
@@ -118,13 +134,13 @@ export class Health {
     if (this.#out === undefined ? isTooMuch : now >= this.#dueAt) this.#leaveOut('fails', now)
   }
 
-  /** Its first replies are waited for no longer. */
+  /** Its first replies have been given up. */
   giveUp(now: number): void {
     this.failed(now, now)
     this.mayBeSlow = this.isOut
   }
 
-  /** It was asked whether it is back, and gave no good answer. */
+  /** It was asked whether it is back, and did not answer. */
   missed(now: number): void {
     if (this.#out !== undefined && now >= this.#dueAt) this.#leaveOut(this.#out, now)
   }
@@ -136,9 +152,9 @@ export class Health {
     this.#errors *= 1 - NEWEST
     if (this.#out !== undefined) {
       this.#out = undefined
-      this.#errors = ON_PAROLE
+      this.#errors = AFTER_RETURN
       if (routeEvents.hasSubscribers) routeEvents.publish({ change: 'back', endpoint: this.#endpoint })
-    } else if (this.#errors < FORGIVEN) {
+    } else if (this.#errors < RECOVERED) {
       this.#inARow = 0
     }
   }
@@ -161,14 +177,17 @@ export class Health {
   }
 }
 
-/** Nothing came, where the reply to an earlier POST may have; a reply that stopped in its middle was not silent. */
+/** No reply began in time. A reply that stopped in its middle is no silence. */
 function isSilence(outcome: Outcome | undefined): boolean {
   return outcome instanceof TimeoutError && !outcome.stalled
 }
 
-/** What a POST says of its endpoint: one good answer is enough. Undefined for one that only throttles: the queue pauses it. */
+/**
+ * What a POST says about its endpoint: one good answer is enough. Undefined where it only
+ * throttles: the queue pauses it.
+ */
 function verdictOf(outcomes: readonly Outcome[]): 'alive' | 'ill' | HexlineError | undefined {
-  // A post function that keeps to no form; the queue says so.
+  // From a post function that breaks its contract; the queue reports it.
   if (!Array.isArray(outcomes) || outcomes.length === 0) return 'ill'
   let verdict: 'ill' | HexlineError | undefined
   for (const outcome of outcomes as readonly Outcome[]) {
@@ -182,16 +201,17 @@ function verdictOf(outcomes: readonly Outcome[]): 'alive' | 'ill' | HexlineError
   return verdict
 }
 
-/** How long calls of each method usually take, at whatever endpoint: paces of endpoints that get different calls can be compared. */
+/**
+ * How long calls of each method usually take at any endpoint. So endpoints that get different calls
+ * can be compared.
+ */
 export class Usual {
-  #ms = new Map<string, number>()
+  readonly #ms = new Map<string, number>()
 
-  /** `ms` in multiples of what is usual for `method`. */
+  /** `ms` as a multiple of what is usual for `method`. */
   times(method: string, ms: number): number {
     const usual = this.#ms.get(method)
-    // Methods are named by the user: a program that makes names up must not fill memory.
-    if (usual === undefined && this.#ms.size > 1000) this.#ms = new Map()
-    this.#ms.set(method, usual === undefined ? ms : usual + 0.05 * (ms - usual))
+    setBounded(this.#ms, method, usual === undefined ? ms : usual + 0.05 * (ms - usual))
     return usual === undefined ? 1 : (ms + 0.1) / (usual + 0.1)
   }
 }

@@ -1,28 +1,30 @@
 import type { Wait, Waiting } from '../../wait/waiting.ts'
 import type { Call, Reply, Send } from '../call.ts'
-import { isFailure } from '../failure-kinds.ts'
+import { CallFailure, failureFrom } from '../call-failure.ts'
+import { setBounded } from '../set-bounded.ts'
 
 export interface HedgeOptions {
-  /** A read that takes longer than this part of the recent ones is sent once more. */
+  /** A read that takes longer than this part of the recent ones gets a copy. */
   readonly percentile: number
-  /** Copies, as a part of the reads. */
+  /** Copies, at most, as a part of the reads. */
   readonly maxExtra: number
 }
 
 /** Copies that may be saved up for a bad moment. */
 const MOST_SAVED = 20
 
-/** The reason for which the slower copy ends; its endpoint did nothing wrong. */
+/** Why the slower copy ends: its endpoint did nothing wrong. */
 const LOST: unique symbol = Symbol('the other copy was faster')
 
 /**
- * Sends a second copy of an interactive read that takes long. The first answer counts, and so does a final error: that is the node's answer,
- * too. Nothing is copied until it is known how long such calls take, nor beyond `maxExtra`.
+ * Sends a copy of an interactive read that takes long. The first answer counts, and so does a final
+ * error, which is the node's answer too. No read is copied until it is known how long such reads
+ * take.
  */
 export class Hedge {
   readonly #options: HedgeOptions
   readonly #waiting: Waiting
-  #delays = new Map<string, Delays>()
+  readonly #delays = new Map<string, Delays>()
   /** Copies that may be sent now. */
   #saved = 0
 
@@ -31,7 +33,10 @@ export class Hedge {
     this.#waiting = waiting
   }
 
-  /** `send` with a copy by `again`, if need be. `key` names what the call's time is compared with: its endpoint and method. */
+  /**
+   * Makes the call with `send`, and its copy with `again`. `key`, the endpoint and method, names
+   * the calls that its time is compared with.
+   */
   send(call: Call, key: string, send: Send, again: Send): Promise<Reply> {
     if (!call.safe || call.priority === 'bulk') return send(call)
     this.#saved = Math.min(MOST_SAVED, this.#saved + this.#options.maxExtra)
@@ -49,10 +54,8 @@ export class Hedge {
   #delaysOf(key: string): Delays {
     let delays = this.#delays.get(key)
     if (delays === undefined) {
-      // Methods are named by the user: a program that makes names up must not fill memory.
-      if (this.#delays.size > 1000) this.#delays = new Map()
       delays = new Delays(this.#options.percentile)
-      this.#delays.set(key, delays)
+      setBounded(this.#delays, key, delays)
     }
     return delays
   }
@@ -63,13 +66,13 @@ class Race implements Wait {
   readonly call: Call
   at: number
   place = -1
-  seat = -1
+  index = -1
   readonly #waiting: Waiting
   readonly #delays: Delays
   readonly #spend: () => boolean
   readonly #send: Send
   readonly #again: Send
-  readonly #started = performance.now()
+  readonly #started: number
   readonly #runners: AbortController[] = []
   #running = 0
   #failure: unknown
@@ -83,6 +86,7 @@ class Race implements Wait {
     this.#spend = spend
     this.#send = send
     this.#again = again
+    this.#started = waiting.clock.now()
     this.at = Math.min(call.deadline, this.#started + (delays.percentile ?? Number.POSITIVE_INFINITY))
   }
 
@@ -94,13 +98,15 @@ class Race implements Wait {
     })
   }
 
-  /** The call takes long. At its deadline the copies end by themselves. */
+  /** The call takes long. (At the deadline, the call and its copy end by themselves.) */
   ring(): void {
     if (this.at < this.call.deadline && this.#spend()) this.#run(this.#again)
   }
 
   cancel(reason: unknown): void {
-    this.#end(() => this.#reject(reason), reason)
+    const failure = failureFrom(reason, this.call.signal)
+    // When the client is closed, each copy is told, and knows whether it was sent.
+    if (failure === undefined || this.#running === 0) this.#end(() => this.#reject(failure ?? reason), reason)
   }
 
   #run(send: Send): void {
@@ -109,8 +115,8 @@ class Race implements Wait {
     this.#running++
     send({ ...this.call, signal: runner.signal }).then(
       (reply) => {
-        // Also when it is the copy's: the first one took so long at least.
-        this.#delays.add(performance.now() - this.#started)
+        // Also when the copy answered: the first one took at least as long.
+        this.#delays.add(this.#waiting.clock.now() - this.#started)
         this.#end(() => this.#resolve(reply))
       },
       (failure) => {
@@ -132,14 +138,14 @@ class Race implements Wait {
   }
 }
 
-/** Every node would answer so; of other failures the other copy may know better. */
+/** Every node would answer so. After another failure, the other copy may still succeed. */
 function isFinal(failure: unknown): boolean {
-  return !isFailure(failure) || failure.kind === 'execution' || failure.kind === 'invalid'
+  return !(failure instanceof CallFailure) || failure.error.kind === 'execution' || failure.error.kind === 'invalid'
 }
 
-/** Calls of which the times are kept. */
+/** Recent calls whose times are kept. */
 const KEPT = 128
-/** Calls after which the percentile is known, and found anew. */
+/** The percentile is computed after each this many calls. */
 const ENOUGH = 32
 
 /** How long recent calls took. */

@@ -1,22 +1,29 @@
-import { type HexlineError, IntegrityError } from '../../errors.ts'
+import { IntegrityError } from '../../errors.ts'
 import { type Call, type Reply, replyOf } from '../call.ts'
+import { CallFailure } from '../call-failure.ts'
 
-/** The reply to a call that requires a result. Throws when it is null: the node lags behind. */
-export function present(reply: Reply, call: Call, endpoint: string): Reply {
+/**
+ * The reply, unless the call requires a result and it is null: then it throws a `lagging` failure.
+ */
+export function requireResult(reply: Reply, call: Call, endpoint: string): Reply {
+  return replyOf(takeResult(reply, call, endpoint), reply.bytes)
+}
+
+/**
+ * Takes the reply's value. The only place where null becomes `lagging`: a node that answers null
+ * for what must exist is behind the others, which is a failure that retry and route act on.
+ */
+export function takeResult(reply: Reply, { method, params, required }: Call, endpoint: string): unknown {
   const value = reply.take()
-  if (isNull(value)) throw lagging(call, endpoint)
-  return replyOf(value, reply.bytes)
+  if (!required || !isNull(value)) return value
+  // Shown only where it is short and plain: the hash that is asked for may be something that a
+  // server sent as one.
+  const asked = typeof params[0] === 'string' && /^(?:0x[0-9a-fA-F]{1,64}|[a-z]{1,9})$/.test(params[0]) ? ` ${params[0]}` : ''
+  const message = `${endpoint}: ${method}${asked}: the node answers null for what must exist: it lags behind, or has no history that far back`
+  throw new CallFailure(new IntegrityError(message, { kind: 'lagging', method, endpoint }), 1, endpoint)
 }
 
 /** True for null, parsed or as bytes. */
 export function isNull(value: unknown): boolean {
   return value === null || (value instanceof Uint8Array && value.length === 4 && value[0] === 0x6e)
-}
-
-/** The failure of an endpoint that answers null for what must exist. */
-export function lagging({ method, params }: Call, endpoint: string): HexlineError {
-  // Only what is short and plain: the hash that is asked for may be what a server sent as one.
-  const asked = typeof params[0] === 'string' && /^(?:0x[0-9a-fA-F]{1,64}|[a-z]{1,9})$/.test(params[0]) ? ` ${params[0]}` : ''
-  const message = `${endpoint}: ${method}${asked}: the node answers null for what must exist: it lags behind, or has no history that far back`
-  return Object.assign(new IntegrityError(message, { kind: 'lagging', method, endpoint }), { attempts: 1 })
 }

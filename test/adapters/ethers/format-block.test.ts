@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { BlockFormat, isSameBlock } from '../../../adapters/ethers/format-block.ts'
 import { sampleBlock } from '../../../adapters/ethers/samples.ts'
 import { hasCorpus, noCorpus, readBlocks } from '../../support/corpus.ts'
+import { runs } from '../../support/runs.ts'
 
 const provider = new JsonRpcProvider('http://127.0.0.1:1', 1, { staticNetwork: true })
 const mainnet = Network.from(1)
@@ -141,7 +142,7 @@ it('gives what ethers gives, or leaves the block to ethers, whatever fields ther
       read++
       expect(isSameBlock(mine, byEthers(raw))).toBe(true)
     }),
-    { numRuns: 3000 },
+    runs(3000),
   )
   expect(read).toBeGreaterThan(100)
 })

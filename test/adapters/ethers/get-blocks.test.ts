@@ -103,7 +103,7 @@ describe('the range', () => {
     [[5, 4], 'to: expected at least the first block, 5, received 4'],
     [[-1], 'from: expected a block number (a whole number that is not negative), received -1'],
     [[1, 'pending'], 'to: expected a block number (a whole number that is not negative), or one of latest, safe, finalized, earliest, received "pending"'],
-    [[1, 2, { full: true }], 'options: expected some of prefetchTxs, signal, maxBytes, onProgress, received "full"'],
+    [[1, 2, { full: true }], 'options: expected only prefetchTxs, signal, maxBytes, onProgress, received "full"'],
     [[1, 2, { prefetchTxs: 'yes' }], 'prefetchTxs: expected true or false, received "yes"'],
     [[1, 2, { maxBytes: 0 }], 'maxBytes: expected a number of bytes above 0, received 0'],
   ])('%j is refused at once', async (args, message) => {

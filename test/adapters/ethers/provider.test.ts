@@ -68,13 +68,13 @@ describe('where it sends', () => {
   it('not as its functions say, which are refused', () => {
     const request = new FetchRequest('http://127.0.0.1:1')
     request.preflightFunc = async (each) => each
-    expect(() => new HexlineProvider(request)).toThrow('FetchRequest.preflightFunc: expected none (hexline makes its own requests;')
+    expect(() => new HexlineProvider(request)).toThrow('FetchRequest.preflightFunc: expected undefined (hexline makes its own requests;')
   })
 
   it('not by a function of its own, which may be the way through a proxy', () => {
     const request = new FetchRequest('http://127.0.0.1:1')
     request.getUrlFunc = FetchRequest.createGetUrlFunc({})
-    expect(() => new HexlineProvider(request)).toThrow('FetchRequest.getUrlFunc: expected none (hexline makes its own requests;')
+    expect(() => new HexlineProvider(request)).toThrow('FetchRequest.getUrlFunc: expected undefined (hexline makes its own requests;')
   })
 
   describe('not by a function that is registered for all requests, which may be the way through a proxy', () => {
@@ -88,7 +88,7 @@ describe('where it sends', () => {
       const server = await serve(node)
       register()
       for (const target of [server.url, new FetchRequest(server.url), undefined])
-        expect(() => new HexlineProvider(target)).toThrow('FetchRequest.registerGetUrl: expected none (hexline makes its own requests;')
+        expect(() => new HexlineProvider(target)).toThrow('FetchRequest.registerGetUrl: expected undefined (hexline makes its own requests;')
       await expect(HexlineProvider.connect(server.url)).rejects.toThrow('FetchRequest.registerGetUrl')
       expect(server.opened).toBe(0)
     })
@@ -185,15 +185,10 @@ describe('options', () => {
   })
 
   it.each<[string, Target, object, string]>([
-    ['an unknown one', 'http://127.0.0.1:1', { pollInterval: 1 }, 'options: expected some of polling, staticNetwork, '],
+    ['an unknown one', 'http://127.0.0.1:1', { pollInterval: 1 }, 'options: expected only polling, staticNetwork, '],
     ["one of the client's that cannot be meant", 'http://127.0.0.1:1', { concurrency: 0 }, 'concurrency: expected a whole number from 1 to 1000, received 0'],
     ['a URL that is none', 'nonsense', {}, 'endpoint: expected an http or https URL, such as'],
-    [
-      'batchMaxSize',
-      'http://127.0.0.1:1',
-      { batchMaxSize: 1 << 20 },
-      'batchMaxSize: expected none (a batch that is too large for the node is sent again in parts',
-    ],
+    ['batchMaxSize', 'http://127.0.0.1:1', { batchMaxSize: 1 << 20 }, 'batchMaxSize: expected undefined (a batch that is too large for the node is split'],
     [
       'a batchStallTime that is no time',
       'http://127.0.0.1:1',
@@ -206,13 +201,8 @@ describe('options', () => {
       { pollingInterval: Number.NaN },
       'pollingInterval: expected a number of ms from 0 to 2147483647, received NaN',
     ],
-    [
-      'the length of batches beside a client',
-      createClient('http://127.0.0.1:1'),
-      { batchMaxCount: 1 },
-      'batchMaxCount: expected no option of the client beside a client',
-    ],
-    ["the client's own beside a client", createClient('http://127.0.0.1:1'), { retry: false }, 'retry: expected no option of the client beside a client'],
+    ['the length of batches beside a client', createClient('http://127.0.0.1:1'), { batchMaxCount: 1 }, 'batchMaxCount: expected undefined beside a client'],
+    ["the client's own beside a client", createClient('http://127.0.0.1:1'), { retry: false }, 'retry: expected undefined beside a client'],
   ])('%s: refused at once', (_, target, options, message) => {
     expect(() => new HexlineProvider(target, undefined, options as HexlineProviderOptions)).toThrow(message)
   })

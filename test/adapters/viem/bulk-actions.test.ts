@@ -207,7 +207,7 @@ describe('the range', () => {
       { fromBlock: 1n, toBlock: 'pending' },
       'toBlock: expected a block number (a whole number that is not negative), or one of latest, safe, finalized, earliest, received "pending"',
     ],
-    [{ from: 1n }, 'parameters: expected some of fromBlock, toBlock, includeTransactions, includeReceipts, signal, maxBytes, onProgress, received "from"'],
+    [{ from: 1n }, 'parameters: expected only fromBlock, toBlock, includeTransactions, includeReceipts, signal, maxBytes, onProgress, received "from"'],
     [{ fromBlock: 1n, maxBytes: 0 }, 'maxBytes: expected a number of bytes above 0, received 0'],
     [{ fromBlock: 1n, includeReceipts: 'yes' }, 'includeReceipts: expected true or false, received "yes"'],
   ])('%o is refused at once', async (parameters, message) => {

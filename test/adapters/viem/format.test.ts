@@ -3,6 +3,7 @@ import { formatBlock, formatTransactionReceipt } from 'viem'
 import { describe, expect, it } from 'vitest'
 import { formatBlockOf, formatReceiptsOf, isLikeViem } from '../../../adapters/viem/format.ts'
 import { sampleBlock, sampleReceipt } from '../../../adapters/viem/samples.ts'
+import { runs } from '../../support/runs.ts'
 
 it('agrees with the installed viem, or else the fast way is never taken', () => {
   expect(isLikeViem()).toBe(true)
@@ -112,7 +113,7 @@ describe('the same as viem, whatever fields there are', () => {
         const block = { ...head, transactions }
         expect(formatBlockOf(undefined, true, true)(structuredClone(block)).value).toStrictEqual(formatBlock(structuredClone(block) as never))
       }),
-      { numRuns: 1000 },
+      runs(1000),
     )
   })
 
@@ -130,7 +131,7 @@ describe('the same as viem, whatever fields there are', () => {
       fc.property(receipt, (raw) => {
         expect(formatReceiptsOf(undefined, true)([structuredClone(raw)])[0]?.value).toStrictEqual(formatTransactionReceipt(structuredClone(raw) as never))
       }),
-      { numRuns: 500 },
+      runs(500),
     )
   })
 })

@@ -185,12 +185,16 @@ describe('options', () => {
   })
 
   it.each<[string, object, string]>([
-    ['an unknown one', { retrys: 1 }, 'options: expected some of key, name, '],
-    ['a negative retryCount', { retryCount: -1 }, 'retryCount: expected a whole number that is not negative, or Infinity, received -1'],
+    ['an unknown one', { retrys: 1 }, 'options: expected only key, name, '],
+    ['a negative retryCount', { retryCount: -1 }, 'retryCount: expected a whole number of at least 0, or Infinity, received -1'],
     ['a timeout in words', { timeout: '1s' }, 'timeout: expected a number of ms from 0 to 2147483647, received "1s"'],
     ['a key that is no string', { key: 1 }, 'key: expected a string, received 1'],
     ["hexline's own name for the retries", { retry: { attempts: 2 } }, 'received "retry"'],
-    ["fetch's own options", { fetchFn: () => {} }, 'fetchFn: expected no option of fetch (hexline does not use it; '],
+    [
+      "fetch's own options",
+      { fetchFn: () => {} },
+      'fetchFn: expected undefined (hexline does not use fetch; use an undici `dispatcher` or `layers` instead), received a function',
+    ],
     ['other fetchOptions', { fetchOptions: { cache: 'no-store' } }, 'fetchOptions: expected only headers, received "cache"'],
     [
       'both names of one thing',
@@ -214,7 +218,7 @@ describe('options', () => {
 
   it("the client's own options are refused beside a client", () => {
     const client = createClient('http://127.0.0.1:1')
-    expect(() => hexline(client, { headers: {} })).toThrow('headers: expected no option of the client beside a client, which has its own, received one')
+    expect(() => hexline(client, { headers: {} })).toThrow('headers: expected undefined beside a client, which has its own options, received an object')
   })
 
   it.each<[string, unknown, string]>([
@@ -249,9 +253,7 @@ describe('retries', () => {
   it('of a call are checked, too', async () => {
     const server = await serve(honest)
     const { ask } = made(server.url)
-    await expect((async () => ask([], { retryCount: -1 }))()).rejects.toThrow(
-      'retryCount: expected a whole number that is not negative, or Infinity, received -1',
-    )
+    await expect((async () => ask([], { retryCount: -1 }))()).rejects.toThrow('retryCount: expected a whole number of at least 0, or Infinity, received -1')
     expect(server.requests).toEqual([])
   })
 

@@ -2,6 +2,7 @@ import { getAddress as ethersAddress } from 'ethers'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { checksumOf, isChecksummed } from '../../../src/eth/codec/checksum.ts'
+import { runs } from '../../support/runs.ts'
 import { clientOf, errorOf, honest, serve } from '../../support/server.ts'
 
 /** Of EIP-55. */
@@ -39,7 +40,7 @@ describe('the checksum of an address', () => {
       fc.property(fc.oneof(digits, mistyped), (address) => {
         for (const _ of [1, 2]) expect(isChecksummed(address)).toBe(isRight(address))
       }),
-      { numRuns: 500 },
+      runs(500),
     )
   })
 })

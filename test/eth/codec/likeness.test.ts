@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { newLikeness, skipItems } from '../../../src/eth/codec/likeness.ts'
 import { skipValue, viewOf } from '../../../src/json/scan.ts'
+import { runs } from '../../support/runs.ts'
 
 /** Where the array at the start of `bytes` ends, or that it does not. */
 function endOf(bytes: Buffer, skip: (bytes: Buffer, view: DataView) => number): number | 'none' {
@@ -49,7 +50,7 @@ describe('objects of an array that are alike', () => {
           expect(endOf(bytes)).toBe(plainEndOf(bytes))
         }
       }),
-      { seed: 11, numRuns: 1000 },
+      runs(1000, 11),
     )
   })
 

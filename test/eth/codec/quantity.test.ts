@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type Block, CodecError, decodeNumber, decodeQuantity, decodeResult, encodeQuantity, type MethodName } from '../../../src/index.ts'
+import { runs } from '../../support/runs.ts'
 
 const LARGEST = 2n ** 256n - 1n
 const uint256 = fc.bigInt({ min: 0n, max: LARGEST })
@@ -191,7 +192,7 @@ describe('what is no quantity', () => {
           expect(() => encodeQuantity(text)).toThrow(CodecError)
         },
       ),
-      { numRuns: 1000 },
+      runs(1000),
     )
   })
 
@@ -205,7 +206,7 @@ describe('what is no quantity', () => {
         expect(() => decodeQuantity(text)).toThrow(CodecError)
         expect(() => encodeQuantity(text)).toThrow(CodecError)
       }),
-      { numRuns: 1000 },
+      runs(1000),
     )
   })
 })

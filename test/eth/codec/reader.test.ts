@@ -3,13 +3,14 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { PlainReader } from '../../../src/eth/codec/byte-reader.ts'
+import { ByteReader } from '../../../src/eth/codec/byte-reader.ts'
 import { createReader } from '../../../src/eth/codec/reader.ts'
 import { type Decode, pick } from '../../../src/eth/codec/schema.ts'
 import { methods } from '../../../src/eth/methods.ts'
 import { type Block, blockDecoder, decodeLogs, decodeReceipts } from '../../../src/eth/objects.ts'
 import { isPlain } from '../../../src/json/scan.ts'
 import { hasCorpus, readBlocks, readPairs } from '../../support/corpus.ts'
+import { runs } from '../../support/runs.ts'
 
 const bytesOf = (value: unknown) => Buffer.from(typeof value === 'string' ? value : JSON.stringify(value), 'utf8')
 
@@ -104,7 +105,7 @@ describe('reading from bytes gives what JSON.parse and the decoder give', () => 
         const bytes = odds === null ? whole : changed(whole, odds)
         expect(outcome(() => read(bytes))).toBe(theLongWay(decode, bytes))
       }),
-      { seed: 11, numRuns: 3000 },
+      runs(3000, 11),
     )
   })
 
@@ -135,12 +136,12 @@ describe('reading from bytes gives what JSON.parse and the decoder give', () => 
         const bytes = bytesOf({ number: '0x1', hash: '0x2', transactions })
         expect(outcome(() => read(bytes))).toBe(theLongWay(full, bytes))
       }),
-      { seed: 5, numRuns: 3000 },
+      runs(3000, 5),
     )
   })
 
   it('for the same bytes in one block after another: nothing of the last one shows', () => {
-    const reader = new PlainReader(full)
+    const reader = new ByteReader(full)
     for (let i = 0; i < 300; i++) {
       const hash = `0x${i.toString(16).padStart(64, '0')}`
       const transactions = Array.from({ length: 5 }, (_, at) => ({ hash: `0x${at}`, blockHash: hash, blockNumber: `0x${i.toString(16)}`, from: '0xff' }))
@@ -195,7 +196,7 @@ describe('reading from bytes gives what JSON.parse and the decoder give', () => 
     const json = '{"number":"0x1f","hash":"0x2","transactions":[]}'
     for (let offset = 0; offset < 9; offset++) {
       const bytes = Buffer.concat([Buffer.alloc(offset), bytesOf(json), Buffer.alloc(3)]).subarray(offset, offset + json.length)
-      expect(new PlainReader(hashes).read(bytes).number).toBe(0x1fn)
+      expect(new ByteReader(hashes).read(bytes).number).toBe(0x1fn)
     }
   })
 
@@ -209,14 +210,14 @@ describe('reading from bytes gives what JSON.parse and the decoder give', () => 
 
   it('an object of thousands of keys is not remembered: what is would grow with their square', () => {
     const many = Object.fromEntries(Array.from({ length: 4000 }, (_, i) => [`k${i}`, i]))
-    expect(() => new PlainReader((value) => value).read(bytesOf(many))).toThrow('unusual')
+    expect(() => new ByteReader((value) => value).read(bytesOf(many))).toThrow('unusual')
     expect(createReader((value) => value)(bytesOf(many))).toEqual(many)
   })
 
   it('and holds nothing long of what it has read', () => {
     setFlagsFromString('--expose-gc')
     const collect = runInNewContext('gc') as () => void
-    const reader = new PlainReader<unknown>((value) => value)
+    const reader = new ByteReader<unknown>((value) => value)
     const heap = () => {
       collect()
       return process.memoryUsage().heapUsed
@@ -229,8 +230,8 @@ describe('reading from bytes gives what JSON.parse and the decoder give', () => 
 
   it('where the runtime makes no code from strings', () => {
     const script = `
-      const { createReader } = await import('../dist/src/eth/codec/reader.js')
-      const { blockDecoder } = await import('../dist/src/eth/objects.js')
+      const { createReader } = await import('./dist/src/eth/codec/reader.js')
+      const { blockDecoder } = await import('./dist/src/eth/objects.js')
       const read = createReader(blockDecoder(true))
       const block = read(Buffer.from('{"number":"0x1","hash":"0x2","transactions":[{"hash":"0x3","gas":"0x5208"}]}'))
       console.log(block.number, block.transactions[0].gas, Object.keys(block).join())`
@@ -245,7 +246,7 @@ describe('plain bytes', () => {
       fc.property(fc.uint8Array({ maxLength: 70 }), (data) => {
         expect(isPlain(Buffer.from(data))).toBe(data.every((byte) => byte >= 0x20 && byte < 0x80 && byte !== 0x5c))
       }),
-      { seed: 3, numRuns: 2000 },
+      runs(2000, 3),
     )
   })
 
@@ -288,7 +289,7 @@ describe('plain bytes', () => {
 
 describe.runIf(hasCorpus)('what real nodes send', () => {
   it('is read in one go, and is the same', () => {
-    const readers = { full: new PlainReader(full), hashes: new PlainReader(hashes), receipts: new PlainReader(decodeReceipts) }
+    const readers = { full: new ByteReader(full), hashes: new ByteReader(hashes), receipts: new ByteReader(decodeReceipts) }
     for (const { name, block, receipts } of readBlocks()) {
       const withHashes = { ...block, transactions: block.transactions.map((each) => (each as { hash: string }).hash) }
       for (const [read, decode, value] of [
@@ -319,7 +320,7 @@ describe('fields that are not wanted', () => {
     const json = '{"number":"0x1","hash":"0x2","gasUsed":"what","transactions":[{"hash":"0x3","gas":"none","value":"0x5"}]}'
     const decode = pick(full, ['number', 'transactions.value'])
     const picked = { number: 1n, transactions: [{ value: 5n }] }
-    expect(new PlainReader(decode).read(bytesOf(json))).toEqual(picked)
+    expect(new ByteReader(decode).read(bytesOf(json))).toEqual(picked)
     expect(decode(JSON.parse(json)) satisfies Block).toEqual(picked)
   })
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { BatchSize } from '../../../src/rpc/limits/batch-size.ts'
+import { runs } from '../../support/runs.ts'
 
 const MiB = 1024 * 1024
 
@@ -85,7 +86,7 @@ describe('the length of batches', () => {
         // Halving down, and halving what is left between what works and what does not.
         expect(refused).toBeLessThanOrEqual(Math.ceil(Math.log2(maxCalls)) + 10)
       }),
-      { seed: 8, numRuns: 60 },
+      runs(60, 8),
     )
   })
 

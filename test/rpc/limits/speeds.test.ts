@@ -1,8 +1,10 @@
-import { setTimeout as after } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import type { Call } from '../../../src/rpc/call.ts'
 import { Speeds } from '../../../src/rpc/limits/speeds.ts'
-import { type Answer, clientOf, each, gate, honest, type Received, right, serve } from '../../support/server.ts'
+import { type Answer, each, gate, honest, type Received, right } from '../../support/server.ts'
+import { virtualWorld } from '../../support/virtual-server.ts'
+
+const { serve, clientOf, sleep } = virtualWorld()
 
 const calls = (...methods: string[]) => methods.map((method) => ({ method }) as Call)
 const speedsOf = (heavy = '') => new Speeds((method) => method === heavy)
@@ -23,18 +25,14 @@ describe('calls of one turn', () => {
   })
 
   test('do not wait for one that was slow when it went alone', async () => {
-    let quickMs = 0
     const slowly: Answer = async (request, response) => {
-      if (methodsOf(request).includes('eth_call')) await after(500 + 8 * quickMs)
+      if (methodsOf(request).includes('eth_call')) await sleep(500)
       return each(right)(request, response)
     }
     const held = gate()
     const server = await serve(slowly)
     const client = clientOf(server.url)
-    const started = performance.now()
     await client.request({ method: 'eth_blockNumber' })
-    // However busy the machine is, the other one takes many times as long.
-    quickMs = performance.now() - started
     await client.request({ method: 'eth_call' })
     server.script((request, response) => (methodsOf(request).includes('eth_call') ? held.answer : honest)(request, response))
     const slow = client.request({ method: 'eth_call' })

@@ -1,21 +1,25 @@
 import { describe, expect, it } from 'vitest'
 import type { Call } from '../../../src/rpc/call.ts'
 import type { BatchPlan } from '../../../src/rpc/limits/endpoint-limits.ts'
+import { Caller } from '../../../src/rpc/queue/caller.ts'
 import { Entry } from '../../../src/rpc/queue/entry.ts'
 import { Line } from '../../../src/rpc/queue/line.ts'
+import { systemClock } from '../../../src/wait/clock.ts'
 import { Waiting } from '../../../src/wait/waiting.ts'
 import { randomFrom } from '../../support/random.ts'
 
-const waiting = new Waiting()
+const waiting = new Waiting(systemClock)
 const ignore = () => {}
 
 function entryWith(deadline: number, method = 'eth_chainId'): Entry {
   const call: Call = { method, params: [], deadline, attempts: 4, priority: 'bulk', as: 'value', required: false, safe: true, tried: [] }
-  return new Entry(call, '[]', undefined, waiting, ignore, ignore)
+  return new Entry(call, '[]', undefined, new Caller(call, waiting, ignore, ignore))
 }
 
-/** Lets calls of one method in. */
-function oneMethod(maxCalls: number): BatchPlan {
+const upTo = (maxCalls: number): BatchPlan => ({ maxCalls, fits: () => 'yes' })
+
+/** Calls of one method travel together, the others apart. */
+function ofOneMethod(maxCalls: number): BatchPlan {
   let first: string | undefined
   return {
     maxCalls,
@@ -28,7 +32,7 @@ function oneMethod(maxCalls: number): BatchPlan {
 
 function drain(line: Line): number[] {
   const deadlines: number[] = []
-  while (line.size > 0) deadlines.push(...line.take({ maxCalls: 100, fits: () => 'yes' }).map(({ deadline }) => deadline))
+  while (line.size > 0) deadlines.push(...line.take(upTo(100)).entries.map(({ deadline }) => deadline))
   return deadlines
 }
 
@@ -36,7 +40,7 @@ describe('calls that come back from a failure', () => {
   it('stand among the others by their age, and those of unknown age in front', () => {
     const line = new Line(ignore)
     for (const deadline of [10, 20, 30]) line.push(entryWith(deadline))
-    for (const deadline of [25, 5, Number.POSITIVE_INFINITY, 20, 40]) line.letIn(entryWith(deadline))
+    for (const deadline of [25, 5, Number.POSITIVE_INFINITY, 20, 40]) line.insertByAge(entryWith(deadline))
     expect(line.first.deadline).toBe(Number.POSITIVE_INFINITY)
     expect(drain(line)).toEqual([Number.POSITIVE_INFINITY, 5, 10, 20, 20, 25, 30, 40])
   })
@@ -45,8 +49,8 @@ describe('calls that come back from a failure', () => {
     const line = new Line(ignore)
     const gone = entryWith(5)
     line.push(entryWith(10))
-    line.letIn(gone)
-    line.letIn(entryWith(7))
+    line.insertByAge(gone)
+    line.insertByAge(entryWith(7))
     line.drop(gone)
     expect(line.size).toBe(2)
     expect(drain(line)).toEqual([7, 10])
@@ -66,7 +70,7 @@ describe('calls that come back from a failure', () => {
       }
       const line = new Line(ignore)
       for (let i = 0; i < count; i++) line.push(counted(1e6 + i))
-      for (let i = 0; i < count; i++) line.letIn(counted(random() * 2e6))
+      for (let i = 0; i < count; i++) line.insertByAge(counted(random() * 2e6))
       expect(drain(line)).toHaveLength(2 * count)
       return reads
     }
@@ -88,7 +92,7 @@ describe('calls that travel apart', () => {
       }
       const gone: Entry[] = []
       while (line.size > 0) {
-        const taken = line.take(oneMethod(1 + Math.floor(random() * 20)))
+        const taken = line.take(ofOneMethod(1 + Math.floor(random() * 20))).entries
         expect(new Set(taken.map(({ method }) => method)).size).toBe(1)
         expect(taken.map(({ deadline }) => deadline)).toEqual(taken.map(({ deadline }) => deadline).sort((a, b) => a - b))
         if (random() < 0.3) line.putBack(taken)

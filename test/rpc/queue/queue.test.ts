@@ -1,11 +1,13 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import type { Client, ClientOptions } from '../../../src/index.ts'
+import { type Client, type ClientOptions, type Post, replyOf } from '../../../src/index.ts'
+import { ownRead } from '../../../src/rpc/call.ts'
+import { createQueue, MOVED } from '../../../src/rpc/queue/queue.ts'
+import { Waiting } from '../../../src/wait/waiting.ts'
 import {
   type Answer,
   always,
   answerTo,
-  clientOf,
   each,
   errorOf,
   failed,
@@ -16,10 +18,12 @@ import {
   refuse,
   right,
   send,
-  serve,
   silent,
   type TestServer,
 } from '../../support/server.ts'
+import { virtualWorld } from '../../support/virtual-server.ts'
+
+const { clock, serve, clientOf, sleep } = virtualWorld()
 
 /** Reads `from` to `to - 1`, all in this turn. */
 function reads(client: Client, from: number, to: number): Promise<unknown[]> {
@@ -192,7 +196,7 @@ describe('maxCalls', () => {
       const server = await serve(async (request, response) => {
         if (inFlight >= 4) return always('', { status: 429 })(request, response)
         inFlight++
-        await new Promise<void>((resolve) => setTimeout(resolve, 5))
+        await sleep(5)
         inFlight--
         return honest(request, response)
       })
@@ -253,6 +257,28 @@ describe('priorities', () => {
     expect(lengths(server.requests)).toEqual([10, 10, 1])
     open()
     await bulk
+  })
+
+  test('while all slots are taken, the first that is free goes to interactive calls, though bulk calls came before them', async () => {
+    const gates = [gate(), gate(), gate()] as const
+    const server = await serve(gates[0].answer, gates[1].answer, gates[2].answer, honest)
+    const client = clientOf(server.url, { concurrency: 2 })
+    const taken = ['a', 'b'].map(async (param, i) => {
+      await (i === 1 && server.received(1))
+      return read(client, param)
+    })
+    await server.received(2)
+    const bulk = reads(client.with({ priority: 'bulk' }), 0, 3)
+    await turn()
+    const urgent = read(client, 'urgent')
+    await turn()
+    gates[1].open()
+    expect(asked(await server.received(3))).toEqual(['urgent'])
+    expect(server.requests).toHaveLength(3)
+    gates[0].open()
+    expect(asked(await server.received(4))).toEqual([0, 1, 2])
+    gates[2].open()
+    await Promise.all([...taken, bulk, urgent])
   })
 
   test('with one slot, bulk calls get it', async () => {
@@ -487,10 +513,10 @@ describe('rate', () => {
   test('in units counts what each method costs: by the table, or as the user says', async () => {
     const server = await serve(honest)
     const client = clientOf(server.url, { rate: { unitsPerSecond: 1000, units: { eth_getBalance: 100 } } })
-    const started = performance.now()
+    const started = clock.now()
     // 1,500 units at 950 a second, after a first call for nothing.
     await reads(client, 0, 15)
-    expect(performance.now() - started).toBeGreaterThan(1000)
+    expect(clock.now() - started).toBeGreaterThan(1000)
     expect(Math.max(...lengths(server.requests))).toBe(1)
     // eth_chainId costs nothing.
     const before = server.requests.length
@@ -530,6 +556,19 @@ describe('a pause', () => {
     expect(second.at - first.at).toBeGreaterThan(390)
   })
 
+  test('ends with all that waited for it: interactive calls first, then bulk calls', async () => {
+    const server = await serve(refuse(429, 'Too many requests', { status: 429, headers: { 'retry-after': '2' } }), honest)
+    const client = clientOf(server.url, { retry: false, concurrency: 1 })
+    await errorOf(read(client, 'refused'))
+    const bulk = reads(client.with({ priority: 'bulk' }), 0, 2)
+    await sleep(500)
+    const interactive = [read(client, 'early')]
+    await sleep(500)
+    interactive.push(read(client, 'late'))
+    await Promise.all([bulk, ...interactive])
+    expect(server.requests.flatMap(asked)).toEqual(['refused', 'early', 'late', 0, 1])
+  })
+
   test('is made without a Retry-After, too, when nothing is answered, and for longer each time', async () => {
     const server = await serve(refuse(429, 'Too many requests', { status: 429 }), refuse(429, 'Too many requests', { status: 429 }), honest)
     const client = clientOf(server.url, { retry: { attempts: 1, baseDelayMs: 400, maxDelayMs: 4000 } })
@@ -559,7 +598,7 @@ describe('a pause', () => {
     const server = await serve(refuse(429, 'Too many requests', { status: 429, headers: { 'retry-after': '3600' } }))
     const client = clientOf(server.url)
     await errorOf(read(client, 'refused'))
-    const started = performance.now()
+    const started = clock.now()
     const error = await errorOf(client.request({ method: 'eth_getCode', params: [] }))
     expect(error).toMatchObject({
       name: 'RpcError',
@@ -570,7 +609,7 @@ describe('a pause', () => {
       method: 'eth_getCode',
       retryAfterMs: 3_600_000,
     })
-    expect(performance.now() - started).toBeLessThan(30_000)
+    expect(clock.now() - started).toBeLessThan(30_000)
     expect(server.requests).toHaveLength(1)
   })
 
@@ -590,10 +629,10 @@ describe('a pause', () => {
     const second = errorOf(read(client, 2))
     const third = errorOf(read(client.with({ priority: 'bulk' }), 3))
     await turn()
-    const started = performance.now()
+    const started = clock.now()
     open()
     for (const error of await Promise.all([first, second, third])) expect(error).toMatchObject({ kind: 'rate-limit', said: 'Too many requests' })
-    expect(performance.now() - started).toBeLessThan(15_000)
+    expect(clock.now() - started).toBeLessThan(15_000)
     expect(server.requests).toHaveLength(1)
   })
 
@@ -747,5 +786,51 @@ describe('joining', () => {
     const client = clientOf(server.url, { dedupe: false })
     await Promise.all([read(client, 'same'), read(client, 'same')])
     expect(lengths(server.requests)).toEqual([2])
+  })
+})
+
+describe('calls that are handed over to other endpoints', () => {
+  /** An endpoint with one slot, and a call in it that ends when the gate opens. */
+  function endpoint() {
+    let open = () => {}
+    const opened = new Promise<void>((resolve) => {
+      open = resolve
+    })
+    const posted: unknown[][] = []
+    const post: Post = async (calls) => {
+      posted.push(calls.map(({ params }) => params[0]))
+      await opened
+      return calls.map(({ params }) => replyOf(params[0]))
+    }
+    const limits = { concurrency: 1, singleConcurrency: 1, maxCalls: 100, backoff: { baseDelayMs: 100, maxDelayMs: 100 }, isHeavy: () => false }
+    const queue = createQueue({ name: 'endpoint', post, waiting: new Waiting(clock), dedupe: true, ...limits })
+    const call = (param: unknown, isBound = false) =>
+      queue
+        .send({ ...ownRead({ method: 'eth_getBalance', params: [param], deadline: Number.POSITIVE_INFINITY }), isBound })
+        .then((reply) => reply.take())
+        .catch((reason) => reason)
+    return { queue, call, open, posted }
+  }
+
+  test('are the last ones in line, and none that is bound to its endpoint', async () => {
+    const { queue, call, open, posted } = endpoint()
+    const first = call('first')
+    await turn()
+    const calls = [call(1), call(2, true), call(3), call(4)]
+    queue.handOver(2)
+    open()
+    expect(await Promise.all([first, ...calls])).toEqual(['first', 1, 2, MOVED, MOVED])
+    expect(posted).toEqual([['first'], [1, 2]])
+  })
+
+  test('leave a bound call that asks the same where it is', async () => {
+    const { queue, call, open, posted } = endpoint()
+    const first = call('first')
+    await turn()
+    const calls = [call('same'), call('same', true), call('same')]
+    queue.handOver(10)
+    open()
+    expect(await Promise.all([first, ...calls])).toEqual(['first', MOVED, 'same', MOVED])
+    expect(posted).toEqual([['first'], ['same']])
   })
 })

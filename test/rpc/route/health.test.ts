@@ -3,6 +3,9 @@ import { HttpError, NetworkError, RpcError } from '../../../src/errors.ts'
 import { type Outcome, replyOf } from '../../../src/rpc/call.ts'
 import { Heads } from '../../../src/rpc/route/head.ts'
 import { Health, Usual } from '../../../src/rpc/route/health.ts'
+import { VirtualClock } from '../../support/virtual-clock.ts'
+
+const clock = new VirtualClock()
 
 const good = replyOf('0x1')
 const lost = new NetworkError('no connection')
@@ -14,9 +17,9 @@ const throttled = new HttpError({ status: 429, headers: {}, body: '' }, { kind: 
 async function healthOf(...posts: (readonly Outcome[])[]): Promise<Health> {
   const health = new Health('node.example')
   for (const outcomes of posts) {
-    await health.watch(async () => outcomes)([], new AbortController().signal)
+    await health.watch(async () => outcomes, clock)([], new AbortController().signal)
     // What fails within a millisecond counts as one failure.
-    await new Promise((resolve) => setTimeout(resolve, 3))
+    await clock.sleep(3)
   }
   return health
 }
@@ -41,27 +44,27 @@ describe('the circuit', () => {
 
   test('opens for longer where a key is refused, and as long as the endpoint asks for', async () => {
     const health = await healthOf([badKey])
-    expect(health.dueAt - performance.now()).toBeGreaterThan(4_000)
+    expect(health.dueAt - clock.now()).toBeGreaterThan(4_000)
     const asks = new HttpError({ status: 402, headers: {}, body: '' }, { kind: 'quota', retryAfterMs: 60_000 })
-    expect((await healthOf([asks])).dueAt - performance.now()).toBeGreaterThan(50_000)
+    expect((await healthOf([asks])).dueAt - clock.now()).toBeGreaterThan(50_000)
     health.answered()
     expect(health.isOut).toBe(false)
   })
 
   test('opens at the first timeout of an endpoint that has said nothing all the while, and not of one that has answered others', () => {
     const [mute, busy] = [new Health('node.example'), new Health('node.example')]
-    const post = (health: Health) => void health.watch(() => new Promise(() => {}))([], new AbortController().signal)
+    const post = (health: Health) => void health.watch(() => new Promise(() => {}), clock)([], new AbortController().signal)
     post(mute)
-    mute.failed(performance.now() + 500, performance.now() + 1)
+    mute.failed(clock.now() + 500, clock.now() + 1)
     expect(mute.isOut).toBe(true)
     post(busy)
-    busy.failed(performance.now() + 500, performance.now() - 500)
+    busy.failed(clock.now() + 500, clock.now() - 500)
     expect(busy.isOut).toBe(false)
   })
 
   test('does not heed a POST that was cut because nobody waited for it any more', async () => {
     const health = new Health('node.example')
-    for (let i = 0; i < 6; i++) await health.watch(async () => [badKey])([], AbortSignal.abort())
+    for (let i = 0; i < 6; i++) await health.watch(async () => [badKey], clock)([], AbortSignal.abort())
     expect(health.isOut).toBe(false)
   })
 
@@ -122,8 +125,8 @@ describe('the cost of a call', () => {
 
   test('grows while replies are owed and none comes', () => {
     const health = new Health('node.example')
-    void health.watch(() => new Promise(() => {}))([], new AbortController().signal)
-    const now = performance.now()
+    void health.watch(() => new Promise(() => {}), clock)([], new AbortController().signal)
+    const now = clock.now()
     expect(health.cost('interactive', now + 500)).toBe(1)
     expect(health.cost('interactive', now + 5_000)).toBeGreaterThan(5)
   })

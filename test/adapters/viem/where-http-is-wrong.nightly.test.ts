@@ -218,7 +218,7 @@ test('a call that must not run twice, and may have run: http() sends it four tim
   expect(server.requests).toHaveLength(5)
 })
 
-test('a result under a failing status: http() fails, hexline takes the reply, as README says', async () => {
+test('a result under a failing status: http() fails, hexline takes the reply, as docs/viem.md says', async () => {
   const { url } = await serve((request, response) => send(response, JSON.stringify(right(request.entries[0] as Entry)), { status: 500 }))
   expect(await errorOf(readOver(overHttp(url, { retryCount: 0 })))).toMatchObject({ name: 'HttpRequestError', status: 500 })
   expect(await readOver(overHexline(url), 1)).toEqual(answerTo([1, 'latest']))

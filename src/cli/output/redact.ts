@@ -6,16 +6,17 @@ import { type Scrub, scrubber } from '../../http/secrets.ts'
 const SHORT = 15
 
 /**
- * What was given on the command line, for a message of wrong usage. It may be a secret that stands in the wrong place: a URL is
- * never shown, and of other strings only those that are plainly no key: short ones, numbers, addresses, words.
+ * An argument as an error message may show it. It may be a secret in the wrong place, so a URL is
+ * never shown, and other strings only where they clearly are not keys: short ones, numbers,
+ * addresses and words.
  */
-export function shown(text: string): string {
+export function redact(text: string): string {
   if (isUrl(text)) return 'a URL'
   if (isPlain(text)) return JSON.stringify(text)
   return `a string of ${text.length} characters`
 }
 
-/** Also one that is misspelt, or without its scheme. */
+/** True for a URL, even if it is misspelt or has no scheme. */
 function isUrl(text: string): boolean {
   return /^\s*(?:\/\/|[a-z][\w+.-]+:\/|[^\s/]*@[\w.-]+[:/]|[\w-]+:\d+\/|[\w-]+(?:\.[\w-]+)+(?::\d+)?\/)/i.test(text)
 }
@@ -26,24 +27,31 @@ function isPlain(text: string): boolean {
   return text.length <= SHORT && !/[/@?]/.test(text)
 }
 
-/** The same for the name of a file, which may be long. */
-export function shownPath(path: string): string {
+/** The same for a file name, which may be long. */
+export function redactPath(path: string): string {
   const isPath = /[/\\]|\.[a-z]\w{0,6}$/i.test(path) && !isUrl(path) && !path.includes('://')
-  return isPath ? JSON.stringify(path) : shown(path)
+  return isPath ? JSON.stringify(path) : redact(path)
 }
 
-/** What `expected ..., received ...` says of a string that was given: without what may be a secret. Anything else is not a value's own text. */
-export function withoutSecret(received: string): string {
+/**
+ * The `received` of an error, with a string argument redacted. A description, such as `an object`,
+ * stays as it is.
+ */
+export function redactReceived(received: string): string {
   if (!/^"(?:[^"\\]|\\.)*"$/s.test(received)) return received
   const text = JSON.parse(received) as string
-  // Cut to 80 characters already.
-  return text.length >= 80 && !isUrl(text) ? 'a string of 80 characters or more' : shown(text)
+  // `show` has cut it to 80 characters.
+  return text.length >= 80 && !isUrl(text) ? 'a string of 80 characters or more' : redact(text)
 }
 
-/** A function that hides what may be a secret among the arguments, wherever a server echoes it. */
+/**
+ * Returns a function that hides arguments that may be secrets in a text, such as a server's message
+ * that echoes them.
+ */
 export function argumentScrubber(args: readonly string[]): Scrub {
   const urls = args.flatMap((arg) => arg.match(/[a-z][\w+.-]{0,30}:\/\/[^\s"'\\<>{}]+/gi) ?? []).filter((url) => URL.canParse(url))
-  // `--flag=value` has it behind the sign. Methods, hashes and bytes in hex are no secret, and JSON is a parameter.
+  // In `--flag=value`, the value is after the sign. Methods, hashes and hex bytes are not secrets,
+  // and JSON is a parameter.
   const values = args.flatMap((arg) => [arg, arg.slice(arg.indexOf('=') + 1)])
   const keys = values.filter(
     (text) => !urls.includes(text) && !isPlain(text) && !isKnown(text) && !/^0x[0-9a-f]+$/i.test(text) && /^[\w./:@?=&%+-]+$/.test(text),
@@ -54,10 +62,10 @@ export function argumentScrubber(args: readonly string[]): Scrub {
 
 const isFlag = /^--?[a-z][a-z-]{0,20}$/
 
-/** A message of wrong usage as the parser of arguments makes it, without what may be a secret in the values that it shows. */
-export function withoutValues(message: string): string {
+/** A usage error of commander, with the values in it redacted. */
+export function redactUsage(message: string): string {
   const shorter = message.replace(/^(unknown (?:command|option)) '(.*?)'(?=\n\(Did you mean|$)/s, (_, what: string, given: string) => {
-    // A misspelt flag comes with what was given to it.
+    // A misspelt flag includes its value.
     const name = given.replace(/=.*$/s, '')
     return isFlag.test(name) ? `${what} '${name}'` : `${what}${quoted(given, ': ')}`
   })
@@ -68,10 +76,10 @@ export function withoutValues(message: string): string {
   return `${shorter.slice(0, start)}argument${quoted(given, ' that is ')} is invalid.${shorter.slice(end + BEHIND.length)}`
 }
 
-/** What stands before and behind a value in these messages. */
+/** The text around a value in these messages. */
 const BEFORE = "argument '"
 const BEHIND = "' is invalid."
 
 function quoted(given: string, before: string): string {
-  return isPlain(given) ? ` '${given}'` : before + shown(given)
+  return isPlain(given) ? ` '${given}'` : before + redact(given)
 }

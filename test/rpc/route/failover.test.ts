@@ -1,10 +1,12 @@
 import type { Socket } from 'node:net'
 import { expect, test } from 'vitest'
-import { getBlocks } from '../../src/bulk/index.ts'
-import { createClient } from '../../src/index.ts'
-import { blockOf } from '../support/chain-server.ts'
-import { node } from '../support/node.ts'
-import { type Answer, clientOf, type Entry, serve, type TestServer } from '../support/server.ts'
+import { getBlocks } from '../../../src/bulk/index.ts'
+import { blockOf } from '../../support/chain-server.ts'
+import { node } from '../../support/node.ts'
+import type { Answer, Entry, TestServer } from '../../support/server.ts'
+import { virtualWorld } from '../../support/virtual-server.ts'
+
+const { clock, serve, clientOf, sleep } = virtualWorld()
 
 const LATENCY_MS = 40
 const BLOCKS = 4_000
@@ -15,7 +17,6 @@ const chain = node({
   answer: ({ id, method, params }: Entry) =>
     method === 'eth_getBlockByNumber' ? { jsonrpc: '2.0', id, result: blockOf(Number(params[0]), false) } : undefined,
 })
-const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
 /** A node that takes its time. */
 const well: Answer = async (...args) => {
@@ -29,12 +30,12 @@ async function fetchWhile(server: TestServer, urls: [string, string], timeoutMs:
   const client = clientOf(urls, { concurrency: 2, batch: { maxCalls: 10 }, timeoutMs, retry: {} })
   let expected = 0
   let longestMs = 0
-  let last = performance.now()
+  let last = clock.now()
   let asked = server.requests.length
   const requests: number[] = []
   for await (const block of getBlocks(client, { from: 0n, to: BigInt(BLOCKS - 1) })) {
     expect(block.number).toBe(BigInt(expected++))
-    const now = performance.now()
+    const now = clock.now()
     longestMs = Math.max(longestMs, now - last)
     last = now
     if (expected in at) {
@@ -95,7 +96,7 @@ test('one of two endpoints stalls in the middle of a bulk fetch, and comes back'
 
 test('the first of two endpoints is dead from the start: nobody notices', async () => {
   const [a, b] = [await serve(({ socket }) => reset(socket)), await serve(well)]
-  await using client = createClient([a.url, b.url])
+  const client = clientOf([a.url, b.url], { retry: {} })
   let blocks = 0
   for await (const block of getBlocks(client, { from: 0n, to: 499n })) expect(block.number).toBe(BigInt(blocks++))
   console.log(`failover | dead from the start | ${blocks} blocks in order | POSTs to it: ${a.requests.length}`)

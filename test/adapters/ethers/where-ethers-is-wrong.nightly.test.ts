@@ -269,13 +269,13 @@ test('a method that a node calls unknown in words of its own: ethers cannot tell
   expect(await errorOf(overHexline(url).send('eth_nope', []))).toMatchObject({ code: 'UNSUPPORTED_OPERATION', operation: 'eth_nope' })
 })
 
-test('a result under a failing status: ethers fails, hexline takes the reply, as README says', async () => {
+test('a result under a failing status: ethers fails, hexline takes the reply, as docs/ethers.md says', async () => {
   const { url } = await serve((request, response) => send(response, JSON.stringify(replyTo(request.entries[0] as Entry)), { status: 500 }))
   expect(await errorOf(overEthers(url).send('eth_gasPrice', []))).toMatchObject({ code: 'SERVER_ERROR' })
   expect(await overHexline(url).send('eth_gasPrice', [])).toBe('0x1')
 })
 
-test('a redirect with 307 or 308: ethers follows it, hexline fails, as README says', async () => {
+test('a redirect with 307 or 308: ethers follows it, hexline fails, as docs/ethers.md says', async () => {
   for (const status of [307, 308]) {
     const target = await serve(node)
     const server = await serve(always('', { status, headers: { location: target.url } }))

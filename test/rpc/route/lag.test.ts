@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest'
-import { hex, node } from '../support/node.ts'
-import { randomFrom } from '../support/random.ts'
-import { type Answer, clientOf, cut, serve } from '../support/server.ts'
+import { hex, node } from '../../support/node.ts'
+import { randomFrom } from '../../support/random.ts'
+import { type Answer, cut } from '../../support/server.ts'
+import { virtualWorld } from '../../support/virtual-server.ts'
+
+const { serve, clientOf } = virtualWorld()
 
 const ACTIONS = 150
 

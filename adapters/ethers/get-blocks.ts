@@ -1,0 +1,48 @@
+import type { Block, BlockParams, BlockTag } from 'ethers'
+import { checkOptions } from '../../src/bulk/get-blocks.ts'
+import { linkedFields } from '../../src/bulk/link.ts'
+import type { RangeEnd } from '../../src/bulk/range.ts'
+import { type Progress, rangeStream, type StreamOptions } from '../../src/bulk/range-stream.ts'
+import * as check from '../../src/check.ts'
+import type { Client } from '../../src/client/client.ts'
+import { parseResult } from '../../src/eth/codec/reader.ts'
+
+export interface GetBlocksOptions {
+  /** Whole transactions, as `block.prefetchedTransactions`. Default false. */
+  readonly prefetchTxs?: boolean | undefined
+  /** Ends the iteration with its reason. */
+  readonly signal?: AbortSignal | undefined
+  /** Bytes of replies asked for ahead of the reader. Default 32 MiB. */
+  readonly maxBytes?: number | undefined
+  /** Told after each block. */
+  readonly onProgress?: ((progress: Progress) => void) | undefined
+}
+
+/** Checks the options. Throws `OptionError`. */
+export function checkRangeOptions(from: number | bigint, to: BlockTag, options: GetBlocksOptions): StreamOptions {
+  check.onlyKnown('options', options, ['prefetchTxs', 'signal', 'maxBytes', 'onProgress'])
+  const { prefetchTxs = false, signal, maxBytes, onProgress } = options
+  check.flag('prefetchTxs', prefetchTxs)
+  return checkOptions({
+    from,
+    to: to as RangeEnd,
+    transactions: prefetchTxs ? 'full' : 'hashes',
+    ...(signal !== undefined && { signal }),
+    ...(maxBytes !== undefined && { maxBytes }),
+    ...(onProgress !== undefined && { onProgress }),
+  })
+}
+
+/** The blocks of a range, each as `wrap` makes it. Rejects with hexline's errors. */
+export function wrappedBlocks(client: Client, options: StreamOptions, wrap: (raw: BlockParams) => Block): AsyncGenerator<Block, void, undefined> {
+  return rangeStream(client, options, {
+    block(bytes) {
+      const raw = parseResult(bytes)
+      return { linked: linkedFields(raw), raw: raw as BlockParams }
+    },
+    receipts() {
+      throw new Error('no receipts were asked for')
+    },
+    item: ({ raw }) => wrap(raw),
+  })
+}

@@ -1,0 +1,13 @@
+import type { Writable } from 'node:stream'
+
+/** What a command reads and writes: the process's own, or a test's. */
+export interface Io {
+  /** The arguments, without the program's own name. */
+  readonly args: readonly string[]
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly stdout: TextStream
+  readonly stderr: TextStream
+}
+
+/** A stream that may be a terminal. */
+export type TextStream = Writable & { readonly isTTY?: boolean; readonly columns?: number }

@@ -1,0 +1,56 @@
+import { HexlineError } from '../errors.ts'
+import type { Send } from './call.ts'
+import { withCallersStack } from './callers-stack.ts'
+import { copyError } from './copy-error.ts'
+
+/**
+ * Why a call has no reply, as it travels from the queue to the client's edge: the error, and what
+ * the pipeline knows about the call, which is not in the error yet. `errorFor` writes it there,
+ * once.
+ */
+export class CallFailure {
+  readonly error: HexlineError
+  /**
+   * POSTs that the call was in: one at most, until the router adds up those of several endpoints.
+   */
+  readonly posts: number
+  /** The name that routing has for the endpoint; undefined for a failure that came from none. */
+  readonly endpoint: string | undefined
+
+  constructor(error: HexlineError, posts: number, endpoint: string | undefined) {
+    this.error = error
+    this.posts = posts
+    this.endpoint = endpoint
+  }
+
+  /** The call was in a POST, so it may have run. */
+  get wasSent(): boolean {
+    return this.posts > 0
+  }
+}
+
+/**
+ * A rejection as a failure; undefined for the caller's own abort reason, and for what is no error
+ * of hexline, such as a bug. An error from a user's layer is copied: it may be shared or frozen.
+ */
+export function failureFrom(reason: unknown, signal: AbortSignal | undefined): CallFailure | undefined {
+  if (reason instanceof CallFailure) return reason
+  if (!(reason instanceof HexlineError) || (signal?.aborted && reason === signal.reason)) return undefined
+  return new CallFailure(copyError(reason), reason.attempts, reason.endpoint)
+}
+
+/**
+ * The error for the caller. Only here does it learn how often the call was tried, and get the
+ * caller's stack.
+ */
+export function errorFor(error: HexlineError, attempts: number): HexlineError {
+  return withCallersStack(Object.assign(error, { attempts }))
+}
+
+/** A `Send` for code outside the pipeline: it rejects with errors, as `Send` promises. */
+export function atTheEdge(send: Send): Send {
+  return (call) =>
+    send(call).catch((reason) => {
+      throw reason instanceof CallFailure ? errorFor(reason.error, reason.posts) : reason
+    })
+}

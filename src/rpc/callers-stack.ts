@@ -1,0 +1,9 @@
+/**
+ * Replaces an error's stack by that of the callers who await it now, whose frames V8 knows. The
+ * stack of where hexline made the error shows none of them: one POST answers many callers. Costs
+ * nothing until a call fails.
+ */
+export function withCallersStack<E extends Error>(error: E): E {
+  Error.captureStackTrace(error, withCallersStack)
+  return error
+}

@@ -1,0 +1,18 @@
+import type { HexlineError } from '../errors.ts'
+import { messagePrefix } from '../text.ts'
+
+/**
+ * The same failure for another call: calls that share a POST, or an endpoint, fail together, each
+ * with an error of its own.
+ */
+export function copyError<E extends HexlineError>(error: E, method: string | undefined = error.method): E {
+  const fields = Object.getOwnPropertyDescriptors(error)
+  // The copy of a frozen error is not frozen.
+  for (const field of Object.values(fields)) if (field.writable === false) Object.assign(field, { writable: true, configurable: true })
+  const copy = Object.defineProperties(new Error(error.message), fields) as E
+  Object.setPrototypeOf(copy, Object.getPrototypeOf(error))
+  const prefix = messagePrefix(error)
+  const hasPrefix = error.method !== undefined && error.message.startsWith(prefix)
+  if (hasPrefix && method !== error.method) copy.message = messagePrefix({ endpoint: error.endpoint, method }) + error.message.slice(prefix.length)
+  return Object.assign(copy, { method })
+}

@@ -1,0 +1,61 @@
+import { MalformedReplyError, TimeoutError } from '../../errors.ts'
+import { show } from '../../text.ts'
+import type { Outcome, Post, Reply } from '../call.ts'
+import { copyError } from '../copy-error.ts'
+import { isFailure } from '../failure-kinds.ts'
+import type { Entry, InFlight } from './entry.ts'
+
+/**
+ * Sends batches to one endpoint, each in one POST, which is cut when nobody waits for any of its
+ * calls.
+ */
+export class BatchSender {
+  readonly #endpoint: string
+  readonly #post: Post
+  /**
+   * Unused ones. Making a signal costs as much as everything else that the queue does for a small
+   * POST.
+   */
+  readonly #controllers: AbortController[] = []
+
+  constructor(endpoint: string, post: Post) {
+    this.#endpoint = endpoint
+    this.#post = post
+  }
+
+  /** An outcome for each entry, in their order, whatever the post function does. Never rejects. */
+  async send(entries: readonly Entry[]): Promise<readonly Outcome[]> {
+    const endpoint = this.#endpoint
+    const controller = this.#controllers.pop() ?? new AbortController()
+    let waitedFor = entries.length
+    let timedOut = 0
+    const batch: InFlight = {
+      name: 'in flight',
+      endpoint,
+      abandon: (reason) => {
+        if (reason instanceof TimeoutError) timedOut++
+        if (--waitedFor === 0) controller.abort()
+      },
+    }
+    for (const entry of entries) entry.start(batch)
+    let problem = 'gave no outcome for a call'
+    try {
+      const outcomes = await this.#post(entries, controller.signal)
+      // Nobody sees these any more, but the limits learn from them.
+      if (timedOut === entries.length) return entries.map(({ method }) => new TimeoutError(`${endpoint}: all calls had waited too long`, { method }))
+      if (Array.isArray(outcomes) && outcomes.length === entries.length && Array.from(outcomes).every(isOutcome)) return outcomes
+    } catch (error) {
+      if (isFailure(error)) return entries.map((entry) => copyError(error, entry.method))
+      problem = `rejected: ${error instanceof Error ? error.message : show(error)}`
+    } finally {
+      // A caller that leaves from now on must not cut the POST that gets this controller next.
+      waitedFor = 0
+      if (!controller.signal.aborted) this.#controllers.push(controller)
+    }
+    return entries.map(({ method }) => new MalformedReplyError(`${endpoint}: its post function ${problem}`, { method, endpoint }))
+  }
+}
+
+function isOutcome(outcome: Outcome | undefined): boolean {
+  return isFailure(outcome) || typeof (outcome as Reply | undefined)?.take === 'function'
+}

@@ -1,0 +1,68 @@
+/** One of those that a list holds. */
+export interface Listed {
+  /** Its index in the list, or -1. Kept by `append` and `remove`. */
+  index: number
+}
+
+/** Adds `item` to a list in no order. */
+export function append<Item extends Listed>(list: Item[], item: Item): void {
+  item.index = list.push(item) - 1
+}
+
+/** Removes `item`: the last one takes its place, so that a long list costs no more than a short one. */
+export function remove<Item extends Listed>(list: Item[], item: Item): void {
+  const last = list.pop() as Item
+  if (last !== item) {
+    list[item.index] = last
+    last.index = item.index
+  }
+  item.index = -1
+}
+
+/** Those that listen to one signal. */
+interface Group<Listener> {
+  readonly listeners: Listener[]
+  readonly onAbort: () => void
+}
+
+/**
+ * Listeners by their signals, each signal with one event listener for all of them. A signal with many event listeners is
+ * slow and warns, and `AbortSignal.any` on a signal that lives long keeps a trace of every call.
+ */
+export class Listeners<Listener extends Listed> {
+  readonly #groups = new Map<AbortSignal, Group<Listener>>()
+  readonly #onAbort: (listener: Listener, reason: unknown) => void
+
+  /** `onAbort` is called for each listener of a signal that is aborted. It may remove any of them. */
+  constructor(onAbort: (listener: Listener, reason: unknown) => void) {
+    this.#onAbort = onAbort
+  }
+
+  add(signal: AbortSignal, listener: Listener): void {
+    let group = this.#groups.get(signal)
+    if (group === undefined) {
+      const listeners: Listener[] = []
+      const onAbort = () => {
+        for (const each of [...listeners]) if (each.index >= 0) this.#onAbort(each, signal.reason)
+      }
+      group = { listeners, onAbort }
+      this.#groups.set(signal, group)
+      signal.addEventListener('abort', onAbort)
+    }
+    append(group.listeners, listener)
+  }
+
+  remove(signal: AbortSignal, listener: Listener): void {
+    if (listener.index < 0) return
+    const { listeners, onAbort } = this.#groups.get(signal) as Group<Listener>
+    remove(listeners, listener)
+    if (listeners.length > 0) return
+    signal.removeEventListener('abort', onAbort)
+    this.#groups.delete(signal)
+  }
+
+  /** A copy of all of them. */
+  all(): Listener[] {
+    return [...this.#groups.values()].flatMap(({ listeners }) => listeners)
+  }
+}

@@ -1,0 +1,42 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it, onTestFinished } from 'vitest'
+
+const cwd = fileURLToPath(new URL('../../', import.meta.url))
+const program = ['--import', 'tsx', 'demo/run.ts', '100']
+
+describe('npm run demo, with 100 blocks', () => {
+  it('shows both clients in 80 columns, and ends with the blocks in a file', async () => {
+    const command = `stty cols 80 rows 40 && ${process.execPath} ${program.join(' ')}`
+    const demo = spawn('script', ['-qec', command, '/dev/null'], { cwd, stdio: ['ignore', 'pipe', 'inherit'] })
+    const [output, [code]] = await Promise.all([text(demo.stdout), once(demo, 'close')])
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: those of the terminal
+    const lines = output.replaceAll(/\x1b\[\??[\d;]*[a-zA-Z]/g, '\n').split(/[\r\n]+/)
+    expect(lines.filter((line) => line.length > 80)).toEqual([])
+    expect(lines).toContainEqual(expect.stringMatching(/^hexline █+ 100 % 100 blocks$/))
+    expect(lines).toContainEqual(expect.stringMatching(/^viem +█*░* +\d+ % +\d+ blocks/))
+    expect(lines).toContain("demo/out/blocks.ndjson has 100 lines: the node's own JSON, one block a line.")
+    expect(code).toBe(0)
+  }, 120_000)
+
+  it('ends by a signal, and leaves no process behind', async () => {
+    const demo = spawn(process.execPath, program, { cwd, stdio: ['ignore', 'pipe', 'inherit'] })
+    onTestFinished(() => void demo.kill('SIGKILL'))
+    await new Promise<void>((resolve) => {
+      demo.stdout.setEncoding('utf8').on('data', (chunk) => {
+        if (chunk.includes('default settings')) resolve()
+      })
+    })
+    const started = execFileSync('ps', ['-o', 'pid=', '--ppid', `${demo.pid}`], { encoding: 'utf8' })
+      .trim()
+      .split(/\s+/)
+    const anvils = started.filter((pid) => existsSync(`/proc/${pid}/exe`))
+    expect(anvils.length).toBeGreaterThan(0)
+    demo.kill('SIGINT')
+    expect(await once(demo, 'exit')).toEqual([130, null])
+    await expect.poll(() => anvils.filter((pid) => existsSync(`/proc/${pid}/exe`))).toEqual([])
+  }, 120_000)
+})

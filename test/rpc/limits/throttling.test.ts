@@ -1,0 +1,132 @@
+import type { ClientOptions } from 'hexline'
+import { describe, expect, it, type TestContext } from 'vitest'
+import { type Limit, limiter, type Tally } from '../../support/limited-server.ts'
+import { virtualWorld } from '../../support/virtual-server.ts'
+
+/* A whole client at servers that throttle, in virtual time. On the wall clock, with sockets: test/chaos/throttling.test.ts. */
+const { clock, serve, clientOf, sleep } = virtualWorld()
+
+interface Caller {
+  readonly priority: 'interactive' | 'bulk'
+  /** This many ask one call after another, without end. */
+  readonly workers: number
+  readonly options?: ClientOptions
+}
+
+/** Callers that always have more to ask. They end with the test; `failures` is what no call may end in. */
+async function setUp(limit: Limit, { priority, workers, options = {} }: Caller, { onTestFinished }: TestContext) {
+  const server = limiter(clock, limit)
+  const { url } = await serve(server.answer)
+  const client = clientOf(url, { retry: {}, ...options })
+  const asking = client.with({ priority, deadlineMs: Number.POSITIVE_INFINITY })
+  const failures: unknown[] = []
+  let next = 0
+  let isOver = false
+  const ask = async () => {
+    while (!isOver) {
+      const mine = next++
+      try {
+        expect(await asking.request({ method: 'eth_getBalance', params: [mine] })).toEqual({ asked: [mine] })
+      } catch (failure) {
+        if (!isOver) failures.push(failure)
+      }
+    }
+  }
+  for (let i = 0; i < workers; i++) void ask()
+  onTestFinished(() => {
+    isOver = true
+  })
+  return { server, failures }
+}
+
+const used = ({ taken, ms }: Tally, perSecond: number) => (taken / (perSecond * ms)) * 1000
+const throttled = (tally: Tally) => tally.throttled / (tally.taken + tally.throttled)
+const percent = (part: number) => `${(100 * part).toFixed(1)} %`
+
+const interactive: Caller = { priority: 'interactive', workers: 64 }
+const bulk: Caller = { priority: 'bulk', workers: 500 }
+const bucket = { perSecond: 200, burst: 20, latencyMs: 50 }
+
+/** The server allows this many calls a second. They are counted over `seconds`, which begin after `graceSeconds`. */
+type Phase = readonly [perSecond: number, graceSeconds: number, seconds: number]
+
+const dropsAndRises: readonly Phase[] = [
+  [200, 5, 20],
+  [50, 5, 20],
+  [200, 15, 20],
+]
+
+describe('a limit that nobody told is used to 90 % and more, with under 2 % of calls throttled, where the server answers', () => {
+  it.for<[string, Limit, Caller, readonly Phase[]]>([
+    ['each call over it with an error', { ...bucket, refuses: 'entries' }, interactive, dropsAndRises],
+    ['each bulk call over it with an error', { ...bucket, refuses: 'entries' }, bulk, dropsAndRises],
+    ['a POST over it with HTTP 429', { ...bucket, refuses: 'posts' }, interactive, dropsAndRises],
+    ['a POST of bulk calls over it with HTTP 429', { ...bucket, refuses: 'posts' }, bulk, dropsAndRises],
+    ['single calls over it with HTTP 429', { ...bucket, refuses: 'posts' }, { ...interactive, options: { batch: false, concurrency: 32 } }, dropsAndRises],
+    ['with HTTP 429 and a Retry-After of 0.1 s', { ...bucket, refuses: 'posts', retryAfter: 0.1 }, interactive, dropsAndRises],
+    ['with an error after a burst of a whole second', { ...bucket, burst: 200, refuses: 'entries' }, interactive, dropsAndRises],
+    [
+      'after 300 ms, with an error',
+      { ...bucket, latencyMs: 300, refuses: 'entries' },
+      interactive,
+      [
+        // A look at where the limit is costs some hundred ms of refusals here, and is rare.
+        [200, 10, 60],
+        [50, 5, 60],
+        [200, 20, 60],
+      ],
+    ],
+    [
+      // Each look at where the limit is costs a second: they are fewer, so that a limit that was raised would be found later.
+      'with HTTP 429 and a Retry-After of 1 s',
+      { ...bucket, refuses: 'posts', retryAfter: 1 },
+      interactive,
+      [
+        [200, 10, 30],
+        [50, 10, 30],
+      ],
+    ],
+  ])('%s', async ([name, limit, caller, phases], context) => {
+    const { server, failures } = await setUp(limit, caller, context)
+    const tallies: [perSecond: number, tally: Tally][] = []
+    for (const [perSecond, graceSeconds, seconds] of phases) {
+      server.allow(perSecond)
+      await sleep(graceSeconds * 1000)
+      server.count()
+      await sleep(seconds * 1000)
+      tallies.push([perSecond, server.count()])
+    }
+    const told = tallies.map(([perSecond, tally]) => `of ${perSecond}/s ${percent(used(tally, perSecond))} used, ${percent(throttled(tally))} throttled`)
+    console.log(`${name}: ${told.join('; ')}`)
+    expect(failures).toEqual([])
+    for (const [perSecond, tally] of tallies) {
+      // Each look costs a second, and there is one or two in 15 s.
+      expect(used(tally, perSecond)).toBeGreaterThan(limit.retryAfter === 1 ? 0.8 : 0.9)
+      expect(throttled(tally)).toBeLessThan(0.02)
+    }
+  })
+})
+
+describe('a server that takes three POSTs at a time has them in use, and refuses under 2 % of calls, where it answers', () => {
+  const three = { concurrency: 3, latencyMs: 50 }
+  const many: Caller = { priority: 'interactive', workers: 300, options: { batch: { maxCalls: 20 } } }
+
+  it.for<[string, Limit, Caller, slots: number]>([
+    ['with HTTP 429', { ...three, refuses: 'posts' }, many, 3],
+    ['single calls with HTTP 429', { ...three, refuses: 'posts' }, { ...interactive, options: { batch: false } }, 3],
+    ['each call with an error', { ...three, refuses: 'entries' }, many, 3],
+    // One slot is kept from them.
+    ['bulk calls with HTTP 429', { ...three, refuses: 'posts' }, bulk, 2],
+  ])('%s', async ([name, limit, caller, slots], context) => {
+    const { server, failures } = await setUp(limit, caller, context)
+    await sleep(5000)
+    server.count()
+    await sleep(10_000)
+    const tally = server.count()
+    const busy = tally.busyMs / (slots * tally.ms)
+    console.log(`three at a time, ${name}: ${slots} slots ${percent(busy)} in use, ${percent(throttled(tally))} of calls refused`)
+    expect(failures).toEqual([])
+    expect(throttled(tally)).toBeLessThan(0.02)
+    expect(busy).toBeGreaterThan(0.8)
+  })
+})

@@ -1,0 +1,221 @@
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Dispatcher } from 'undici'
+import { afterEach, beforeEach, onTestFinished, vi } from 'vitest'
+import { createClientOn } from '../../src/client/client.ts'
+import type { Client, ClientOptions, Endpoint } from '../../src/index.ts'
+import { randomFrom } from './random.ts'
+import type { Answer, Received, TestServer } from './server.ts'
+import { VirtualClock } from './virtual-clock.ts'
+
+/** What stands in for servers, sockets and time: everything of hexline runs but undici's pool. */
+export interface VirtualWorld {
+  readonly clock: VirtualClock
+  /** Lets virtual time pass. */
+  sleep(ms: number): Promise<void>
+  /** As `serve` and `serveAt` of server.ts. */
+  serve(...answers: [Answer, ...Answer[]]): Promise<TestServer>
+  serveAt(port: number, ...answers: [Answer, ...Answer[]]): Promise<TestServer>
+  /** A client of these servers, on their clock, that ends with the test. Its waits are short, as those of `clientOf` of server.ts. */
+  clientOf(endpoint: Endpoint | readonly [Endpoint, ...Endpoint[]], options?: ClientOptions): Client
+  /** A port on which nobody listens. */
+  deadPort(): number
+}
+
+/**
+ * Servers that answer by the same functions as the real ones of server.ts, in virtual time and without sockets. One for a
+ * file: each test begins at the same time, and with the same chance (`Math.random`), so that it gives the same result.
+ */
+export function virtualWorld(): VirtualWorld {
+  const clock = new VirtualClock()
+  const servers = new Map<string, (options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler) => void>()
+  let port = 10_000
+  beforeEach(() => {
+    clock.reset()
+    vi.spyOn(Math, 'random').mockImplementation(randomFrom(1))
+  })
+  afterEach(() => {
+    vi.restoreAllMocks()
+  })
+  const dispatcher = {
+    dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
+      // A request takes a ms: what follows it is later.
+      clock.wakeAt(clock.now() + 1, () => {
+        const server = servers.get(String(options.origin))
+        if (server !== undefined) server(options, handler)
+        else handler.onResponseError?.(undefined as never, failure('ECONNREFUSED', `connect ECONNREFUSED ${new URL(String(options.origin)).host}`))
+      })
+      return true
+    },
+  } as Dispatcher
+
+  const serveAt = async (own: number, ...answers: [Answer, ...Answer[]]): Promise<TestServer> => {
+    const requests: Received[] = []
+    const sockets = new Set<Socket>()
+    const awaited: { n: number; resolve: (request: Received) => void }[] = []
+    let script = answers
+    let served = 0
+    const url = `http://127.0.0.1:${own}`
+    servers.set(url, (options, handler) => {
+      const { socket, response, hungUp, isCut } = new Exchange(handler, sockets)
+      if (isCut) return
+      const body = JSON.parse(String(options.body))
+      const isBatch = Array.isArray(body)
+      const request: Received = {
+        entries: isBatch ? body : [body],
+        isBatch,
+        path: options.path,
+        headers: headersOf(options.headers as readonly string[]),
+        at: clock.now(),
+        socket,
+        hungUp,
+      }
+      requests.push(request)
+      for (const { n, resolve } of awaited) if (n === requests.length) resolve(request)
+      void (script[Math.min(served++, script.length - 1)] as Answer)(request, response)
+    })
+    return {
+      url,
+      port: own,
+      requests,
+      sockets,
+      get opened() {
+        return requests.length
+      },
+      received: (n) =>
+        new Promise((resolve) => {
+          const already = requests[n - 1]
+          if (already !== undefined) resolve(already)
+          else awaited.push({ n, resolve })
+        }),
+      script(...next) {
+        script = next
+        served = 0
+      },
+      async close() {
+        servers.delete(url)
+        for (const socket of sockets) socket.destroy()
+      },
+    }
+  }
+
+  return {
+    clock,
+    sleep: (ms) => clock.sleep(ms),
+    serve: (...answers) => serveAt(++port, ...answers),
+    serveAt,
+    clientOf(endpoint, options = {}) {
+      const client = createClientOn(clock, endpoint, { retry: { baseDelayMs: 2, maxDelayMs: 10 }, dispatcher, ...options })
+      onTestFinished(() => client.close())
+      return client
+    },
+    deadPort: () => ++port,
+  }
+}
+
+/** One request and its response. What either side does, the other sees in a later turn of the event loop, in order. */
+class Exchange {
+  readonly hungUp: Promise<void>
+  readonly socket: Socket
+  readonly response: ServerResponse
+  readonly #handler: Dispatcher.DispatchHandler
+  readonly #sockets: Set<Socket>
+  readonly #controller: Dispatcher.DispatchController
+  #tellServer = () => {}
+  /** The client has given it up. */
+  isCut = false
+  /** Nothing more comes from the server. */
+  #isOver = false
+  #isBegun = false
+
+  constructor(handler: Dispatcher.DispatchHandler, sockets: Set<Socket>) {
+    this.#handler = handler
+    this.#sockets = sockets
+    this.hungUp = new Promise((resolve) => {
+      this.#tellServer = resolve
+    })
+    const socket = {
+      destroyed: false,
+      destroy: () => this.#breakOff(failure('UND_ERR_SOCKET', 'other side closed')),
+      resetAndDestroy: () => this.#breakOff(failure('ECONNRESET', 'read ECONNRESET')),
+    }
+    this.socket = socket as unknown as Socket
+    sockets.add(this.socket)
+    const response = {
+      writableFinished: false,
+      writeHead: (status: number, headers: Record<string, unknown> = {}) => {
+        this.#begin(status, headers)
+        return response
+      },
+      flushHeaders: () => {},
+      writeProcessing: () => this.#informational(102),
+      writeEarlyHints: () => this.#informational(103),
+      write: (chunk: string | Buffer, done: () => void = () => {}) => {
+        this.#write(chunk)
+        setImmediate(done)
+      },
+      end: (chunk?: string | Buffer) => {
+        if (this.#isOver) return
+        if (chunk === undefined) this.#begin(200, {})
+        else this.#write(chunk)
+        response.writableFinished = true
+        this.#toClient(() => handler.onResponseEnd?.(this.#controller, {}))
+        this.#end()
+      },
+    }
+    this.response = response as unknown as ServerResponse
+    this.#controller = {
+      abort: () => {
+        this.isCut = true
+        if (this.#isOver) return
+        this.#end()
+        socket.destroyed = true
+        setImmediate(this.#tellServer)
+      },
+    } as unknown as Dispatcher.DispatchController
+    handler.onRequestStart?.(this.#controller, undefined)
+  }
+
+  #begin(status: number, headers: Record<string, unknown>): void {
+    if (this.#isBegun) return
+    this.#isBegun = true
+    const lower = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), String(value)]))
+    this.#toClient(() => this.#handler.onResponseStart?.(this.#controller, status, lower, ''))
+  }
+
+  #informational(status: number): void {
+    this.#toClient(() => this.#handler.onResponseStart?.(this.#controller, status, {}, ''))
+  }
+
+  #write(chunk: string | Buffer): void {
+    this.#begin(200, {})
+    this.#toClient(() => this.#handler.onResponseData?.(this.#controller, Buffer.from(chunk as string)))
+  }
+
+  #breakOff(error: Error): void {
+    if (this.#isOver) return
+    this.#toClient(() => this.#handler.onResponseError?.(this.#controller, error))
+    this.#end()
+    Object.assign(this.socket, { destroyed: true })
+    setImmediate(this.#tellServer)
+  }
+
+  #end(): void {
+    this.#isOver = true
+    this.#sockets.delete(this.socket)
+  }
+
+  #toClient(see: () => void): void {
+    if (!this.#isOver) setImmediate(() => this.isCut || see())
+  }
+}
+
+function failure(code: string, message: string): Error {
+  return Object.assign(new Error(message), { code })
+}
+
+function headersOf(flat: readonly string[]): IncomingHttpHeaders {
+  const headers: IncomingHttpHeaders = {}
+  for (let i = 0; i < flat.length; i += 2) headers[flat[i] as string] = flat[i + 1]
+  return headers
+}

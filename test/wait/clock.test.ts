@@ -1,0 +1,76 @@
+import { describe, expect, test } from 'vitest'
+import { type Clock, LONGEST_TIMER, systemClock } from '../../src/wait/clock.ts'
+import { VirtualClock } from '../support/virtual-clock.ts'
+
+describe.each<[string, () => Clock]>([
+  ['the system clock', () => systemClock],
+  ['the virtual clock', () => new VirtualClock()],
+])('%s', (_, clockOf) => {
+  test('wakes once, at the time, and never in the same turn', async () => {
+    const clock = clockOf()
+    const at = clock.now() + 5
+    let isWoken = false
+    const woken = new Promise<void>((resolve) => {
+      clock.wakeAt(at, () => {
+        isWoken = true
+        resolve()
+      })
+    })
+    expect(isWoken).toBe(false)
+    await woken
+    expect(clock.now()).toBeGreaterThanOrEqual(at - 1)
+    await new Promise<void>((resolve) => clock.wakeAt(clock.now() - 1000, resolve))
+  })
+
+  test('does not wake what was cancelled', async () => {
+    const clock = clockOf()
+    const timer = clock.wakeAt(clock.now() + 1, () => expect.unreachable())
+    clock.cancel(timer)
+    await new Promise<void>((resolve) => clock.wakeAt(clock.now() + 5, resolve))
+  })
+
+  test('does not wake too early what is further off than a timer of Node.js can be', async () => {
+    const clock = clockOf()
+    const far = clock.wakeAt(clock.now() + 2 * LONGEST_TIMER, () => expect.unreachable())
+    await new Promise<void>((resolve) => clock.wakeAt(clock.now() + 5, resolve))
+    clock.cancel(far)
+  })
+})
+
+describe('the virtual clock', () => {
+  test('jumps from timer to timer, in their order, once nothing moves any more', async () => {
+    const clock = new VirtualClock()
+    const seen: [string, number][] = []
+    const see = (what: string) => seen.push([what, clock.now()])
+    const later = clock.sleep(60_000).then(() => see('a minute'))
+    const sooner = clock.sleep(1000).then(async () => {
+      see('a second')
+      for (let turn = 0; turn < 10; turn++) {
+        await new Promise((resolve) => setImmediate(resolve))
+        clock.now()
+      }
+      see('ten turns later')
+      await clock.sleep(10)
+      see('10 ms later')
+    })
+    await Promise.all([later, sooner])
+    expect(seen).toEqual([
+      ['a second', 1001],
+      ['ten turns later', 1001],
+      ['10 ms later', 1011],
+      ['a minute', 60_001],
+    ])
+  })
+
+  test('stands still where no timer holds it up', async () => {
+    const clock = new VirtualClock()
+    const start = clock.now()
+    const timer = clock.wakeAt(start + 10, () => {})
+    timer.unref()
+    for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
+    expect(clock.now()).toBe(start)
+    timer.ref()
+    await clock.sleep(20)
+    expect(clock.now()).toBe(start + 20)
+  })
+})
