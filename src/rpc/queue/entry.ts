@@ -1,7 +1,6 @@
 import { CodecError, type HexlineError, MalformedReplyError } from '../../errors.ts'
 import { excerpt } from '../../text.ts'
 import { type Call, type EncodedCall, type Reply, replyOf } from '../call.ts'
-import type { Tally } from '../call-events.ts'
 import { CallFailure } from '../call-failure.ts'
 import { copyError } from '../copy-error.ts'
 import type { Tally } from '../tally.ts'
