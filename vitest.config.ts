@@ -51,8 +51,8 @@ export default defineConfig({
     ],
   },
   test: {
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
     // Of one file, where it asks for it: tests that mostly wait.
     maxConcurrency: 16,
     projects: [
