@@ -321,7 +321,7 @@ test('a timer of the exchange does not outlive it', async () => {
   expect(process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length).toBeLessThanOrEqual(before + 1)
 })
 
-/* The same in virtual time, with all that follows from it: test/rpc/stalls.test.ts. */
+/* The same in virtual time, with all that follows from it: progress.test.ts. */
 describe('a reply over a real socket', () => {
   const begin = (request: Received, response: ServerResponse) => {
     const body = JSON.stringify(right(request.entries[0] as Received['entries'][number]))

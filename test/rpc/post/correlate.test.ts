@@ -1,8 +1,9 @@
 import * as zlib from 'node:zlib'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type Client, HttpError, MalformedReplyError, NetworkError, RpcError, TimeoutError } from '../../src/index.ts'
-import { runs } from '../support/runs.ts'
+import { type Client, HttpError, MalformedReplyError, NetworkError, RpcError, TimeoutError } from '../../../src/index.ts'
+import { correlate, type ReplyObject } from '../../../src/rpc/post/correlate.ts'
+import { runs } from '../../support/runs.ts'
 import {
   type Answer,
   always,
@@ -19,7 +20,7 @@ import {
   right,
   send,
   serve,
-} from '../support/server.ts'
+} from '../../support/server.ts'
 
 /** A client that does not retry, so that a test sees what one POST gave. */
 const once = { retry: false, timeoutMs: 5_000 } as const
@@ -716,5 +717,24 @@ describe('whatever a server does', () => {
   test('a failing call alone is told by an error of one of the library’s classes', async () => {
     const error = await errorOf(read(clientOf((await serve(cut)).url, once), 0))
     expect(error).toBeInstanceOf(NetworkError)
+  })
+})
+
+describe('bytes under the same id twice', () => {
+  const replies = (...results: string[]) => results.map((json) => ({ id: 1, result: Buffer.from(json) }))
+
+  test('is one reply when the bytes are the same, or mean the same', () => {
+    for (const again of ['{"a":[1,"x"]}', '{ "a" : [ 1.0, "\\u0078" ] }'])
+      expect(String((correlate(replies('{"a":[1,"x"]}', again), 1, 1).replies[0] as ReplyObject).result)).toBe('{"a":[1,"x"]}')
+  })
+
+  test('is malformed when they differ, or are nested too deeply to tell', () => {
+    const deep = `${'['.repeat(50_000)}${']'.repeat(50_000)}`
+    for (const [a, b] of [
+      ['{"a":1}', '{"a":2}'],
+      ['1', '"1"'],
+      [deep, ` ${deep}`],
+    ] as const)
+      expect(correlate(replies(a, b), 1, 1).replies).toEqual(['its id came more than once, with different content'])
   })
 })

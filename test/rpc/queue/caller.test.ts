@@ -1,11 +1,11 @@
-import { describe, expect, it } from 'vitest'
-import { answerTo, each, errorOf, failed, gate, honest, read, refuse, right, silent } from '../support/server.ts'
-import { virtualWorld } from '../support/virtual-server.ts'
+import { describe, expect, test } from 'vitest'
+import { answerTo, each, errorOf, gate, honest, read, refuse, right, silent } from '../../support/server.ts'
+import { virtualWorld } from '../../support/virtual-server.ts'
 
 const { serve, clientOf, sleep } = virtualWorld()
 
 describe("an attempt's own timeout", () => {
-  it('ends each attempt, and the call when all have failed', async () => {
+  test('ends each attempt, and the call when all have failed', async () => {
     const server = await serve(silent)
     const error = await errorOf(read(clientOf(server.url).with({ timeoutMs: 300, attempts: 3 }), 1))
     expect(error).toMatchObject({ name: 'TimeoutError', kind: 'timeout', attempts: 3, endpoint: `127.0.0.1:${server.port}`, unsent: false })
@@ -14,7 +14,7 @@ describe("an attempt's own timeout", () => {
     for (const { hungUp } of server.requests) await hungUp
   })
 
-  it('is for its call alone: others of the same POST go on', async () => {
+  test('is for its call alone: others of the same POST go on', async () => {
     const { open, answer } = gate()
     const server = await serve(answer)
     const client = clientOf(server.url)
@@ -25,7 +25,7 @@ describe("an attempt's own timeout", () => {
     expect(server.requests).toHaveLength(1)
   })
 
-  it('is counted from the POST, not from the call: waiting in line is free', async () => {
+  test('is counted from the POST, not from the call: waiting in line is free', async () => {
     const { open, answer } = gate()
     const server = await serve(answer, honest)
     const client = clientOf(server.url, { concurrency: 1 })
@@ -36,7 +36,7 @@ describe("an attempt's own timeout", () => {
     expect(await Promise.all([first, second])).toEqual([answerTo([1]), answerTo([2])])
   })
 
-  it('starts anew when a refused batch is sent again in halves', async () => {
+  test('starts anew when a refused batch is sent again in halves', async () => {
     let posts = 0
     const server = await serve(async (request, response) => {
       posts++
@@ -48,7 +48,7 @@ describe("an attempt's own timeout", () => {
     expect(posts).toBeGreaterThan(2)
   })
 
-  it("of calls that were joined: each has its own, and the other's answer still comes", async () => {
+  test("of calls that were joined: each has its own, and the other's answer still comes", async () => {
     const { open, answer } = gate()
     const server = await serve(answer)
     const client = clientOf(server.url)
@@ -59,7 +59,7 @@ describe("an attempt's own timeout", () => {
     expect(server.requests.flatMap(({ entries }) => entries)).toHaveLength(1)
   })
 
-  it('of the one that joined: the first goes on', async () => {
+  test('of the one that joined: the first goes on', async () => {
     const { open, answer } = gate()
     const server = await serve(answer)
     const client = clientOf(server.url)
@@ -69,51 +69,9 @@ describe("an attempt's own timeout", () => {
     expect(await patient).toEqual(answerTo([1]))
   })
 
-  it('does not outlast the deadline', async () => {
+  test('does not outlast the deadline', async () => {
     const server = await serve(silent)
     const error = await errorOf(read(clientOf(server.url).with({ timeoutMs: 60_000, deadlineMs: 40 }), 1))
     expect(error).toMatchObject({ name: 'TimeoutError', message: expect.stringContaining('deadlineMs') })
-  })
-})
-
-describe('while an endpoint is paused', () => {
-  const throttle = refuse(-32005, 'rate limit exceeded', { status: 429, headers: { 'retry-after': '60' } })
-
-  it('a call that will not wait fails at once, with what the endpoint said, unsent', async () => {
-    const server = await serve(throttle, honest)
-    const client = clientOf(server.url).with({ whilePaused: 'fail' })
-    expect(await errorOf(read(client, 1))).toMatchObject({ kind: 'rate-limit', attempts: 1, retryAfterMs: 60_000 })
-    expect(await errorOf(read(client, 2))).toMatchObject({ kind: 'rate-limit', attempts: 0 })
-    expect(server.requests).toHaveLength(1)
-  })
-
-  it('calls in line are told as soon as the pause begins', async () => {
-    const { open, answer } = gate(throttle)
-    const server = await serve(answer, honest)
-    const client = clientOf(server.url, { concurrency: 1 }).with({ whilePaused: 'fail' })
-    const first = errorOf(read(client, 1))
-    await server.received(1)
-    const second = errorOf(read(client, 2))
-    await new Promise((resolve) => setImmediate(resolve))
-    open()
-    expect(await first).toMatchObject({ kind: 'rate-limit' })
-    expect(await second).toMatchObject({ kind: 'rate-limit' })
-    expect(server.requests).toHaveLength(1)
-  })
-
-  it('another endpoint is asked where there is one', async () => {
-    const [busy, free] = [await serve(throttle), await serve(honest)]
-    const client = clientOf([busy.url, free.url]).with({ whilePaused: 'fail' })
-    expect(await read(client, 1)).toEqual(answerTo([1]))
-    expect(await read(client, 2)).toEqual(answerTo([2]))
-    expect(busy.requests).toHaveLength(1)
-  })
-
-  it('other failures are repeated as ever', async () => {
-    const server = await serve(
-      each((entry) => failed(entry, -32603, 'internal error')),
-      honest,
-    )
-    expect(await read(clientOf(server.url).with({ whilePaused: 'fail' }), 1)).toEqual(answerTo([1]))
   })
 })
