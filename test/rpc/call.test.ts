@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { asBuffer, type Call, ownRead, patienceAfter, patienceOf, replyOf } from '../../src/rpc/call.ts'
+import { asBuffer, type Call, movedReply, ownRead, patienceAfter, patienceOf, releasableReply, releaseReply, replyOf } from '../../src/rpc/call.ts'
 
 test('a reply gives its value once, and then holds nothing', () => {
   const value = { number: '0x1' }
@@ -9,7 +9,23 @@ test('a reply gives its value once, and then holds nothing', () => {
   expect(reply.take()).toBeUndefined()
 })
 
-test('a read of its own is a safe call with one attempt, unless it says otherwise', () => {
+test('a reply is released once, by the first who asks, and by the one that it was moved to', () => {
+  let released = 0
+  const release = () => void released++
+  const twice = releasableReply('0x1', 4, release)
+  releaseReply(twice)
+  releaseReply(twice)
+  expect(released).toBe(1)
+  const first = releasableReply('0x1', 4, release)
+  const moved = movedReply(first, first.take())
+  releaseReply(first)
+  expect(released).toBe(1)
+  releaseReply(moved)
+  expect([released, moved.take(), moved.bytes]).toEqual([2, '0x1', 4])
+  releaseReply(replyOf('0x1'))
+})
+
+test('a read of hexline itself is a safe call with one attempt, unless it says otherwise', () => {
   const read = { method: 'eth_chainId', params: [], deadline: 1000 }
   expect(ownRead(read)).toMatchObject({ ...read, safe: true, attempts: 1, priority: 'interactive', as: 'value', required: false, tried: [] })
   expect(ownRead({ ...read, attempts: 3 }).attempts).toBe(3)

@@ -34,7 +34,7 @@ describe('the event of a POST', () => {
   test('has no failures where the POST was cut', () => {
     const events = eventsOf('hexline:post')
     watchPost('node', 1, AbortSignal.abort(), clock)?.([busy])
-    expect(events).toMatchObject([{ failures: {}, isCut: true }])
+    expect(events.map(({ failures, isCut }) => [failures, isCut])).toEqual([[{}, true]])
   })
 })
 
@@ -47,7 +47,7 @@ describe('a watched post function', () => {
     const events = eventsOf('hexline:post')
     const post = (async () => given) as unknown as Post
     expect(await watched('node', post, clock)([], signal)).toBe(given)
-    expect(events).toMatchObject([{ endpoint: 'node', bytes: Array.isArray(given) ? 5 : 0, failures: {} }])
+    expect(events.map(({ endpoint, bytes, failures }) => [endpoint, bytes, failures])).toEqual([['node', Array.isArray(given) ? 5 : 0, {}]])
   })
 
   test('may reject: so does the watched one, and the event is published', async () => {

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { NetworkError } from '../../../src/errors.ts'
 import type { Exchange, HttpReply, HttpRequest } from '../../../src/http/exchange.ts'
-import { type Call, ownRead } from '../../../src/rpc/call.ts'
+import { BodyPool } from '../../../src/rpc/body-pool.ts'
+import { type Call, ownRead, type Reply, releaseReply } from '../../../src/rpc/call.ts'
 import { createPost } from '../../../src/rpc/post/post.ts'
 import { systemClock } from '../../../src/wait/clock.ts'
 import type { Answer } from '../../support/server.ts'
@@ -58,6 +59,22 @@ describe('a POST', () => {
     const errors = await postOver(fails).post(callOf('a'), callOf('b'))
     expect(errors).toMatchObject(['a', 'b'].map((method) => ({ name: 'NetworkError', method, endpoint: 'node' })))
     expect(errors[0]).not.toBe(errors[1])
+  })
+
+  test('of unread calls is received in memory of their job, which gets it back once all replies are released', async () => {
+    const bodies = new BodyPool()
+    const memory = bodies.take(100_000) as Buffer
+    const results = [{ own: 1 }, { own: 2 }].map((result, i) => ({ jsonrpc: '2.0', id: 1 + i, result }))
+    const length = memory.write(JSON.stringify(results))
+    const { post, requests } = postOver(async () => ({ status: 200, headers: {}, body: memory.subarray(0, length), wireBytes: length }))
+    const call = { ...callOf('a', { as: 'bytes', isUnread: true }), bodies } as Call
+    const [first, second] = (await post(call, call)) as [Reply, Reply]
+    expect(requests[0]?.bodies).toBe(bodies)
+    expect([first, second].map((reply) => String(reply.take()))).toEqual(['{"own":1}', '{"own":2}'])
+    releaseReply(first)
+    expect(bodies.take(100_000)?.buffer).not.toBe(memory.buffer)
+    releaseReply(second)
+    expect(bodies.take(100_000)?.buffer).toBe(memory.buffer)
   })
 
   test('that was aborted never rejects', async () => {
