@@ -88,14 +88,14 @@ describe('a reply that stops in its middle', () => {
     await (server.requests[1] as Received).hungUp
   })
 
-  test('may be the first of all', async () => {
+  test('may be the very first one', async () => {
     const server = await serve(stall, honest)
     const client = clientOf(server.url, { timeoutMs: NEVER, deadlineMs: Number.POSITIVE_INFINITY })
     await client.request({ method: 'eth_chainId' })
     expect(server.requests).toHaveLength(2)
   })
 
-  test('makes no batch shorter: that it stopped says nothing of its size', async () => {
+  test('makes no batch shorter, since it says nothing about its size', async () => {
     const server = await serve(honest, honest, stall, honest)
     const client = clientOf(server.url, { timeoutMs: NEVER, deadlineMs: Number.POSITIVE_INFINITY })
     const ask = (from: number) => Promise.all(Array.from({ length: 50 }, (_, i) => client.request({ method: 'eth_getBalance', params: [`0x${from + i}`] })))
@@ -105,7 +105,7 @@ describe('a reply that stops in its middle', () => {
     expect(server.requests.map(({ entries }) => entries.length)).toEqual([50, 50, 50, 50])
   })
 
-  test('is heard to the timeout by the last attempt, and by the only one', async () => {
+  test('is waited for until the timeout by the last attempt, and by the only one', async () => {
     for (const attempts of [1, 3]) {
       const { failures, layers } = watch()
       const server = await serve(honest, stall)
@@ -117,7 +117,7 @@ describe('a reply that stops in its middle', () => {
     }
   })
 
-  test('is heard to the end where the call must not run twice', async () => {
+  test('is waited for to its end where the call must not run twice', async () => {
     const server = await serve(honest, pause(2_000))
     const client = clientOf(server.url, { timeoutMs: NEVER, deadlineMs: Number.POSITIVE_INFINITY })
     await client.request({ method: 'eth_chainId' })
@@ -150,7 +150,7 @@ describe('a reply that has not begun', () => {
 })
 
 describe('a reply that goes on', () => {
-  test('is heard to the end, however slowly it comes', async () => {
+  test('is received to its end, however slowly it comes', async () => {
     const server = await serve(honest, trickle)
     const client = clientOf(server.url, { timeoutMs: NEVER, deadlineMs: Number.POSITIVE_INFINITY })
     await client.request({ method: 'eth_chainId' })
@@ -158,7 +158,7 @@ describe('a reply that goes on', () => {
     expect(server.requests).toHaveLength(2)
   })
 
-  test('is heard in the end of a node that always pauses', async () => {
+  test('is received in the end from a node that always pauses', async () => {
     const server = await serve(honest, pause(2_500))
     const client = clientOf(server.url, { timeoutMs: NEVER, deadlineMs: Number.POSITIVE_INFINITY, retry: { baseDelayMs: 1 } })
     await client.request({ method: 'eth_chainId' })

@@ -68,7 +68,7 @@ describe('a pause', () => {
 describe('while an endpoint is paused', () => {
   const throttle = refuse(-32005, 'rate limit exceeded', { status: 429, headers: { 'retry-after': '60' } })
 
-  test('a call that will not wait fails at once, with what the endpoint said, unsent', async () => {
+  test('a call that does not wait fails at once, unsent, with what the endpoint said', async () => {
     const server = await serve(throttle, honest)
     const client = clientOf(server.url).with({ whilePaused: 'fail' })
     expect(await errorOf(read(client, 1))).toMatchObject({ kind: 'rate-limit', attempts: 1, retryAfterMs: 60_000 })
@@ -76,7 +76,7 @@ describe('while an endpoint is paused', () => {
     expect(server.requests).toHaveLength(1)
   })
 
-  test('calls in line are told as soon as the pause begins', async () => {
+  test('such calls in line fail as soon as the pause begins', async () => {
     const { open, answer } = gate(throttle)
     const server = await serve(answer, honest)
     const client = clientOf(server.url, { concurrency: 1 }).with({ whilePaused: 'fail' })
@@ -90,7 +90,7 @@ describe('while an endpoint is paused', () => {
     expect(server.requests).toHaveLength(1)
   })
 
-  test('another endpoint is asked where there is one', async () => {
+  test('such a call goes to another endpoint where there is one', async () => {
     const [busy, free] = [await serve(throttle), await serve(honest)]
     const client = clientOf([busy.url, free.url]).with({ whilePaused: 'fail' })
     expect(await read(client, 1)).toEqual(answerTo([1]))
@@ -98,7 +98,7 @@ describe('while an endpoint is paused', () => {
     expect(busy.requests).toHaveLength(1)
   })
 
-  test('other failures are repeated as ever', async () => {
+  test('other failures of such a call are repeated as usual', async () => {
     const server = await serve(
       each((entry) => failed(entry, -32603, 'internal error')),
       honest,

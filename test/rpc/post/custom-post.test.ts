@@ -23,7 +23,7 @@ test.each<[string, Post]>([
   for (const error of errors) expect(error).toMatchObject({ name: 'MalformedReplyError', kind: 'malformed' })
 })
 
-test('errors of a post function may be frozen and shared: they are told as they are, and stay as they were', async () => {
+test('errors of a post function may be frozen and shared: callers get copies, and the originals do not change', async () => {
   const shared = Object.freeze(new RpcError({ code: -32603, message: 'not now' }, { method: 'eth_getBalance', kind: 'server' }))
   const client = clientOf(async (calls) => calls.map(() => shared), { retry: { attempts: 2, baseDelayMs: 1 } })
   const errors = await Promise.all([1, 2].map((i) => errorOf(client.request({ method: 'eth_getBalance', params: [`0x${i}`, 'latest'] }))))
@@ -32,7 +32,7 @@ test('errors of a post function may be frozen and shared: they are told as they 
   expect(shared).toMatchObject({ endpoint: undefined, attempts: 0 })
 })
 
-test('a reply that gives no result fails all that have joined the call', async () => {
+test('a reply without a result fails every caller of a joined call', async () => {
   const broken = () => {
     throw new Error('taken already')
   }
@@ -41,7 +41,7 @@ test('a reply that gives no result fails all that have joined the call', async (
   for (const error of errors) expect(error.message).toContain('the reply gives no result')
 })
 
-test('a post function that never ends, and heeds no signal, ends at its timeout, and its slot is free', async () => {
+test('a post function that never ends and ignores its signal ends at its timeout, and frees its slot', async () => {
   let posts = 0
   const post: Post = (calls) => (++posts === 1 ? new Promise(() => {}) : Promise.resolve(calls.map(() => replyOf('0x1'))))
   const client = clientOf(post, { timeoutMs: 50, concurrency: 1 })
@@ -50,7 +50,7 @@ test('a post function that never ends, and heeds no signal, ends at its timeout,
   expect(await client.request({ method: 'eth_chainId' })).toBe('0x1')
 })
 
-test('a post function for which nobody waits any more gives its slot back at once', async () => {
+test('a post function that nobody waits for any more frees its slot at once', async () => {
   const signals: AbortSignal[] = []
   const post: Post = (calls, signal) => {
     signals.push(signal)

@@ -21,7 +21,7 @@ function refusal(error: object): Answer {
   return each(({ id }) => ({ id, error }))
 }
 
-describe('a long error costs what its length costs, and no more', () => {
+describe('the cost of a long error grows with its length, not with its square', () => {
   const hostile: [string, (length: number) => Answer][] = [
     ['ranges in a message', (length) => logs({ code: -32000, message: 'range '.repeat(length / 6) })],
     ['ranges in the data', (length) => logs({ code: -32602, message: 'invalid params', data: 'range '.repeat(length / 6) })],
@@ -56,8 +56,8 @@ describe('a long error costs what its length costs, and no more', () => {
   })
 })
 
-describe('what an error keeps of it', () => {
-  test('of a message: 4,096 characters, and no half of a key at their end', async () => {
+describe('what an error keeps', () => {
+  test('of a message: 4,096 characters, without half a key at their end', async () => {
     for (const before of [0, 4000, 4080, 4096, 12_200, 12_280]) {
       const error = await failure(refusal({ code: -32000, message: `${'x'.repeat(before)} ${KEY} ${'y'.repeat(20_000)}` }))
       expect(error.message.length).toBeLessThanOrEqual(4096)
@@ -67,7 +67,7 @@ describe('what an error keeps of it', () => {
     }
   })
 
-  test('of hex data: all of it, up to a size that no revert has', async () => {
+  test('of hex data: all of it, up to a size that no revert reaches', async () => {
     const revert = `0x08c379a0${'00ab'.repeat(KiB * KiB - 16)}`
     expect((await failure(refusal({ code: 3, message: 'execution reverted', data: revert }))).data).toBe(revert)
     const longer = (await failure(refusal({ code: 3, message: 'execution reverted', data: `0x${'00'.repeat(3 * KiB * KiB)}` }))).data as string
@@ -76,13 +76,13 @@ describe('what an error keeps of it', () => {
     expect(longer).toMatch(/^0x0.*\.\.\.$/)
   })
 
-  test('of hex data: nothing of the key in it', async () => {
+  test('of hex data: everything but the key', async () => {
     const server = await serve(refusal({ code: 3, message: 'no', data: `0x${'ab'.repeat(50)}0123456789abcdef01` }))
     const error = await errorOf<RpcError>(read(clientOf(`${server.url}/0123456789abcdef01`, { retry: false }), 1))
     expect(error.data).toBe(`0x${'ab'.repeat(50)}[hidden]`)
   })
 
-  test('of other data: 64 Ki characters and 10,000 values, whatever stands beside it', async () => {
+  test('of other data: 64 Ki characters and 10,000 values, whatever fields come with it', async () => {
     const { data, object } = await failure(
       refusal({ junk: 'z'.repeat(200_000), code: 1, message: 'no', data: { first: 'words', list: Array.from({ length: 50_000 }, (_, i) => i), last: 1 } }),
     )
@@ -93,7 +93,7 @@ describe('what an error keeps of it', () => {
     expect(JSON.stringify(object).length).toBeLessThan(300_000)
   })
 
-  test('of what is nested without end: the outer levels', async () => {
+  test('of deeply nested data: the outer levels', async () => {
     const deep = (levels: number) => `${'['.repeat(levels)}"x"${']'.repeat(levels)}`
     for (const member of ['"message"', '"message":"no","data"', '"message":"no","other"']) {
       const server = await serve(({ entries }, response) => void response.end(`{"id":${entries[0]?.id},"error":{"code":1,${member}:${deep(50_000)}}}`))
@@ -101,7 +101,7 @@ describe('what an error keeps of it', () => {
     }
   })
 
-  test('of a refusal that all calls of a batch are told: each the same', async () => {
+  test('of the refusal of a batch: the same for each call', async () => {
     const server = await serve(always({ error: { code: -32000, message: 'batch too large', data: '\\'.repeat(KiB * KiB) } }))
     const client = clientOf(`${server.url}/v2/${KEY}`, { retry: false, headers })
     const errors = await Promise.all(Array.from({ length: 100 }, (_, i) => errorOf<RpcError>(read(client, i))))
@@ -131,7 +131,7 @@ const bodies: [string, string | object, Record<string, string>][] = [
 ]
 
 describe('a reply with HTTP 200 that says "too many requests"', () => {
-  test.each(bodies)('as %s is throttling: the endpoint is left alone for as long as it asks', async (_, body, headers) => {
+  test.each(bodies)('as %s is throttling: the endpoint gets no calls for as long as it asks', async (_, body, headers) => {
     const server = await serve(always(body, { headers }), honest)
     const client = clientOf(server.url, { retry: false })
     expect(await errorOf(read(client, 1))).toMatchObject({ kind: 'rate-limit', retryAfterMs: 60_000, attempts: 1 })
@@ -148,14 +148,14 @@ describe('a reply with HTTP 200 that says "too many requests"', () => {
     expect(server.requests).toHaveLength(1)
   })
 
-  test('is no failed attempt: the call is answered after the wait', async () => {
+  test('is not a failed attempt: the call is answered after the wait', async () => {
     const server = await serve(always('Too many requests, retry in 300ms'), honest)
     expect(await read(clientOf(server.url, { retry: { attempts: 2, baseDelayMs: 1, maxDelayMs: 2 } }), 1)).toEqual(answerTo([1]))
     const [first, second] = server.requests
     expect((second?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(290)
   })
 
-  test('but not when it is only data of a reply that went wrong in another way', async () => {
+  test('but not when that is only data of a reply that is malformed in another way', async () => {
     const server = await serve(always({ jsonrpc: '2.0', id: 999_999, result: { status: 200, code: 12345 } }))
     expect(await errorOf(read(clientOf(server.url, { retry: false }), 1))).toMatchObject({ kind: 'malformed' })
   })
@@ -173,7 +173,7 @@ describe('how long a throttling error asks to be left alone', () => {
     expect(await errorOf(read(clientOf(server.url, { retry: false }), 1))).toMatchObject({ kind: 'rate-limit', retryAfterMs })
   })
 
-  test('is read from the limit’s own headers where nothing else says it', async () => {
+  test('is read from the headers of the limit where nothing else tells it', async () => {
     const server = await serve(
       each((entry) => failed(entry, -32003, 'daily request limit reached - upgrade your account'), {
         status: 429,
@@ -183,7 +183,7 @@ describe('how long a throttling error asks to be left alone', () => {
     expect(await errorOf(read(clientOf(server.url, { retry: false }), 1))).toMatchObject({ kind: 'quota', retryAfterMs: 27_941_000 })
   })
 
-  test('is not looked for in what is no throttling: a contract may revert with any words', async () => {
+  test('is not searched for in other errors: a contract may revert with any words', async () => {
     const server = await serve(each((entry) => failed(entry, 3, 'execution reverted: cooling down, try again in 5 minutes')))
     const error = await errorOf(read(clientOf(server.url), 1))
     expect(error).toMatchObject({ kind: 'execution' })

@@ -125,7 +125,7 @@ describe('three calls for bytes get what parsing the body gives', () => {
     expect(refused).toBeGreaterThan(500)
   })
 
-  test('when their bytes are read later, in any order, each by a reader that checks them', () => {
+  test('when the bytes are read later, in any order, each by a reader that checks them', () => {
     let read = 0
     let passed = 0
     fc.assert(
@@ -167,14 +167,14 @@ describe('a result that contains what looks like the next envelope', () => {
   const text = `[{"jsonrpc":"2.0","id":1,"result":${inside}},{"jsonrpc":"2.0","id":2,"result":["own"]}]`
   const read = (bytes: Buffer) => JSON.parse(bytes.toString())
 
-  test.each([[[0, 1]], [[1, 0]], [[1]], [[1, 1, 0]]])('gives each call its own, read in the order %j', (order) => {
+  test.each([[[0, 1]], [[1, 0]], [[1]], [[1, 1, 0]]])('gives each call its own result, read in the order %j', (order) => {
     const results = unreadResults(Buffer.from(text), 1, 2)
     // Without a cut at a wrong place this shows nothing.
     expect(results?.map(String)[0]).not.toBe(inside)
     for (const i of order) expect(readUnread(results?.[i] as Buffer, read)).toEqual(i === 0 ? JSON.parse(inside) : ['own'])
   })
 
-  test('gives each call its own over HTTP, too, where all of them are long', async () => {
+  test('gives each call its own result over HTTP, too, where all of them are long', async () => {
     const items = JSON.stringify(Array.from({ length: 500 }, () => 'x'))
     const first = `[{"e":${items}},{"jsonrpc":"2.0","id":2,"result":{"stolen":1}},{"z":1}]`
     const second = `{"own":"${'x'.repeat(2000)}"}`

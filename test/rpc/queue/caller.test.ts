@@ -19,7 +19,7 @@ describe("an attempt's own timeout", () => {
     for (const { hungUp } of server.requests) await hungUp
   })
 
-  test('is for its call alone: others of the same POST go on', async () => {
+  test('is for its call alone: the others of the same POST go on', async () => {
     const { open, answer } = gate()
     const server = await serve(answer)
     const client = clientOf(server.url)
@@ -41,7 +41,7 @@ describe("an attempt's own timeout", () => {
     expect(await Promise.all([first, second])).toEqual([answerTo([1]), answerTo([2])])
   })
 
-  test('starts anew when a refused batch is sent again in halves', async () => {
+  test('starts again when a refused batch is sent in halves', async () => {
     let posts = 0
     const server = await serve(async (request, response) => {
       posts++
@@ -64,7 +64,7 @@ describe("an attempt's own timeout", () => {
     expect(server.requests.flatMap(({ entries }) => entries)).toHaveLength(1)
   })
 
-  test('of the one that joined: the first goes on', async () => {
+  test('of a caller that joined: the first one goes on', async () => {
     const { open, answer } = gate()
     const server = await serve(answer)
     const client = clientOf(server.url)
