@@ -74,7 +74,8 @@ export default defineConfig({
           // What depends on the version of Node.js: sockets, streams, processes, modules.
           include: [
             'test/{client,http,json,wait}/**/*.test.ts',
-            'test/rpc/{abort-and-close,bytes,correlation,long-replies,odd-posts,stalls}.test.ts',
+            'test/rpc/abort-and-close.test.ts',
+            'test/rpc/post/*.test.ts',
             'test/bulk/{get-blocks,lines}.test.ts',
             'test/cli/{blocks,kill,out,resume,sandbox}.test.ts',
             'test/eth/codec/*.test.ts',
