@@ -50,14 +50,14 @@ describe('a method', () => {
 })
 
 describe('a tag', () => {
-  it.each<[string, Outcome, object]>([
-    ['that gives a block is supported', replyOf({ hash: '0x1' }), { supported: true, how: '' }],
-    ['that gives null is not', replyOf(null), { supported: false, how: 'it answers null' }],
-    ['that is refused is not', refusal('invalid'), { supported: false, how: 'invalid' }],
-    ['that is unknown to a lagging node is not', refusal('lagging'), { supported: false, how: 'lagging' }],
-    ['is unknown where the node fails', refusal('server'), { supported: null, how: 'server' }],
+  it.each<[string, () => Outcome, object]>([
+    ['that gives a block is supported', () => replyOf({ hash: '0x1' }), { supported: true, how: '' }],
+    ['that gives null is not', () => replyOf(null), { supported: false, how: 'it answers null' }],
+    ['that is refused is not', () => refusal('invalid'), { supported: false, how: 'invalid' }],
+    ['that is unknown to a lagging node is not', () => refusal('lagging'), { supported: false, how: 'lagging' }],
+    ['is unknown where the node fails', () => refusal('server'), { supported: null, how: 'server' }],
   ])('%s', async (_, outcome, support) => {
-    const { asker } = start(() => outcome)
+    const { asker } = start(outcome)
     expect((await tagsOf(asker)).tags.safe).toEqual(support)
   })
 
