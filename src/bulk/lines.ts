@@ -10,7 +10,8 @@ const END = Buffer.from('}\n')
 /**
  * The blocks of a range as lines of JSON, each in one or several pieces: the node's own bytes without white space outside
  * strings, receipts as one more field of their block. All of it is checked to be JSON. Number, hashes and receipts are read and
- * checked as `getBlocks` does it: of a name that comes twice in an object, the last one counts.
+ * checked as `getBlocks` does it: of a name that comes twice in an object, the last one counts. The bytes of a line are valid
+ * until the next line is asked for.
  */
 export function blockLines(client: Client, options: StreamOptions): AsyncGenerator<readonly Uint8Array[], void, undefined> {
   const decode = decodersOf(['number'], options)

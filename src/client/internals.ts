@@ -1,3 +1,4 @@
+import type { BodyPool } from '../rpc/body-pool.ts'
 import type { Tally } from '../rpc/tally.ts'
 import { type Clock, systemClock } from '../wait/clock.ts'
 import type { Connection } from './endpoint.ts'
@@ -34,7 +35,7 @@ function internalsOf(client: object | null | undefined): Internals | undefined {
   return (client as { readonly [INTERNALS]?: Internals } | null | undefined)?.[INTERNALS]
 }
 
-/** Marks a request for bytes that go to `readUnread`. */
+/** Marks a request for bytes that go to `readUnread`, with the memory that its body may be received in. */
 export const UNREAD: unique symbol = Symbol.for('hexline.unread')
 
 /** The tally of a request whose result may turn out to be unreadable: the error then says where the result came from. */
@@ -42,6 +43,6 @@ export const TALLY: unique symbol = Symbol.for('hexline.tally')
 
 /** What hexline's own modules write on a request of `client.send`. */
 export interface RequestMarks {
-  readonly [UNREAD]?: boolean
+  readonly [UNREAD]?: BodyPool | undefined
   readonly [TALLY]?: Tally
 }

@@ -31,6 +31,14 @@ export interface ExchangeOptions {
   readonly alarms: Alarms
 }
 
+/** Memory to receive bodies in. */
+export interface BodyMemory {
+  /** A buffer of at least `size` bytes; undefined where the body gets memory of its own. */
+  take(size: number): Buffer | undefined
+  /** Takes a buffer back. Ignores one that it did not give. */
+  release(memory: Buffer): void
+}
+
 export interface HttpRequest {
   readonly method: 'GET' | 'POST'
   /** Path and query. */
@@ -43,6 +51,11 @@ export interface HttpRequest {
    * ends it.
    */
   readonly patience?: number | undefined
+  /**
+   * Where the body is received unless it is compressed; the caller may release it. Default: memory
+   * of its own.
+   */
+  readonly bodies?: BodyMemory | undefined
 }
 
 export type Headers = Record<string, string | string[] | undefined>
@@ -124,6 +137,7 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
   readonly #options: ExchangeOptions
   readonly #maxBytes: number
   readonly #patience: number
+  readonly #bodies: BodyMemory | undefined
   readonly #progress: BodyProgress
   readonly #signal: AbortSignal
   readonly #resolve: (reply: HttpReply) => void
@@ -146,7 +160,7 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
 
   constructor(
     options: ExchangeOptions,
-    { maxBytes, patience = Number.POSITIVE_INFINITY }: HttpRequest,
+    { maxBytes, patience = Number.POSITIVE_INFINITY, bodies }: HttpRequest,
     progress: BodyProgress,
     signal: AbortSignal,
     resolve: (reply: HttpReply) => void,
@@ -155,6 +169,7 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
     this.#options = options
     this.#maxBytes = Math.min(options.maxResponseBytes, maxBytes ?? options.maxResponseBytes)
     this.#patience = patience
+    this.#bodies = bodies
     this.#progress = progress
     this.#signal = signal
     this.#resolve = resolve
@@ -262,8 +277,10 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
   /** Makes room for the announced length, or else for twice as much as has come. */
   #grow(used: number): void {
     const room = this.#announced >= this.#length ? this.#announced : used === 0 ? this.#length : Math.min(2 * this.#length, this.#maxBytes)
-    const body = room > POOLED ? Buffer.allocUnsafeSlow(room) : Buffer.allocUnsafe(room)
+    const bodies = this.#headers['content-encoding'] === undefined ? this.#bodies : undefined
+    const body = bodies?.take(room) ?? (room > POOLED ? Buffer.allocUnsafeSlow(room) : Buffer.allocUnsafe(room))
     body.set(this.#body.subarray(0, used))
+    bodies?.release(this.#body)
     this.#body = body
   }
 
