@@ -201,8 +201,8 @@ describe('options', () => {
       { pollingInterval: Number.NaN },
       'pollingInterval: expected a number of ms from 0 to 2147483647, received NaN',
     ],
-    ['the length of batches beside a client', createClient('http://127.0.0.1:1'), { batchMaxCount: 1 }, 'batchMaxCount: expected undefined beside a client'],
-    ["the client's own beside a client", createClient('http://127.0.0.1:1'), { retry: false }, 'retry: expected undefined beside a client'],
+    ['a batch size with a client', createClient('http://127.0.0.1:1'), { batchMaxCount: 1 }, 'batchMaxCount: expected undefined with a client'],
+    ['client options with a client', createClient('http://127.0.0.1:1'), { retry: false }, 'retry: expected undefined with a client'],
   ])('%s: refused at once', (_, target, options, message) => {
     expect(() => new HexlineProvider(target, undefined, options as HexlineProviderOptions)).toThrow(message)
   })

@@ -248,7 +248,7 @@ describe('when something is wrong', () => {
     })
     const failure = await failureOf(client.getBlocks({ fromBlock: 2n, toBlock: 2n, includeTransactions: true }))
     // Blocks of an old viem have other fields: its own formatter makes them.
-    const expected = isNewViem ? '.transactions[0].value: expected a hex quantity, received "0x"' : ': expected what the formatter of the chain can read'
+    const expected = isNewViem ? '.transactions[0].value: expected a hex quantity, received "0x"' : ": expected a value that the chain's formatter can read"
     expect(failure.message).toMatch(`blocks[2]${expected}`)
   })
 

@@ -216,9 +216,9 @@ describe('options', () => {
     expect(() => hexline(undefined, config)).toThrow(message)
   })
 
-  it("the client's own options are refused beside a client", () => {
+  it('client options are refused with a client', () => {
     const client = createClient('http://127.0.0.1:1')
-    expect(() => hexline(client, { headers: {} })).toThrow('headers: expected undefined beside a client, which has its own options, received an object')
+    expect(() => hexline(client, { headers: {} })).toThrow('headers: expected undefined with a client, which has its own options, received an object')
   })
 
   it.each<[string, unknown, string]>([
