@@ -232,7 +232,7 @@ describe('what does not fit together', () => {
 
   it.each([
     ['another parent', { parentHash: blockHash(7) }, `block 42 names ${blockHash(7)} as its parent, but block 41 came as ${blockHash(41)}`],
-    ['another number', { number: '0x2b' }, 'asked for block 42, and got block 43'],
+    ['another number', { number: '0x2b' }, 'requested block 42, but received block 43'],
     ['no hash', { hash: null }, 'block 42 has no hash'],
   ])('%s ends the iteration', async (_, change, message) => {
     const { client } = await setUp(wrong(42, change))
@@ -386,7 +386,7 @@ describe('options that cannot be meant', () => {
     [{ from: 0, to: 1, signal: {} }, 'signal: expected an AbortSignal, received an object'],
     [{ from: 0, to: 1, fields: 'hash' }, "fields: expected an array of paths such as 'gasUsed', 'transactions.hash' or 'receipts.status', received \"hash\""],
     [{ from: 0, to: 1, fields: [] }, 'fields: expected an array of paths'],
-    [{ from: 0, to: 1, fields: ['gasUsd'] }, 'fields: expected fields that hexline knows; to get all that a node sends, leave fields out, received "gasUsd"'],
+    [{ from: 0, to: 1, fields: ['gasUsd'] }, 'fields: expected known field names; omit the option to get all that the node sends, received "gasUsd"'],
     [{ from: 0, to: 1, transactions: 'full', fields: ['transactions.hsah'] }, 'received "transactions.hsah"'],
     [{ from: 0, to: 1, receipts: true, fields: ['receipts.hash'] }, 'received "receipts.hash"'],
     [{ from: 0, to: 1, fields: ['receipts.status'] }, 'fields: expected no fields of receipts without receipts: true, received "receipts.status"'],
@@ -463,7 +463,7 @@ describe('a block whose bytes are no JSON', () => {
     const { client, server } = await setUp(broken(1000))
     const { came, failure } = await untilFailure(getBlocks(client, { from: 4, to: 6 }))
     expect(came).toHaveLength(1)
-    expect(failure).toMatchObject({ name: 'MalformedReplyError', message: 'block 5 came 4 times as something that is no JSON' })
+    expect(failure).toMatchObject({ name: 'MalformedReplyError', message: 'block 5: received invalid JSON 4 times' })
     expect(server.calls.filter(({ params }) => params[0] === '0x5')).toHaveLength(4)
   })
 })

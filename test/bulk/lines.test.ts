@@ -172,12 +172,12 @@ describe('lines of a chain', () => {
       spoil = (json) => (isOfBlocks(json) && left-- > 0 ? fault(json) : json)
       expect(await write({ receipts })).toBe(right)
       spoil = (json) => (isOfBlocks(json) ? fault(json) : json)
-      await expect(write({ receipts })).rejects.toMatchObject({ kind: 'malformed', message: 'block 2 came 4 times as something that is no JSON' })
+      await expect(write({ receipts })).rejects.toMatchObject({ kind: 'malformed', message: 'block 2: received invalid JSON 4 times' })
     })
   })
 
   it.each([
-    ['number', '"0x63"', 'asked for block 2, and got block 99'],
+    ['number', '"0x63"', 'requested block 2, but received block 99'],
     ['hash', 'null', 'block 2 has no hash'],
     ['h\\u0061sh', '7', 'block 2 has no hash'],
   ])('a second %s counts, as it does in JSON.parse', async (name, value, message) => {
