@@ -65,7 +65,7 @@ describe('a reply that stops in its middle', () => {
     expect(server.requests).toHaveLength(3)
     expect(failures).toEqual([expect.any(TimeoutError)])
     expect(failures[0]).toMatchObject({ kind: 'timeout', stalled: true, unsent: false })
-    expect((failures[0] as Error).message).toMatch(/^127\.0\.0\.1:\d+: the reply stopped after 1000 bytes: nothing more came for \d+ ms$/)
+    expect((failures[0] as Error).message).toMatch(/^127\.0\.0\.1:\d+: the reply stalled after 1000 bytes: no data for \d+ ms$/)
     // Its connection is of no use any more.
     await (server.requests[1] as Received).hungUp
   })
