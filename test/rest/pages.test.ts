@@ -263,7 +263,7 @@ describe('a list that would never end', () => {
     const server = await serveRest(pages(byCursor))
     const error = await errorOf(all(streamsOf(server, begin)))
     expect(error).toBeInstanceOf(MalformedReplyError)
-    expect(error.message).toBe('getStreams: the service gave a cursor that came before: the list would never end')
+    expect(error.message).toBe('getStreams: the service sent a cursor for the second time, so the list would never end')
     expect(server.requests).toHaveLength(asked)
   })
 
@@ -272,7 +272,7 @@ describe('a list that would never end', () => {
       const server = await serveRest(pages({ '': page('a', 'x'), x: last }))
       const error = await errorOf(all(streamsOf(server)))
       expect(error).toBeInstanceOf(MalformedReplyError)
-      expect(error.message).toBe('getStreams: the service gave more pages, and no cursor for the next one')
+      expect(error.message).toBe('getStreams: the service sent no cursor, although there are more pages')
       expect(await errorOf(Promise.resolve(streamsOf(server, 'x')))).toMatchObject({ kind: 'malformed', method: 'getStreams' })
     }
   })

@@ -184,7 +184,7 @@ describe('parameters that cannot be meant are refused at once, and nothing is se
   const zero = 'expected a whole number of at least 0, received'
   const chains = `expected one of ${Object.keys(dataChains).join(', ')}, or the hex id of any chain, received`
   const streams = 'limit: expected a whole number from 1 to 100, received'
-  const cursor = 'cursor: expected a cursor, as a page had it, received'
+  const cursor = 'cursor: expected the cursor of a page, received'
 
   test.each<[Name, Record<string, unknown>, string]>([
     ['getWalletTokens', { address: undefined }, `address: ${address} undefined`],
@@ -233,7 +233,7 @@ describe('parameters that cannot be meant are refused at once, and nothing is se
       (name): [Name, Record<string, unknown>, string] => [
         name,
         { cursor: 'b', offset: 10 },
-        'offset: expected no offset beside a cursor: it goes with the first page only, received 10',
+        'offset: expected no offset with a cursor, since it applies to the first page only, received 10',
       ],
     ),
     ['getNftTransfersByCollection', { wallet_whitelist: [] }, 'wallet_whitelist: expected at least one entry, received an array of 0'],
