@@ -341,6 +341,6 @@ test('a block with a parent of five megabytes is refused in a few words', async 
     for await (const _ of getBlocks(client, { from: 0, to: 3 }));
   })().catch((reason: unknown) => reason)
   expect(error).toBeInstanceOf(HexlineError)
-  expect((error as Error).message).toMatch(/^block 2 names a string that is no hash \(5000000 characters\) as its parent/)
+  expect((error as Error).message).toMatch(/^block 2 names an invalid hash \(5000000 characters\) as its parent/)
   expect(faultsOf(error)).toEqual([])
 })
