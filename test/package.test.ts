@@ -303,7 +303,7 @@ export type Token = TokenBalance
   it('names the lines of its sources in stack traces', async () => {
     await writeFile(join(folder, 'stack.js'), "import { createClient } from 'hexline'\ncreateClient('nowhere')\n")
     const { stderr } = await run(process.execPath, ['--enable-source-maps', 'stack.js'], { cwd: folder }).catch((error) => error)
-    const [, file, line] = /\((.*\/node_modules\/hexline\/src\/endpoint\.ts):(\d+):\d+\)/.exec(stderr) ?? []
+    const [, file, line] = /\((.*\/node_modules\/hexline\/src\/[\w/]+\.ts):(\d+):\d+\)/.exec(stderr) ?? []
     expect((await readFile(file as string, 'utf8')).split('\n')[Number(line) - 1]).toContain('throw new OptionError')
   })
 

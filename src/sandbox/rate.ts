@@ -1,3 +1,4 @@
+import { TokenBucket } from '../rpc/limits/token-bucket.ts'
 import { Refusal } from './reply.ts'
 
 /**
@@ -12,18 +13,15 @@ export type Limit = (calls: number) => void
  */
 export function createLimit(callsPerSecond: number): Limit {
   if (callsPerSecond === Number.POSITIVE_INFINITY) return () => {}
-  const most = Math.max(1, callsPerSecond)
-  let left = most
-  let filledAt = performance.now()
+  const fill = { perSecond: callsPerSecond, most: Math.max(1, callsPerSecond) }
+  const bucket = new TokenBucket(fill.most, performance.now())
   return (calls) => {
     const now = performance.now()
-    left = Math.min(most, left + ((now - filledAt) / 1000) * callsPerSecond)
-    filledAt = now
-    const needed = Math.min(calls, most)
-    if (left < needed) {
-      const seconds = Math.ceil((needed - left) / callsPerSecond)
+    const waitMs = bucket.msUntil(Math.min(calls, fill.most), now, fill)
+    if (waitMs > 0) {
+      const seconds = Math.ceil(waitMs / 1000)
       throw new Refusal(429, `rate limit: no more than ${callsPerSecond} calls per second`, { headers: { 'retry-after': String(seconds) } })
     }
-    left -= calls
+    bucket.take(calls, now, fill)
   }
 }

@@ -1,6 +1,7 @@
 import type { Call } from '../call.ts'
-import { RateEstimate, type RateVerdict, type Throttling } from './rate-estimate.ts'
-import { TokenBucket } from './token-bucket.ts'
+import { GivenRate } from './given-rate.ts'
+import { LearntRate } from './learnt-rate.ts'
+import type { RateVerdict, Throttling } from './rate-estimate.ts'
 
 /** What may go per second, as the user says. */
 export interface Budget {
@@ -16,20 +17,27 @@ export interface WaitingCalls {
   readonly first: Call
 }
 
-/** A first guess counts what was answered over so long, in ms. */
-const LATELY = 500
-/** It is no lower than that, in calls per second: what the endpoint had to spare may have gone to others. */
-const LEAST_GUESS = 20
+/** "Lately" reaches back this far, in ms, or over this many replies, or over this many calls at the learnt rate: over fewer, each would weigh too much. */
+const LATELY = 250
+const LATELY_REPLIES = 2
+const LATELY_CALLS = 16
+/** Shortest time over which answers are a rate, in ms. */
+const LEAST_MEASURED = 120
+/** Least first guess, in calls per second: one that is too high is corrected within a second, one that is too low in many. */
+const LEAST_GUESS = 100
 
-/** When calls may go: by the budget that the user gave, and by the rate that throttling has taught. Where there is neither it costs nothing. */
+/**
+ * When calls may go: by the rate that the user gave, and by the rate that throttling has taught, each with a token bucket. Where there is neither it costs
+ * nothing. Only `started`, `answered` and `throttled` change anything.
+ */
 export class Pacer {
-  readonly #given: TokenBucket | undefined
+  readonly #given: GivenRate | undefined
   readonly #costOf: ((method: string) => number) | undefined
   readonly #lately = new Lately()
-  #learnt: RateEstimate | undefined
+  #learnt: LearntRate | undefined
 
   constructor(budget: Budget | undefined, now: number) {
-    this.#given = budget === undefined ? undefined : new TokenBucket(budget.perSecond, now)
+    this.#given = budget === undefined ? undefined : new GivenRate(budget.perSecond, now)
     this.#costOf = budget?.costOf
   }
 
@@ -40,7 +48,7 @@ export class Pacer {
 
   /** Calls go faster than the endpoint is known to take them. */
   get isBeyondKnown(): boolean {
-    return this.#learnt?.hasGrown === true
+    return this.#learnt?.isBeyondLevel === true
   }
 
   /** A rate was learnt later than `time`. */
@@ -53,23 +61,22 @@ export class Pacer {
     return this.#learnt?.perSecond
   }
 
-  /** How long until a POST with calls of `waiting`, up to `most` of them, may start, in ms. */
+  /** How long until a POST of the waiting calls, at most `most` of them, may start, in ms. */
   msUntil(waiting: WaitingCalls, most: number, now: number): number {
     if (this.#given === undefined && this.#learnt === undefined) return 0
-    if (this.#learnt?.isForgotten(now)) this.#learnt = undefined
     const calls = Math.min(waiting.size, most)
-    return Math.max(this.#learnt?.msUntil(calls, now) ?? 0, this.#given === undefined ? 0 : this.#msUntilGiven(this.#given, waiting.first, calls, now))
+    return Math.max(this.#msUntilLearnt(calls, now), this.#given === undefined ? 0 : this.#msUntilGiven(this.#given, waiting.first, calls, now))
   }
 
-  /** The learnt rate holds back a POST with these calls, up to `most` of them. */
+  /** The learnt rate holds back a POST of the waiting calls, at most `most` of them. */
   isHoldingBack(waiting: WaitingCalls, most: number, now: number): boolean {
-    return this.#learnt !== undefined && this.#learnt.msUntil(Math.min(waiting.size, most), now) > 0
+    return this.#msUntilLearnt(Math.min(waiting.size, most), now) > 0
   }
 
-  /** How many calls may go in one POST, of up to `most`, now that one may start. */
+  /** How many calls may go in one POST, at most `most`, now that one may start. */
   room(most: number, now: number): number {
     let room = most
-    if (this.#learnt !== undefined) room = Math.min(room, this.#learnt.available(now))
+    if (this.#learnt !== undefined && !this.#learnt.isForgotten(now)) room = Math.min(room, this.#learnt.available(now))
     if (this.#given !== undefined && this.#costOf === undefined) room = Math.min(room, this.#given.available(now))
     return room
   }
@@ -88,31 +95,43 @@ export class Pacer {
     }
   }
 
-  /** A POST with these calls starts. */
-  started(calls: readonly Call[], _now: number): void {
-    this.#learnt?.take(calls.length)
-    this.#given?.take(this.#costOf === undefined ? calls.length : calls.reduce((sum, call) => sum + this.#cost(call), 0))
+  /** A POST of these calls starts. */
+  started(calls: readonly Call[], now: number): void {
+    if (this.#learnt?.isForgotten(now)) this.#learnt = undefined
+    this.#learnt?.started(calls.length, now)
+    if (this.#given === undefined) return
+    const units = this.#costOf === undefined ? calls.length : calls.reduce((sum, call) => sum + this.#cost(call), 0)
+    this.#given.take(units, this.#cost(calls[0] as Call), now)
   }
 
-  /** So many calls were answered by a POST that took so long, with so many slots for POSTs; `isWhole` where none of its calls was throttled. */
+  /** A POST that took this long answered calls, with this many slots for POSTs; none of its calls was throttled where `isWhole`. */
   answered(calls: number, tookMs: number, slots: number, isWhole: boolean, now: number): void {
-    this.#lately.add(calls, now)
-    this.#learnt?.answered(calls, tookMs, slots, isWhole)
+    // In a trial, fewer go than would be answered.
+    this.#lately.add(calls / (this.#learnt?.slower(now - tookMs) ?? 1), this.#memoryMs, now)
+    this.#learnt?.answered(calls, tookMs, slots, isWhole, now)
   }
 
-  throttled(throttling: Omit<Throttling, 'recently'>, now: number): RateVerdict {
-    const recently = this.#lately.perSecond(now)
-    if (this.#learnt !== undefined) return this.#learnt.throttled({ ...throttling, recently }, now)
-    this.#learnt = new RateEstimate(Math.max(LEAST_GUESS, recently), throttling, now)
+  /** A POST was throttled. */
+  throttled(throttling: Omit<Throttling, 'answered' | 'idleMs'>, now: number): RateVerdict {
+    const answered = this.#lately.perSecond(this.#memoryMs, now)
+    if (this.#learnt !== undefined) return this.#learnt.throttled({ ...throttling, answered: answered ?? Number.POSITIVE_INFINITY }, now)
+    this.#learnt = new LearntRate(Math.max(LEAST_GUESS, answered ?? 0), throttling, now)
     return 'too-fast'
   }
 
-  #msUntilGiven(given: TokenBucket, next: Call, most: number, now: number): number {
+  /** How far back "lately" reaches, in ms. */
+  get #memoryMs(): number {
+    const learnt = this.#learnt
+    return learnt === undefined ? LATELY : Math.max(LATELY, LATELY_REPLIES * learnt.meanMs, (LATELY_CALLS / learnt.perSecond) * 1000)
+  }
+
+  #msUntilLearnt(calls: number, now: number): number {
+    return this.#learnt === undefined || this.#learnt.isForgotten(now) ? 0 : this.#learnt.msUntil(calls, now)
+  }
+
+  #msUntilGiven(given: GivenRate, next: Call, calls: number, now: number): number {
     const cost = this.#cost(next)
-    if (cost === 0) return 0
-    given.fit(cost)
-    // For half of a burst: with a whole one, every moment that an alarm rings late would be lost.
-    return given.msUntil(Math.min(given.burst, Math.max(cost, Math.min(most * cost, Math.floor(given.burst / 2)))), now)
+    return cost === 0 ? 0 : given.msUntil(cost, calls, now)
   }
 
   #cost(call: Call): number {
@@ -120,30 +139,27 @@ export class Pacer {
   }
 }
 
-const SLOTS = 8
-const SLOT = LATELY / SLOTS
-
-/** Calls answered in the last half second, in a ring of counts. */
+/** Calls answered per second lately. Calls and time are counted alike, and both count for less the longer ago they are, by `exp(-ms / memoryMs)`. */
 class Lately {
-  readonly #counts = new Array<number>(SLOTS).fill(0)
-  #slot = 0
+  #calls = 0
+  #ms = 0
+  #at: number | undefined
 
-  add(calls: number, now: number): void {
-    this.#turn(now)
-    this.#counts[this.#slot % SLOTS] = (this.#counts[this.#slot % SLOTS] as number) + calls
+  add(calls: number, memoryMs: number, now: number): void {
+    const kept = this.#kept(memoryMs, now)
+    this.#calls = this.#calls * kept + calls
+    this.#ms = this.#ms * kept + memoryMs * (1 - kept)
+    this.#at = now
   }
 
-  perSecond(now: number): number {
-    this.#turn(now)
-    // The slot of now has only begun.
-    const ms = (SLOTS - 1 - this.#slot) * SLOT + now
-    return (this.#counts.reduce((sum, count) => sum + count, 0) / ms) * 1000
+  /** Undefined while that is too little to tell. */
+  perSecond(memoryMs: number, now: number): number | undefined {
+    const kept = this.#kept(memoryMs, now)
+    const ms = this.#ms * kept + memoryMs * (1 - kept)
+    return ms < LEAST_MEASURED ? undefined : ((this.#calls * kept) / ms) * 1000
   }
 
-  #turn(now: number): void {
-    const slot = Math.floor(now / SLOT)
-    if (slot === this.#slot) return
-    for (let passed = Math.max(this.#slot + 1, slot - SLOTS + 1); passed <= slot; passed++) this.#counts[passed % SLOTS] = 0
-    this.#slot = slot
+  #kept(memoryMs: number, now: number): number {
+    return Math.exp(((this.#at ?? now) - now) / memoryMs)
   }
 }

@@ -1,84 +1,241 @@
-/** Weight of the newest POST in the part of POSTs that are throttled by chance. */
-const NEWEST = 1 / 50
-/** A part of POSTs that nothing needs to be made of; and one that may be the rate's doing for as many rates, one after the other, as are learnt with it. */
-const NEGLIGIBLE = 0.01
-const SMALL = 0.05
-const TRIES = 3
-/** Bounds of the part that is taken for chance, and so much more of POSTs is throttled where chance is not the reason. */
-const LEAST_PART = 0.02
+import type { RateEstimate, RateVerdict, Throttling } from './rate-estimate.ts'
+
+/** What is left of the rate in a trial: a limit does not fall by half within one, and random throttling takes no notice. */
+const SLOWER = 1 / 2
+/** A trial begins with the second refusal far below the level, among recent POSTs there. A weighted sum: it is a little less than two. */
+const REFUSALS = 1.8
+/** A trial is as long as three refusals at random would take, within these bounds, or after 12 POSTs this many ms. */
+const REFUSALS_IN_TRIAL = 3
+const LEAST_POSTS = 24
+const MOST_POSTS = 100
+const ENOUGH_POSTS = 12
+const LONGEST_MS = 2500
+/** Refusals before the first answer in a trial that still belong to the throttling before it. */
+const IGNORED = 2
+/** A trial with this part of its POSTs refused, and at least four, starts again at half of the level: the limit fell. The fourth is believed. */
+const TOO_MANY = 1 / 4
+const LEAST_TOO_MANY = 4
+const TOO_MANY_FROM = 8
+const MOST_HALVINGS = 3
+/** POSTs count for less the older they are: the last two hundred or so. */
+const KEPT = 0.995
+/** It is no longer random when this little is left of its refusals, or less than this part of POSTs is refused. */
+const LEAST_REFUSALS = 0.3
+const LEAST_PART = 0.005
+/** Bounds of the part refused at random for the test, and how much more is refused if the rate is the reason. */
+const LEAST_TESTED = 0.02
 const MOST_PART = 0.7
 const MORE = 0.1
-/** So much likelier must another reason be than chance: a natural logarithm. */
+/** How much likelier the rate must be as the reason, as a natural logarithm: 90 times. */
 const LIKELIER = 4.5
-/** The rate is to blame no more often than this at rates that should have been taken: it is made smaller each time. */
-const MOST_BLAMED = 3
+/** The same in the probation after a trial: this many POSTs, of which half are refused if the trial was wrong. */
+const PROBATION_POSTS = 40
+const WRONG_PART = 1 / 2
+const WRONG_LIKELIER = 9
+/** Until the first answer after a cut, refusals belong to it, for this many times the time of a reply and this many ms. */
+const REPLIES_UNTIL_ANSWER = 4
+const MS_UNTIL_ANSWER = 100
 
 /**
- * Tells throttling that comes whatever the rate is (other limits of a provider, its other customers, its bad days) from throttling that the rate brings:
- * a limit that is mistaken for chance costs a few refusals, but chance that is mistaken for a limit makes the rate smaller without end. At a rate
- * that was seen to be taken only chance is met, so its part is counted there. Whether more is throttled than chance explains
- * is a cumulative sum test (CUSUM; E. S. Page, Continuous Inspection Schemes, 1954) over POSTs.
+ * - `watching`: refusals far below the level are counted;
+ * - `trial`: the rate is halved for some POSTs;
+ * - `probation`: throttling was found to be random, and the rate is back where it was before it was cut for that.
+ */
+type State =
+  | { readonly is: 'watching' }
+  | { readonly is: 'trial'; readonly since: number; readonly length: number; hasAnswers: boolean; ignored: number; posts: number; refused: number }
+  | { readonly is: 'probation'; readonly since: number; readonly level: number; posts: number; score: number }
+
+const WATCHING: State = { is: 'watching' }
+
+/**
+ * Tells throttling at random (other limits of a provider, its other customers, its bad days) from throttling by the rate. Without it, random throttling
+ * of more than 1 % of POSTs would lower the rate without end. It wraps a `RateEstimate`, which works alone.
+ *
+ * A limit refuses nothing right after a cut, far below the level. When it does, twice, the rate is halved for a trial: a limit stops refusing then, chance
+ * does not. A refusal in the trial means that throttling is random, and
+ *
+ *     p = POSTs refused / POSTs,  in trials and far below the level, the newest counting most
+ *
+ * is the part of POSTs refused at random. The rate goes back to the highest level that was cut for it. If half of the POSTs are refused there, the trial
+ * was wrong. From then on, a refusal changes nothing until a cumulative sum test (CUSUM; E. S. Page, Continuous Inspection Schemes, 1954) finds more than p:
+ *
+ *     S = max(0, S + ln(q / p)) if refused, max(0, S + ln((1 - q) / (1 - p))) if not,   q = p + 0.1,   until S > 4.5
  */
 export class RandomThrottling {
-  /** Part of POSTs throttled by chance; and what it was when the test was at nought. */
-  #part = 0
-  #partBefore = 0
-  /** How much likelier the last POSTs are if there is another reason. */
-  #score = 0
-  /** Rates learnt one after the other with more than a negligible part. */
-  #tries = 0
-  /** How often the rate was blamed at rates that should have been taken, and the POSTs since then. */
-  #blamed = 0
+  readonly #estimate: RateEstimate
+  #state: State = WATCHING
+  #isRandom = false
+  /** Weighted sums over POSTs in trials and far below the level: their number, and those refused. */
   #posts = 0
-  #throttled = 0
+  #refused = 0
+  #score = 0
+  /** The highest level that was cut though it was not exceeded. */
+  #best = 0
+  /** Trials in a row after which the level was halved. */
+  #halvings = 0
+  /** From when to when POSTs went at the rate of trials. */
+  #slowFrom = 0
+  #slowUntil = 0
+  #isCut = false
+  /** When the first answer came after the last cut, and when the last POST started that was far below the level. */
+  #answeredAt = Number.POSITIVE_INFINITY
+  #farBelowUntil = Number.NEGATIVE_INFINITY
 
-  /** Too little is throttled by chance to wait for a test. */
-  get isNegligible(): boolean {
-    return this.#part < NEGLIGIBLE || (this.#part < SMALL && this.#tries < TRIES)
+  constructor(estimate: RateEstimate) {
+    this.#estimate = estimate
   }
 
-  /** Nothing speaks for another reason now. */
-  get isLikely(): boolean {
-    return this.#score === 0
+  get since(): number {
+    return this.#estimate.since
   }
 
-  /** The rate has been blamed at a rate that should have been taken. */
-  get isDoubtful(): boolean {
-    return this.#blamed > 0
+  /** Calls per second that may go now. */
+  get perSecond(): number {
+    return this.#state.is === 'trial' ? Math.max(1, this.#estimate.perSecond * SLOWER) : this.#estimate.perSecond
   }
 
-  /** What became of a POST; `isTaken` at a rate that should be taken. True when chance no longer explains it. */
-  add(isThrottled: boolean, isTaken: boolean): boolean {
-    if (this.#score === 0) this.#partBefore = this.#part
-    const chance = Math.min(MOST_PART, Math.max(LEAST_PART, this.#part))
-    const other = chance + MORE
-    this.#score = Math.max(0, this.#score + Math.log(isThrottled ? other / chance : (1 - other) / (1 - chance)))
-    if (isTaken) this.#part += NEWEST * (Number(isThrottled) - this.#part)
-    this.#posts++
-    if (isThrottled) this.#throttled++
-    return this.#score >= LIKELIER
+  get isBeyondLevel(): boolean {
+    return this.#estimate.isBeyondLevel && !this.#isRandom
   }
 
-  /**
-   * The rate is blamed; `isTaken` where it should have been taken, undefined where nobody knew; `weight` is less where that was decided without a test.
-   * False when that was once too often: it is chance after all.
-   */
-  blame(isTaken?: boolean, weight = 1): boolean {
-    this.#tries = this.#part < NEGLIGIBLE ? 0 : this.#tries + 1
-    this.#score = 0
-    // What the rate did is not chance.
-    if (isTaken) this.#part = this.#partBefore
-    if (isTaken === undefined) return true
-    this.#blamed = Math.max(0, this.#blamed + (isTaken ? weight : -1))
-    if (this.#blamed >= MOST_BLAMED) {
-      if (this.#posts > 0) this.#part = this.#throttled / this.#posts
-      this.#blamed = 0
-      return false
+  /** Which part of the rate POSTs had that were sent at this time. */
+  slower(sentAt: number): number {
+    return sentAt >= this.#slowFrom && (this.#state.is === 'trial' || sentAt < this.#slowUntil) ? SLOWER : 1
+  }
+
+  /** Calls start: the rate held them back for `heldMs`, and nothing was asked for `idleMs`. */
+  started(heldMs: number, idleMs: number, now: number): void {
+    if (this.#state.is === 'trial') {
+      this.#estimate.passed(heldMs, idleMs)
+    } else {
+      this.#estimate.started(heldMs, idleMs)
+      if (this.#estimate.isFarBelowLevel) this.#farBelowUntil = now
     }
-    if (this.#blamed <= 1) {
+  }
+
+  /** Calls of a POST were answered, and none of them was throttled where `isWhole`. */
+  answered(calls: number, sentAt: number, isWhole: boolean, now: number): void {
+    this.#estimate.answered(calls / this.slower(sentAt))
+    if (sentAt >= this.since && this.#answeredAt === Number.POSITIVE_INFINITY) this.#answeredAt = now
+    if (isWhole) this.#add(sentAt, false, now)
+  }
+
+  throttled(throttling: Throttling, now: number): RateVerdict {
+    const { sentAt, tookMs } = throttling
+    if (sentAt < this.since) return 'known'
+    const mayBeKnown = this.#isCut && now - this.since < REPLIES_UNTIL_ANSWER * tookMs + MS_UNTIL_ANSWER
+    if (this.#answeredAt === Number.POSITIVE_INFINITY && mayBeKnown) return 'known'
+    const wasTrial = this.#state.is === 'trial'
+    const verdict = this.#add(sentAt, true, now)
+    if (verdict !== undefined) return verdict
+    if (wasTrial || this.#state.is !== 'watching' || (this.#isRandom && this.#score < LIKELIER)) return 'random'
+    return this.#cut(throttling, now)
+  }
+
+  get #part(): number {
+    return this.#isRandom ? Math.min(MOST_PART, this.#refused / this.#posts) : 0
+  }
+
+  #cut(throttling: Throttling, now: number): RateVerdict {
+    this.#best = this.#estimate.isBeyondLevel || this.#isRandom ? 0 : Math.max(this.#best, this.#estimate.level)
+    const verdict = this.#estimate.throttled(throttling, this.#part, now)
+    this.#isCut = true
+    this.#startOver()
+    return verdict
+  }
+
+  /** What became of a POST. A verdict where that is clear. */
+  #add(sentAt: number, isRefused: boolean, now: number): RateVerdict | undefined {
+    this.#score = sum(this.#score, isRefused, Math.max(LEAST_TESTED, this.#part), MORE)
+    const state = this.#state
+    if (state.is === 'trial') {
+      if (sentAt < state.since) return isRefused ? 'known' : undefined
+      this.#addToTrial(state, isRefused, now)
+      return undefined
+    }
+    if (state.is === 'probation' && sentAt >= state.since) {
+      const part = Math.max(LEAST_TESTED, this.#part)
+      state.score = sum(state.score, isRefused, part, Math.max(MORE, WRONG_PART - part))
+      if (state.score >= WRONG_LIKELIER) {
+        this.#forget()
+        this.#estimate.moveTo(state.level)
+        this.#startOver()
+        return 'below-level'
+      }
+      if (++state.posts > PROBATION_POSTS) this.#state = WATCHING
+    }
+    if (sentAt >= this.#answeredAt && sentAt <= this.#farBelowUntil) this.#addFarBelow(isRefused, now)
+    return undefined
+  }
+
+  #addFarBelow(isRefused: boolean, now: number): void {
+    this.#count(1, Number(isRefused))
+    if (this.#isRandom || !isRefused || this.#refused < REFUSALS) return
+    this.#slowFrom = now
+    this.#try(Math.min(MOST_POSTS, Math.max(LEAST_POSTS, (REFUSALS_IN_TRIAL * this.#posts) / this.#refused)), now)
+  }
+
+  #try(length: number, now: number): void {
+    this.#state = { is: 'trial', since: now, length, hasAnswers: false, ignored: 0, posts: 0, refused: 0 }
+  }
+
+  #addToTrial(trial: State & { is: 'trial' }, isRefused: boolean, now: number): void {
+    if (!trial.hasAnswers && isRefused && ++trial.ignored <= IGNORED) return
+    trial.hasAnswers = true
+    trial.posts++
+    if (isRefused) trial.refused++
+    const isTooMany = trial.posts >= TOO_MANY_FROM && trial.refused >= Math.max(LEAST_TOO_MANY, TOO_MANY * trial.posts)
+    if (isTooMany && ++this.#halvings <= MOST_HALVINGS) {
+      this.#estimate.moveTo(this.#estimate.level * SLOWER)
       this.#posts = 0
-      this.#throttled = 0
+      this.#refused = 0
+      this.#try(LEAST_POSTS, now)
+    } else if (trial.posts >= trial.length || (trial.posts >= ENOUGH_POSTS && now - trial.since > LONGEST_MS)) {
+      this.#end(trial, now)
     }
-    return true
   }
+
+  #end({ posts, refused }: State & { is: 'trial' }, now: number): void {
+    this.#halvings = 0
+    this.#slowUntil = now
+    this.#forget()
+    if (refused > 0) {
+      const { level } = this.#estimate
+      if (this.#best > level) this.#state = { is: 'probation', since: now, level, posts: 0, score: 0 }
+      this.#isRandom = true
+      this.#count(posts, refused)
+      this.#estimate.restore(this.#best)
+      this.#startOver()
+    }
+    this.#best = 0
+    this.#farBelowUntil = Number.NEGATIVE_INFINITY
+  }
+
+  #count(posts: number, refused: number): void {
+    this.#posts = this.#posts * KEPT ** posts + posts
+    this.#refused = this.#refused * KEPT ** posts + refused
+    if (this.#isRandom && (this.#refused < LEAST_REFUSALS || this.#refused / this.#posts < LEAST_PART)) this.#forget()
+  }
+
+  /** Throttling is not known to be random. */
+  #forget(): void {
+    this.#state = WATCHING
+    this.#isRandom = false
+    this.#posts = 0
+    this.#refused = 0
+  }
+
+  /** The rate has changed: what is known of single POSTs is of the one before. */
+  #startOver(): void {
+    this.#score = 0
+    this.#answeredAt = Number.POSITIVE_INFINITY
+    this.#farBelowUntil = Number.NEGATIVE_INFINITY
+  }
+}
+
+/** The cumulative sum after another POST, where this part of POSTs is refused, or so much `more`. */
+function sum(score: number, isRefused: boolean, part: number, more: number): number {
+  const other = part + more
+  return Math.max(0, score + Math.log(isRefused ? other / part : (1 - other) / (1 - part)))
 }

@@ -1,57 +1,44 @@
-/** Part of a second's units that may go at once. */
-const BURST = 1 / 20
+/** How a bucket fills: tokens per second, up to `most`. */
+export interface Fill {
+  readonly perSecond: number
+  readonly most: number
+}
+
+/** A hair below what is wanted is enough: the fractions of many small steps do not add up exactly. */
 const HAIR = 1e-6
-/** Calls that cost more than half of a second's units are let go one by one, rather than ever slower. */
-const MOST_BURST = 1 / 2
 
 /**
- * A token bucket for a budget that is given: never more than `perSecond` units (calls, where each costs 1) in any second. A burst of
- * a twentieth of that may go at once, or one call where that costs more, and is taken off the rate at which the bucket fills, so that
- * the burst and the second after it stay within the budget. Only calls that cost more than half of it by themselves may pass it.
+ * A token bucket: `tokens(now) = min(most, tokens(then) + (now - then) * perSecond / 1000)`.
+ * Only `take` and `empty` change it. How it fills is said with each question, because rates change.
  */
 export class TokenBucket {
-  /** Units that may go at once. */
-  burst: number
-  readonly #perSecond: number
-  #perMs: number
   #tokens: number
-  #filledAt: number
+  #at: number
 
-  constructor(perSecond: number, now: number) {
-    this.#perSecond = perSecond
-    this.burst = Math.max(1, Math.floor(perSecond * BURST))
-    this.#perMs = (perSecond * (1 - BURST)) / 1000
-    this.#tokens = this.burst
-    this.#filledAt = now
+  constructor(tokens: number, now: number) {
+    this.#tokens = tokens
+    this.#at = now
   }
 
-  /** How many units may go now; below 0 while a call that cost more than a burst is paid for. */
-  units(now: number): number {
-    this.#tokens = Math.min(this.burst, this.#tokens + (now - this.#filledAt) * this.#perMs)
-    this.#filledAt = now
-    // A hair below what is wanted is enough: the fractions of many small steps do not add up exactly.
-    return this.#tokens + HAIR
+  /** Tokens in it; below 0 while calls that cost more than it holds are paid for. */
+  tokens(now: number, { perSecond, most }: Fill): number {
+    return Math.min(most, this.#tokens + ((now - this.#at) * perSecond) / 1000) + HAIR
   }
 
-  /** How many calls may go now, where each costs one unit. */
-  available(now: number): number {
-    return Math.floor(this.units(now))
+  /** How long until it holds this many, which must be no more than `most`, in ms. */
+  msUntil(tokens: number, now: number, fill: Fill): number {
+    const missing = tokens - this.tokens(now, fill)
+    return missing <= 0 ? 0 : ((missing + HAIR) / fill.perSecond) * 1000
   }
 
-  take(units: number): void {
-    this.#tokens -= units
+  take(tokens: number, now: number, fill: Fill): void {
+    this.#tokens = this.tokens(now, fill) - HAIR - tokens
+    this.#at = now
   }
 
-  /** How long until `units` may go, in ms; `units` is at most `burst`. */
-  msUntil(units: number, now: number): number {
-    return this.units(now) >= units ? 0 : (units - this.#tokens) / this.#perMs
-  }
-
-  /** Makes room for calls that cost so much: the burst grows, and the rate at which the bucket fills gets lower by as much. */
-  fit(units: number): void {
-    const burst = Math.min(units, this.#perSecond * MOST_BURST)
-    if (burst <= this.burst) return
-    this.burst = burst
-    this.#perMs = (this.#perSecond - burst) / 1000
+  /** Takes whatever is in it, and leaves this much to be paid for. */
+  empty(owed: number, now: number): void {
+    this.#tokens = Math.min(-owed, this.#tokens)
+    this.#at = now
   }
 }

@@ -40,6 +40,21 @@ function send(limits: EndpointLimits, count: number, outcome: (i: number) => Out
 const planOf = (plan: Wait | BatchPlan) => ('waitMs' in plan ? plan.waitMs : plan.maxCalls)
 
 describe('a plan', () => {
+  test('changes nothing, however often it is asked for', () => {
+    const asked = limitsWith({ rate: { perSecond: 100 } })
+    const left = limitsWith({ rate: { perSecond: 100 } })
+    for (const limits of [asked, left]) {
+      send(limits, 5, answered, 0)
+      send(limits, 5, (i) => (i < 2 ? answered() : throttled()), 100)
+    }
+    for (let now = 150; now < 2000; now += 7) asked.plan(now, waiting(50), true)
+    for (let now = 2000; now < 4000; now += 50) {
+      expect(planOf(asked.plan(now, waiting(50)))).toBe(planOf(left.plan(now, waiting(50))))
+      for (const limits of [asked, left]) if (typeof planOf(limits.plan(now, waiting(50))) === 'number') send(limits, 1, answered, now)
+    }
+    expect(asked.current).toEqual(left.current)
+  })
+
   test('keeps slow calls apart where there is another slot for them', () => {
     const [quick, heavy] = [...callsOf(1), ...callsOf(1, 'heavy')] as [Call, Call]
     for (const [maySplit, fit] of [

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Call } from '../../../src/rpc/call.ts'
+import { GivenRate } from '../../../src/rpc/limits/given-rate.ts'
+import { LearntRate } from '../../../src/rpc/limits/learnt-rate.ts'
 import { Pacer } from '../../../src/rpc/limits/pacer.ts'
-import { RateEstimate } from '../../../src/rpc/limits/rate-estimate.ts'
-import { TokenBucket } from '../../../src/rpc/limits/token-bucket.ts'
 import { simulate, type World } from '../../support/simulated-limit.ts'
 
 /** The most that was sent in any second. */
@@ -23,11 +23,11 @@ const callOf = (method: string) => ({ method }) as Call
 describe('a budget that is given', () => {
   test('in calls is never passed in any second, and used', () => {
     for (const callsPerSecond of [0.5, 1, 3, 10, 19, 20, 25, 100, 999]) {
-      const rate = new TokenBucket(callsPerSecond, 0)
+      const rate = new GivenRate(callsPerSecond, 0)
       const sent: { at: number; units: number }[] = []
       for (let now = 0; now < 5000; now += 0.7) {
         const available = rate.available(now)
-        rate.take(available)
+        rate.take(available, 1, now)
         if (available > 0) sent.push({ at: now, units: available })
       }
       expect(mostInASecond(sent)).toBeLessThanOrEqual(Math.max(1, callsPerSecond))
@@ -37,12 +37,13 @@ describe('a budget that is given', () => {
   })
 
   test('says how long to wait, to the moment', () => {
-    const rate = new TokenBucket(100, 0)
-    rate.take(rate.available(0))
-    const wait = rate.msUntil(5, 0)
+    const rate = new GivenRate(100, 0)
+    rate.take(rate.available(0), 1, 0)
+    // For half of a burst of five.
+    const wait = rate.msUntil(1, 5, 0)
     expect(wait).toBeGreaterThan(0)
-    expect(rate.available(wait - 1)).toBeLessThan(5)
-    expect(rate.available(wait)).toBe(5)
+    expect(rate.available(wait - 1)).toBeLessThan(2)
+    expect(rate.available(wait)).toBe(2)
   })
 
   test('in units is never passed in any second by calls that cost up to half of it, whatever they cost and in what order', () => {
@@ -126,6 +127,27 @@ describe('a rate that is learnt', () => {
     }
   })
 
+  test.each([
+    [150, 50, 10],
+    [150, 50, 20],
+    [150, 50, 40],
+    [150, 20, 10],
+    [150, 20, 20],
+    [150, 20, 40],
+    [300, 150, 60],
+  ])('follows a limit that drifts: %i a second, give or take %i, over %i s', (mean, swing, seconds) => {
+    const limitAt = (now: number) => mean + swing * Math.sin((2 * Math.PI * now) / (seconds * 1000))
+    for (const refuses of ['posts', 'entries'] as const) {
+      for (const seed of seeds) {
+        // Whole periods, after the first ten seconds.
+        const seen = simulate({ limitAt, burst: 20, refuses, latencyMs: 50, untilMs: 130_000, seed })
+        const { used, refused } = seen.between(10, 130)
+        expect(refused, `seed ${seed}, ${refuses}`).toBeLessThan(0.03)
+        expect(used / mean, `seed ${seed}, ${refuses}`).toBeGreaterThan(0.85)
+      }
+    }
+  })
+
   test('is looked at more rarely where each look costs a pause of a second', () => {
     for (const seed of seeds) {
       const seen = simulate({ limitAt: () => 200, burst: 20, refuses: 'posts', latencyMs: 50, retryAfterMs: 1000, untilMs: 100_000, seed })
@@ -153,32 +175,32 @@ describe('a rate that is learnt', () => {
   })
 
   test('is forgotten when it has long held nothing back', () => {
-    const rate = new RateEstimate(40, { tookMs: 50, pauseMs: 0 }, 0)
+    const rate = new LearntRate(40, { tookMs: 50, pauseMs: 0 }, 0)
     expect(rate.isForgotten(200_000)).toBe(false)
     expect(rate.isForgotten(400_000)).toBe(true)
   })
 
-  test('is no less than one call a second and no more than 100,000, whatever happens', () => {
+  test('is at least one call a second and at most 100,000, whatever happens', () => {
     const event = fc.record({
       passed: fc.integer({ min: 0, max: 5000 }),
-      answered: fc.integer({ min: 0, max: 100_000 }),
-      refused: fc.integer({ min: 0, max: 1000 }),
+      calls: fc.integer({ min: 0, max: 100_000 }),
+      isRefused: fc.boolean(),
       pauseMs: fc.constantFrom(0, 1000, 60_000),
-      recently: fc.double({ min: 0, max: 1e9, noNaN: true }),
+      answered: fc.double({ min: 0, max: 1e9, noNaN: true }),
       wanted: fc.integer({ min: 1, max: 1000 }),
     })
     fc.assert(
       fc.property(fc.double({ min: 0, max: 1e9, noNaN: true }), fc.array(event, { maxLength: 100 }), (guess, events) => {
         let now = 0
-        const rate = new RateEstimate(guess, { tookMs: 50, pauseMs: 0 }, now)
-        for (const { passed, answered, refused, pauseMs, recently, wanted } of events) {
+        const rate = new LearntRate(guess, { tookMs: 50, pauseMs: 0 }, now)
+        for (const { passed, calls, isRefused, pauseMs, answered, wanted } of events) {
           now += passed
-          rate.answered(answered, 50, 8, refused === 0)
-          if (refused > 0) rate.throttled({ sentAt: now, tookMs: 50, pauseMs, recently }, now)
+          if (calls > 0) rate.answered(calls, 50, 8, !isRefused, now)
+          if (isRefused) rate.throttled({ sentAt: now, tookMs: 50, pauseMs, answered }, now)
           const wait = rate.msUntil(wanted, now)
           expect(wait).toBeGreaterThanOrEqual(0)
           expect(wait).toBeLessThan(Number.POSITIVE_INFINITY)
-          if (wait === 0) rate.take(rate.available(now))
+          if (wait === 0) rate.started(rate.available(now), now)
           expect(rate.perSecond).toBeGreaterThanOrEqual(1)
           expect(rate.perSecond).toBeLessThanOrEqual(100_000)
         }

@@ -1,11 +1,41 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { RandomThrottling } from '../../../src/rpc/limits/random-throttling.ts'
+import { RateEstimate } from '../../../src/rpc/limits/rate-estimate.ts'
 
-test('the rate can be blamed again after it was blamed too often without a POST in between', () => {
-  const chance = new RandomThrottling()
-  // Each costs a pause, and is decided without a test.
-  const blamed = Array.from({ length: 6 }, () => chance.blame(true, 0.5))
-  expect(blamed).toEqual([true, true, true, true, true, false])
-  const tested = Array.from({ length: 50 }, () => chance.add(true, true))
-  expect(tested).toContain(true)
+/** A rate of 200 calls a second, asked for one POST of 5 calls every 25 ms. `isRefused` is told the rate. Gives how the rate was at each POST. */
+function run(posts: number, isRefused: (perSecond: number, i: number) => boolean): number[] {
+  const rate = new RandomThrottling(new RateEstimate(200, { tookMs: 20, pauseMs: 0 }, 0))
+  const rates: number[] = []
+  for (let i = 0, now = 25; i < posts; i++, now += 25) {
+    rates.push(rate.perSecond)
+    rate.started(25, 0, now)
+    if (isRefused(rate.perSecond, i)) rate.throttled({ sentAt: now, tookMs: 20, pauseMs: 0, answered: 0.95 * rate.perSecond, idleMs: 20 }, now + 20)
+    else rate.answered(5, now, true, now + 20)
+  }
+  return rates
+}
+
+const isTenth = (_: number, i: number) => i % 10 === 9
+
+describe('throttling', () => {
+  test('of every tenth POST is found to be random, and the rate grows on', () => {
+    const rates = run(1000, isTenth)
+    expect(rates.at(-1)).toBeGreaterThan(1000)
+  })
+
+  test('is tried at half of the rate before', () => {
+    const rates = run(200, isTenth)
+    expect(rates.some((rate, i) => i > 0 && rate < 0.51 * (rates[i - 1] as number))).toBe(true)
+  })
+
+  test('by a limit never is', () => {
+    const rates = run(2000, (perSecond) => perSecond > 150)
+    expect(Math.max(...rates.slice(500))).toBeLessThan(200)
+    expect(Math.min(...rates.slice(500))).toBeGreaterThan(100)
+  })
+
+  test('by a limit that comes later is found beside random throttling', () => {
+    const rates = run(4000, (perSecond, i) => (i > 1000 && perSecond > 2000) || isTenth(perSecond, i))
+    expect(Math.max(...rates.slice(2000))).toBeLessThan(6000)
+  })
 })

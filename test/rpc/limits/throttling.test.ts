@@ -107,6 +107,34 @@ describe('a limit that nobody told is used to 90 % and more, with under 2 % of c
   })
 })
 
+describe('a limit that drifts is used to 85 % and more, with under 3 % of calls throttled', () => {
+  it.for<[mean: number, swing: number, seconds: number, refuses: Limit['refuses']]>([
+    [150, 50, 10, 'posts'],
+    [150, 50, 10, 'entries'],
+    [150, 50, 20, 'posts'],
+    [150, 50, 20, 'entries'],
+    [150, 50, 40, 'posts'],
+    [150, 20, 20, 'posts'],
+  ])('%i calls per second, give or take %i, over %i s, where it refuses %s', async ([mean, swing, seconds, refuses], context) => {
+    const { server, failures } = await setUp({ ...bucket, refuses }, interactive, context)
+    const drift = async (fromMs: number, toMs: number) => {
+      for (let at = fromMs; at < toMs; at += 50) {
+        server.allow(mean + swing * Math.sin((2 * Math.PI * at) / (seconds * 1000)))
+        await sleep(50)
+      }
+    }
+    await drift(0, 10_000)
+    server.count()
+    // Whole periods.
+    await drift(10_000, 90_000)
+    const tally = server.count()
+    console.log(`${mean} +- ${swing}/s over ${seconds} s, ${refuses}: ${percent(used(tally, mean))} used, ${percent(throttled(tally))} throttled`)
+    expect(failures).toEqual([])
+    expect(throttled(tally)).toBeLessThan(0.03)
+    expect(used(tally, mean)).toBeGreaterThan(0.85)
+  })
+})
+
 describe('a server that takes three POSTs at a time has them in use, and refuses under 2 % of calls, where it answers', () => {
   const three = { concurrency: 3, latencyMs: 50 }
   const many: Caller = { priority: 'interactive', workers: 300, options: { batch: { maxCalls: 20 } } }

@@ -1,0 +1,115 @@
+import { RandomThrottling } from './random-throttling.ts'
+import { MOST_PER_SECOND, RateEstimate, type RateVerdict, type Throttling } from './rate-estimate.ts'
+import { type Fill, TokenBucket } from './token-bucket.ts'
+
+/**
+ * Least and most time between POSTs, in ms. In between, POSTs are as far apart as the slots suffice for, with a margin: otherwise calls would wait for
+ * slots, and go in clumps. Tokens are kept for two such times, so that an alarm that rings late loses none.
+ */
+const LEAST_SPACING = 25
+const MOST_SPACING = 250
+const MARGIN = 1.25
+const LEAST_BURST = 3
+/** Weight of the newest reply in their mean time. */
+const NEWEST = 0.2
+/** A rate that held nothing back for this long is forgotten, in ms. */
+const FORGOTTEN = 300_000
+
+/** A rate learnt from being throttled, and the token bucket that spends it. The estimate grows in `started`, by the time in which tokens were short. */
+export class LearntRate {
+  readonly #estimate: RandomThrottling
+  readonly #bucket: TokenBucket
+  #startedAt: number
+  #heldAt: number
+  /** Mean time of replies, and the time between POSTs for which the slots suffice, in ms. */
+  #meanMs: number
+  #spacingMs = 0
+
+  /** `guess` in calls per second, made because of a throttled POST. */
+  constructor(guess: number, throttling: Pick<Throttling, 'tookMs' | 'pauseMs'>, now: number) {
+    this.#estimate = new RandomThrottling(new RateEstimate(guess, throttling, now))
+    this.#bucket = new TokenBucket(0, now)
+    this.#meanMs = throttling.tookMs
+    this.#startedAt = now
+    this.#heldAt = now
+  }
+
+  /** When it was cut last, or the end of the pause that followed. */
+  get since(): number {
+    return this.#estimate.since
+  }
+
+  /** Calls per second that may go now. */
+  get perSecond(): number {
+    return this.#estimate.perSecond
+  }
+
+  /** It has grown beyond what is known to be taken. */
+  get isBeyondLevel(): boolean {
+    return this.#estimate.isBeyondLevel
+  }
+
+  /** Mean time of replies, in ms. */
+  get meanMs(): number {
+    return this.#meanMs
+  }
+
+  /** It has held nothing back for long, or takes whatever comes. */
+  isForgotten(now: number): boolean {
+    return now - this.#heldAt > FORGOTTEN || this.perSecond >= MOST_PER_SECOND
+  }
+
+  /** Which part of the rate POSTs had that were sent at this time. */
+  slower(sentAt: number): number {
+    return this.#estimate.slower(sentAt)
+  }
+
+  /** How many calls may go now. */
+  available(now: number): number {
+    return Math.floor(this.#bucket.tokens(now, this.#fill))
+  }
+
+  /** How long until this many calls, or as many as are worth waiting for, may go, in ms. */
+  msUntil(calls: number, now: number): number {
+    return this.#bucket.msUntil(Math.min(calls, this.#worthWaiting), now, this.#fill)
+  }
+
+  /** This many calls go now. */
+  started(calls: number, now: number): void {
+    const passedMs = now - this.#startedAt
+    const heldMs = Math.min(passedMs, this.msUntil(Number.POSITIVE_INFINITY, this.#startedAt))
+    this.#bucket.take(calls, now, this.#fill)
+    this.#estimate.started(heldMs, passedMs - heldMs, now)
+    this.#startedAt = now
+    if (heldMs > 0) this.#heldAt = now
+  }
+
+  /** A POST that took this long answered calls, with this many slots for POSTs; none was throttled where `isWhole`. */
+  answered(calls: number, tookMs: number, slots: number, isWhole: boolean, now: number): void {
+    this.#estimate.answered(calls, now - tookMs, isWhole, now)
+    this.#meanMs += NEWEST * (tookMs - this.#meanMs)
+    this.#spacingMs = Math.min(MOST_SPACING, (MARGIN * this.#meanMs) / slots)
+  }
+
+  throttled(throttling: Omit<Throttling, 'idleMs'>, now: number): RateVerdict {
+    const { perSecond } = this
+    const verdict = this.#estimate.throttled({ ...throttling, idleMs: now - this.#startedAt }, now)
+    if (this.perSecond < perSecond) {
+      // The endpoint is out of tokens, too, and gets some before it is asked again.
+      this.#bucket.empty(this.#worthWaiting, now)
+      this.#startedAt = now
+      this.#heldAt = now
+    }
+    return verdict
+  }
+
+  get #fill(): Fill {
+    return { perSecond: this.perSecond, most: Math.max(LEAST_BURST, 2 * this.#worthWaiting) }
+  }
+
+  /** Calls for which it is worth waiting: otherwise POSTs would be too many for the slots, or for the clock. */
+  get #worthWaiting(): number {
+    const { perSecond } = this
+    return Math.max(1, Math.ceil((perSecond * this.#spacingMs) / 1000), Math.floor((perSecond * LEAST_SPACING) / 1000))
+  }
+}
