@@ -86,7 +86,7 @@ const orUndefined = <T>(make: () => T): T | undefined => {
 }
 
 describe('the line of a block', () => {
-  it('is there if and only if JSON.parse reads the reply and getBlocks its links, and has every token as sent', () => {
+  it('exists if and only if JSON.parse accepts the reply and getBlocks its links, and has every token as sent', () => {
     const decode = decodersOf(['number'], { full: true, receipts: false }).block
     const copy = createCopier(decode)
     let lines = 0
@@ -161,7 +161,7 @@ describe('lines of a chain', () => {
   ]
 
   describe.each([false, true])('with receipts: %s', (receipts) => {
-    it.each(faults)('%s: asked for again, and then refused', async (_, fault) => {
+    it.each(faults)('%s: requested again, and then refused', async (_, fault) => {
       spoil = (json) => json
       const right = await write({ receipts })
       const lines = right.trimEnd().split('\n')
@@ -185,7 +185,7 @@ describe('lines of a chain', () => {
     await expect(write({})).rejects.toMatchObject({ name: 'IntegrityError', message: expect.stringContaining(message) })
   })
 
-  it('receipts of other transactions are refused, also where the right name stands before', async () => {
+  it('receipts of other transactions are refused, also after the right one under the same name', async () => {
     spoil = (json) => json.replace('"contractAddress":null', `"transactionHash":"${hashOf(7)}","contractAddress":null`)
     await expect(write({ receipts: true })).rejects.toMatchObject({ name: 'IntegrityError', message: 'block 2: receipt 0 is not of transaction 0' })
   })

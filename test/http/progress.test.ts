@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { BodyProgress } from '../../src/http/progress.ts'
 
-test('a body may stop for four times the longest recent pause, from 0.5 to 5 s, and never for less than half as much again as one that ended well', () => {
+test('a body may stall for four times the longest recent stall, from 0.5 to 5 s, and always for 1.5 times a stall that ended well', () => {
   const progress = new BodyProgress()
   expect(progress.limitMs).toBe(5_000)
   progress.resumed(10)

@@ -213,7 +213,7 @@ describe('the time that bytes take', () => {
     expect(growth((bytes) => scanBody(body(bytes), 1, 1))).toBeLessThan(200)
   })
 
-  it('to be told from other bytes under the same id is about what looking through them takes', () => {
+  it('to tell a reply from others with the same id is about the time to scan them', () => {
     const bytes = bytesOf(`["${'x'.repeat(1_500_000)}"]`)
     const replies = [bytes, Buffer.from(bytes)].map((result) => ({ id: 1, result }))
     expect(cost(() => correlate(replies, 1, 1))).toBeLessThan(20 * cost(() => skipValue(bytes, viewOf(bytes), 0)) + 2000)
@@ -237,7 +237,7 @@ describe('a scanned body', () => {
     expect(parsed[1]?.result).toBeNull()
   })
 
-  it('gives each call its result as it asked for it', () => {
+  it('gives each call its result in the requested form', () => {
     const [first, second] = scanBody(bytesOf(body), 1, 3) as { result: unknown }[]
     expect(textOf(resultFor(call('bytes'), first?.result, true, 0).take())).toBe('{"a" : [1.0]}')
     expect(resultFor(call('value'), first?.result, true, 0).take()).toEqual({ a: [1] })
@@ -287,7 +287,7 @@ describe('what does not belong to the result', () => {
     ])
   })
 
-  it('replies that nobody waits for are replies of their own, wherever they stand', () => {
+  it('unexpected replies are separate replies, wherever they are', () => {
     const [first, second] = [reply(1, `"result":${result}`), reply(2, `"result":${result}`)]
     const one = [1, result, false]
     const two = [2, result, false]
@@ -301,13 +301,13 @@ describe('what does not belong to the result', () => {
   })
 })
 
-describe('a long field of the envelope behind the result', () => {
+describe('a long field of the envelope after the result', () => {
   const long = JSON.stringify({ text: 'x'.repeat(3000) })
   it.each([
     ['an object', '{"number":"0x1"}'],
     ['an array', '[{"a":["x"],"b":1}]'],
     ['an empty object', '{}'],
-  ])('is no part of %s', (_, result) => {
+  ])('is not part of %s', (_, result) => {
     // Of a lone reply, too, there is a list where its form is the usual one.
     const resultsOf = (body: string, count: number) => [scanBody(bytesOf(body), 1, count)].flat().map((reply) => textOf((reply as { result: Buffer }).result))
     for (const tail of [`"meta":${long}`, `"meta":[${long}]`, `"error":null,"meta":${long}`]) {

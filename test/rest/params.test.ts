@@ -173,7 +173,7 @@ function thrownBy(call: () => unknown): HexlineError {
   throw new Error('it was expected to throw at once')
 }
 
-describe('parameters that cannot be meant are refused at once, and nothing is sent', () => {
+describe('invalid parameters are refused at once, and nothing is sent', () => {
   const address = 'expected an address (0x and 40 hex digits), received'
   const checksum = 'expected an address whose capitals are its checksum (EIP-55), or one in lower case, received'
   const MISTYPED = '0xC02aaA39b224FE8D0A0e5C4F27eAD9083C756Cc2'
@@ -285,7 +285,7 @@ describe('parameters that cannot be meant are refused at once, and nothing is se
   })
 })
 
-test('a hole in an array is no entry', () => {
+test('a hole in an array is not an entry', () => {
   const holed: string[] = ['a']
   holed.length = 3
   const error = thrownBy(() => getNftTransfersByWallets(server.service, { limit: 1, wallet_addresses: holed }))

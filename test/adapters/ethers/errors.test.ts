@@ -205,7 +205,7 @@ describe('no error over hexline tells the key,', () => {
     { name: 'a revert that echoes it', answer: errorObject({ code: 3 }) },
     { name: 'an unknown method that echoes it', answer: errorObject({ code: -32601 }) },
     { name: 'something that is not HTTP', answer: ({ path, socket }) => void socket.end(`${path} kEy0fThePath`) },
-    { name: 'an encoding that is none', answer: (request, response) => send(response, '{}', { headers: { 'content-encoding': request.path } }) },
+    { name: 'an invalid encoding', answer: (request, response) => send(response, '{}', { headers: { 'content-encoding': request.path } }) },
   ]
 
   test.each(echoRows)('$name', async ({ answer, options = {} }) => {
@@ -243,7 +243,7 @@ describe('no error over hexline tells the key,', () => {
     expectNoSecret(await error)
   })
 
-  test('and where it is looked for, it would be found', async () => {
+  test('and the search would find it', async () => {
     const { url } = await serve(always('oops', { status: 500 }))
     const error = await errorOf(reads.eth_call(overEthers(`${url}/v3/kEy0fThePath?key=kEy0fTheQuery`)))
     expect(textsOf(error).filter((text) => text.includes('kEy0fThePath')).length).toBeGreaterThan(3)

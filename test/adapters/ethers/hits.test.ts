@@ -303,7 +303,7 @@ describe('under FallbackProvider', () => {
     return { balance: () => provider.getBalance(holder), hits: () => servers.map((server) => hitsOf('eth_getBalance', server)) }
   }
 
-  test('members that agree are asked once each', async () => {
+  test('providers that agree are asked once each', async () => {
     const { balance, hits } = await three([node, node, node])
     expect(await balance()).toBe(100n)
     expect(hits()).toEqual([1, 1, 0])
@@ -313,20 +313,20 @@ describe('under FallbackProvider', () => {
     ['fails is asked four times', broken, {}, 4],
     ['fails is asked once with `retry: false`', cut, { retry: false }, 1],
     ['throttles is not waited for with `retry: false`', throttled({ 'retry-after': '3600' }), { retry: false }, 1],
-  ])('a member that %s, and the third one stands in for it', async (_, answer, options, expected) => {
+  ])('a provider that %s, and the third one answers in its place', async (_, answer, options, expected) => {
     const { balance, hits } = await three([answer, node, node], options, 50)
     expect(await balance()).toBe(100n)
     // The other two may agree before it has failed for good.
     await vi.waitFor(() => expect(hits()).toEqual([expected, 1, 1]))
   })
 
-  test('an error on which members agree is final', async () => {
+  test('an error on which providers agree is final', async () => {
     const { balance, hits } = await three([refuse(-32602, 'invalid argument'), refuse(-32602, 'invalid argument'), node])
     expect(await errorOf(balance())).toMatchObject({ code: 'UNKNOWN_ERROR', error: { code: -32602 } })
     expect(hits()).toEqual([1, 1, 0])
   })
 
-  test('a transaction is sent to each member once, and looked up where that failed', async () => {
+  test('a transaction is sent to each provider once, and looked up if that fails', async () => {
     const wallet = new Wallet('0x1111111111111111111111111111111111111111111111111111111111111111')
     const raw = await wallet.signTransaction({ chainId: CHAIN, to: holder, gasLimit: 21_000n, gasPrice: 1n, nonce: 0, type: 0 })
     const { hash } = Transaction.from(raw)

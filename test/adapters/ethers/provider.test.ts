@@ -71,7 +71,7 @@ describe('where it sends', () => {
     expect(() => new HexlineProvider(request)).toThrow('FetchRequest.preflightFunc: expected undefined (hexline makes its own requests;')
   })
 
-  it('not by a function of its own, which may be the way through a proxy', () => {
+  it('not by its own function, which may go through a proxy', () => {
     const request = new FetchRequest('http://127.0.0.1:1')
     request.getUrlFunc = FetchRequest.createGetUrlFunc({})
     expect(() => new HexlineProvider(request)).toThrow('FetchRequest.getUrlFunc: expected undefined (hexline makes its own requests;')
@@ -186,8 +186,8 @@ describe('options', () => {
 
   it.each<[string, Target, object, string]>([
     ['an unknown one', 'http://127.0.0.1:1', { pollInterval: 1 }, 'options: expected only polling, staticNetwork, '],
-    ["one of the client's that cannot be meant", 'http://127.0.0.1:1', { concurrency: 0 }, 'concurrency: expected a whole number from 1 to 1000, received 0'],
-    ['a URL that is none', 'nonsense', {}, 'endpoint: expected an http or https URL, such as'],
+    ['an invalid client option', 'http://127.0.0.1:1', { concurrency: 0 }, 'concurrency: expected a whole number from 1 to 1000, received 0'],
+    ['an invalid URL', 'nonsense', {}, 'endpoint: expected an http or https URL, such as'],
     ['batchMaxSize', 'http://127.0.0.1:1', { batchMaxSize: 1 << 20 }, 'batchMaxSize: expected undefined (a batch that is too large for the node is split'],
     [
       'a batchStallTime that is no time',
@@ -376,7 +376,7 @@ describe("on('debug')", () => {
 })
 
 describe('a subclass', () => {
-  it('sees every call by a `_send` of its own', async () => {
+  it('sees every call with its own `_send`', async () => {
     const server = await serve(node)
     const seen: unknown[] = []
     class Mine extends HexlineProvider {
@@ -503,7 +503,7 @@ describe('receipts of a block', () => {
     expect(await errorOf(made(server.url).getBlockReceipts(1))).toMatchObject({ code: 'BAD_DATA' })
   })
 
-  it('of a block that is none are refused before anything is asked', async () => {
+  it('of an invalid block are refused before anything is sent', async () => {
     const port = await deadPort()
     expect(await errorOf(made(`http://127.0.0.1:${port}`).getBlockReceipts('bogus'))).toMatchObject({ code: 'INVALID_ARGUMENT' })
   })

@@ -196,7 +196,7 @@ describe('events by a filter', () => {
     expect(bed.errors).toEqual([])
   })
 
-  it('that nobody wants any more, before the first answer is there, are no error', async () => {
+  it('that end before the first answer cause no error', async () => {
     const bed = await startNode()
     let open = () => {}
     bed.node.gate = ({ method }) => (method === 'eth_getFilterChanges' ? new Promise<void>((resolve) => (open = resolve)) : undefined)
@@ -209,7 +209,7 @@ describe('events by a filter', () => {
     expect(bed.errors).toEqual([])
   })
 
-  it('are asked for block by block where the node knows no filters, after one try', async () => {
+  it('are requested block by block if the node supports no filters, after one try', async () => {
     const bed = await startNode()
     bed.node.fault = ({ method }) => (method === 'eth_newFilter' ? { error: { code: -32601, message: 'the method eth_newFilter does not exist' } } : undefined)
     await bed.listen()
@@ -247,7 +247,7 @@ describe('a block that comes while the node is being asked is looked at next, th
     await waitFor(() => expect(bed.got).toEqual([2, 3]))
   })
 
-  it('also when nobody else listens to blocks, and the first answer is late', async () => {
+  it('also without any other block listener, if the first answer is late', async () => {
     const bed = await startNode()
     let open = () => {}
     bed.node.hold = ({ method }) => (method === 'eth_getFilterChanges' ? new Promise<void>((resolve) => (open = resolve)) : undefined)
@@ -304,7 +304,7 @@ describe('an outage', () => {
   })
 })
 
-describe('a subscription whose node is dead, or whose provider is gone, ends nobody’s process', () => {
+describe('a subscription with a dead node or a destroyed provider never ends the process', () => {
   const unhandled: unknown[] = []
   const listen = () => {
     unhandled.length = 0

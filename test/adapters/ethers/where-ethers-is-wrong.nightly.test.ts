@@ -72,7 +72,7 @@ describe('a batch that is answered with one error object', () => {
     expect(await three(overHexline(url))).toEqual(allRight)
   })
 
-  test('which says who is refused: ethers says that a response is missing, hexline tells every call why', async () => {
+  test('that refuses some calls: ethers says that a response is missing, hexline tells each call why', async () => {
     const { url } = await serve(refusing('must be authenticated'))
     for (const failure of await three(batchingEthers(url))) expect(failure).toMatchObject({ status: 'rejected', reason: { code: 'BAD_DATA' } })
     const refused = { status: 'rejected', reason: { code: 'UNKNOWN_ERROR', error: { code: -32000, message: 'must be authenticated' } } }
@@ -171,7 +171,7 @@ describe('a node that is dead', () => {
     expect(lines).toEqual([])
   })
 
-  test('when a transaction is waited for: ethers waits for ever, and leaves a rejection that nobody can handle; hexline rejects', async () => {
+  test('during waitForTransaction: ethers waits for ever, and leaves a rejection that cannot be handled; hexline rejects', async () => {
     const url = await deadUrl()
     const hash = `0x${'1'.repeat(64)}`
     const unhandled = unhandledRejection()
@@ -263,7 +263,7 @@ describe('many calls of one turn', () => {
   })
 })
 
-test('a method that a node calls unknown in words of its own: ethers cannot tell, hexline says UNSUPPORTED_OPERATION', async () => {
+test('a method that a node calls unknown in unusual words: ethers does not recognise it, hexline says UNSUPPORTED_OPERATION', async () => {
   const { url } = await serve(refuse(-32601, 'Method not found'))
   expect(await errorOf(overEthers(url).send('eth_nope', []))).toMatchObject({ code: 'UNKNOWN_ERROR' })
   expect(await errorOf(overHexline(url).send('eth_nope', []))).toMatchObject({ code: 'UNSUPPORTED_OPERATION', operation: 'eth_nope' })

@@ -333,7 +333,7 @@ it('a block that is missing below the head ends it with a word about that', asyn
   expect(failure).toMatchObject({ name: 'IntegrityError', kind: 'lagging' })
 })
 
-it('an authorization with numbers that nobody means does not stop it (EIP-7702)', async () => {
+it('an authorization with absurd numbers does not stop it (EIP-7702)', async () => {
   const authorization = { chainId: `0x${'f'.repeat(64)}`, nonce: '0xfffffffffffffffe', address: blockHash(1), yParity: '0x0', r: '0x1', s: '0x2' }
   const transaction = {
     hash: blockHash(99),

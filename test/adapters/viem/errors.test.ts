@@ -176,9 +176,9 @@ const wordRows: { name: string; code: number; words: string; data?: unknown; is:
     has: { raw: custom.raw },
   },
   { name: 'a state that was pruned', code: -32000, words: 'missing trie node 0xab', is: `CallExecutionError > ${invalid}` },
-  { name: 'a code that nobody knows', code: 17, words: 'out of luck', is: 'CallExecutionError > RpcRequestError' },
+  { name: 'an unknown code', code: 17, words: 'out of luck', is: 'CallExecutionError > RpcRequestError' },
   {
-    name: 'data that is no hex',
+    name: 'data that is not hex',
     code: -32015,
     words: 'VM execution error.',
     data: { why: ['Reverted'] },
@@ -330,7 +330,7 @@ describe('no error over hexline tells the key,', () => {
     { name: 'a revert that echoes it', answer: errorObject({ code: 3 }) },
     { name: 'a rate limit that echoes it', answer: errorObject({ code: -32005 }) },
     { name: 'something that is not HTTP', answer: ({ path, socket }) => void socket.end(`${path} kEy0fThePath`) },
-    { name: 'an encoding that is none', answer: (request, response) => send(response, '{}', { headers: { 'content-encoding': request.path } }) },
+    { name: 'an invalid encoding', answer: (request, response) => send(response, '{}', { headers: { 'content-encoding': request.path } }) },
   ]
 
   test.each(echoRows)('$name', async ({ answer, config = {} }) => {
@@ -349,7 +349,7 @@ describe('no error over hexline tells the key,', () => {
     expectNoSecret(await errorOf(readOver(client)))
   })
 
-  test('and where it is looked for, it would be found', async () => {
+  test('and the search would find it', async () => {
     const { url } = await serve(errorObject({ code: 3 }))
     const error = await errorOf(readOver(overHttp(`${url}/v3/kEy0fThePath?key=kEy0fTheQuery`, { retryCount: 0 })))
     for (const text of textsOf(error)) expect(text).toContain('kEy0fThePath')

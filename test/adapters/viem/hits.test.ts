@@ -74,7 +74,7 @@ describe('a read', () => {
     ['words for a code', { code: 'UPSTREAM_DOWN', message: 'no reason given' }],
     ['null for a code', { code: null, message: 'no reason given' }],
     ['the code of an unknown error', { code: -1, message: 'no reason given' }],
-    ['a code that nobody knows', { code: -32050, message: 'no reason given' }],
+    ['an unknown code', { code: -32050, message: 'no reason given' }],
     ['a code that means nothing', { code: 0, message: 'no reason given' }],
   ])('that gets an error with %s is asked as often as by http()', async (_, error) => {
     const hits = async (client: (url: string) => { request: unknown }) => {
@@ -214,7 +214,7 @@ describe('under fallback', () => {
     ['', {}],
     [', also when its own retryCount is 0', { retryCount: 0 }],
     [', also when its own retryCount is 1', { retryCount: 1 }],
-  ])('nobody waits for a node that throttles%s', { timeout: 20_000 }, async (_, ofA) => {
+  ])('no call waits for a throttling node%s', { timeout: 20_000 }, async (_, ofA) => {
     for (const answer of [throttled({ 'retry-after': '60' }), refuse(-32005, 'limit exceeded', { status: 429, headers: { 'retry-after': '60' } })]) {
       const { client, hits } = await pair([answer, honest], [honest], ofA)
       // One that waited would outlast the test.
@@ -232,7 +232,7 @@ describe('under fallback', () => {
     expect(hits()[1]).toBe(1)
   })
 
-  test('a node with a retryCount of its own is asked so often before the next one, as http() is', async () => {
+  test('a node with its own retryCount gets that many retries before the next one is asked, as with http()', async () => {
     const { client, hits } = await pair([broken], [honest], { retryCount: 2 })
     expect(await readOver(client, 1)).toEqual(answered)
     expect(hits()).toEqual([3, 1])

@@ -46,7 +46,7 @@ function shared(url: string, config: Config = {}, factory: Factory = {}) {
 const methodsOf = ({ requests }: Awaited<ReturnType<typeof Serve>>) => requests.flatMap(({ entries }) => entries.map(({ method }) => method))
 
 describe('what viem sees', () => {
-  it('is a transport of its own type, with its client', async () => {
+  it('has its own type and its client', async () => {
     const { config, value } = made('http://127.0.0.1:1')
     expect(config).toMatchObject({ key: 'hexline', name: 'hexline JSON-RPC', type: 'hexline' })
     expect(value).toMatchObject({ client: { endpoints: ['http://127.0.0.1:1'] } })
@@ -110,7 +110,7 @@ describe('where it sends', () => {
   it.each([
     ['without a URL', undefined],
     ['with an empty one, as a variable of the environment may be', ''],
-  ])("%s, to the chain's own, each chain by a client of its own", async (_, target) => {
+  ])("%s, to the chain's URL, with a separate client for each chain", async (_, target) => {
     const [one, two] = [await serve(honest), await serve(honest)]
     const transport = hexline(target)
     const on = (url: string) => transport({ chain: defineChain({ ...localhost, rpcUrls: { default: { http: [url] } } }) })
@@ -188,7 +188,7 @@ describe('options', () => {
     ['an unknown one', { retrys: 1 }, 'options: expected only key, name, '],
     ['a negative retryCount', { retryCount: -1 }, 'retryCount: expected a whole number of at least 0, or Infinity, received -1'],
     ['a timeout in words', { timeout: '1s' }, 'timeout: expected a number of ms from 0 to 2147483647, received "1s"'],
-    ['a key that is no string', { key: 1 }, 'key: expected a string, received 1'],
+    ['a key that is not a string', { key: 1 }, 'key: expected a string, received 1'],
     ["hexline's own name for the retries", { retry: { attempts: 2 } }, 'received "retry"'],
     [
       "fetch's own options",
@@ -222,7 +222,7 @@ describe('options', () => {
   })
 
   it.each<[string, unknown, string]>([
-    ['a URL that is none', 'nonsense', 'endpoint: expected an http or https URL, such as'],
+    ['an invalid URL', 'nonsense', 'endpoint: expected an http or https URL, such as'],
     ['no endpoints', [], 'endpoint: expected at least one, received an empty array'],
     ['null', null, 'endpoint: expected a URL, { url }, { baseUrl, chain, apiKey } or a function, received null'],
     ["a viem client in hexline's place", createPublicClient({ transport: http('http://127.0.0.1:1') }), 'endpoint: expected '],
@@ -436,7 +436,7 @@ describe('under fallback', () => {
     expect(free.requests).toHaveLength(5)
   })
 
-  it('a pause is waited out where there is nowhere else to ask', async () => {
+  it('a pause is waited out if there is no other endpoint', async () => {
     const server = await serve(refuse(-32005, 'rate limit exceeded', { status: 429, headers: { 'retry-after': '1' } }), honest)
     const client = createPublicClient({ transport: hexline(server.url) })
     onTestFinished(() => client.transport.client.close())

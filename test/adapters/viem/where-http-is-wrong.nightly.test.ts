@@ -75,7 +75,7 @@ describe('a batch that is answered with one error object', () => {
     expect(await three(overHexline(server.url))).toEqual(allRight)
   })
 
-  test('which says who is refused: http() hides it, hexline tells every call', async () => {
+  test('that refuses some calls: http() hides which, hexline tells each call', async () => {
     const { url } = await serve(refusing('must be authenticated'))
     for (const failure of await three(overHttp(url, { batch: true, retryCount: 0 })))
       expect(String((failure as PromiseRejectedResult).reason)).not.toContain('must be authenticated')
@@ -168,7 +168,7 @@ test('a body that is too large: http() fetches it four times, hexline once', asy
   expect(server.requests).toHaveLength(5)
 })
 
-test('two nodes that fail: fallback asks 8 times, and 32 times where its members retry, hexline([a, b]) asks 4 times in all', async () => {
+test('two nodes that fail: fallback sends 8 requests, and 32 if its transports retry; hexline([a, b]) sends 4 in total', async () => {
   const [a, b] = [await serve(always('oops', { status: 500 })), await serve(always('oops', { status: 500 }))]
   // Of the call itself: hexline also asks each node for its chain and its newest block, and for its chain again where that batch fails.
   const ours = ['eth_chainId', 'eth_blockNumber']
