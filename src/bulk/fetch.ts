@@ -2,7 +2,8 @@ import type { Client, Request } from '../client/client.ts'
 import { type RequestMarks, TALLY, UNREAD } from '../client/internals.ts'
 import { HexlineError, TimeoutError } from '../errors.ts'
 import { parseResult } from '../eth/codec/reader.ts'
-import { asBuffer, type Reply, replyOf } from '../rpc/call.ts'
+import { BodyPool } from '../rpc/body-pool.ts'
+import { asBuffer, movedReply, type Reply, releaseReply, replyOf } from '../rpc/call.ts'
 import { Tally } from '../rpc/tally.ts'
 import { type Linked, linkedFields } from './link.ts'
 
@@ -39,6 +40,7 @@ export class Fetcher {
   readonly #urgent: Client
   readonly #full: boolean
   readonly #withReceipts: boolean
+  readonly #bodies = new BodyPool()
   /**
    * False once the node has proved not to support `eth_getBlockReceipts`; receipts are then
    * requested one by one.
@@ -76,7 +78,7 @@ export class Fetcher {
     }
     const bytes = bytesOf(block)
     const single = await this.#singleReceipts(bytes, options)
-    return { number, block: replyOf(bytes, block.bytes), receipts: single, bytes: block.bytes + single.bytes, origins: { block: origin } }
+    return { number, block: movedReply(block, bytes), receipts: single, bytes: block.bytes + single.bytes, origins: { block: origin } }
   }
 
   /** Undefined if the node does not support the method. */
@@ -105,7 +107,8 @@ export class Fetcher {
    * While other calls are being answered, this one is sent again.
    */
   #ask(method: string, params: readonly unknown[], options: AskOptions, origin: Tally, isUnread = true): Promise<Reply> {
-    const request: Request & RequestMarks = { method, params, required: true, as: 'bytes', [UNREAD]: isUnread, [TALLY]: origin, signal: options.signal }
+    const bodies = isUnread ? this.#bodies : undefined
+    const request: Request & RequestMarks = { method, params, required: true, as: 'bytes', [UNREAD]: bodies, [TALLY]: origin, signal: options.signal }
     const answered = this.#answered
     return (options.urgent ? this.#urgent : this.#bulk).send(request).then(this.#onReply, (error) => {
       if (error instanceof TimeoutError && error.attempts <= 1 && this.#answered > answered) return this.#ask(method, params, options, origin, isUnread)
@@ -117,6 +120,12 @@ export class Fetcher {
 /** Takes the bytes of a reply, for `readUnread`. */
 export function bytesOf(reply: Reply): Buffer {
   return asBuffer(reply.take() as Uint8Array)
+}
+
+/** Releases the bytes of both replies, which will not be read again. */
+export function release({ block, receipts }: Fetched): void {
+  releaseReply(block)
+  if (receipts !== undefined) releaseReply(receipts)
 }
 
 /** Empty for an invalid block, which the decoder reports. */

@@ -11,7 +11,7 @@ const END = Buffer.from('}\n')
  * The blocks of a range as lines of JSON, each in one or more pieces: the node's own bytes without
  * white space outside strings, with the receipts as an added field. All bytes are checked to be
  * valid JSON. Number, hashes and receipts are checked as in `getBlocks`; of duplicate names in an
- * object, the last one counts.
+ * object, the last one counts. The bytes of a line are valid until the next line is requested.
  */
 export function blockLines(client: Client, options: StreamOptions): AsyncGenerator<readonly Uint8Array[], void, undefined> {
   const decode = decodersOf(['number'], options)

@@ -4,7 +4,7 @@ import { scrubError } from '../client/scrub-error.ts'
 import { CodecError, IntegrityError, MalformedReplyError } from '../errors.ts'
 import { moved, under } from '../eth/codec/codec-path.ts'
 import type { Tally } from '../rpc/tally.ts'
-import { bytesOf, type Fetched, Fetcher } from './fetch.ts'
+import { bytesOf, type Fetched, Fetcher, release } from './fetch.ts'
 import { Link, type Linked, type LinkedReceipt } from './link.ts'
 import { ordered } from './ordered.ts'
 import { type CheckedRange, resolveRange } from './range.ts'
@@ -40,7 +40,10 @@ export interface Progress {
 export interface BlockReader<B extends { readonly linked: Linked }, R extends { readonly linked: readonly LinkedReceipt[] }, T> {
   block(bytes: Buffer): B
   receipts(bytes: Buffer): R
-  /** Makes the item of a block that follows the previous one, with its own receipts. */
+  /**
+   * Makes the item of a block that follows the previous one, with its own receipts. The item may
+   * refer to the bytes of both, which stay valid until the next item is requested.
+   */
   item(block: B, receipts: R | undefined): T
 }
 
@@ -80,6 +83,8 @@ export async function* rangeStream<B extends { readonly linked: Linked }, R exte
       }
       bytes += fetched.bytes
       yield made.item
+      // The consumer is done with the item, unless it was stopped in its middle.
+      if (!stop.signal.aborted) release(fetched)
       onProgress?.({ number: first.number, done: ++done, total, bytes })
     }
   } catch (error) {

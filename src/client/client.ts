@@ -6,7 +6,7 @@ import type { Block } from '../eth/objects.ts'
 import type { BlockNumber } from '../eth/params.ts'
 import { ethereum } from '../eth/protocol.ts'
 import { sendRecovery } from '../eth/send-raw-transaction.ts'
-import type { Call, Layer, Reply, Send } from '../rpc/call.ts'
+import type { Layer, PooledCall, Reply, Send } from '../rpc/call.ts'
 import { tallied } from '../rpc/call-events.ts'
 import { atTheEdge } from '../rpc/call-failure.ts'
 import { callEvents } from '../rpc/events.ts'
@@ -186,7 +186,8 @@ function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
     const isTold = callEvents.hasSubscribers
     const tally = request[TALLY] ?? (isTold ? new Tally() : undefined)
     const both = own.signal && given.signal && own.signal !== given.signal ? links.link(own.signal, given.signal) : undefined
-    const call: Call = {
+    const bodies = request[UNREAD]
+    const call: PooledCall = {
       method,
       // Params by name are an object. Only a user's layer would inspect them.
       params: params as readonly unknown[],
@@ -197,7 +198,8 @@ function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
       whilePaused: given.whilePaused ?? own.whilePaused,
       priority,
       as,
-      isUnread: request[UNREAD],
+      isUnread: bodies !== undefined,
+      bodies,
       required,
       safe: isSafe(method),
       tried: [],

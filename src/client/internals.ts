@@ -1,3 +1,4 @@
+import type { BodyPool } from '../rpc/body-pool.ts'
 import type { Tally } from '../rpc/tally.ts'
 import { type Clock, systemClock } from '../wait/clock.ts'
 import type { Connection } from './endpoint.ts'
@@ -37,7 +38,9 @@ function internalsOf(client: object | null | undefined): Internals | undefined {
   return (client as { readonly [INTERNALS]?: Internals } | null | undefined)?.[INTERNALS]
 }
 
-/** Marks a request for bytes that `readUnread` will check. */
+/**
+ * Marks a request for bytes that `readUnread` will check, and holds the pool for its body's memory.
+ */
 export const UNREAD: unique symbol = Symbol.for('hexline.unread')
 
 /**
@@ -48,6 +51,6 @@ export const TALLY: unique symbol = Symbol.for('hexline.tally')
 
 /** Fields that hexline's own modules add to a request of `client.send`. */
 export interface RequestMarks {
-  readonly [UNREAD]?: boolean
+  readonly [UNREAD]?: BodyPool | undefined
   readonly [TALLY]?: Tally
 }

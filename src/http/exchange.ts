@@ -31,6 +31,14 @@ export interface ExchangeOptions {
   readonly alarms: Alarms
 }
 
+/** Memory for receiving bodies. */
+export interface BodyMemory {
+  /** A buffer of at least `size` bytes; undefined if the body gets new memory. */
+  take(size: number): Buffer | undefined
+  /** Takes a buffer back. Ignores foreign buffers. */
+  release(memory: Buffer): void
+}
+
 export interface HttpRequest {
   readonly method: 'GET' | 'POST'
   /** Path and query. */
@@ -46,6 +54,11 @@ export interface HttpRequest {
    * no limit but the timeout.
    */
   readonly patience?: number | undefined
+  /**
+   * Where to receive the body unless it is compressed; the caller may release it. Default: new
+   * memory.
+   */
+  readonly bodies?: BodyMemory | undefined
 }
 
 export type Headers = Record<string, string | string[] | undefined>
@@ -135,6 +148,7 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
   readonly #options: ExchangeOptions
   readonly #maxBytes: number
   readonly #patience: number
+  readonly #bodies: BodyMemory | undefined
   readonly #progress: BodyProgress
   readonly #signal: AbortSignal
   readonly #resolve: (reply: HttpReply) => void
@@ -157,7 +171,7 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
 
   constructor(
     options: ExchangeOptions,
-    { maxBytes, patience = Number.POSITIVE_INFINITY }: HttpRequest,
+    { maxBytes, patience = Number.POSITIVE_INFINITY, bodies }: HttpRequest,
     progress: BodyProgress,
     signal: AbortSignal,
     resolve: (reply: HttpReply) => void,
@@ -166,6 +180,7 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
     this.#options = options
     this.#maxBytes = Math.min(options.maxResponseBytes, maxBytes ?? options.maxResponseBytes)
     this.#patience = patience
+    this.#bodies = bodies
     this.#progress = progress
     this.#signal = signal
     this.#resolve = resolve
@@ -277,8 +292,10 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
   /** Makes room for the announced length, or else for twice the bytes received. */
   #grow(used: number): void {
     const room = this.#announced >= this.#length ? this.#announced : used === 0 ? this.#length : Math.min(2 * this.#length, this.#maxBytes)
-    const body = room > POOLED ? Buffer.allocUnsafeSlow(room) : Buffer.allocUnsafe(room)
+    const bodies = this.#headers['content-encoding'] === undefined ? this.#bodies : undefined
+    const body = bodies?.take(room) ?? (room > POOLED ? Buffer.allocUnsafeSlow(room) : Buffer.allocUnsafe(room))
     body.set(this.#body.subarray(0, used))
+    bodies?.release(this.#body)
     this.#body = body
   }
 

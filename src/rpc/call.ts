@@ -1,4 +1,5 @@
 import type { HexlineError } from '../errors.ts'
+import type { BodyPool } from './body-pool.ts'
 import type { Pin } from './pin.ts'
 import type { Tally } from './tally.ts'
 
@@ -50,8 +51,17 @@ export interface Call {
   readonly tally?: Tally | undefined
 }
 
+/** What hexline's own modules add to a call. No public type names it. */
+export interface PooledCall extends Call {
+  /**
+   * With `isUnread`: the body of its POST may be received in memory of this pool, which gets the
+   * memory back once the reader has released the replies to all calls of the POST.
+   */
+  readonly bodies?: BodyPool | undefined
+}
+
 /** A call whose params are encoded: what the queue gives to a `Post`. */
-export interface EncodedCall extends Call {
+export interface EncodedCall extends PooledCall {
   /** `params` as JSON. */
   readonly json: string
 }
@@ -111,12 +121,43 @@ export function replyOf(value: unknown, bytes = 0): Reply {
   return new Held(value, bytes)
 }
 
+/** A reply that holds `value`. `releaseReply` calls `release`, once. */
+export function releasableReply(value: unknown, bytes: number, release: () => void): Reply {
+  return new Held(value, bytes, release)
+}
+
+/**
+ * A reply that holds `value`, which was taken from `reply`. The right to release it moves with the
+ * value.
+ */
+export function movedReply(reply: Reply, value: unknown): Reply {
+  return new Held(value, reply.bytes, (reply as Partial<Held>)[RELEASE]?.())
+}
+
+/**
+ * The bytes of the reply will not be read again, not even by those who have taken them: they may be
+ * overwritten from now on. Does nothing for a reply that cannot be released, such as one that a
+ * user's layer has made from another: the layer may keep the bytes.
+ */
+export function releaseReply(reply: Reply): void {
+  const release = (reply as Partial<Held>)[RELEASE]?.()
+  release?.()
+}
+
+/**
+ * Gives the right to release a reply to the first who asks for it. Registered for the whole
+ * process: the reply may come from a client of the other build.
+ */
+const RELEASE: unique symbol = Symbol.for('hexline.release')
+
 class Held implements Reply {
   #value: unknown
+  #release: (() => void) | undefined
   readonly bytes: number
 
-  constructor(value: unknown, bytes: number) {
+  constructor(value: unknown, bytes: number, release?: () => void) {
     this.#value = value
+    this.#release = release
     this.bytes = bytes
   }
 
@@ -124,6 +165,12 @@ class Held implements Reply {
     const value = this.#value
     this.#value = undefined
     return value
+  }
+
+  [RELEASE](): (() => void) | undefined {
+    const release = this.#release
+    this.#release = undefined
+    return release
   }
 }
 

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type RequestMarks, UNREAD } from '../../src/client/internals.ts'
 import { createClient, type HexlineError, type Request } from '../../src/index.ts'
+import { BodyPool } from '../../src/rpc/body-pool.ts'
 import { correlate, isError, type ReplyObject } from '../../src/rpc/post/correlate.ts'
 import { readUnread, unreadResults } from '../../src/rpc/post/unread.ts'
 import { runs } from '../support/runs.ts'
@@ -215,7 +216,12 @@ describe('bytes that their reader has not looked at yet', () => {
     })
     await using client = createClient(server.url)
     const ask = (block: string, isUnread: boolean) => {
-      const request: Request & RequestMarks = { method: 'eth_getBlockByNumber', params: [block, false], as: 'bytes', [UNREAD]: isUnread }
+      const request: Request & RequestMarks = {
+        method: 'eth_getBlockByNumber',
+        params: [block, false],
+        as: 'bytes',
+        [UNREAD]: isUnread ? new BodyPool() : undefined,
+      }
       return client.send(request)
     }
     const replies = await Promise.all([ask('0x1', true), ask('0x2', true), ask('0x1', false), ask('0x2', false)])

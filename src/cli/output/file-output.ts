@@ -7,9 +7,6 @@ import { createLineWriter } from './line-writer.ts'
 import type { Output } from './output.ts'
 import { redactPath } from './redact.ts'
 
-/** Bytes to collect before writing. */
-const CHUNK = 1024 * 1024
-
 /**
  * A file that is written under a temporary name, beside its place, and renamed when it is complete;
  * without `force`, only if nothing has its name by then. A device or a pipe is written directly.
@@ -38,8 +35,10 @@ export async function fileOutput(path: string, force: boolean): Promise<Output> 
     isTerminal,
     isKept: !isAside,
     async write(pieces) {
-      writer.add(pieces)
-      if (isTerminal || writer.bytes >= CHUNK) await writing(writer.flush)
+      await writing(() => {
+        writer.add(pieces)
+        if (isTerminal) writer.flush()
+      })
     },
     async commit() {
       await writing(async () => {

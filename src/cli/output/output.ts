@@ -8,7 +8,10 @@ export interface Output {
    * True when lines stay even if the job fails. False for a file that appears once it is complete.
    */
   readonly isKept: boolean
-  /** Writes a line, in pieces. Resolves when there is room for more. */
+  /**
+   * Writes a line, in pieces. Resolves when there is room for more. The pieces are then not read
+   * again, unless the job has been stopped.
+   */
   write(pieces: readonly Uint8Array[]): Promise<void>
   /** Ends the output. A file gets its name. */
   commit(): Promise<void>

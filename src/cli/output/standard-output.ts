@@ -6,8 +6,6 @@ import { createLineWriter } from './line-writer.ts'
 import type { Output } from './output.ts'
 
 const STDOUT = 1
-/** Most bytes to collect before writing. */
-const CHUNK = 1024 * 1024
 /** How long a reader may block the output before the user is told, in ms. */
 const PATIENCE = 500
 
@@ -31,8 +29,12 @@ function stream(stdout: TextStream, stop: AbortController): Output {
     isKept: true,
     async write(pieces) {
       lines++
+      const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
       stdout.cork()
-      for (const piece of pieces) stdout.write(piece)
+      // A line after which the stream still has room is copied: it may wait there when the next one
+      // comes.
+      if (length < stdout.writableHighWaterMark) stdout.write(Buffer.concat(pieces, length))
+      else for (const piece of pieces) stdout.write(piece)
       process.nextTick(() => stdout.uncork())
       if (!stdout.writableNeedDrain) return
       // When the job ends meanwhile, this line is still written whole, and counts; the next one is
@@ -63,23 +65,25 @@ function stream(stdout: TextStream, stop: AbortController): Output {
 function file(stop: AbortController): Output {
   const writer = createLineWriter(STDOUT)
   let scheduled: NodeJS.Immediate | undefined
-  const flush = () => {
-    clearImmediate(scheduled)
-    scheduled = undefined
+  const writing = (act: () => void) => {
     try {
-      writer.flush()
+      act()
     } catch (error) {
       throw cannotWrite('standard output', error, writer.kept)
     }
+  }
+  const flush = () => {
+    clearImmediate(scheduled)
+    scheduled = undefined
+    writing(writer.flush)
   }
   return {
     isTerminal: false,
     isKept: true,
     async write(pieces) {
-      writer.add(pieces)
-      if (writer.bytes >= CHUNK) flush()
-      // All lines of this turn are written together.
-      else
+      writing(() => writer.add(pieces))
+      // All short lines of this turn are written together.
+      if (writer.hasCollected)
         scheduled ??= setImmediate(() => {
           try {
             flush()

@@ -1,7 +1,8 @@
 import { type HexlineError, LimitError, MalformedReplyError, NetworkError } from '../../errors.ts'
 import type { Exchange, HttpReply } from '../../http/exchange.ts'
 import type { Clock } from '../../wait/clock.ts'
-import { type Call, type EncodedCall, type Outcome, type Post, patienceOf, replyOf } from '../call.ts'
+import type { BodyPool } from '../body-pool.ts'
+import { type Call, type EncodedCall, type Outcome, type PooledCall, type Post, patienceOf, releasableReply, replyOf } from '../call.ts'
 import { copyError } from '../copy-error.ts'
 import { isFailure } from '../failure-kinds.ts'
 import { parseBody, resultFor, scanBody } from './body.ts'
@@ -34,10 +35,12 @@ export function createPost(options: PostOptions): Post {
     const first = ids.next
     ids.next += calls.length
     const onPosted = watchPost(endpoint, calls.length, signal, clock)
+    // Where the calls belong to several jobs, the first one's.
+    const bodies = calls.every(({ isUnread }) => isUnread) ? (calls[0] as PooledCall).bodies : undefined
     let reply: HttpReply
     try {
       reply = await exchange.send(
-        { method: 'POST', path, body: encode(calls, first), maxBytes: calls.length > 1 ? MOST_FOR_A_BATCH : undefined, patience: patienceOf(calls) },
+        { method: 'POST', path, body: encode(calls, first), maxBytes: calls.length > 1 ? MOST_FOR_A_BATCH : undefined, patience: patienceOf(calls), bodies },
         signal,
       )
     } catch (error) {
@@ -49,7 +52,7 @@ export function createPost(options: PostOptions): Post {
     }
     const outcomes = read(reply, calls, first, options, cuts)
     onPosted?.(outcomes, reply)
-    return outcomes
+    return bodies === undefined ? outcomes : releasable(outcomes, reply.body, bodies)
   }
 }
 
@@ -86,6 +89,19 @@ function cutShort(failure: HexlineError, calls: number, cuts: Cuts): HexlineErro
   if (calls === 1 || !(failure instanceof NetworkError) || !cuts.isForSize(failure.receivedBytes)) return failure
   const { endpoint, receivedBytes, message, cause } = failure
   return new LimitError(`${message} (the reply to ${calls} calls)`, 'response-too-large', { endpoint, limit: receivedBytes, size: receivedBytes, cause })
+}
+
+/** Outcomes whose replies lie in `body`, which goes back when all of them have been released. */
+function releasable(outcomes: readonly Outcome[], body: Buffer, bodies: BodyPool): readonly Outcome[] {
+  let held = 0
+  const release = () => {
+    if (--held === 0) bodies.release(body)
+  }
+  return outcomes.map((outcome) => {
+    if (outcome instanceof Error) return outcome
+    held++
+    return releasableReply(outcome.take(), outcome.bytes, release)
+  })
 }
 
 /** A single call is sent as an object, several as an array. */

@@ -1,6 +1,7 @@
 import { CodecError, type HexlineError, MalformedReplyError } from '../../errors.ts'
 import { excerpt } from '../../text.ts'
-import { type Call, type EncodedCall, type Reply, replyOf } from '../call.ts'
+import type { BodyPool } from '../body-pool.ts'
+import { type Call, type EncodedCall, type PooledCall, type Reply, replyOf } from '../call.ts'
 import { CallFailure } from '../call-failure.ts'
 import { copyError } from '../copy-error.ts'
 import type { Tally } from '../tally.ts'
@@ -51,6 +52,7 @@ export class Entry implements EncodedCall, Awaited {
   readonly priority: 'interactive' | 'bulk'
   readonly as: 'value' | 'bytes'
   readonly isUnread: boolean | undefined
+  readonly bodies: BodyPool | undefined
   readonly required: boolean
   readonly safe: boolean
   readonly tried: readonly string[]
@@ -68,7 +70,7 @@ export class Entry implements EncodedCall, Awaited {
   #others: Caller[] | undefined
   #waitingCallers = 1
 
-  constructor(call: Call, json: string, key: string | undefined, caller: Caller) {
+  constructor(call: PooledCall, json: string, key: string | undefined, caller: Caller) {
     this.method = call.method
     this.params = call.params
     this.signal = call.signal
@@ -79,6 +81,7 @@ export class Entry implements EncodedCall, Awaited {
     this.priority = call.priority
     this.as = call.as
     this.isUnread = call.isUnread
+    this.bodies = call.bodies
     this.required = call.required
     this.safe = call.safe
     this.tried = call.tried

@@ -1,7 +1,7 @@
 import { type HexlineError, IntegrityError, NetworkError } from '../../errors.ts'
 import { excerpt } from '../../text.ts'
 import type { Clock } from '../../wait/clock.ts'
-import { type Call, ownRead, type Reply, replyOf } from '../call.ts'
+import { type Call, movedReply, ownRead, type Reply } from '../call.ts'
 import { CallFailure } from '../call-failure.ts'
 import { copyError } from '../copy-error.ts'
 import { routeEvents } from '../events.ts'
@@ -164,7 +164,7 @@ export class Endpoint {
         call.pin?.sees(told)
       }
     }
-    return replyOf(value, reply.bytes)
+    return movedReply(reply, value)
   }
 
   #learn({ error, wasSent }: CallFailure, call: Call, trait: Trait | undefined, started: number): void {

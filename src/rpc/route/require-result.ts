@@ -1,12 +1,12 @@
 import { IntegrityError } from '../../errors.ts'
-import { type Call, type Reply, replyOf } from '../call.ts'
+import { type Call, movedReply, type Reply } from '../call.ts'
 import { CallFailure } from '../call-failure.ts'
 
 /**
  * The reply, unless the call requires a result and it is null: then it throws a `lagging` failure.
  */
 export function requireResult(reply: Reply, call: Call, endpoint: string): Reply {
-  return replyOf(takeResult(reply, call, endpoint), reply.bytes)
+  return movedReply(reply, takeResult(reply, call, endpoint))
 }
 
 /**

@@ -7,7 +7,7 @@ import { HexlineProvider, type HexlineProviderOptions } from 'hexline/ethers'
 import { Agent as Dispatcher } from 'undici'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { calls } from '../../support/node.ts'
-import { type Answer, always, cut, deadPort, type Entry, each, errorOf, gate, type Received, refuse, serve, silent } from '../../support/server.ts'
+import { type Answer, always, cut, deadPort, type Entry, each, errorOf, gate, honest, type Received, refuse, serve, silent } from '../../support/server.ts'
 
 type Target = ConstructorParameters<typeof HexlineProvider>[0]
 
@@ -52,10 +52,11 @@ describe('where it sends', () => {
   })
 
   it("as ethers' FetchRequest says: URL, headers, credentials, timeout", async () => {
-    const server = await serve(silent)
+    const server = await serve(honest, silent)
     const request = new FetchRequest(`${server.url}/path`)
     request.setHeader('X-Key', 'k')
     request.setCredentials('me', 'secret')
+    await made(request, { retry: false }).send('eth_gasPrice', [])
     request.timeout = 50
     const provider = made(request, { retry: false })
     expect(await errorOf(provider.send('eth_gasPrice', []))).toMatchObject({ code: 'TIMEOUT' })
