@@ -1,6 +1,6 @@
 /**
- * Scheme and host of an endpoint, by the name that errors have for it: of a URL's path, where the key may be, there is nothing. Several
- * endpoints of one host are told apart by a number, which belongs to no URL.
+ * The scheme and host of the endpoint with this name in an error. The path is left out, since it
+ * may hold the key. A number tells several endpoints of one host apart; it is not part of any URL.
  */
 export function originOf(name: string | undefined, endpoints: readonly string[]): string {
   const host = name?.replace(/#\d+$/, '')

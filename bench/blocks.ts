@@ -2,19 +2,22 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { makeBlocks, makeReceipts, type RawBlock, type RawReceipt } from './made-blocks.ts'
 import { root } from './root.ts'
 
-/** Blocks to replay: one and the same index is one block, in three views of it. */
+/** Blocks to replay. The same index in each list is the same block in another form. */
 export interface Blocks {
   readonly source: string
   readonly full: readonly Template[]
   readonly hashes: readonly Template[]
   readonly receipts: readonly Template[]
-  /** How many transactions each has. */
+  /** Number of transactions in each block. */
   readonly transactions: readonly number[]
-  /** One reply of many logs. */
+  /** One reply with many logs. */
   readonly logs: Buffer
 }
 
-/** JSON of which only the block's own number, hash and parent change, in place: fields keep the order in which the node sent them. */
+/**
+ * JSON in which only the block's number, hash and parent are replaced, in place, so that fields
+ * keep the node's order.
+ */
 export interface Template {
   readonly bytes: Buffer
   readonly numbers: readonly number[]
@@ -22,7 +25,7 @@ export interface Template {
   readonly parents: readonly number[]
 }
 
-/** A block as it was asked for, in memory of its own. `number` must have seven hexadecimal digits. */
+/** The bytes of block `number`, as a new buffer. `number` must have seven hexadecimal digits. */
 export function fill({ bytes, numbers, hashes, parents }: Template, number: number): Buffer {
   const filled = Buffer.from(bytes)
   const digits = number.toString(16)
@@ -33,15 +36,18 @@ export function fill({ bytes, numbers, hashes, parents }: Template, number: numb
   return filled
 }
 
-/** The first block that is asked for: block numbers of seven hexadecimal digits, as mainnet's are today. */
+/** The first block number to request. It has seven hexadecimal digits, as mainnet's have today. */
 export const FIRST_BLOCK = 0x1400000
 
-/** Logs of the reply of many. */
+/** Number of logs in the long reply. */
 export const LOGS = 10_000
 
 const corpus = new URL('../shared/corpus/blocks/', root)
 
-/** Real blocks of mainnet where a corpus of them is present and not only made ones are wanted, else made ones of the same shape; likewise their receipts. */
+/**
+ * Real mainnet blocks and their receipts if the corpus is present and `areMade` is false, otherwise
+ * generated ones with the same shape.
+ */
 export function loadBlocks(areMade = false): Blocks {
   const real =
     !areMade && existsSync(corpus)
@@ -61,7 +67,7 @@ export function loadBlocks(areMade = false): Blocks {
   }
 }
 
-/** Marks of the length of what goes there, which no JSON of a node contains. */
+/** Placeholders of the right length that no node's JSON contains. */
 const MARKS = { number: '#'.repeat(FIRST_BLOCK.toString(16).length), hash: '@'.repeat(64), parent: '~'.repeat(64) }
 
 function templateOf({ number, hash, parentHash }: RawBlock, json: unknown): Template {

@@ -4,20 +4,20 @@ import type { Seen } from './clients/way.ts'
 import type { Figures } from './results.ts'
 import type { ClientName, WorkloadName } from './workloads.ts'
 
-/** What a process is told: one client does one workload. */
+/** What to measure in this process: one client on one workload. */
 export interface Task {
   readonly workload: WorkloadName
   readonly client: ClientName
   readonly url: string
   readonly warmUp: number
   readonly measured: number
-  /** Transactions of the blocks, which come again and again. */
+  /** Number of transactions in each of the blocks, which repeat. */
   readonly transactions: readonly number[]
-  /** The smallest reply of one unit, in bytes. */
+  /** Size of the smallest possible reply for one unit, in bytes. */
   readonly bytes: number
 }
 
-/** Memory is looked at so often while the work is done. */
+/** Interval between memory samples, in ms. */
 const SAMPLE_MS = 25
 
 const task = JSON.parse(process.argv[2] as string) as Task
@@ -47,7 +47,7 @@ process.send?.({
 await job.end()
 process.disconnect?.()
 
-/** A client that has not done the work has no figure. */
+/** Throws unless the client has done all of the work, so that no figure is reported otherwise. */
 function check(first: number, count: number, seen: Seen): void {
   const { transactions } = task
   const isCalls = workload.startsWith('small')
@@ -57,15 +57,15 @@ function check(first: number, count: number, seen: Seen): void {
   const expected = { items: count, numbers, parts }
   for (const name of ['items', 'numbers', 'parts'] as const) {
     if (seen[name] !== undefined && seen[name] !== expected[name]) {
-      throw new Error(`${client} was to do ${workload} from ${first}, ${count} of them: expected ${expected[name]} ${name}, and saw ${seen[name]}`)
+      throw new Error(`${client}, ${workload}, ${count} from ${first}: expected ${expected[name]} ${name}, received ${seen[name]}`)
     }
   }
   if (seen.bytes !== undefined && seen.bytes < count * task.bytes) {
-    throw new Error(`${client} was to do ${workload}, ${count} times at least ${task.bytes} bytes, and saw ${seen.bytes}`)
+    throw new Error(`${client}, ${workload}, ${count} units: expected at least ${task.bytes} bytes each, received ${seen.bytes} in total`)
   }
 }
 
-/** Mean of a fifth of the samples, in MB. */
+/** Mean of a fifth of the samples around this share of the run, in MB. */
 function around(samples: readonly number[], share: number): number {
   const near = samples.slice(Math.floor(samples.length * (share - 0.1)), Math.ceil(samples.length * (share + 0.1)))
   return near.reduce((sum, each) => sum + each, 0) / near.length / 2 ** 20

@@ -26,12 +26,15 @@ export interface RawReceipt {
   readonly [field: string]: unknown
 }
 
-/** Blocks of the shape of mainnet's, always the same ones: for a clone without a corpus of real blocks. */
+/**
+ * Generated blocks with the shape of mainnet's, for clones without the corpus. They are the same in
+ * every run.
+ */
 export function makeBlocks(): RawBlock[] {
   return TRANSACTIONS_PER_BLOCK.map((count, i) => makeBlock(count, makeRandom(i + 1)))
 }
 
-/** Receipts for a block's transactions, with as many logs as mainnet's have. */
+/** Receipts for a block's transactions, with a realistic number of logs. */
 export function makeReceipts({ hash: blockHash, number: blockNumber, transactions }: RawBlock): RawReceipt[] {
   const random = makeRandom(transactions.length)
   let logIndex = 0
@@ -136,7 +139,10 @@ function quantity(value: number): string {
 
 type Random = ReturnType<typeof makeRandom>
 
-/** The same numbers in each run: mulberry32, a generator of 32 bits of state by Tommy Ettinger (public domain). */
+/**
+ * The same numbers in each run. mulberry32, a generator with 32 bits of state, by Tommy Ettinger
+ * (public domain).
+ */
 function makeRandom(seed: number) {
   let state = seed
   const share = () => {
@@ -160,7 +166,7 @@ function makeRandom(seed: number) {
       const [[low, from], [high, to]] = [quantiles[i - 1], quantiles[i]] as [Quantiles[number], Quantiles[number]]
       return Math.round(from + ((to - from) * (at - low)) / (high - low))
     },
-    /** One of several, by their shares. */
+    /** One of several values, chosen by their shares. */
     among<T>(shares: readonly (readonly [T, number])[]): T {
       let left = share()
       for (const [value, each] of shares) {

@@ -1,14 +1,15 @@
 /*
- * The shape of mainnet's blocks, as measured on the real ones of the corpus; `bench/README.md` has the figures and the blocks they are of.
- * Quantiles are pairs of a share and the value that it does not exceed; between two of them a straight line.
+ * The shape of mainnet's blocks, as measured on the real blocks of the corpus; `bench/README.md`
+ * lists the figures and the blocks. A quantile is a pair of a share and the largest value of that
+ * share, with linear interpolation between pairs.
  */
 
 export type Quantiles = readonly (readonly [share: number, value: number])[]
 
-/** Transactions in a block: those of all eight blocks, from Byzantium to Prague. */
+/** Number of transactions in each of all eight blocks, from Byzantium to Prague. */
 export const TRANSACTIONS_PER_BLOCK = [157, 136, 22, 91, 97, 259, 95, 184]
 
-/** Of 572 transactions of the four blocks since Shanghai. Shares of the transaction types. */
+/** Shares of the transaction types, in the 572 transactions of the four blocks since Shanghai. */
 export const TYPE_SHARES = [
   ['0x2', 0.872],
   ['0x0', 0.119],
@@ -16,7 +17,7 @@ export const TYPE_SHARES = [
   ['0x4', 0.002],
 ] as const
 
-/** Of the same. Bytes of a transaction's input: 477 on average. */
+/** Size of a transaction's input in the same blocks, in bytes; 477 on average. */
 export const INPUT_BYTES: Quantiles = [
   [0, 0],
   [0.25, 0],
@@ -32,11 +33,13 @@ export const INPUT_BYTES: Quantiles = [
   [1, 10_000],
 ]
 
-/** Of the same. Transactions that move no ether, and those with an access list. */
+/**
+ * Share of transactions that move no ether, and of those with an access list, in the same blocks.
+ */
 export const SHARE_WITHOUT_VALUE = 0.575
 export const SHARE_WITH_ACCESS_LIST = 0.016
 
-/** Of 157 receipts of block 18,500,000. Logs of a receipt: 2.6 on average. */
+/** Number of logs in a receipt, in the 157 receipts of block 18,500,000; 2.6 on average. */
 export const LOGS_PER_RECEIPT: Quantiles = [
   [0, 0],
   [0.25, 0],
@@ -51,7 +54,7 @@ export const LOGS_PER_RECEIPT: Quantiles = [
   [1, 32],
 ]
 
-/** Of its 408 logs. Shares of the numbers of topics, and bytes of data: 63 on average. */
+/** Shares of the number of topics, and bytes of data, in its 408 logs; 63 bytes on average. */
 export const TOPIC_SHARES = [
   [3, 0.628],
   [4, 0.137],

@@ -5,9 +5,12 @@ export interface Options {
   readonly isQuick: boolean
   readonly rounds: number
   readonly workloads: readonly WorkloadName[]
-  /** Keeps the results in `bench/results`. */
+  /** Whether to save the results in `bench/results`. */
   readonly isSaved: boolean
-  /** The Node.js of the clients: a path, `24` for the one of the tests, or the one that runs this. */
+  /**
+   * Node.js for the clients: a path, `24` for the one of the tests, or the running one if
+   * undefined.
+   */
   readonly node: { readonly path: string } | '24' | undefined
 }
 
@@ -23,7 +26,7 @@ export const usage = `usage: npm run bench -- [--quick] [--rounds N] [--save] [-
 
 workloads: ${names.join('; ')}`
 
-/** Throws an Error that says what is wrong. */
+/** Throws an Error that says which option is invalid. */
 export function readOptions(args: readonly string[]): Options {
   const { values, positionals } = parseArgs({
     args: [...args],
@@ -37,21 +40,21 @@ export function readOptions(args: readonly string[]): Options {
     },
   })
   const rounds = values.rounds === undefined ? (values.quick ? 1 : 3) : Number(values.rounds)
-  if (!Number.isSafeInteger(rounds) || rounds < 1) throw new Error(`--rounds: expected a number above 0, received ${JSON.stringify(values.rounds)}`)
+  if (!Number.isSafeInteger(rounds) || rounds < 1) throw new Error(`--rounds: expected a positive whole number, received ${JSON.stringify(values.rounds)}`)
   const unknown = positionals.find((part) => !names.some((name) => name.includes(part)))
   if (unknown !== undefined) throw new Error(`no workload's name contains ${JSON.stringify(unknown)}`)
-  if (values.node24 && values.node !== undefined) throw new Error('--node24 and --node: one of them')
-  if (values.save && positionals.length > 0) throw new Error('--save keeps whole runs only: leave the workloads out')
+  if (values.node24 && values.node !== undefined) throw new Error('expected either --node24 or --node, received both')
+  if (values.save && positionals.length > 0) throw new Error('--save saves complete runs only: omit the workloads')
   return {
     isQuick: values.quick,
     rounds,
-    workloads: names.filter((name) => positionals.length === 0 || positionals.some((part) => isMeant(name, part))),
+    workloads: names.filter((name) => positionals.length === 0 || positionals.some((part) => isSelected(name, part))),
     isSaved: values.save,
     node: values.node24 ? '24' : values.node === undefined ? undefined : { path: values.node },
   }
 }
 
-/** A whole name means that workload alone. */
-function isMeant(name: WorkloadName, part: string): boolean {
+/** The full name of a workload selects that workload only. */
+function isSelected(name: WorkloadName, part: string): boolean {
   return part in workloads ? name === part : name.includes(part)
 }

@@ -4,15 +4,20 @@ import { createRequire } from 'node:module'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { root } from './root.ts'
 
-/** What only the benchmark needs has a lock file of its own, so that an `npm ci` of the project does not install it. */
+/**
+ * Packages for the benchmark only. They have their own lock file, so that the project's `npm ci`
+ * does not install them.
+ */
 const folder = new URL('bench/peers/', root)
 
-/** Installs what is in `bench/peers`, where it is missing. */
+/** Installs the packages of `bench/peers` unless they are installed. */
 export function installPeers(): void {
   install(fileURLToPath(folder))
 }
 
-/** The Node.js 24 of the tests, installed where it is missing: the path of its program. */
+/**
+ * Installs the tests' Node.js 24 unless it is installed, and returns the path of its executable.
+ */
 export function installNode24(): string {
   const at = new URL('.ci/node24/', root)
   install(fileURLToPath(at))
@@ -24,12 +29,15 @@ function install(prefix: string): void {
   execFileSync('npm', ['ci', '--no-audit', '--no-fund', '--ignore-scripts', '--prefix', prefix], { stdio: ['ignore', 'ignore', 'inherit'] })
 }
 
-/** A package of `bench/peers`. Its types may not be installed: whoever imports says what it uses of it. */
+/**
+ * Imports a package of `bench/peers`. Its types may not be installed, so the caller declares the
+ * parts in use.
+ */
 export function importPeer(name: string): Promise<unknown> {
   return import(pathToFileURL(createRequire(new URL('package.json', folder)).resolve(name)).href)
 }
 
-/** The version of the project, of a package of `bench/peers`, or of one that the project has installed. */
+/** The version of the project, of a package of `bench/peers`, or of an installed package. */
 export function versionOf(name: string): string {
   const read = (file: URL) => JSON.parse(readFileSync(file, 'utf8')) as { version: string; dependencies?: Record<string, string> }
   if (name === 'hexline') return read(new URL('package.json', root)).version

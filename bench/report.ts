@@ -8,10 +8,11 @@ import type { Results } from './results.ts'
 import { root } from './root.ts'
 
 /*
- * Tables and charts of the kept results, into bench/README.md and bench/results: `npm run bench:report`.
+ * Writes tables and charts of the saved results to bench/README.md and bench/results: `npm run
+ * bench:report`.
  */
 
-/** What is used of Vega and Vega-Lite, whose types are not installed with the project. */
+/** The parts of Vega and Vega-Lite in use. Their types are not installed with the project. */
 interface Vega {
   parse(spec: object): object
   View: new (runtime: object, options: { renderer: 'none' }) => { toSVG(): Promise<string> }

@@ -14,13 +14,14 @@ import type { ServerNews } from './server.ts'
 import { type ClientName, type WorkloadName, workloads } from './workloads.ts'
 
 /*
- * Clients side by side: each in a process of its own, in turn, several rounds, against one server in a process of its own.
+ * Compares clients: each in its own process, in turn, for several rounds, against one server in its
+ * own process.
  */
 
-/** A quick run does this share of the work. */
+/** Share of the work in a quick run. */
 const QUICK = 0.12
 
-/** A client that hangs has no figure either. */
+/** Time limit for a client in ms, after which it has no figure. */
 const LONGEST_MS = 120_000
 
 const options = optionsOrUsage()
@@ -34,7 +35,7 @@ if (options.isSaved) {
   const file = new URL(`bench/results/node${/^v(\d+)/.exec(results.versions.node as string)?.[1]}.json`, root)
   mkdirSync(new URL('.', file), { recursive: true })
   writeFileSync(file, `${JSON.stringify(results, rounded, 1)}\n`)
-  console.log(`\nkept in ${fileURLToPath(file).slice(fileURLToPath(root).length)}: npm run bench:report puts it into bench/README.md`)
+  console.log(`\nsaved to ${fileURLToPath(file).slice(fileURLToPath(root).length)}: npm run bench:report writes it to bench/README.md`)
 }
 
 function optionsOrUsage(): Options {
@@ -98,7 +99,7 @@ async function runWorkload(name: WorkloadName, isQuick: boolean, rounds: number)
   return measured
 }
 
-/** The same faults for all clients of a round. */
+/** A URL with the same faults for all clients of a round. */
 async function faultyUrl(seed: number): Promise<string> {
   const { url } = (await (await fetch(`${news.url}${workloads['throttled and faulty'].path}/${seed}`)).json()) as { url: string }
   return url
@@ -132,12 +133,12 @@ async function messageOf<T>(child: ChildProcess): Promise<T> {
   return (await Promise.race([once(child, 'message').then(([message]) => message), ended])) as T
 }
 
-/** The line of a stack trace that says what happened. */
+/** The line of a stack trace with the error message. */
 function firstError(said: string): string {
   return said.split('\n').find((line) => /^\w*Error\b.*:/.test(line)) ?? said.slice(0, 200)
 }
 
-/** Four digits are more than is known. */
+/** Rounds to four digits, which is more than the precision of the measurements. */
 function rounded(_: string, value: unknown): unknown {
   return typeof value === 'number' ? Number(value.toPrecision(4)) : value
 }

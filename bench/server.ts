@@ -5,13 +5,15 @@ import { fill, loadBlocks, type Template } from './blocks.ts'
 import { FAULTS, FAULTY_RATE } from './workloads.ts'
 
 /*
- * A node of the benchmark, in a process of its own: answers from memory, and costs as little as it can. The path says how it
- * behaves: `/late/50` answers after 50 ms; `/throttled/1000/a` refuses calls above 1000 a second with 429, counted for `a`
- * alone, and `GET /throttled/1000/a` says how many of them it has refused; `GET /faulty/3` starts a sandbox over this server, whose faults
- * follow from the seed 3, and gives its URL. `node server.ts made`: made blocks, whether there are real ones or not.
+ * A node for the benchmark, in its own process. It answers from memory at the lowest possible cost.
+ * The path selects its behaviour: `/late/50` answers after 50 ms; `/throttled/1000/a` refuses more
+ * than 1000 calls a second with 429, counted for `a` alone, and `GET /throttled/1000/a` returns the
+ * number of refused calls; `GET /faulty/3` starts a sandbox in front of this server, with faults
+ * from the seed 3, and returns its URL. `node server.ts made` generates the blocks even if real
+ * ones are present.
  */
 
-/** What the server tells when it is ready. */
+/** What the server reports when it is ready. */
 export interface ServerNews {
   readonly url: string
   readonly source: string
@@ -70,7 +72,7 @@ function answer({ id, method, params }: Call): Buffer[] {
       return [start, blockOf(receipts, first), END]
     case 'eth_getLogs':
       return [start, logs, END]
-    // Every account has as many wei as its address says.
+    // The balance of each account, in wei, is the number of its address.
     case 'eth_getBalance':
       return [start, Buffer.from(`"0x${BigInt(first as string).toString(16)}"}`)]
     case 'eth_chainId':
@@ -98,7 +100,10 @@ interface Bucket {
 
 const buckets = new Map<string, Bucket>()
 
-/** Tokens of one second are saved at most, so that the server does not lie with its Retry-After: 1; a batch takes as many as it has calls, or none and is refused as a whole. */
+/**
+ * Refills a bucket with at most one second's worth of calls, so that `Retry-After: 1` is true. A
+ * batch takes one token per call, or is refused as a whole.
+ */
 function bucketOf(path: string, callsPerSecond: number): Bucket {
   const known = buckets.get(path)
   if (known !== undefined) return known
@@ -119,7 +124,7 @@ function bucketOf(path: string, callsPerSecond: number): Bucket {
   return bucket
 }
 
-// A client that is busy with a long reply finds its connection as it was.
+// Keeps the connection of a client that is busy with a long reply.
 server.keepAliveTimeout = 120_000
 server.listen(0, '127.0.0.1', () => {
   const { port } = server.address() as AddressInfo

@@ -1,4 +1,4 @@
-/** The clients, the floor first, then hexline and what stands on it, then the peers. */
+/** The clients: the floor first, then hexline and the libraries on it, then the peers. */
 export type ClientName =
   | 'undici, bytes only'
   | 'undici + JSON.parse'
@@ -30,35 +30,40 @@ export type WorkloadName =
 
 export interface Workload {
   readonly what: string
-  /** What is counted, and what figures are per. */
+  /** The unit of the figures. */
   readonly unit: 'block' | 'reply' | 'call' | 'import'
-  /** The figure that tells: others are shown beside it. */
+  /** The main figure. Others are shown with it. */
   readonly figure: 'cpu' | 'wall' | 'peakMb'
-  /** Who does it, and how many units are measured: a second or two for those whose ratio is small, half a second for the others. */
+  /**
+   * Number of units to measure for each client: one or two seconds of work for clients with a small
+   * ratio, half a second for the others.
+   */
   readonly amounts: { readonly [Name in ClientName]?: number }
-  /** Units before those that are measured, as a share of them. Default 0.25. */
+  /** Share of units to run before measuring starts. Default 0.25. */
   readonly warmUp?: number
-  /** What the others are compared with. */
+  /** The clients that the ratios refer to. */
   readonly against: readonly ClientName[]
-  /** How the server behaves, as a path of it. */
+  /** The server's path for this workload. */
   readonly path?: string
-  /** Rounds for each one of the run. Default 1. */
+  /** Number of rounds for each round of the run. Default 1. */
   readonly roundsEach?: number
-  /** Amounts that are too small to be cut for a quick run, or that the result depends on. */
+  /**
+   * Whether a quick run must not reduce the amounts, because they are small or affect the result.
+   */
   readonly isWhole?: boolean
-  /** Who cannot do it, and why. */
+  /** Clients that cannot run it, and why. */
   readonly leftOut?: { readonly [Name in ClientName]?: string }
 }
 
-/** Calls a second of the throttled server. */
+/** Limit of the throttled server, in calls per second. */
 export const THROTTLED_RATE = 500
-/** Calls a second of the faulty server, and the share of its POSTs that go wrong. */
+/** Limit of the faulty server, in calls per second, and the share of its POSTs that fail. */
 export const FAULTY_RATE = 200
 export const FAULTS = 0.1
 
 export const workloads: Readonly<Record<WorkloadName, Workload>> = {
   'full blocks': {
-    what: 'A range of blocks with whole transactions, decoded; hexline also checks that each is the child of the one before.',
+    what: 'A range of blocks with whole transactions, decoded; hexline also checks that each is the child of the previous one.',
     unit: 'block',
     figure: 'cpu',
     amounts: {
@@ -77,12 +82,12 @@ export const workloads: Readonly<Record<WorkloadName, Workload>> = {
     against: ['undici + JSON.parse', 'viem, batched', 'ethers'],
   },
   'full blocks, 6 fields': {
-    what: 'The same blocks, of which only the timestamp and six fields of each transaction are wanted.',
+    what: 'The timestamp of the same blocks and six fields of each transaction.',
     unit: 'block',
     figure: 'cpu',
     amounts: { 'undici + JSON.parse': 2500, hexline: 2500 },
     against: ['undici + JSON.parse'],
-    leftOut: { 'viem, batched': 'no peer decodes less than all: see full blocks' },
+    leftOut: { 'viem, batched': 'no peer can decode a selection of fields: see full blocks' },
   },
   'blocks with hashes': {
     what: 'A range of blocks with the hashes of their transactions.',
@@ -104,7 +109,7 @@ export const workloads: Readonly<Record<WorkloadName, Workload>> = {
     against: ['undici + JSON.parse', 'viem, batched', 'ethers'],
   },
   'full blocks with receipts': {
-    what: 'Blocks with whole transactions and, by eth_getBlockReceipts, their receipts; hexline also checks that they are those of the block.',
+    what: 'Blocks with whole transactions and, by eth_getBlockReceipts, their receipts; hexline also checks that they belong to the block.',
     unit: 'block',
     figure: 'cpu',
     amounts: {
@@ -118,7 +123,7 @@ export const workloads: Readonly<Record<WorkloadName, Workload>> = {
     },
     against: ['undici + JSON.parse', 'viem, batched'],
     leftOut: {
-      'ethers on hexline': 'its getBlocks has no receipts',
+      'ethers on hexline': 'its getBlocks does not support receipts',
       ethers: 'has no eth_getBlockReceipts',
       web3: 'has no eth_getBlockReceipts',
     },
@@ -137,7 +142,7 @@ export const workloads: Readonly<Record<WorkloadName, Workload>> = {
       ox: 6,
     },
     against: ['undici + JSON.parse', 'viem, not batched'],
-    leftOut: { web3: 'takes four seconds and more for one reply' },
+    leftOut: { web3: 'takes at least four seconds for one reply' },
   },
   'NDJSON export': {
     what: "Full blocks into a file, one line of JSON a block; undici's bytes are only read, not written.",
@@ -148,7 +153,7 @@ export const workloads: Readonly<Record<WorkloadName, Workload>> = {
     leftOut: { 'viem, batched': 'no peer writes NDJSON' },
   },
   'small calls, 64 in parallel': {
-    what: 'eth_getBalance of distinct accounts, 64 that start together, then the next 64.',
+    what: 'eth_getBalance of distinct accounts, in rounds of 64 that start together.',
     unit: 'call',
     figure: 'cpu',
     amounts: {
@@ -181,10 +186,10 @@ export const workloads: Readonly<Record<WorkloadName, Workload>> = {
       ox: 400,
     },
     against: ['undici + JSON.parse', 'viem, not batched', 'ethers'],
-    leftOut: { 'viem, batched': 'a batch of one only waits for its timer' },
+    leftOut: { 'viem, batched': 'a batch of one call would only add the wait for its timer' },
   },
   '50 ms latency': {
-    what: 'Full blocks from a server that answers each POST 50 ms late.',
+    what: 'Full blocks from a server that answers each POST after 50 ms.',
     unit: 'block',
     figure: 'wall',
     path: '/late/50',
@@ -199,10 +204,10 @@ export const workloads: Readonly<Record<WorkloadName, Workload>> = {
       '@subsquid/rpc-client': 300,
     },
     against: ['undici + JSON.parse', 'viem, batched'],
-    leftOut: { web3: 'its CPU time alone is longer than the latency', ox: 'as viem, not batched: the same fetch' },
+    leftOut: { web3: 'its CPU time alone exceeds the latency', ox: 'the same as viem, not batched: both use fetch' },
   },
   throttled: {
-    what: `eth_getBalance from a server that answers ${THROTTLED_RATE} calls a second, and the rest with 429 and Retry-After: 1; 64 callers, each with its next call when the last one is answered.`,
+    what: `eth_getBalance from a server that answers ${THROTTLED_RATE} calls a second and refuses the rest with 429 and Retry-After: 1. 64 callers, each of which makes its next call when the previous one is answered.`,
     unit: 'call',
     figure: 'wall',
     path: `/throttled/${THROTTLED_RATE}`,
@@ -213,7 +218,7 @@ export const workloads: Readonly<Record<WorkloadName, Workload>> = {
     leftOut: { web3: 'does not retry', ox: 'does not retry', 'undici + JSON.parse': 'does not retry' },
   },
   'throttled and faulty': {
-    what: `Blocks with hashes and their receipts from a server that takes ${FAULTY_RATE} calls a second, and of which ${FAULTS * 100} % of the POSTs go wrong: HTTP 500 or 503, a cut connection, a body that stops, a body that is cut short; the same ones for all clients of a round.`,
+    what: `Blocks with hashes and their receipts from a server that accepts ${FAULTY_RATE} calls a second and fails ${FAULTS * 100} % of the POSTs: HTTP 500 or 503, a cut connection, a stalled body, a truncated body. All clients of a round get the same faults.`,
     unit: 'block',
     figure: 'wall',
     path: '/faulty',
@@ -226,11 +231,11 @@ export const workloads: Readonly<Record<WorkloadName, Workload>> = {
       ethers: 'has no eth_getBlockReceipts',
       web3: 'does not retry',
       ox: 'does not retry',
-      '@subsquid/rpc-client': 'was not tried',
+      '@subsquid/rpc-client': 'not tested',
     },
   },
   memory: {
-    what: 'Resident memory while full blocks are streamed: the peak, and whether it grows between the middle and the end.',
+    what: 'Resident memory while full blocks are streamed: the peak, and the growth between the middle and the end.',
     unit: 'block',
     figure: 'peakMb',
     amounts: { 'undici + JSON.parse': 3000, hexline: 3000, 'viem, batched': 200 },
@@ -238,7 +243,7 @@ export const workloads: Readonly<Record<WorkloadName, Workload>> = {
     against: ['undici + JSON.parse'],
   },
   import: {
-    what: 'The first import of the package in a new process: what every start of a program or function pays.',
+    what: 'The first import of the package in a new process: the cost at every start of a program or function.',
     unit: 'import',
     figure: 'cpu',
     amounts: { 'undici + JSON.parse': 1, hexline: 1 },

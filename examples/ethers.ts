@@ -1,6 +1,7 @@
 /*
- * ethers on hexline: the provider's class is another, the rest of the program stays as it is. Needs a local node with a funded account
- * of the well-known test mnemonic, such as anvil (`npx @foundry-rs/anvil`):
+ * ethers on hexline: the class of the provider changes, the rest of the program stays the same.
+ * Needs a local node with funded accounts of the well-known test mnemonic, such as anvil (`npx
+ * @foundry-rs/anvil`):
  *
  *     npx tsx examples/ethers.ts [URL]        # default http://127.0.0.1:8545
  */
@@ -13,24 +14,24 @@ const account = (index: number) => HDNodeWallet.fromPhrase(phrase, undefined, `m
 const url = process.argv[2] ?? 'http://127.0.0.1:8545'
 let provider: HexlineProvider | undefined
 try {
-  // Reads the chain id once, so that no call is doubled by another for it. `new HexlineProvider(url)` works, too.
+  // Reads the chain id once, in advance. `new HexlineProvider(url)` works, too.
   const node = await HexlineProvider.connect(url) // was: new JsonRpcProvider(url)
   provider = node
   const start = await node.getBlockNumber()
 
-  // Wallets, nonces, receipts, errors: ethers' own.
+  // Wallets, nonces, receipts and errors are ethers' own.
   const wallet = new NonceManager(account(0).connect(node))
   const receivers = Array.from({ length: 20 }, (_, i) => account(i + 1).address)
   const sent = []
   for (const to of receivers) sent.push(await wallet.sendTransaction({ to, value: parseEther('0.5') }))
   for (const transaction of sent) await transaction.wait()
 
-  // Forty reads of one turn of the event loop: one POST, without a batch in the code.
+  // Forty reads in one turn of the event loop make one POST, without any code for batching.
   const balancesAt = (block: number | 'latest') => Promise.all(receivers.map((address) => node.getBalance(address, block)))
   const [before, after] = await Promise.all([balancesAt(start), balancesAt('latest')])
   console.log(`20 accounts received ${formatEther(after.reduce((sum, balance, i) => sum + balance - (before[i] as bigint), 0n))} ETH`)
 
-  // A range of ethers' blocks, in order and without a hole.
+  // A range of ethers' blocks, in order and without gaps.
   let transactions = 0
   let value = 0n
   for await (const block of node.getBlocks(start + 1, 'latest', { prefetchTxs: true })) {
@@ -45,7 +46,8 @@ try {
     .connect(provider)
     .sendTransaction({ to: wallet, value: parseEther('1000000') })
 } catch (error) {
-  // ethers' errors, with ethers' codes: INSUFFICIENT_FUNDS, CALL_EXCEPTION, NETWORK_ERROR, TIMEOUT and so on.
+  // ethers' errors, with ethers' codes: INSUFFICIENT_FUNDS, CALL_EXCEPTION, NETWORK_ERROR, TIMEOUT
+  // and so on.
   const { code, shortMessage } = error as { code: string; shortMessage: string }
   console.log(`${code}: ${shortMessage}`)
   if (!isError(error, 'INSUFFICIENT_FUNDS')) process.exitCode = 1

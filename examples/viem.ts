@@ -1,6 +1,6 @@
 /*
- * viem on hexline: one line of a viem program changes, the rest stays as it is. Needs a local node with a funded account of the
- * well-known test mnemonic, such as anvil (`npx @foundry-rs/anvil`):
+ * viem on hexline: one line of a viem program changes, the rest stays the same. Needs a local node
+ * with a funded account of the well-known test mnemonic, such as anvil (`npx @foundry-rs/anvil`):
  *
  *     npx tsx examples/viem.ts [URL]        # default http://127.0.0.1:8545
  */
@@ -19,7 +19,7 @@ const wallet = createWalletClient({ chain: foundry, transport, account })
 try {
   const from = (await client.getBlockNumber()) + 1n
 
-  // Actions of a wallet, receipts, errors: viem's own.
+  // Wallet actions, receipts and errors are viem's own.
   const receivers = Array.from(
     { length: 20 },
     (_, i) => mnemonicToAccount('test test test test test test test test test test test junk', { addressIndex: i + 1 }).address,
@@ -30,12 +30,12 @@ try {
     await client.waitForTransactionReceipt({ hash, pollingInterval: 50 })
   }
 
-  // Twenty reads of one turn of the event loop: one POST, without a batch in the code.
+  // Twenty reads in one turn of the event loop make one POST, without any code for batching.
   const after = await Promise.all(receivers.map((address) => client.getBalance({ address })))
   const received = after.reduce((sum, balance, i) => sum + balance - (before[i] as bigint), 0n)
   console.log(`20 accounts received ${formatEther(received)} ETH`)
 
-  // A range of blocks in viem's own shape, in order and without a hole, with receipts.
+  // A range of blocks in viem's own format, in order and without gaps, with receipts.
   let transactions = 0
   let gas = 0n
   for await (const block of client.getBlocks({ fromBlock: from, toBlock: 'latest', includeTransactions: true, includeReceipts: true })) {
@@ -46,7 +46,8 @@ try {
 
   await wallet.sendTransaction({ to: receivers[0] as `0x${string}`, value: parseEther('1000000') })
 } catch (error) {
-  // viem's errors, with viem's meaning: InsufficientFundsError, HttpRequestError, TimeoutError and so on.
+  // viem's errors, with viem's meaning: InsufficientFundsError, HttpRequestError, TimeoutError and
+  // so on.
   const { name, shortMessage, details } = error as { name: string; shortMessage: string; details: string }
   console.log(`${name}: ${shortMessage} ${details}`)
   if (name !== 'TransactionExecutionError') process.exitCode = 1

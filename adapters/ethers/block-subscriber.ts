@@ -1,13 +1,16 @@
 import type { JsonRpcProvider, Subscriber } from 'ethers'
 
-/** Asks for the block number every `pollingInterval` ms, as ethers' own subscriber does. A failure is reported to the listeners of `error`. */
+/**
+ * Polls the block number every `pollingInterval` ms, as ethers' own subscriber does. Reports
+ * failures to the listeners of `error`.
+ */
 export class BlockSubscriber implements Subscriber {
-  /** In ms. ethers sets it when the provider's changes. */
+  /** In ms. ethers sets it when the provider's own interval changes. */
   pollingInterval: number
   readonly #provider: JsonRpcProvider
-  /** The last block that was emitted; at first the head, from which new blocks are counted. */
+  /** The last block that was emitted; at first the head, after which new blocks are emitted. */
   #last: number | undefined
-  /** Marks the polls since the last start; undefined while stopped. */
+  /** Identifies the polls since the last start; undefined while stopped. */
   #run: object | undefined
   #timer = 0
 
@@ -17,7 +20,7 @@ export class BlockSubscriber implements Subscriber {
   }
 
   start(): void {
-    // Added in the turn in which the provider ended.
+    // A listener may be added in the turn in which the provider was destroyed.
     if (this.#run !== undefined || this.#provider.destroyed) return
     this.#run = {}
     void this.#poll(this.#run)

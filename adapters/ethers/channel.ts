@@ -6,16 +6,19 @@ import { isGetUrlRegistered } from './target.ts'
 
 export type Response = JsonRpcResult | JsonRpcError
 
-/** A reply, and hexline's error under it if the node answered with an error. */
+/** A reply, with hexline's error if the node answered with an error. */
 export interface Answer {
   readonly response: Response
   readonly cause?: RpcError
 }
 
 export interface ChannelOptions {
-  /** How long calls wait for others to travel with, in ms. */
+  /** How long a call waits for others to join its batch, in ms. */
   readonly stallMs: number
-  /** Ethers' `FetchRequest.registerGetUrl` does not concern it. */
+  /**
+   * Whether the caller chose how to send, so that ethers' `FetchRequest.registerGetUrl` does not
+   * apply.
+   */
   readonly isOwnTransport: boolean
   /** Aborted when the provider is destroyed. */
   readonly end: AbortSignal
@@ -25,7 +28,7 @@ export interface ChannelOptions {
 export class Channel {
   readonly #client: Client
   readonly #options: ChannelOptions
-  /** The wait for other calls that is under way. */
+  /** The wait that calls are joining now. */
   #stall: Promise<void> | undefined
 
   constructor(client: Client, options: ChannelOptions) {
@@ -33,7 +36,10 @@ export class Channel {
     this.#options = options
   }
 
-  /** The node's reply, which may be an error. Rejects with an error of ethers' when there is none. */
+  /**
+   * Resolves to the node's reply, which may be an error. Rejects with an error of ethers' if there
+   * is no reply.
+   */
   async send({ method, params, id }: JsonRpcPayload): Promise<Answer> {
     const { end } = this.#options
     if (end.aborted) throw new Destroyed().errorOf(method)
@@ -47,14 +53,20 @@ export class Channel {
     }
   }
 
-  /** Throws where a function was registered to send ethers' requests. It is not bypassed: it may be the way through a proxy. */
+  /**
+   * Throws if a function is registered that sends ethers' requests, since bypassing it might bypass
+   * a proxy.
+   */
   checkTransport(): void {
     if (this.#options.isOwnTransport || !isGetUrlRegistered()) return
     const operation = 'FetchRequest.registerGetUrl'
     throw makeError(`${operation} is not supported: give the provider an undici dispatcher`, 'UNSUPPORTED_OPERATION', { operation })
   }
 
-  /** Waits for others, where the options ask for that. Calls that wait for the same timer travel together. */
+  /**
+   * Waits for other calls if the options ask for it. Calls that wait for the same timer go in one
+   * batch.
+   */
   stall(): Promise<void> | undefined {
     const { stallMs, end } = this.#options
     if (stallMs <= 0 || end.aborted) return undefined

@@ -16,7 +16,7 @@ import { mayBeAccepted } from '../../src/eth/send-raw-transaction.ts'
 import { nodeWords } from '../node-words.ts'
 import { originOf } from '../origin.ts'
 
-/** Why calls end with their provider: the reason of its signal. */
+/** The reason of the provider's signal, which ends its calls when it is destroyed. */
 export class Destroyed {
   errorOf(method: string): Error {
     return makeError('provider destroyed; cancelled request', 'UNSUPPORTED_OPERATION', { operation: method })
@@ -24,9 +24,11 @@ export class Destroyed {
 }
 
 /**
- * hexline's failure of a call as ethers' own error of the same meaning; hexline's is its `cause`. Of the URL there is scheme and host:
- * the path may hold the key. Nothing that can be enumerated on it is a function or a cycle, since `FallbackProvider` walks through it.
- * What is no failure of a call (options, replies that contradict each other) stays as it is.
+ * Translates hexline's error of a call into ethers' own with the same meaning. hexline's error is
+ * its `cause`. Of the URL it shows only scheme and host, since the path may hold the key. None of
+ * its enumerable fields is a function or a cycle, since `FallbackProvider` walks through them.
+ * Errors that do not come from a call (options, replies that contradict each other) are returned
+ * unchanged.
  */
 export function ethersError(error: unknown, method: string, endpoints: readonly string[]): unknown {
   if (error instanceof Destroyed) return error.errorOf(method)
@@ -44,7 +46,7 @@ export function withEthersCode(error: unknown): unknown {
 }
 
 function translated(error: HexlineError, method: string, requestUrl: string): Error {
-  // What may have become of a transaction, where ethers' own words leave hexline's out.
+  // The warning that a transaction may have been accepted, since ethers' messages omit hexline's.
   const note = error.transactionHash === undefined ? '' : `; ${mayBeAccepted(error.transactionHash)}`
   if (error instanceof ClosedError) return makeError(`client closed; cancelled request${note}`, 'UNSUPPORTED_OPERATION', { operation: method })
   if (error instanceof TimeoutError) return makeError(`request timeout${note}`, 'TIMEOUT', { operation: method, reason: 'timeout', info: { requestUrl } })
@@ -53,12 +55,12 @@ function translated(error: HexlineError, method: string, requestUrl: string): Er
   if (error instanceof CodecError && error.kind === 'malformed') return makeError(error.message, 'BAD_DATA', { value: error.received })
   if (error instanceof CodecError) return makeError(error.message, 'INVALID_ARGUMENT', { argument: error.path, value: error.received })
   if (error instanceof HttpError) return answered(error.status, error.body, error.headers, requestUrl, note)
-  // A server that refuses in JSON has not answered the call.
+  // A server that refuses a call with a JSON error has not answered it.
   if (error instanceof RpcError) return answered(error.status ?? 200, JSON.stringify({ error: errorObject(error) }), {}, requestUrl)
   return makeError(error.message, 'SERVER_ERROR', { request: requestUrl, info: { requestUrl } })
 }
 
-/** As ethers' `FetchResponse.assertOk` makes it. */
+/** The error that ethers' `FetchResponse.assertOk` throws. */
 function answered(status: number, body: string, headers: HttpError['headers'], requestUrl: string, note = ''): Error {
   const reason = STATUS_CODES[status] ?? ''
   const flat = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, [value ?? ''].flat().join(', ')]))
@@ -71,26 +73,35 @@ function answered(status: number, body: string, headers: HttpError['headers'], r
   })
 }
 
-/** Unknown method, in whatever words. */
+/** The error for an unknown method, whatever the node's message. */
 export function unsupported(payload: JsonRpcPayload, error: unknown): Error {
   return makeError('unsupported operation', 'UNSUPPORTED_OPERATION', { operation: payload.method, info: { error, payload } })
 }
 
-/** Kinds of failure that say nothing about the call, when they come with a status of 400 or more. */
+/** Kinds that, with a status of 400 or more, describe the server and not the call. */
 const refusals: readonly ErrorKind[] = ['rate-limit', 'overloaded', 'server', 'timeout', 'auth', 'quota']
 
-/** The node has answered the call, with an error; a server that fails or refuses has not, whatever the form of what it says. */
+/**
+ * Whether the node answered the call with an error. A server that fails or refuses has not answered
+ * it, even if its reply is a JSON-RPC error.
+ */
 export function isAnswer(error: unknown): error is RpcError {
   return error instanceof RpcError && !((error.status ?? 200) >= 400 && refusals.includes(error.kind))
 }
 
-/** The node's error object, as ethers' mapping of a node's words takes it: whole, since some say in other fields what ethers looks for. */
+/**
+ * The whole error object of the node, since ethers' error mapping also looks into fields beyond
+ * code, message and data.
+ */
 export function errorObject(error: RpcError): { code: number; message: string; data?: unknown } {
   const { code, data, object } = error
   return { ...(typeof object === 'object' && object), code, message: nodeWords(error), ...(data !== undefined && { data }) }
 }
 
-/** Beside ethers' own fields, and not one of those that `FallbackProvider` walks through. */
+/**
+ * Adds the cause as a field that cannot be enumerated, so that `FallbackProvider` does not walk
+ * through it.
+ */
 export function caused(error: Error, cause: unknown): Error {
   return cause === undefined ? error : Object.defineProperty(error, 'cause', { value: cause, enumerable: false, writable: true, configurable: true })
 }

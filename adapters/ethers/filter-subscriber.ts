@@ -2,30 +2,31 @@ import { isError, type JsonRpcProvider, type LogParams, type Subscriber } from '
 import { type Events, eventsOf, LogSubscriber, logsOf } from './log-subscriber.ts'
 import { oneAtATime } from './one-at-a-time.ts'
 
-/** What a subscriber to a filter asks for, and what it does with it. */
+/** What to subscribe to, and how to emit it. */
 interface Filter {
-  /** Method that makes the filter, and its params. */
+  /** The method that installs the filter, and its params. */
   readonly make: readonly [method: string, params: unknown[]]
   emit(change: unknown): void
-  /** Of events: what can be asked for in another way. */
+  /** For logs: how to request them without a filter. */
   readonly events?: Events
 }
 
 /**
- * Listens by a filter of the node, which is asked for changes at each block, as ethers' own subscriber does. A failure is told to the
- * listeners of `error` and tried again at the next block. A filter that the node has forgotten is made again, and the logs in between are asked for.
+ * Subscribes through a filter of the node, polled at each block, as ethers' own subscriber does. A
+ * failure is reported to the listeners of `error`, and the next block tries again. If the node has
+ * dropped the filter, it is installed again and the logs in between are requested.
  */
 export class FilterSubscriber implements Subscriber {
   readonly #provider: JsonRpcProvider
   readonly #filter: Filter
-  /** The filter at the node, while there is one or it is being made. */
+  /** The id of the filter, while it is installed or being installed. */
   #id: Promise<unknown> | undefined
   #isRunning = false
-  /** Changes that came while paused. */
+  /** Changes that arrived while paused. */
   #unread: unknown[] = []
-  /** The last block whose changes were asked for. */
+  /** The last block whose changes were read. */
   #done: number | undefined
-  /** Of a filter that the node has forgotten: the first block whose logs it has kept to itself. */
+  /** The first block whose logs were lost when the node dropped the filter. */
   #missedFrom: number | undefined
   readonly #pollAt = oneAtATime((block: number | undefined) => this.#poll(block))
   readonly #onBlock = (block: number) => this.#pollAt(block)
@@ -80,13 +81,14 @@ export class FilterSubscriber implements Subscriber {
     const id = this.#id
     let isMade = false
     try {
-      // New blocks are counted from a head that is asked for in the same turn. The filter is read when that is known, so that no block falls in between.
+      // Block events count from a head requested in this turn. The filter is read after that head
+      // is known, so that no block falls in between.
       const [known] = await Promise.all([id, block === undefined ? provider.getBlockNumber().catch(() => {}) : undefined])
       isMade = true
       const isMissed = this.#missedFrom !== undefined && block !== undefined && events !== undefined
       const missed = isMissed ? await logsOf(provider, events.filter, this.#missedFrom as number, block) : []
       const changes = (await provider.send('eth_getFilterChanges', [known])) as unknown[]
-      // Stopped meanwhile; a new start polls the new filter.
+      // Stopped in the meantime. A new start polls its own filter.
       if (this.#id !== id) return
       this.#unread.push(...missed, ...changes.filter((change) => !isIn(missed, change)))
       if (isMissed) this.#missedFrom = undefined
@@ -97,8 +99,8 @@ export class FilterSubscriber implements Subscriber {
         provider._recoverSubscriber(this, new LogSubscriber(provider, events))
         return
       }
-      if (!isMade || saysThatItIsGone(error)) this.#id = undefined
-      if (saysThatItIsGone(error) && this.#done !== undefined) this.#missedFrom ??= this.#done + 1
+      if (!isMade || isFilterGone(error)) this.#id = undefined
+      if (isFilterGone(error) && this.#done !== undefined) this.#missedFrom ??= this.#done + 1
       void provider.emit('error', error)
     }
     if (!this.#isRunning) return
@@ -111,7 +113,7 @@ function isIn(logs: readonly LogParams[], change: unknown): boolean {
   return logs.some((log) => log.blockHash === blockHash && (log as { logIndex?: unknown }).logIndex === logIndex)
 }
 
-/** In any node's words: "filter not found", "filter with id: 0x1 does not exist". */
-function saysThatItIsGone(error: unknown): boolean {
+/** Such as "filter not found" or "filter with id: 0x1 does not exist". */
+function isFilterGone(error: unknown): boolean {
   return isError(error, 'UNKNOWN_ERROR') && /filter/i.test(String((error.error as { message?: string } | undefined)?.message))
 }

@@ -4,7 +4,10 @@ import { checksumOf } from '../../src/eth/codec/checksum.ts'
 import { fault } from '../../src/eth/codec/codec-path.ts'
 import { decodeNumber, decodeQuantity } from '../../src/eth/codec/quantity.ts'
 
-/** A JSON object as a node sent it. It is read and never changed: ethers keeps results for a while, for who asks the same. */
+/**
+ * A JSON object as a node sent it. It must not be changed: ethers caches results for identical
+ * requests.
+ */
 type Raw = Readonly<Record<string, unknown>>
 
 /** Whether two blocks are equal in all that ethers shows of them. */
@@ -18,8 +21,9 @@ function shown(block: Block): unknown {
 }
 
 /**
- * A block as ethers' `Block` takes it: what ethers' own formatter gives, for a fraction of the cost, most of which goes into
- * the checksums of addresses. Takes what nodes send as a rule, and throws on anything else, which is left to ethers.
+ * Formats a block for ethers' `Block`, as ethers' own formatter does, at a fraction of the cost,
+ * most of which is the checksums of addresses. It reads what nodes usually send and throws on
+ * anything else, which ethers then formats itself.
  */
 export class BlockFormat {
   readonly #checksums = new Checksums()
@@ -49,10 +53,10 @@ export class BlockFormat {
     }
   }
 
-  /** Without `creates`, which ethers computes and forgets. */
+  /** Leaves out `creates`, which ethers computes and discards. */
   #transaction(raw: Raw): TransactionResponseParams {
     const checksums = this.#checksums
-    // By other names, which ethers takes, too.
+    // Alternative names, which ethers accepts, too.
     for (const name of ['signature', 'creates', 'index', 'data', 'gasLimit']) if (name in raw) throw fault(`no ${name}`, raw[name])
     const signature = Signature.from(raw as never)
     return {
@@ -96,13 +100,13 @@ export class BlockFormat {
   }
 }
 
-/** Some nodes say so of what is pending. */
+/** Some nodes send this for pending values. */
 const ZERO = `0x${'0'.repeat(64)}`
 
-/** How many addresses are remembered. */
+/** How many addresses are cached. */
 const REMEMBERED = 20_000
 
-/** Addresses with their checksums (EIP-55), the recent ones remembered: the same come again and again. */
+/** Checksummed addresses (EIP-55), with a cache of recent ones, since blocks repeat them. */
 class Checksums {
   #recent = new Map<string, string>()
   #older = new Map<string, string>()
@@ -120,7 +124,7 @@ class Checksums {
   }
 
   #make(address: unknown): string {
-    // In lower case there is no checksum yet to be wrong.
+    // An address in lower case has no checksum that could be wrong.
     if (typeof address !== 'string' || !/^0x[0-9a-f]{40}$/.test(address)) throw fault('an address in lower case', address)
     return checksumOf(address)
   }
@@ -139,7 +143,7 @@ function hash(value: unknown): string {
   throw fault('a hash', value)
 }
 
-/** ethers turns storage keys into lower case. */
+/** ethers changes storage keys to lower case. */
 function lowerCaseHash(value: unknown): string {
   if (typeof value === 'string' && /^0x[0-9a-f]{64}$/.test(value)) return value
   throw fault('a hash in lower case', value)

@@ -8,13 +8,13 @@ import type { Client } from '../../src/client/client.ts'
 import { parseResult } from '../../src/eth/codec/reader.ts'
 
 export interface GetBlocksOptions {
-  /** Whole transactions, as `block.prefetchedTransactions`. Default false. */
+  /** Whether blocks come with `prefetchedTransactions`. Default false. */
   readonly prefetchTxs?: boolean | undefined
-  /** Ends the iteration with its reason. */
+  /** Ends the iteration; it rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined
-  /** Bytes of replies asked for ahead of the reader. Default 32 MiB. */
+  /** Limit for replies requested ahead of the consumer, in bytes. Default 32 MiB. */
   readonly maxBytes?: number | undefined
-  /** Told after each block. */
+  /** Called after each block. */
   readonly onProgress?: ((progress: Progress) => void) | undefined
 }
 
@@ -33,7 +33,7 @@ export function checkRangeOptions(from: number | bigint, to: BlockTag, options: 
   })
 }
 
-/** The blocks of a range, each as `wrap` makes it. Rejects with hexline's errors. */
+/** Streams the blocks of a range, each converted by `wrap`. Rejects with hexline's errors. */
 export function wrappedBlocks(client: Client, options: StreamOptions, wrap: (raw: BlockParams) => Block): AsyncGenerator<Block, void, undefined> {
   return rangeStream(client, options, {
     block(bytes) {

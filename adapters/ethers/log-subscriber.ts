@@ -1,7 +1,10 @@
 import type { EventFilter, JsonRpcProvider, LogParams, Subscriber } from 'ethers'
 import { oneAtATime } from './one-at-a-time.ts'
 
-/** What a subscription of events is for: ethers' filter, as it was when it was subscribed to. */
+/**
+ * A subscription to logs: ethers' filter as it was at the time of subscribing, and how to emit a
+ * log.
+ */
 export interface Events {
   readonly filter: EventFilter
   emit(log: LogParams): void
@@ -17,28 +20,34 @@ export function eventsOf(provider: JsonRpcProvider, event: EventFilter): Events 
   }
 }
 
-/** The logs of blocks, by `eth_getLogs`. */
+/** Requests the logs of a range of blocks with `eth_getLogs`. */
 export async function logsOf(provider: JsonRpcProvider, filter: EventFilter, from: number, to: number): Promise<LogParams[]> {
   if (from > to) return []
   const [logs] = await Promise.all([
     provider.send('eth_getLogs', [{ ...filter, fromBlock: `0x${from.toString(16)}`, toBlock: `0x${to.toString(16)}` }]),
-    // An event is wrapped for its network.
+    // The network must be known before a log is wrapped.
     provider.getNetwork(),
   ])
   return logs
 }
 
-/** Nodes of fast chains may know a block before its logs: as many blocks are asked for again and again while there are none. */
+/**
+ * Nodes of fast chains may know a block before its logs. While there are none, this many recent
+ * blocks are requested again.
+ */
 const WINDOW = 60
 
-/** Listens by asking for the logs of new blocks. What failed is reported to the listeners of `error`, and asked for again with the next block. */
+/**
+ * Requests the logs of new blocks. A failure is reported to the listeners of `error`, and those
+ * blocks are requested again with the next one.
+ */
 export class LogSubscriber implements Subscriber {
   readonly #provider: JsonRpcProvider
   readonly #events: Events
   #isRunning = false
-  /** The last block whose logs are out; undefined before the first. */
+  /** The last block whose logs were emitted; undefined before the first. */
   #done: number | undefined
-  /** How many times everything was dropped. */
+  /** Incremented whenever everything is dropped. */
   #round = 0
   readonly #onBlock = oneAtATime((block: number) => this.#poll(block))
 
@@ -72,10 +81,11 @@ export class LogSubscriber implements Subscriber {
       (head) => {
         if (round !== this.#round) return
         if (this.#done === undefined) this.#done = head
-        // A reply that came during the pause was dropped, and no event tells of its blocks again.
+        // A reply that came during the pause was dropped, and no further event announces its
+        // blocks.
         else this.#onBlock(head)
       },
-      // The block subscriber, which asks the same, reports the failure.
+      // The block subscriber makes the same request and reports the failure.
       () => {},
     )
   }

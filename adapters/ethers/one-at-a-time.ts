@@ -1,6 +1,6 @@
 /**
- * Runs `work` for one value at a time. Of the values that come meanwhile, the newest is worked on next: none waits for another to come.
- * `work` must not reject.
+ * Runs `work` for one value at a time. Of the values that arrive in the meantime, only the newest
+ * is kept, and it runs next. `work` must not reject.
  */
 export function oneAtATime<T>(work: (value: T) => Promise<void>): (value: T) => void {
   let next: { readonly value: T } | undefined

@@ -4,15 +4,20 @@ import { CLIENT_OPTIONS, type ClientOptions } from '../../src/client/options.ts'
 import { OptionError } from '../../src/errors.ts'
 
 /**
- * Options of ethers' `JsonRpcProvider` and of a hexline client. Batches are hexline's: `batchMaxCount` is the longest, in calls, and
- * `batchStallTime` how long calls wait for others, in ms; by default they wait for those of the same turn of the event loop, and no longer.
+ * Options of ethers' `JsonRpcProvider` and of a hexline client. hexline does the batching:
+ * `batchMaxCount` limits a batch, in calls, and `batchStallTime` is how long a call waits for
+ * others to join its batch, in ms. By default a batch holds the calls of one turn of the event
+ * loop.
  */
 export interface HexlineProviderOptions extends Omit<JsonRpcApiProviderOptions, 'batchMaxSize'>, ClientOptions {}
 
 const OF_ETHERS = ['polling', 'staticNetwork', 'batchStallTime', 'batchMaxCount', 'cacheTimeout', 'pollingInterval']
 const NO_MAX_SIZE = 'a batch that is too large for the node is split; batchMaxCount limits its calls'
 
-/** The options for ethers and those for the client. Throws `OptionError`, also for options of the client beside a client. */
+/**
+ * Splits the options into ethers' and the client's. Throws `OptionError`, also if a client is given
+ * together with client options.
+ */
 export function splitOptions(options: object, hasClient: boolean): { ofEthers: JsonRpcApiProviderOptions; ofClient: ClientOptions } {
   check.onlyKnown('options', options, [...OF_ETHERS, ...CLIENT_OPTIONS], { refused: { batchMaxSize: NO_MAX_SIZE } })
   const pick = (names: readonly string[]) => Object.fromEntries(Object.entries(options).filter(([name, value]) => value !== undefined && names.includes(name)))
@@ -21,7 +26,7 @@ export function splitOptions(options: object, hasClient: boolean): { ofEthers: J
   const { batchMaxCount, batchStallTime, pollingInterval } = ofEthers
   const other = Object.keys(ofClient)[0] ?? (batchMaxCount === undefined ? undefined : 'batchMaxCount')
   if (hasClient && other !== undefined)
-    throw new OptionError(other, 'undefined beside a client, which has its own options', check.withoutText((options as Record<string, unknown>)[other]))
+    throw new OptionError(other, 'undefined with a client, which has its own options', check.withoutText((options as Record<string, unknown>)[other]))
   if (batchStallTime !== undefined) check.msOrZero('batchStallTime', batchStallTime)
   if (pollingInterval !== undefined) check.msOrZero('pollingInterval', pollingInterval)
   if (batchMaxCount === undefined || ofClient.batch !== undefined) return { ofEthers, ofClient }

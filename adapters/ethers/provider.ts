@@ -36,17 +36,20 @@ import { clientFor, type Target } from './target.ts'
 import { waitForTransaction } from './wait-for-transaction.ts'
 
 /**
- * ethers' `JsonRpcProvider` on hexline: `new HexlineProvider(url)` in its place. Takes a node's URL (or ethers' `FetchRequest`), a node of
- * the service (`{ baseUrl, chain, apiKey }`), several that stand in for each other, or a hexline client, which is shared and stays its
- * owner's to close. hexline makes the batches, retries and waits; errors are ethers' own, with hexline's as their cause.
- * Throws `OptionError` for invalid options, with ethers' code INVALID_ARGUMENT.
+ * ethers' `JsonRpcProvider` on hexline: use `new HexlineProvider(url)` in its place. It takes
+ * - a node's URL, ethers' `FetchRequest`, or a node of the service (`{ baseUrl, chain, apiKey }`),
+ * - an array of endpoints, as alternatives to each other,
+ * - a hexline client, which it shares and does not close.
+ *
+ * hexline does the batching, retries and throttling. Errors are ethers' own, with hexline's error
+ * as their cause. Throws `OptionError` with ethers' code INVALID_ARGUMENT for invalid options.
  */
 export class HexlineProvider extends JsonRpcProvider {
-  /** The hexline client underneath. */
+  /** The hexline client that sends the calls. */
   readonly client: Client
   readonly #ownsClient: boolean
   readonly #channel: Channel
-  /** Ends the provider's calls, also on a client that goes on. */
+  /** Ends the provider's own calls, since a shared client stays open. */
   readonly #end = new AbortController()
   readonly #format = new BlockFormat()
   readonly #given: Network | undefined
@@ -55,7 +58,7 @@ export class HexlineProvider extends JsonRpcProvider {
   #nextId = 1
   #detected: Network | undefined
   #detecting: Promise<Network> | undefined
-  /** The last change to the listeners. */
+  /** Settles after the last change to the listeners. */
   #changed: Promise<unknown> = Promise.resolve()
 
   constructor(target?: Target | null, network?: Networkish | null, options?: HexlineProviderOptions | null) {
@@ -66,13 +69,14 @@ export class HexlineProvider extends JsonRpcProvider {
     const stallMs = ofEthers.batchMaxCount === 1 ? 0 : (ofEthers.batchStallTime ?? 0)
     this.#channel = new Channel(client, { stallMs, isOwnTransport, end: this.#end.signal })
     this.#given = network === undefined || network === null || network === 'any' ? undefined : Network.from(network)
-    // Everything that waits for a transaction listens to it.
+    // Every `waitForTransaction` listens to this signal.
     setMaxListeners(0, this.#end.signal)
   }
 
   /**
-   * A provider whose network is known and does not change: the chain id is asked for once, here, and never again; not at all when
-   * `staticNetwork` says what it is. Rejects, and leaves nothing open, when the node does not answer.
+   * A provider with a known network that does not change. The chain id is requested once, here, and
+   * not at all if `staticNetwork` names the network. Rejects if the node does not answer, and
+   * leaves no connection open then.
    */
   static async connect<T extends HexlineProvider>(
     this: new (
@@ -91,13 +95,14 @@ export class HexlineProvider extends JsonRpcProvider {
     return provider
   }
 
-  /** Any method. Calls of one turn of the event loop travel together. */
+  /** Sends any method. The calls of one turn of the event loop go in one batch. */
   // biome-ignore lint/suspicious/noExplicitAny: what ethers' own gives
   override async send(method: string, params: any[] | Record<string, any>): Promise<any> {
     const payload: JsonRpcPayload = { method, params: (params ?? []) as unknown[], id: this.#nextId++, jsonrpc: '2.0' }
     const stall = this.#channel.stall()
     if (stall !== undefined) await stall
-    // Not by way of ethers' own queue, which waits for a timer, and for a network before the first call.
+    // Bypasses ethers' own queue, which waits for a timer, and before the first call for the
+    // network.
     this.#debug({ action: 'sendRpcPayload', payload })
     let answer: Answer
     try {
@@ -112,10 +117,13 @@ export class HexlineProvider extends JsonRpcProvider {
     return response.result
   }
 
-  /** The channel underneath `send`: the node's replies, errors among them, as they came. Rejects when there is none. A subclass may have one of its own. */
+  /**
+   * The channel that `send` uses. Resolves to the node's replies as they came, errors included, and
+   * rejects if there are none. A subclass may replace it.
+   */
   override async _send(payload: JsonRpcPayload | JsonRpcPayload[]): Promise<JsonRpcResult[]> {
     const answers = await Promise.all((Array.isArray(payload) ? payload : [payload]).map((each) => this.#channel.send(each)))
-    // ethers' type has no errors; its callers look for them.
+    // ethers' type omits errors, but its callers expect them.
     return answers.map(({ response }) => response as JsonRpcResult)
   }
 
@@ -127,18 +135,18 @@ export class HexlineProvider extends JsonRpcProvider {
     return { response }
   }
 
-  /** ethers looks for the listeners of an event in a promise, which costs as much as the call. */
+  /** ethers looks up the listeners of an event in a promise, which costs as much as the call. */
   #debug(event: object): void {
     if (this.#isDebugged) void this.emit('debug', event)
   }
 
-  /** ethers' own mapping of what a node says, and -32601 for what it is, in whatever words. */
+  /** ethers' own error mapping, and one error for -32601 whatever the message. */
   override getRpcError(payload: JsonRpcPayload, error: JsonRpcError): Error {
     return error.error.code === -32601 ? unsupported(payload, error.error) : super.getRpcError(payload, error)
   }
 
-  // ethers asks for the network before anything else, for ever and with a line on the console each second. Here a call that needs
-  // the network asks for it, and fails when there is no answer.
+  // ethers requests the network first, retries for ever and prints a line each second. Here a call
+  // that needs the network requests it, and fails if there is no answer.
 
   override get ready(): boolean {
     return true
@@ -188,12 +196,13 @@ export class HexlineProvider extends JsonRpcProvider {
 
   override _getSubscriber(sub: Subscription): Subscriber {
     if (sub.type === 'debug') this.#isDebugged = true
-    // A real one would ask for ever, and nobody could stop it.
+    // A real subscriber would poll for ever, with no way to stop it.
     if (this.destroyed) return new UnmanagedSubscriber(sub.type)
     return subscriberFor(this, sub, () => super._getSubscriber(sub))
   }
 
-  // ethers looks for the subscription in a promise, and loses a listener that is added in the turn in which the last one is removed.
+  // ethers looks up subscriptions in a promise, and loses a listener that is added in the turn in
+  // which the last one is removed.
 
   override on(event: ProviderEvent, listener: Listener): Promise<this> {
     return this.#inOrder(event, () => super.on(event, listener))
@@ -221,7 +230,10 @@ export class HexlineProvider extends JsonRpcProvider {
     return this.#inOrder(event, () => super.removeAllListeners(event))
   }
 
-  /** One change after the other, but for filters by name, which ethers has to look up first. */
+  /**
+   * Applies changes one after the other, except for filters by ENS name, which ethers has to
+   * resolve first.
+   */
   #inOrder(event: ProviderEvent | undefined, change: () => Promise<this>): Promise<this> {
     if (isByName(event)) return change()
     const changed = this.#changed.then(change)
@@ -233,7 +245,9 @@ export class HexlineProvider extends JsonRpcProvider {
     return waitForTransaction(this, hash, confirms ?? 1, timeout ?? undefined, this.#end.signal)
   }
 
-  /** As ethers makes it, for a fraction of the cost; what is unusual is left to ethers. */
+  /**
+   * The block that ethers would make, at a fraction of the cost. Unusual blocks are left to ethers.
+   */
   override _wrapBlock(value: BlockParams, network: Network): Block {
     const byEthers = (raw: unknown) => super._wrapBlock(raw as BlockParams, network)
     const fast = (raw: unknown) => new Block(this.#format.block(raw), this)
@@ -246,7 +260,8 @@ export class HexlineProvider extends JsonRpcProvider {
     }
   }
 
-  // ethers' errors of what it cannot read hold all of it, and a node may have put its URL there.
+  // ethers' errors include the whole value that could not be read, and a node may put its URL
+  // there.
 
   override getBlockNumber(...args: Parameters<JsonRpcProvider['getBlockNumber']>): ReturnType<JsonRpcProvider['getBlockNumber']> {
     return this.#read(super.getBlockNumber(...args))
@@ -300,18 +315,20 @@ export class HexlineProvider extends JsonRpcProvider {
     return this.#read(super.broadcastTransaction(...args))
   }
 
-  /** What ethers reads of results. */
+  /** Scrubs the errors that ethers throws on results it cannot read. */
   async #read<T>(reading: Promise<T>): Promise<T> {
     try {
       return await reading
     } catch (error) {
-      // An error of a call has another code, and no secret.
+      // Errors of calls have other codes and hold no secrets.
       const { code = 'BAD_DATA' } = error as { code?: unknown }
       throw code === 'INVALID_ARGUMENT' || code === 'BAD_DATA' ? scrubError(error, connectionsOf(this.client)) : error
     }
   }
 
-  /** The receipts of a block, in the order of its transactions; null when there is no such block. */
+  /**
+   * The receipts of a block, in the order of its transactions, or null if there is no such block.
+   */
   getBlockReceipts(block: BlockTag): Promise<TransactionReceipt[] | null> {
     return this.#read(this.#receiptsOf(block))
   }
@@ -320,19 +337,22 @@ export class HexlineProvider extends JsonRpcProvider {
     const params = encodeArguments('eth_getBlockReceipts', [await this._getBlockTag(block)])
     const [network, raw] = await Promise.all([this.getNetwork(), this.send('eth_getBlockReceipts', params)])
     if (raw === null) return null
-    if (!Array.isArray(raw)) throw makeError('the receipts of a block have to be an array', 'BAD_DATA', { value: raw })
+    if (!Array.isArray(raw)) throw makeError("a block's receipts must be an array", 'BAD_DATA', { value: raw })
     const receipts: RawReceipt[] = raw.some(hasNoPrice) ? withPrices(raw, await this.send('eth_getBlockByHash', [raw[0]?.blockHash, true])) : raw
     return receipts.map((receipt) => this._wrapTransactionReceipt(receipt as never, network))
   }
 
   /**
-   * The blocks `from` to `to`, both included, as `getBlock` gives them, in order and without a hole:
+   * Streams the blocks `from` to `to`, both included, as `getBlock` returns them, in order and
+   * without gaps:
    *
    *     for await (const block of provider.getBlocks(0, 'finalized', { prefetchTxs: true })) …
    *
-   * Asked for ahead of the reader, as far as `maxBytes` allows, in the batches that the node takes; numbers and parent hashes are
-   * checked. Throws `OptionError` at once for invalid options; rejects with ethers' errors where a call fails, and with
-   * hexline's `IntegrityError` where blocks contradict each other.
+   * Blocks are requested ahead of the consumer within `maxBytes`, in batches of a size that the
+   * node accepts. Numbers and parent hashes are checked.
+   *
+   * Throws `OptionError` at once for invalid options. The iteration rejects with ethers' errors
+   * when a call fails, and with hexline's `IntegrityError` when blocks contradict each other.
    */
   getBlocks(from: number | bigint, to: BlockTag = 'latest', options: GetBlocksOptions = {}): AsyncGenerator<Block, void, undefined> {
     return this.#blocks(withCode(() => checkRangeOptions(from, to, options)))
@@ -347,7 +367,7 @@ export class HexlineProvider extends JsonRpcProvider {
       const blocks = wrappedBlocks(this.client.with({ signal: end }), options, (raw) => this._wrapBlock(raw, network))
       for await (const block of blocks) {
         yield block
-        // What has come already is not for a provider that is gone.
+        // A destroyed provider yields no more blocks, not even those that have arrived.
         end.throwIfAborted()
       }
     } catch (error) {
@@ -359,7 +379,10 @@ export class HexlineProvider extends JsonRpcProvider {
     }
   }
 
-  /** Ends every call that waits with UNSUPPORTED_OPERATION, and the connections that the provider has made. */
+  /**
+   * Ends all pending calls with UNSUPPORTED_OPERATION, and closes the connections that the provider
+   * has made.
+   */
   override destroy(): void {
     if (this.destroyed) return
     super.destroy()
@@ -368,7 +391,7 @@ export class HexlineProvider extends JsonRpcProvider {
   }
 }
 
-/** What a provider is made of. */
+/** The parts of a provider. */
 function resolve(target: Target, options: HexlineProviderOptions) {
   return withCode(() => {
     const { ofEthers, ofClient } = splitOptions(options, isClient(target))
@@ -376,7 +399,7 @@ function resolve(target: Target, options: HexlineProviderOptions) {
   })
 }
 
-/** Options that are refused have ethers' code. */
+/** Gives an `OptionError` ethers' code. */
 function withCode<T>(check: () => T): T {
   try {
     return check()
@@ -390,7 +413,7 @@ function isByName(event: ProviderEvent | undefined): boolean {
   return ![address].flat().every((each) => isHexString(each))
 }
 
-/** Whether a formatter gives what another gives, on a block of every kind of transaction. */
+/** Whether two formatters return the same on a block with every kind of transaction. */
 function agree(a: (raw: unknown) => Block, b: (raw: unknown) => Block): boolean {
   try {
     return isSameBlock(a(sampleBlock()), b(sampleBlock()))

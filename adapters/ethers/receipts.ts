@@ -9,7 +9,10 @@ export function hasNoPrice({ effectiveGasPrice, gasPrice }: RawReceipt): boolean
   return (effectiveGasPrice ?? gasPrice ?? undefined) === undefined
 }
 
-/** Nodes may leave the price out of old receipts: it is the transaction's then, as ethers has it for a single receipt. */
+/**
+ * Adds missing prices. Nodes may omit the price of old receipts; the transaction's own is used
+ * then, as ethers does for a single receipt.
+ */
 export function withPrices(receipts: readonly RawReceipt[], block: { transactions?: readonly { hash: string; gasPrice?: unknown }[] } | null): RawReceipt[] {
   const prices = new Map(block?.transactions?.map(({ hash, gasPrice }) => [hash, gasPrice]))
   return receipts.map((receipt) => (hasNoPrice(receipt) ? { ...receipt, gasPrice: prices.get(receipt.transactionHash) } : receipt))

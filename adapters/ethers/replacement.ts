@@ -1,12 +1,16 @@
 import { type JsonRpcProvider, makeError, type TransactionResponse } from 'ethers'
 
-/** Where the nonce was used before the first look: how many blocks back the transaction that used it is looked for, as ethers does. */
+/**
+ * How many blocks back to look for the replacement if the nonce was already used at the first
+ * check; ethers' own figure.
+ */
 const LOOK_BACK = 3
 
 /**
- * Looks, at a block, for another transaction that has taken the nonce of this one: rejects with TRANSACTION_REPLACED, as the `wait()` of a
- * response does, once it has enough confirmations. It can be found when the node has known the transaction at one of the looks, since a
- * node forgets a replaced one.
+ * Checks at each block whether another transaction has used the nonce of this one. Once that has
+ * enough confirmations, the check rejects with TRANSACTION_REPLACED, as the `wait()` of a response
+ * does. It needs the node to know the transaction at one of the checks at least, since nodes forget
+ * replaced transactions.
  */
 export function replacementOf(provider: JsonRpcProvider, hash: string, confirms: number): (block: number) => Promise<void> {
   let sent: TransactionResponse | null = null
@@ -27,7 +31,7 @@ export function replacementOf(provider: JsonRpcProvider, hash: string, confirms:
       if (mined === null) return
       const taker = mined.prefetchedTransactions.find((each) => each.nonce === nonce && each.from === from)
       if (taker === undefined) continue
-      // Itself: its receipt is not there yet.
+      // It was mined itself, and its receipt is not available yet.
       if (taker.hash === hash || block - number + 1 < confirms) return
       const receipt = await provider.getTransactionReceipt(taker.hash)
       if (receipt === null) return
@@ -40,7 +44,7 @@ export function replacementOf(provider: JsonRpcProvider, hash: string, confirms:
         receipt,
       })
     }
-    // Blocks are looked through again only as far back as they may have been replaced themselves.
+    // Blocks are searched again only as far back as a reorg may have replaced them.
     first = Math.max(first, block - LOOK_BACK)
   }
 }

@@ -1,6 +1,6 @@
 /*
- * A block as nodes send it, with every kind of transaction: on it hexline's formatter is compared with that of the installed ethers.
- * The values say nothing; which fields are there does.
+ * A block as nodes send it, with every kind of transaction. hexline's formatter is compared with
+ * the installed ethers' on it. Only which fields are present matters, not their values.
  */
 
 const HASH = `0x${'1b'.repeat(32)}`

@@ -4,8 +4,9 @@ import { FilterSubscriber } from './filter-subscriber.ts'
 import { eventsOf, LogSubscriber } from './log-subscriber.ts'
 
 /**
- * A subscriber that loses nothing to a failure, reports it to the listeners of `error`, and ends quietly with the provider.
- * `byEthers` gives ethers' own, for what hexline has no subscriber for.
+ * A subscriber that survives failures without losing anything, reports them to the listeners of
+ * `error`, and stops silently when the provider is destroyed. `byEthers` makes ethers' own
+ * subscriber for events that hexline has none for.
  */
 export function subscriberFor(provider: JsonRpcProvider, sub: Subscription, byEthers: () => Subscriber): Subscriber {
   if (sub.type === 'block') return new BlockSubscriber(provider)
@@ -16,7 +17,7 @@ export function subscriberFor(provider: JsonRpcProvider, sub: Subscription, byEt
   return isOnBlock(subscriber) ? guarded(provider, subscriber) : subscriber
 }
 
-/** ethers' subscribers to what is looked up at each block. */
+/** Subscribers of ethers' that poll at each block. */
 interface OnBlock extends Subscriber {
   _poll(blockNumber: number, provider: never): Promise<void>
 }
@@ -25,12 +26,16 @@ function isOnBlock(subscriber: Subscriber): subscriber is OnBlock {
   return typeof (subscriber as Partial<OnBlock>)._poll === 'function'
 }
 
-/** With failures reported: as ethers has it, nobody handles them, which ends the process. */
+/**
+ * Reports failures to the listeners of `error`. ethers leaves them unhandled, which ends the
+ * process.
+ */
 function guarded(provider: JsonRpcProvider, subscriber: OnBlock): OnBlock {
   const poll = subscriber._poll
   subscriber._poll = async (block, ethersProvider) => {
     try {
-      // At the start: new blocks are counted from a head that is asked for now, and what is asked for after that misses none.
+      // At the start: block events count from the head requested here, so what is requested
+      // afterwards misses no block.
       if (block < 0) await provider.getBlockNumber().catch(() => {})
       await poll.call(subscriber, block, ethersProvider)
     } catch (error) {

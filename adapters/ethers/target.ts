@@ -5,21 +5,24 @@ import type { ClientOptions } from '../../src/client/options.ts'
 import { OptionError } from '../../src/errors.ts'
 import { nodeUrl } from '../../src/eth/chains.ts'
 
-/** What a provider talks to. */
+/** What a provider connects to. */
 export type Target = Endpoint | readonly Endpoint[] | FetchRequest | Client
 
-/** A client for a target. */
+/** The client of a provider. */
 export interface TargetClient {
   readonly client: Client
-  /** The client was made here, so that the provider closes it. */
+  /** Whether the client was made here, so that the provider closes it. */
   readonly isOwned: boolean
-  /** The caller has said how to send, by a client or a dispatcher: ethers' `FetchRequest.registerGetUrl` does not concern it. */
+  /**
+   * Whether the caller chose how to send, by a client or a dispatcher, so that ethers'
+   * `FetchRequest.registerGetUrl` does not apply.
+   */
   readonly isOwnTransport: boolean
-  /** What ethers' `_getConnection()` gives. */
+  /** The return value of ethers' `_getConnection()`. */
   readonly request: string | FetchRequest | undefined
 }
 
-/** The client that was given, or a new one. Throws `OptionError`. */
+/** The given client, or a new one. Throws `OptionError`. */
 export function clientFor(target: Target, options: ClientOptions): TargetClient {
   if (isClient(target)) return { client: target, isOwned: false, isOwnTransport: true, request: undefined }
   const { endpoint, options: all, request } = resolveTarget(target, options)
@@ -32,13 +35,13 @@ interface ResolvedTarget {
   readonly request: string | FetchRequest | undefined
 }
 
-/** Throws `OptionError` for a `FetchRequest` that asks for what hexline does not do. */
+/** Throws `OptionError` for a `FetchRequest` with settings that hexline does not support. */
 function resolveTarget(target: Endpoint | readonly Endpoint[] | FetchRequest, options: ClientOptions): ResolvedTarget {
   if (options.dispatcher === undefined && isGetUrlRegistered()) throw new OptionError('FetchRequest.registerGetUrl', `undefined (${INSTEAD})`, 'a function')
   if (!isFetchRequest(target)) return { endpoint: target, options, request: urlOf(Array.isArray(target) ? target[0] : target) }
   for (const name of ['preflightFunc', 'processFunc', 'retryFunc'] as const)
     if (target[name] !== null && target[name] !== undefined) throw new OptionError(`FetchRequest.${name}`, `undefined (${INSTEAD})`, 'a function')
-  // It may be the way through a proxy.
+  // A function that sends requests may go through a proxy, so it is not bypassed.
   if (target.getUrlFunc !== new FetchRequest(target.url).getUrlFunc) throw new OptionError('FetchRequest.getUrlFunc', `undefined (${INSTEAD})`, 'a function')
   const { 'content-type': _, 'content-length': __, 'accept-encoding': ___, ...headers } = target.headers
   const compression = target.allowGzip ? {} : { compression: false }
@@ -49,12 +52,18 @@ const INSTEAD = 'hexline makes its own requests; use an undici `dispatcher` or `
 const ETHERS_TIMEOUT = 300_000
 
 const anyRequest = new FetchRequest('http://localhost')
-/** How ethers sends requests: by its own function, or by one that was registered before this module was loaded. */
+/**
+ * How ethers sends requests: its own function, or one that was registered before this module was
+ * loaded.
+ */
 const getUrlAtLoad = anyRequest.getUrlFunc
-/** ethers makes its own function with this one, so both have the same source. One that the user made with it, before this module was loaded, looks the same. */
+/**
+ * ethers makes its own function with `createGetUrlFunc`, so both have the same source. So does a
+ * function that the user made with it and registered before this module was loaded.
+ */
 const isEthersOwn = String(getUrlAtLoad) === String(FetchRequest.createGetUrlFunc())
 
-/** Whether a function is registered that is to send all of ethers' requests. */
+/** Whether a function is registered that sends all of ethers' requests. */
 export function isGetUrlRegistered(): boolean {
   return !isEthersOwn || anyRequest.getUrlFunc !== getUrlAtLoad
 }

@@ -5,9 +5,10 @@ import { oneAtATime } from './one-at-a-time.ts'
 import { replacementOf } from './replacement.ts'
 
 /**
- * ethers' `waitForTransaction`, which ends with the provider, rejects with TRANSACTION_REPLACED when another transaction has taken the
- * nonce, and rejects when the node cannot be asked at the start; a later failure is reported to the listeners of `error`, and the next
- * block asks again.
+ * ethers' `waitForTransaction`, which ends when the provider is destroyed, rejects with
+ * TRANSACTION_REPLACED when another transaction has used the nonce, and rejects if the first
+ * request fails. Later failures are reported to the listeners of `error`, and the next block tries
+ * again.
  */
 export async function waitForTransaction(
   provider: JsonRpcProvider,
@@ -42,7 +43,7 @@ export async function waitForTransaction(
           else if (!provider.destroyed) void provider.emit('error', error)
         }
       })
-      // In this order, so that no block falls between the first look and the first block that is told of.
+      // In this order, so that no block falls between the first check and the first event.
       void provider.on('block', onBlock)
       provider.getBlockNumber().then(onBlock, reject)
     })

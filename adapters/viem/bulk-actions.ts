@@ -11,21 +11,25 @@ import { viemError } from './viem-error.ts'
 export interface GetBlocksParameters<includeTransactions extends boolean = boolean, includeReceipts extends boolean = boolean> {
   /** First block. */
   readonly fromBlock: bigint | 'earliest'
-  /** Last block, included: a number, or a tag that is looked up once, at the start. Default `latest`. */
+  /**
+   * Last block, included: a number, or a tag that is resolved once, at the start. Default `latest`.
+   */
   readonly toBlock?: bigint | Exclude<BlockTag, 'pending'> | undefined
-  /** Whole transactions, or their hashes. Default false. */
+  /** Whether blocks hold whole transactions or their hashes. Default false (hashes). */
   readonly includeTransactions?: includeTransactions | undefined
-  /** With each block its receipts, in the order of its transactions. Default false. */
+  /**
+   * Whether each block comes with its receipts, in the order of its transactions. Default false.
+   */
   readonly includeReceipts?: includeReceipts | undefined
-  /** Ends the iteration with its reason. */
+  /** Ends the iteration; it rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined
-  /** Bytes of replies asked for ahead of the reader. Default 32 MiB. */
+  /** Limit for replies requested ahead of the consumer, in bytes. Default 32 MiB. */
   readonly maxBytes?: number | undefined
-  /** Told after each block. */
+  /** Called after each block. */
   readonly onProgress?: ((progress: Progress) => void) | undefined
 }
 
-/** Blocks as viem's `getBlock` gives them, by the formatters of the client's chain. */
+/** The blocks as viem's `getBlock` returns them, formatted for the client's chain. */
 export type GetBlocksReturnType<
   chain extends Chain | undefined = undefined,
   includeTransactions extends boolean = boolean,
@@ -36,23 +40,29 @@ export type GetBlocksReturnType<
   undefined
 >
 
-/** A type, not an interface: viem's `extend` asks for an index signature. */
+/** A type alias, since viem's `extend` requires an index signature. */
 export type BulkActions<chain extends Chain | undefined = Chain | undefined> = {
   /**
-   * The blocks of a range, in order, without a hole, each as viem's `getBlock` gives it:
+   * Streams the blocks of a range in order and without gaps, each as viem's `getBlock` returns it:
    *
-   *     for await (const block of client.getBlocks({ fromBlock: 0n, toBlock: 'finalized', includeTransactions: true })) …
+   *     for await (const block of client.getBlocks({ fromBlock: 0n, toBlock: 'finalized' })) …
    *
-   * Asked for ahead of the reader, as far as `maxBytes` allows, in the batches that the node takes; numbers, parent hashes and
-   * receipts are checked. Throws `OptionError` at once for parameters that cannot be meant. The iteration rejects with viem's errors
-   * where a call fails, and with hexline's `IntegrityError` or `CodecError` where replies contradict each other or cannot be read.
+   * Blocks are requested ahead of the consumer within `maxBytes`, in batches of a size that the
+   * node accepts. Numbers, parent hashes and receipts are checked.
+   *
+   * Throws `OptionError` at once for invalid parameters. The iteration rejects with viem's errors
+   * when a call fails, and with hexline's `IntegrityError` or `CodecError` when replies contradict
+   * each other or cannot be decoded.
    */
   getBlocks<includeTransactions extends boolean = false, includeReceipts extends boolean = false>(
     parameters: GetBlocksParameters<includeTransactions, includeReceipts>,
   ): GetBlocksReturnType<chain, includeTransactions, includeReceipts>
 }
 
-/** Bulk actions for a viem client on a hexline transport: `client.extend(bulkActions())`. Throws `OptionError` on any other transport. */
+/**
+ * Bulk actions for a viem client with a hexline transport: `client.extend(bulkActions())`. Throws
+ * `OptionError` for any other transport.
+ */
 export function bulkActions() {
   return <chain extends Chain | undefined = Chain | undefined>(client: Client<Transport, chain>): BulkActions<chain> => {
     const hexline = clientOf(client)
@@ -85,12 +95,12 @@ function blocks(client: HexlineClient, chain: Chain | undefined, likeViem: boole
     })
     return formatted(client, options, formatBlockOf(chain, options.full, likeViem), formatReceiptsOf(chain, likeViem))
   } catch (error) {
-    throw inTheirWords(error)
+    throw withParameterName(error)
   }
 }
 
-/** An error that names a parameter as the caller knows it. */
-function inTheirWords(error: unknown): unknown {
+/** The same error with viem's name for the parameter. */
+function withParameterName(error: unknown): unknown {
   const theirs: Record<string, string> = { from: 'fromBlock', to: 'toBlock', receipts: 'includeReceipts' }
   return error instanceof OptionError ? new OptionError(theirs[error.option] ?? error.option, error.expected, error.received) : error
 }
@@ -113,6 +123,6 @@ async function* formatted(
       item: ({ value }, receipts) => (receipts === undefined ? value : Object.assign(value, { receipts: receipts.values })),
     })
   } catch (error) {
-    throw error instanceof HexlineError && error.method !== undefined ? viemError(error, { method: error.method }, client.endpoints) : inTheirWords(error)
+    throw error instanceof HexlineError && error.method !== undefined ? viemError(error, { method: error.method }, client.endpoints) : withParameterName(error)
   }
 }

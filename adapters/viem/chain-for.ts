@@ -35,7 +35,7 @@ import {
 } from 'viem/chains'
 import { type ChainSlug, checkChain } from '../../src/eth/chains.ts'
 
-/** The service's chains (specification, section 8) as viem names them. */
+/** viem's chains for those of the service (specification, section 8). */
 const viemChains = {
   eth: mainnet,
   sepolia,
@@ -73,8 +73,8 @@ const viemChains = {
 } as const satisfies Record<ChainSlug, unknown>
 
 /**
- * viem's chain for a chain of the service: `chainFor('base')` is viem's `base`, with its formatters and contracts. Throws
- * `OptionError` for a chain that the service does not have.
+ * viem's chain for a chain of the service: `chainFor('base')` is viem's `base`, with its formatters
+ * and contracts. Throws `OptionError` for a chain that is not one of the service's.
  */
 export function chainFor<S extends ChainSlug>(slug: S): (typeof viemChains)[S] {
   checkChain(slug)

@@ -7,10 +7,13 @@ import { LONGEST_TIMER } from '../../src/wait/clock.ts'
 
 type OrUndefined<T> = { readonly [K in keyof T]: T[K] | undefined }
 
-/** Declared, so that they are refused in a variable of a wider type, too. */
+/** Declared as absent, so that a variable of a wider type is refused, too. */
 type Absent<K extends PropertyKey> = { readonly [Name in K]?: undefined }
 
-/** What a transport takes: viem's own names as `http()` has them, and the options of a hexline client. */
+/**
+ * Options of the transport: those of `http()` under viem's own names, and those of a hexline
+ * client.
+ */
 export interface HexlineTransportConfig<rpcSchema extends RpcSchema | undefined = undefined, raw extends boolean = false>
   extends OrUndefined<Omit<ClientOptions, 'batch' | 'retry' | 'timeoutMs'>>,
     Absent<keyof typeof OF_FETCH> {
@@ -18,50 +21,67 @@ export interface HexlineTransportConfig<rpcSchema extends RpcSchema | undefined 
   readonly key?: string | undefined
   /** Name of the transport. Default `hexline JSON-RPC`. */
   readonly name?: string | undefined
-  /** Methods that this transport sends, or does not send. */
+  /** Methods to send, or not to send. */
   readonly methods?: TransportConfig['methods'] | undefined
-  /** Node errors come back as `{ error }`, results as `{ result }`. */
+  /** Resolves to `{ error }` for an error of the node, and to `{ result }` otherwise. */
   readonly raw?: raw | boolean | undefined
   /** Types of the methods. */
   readonly rpcSchema?: rpcSchema | RpcSchema | undefined
-  /** How often a failed call is repeated; 0 sends it once. Default 3. Waiting out a rate limit is not counted, but with 0. */
+  /**
+   * Retries of a failed call. 0 sends it once. Default 3. Waiting out a rate limit is not counted
+   * as a retry, except with 0.
+   */
   readonly retryCount?: number | undefined
-  /** Longest wait before the first repetition, in ms; it doubles each time, with full jitter. Default 150. */
+  /**
+   * Longest wait before the first retry, in ms. It doubles each time, with full jitter. Default
+   * 150.
+   */
   readonly retryDelay?: number | undefined
-  /** One attempt, from its start to the last byte of the reply, in ms. Default 30,000. With 0 only `deadlineMs` ends it. */
+  /**
+   * Time for one attempt, from its start to the last byte of the reply, in ms. Default 30,000. With
+   * 0 only `deadlineMs` ends an attempt.
+   */
   readonly timeout?: number | undefined
   /**
-   * One call with all its attempts and waits, in ms. Default: where `timeout` and `retryCount` are both given, what the attempts and the waits between them take
-   * at most, also for a call that is throttled again and again; else 120,000, or that time if it is longer; an hour with a `timeout` of 0.
+   * Time for one call with all its attempts and waits, in ms. The default depends on `timeout` and
+   * `retryCount`. With both given, it is the longest time that the attempts and the waits between
+   * them can take, which also limits a call that is throttled again and again. Otherwise it is
+   * 120,000, or that time if it is longer. With a `timeout` of 0 it is an hour.
    */
   readonly deadlineMs?: number | undefined
-  /** Calls of one turn of the event loop travel together: `true` (default), `false`, or how many at most (1,000 with viem's name, 100 by default). */
+  /**
+   * Sends the calls of one turn of the event loop in a batch: `true` (default), `false`, or the
+   * largest batch in calls, as `batchSize` (1,000 if undefined) or `maxCalls` (100 if undefined).
+   */
   readonly batch?: boolean | { readonly batchSize?: number | undefined; readonly wait?: number | undefined } | { readonly maxCalls?: number } | undefined
-  /** Of `fetch`'s options there are the headers. */
+  /** The headers are the only option of `fetch` that is supported. */
   readonly fetchOptions?: ({ readonly headers?: RequestInit['headers'] | undefined } & Absent<Exclude<keyof RequestInit, 'headers'>>) | undefined
-  /** Longest reply in bytes, or `false` for any: viem's name for `maxResponseBytes`. */
+  /** Longest reply in bytes, or `false` for no limit. viem's name for `maxResponseBytes`. */
   readonly maxResponseBodySize?: number | false | undefined
 }
 
 type Config = HexlineTransportConfig<RpcSchema | undefined, boolean>
 
 const OF_TRANSPORT = ['key', 'name', 'methods', 'raw', 'rpcSchema', 'retryCount', 'timeout']
-/** Options of the client that mean the same in both worlds. */
+/** Client options that have the same meaning in viem and in hexline. */
 const OF_CLIENT = ['concurrency', 'rate', 'maxResponseBytes', 'dedupe', 'hedge', 'headers', 'dispatcher', 'compression', 'layers'] as const
-/** Options of the client in viem's words. */
-const IN_VIEMS_WORDS = ['retryDelay', 'deadlineMs', 'batch', 'fetchOptions', 'maxResponseBodySize']
+/** Client options under viem's names. */
+const WITH_VIEM_NAMES = ['retryDelay', 'deadlineMs', 'batch', 'fetchOptions', 'maxResponseBodySize']
 const NO_FETCH = 'hexline does not use fetch; use an undici `dispatcher` or `layers` instead'
 const OF_FETCH = { fetchFn: NO_FETCH, onFetchRequest: NO_FETCH, onFetchResponse: NO_FETCH } as const
 
-/** What is meant where nothing is given. */
+/** Defaults of the transport. */
 export const DEFAULTS = { retryCount: 3, retryDelay: 150, timeout: 30_000 } as const
 
-/** Checks what concerns the transport. Beside a client, what concerns the client is refused: it has its own. Throws `OptionError`. */
+/**
+ * Checks the transport's own options. With a client, which has its own options, client options are
+ * refused. Throws `OptionError`.
+ */
 export function checkConfig(config: Config, hasClient: boolean): void {
   const given = (config ?? {}) as Record<string, unknown>
-  check.onlyKnown('options', given, [...OF_TRANSPORT, ...IN_VIEMS_WORDS, ...OF_CLIENT], { refused: OF_FETCH })
-  const ofClient = hasClient ? [...OF_CLIENT, ...IN_VIEMS_WORDS].find((name) => given[name] !== undefined) : undefined
-  if (ofClient !== undefined) throw new OptionError(ofClient, 'undefined beside a client, which has its own options', check.withoutText(given[ofClient]))
+  check.onlyKnown('options', given, [...OF_TRANSPORT, ...WITH_VIEM_NAMES, ...OF_CLIENT], { refused: OF_FETCH })
+  const ofClient = hasClient ? [...OF_CLIENT, ...WITH_VIEM_NAMES].find((name) => given[name] !== undefined) : undefined
+  if (ofClient !== undefined) throw new OptionError(ofClient, 'undefined with a client, which has its own options', check.withoutText(given[ofClient]))
   for (const option of ['key', 'name'])
     if (given[option] !== undefined && typeof given[option] !== 'string') throw new OptionError(option, 'a string', show(given[option]))
   if (given.raw !== undefined) check.flag('raw', given.raw)
@@ -72,7 +92,7 @@ export function checkConfig(config: Config, hasClient: boolean): void {
   checkMs('timeout', given.timeout)
 }
 
-/** Options of the hexline client under a transport. Throws `OptionError`. */
+/** The options of the transport's hexline client. Throws `OptionError`. */
 export function clientOptions(config: Config): ClientOptions {
   const { retryCount = DEFAULTS.retryCount, retryDelay = DEFAULTS.retryDelay, timeout, deadlineMs, batch, fetchOptions, maxResponseBodySize } = config
   if (fetchOptions !== undefined) check.onlyKnown('fetchOptions', fetchOptions, ['headers'])
@@ -90,31 +110,34 @@ export function clientOptions(config: Config): ClientOptions {
   }
 }
 
-/** What viem says about one call, from the widest to the narrowest. */
-export interface Wishes {
+/** What viem sets for one call, from the widest scope to the narrowest. */
+export interface CallConfig {
   readonly config: Config
   readonly factory: { readonly retryCount?: number | undefined; readonly timeout?: number | undefined }
   readonly call: { readonly retryCount?: number | undefined; readonly timeout?: number | undefined; readonly signal?: AbortSignal | undefined }
 }
 
-/** The settings of one call. The config's `retryCount` goes before the factory's, and the factory's `timeout` before the config's, as with `http()`. */
-export function callSettings({ config, factory, call }: Wishes, ownsClient: boolean): CallSettings {
+/**
+ * The settings of one call. As with `http()`, the `retryCount` of the config takes precedence over
+ * the factory's, and the factory's `timeout` over the config's.
+ */
+export function callSettings({ config, factory, call }: CallConfig, ownsClient: boolean): CallSettings {
   const retryCount = call.retryCount ?? config.retryCount ?? factory.retryCount
   const timeout = call.timeout ?? factory.timeout ?? config.timeout
   const attempts = retryCount === undefined ? undefined : checkRetryCount(retryCount) + 1
   const hasDeadline = ownsClient && config.deadlineMs === undefined && timeout !== undefined
   const needed = hasDeadline ? longestMs(attempts ?? 4, checkMs('timeout', timeout), config.retryDelay) : 0
-  // Both together say how long a call may take in all.
-  const isSaid = hasDeadline && retryCount !== undefined
+  // Given together, they set how long a call may take in all.
+  const isExplicit = hasDeadline && retryCount !== undefined
   return {
     ...defined({ attempts, timeoutMs: timeoutMs(checkMs('timeout', timeout)), signal: call.signal }),
-    ...((needed > 120_000 || isSaid) && { deadlineMs: needed }),
-    // viem's `fallback` asks for no retries, so that it can ask the next one.
+    ...((needed > 120_000 || isExplicit) && { deadlineMs: needed }),
+    // viem's `fallback` asks for no retries, so that it can try its next transport at once.
     ...(factory.retryCount === 0 && { whilePaused: 'fail' }),
   }
 }
 
-/** All attempts with the waits before and between them, each as long as it may be. */
+/** The longest time that all attempts, and the waits before and between them, can take, in ms. */
 function longestMs(attempts: number, timeout: number, retryDelay = 150): number {
   if (timeout === 0) return HOUR
   const delay = Math.max(retryDelay, 1)
@@ -128,7 +151,7 @@ function longestDelay(retryDelay: number): number {
 
 const HOUR = 3_600_000
 
-/** viem's `timeout` of 0 means none. */
+/** Translates viem's `timeout` of 0, which means no timeout. */
 function timeoutMs(timeout: number | undefined): number | undefined {
   return timeout === 0 ? LONGEST_TIMER : timeout
 }
@@ -137,16 +160,16 @@ function batchOf(batch: Config['batch']): ClientOptions['batch'] {
   if (batch === undefined || batch === true) return undefined
   if (typeof batch !== 'object' || batch === null || 'maxCalls' in batch) return batch as ClientOptions['batch']
   check.onlyKnown('batch', batch, ['batchSize', 'wait', 'maxCalls'], { orElse: ', true or false' })
-  // No timer collects a batch here, so that there is none to set.
+  // hexline collects a batch without a timer, so `wait` has no effect.
   return { maxCalls: (batch as { batchSize?: number }).batchSize ?? 1000 }
 }
 
-/** Not by way of `Headers`, whose errors show the value. */
+/** Avoids `Headers`, whose errors show the value. */
 function plain(headers: RequestInit['headers']): unknown {
   return typeof headers === 'object' && Symbol.iterator in headers ? Object.fromEntries(headers as Iterable<[string, string]>) : (headers ?? {})
 }
 
-/** Without what is undefined. */
+/** Removes the options that are undefined. */
 function defined<T extends object>(options: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as { [K in keyof T]?: Exclude<T[K], undefined> }
 }

@@ -5,16 +5,19 @@ import { fault, under } from '../../src/eth/codec/codec-path.ts'
 import { andThen, arrayOf, asSent, type Decode, list, number, object, quantity, stringOf } from '../../src/eth/codec/schema.ts'
 import { sampleBlock, sampleReceipt } from './samples.ts'
 
-/** A formatted block, and what links it to others, as the node sent it: a chain's formatter may leave that out, or make something else of it. */
+/**
+ * A formatted block, and the fields that link it to other blocks as the node sent them, since a
+ * chain's formatter may drop or change these.
+ */
 export interface Formatted<T, L> {
   readonly value: T
   readonly linked: L
 }
 
 /**
- * What viem's `getBlock` formats a block with: the chain's own formatter if it has one, else viem's. In place of the latter
- * there is one of hexline's own, which decodes the reply in place for a fraction of the cost, when the installed viem is known to
- * give the same.
+ * The formatter of viem's `getBlock`: the chain's own if it has one, else viem's. hexline's own
+ * formatter takes the place of viem's if it gives the same results as the installed viem. It
+ * decodes the reply in place at a fraction of the cost.
  */
 export function formatBlockOf(chain: Chain | undefined, full: boolean, likeViem: boolean): Decode<Formatted<object, Linked>> {
   const ofChain = chain?.formatters?.block?.format as ((raw: unknown, action?: string) => unknown) | undefined
@@ -39,7 +42,10 @@ export function formatReceiptsOf(chain: Chain | undefined, likeViem: boolean): D
   })
 }
 
-/** Whether hexline's formatters agree with the installed viem's, on a block of every kind of transaction. Asked once a client: it costs as much as a block. */
+/**
+ * Compares hexline's formatters with the installed viem's, on a block with every kind of
+ * transaction. Done once per client, since it costs as much as formatting a block.
+ */
 export function isLikeViem(): boolean {
   return (
     isDeepStrictEqual(formatFull(sampleBlock()), viemFormatBlock(sampleBlock() as never)) &&
@@ -70,12 +76,12 @@ const decodeTransaction = object('transaction', ['hash'], {
   yParity: number,
   authorizationList: list((raw) => {
     const { address, chainId, nonce, r, s, yParity } = decodeAuthorization(raw) as Raw
-    // As viem has them: anybody may have chosen numbers beyond what is exact.
+    // Numbers, as in viem, although an authorization may hold values beyond the safe integers.
     return { address, chainId: Number(chainId), nonce: Number(nonce), r, s, yParity: Number(yParity) }
   }),
 })
 
-/** In place. What viem sets to undefined or null is set so; what it takes away from a type is taken away. */
+/** Works in place. Sets to undefined or null, and deletes by transaction type, what viem does. */
 function finishTransaction(tx: Raw): Raw {
   const typeHex = tx.type as string | undefined
   const type = typeHex === undefined || typeHex === null ? undefined : types[typeHex]
@@ -110,7 +116,7 @@ function finishTransaction(tx: Raw): Raw {
   return tx
 }
 
-/** Most often there is nothing to delete, which would make the object slow. */
+/** Usually there is nothing to delete, and deleting would make the object slow. */
 function drop(tx: Raw, key: string): void {
   if (key in tx) delete tx[key]
 }
@@ -207,7 +213,7 @@ function finishReceipt(receipt: Raw): Raw {
   return receipt
 }
 
-/** Of a block that another formatter gets. */
+/** Checks the transactions of a block that a chain's formatter gets. */
 function checkTransactions(raw: unknown, full: boolean): void {
   const transactions = (raw as { transactions?: unknown } | null)?.transactions
   if (!Array.isArray(transactions)) throw under(fault('an array', transactions), 'transactions')
@@ -215,11 +221,11 @@ function checkTransactions(raw: unknown, full: boolean): void {
   if (i >= 0) throw under(under(fault(full ? 'a transaction' : 'a transaction hash', transactions[i]), i), 'transactions')
 }
 
-/** Formatters throw whatever comes to pass: it is said which block it was. */
+/** A formatter may throw anything; this error says which block it was. */
 function readable<T>(format: () => T): T {
   try {
     return format()
   } catch (error) {
-    throw fault('what the formatter of the chain can read', (error as Error).message)
+    throw fault("a value that the chain's formatter can read", (error as Error).message)
   }
 }

@@ -1,13 +1,14 @@
 /*
- * One block and one receipt, as nodes send them, with every kind of transaction: on them hexline's formatters are compared
- * with the installed viem's. The values say nothing; which fields are there does.
+ * A block and a receipt as nodes send them, with every kind of transaction. hexline's formatters
+ * are compared with the installed viem's on them. Only which fields are present matters, not their
+ * values.
  */
 
 const HASH = `0x${'ab'.repeat(32)}`
 const ADDRESS = `0x${'cd'.repeat(20)}`
 const ACCESS_LIST = [{ address: ADDRESS, storageKeys: [HASH] }]
 
-/** Made anew each time: it is formatted in place. */
+/** A new object for each call, since formatting changes it. */
 export function sampleBlock(): Record<string, unknown> {
   const mined = { hash: HASH, blockHash: HASH, blockNumber: '0x10', transactionIndex: '0x0', from: ADDRESS, to: ADDRESS }
   const plain = { ...mined, nonce: '0x0', gas: '0x5208', value: '0x0', input: '0x', gasPrice: '0x7', r: HASH, s: HASH }
@@ -35,14 +36,15 @@ export function sampleBlock(): Record<string, unknown> {
       { ...plain, ...fees, type: '0x2', v: '0x1' },
       { ...plain, ...fees, type: '0x3', v: '0x0', yParity: '0x0', maxFeePerBlobGas: '0x2', blobVersionedHashes: [HASH] },
       { ...plain, ...fees, type: '0x4', v: '0x1', yParity: '0x1', authorizationList: [authorization] },
-      // Of another chain, with what viem does not know; and of a node that says little.
+      // From another chain, with fields that viem does not know; and from a node that sends few
+      // fields.
       { ...plain, type: '0x7e', v: '0x0', mint: '0x1', sourceHash: HASH, isSystemTx: false },
       { hash: HASH, from: ADDRESS, input: '0x' },
     ],
   }
 }
 
-/** Made anew each time: it is formatted in place. */
+/** A new object for each call, since formatting changes it. */
 export function sampleReceipt(): Record<string, unknown> {
   const place = { blockHash: HASH, blockNumber: '0x10', transactionHash: HASH, transactionIndex: '0x0' }
   const log = { address: ADDRESS, topics: [HASH], data: '0x', logIndex: '0x0', removed: false }

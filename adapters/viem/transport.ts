@@ -7,14 +7,17 @@ import { CodecError, RpcError } from '../../src/errors.ts'
 import { callSettings, checkConfig, clientOptions, DEFAULTS, type HexlineTransportConfig } from './config.ts'
 import { errorObject, viemError } from './viem-error.ts'
 
-/** A viem transport on hexline. `client.transport.client` of a viem client is the hexline client under it. */
+/**
+ * A viem transport on hexline. `client.transport.client` of a viem client is the hexline client
+ * that it uses.
+ */
 export type HexlineTransport<rpcSchema extends RpcSchema | undefined = undefined, raw extends boolean = false> = Transport<
   'hexline',
   { client: Client },
   EIP1193RequestFn<rpcSchema, raw>
 >
 
-/** A client, and what tells its calls from another's where viem joins identical ones. */
+/** A client, and the id under which viem joins its identical calls. */
 interface Engine {
   readonly client: Client
   readonly uid: string
@@ -27,12 +30,17 @@ interface Args {
 }
 
 /**
- * A viem transport: `createPublicClient({ chain, transport: hexline(url) })`. Takes a node's URL, a node of the service
- * (`{ baseUrl, chain, apiKey }`), several of them that stand in for each other, or a hexline client, which is shared and stays its
- * owner's to close; nothing at all, or an empty URL, means the chain's default URL. hexline makes the batches, retries and waits; the errors
- * are viem's own, with hexline's as their cause. Throws `OptionError` for invalid options.
+ * A viem transport: `createPublicClient({ chain, transport: hexline(url) })`. It takes
+ * - a node's URL, or a node of the service (`{ baseUrl, chain, apiKey }`),
+ * - an array of them, as alternatives to each other,
+ * - a hexline client, which it shares and does not close,
+ * - nothing, or an empty URL, for the chain's default URL.
  *
- * Each `hexline()` has sockets and limits of its own: make it once, for all the clients that use it.
+ * hexline does the batching, retries and throttling. Errors are viem's own, with hexline's error as
+ * their cause. Throws `OptionError` for invalid options.
+ *
+ * Each `hexline()` has its own sockets and learns its own limits, so make one and use it for all
+ * viem clients.
  */
 export function hexline<rpcSchema extends RpcSchema | undefined = undefined, raw extends boolean = false>(
   target?: Endpoint | readonly Endpoint[] | Client,
@@ -40,10 +48,11 @@ export function hexline<rpcSchema extends RpcSchema | undefined = undefined, raw
 ): HexlineTransport<rpcSchema, raw> {
   const ownsClient = !isClient(target)
   checkConfig(config, !ownsClient)
-  // viem calls the factory below often, `fallback` on every call: what is shared is made here, once.
+  // viem calls the factory often, and `fallback` does so on every call, so shared objects are made
+  // here.
   const engines = new Map<string, Engine>()
   const engine = target === undefined || target === '' ? undefined : engineOf(isClient(target) ? target : createClient(target, clientOptions(config)))
-  // What a client that was given has set is not known here.
+  // The settings of a given client are not known here.
   const defaults: { readonly [K in keyof typeof DEFAULTS]?: number } = ownsClient ? DEFAULTS : {}
   if (engine === undefined) settingsFrom(clientOptions(config))
 
@@ -53,10 +62,10 @@ export function hexline<rpcSchema extends RpcSchema | undefined = undefined, raw
       const settings = callSettings({ config, factory: { retryCount, timeout }, call: options }, ownsClient)
       const once = buildRequest((each: Args) => send(client, each, settings, config.raw === true), { methods: config.methods, uid })
       try {
-        // One side retries: the engine.
+        // Only hexline retries.
         return await once(args as never, { ...options, retryCount: 0 })
       } catch (error) {
-        // viem before 2.49 knows no signals, and makes an error of its own of the reason.
+        // Versions of viem before 2.49 do not support signals, and wrap the reason in an error.
         if (options.signal?.aborted) throw options.signal.reason
         throw error
       }
@@ -93,12 +102,12 @@ function engineOf(client: Client): Engine {
   return { client, uid: crypto.randomUUID() }
 }
 
-/** One call through the engine. Rejects with an error of viem's, or with the reason of its signal. */
+/** Sends one call with hexline. Rejects with an error of viem's, or with the signal's reason. */
 async function send(client: Client, { method, params }: Args, settings: CallSettings, raw: boolean) {
   const ask = (given: unknown) => client.send({ method, params: (given ?? []) as readonly unknown[], ...settings })
   try {
     const reply = await ask(params).catch((error: unknown) => {
-      // viem takes bigints in params, and sends them in decimal.
+      // viem accepts bigints in params, and sends them as decimal strings.
       if (error instanceof CodecError && error.path === 'params' && typeof params === 'object') return ask(JSON.parse(stringify(params)))
       throw error
     })

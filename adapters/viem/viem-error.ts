@@ -8,9 +8,11 @@ import { nodeWords } from '../node-words.ts'
 import { originOf } from '../origin.ts'
 
 /**
- * hexline's failure of a call as viem's own error of the same meaning, so that viem decodes reverts, maps nodes' messages and
- * retries as it does over `http()`. hexline's error is its cause. Of the URL there is scheme and host: the path may hold the
- * key. What is no failure of a call (an abort's reason, a value that cannot be sent, replies that contradict each other) stays as it is.
+ * Translates hexline's error of a call into viem's own with the same meaning, so that viem decodes
+ * reverts, maps node errors and retries as it does with `http()`. hexline's error is its cause. Of
+ * the URL it shows only scheme and host, since the path may hold the key. Errors that do not come
+ * from a call (the reason of an abort, a value that cannot be sent, replies that contradict each
+ * other) are returned unchanged.
  */
 export function viemError(error: unknown, body: { method: string; params?: unknown }, endpoints: readonly string[]): unknown {
   if (!(error instanceof HexlineError) || error instanceof CodecError || error instanceof OptionError || error instanceof IntegrityError) return error
@@ -25,21 +27,23 @@ function translated(error: HexlineError, body: { method: string; params?: unknow
     return caused(new HttpRequestError({ body, url, status, headers: headersOf(error), details: detailsOf(error) }), error)
   }
   if (error instanceof TimeoutError) return caused(new ViemTimeoutError({ body, url }), error)
-  // Older versions of viem have no such error.
+  // Older versions of viem do not have this error.
   if (error instanceof LimitError && viem.ResponseBodyTooLargeError !== undefined)
     return caused(new viem.ResponseBodyTooLargeError({ maxSize: error.limit, size: error.size }), error)
   if (error instanceof ClosedError) return new ProviderDisconnectedError(error)
   return new HttpRequestError({ body, url, cause: error })
 }
 
-/** The node's own error object, without what hexline's message says beside it. */
+/** The node's own error object, without what hexline's message adds. */
 export function errorObject(error: RpcError): { code: number; message: string; data?: unknown } {
   const { code, data } = error
   const message = nodeWords(error)
   return data === undefined ? { code, message } : { code, message, data }
 }
 
-/** What may have become of a transaction, where viem's own words leave hexline's out. */
+/**
+ * Adds the warning that a transaction may have been accepted, where viem's message omits hexline's.
+ */
 function withHash<E extends { message: string; details: string }>(error: E, { transactionHash }: HexlineError): E {
   if (transactionHash === undefined || error.details.includes(transactionHash)) return error
   const note = mayBeAccepted(transactionHash)
@@ -47,12 +51,15 @@ function withHash<E extends { message: string; details: string }>(error: E, { tr
   return Object.assign(error, { details, message: `${error.message}\n\n${note}` })
 }
 
-/** Not every error of viem's takes a cause. */
+/** Some errors of viem's take no cause. */
 function caused<E extends Error>(error: E, cause: HexlineError): E {
   return Object.defineProperty(error, 'cause', { value: cause, writable: true, enumerable: false, configurable: true })
 }
 
-/** What the server said, as viem words it: the `error` of a JSON body, else the body, else what the status means. */
+/**
+ * The server's message, as viem shows it: the `error` of a JSON body, else the body, else the
+ * meaning of the status.
+ */
 function detailsOf({ status, body }: HttpError): string {
   try {
     return stringify(JSON.parse(body).error) || (STATUS_CODES[status] ?? '')
@@ -61,7 +68,10 @@ function detailsOf({ status, body }: HttpError): string {
   }
 }
 
-/** `Retry-After` is in seconds, whatever the server wrote: viem's own retries, such as those of `fallback`, read no date. */
+/**
+ * Writes `Retry-After` in seconds, whatever the server sent, since viem's own retries, such as
+ * those of `fallback`, do not read dates.
+ */
 function headersOf({ headers, retryAfterMs }: HttpError): Headers {
   const made = new Headers()
   for (const [name, value] of Object.entries(headers)) {
@@ -69,7 +79,7 @@ function headersOf({ headers, retryAfterMs }: HttpError): Headers {
       try {
         made.append(name, each)
       } catch {
-        // A value that `Headers` does not take is of no use to who reads them.
+        // A value that `Headers` refuses is skipped.
       }
     }
   }

@@ -1,7 +1,10 @@
 import type { JsonRpcApiProviderOptions, JsonRpcProvider } from 'ethers'
 import { balances, calls, inParallel, type Job, Tally, throttledBalances, type Way, type Ways } from './way.ts'
 
-/** Blocks one to a POST: its queue serialises a growing batch again and again, and its transport copies what has come with every chunk. */
+/**
+ * Sends one block per POST, since its queue serialises a growing batch repeatedly, and its
+ * transport copies the received part with every chunk.
+ */
 export const ethers: Ways = {
   'full blocks': blocks(true, { batchMaxCount: 1 }, 8),
   'blocks with hashes': blocks(false, { batchMaxCount: 1 }, 10),
@@ -25,7 +28,7 @@ export const ethers: Ways = {
   },
 }
 
-/** An ethers provider on hexline, and its blocks. */
+/** An ethers provider on hexline, with its own `getBlocks`. */
 export const ethersOnHexline: Ways = {
   'full blocks': bulk(true),
   'blocks with hashes': bulk(false),
@@ -57,7 +60,10 @@ function small(name: keyof typeof calls, options: JsonRpcApiProviderOptions): Wa
   return way(options, 'getBalance', (provider) => balances(calls[name], (address) => provider.getBalance(address)).run)
 }
 
-/** A network that is known: else it is asked for beside each call. No cache, since that would answer in place of the node. */
+/**
+ * The network is given, since ethers would otherwise request it with each call. The cache is off,
+ * since it would answer in place of the node.
+ */
 function way(options: JsonRpcApiProviderOptions, asked: string, jobOf: (provider: JsonRpcProvider) => Job['run']): Way {
   const all = { staticNetwork: true, cacheTimeout: -1, ...options }
   return {

@@ -6,7 +6,10 @@ import type { BlockField } from 'hexline/bulk'
 import { root } from '../root.ts'
 import { balances, calls, hex, type Job, Tally, throttledBalances, type Way, type Ways } from './way.ts'
 
-/** Per transaction, beside the block's number, hash and parent, and one field of the block. */
+/**
+ * Six fields of each transaction and one of the block, in addition to the block's number, hash and
+ * parent.
+ */
 const SIX_FIELDS: readonly BlockField[] = [
   'timestamp',
   'transactions.hash',
@@ -36,7 +39,7 @@ export const hexline: Ways = {
   },
 }
 
-/** A client that has been told the node's rate. */
+/** A client with the node's rate as an option. */
 export const hexlineRate: Ways = {
   throttled: throttled('rate: { callsPerSecond: the rate }', (rate) => ({ rate: { callsPerSecond: rate } })),
 }
@@ -79,7 +82,7 @@ function logs(url: string): Promise<Job> {
 
 /** The command, without the start of its process. */
 async function exported(url: string): Promise<Job> {
-  // Not among the package's entry points: the command is.
+  // Imported from its file, since it is not an entry point of the package.
   const { blocksCommand } = (await import(new URL('dist/src/cli/blocks.js', root).href)) as {
     blocksCommand(): { parseAsync(args: readonly string[], options: { from: 'user' }): Promise<unknown> }
   }

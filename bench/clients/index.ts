@@ -8,7 +8,7 @@ import { viemBatched, viemOnHexline, viemPlain } from './viem.ts'
 import type { Ways } from './way.ts'
 import { web3 } from './web3.ts'
 
-/** What each client can do. Nothing is loaded before it is asked for. */
+/** The workloads of each client. Its library is loaded only when it is used. */
 export const clients: Readonly<Record<ClientName, Ways>> = {
   'undici, bytes only': undiciBytes,
   'undici + JSON.parse': undiciParse,

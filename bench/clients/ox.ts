@@ -1,7 +1,7 @@
 import { importPeer } from '../peers.ts'
 import { balances, calls, hex, inParallel, type Job, Tally, type Way, type Ways } from './way.ts'
 
-/** What is used of ox, whose types are not installed with the project. */
+/** The parts of ox in use. Its types are not installed with the project. */
 interface Ox {
   readonly RpcTransport: { fromHttp(url: string): { request(call: { method: string; params: readonly unknown[] }): Promise<unknown> } }
   readonly Block: { fromRpc(block: unknown): { number: bigint; transactions: readonly unknown[] } }
@@ -60,7 +60,7 @@ function way(asked: string, jobOf: (request: Request, ox: Ox) => Job['run']): Wa
     settings: `RpcTransport.fromHttp(url), which does not batch; ${asked}`,
     async load(url) {
       const parts = await Promise.all(['RpcTransport', 'Block', 'TransactionReceipt', 'Log'].map(async (name) => [name, await importPeer(`ox/${name}`)]))
-      // The four modules that are used, as above.
+      // The four modules in use, as declared above.
       const ox = Object.fromEntries(parts) as Ox
       const transport = ox.RpcTransport.fromHttp(url)
       return { run: jobOf((method, ...params) => transport.request({ method, params }), ox), end() {} }

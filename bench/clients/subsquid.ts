@@ -1,7 +1,7 @@
 import { importPeer } from '../peers.ts'
 import { addressOf, balances, calls, hex, inParallel, type Job, PARALLEL, Tally, throttledBalances, type Way, type Ways } from './way.ts'
 
-/** What is used of @subsquid/rpc-client, whose types are not installed with the project. */
+/** The parts of @subsquid/rpc-client in use. Its types are not installed with the project. */
 interface RpcClient {
   call(method: string, params: readonly unknown[]): Promise<unknown>
   batchCall(calls: readonly { method: string; params: readonly unknown[] }[]): Promise<unknown[]>
@@ -15,7 +15,7 @@ interface RawBlock {
 
 const blockCall = (i: number, full: boolean) => ({ method: 'eth_getBlockByNumber', params: [hex(i), full] })
 
-/** It decodes nothing: raw JSON is what it gives. */
+/** Returns raw JSON; it does not decode. */
 export const subsquid: Ways = {
   'full blocks': blocks(true, 10),
   'blocks with hashes': blocks(false, 50),
@@ -75,7 +75,7 @@ function way(options: Readonly<Record<string, unknown>>, asked: string, jobOf: (
   return {
     settings: `RpcClient({ url${said.join('')} }); ${asked}`,
     async load(url) {
-      // The one class that is used, as above.
+      // The class in use, as declared above.
       const { RpcClient } = (await importPeer('@subsquid/rpc-client')) as { RpcClient: new (options: object) => RpcClient }
       const rate = 'rateLimit' in options ? { rateLimit: Number(new URL(url).pathname.split('/')[2]) } : {}
       const client = new RpcClient({ url, log: null, ...options, ...rate })

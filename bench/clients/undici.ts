@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { finished } from 'node:stream/promises'
 import { balances, calls, hex, inParallel, type Job, type Seen, Tally, type Way, type Ways } from './way.ts'
 
-/** Posts in flight, as many as hexline has by default. */
+/** POSTs in flight, the same as hexline's default. */
 const POSTS = 8
 
 type Send = (body: unknown) => Promise<Buffer>
@@ -22,7 +22,7 @@ interface RawBlock {
 const blocksOf = (full: boolean) => (i: number) => [{ jsonrpc: '2.0', id: i, method: 'eth_getBlockByNumber', params: [hex(i), full] }]
 const withReceipts = (i: number) => [...blocksOf(true)(i), { jsonrpc: '2.0', id: -i, method: 'eth_getBlockReceipts', params: [hex(i)] }]
 
-/** As few cycles as a reply can cost: the bytes, not looked at. */
+/** The lowest possible cost of a reply: its bytes, unread. */
 export const undiciBytes: Ways = {
   'full blocks': bytes(blocksOf(true), 10),
   'blocks with hashes': bytes(blocksOf(false), 50),
@@ -31,7 +31,7 @@ export const undiciBytes: Ways = {
   'NDJSON export': bytes(blocksOf(true), 10),
 }
 
-/** What a program costs that does by hand what must be done, and checks nothing. */
+/** The cost of a handwritten program that does only what is necessary and checks nothing. */
 export const undiciParse: Ways = {
   'full blocks': parsed(blocksOf(true), 10, addBlocks),
   'full blocks, 6 fields': parsed(blocksOf(true), 10, addBlocks),
@@ -120,7 +120,7 @@ async function exportParsed(url: string): Promise<Job> {
     try {
       const file = createWriteStream(join(folder, 'blocks.ndjson'))
       const tally = new Tally()
-      // Batches end in any order, and are written in theirs.
+      // Batches end in any order, but are written in sequence.
       const waiting = new Map<number, readonly Entry<RawBlock>[]>()
       let next = first
       await inBatches(blocksOf(true), 10, first, count, async (body, at) => {
@@ -169,7 +169,7 @@ async function withPool(url: string, jobOf: (send: Send) => Job['run']): Promise
   return { run: jobOf(send), end: () => pool.close() }
 }
 
-/** JSON-RPC replies are ASCII, and so read faster. */
+/** JSON-RPC replies are ASCII, and latin1 is the faster way to read them. */
 function parse(body: Buffer): unknown {
   return JSON.parse(body.toString('latin1'))
 }

@@ -2,10 +2,13 @@ import type { HttpTransportConfig, PublicClient } from 'viem'
 import { balances, calls, inParallel, type Job, Tally, throttledBalances, type Way, type Ways } from './way.ts'
 
 const NOT_BATCHED: HttpTransportConfig = {}
-/** Longest time for a POST: viem's own `timeout` ends at the headers, and a body that stops would be waited for without end. */
+/**
+ * Longest time for a POST, in ms. viem's own `timeout` ends at the headers, so a stalled body would
+ * never time out.
+ */
 const BODY_TIMEOUT_MS = 5_000
 
-/** viem's batches are as long as what is asked for in one turn of the event loop, up to `batchSize`. */
+/** viem makes batches of all calls in one turn of the event loop, up to `batchSize`. */
 export const viemBatched: Ways = {
   'full blocks': blocks(true, batchesOf(20), 20),
   'blocks with hashes': blocks(false, batchesOf(100), 100),
@@ -26,7 +29,7 @@ export const viemPlain: Ways = {
   '50 ms latency': blocks(true, NOT_BATCHED, 40),
 }
 
-/** A viem client on hexline, and its blocks in viem's own shape. */
+/** A viem client on hexline, with blocks in viem's own format. */
 export const viemOnHexline: Ways = {
   'full blocks': bulk(true, false),
   'blocks with hashes': bulk(false, false),
@@ -63,14 +66,18 @@ function receipts(config: HttpTransportConfig, width: number): Way {
   })
 }
 
-/** Batches of ten blocks and their receipts, four at a time. What viem does not repeat, such as a body that came in parts, is repeated here. */
+/**
+ * Batches of ten blocks with their receipts, four at a time. Failures that viem does not retry,
+ * such as an incomplete body, are retried here.
+ */
 function faulty(): Way {
   const ten = 10
   return {
     settings: `http(url, { batch: { batchSize: ${2 * ten}, wait: 0 }, retryCount: 3, retryDelay: 100, fetchFn: one that aborts after ${BODY_TIMEOUT_MS} ms }); getBlock and getBlockReceipts of ${ten} blocks, 4 times at a time, and again when one fails`,
     async load(url) {
       const [{ createPublicClient, http }, { mainnet }] = await Promise.all([import('viem'), import('viem/chains')])
-      // Not AbortSignal.any with AbortSignal.timeout: on Node.js 20 these are collected as garbage before they abort.
+      // Does not use AbortSignal.any with AbortSignal.timeout, since Node.js 20 may collect these
+      // as garbage before they abort.
       const fetchFn: typeof fetch = (input, init) => {
         const end = new AbortController()
         setTimeout(() => end.abort(), BODY_TIMEOUT_MS).unref()

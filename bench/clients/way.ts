@@ -1,38 +1,38 @@
 import type { WorkloadName } from '../workloads.ts'
 
-/** How a client does a workload. */
+/** How a client runs a workload. */
 export interface Way {
-  /** Its settings, as the report says them. */
+  /** Its settings, for the report. */
   readonly settings: string
-  /** Loads what the client needs and no more: what is loaded besides is collected again and again. */
+  /** Loads only what the client needs, since everything loaded adds to garbage collection. */
   readonly load: (url: string) => Promise<Job> | Job
 }
 
-/** The workloads of a client; one that it cannot do is not there. */
+/** A client's workloads. The ones that it cannot run are absent. */
 export type Ways = { readonly [Name in WorkloadName]?: Way }
 
-/** A client that is ready. */
+/** A client that is ready to run. */
 export interface Job {
-  /** Does the work for the items `first` to `first + count - 1`: blocks, accounts, replies. */
+  /** Runs the items `first` to `first + count - 1`: blocks, accounts or replies. */
   run(first: number, count: number): Promise<Seen>
   end(): unknown
 }
 
-/** What has come, so that it can be told from less: each figure that a client gives is checked. */
+/** Sums over the replies, which are checked to prove that the client has done the work. */
 export interface Seen {
-  /** Blocks, balances, replies. */
+  /** Number of blocks, balances or replies. */
   readonly items: number
-  /** Sum of the blocks' numbers, or of the balances. */
+  /** Sum of the block numbers, or of the balances. */
   readonly numbers?: number
-  /** Transactions, receipts or logs, all together. */
+  /** Number of transactions, receipts and logs. */
   readonly parts?: number
-  /** Bytes, where nothing is parsed. */
+  /** Number of bytes, if nothing is parsed. */
   readonly bytes?: number
-  /** Calls that failed in spite of all retries. */
+  /** Number of calls that failed in spite of all retries. */
   readonly failures?: number
 }
 
-/** What a job sees, summed up. */
+/** Sums up the replies of a job. */
 export class Tally implements Seen {
   items = 0
   numbers = 0
@@ -45,7 +45,7 @@ export class Tally implements Seen {
   }
 }
 
-/** Runs `one` for each number from `first` on, `width` of them at any time. */
+/** Runs `one` for each number from `first` on, `width` of them at a time. */
 export async function inParallel(width: number, first: number, count: number, one: (i: number) => Promise<unknown>): Promise<void> {
   let next = first
   const end = first + count
@@ -55,14 +55,14 @@ export async function inParallel(width: number, first: number, count: number, on
   await Promise.all(Array.from({ length: Math.min(width, count) }, worker))
 }
 
-/** Rounds of `width` that start together, as a program does that fills a page. */
+/** Runs rounds of `width` calls that start together, like a program that fills a page. */
 export async function inRounds(width: number, first: number, count: number, one: (i: number) => Promise<unknown>): Promise<void> {
   for (let at = first; at < first + count; at += width) {
     await Promise.all(Array.from({ length: Math.min(width, first + count - at) }, (_, i) => one(at + i)))
   }
 }
 
-/** Distinct ones, since equal calls would be joined. */
+/** A different address for each `i`, since identical calls would be joined. */
 export function addressOf(i: number): `0x${string}` {
   return `0x${(i + 1).toString(16).padStart(40, '0')}`
 }
@@ -71,10 +71,10 @@ export function hex(i: number): `0x${string}` {
   return `0x${i.toString(16)}`
 }
 
-/** Width of the small calls in parallel. */
+/** Number of small calls in parallel. */
 export const PARALLEL = 64
 
-/** How small calls come: in rounds of 64, or one after another. */
+/** How to make small calls: in rounds of 64, or one after another. */
 export const calls: Readonly<Record<'small calls, 64 in parallel' | 'small calls, in sequence', typeof inTurn>> = {
   'small calls, 64 in parallel': (first, count, one) => inRounds(PARALLEL, first, count, one),
   'small calls, in sequence': inTurn,
@@ -84,7 +84,7 @@ async function inTurn(first: number, count: number, one: (i: number) => Promise<
   for (let i = first; i < first + count; i++) await one(i)
 }
 
-/** The job of asking for balances, in the way in which they come. */
+/** The job of requesting balances in the given way. */
 export function balances(repeat: typeof inTurn, balanceOf: (address: `0x${string}`) => Promise<bigint | string>, end: () => unknown = () => {}): Job {
   return {
     async run(first, count) {
@@ -96,7 +96,10 @@ export function balances(repeat: typeof inTurn, balanceOf: (address: `0x${string
   }
 }
 
-/** The job of asking a throttled node for balances, 64 workers at a time; what fails in the end is counted. */
+/**
+ * The job of requesting balances from a throttled node with 64 workers. Calls that fail in the end
+ * are counted.
+ */
 export function throttledBalances(balanceOf: (address: `0x${string}`) => Promise<bigint | string>, end: () => unknown = () => {}, width = PARALLEL): Job {
   return {
     async run(first, count) {

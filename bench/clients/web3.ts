@@ -1,7 +1,7 @@
 import { importPeer } from '../peers.ts'
 import { balances, calls, inParallel, type Job, Tally, type Way, type Ways } from './way.ts'
 
-/** What is used of web3, whose types are not installed with the project. */
+/** The parts of web3 in use. Its types are not installed with the project. */
 interface Web3 {
   readonly eth: {
     getBlock(number: number, hydrated: boolean): Promise<{ number: bigint; transactions: readonly unknown[] }>
@@ -9,7 +9,10 @@ interface Web3 {
   }
 }
 
-/** Its BatchRequest gives raw JSON, and only where one makes the batches by hand: what is measured is `web3.eth`. */
+/**
+ * Measures `web3.eth`. web3's BatchRequest returns raw JSON, and the caller has to make the
+ * batches.
+ */
 export const web3: Ways = {
   'full blocks': blocks(true),
   'blocks with hashes': blocks(false),
@@ -36,7 +39,7 @@ function way(asked: string, jobOf: (web3: Web3) => Job['run']): Way {
   return {
     settings: `new Web3(url), which does not batch; ${asked}`,
     async load(url) {
-      // The one class that is used, as above.
+      // The class in use, as declared above.
       const { Web3 } = (await importPeer('web3')) as { Web3: new (url: string) => Web3 }
       return { run: jobOf(new Web3(url)), end() {} }
     },

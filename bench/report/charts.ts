@@ -1,15 +1,15 @@
 import { figureOf, type Measured, type Results, ratioOf } from '../results.ts'
 import { type ClientName, type WorkloadName, workloads } from '../workloads.ts'
 
-/** A chart of one workload: a bar for each client, the shortest first. */
+/** A chart of one workload, with a bar for each client, shortest first. */
 export interface Chart {
   readonly file: string
   readonly title: string
   readonly workload: WorkloadName
   readonly figure: 'cpu' | 'wall'
-  /** The client that is 1.0 in the labels. */
+  /** The client whose label is 1.0. */
   readonly base: ClientName
-  /** The only clients to show. Default: all. */
+  /** The clients to show. Default: all. */
   readonly clients?: readonly ClientName[]
 }
 
@@ -20,7 +20,10 @@ export const charts: readonly Chart[] = [
   { file: 'latency.svg', title: 'Time per full block, 50 ms latency', workload: '50 ms latency', figure: 'wall', base: 'hexline' },
 ]
 
-/** The chart of the README. Left out: the floor, which decodes nothing, settings that are slower, and what would need a logarithmic axis (ethers, web3). */
+/**
+ * The chart of the main README. It omits the floor, which decodes nothing, slower settings of the
+ * same client, and clients that would need a logarithmic axis (ethers, web3).
+ */
 export const readmeChart: Chart = {
   file: 'readme.svg',
   title: 'CPU time per full block',
@@ -30,7 +33,7 @@ export const readmeChart: Chart = {
   clients: ['hexline', 'undici + JSON.parse', 'viem on hexline', '@subsquid/rpc-client', 'ethers on hexline', 'viem, batched', 'ox'],
 }
 
-/** One bar. Times in ms, or in us where the base's is less than one ms. */
+/** One bar. Times are in us if the base's time is below one ms, else in ms. */
 interface Bar {
   readonly client: string
   readonly value: number
@@ -40,7 +43,7 @@ interface Bar {
   readonly kind: 'hexline' | 'on hexline' | 'floor' | 'peer'
 }
 
-/** The bars of a chart, the shortest first; empty where the workload was not measured. */
+/** The bars of a chart, shortest first; empty if the workload was not measured. */
 export function barsOf(results: Results, { workload, figure, base, clients }: Chart): { readonly unit: 'us' | 'ms'; readonly bars: readonly Bar[] } {
   const measured = results.workloads[workload] ?? {}
   const scale = (figureOf(measured[base], figure)?.median ?? 0) < 1000 ? 1 : 1000
@@ -53,7 +56,10 @@ export function barsOf(results: Results, { workload, figure, base, clients }: Ch
   return { unit: scale === 1 ? 'us' : 'ms', bars: bars.sort((a, b) => a.value - b.value) }
 }
 
-/** A chart as a specification of Vega-Lite. The axis is logarithmic where the slowest takes more than thirty times as long as the fastest. */
+/**
+ * A chart as a Vega-Lite specification. The axis is logarithmic if the slowest client takes more
+ * than thirty times as long as the fastest.
+ */
 export function specOf(results: Results, chart: Chart): object {
   const { bars, unit } = barsOf(results, chart)
   const values = bars.map(({ value }) => value)

@@ -4,7 +4,7 @@ import { root } from '../root.ts'
 
 const folder = new URL('bench/results/', root)
 
-/** The kept runs, the oldest Node.js first. */
+/** The saved runs, oldest Node.js first. */
 export function readRuns(): Results[] {
   return readdirSync(folder)
     .filter((name) => name.endsWith('.json'))

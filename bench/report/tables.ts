@@ -1,13 +1,16 @@
 import { type Figures, figureOf, type Measured, type Results, ratioOf, type Spread } from '../results.ts'
 import { type ClientName, type WorkloadName, workloads } from '../workloads.ts'
 
-/** A Markdown table: the first columns are text, the others numbers, to the right. */
+/** A Markdown table. The first columns are text; the others are numbers, aligned right. */
 export function markdown(textColumns: number, [head = [], ...rows]: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
   return [line(head), line(head.map((_, i) => (i < textColumns ? '---' : '---:'))), ...rows.map(line)].join('\n')
 }
 
-/** One workload: a row for each client with medians and, in brackets, the least and the greatest of the rounds. */
+/**
+ * One workload: a row for each client, with medians and, in brackets, the minimum and maximum over
+ * the rounds.
+ */
 export function workloadTable(results: Results, name: WorkloadName): string {
   const { unit, against, figure } = workloads[name]
   const measured = results.workloads[name] ?? {}
@@ -20,7 +23,7 @@ export function workloadTable(results: Results, name: WorkloadName): string {
       'wall',
       'peak MB',
       ...extra.map(({ label }) => label),
-      ...peers.map((peer) => `${figure === 'peakMb' ? 'peak' : figure === 'cpu' ? 'CPU' : 'wall'} to ${peer}`),
+      ...peers.map((peer) => `${figure === 'peakMb' ? 'peak' : figure === 'cpu' ? 'CPU' : 'wall'} vs. ${peer}`),
     ],
     ...(Object.entries(measured) as [ClientName, Measured][]).map(([client, mine]) => [
       client.startsWith('hexline') ? `**${client}**` : client,
@@ -32,17 +35,17 @@ export function workloadTable(results: Results, name: WorkloadName): string {
   ])
 }
 
-/** Figures that few workloads have. */
+/** Figures that only some workloads have. */
 const extras: readonly { readonly label: string; readonly of: (measured: Measured) => Spread | undefined }[] = (
   [
-    ['MB in the middle', 'middleMb'],
-    ['MB at the end', 'endMb'],
+    ['MB, middle', 'middleMb'],
+    ['MB, end', 'endMb'],
     ['calls refused', 'refused'],
     ['calls failed', 'failures'],
   ] as const
 ).map(([label, figure]: readonly [string, keyof Figures]) => ({ label, of: (measured) => figureOf(measured, figure) }))
 
-/** What each client was told, for a workload. */
+/** The settings of each client for a workload. */
 export function settingsTable(results: Results, name: WorkloadName): string {
   const measured = Object.entries(results.workloads[name] ?? {}) as [ClientName, Measured][]
   const leftOut = Object.entries(workloads[name].leftOut ?? {}) as [ClientName, string][]
@@ -57,7 +60,7 @@ function plural(unit: string): string {
   return unit === 'reply' ? 'replies' : `${unit}s`
 }
 
-/** A ratio, with its least and its greatest. */
+/** A ratio, with its minimum and maximum. */
 export function ratioText(spread: Spread | undefined): string {
   if (spread === undefined) return ''
   const { median, min, max } = spread
@@ -78,7 +81,7 @@ function plain(spread: Spread | undefined): string {
   return min === max ? `${Math.round(median)}` : `${Math.round(median)} (${Math.round(min)}–${Math.round(max)})`
 }
 
-/** Three digits, two of them for what is less than 1, unless it is very small. */
+/** Three digits, or two for values below 1, unless the value is very small. */
 function digits(value: number): string {
   return value < 0.1 ? value.toFixed(3) : value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2)
 }

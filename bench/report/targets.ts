@@ -2,7 +2,7 @@ import { figureOf, nameOf, type Results, ratioOf, type Spread } from '../results
 import type { ClientName, WorkloadName } from '../workloads.ts'
 import { markdown, ratioText } from './tables.ts'
 
-/** An aim. */
+/** A target. */
 export interface Target {
   readonly workload: WorkloadName
   readonly says: string
@@ -17,12 +17,15 @@ const ratio =
 
 const target = (workload: WorkloadName, theirs: ClientName, atMost: number, figure: 'cpu' | 'wall' = 'cpu', mine: ClientName = 'hexline'): Target => ({
   workload,
-  says: `${mine === 'hexline' ? '' : `${mine}: `}${figure === 'cpu' ? 'CPU' : 'wall'} to ${theirs}`,
+  says: `${mine === 'hexline' ? '' : `${mine}: `}${figure === 'cpu' ? 'CPU' : 'wall'} vs. ${theirs}`,
   atMost,
   of: ratio(workload, mine, theirs, figure),
 })
 
-/** The aims of the project: ratios of CPU time in the same run, of wall time where it is said; memory in MB. */
+/**
+ * The targets of the project: ratios of CPU time (or wall time, where stated) in the same run, and
+ * memory in MB.
+ */
 export const targets: readonly Target[] = [
   target('full blocks', 'undici + JSON.parse', 1),
   target('full blocks', 'viem, batched', 0.35),
@@ -36,7 +39,7 @@ export const targets: readonly Target[] = [
   target('small calls, 64 in parallel', 'viem, batched', 0.4),
   target('small calls, in sequence', 'undici + JSON.parse', 1.2, 'wall'),
   { workload: 'memory', says: 'peak, in MB', atMost: 300, of: ({ workloads }) => figureOf(workloads.memory?.hexline, 'peakMb') },
-  { workload: 'memory', says: 'end to middle: flat', atMost: 1.1, of: ({ workloads }) => flatness(workloads.memory?.hexline) },
+  { workload: 'memory', says: 'end vs. middle', atMost: 1.1, of: ({ workloads }) => flatness(workloads.memory?.hexline) },
   target('import', 'undici + JSON.parse', 1.3),
 ]
 
@@ -47,10 +50,13 @@ function flatness(measured: NonNullable<Results['workloads']['memory']>['hexline
   return { median: ratio, min: ratio, max: ratio }
 }
 
-/** Each aim against what was measured: on each Node.js the median, the spread, and whether it is met. */
+/**
+ * Compares each target with the measurements: on each Node.js the median, the spread, and whether
+ * it is met.
+ */
 export function targetsTable(runs: readonly Results[]): string {
   return markdown(2, [
-    ['workload', 'ratio, or figure', 'at most', ...runs.flatMap((run) => [nameOf(run), ''])],
+    ['workload', 'ratio or figure', 'at most', ...runs.flatMap((run) => [nameOf(run), ''])],
     ...targets.map((each) => [each.workload, each.says, `${each.atMost}`, ...runs.flatMap((run) => verdict(each, run))]),
   ])
 }

@@ -1,7 +1,7 @@
 import { subscribe } from 'node:diagnostics_channel'
 import type { CallEvent, PostEvent, RetryEvent } from 'hexline'
 
-/** Counters by name and labels, in the text format that Prometheus reads. */
+/** Counters by name and labels, for Prometheus's text format. */
 const counters = new Map<string, number>()
 
 function count(name: string, labels: Record<string, string | number>, by = 1): void {

@@ -13,7 +13,9 @@ subscribe('hexline:post', (message) => {
   seen.set(endpoint, sums)
 })
 
-/** Calls per second and error rate (0 to 1) of each endpoint, since it was asked last. */
+/**
+ * Calls per second and error rate (0 to 1) of each endpoint since the last call of this function.
+ */
 export function rates(): { endpoint: string; callsPerSecond: number; errorRate: number }[] {
   const seconds = (performance.now() - since) / 1000
   const rows = [...seen].map(([endpoint, { calls, failed }]) => ({ endpoint, callsPerSecond: calls / seconds, errorRate: failed / calls }))
@@ -22,5 +24,5 @@ export function rates(): { endpoint: string; callsPerSecond: number; errorRate: 
   return rows
 }
 
-// Holds no process up.
+// `unref` lets the process end.
 setInterval(() => console.table(rates()), 10_000).unref()

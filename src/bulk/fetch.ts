@@ -7,14 +7,14 @@ import { asBuffer, movedReply, type Reply, releaseReply, replyOf } from '../rpc/
 import { Tally } from '../rpc/tally.ts'
 import { type Linked, linkedFields } from './link.ts'
 
-/** A block in the node's own bytes, and its receipts if they were asked for. */
+/** A block as the node's own bytes, with its receipts if requested. */
 export interface Fetched {
   readonly number: bigint
   readonly block: Reply
   readonly receipts: Reply | undefined
-  /** Size of both. */
+  /** Size of both, in bytes. */
   readonly bytes: number
-  /** Where each came from. Receipts that were asked for one by one have no single origin. */
+  /** Where each came from. Receipts requested one by one have no single origin. */
   readonly origins: { readonly block: Tally; readonly receipts?: Tally }
 }
 
@@ -31,8 +31,9 @@ interface AskOptions {
 }
 
 /**
- * Fetches blocks, each by its own call: the queue makes the batches. It repeats calls above the
- * retry layer, but only reads, and only those whose deadline has passed in line.
+ * Fetches blocks, each with its own calls; the queue makes the batches. It repeats calls above the
+ * retry layer, but only reads, and only those whose deadline passed while they waited in the queue
+ * or in their first POST.
  */
 export class Fetcher {
   readonly #bulk: Client
@@ -40,9 +41,12 @@ export class Fetcher {
   readonly #full: boolean
   readonly #withReceipts: boolean
   readonly #bodies = new BodyPool()
-  /** False once the node has turned out not to have `eth_getBlockReceipts`: then receipts are fetched one by one. */
+  /**
+   * False once the node has proved not to support `eth_getBlockReceipts`; receipts are then
+   * requested one by one.
+   */
   #hasBlockReceipts = true
-  /** Calls answered so far. */
+  /** Number of calls answered so far. */
   #answered = 0
 
   readonly #onReply = (reply: Reply) => {
@@ -77,7 +81,7 @@ export class Fetcher {
     return { number, block: movedReply(block, bytes), receipts: single, bytes: block.bytes + single.bytes, origins: { block: origin } }
   }
 
-  /** Undefined when the node does not have the method. */
+  /** Undefined if the node does not support the method. */
   async #blockReceipts(tag: string, options: AskOptions, origin: Tally): Promise<Reply | undefined> {
     if (!this.#hasBlockReceipts) return undefined
     try {
@@ -99,8 +103,8 @@ export class Fetcher {
   }
 
   /**
-   * A deadline that passes in line, or in the first POST, says only that the node is slow. As long
-   * as other calls are answered, this one is made again.
+   * A deadline that passes in the queue, or in the first POST, only shows that the node is slow.
+   * While other calls are being answered, this one is sent again.
    */
   #ask(method: string, params: readonly unknown[], options: AskOptions, origin: Tally, isUnread = true): Promise<Reply> {
     const bodies = isUnread ? this.#bodies : undefined
@@ -113,18 +117,18 @@ export class Fetcher {
   }
 }
 
-/** Takes the bytes out of a reply, for `readUnread`. */
+/** Takes the bytes of a reply, for `readUnread`. */
 export function bytesOf(reply: Reply): Buffer {
   return asBuffer(reply.take() as Uint8Array)
 }
 
-/** The bytes of both replies will not be read again. */
+/** Releases the bytes of both replies, which will not be read again. */
 export function release({ block, receipts }: Fetched): void {
   releaseReply(block)
   if (receipts !== undefined) releaseReply(receipts)
 }
 
-/** No transactions for what is no block: the decoder reports that. */
+/** Empty for an invalid block, which the decoder reports. */
 function transactionsOf(block: Buffer): Linked['transactions'] {
   try {
     return linkedFields(parseResult(block)).transactions
@@ -133,7 +137,7 @@ function transactionsOf(block: Buffer): Linked['transactions'] {
   }
 }
 
-/** JSON values as one JSON array. */
+/** Joins JSON values into one JSON array. */
 function jsonArray(items: readonly Buffer[]): Buffer {
   const parts: Buffer[] = []
   for (const item of items) parts.push(parts.length === 0 ? OPEN : COMMA, item)

@@ -4,10 +4,13 @@ import { type Decode, pick } from '../eth/codec/schema.ts'
 import { type Block, blockDecoder, decodeReceipts, type Receipt, type Transaction } from '../eth/objects.ts'
 import { show } from '../text.ts'
 
-/** A field of a block, of its transactions or of its receipts, as a path. */
+/** Path of a field of a block, of its transactions or of its receipts. */
 export type BlockField = keyof Block | 'receipts' | `transactions.${keyof Transaction}` | `receipts.${keyof Receipt}`
 
-/** A block of a range. It is mined, so that it has a hash. With `F`, it has only these fields and those that link it. */
+/**
+ * A block of a range. Since it is mined, it has a hash. With `F`, it has only these fields and
+ * those that link it to other blocks.
+ */
 export type RangeBlock<
   T extends 'full' | 'hashes' = 'full' | 'hashes',
   R extends boolean = boolean,
@@ -16,10 +19,10 @@ export type RangeBlock<
 
 type IsFull<T> = T extends 'full' ? true : false
 
-/** Conditional, so that editors show the block that it comes to, not this name. */
+/** A conditional type, so that editors show the resulting block instead of this name. */
 type Whole<T, R> = [R] extends [true] ? Block<IsFull<T>> & { hash: Hash; receipts: Receipt[] } : Block<IsFull<T>> & { hash: Hash }
 
-/** Its fields, which editors show. */
+/** Spelled out, so that editors show its fields. */
 type Picked<T, R, F extends string> = Parts<T, R, F> extends infer B ? { [K in keyof B]: B[K] } : never
 
 type Parts<T, R, F extends string> = Pick<Whole<T, R>, (Exclude<F, 'transactions' | 'receipts'> & keyof Block) | 'number' | 'hash' | 'parentHash'> &
@@ -28,7 +31,7 @@ type Parts<T, R, F extends string> = Pick<Whole<T, R>, (Exclude<F, 'transactions
     ? { receipts: 'receipts' extends F ? Receipt[] : Pick<Receipt, (Inner<'receipts', F> & keyof Receipt) | 'transactionHash' | 'blockHash'>[] }
     : unknown)
 
-/** What comes after `Of.` in the paths. */
+/** The rest of the paths that start with `Of.`. */
 type Inner<Of extends string, F extends string> = F extends `${Of}.${infer Name}` ? Name : never
 
 type PickedTransactions<T, Names extends string, IsWhole extends boolean> = [Names] extends [never]
@@ -37,7 +40,9 @@ type PickedTransactions<T, Names extends string, IsWhole extends boolean> = [Nam
     : unknown
   : { transactions: T extends 'full' ? (IsWhole extends true ? Transaction[] : Pick<Transaction, Names & keyof Transaction>[]) : Hash[] }
 
-/** What decodes blocks and receipts with these fields. Throws `OptionError` for a field that there is not. */
+/**
+ * Decoders for blocks and receipts with these fields. Throws `OptionError` for an unknown field.
+ */
 export function decodersOf(
   fields: readonly BlockField[] | undefined,
   { full, receipts }: { readonly full: boolean; readonly receipts: boolean },
@@ -68,6 +73,6 @@ function picked<T>(decode: Decode<T>, paths: readonly string[], before = ''): De
     return pick(decode, paths)
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
-    throw new OptionError('fields', 'fields that hexline knows; to get all that a node sends, leave fields out', show(before + error.message))
+    throw new OptionError('fields', 'known field names; omit the option to get all that the node sends', show(before + error.message))
   }
 }

@@ -16,39 +16,44 @@ export interface GetBlocksOptions<
 > {
   /** First block. */
   readonly from: Quantity
-  /** Last block, included: a number, or a tag that is looked up once, at the start. */
+  /** Last block, included: a number, or a tag that is resolved once, at the start. */
   readonly to: RangeEnd
-  /** Whole transactions, or their hashes. Default `hashes`. */
+  /** Whether blocks hold whole transactions (`full`) or their hashes (`hashes`, the default). */
   readonly transactions?: T
-  /** With each block its receipts, in the order of its transactions. Default false. */
+  /**
+   * Whether each block comes with its receipts, in the order of its transactions. Default false.
+   */
   readonly receipts?: R
   /**
-   * The only fields that are wanted, such as `['timestamp', 'transactions.from', 'receipts.status']`: the others are passed over and
-   * cost little. What links a block to others always comes with them: its `number`, `hash` and `parentHash`, and with receipts
-   * `transactions.hash`, `receipts.transactionHash` and `receipts.blockHash`. Default: all.
+   * The fields to decode, such as `['timestamp', 'transactions.from', 'receipts.status']`; skipping
+   * the others saves time. The fields that link a block to others are always decoded: its `number`,
+   * `hash` and `parentHash`, and with receipts also `transactions.hash`, `receipts.transactionHash`
+   * and `receipts.blockHash`. Default: all fields.
    */
   readonly fields?: F
-  /** Ends the iteration with its reason. */
+  /** Ends the iteration; it rejects with the signal's reason. */
   readonly signal?: AbortSignal
-  /** Bytes of replies asked for ahead of the reader. Default 32 MiB. */
+  /** Limit for replies requested ahead of the consumer, in bytes. Default 32 MiB. */
   readonly maxBytes?: number
-  /** Told after each block. */
+  /** Called after each block. */
   readonly onProgress?: (progress: Progress) => void
 }
 
 /**
- * The blocks of a range, decoded, in order, without a hole:
+ * Streams the decoded blocks of a range in order and without gaps:
  *
  *     for await (const block of getBlocks(client, { from: 0n, to: 'finalized', transactions: 'full' })) …
  *
- * Blocks are asked for ahead of the reader, as far as `maxBytes` allows, in the batches that the endpoint takes; who reads
- * slowly asks slowly. Each must have the number that was asked for, name the one before as its parent, and come with a
- * receipt for each of its transactions. A block that the node does not have although it is below the head is asked for
- * again until the client's `deadlineMs`; then the iteration ends with the failure. To go on after one, start again at the
- * number after the last block that came.
+ * Blocks are requested ahead of the consumer within `maxBytes`, in batches of a size that the
+ * endpoint accepts. A slow consumer slows the requests down.
  *
- * Throws `OptionError` at once for invalid options. The iteration rejects with `IntegrityError` when replies
- * contradict each other, and with what `client.call` rejects with.
+ * Each block must have the number that was requested, name the previous one as its parent, and come
+ * with one receipt for each of its transactions. A block below the head that the node does not have
+ * is requested again until the client's `deadlineMs`; then the iteration rejects with that failure.
+ * To resume after a failure, start at the number after the last block received.
+ *
+ * Throws `OptionError` at once for invalid options. The iteration rejects with `IntegrityError`
+ * when replies contradict each other, and otherwise with the same errors as `client.call`.
  */
 export function getBlocks<T extends 'full' | 'hashes' = 'hashes', R extends boolean = false, const F extends readonly BlockField[] | undefined = undefined>(
   client: Client,
@@ -58,7 +63,7 @@ export function getBlocks<T extends 'full' | 'hashes' = 'hashes', R extends bool
   return rangeStream(client, checked, decoding(options.fields, checked)) as AsyncGenerator<unknown> as AsyncGenerator<RangeBlock<T, R, F>, void, undefined>
 }
 
-/** Reads blocks with these fields. */
+/** Readers for blocks and receipts with these fields. */
 function decoding(fields: readonly BlockField[] | undefined, options: StreamOptions) {
   const decode = decodersOf(fields, options)
   const readBlock = createReader(decode.block)

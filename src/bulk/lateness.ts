@@ -1,33 +1,37 @@
-/** Weights of the newest delay in the mean, and in the mean deviation from it (RFC 6298, 2.3). */
+/** Weights of the newest delay in the mean, and in the mean deviation (RFC 6298, 2.3). */
 const NEWEST = 1 / 8
 const NEWEST_DEVIATION = 1 / 4
-/** How many mean deviations beyond the mean count as late. */
+/** An item is late at this many mean deviations beyond the mean. */
 const DEVIATIONS = 4
-/** Bounds of that, in ms: below, a retry is on its way already; above, no reader should wait. */
+/**
+ * Bounds of the limit, in ms. Below the lower one a retry has usually been sent already; above the
+ * upper one a consumer should not have to wait.
+ */
 const LEAST_MS = 1_000
 const MOST_MS = 10_000
-/** The limit until anything is known, in ms. */
+/** The limit until enough delays are known, in ms. */
 const FIRST_MS = 5_000
-/** Items that must have come before anything is known. */
+/** Number of delays needed to compute the limit. */
 const ENOUGH = 64
 
 /**
- * From when on an item that was asked for in order is late. Its delay is the time between the first item that came although it was asked for later, and its
- * own coming; 0 for most. Late is `mean + 4 x mean deviation`, as TCP finds its timeout for retransmission, between 1 s and 10 s.
+ * When an item of an ordered stream counts as late. Its delay is the time from the first arrival of
+ * an item requested after it to its own arrival; 0 for most items. The limit is `mean + 4 x mean
+ * deviation`, as in TCP's retransmission timeout, between 1 s and 10 s.
  */
 export class Lateness {
   #meanMs = 0
   #deviationMs = 0
   #seen = 0
 
-  /** An item has come. */
+  /** Adds the delay of an item that has arrived. */
   add(delayMs: number): void {
     this.#seen++
     this.#deviationMs += NEWEST_DEVIATION * (Math.abs(delayMs - this.#meanMs) - this.#deviationMs)
     this.#meanMs += NEWEST * (delayMs - this.#meanMs)
   }
 
-  /** A longer delay is late, in ms. */
+  /** The longest delay, in ms, that is not late. */
   get limitMs(): number {
     return this.#seen < ENOUGH ? FIRST_MS : Math.min(MOST_MS, Math.max(LEAST_MS, this.#meanMs + DEVIATIONS * this.#deviationMs))
   }

@@ -8,10 +8,10 @@ const RECEIPTS = Buffer.from(',"receipts":')
 const END = Buffer.from('}\n')
 
 /**
- * The blocks of a range as lines of JSON, each in one or several pieces: the node's own bytes without white space outside
- * strings, receipts as one more field of their block. All of it is checked to be JSON. Number, hashes and receipts are read and
- * checked as `getBlocks` does it: of a name that comes twice in an object, the last one counts. The bytes of a line are valid
- * until the next line is asked for.
+ * The blocks of a range as lines of JSON, each in one or more pieces: the node's own bytes without
+ * white space outside strings, with the receipts as an added field. All bytes are checked to be
+ * valid JSON. Number, hashes and receipts are checked as in `getBlocks`; of duplicate names in an
+ * object, the last one counts. The bytes of a line are valid until the next line is requested.
  */
 export function blockLines(client: Client, options: StreamOptions): AsyncGenerator<readonly Uint8Array[], void, undefined> {
   const decode = decodersOf(['number'], options)
@@ -24,7 +24,7 @@ export function blockLines(client: Client, options: StreamOptions): AsyncGenerat
   })
 }
 
-/** The value that was read is there for the checks alone. */
+/** The decoded value is used for the checks only. */
 function linkedCopy<T>({ value, json }: Copied<T>): { readonly linked: T; readonly json: Buffer } {
   return { linked: value, json }
 }

@@ -3,7 +3,7 @@ import { fault, under } from '../eth/codec/codec-path.ts'
 import { decodeQuantity } from '../eth/codec/quantity.ts'
 import { show } from '../text.ts'
 
-/** What the checks need of a block. */
+/** The fields of a block that the checks need. */
 export interface Linked {
   readonly number: bigint
   readonly hash: string | null
@@ -11,19 +11,22 @@ export interface Linked {
   readonly transactions: readonly (string | { readonly hash: string })[]
 }
 
-/** What the checks need of a receipt. */
+/** The fields of a receipt that the checks need. */
 export interface LinkedReceipt {
   readonly transactionHash: string
   readonly blockHash: string
 }
 
-/** Checks that each block is the one asked for and the child of the one before. */
+/** Checks that each block is the requested one and the child of the previous one. */
 export class Link {
   #hash: string | undefined
 
-  /** Throws `IntegrityError` for a block with another number, without a hash, or with another parent. */
+  /**
+   * Throws `IntegrityError` for a block with the wrong number, without a hash, or with the wrong
+   * parent.
+   */
   follow(number: bigint, block: Linked): void {
-    if (block.number !== number) throw new IntegrityError(`asked for block ${number}, and got block ${block.number}`)
+    if (block.number !== number) throw new IntegrityError(`requested block ${number}, but received block ${block.number}`)
     if (typeof block.hash !== 'string') throw new IntegrityError(`block ${number} has no hash: the node takes it for pending`)
     if (this.#hash !== undefined && block.parentHash !== this.#hash) {
       throw new IntegrityError(
@@ -34,7 +37,10 @@ export class Link {
     this.#hash = block.hash
   }
 
-  /** Throws `IntegrityError` unless there is one receipt for each transaction, in their order, of this very block. */
+  /**
+   * Throws `IntegrityError` unless the receipts are those of this block's transactions, in the same
+   * order.
+   */
   checkReceipts(block: Linked, receipts: readonly LinkedReceipt[]): void {
     const { transactions, number, hash } = block
     if (receipts.length !== transactions.length)
@@ -50,13 +56,13 @@ export class Link {
   }
 }
 
-/** A hash as the node sent it. What is no hash is described, since it may be anything, and as long as a reply. */
+/** A hash as the node sent it. Anything else is described, since it may be as long as a reply. */
 function shown(hash: unknown): string {
   if (typeof hash !== 'string') return show(hash)
-  return /^0x[0-9a-fA-F]{1,64}$/.test(hash) ? hash : `a string that is no hash (${hash.length} characters)`
+  return /^0x[0-9a-fA-F]{1,64}$/.test(hash) ? hash : `an invalid hash (${hash.length} characters)`
 }
 
-/** What links a raw block to others. Throws `CodecError` when it is no block. */
+/** The linking fields of a raw block. Throws `CodecError` for an invalid block. */
 export function linkedFields(raw: unknown): Linked {
   const { number, hash, parentHash, transactions } = (raw ?? {}) as Record<keyof Linked, unknown>
   if (!Array.isArray(transactions)) throw under(fault('an array', transactions), 'transactions')

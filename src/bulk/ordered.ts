@@ -3,21 +3,26 @@ import { Lateness } from './lateness.ts'
 import { type Bounds, ReadAhead } from './read-ahead.ts'
 
 /**
- * Requests one item. `again`: it was requested before, later items have overtaken it, and the consumer waits for it, so it
- * goes first. The signal aborts a request whose answer is of no use any more.
+ * Requests one item. `again` is true if it was requested before, later items have overtaken it and
+ * the consumer waits for it; it takes precedence then. The signal aborts a request whose answer is
+ * no longer needed.
  */
 export type Ask<T> = (number: bigint, signal: AbortSignal, again: boolean) => Promise<T>
 
-/** Items that share an abort signal, and late items that are requested again together. A signal for each would cost more than the rest of the request. */
+/**
+ * Number of items that share an abort signal, and of late items that are requested again together.
+ * A signal for each item would cost more than the rest of the request.
+ */
 const GROUP = 32
 
-/** Reason for aborting a request that nobody needs any more. Nobody sees it. */
+/** Reason for aborting a request that is no longer needed. It never reaches the consumer. */
 const OBSOLETE: unique symbol = Symbol('the item is not needed any more')
 
 /**
- * The items `first` to `last` in order, several in flight at a time, and no more than `bounds` allow ahead of the consumer:
- * a slow consumer asks slowly. An item that holds the consumer up while later ones arrive is requested again. The first
- * answer counts, and the failure of the first request. Rejects with the failure of the first item that fails, after all
+ * Yields the items `first` to `last` in order, with several requests in flight, and no further
+ * ahead of the consumer than `bounds` allow: a slow consumer slows the requests down. An item that
+ * holds up the consumer while later ones arrive is requested again. The first answer counts, and
+ * only the first request can fail. Rejects with the failure of the first failed item, after all
  * items before it, and with the reason of `stop`.
  */
 export async function* ordered<T extends { readonly bytes: number }>(
@@ -39,12 +44,18 @@ export async function* ordered<T extends { readonly bytes: number }>(
   }
 }
 
-/** Requests that share an abort signal. It is aborted once no item needs its request of this group any more. */
+/**
+ * Requests that share an abort signal. It is aborted once no item needs its request of this group
+ * any more.
+ */
 class RequestGroup {
   readonly controller = new AbortController()
   /** Requests that are still needed. */
   open = 0
-  /** An item of the group has come by another request, so that this one may still be on its way. */
+  /**
+   * An item of the group has arrived from another request, so its request in this group may still
+   * be in flight.
+   */
   hasObsolete = false
 }
 
@@ -55,13 +66,13 @@ class Slot<T> {
   readonly position: number
   value: T | undefined
   failure: { readonly reason: unknown } | undefined
-  /** The groups of its requests: the first one, and one for each time it was late. */
+  /** The groups of its requests: the first one, and one for each time that it was late. */
   readonly groups: RequestGroup[]
   /** When a later item arrived before it, or 0. */
   overtakenAt = 0
   /** When it was last requested again, or 0. */
   repeatedAt = 0
-  /** How often it was requested again. */
+  /** Number of times it was requested again. */
   repeats = 0
 
   constructor(number: bigint, position: number, group: RequestGroup) {
@@ -76,8 +87,8 @@ class Slot<T> {
 }
 
 /**
- * Items that arrive in any order and leave in theirs. Positions: `#head` is the item that the consumer gets next,
- * `#farthest` the last one that has arrived, `#tail` the next one to request.
+ * Puts items that arrive in any order back into sequence. Positions: `#head` is the next item for
+ * the consumer, `#farthest` the last one that has arrived, `#tail` the next one to request.
  */
 class ReorderBuffer<T extends { readonly bytes: number }> {
   readonly #ask: Ask<T>
@@ -93,7 +104,7 @@ class ReorderBuffer<T extends { readonly bytes: number }> {
   #head = 0
   #farthest = -1
   #tail = 0
-  /** The group of the requests that are made next. */
+  /** The group of the next requests. */
   #group: RequestGroup | undefined
   #inFlight = 0
   #heldBytes = 0
@@ -115,7 +126,7 @@ class ReorderBuffer<T extends { readonly bytes: number }> {
     const slot = this.#slotAt(this.#head)
     while (slot.isInFlight) {
       await this.#change(slot)
-      // What arrived makes room for more, also when it is not yet its turn.
+      // Arrivals make room for more requests, even if it is not their turn yet.
       this.#fill()
     }
     if (slot.failure !== undefined) throw slot.failure.reason
@@ -131,7 +142,7 @@ class ReorderBuffer<T extends { readonly bytes: number }> {
     for (const { controller } of this.#groups) controller.abort(reason)
   }
 
-  /** Drops the slot at the head. The array is shortened only now and then. */
+  /** Drops the slot at the head. The array is shortened only occasionally. */
   #shift(): void {
     this.#slots[this.#head++ - this.#base] = undefined as never
     const passed = this.#head - this.#base
@@ -161,13 +172,13 @@ class ReorderBuffer<T extends { readonly bytes: number }> {
         if (this.#settle(slot, group)) this.#arrived(slot, value)
       },
       (reason) => {
-        // A repetition only hurries. How often and how long is tried, the first request decides.
+        // A repeated request only speeds things up. The first request decides when to give up.
         if (this.#settle(slot, group) && !again) this.#failed(slot, reason)
       },
     )
   }
 
-  /** The request of this group is over. False when the item did not need it any more. */
+  /** Ends the request of this group. Returns false if the item no longer needed it. */
   #settle(slot: Slot<T>, group: RequestGroup): boolean {
     const at = slot.groups.indexOf(group)
     if (at < 0) return false
@@ -200,7 +211,7 @@ class ReorderBuffer<T extends { readonly bytes: number }> {
     this.#wake()
   }
 
-  /** The item needs none of its other requests any more. */
+  /** Cancels the item's other requests. */
   #dropOthers(slot: Slot<T>): void {
     for (const group of [...slot.groups]) {
       group.hasObsolete = true
@@ -208,7 +219,7 @@ class ReorderBuffer<T extends { readonly bytes: number }> {
     }
   }
 
-  /** Waits until something arrives, or the item that the consumer waits for is late; then it is requested again. */
+  /** Waits for an arrival, or until the item at the head is late and requested again. */
   async #change(head: Slot<T>): Promise<void> {
     let timer: Timer | undefined
     await new Promise<void>((resolve) => {
@@ -219,7 +230,7 @@ class ReorderBuffer<T extends { readonly bytes: number }> {
     if (head.isInFlight && head.overtakenAt !== 0 && this.#clock.now() >= this.#dueAt(head)) this.#repeatLate()
   }
 
-  /** When a late item is requested again. The wait doubles each time. */
+  /** When to request a late item again. The wait doubles each time. */
   #dueAt({ overtakenAt, repeatedAt, repeats }: Slot<T>): number {
     return (repeatedAt || overtakenAt) + this.#lateness.limitMs * 2 ** repeats
   }

@@ -10,7 +10,7 @@ import { ordered } from './ordered.ts'
 import { type CheckedRange, resolveRange } from './range.ts'
 import type { Bounds } from './read-ahead.ts'
 
-/** Which blocks to stream, and how. Checked already. */
+/** Which blocks to stream, and how. Already checked. */
 export interface StreamOptions {
   readonly range: CheckedRange
   readonly full: boolean
@@ -20,39 +20,40 @@ export interface StreamOptions {
   readonly bounds: Bounds
 }
 
-/** How far a bulk job is. */
+/** Progress of a bulk job. */
 export interface Progress {
-  /** Number of the block that came last. */
+  /** Number of the last block delivered. */
   readonly number: bigint
-  /** Blocks so far. */
+  /** Number of blocks so far. */
   readonly done: number
-  /** Blocks in all. */
+  /** Number of blocks in total. */
   readonly total: number
-  /** Size of the replies so far, in bytes. */
+  /** Size of all replies so far, in bytes. */
   readonly bytes: number
 }
 
 /**
- * Makes the items of a stream. `block` and `receipts` get the bytes of a whole result and go through `readUnread`, as
- * `createReader`, `createCopier` and `parseResult` do: they throw `SyntaxError` for what is no JSON, and `CodecError` for
- * what is no block.
+ * Makes the items of a stream. `block` and `receipts` get the bytes of a whole result, and read
+ * them with `readUnread`, as `createReader`, `createCopier` and `parseResult` do: they throw
+ * `SyntaxError` for invalid JSON, and `CodecError` for an invalid block.
  */
 export interface BlockReader<B extends { readonly linked: Linked }, R extends { readonly linked: readonly LinkedReceipt[] }, T> {
   block(bytes: Buffer): B
   receipts(bytes: Buffer): R
   /**
-   * The item for a block that follows the one before, with receipts that belong to it. It may refer
-   * to the bytes of both, which stay valid until the next item is asked for.
+   * Makes the item of a block that follows the previous one, with its own receipts. The item may
+   * refer to the bytes of both, which stay valid until the next item is requested.
    */
   item(block: B, receipts: R | undefined): T
 }
 
-/** How often a block is asked for whose bytes are no JSON. */
+/** Number of attempts for a block whose bytes are invalid JSON. */
 const ATTEMPTS = 4
 
 /**
- * The items of a range of blocks, in order. Each block has the number that was asked for, names the one before as its
- * parent, and comes with a receipt for each of its transactions. Otherwise the iteration rejects with `IntegrityError`.
+ * The items of a range of blocks, in order. Each block has the requested number, names the previous
+ * one as its parent, and comes with one receipt for each of its transactions. Otherwise the
+ * iteration rejects with `IntegrityError`.
  */
 export async function* rangeStream<B extends { readonly linked: Linked }, R extends { readonly linked: readonly LinkedReceipt[] }, T>(
   client: Client,
@@ -62,7 +63,7 @@ export async function* rangeStream<B extends { readonly linked: Linked }, R exte
   const { signal, onProgress, bounds } = options
   const { from, to } = await resolveRange(client.with(signal ? { signal } : {}), options.range)
   const total = Number(to - from) + 1
-  // Ends what is on its way when the consumer stops, or anything fails.
+  // Aborts the requests in flight when the consumer stops or anything fails.
   const stop = new AbortController()
   const onAbort = () => stop.abort(signal?.reason)
   signal?.addEventListener('abort', onAbort)
@@ -87,14 +88,14 @@ export async function* rangeStream<B extends { readonly linked: Linked }, R exte
       onProgress?.({ number: first.number, done: ++done, total, bytes })
     }
   } catch (error) {
-    // A receipt may be asked for by what the node gave as the hash of its transaction.
+    // Receipts may be requested by the hashes that the node gave for its transactions.
     throw error instanceof IntegrityError ? scrubError(error, connectionsOf(client)) : error
   } finally {
     signal?.removeEventListener('abort', onAbort)
     stop.abort()
   }
 
-  /** Undefined where the bytes are no JSON. */
+  /** Undefined if the bytes are invalid JSON. */
   function itemOf(fetched: Fetched): { readonly item: T } | undefined {
     try {
       const read = readBlock(fetched, reader)
@@ -109,7 +110,7 @@ export async function* rangeStream<B extends { readonly linked: Linked }, R exte
   }
 }
 
-/** Undefined where the bytes are no JSON. */
+/** Undefined if the bytes are invalid JSON. */
 function readBlock<B, R>({ number, block, receipts }: Fetched, reader: { block(bytes: Buffer): B; receipts(bytes: Buffer): R }) {
   try {
     return {
@@ -122,7 +123,9 @@ function readBlock<B, R>({ number, block, receipts }: Fetched, reader: { block(b
   }
 }
 
-/** What `read` gives. A `CodecError` of it names the method, and its path says in which block: `blocks[42].gasUsed`. */
+/**
+ * Adds the method and the block to a `CodecError` of `read`, as in the path `blocks[42].gasUsed`.
+ */
 function inBlock<T>(number: bigint, method: string, read: () => T, field?: string): T {
   try {
     return read()
@@ -133,12 +136,14 @@ function inBlock<T>(number: bigint, method: string, read: () => T, field?: strin
   }
 }
 
-/** Where the value came from that could not be read. */
+/** The origin of the value that could not be read. */
 function originOf(error: unknown, { origins }: Fetched): Tally | undefined {
   return error instanceof CodecError && error.method === 'eth_getBlockReceipts' ? origins.receipts : origins.block
 }
 
-/** Without its cause: the words of a `SyntaxError` hold part of the text, and so perhaps part of a key. */
+/**
+ * Has no cause, since the message of a `SyntaxError` quotes the text, which may hold part of a key.
+ */
 function noJson({ number, origins }: Fetched): MalformedReplyError {
-  return new MalformedReplyError(`block ${number} came ${ATTEMPTS} times as something that is no JSON`, { endpoint: origins.block.endpoint })
+  return new MalformedReplyError(`block ${number}: received invalid JSON ${ATTEMPTS} times`, { endpoint: origins.block.endpoint })
 }

@@ -4,10 +4,10 @@ import { decodeQuantity, encodeQuantity, type Quantity } from '../eth/codec/quan
 import type { BlockTag } from '../eth/params.ts'
 import { show } from '../text.ts'
 
-/** The end of a range: a number, or a tag that is looked up once, at the start. */
+/** The end of a range: a number, or a tag that is resolved once, at the start. */
 export type RangeEnd = Quantity | Exclude<BlockTag, 'pending'>
 
-/** A range whose end may still be a tag. */
+/** A range whose end may be a tag. */
 export interface CheckedRange {
   readonly from: bigint
   readonly to: bigint | Exclude<RangeEnd, Quantity>
@@ -21,7 +21,7 @@ export interface Range {
 
 const tags = ['latest', 'earliest', 'safe', 'finalized']
 
-/** Checks what can be checked without asking the node, and throws `OptionError` at once. */
+/** Makes the checks that need no request. Throws `OptionError`. */
 export function checkRange(from: Quantity, to: RangeEnd): CheckedRange {
   const first = numberFrom('from', from)
   const last =
@@ -30,7 +30,10 @@ export function checkRange(from: Quantity, to: RangeEnd): CheckedRange {
   return { from: first, to: last }
 }
 
-/** Looks a tag up, or checks that a number is not beyond the head: such a block would be waited for in vain. */
+/**
+ * Resolves a tag, or checks that a number is not beyond the head, since requests for such a block
+ * would never succeed.
+ */
 export async function resolveRange(client: Client, range: CheckedRange): Promise<Range> {
   const { from, to } = range
   if (typeof to === 'bigint') {

@@ -1,33 +1,37 @@
 import type { EventLoopUtilization } from 'node:perf_hooks'
 import type { Clock } from '../wait/clock.ts'
 
-/** How much may be asked for ahead of the consumer. */
+/** How far to request ahead of the consumer. */
 export interface Bounds {
   /** Bytes in flight and held, together. */
   readonly maxBytes: number
   /** Items in flight and held, together. */
   readonly maxItems: number
-  /** Size of an item until one has come, in bytes. */
+  /** Assumed size of an item until one has arrived, in bytes. */
   readonly assumedBytes: number
-  /** Longest time that an item may wait in line at the endpoint, in ms, at the rate at which items arrive. */
+  /**
+   * Longest time that an item may wait in the endpoint's queue, in ms, at the rate at which items
+   * arrive.
+   */
   readonly maxWaitMs: number
 }
 
-/** Items that may be in flight at any rate. */
+/** Number of items that may always be in flight. */
 const AT_LEAST = 32
-/** Items ahead at the start: each one that waits is work for the garbage collector. */
+/** Number of items ahead at the start. Each one that waits is work for the garbage collector. */
 const AT_FIRST = 256
-/** Utilization of the event loop above which more items ahead are of no use: it gets no faster by them. */
+/** Event loop utilization above which requesting further ahead does not help. */
 const BUSY = 0.8
 /** Window over which the rate and the utilization are measured, in ms. */
 const WINDOW_MS = 250
-/** Weight of an item that is smaller than expected. A larger one counts at once. */
+/** Weight of an item that is smaller than expected. A larger one takes effect at once. */
 const DECAY = 0.05
 
 /**
- * How many items may be asked for ahead of the consumer. Items ahead, held and in flight, double with each window until
- * the event loop is busy. Items in flight are at most those that arrive within `maxWaitMs`, since what is asked for far
- * ahead of a slow endpoint waits in line until its deadline. Both stay within `maxBytes`, by the size that is expected.
+ * Decides how many items to request ahead of the consumer. The limit on items ahead, held or in
+ * flight, doubles with each window until the event loop is busy. Items in flight are limited to
+ * those that arrive within `maxWaitMs`, since requests far ahead of a slow endpoint would wait in
+ * the queue until their deadline. Both limits stay within `maxBytes` by the expected item size.
  */
 export class ReadAhead {
   readonly #bounds: Bounds
@@ -36,11 +40,14 @@ export class ReadAhead {
   #maxInFlight: number
   #expectedBytes: number
   #hasSize = false
-  /** Items that arrived in the present window, which began `since`. */
+  /** Items that arrived in the current window, which began at `since`. */
   #arrived = 0
   #since: number
   #utilization = eventLoopUtilization()
-  /** Something was held back by `maxAhead` or `maxBytes`: the rate of this window says nothing about the endpoint. */
+  /**
+   * Whether `maxAhead` or `maxBytes` held requests back, so that the rate of this window is not the
+   * endpoint's.
+   */
   #wasFull = false
 
   constructor(bounds: Bounds, clock: Clock) {
@@ -52,7 +59,10 @@ export class ReadAhead {
     this.#maxInFlight = this.#maxAhead
   }
 
-  /** Whether one more item may be asked for, beside `ahead` items, of which `inFlight` have not come. `ahead` is 0 for the item that the consumer waits for. */
+  /**
+   * Whether one more item may be requested, in addition to `ahead` items, of which `inFlight` have
+   * not arrived. `ahead` is 0 for the item that the consumer waits for.
+   */
   hasRoom(ahead: number, inFlight: number, heldBytes: number): boolean {
     if (inFlight >= this.#maxInFlight) return false
     const fits = ahead === 0 || heldBytes + (inFlight + 1) * this.#expectedBytes <= this.#bounds.maxBytes
@@ -69,7 +79,7 @@ export class ReadAhead {
     this.#hasSize = true
   }
 
-  /** Ends the present window, if it is over, and learns from it. To be called before `hasRoom`. */
+  /** Ends the current window, if it is over, and adjusts the limits. Call it before `hasRoom`. */
   update(): void {
     const now = this.#clock.now()
     const elapsed = now - this.#since
@@ -85,8 +95,8 @@ export class ReadAhead {
   }
 }
 
-/** Utilization of the event loop, since `since` where that is given. It is a load, not a time. */
+/** Utilization of the event loop, from `since` on if given. It is a load, not a time. */
 function eventLoopUtilization(since?: EventLoopUtilization): EventLoopUtilization {
-  // biome-ignore lint/style/noRestrictedGlobals: it is the machine that is measured here.
+  // biome-ignore lint/style/noRestrictedGlobals: this measures the load of the machine.
   return performance.eventLoopUtilization(since)
 }

@@ -27,57 +27,79 @@ import { type RequestMarks, TALLY, UNREAD, withInternals } from './internals.ts'
 import { type CallSettings, type ClientOptions, checkCallSettings, type Settings, settingsFrom } from './options.ts'
 import { scrubError } from './scrub-error.ts'
 
-/** A call for `client.send`, with the settings that are about it alone. */
+/** A call for `client.send`, with its own settings. */
 export interface Request extends CallSettings {
   readonly method: string
   readonly params?: readonly unknown[] | Readonly<Record<string, unknown>>
-  /** The result parsed (default), or the node's own bytes of it, which are exactly one JSON value. */
+  /**
+   * The format of the result: `value` parses it (default), `bytes` is the JSON that the node sent.
+   */
   readonly as?: 'value' | 'bytes'
-  /** A null result means that the node lags: a failure, so that it is asked again, or another one. */
+  /**
+   * Treats a null result as a sign that the node lags: a failure, so that the call is sent again,
+   * to another endpoint if possible.
+   */
   readonly required?: boolean
 }
 
-/** Talks to one or several Ethereum nodes. An EIP-1193 provider, too. */
+/** A client for one or several Ethereum nodes. Also an EIP-1193 provider. */
 export interface Client {
   /**
-   * One of the 28 methods of the service, typed and decoded: `client.call('eth_getBlockByNumber', 21_000_000n, true)`.
-   * Rejects with `CodecError` before a byte is sent when an argument cannot be meant, with `RpcError` when the node answers
-   * an error, and with the other subclasses of `HexlineError` when there is no good answer.
+   * Calls one of the service's 28 methods with typed arguments and decodes its result:
+   * `client.call('eth_getBlockByNumber', 21_000_000n, true)`. Rejects with `CodecError` before
+   * anything is sent if an argument is invalid, with `RpcError` if the node answers with an error,
+   * and with other subclasses of `HexlineError` if there is no usable reply.
    */
   call<Full extends boolean>(method: 'eth_getBlockByNumber', block: BlockNumber, full: Full): Promise<Block<Full> | null>
   call<Full extends boolean>(method: 'eth_getBlockByHash', blockHash: Hash, full: Full): Promise<Block<Full> | null>
   call<M extends MethodName>(method: M, ...params: MethodParams<M>): Promise<MethodResult<M>>
-  /** Any method, raw JSON in and out (EIP-1193). */
+  /** Calls any method with raw JSON params and result (EIP-1193). */
   request(
     request: { readonly method: string; readonly params?: readonly unknown[] | object | undefined },
     options?: { readonly signal?: AbortSignal | undefined },
   ): Promise<unknown>
-  /** The pipeline under both: any method, the reply still to be taken. For code that builds on hexline. */
+  /**
+   * The pipeline that `call` and `request` use: any method, resolving to a reply that has not been
+   * parsed yet. For libraries that build on hexline.
+   */
   send(request: Request): Promise<Reply>
-  /** A client on the same sockets, queue and limits, with other settings for its calls. Closing it does nothing. */
+  /**
+   * A client with the same sockets, queue and limits, and other settings for its calls. Closing it
+   * does nothing.
+   */
   with(settings: CallSettings): Client
   /**
-   * A client for one logical action: its calls all go to one endpoint, the best one at the first of them, so that a read after a write, or after a block number, sees
-   * no older head. When that endpoint fails a call, they go on at another, though only at one that has the newest block which their replies have told of (block
-   * numbers, blocks, receipts, transactions, logs); until there is one they fail as `lagging`, and are repeated like any other. Otherwise as `with({})`.
+   * A client for one logical action, so that a read after a write, or after a block number, never
+   * sees an older head. All its calls go to one endpoint, the best one at the time of the first
+   * call. If that endpoint fails a call, they move to another, but only to one that has the newest
+   * block that their replies have mentioned (block numbers, blocks, receipts, transactions, logs).
+   * Until there is one, they fail as `lagging` and are retried like any other call. Otherwise the
+   * same as `with({})`.
    */
   pinned(): Client
-  /** What it talks to, in order: scheme, host and port of each, such as `https://rpc.example.com`. Never a path, where the key is. */
+  /**
+   * Scheme, host and port of each endpoint, in order, such as `https://rpc.example.com`; never the
+   * path, which may hold the key.
+   */
   readonly endpoints: readonly string[]
-  /** Ends all that waits with `ClosedError`, and every connection. Later calls reject with `ClosedError`. */
+  /**
+   * Ends every pending call with `ClosedError`, and closes the connections. Later calls reject with
+   * `ClosedError`.
+   */
   close(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** True for what `createClient` makes, and for what is made like it. */
+/** Whether this is a client of `createClient`, or an object with the same methods. */
 export function isClient(value: unknown): value is Client {
   return typeof (value as Client | undefined)?.send === 'function' && typeof (value as Client).with === 'function'
 }
 
 /**
- * A client for a node, or for several that stand in for each other. Opens no connection until the first call, and holds
- * the process up only while a call waits, or, until it is closed, for at most 3 s longer where one of several endpoints has
- * not yet answered a question of hexline's own. Throws `OptionError` for invalid options.
+ * A client for one node, or for several as alternatives to each other. It opens no connection
+ * before the first call. It keeps the process alive only while a call is pending, or for at most 3
+ * s longer while a health probe of one of several endpoints is pending and the client is not
+ * closed. Throws `OptionError` for invalid options.
  */
 export function createClient(endpoint: Endpoint | readonly Endpoint[], options: ClientOptions = {}): Client {
   return createClientOn(systemClock, endpoint, options)
@@ -96,22 +118,23 @@ export function createClientOn(clock: Clock, endpoint: Endpoint | readonly Endpo
   const rate = budgetFrom(settings)
   const eachEndpoint = connections.map(({ post, ...connection }): EndpointOptions => {
     const health = new Health(connection.name)
-    // Where there is only one endpoint, nothing follows from how it does.
+    // The health of a single endpoint affects nothing.
     const queue = createQueue({ ...settings, ...connection, rate, waiting, isHeavy, post: connections.length > 1 ? health.watch(post, clock) : post })
     return { queue, health, chainId: connection.chainId }
   })
   const ownRetry = retry({ ...settings.backoff, waiting, recovery: sendRecovery })
   const layers: unknown = settings.layers([ownRetry])
   if (!Array.isArray(layers) || !layers.every((layer) => typeof layer === 'function'))
-    throw new OptionError('layers', 'a function that gives an array of layers', `one that gives ${show(layers)}`)
+    throw new OptionError('layers', 'a function that returns an array of layers', `one that returns ${show(layers)}`)
   const routed = route({ endpoints: eachEndpoint as [EndpointOptions, ...EndpointOptions[]], protocol: ethereum, waiting, hedge: settings.hedge })
   const send = (layers as Layer[]).reduceRight<Send>(
     (next, layer) => {
       const wrapped: unknown = layer(next)
-      if (typeof wrapped !== 'function') throw new OptionError('layers', 'layers that give a function', `one that gives ${show(wrapped)}`)
+      if (typeof wrapped !== 'function') throw new OptionError('layers', 'layers that return a function', `one that returns ${show(wrapped)}`)
       return wrapped as Send
     },
-    // A layer of the user's sees errors, whole ones; our own also reads what the pipeline knows beside them.
+    // The user's layers see errors as they are at the edge; the default retry layer also reads what
+    // the pipeline attaches to them.
     layers.at(-1) === ownRetry ? routed : atTheEdge(routed),
   )
 
@@ -125,14 +148,17 @@ export function createClientOn(clock: Clock, endpoint: Endpoint | readonly Endpo
   return clientOf({ pipeline: send, defaults: settings, endpoints: origins, close, connections, clock, links: new LinkedSignals() })
 }
 
-/** What may go per second, with the costs of the method table where the user gave none. */
+/** The rate budget, with the costs of the method table for methods whose cost the user omitted. */
 function budgetFrom({ rate }: Settings): Budget | undefined {
   if (rate === undefined) return undefined
   const { perSecond, units } = rate
   return { perSecond, costOf: units && ((method) => units.get(method) ?? costOf(method)) }
 }
 
-/** Several endpoints stand in for each other. Those that were given by their chain cannot, when it is not the same. */
+/**
+ * Checks that endpoints given by chain are all of the same chain, as alternatives to each other
+ * must be.
+ */
 function checkOneChain(connections: readonly Connection[]): void {
   const declared = connections.filter(({ chainId }) => chainId !== undefined)
   const odd = declared.find(({ chainId }) => chainId !== declared[0]?.chainId)
@@ -163,7 +189,7 @@ function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
     const bodies = request[UNREAD]
     const call: PooledCall = {
       method,
-      // Where a method takes its params by name they are an object: only its own layer would look into them.
+      // Params by name are an object. Only a user's layer would inspect them.
       params: params as readonly unknown[],
       signal: both?.signal ?? given.signal ?? own.signal,
       deadline: clock.now() + (given.deadlineMs ?? own.deadlineMs ?? defaults.deadlineMs),
@@ -215,7 +241,7 @@ function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
 
     with(settings) {
       const merged = { ...own, ...checkCallSettings(settings) }
-      // Held for as long as both are: one for a client, not one for a call.
+      // Lives as long as both signals: one for each client, not for each call.
       const signal = own.signal && settings.signal ? AbortSignal.any([own.signal, settings.signal]) : merged.signal
       return clientOf({ ...parts, close: async () => {} }, signal === undefined ? merged : { ...merged, signal }, pin)
     },
@@ -231,7 +257,9 @@ function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
 
 const NONE: CallSettings = {}
 
-/** The settings among the fields of a request, checked. Most have none, and pay for none. */
+/**
+ * The settings among the fields of a request, checked. Most requests have none, and skip the work.
+ */
 function settingsOf(request: Request): CallSettings {
   for (const key in request) {
     if (key === 'method' || key === 'params' || key === 'as' || key === 'required' || key === 'signal') continue
@@ -243,14 +271,14 @@ function settingsOf(request: Request): CallSettings {
   return request
 }
 
-/** The endpoint's own timeout is enforced there, where it is known how far the POST has come. */
+/** The endpoint enforces its own timeout, since it knows how far the POST has come. */
 function shorter(timeoutMs: number | undefined, ofEndpoint: number): number | undefined {
   return timeoutMs !== undefined && timeoutMs < ofEndpoint ? timeoutMs : undefined
 }
 
 /**
- * The params as JSON has them now: what the caller does to them later must not change a call that is repeated. Throws
- * `CodecError` for what is no call.
+ * Copies the params as JSON, so that a retry does not see the caller's later changes. Throws
+ * `CodecError` for an invalid method or invalid params.
  */
 function ownParams(method: unknown, params: unknown = []): readonly unknown[] {
   if (typeof method !== 'string' || method === '') throw new CodecError('method', 'the name of a method', show(method))

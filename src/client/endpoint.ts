@@ -13,28 +13,34 @@ import { show } from '../text.ts'
 import type { Alarms } from '../wait/alarms.ts'
 import type { Settings } from './options.ts'
 
-/** A node: its URL, with headers of its own if need be, or a node of the service by chain and key; or a function that makes the POSTs. */
+/**
+ * A node: its URL, optionally with its own headers; a node of the service, by chain and key; or a
+ * function that sends the POSTs.
+ */
 export type Endpoint =
   | string
   | { readonly url: string; readonly headers?: Readonly<Record<string, string>> }
   | { readonly baseUrl: string; readonly chain: ChainSlug; readonly apiKey: string; readonly headers?: Readonly<Record<string, string>> }
   | Post
 
-/** An endpoint that can be posted to. */
+/** An endpoint with its means to send POSTs. */
 export interface Connection {
-  /** Host and port; two endpoints of one host are told apart by a number. */
+  /** Host and port. A number tells several endpoints of one host apart. */
   readonly name: string
-  /** Scheme, host and port; the name of an endpoint that is a function. */
+  /** Scheme, host and port; for a function, its name. */
   readonly origin: string
   readonly post: Post
-  /** Hides the secrets of its URL and headers; undefined for an endpoint that is a function. */
+  /** Hides the secrets of its URL and headers; undefined for a function. */
   readonly scrub?: Scrub
-  /** Id of its chain, where it was given by that. */
+  /** Id of its chain, if it was given by chain. */
   readonly chainId?: number
   close(): Promise<void>
 }
 
-/** Opens no socket yet. Throws `OptionError` for an invalid endpoint; no message holds the URL. */
+/**
+ * Makes a connection, without opening a socket. Throws `OptionError` for an invalid endpoint; no
+ * message contains the URL.
+ */
 export function connect(endpoint: Endpoint, settings: Settings, ids: { next: number }, alarms: Alarms, names: Set<string>): Connection {
   if (typeof endpoint === 'function') {
     const name = unique(endpoint.name || 'custom', names)

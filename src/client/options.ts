@@ -5,51 +5,71 @@ import type { Layer } from '../rpc/call.ts'
 import type { HedgeOptions } from '../rpc/route/hedge.ts'
 import { show } from '../text.ts'
 
-/** A limit in calls. */
+/** A rate limit in calls. */
 export interface CallRate {
-  /** Calls per second and endpoint, entries of a batch counted. */
+  /** Calls per second and endpoint. Each entry of a batch counts. */
   readonly callsPerSecond: number
 }
 
-/** A limit in units, of which the methods cost different numbers. */
+/** A rate limit in units. Each method costs a number of them. */
 export interface UnitRate {
   /** Units per second and endpoint. */
   readonly unitsPerSecond: number
-  /** What methods cost, where it is not what Alchemy charges; methods that are unknown there cost 20. */
+  /**
+   * Cost by method, in units, where it differs from Alchemy's compute units; methods that Alchemy
+   * does not list cost 20.
+   */
   readonly units?: Readonly<Record<string, number>>
 }
 
-/** How a client talks to its endpoints. Every option is checked by `createClient`. */
+/** Options of a client. `createClient` checks all of them. */
 export interface ClientOptions {
-  /** Longest batch to begin with, in calls; a batch that an endpoint refuses is halved. `false`: one POST per call. Default `{ maxCalls: 100 }`. */
+  /**
+   * The largest batch to begin with, in calls. A batch that an endpoint refuses is halved. `false`
+   * sends each call in its own POST. Default `{ maxCalls: 100 }`.
+   */
   readonly batch?: { readonly maxCalls?: number } | false
-  /** POSTs in flight per endpoint, at most. Default 8; 100 where each call is a POST: with `batch: false`, and at endpoints that take no batches. */
+  /**
+   * Maximum number of POSTs in flight per endpoint. Default 8, or 100 where each call is a POST:
+   * with `batch: false`, and at endpoints that take no batches.
+   */
   readonly concurrency?: number
-  /** What may go per second and endpoint. Default: no limit but what the endpoint's throttling teaches. */
+  /**
+   * Rate limit per endpoint. Default: none, except for the limit that hexline learns from the
+   * endpoint's throttling.
+   */
   readonly rate?: CallRate | UnitRate
   /**
-   * `attempts` counts the first one (default 4); between them are waits with full jitter, up to `baseDelayMs` (150) doubled
-   * each time, at most `maxDelayMs` (10,000). `false`: one attempt.
+   * Retries of failed calls: `attempts` is the total, with the first one (default 4). The waits
+   * between them have full jitter, up to `baseDelayMs` (150) doubled each time, at most
+   * `maxDelayMs` (10,000). `false`: one attempt.
    */
   readonly retry?: { readonly attempts?: number; readonly baseDelayMs?: number; readonly maxDelayMs?: number } | false
-  /** One POST from its start to the last byte of its reply, in ms; waiting in line is not counted. Default 30,000. */
+  /**
+   * Time for one POST, from its start to the last byte of its reply, in ms, without the wait in the
+   * queue. Default 30,000.
+   */
   readonly timeoutMs?: number
-  /** One call with all its attempts and waits, in ms. Default 120,000. */
+  /** Time for one call with all its attempts and waits, in ms. Default 120,000. */
   readonly deadlineMs?: number
   /** Longest reply, in bytes after decompression. Default 128 MiB. */
   readonly maxResponseBytes?: number
-  /** Joins identical reads that wait for the same POST. Default true. */
+  /** Whether identical reads that wait in the queue share one call. Default true. */
   readonly dedupe?: boolean
   /**
-   * Sends a second copy of a read that takes longer than `percentile` (0.95) of the recent ones, to another endpoint where there is one;
-   * the first answer counts. Copies are at most `maxExtra` (0.05) of the reads. Default false.
+   * Sends a second copy of a read that takes longer than `percentile` (0.95) of the recent ones, to
+   * another endpoint if there is one. The first answer counts. Copies are at most `maxExtra` (0.05)
+   * of the reads. Default false.
    */
   readonly hedge?: boolean | { readonly percentile?: number; readonly maxExtra?: number }
-  /** Sent with every request. */
+  /** Headers of every request. */
   readonly headers?: Readonly<Record<string, string>>
-  /** An undici dispatcher to send with, for proxies and TLS settings. It is not closed by the client. */
+  /**
+   * An undici dispatcher for the requests, for proxies and TLS settings. The client does not close
+   * it.
+   */
   readonly dispatcher?: Dispatcher
-  /** Ask for compressed replies. Default: yes, but not on this machine. */
+  /** Whether to request compressed replies. Default true, except for endpoints on this machine. */
   readonly compression?: boolean
   /** The layers around the endpoints, outermost first; `defaults` is `[retry]`. */
   readonly layers?: (defaults: readonly Layer[]) => readonly Layer[]
@@ -57,24 +77,28 @@ export interface ClientOptions {
 
 /** Settings of calls, for `client.with`. */
 export interface CallSettings {
-  /** Ends the calls with its reason. */
+  /** Ends the calls; they reject with the signal's reason. */
   readonly signal?: AbortSignal
-  /** One call with all its attempts and waits, in ms. */
+  /** Time for one call with all its attempts and waits, in ms. */
   readonly deadlineMs?: number
-  /** Bulk calls go behind interactive ones, and are tried until their deadline. */
+  /** Bulk calls yield to interactive ones, and are retried until their deadline. */
   readonly priority?: 'interactive' | 'bulk'
-  /** How often a call may be tried, the first one counted. */
+  /** Maximum number of attempts for a call, with the first one. */
   readonly attempts?: number
-  /** One attempt, from the start of its POST, in ms. It shortens the client's own `timeoutMs`, and never lengthens it. */
+  /**
+   * Time for one attempt, from the start of its POST, in ms. It can shorten the client's
+   * `timeoutMs`, but not lengthen it.
+   */
   readonly timeoutMs?: number
   /**
-   * While an endpoint is left alone because it throttles, calls `wait` (default) for the end of the pause; with `fail` they
-   * fail at once with what the endpoint said, for callers that have somewhere else to ask.
+   * What a call does while an endpoint is paused because it throttles: `wait` (default) for the end
+   * of the pause, or `fail` at once with the endpoint's error, for callers that have an
+   * alternative.
    */
   readonly whilePaused?: 'wait' | 'fail'
 }
 
-/** What may go per second: units, at the costs that are given; or calls, without any. */
+/** A checked rate limit: in units, with the given costs, or in calls. */
 export interface GivenRate {
   readonly perSecond: number
   readonly units?: ReadonlyMap<string, number>
@@ -84,7 +108,7 @@ export interface GivenRate {
 export interface Settings {
   readonly maxCalls: number
   readonly concurrency: number
-  /** The same where each call is a POST. */
+  /** The same for endpoints where each call is a POST. */
   readonly singleConcurrency: number
   readonly rate: GivenRate | undefined
   readonly attempts: number

@@ -4,19 +4,19 @@ import type { Backoff } from '../rpc/retry-delay.ts'
 import { systemClock } from '../wait/clock.ts'
 import { Waiting } from '../wait/waiting.ts'
 
-/** How long the retry layer waits, and which calls it may repeat beyond those that are safe. */
+/** Delays of the retry layer, and which calls it may repeat beyond the safe ones. */
 export interface RetryOptions extends Backoff {
-  /** What is known, beyond JSON-RPC, about calls that must not simply run twice. */
+  /** How to recover a call that must not simply run twice. */
   readonly recovery?: LayerOptions['recovery']
 }
 
 /**
- * The retry layer with waits of your own, for the option `layers`:
+ * The retry layer with your own delays, for the option `layers`:
  *
  *     createClient(url, { layers: () => [cache, retry({ baseDelayMs: 50, maxDelayMs: 1000 })] })
  *
- * A wait ends early with the signal or the deadline of its call. After `client.close()`, a call that
- * waits fails with its next attempt.
+ * A wait ends early with the signal or the deadline of its call. After `client.close()`, a waiting
+ * call fails at its next attempt.
  */
 export function retry({ baseDelayMs, maxDelayMs, recovery }: RetryOptions): Layer {
   return retryLayer({ baseDelayMs, maxDelayMs, recovery, waiting: new Waiting(systemClock) })

@@ -3,18 +3,23 @@ import { receivedBy } from '../eth/codec/codec-path.ts'
 import { type Scrub, scrubJson, scrubStart } from '../http/secrets.ts'
 import { LONGEST_MESSAGE, show } from '../text.ts'
 
-/** Longest message of an error that a formatter of viem's, of ethers' or of a chain throws, in characters: they put whole blocks into it. */
+/**
+ * Longest message of a foreign error, in characters: formatters of viem, ethers and chains put
+ * whole blocks into them.
+ */
 const LONGEST_FOREIGN = 1000
 
-/** Where a result came from, and how often it was asked for. */
+/** The origin of a result, and the number of attempts it took. */
 export interface Origin {
   readonly endpoint: string | undefined
   readonly attempts: number
 }
 
 /**
- * An error of whatever reads a result, without the secrets of the endpoints that the result may have come from: a server may put its URL into any field. Where
- * the `origin` of the result is known, hexline's own errors name it. To be thrown in place of `error`. Errors of calls have been scrubbed where they were made.
+ * An error of code that reads a result, without the secrets of the endpoints that the result may
+ * come from, since a server may put its URL into any field. If the `origin` of the result is known,
+ * hexline's own errors name it. Throw it in place of `error`. Errors of calls were scrubbed when
+ * they were made.
  */
 export function scrubError(error: unknown, endpoints: readonly { readonly scrub?: Scrub | undefined }[] = [], origin?: Origin): unknown {
   const scrubs = endpoints.flatMap(({ scrub }) => scrub ?? [])
@@ -26,7 +31,7 @@ export function scrubError(error: unknown, endpoints: readonly { readonly scrub?
   return error
 }
 
-/** What was received is scrubbed before it is shortened. */
+/** Scrubs the received value before shortening it. */
 function ofCodec(error: CodecError, scrub: Scrub): CodecError {
   const { path, expected, received, method, kind, endpoint } = error
   const whole = receivedBy(error)
@@ -34,7 +39,9 @@ function ofCodec(error: CodecError, scrub: Scrub): CodecError {
   return new CodecError(scrub(path), expected, shown, { method, kind, endpoint })
 }
 
-/** An error of the same class, with the same fields. ethers makes its fields such that they cannot be changed. */
+/**
+ * An error of the same class with the same fields. A copy, since ethers makes its fields read-only.
+ */
 function copyOf(error: Error, scrub: Scrub, copies: Map<Error, Error>): Error {
   const known = copies.get(error)
   if (known !== undefined) return known
@@ -56,13 +63,13 @@ function copyOf(error: Error, scrub: Scrub, copies: Map<Error, Error>): Error {
   return Object.setPrototypeOf(copy, Object.getPrototypeOf(error))
 }
 
-/** The stack with another message in it; behind it stands where the error was thrown. */
+/** The stack with another message. The stack frames follow it. */
 function stackOf({ message, stack = '' }: Error, clean: string, scrub: Scrub): string {
   const at = stack.indexOf(message)
   return at < 0 ? scrubStart(stack, LONGEST_MESSAGE, scrub) : stack.slice(0, at) + clean + stack.slice(at + message.length)
 }
 
-/** What JSON has, and no instance of a class. */
+/** Whether this is an array or an object as in JSON, not an instance of a class. */
 function isPlain(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false
   return Array.isArray(value) || Object.getPrototypeOf(value) === Object.prototype || Object.getPrototypeOf(value) === null

@@ -8,25 +8,32 @@ import { serverMessage } from '../rpc/server-message.ts'
 import { excerpt } from '../text.ts'
 import type { Hash } from './codec/hex.ts'
 
-/** How nodes say that they have this very transaction: geth, Besu and zkSync, anvil and OpenEthereum, Nethermind, Moonbeam, Erigon, Cosmos chains. */
+/**
+ * Messages for a transaction that the node already has: geth, Besu and zkSync, anvil and
+ * OpenEthereum, Nethermind, Moonbeam, Erigon, Cosmos chains.
+ */
 export const ALREADY_KNOWN =
   /already known|\bknown transaction|already imported|AlreadyKnown|AlreadyImported|ALREADY_EXISTS|existing txn? with same hash|already (?:exists )?in (?:the )?(?:mempool|cache)/i
 
-/** Failed look-ups in a row, at the end, after which no more are made. */
+/** Number of failed look-ups in a row after which no more are made. */
 const FAILED = 4
 /**
- * How often a transaction that may have been accepted must be missing before a node that refuses it is believed: behind one URL there may be several nodes, some
- * of them seconds behind. With the default waits this takes some 10 s, at most 20 s.
+ * How many times a transaction that may have been accepted must be missing before a refusal of it
+ * is believed. One URL may stand for several nodes, some of them seconds behind. With the default
+ * waits this takes some 10 s, at most 20 s.
  */
 const MISSING = 8
 
 /**
- * Makes `eth_sendRawTransaction` safe to repeat. A signed transaction has one hash and runs at most once, wherever and how
- * often it is sent; what must not happen is that a send that succeeded unseen is reported as a failure. After a failure
- * that leaves open whether the node took it, "already known" means that it did, and so does finding the hash. "nonce too
- * low" and other refusals prove nothing by themselves, since the transaction's first copy may be what is in the way: they are
- * believed only where each endpoint that may have taken it has been asked for it, repeatedly, and does not have it. Otherwise
- * the failure that left it open stands, with the hash.
+ * Makes `eth_sendRawTransaction` safe to repeat. A signed transaction has one hash and runs at most
+ * once, wherever and how often it is sent. But a send that succeeded without a reply must not be
+ * reported as a failure.
+ *
+ * After a failure that leaves open whether the node accepted the transaction, "already known" means
+ * that it did, and so does finding the hash. "nonce too low" and other refusals prove nothing,
+ * since their cause may be the transaction's first copy. They are believed only if each endpoint
+ * that may have accepted it has been asked repeatedly and does not have it. Otherwise the ambiguous
+ * failure is reported, with the hash.
  */
 export const sendRecovery: Recovery = {
   covers: (call) => call.method === 'eth_sendRawTransaction' && hashedBytes(call.params[0]) !== undefined,
@@ -42,7 +49,7 @@ export const sendRecovery: Recovery = {
     const hash = (await transactionHash(call.params[0])) as Hash
     if (isKnown(last)) return replyFor(call, hash)
     const isRefused = !isAmbiguous(last)
-    // Where the failure that left it open stands anyway, one good look-up is enough.
+    // If the ambiguous failure is reported in any case, one successful look-up is enough.
     const enough = isRefused ? MISSING : 1
     let missing = 0
     let failed = 0
@@ -57,7 +64,7 @@ export const sendRecovery: Recovery = {
   },
 }
 
-/** What is said of a transaction that may have been accepted, although its send failed. */
+/** The warning for a transaction that may have been accepted although its send failed. */
 export function mayBeAccepted(hash: Hash): string {
   return `transaction ${hash} may have been accepted; look it up before you sign another`
 }
@@ -66,11 +73,15 @@ function isKnown(failure: HexlineError): boolean {
   return failure instanceof RpcError && ALREADY_KNOWN.test(failure.said)
 }
 
-/** Asks each endpoint that may have taken it. `missing` when none of them has it, `unknown` where one could not be asked. */
+/**
+ * Asks each endpoint that may have accepted the transaction. `missing` if none of them has it,
+ * `unknown` if one of them did not answer.
+ */
 async function lookUp(call: Call, hash: Hash, doubts: readonly HexlineError[], next: Send): Promise<Reply | 'missing' | 'unknown'> {
   let found: 'missing' | 'unknown' = 'missing'
   for (const { endpoint } of doubts) {
-    // Another one may answer in its place: that it has the transaction proves all, that it has not proves nothing.
+    // Another endpoint may answer in its place. A transaction that it has is found; one that it
+    // does not have is not proved missing.
     const pin = new Pin()
     pin.endpoint = endpoint
     const question = { method: 'eth_getTransactionByHash', params: [hash], as: 'value', safe: true, required: false, attempts: 1 } as const
@@ -90,7 +101,10 @@ async function lookUp(call: Call, hash: Hash, doubts: readonly HexlineError[], n
   return found
 }
 
-/** False when there is nothing more to wait for: the deadline is near, or the client is closed. */
+/**
+ * Resolves to false if there is nothing more to wait for: the deadline is near, or the client is
+ * closed.
+ */
 async function pauseFor({ signal }: Call, pause: () => Promise<boolean>): Promise<boolean> {
   try {
     return await pause()
@@ -100,20 +114,24 @@ async function pauseFor({ signal }: Call, pause: () => Promise<boolean>): Promis
   }
 }
 
-/** The failure that left it open, with the hash. What was answered to a repetition is in its cause, where nobody takes it for the end of the matter. */
+/**
+ * The ambiguous failure, with the hash. The reply to the repeated send is in its cause, so that it
+ * does not pass for the outcome.
+ */
 function leftOpen(doubt: HexlineError, hash: Hash, refusal: HexlineError | undefined): HexlineError {
   doubt.message = `${mayBeAccepted(hash)}: ${doubt.message}`
   doubt.transactionHash = hash
   if (refusal === undefined) return doubt
   const { kind, method } = refusal
-  const said = `sent again, it was refused, which leaves open what became of it before: ${excerpt(serverMessage(refusal))}`
+  const said = `refused when sent again, which does not show whether the first send succeeded: ${excerpt(serverMessage(refusal))}`
   const cause = new HexlineError(said, kind, { method, cause: doubt.cause })
   return Object.defineProperty(doubt, 'cause', { value: cause, enumerable: false, writable: true, configurable: true })
 }
 
 /**
- * The hash of a signed transaction of type 0 to 4, as sent; undefined for anything else, since other types may hash
- * differently. A blob transaction is sent with its blobs (EIP-4844, "Networking"), which the hash leaves out.
+ * The hash of a signed transaction of type 0 to 4, as sent; undefined for anything else, since
+ * other types may be hashed differently. A blob transaction is sent with its blobs (EIP-4844,
+ * "Networking"), which the hash leaves out.
  */
 export async function transactionHash(raw: unknown): Promise<Hash | undefined> {
   const bytes = hashedBytes(raw)
@@ -121,7 +139,7 @@ export async function transactionHash(raw: unknown): Promise<Hash | undefined> {
   return `0x${Buffer.from(keccak_256(bytes)).toString('hex')}`
 }
 
-/** The bytes whose hash is the transaction's. */
+/** The bytes to hash for the transaction's hash. */
 function hashedBytes(raw: unknown): Uint8Array | undefined {
   if (typeof raw !== 'string' || !/^0x(?:[0-9a-fA-F]{2})+$/.test(raw)) return undefined
   const bytes = Buffer.from(raw.slice(2), 'hex')
@@ -132,14 +150,17 @@ function hashedBytes(raw: unknown): Uint8Array | undefined {
   return type === 3 ? withoutBlobs(bytes) : bytes
 }
 
-/** `0x03 || rlp([body, blobs, ...])` -> `0x03 || rlp(body)`; a transaction that comes without blobs is returned as it is. */
+/**
+ * `0x03 || rlp([body, blobs, ...])` -> `0x03 || rlp(body)`. A transaction without blobs is returned
+ * unchanged.
+ */
 function withoutBlobs(bytes: Uint8Array): Uint8Array {
   const outer = listAt(bytes, 1)
   const body = outer && listAt(bytes, outer.start)
   return body ? Buffer.concat([bytes.subarray(0, 1), bytes.subarray((outer as { start: number }).start, body.end)]) : bytes
 }
 
-/** The RLP list whose header is at `at`: where its payload starts and ends. Undefined when something else stands there. */
+/** Start and end of the payload of the RLP list at `at`; undefined if there is no list. */
 function listAt(bytes: Uint8Array, at: number): { start: number; end: number } | undefined {
   const prefix = bytes[at]
   if (prefix === undefined || prefix < 0xc0) return undefined

@@ -1,6 +1,7 @@
 /*
- * undici is CommonJS, and requires Node.js' own modules. In an ES module that esbuild has made there is no `require` for them, and undici would fail with
- * `Dynamic require of "node:assert" is not supported`. This comes before undici, and says what to do. Elsewhere it does nothing.
+ * undici is CommonJS and requires Node.js's own modules. An ES module made by esbuild has no
+ * `require` for them, and undici would fail with `Dynamic require of "node:assert" is not
+ * supported`. This module runs before undici and says how to fix that. Elsewhere it does nothing.
  */
 
 if (typeof require === 'function') {

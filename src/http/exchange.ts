@@ -8,34 +8,34 @@ import { readIntoOneBuffer } from './receiving.ts'
 import { plainCause, type Scrub } from './secrets.ts'
 import { Pool } from './undici.ts'
 
-/** What an exchange needs to know of its endpoint. */
+/** An exchange's endpoint and limits. */
 export interface ExchangeOptions {
   readonly url: URL
-  /** Headers of every request, names in lower case. */
+  /** Headers of every request, with names in lower case. */
   readonly headers: Readonly<Record<string, string>>
-  /** Sockets of the pool; the caller starts no more exchanges at a time. */
+  /** Number of sockets in the pool. The caller limits exchanges in flight to this number. */
   readonly connections: number
   /** Time for one exchange from its start to the last byte of the body, in ms. */
   readonly timeoutMs: number
-  /** Longest body, in bytes after decompression. */
+  /** Maximum size of a body after decompression, in bytes. */
   readonly maxResponseBytes: number
-  /** Ask for compressed replies. */
+  /** Whether to request compressed replies. */
   readonly compression: boolean
-  /** Sends the requests instead of a pool of our own; is never closed. */
+  /** Sends the requests in place of an own pool. It is never closed here. */
   readonly dispatcher?: Dispatcher | undefined
-  /** What is known of how long its replies stop, where several exchanges share it. */
+  /** Progress of the endpoint's replies, if several exchanges share it. */
   readonly progress?: BodyProgress
   /** Hides the endpoint's secrets. */
   readonly scrub: Scrub
-  /** Wakes an exchange whose time is up; its clock is the exchange's. */
+  /** Sets the timeouts. Its clock is also the exchange's. */
   readonly alarms: Alarms
 }
 
-/** Memory to receive bodies in. */
+/** Memory for receiving bodies. */
 export interface BodyMemory {
-  /** A buffer of at least `size` bytes; undefined where the body gets memory of its own. */
+  /** A buffer of at least `size` bytes; undefined if the body gets new memory. */
   take(size: number): Buffer | undefined
-  /** Takes a buffer back. Ignores one that it did not give. */
+  /** Takes a buffer back. Ignores foreign buffers. */
   release(memory: Buffer): void
 }
 
@@ -44,16 +44,19 @@ export interface HttpRequest {
   /** Path and query. */
   readonly path: string
   readonly body?: string
-  /** Longest reply to this request, in bytes after decompression, where that is less than the endpoint's limit. */
+  /**
+   * Maximum size of the reply to this request, in bytes after decompression, if it is below the
+   * endpoint's limit.
+   */
   readonly maxBytes?: number | undefined
   /**
-   * How many times longer than usual its reply may make no progress once it has begun (progress.ts). Default: any number of times, so that only the timeout
-   * ends it.
+   * Multiple of the usual stall (progress.ts) that its reply may reach once it has begun. Default:
+   * no limit but the timeout.
    */
   readonly patience?: number | undefined
   /**
-   * Where the body is received unless it is compressed; the caller may release it. Default: memory
-   * of its own.
+   * Where to receive the body unless it is compressed; the caller may release it. Default: new
+   * memory.
    */
   readonly bodies?: BodyMemory | undefined
 }
@@ -62,31 +65,39 @@ export type Headers = Record<string, string | string[] | undefined>
 
 export interface HttpReply {
   readonly status: number
-  /** Names in lower case. */
+  /** Header names are in lower case. */
   readonly headers: Headers
   /** The whole body, decompressed. */
   readonly body: Buffer
-  /** Its size on the wire. */
+  /** Size of the body on the wire, in bytes. */
   readonly wireBytes: number
 }
 
 export interface Exchange {
-  /** Rejects with `NetworkError`, `TimeoutError`, `LimitError` or `MalformedReplyError`, or with the reason of `signal`. */
+  /**
+   * Rejects with `NetworkError`, `TimeoutError`, `LimitError` or `MalformedReplyError`, or with the
+   * reason of `signal`.
+   */
   send(request: HttpRequest, signal: AbortSignal): Promise<HttpReply>
-  /** Cuts every connection of the pool. */
+  /** Closes all connections of the pool, and aborts their requests. */
   close(): Promise<void>
 }
 
 /**
- * How long an idle socket is kept, in ms, whatever the server offers; less where it offers less. A program that asks every 4 s, as is usual, keeps its socket, and
- * one with hundreds of clients does not hold the sockets of those it no longer uses.
+ * How long to keep an idle socket, in ms, even if the server offers more; less if it offers less.
+ * This is enough for the usual polling interval of 4 s, and a program with hundreds of clients does
+ * not hold the sockets of those it no longer uses.
  */
 const IDLE_MS = 8000
 
-/** One exchange over undici: request in; status, headers and body out. Does not look at what the body says. */
+/**
+ * HTTP exchanges over undici: a request, then status, headers and body. The body is not
+ * interpreted.
+ */
 export function createExchange(options: ExchangeOptions): Exchange {
   const { url, timeoutMs, connections } = options
-  // undici's own timeouts are coarse and end at the headers, so they are off and an alarm covers all of it.
+  // undici's own timeouts are coarse, and none covers a whole exchange. They are off, and one alarm
+  // does.
   const own = options.dispatcher
     ? undefined
     : new Pool(url.origin, {
@@ -124,15 +135,15 @@ export function createExchange(options: ExchangeOptions): Exchange {
   }
 }
 
-/** As it was when the module was loaded: test frameworks put clocks of their own in its place, which stand still. */
+/** As of module loading, since test frameworks replace it with a fake clock that stands still. */
 const { setImmediate } = globalThis
 
 const EMPTY = Buffer.alloc(0)
 
-/** Bodies up to this size share Node.js's buffers, which costs less. */
+/** Bodies up to this size come from Node.js's buffer pool, which is cheaper. */
 const POOLED = Buffer.poolSize >>> 1
 
-/** One exchange on its way: undici calls the `on...` methods. */
+/** One exchange in flight. undici calls the `on...` methods. */
 class Running implements Dispatcher.DispatchHandler, Alarm {
   readonly #options: ExchangeOptions
   readonly #maxBytes: number
@@ -146,12 +157,12 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
   #controller: Dispatcher.DispatchController | undefined
   #status = 0
   #headers: Headers = {}
-  /** The body's bytes so far, and room for more. */
+  /** The body received so far, with spare room. */
   #body: Buffer = EMPTY
   #length = 0
-  /** Size of the body on the wire, where the headers say it. */
+  /** Size of the body on the wire, if the headers announce it. */
   #announced = Number.NaN
-  /** When the reply last went on. */
+  /** When the reply last made progress. */
   #progressAt = 0
   readonly #timeoutAt: number
   settled = false
@@ -182,13 +193,14 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    // Until its socket is connected a request cannot be aborted; one that nobody waits for any more ends here, unsent.
+    // A request cannot be aborted until its socket is connected. If it is no longer needed then, it
+    // ends here, unsent.
     if (this.settled) controller.abort(new Error('aborted'))
     else this.#controller = controller
   }
 
   onResponseStart(_: Dispatcher.DispatchController, status: number, headers: Headers): void {
-    // An informational response, such as 103, says that the node is still at work.
+    // An informational response, such as 103, shows that the node is still working.
     if (status < 200) return
     this.#status = status
     this.#headers = headers
@@ -209,7 +221,7 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
   onResponseEnd(): void {
     if (this.settled) return
     this.#progress.completed()
-    // Only decompressing may take longer now.
+    // From here on only decompression can take time.
     this.#progressAt = Number.POSITIVE_INFINITY
     const body = this.#body.subarray(0, this.#length)
     this.#body = EMPTY
@@ -224,7 +236,7 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
   }
 
   ring(): void {
-    // What came while this process was busy is read after its timers, so it counts as come.
+    // Data that arrived while this process was busy is read after its timers, so check after that.
     if (this.#now() >= this.#timeoutAt) this.#timeOut()
     else setImmediate(() => this.#checkProgress())
   }
@@ -240,7 +252,10 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
     this.#fail(new TimeoutError(`${url.host}: ${how} within ${timeoutMs} ms`, { endpoint: url.host, unsent }))
   }
 
-  /** More of the body has come. Before its first byte the node may take its time: some send headers at once, and then begin to work. */
+  /**
+   * Records that more of the body has arrived. Before the first byte the node may take its time,
+   * since some send headers at once and begin to work afterwards.
+   */
   #watchProgress(isFirst: boolean): void {
     if (isFirst && this.#length === this.#announced) return
     const now = this.#now()
@@ -256,7 +271,7 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
     const waitedMs = this.#now() - this.#progressAt
     if (waitedMs < limitMs) this.#wakeIn(limitMs - waitedMs)
     else {
-      const message = `${host}: the reply stopped after ${this.#length} bytes: nothing more came for ${Math.round(waitedMs)} ms`
+      const message = `${host}: the reply stalled after ${this.#length} bytes: no data for ${Math.round(waitedMs)} ms`
       this.#fail(new TimeoutError(message, { endpoint: host, stalled: true }))
     }
   }
@@ -268,13 +283,13 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
     alarms.set(this)
   }
 
-  /** Copies `chunk` behind what came before: the next read of any socket goes over it. */
+  /** Copies `chunk` to the end of the body, since the next read of any socket overwrites it. */
   #keep(chunk: Buffer, at: number): void {
     if (this.#body.length < this.#length) this.#grow(at)
     this.#body.set(chunk, at)
   }
 
-  /** Makes room for the announced length, or else for twice as much as has come. */
+  /** Makes room for the announced length, or else for twice the bytes received. */
   #grow(used: number): void {
     const room = this.#announced >= this.#length ? this.#announced : used === 0 ? this.#length : Math.min(2 * this.#length, this.#maxBytes)
     const bodies = this.#headers['content-encoding'] === undefined ? this.#bodies : undefined
@@ -335,7 +350,7 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
     const code = (cause as NodeJS.ErrnoException).code
     const endpoint = url.host
     if (code?.startsWith('HPE_') || cause.name === 'HTTPParserError')
-      return new MalformedReplyError(`${endpoint}: what came is not HTTP: ${cause.message}`, { endpoint, cause })
+      return new MalformedReplyError(`${endpoint}: the reply is not valid HTTP: ${cause.message}`, { endpoint, cause })
     const unsent = this.#controller === undefined && this.#status === 0
     const how = unsent
       ? 'no connection'
@@ -352,7 +367,7 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
   }
 }
 
-/** Trying several addresses of a host ends in one error that holds one for each address. */
+/** A host with several addresses fails with one error that holds one for each address. */
 function firstOf(error: Error): Error {
   return error instanceof AggregateError && error.errors[0] instanceof Error ? error.errors[0] : error
 }

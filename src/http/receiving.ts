@@ -1,10 +1,13 @@
 import { maxHeaderSize } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** Where every socket reads to, one read at a time. */
+/** The buffer that every socket reads into, one read at a time. */
 const buffer = Buffer.allocUnsafeSlow(65_536)
 
-/** Shorter reads are copied: HTTP parsers keep parts of unfinished headers. Node.js and undici take 16 KiB of those at most, or what the process was told. */
+/**
+ * Shorter reads are copied, since HTTP parsers keep parts of unfinished headers. Node.js and undici
+ * accept 16 KiB of those by default, or the limit set for the process.
+ */
 const LEAST_UNCOPIED = Math.max(16_384, maxHeaderSize)
 
 const onread = {
@@ -13,19 +16,20 @@ const onread = {
     const chunk = (read as Buffer).subarray(0, length)
     if (length < LEAST_UNCOPIED) return this.push(Buffer.from(chunk))
     const wantsMore = this.push(chunk)
-    // undici takes it now, and not at the next tick, before which another read might come.
+    // undici reads it now. At the next tick another read might have overwritten it.
     this.emit('readable')
     return this.readableLength === 0 ? true : keepUnread(this, wantsMore)
   },
 }
 
 /**
- * Options for a connection of undici's: its socket reads into one buffer that all sockets share, instead of a new one of 64 KiB for every read. What a chunk
- * says has to be read, or copied, before the handler returns. None in Bun, which does not tell `onread` the socket.
+ * Options for a connection of undici's. Its socket reads into one buffer that all sockets share,
+ * instead of a new one of 64 KiB for every read, so a handler must read or copy a chunk before it
+ * returns. Empty in Bun, which does not pass the socket to `onread`.
  */
 export const readIntoOneBuffer = 'bun' in process.versions ? {} : { onread }
 
-/** Copies what nobody has taken, such as the rest for a parser that was paused. */
+/** Copies the bytes that were not read, such as the rest for a paused parser. */
 function keepUnread(socket: Socket, wantsMore: boolean): boolean {
   const unread: Buffer | null = socket.read()
   if (unread !== null) socket.unshift(Buffer.from(unread))

@@ -3,20 +3,24 @@ export type Scrub = (text: string) => string
 
 const HIDDEN = '[hidden]'
 
-/** Path segments that name a route and are no secret by themselves; hiding them would spoil messages such as "eth_call failed". */
+/**
+ * Path segments that name a route and are not secret themselves. Hiding them would spoil messages
+ * such as "eth_call failed".
+ */
 const routeWords = new Set(['api', 'eth', 'ethereum', 'evm', 'ext', 'http', 'https', 'json', 'jsonrpc', 'mainnet', 'node', 'public', 'rpc'])
 
-/** True for a part of a URL's path that names a route, and is no secret. */
+/** Whether a segment of a URL's path names a route and is not secret. */
 export function isRouteWord(part: string): boolean {
   return routeWords.has(part.toLowerCase())
 }
 
-/** Header values that say how to talk, not who talks. */
+/** Headers whose values are not secret. */
 const plainHeaders = new Set(['accept', 'accept-encoding', 'content-type', 'user-agent'])
 
 /**
- * A function that hides what only the caller may know of an endpoint: the path, query and user info of its URL (the
- * API key is part of the path) and the values of its headers, also where a server echoes them percent-encoded or decoded.
+ * A function that hides an endpoint's secrets: the path, query and user info of its URL (the API
+ * key is part of the path), and the values of its headers, also where a server echoes them
+ * percent-encoded or decoded.
  */
 export function scrubber(url: URL, headers: Readonly<Record<string, string>>, keys: readonly string[] = [], plainWords: readonly string[] = []): Scrub {
   const found = new Set<string>(keys)
@@ -31,7 +35,7 @@ export function scrubber(url: URL, headers: Readonly<Record<string, string>>, ke
   for (const [name, value] of Object.entries(headers)) {
     if (plainHeaders.has(name.toLowerCase()) || value === '') continue
     found.add(value)
-    // "Bearer TOKEN": all behind the name of the scheme is secret, however short.
+    // "Bearer TOKEN": everything after the scheme is secret, however short.
     if (/authorization$/i.test(name)) {
       found.add(value.replace(/^\S+\s+/, ''))
       if (/^basic /i.test(value)) for (const part of Buffer.from(value.slice(6), 'base64').toString('utf8').split(':')) if (part !== '') found.add(part)
@@ -43,7 +47,8 @@ export function scrubber(url: URL, headers: Readonly<Record<string, string>>, ke
   const secrets = new Set([...found].map(decode))
   secrets.delete('')
   if (secrets.size === 0) return (text) => text
-  // Longest first, so that a path goes as a whole. A short secret is hidden only where it stands as a word.
+  // Longest first, so that a path is hidden as a whole. A short secret is hidden only as a whole
+  // word.
   const pattern = [...secrets]
     .sort((a, b) => b.length - a.length)
     .map((secret) => (secret.length >= 8 ? spelled(secret) : asWord(secret)))
@@ -52,10 +57,15 @@ export function scrubber(url: URL, headers: Readonly<Record<string, string>>, ke
   return (text) => text.replace(finder, HIDDEN)
 }
 
-/** Where a text is cut, part of a secret may be left, so this many characters before the cut are never shown. */
+/**
+ * A cut text may end with part of a secret, so this many characters before the cut are never shown.
+ */
 const LONGEST_SECRET = 8192
 
-/** Text of at most `most` characters, scrubbed; what is longer ends with `end`. It is scrubbed before it is cut, since half a key would not be recognised. */
+/**
+ * The first `most` characters of a text, scrubbed, with `end` if it is longer. The text is scrubbed
+ * before it is cut, since half a key would not be recognised.
+ */
 export function scrubStart(text: string, most: number, scrub: Scrub, end = '...'): string {
   const searched = most + LONGEST_SECRET
   const isWhole = text.length <= searched
@@ -65,15 +75,20 @@ export function scrubStart(text: string, most: number, scrub: Scrub, end = '...'
   return start.slice(0, Math.max(0, Math.min(shown, most - end.length))) + end
 }
 
-/** How much of a JSON value an error keeps: characters of hex strings and of all other text together, values, and levels. */
+/**
+ * Bounds of the JSON that an error keeps: characters of hex strings, characters of all other text,
+ * values, and levels.
+ */
 const MOST_HEX = 4 * 1024 * 1024
 const MOST_TEXT = 64 * 1024
 const MOST_VALUES = 10_000
 const MOST_LEVELS = 100
 
 /**
- * A copy of a JSON value with every string in it scrubbed, names of fields too, and bounded: a server may send an error as long as any reply. Hex is revert
- * data, which is decoded, and so kept up to a size that no revert has; longer strings are cut, and what is behind the last value that fits is left out.
+ * A scrubbed copy of a JSON value, names of fields included, and bounded, since a server may send
+ * an error as long as any reply. Hex is usually revert data, which callers decode, so it is kept up
+ * to a size that no revert reaches. Longer strings are cut, and values beyond the bounds are
+ * dropped.
  */
 export function scrubJson(json: unknown, scrub: Scrub): unknown {
   let text = MOST_TEXT
@@ -111,7 +126,10 @@ export function scrubJson(json: unknown, scrub: Scrub): unknown {
   return copy(json, 0)
 }
 
-/** A copy of a foreign error that holds nothing but its name, code and scrubbed message: such errors carry URLs and sockets. */
+/**
+ * A copy of a foreign error with only its name, code and scrubbed message, since such errors hold
+ * URLs and sockets.
+ */
 export function plainCause(error: unknown, scrub: Scrub): Error {
   const { name, message, code } = error instanceof Error ? (error as NodeJS.ErrnoException) : { name: 'Error', message: String(error), code: undefined }
   const plain = new Error(scrub(message))
@@ -131,8 +149,9 @@ function decode(text: string): string {
 const entities: Record<string, string> = { '&': 'amp', '<': 'lt', '>': 'gt', '"': 'quot', "'": 'apos' }
 
 /**
- * A pattern for `text` as it is, and as JSON, URLs, forms and HTML spell it, also several times over. There is one way to match what is there, so that a
- * server that knows a secret finds no near match that takes long: backslashes that escape a character are not those of the secret before it.
+ * A pattern for `text` and its spellings in JSON, URLs, forms and HTML, also when encoded several
+ * times. It can match in only one way, so that a server that knows a secret cannot cause slow near
+ * matches: a backslash that escapes a character never counts as one of the secret's own.
  */
 function spelled(text: string): string {
   let pattern = ''
@@ -140,13 +159,14 @@ function spelled(text: string): string {
     if (whole === '') continue
     const { length } = backslashes
     const isPlain = /^[A-Za-z0-9]?$/.test(character)
-    // At the start of a secret those before it may stay: a server may send nothing but backslashes.
+    // At the start of a secret, leave the backslashes before it: a server may send nothing but
+    // backslashes.
     const escapes = pattern === '' ? ['', '\\\\'] : ['\\\\{0,8}', '\\\\{1,8}']
     const next = (before: string[]) => (isPlain ? character : spelledCharacter(character, before))
     if (length === 0) pattern += next(escapes)
     else {
       const { bytes, unicode, entity } = spellingsOf('\\', '\\\\{1,8}')
-      // Escaped several times, a backslash is doubled each time.
+      // Each time that a backslash is escaped, it is doubled.
       const plain = `\\\\{${length},${8 * (length + 1)}}`
       pattern += `(?:(?:(?:${bytes}){${length}}|(?:${unicode}){${length}}|(?:${entity}){${length}})${next(['\\\\{0,8}', '\\\\{1,8}'])}|${plain}${next(['', '\\\\'])})`
     }
@@ -154,7 +174,7 @@ function spelled(text: string): string {
   return pattern
 }
 
-/** `before`: what escapes it, and what begins `\u0000`. */
+/** `before` holds the patterns for what escapes the character, and for what begins `\u0000`. */
 function spelledCharacter(character: string, [escaping = '', mark = '']: string[]): string {
   const { bytes, unicode, entity } = spellingsOf(character, mark)
   return `(?:${bytes}|${unicode}|${entity}|${escaping}${escapeForRegExp(character)}${character === ' ' ? '|\\+' : ''})`
@@ -172,7 +192,10 @@ function spellingsOf(character: string, mark: string): { bytes: string; unicode:
   }
 }
 
-/** A pattern for `text` that is no part of a longer word, at the ends where `text` has a word's letter itself. */
+/**
+ * A pattern for `text` as a whole word. The ends of `text` that are not word characters need no
+ * boundary.
+ */
 function asWord(text: string): string {
   return `${/^\w/.test(text) ? '(?<!\\w)' : ''}${spelled(text)}${/\w$/.test(text) ? '(?!\\w)' : ''}`
 }

@@ -1,4 +1,5 @@
 import './bundled.ts'
 
-// By its file: in place of the package, Bun has an `undici` of its own, whose `Pool` cannot dispatch.
+// Imported by file name, since Bun replaces the package with its own `undici`, whose `Pool` cannot
+// dispatch.
 export { Agent, Dispatcher, getGlobalDispatcher, Pool } from 'undici/index.js'

@@ -1,7 +1,8 @@
 /*
- * JSON read as bytes: where values begin and end, without making them. What is passed over is checked as `JSON.parse` checks it,
- * token by token: a value has an end here if and only if `JSON.parse` reads it. (Bytes that are not UTF-8 are no fault: reading
- * them as text replaces them.)
+ * Finds where JSON values begin and end in bytes, without parsing them. Skipped values are
+ * validated token by token exactly as `JSON.parse` does: a value has an end here if and only if
+ * `JSON.parse` accepts it. Bytes that are not UTF-8 are accepted, since decoding them as text
+ * replaces them.
  */
 
 const QUOTE = 0x22
@@ -13,7 +14,10 @@ const CLOSE_BRACKET = 0x5d
 const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
 
-/** Calls `onItem` with start and end of each item of the array at `at`; gives its end. Throws `SyntaxError`. */
+/**
+ * Calls `onItem` with the start and end of each item of the array at `at`. Returns the end of the
+ * array. Throws `SyntaxError`.
+ */
 export function scanArray(bytes: Buffer, at: number, onItem: (start: number, end: number) => void): number {
   const view = viewOf(bytes)
   let i = skipSpace(bytes, expect(bytes, at, OPEN_BRACKET))
@@ -29,8 +33,8 @@ export function scanArray(bytes: Buffer, at: number, onItem: (start: number, end
 }
 
 /**
- * Calls `onField` with the name, and start and end of the value, of each field of the object at `at`; gives its end. Throws
- * `SyntaxError`.
+ * Calls `onField` with the name of each field of the object at `at`, and the start and end of its
+ * value. Returns the end of the object. Throws `SyntaxError`.
  */
 export function scanObject(bytes: Buffer, at: number, onField: (name: string, start: number, end: number) => void): number {
   const view = viewOf(bytes)
@@ -48,12 +52,12 @@ export function scanObject(bytes: Buffer, at: number, onField: (name: string, st
   }
 }
 
-/** The value at `start`, parsed. */
+/** Parses the value from `start` to `end`. */
 export function parseAt(bytes: Buffer, start: number, end: number): unknown {
   return JSON.parse(bytes.toString('utf8', start, end))
 }
 
-/** First byte that is no white space, at or after `at`. */
+/** Index of the first byte at or after `at` that is not white space. */
 export function skipSpace(bytes: Buffer, at: number): number {
   let i = at
   while (isSpace(bytes[i])) i++
@@ -61,8 +65,8 @@ export function skipSpace(bytes: Buffer, at: number): number {
 }
 
 /**
- * The one value that fills `bytes`, without white space outside strings; the very bytes when there is no white space at all. Throws
- * `SyntaxError`.
+ * The one value that fills `bytes`, without white space outside strings; `bytes` itself if there is
+ * none to remove. Throws `SyntaxError`.
  */
 export function compact(bytes: Buffer): Buffer {
   if (!SPACES.some((space) => bytes.includes(space))) return bytes
@@ -75,7 +79,7 @@ export function compact(bytes: Buffer): Buffer {
   for (let i = from; i < end; i = skipSpace(bytes, i)) {
     const start = i
     while (i < end && !isSpace(bytes[i])) i = bytes[i] === QUOTE ? skipString(bytes, view, i, false) : i + 1
-    // A short run costs less by hand than a call does.
+    // Copying a short run byte by byte is cheaper than a call.
     if (i - start > SHORT_RUN) to += bytes.copy(out, to, start, i)
     else for (let at = start; at < i; at++) out[to++] = bytes[at] as number
   }
@@ -85,8 +89,8 @@ export function compact(bytes: Buffer): Buffer {
 const SHORT_RUN = 32
 
 /**
- * Whether these are bytes as nodes write them: ASCII without escapes, so that a quote begins or ends a string wherever it stands, and without
- * control characters, which JSON does not have in strings.
+ * Whether all bytes are as nodes usually write them: ASCII without escapes, so that every quote
+ * begins or ends a string, and without control characters, which are not allowed in strings.
  */
 export function isPlain(bytes: Buffer): boolean {
   return !bytes.includes(BACKSLASH) && isPrintable(bytes)
@@ -96,13 +100,17 @@ const SPACE = 0x20
 const SPACES_OF_A_WORD = 0x20202020
 const UPPER_BITS = 0x80808080
 
-/** Whether all bytes are ASCII from the space on: one pass, in words of four bytes, for less than `isAscii` and a look at each string cost. */
+/**
+ * Whether all bytes are ASCII, from the space on. One pass in words of four bytes is cheaper than
+ * `isAscii` and a check of each string.
+ */
 function isPrintable(bytes: Buffer): boolean {
   const { buffer, byteOffset, length } = bytes
-  // Words lie at multiples of four.
+  // Words are aligned to multiples of four.
   const first = Math.min(length, -byteOffset & 3)
   const end = length - ((length - first) & 3)
-  // A byte that is not ASCII has its upper bit set; of those below a space, the lowest in a word borrows in the difference from four spaces.
+  // A byte that is not ASCII has its upper bit set. Of the bytes below a space, the lowest in a
+  // word borrows when four spaces are subtracted.
   let odd = 0
   for (let i = 0; i < first; i++) odd |= (bytes[i] as number) | ((bytes[i] as number) - SPACE)
   for (let i = end; i < length; i++) odd |= (bytes[i] as number) | ((bytes[i] as number) - SPACE)
@@ -122,8 +130,9 @@ function isPrintable(bytes: Buffer): boolean {
 }
 
 /**
- * End of the value at `at`. Throws `SyntaxError` where `JSON.parse` does; with `isPlain` also at white space, escapes and what is not
- * ASCII. However deep it is nested, the call stack is not: `kinds` has one bit for each open bracket, which says whether it is a brace.
+ * Index after the value at `at`. Throws `SyntaxError` where `JSON.parse` does; with `isPlain`, also
+ * at white space, escapes and bytes that are not ASCII. Nesting does not use the call stack:
+ * `kinds` has one bit for each open bracket, which is set for a brace.
  */
 export function skipValue(bytes: Buffer, view: DataView, at: number, isPlain = false): number {
   let i = at
@@ -152,7 +161,7 @@ export function skipValue(bytes: Buffer, view: DataView, at: number, isPlain = f
       i = spaceEnd(bytes, i, isPlain)
       continue
     } else i = skipScalar(bytes, i)
-    // Behind a value: the next one, or the ends of what it stands in.
+    // After a value comes the next one, or the closing brackets of what contains it.
     for (;;) {
       if (depth === 0) return i
       const byte = bytes[i]
@@ -171,7 +180,9 @@ export function skipValue(bytes: Buffer, view: DataView, at: number, isPlain = f
   }
 }
 
-/** Where the value of the field begins whose name is at `at`, or behind white space. */
+/**
+ * Index where the value of a field begins. The field's name is at `at`, possibly after white space.
+ */
 function skipName(bytes: Buffer, view: DataView, at: number, isPlain: boolean): number {
   let i = skipString(bytes, view, isSpace(bytes[at]) ? spaceEnd(bytes, at, isPlain) : at, isPlain)
   if (isSpace(bytes[i])) i = spaceEnd(bytes, i, isPlain)
@@ -183,7 +194,7 @@ function spaceEnd(bytes: Buffer, at: number, isPlain: boolean): number {
   return skipSpace(bytes, at)
 }
 
-/** End of the string at `at`. */
+/** Index after the string at `at`. */
 export function skipString(bytes: Buffer, view: DataView, at: number, isPlain: boolean): number {
   if (bytes[at] !== QUOTE) throw unexpected(bytes, at)
   const end = plainEnd(bytes, view, at + 1)
@@ -192,7 +203,7 @@ export function skipString(bytes: Buffer, view: DataView, at: number, isPlain: b
   return unusualStringEnd(bytes, view, end)
 }
 
-/** End of a string that has something else than plain characters at `at`. */
+/** Index after a string, from its first byte at `at` that is not plain. */
 function unusualStringEnd(bytes: Buffer, view: DataView, at: number): number {
   let i = at
   for (;;) {
@@ -201,7 +212,7 @@ function unusualStringEnd(bytes: Buffer, view: DataView, at: number): number {
     if (byte === BACKSLASH) i = skipEscape(bytes, i)
     else if (byte > 0x7f) i++
     else throw unexpected(bytes, i)
-    // What is not plain seldom stands alone.
+    // Bytes that are not plain usually come together.
     const next = bytes[i] as number
     if (next !== BACKSLASH && !(next > 0x7f)) i = plainEnd(bytes, view, i)
   }
@@ -221,7 +232,7 @@ const SMALL_U = 0x75
 const IS_ESCAPE = tableOf('"\\/bfnrt')
 const IS_HEX = tableOf('0123456789abcdefABCDEF')
 
-/** One for each of these characters. */
+/** A table with 1 for each of these characters. */
 function tableOf(characters: string): Uint8Array {
   const table = new Uint8Array(256)
   for (const character of characters) table[character.charCodeAt(0)] = 1
@@ -234,13 +245,15 @@ const ONES = 0x01010101
 const BIT_6 = 0x40404040
 
 /**
- * First byte at or after `at` that is not plain inside a string: a quote, a backslash, a control character or not ASCII. `bytes.length`
- * when there is none.
+ * Index of the first byte at or after `at` that is not plain inside a string: a quote, a backslash,
+ * a control character or not ASCII. `bytes.length` if there is none.
  */
 export function plainEnd(bytes: Buffer, view: DataView, at: number): number {
   const { length } = bytes
   let i = at
-  // Most bytes are of hex data. Of its digits bit 6 differs from bit 4, and bit 5 is set: of no byte that is not plain, but some that are not ASCII.
+  // Most bytes are hex digits. In a digit, bit 6 differs from bit 4 and bit 5 is set. The only
+  // bytes that are not plain and also match are some that are not ASCII, whose upper bit is
+  // checked.
   if (bytes[i] === 0x30 && bytes[i + 1] === 0x78) {
     i += 2
     for (const last = length - 16; i <= last; i += 16) {
@@ -254,8 +267,9 @@ export function plainEnd(bytes: Buffer, view: DataView, at: number): number {
   }
   for (const last = length - 4; i <= last; i += 4) {
     const word = view.getInt32(i, true)
-    // The upper bit of each byte that is searched for: one that is zero borrows when one is taken from each, and so does one below a space; one
-    // that is not ASCII has it set. Above the lowest, others may be marked, too.
+    // Sets the upper bit of each byte that is searched for. After the XOR, such a byte is zero and
+    // borrows when one is subtracted from each; a byte below a space borrows, too; one that is not
+    // ASCII has the bit already. Bytes above the lowest match may be marked as well.
     const found = (((word ^ QUOTES) - ONES) | ((word ^ BACKSLASHES) - ONES) | (word - SPACES_OF_A_WORD) | word) & UPPER_BITS
     if (found !== 0) return i + ((31 - Math.clz32(found & -found)) >> 3)
   }
@@ -267,12 +281,12 @@ function isPlainByte(byte: number): boolean {
   return byte >= SPACE && byte < 0x80 && byte !== QUOTE && byte !== BACKSLASH
 }
 
-/** Bytes to read in words. */
+/** A view for reading the bytes in words. */
 export function viewOf({ buffer, byteOffset, length }: Buffer): DataView {
   return new DataView(buffer, byteOffset, length)
 }
 
-/** End of the number, `true`, `false` or `null` at `at`. */
+/** Index after the number, `true`, `false` or `null` at `at`. */
 function skipScalar(bytes: Buffer, at: number): number {
   const first = bytes[at]
   const word = first === 0x6e ? 'null' : first === 0x74 ? 'true' : first === 0x66 ? 'false' : undefined
@@ -327,5 +341,5 @@ function expect(bytes: Buffer, at: number, wanted: number): number {
 }
 
 function unexpected(bytes: Buffer, at: number): SyntaxError {
-  return new SyntaxError(at >= bytes.length ? 'JSON ends too early' : `unexpected byte 0x${(bytes[at] as number).toString(16)} in JSON at ${at}`)
+  return new SyntaxError(at >= bytes.length ? 'unexpected end of JSON' : `unexpected byte 0x${(bytes[at] as number).toString(16)} in JSON at ${at}`)
 }

@@ -6,15 +6,15 @@ import { systemClock } from '../wait/clock.ts'
 import { Waiting } from '../wait/waiting.ts'
 
 /**
- * What the GETs to one host with one key share: the line in which they wait, what is learnt of the
- * host's limits, and sockets.
+ * The state that GETs to one host with one key share: their queue, the limits learned from the
+ * host, and its sockets.
  */
 export class ServiceEndpoint {
   readonly run: RunTask
   readonly waiting = new Waiting(systemClock)
-  /** How long its replies may stop in their middle. */
+  /** Stalls of its replies. */
   readonly progress = new BodyProgress()
-  /** When it was last asked for. */
+  /** Time of its last use. */
   usedAt = 0
   #agent: Agent | undefined
 
@@ -22,33 +22,33 @@ export class ServiceEndpoint {
     this.run = createTaskQueue({ name: host, waiting: this.waiting, concurrency: CONCURRENCY, backoff: BACKOFF })
   }
 
-  /** What sends where the user gave nothing: undici's global dispatcher, or an agent of its own. */
+  /** The dispatcher to use by default: undici's global dispatcher, or one of its own. */
   get dispatcher(): Dispatcher {
     const global = getGlobalDispatcher()
     if (global instanceof Dispatcher) return global
-    // Node's own fetch, where it was used first, has set one of another version, which speaks
-    // another protocol.
+    // Node.js's own fetch, if it was used first, has set a dispatcher of another version with
+    // another interface.
     this.#agent ??= new Agent()
     return this.#agent
   }
 }
 
-/** As many GETs at a time as a batch of JSON-RPC has calls. */
+/** The number of GETs in flight, the same as the calls in a JSON-RPC batch. */
 const CONCURRENCY = 100
-/** The defaults of `createClient`. */
+/** The same defaults as `createClient`. */
 const BACKOFF: Backoff = { baseDelayMs: 150, maxDelayMs: 10_000 }
 
 /**
- * An endpoint that was not used for this long is forgotten: the longest pause that the queue knows,
- * in ms.
+ * An endpoint is forgotten when it has not been used for this long, in ms: the longest pause of the
+ * queue.
  */
 const REMEMBERED_MS = 600_000
 
 /**
- * The endpoints in use, by host and key. A provider limits a key, whatever object holds it:
- * programs write `getTransaction({ dataUrl, apiKey }, ...)` with a new object each time, and calls
- * of two such objects must share what is learnt. No object that a user made lives as long as that,
- * so it is kept here.
+ * The endpoints in use, by host and key. Providers limit a key, whatever object holds it. Programs
+ * write `getTransaction({ dataUrl, apiKey }, ...)` with a new object each time, and calls of two
+ * such objects must share their limits. No user's object lives as long as that, so the state is
+ * kept here.
  */
 const inUse = new Map<string, ServiceEndpoint>()
 

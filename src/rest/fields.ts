@@ -1,53 +1,58 @@
 import { z } from 'zod'
 
 /*
- * How the values of the service are read. A field that is null, absent or an empty string where a value would stand is null or absent;
- * anything else that cannot be read is an error. Real services and the specification differ in types: both are taken.
+ * Decoders for the service's values. Null, a missing field, and an empty string in place of another
+ * type decode to null or stay absent. Anything else that cannot be decoded is an error. Where real
+ * services and the specification differ in types, both are accepted.
  */
 
-// A union whose text has the right type says what that member says: each member says the same.
+// A union reports the same error for each of its alternatives.
 const digits = { error: 'a whole number in decimal digits' }
 const few = { error: 'a small whole number' }
 const number = { error: 'a number' }
 
-/** A decimal integer, mostly as a string: `''` is none, and would be 0n. 256 bits are 78 digits; what has millions of them would take seconds to read. */
+/**
+ * A decimal integer, usually as a string. `''` decodes to null, since `BigInt('')` is 0n. 256 bits
+ * are 78 digits; the limit stops strings with millions of digits, which would take seconds to
+ * decode.
+ */
 export const integer = z
   .union([z.string().regex(/^\d{0,100}$/, digits), z.number().int(digits).nonnegative(digits)], digits)
   .nullable()
   .transform((value) => (value === null || value === '' ? null : BigInt(value)))
 
-/** A small number, a number or in digits. */
+/** A small number, as a number or in decimal digits. */
 export const small = z
   .union([z.string().regex(/^\d{0,15}$/, few), z.number().int(few).nonnegative(few)], few)
   .nullable()
   .transform((value) => (value === null || value === '' ? null : Number(value)))
 
-/** A price or a share: a number, or one in a string. */
+/** A price or a share, as a number or a string. */
 export const decimal = z
   .union([z.number(number), z.string().regex(/^(?:-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)?$/, number)], number)
   .refine((value) => Number.isFinite(Number(value)), number)
   .nullable()
   .transform((value) => (value === null || value === '' ? null : Number(value)))
 
-/** True or false, or so in words. */
+/** A boolean, or the word for it. */
 export const boolean = z
   .union([z.boolean(), z.enum(['true', 'false', ''])], { error: 'true or false' })
   .nullable()
   .transform((value) => (value === null || value === '' ? null : value === true || value === 'true'))
 
-/** Text, an address, a hash, a URL: as sent. */
+/** Text, an address, a hash or a URL, as sent. */
 export const text = z.string({ error: 'a string' }).nullable()
 
-/** `Date.parse` alone reads "block 5" as a day of May 2001. */
+/** Without this check, `Date.parse` would read "block 5" as a day in May 2001. */
 const ISO_8601 = /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?(Z|[+-]\d\d:?\d\d)?$/
 
-/** An ISO 8601 time, as sent; its `Date` stands beside it, since that drops microseconds. */
+/** An ISO 8601 time, as sent. Its `Date` is a separate field, since a `Date` drops microseconds. */
 export const time = z
   .string({ error: 'a time in ISO 8601' })
   .refine((value) => value === '' || dateOf(value) !== null, { error: 'a time in ISO 8601' })
   .nullable()
 
-/** The `Date` of a time, which is UTC where it does not say. */
+/** The `Date` of a time. Times without a zone are in UTC. */
 export function dateOf(value: unknown): Date | null {
   const [text, zone] = (typeof value === 'string' && ISO_8601.exec(value)) || []
   if (text === undefined) return null
@@ -55,7 +60,7 @@ export function dateOf(value: unknown): Date | null {
   return Number.isNaN(date.getTime()) ? null : date
 }
 
-/** A JSON object, mostly inside a string. */
+/** A JSON object, usually as a string. */
 export const json = z
   .union([z.string(), z.record(z.string(), z.unknown())], { error: 'a JSON object, or one in a string' })
   .nullable()
@@ -66,13 +71,16 @@ export const json = z
       const parsed: unknown = JSON.parse(value)
       if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)) return parsed as Record<string, unknown>
     } catch {
-      // Said below.
+      // Reported below.
     }
     context.addIssue({ code: 'custom', message: 'a JSON object, or one in a string' })
     return z.NEVER
   })
 
-/** An object with these fields and others, or an array of such: the specification does not say which. */
+/**
+ * An object with these and other fields, or an array of such objects, since the specification does
+ * not say which.
+ */
 export function oneOrList<S extends z.ZodRawShape>(fields: S) {
   const one = z.looseObject(fields)
   return z.union([one, z.array(one)], { error: 'an object or an array of objects, with fields of the documented types' }).nullable()
@@ -81,10 +89,13 @@ export function oneOrList<S extends z.ZodRawShape>(fields: S) {
 /** An array of strings. */
 export const texts = z.array(z.string(), { error: 'an array of strings' }).nullable()
 
-/** An array of anything, as sent. */
+/** An array of any values, as sent. */
 export const list = z.array(z.unknown(), { error: 'an array' }).nullable()
 
-/** An array, or a lone entry in its place; null is an empty one. One that is absent is none: an error told with 200 must not look like the end. */
+/**
+ * An array, or a single entry in place of one. Null is an empty array. A missing field is an error,
+ * so that an error reply with status 200 does not look like the end of a list.
+ */
 export function listOf<T extends z.ZodType>(item: T) {
   const expected = { error: 'an array' }
   return z.preprocess((value) => (value === null ? [] : typeof value === 'object' && !Array.isArray(value) ? [value] : value), z.array(item, expected))

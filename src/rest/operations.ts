@@ -23,25 +23,25 @@ import { type Nft, type NftCollection, type NftTransfer, records, type Stream, t
 import { getJson, targetOf } from './request.ts'
 import { baseUrlOf, type RestOptions, type Service, type Settings, settingsFrom } from './service.ts'
 
-/** One operation of the service: service specification, "Endpoints". */
+/** An operation of the service: service specification, "Endpoints". */
 interface Operation {
   readonly name: string
   readonly group: 'dataUrl' | 'nftUrl' | 'streamsUrl'
-  /** With the name of a parameter in braces. */
+  /** The name of a parameter is in braces. */
   readonly path: string
   readonly params: Readonly<Record<string, Param>>
 }
 
-/** One whose reply is a list. */
+/** An operation whose reply is a list. */
 interface ListOperation<T> extends Operation {
   readonly page: Decoder<Page<T>>
 }
 
 /** A page of a wallet's tokens. */
 export interface TokenPage extends Page<TokenBalance> {
-  /** Number of the page. */
+  /** Number of this page. */
   readonly page?: number | null | undefined
-  /** Entries of a full page. */
+  /** Number of entries on a full page. */
   readonly page_size?: number | null | undefined
 }
 
@@ -52,28 +52,31 @@ export interface NftPage<T> extends Page<T> {
 
 /** A page of the project's streams. */
 export interface StreamPage extends Page<Stream> {
-  /** Streams in all. */
+  /** Total number of streams. */
   readonly total?: number | null | undefined
 }
 
 export interface WalletTokensParams {
-  /** Of the wallet. */
+  /** Address of the wallet. */
   readonly address: string
   readonly chain?: DataChain | undefined
-  /** Balances as of this block. */
+  /** The block at which to read the balances. */
   readonly to_block?: number | bigint | undefined
-  /** These tokens only. */
+  /** Limits the result to these tokens. */
   readonly token_addresses?: readonly string[] | undefined
   readonly exclude_spam?: boolean | undefined
   readonly exclude_unverified_contracts?: boolean | undefined
-  /** Of the page to begin with. */
+  /** Cursor of the page to begin with. */
   readonly cursor?: string | undefined
-  /** Entries of a page. */
+  /** Number of entries per page. */
   readonly limit?: number | undefined
   readonly exclude_native?: boolean | undefined
 }
 
-/** The native and ERC-20 balances of a wallet, with prices in USD. Service specification, operation 1. Throws at once for parameters that cannot be meant. */
+/**
+ * Lists the native and ERC-20 balances of a wallet, with prices in USD. Service specification,
+ * operation 1. Throws at once for invalid parameters.
+ */
 export function getWalletTokens(service: Service, params: WalletTokensParams, options: RestOptions = {}): Paged<TokenPage> {
   return list(walletTokens, service, params, options)
 }
@@ -99,11 +102,14 @@ const walletTokens: ListOperation<TokenBalance> = {
 export interface TransactionParams {
   readonly transaction_hash: string
   readonly chain?: DataChain | undefined
-  /** The calls that the transaction made, too. */
+  /** Includes the internal calls of the transaction. */
   readonly include?: 'internal_transactions' | undefined
 }
 
-/** A transaction by its hash; null when the service does not know it. Service specification, operation 2. Throws at once for parameters that cannot be meant. */
+/**
+ * Gets a transaction by its hash, or null if the service does not know it. Service specification,
+ * operation 2. Throws at once for invalid parameters.
+ */
 export function getTransaction(service: Service, params: TransactionParams, options: RestOptions = {}): Promise<Transaction | null> {
   const get = prepare(transactionByHash, records.transaction, service, params, options)
   return get(undefined).catch((error) => {
@@ -119,13 +125,13 @@ const transactionByHash: Operation = {
   params: { transaction_hash: required(evmHash), chain: optional(chain), include: optional(include) },
 }
 
-/** How the lists of the NFT group are paged. */
+/** Paging of the NFT group's lists. */
 export interface NftListParams {
-  /** Entries of a page. */
+  /** Number of entries per page. */
   readonly limit: number
-  /** Entries to skip; of the first page. */
+  /** Number of entries to skip, on the first page. */
   readonly offset?: number | undefined
-  /** Of the page to begin with. */
+  /** Cursor of the page to begin with. */
   readonly cursor?: string | undefined
 }
 
@@ -133,13 +139,16 @@ const nftList = { limit: required(whole(1)), offset: optional(whole(0)), cursor:
 
 export interface NftTransfersByCollectionParams extends NftListParams {
   readonly collection_data_id_hash: string
-  /** Transfers of these wallets only. */
+  /** Limits the result to transfers of these wallets. */
   readonly wallet_whitelist?: readonly string[] | undefined
-  /** No transfers of these wallets. */
+  /** Excludes transfers of these wallets. */
   readonly wallet_blacklist?: readonly string[] | undefined
 }
 
-/** The transfers of a collection's NFTs. Service specification, operation 3. Throws at once for parameters that cannot be meant. */
+/**
+ * Lists the NFT transfers of a collection. Service specification, operation 3. Throws at once for
+ * invalid parameters.
+ */
 export function getNftTransfersByCollection(service: Service, params: NftTransfersByCollectionParams, options: RestOptions = {}): Paged<NftPage<NftTransfer>> {
   return list(nftTransfersByCollection, service, params, options)
 }
@@ -161,7 +170,10 @@ export interface NftsByCollectionParams extends NftListParams {
   readonly collection_data_id_hash: string
 }
 
-/** The NFTs of a collection. Service specification, operation 4. Throws at once for parameters that cannot be meant. */
+/**
+ * Lists the NFTs of a collection. Service specification, operation 4. Throws at once for invalid
+ * parameters.
+ */
 export function getNftsByCollection(service: Service, params: NftsByCollectionParams, options: RestOptions = {}): Paged<NftPage<Nft>> {
   return list(nftsByCollection, service, params, options)
 }
@@ -178,7 +190,10 @@ export interface CollectionsByCreatorParams extends NftListParams {
   readonly creator_address: string
 }
 
-/** The collections that an address has made. Service specification, operation 5. Throws at once for parameters that cannot be meant. */
+/**
+ * Lists the collections that an address has created. Service specification, operation 5. Throws at
+ * once for invalid parameters.
+ */
 export function getCollectionsByCreator(service: Service, params: CollectionsByCreatorParams, options: RestOptions = {}): Paged<NftPage<NftCollection>> {
   return list(collectionsByCreator, service, params, options)
 }
@@ -193,13 +208,16 @@ const collectionsByCreator: ListOperation<NftCollection> = {
 
 export interface NftTransfersByWalletsParams extends NftListParams {
   readonly wallet_addresses: readonly string[]
-  /** Transfers of these collections only. */
+  /** Limits the result to transfers of these collections. */
   readonly collection_whitelist?: readonly string[] | undefined
-  /** No transfers of these collections. */
+  /** Excludes transfers of these collections. */
   readonly collection_blacklist?: readonly string[] | undefined
 }
 
-/** The transfers of wallets' NFTs. Service specification, operation 6. Throws at once for parameters that cannot be meant. */
+/**
+ * Lists the NFT transfers of wallets. Service specification, operation 6. Throws at once for
+ * invalid parameters.
+ */
 export function getNftTransfersByWallets(service: Service, params: NftTransfersByWalletsParams, options: RestOptions = {}): Paged<NftPage<NftTransfer>> {
   return list(nftTransfersByWallets, service, params, options)
 }
@@ -218,13 +236,16 @@ const nftTransfersByWallets: ListOperation<NftTransfer> = {
 }
 
 export interface StreamsParams {
-  /** Entries of a page, 1 to 100. */
+  /** Number of entries per page, from 1 to 100. */
   readonly limit: number
-  /** Of the page to begin with. */
+  /** Cursor of the page to begin with. */
   readonly cursor?: string | undefined
 }
 
-/** The streams of the project that owns the key. Service specification, operation 7. Throws at once for parameters that cannot be meant. */
+/**
+ * Lists the streams of the project that owns the key. Service specification, operation 7. Throws at
+ * once for invalid parameters.
+ */
 export function getStreams(service: Service, params: StreamsParams, options: RestOptions = {}): Paged<StreamPage> {
   return list(streams, service, params, options)
 }
@@ -237,7 +258,7 @@ const streams: ListOperation<Stream> = {
   params: { limit: required(whole(1, 100)), cursor: optional(cursor) },
 }
 
-/** Checks all that is given, and gives what asks for the page with a cursor. */
+/** Checks all arguments. Returns a function that gets the page at a cursor. */
 function prepare<T>(
   operation: Operation,
   decoder: Decoder<T>,
@@ -268,14 +289,14 @@ function list<T, P extends Page<T>>(operation: ListOperation<T>, service: Servic
   })
 }
 
-/** Around the records of a list: the cursor, and what the groups add. */
+/** The decoder of a page: its records, its cursor and the groups' other fields. */
 function pageOf<T>(item: Decoder<T>): Decoder<Page<T>> {
   const paging = { cursor: text.optional(), hasNextPage: boolean.optional() }
   const about = { page: small.optional(), page_size: small.optional(), total: small.optional() }
   const strict = record({ result: listOf(item.strict), ...paging, ...about }).strict
-  // What is followed has to be read, also by the lenient one.
+  // Fields that lead to the next page must be decodable, even in lenient mode.
   const leniently = { page: orAsSent(about.page), page_size: orAsSent(about.page_size), total: orAsSent(about.total) }
   const lenient = record({ result: listOf(item.lenient), ...paging, ...leniently }).strict
-  // The cursor of a last page, absent or empty, is made null by whoever reads the page.
+  // `list` changes the missing or empty cursor of the last page to null.
   return { strict, lenient } as unknown as Decoder<Page<T>>
 }

@@ -3,19 +3,19 @@ import { MalformedReplyError } from '../errors.ts'
 /** A page of records. */
 export interface Page<T> {
   readonly result: T[]
-  /** Of the next page; null on the last one. */
+  /** Cursor of the next page; null on the last one. */
   readonly cursor: string | null
 }
 
-/** What a page says about the one after it. */
+/** The fields of a page that lead to the next one. */
 interface Envelope {
   readonly cursor: string | null
   readonly hasNextPage?: boolean | null | undefined
 }
 
 /**
- * A list of the service, of which nothing is asked before it is used: `await` gives its first page, `for await` all records of all pages,
- * `pages()` the pages.
+ * A list of the service. It requests nothing until it is used: `await` gets the first page, `for
+ * await` all records of all pages, and `pages()` the pages.
  */
 export class Paged<P extends Page<unknown>> implements PromiseLike<P>, AsyncIterable<P['result'][number]> {
   readonly #operation: string
@@ -23,10 +23,10 @@ export class Paged<P extends Page<unknown>> implements PromiseLike<P>, AsyncIter
   readonly #get: (cursor: string | undefined) => Promise<P>
   #first: Promise<P> | undefined
   #cursor: string | null | undefined
-  /** Once records are handed out one by one, the cursor is theirs. */
+  /** Whether an iteration has begun, which then sets the cursor. */
   #iterates = false
 
-  /** `get` asks for the page with the cursor; for the first one without, unless the caller has one. */
+  /** `get` gets the page at a cursor, or the first page without one. */
   constructor(operation: string, start: string | undefined, get: (cursor: string | undefined) => Promise<P>) {
     this.#operation = operation
     this.#start = start
@@ -35,8 +35,8 @@ export class Paged<P extends Page<unknown>> implements PromiseLike<P>, AsyncIter
   }
 
   /**
-   * Where to go on later, given as `cursor`: nothing after it has been handed out. It moves when all records of a page have been.
-   * Undefined at the very beginning, null at the end.
+   * Where to resume later: pass it as `cursor`. It moves on when all records of a page have been
+   * yielded, so nothing after it has been. Undefined at the start, null at the end.
    */
   get cursor(): string | null | undefined {
     return this.#cursor
@@ -63,7 +63,7 @@ export class Paged<P extends Page<unknown>> implements PromiseLike<P>, AsyncIter
     for await (const { result } of this.pages()) yield* result as P['result'][number][]
   }
 
-  /** The pages in order, each asked for when it is wanted. */
+  /** The pages in order, each requested when it is needed. */
   async *pages(): AsyncGenerator<P, void, undefined> {
     const seen = new Set<string>()
     this.#iterates = true
@@ -75,17 +75,20 @@ export class Paged<P extends Page<unknown>> implements PromiseLike<P>, AsyncIter
     }
   }
 
-  /** Checks what leads on from a page: a list that does not end must not look like one that goes on. */
+  /**
+   * Checks that a page has a consistent way to the next one, so that a list without an end is not
+   * taken for a long one.
+   */
   async #page(cursor: string | undefined, seen: Set<string>): Promise<P> {
     const page = await this.#get(cursor)
     const { cursor: next, hasNextPage } = page as P & Envelope
     if (cursor !== undefined) seen.add(cursor)
-    if (next !== null && seen.has(next)) throw this.#fault('a cursor that came before: the list would never end')
-    if (next === null && hasNextPage === true) throw this.#fault('more pages, and no cursor for the next one')
+    if (next !== null && seen.has(next)) throw this.#fault('a cursor for the second time, so the list would never end')
+    if (next === null && hasNextPage === true) throw this.#fault('no cursor, although there are more pages')
     return next !== null && hasNextPage === false ? { ...page, cursor: null } : page
   }
 
   #fault(what: string): MalformedReplyError {
-    return new MalformedReplyError(`${this.#operation}: the service gave ${what}`, { method: this.#operation })
+    return new MalformedReplyError(`${this.#operation}: the service sent ${what}`, { method: this.#operation })
   }
 }

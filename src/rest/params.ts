@@ -4,7 +4,7 @@ import { CHECKSUM, isChecksummed } from '../eth/codec/checksum.ts'
 import { show } from '../text.ts'
 import type { Arrays, Settings } from './service.ts'
 
-/** How one parameter is checked. Gives what goes into the query, or throws `CodecError` without a path. */
+/** Checks and encodes one parameter for the query. Throws `CodecError` without a path. */
 export type Check = (value: unknown, settings: Settings) => string | readonly string[]
 
 /** A parameter of an operation. */
@@ -16,7 +16,7 @@ export interface Param {
 export const required = (check: Check): Param => ({ required: true, check })
 export const optional = (check: Check): Param => ({ required: false, check })
 
-/** Chain selector of the data group: name -> hex id (service specification, "Endpoints"). */
+/** Chains of the data group, from name to hex id (service specification, "Endpoints"). */
 export const dataChains = {
   eth: '0x1',
   sepolia: '0xaa36a7',
@@ -37,7 +37,7 @@ export const dataChains = {
   base: '0x2105',
   'base sepolia': '0x14a34',
   optimism: '0xa',
-  /** As the specification has it, which is 0xaa37dc with a digit lost; the real one is taken, too. */
+  /** As in the specification, where 0xaa37dc has lost a digit; the correct id is accepted, too. */
   'optimism sepolia': '0xaa37d',
   linea: '0xe708',
   'linea sepolia': '0xe705',
@@ -48,19 +48,22 @@ export const dataChains = {
 
 type DataChainName = keyof typeof dataChains
 
-/** A chain of the data group, by name or by hex id. Any hex id is sent: services come to know more chains than the specification lists. */
+/**
+ * A chain of the data group, by name or hex id. Any hex id is sent, since services add chains that
+ * the specification does not list.
+ */
 export type DataChain = DataChainName | (typeof dataChains)[DataChainName] | OtherChainId
 
-// With `& {}` an editor still lists the ids above.
+// With `& {}`, editors still suggest the ids above.
 type OtherChainId = `0x${string}` & {}
 
-/** Sent as it was given. */
+/** Sent as given. */
 export const chain: Check = (value) => {
   if (typeof value === 'string' && (Object.hasOwn(dataChains, value) || /^0x[1-9a-fA-F][0-9a-fA-F]{0,15}$/.test(value))) return value
   throw fault(`one of ${Object.keys(dataChains).join(', ')}, or the hex id of any chain`, value)
 }
 
-/** Of an account or contract of an EVM chain. */
+/** Address of an account or contract of an EVM chain. */
 export const evmAddress: Check = (value, settings) => {
   const address = hexAddress(value, settings) as string
   if (isChecksummed(address)) return address
@@ -68,9 +71,12 @@ export const evmAddress: Check = (value, settings) => {
 }
 const hexAddress = matching(/^0x[0-9a-fA-F]{40}$/, 'an address (0x and 40 hex digits)')
 export const evmHash: Check = matching(/^0x[0-9a-fA-F]{64}$/, 'a transaction hash (0x and 64 hex digits)')
-/** Addresses and ids of the NFT group's chain have up to 32 bytes, leading zeros often left out, and sometimes no 0x. */
+/**
+ * Addresses and ids of the NFT group's chain. They have up to 32 bytes, often without leading zeros
+ * and sometimes without 0x.
+ */
 export const moveHex: Check = matching(/^(?:0x)?[0-9a-fA-F]{1,64}$/, 'up to 64 hex digits')
-export const cursor: Check = matching(/./, 'a cursor, as a page had it')
+export const cursor: Check = matching(/./, 'the cursor of a page')
 export const include: Check = matching(/^internal_transactions$/, "'internal_transactions'")
 
 export const flag: Check = (value) => {
@@ -87,13 +93,16 @@ export function whole(least: number, most = Number.MAX_SAFE_INTEGER): Check {
   }
 }
 
-/** An array that restricts: an empty one would restrict nothing, and so say the opposite. */
+/**
+ * An array that limits the result. An empty one is refused, since services would read it as no
+ * limit at all.
+ */
 export function listOf(check: Check): Check {
   return (value, settings) => {
     if (!Array.isArray(value)) throw fault('an array', value)
     if (value.length === 0) throw fault('at least one entry', value)
     if (value.length > settings.maxArrayLength) throw fault(`at most ${settings.maxArrayLength} entries (maxArrayLength)`, value)
-    // Not `map`, which passes over holes.
+    // `map` would skip holes.
     return Array.from(value, (item, i) => {
       try {
         return check(item, settings) as string
@@ -105,8 +114,8 @@ export function listOf(check: Check): Check {
 }
 
 /**
- * Checks the parameters of an operation and gives what goes into path and query, in the order of the specification. Throws `CodecError`
- * with the parameter's name; nothing has been sent then.
+ * Checks the parameters of an operation and encodes them for path and query, in the order of the
+ * specification. Throws `CodecError` with the parameter's name before anything is sent.
  */
 export function checkParams(params: unknown, known: Readonly<Record<string, Param>>, settings: Settings): Map<string, string | readonly string[]> {
   onlyKnown('params', params, Object.keys(known))
@@ -121,13 +130,14 @@ export function checkParams(params: unknown, known: Readonly<Record<string, Para
       throw at(caught, name)
     }
   }
-  // A cursor stands for a place in the list. Beside it an offset would skip records of a page in the middle, or be dropped without a word.
+  // A cursor is already a position in the list. An offset with it would skip records in the middle,
+  // or be silently ignored.
   if (checked.has('cursor') && checked.has('offset'))
-    throw new CodecError('offset', 'no offset beside a cursor: it goes with the first page only', show(given.offset))
+    throw new CodecError('offset', 'no offset with a cursor, since it applies to the first page only', show(given.offset))
   return checked
 }
 
-/** The query, with its `?`; empty when there is none. Spaces go as %20. */
+/** The query, with its `?`; empty if there are no values. Spaces are encoded as %20. */
 export function queryOf(values: Iterable<readonly [string, string | readonly string[]]>, arrays: Arrays): string {
   const pairs: string[] = []
   for (const [name, value] of values) {
@@ -137,7 +147,10 @@ export function queryOf(values: Iterable<readonly [string, string | readonly str
   return pairs.length === 0 ? '' : `?${pairs.join('&')}`
 }
 
-/** Half a character, which a cursor of JSON may have, goes as U+FFFD, as in `URLSearchParams`: `encodeURIComponent` alone throws. */
+/**
+ * Encodes a lone surrogate, which a cursor from JSON may contain, as U+FFFD, as `URLSearchParams`
+ * does. `encodeURIComponent` alone would throw.
+ */
 function encode(text: string): string {
   return encodeURIComponent(text.replace(/\p{Surrogate}/gu, '\ufffd'))
 }

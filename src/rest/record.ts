@@ -4,16 +4,19 @@ import { type Scrub, scrubStart } from '../http/secrets.ts'
 import { show } from '../text.ts'
 import { dateOf } from './fields.ts'
 
-/** What a record is in TypeScript: its fields, the `Date` of each of its times beside it, and whatever else the service sent. */
+/**
+ * A record in TypeScript: its fields, a `Date` for each of its times, and any other fields that the
+ * service sent.
+ */
 export type RecordOf<S extends z.ZodRawShape, T extends string> = z.output<z.ZodObject<S, z.core.$loose>> & { [K in T as `${K}_date`]: Date | null }
 
-/** A record of the service, read strictly, or with every field that cannot be read kept as sent. */
+/** Decodes a record strictly, or leniently, keeping every field that cannot be decoded as sent. */
 export interface Decoder<T> {
   readonly strict: z.ZodType<T>
   readonly lenient: z.ZodType<T>
 }
 
-/** Unknown fields are kept. For each name in `times` there is `NAME_date` beside it. */
+/** Keeps unknown fields. Adds `NAME_date` for each name in `times`. */
 export function record<S extends z.ZodRawShape, const T extends keyof S & string = never>(shape: S, times: readonly T[] = []): Decoder<RecordOf<S, T>> {
   const read = (fields: z.ZodRawShape) =>
     z.looseObject(fields, { error: 'an object' }).transform((value) => {
@@ -23,7 +26,7 @@ export function record<S extends z.ZodRawShape, const T extends keyof S & string
   return { strict: read(shape), lenient: read(Object.fromEntries(Object.entries(shape).map(([name, field]) => [name, orAsSent(field as z.ZodType)]))) }
 }
 
-/** A field that is kept as sent where it cannot be read. */
+/** Keeps a value as sent if it cannot be decoded. */
 export function orAsSent(field: z.ZodType): z.ZodType {
   return z
     .unknown()
@@ -34,7 +37,10 @@ export function orAsSent(field: z.ZodType): z.ZodType {
     .optional()
 }
 
-/** Reads a body. Throws `CodecError` with the place of what cannot be read, such as `result[3].balance`; a server may have put the key there. */
+/**
+ * Decodes a body. Throws `CodecError` with the path of what cannot be decoded, such as
+ * `result[3].balance`. The value is scrubbed, since a server may put the key there.
+ */
 export function decode<T>(schema: z.ZodType<T>, body: unknown, operation: string, scrub: Scrub): T {
   const read = schema.safeParse(body, { reportInput: true })
   if (read.success) return read.data

@@ -2,8 +2,9 @@ import { boolean, decimal, integer, json, list, listOf, oneOrList, small, text, 
 import { type RecordOf, record } from './record.ts'
 
 /*
- * The records of the service: service specification, "Resources and their fields". A field is stated once, here, and its type is
- * derived from how it is read. Only what identifies a record has to be there.
+ * The records of the service: service specification, "Resources and their fields". Each field is
+ * stated once, here; its type is derived from its decoder. Only the fields that identify a record
+ * are required.
  */
 
 const maybe = {
@@ -19,7 +20,7 @@ const maybe = {
 }
 
 const tokenBalanceFields = {
-  /** Contract address of the token; the native asset is reported too unless excluded. */
+  /** Contract address of the token. The native asset is listed as well, unless it is excluded. */
   token_address: text,
   /** Token symbol. */
   symbol: maybe.text,
@@ -29,7 +30,7 @@ const tokenBalanceFields = {
   logo: maybe.text,
   /** URL of a small image. */
   thumbnail: maybe.text,
-  /** Digits after the point. */
+  /** Number of decimals. */
   decimals: maybe.small,
   /** In the smallest unit. */
   balance: integer,
@@ -98,13 +99,13 @@ const transactionFields = {
   hash: text,
   nonce: maybe.integer,
   transaction_index: maybe.integer,
-  /** Who the sender is, where that is known. */
+  /** Name of the sender, if known. */
   from_address_entity: maybe.text,
   /** URL of an image. */
   from_address_entity_logo: maybe.text,
   from_address: maybe.text,
   from_address_label: maybe.text,
-  /** Who the receiver is, where that is known. */
+  /** Name of the receiver, if known. */
   to_address_entity: maybe.text,
   /** URL of an image. */
   to_address_entity_logo: maybe.text,
@@ -130,7 +131,7 @@ const transactionFields = {
   block_number: maybe.integer,
   block_hash: maybe.text,
   logs: listOf(logEntry.strict).optional(),
-  /** There when asked for with `include`. */
+  /** Present if requested with `include`. */
   internal_transactions: listOf(internalTransaction.strict).optional(),
 }
 const transaction = {
@@ -237,16 +238,16 @@ const streamFields = {
   includeContractLogs: maybe.boolean,
   includeInternalTxs: maybe.boolean,
   includeAllTxLogs: maybe.boolean,
-  /** Whose native balances come along: `selectors`, `type`; one or several. */
+  /** Native balances to include, one or several: `selectors`, `type`. */
   getNativeBalances: oneOrList({ selectors: maybe.texts, type: maybe.text }).optional(),
-  /** Of the events; one or several. */
+  /** ABI of the events, one entry or several. */
   abi: oneOrList(abiFields).optional(),
-  /** `topic0`, `includeNativeTxs`; one or several. */
+  /** One or several: `topic0`, `includeNativeTxs`. */
   advancedOptions: oneOrList({ topic0: maybe.text, includeNativeTxs: maybe.boolean }).optional(),
   /** Hex ids. */
   chainIds: maybe.texts,
   demo: maybe.boolean,
-  /** Calls made for each event; one or several. */
+  /** Calls made for each event, one or several. */
   triggers: oneOrList({
     type: maybe.text,
     contractAddress: maybe.text,
@@ -255,7 +256,7 @@ const streamFields = {
     topic0: maybe.text,
     callFrom: maybe.text,
   }).optional(),
-  /** Seen: active, paused, error, terminated. */
+  /** Known values: active, paused, error, terminated. */
   status: maybe.text,
   statusMessage: maybe.text,
 }
@@ -269,7 +270,7 @@ export type LogEntry = RecordOf<typeof logEntryFields, 'block_timestamp'>
 export type InternalTransaction = RecordOf<typeof internalTransactionFields, never>
 /** A transaction, with its receipt's fields and its logs. */
 export type Transaction = RecordOf<typeof transactionFields, 'block_timestamp'>
-/** An NFT that went from one owner to another. */
+/** A transfer of an NFT. */
 export type NftTransfer = RecordOf<typeof nftTransferFields, 'transaction_timestamp'>
 /** An NFT. */
 export type Nft = RecordOf<typeof nftFields, 'last_transaction_timestamp'>

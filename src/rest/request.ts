@@ -14,7 +14,7 @@ import { endpointAt } from './endpoint.ts'
 import type { Settings } from './service.ts'
 
 export interface Target {
-  /** Address of the group. */
+  /** Base URL of the group. */
   readonly base: URL
   readonly apiKey: string
   readonly headers: Readonly<Record<string, string>>
@@ -30,11 +30,11 @@ export function targetOf(base: URL, apiKey: string, operation: string, settings:
 }
 
 /**
- * Gets JSON from the service. `path` goes behind the address of the group. The GET waits in the
- * line of its host and key, and is repeated as a safe call is: after 408, 5xx and network failures,
- * never after a bad key. Being throttled is no failed attempt. Rejects with `ServiceError` for an
- * error of the service, with the other subclasses of `HexlineError` when there is no reply, or with
- * the reason of the caller's signal.
+ * Gets JSON from the service; `path` is appended to the group's base URL. The GET waits in the
+ * queue of its host and key, and is retried like any safe call: after 408, 5xx and network
+ * failures, but never for an invalid key. A throttled GET does not count as a failed attempt.
+ * Rejects with `ServiceError` for an error of the service, with other subclasses of `HexlineError`
+ * if there is no usable reply, or with the reason of the caller's signal.
  */
 export async function getJson({ base, apiKey, headers, operation, scrub }: Target, path: string, settings: Settings): Promise<unknown> {
   const endpoint = endpointAt(base.host, apiKey)
@@ -62,7 +62,7 @@ export async function getJson({ base, apiKey, headers, operation, scrub }: Targe
       } catch (error) {
         if (!(error instanceof HexlineError)) throw error
         const failure = Object.assign(error, { method: operation })
-        // An error that is final is an answer, too: it shows that the service takes calls at this
+        // A final error counts as an answer, since it shows that the service accepts calls at this
         // rate.
         if (failure instanceof ServiceError && mayRepeat(failure) !== true) return failure
         throw failure
@@ -103,7 +103,7 @@ function failure(reply: HttpReply, parsed: unknown, operation: string, endpoint:
   const body = parsed === undefined ? scrubStart(reply.body.toString('utf8', 0, 16_384), 500, scrub, '') : scrubJson(parsed, scrub)
   const said = messageIn(body)?.slice(0, LONGEST_MESSAGE)
   const asked = retryAfterMs(headers)
-  // A page of HTML is a gateway's, and says nothing about a key.
+  // An HTML page comes from a gateway and does not describe the key.
   const kind = kindOf(status, (parsed !== undefined && said) || '', asked)
   const isThrottling = kind === 'rate-limit' || kind === 'overloaded'
   return new ServiceError(
@@ -113,8 +113,8 @@ function failure(reply: HttpReply, parsed: unknown, operation: string, endpoint:
 }
 
 /**
- * `{ message }`, `{ message: [..] }`, `{ error }`: service specification leaves the shape open,
- * these are in use.
+ * The service specification does not define error bodies. These are common: `{ message }`, `{
+ * message: [..] }`, `{ error }`.
  */
 function messageIn(body: unknown): string | undefined {
   if (typeof body === 'string') return body === '' ? undefined : body
@@ -130,13 +130,16 @@ function messageIn(body: unknown): string | undefined {
 const USED_UP =
   /\b(?:quota|plan|usage|consumed|compute units|credits?|exhausted|used up|upgrade|(?:limit|quota) (?:(?:was|is|has been) )?(?:reached|exceeded)|free[- ](?:plan|tier))\b/i
 
-/** A key that is used up and one that is wrong both come with 401: the message tells. */
+/**
+ * Status 401 stands both for an invalid key and for one that has used up its quota. The message
+ * tells them apart.
+ */
 function kindOf(status: number, said: string, asked: number | undefined): AnswerKind {
   if (status === 401 || status === 402 || status === 403) return USED_UP.test(said) || status === 402 ? 'quota' : 'auth'
   if (status === 404) return 'not-found'
   if (status === 408) return 'timeout'
-  // What is used up for the day or the month does not come back while a call waits. Limits per
-  // second say "limit exceeded", too: these words are stricter.
+  // A daily or monthly quota does not recover while a call waits. Limits per second also say "limit
+  // exceeded", so this check is stricter.
   if (status === 429) return classify({ method: '', status, message: said, retryAfterMs: asked }) === 'quota' ? 'quota' : 'rate-limit'
   if (status === 501) return 'unsupported'
   if (status >= 500) return status === 529 || (status === 503 && asked !== undefined) ? 'overloaded' : 'server'

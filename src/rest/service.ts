@@ -2,47 +2,61 @@ import type { Dispatcher } from 'undici'
 import * as check from '../check.ts'
 import { OptionError } from '../errors.ts'
 
-/** The groups of the service that are read by GET: where they are, and the key. Only the address of the group that is asked is needed. */
+/**
+ * The base URLs of the service's GET groups, and the key. Only the URL of the group in use is
+ * needed.
+ */
 export interface Service {
   /** EVM data API: `getWalletTokens`, `getTransaction`. Without `/api/v2.2`. */
   readonly dataUrl?: string | undefined
-  /** NFT API; of mainnet or of testnet, each is a service of its own. */
+  /** NFT API, of mainnet or testnet. Each is a separate service. */
   readonly nftUrl?: string | undefined
   /** Streams API. */
   readonly streamsUrl?: string | undefined
-  /** Goes as the header `X-API-Key`. */
+  /** Sent as the header `X-API-Key`. */
   readonly apiKey: string
 }
 
-/** How arrays go in a query: `a[0]=x`, `a[]=x`, or `a=x&a=y`. */
+/** Encoding of arrays in a query: `a[0]=x`, `a[]=x`, or `a=x&a=y`. */
 export type Arrays = 'indices' | 'brackets' | 'repeat'
 
 export interface RestOptions {
-  /** Ends the call with its reason. */
+  /** Ends the call; it rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined
-  /** One request from its start to the last byte of its reply, in ms; waiting in line is not counted. Default 30,000. */
+  /**
+   * Time for one request, from its start to the last byte of its reply, in ms, without the wait in
+   * the queue. Default 30,000.
+   */
   readonly timeoutMs?: number | undefined
-  /** One page with all its attempts and waits, in ms. Default 120,000. */
+  /** Time for one page with all its attempts and waits, in ms. Default 120,000. */
   readonly deadlineMs?: number | undefined
   /**
-   * Attempts for each page, the first one counted (default 4), with waits of full jitter between them. `false`: one. Being throttled is not a failed attempt:
-   * such a call waits and is repeated until its deadline, unless it has one attempt only.
+   * Retries of a failed page: `attempts` is the total, with the first one (default 4). The waits
+   * between them have full jitter, up to `baseDelayMs` (150) doubled each time, at most
+   * `maxDelayMs` (10,000). `false`: one attempt. A throttled request does not count as a failed
+   * attempt: it waits and is sent again until its deadline, unless only one attempt is allowed.
    */
   readonly retry?:
     | { readonly attempts?: number | undefined; readonly baseDelayMs?: number | undefined; readonly maxDelayMs?: number | undefined }
     | false
     | undefined
-  /** How arrays go in the query. Default `indices`. */
+  /** Encoding of arrays in the query. Default `indices`. */
   readonly arrays?: Arrays | undefined
-  /** Longest array that is sent: common servers misread longer ones. Default 20. */
+  /** The longest array to send, since common servers misread longer ones. Default 20. */
   readonly maxArrayLength?: number | undefined
-  /** A field that cannot be read is kept as sent, instead of being an error: it may then have another type than is declared. Default false. */
+  /**
+   * Keeps a field that cannot be decoded as sent, instead of failing. Its type may then differ from
+   * the declared one. Default false.
+   */
   readonly lenient?: boolean | undefined
   /** Longest reply, in bytes after decompression. Default 32 MiB. */
   readonly maxResponseBytes?: number | undefined
-  /** Sent with every request. The key goes as `apiKey`, not here. */
+  /** Headers of every request, except for the key, which goes in `apiKey`. */
   readonly headers?: Readonly<Record<string, string>> | undefined
-  /** An undici dispatcher to send with. Default: undici's global one, where it is of the version that hexline has. */
+  /**
+   * An undici dispatcher for the requests. Default: undici's global one, if its version is
+   * compatible.
+   */
   readonly dispatcher?: Dispatcher | undefined
 }
 
@@ -94,7 +108,7 @@ function headersFrom(headers: Readonly<Record<string, string>>): Readonly<Record
   return checked
 }
 
-/** The address of a group. Throws `OptionError`; no message holds the key. */
+/** The base URL of a group. Throws `OptionError`; no message contains the key. */
 export function baseUrlOf(service: Service, group: 'dataUrl' | 'nftUrl' | 'streamsUrl'): URL {
   check.onlyKnown('service', service, ['dataUrl', 'nftUrl', 'streamsUrl', 'apiKey'])
   const { apiKey } = service

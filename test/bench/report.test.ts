@@ -49,11 +49,11 @@ describe('a report of results', () => {
     ])
   })
 
-  it('says of each aim whether it is met, on each Node.js', () => {
+  it('says whether each target is met, on each Node.js', () => {
     const [met, missed] = [resultsOf({ 'undici + JSON.parse': [1000], hexline: [990] }), resultsOf({ 'undici + JSON.parse': [1000], hexline: [1010] })]
     const rows = targetsTable([met, missed]).split('\n')
-    expect(rows).toContain('| full blocks | CPU to undici + JSON.parse | 1 | 0.99 | met | 1.01 | **not met** |')
-    expect(rows).toContain('| NDJSON export | CPU to undici, bytes only | 1.6 |  | not measured |  | not measured |')
+    expect(rows).toContain('| full blocks | CPU vs. undici + JSON.parse | 1 | 0.99 | met | 1.01 | **not met** |')
+    expect(rows).toContain('| NDJSON export | CPU vs. undici, bytes only | 1.6 |  | not measured |  | not measured |')
   })
 
   it('draws bars from the shortest to the longest, with hexline as their measure', () => {

@@ -23,11 +23,11 @@ describe('the arguments of the benchmark', () => {
   })
 
   it.each([
-    [['--rounds', '0'], '--rounds: expected a number above 0, received "0"'],
-    [['--rounds', 'many'], '--rounds: expected a number above 0, received "many"'],
+    [['--rounds', '0'], '--rounds: expected a positive whole number, received "0"'],
+    [['--rounds', 'many'], '--rounds: expected a positive whole number, received "many"'],
     [['blobs'], 'no workload\'s name contains "blobs"'],
-    [['--node24', '--node', 'node'], '--node24 and --node: one of them'],
-    [['--save', 'full'], '--save keeps whole runs only: leave the workloads out'],
+    [['--node24', '--node', 'node'], 'expected either --node24 or --node, received both'],
+    [['--save', 'full'], '--save saves complete runs only: omit the workloads'],
     [['--slow'], "Unknown option '--slow'"],
   ])('%j is refused: %s', (args, message) => {
     expect(() => readOptions(args)).toThrow(message)

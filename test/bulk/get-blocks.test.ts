@@ -44,7 +44,7 @@ describe('the range', () => {
     expect(blocks.map(({ number }) => number)).toEqual(Array.from({ length: 2201 }, (_, i) => BigInt(i + 3)))
   })
 
-  it('may end at a tag, which is looked up once', async () => {
+  it('may end at a tag, which is resolved once', async () => {
     const { client, server } = await setUp({ head: 300 })
     const blocks = await all(getBlocks(client, { from: '0x0', to: 'finalized' }))
     expect(blocks.at(-1)?.number).toBe(296n)
@@ -91,7 +91,7 @@ describe('a block', () => {
     expect(full?.timestamp).toBe(1_700_000_005n)
   })
 
-  it('has its receipts when they are asked for', async () => {
+  it('has its receipts if they are requested', async () => {
     const { client } = await setUp({ head: 50, transactions: (number) => number % 4 })
     const blocks = await all(getBlocks(client, { from: 0, to: 50, receipts: true }))
     for (const block of blocks) {
@@ -118,7 +118,7 @@ describe('a block', () => {
     for (const block of blocks) expect(block.receipts.map(({ transactionHash }) => transactionHash)).toEqual(block.transactions)
   })
 
-  it.each([true, false])('has them also from a node that puts a long field behind each result, with eth_getBlockReceipts: %s', async (hasReceipts) => {
+  it.each([true, false])('has them also from a node that adds a long field after each result, with eth_getBlockReceipts: %s', async (hasReceipts) => {
     const { client } = await setUp({
       head: 30,
       transactions: (number) => number % 9,
@@ -133,7 +133,7 @@ describe('a block', () => {
     expect(JSON.parse(String(reply.take()))).toEqual(blockOf(8, false, { transactions: (number) => number % 9 }))
   })
 
-  it('whose bytes are broken is asked for again also where receipts come one by one', async () => {
+  it('with invalid bytes is requested again, also if receipts come one by one', async () => {
     let broken = 0
     const { client } = await setUp({
       head: 8,
@@ -150,7 +150,7 @@ describe('a block', () => {
     for (const block of blocks) expect(block.receipts.map(({ transactionHash }) => transactionHash)).toEqual(block.transactions)
   })
 
-  it('has them also from a node without eth_getBlockReceipts, which is asked for it no more than at first', async () => {
+  it('has them also from a node without eth_getBlockReceipts, which is tried only at first', async () => {
     const { client, server } = await setUp({
       head: 400,
       transactions: (number) => number % 3,
@@ -165,7 +165,7 @@ describe('a block', () => {
 })
 
 describe('a node that lags', () => {
-  it('is asked again for a block that it answers with null', async () => {
+  it('is asked again for a block that is null', async () => {
     const nulls = new Map<number, number>()
     const { client } = await setUp({
       head: 300,
@@ -195,7 +195,7 @@ describe('a node that lags', () => {
 })
 
 describe('a node that is slow', () => {
-  it('gives the whole range, though it takes longer than the deadline of a call', async () => {
+  it('yields the whole range, although it takes longer than the deadline of a call', async () => {
     // With calls always under way, some are in flight when their deadline passes, and others still wait in line.
     const { url } = await serve(chainAnswer({ head: 300, gate: () => sleep(100) }))
     const client = clientOf(url, { rate: { callsPerSecond: 100 }, deadlineMs: 1000 })
@@ -203,7 +203,7 @@ describe('a node that is slow', () => {
     expect(blocks.map(({ number }) => Number(number))).toEqual(Array.from({ length: 250 }, (_, i) => i + 1))
   })
 
-  it('and takes only the start of each batch is asked for less at a time', async () => {
+  it('and answers only the start of each batch gets smaller requests', async () => {
     const turnedAway = new Set<number>()
     const { client, server } = await setUp(
       {
@@ -223,7 +223,7 @@ describe('a node that is slow', () => {
   })
 })
 
-describe('what does not fit together', () => {
+describe('contradictory replies', () => {
   const wrong = (number: number, change: Record<string, unknown>): ChainOptions => ({
     head: 100,
     answer: ({ method, params }, right) =>
@@ -232,7 +232,7 @@ describe('what does not fit together', () => {
 
   it.each([
     ['another parent', { parentHash: blockHash(7) }, `block 42 names ${blockHash(7)} as its parent, but block 41 came as ${blockHash(41)}`],
-    ['another number', { number: '0x2b' }, 'asked for block 42, and got block 43'],
+    ['another number', { number: '0x2b' }, 'requested block 42, but received block 43'],
     ['no hash', { hash: null }, 'block 42 has no hash'],
   ])('%s ends the iteration', async (_, change, message) => {
     const { client } = await setUp(wrong(42, change))
@@ -288,7 +288,7 @@ describe('back-pressure', () => {
     await blocks.return()
   })
 
-  it('asks for some hundred small blocks ahead', async () => {
+  it('requests some hundred small blocks ahead', async () => {
     const { client, server } = await setUp({ head: 10_000 })
     const blocks = getBlocks(client, { from: 0, to: 10_000 })
     for (let read = 0; read < 200; read++) await blocks.next()
@@ -299,7 +299,7 @@ describe('back-pressure', () => {
     await blocks.return()
   })
 
-  it('asks for more where a node takes its time, and for no more than a thousand', async () => {
+  it('requests more from a slow node, but at most a thousand', async () => {
     const { client, server } = await setUp({ head: 20_000, gate: () => new Promise((resolve) => setTimeout(resolve, 100)) })
     let mostAhead = 0
     for await (const block of getBlocks(client, { from: 0, to: 20_000 })) {
@@ -310,15 +310,15 @@ describe('back-pressure', () => {
     expect(mostAhead).toBeLessThanOrEqual(1001)
   })
 
-  it('asks for one block at a time when each is larger than the bound', async () => {
+  it('requests one block at a time if each exceeds the bound', async () => {
     const { client, server } = await setUp({ head: 20, inputBytes: 5000 })
     expect(await all(getBlocks(client, { from: 0, to: 20, transactions: 'full', maxBytes: 1000 }))).toHaveLength(21)
     expect(Math.max(...server.posts)).toBe(1)
   })
 })
 
-describe('an end before the end', () => {
-  it('a reader that stops leaves no call behind', async () => {
+describe('ending early', () => {
+  it('leaves no call behind when the consumer stops', async () => {
     const { client, server } = await setUp({ head: 10_000 })
     for await (const block of getBlocks(client, { from: 0, to: 10_000 })) if (block.number === 10n) break
     const asked = server.calls.length
@@ -371,7 +371,7 @@ it('tells its progress after each block', async () => {
   expect(told.at(-1)?.bytes).toBeGreaterThan(31 * 200)
 })
 
-describe('options that cannot be meant', () => {
+describe('invalid options', () => {
   it.each([
     [{ from: 5, to: 4 }, 'to: expected at least the first block, 5, received 4'],
     [{ from: -1, to: 4 }, 'from: expected a block number (a whole number that is not negative), received -1'],
@@ -386,7 +386,7 @@ describe('options that cannot be meant', () => {
     [{ from: 0, to: 1, signal: {} }, 'signal: expected an AbortSignal, received an object'],
     [{ from: 0, to: 1, fields: 'hash' }, "fields: expected an array of paths such as 'gasUsed', 'transactions.hash' or 'receipts.status', received \"hash\""],
     [{ from: 0, to: 1, fields: [] }, 'fields: expected an array of paths'],
-    [{ from: 0, to: 1, fields: ['gasUsd'] }, 'fields: expected fields that hexline knows; to get all that a node sends, leave fields out, received "gasUsd"'],
+    [{ from: 0, to: 1, fields: ['gasUsd'] }, 'fields: expected known field names; omit the option to get all that the node sends, received "gasUsd"'],
     [{ from: 0, to: 1, transactions: 'full', fields: ['transactions.hsah'] }, 'received "transactions.hsah"'],
     [{ from: 0, to: 1, receipts: true, fields: ['receipts.hash'] }, 'received "receipts.hash"'],
     [{ from: 0, to: 1, fields: ['receipts.status'] }, 'fields: expected no fields of receipts without receipts: true, received "receipts.status"'],
@@ -401,15 +401,15 @@ describe('options that cannot be meant', () => {
     expect(server.calls).toHaveLength(0)
   })
 
-  it('an end beyond the head is refused before a block is asked for', async () => {
+  it('an end beyond the head is refused before a block is requested', async () => {
     const { client, server } = await setUp({ head: 10 })
     await expect(getBlocks(client, { from: 0, to: 11 }).next()).rejects.toThrow("to: expected at most the node's latest block, 10, received 11")
     expect(server.calls.map(({ method }) => method)).toEqual(['eth_blockNumber'])
   })
 })
 
-describe('the fields that are wanted', () => {
-  it('come, with what links a block to others, and no more', async () => {
+describe('selected fields', () => {
+  it('come with the fields that link a block to others, and no more', async () => {
     const { client } = await setUp({ head: 5, transactions: () => 2 })
     const [block] = await all(getBlocks(client, { from: 3, to: 3, transactions: 'full', fields: ['timestamp', 'transactions.nonce', 'transactions.value'] }))
     expect(Object.keys(block ?? {}).sort()).toEqual(['hash', 'number', 'parentHash', 'timestamp', 'transactions'])
@@ -422,7 +422,7 @@ describe('the fields that are wanted', () => {
     expect(block?.timestamp).toBe(whole?.timestamp)
   })
 
-  it('may be of receipts, too', async () => {
+  it('may belong to receipts, too', async () => {
     const { client } = await setUp({ head: 5, transactions: () => 2 })
     const [block] = await all(getBlocks(client, { from: 3, to: 3, receipts: true, fields: ['receipts.gasUsed', 'receipts.status'] }))
     expect(Object.keys(block ?? {}).sort()).toEqual(['hash', 'number', 'parentHash', 'receipts', 'transactions'])
@@ -446,30 +446,30 @@ describe('the fields that are wanted', () => {
   })
 })
 
-describe('a block whose bytes are no JSON', () => {
+describe('a block that is invalid JSON', () => {
   const broken = (times: number) => {
     let left = times
     return { head: 9, body: (json: string) => (json.includes(`"number":"0x5"`) && left-- > 0 ? json.replace('"number":"0x5"', '"number":0x5') : json) }
   }
 
-  it('is asked for again', async () => {
+  it('is requested again', async () => {
     const { client, server } = await setUp(broken(2))
     const blocks = await all(getBlocks(client, { from: 4, to: 6 }))
     expect(blocks.map(({ number }) => number)).toEqual([4n, 5n, 6n])
     expect(server.calls.filter(({ params }) => params[0] === '0x5')).toHaveLength(3)
   })
 
-  it('is said to be none, in the end', async () => {
+  it('is reported as invalid in the end', async () => {
     const { client, server } = await setUp(broken(1000))
     const { came, failure } = await untilFailure(getBlocks(client, { from: 4, to: 6 }))
     expect(came).toHaveLength(1)
-    expect(failure).toMatchObject({ name: 'MalformedReplyError', message: 'block 5 came 4 times as something that is no JSON' })
+    expect(failure).toMatchObject({ name: 'MalformedReplyError', message: 'block 5: received invalid JSON 4 times' })
     expect(server.calls.filter(({ params }) => params[0] === '0x5')).toHaveLength(4)
   })
 })
 
-describe('a node that leaves a POST without any answer', () => {
-  it('holds the iteration up no longer than others take: the blocks are asked for again', async () => {
+describe('a node that never answers a POST', () => {
+  it('delays the iteration no longer than other calls take: the blocks are requested again', async () => {
     let left = 0
     const server = await serve(
       chainAnswer({

@@ -8,7 +8,7 @@ const after = (delays: readonly number[]) => {
   return lateness.limitMs
 }
 
-test('an item is late after the mean delay and four times the mean deviation, from 1 to 10 s; after 5 s while few have come', () => {
+test('an item is late after the mean delay and four times the mean deviation, from 1 to 10 s; after 5 s until enough delays are known', () => {
   expect(after([])).toBe(5_000)
   expect(after(Array(63).fill(0))).toBe(5_000)
   expect(after(Array(64).fill(0))).toBe(1_000)

@@ -86,7 +86,7 @@ const orUndefined = <T>(make: () => T): T | undefined => {
 }
 
 describe('the line of a block', () => {
-  it('is there if and only if JSON.parse reads the reply and getBlocks its links, and has every token as sent', () => {
+  it('exists if and only if JSON.parse accepts the reply and getBlocks its links, and has every token as sent', () => {
     const decode = decodersOf(['number'], { full: true, receipts: false }).block
     const copy = createCopier(decode)
     let lines = 0
@@ -161,7 +161,7 @@ describe('lines of a chain', () => {
   ]
 
   describe.each([false, true])('with receipts: %s', (receipts) => {
-    it.each(faults)('%s: asked for again, and then refused', async (_, fault) => {
+    it.each(faults)('%s: requested again, and then refused', async (_, fault) => {
       spoil = (json) => json
       const right = await write({ receipts })
       const lines = right.trimEnd().split('\n')
@@ -172,12 +172,12 @@ describe('lines of a chain', () => {
       spoil = (json) => (isOfBlocks(json) && left-- > 0 ? fault(json) : json)
       expect(await write({ receipts })).toBe(right)
       spoil = (json) => (isOfBlocks(json) ? fault(json) : json)
-      await expect(write({ receipts })).rejects.toMatchObject({ kind: 'malformed', message: 'block 2 came 4 times as something that is no JSON' })
+      await expect(write({ receipts })).rejects.toMatchObject({ kind: 'malformed', message: 'block 2: received invalid JSON 4 times' })
     })
   })
 
   it.each([
-    ['number', '"0x63"', 'asked for block 2, and got block 99'],
+    ['number', '"0x63"', 'requested block 2, but received block 99'],
     ['hash', 'null', 'block 2 has no hash'],
     ['h\\u0061sh', '7', 'block 2 has no hash'],
   ])('a second %s counts, as it does in JSON.parse', async (name, value, message) => {
@@ -185,7 +185,7 @@ describe('lines of a chain', () => {
     await expect(write({})).rejects.toMatchObject({ name: 'IntegrityError', message: expect.stringContaining(message) })
   })
 
-  it('receipts of other transactions are refused, also where the right name stands before', async () => {
+  it('receipts of other transactions are refused, also after the right one under the same name', async () => {
     spoil = (json) => json.replace('"contractAddress":null', `"transactionHash":"${hashOf(7)}","contractAddress":null`)
     await expect(write({ receipts: true })).rejects.toMatchObject({ name: 'IntegrityError', message: 'block 2: receipt 0 is not of transaction 0' })
   })

@@ -23,10 +23,10 @@ describe('a block that follows another', () => {
   })
 
   it.each<[string, object, string]>([
-    ['another number', { number: 9n }, 'asked for block 8, and got block 9'],
+    ['another number', { number: 9n }, 'requested block 8, but received block 9'],
     ['no hash', { hash: null }, 'block 8 has no hash'],
     ['another parent', { parentHash: hash(5) }, `block 8 names ${hash(5)} as its parent, but block 7 came as ${hash(7)}`],
-    ['anything as its parent', { parentHash: 'k'.repeat(5000) }, 'block 8 names a string that is no hash (5000 characters) as its parent'],
+    ['anything as its parent', { parentHash: 'k'.repeat(5000) }, 'block 8 names an invalid hash (5000 characters) as its parent'],
     ['no parent', { parentHash: undefined }, 'block 8 names undefined as its parent'],
   ])('is refused with %s', (_, wrong, message) => {
     const link = new Link()

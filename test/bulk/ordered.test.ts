@@ -44,8 +44,8 @@ async function all(items: AsyncIterable<Item>): Promise<Item[]> {
   return list
 }
 
-describe('an item that holds the reader up while others come', () => {
-  it('is asked for again, and the first answer counts', async () => {
+describe('an item that holds up the consumer while others arrive', () => {
+  it('is requested again, and the first answer counts', async () => {
     const { items, asked } = start(99n, (number, again) => number === 70n && !again)
     const came = await all(items)
     expect(came.map(({ number }) => number)).toEqual(Array.from({ length: 100 }, (_, i) => BigInt(i)))
@@ -53,7 +53,7 @@ describe('an item that holds the reader up while others come', () => {
     expect(asked.filter(({ again }) => again)).toHaveLength(1)
   })
 
-  it('is taken from the first asking, too, if that is sooner; the other one ends', async () => {
+  it('is taken from the first request if that is sooner, and the other one ends', async () => {
     const { items, findAsked, asked } = start(99n, (number) => number === 70n)
     const ended = all(items)
     await vi.waitFor(() => expect(asked.some(({ again }) => again)).toBe(true), 10_000)
@@ -62,7 +62,7 @@ describe('an item that holds the reader up while others come', () => {
     expect(findAsked(70n, true).signal.aborted).toBe(true)
   })
 
-  it('ends the asking that came to nothing, so that its POST can be cut', async () => {
+  it('aborts the request that lost, so that its POST can be cut', async () => {
     const { items, findAsked } = start(99n, (number, again) => number === 70n && !again)
     await all(items)
     expect(findAsked(70n).signal.aborted).toBe(true)
@@ -71,14 +71,14 @@ describe('an item that holds the reader up while others come', () => {
     expect(findAsked(10n).signal.aborted).toBe(false)
   })
 
-  it('is asked for again with those beside it that are late, too, a few at a time', async () => {
+  it('is requested again together with other late items, a few at a time', async () => {
     const { items, asked } = start(299n, (number, again) => number >= 100n && number < 180n && !again)
     await all(items)
     const again = asked.filter((each) => each.again).map(({ number }) => number)
     expect(again).toEqual(Array.from({ length: 80 }, (_, i) => BigInt(100 + i)))
   })
 
-  it('fails with its first asking, and not with a later one', async () => {
+  it('fails with its first request, and not with a later one', async () => {
     const { items, findAsked, asked } = start(99n, (number) => number === 70n)
     const ended = all(items)
     ended.catch(() => {})
@@ -90,8 +90,8 @@ describe('an item that holds the reader up while others come', () => {
   })
 })
 
-describe('what is asked for ahead', () => {
-  it('does not shrink because the reader waits for one item', async () => {
+describe('the number requested ahead', () => {
+  it('does not shrink because the consumer waits for one item', async () => {
     const { items, asked, findAsked, clock } = start(2000n, (number) => number === 0n || number >= 300n)
     const first = items.next()
     await vi.waitFor(() => expect(asked.length).toBeGreaterThan(256), 10_000)
@@ -108,7 +108,7 @@ describe('what is asked for ahead', () => {
 })
 
 describe('the end', () => {
-  it('comes with the reason of the signal, for all that is on its way', async () => {
+  it('comes with the reason of the signal, for all requests in flight', async () => {
     const { items, asked, stop } = start(500n, () => true)
     const ended = all(items)
     ended.catch(() => {})
@@ -118,7 +118,7 @@ describe('the end', () => {
     expect(asked.every(({ signal }) => signal.aborted)).toBe(true)
   })
 
-  it('ends what is on its way when the reader stops', async () => {
+  it('aborts the requests in flight when the consumer stops', async () => {
     const { items, asked } = start(500n, (number) => number > 5n)
     for await (const { number } of items) if (number === 3n) break
     expect(asked.filter(({ number }) => number > 5n).every(({ signal }) => signal.aborted)).toBe(true)

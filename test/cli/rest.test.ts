@@ -222,7 +222,7 @@ describe('wrong usage ends with 2 and one line, before anything is sent', () => 
     [['tx', ADDRESS], 'transaction_hash: expected a transaction hash (0x and 64 hex digits)'],
     [['nft', 'tokens', 'xyz'], 'collection_data_id_hash: expected up to 64 hex digits, received "xyz"'],
     [['streams', '--limit', '101'], 'limit: expected a whole number from 1 to 100, received 101'],
-    [['streams', '--cursor', ''], 'cursor: expected a cursor, as a page had it, received ""'],
+    [['streams', '--cursor', ''], 'cursor: expected the cursor of a page, received ""'],
   ])('%j', async (args, message) => {
     const { code, stdout, stderr } = await run(...args)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })

@@ -95,7 +95,7 @@ describe('createClient checks', () => {
     expect(error.option).toBe(error.message.slice(0, error.message.indexOf(':')))
   })
 
-  test('that headers are in a plain object, since those of others would be empty', () => {
+  test('that headers are a plain object, since others would be read as empty', () => {
     for (const headers of [new Headers({ authorization: 'x' }), new Map([['authorization', 'x']])])
       expect(refusal(() => createClient(url, { headers: headers as never })).option).toBe('headers')
   })
@@ -105,7 +105,7 @@ describe('createClient checks', () => {
       expect(refusal(() => createClient(url, { layers: layers as never })).option).toBe('layers')
   })
 
-  test('every option at its limits, and takes it', async () => {
+  test('every option at its limits, and accepts it', async () => {
     for (const options of [
       {},
       { batch: false },
@@ -151,7 +151,7 @@ describe('createClient checks', () => {
     else expect(error.message).toMatch(message)
   })
 
-  test('the chain of an endpoint, and names those that there are', () => {
+  test('the chain of an endpoint, and lists the known ones', () => {
     const { message } = refusal(() => createClient({ baseUrl: 'https://rpc.example.com', chain: 'ethereum' as 'eth', apiKey: 'KEY' }))
     expect(message).toMatch(/^chain: expected one of eth, sepolia, .*, opbnb, received "ethereum"$/)
   })
@@ -207,7 +207,7 @@ describe('request', () => {
     expect(server.requests).toHaveLength(0)
   })
 
-  test('sends what it was given, also when it is repeated, whatever becomes of the params meanwhile', async () => {
+  test('sends the original params, also in retries, even if the caller changes them', async () => {
     const server = await serve(refuse(429, 'Too many requests', { status: 429 }), honest)
     const transaction = { to: '0xalice', nonce: '0x1' }
     const params: unknown[] = [transaction, ['latest']]
@@ -220,7 +220,7 @@ describe('request', () => {
     expect(server.requests.map(({ entries }) => entries[0]?.params)).toEqual([given, given])
   })
 
-  test('refuses a signal that is none', async () => {
+  test('refuses an invalid signal', async () => {
     expect(await errorOf(clientOf(url).request({ method: 'eth_chainId' }, { signal: {} as AbortSignal }))).toMatchObject({
       name: 'OptionError',
       option: 'signal',
@@ -239,7 +239,7 @@ describe('call', () => {
     expect(server.requests[0]?.entries[0]?.params).toEqual(['0x000000000000000000000000000000000000dEaD', 'latest'])
   })
 
-  test('refuses what cannot be meant before a byte is sent', async () => {
+  test('refuses invalid arguments before a byte is sent', async () => {
     const server = await serve(honest)
     const client = clientOf(server.url)
     expect(await errorOf(client.call('eth_getBalance', 'nobody' as '0x'))).toMatchObject({ name: 'CodecError', method: 'eth_getBalance' })
@@ -247,7 +247,7 @@ describe('call', () => {
     expect(server.requests).toHaveLength(0)
   })
 
-  test('rejects with the path of what the node sent wrongly', async () => {
+  test('rejects with the path of the node’s wrong value', async () => {
     const server = await serve(each(({ id }) => ({ id, result: '0x' })))
     expect(await errorOf(clientOf(server.url).call('eth_blockNumber'))).toMatchObject({
       name: 'CodecError',
@@ -259,7 +259,7 @@ describe('call', () => {
 })
 
 describe('send', () => {
-  test('gives the reply once: whoever takes it empties it', async () => {
+  test('yields the reply once: taking it empties it', async () => {
     const server = await serve(honest)
     const reply = await clientOf(server.url).send({ method: 'eth_chainId' })
     expect(reply.bytes).toBeGreaterThan(0)
@@ -310,7 +310,7 @@ describe('with', () => {
     expect(server.opened).toBe(1)
   })
 
-  test('changes the settings of its own calls only, and keeps what it does not name', async () => {
+  test('changes the settings of its own calls only, and keeps the others', async () => {
     const server = await serve(always('oops', { status: 500 }))
     const client = clientOf(server.url)
     const twice = client.with({ attempts: 2 })
@@ -320,7 +320,7 @@ describe('with', () => {
     expect(await errorOf(read(client, 1))).toMatchObject({ attempts: 4 })
   })
 
-  test('a signal is added to the one that is there', async () => {
+  test('combines a new signal with the earlier one', async () => {
     for (const which of [0, 1, 2]) {
       const server = await serve(silent)
       const aborters = [new AbortController(), new AbortController(), new AbortController()]
@@ -353,7 +353,7 @@ describe('with', () => {
 })
 
 describe('layers', () => {
-  test('of the user’s own go where they are put: a cache before the retries asks once', async () => {
+  test('of the user are applied in their order: a cache before the retries sends one call', async () => {
     const server = await serve(cut, honest)
     const seen: Call[] = []
     const known = new Map<string, unknown>()
@@ -371,7 +371,7 @@ describe('layers', () => {
     expect(seen[0]).toMatchObject({ method: 'eth_getBalance', params: [1], priority: 'interactive', as: 'value', safe: true, required: false, attempts: 4 })
   })
 
-  test('behind the retries see each attempt', async () => {
+  test('after the retries see each attempt', async () => {
     const server = await serve(cut, cut, honest)
     let attempts = 0
     const count: Layer = (next) => (call) => {
@@ -382,7 +382,7 @@ describe('layers', () => {
     expect(attempts).toBe(3)
   })
 
-  test('are told the default ones, which is the retries; without them there are none', async () => {
+  test('receive the defaults, which are the retries; omitting these disables retries', async () => {
     const server = await serve(cut)
     let given: readonly Layer[] = []
     const client = clientOf(server.url, {
@@ -462,7 +462,7 @@ describe('an endpoint that is a function', () => {
     expect(a).not.toBe(b)
   })
 
-  test('gets a signal of its own for each POST: what it leaves there does not pile up', async () => {
+  test('gets a new signal for each POST, so its listeners do not pile up', async () => {
     const warnings: Error[] = []
     const onWarning = (warning: Error) => void warnings.push(warning)
     process.on('warning', onWarning)
@@ -480,7 +480,7 @@ describe('an endpoint that is a function', () => {
     expect(warnings).toEqual([])
   })
 
-  test('is told when nobody waits any more', async () => {
+  test('is aborted when no call waits for it any more', async () => {
     let told: unknown
     const node: Post = (calls, signal) =>
       new Promise((resolve) =>
@@ -513,18 +513,18 @@ describe('several endpoints', () => {
     expect([first, second, third].map((server) => reads(server).length)).toEqual([1, 1, 1])
   })
 
-  test('that is down likewise', async () => {
+  test('also if one is down', async () => {
     const second = await serve(honest)
     expect(await read(clientOf([`http://127.0.0.1:${await deadPort()}`, second.url], quick), 1)).toEqual(answerTo([1]))
   })
 
-  test('that lags behind likewise: the next is asked for what must exist', async () => {
+  test('also if one lags: the next is asked for what must exist', async () => {
     const [first, second] = [await serve(each(({ id }) => ({ id, result: null }))), await serve(honest)]
     const reply = await clientOf([first.url, second.url], quick).send({ method: 'eth_getBlockByNumber', params: ['0x1', false], required: true })
     expect(reply.take()).toEqual(answerTo(['0x1', false]))
   })
 
-  test('that does not know the key likewise: no attempt there would do better, but one at the next', async () => {
+  test('also if one does not accept the key: another attempt there would be useless', async () => {
     for (const answer of [always('unauthorized', { status: 401 }), refuse(-32000, 'daily request count exceeded')]) {
       const [first, second] = [await serve(answer), await serve(honest)]
       expect(await read(clientOf([first.url, second.url], quick), 1)).toEqual(answerTo([1]))
@@ -532,12 +532,12 @@ describe('several endpoints', () => {
     }
   })
 
-  test('that throttles likewise: the next need not be waited for', async () => {
+  test('also if one throttles: the next is asked without waiting', async () => {
     const [first, second] = [await serve(refuse(429, 'Too many requests', { status: 429, headers: { 'retry-after': '60' } })), await serve(honest)]
     expect(await read(clientOf([first.url, second.url], { ...quick, deadlineMs: 20_000 }), 1)).toEqual(answerTo([1]))
   })
 
-  test('are gone round again, the one that failed longest ago first', async () => {
+  test('are tried again in turn, starting with the one that failed longest ago', async () => {
     const log: string[] = []
     const named = async (name: string) =>
       serve((request, response) => {
@@ -551,7 +551,7 @@ describe('several endpoints', () => {
     expect(error).toMatchObject({ attempts: 4, endpoint: `127.0.0.1:${b.port}` })
   })
 
-  test('a final answer of one is final', async () => {
+  test('a final answer from one is final', async () => {
     const [first, second] = [await serve(refuse(3, 'execution reverted')), await serve(honest)]
     expect(await errorOf(read(clientOf([first.url, second.url], quick), 1))).toMatchObject({ name: 'RpcError', code: 3 })
     expect(reads(second)).toEqual([])
@@ -576,14 +576,14 @@ describe('several endpoints', () => {
     expect(await Promise.all(names)).toEqual([host, `${host}#2`, `${host}#3`])
   })
 
-  test('one that is paused is passed over while another is idle', async () => {
+  test('a paused one is skipped while another is idle', async () => {
     const [first, second] = [await serve(refuse(429, 'Too many requests', { status: 429, headers: { 'retry-after': '30' } })), await serve(honest)]
     const client = clientOf([first.url, second.url], quick)
     for (let i = 0; i < 3; i++) expect(await read(client, i)).toEqual(answerTo([i]))
     expect([first, second].map((server) => reads(server).length)).toEqual([1, 3])
   })
 
-  test('have headers of their own', async () => {
+  test('have their own headers', async () => {
     const [first, second] = [await serve(cut), await serve(honest)]
     await read(
       clientOf(

@@ -9,7 +9,7 @@ const root = new URL('../../', import.meta.url)
 const page = readFileSync(new URL('docs/observability.md', root), 'utf8')
 const blocks = [...page.matchAll(/```ts\n(.*?)```/gs)].map(([, code]) => code as string)
 
-/** What an example prints from now on. */
+/** Collects what an example prints from now on. */
 function printed(how: 'warn' | 'error'): string[] {
   const lines: string[] = []
   const spy = vi.spyOn(console, how).mockImplementation((line) => void lines.push(line))
@@ -17,7 +17,7 @@ function printed(how: 'warn' | 'error'): string[] {
   return lines
 }
 
-it('shows the examples as they are, which are type-checked and run below', () => {
+it('shows the examples unchanged; they are type-checked, and run below', () => {
   const folder = new URL('examples/observability/', root)
   const files = readdirSync(folder).map((name) => readFileSync(new URL(name, folder), 'utf8'))
   expect(blocks.toSorted()).toEqual(files.toSorted())
@@ -76,7 +76,7 @@ it('throttling, and what becomes of the endpoints', async () => {
   const server = await serve(refuse(-32005, 'rate limited', { status: 429, headers: { 'retry-after': '0.1' } }), honest)
   await read(clientOf(server.url), 1)
   expect(warned.filter((line) => line.includes('calls, '))).toEqual([
-    expect.stringMatching(/^127\.0\.0\.1:\d+: rate-limit for 1 calls, left alone for \d+ ms; batches of \d+, \d+ POSTs at a time, \d+ calls per second$/),
+    expect.stringMatching(/^127\.0\.0\.1:\d+: rate-limit for 1 calls, paused for \d+ ms; batches of \d+, \d+ POSTs at a time, \d+ calls per second$/),
   ])
   const [main, other, dead] = [await serve(node()), await serve(node({ chain: 10 })), await serve(always('', { status: 401 }))]
   const client = clientOf([dead.url, main.url, other.url])

@@ -147,7 +147,7 @@ describe('a secret that a server puts into its reply is in no error', () => {
     expect(faults.slice(0, 5)).toEqual([])
   })
 
-  test('in errors of the node, and in what is no JSON-RPC at all', async () => {
+  test('in errors of the node, and in replies that are not JSON-RPC', async () => {
     const random = randomFrom(2)
     const echo = echoesFrom(random)
     const error = { code: -32000, message: 'no', data: { url: 'x', list: ['x'] }, more: { deep: ['x'] } }
@@ -229,7 +229,7 @@ describe('a secret that a server puts into its reply is in no error', () => {
     expect(faults.slice(0, 5)).toEqual([])
   })
 
-  test('where the receipts are asked for one by one, by what the node gave as hashes', async () => {
+  test('where receipts are requested one by one, by the node’s own hashes', async () => {
     const chain = await chainWithEchoes(4, {
       answer: ({ method }) =>
         method === 'eth_getBlockReceipts' ? { error: { code: -32601, message: 'no' } } : method === 'eth_getTransactionReceipt' ? { result: null } : undefined,
@@ -242,7 +242,7 @@ describe('a secret that a server puts into its reply is in no error', () => {
     expect(faults.slice(0, 5)).toEqual([])
   })
 
-  test('where blocks are no JSON, of which the runtime quotes a part', async () => {
+  test('where blocks are invalid JSON, which the runtime quotes', async () => {
     const key = 'q7zSECRETq7zSECRETq7zSECRET'
     const chain = await startChain({ head: 3, body: (json) => json.replaceAll('"number":', `"key":${key},"number":`) })
     onTestFinished(() => chain.close())
@@ -330,7 +330,7 @@ describe('a secret that a server puts into its reply is in no error', () => {
   })
 })
 
-test('a block with a parent of five megabytes is refused in a few words', async () => {
+test('a block with a parent of five megabytes is refused with a short message', async () => {
   const chain = await startChain({
     head: 3,
     answer: ({ params }, right) => (params[0] === '0x2' ? { result: { ...(right as object), parentHash: 'x'.repeat(5_000_000) } } : undefined),
@@ -341,6 +341,6 @@ test('a block with a parent of five megabytes is refused in a few words', async 
     for await (const _ of getBlocks(client, { from: 0, to: 3 }));
   })().catch((reason: unknown) => reason)
   expect(error).toBeInstanceOf(HexlineError)
-  expect((error as Error).message).toMatch(/^block 2 names a string that is no hash \(5000000 characters\) as its parent/)
+  expect((error as Error).message).toMatch(/^block 2 names an invalid hash \(5000000 characters\) as its parent/)
   expect(faultsOf(error)).toEqual([])
 })

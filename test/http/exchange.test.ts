@@ -28,7 +28,7 @@ const packed =
     send(response, pack(JSON.stringify(request.entries.map(right))), { headers: { 'content-encoding': coding } })
 
 describe('compression', () => {
-  test('is asked for, but not on this machine', async () => {
+  test('is requested, except on this machine', async () => {
     const server = await serve(honest)
     await read(clientOf(server.url), 1)
     expect(server.requests[0]?.headers['accept-encoding']).toBeUndefined()
@@ -36,7 +36,7 @@ describe('compression', () => {
     expect(server.requests[1]?.headers['accept-encoding']).toMatch(/^gzip, deflate, br(, zstd)?$/)
   })
 
-  test('is asked for or not as the user says', async () => {
+  test('is requested or not, by the user’s option', async () => {
     const server = await serve(honest)
     await read(clientOf(server.url, { compression: true }), 1)
     await read(clientOf(`http://node.example.com:${server.port}`, { compression: false, dispatcher: agentOf().agent }), 2)
@@ -91,7 +91,7 @@ describe('compression', () => {
     expect(error.message).toMatch(/: the reply was still incomplete \(\d+ bytes\) within 1000 ms$/)
   })
 
-  test('of nothing is nothing', async () => {
+  test('of an empty body is an empty body', async () => {
     const server = await serve(always('', { status: 502, headers: { 'content-encoding': 'gzip' } }))
     expect(await errorOf(read(clientOf(server.url, { retry: false }), 1))).toMatchObject({ name: 'HttpError', status: 502 })
   })
@@ -100,7 +100,7 @@ describe('compression', () => {
 describe('maxResponseBytes', () => {
   const max = { maxResponseBytes: 10_000, retry: false } as const
 
-  test('is what still passes', async () => {
+  test('is the largest size that passes', async () => {
     const ofLength =
       (length: number): Answer =>
       ({ entries }, response) =>
@@ -142,7 +142,7 @@ describe('maxResponseBytes', () => {
     expect(error.message).toMatch(/the reply has more than 10000 bytes after decompression; maxResponseBytes allows 10000$/)
   })
 
-  test('a bomb does no harm: of a gigabyte of zeros in a megabyte no more is unpacked than may be', async () => {
+  test('a decompression bomb is harmless: a gigabyte of zeros in a megabyte is unpacked only up to the limit', async () => {
     const part = zlib.gzipSync(Buffer.alloc(16 * 1024 * 1024))
     // The members of a gzip file follow one another (RFC 1952, 2.2).
     const gzip = Buffer.concat(Array.from({ length: 64 }, () => part))
@@ -223,13 +223,13 @@ describe('a request', () => {
     }
   })
 
-  test('has user info with a lone percent sign as it is', async () => {
+  test('has user info with a lone percent sign unchanged', async () => {
     const server = await serve(honest)
     await read(clientOf(server.url.replace('://', '://me:100%@')), 1)
     expect(server.requests[0]?.headers.authorization).toBe(`Basic ${Buffer.from('me:100%').toString('base64')}`)
   })
 
-  test('is not sent elsewhere, whatever the server says: its key is for this host', async () => {
+  test('is not redirected, since its key is for this host', async () => {
     const other = await serve(honest)
     for (const status of [301, 302, 307, 308]) {
       const server = await serve(always('', { status, headers: { location: other.url } }))
@@ -247,7 +247,7 @@ describe('connections', () => {
     expect(server.opened).toBe(1)
   })
 
-  test('are kept after failures that the node told', async () => {
+  test('are kept after errors reported by the node', async () => {
     const server = await serve(refuse(-32000, 'no', { status: 500 }), always('oops', { status: 404 }), always('<html>'), honest)
     const client = clientOf(server.url, { retry: false })
     for (let i = 0; i < 3; i++) await errorOf(read(client, i))
@@ -255,7 +255,7 @@ describe('connections', () => {
     expect(server.opened).toBe(1)
   })
 
-  test('are no more than the POSTs that may be in flight', async () => {
+  test('are at most the POSTs that may be in flight', async () => {
     const server = await serve(honest)
     const client = clientOf(server.url, { concurrency: 3, batch: false })
     await Promise.all(Array.from({ length: 100 }, (_, i) => read(client, i)))
@@ -306,7 +306,7 @@ describe('a reply over a real socket', () => {
     return body.slice(10)
   }
 
-  test('that stops in its middle is given up, its connection is closed, and the call is repeated', async () => {
+  test('that stalls is given up, its connection is closed, and the call is retried', async () => {
     const server = await serve(honest, (request, response) => void begin(request, response), honest)
     const client = clientOf(server.url, { timeoutMs: 600_000, deadlineMs: Number.POSITIVE_INFINITY })
     await read(client, 1)

@@ -56,7 +56,7 @@ function watch() {
   return { failures, layers: (defaults: readonly Layer[]) => [...defaults, layer] }
 }
 
-test('a body may stop for four times the longest recent pause, from 0.5 to 5 s, and always for half as much again as the longest', () => {
+test('a body may stall for four times the longest recent stall, from 0.5 to 5 s, and always for 1.5 times a stall that ended well', () => {
   const progress = new BodyProgress()
   expect(progress.limitMs).toBe(5_000)
   progress.resumed(10)
@@ -83,7 +83,7 @@ describe('a reply that stops in its middle', () => {
     expect(server.requests).toHaveLength(3)
     expect(failures).toEqual([expect.any(TimeoutError)])
     expect(failures[0]).toMatchObject({ kind: 'timeout', stalled: true, unsent: false })
-    expect((failures[0] as Error).message).toMatch(/^127\.0\.0\.1:\d+: the reply stopped after 1000 bytes: nothing more came for \d+ ms$/)
+    expect((failures[0] as Error).message).toMatch(/^127\.0\.0\.1:\d+: the reply stalled after 1000 bytes: no data for \d+ ms$/)
     // Its connection is of no use any more.
     await (server.requests[1] as Received).hungUp
   })

@@ -111,7 +111,7 @@ describe('sockets that read into one buffer', () => {
     expect((await first).padding === 'h'.repeat(10_000)).toBe(true)
   })
 
-  test('keep long ones, too, in a process that takes them', async () => {
+  test('keep long ones, too, in a process that accepts them', async () => {
     const script = fileURLToPath(new URL('../support/long-headers-process.ts', import.meta.url))
     const { stdout } = await promisify(execFile)(process.execPath, ['--max-http-header-size=131072', '--import', 'tsx', script])
     expect(stdout).toMatch(/^h\.*$/)

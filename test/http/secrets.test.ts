@@ -115,7 +115,7 @@ describe.each(Object.keys(places))('a key in %s', (place) => {
     expect(leaks.slice(0, 5)).toEqual([])
   })
 
-  test('is not in the errors that hexline words itself', async () => {
+  test('is not in hexline’s own error texts', async () => {
     for (const key of keys) {
       const server = await serve(silent)
       const { endpoint, options, known } = (places[place] as (typeof places)[string])(key, server.url)
@@ -155,7 +155,7 @@ describe.each(Object.keys(places))('a key in %s', (place) => {
   })
 })
 
-test('a path that a server percent-encodes once more, to send the caller elsewhere with it, is hidden', async () => {
+test('a path that a server percent-encodes again for a redirect is hidden', async () => {
   for (const key of keys) {
     const server = await serve((request, response) => send(response, '', { status: 302, headers: { location: `/login?next=${percent(request.path)}` } }))
     const error = await errorOf(read(clientOf({ baseUrl: server.url, chain: 'eth', apiKey: key }, { retry: false }), 0))
@@ -171,7 +171,7 @@ test('a key in the name of a coding is hidden, although only the start of the na
   expectNothingOf([key.slice(0, 30)], error)
 })
 
-describe('an option that cannot be meant', () => {
+describe('an invalid option', () => {
   const key = 'q7zSECRETq7z'
   const url = `https://rpc.example.com/eth/${key}`
   test.each<[string, () => unknown]>([
@@ -190,7 +190,7 @@ describe('an option that cannot be meant', () => {
     ['headers in one string', () => createClient(url, { headers: `authorization: Bearer ${key}` as never })],
     ['a header whose value has a line break', () => createClient(url, { headers: { authorization: `Bearer ${key}\n` } })],
     ['a header whose name has the value in it', () => createClient(url, { headers: { [`authorization: Bearer ${key}`]: '' } })],
-    ['a header that is no string', () => createClient(url, { headers: { authorization: { key } as never } })],
+    ['a header that is not a string', () => createClient(url, { headers: { authorization: { key } as never } })],
     ['a proxy’s URL where its dispatcher belongs', () => createClient(url, { dispatcher: `http://me:${key}@proxy.example.com` as never })],
   ])('%s: is refused without being shown', (_, make) => {
     let error: unknown
@@ -205,7 +205,7 @@ describe('an option that cannot be meant', () => {
   })
 })
 
-describe('what the node says stays as it is', () => {
+describe('the node’s text is unchanged', () => {
   const ordinary = [
     'the method eth_call does not exist/is not available',
     'max fee per gas less than block base fee: address 0x00000000000000000000000000000000000000Aa, maxFeePerGas: 1 baseFee: 2',
@@ -239,7 +239,7 @@ describe('what the node says stays as it is', () => {
     await expectVerbatim((url) => ({ baseUrl: url, chain: 'eth', apiKey: 'ed' }))
   })
 
-  test('with headers that say how to talk', async () => {
+  test('with headers that hold no secret', async () => {
     await expectVerbatim((url) => ({ url, headers: { 'user-agent': 'header', accept: 'json' } }))
   })
 

@@ -212,7 +212,7 @@ describe('the time that bytes take', () => {
     expect(growth((bytes) => scanBody(body(bytes), 1, 1))).toBeLessThan(200)
   })
 
-  it('to be told from other bytes under the same id is about what looking through them takes', () => {
+  it('to tell a reply from others with the same id is about the time to scan them', () => {
     const bytes = bytesOf(`["${'x'.repeat(1_500_000)}"]`)
     const replies = [bytes, Buffer.from(bytes)].map((result) => ({ id: 1, result }))
     expect(cost(() => correlate(replies, 1, 1))).toBeLessThan(20 * cost(() => skipValue(bytes, viewOf(bytes), 0)) + 2000)

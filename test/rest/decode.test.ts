@@ -47,7 +47,7 @@ async function read(kind: Kind, record: unknown, options?: RestOptions, name: Na
 
 const whole = (kind: Kind): Fields => ({ ...samples[kind].sent, ...samples[kind].read })
 
-describe('as the specification has it', () => {
+describe('as in the specification', () => {
   test.each(kinds.flatMap((kind) => sources[kind].map((name) => [kind, name] as const)))('%s of %s: every field', async (kind, name) => {
     expect(await read(kind, samples[kind].sent, {}, name)).toEqual(whole(kind))
   })
@@ -57,7 +57,7 @@ describe('as the specification has it', () => {
     expect(await read(kind, { ...samples[kind].sent, ...more })).toEqual({ ...whole(kind), ...more })
   })
 
-  test.each(kinds)('%s: what does not identify it may be absent', async (kind) => {
+  test.each(kinds)('%s: fields that do not identify it may be absent', async (kind) => {
     const least = Object.fromEntries(required[kind].map((name) => [name, samples[kind].sent[name]]))
     const dates = Object.fromEntries(Object.keys(whole(kind)).flatMap((name) => (name.endsWith('_date') ? [[name, null]] : [])))
     const asRead = Object.fromEntries(required[kind].map((name) => [name, whole(kind)[name]]))
@@ -79,7 +79,7 @@ describe('as the specification has it', () => {
   })
 })
 
-describe('as it comes in practice', () => {
+describe('as in practice', () => {
   const UNIX = { last_transaction_timestamp: '2023-01-01' }
   test.each<[Kind, Fields, Fields]>([
     // '' is no amount; BigInt('') would be 0n.
@@ -220,12 +220,12 @@ describe('a field that cannot be read', () => {
     })
   })
 
-  it('of a lone object is found too', async () => {
+  it('of a single object is found, too', async () => {
     const error = await errorOf(readBody('getWalletTokens', { result: { token_address: 'a', balance: 'x' } }))
     expect(error.message).toBe('result[0].balance: expected a whole number in decimal digits, received "x"')
   })
 
-  it('around the records: leniently it is kept, unless the next page hangs on it', async () => {
+  it('around the records: leniently it is kept, unless the next page depends on it', async () => {
     const body = { result: [], cursor: null, page: 'one', page_size: {}, total: -1 }
     expect(await errorOf(readBody('getStreams', body))).toMatchObject({ path: 'page' })
     expect(await readBody('getStreams', body, { lenient: true })).toEqual(body)
@@ -246,7 +246,7 @@ describe('a field that cannot be read', () => {
     [{ result: [5] }, 'result[0]: expected an object, received 5'],
     [{ result: [{ token_data_id_hash: 'a' }, null] }, 'result[1]: expected an object, received null'],
     [{ result: [[]] }, 'result[0]: expected an object, received an array of 0'],
-  ])('what is no list of records, %j, is an error, leniently too', async (body, message) => {
+  ])('%j in place of a list of records is an error, leniently too', async (body, message) => {
     for (const lenient of [false, true]) expect((await errorOf(readBody('getNftsByCollection', body, { lenient }))).message).toBe(message)
   })
 

@@ -14,7 +14,7 @@ async function failure(answer: Answer): Promise<ServiceError> {
   return errorOf<ServiceError>(streams(await serveRest(answer), { retry: false }))
 }
 
-describe('what a status means', () => {
+describe('the meaning of a status', () => {
   test.each<[number, string, string]>([
     [301, 'Moved', 'invalid'],
     [400, 'limit must be a number', 'invalid'],
@@ -51,13 +51,13 @@ describe('what a status means', () => {
     expect(`http://${error.endpoint}`).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
   })
 
-  it('503 with Retry-After is an overload, with what it asks for', async () => {
+  it('503 with Retry-After is an overload, with the requested wait', async () => {
     expect(await failure(always('', { status: 503, headers: { 'retry-after': '7' } }))).toMatchObject({ kind: 'overloaded', retryAfterMs: 7000 })
     const headers = { date: 'Wed, 21 Oct 2026 07:28:00 GMT', 'retry-after': 'Wed, 21 Oct 2026 07:28:05 GMT' }
     expect(await failure(always('', { status: 429, headers }))).toMatchObject({ kind: 'rate-limit', retryAfterMs: 5000 })
   })
 
-  it('the page of a gateway does not tell of a quota', async () => {
+  it('the page of a gateway does not indicate a quota', async () => {
     expect(await failure(always('<html>Our plans: upgrade now</html>', { status: 403 }))).toMatchObject({ kind: 'auth' })
   })
 
@@ -69,7 +69,7 @@ describe('what a status means', () => {
 })
 
 describe('a transaction that is not known', () => {
-  it('is null, asked for once', async () => {
+  it('is null, after one request', async () => {
     for (const body of [{ message: 'No transaction found' }, '', '<h1>404</h1>']) {
       const server = await serveRest(always(body, { status: 404 }))
       expect(await getTransaction(server.service, { transaction_hash: HASH })).toBeNull()
@@ -85,7 +85,7 @@ describe('a transaction that is not known', () => {
   })
 })
 
-describe('what the service says', () => {
+describe('the service’s message', () => {
   const HTML = `<html>\n<h1>Bad  Gateway</h1>${'x'.repeat(600)}</html>`
   test.each<[string, unknown, string | undefined, string]>([
     ['{ message }', { message: 'no such wallet', details: { a: 1 } }, 'no such wallet', ': no such wallet'],
@@ -131,14 +131,14 @@ describe('retries', () => {
     '503': [always('', { status: 503 }), 'server'],
     'a connection that is cut': [cut, 'network'],
     'a reply that is cut': [half, 'network'],
-    'a reply that is no JSON': [always('<html>ok</html>'), 'malformed'],
+    'a reply that is not JSON': [always('<html>ok</html>'), 'malformed'],
     'half of a reply': [always('{"result":['), 'malformed'],
     'an empty reply': [always(''), 'malformed'],
     'what is no HTTP': [noHttp, 'malformed'],
     'nonsense said to be gzip': [always('nonsense', { headers: { 'content-encoding': 'gzip' } }), 'malformed'],
   }
 
-  test.each(Object.entries(failing))('%s is tried again, `attempts` times in all', async (_, [answer, kind]) => {
+  test.each(Object.entries(failing))('%s is retried, up to `attempts` in total', async (_, [answer, kind]) => {
     for (const attempts of [1, 3]) {
       const server = await serveRest(answer)
       expect(await errorOf(streams(server, { retry: { ...quick, attempts } }))).toMatchObject({ kind, attempts, method: 'getStreams' })
@@ -146,7 +146,7 @@ describe('retries', () => {
     }
   })
 
-  test.each(Object.entries(throttling))('%s is tried again until the deadline', async (_, [answer, kind]) => {
+  test.each(Object.entries(throttling))('%s is retried until the deadline', async (_, [answer, kind]) => {
     const server = await serveRest(answer)
     const error = await errorOf(streams(server, { retry: { ...quick, attempts: 2 }, deadlineMs: 1_500 }))
     expect(error).toMatchObject({ kind, attempts: server.requests.length, method: 'getStreams' })
@@ -154,13 +154,13 @@ describe('retries', () => {
   })
 
   describe.each(Object.entries({ ...failing, ...throttling }))('%s', (_, [answer, kind]) => {
-    it('is tried again until it is right, with the same request', async () => {
+    it('is retried with the same request until it succeeds', async () => {
       const server = await serveRest(answer, answer, answer, good)
       expect((await streams(server)).result).toMatchObject([{ id: 'a' }])
       expect(server.requests.map(({ url }) => url)).toEqual(Array(4).fill('/streams/evm?limit=5'))
     })
 
-    it('is not tried again with `retry: false`', async () => {
+    it('is not retried with `retry: false`', async () => {
       const server = await serveRest(answer)
       expect(await errorOf(streams(server, { retry: false }))).toMatchObject({ kind, attempts: 1 })
       expect(server.requests).toHaveLength(1)
@@ -179,7 +179,7 @@ describe('retries', () => {
     expect(server.requests).toHaveLength(1)
   })
 
-  it('four attempts where the caller says nothing', async () => {
+  it('four attempts by default', async () => {
     const server = await serveRest(always('', { status: 500 }))
     expect(await errorOf(streams(server, { retry: { baseDelayMs: 1 } }))).toMatchObject({ attempts: 4 })
     expect(server.requests).toHaveLength(4)
@@ -197,12 +197,12 @@ describe('retries', () => {
     expect((second?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(299)
   })
 
-  it('a Retry-After beyond the deadline is told at once', async () => {
+  it('a Retry-After beyond the deadline fails at once', async () => {
     const server = await serveRest(always('', { status: 429, headers: { 'retry-after': '3600' } }))
     expect(await errorOf(streams(server))).toMatchObject({ kind: 'rate-limit', retryAfterMs: 3_600_000, attempts: 1 })
   })
 
-  it('reads compressed replies, and asks for none on this machine', async () => {
+  it('reads compressed replies, and requests none on this machine', async () => {
     const body = gzipSync(JSON.stringify({ result: [{ id: 'a' }], cursor: null }))
     const server = await serveRest(always(body, { headers: { 'content-encoding': 'gzip' } }))
     expect((await streams(server)).result).toMatchObject([{ id: 'a' }])
@@ -211,7 +211,7 @@ describe('retries', () => {
     expect(server.requests[0]?.headers).not.toHaveProperty('accept-encoding')
   })
 
-  it('an empty page is none to be tried again', async () => {
+  it('an empty page is not retried', async () => {
     const server = await serveRest(emptyPage)
     expect((await streams(server)).result).toEqual([])
     expect(server.requests).toHaveLength(1)

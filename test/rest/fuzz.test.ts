@@ -117,7 +117,7 @@ describe('a helper ends with a result or with a HexlineError', () => {
     }
   })
 
-  it('when what comes is no HTTP', async () => {
+  it('when the reply is not HTTP', async () => {
     const server = await serveRest(emptyPage)
     const noHttp: Answer = ({ socket }) => void socket.end('SSH-2.0-OpenSSH_9.6\r\n')
     const short: Answer = (_, response) => {

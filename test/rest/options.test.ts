@@ -23,7 +23,7 @@ function refused(service: unknown, options?: unknown, name: (typeof names)[numbe
   throw new Error('it was expected to throw at once')
 }
 
-describe('a service that cannot be asked is refused at once', () => {
+describe('an invalid service is refused at once', () => {
   const dataUrl = 'http://127.0.0.1:1'
   const scheme = 'service.dataUrl: expected an http or https URL, such as https://data.example.com, received a URL without http:// or https://'
   const webSocket = 'service.dataUrl: expected an http or https URL, such as https://data.example.com, received a WebSocket URL, which is not supported'
@@ -35,7 +35,7 @@ describe('a service that cannot be asked is refused at once', () => {
     ['no key', { dataUrl }, 'service.apiKey: expected a key, received undefined'],
     ['an empty key', { dataUrl, apiKey: '' }, 'service.apiKey: expected a key, received an empty string'],
     ['a key of spaces', { dataUrl, apiKey: '  ' }, 'service.apiKey: expected a key, received an empty string'],
-    ['a key that is no string', { dataUrl, apiKey: { KEY } }, 'service.apiKey: expected a key, received an object'],
+    ['a key that is not a string', { dataUrl, apiKey: { KEY } }, 'service.apiKey: expected a key, received an object'],
     ['a key as it stands in a file', { dataUrl, apiKey: `${KEY}\n` }, unprintable],
     ['a key that no header can have', { dataUrl, apiKey: `${KEY}я` }, unprintable],
     [
@@ -76,7 +76,7 @@ describe('a service that cannot be asked is refused at once', () => {
     expect(refused(service)).toBe(message)
   })
 
-  test.each(names)('%s needs the address of its own group only', async (name) => {
+  test.each(names)('%s only needs the address of its group', async (name) => {
     const { group } = operations[name]
     const groups = ['dataUrl', 'nftUrl', 'streamsUrl'] as const
     const others = Object.fromEntries(groups.filter((each) => each !== group).map((each) => [each, server.url]))
@@ -127,7 +127,7 @@ describe('invalid options are refused at once', () => {
     expect(refused(server.service, options)).toBe(message)
   })
 
-  it('undefined stands for what is not given', async () => {
+  it('undefined is the same as absent', async () => {
     const options = {
       arrays: undefined,
       lenient: undefined,

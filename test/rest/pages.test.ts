@@ -26,7 +26,7 @@ async function all(list: AsyncIterable<Stream>): Promise<string> {
 const threePages: Answer = pages({ '': page('ab', 'x'), x: page('cd', 'y'), y: page('e', null) })
 
 describe('await', () => {
-  it('gives the first page, asked for once however often it is awaited', async () => {
+  it('gives the first page, with one request however often it is awaited', async () => {
     const server = await serveRest(threePages)
     const list = streamsOf(server)
     const first = await list
@@ -36,7 +36,7 @@ describe('await', () => {
     expect(server.requests).toHaveLength(1)
   })
 
-  it('sends nothing before it is wanted', async () => {
+  it('sends nothing before it is used', async () => {
     const server = await serveRest(threePages)
     const list = streamsOf(server)
     const iterator = list[Symbol.asyncIterator]()
@@ -49,12 +49,12 @@ describe('await', () => {
     expect(server.requests).toHaveLength(3)
   })
 
-  it('gives the page of the cursor that the caller has', async () => {
+  it('gives the page at the caller’s cursor', async () => {
     const server = await serveRest(threePages)
     expect(idsOf((await streamsOf(server, 'y')).result)).toBe('e')
   })
 
-  it('rejects with the failure, once asked for and as often as awaited', async () => {
+  it('rejects with the failure of one request, however often it is awaited', async () => {
     const server = await serveRest(cut)
     const list = streamsOf(server)
     const error = await errorOf(Promise.resolve(list))
@@ -68,7 +68,7 @@ describe('await', () => {
 })
 
 describe('for await', () => {
-  it('gives all records of all pages, each page asked for when it is reached', async () => {
+  it('gives all records of all pages, each page requested when it is reached', async () => {
     const server = await serveRest(threePages)
     const seen: string[] = []
     for await (const { id } of streamsOf(server)) seen.push(`${id}${server.requests.length}`)
@@ -76,7 +76,7 @@ describe('for await', () => {
     expect(server.requests.map(({ cursor }) => cursor)).toEqual([undefined, 'x', 'y'])
   })
 
-  it('begins anew each time, and after await too', async () => {
+  it('starts again each time, also after await', async () => {
     const server = await serveRest(threePages)
     const list = streamsOf(server)
     await list
@@ -85,7 +85,7 @@ describe('for await', () => {
     expect(server.requests).toHaveLength(7)
   })
 
-  it('asks for no more after a break', async () => {
+  it('requests nothing after a break', async () => {
     const server = await serveRest(threePages)
     for await (const { id } of streamsOf(server)) if (id === 'b') break
     // Whatever were still on its way would be there before this.
@@ -93,7 +93,7 @@ describe('for await', () => {
     expect(server.requests.map(({ cursor }) => cursor)).toEqual([undefined, 'y'])
   })
 
-  it('gives what came before a failure, and then the failure', async () => {
+  it('gives the records before a failure, and then the failure', async () => {
     const server = await serveRest(always(page('ab', 'x')), cut)
     const seen: string[] = []
     const error = await errorOf(
@@ -105,13 +105,13 @@ describe('for await', () => {
     expect(error.name).toBe('NetworkError')
   })
 
-  it('repeats a page that failed, and no other', async () => {
+  it('retries a page that failed, and no other', async () => {
     const server = await serveRest(always(page('ab', 'x')), cut, always('', { status: 502 }), always(page('c', null)))
     expect(await all(streamsOf(server, undefined, { retry: quick }))).toBe('abc')
     expect(server.requests.map(({ cursor }) => cursor)).toEqual([undefined, 'x', 'x', 'x'])
   })
 
-  it('ends when the signal says so, in the middle too', async () => {
+  it('ends when the signal is aborted, in the middle too', async () => {
     const server = await serveRest(threePages)
     const aborter = new AbortController()
     const reason = new Error('enough')
@@ -141,8 +141,8 @@ test('pages() gives page after page', async () => {
   ])
 })
 
-describe('cursor, to go on with later', () => {
-  it('is of the page whose records are not all out', async () => {
+describe('cursor, to resume with later', () => {
+  it('is that of the page whose records are not all yielded', async () => {
     const list = streamsOf(await serveRest(threePages))
     const seen: [string | null, string | null | undefined][] = []
     for await (const { id } of list) seen.push([id, list.cursor])
@@ -157,7 +157,7 @@ describe('cursor, to go on with later', () => {
     expect(list.cursor).toBeNull()
   })
 
-  it('is where the caller begins, at first', async () => {
+  it('is the caller’s own at first', async () => {
     const server = await serveRest(threePages)
     expect(streamsOf(server).cursor).toBeUndefined()
     expect(streamsOf(server, 'y').cursor).toBe('y')
@@ -198,7 +198,7 @@ describe('cursor, to go on with later', () => {
     expect(first.join('') + (await all(streamsOf(server, list.cursor ?? undefined)))).toBe('abcde')
   })
 
-  it('after a failed first page is still where it began', async () => {
+  it('after a failed first page is unchanged', async () => {
     const server = await serveRest(cut)
     for (const begin of [undefined, 'x']) {
       const list = streamsOf(server, begin)
@@ -242,11 +242,11 @@ describe('the end', () => {
     expect(await all(streamsOf(await serveRest(pages({ '': page('a', 'x'), x: middle, y: page('b', null) }))))).toBe('ab')
   })
 
-  it('a lone object in place of a list is a list of one', async () => {
+  it('a single object in place of a list is a list of one', async () => {
     expect((await streamsOf(await serveRest(always({ result: { id: 'a' }, cursor: null })))).result).toMatchObject([{ id: 'a' }])
   })
 
-  it('a page without a result is no page, as where an error is told with 200', async () => {
+  it('a page without a result is refused, such as an error with status 200', async () => {
     const error = await errorOf(Promise.resolve(streamsOf(await serveRest(always({ message: 'slow down' })))))
     expect(error).toMatchObject({ name: 'CodecError', kind: 'malformed', message: 'result: expected an array, received undefined' })
   })
@@ -263,16 +263,16 @@ describe('a list that would never end', () => {
     const server = await serveRest(pages(byCursor))
     const error = await errorOf(all(streamsOf(server, begin)))
     expect(error).toBeInstanceOf(MalformedReplyError)
-    expect(error.message).toBe('getStreams: the service gave a cursor that came before: the list would never end')
+    expect(error.message).toBe('getStreams: the service sent a cursor for the second time, so the list would never end')
     expect(server.requests).toHaveLength(asked)
   })
 
-  it('that says of more pages but has no cursor is an error', async () => {
+  it('that announces more pages without a cursor is an error', async () => {
     for (const last of [page('b', null, { hasNextPage: true }), page('b', '', { hasNextPage: 'true' }), page('b', undefined, { hasNextPage: true })]) {
       const server = await serveRest(pages({ '': page('a', 'x'), x: last }))
       const error = await errorOf(all(streamsOf(server)))
       expect(error).toBeInstanceOf(MalformedReplyError)
-      expect(error.message).toBe('getStreams: the service gave more pages, and no cursor for the next one')
+      expect(error.message).toBe('getStreams: the service sent no cursor, although there are more pages')
       expect(await errorOf(Promise.resolve(streamsOf(server, 'x')))).toMatchObject({ kind: 'malformed', method: 'getStreams' })
     }
   })

@@ -173,7 +173,7 @@ function thrownBy(call: () => unknown): HexlineError {
   throw new Error('it was expected to throw at once')
 }
 
-describe('parameters that cannot be meant are refused at once, and nothing is sent', () => {
+describe('invalid parameters are refused at once, and nothing is sent', () => {
   const address = 'expected an address (0x and 40 hex digits), received'
   const checksum = 'expected an address whose capitals are its checksum (EIP-55), or one in lower case, received'
   const MISTYPED = '0xC02aaA39b224FE8D0A0e5C4F27eAD9083C756Cc2'
@@ -184,7 +184,7 @@ describe('parameters that cannot be meant are refused at once, and nothing is se
   const zero = 'expected a whole number of at least 0, received'
   const chains = `expected one of ${Object.keys(dataChains).join(', ')}, or the hex id of any chain, received`
   const streams = 'limit: expected a whole number from 1 to 100, received'
-  const cursor = 'cursor: expected a cursor, as a page had it, received'
+  const cursor = 'cursor: expected the cursor of a page, received'
 
   test.each<[Name, Record<string, unknown>, string]>([
     ['getWalletTokens', { address: undefined }, `address: ${address} undefined`],
@@ -233,7 +233,7 @@ describe('parameters that cannot be meant are refused at once, and nothing is se
       (name): [Name, Record<string, unknown>, string] => [
         name,
         { cursor: 'b', offset: 10 },
-        'offset: expected no offset beside a cursor: it goes with the first page only, received 10',
+        'offset: expected no offset with a cursor, since it applies to the first page only, received 10',
       ],
     ),
     ['getNftTransfersByCollection', { wallet_whitelist: [] }, 'wallet_whitelist: expected at least one entry, received an array of 0'],
@@ -285,7 +285,7 @@ describe('parameters that cannot be meant are refused at once, and nothing is se
   })
 })
 
-test('a hole in an array is no entry', () => {
+test('a hole in an array is not an entry', () => {
   const holed: string[] = ['a']
   holed.length = 3
   const error = thrownBy(() => getNftTransfersByWallets(server.service, { limit: 1, wallet_addresses: holed }))

@@ -77,7 +77,7 @@ describe.each(Object.keys(spellings))('the key, %s', (spelling) => {
   })
 })
 
-test('is not in the errors that hexline words itself', async () => {
+test('is not in hexline’s own error texts', async () => {
   const failures: [string, Answer, RestOptions?][] = [
     ['NetworkError', cut],
     ['NetworkError', async (asked, response) => void response.write('{"js', () => asked.socket.destroy())],

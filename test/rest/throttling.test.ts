@@ -49,7 +49,7 @@ describe('of a burst beyond the limit, every call is answered', () => {
     expect(ended.map((each) => (each as PromiseFulfilledResult<Transaction>).value.hash)).toEqual(ended.map((_, i) => hashOf(i)))
   })
 
-  it('also where the answer is that there is none', async () => {
+  it('also if the answer is null', async () => {
     const { service } = await serveLimited(50, tooMany(), unknown)
     const ended = await Promise.all(transactions(service, 150))
     expect(ended).toEqual(Array(150).fill({ status: 'fulfilled', value: null }))

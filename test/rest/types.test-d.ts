@@ -64,7 +64,7 @@ describe('results', () => {
     expectTypeOf<One<One<Stream['triggers']>['functionAbi']>['payable']>().toEqualTypeOf<boolean | null | undefined>()
   })
 
-  test('a field that nobody has heard of may be there', () => {
+  test('an unknown field may be present', () => {
     expectTypeOf<Nft['something_new']>().toBeUnknown()
   })
 })

@@ -203,7 +203,7 @@ describe('eth_sendRawTransaction', () => {
       expect(error).toMatchObject({ name: 'NetworkError', kind: 'network', attempts: 2, transactionHash: keccak256(raw) })
       expect(error.message).toMatch(new RegExp(`^${may(raw)}127.0.0.1:\\d+: the connection ended`))
       expect(error.stack).toContain(keccak256(raw))
-      expect(error.cause.message).toBe('sent again, it was refused, which leaves open what became of it before: nonce too low')
+      expect(error.cause.message).toBe('refused when sent again, which does not show whether the first send succeeded: nonce too low')
     })
 
     test('is looked up several times before a refusal is believed: a node behind the same URL may lag', async () => {

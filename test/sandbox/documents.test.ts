@@ -64,10 +64,10 @@ describe('openapi.yaml', () => {
   })
 })
 
-describe('openapi.yaml says what the specification says, and no more', () => {
+describe('openapi.yaml matches the specification', () => {
   const pathItem = (path: string) => openapi.paths[path] as unknown as { servers: { url: string }[]; get: { parameters: { name: string; schema: object }[] } }
 
-  it('each group has a base address of its own', () => {
+  it('each group has its own base address', () => {
     const bases = Object.keys(openapi.paths).map((path) => [path.split('/')[1], pathItem(path).servers?.map(({ url }) => url)])
     expect(bases).toEqual([
       ['api', ['{base_url}']],
@@ -80,7 +80,7 @@ describe('openapi.yaml says what the specification says, and no more', () => {
     ])
   })
 
-  it('limit has a bound for streams alone', () => {
+  it('limit has a bound for streams only', () => {
     const limitOf = (path: string) => pathItem(path).get.parameters.find(({ name }) => name === 'limit')?.schema
     expect(limitOf('/api/v2.2/wallets/{address}/tokens')).toEqual({ type: 'integer' })
     expect(limitOf('/streams/evm')).toEqual({ type: 'integer', maximum: 100 })
@@ -120,7 +120,7 @@ describe('openapi.yaml says what the specification says, and no more', () => {
     }
   })
 
-  it('streams may be an object or a list, and a stream has no fields that must be there but its id', () => {
+  it('streams may be an object or a list, and only the id of a stream is required', () => {
     const validate = validatorFor('/streams/evm', 200)
     for (const result of [{ id: 'a' }, [{ id: 'a' }], []]) expect(validate({ result, cursor: '', total: 1 })).toBe(true)
   })
@@ -155,7 +155,7 @@ describe('openrpc.json', () => {
     expect(openrpc.servers[0]?.variables.chain.enum).toEqual(Object.keys(chains))
   })
 
-  describe('holds for what the sandbox answers', () => {
+  describe('matches the sandbox’s answers', () => {
     let sandbox: Sandbox
     const ajv = new Ajv2020({ strict: false })
     ajv.addSchema({ $id: 'openrpc', components: openrpc.components })

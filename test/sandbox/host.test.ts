@@ -34,7 +34,7 @@ describe('a request is answered', () => {
     expect((await statusFor(host.replace('PORT', port())))[0]).toBe(200)
   })
 
-  it('without a name, as no browser asks', async () => {
+  it('without a name, which no browser sends', async () => {
     const socket = connect(Number(port()), '127.0.0.1')
     socket.end(`GET /streams/evm?limit=1 HTTP/1.0\r\nx-api-key: ${sandbox.apiKey}\r\n\r\n`)
     expect(await text(socket)).toMatch(/^HTTP\/1\.1 200 /)

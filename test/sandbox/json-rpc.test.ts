@@ -45,7 +45,7 @@ describe('POST /:chain/:apiKey', () => {
     expect(own.bytes.length).toBeGreaterThan(30)
   })
 
-  it('takes numbers in the block fields of eth_getLogs, which nodes refuse', async () => {
+  it('accepts numbers in the block fields of eth_getLogs, which nodes refuse', async () => {
     const logs = (filter: object, id: unknown = 1) => ({ jsonrpc: '2.0', id, method: 'eth_getLogs', params: [filter] })
     const ask = async (url: string, body: unknown) => JSON.parse((await post(url, JSON.stringify(body))).bytes.toString())
     expect(await ask(sandbox.upstream, logs({ fromBlock: 0, toBlock: 0 }))).toHaveProperty('error')
@@ -63,7 +63,7 @@ describe('POST /:chain/:apiKey', () => {
     for (const wrong of [-1, 1.5, 1e300]) expect(await ask(sandbox.nodeUrl(), logs({ fromBlock: wrong }))).toHaveProperty('error')
   })
 
-  it('hands on what it is given byte for byte, and the reply with its status', async () => {
+  it('forwards requests byte for byte, and replies with their status', async () => {
     let answer = '{"jsonrpc":"2.0","id":1,"result":"0x1"}'
     const bodies: string[] = []
     const node = createServer(async (incoming, response) => {
@@ -82,13 +82,13 @@ describe('POST /:chain/:apiKey', () => {
     expect([status, bytes.toString(), bodies.at(-1)]).toEqual([418, answer, asked])
   })
 
-  it('is for the one chain that is served', async () => {
+  it('serves one chain only', async () => {
     const url = (chain: string) => `${sandbox.url}/${chain}/${sandbox.apiKey}`
     expect(await post(url('eth'), '{}').then(({ status, json }) => [status, json()])).toEqual([404, { message: 'this sandbox serves base, not eth' }])
     expect(await post(url('s3cret'), '{}').then(({ status, json }) => [status, json()])).toEqual([404, { message: 'no such path' }])
   })
 
-  it('wants the right key', async () => {
+  it('requires the right key', async () => {
     const refused = async (key: string) => {
       const { status, bytes } = await post(`${sandbox.url}/base/${key}`, '{}')
       expect(bytes.toString()).not.toContain(key)
@@ -106,12 +106,12 @@ describe('POST /:chain/:apiKey', () => {
     ['half of it', Buffer.from('{"id":')],
     ['nothing', Buffer.alloc(0)],
     ['broken UTF-8', Buffer.from([0x22, 0xff, 0x22])],
-  ])('what is no JSON is a parse error: %s', async (_, body) => {
+  ])('invalid JSON is a parse error: %s', async (_, body) => {
     const { status, json } = await post(sandbox.nodeUrl(), body)
     expect([status, json()]).toEqual([400, { jsonrpc: '2.0', id: null, error: { code: -32700, message: 'Parse error' } }])
   })
 
-  it('takes 10 MiB and no more, with and without a length', async () => {
+  it('accepts at most 10 MiB, with and without a length', async () => {
     const limit = 10 * 1024 * 1024
     const body = (length: number) => `${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_chainId', params: [] })}`.padEnd(length)
     // anvil takes less than that: it refuses by itself, and the sandbox hands that on.
@@ -167,7 +167,7 @@ describe('clients over it', () => {
 })
 
 describe('a node behind it', () => {
-  it('that is gone is 502', async () => {
+  it('that is down is 502', async () => {
     const node = await serve(ofEth)
     await using over = await startSandbox({ upstream: node.url })
     await node.close()
@@ -176,7 +176,7 @@ describe('a node behind it', () => {
     expect(json().message).toMatch(/^the node behind this sandbox: 127\.0\.0\.1:\d+: no connection: connect ECONNREFUSED/)
   })
 
-  it('is let go when the client goes', async () => {
+  it('is released when the client disconnects', async () => {
     const node = await serve(ofEth)
     await using over = await startSandbox({ upstream: node.url })
     node.script(gate().answer)

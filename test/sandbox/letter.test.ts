@@ -142,7 +142,7 @@ describe('every field has its documented type', () => {
 })
 
 describe('likeProduction sends what real services send', () => {
-  it('null for what is not known of a token, and of a transaction', async () => {
+  it('null for unknown fields of a token or a transaction', async () => {
     const got = await pages(production, tokensPath)
     expect(got.at(-1).cursor).toBeNull()
     expect(got.at(-1).result[0]).toMatchObject({ symbol: null, name: null, logo: null, thumbnail: null, decimals: null, usd_price: null, usd_value: null })

@@ -43,7 +43,7 @@ describe('the key', () => {
     ])
   })
 
-  it('is another one for each sandbox, and works in the path however odd it is', async () => {
+  it('is different for each sandbox, and works in the path with any characters', async () => {
     await using one = await over({ apiKey: 'a/b?c%#"' })
     await using two = await over({})
     expect(two.apiKey).toMatch(/^[0-9a-f]{32}$/)
@@ -70,7 +70,7 @@ it.each(['POST', 'PUT', 'DELETE'])('%s on a REST operation is 405', async (metho
 })
 
 describe('callsPerSecond', () => {
-  it('refuses what is beyond, and says how long to wait', async () => {
+  it('refuses calls beyond the limit, and says how long to wait', async () => {
     await using slow = await over({ callsPerSecond: 0.01 })
     expect((await ask(slow, STREAMS)).status).toBe(200)
     const { status, headers, body } = await ask(slow, STREAMS)
@@ -104,7 +104,7 @@ describe('callsPerSecond', () => {
   })
 })
 
-it('latencyMs lets every request wait', async () => {
+it('latencyMs delays every request', async () => {
   await using slow = await over({ latencyMs: 80 })
   for (const [path, status] of [
     [STREAMS, 200],
@@ -156,7 +156,7 @@ describe('faults', () => {
     }
   }
 
-  it('are of five kinds, as often as was asked, and the same for the same seed', async () => {
+  it('are of five kinds, with the given frequency, and the same for the same seed', async () => {
     await using a = await over({ faults: 0.5, faultSeed: 7 })
     await using b = await over({ faults: 0.5, faultSeed: 7 })
     await using c = await over({ faults: 0.5, faultSeed: 8 })
@@ -169,14 +169,14 @@ describe('faults', () => {
     expect(fine).toBeLessThan(40)
   })
 
-  it('come to all requests with 1, and to none with 0', async () => {
+  it('affect all requests with 1, and none with 0', async () => {
     await using all = await over({ faults: 1 })
     await using none = await over({ faults: 0 })
     expect(await fates(all, 10)).not.toContain('fine')
     expect(await fates(none, 10)).toEqual(Array(10).fill('fine'))
   })
 
-  it('do not show in the answers of a client that can take them', async () => {
+  it('do not affect the results of a client that handles them', async () => {
     await using bad = await over({ faults: 0.3, faultSeed: 3 })
     await using client = createClient(bad.nodeUrl(), { batch: false, timeoutMs: 100, retry: { attempts: 30, baseDelayMs: 1, maxDelayMs: 5 } })
     const numbers = Array.from({ length: 40 }, (_, i) => client.request({ method: 'eth_getBalance', params: [`0x${String(i).padStart(40, '0')}`, 'latest'] }))
@@ -185,7 +185,7 @@ describe('faults', () => {
 })
 
 describe('stop()', () => {
-  it('frees the port, cuts what is under way, and may be called again', async () => {
+  it('frees the port, cuts requests in flight, and may be called again', async () => {
     const sandbox = await over({ latencyMs: 600_000 })
     const port = Number(new URL(sandbox.url).port)
     const waiting = errorOf(request(`${sandbox.url}/${STREAMS}`, { headers: { 'x-api-key': sandbox.apiKey } }))
@@ -209,7 +209,7 @@ describe('stop()', () => {
     expect(await ended).toMatchObject({ code: 'UND_ERR_SOCKET' })
   })
 
-  it('ends the anvil that was started, and leaves alone a node that was given', async () => {
+  it('stops the anvil that it started, but not a given node', async () => {
     const sandbox = await startSandbox()
     const above = await startSandbox({ upstream: sandbox.upstream })
     await above.stop()

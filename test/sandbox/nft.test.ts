@@ -82,7 +82,7 @@ describe.each(operations)('operation %s', (_, path, records) => {
   })
 })
 
-it('what is required is told all at once, with what is misspelt', async () => {
+it('missing and misspelt parameters are reported all at once', async () => {
   expect((await ask(sandbox, 'nfts/transfers/wallets?wallets=0x1')).body.message).toEqual([
     '"wallets" is not a parameter of this operation; it takes limit, offset, cursor, wallet_addresses, collection_whitelist, collection_blacklist',
     'limit is required: a whole number of at least 1',
@@ -159,7 +159,7 @@ describe('paging over records that change', () => {
     expect(got.length).toBeGreaterThan(40)
   })
 
-  it('takes records that nothing tells apart', async () => {
+  it('accepts identical records', async () => {
     await using same = await fresh()
     const model = same.seed.transfers[0] as NftTransfer
     same.seed.transfers.splice(0, same.seed.transfers.length, ...Array.from({ length: 7 }, () => ({ ...model })))

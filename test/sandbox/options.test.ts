@@ -16,7 +16,7 @@ beforeAll(async () => {
 })
 afterAll(() => node?.stop())
 
-it('what a sandbox says of itself', async () => {
+it('a sandbox’s description', async () => {
   const { url, apiKey, service, rpcUrl, dataUrl, nftUrl, streamsUrl, upstream } = node
   expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
   expect([rpcUrl, dataUrl, nftUrl, streamsUrl]).toEqual([url, url, url, url])
@@ -28,7 +28,7 @@ it('what a sandbox says of itself', async () => {
   expect(await client.call('eth_chainId')).toBe(1101)
 })
 
-it('takes a port, prices and records of its own', async () => {
+it('accepts a port, prices and records', async () => {
   const port = await deadPort()
   const stream = { ...node.seed.streams[0], id: 'mine' } as Sandbox['seed']['streams'][number]
   await using own = await startSandbox({ upstream: node.upstream, port, seed: { streams: [stream] } })
@@ -87,7 +87,7 @@ it('a version of a transfer must be digits, since transfers are ordered by it', 
   expect((await errorOf(startSandbox(options))).message).toBe('seed.transfers[0].transaction_version: expected a string of at most 20 digits, received "1e3"')
 })
 
-it('a port in use is told, and nothing is left running', async () => {
+it('a port in use is reported, and nothing is left running', async () => {
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => void server.close())
@@ -95,7 +95,7 @@ it('a port in use is told, and nothing is left running', async () => {
   expect((await errorOf(startSandbox({ upstream: node.upstream, port }))).message).toBe(`port: expected a free port, received ${port} (EADDRINUSE)`)
 })
 
-it('an upstream that does not answer is told at once', async () => {
+it('an upstream that does not answer is reported at once', async () => {
   const port = await deadPort()
   expect(await errorOf(startSandbox({ upstream: `http://127.0.0.1:${port}/s3cret` }))).toMatchObject({
     kind: 'network',

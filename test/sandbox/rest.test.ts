@@ -83,13 +83,13 @@ describe('getWalletTokens', () => {
     expect(list.map(({ token_address }) => token_address).sort()).toEqual([...wanted].sort())
   })
 
-  it('without what is not wanted', async () => {
+  it('without the excluded ones', async () => {
     expect(await all(getWalletTokens(sandbox.service, { address: wallet, exclude_unverified_contracts: true }))).toHaveLength(1)
     expect(await all(getWalletTokens(sandbox.service, { address: wallet, exclude_native: true, exclude_spam: true }))).toHaveLength(5)
     expect(await all(getWalletTokens(sandbox.service, { address: wallet, exclude_native: false, exclude_spam: false }))).toHaveLength(6)
   })
 
-  it('can be gone on with from its cursor', async () => {
+  it('can be resumed from its cursor', async () => {
     const list = getWalletTokens(sandbox.service, { address: wallet, limit: 2 })
     await list
     const rest = await all(getWalletTokens(sandbox.service, { address: wallet, limit: 2, cursor: list.cursor as string }))
@@ -123,7 +123,7 @@ describe('getTransaction', () => {
     expect((await getTransaction(sandbox.service, { transaction_hash: transferHash, include: 'internal_transactions' }))?.internal_transactions).toEqual([])
   })
 
-  it('is null for one that nobody has sent', async () => {
+  it('is null for an unknown transaction', async () => {
     expect(await getTransaction(sandbox.service, { transaction_hash: `0x${'1'.repeat(64)}` })).toBeNull()
   })
 })
@@ -172,7 +172,7 @@ describe('the NFT group', () => {
     expect(black.some(({ collection_data_id_hash }) => collection_data_id_hash === collection())).toBe(false)
   })
 
-  it('getNftsByCollection and getCollectionsByCreator give all of them, whatever types they were sent in', async () => {
+  it('getNftsByCollection and getCollectionsByCreator give all of them, whatever types they have', async () => {
     const nfts = await all(getNftsByCollection(sandbox.service, { collection_data_id_hash: collection(), limit: 9 }))
     const seeds = sandbox.seed.nfts.filter((each) => each.collection_data_id_hash === collection())
     expect(nfts.map(({ token_data_id_hash }) => token_data_id_hash).sort()).toEqual(seeds.map(({ token_data_id_hash }) => token_data_id_hash).sort())
@@ -198,7 +198,7 @@ describe('the NFT group', () => {
     expect(await all(getNftsByCollection(sandbox.service, { ...params, offset: 13 }))).toEqual(every.slice(13))
   })
 
-  it('thousands of records, while others come and go, come once each', async () => {
+  it('thousands of records are listed once each while others are added and removed', async () => {
     const template = sandbox.seed.transfers[0] as (typeof sandbox.seed.transfers)[number]
     const id = 'c0ffee'
     const make = (version: number) => ({ ...template, collection_data_id_hash: id, transaction_version: String(version) })
@@ -230,7 +230,7 @@ describe('getStreams', () => {
 })
 
 describe('a sandbox that misbehaves', () => {
-  it('is read to the end all the same', async () => {
+  it('is still read to the end', async () => {
     const bad = await startSandbox({ upstream: sandbox.upstream, seed: sandbox.seed, faults: 0.3, faultSeed: 7 })
     try {
       const transfers = getNftTransfersByCollection(

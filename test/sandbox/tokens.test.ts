@@ -82,7 +82,7 @@ describe('the balances of a wallet', () => {
     expect(plain).toMatchObject({ balance: '1235068', balance_formatted: '1.235068' })
   })
 
-  it('have metadata in the forms that tokens use, and nothing for what is broken', async () => {
+  it('have metadata in all forms that tokens use, and none if it is broken', async () => {
     const { body } = await ask(sandbox, path)
     const found = (address: string) => body.result.find((each: Body) => each.token_address === address)
     for (const [kind, { name, symbol, decimals }] of Object.entries(kinds)) expect(found(tokens[kind as Kind])).toMatchObject({ name, symbol, decimals })
@@ -90,7 +90,7 @@ describe('the balances of a wallet', () => {
     expect(found(NATIVE)).toMatchObject({ symbol: 'ETH', decimals: 18, balance_formatted: '3', native_token: true, verified_contract: true })
   })
 
-  it('leave out what keeps no balances and what is an NFT', async () => {
+  it('leave out contracts without balances and NFTs', async () => {
     const { body } = await ask(sandbox, path)
     expect(await viem.readContract({ abi, address: collectible, functionName: 'balanceOf', args: [wallet] })).toBe(1n)
     for (const address of [collectible, refuses, demoToken]) expect(addressesOf(body)).not.toContain(address)
@@ -157,11 +157,11 @@ describe('its parameters', () => {
     expect(await ask(sandbox, `${path}?${query}`)).toMatchObject({ status, body: { message } })
   })
 
-  it('an address that is none is refused', async () => {
+  it('an invalid address is refused', async () => {
     expect(await ask(sandbox, 'api/v2.2/wallets/0x12/tokens')).toMatchObject({ status: 400, body: { message: 'address must be 20 bytes in hex' } })
   })
 
-  it('cursor and limit page through one state, whatever happens on the chain meanwhile', async () => {
+  it('cursor and limit page through one state, even if the chain changes', async () => {
     const rich = `0x${'77'.repeat(20)}` as const
     await viem.setAutomine(false)
     const made: `0x${string}`[] = []

@@ -67,7 +67,7 @@ it('is what viem reads from the same node, with receipt and logs', async () => {
   expect(body.logs).toHaveLength(1)
 })
 
-it('that makes a contract has no receiver, but the contract', async () => {
+it('that creates a contract has the contract in place of a receiver', async () => {
   const hash = await viem.sendTransaction({ data: tokenCode({}) })
   const { contractAddress } = await viem.waitForTransactionReceipt({ hash })
   const { body } = await ask(sandbox, pathOf(hash))
@@ -81,7 +81,7 @@ it('that failed says so', async () => {
   expect((await ask(sandbox, pathOf(hash))).body.receipt_status).toBe('0')
 })
 
-it('has the calls that it made when they are asked for, inner ones too, and only then', async () => {
+it('has its internal calls, nested ones too, only if they are requested', async () => {
   const [first, second] = [await deploy(viem, passOnCode), await deploy(viem, passOnCode)]
   const hash = await viem.sendTransaction({ to: first, value: parseEther('1.5'), data: pad(second), gas: 500_000n })
   const { blockNumber, blockHash } = await viem.waitForTransactionReceipt({ hash })
@@ -121,7 +121,7 @@ it.each([
   expect(await ask(sandbox, path)).toMatchObject({ status, body: { message } })
 })
 
-it('a node that fails is 502, and nothing of its URL is told', async () => {
+it('a node that fails is 502, and its URL is not shown', async () => {
   const node = await serve(always({ jsonrpc: '2.0', id: 1, result: '0x1' }))
   await using other = await startSandbox({ upstream: `${node.url}/s3cret-key` })
   node.script(always('{"message":"no such thing as s3cret-key"}', { status: 404 }))

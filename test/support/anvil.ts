@@ -6,7 +6,7 @@ export interface Anvil {
   stop(): Promise<void>
 }
 
-/** Starts anvil, a real node of one's own, on a free port of the loopback. */
+/** Starts anvil, a real node, on a free port of the loopback interface. */
 export async function startAnvil(options: CreateAnvilOptions = {}): Promise<Anvil> {
   const anvil = createAnvil({ anvilBinary: anvilBinary(), host: '127.0.0.1', stopTimeout: 1000, ...options, port: 0 })
   let port: string | undefined
@@ -19,7 +19,7 @@ export async function startAnvil(options: CreateAnvilOptions = {}): Promise<Anvi
   return { url: `http://127.0.0.1:${port}`, stop: () => anvil.stop() }
 }
 
-/** The binary ships inside a package of its own for each platform. */
+/** The binary is in a separate package for each platform. */
 function anvilBinary(): string {
   const require = createRequire(createRequire(import.meta.url).resolve('@foundry-rs/anvil/package.json'))
   const arch = process.arch === 'x64' ? 'amd64' : process.arch

@@ -1,6 +1,7 @@
 /*
- * A program that uses hexline and then has nothing more to do. Whatever is left behind by its calls (a timer, a socket)
- * keeps the process alive, which the test that started it sees. Arguments: the node's URL, and what to do.
+ * A program that uses hexline and then has nothing more to do. Anything that its calls leave behind
+ * (a timer, a socket) keeps the process alive, which the test that started it detects. Arguments:
+ * the node's URL, and what to do.
  */
 import { type Client, createClient } from '../../src/index.ts'
 
@@ -11,17 +12,20 @@ function read(from: Client, ...params: unknown[]): Promise<unknown> {
   return from.request({ method: 'eth_getBalance', params })
 }
 
-/** The server has taken a POST: only then does it answer a GET. */
+/** The server has received a POST; it answers a GET only then. */
 const isTaken = () => fetch(url).then((response) => response.text())
-/** The calls of this turn stand in line, or are on their way. */
+/** The calls of this turn are in the queue or in flight. */
 const isInLine = async () => {
   for (let i = 0; i < 2; i++) await new Promise((resolve) => setImmediate(resolve))
 }
-/** With one POST at a time, an answer to this call means that those before it have failed, and wait for their next attempt. */
+/**
+ * With one POST at a time, an answer to this call means that those before it have failed and wait
+ * for their next attempt.
+ */
 const isFailed = () => isInLine().then(() => read(client, 'passes'))
 const isNow = async () => {}
 
-/** Makes a few calls and ends them at that time, by a signal of their own or with the whole client. */
+/** Makes a few calls and ends them at that time, with their own signal or by closing the client. */
 async function end(how: 'abort' | 'close', isTime: () => Promise<unknown>): Promise<void> {
   const aborter = new AbortController()
   const calls = Promise.allSettled([0, 1, 2].map((i) => read(client.with({ signal: aborter.signal }), i)))
@@ -31,13 +35,13 @@ async function end(how: 'abort' | 'close', isTime: () => Promise<unknown>): Prom
   if ((await calls).some(({ status }) => status === 'fulfilled')) throw new Error('a call that was ended has an answer')
 }
 
-/** A call that is refused, and has its endpoint paused. */
+/** A refused call, which pauses its endpoint. */
 const pause = () => read(client.with({ attempts: 1 }), 'refused').catch(() => {})
 
 const programs: Record<string, () => Promise<unknown>> = {
   answered: () => Promise.all(Array.from({ length: 300 }, (_, i) => read(client, i))),
   'answered and closed': () => Promise.all(Array.from({ length: 300 }, (_, i) => read(client, i))).then(() => client.close()),
-  // Nothing but the pause holds the process up meanwhile: without a deadline there is no other timer.
+  // Only the pause keeps the process alive: without a deadline there is no other timer.
   'answered after a pause': () => pause().then(() => read(client.with({ deadlineMs: Number.POSITIVE_INFINITY }), 0)),
   'aborted before sending': () => end('abort', isNow),
   'aborted in flight': () => end('abort', isTaken),

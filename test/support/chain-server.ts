@@ -12,17 +12,17 @@ export interface SeenCall {
 export interface ChainOptions {
   /** Number of the latest block. */
   readonly head: number
-  /** Transactions of a block. */
+  /** Number of transactions in a block. */
   readonly transactions?: (number: number) => number
-  /** Bytes of input of each transaction. */
+  /** Size of each transaction's input, in bytes. */
   readonly inputBytes?: number
-  /** The reply object's `result` or `error` in place of the right one, or undefined for the right one. */
+  /** The `result` or `error` to send in place of the right one; undefined for the right one. */
   readonly answer?: (call: SeenCall, right: unknown) => { result: unknown } | { error: { code: number; message: string } } | undefined
   /** Awaited before a POST is answered. */
   readonly gate?: (calls: readonly SeenCall[]) => Promise<void> | void
-  /** What is sent, in place of the calls' own JSON. */
+  /** Converts the JSON of the calls to the body to send. */
   readonly body?: (json: string) => string
-  /** What a POST gets in place of the right reply; undefined for that. */
+  /** The reply to send in place of the right one; undefined for the right one. */
   readonly reply?: (post: SeenPost) => ChainReply | undefined
 }
 
@@ -30,7 +30,7 @@ export interface ChainOptions {
 export interface SeenPost {
   readonly calls: readonly SeenCall[]
   readonly isBatch: boolean
-  /** When it came, on the clock of `performance.now()`. */
+  /** When it arrived, on the clock of `performance.now()`. */
   readonly at: number
   /** The right reply. */
   readonly json: string
@@ -39,22 +39,22 @@ export interface SeenPost {
 export interface ChainReply {
   readonly status?: number
   readonly body: string
-  /** The connection ends after so many characters of the body. */
+  /** Ends the connection after this many characters of the body. */
   readonly cutAt?: number
 }
 
 export interface ChainServer {
   readonly url: string
-  /** Every call that came, in order. */
+  /** All calls that arrived, in order. */
   readonly calls: SeenCall[]
-  /** Length of every POST. */
+  /** Number of calls in each POST. */
   readonly posts: number[]
-  /** Path of every POST. */
+  /** Path of each POST. */
   readonly paths: string[]
   close(): Promise<void>
 }
 
-/** A chain of made-up blocks that hang together, and faults on demand. */
+/** A chain of generated blocks that link to each other, with faults on demand. */
 function createChain(options: ChainOptions) {
   const calls: SeenCall[] = []
   const posts: number[] = []
@@ -183,7 +183,10 @@ function receiptsOf(number: number, { transactions = () => 1 }: ChainOptions): R
   }))
 }
 
-/** Replies as a node sends them that puts more behind each result than anybody looks at: ends with the bracket with which the result does. */
+/**
+ * Replies like those of a node that adds more fields after each result; each ends with the same
+ * bracket as the result.
+ */
 export function withLongFields(json: string): string {
   const long = (result: unknown) => JSON.stringify(Array.isArray(result) ? [{ text: 'x'.repeat(3000) }] : { list: ['x'.repeat(3000)] })
   const more = (reply: { result?: unknown }) => `${JSON.stringify(reply).slice(0, -1)},"meta":${long(reply.result)}}`

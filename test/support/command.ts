@@ -31,19 +31,19 @@ export function startHexline(args: readonly string[], options: { env?: Record<st
   return Object.assign(child, { ended })
 }
 
-/** Runs the built command to its end: for what only a process has, such as its exit code, pipes and files. */
+/** Runs the built command to its end, for what needs a process: exit codes, pipes and files. */
 export function spawnHexline(args: readonly string[], options?: Parameters<typeof startHexline>[1]): Promise<Ended> {
   return startHexline(args, options).ended
 }
 
-/** Runs the command to its end in this process, as it does between two pipes. */
+/** Runs the command to its end in this process, with pipes for input and output. */
 export async function hexline(args: readonly string[], { env = {} }: { env?: Record<string, string> } = {}): Promise<Ended> {
   const [stdout, stderr] = [new Gathered(), new Gathered()]
   const code = await main('0.0.0', { args, env, stdout, stderr })
   return { code, stdout: stdout.text, stderr: stderr.text }
 }
 
-/** Keeps what is written. */
+/** Collects what is written. */
 class Gathered extends Writable {
   readonly #pieces: Buffer[] = []
 
@@ -57,7 +57,10 @@ class Gathered extends Writable {
   }
 }
 
-/** Runs it with a terminal of its own as standard input, output and error: `stdout` is all that the terminal got. */
+/**
+ * Runs it on its own terminal as standard input, output and error; `stdout` is all of the
+ * terminal's output.
+ */
 export async function hexlineOnTerminal(args: readonly string[]): Promise<Ended> {
   const command = [process.execPath, bin, ...args].map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(' ')
   const child = spawn('script', ['-qec', command, '/dev/null'], { stdio: ['ignore', 'pipe', 'pipe'] })
@@ -66,7 +69,7 @@ export async function hexlineOnTerminal(args: readonly string[]): Promise<Ended>
   return { code, stdout: stdout.replaceAll('\r\n', '\n'), stderr }
 }
 
-/** Runs it from a shell, for redirections and limits; `$hexline` is the command. */
+/** Runs it in a shell, for redirections and limits; `$hexline` is the command. */
 export async function inShell(line: string): Promise<Ended> {
   const child = spawn('bash', ['-c', line], { env: { ...process.env, hexline: `${process.execPath} ${bin}` }, stdio: ['ignore', 'pipe', 'pipe'] })
   const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** A request and what a real node answered to it. */
+/** A request and a real node's response to it. */
 export interface Pair {
   readonly name: string
   readonly method: string
@@ -12,11 +12,11 @@ export interface Pair {
     readonly result?: unknown
     readonly error?: { readonly code: number; readonly message: string; readonly data?: unknown } | null
   }
-  /** The recorder kept that there was an error, but not which. */
+  /** The recording shows that there was an error, but not which one. */
   readonly anyError?: boolean
 }
 
-/** A block with what belongs to it, results without the envelope. */
+/** A block with its receipts, as results without the envelope. */
 export interface BlockFile {
   readonly name: string
   readonly chainId: number
@@ -28,10 +28,10 @@ export interface BlockFile {
 /** The corpus lies beside the checkout, in `../shared/corpus`; it is not part of the project. */
 const folder = fileURLToPath(new URL('../../../shared/corpus', import.meta.url))
 
-/** Is the corpus there? */
+/** Whether the corpus is present. */
 export const hasCorpus = existsSync(folder)
 
-/** Why tests that read it are skipped. */
+/** Why tests that need the corpus are skipped. */
 export const noCorpus = 'SKIPPED: there is no corpus of real replies in ../shared/corpus, beside the checkout'
 
 /** Files of pairs of the 28 methods; the corpus has others, too. */

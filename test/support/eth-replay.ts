@@ -7,12 +7,12 @@ interface Sent {
   readonly params: unknown[]
 }
 
-/** A node that answers every lone call with one recorded response, under the id of the call. */
+/** A node that answers each single call with one recorded response, with the call's id. */
 export interface ReplayNode {
   readonly url: string
-  /** What it answers. An id that was recorded as a string goes back as a string. */
+  /** The response to send. If the recorded id is a string, the id is sent as a string. */
   response: { readonly id: unknown }
-  /** The last call that came. */
+  /** The last call received. */
   readonly received: Sent
   stop(): Promise<void>
 }

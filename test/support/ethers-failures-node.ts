@@ -6,16 +6,16 @@ import { abi, contracts, errorData, holder } from './viem-failures.ts'
 const HOLDER_KEY = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80'
 const gwei = 10n ** 9n
 
-/** Has nothing, and is known to no node. */
+/** An account without funds, which no node has the key of. */
 export const nobody = new Wallet('0x1111111111111111111111111111111111111111111111111111111111111111')
 
 export const contractAt = (address: string, runner: JsonRpcProvider | JsonRpcSigner | Wallet) => new Contract(address, abi as unknown as InterfaceAbi, runner)
 
-/** What one of anvil's contracts, or anvil itself, is made to refuse. */
+/** A failure that one of anvil's contracts, or anvil itself, can be made to produce. */
 export interface NodeRow {
   readonly name: string
   readonly run: (provider: JsonRpcProvider) => Promise<unknown>
-  /** The code over both providers. */
+  /** The code of the error from both providers. */
   readonly is: string
   readonly has?: Portrait
   readonly better?: Better
@@ -54,7 +54,7 @@ export const nodeRows: NodeRow[] = [
   { name: 'a panic, without a contract', run: call('panic'), is: 'CALL_EXCEPTION', has: { ...panic, ...inCall } },
   { name: 'a custom error, read', run: read('custom'), is: 'CALL_EXCEPTION', has: { ...customRead, ...inCall } },
   { name: 'a custom error, simulated', run: simulate('custom'), is: 'CALL_EXCEPTION', has: { ...customRead, ...inCall } },
-  // ethers itself decodes what a contract reads, and not what it estimates.
+  // ethers decodes the errors of contract reads, but not of estimates.
   { name: 'a custom error, written', run: write('custom'), is: 'CALL_EXCEPTION', has: { ...custom, revert: null, ...inEstimate } },
   { name: 'a custom error, without a contract', run: call('custom'), is: 'CALL_EXCEPTION', has: { ...custom, revert: null, ...inCall } },
   { name: 'a custom error that the ABI does not have', run: read('unknown'), is: 'CALL_EXCEPTION', has: { data: '0xdeadbeef', revert: null } },
@@ -161,7 +161,7 @@ function signerOf(provider: JsonRpcProvider): JsonRpcSigner {
   return new JsonRpcSigner(provider as JsonRpcApiProvider, nobody.address)
 }
 
-/** One way in which a node words a failure, and what ethers makes of it. */
+/** One node's wording of a failure, and ethers' error for it. */
 export interface WordRow {
   readonly name: string
   readonly method: string
@@ -178,7 +178,7 @@ const ofCall = [transaction, 'latest']
 const sent = { method: 'eth_sendRawTransaction', params: raw }
 const denied = (message: string) => ({ code: 4001, message })
 const denies = (method: string, action: string): WordRow => ({
-  name: `a user who denies ${method}`,
+  name: `a user rejecting ${method}`,
   method,
   params: [transaction],
   error: denied('MetaMask Tx Signature: User denied transaction signature.'),
@@ -291,7 +291,7 @@ export const wordRows: WordRow[] = [
   },
   { name: 'a rate limit with status 200', method: 'eth_gasPrice', error: { code: -32005, message: 'limit exceeded' }, is: 'UNKNOWN_ERROR' },
   { name: 'a state that was pruned', method: 'eth_getBalance', error: { code: -32000, message: 'missing trie node 0xab' }, is: 'UNKNOWN_ERROR' },
-  { name: 'a code that nobody knows, and data', method: 'eth_x', error: { code: 17, message: 'out of luck', data: { why: ['so'] } }, is: 'UNKNOWN_ERROR' },
+  { name: 'an unknown code with data', method: 'eth_x', error: { code: 17, message: 'out of luck', data: { why: ['so'] } }, is: 'UNKNOWN_ERROR' },
   { name: 'a bare string', method: 'eth_x', error: 'out of luck', is: 'UNKNOWN_ERROR', better: words('out of luck', 'out of luck') },
   { name: 'no code', method: 'eth_x', error: { message: 'out of luck' }, is: 'UNKNOWN_ERROR', better: words({ message: 'out of luck' }, 'out of luck') },
 ]

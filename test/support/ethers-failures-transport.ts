@@ -3,20 +3,23 @@ import type { Better, EthersOptions, Portrait } from './ethers-failures.ts'
 import { type Answer, always, cut, each, refuse, silent } from './server.ts'
 import { errorData } from './viem-failures.ts'
 
-/** One way in which a reply can fail to come, and what ethers says of it. */
+/** One way for a reply to fail, and ethers' error for it. */
 export interface TransportRow {
   readonly name: string
   readonly answer: Answer
-  /** The calls it is tried with. Default: `eth_getBalance` and `eth_call`, since ethers takes any error of the latter for a revert. */
+  /**
+   * The calls to try. Default: `eth_getBalance` and `eth_call`, since ethers treats any error of
+   * the latter as a revert.
+   */
   readonly methods?: readonly ('eth_getBalance' | 'eth_call')[]
   readonly options?: EthersOptions
-  /** The code over hexline. */
+  /** The code with hexline. */
   readonly is: string
   readonly has?: Portrait
-  /** hexline's own error underneath. */
+  /** The class of hexline's own error, which is the cause. */
   readonly under: string
   readonly better?: Better
-  /** An old ethers throws it where nobody can catch it. */
+  /** Old versions of ethers throw it where it cannot be caught. */
   readonly crashesOld?: boolean
 }
 
@@ -26,7 +29,7 @@ const text = (status: number, body: string, headers: Record<string, string> = {}
 const answered = (status: string) => ({ shortMessage: `server response ${status}`, info: expect.objectContaining({ responseStatus: status }) })
 const aUrl = expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/)
 
-/** Of an error that ethers did not make, or that does not say what came. */
+/** For an error that ethers did not make, or that does not describe the reply. */
 const saysWhatCame = (why: string, ethers: Portrait, words: RegExp): Better => ({
   why,
   ethers,
@@ -44,14 +47,14 @@ const ofNode = (message: string, more: Portrait, words: RegExp): Better => ({
     info: { requestUrl: aUrl, errno: expect.stringMatching(/^[A-Z_]+$/) },
   },
 })
-/** The body is hexline's own wording of what it has read. */
+/** hexline makes the body anew from what it has read. */
 const bodyAnew = (status: string, ethers: RegExp, hexline: RegExp): Better => ({
   why: 'a body of JSON-RPC is told by its error alone, without what a URL may have left in it',
   ethers: { response: expect.anything(), info: { requestUrl: aUrl, responseBody: expect.stringMatching(ethers), responseStatus: status } },
   hexline: { response: expect.anything(), info: { requestUrl: aUrl, responseBody: expect.stringMatching(hexline), responseStatus: status } },
 })
 
-/** For one call that is not repeated. */
+/** Rows for a single call that is not retried. */
 export const transportRows: TransportRow[] = [
   {
     name: '429',
@@ -70,7 +73,7 @@ export const transportRows: TransportRow[] = [
     is: 'SERVER_ERROR',
     under: 'HttpError',
     better: {
-      why: 'ethers makes a status 599 of it, which nobody has sent',
+      why: 'ethers reports a status of 599, which the server did not send',
       ethers: {
         shortMessage: 'exceeded maximum retry limit',
         response: expect.objectContaining({ statusCode: 599, retryAfter: '7' }),

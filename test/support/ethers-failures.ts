@@ -5,19 +5,19 @@ import { HexlineError } from '../../src/errors.ts'
 
 type Target = ConstructorParameters<typeof HexlineProvider>[0]
 
-/** The chain of anvil, which is also the chain of every server of the tests. */
+/** The chain id of anvil, which all test servers use. */
 export const CHAIN = 31_337
 
-/** What both providers do the same: nothing is asked for but what a test asks for, and nothing is remembered. */
+/** Settings of both providers: no requests but the test's own, and no cache. */
 const alike = { staticNetwork: true, cacheTimeout: -1, pollingInterval: 20 }
 
 export interface EthersOptions {
   readonly timeoutMs?: number
-  /** What ethers does with 429: as it comes, but once, or not at all. */
+  /** What ethers does about 429: repeat it as many times as the default, or never. */
   readonly repeats429?: boolean
 }
 
-/** ethers' own provider, which gives up at once. It ends with the test. */
+/** ethers' own provider, which gives up at once. It is destroyed when the test ends. */
 export function overEthers(url: string, { timeoutMs, repeats429 = true }: EthersOptions = {}): JsonRpcProvider {
   const request = new FetchRequest(url)
   request.setThrottleParams({ maxAttempts: 1 })
@@ -26,12 +26,15 @@ export function overEthers(url: string, { timeoutMs, repeats429 = true }: Ethers
   return closing(new JsonRpcProvider(request, CHAIN, { ...alike, batchMaxCount: 1 }))
 }
 
-/** The same on hexline; without retries, unless `options` say otherwise. It ends with the test. */
+/**
+ * The same on hexline, without retries unless `options` set them. It is destroyed when the test
+ * ends.
+ */
 export function overHexline(target: Target, options: HexlineProviderOptions = {}): HexlineProvider {
   return closing(new HexlineProvider(target, CHAIN, { ...alike, ...(!isClient(target) && { retry: false }), ...options }))
 }
 
-/** The provider, which ends with the test. */
+/** Destroys the provider when the test ends. */
 export function closing<P extends JsonRpcProvider>(provider: P): P {
   onTestFinished(() => provider.destroy())
   return provider
@@ -41,12 +44,15 @@ function isClient(target: unknown): boolean {
   return typeof (target as { send?: unknown } | undefined)?.send === 'function'
 }
 
-/** What a user of ethers reads off an error, in plain data; what is undefined is left out, and so are the ids of calls. */
+/**
+ * What an ethers user can read from an error, as plain data, without undefined fields and ids of
+ * calls.
+ */
 export type Portrait = Readonly<Record<string, unknown>>
 
 export function portraitOf(error: unknown): Portrait {
   const { shortMessage, code } = error as { shortMessage?: string; code?: string }
-  // Those that ethers did not make have a message alone.
+  // Errors that ethers did not make have a message only.
   const said = shortMessage === undefined ? { message: (error as Error).message } : { shortMessage }
   return { class: (error as Error).constructor.name, code, ...said, ...(plain({ ...(error as object) }) as object) }
 }
@@ -66,20 +72,20 @@ function plain(value: unknown): unknown {
   return Object.fromEntries(entries.map(([key, each]) => [key, plain(each)]))
 }
 
-/** hexline's own error under one of ethers'. */
+/** hexline's own error under an error of ethers'. */
 export function hexlineErrorOf(error: unknown): HexlineError | undefined {
   const { cause } = error as Error
   return cause instanceof HexlineError ? cause : undefined
 }
 
-/** In what hexline's error differs from that of ethers, and why that is better. */
+/** How hexline's error differs from ethers', and why that is better. */
 export interface Better {
   readonly why: string
   readonly ethers: Portrait
   readonly hexline: Portrait
 }
 
-/** The same but for what `better` says, and in nothing else. */
+/** Asserts that the portraits are equal, except for exactly what `better` states. */
 export function expectSame(portrait: Portrait, expected: Portrait, better?: Better): void {
   const changed = better === undefined ? [] : [...Object.keys(better.ethers), ...Object.keys(better.hexline)]
   const rest = (of: Portrait) => Object.fromEntries(Object.entries(of).filter(([key]) => !changed.includes(key)))

@@ -3,26 +3,33 @@ import { collectibleCode, deployment, tokenCode } from '../../demo/contracts.ts'
 import { alice, type Bed, bob, carol } from './ethers-flows.ts'
 
 /*
- * Contracts for the flows, small enough to be written as bytes. Each has a fixed address, where `putContracts` puts it.
+ * Contracts for the flows, small enough to be written in bytecode. Each has a fixed address, where
+ * `putContracts` puts it.
  */
 
 const place = (i: number) => `0x${'10'.padEnd(39, '0')}${i}`
 
-/** Logs `Transfer`, counts itself in slot 0, and reverts without a word for an amount of 0 (see demo/contracts.ts). */
+/**
+ * Logs `Transfer`, counts its transfers in slot 0, and reverts without data for an amount of 0 (see
+ * demo/contracts.ts).
+ */
 export const token = place(1)
 /** Logs `Transfer` with a third indexed argument. */
 export const collectible = place(2)
-/** Every call of it fails with the error of its own that `refused` holds. */
+/** Fails every call with its own error type, as in `refused`. */
 export const refuser = place(3)
-/** Every call of it fails with a reason in words. */
+/** Fails every call with a reason string. */
 export const talker = place(4)
-/** Every call of it fails as arithmetic does that overflows. */
+/** Fails every call with the panic of an arithmetic overflow. */
 export const panicker = place(5)
-/** `lookup` asks for an answer from elsewhere (EIP-3668), and `lookedUp` returns the first word of it. */
+/**
+ * `lookup` refers to an external source (EIP-3668), and `lookedUp` returns the first word of its
+ * response.
+ */
 export const gateway = place(6)
-/** `name()` and all else returns 'Hexline'. */
+/** Returns 'Hexline' for `name()` and anything else. */
 export const named = place(7)
-/** Returns the first word of what it is called with: the selector comes first. */
+/** Returns the first word of its call data, which begins with the selector. */
 export const echo = place(8)
 
 export const tokenAbi = new Interface([
@@ -52,13 +59,16 @@ export const gatewayAbi = new Interface([
 /** The bytecode that makes a token. */
 export const tokenDeployment = deployment(tokenCode)
 
-/** Whom and what the refuser says that it refuses. */
+/** The arguments of the refuser's error. */
 export const refused = { who: '0x2000000000000000000000000000000000000002', amount: 7n } as const
 
-/** What the talker says. */
+/** The reason of the talker's revert. */
 export const reason = 'not today, señor — ✗ 🙅'
 
-/** The number that the gateway's elsewhere answers. It is in the URL, so that no server is needed. */
+/**
+ * The number in the response of the gateway's source. It is part of the URL, so no server is
+ * needed.
+ */
 export const answer = 4242n
 const elsewhere = `data:application/json,${encodeURIComponent(JSON.stringify({ data: toBeHex(answer, 32) }))}`
 
@@ -79,7 +89,7 @@ export async function putContracts({ ask }: Bed): Promise<void> {
   await Promise.all(codes.map(([address, code]) => ask('anvil_setCode', address, code)))
 }
 
-/** What `makeHistory` has sent. */
+/** The transactions of `makeHistory`. */
 export interface History {
   readonly plain: string
   readonly first: string
@@ -89,13 +99,14 @@ export interface History {
 }
 
 /**
- * Three blocks on a bed with contracts: in the first, alice sends carol an ether and 5 tokens; the second is empty; in the third, alice
- * has an item minted for carol, and bob sends alice 6 tokens, and then none, which reverts.
+ * Makes three blocks: in the first, alice sends carol an ether and 5 tokens; the second is empty;
+ * in the third, alice mints an item for carol, and bob sends alice 6 tokens, and then 0, which
+ * reverts.
  */
 export async function makeHistory({ ask, mine }: Bed): Promise<History> {
   const sent = (from: string, to: string, data: string, other: object = {}) =>
     ask<string>('eth_sendTransaction', { from, to, data, gas: toBeHex(100_000), ...other })
-  // anvil sorts a block by the most that is offered: less than alice does.
+  // anvil sorts a block by the highest fee offered, and this is lower than alice's.
   const fees = { maxFeePerGas: toBeHex(1_500_000_000n), maxPriorityFeePerGas: toBeHex(500_000_000n) }
   const transfer = (to: string, amount: bigint) => tokenAbi.encodeFunctionData('transfer', [to, amount])
   const plain = await sent(alice, carol, '0x', { value: toBeHex(10n ** 18n) })
@@ -112,7 +123,9 @@ export async function makeHistory({ ask, mine }: Bed): Promise<History> {
 /** MSTORE(0, top of the stack), RETURN(0, 32) */
 const returnTop = '0x60005260206000f3'
 
-/** Code that returns the given bytes, or reverts with them. `at` is where it stands in the whole code. */
+/**
+ * Code that returns the given bytes, or reverts with them. `at` is its position in the whole code.
+ */
 function saying(how: 'return' | 'revert', bytes: string, at = 0): string {
   const lengthOfCode = 13
   // PUSH2 size, DUP1, PUSH2 offset, PUSH1 0, CODECOPY, PUSH1 0, RETURN or REVERT

@@ -2,22 +2,22 @@ import type { AddressInfo, Socket } from 'node:net'
 import net from 'node:net'
 import { expect, onTestFinished, vi } from 'vitest'
 
-/** A line to a node, of which the test rules what comes through. */
+/** A connection to a node that the test controls. */
 export interface Line {
   readonly url: string
-  /** Connections of the client that are open now. */
+  /** Number of the client's open connections. */
   readonly open: number
   /** Ends every connection, and refuses new ones. */
   cut(): Promise<void>
-  /** Takes connections again, on the same port. */
+  /** Accepts connections again, on the same port. */
   restore(): Promise<void>
-  /** From now on the node's answers do not come through. */
+  /** Holds the node's answers back from now on. */
   hold(): void
-  /** Resolves as soon as the client has sent something more. */
+  /** Resolves when the client has sent more. */
   sent(): Promise<void>
 }
 
-/** A TCP forward to the node. It ends with the test. */
+/** A TCP proxy to the node. It is closed when the test ends. */
 export async function lineTo(url: string): Promise<Line> {
   const { hostname, port } = new URL(url)
   const sockets = new Set<Socket>()
@@ -65,7 +65,10 @@ export async function lineTo(url: string): Promise<Line> {
   return line
 }
 
-/** Notes what should not be: lines on the console, and rejections that nobody handles. Gives the function that asserts that there were none. */
+/**
+ * Records output on the console and unhandled rejections. Returns a function that asserts that
+ * there were none.
+ */
 export function watchQuiet(): () => Promise<void> {
   const noise: unknown[] = []
   const note = (reason: unknown) => noise.push(reason)
@@ -78,7 +81,8 @@ export function watchQuiet(): () => Promise<void> {
     for (const spy of spies) spy.mockRestore()
   })
   return async () => {
-    // Node.js tells of rejections once a turn is over, and what ends may begin something in its last turn.
+    // Node.js reports rejections after a turn of the event loop, and the last turn of a call may
+    // start something new.
     for (let i = 0; i < 10; i++) await new Promise((resolve) => setImmediate(resolve))
     expect(noise).toEqual([])
   }

@@ -1,6 +1,7 @@
 /*
- * A program that uses a HexlineProvider and then has nothing more to do. Whatever is left behind (a timer, a socket) keeps
- * the process alive, which the test that started it sees. Arguments: the node's URL, and what to do.
+ * A program that uses a HexlineProvider and then has nothing more to do. Anything that is left
+ * behind (a timer, a socket) keeps the process alive, which the test that started it detects.
+ * Arguments: the node's URL, and what to do.
  */
 import { HexlineProvider } from '../../adapters/ethers/index.ts'
 
@@ -9,7 +10,7 @@ const nobody = `0x${'12'.repeat(20)}`
 const never = `0x${'12'.repeat(32)}`
 const listener = () => {}
 
-/** A provider that has been used, and that listens. */
+/** A used provider with listeners. */
 async function used(): Promise<HexlineProvider> {
   const provider = new HexlineProvider(url, undefined, { pollingInterval: 20 })
   await Promise.all(Array.from({ length: 50 }, (_, i) => provider.getStorage(nobody, i)))
@@ -34,7 +35,8 @@ const programs: Record<string, () => Promise<unknown>> = {
   async 'destroyed while a transaction is waited for'() {
     const provider = await used()
     const sent = await (await provider.getSigner()).sendTransaction({ to: nobody, gasLimit: 21_000 })
-    // ethers never settles it. At each block it looks for a replacement, and listens to the next one when that fails.
+    // ethers never settles this. At each block it looks for a replacement, and if that fails it
+    // listens for the next block.
     void sent.wait(100)
     await provider.on('block', () => provider.destroy())
     while (!provider.destroyed) await provider.send('evm_mine', []).catch(() => {})

@@ -20,46 +20,62 @@ import { isNewEthers } from './peers.ts'
 
 const MNEMONIC = 'test test test test test test test test test test test junk'
 
-/** anvil has the key of each of its ten accounts, and so have we. */
+/** anvil has the keys of its ten accounts, and the tests derive the same ones. */
 export const account = (index: number) => HDNodeWallet.fromPhrase(MNEMONIC, '', `m/44'/60'/0'/0/${index}`)
 
-/** anvil signs for this one. */
+/** anvil signs for this account. */
 export const alice = account(0).address
-/** Signs here: anvil is sent the signed transaction. */
+/** This account signs here, and anvil gets the signed transaction. */
 export const bob = account(1)
-/** Receives. */
+/** This account receives. */
 export const carol = account(2).address
 
-/** One node, and an ethers provider of it. Nothing is mined but by `mine`. */
+/** One node, and an ethers provider for it. Only `mine` mines blocks. */
 export interface Bed {
   readonly url: string
-  /** Asks the node each time, and each 20 ms for blocks. */
+  /** Makes a request each time, and polls for blocks every 20 ms. */
   readonly provider: JsonRpcProvider
   readonly isHexline: boolean
-  /** A provider of the same class with other settings, of this node or of another. It ends with the flow. */
+  /**
+   * A provider of the same class with other settings, for this node or another. It is destroyed
+   * when the flow ends.
+   */
   make(options?: JsonRpcApiProviderOptions, url?: string, network?: Networkish): JsonRpcProvider
-  /** The node itself, past the provider. */
+  /** Calls the node directly, without the provider. */
   ask<T = unknown>(method: string, ...params: unknown[]): Promise<T>
-  /** Mines one block with what has been sent, and gives the receipts, in the order of the hashes. */
+  /**
+   * Mines one block with the pending transactions, and resolves to the receipts in the order of the
+   * hashes.
+   */
   mine(...hashes: string[]): Promise<(TransactionReceipt | null)[]>
-  /** Mines empty blocks until the promise resolves: ethers looks for events once there is a block that it has not seen. `looked` is the method that it then calls. */
+  /**
+   * Mines empty blocks until the promise resolves, since ethers looks for events only when there is
+   * a new block. `looked` is the method that it uses for that.
+   */
   mineUntil<T>(done: Promise<T>, looked?: string): Promise<T>
-  /** Resolves as soon as so many more calls of this method by the bed's providers have been answered: that is when a listener is known to listen. */
+  /**
+   * Resolves when the bed's providers have received this many more answers to the method, which
+   * shows that a listener is active.
+   */
   answered(method: string, count?: number): Promise<void>
 }
 
 type State = <T>(name: string, run: (bed: Bed) => Promise<T>, check: (result: T) => void | Promise<void>, options?: { needsNew?: boolean }) => void
 
-/** Runs a flow over both providers, compares, and gives what came over hexline to `check`. */
+/** Runs a flow with both providers, compares the results, and passes hexline's to `check`. */
 export interface Flow extends State {
-  /** Over hexline alone, where ethers' own provider hangs, prints or falls silent. The name says which. */
+  /**
+   * Runs a flow with hexline only, where ethers' own provider hangs, prints or falls silent. The
+   * name says which.
+   */
   readonly alone: State
 }
 
 /**
- * Gives the function that states a test: the same flow over ethers' `JsonRpcProvider` and over `HexlineProvider`, each on an anvil of its own,
- * with results that must be equal in all that `shown` shows, and that pass the check. The two nodes have the same first timestamp and
- * blocks 12 s apart, so that hashes are equal, too. What a flow does to its node is undone after it.
+ * Returns a function that declares a test: the same flow with ethers' `JsonRpcProvider` and with
+ * `HexlineProvider`, each on its own anvil. The results must be equal in everything that `shown`
+ * shows, and pass the check. Both nodes have the same first timestamp and blocks 12 s apart, so
+ * that hashes are equal, too. The changes of a flow to its node are reverted afterwards.
  */
 export function ethersFlows(prepare: (bed: Bed) => Promise<unknown> = async () => {}): Flow {
   let sides: Side[]
@@ -83,7 +99,7 @@ export function ethersFlows(prepare: (bed: Bed) => Promise<unknown> = async () =
       sides.map(async (side, i) => {
         await side.endProviders()
         await askNode(side.url, 'evm_revert', snapshots[i])
-        // A snapshot does not hold these.
+        // A snapshot does not include these.
         await askNode(side.url, 'anvil_dropAllTransactions')
         await setMining({ ask: (method, ...params) => askNode(side.url, method, ...params) })
       }),
@@ -97,7 +113,8 @@ export function ethersFlows(prepare: (bed: Bed) => Promise<unknown> = async () =
     it.skipIf(needsNew && !isNewEthers)(name, async () => check(await run((sides[1] as Side).makeBed())))
   const both: State = (name, run, check, { needsNew = false } = {}) =>
     it.skipIf(needsNew && !isNewEthers)(name, async () => {
-      // Both to the end, so that none goes on while its node is being reverted. ethers keeps caches by provider: each flow has new ones.
+      // Waits for both, so that neither continues while its node is being reverted. ethers caches
+      // by provider, so each flow gets new ones.
       const beds = sides.map(({ makeBed }) => makeBed())
       const [ofEthers, ofHexline] = await Promise.allSettled(beds.map(run))
       if (ofEthers?.status === 'rejected') throw ofEthers.reason
@@ -116,7 +133,7 @@ interface Side {
   stop(): Promise<void>
 }
 
-/** A provider, and its calls that are not answered yet. */
+/** A provider, and its unanswered calls. */
 interface Made {
   readonly provider: JsonRpcProvider
   readonly pending: ReadonlySet<Promise<unknown>>
@@ -127,7 +144,7 @@ async function startSide(isHexline: boolean): Promise<Side> {
   const providers: Made[] = []
   const endProviders = async () => {
     for (const { provider, pending } of providers.splice(0)) {
-      // ethers' own leaves promises about its filters alone, which reject when it is destroyed.
+      // ethers' own leaves promises for its filters unhandled, which reject when it is destroyed.
       if (!isHexline) await provider.removeAllListeners()
       while (!isHexline && pending.size > 0) await Promise.allSettled(pending)
       provider.destroy()
@@ -147,7 +164,7 @@ async function startSide(isHexline: boolean): Promise<Side> {
 async function setMining({ ask }: Pick<Bed, 'ask'>): Promise<void> {
   await ask('evm_setAutomine', false)
   await ask('anvil_setBlockTimestampInterval', 12)
-  // What the next block's fee follows from, a revert does not undo.
+  // Reverting does not restore the base fee of the next block.
   await ask('anvil_setNextBlockBaseFeePerGas', '0x3b9aca00')
 }
 
@@ -155,7 +172,8 @@ function bedOn(url: string, isHexline: boolean, made: Made[]): Bed {
   const Provider = isHexline ? HexlineProvider : JsonRpcProvider
   const awaited: { method: string; count: number; resolve: () => void }[] = []
   const make = (options: JsonRpcApiProviderOptions = {}, to = url, network?: Networkish) => {
-    // For its first blob anvil prepares a trusted setup, which on a busy machine takes longer than hexline waits by default.
+    // For its first blob anvil prepares a trusted setup, which takes longer than hexline's default
+    // timeout on a busy machine.
     const provider = new Provider(to, network, { ...fast, ...(isHexline && { timeoutMs: 120_000 }), ...options })
     const pending = overhear(provider, (method) => {
       for (const each of awaited) if (each.method === method && --each.count === 0) each.resolve()
@@ -192,13 +210,16 @@ function bedOn(url: string, isHexline: boolean, made: Made[]): Bed {
   }
 }
 
-/** What the flows set unless they say otherwise: ethers would answer from its cache for 250 ms, and look for blocks each 4 s. */
+/**
+ * Defaults of the flows: ethers would answer from its cache for 250 ms, and poll for blocks every 4
+ * s.
+ */
 export const fast = { cacheTimeout: -1, pollingInterval: 20, batchStallTime: 1 } as const
 
-/** The network of anvil, for providers that are not to ask for it. */
+/** The network of anvil, for providers that need not request it. */
 export const network = Network.from(31337)
 
-/** Has a provider tell what it has been answered, and gives the calls that it waits for. */
+/** Reports each answer that a provider gets. Returns its pending calls. */
 function overhear(provider: JsonRpcProvider, onAnswer: (method: string) => void): Made['pending'] {
   const pending = new Set<Promise<unknown>>()
   const send = provider.send.bind(provider)
@@ -215,7 +236,7 @@ function overhear(provider: JsonRpcProvider, onAnswer: (method: string) => void)
   return pending
 }
 
-/** A call of a node past every provider. */
+/** Calls a node directly, without any provider. */
 export async function askNode<T = unknown>(url: string, method: string, ...params: unknown[]): Promise<T> {
   const { body } = await request(url, {
     method: 'POST',
@@ -228,8 +249,8 @@ export async function askNode<T = unknown>(url: string, method: string, ...param
 }
 
 /**
- * What ethers shows of a value, as plain data with the names of its classes. Left out are providers, which are different, the ids of payloads, which say
- * how many calls a provider has made before, and the port of the node.
+ * What ethers shows of a value, as plain data with the names of its classes. It omits providers,
+ * which differ, the ids of payloads, which count a provider's earlier calls, and the node's port.
  */
 export function shown(value: unknown, url: string): unknown {
   if (typeof value === 'string') return value.replaceAll(url, 'URL').replaceAll(/"id": ?\d+/g, '"id": 0')
@@ -264,12 +285,12 @@ function prefetched(block: Block): unknown[] {
   try {
     return block.prefetchedTransactions
   } catch {
-    // ethers' way of saying that there are hashes only.
+    // ethers' sign that a block has only hashes.
     return ['none']
   }
 }
 
-/** The error with which a promise rejects, for the comparison. */
+/** The error of a rejected promise, for comparison. */
 export async function failureOf(promise: Promise<unknown>): Promise<Error & Record<string, unknown>> {
   return promise.then(
     () => {
@@ -279,7 +300,7 @@ export async function failureOf(promise: Promise<unknown>): Promise<Error & Reco
   )
 }
 
-/** The first `count` values that a callback is given. */
+/** Collects the first `count` values passed to a callback. */
 export function collector<T>(count: number): { add(value: T): void; all: Promise<T[]>; readonly values: readonly T[] } {
   const values: T[] = []
   let resolve: (values: T[]) => void

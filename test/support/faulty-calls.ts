@@ -2,10 +2,10 @@ import { keccak_256 } from '@noble/hashes/sha3.js'
 
 /** Number of the newest block. */
 export const HEAD = 2_000_000
-/** Number of the first of the blocks that are asked for once. */
+/** Number of the first block that is requested only once. */
 export const FIRST = 1_000_000
 
-/** One call of the test, and its right answer, which follows from its number. */
+/** One call of the test and its right answer, both of which follow from its number. */
 export interface Planned {
   readonly method: string
   readonly params: readonly string[]
@@ -14,10 +14,13 @@ export interface Planned {
 
 const hexOf = (number: number, digits = 0) => `0x${number.toString(16).padStart(digits, '0')}`
 const legacy = (i: number) => `0xc8${i.toString(16).padStart(16, '0')}`
-/** Of a type that hexline does not know, so that it cannot tell its hash: it must never be sent twice where the first may have run. */
+/**
+ * A transaction of a type that hexline does not know, so it cannot compute the hash. It must never
+ * be sent twice if the first copy may have run.
+ */
 const unknownType = (i: number) => `0x7e${i.toString(16).padStart(16, '0')}`
 
-/** Call number `i`. Most read something that no other reads. */
+/** Call number `i`. Most read something that no other call reads. */
 export function planned(i: number): Planned {
   const near = hexOf(HEAD - (i % 6))
   if (i % 500 === 7) return { method: 'eth_sendRawTransaction', params: [legacy(i)], required: false }
@@ -28,7 +31,10 @@ export function planned(i: number): Planned {
   return { method: 'eth_getBalance', params: [hexOf(i, 40), near], required: false }
 }
 
-/** The number of a call, from what a server got; a negative one for a block that many ask for; undefined for what hexline asks for itself. */
+/**
+ * The number of a call that a server received: negative for a block that many calls read, undefined
+ * for hexline's own calls.
+ */
 export function numberOf(method: string, params: readonly unknown[]): number | undefined {
   const first = String(params[0])
   if (method === 'eth_sendRawTransaction') return Number.parseInt(first.slice(4), 16)
@@ -44,20 +50,20 @@ export function blockOf(method: string, params: readonly unknown[]): number {
   return method === 'eth_getStorageAt' ? Number(params[2]) : 0
 }
 
-/** The right result: it tells which call it belongs to. */
+/** The right result, which identifies its call. */
 export function resultOf(method: string, params: readonly unknown[]): unknown {
   if (method === 'eth_sendRawTransaction') return hashOf(String(params[0])) ?? `0x${digest(params.join())}`
   const own = `0x${digest(`${method} ${params.join()}`)}`
   return method === 'eth_getBlockByNumber' ? { number: params[0], hash: own } : own
 }
 
-/** Hash of a transaction of a type that is known; undefined for the other. */
+/** Hash of a transaction of a known type; undefined for the other one. */
 export function hashOf(raw: string): string | undefined {
   if (!raw.startsWith('0xc8')) return undefined
   return `0x${Buffer.from(keccak_256(Buffer.from(raw.slice(2), 'hex'))).toString('hex')}`
 }
 
-/** 64 hex digits that follow from `text`; no cryptography, but different for different calls. */
+/** 64 hex digits derived from `text`: not cryptographic, but different for different calls. */
 function digest(text: string): string {
   let all = ''
   for (let part = 1; part <= 8; part++) {
@@ -68,7 +74,7 @@ function digest(text: string): string {
   return all
 }
 
-/** What was done to a call, or to a POST. */
+/** Faults of a call or a POST. */
 export const faults = [
   'throttled',
   'throttled in part',
@@ -85,11 +91,14 @@ export const faults = [
 ] as const
 export type Fault = (typeof faults)[number]
 
-/** What the nodes saw. */
+/** What the nodes recorded. */
 export interface Seen {
-  /** For each call: its number, how often it arrived and was not turned away, how often in all, and its faults as bits in the order of `faults`. */
+  /**
+   * For each call: its number, how many times it arrived and was not refused, how many times in
+   * all, and its faults as bits in the order of `faults`.
+   */
   readonly calls: readonly (readonly [number, number, number, number])[]
-  /** How often each transaction ran, by the number of its call. */
+  /** How many times each transaction ran, by the number of its call. */
   readonly runs: readonly (readonly [number, number])[]
   readonly posts: number
   /** POSTs by fault. */

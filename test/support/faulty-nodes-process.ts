@@ -1,13 +1,14 @@
 /*
- * Three nodes of one chain that do all that nodes do wrong, in a process of their own. What a POST gets follows from a seed and its count, and from nothing
- * else. They write down, for each call, how often it arrived and was not turned away, and what they did to it. Arguments: the seed.
+ * Three nodes of one chain with all faults of real nodes, in their own process. The fault of a POST
+ * follows from a seed and its number alone. For each call the nodes record how many times it
+ * arrived and was not refused, and its faults. Arguments: the seed.
  */
 import http from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { blockOf, type Fault, faults, HEAD, hashOf, numberOf, resultOf, type Seen } from './faulty-calls.ts'
 import { randomFrom } from './random.ts'
 
-/** Of so many POSTs in a hundred. */
+/** Frequency of each fault, in percent of the POSTs. */
 const parts: readonly (readonly [Fault, number])[] = [
   ['throttled', 7.5],
   ['throttled in part', 1],
@@ -20,7 +21,7 @@ const parts: readonly (readonly [Fault, number])[] = [
   ['reordered', 4.9],
   ['said twice', 2.3],
 ]
-/** Each of the nodes dies after so many POSTs, and is back after so many ms. */
+/** Each node dies after this many POSTs, and returns after this many ms. */
 const DIES_AFTER = 400
 const DEAD_MS = 600
 
@@ -37,7 +38,7 @@ const known = new Set<unknown>()
 const faulty: Partial<Record<Fault, number>> = {}
 let posts = 0
 
-/** What the nth POST to a node gets, and the numbers that its fault needs. */
+/** The fault of the nth POST to a node, and the random numbers for it. */
 function decide(node: number, n: number): { fault: Fault | undefined; random: () => number } {
   const random = randomFrom(seed ^ Math.imul(node + 1, 0x9e3779b1) ^ Math.imul(n, 0x85ebca6b))
   let at = random() * 100
@@ -58,7 +59,7 @@ function note({ method, params }: Entry, fault: Fault | undefined, isTurnedAway 
   calls.set(number, record)
 }
 
-/** Runs a call: the reply object. One whose reply gets lost has run all the same. */
+/** Runs a call and returns the reply object. A call whose reply is lost has still run. */
 function run({ id, method, params }: Entry, head: number): object {
   const failed = (code: number, message: string) => ({ jsonrpc: '2.0', id, error: { code, message } })
   const answer = (result: unknown) => ({ jsonrpc: '2.0', id, result })
@@ -102,7 +103,7 @@ async function startNode(node: number): Promise<number> {
       response.end('too many requests')
       return
     }
-    // The third node lags, by more and by less.
+    // The third node lags by a varying number of blocks.
     const head = node === 2 ? HEAD - ((n >> 6) % 5) : HEAD
     const replies = entries.map((entry) => {
       if (fault === 'throttled in part' && random() < 0.5) {
@@ -143,7 +144,7 @@ async function startNode(node: number): Promise<number> {
   function die(): void {
     faulty.dead = (faulty.dead ?? 0) + 1
     server.close()
-    // The POST that it dies at is in the hands of its own fault first.
+    // The POST at which it dies gets its own fault first.
     setImmediate(() => {
       for (const socket of sockets) socket.resetAndDestroy()
     })

@@ -1,7 +1,7 @@
 import { request } from 'undici'
 import type { Answer, Received } from './server.ts'
 
-/** Hands the POST on to a real node, and the node's answer back. */
+/** Forwards the POST to a real node, and returns the node's answer. */
 export function forward(url: string): Answer {
   return async (received, response) => {
     const { status, body } = await ask(url, received)
@@ -10,7 +10,10 @@ export function forward(url: string): Answer {
   }
 }
 
-/** Hands the POST on to a real node, and cuts the connection once the node has answered: the client cannot know that it did. */
+/**
+ * Forwards the POST to a real node, and cuts the connection after the node's answer, so that the
+ * client cannot know the outcome.
+ */
 export function cutAfter(url: string): Answer {
   return async (received) => {
     await ask(url, received)

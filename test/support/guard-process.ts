@@ -1,6 +1,7 @@
 /*
- * Fixed work in one process: hexline and, by hand, undici with JSON.parse get the same replies, in turn. Sends the least CPU
- * time that each took in any of the rounds, in microseconds per unit. Argument: the URL of the benchmark's server.
+ * Fixed work in one process: hexline, and undici with JSON.parse by hand, get the same replies in
+ * turn. Sends the lowest CPU time of each over the rounds, in microseconds per unit. Argument: the
+ * URL of the benchmark's server.
  */
 import { Pool } from 'undici'
 import { FIRST_BLOCK } from '../../bench/blocks.ts'
@@ -62,7 +63,7 @@ for (const [name, { units, hexline, byHand }] of Object.entries(works)) {
   for (let round = 0; round <= ROUNDS; round++) {
     const first = FIRST_BLOCK + round * units
     const took = { byHand: await cpuOf(() => byHand(first)), hexline: await cpuOf(() => hexline(first)) }
-    // The first round warms up.
+    // The first round is a warm-up.
     if (round === 0) continue
     best.hexline = Math.min(best.hexline, took.hexline / units)
     best.byHand = Math.min(best.byHand, took.byHand / units)

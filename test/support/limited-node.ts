@@ -8,23 +8,23 @@ interface Failure {
   readonly data?: unknown
 }
 
-/** What a node takes, and how it refuses the rest. */
+/** The limits of a node, and its errors. */
 export interface NodeLimits {
   /** Number of the latest block. Default 100,000. */
   readonly head?: number
-  /** Longest batch, and how a longer one is refused; default: any. */
+  /** Largest batch, and the refusal of a larger one. Default: no limit. */
   readonly batch?: { readonly most: number; readonly says: (length: number) => Failure; readonly status?: number }
-  /** Longest reply to a batch, in bytes: as geth, what would pass it is refused entry by entry. */
+  /** Largest reply to a batch, in bytes. As in geth, entries beyond it are refused one by one. */
   readonly replyBytes?: number
-  /** Bytes of a full block. Default 500. */
+  /** Size of a full block, in bytes. Default 500. */
   readonly blockBytes?: number
-  /** Longest range of `eth_getLogs`, in blocks, and how a longer one is refused. */
+  /** Longest range of `eth_getLogs`, in blocks, and the refusal of a longer one. */
   readonly range?: { readonly most: number; readonly says: (blocks: number, from: number) => Failure }
-  /** Calls in any second, entries counted, and how more are refused. */
+  /** Calls per second, with each entry counted, and the refusal of more. */
   readonly rate?: { readonly perSecond: number; readonly says: Failure | string; readonly status?: number }
-  /** Blocks below the head whose state is kept; the genesis state always is. */
+  /** Number of blocks below the head with state. The genesis state is always present. */
   readonly stateDepth?: number
-  /** Methods that it does not have. */
+  /** Methods that it does not support. */
   readonly without?: readonly string[]
   /** Tags that it does not know. */
   readonly withoutTags?: readonly string[]
@@ -33,13 +33,13 @@ export interface NodeLimits {
 
 export interface LimitedNode {
   readonly url: string
-  /** Length of every POST. */
+  /** Number of calls in each POST. */
   readonly posts: number[]
-  /** Methods of every call. */
+  /** Methods of all calls. */
   readonly methods: string[]
-  /** The path of every POST. */
+  /** Path of each POST. */
   readonly paths: string[]
-  /** Resolves when the `n`th POST (from 1) is there. */
+  /** Resolves when the `n`th POST (from 1) has arrived. */
   received(n: number): Promise<void>
 }
 
@@ -49,7 +49,7 @@ interface Call {
   readonly params: readonly unknown[]
 }
 
-/** A node on the loopback that has these limits and keeps to them. */
+/** A node on the loopback interface with these limits. */
 export async function startLimited(limits: NodeLimits = {}): Promise<LimitedNode> {
   const posts: number[] = []
   const methods: string[] = []

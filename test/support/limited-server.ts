@@ -2,30 +2,33 @@ import type { Clock } from '../../src/wait/clock.ts'
 import { randomFrom } from './random.ts'
 import { type Answer, answerTo } from './server.ts'
 
-/** How a server that limits its callers does it. */
+/** How a server limits its clients. */
 export interface Limit {
-  /** Entries per second, and how many may come at once after a rest. Default: any number. */
+  /** Entries per second, and the burst after an idle time. Default: no limit. */
   readonly perSecond?: number
   readonly burst?: number
-  /** POSTs in flight. Default: any number. */
+  /** POSTs in flight. Default: no limit. */
   readonly concurrency?: number
-  /** An error object for each entry over the limit, or HTTP 429 for the whole POST when one of its entries is. */
+  /**
+   * What is refused: each entry over the limit with an error object, or a whole POST with HTTP 429
+   * if any of its entries is.
+   */
   readonly refuses: 'entries' | 'posts'
-  /** In seconds, with HTTP 429. */
+  /** `Retry-After` of HTTP 429, in seconds. */
   readonly retryAfter?: number
-  /** Latency of each reply, in ms, give or take a tenth. */
+  /** Latency of each reply, in ms, plus or minus a tenth. */
   readonly latencyMs: number
-  /** Seed of the latencies. */
+  /** Seed for the latencies. */
   readonly seed?: number
 }
 
-/** What became of entries. */
+/** Outcomes of entries. */
 export interface Tally {
   taken: number
   throttled: number
-  /** Time in which POSTs were in flight, added up, in ms. */
+  /** Total time of all POSTs in flight, in ms. */
   busyMs: number
-  /** The time over which they were counted, in ms. */
+  /** Duration of the count, in ms. */
   ms: number
 }
 
@@ -33,11 +36,13 @@ export interface Limiter {
   readonly answer: Answer
   /** Changes the rate. */
   allow(perSecond: number): void
-  /** What came since the last `count`, by the time at which it came. */
+  /** The outcomes since the last `count`, by time of arrival. */
   count(): Tally
 }
 
-/** Answers of a server with a token bucket, as providers have them. It counts what it takes. */
+/**
+ * Answers of a server with a token bucket, as providers have them. It counts the calls it accepts.
+ */
 export function limiter(clock: Clock, limit: Limit): Limiter {
   const { perSecond = Number.POSITIVE_INFINITY, burst = 0, concurrency = Number.POSITIVE_INFINITY, refuses, retryAfter, latencyMs, seed = 1 } = limit
   const random = randomFrom(seed)
@@ -64,7 +69,7 @@ export function limiter(clock: Clock, limit: Limit): Limiter {
     const at = clock.now()
     tally.taken += taken
     tally.throttled += entries.length - taken
-    // A POST beyond the slots is turned away at once.
+    // A POST beyond the limit is refused at once.
     const ms = isTooMany ? 1 : latencyMs * (0.9 + 0.2 * random())
     await new Promise<void>((resolve) => void clock.wakeAt(at + ms, resolve))
     inFlight--

@@ -1,6 +1,6 @@
 /*
- * In a process that takes long headers (`--max-http-header-size`): the first half of a reply's headers comes, then five other replies, then the rest. Prints
- * what the header is made of.
+ * A process that accepts long headers (`--max-http-header-size`). It gets the first half of a
+ * reply's headers, then five other replies, then the rest. Prints the characters of the header.
  */
 import net, { type AddressInfo, type Socket } from 'node:net'
 import { setTimeout } from 'node:timers/promises'

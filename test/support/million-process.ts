@@ -1,6 +1,6 @@
 /*
- * A program that makes so many small calls, and prints a line of JSON with what it holds, ten times on the way. Run with
- * --expose-gc. Arguments: the node's URL, and how many calls.
+ * A program that makes a given number of small calls, and reports its memory use ten times on the
+ * way, as a line of JSON. Run with --expose-gc. Arguments: the node's URL, and the number of calls.
  */
 import { createClient } from '../../src/index.ts'
 

@@ -5,11 +5,11 @@ export interface NodeOptions {
   readonly chain?: number
   /** Number of the newest block. Default 100. */
   readonly head?: () => number
-  /** In place of the right reply object, or undefined for that. */
+  /** The reply object to send in place of the right one; undefined for the right one. */
   readonly answer?: (entry: Entry) => object | undefined
 }
 
-/** Answers like a node of a chain; what it does not know, as `honest` does. */
+/** Answers like a node of a chain, and other methods like `honest`. */
 export function node({ chain = 1, head = () => 100, answer = () => undefined }: NodeOptions = {}): Answer {
   const resultOf = ({ method, params }: Entry): unknown => {
     if (method === 'eth_chainId') return hex(chain)
@@ -34,7 +34,10 @@ export function hex(number: number): string {
   return `0x${number.toString(16)}`
 }
 
-/** The calls that a server got, without the questions for its chain, and for its newest block in the same POST. */
+/**
+ * The calls that a server received, without hexline's requests for the chain id, and for the newest
+ * block in the same POST.
+ */
 export function calls(server: TestServer): string[] {
   return server.requests.flatMap(({ entries }) => {
     const methods = entries.map(({ method }) => method)

@@ -11,7 +11,10 @@ export interface Found {
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 
-/** Every regular expression literal of the sources, and the files that build regular expressions from strings. */
+/**
+ * Every regular expression literal of the sources, and the files that build regular expressions
+ * from strings.
+ */
 export function patternsOf(...folders: string[]): { literals: Found[]; built: string[] } {
   const literals: Found[] = []
   const built: string[] = []
@@ -32,7 +35,10 @@ export function patternsOf(...folders: string[]): { literals: Found[]; built: st
   return { literals, built }
 }
 
-/** What a hostile server repeats: classes of characters, and beginnings of what patterns look for. */
+/**
+ * What a hostile server could repeat: classes of characters, and prefixes of what the patterns
+ * match.
+ */
 export const CLASSES = [
   '1',
   '0',
@@ -61,7 +67,9 @@ export const CLASSES = [
   '[0x1, ',
 ]
 
-/** The literal words in a pattern, alone and together, and with what its classes may take behind them. */
+/**
+ * The literal words of a pattern, alone and combined, and followed by characters of its classes.
+ */
 export function wordsOf({ source }: RegExp): string[] {
   const plain = source.replace(/\\[bBdDwWsS]|\(\?(?:[:=!]|<[=!])|\[\^?(?:\\.|[^\]\\])*\]|\{\d+(?:,\d*)?\}/g, '\0').replace(/\\(.)/g, '$1')
   const words = [...new Set(plain.split(/[\0()|?*+^$]+/).filter((word) => word !== ''))]

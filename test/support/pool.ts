@@ -1,7 +1,9 @@
 import { keccak256 } from 'viem'
 import { always, cut, type Entry, each, failed, refuse, serve } from './server.ts'
 
-/** What happens to one POST: its reply is lost, it is lost itself, or it is refused for no reason of its own. */
+/**
+ * The fault of one POST: its reply is lost, it is lost itself, or it is refused without a reason.
+ */
 export type Fault = 'lost' | 'unreached' | 'bad gateway' | 'internal error'
 
 export interface PoolOptions {
@@ -10,21 +12,23 @@ export interface PoolOptions {
 }
 
 interface Sent {
-  /** A node took it. */
+  /** Whether a node has accepted it. */
   isTaken: boolean
-  /** Its nonce belongs to another transaction: no node takes it. */
+  /** Whether its nonce is used by another transaction, so that every node refuses it. */
   readonly isLate: boolean
-  /** Look-ups that do not find it yet, at each node. */
+  /** Number of look-ups that do not find it yet, at each node. */
   readonly unseen: number[]
   readonly story: string[]
 }
 
-/** Look-ups for which a transaction that was taken may stay unseen. */
+/** Maximum number of look-ups that miss an accepted transaction. */
 const MOST_UNSEEN = 5
 
 /**
- * Nodes of one chain, each behind a gateway of its own, that take transactions: each shows one it took only after some look-ups, and one sent again may be
- * called known, or its nonce too low since it was mined. Every third transaction is too late: its nonce is used.
+ * Nodes of one chain that accept transactions, each behind its own gateway. Each shows an accepted
+ * transaction only after some look-ups. A second copy may be reported as known, or as having a
+ * nonce that is too low since the first was mined. Every third transaction is too late: its nonce
+ * is used.
  */
 export async function startPool(nodes: number, { fault, random }: PoolOptions) {
   const all = new Map<string, Sent>()
@@ -79,7 +83,7 @@ export async function startPool(nodes: number, { fault, random }: PoolOptions) {
   return {
     urls: servers.map(({ url }) => url) as [string, ...string[]],
     isTaken: (hash: string) => all.get(hash)?.isTaken === true,
-    /** What happened to it, for a test that fails. */
+    /** Its history, for the message of a failing test. */
     story: (hash: string) => all.get(hash)?.story ?? [],
   }
 }

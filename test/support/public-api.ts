@@ -3,8 +3,9 @@ import { fileURLToPath } from 'node:url'
 import type ts from '../../node_modules/@arethetypeswrong/core/node_modules/typescript/lib/typescript.js'
 
 /*
- * The public API as text, read from the declarations of a build. A type that an entry point exports is shown by its name, and so is one of a dependency. Any
- * other type is shown by its structure, so that neither its name nor the file that it is declared in matters. Members and the parts of unions are sorted.
+ * The public API as text, read from the declarations of a build. A type that an entry point exports
+ * is shown by its name, and so is one of a dependency. Any other type is shown by its structure, so
+ * that neither its name nor its file matters. Members and the parts of unions are sorted.
  */
 
 // TypeScript 7 has no API in JavaScript; are-the-types-wrong brings an older version that has one.
@@ -14,7 +15,7 @@ const { SymbolFlags, TypeFlags, ObjectFlags, ModifierFlags, SignatureKind } = co
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-/** The declarations of each entry point, below the folder of a build. */
+/** The declaration file of each entry point, relative to the folder of a build. */
 export const entries = {
   hexline: 'src/index.d.ts',
   bulk: 'src/bulk/index.d.ts',
@@ -26,7 +27,9 @@ export const entries = {
 
 export type Entry = keyof typeof entries
 
-/** What a generic type comes to, for types that are only known once their parameters are. By entry point and name. */
+/**
+ * Examples of generic types that are only known once their parameters are, by entry point and name.
+ */
 const examples: { readonly [E in Entry]?: Readonly<Record<string, readonly string[]>> } = {
   hexline: { MethodParams: ['each MethodName'], MethodResult: ['each MethodName'] },
   bulk: {
@@ -46,15 +49,17 @@ const options: ts.CompilerOptions = {
   ...{ module: compiler.ModuleKind.ESNext, moduleResolution: compiler.ModuleResolutionKind.Bundler },
 }
 
-/** Declarations that were read, by path. Most are those of dependencies. */
+/** Declaration files that were read, by path. Most belong to dependencies. */
 const sources = new Map<string, ts.SourceFile | undefined>()
 
-/** The API of a build, by entry point. `dist` is the folder of the build, relative to the project. */
+/**
+ * The API of a build, by entry point. `dist` is the folder of the build, relative to the project.
+ */
 export function publicApi(dist: string): Record<Entry, string> {
   const folder = `${root}${dist}/`
   const names = Object.keys(entries) as Entry[]
   const files = names.map((entry) => folder + entries[entry])
-  // Examples are written as a program would write them.
+  // The examples, as a program would write them.
   const asked = `${folder}examples.d.ts`
   const host = compiler.createCompilerHost(options)
   const { getSourceFile } = host
@@ -132,7 +137,7 @@ function listed(program: ts.Program, folder: string, entry: Entry, asked: string
     ].join('\n')
   }
 
-  /** What an alias stands for, where that is another type with a name, such as viem's `Transport`. */
+  /** The target of an alias for another named type, such as viem's `Transport`. */
   function aliased(symbol: ts.Symbol): string | undefined {
     const node = symbol.declarations?.find(compiler.isTypeAliasDeclaration)?.type
     if (node === undefined || !compiler.isTypeReferenceNode(node)) return undefined
@@ -167,7 +172,7 @@ function listed(program: ts.Program, folder: string, entry: Entry, asked: string
     return shownBases.length === 0 ? '' : ` extends ${shownBases.join(', ')}`
   }
 
-  /** Its bases; those of a base in place of that where its name is not public. */
+  /** Its bases. A base without a public name is replaced by its own bases. */
   function namedBases(type: ts.Type): ts.Type[] {
     if (!((type as ts.ObjectType).objectFlags & ObjectFlags.ClassOrInterface)) return []
     return checker
@@ -179,20 +184,23 @@ function listed(program: ts.Program, folder: string, entry: Entry, asked: string
     return symbol?.declarations?.every((each) => /\/node_modules\/(?:viem|ethers)\//.test(each.getSourceFile().fileName)) === true
   }
 
-  /** viem's chains are written out in the declarations of `chainFor`. The id says which chain it is. */
+  /**
+   * viem's chains are written out in the declarations of `chainFor`. The id shows which chain it
+   * is.
+   */
   function idOfChain(type: ts.Type): string | undefined {
     const [id, currency, urls] = ['id', 'nativeCurrency', 'rpcUrls'].map((name) => type.getProperty(name))
     return id && currency && urls && shown(checker.getTypeOfSymbol(id))
   }
 
-  /** The name by which a type is shown, if there is one. */
+  /** The name to show for a type, if there is one. */
   function nameOf(type: ts.Type): { readonly name: string; readonly args: readonly ts.Type[] } | undefined {
     for (const [symbol, args] of [
       [type.aliasSymbol, type.aliasTypeArguments],
       [type.symbol, (type as ts.ObjectType).objectFlags & ObjectFlags.Reference ? checker.getTypeArguments(type as ts.TypeReference) : undefined],
     ] as const) {
       if (symbol === undefined || symbol.name.startsWith('__')) continue
-      // What makes an object of a class is shown by the class.
+      // A constructor type is shown by the name of its class.
       if (
         type.symbol === symbol &&
         !((type as ts.ObjectType).objectFlags & (ObjectFlags.ClassOrInterface | ObjectFlags.Reference)) &&
@@ -243,7 +251,7 @@ function listed(program: ts.Program, folder: string, entry: Entry, asked: string
         .join(' | ')
     }
     if (type.isIntersection()) {
-      // Objects are shown as the one object that they come to, where that is known.
+      // Objects are shown merged into one, if its fields are known.
       if (type.types.every((each) => each.flags & TypeFlags.Object && nameOf(each)?.name !== 'AsyncGenerator')) return object(type)
       return type.types
         .map((each) => (each.flags & (TypeFlags.Conditional | TypeFlags.Union) ? `(${shown(each)})` : shown(each)))

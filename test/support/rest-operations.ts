@@ -7,13 +7,13 @@ export const HASH = `0x${'Cd'.repeat(32)}`
 export const COLLECTION = '00ff'.repeat(16)
 export const CREATOR = `0x${'0e'.repeat(32)}`
 
-/** An operation of the service: how it is called, what it cannot do without, and where that goes. */
+/** An operation of the service: how to call it, its required parameters, and the URL they make. */
 export interface Row {
   readonly call: Call
   readonly group: 'dataUrl' | 'nftUrl' | 'streamsUrl'
-  /** Only what is required. */
+  /** The required parameters only. */
   readonly params: Readonly<Record<string, unknown>>
-  /** Where these parameters go. */
+  /** The URL for these parameters. */
   readonly url: string
 }
 
@@ -61,7 +61,7 @@ export const operations = {
 export type Name = keyof typeof operations
 export const names = Object.keys(operations) as Name[]
 
-/** A record of each list, of which no more is there than has to be. */
+/** A record of each list with the required fields only. */
 export const leastRecords = {
   getWalletTokens: { token_address: ADDRESS, balance: '1' },
   getNftTransfersByCollection: { token_data_id_hash: 'aa' },

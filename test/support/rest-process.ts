@@ -1,10 +1,11 @@
 /*
- * A program that makes one call and then has nothing more to do. Whatever the call leaves behind (a timer, a socket) keeps the
- * process alive, which the test that started it sees: all timers of the call are longer than the test. Arguments: the service's
- * address, and how the call ends.
+ * A program that makes one call and then has nothing more to do. Anything that the call leaves
+ * behind (a timer, a socket) keeps the process alive, which the test that started it detects, since
+ * all timers of the call are longer than the test. Arguments: the service's address, and how the
+ * call ends.
  */
 const [url = '', what = ''] = process.argv.slice(2)
-// Node's own fetch sets a global dispatcher of its version of undici, if it comes first.
+// Node.js's own fetch sets a global dispatcher of its undici version, if it is used first.
 if (what === 'after fetch') await (await fetch(url)).text()
 const { getStreams } = await import('../../src/rest/index.ts')
 
@@ -17,7 +18,7 @@ if (what === 'aborted') {
     () => 'given',
     (reason) => reason,
   )
-  // The server answers a POST once it has taken a GET.
+  // The server answers a POST once it has received a GET.
   await fetch(url, { method: 'POST' }).then((response) => response.text())
   aborter.abort('enough')
   console.log(await ended)

@@ -1,6 +1,6 @@
-/* What a service sends, field by field as the specification has it, and what becomes of it. */
+/* The service's fields, one by one, as in the specification, and their decoded values. */
 
-/** As sent -> as read. Fields that are not in the second are read as they were sent. */
+/** As sent -> as decoded. Fields missing from the second are decoded unchanged. */
 export interface Sample {
   readonly sent: Readonly<Record<string, unknown>>
   readonly read: Readonly<Record<string, unknown>>

@@ -10,18 +10,18 @@ export interface Asked {
   /** With its query, exactly as sent. */
   readonly url: string
   readonly path: string
-  /** Behind the `?`, exactly as sent. */
+  /** The part after the `?`, exactly as sent. */
   readonly query: string
   readonly cursor: string | undefined
   readonly headers: http.IncomingHttpHeaders
   /** On the clock of `performance.now()`. */
   readonly at: number
   readonly socket: Socket
-  /** Resolves when the client cuts the connection before the answer is out. */
+  /** Resolves if the client cuts the connection before the answer is complete. */
   readonly hungUp: Promise<void>
 }
 
-/** What one GET gets. */
+/** The answer to one GET. */
 export type Answer = (asked: Asked, response: http.ServerResponse) => unknown
 
 export interface RestServer {
@@ -29,16 +29,19 @@ export interface RestServer {
   /** All three groups on this server. */
   readonly service: Service
   readonly requests: readonly Asked[]
-  /** The `n`th GET (from 1), as soon as it is there. */
+  /** The `n`th GET (from 1), as soon as it has arrived. */
   received(n: number): Promise<Asked>
-  /** What the GETs get from now on: each its own, and the last one for all that follow. Forgets the requests so far. */
+  /** Sets the answers to the next GETs. The last one repeats. Forgets the earlier requests. */
   script(...answers: [Answer, ...Answer[]]): void
   close(): Promise<void>
 }
 
 export const KEY = 'q7zSECRETq7zSECRET'
 
-/** A server of the data, NFT and streams groups that does what the test says: each GET gets its own answer, the last one is for all that follow. */
+/**
+ * A server of the data, NFT and streams groups with scripted answers, one for each GET. The last
+ * one repeats.
+ */
 export async function serveRest(...answers: [Answer, ...Answer[]]): Promise<RestServer> {
   const requests: Asked[] = []
   const sockets = new Set<Socket>()
@@ -88,28 +91,31 @@ export async function serveRest(...answers: [Answer, ...Answer[]]): Promise<Rest
   return made
 }
 
-/** Answers with this text, or with this value as JSON, whatever was asked. */
+/** Answers every request with this text, or with this value as JSON. */
 export function always(body: unknown, how: { status?: number; headers?: Record<string, string> } = {}): Answer {
   return (_, response) => send(response, typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body), how)
 }
 
-/** Takes the request and says nothing, for as long as the client waits. */
+/** Accepts the request and never answers while the client waits. */
 export const silent: Answer = (asked) => asked.hungUp
 
-/** Takes the request and cuts the connection. */
+/** Accepts the request and cuts the connection. */
 export const cut: Answer = ({ socket }) => void socket.destroy()
 
-/** Begins a reply and says no more, for as long as the client waits. */
+/** Starts a reply and never continues it while the client waits. */
 export const stalled: Answer = (asked, response) => {
   response.writeHead(200, { 'content-type': 'application/json' })
   response.write('{"result":[')
   return asked.hungUp
 }
 
-/** A page that no other follows. */
+/** A page without a next one. */
 export const emptyPage: Answer = always({ result: [], cursor: null })
 
-/** One page for each cursor; '' is the first one's. Another cursor is refused, so that no test passes by accident. */
+/**
+ * One page for each cursor, with '' for the first page. Unknown cursors are refused, so that no
+ * test passes by accident.
+ */
 export function pages(byCursor: Readonly<Record<string, unknown>>): Answer {
   return ({ cursor = '' }, response) => {
     const page = byCursor[cursor]
@@ -118,5 +124,5 @@ export function pages(byCursor: Readonly<Record<string, unknown>>): Answer {
   }
 }
 
-/** Retries that take no time. */
+/** Retries without noticeable delay. */
 export const quick = { baseDelayMs: 1, maxDelayMs: 2 } satisfies RestOptions['retry']

@@ -13,18 +13,18 @@ export interface Entry {
 /** One POST as it came over the wire. */
 export interface Received {
   readonly entries: readonly Entry[]
-  /** The body was an array. */
+  /** Whether the body was an array. */
   readonly isBatch: boolean
   readonly path: string
   readonly headers: http.IncomingHttpHeaders
-  /** When its body was there, on the clock of `performance.now()`. */
+  /** When its body had arrived, on the clock of `performance.now()`. */
   readonly at: number
   readonly socket: Socket
-  /** Resolves when the client cuts the connection before the answer is out. */
+  /** Resolves if the client cuts the connection before the answer is complete. */
   readonly hungUp: Promise<void>
 }
 
-/** What one POST gets. */
+/** The answer to one POST. */
 export type Answer = (request: Received, response: http.ServerResponse) => unknown
 
 export interface TestServer {
@@ -32,23 +32,26 @@ export interface TestServer {
   readonly url: string
   readonly port: number
   readonly requests: readonly Received[]
-  /** Sockets that are open now. */
+  /** The open sockets. */
   readonly sockets: ReadonlySet<Socket>
-  /** Sockets that were ever opened. */
+  /** Number of sockets opened so far. */
   readonly opened: number
-  /** The `n`th POST (from 1), as soon as it is there. */
+  /** The `n`th POST (from 1), as soon as it has arrived. */
   received(n: number): Promise<Received>
-  /** What the POSTs get from now on: each its own, and the last one for all that follow. */
+  /** Sets the answers to the next POSTs. The last one repeats. */
   script(...answers: [Answer, ...Answer[]]): void
   close(): Promise<void>
 }
 
-/** A server on the loopback that does what the test says: each POST gets its own answer, the last one is for all that follow. */
+/**
+ * A server on the loopback interface with scripted answers, one for each POST. The last one
+ * repeats.
+ */
 export function serve(...answers: [Answer, ...Answer[]]): Promise<TestServer> {
   return serveAt(0, ...answers)
 }
 
-/** The same on a port of the test's choice. */
+/** The same on a given port. */
 export async function serveAt(at: number, ...answers: [Answer, ...Answer[]]): Promise<TestServer> {
   const requests: Received[] = []
   const sockets = new Set<Socket>()
@@ -112,19 +115,21 @@ export async function serveAt(at: number, ...answers: [Answer, ...Answer[]]): Pr
   return made
 }
 
-/** A client that ends with the test. Its waits are short, so that retries take no time. */
+/**
+ * A client that is closed when the test ends. Its waits are short, so that retries take no time.
+ */
 export function clientOf(endpoint: Endpoint | readonly [Endpoint, ...Endpoint[]], options: ClientOptions = {}): Client {
   const client = createClient(endpoint, { retry: { baseDelayMs: 2, maxDelayMs: 10 }, ...options })
   onTestFinished(() => client.close())
   return client
 }
 
-/** A read that may travel with others, and whose right answer is `answerTo(params)`. */
+/** A read that may share a batch, and whose right answer is `answerTo(params)`. */
 export function read(client: Client, ...params: unknown[]): Promise<unknown> {
   return client.request({ method: 'eth_getBalance', params })
 }
 
-/** The right answer to a call: it tells which call it belongs to. */
+/** The right answer to a call, which identifies the call. */
 export function answerTo(params: readonly unknown[]): { asked: readonly unknown[] } {
   return { asked: params }
 }
@@ -134,12 +139,15 @@ export function right({ id, params }: Entry): { jsonrpc: string; id: number; res
   return { jsonrpc: '2.0', id, result: answerTo(params) }
 }
 
-/** The reply object of a call that failed. */
+/** The reply object of a failed call. */
 export function failed({ id }: Pick<Entry, 'id'>, code: number, message: string, data?: unknown): object {
   return { jsonrpc: '2.0', id, error: { code, message, ...(data !== undefined && { data }) } }
 }
 
-/** Answers with the JSON that `make` makes of the entries. A lone entry gets an object, several an array. */
+/**
+ * Answers with the JSON that `make` returns for each entry: an object for a single call, an array
+ * for a batch.
+ */
 export function each(make: (entry: Entry) => unknown, how: { status?: number; headers?: Record<string, string> } = {}): Answer {
   return (request, response) => {
     const replies = request.entries.map(make)
@@ -147,10 +155,10 @@ export function each(make: (entry: Entry) => unknown, how: { status?: number; he
   }
 }
 
-/** Answers every call rightly. */
+/** Answers every call correctly. */
 export const honest: Answer = each(right)
 
-/** Answers with this text, or with this value as JSON, whatever was asked. */
+/** Answers every request with this text, or with this value as JSON. */
 export function always(body: unknown, how: { status?: number; headers?: Record<string, string> } = {}): Answer {
   return (_, response) => send(response, typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body), how)
 }
@@ -160,13 +168,13 @@ export function refuse(code: number, message: string, how: { status?: number; he
   return each((entry) => failed(entry, code, message), how)
 }
 
-/** Takes the request and says nothing, for as long as the client waits. */
+/** Accepts the request and never answers while the client waits. */
 export const silent: Answer = (request) => request.hungUp
 
-/** Takes the request and cuts the connection. */
+/** Accepts the request and cuts the connection. */
 export const cut: Answer = ({ socket }) => void socket.destroy()
 
-/** Answers only once the gate is open. */
+/** Answers only after the gate has been opened. */
 export function gate(answer: Answer = honest): { open(): void; answer: Answer } {
   let open = () => {}
   const opened = new Promise<void>((resolve) => {
@@ -190,7 +198,7 @@ export function send(
   response.end(body)
 }
 
-/** The error with which a promise rejects. */
+/** The error of a rejected promise. */
 export async function errorOf<E = Error & Record<string, unknown>>(promise: Promise<unknown>): Promise<E> {
   try {
     await promise
@@ -200,7 +208,7 @@ export async function errorOf<E = Error & Record<string, unknown>>(promise: Prom
   throw new Error('it was expected to reject')
 }
 
-/** A port on which nobody listens. */
+/** A port without a server. */
 export async function deadPort(): Promise<number> {
   const server = http.createServer()
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

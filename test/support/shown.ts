@@ -1,6 +1,9 @@
 import { inspect } from 'node:util'
 
-/** Everything that a log, a crash report or a careless `console.log` would show of an error, and of all that hangs on it. */
+/**
+ * Everything that a log, a crash report or a careless `console.log` would show of an error,
+ * including all objects that it refers to.
+ */
 export function shownBy(error: unknown): string {
   const shown: string[] = []
   const seen = new Set<unknown>()

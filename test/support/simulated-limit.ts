@@ -2,23 +2,23 @@ import type { Call } from '../../src/rpc/call.ts'
 import { Pacer } from '../../src/rpc/limits/pacer.ts'
 import { randomFrom } from './random.ts'
 
-/** A server with a token bucket, and a client that always has more to ask, on a clock of their own. */
+/** A server with a token bucket, and a client with a constant supply of calls, in virtual time. */
 export interface World {
-  /** Calls per second that the bucket gets. Default: there is no bucket. */
+  /** Calls per second that the bucket allows. Default: no limit. */
   readonly limitAt?: (now: number) => number
   readonly burst?: number
-  /** Part of POSTs that are throttled for another reason. Default 0. */
+  /** Share of POSTs that are throttled for another reason. Default 0. */
   readonly byChance?: number
-  /** A POST with calls over the limit is refused as a whole, or only what is over it. */
+  /** What is refused: whole POSTs with calls over the limit, or only the calls over it. */
   readonly refuses: 'entries' | 'posts'
-  /** Of each reply, give or take a tenth. */
+  /** Latency of each reply, in ms, plus or minus a tenth. */
   readonly latencyMs: number
-  /** What each refusal asks for. Default 0. */
+  /** Wait that each refusal asks for, in ms. Default 0. */
   readonly retryAfterMs?: number
-  /** POSTs at a time, and calls in one. Default 8, and 100. */
+  /** POSTs in flight, and calls per POST. Default 8 and 100. */
   readonly slots?: number
   readonly maxCalls?: number
-  /** Calls per second that there are to ask. Default: any number. */
+  /** Calls per second that the client wants to make. Default: no limit. */
   readonly demand?: (now: number) => number
   readonly untilMs: number
   readonly seed?: number
@@ -32,11 +32,14 @@ interface Flight {
 }
 
 const ANY = { method: 'any' } as Call
-/** How long a client leaves a server alone that answers nothing, at first and at most, in ms. */
+/** How long a client pauses for a server that answers nothing, at first and at most, in ms. */
 const FIRST_PAUSE = 62
 const LONGEST_PAUSE = 2000
 
-/** What a `Pacer` makes of it, in steps of a ms. `between` two times in s: the calls answered per second, and the part of calls that was refused. */
+/**
+ * What a `Pacer` makes of it, in steps of a ms. `between` two times in s: the calls answered per
+ * second, and the part of calls that was refused.
+ */
 export function simulate(world: World) {
   const { limitAt = () => Number.POSITIVE_INFINITY, burst = 0, byChance = 0, refuses, latencyMs, retryAfterMs = 0 } = world
   const { slots = 8, maxCalls = 100, demand = () => Number.POSITIVE_INFINITY, untilMs, seed = 1 } = world
@@ -76,7 +79,7 @@ export function simulate(world: World) {
     flights = flights.filter(({ landsAt }) => landsAt > now)
     while (flights.length < slots && waiting >= 1 && now >= pausedUntil) {
       const line = { size: Math.floor(waiting), first: ANY }
-      // An alarm rings at the next ms.
+      // An alarm fires at the next ms.
       if (pace.msUntil(line, maxCalls, now) > 0.5) break
       const calls = Math.min(line.size, pace.room(maxCalls, now))
       if (calls < 1) break

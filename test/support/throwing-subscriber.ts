@@ -1,5 +1,6 @@
 /*
- * A program whose subscribers throw: its call is answered all the same, and Node reports each error by itself.
+ * A program with subscribers that throw. Its call is still answered, and Node.js reports each error
+ * separately.
  */
 import { subscribe } from 'node:diagnostics_channel'
 import { createClient, replyOf } from '../../src/index.ts'

@@ -16,30 +16,30 @@ export function clientOver<T extends Transport>(transport: T, { multicall = fals
     .extend(testActions({ mode: 'anvil' }))
 }
 
-/** What both transports give. */
+/** The type of both clients. */
 export type ViemClient = ReturnType<typeof clientOver<Transport>>
 
 export function overHttp(url: string, config: HttpTransportConfig = {}) {
   return clientOver(http(url, { retryDelay: 2, ...config }))
 }
 
-/** It ends with the test, and its retries take no time. */
+/** It is closed when the test ends, and its retries take no time. */
 export function overHexline(url: string | readonly string[], config: HexlineTransportConfig = {}) {
   return clientOver(closing(hexline(url, { retryDelay: 2, ...config })))
 }
 
-/** The transport; its hexline client ends with the test. */
+/** Closes the transport's hexline client when the test ends. */
 export function closing<T extends Transport>(transport: T): T {
   onTestFinished(async () => (transport({}).value as { client: HexlineClient }).client.close())
   return transport
 }
 
-/** A read that every server of the tests can answer. `who` tells one from another. */
+/** A read that every test server can answer. `who` makes it different from others. */
 export function readOver(client: { request: unknown }, who: unknown = account.address, options?: CallOptions): Promise<unknown> {
   return request(client, 'eth_getBalance', [who, 'latest'], options)
 }
 
-/** Any call, with the options that viem's `request` has for one. */
+/** Any call, with the options of viem's `request`. */
 export function request(client: { request: unknown }, method: string, params: readonly unknown[] = [], options?: CallOptions): Promise<unknown> {
   // viem types the methods that it knows; the tests also call others.
   return (client.request as (args: unknown, options?: CallOptions) => Promise<unknown>)({ method, params }, options)

@@ -1,7 +1,7 @@
 import { type Abi, BaseError, encodeErrorResult, type Hex, parseAbi } from 'viem'
 import { HexlineError } from '../../src/errors.ts'
 
-/** What the contracts of the tests may say. */
+/** Functions and errors of the test contracts. */
 export const abi = parseAbi([
   'function withdraw(uint256 amount)',
   'function check() view returns (uint256)',
@@ -12,38 +12,44 @@ export const abi = parseAbi([
 
 export const holder = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'
 
-/** Contracts by the way in which they fail: where they are, and their code. */
+/** Contracts by their failure, with address and code. */
 export const contracts = {
   reason: { address: '0x00000000000000000000000000000000000c0001', code: revertsWith(errorData('Error', ['not enough'])) },
   panic: { address: '0x00000000000000000000000000000000000c0002', code: revertsWith(errorData('Panic', [0x11n])) },
   custom: { address: '0x00000000000000000000000000000000000c0003', code: revertsWith(errorData('TooMuch', [holder, 7n, 5n])) },
   silent: { address: '0x00000000000000000000000000000000000c0004', code: revertsWith('0x') },
   unknown: { address: '0x00000000000000000000000000000000000c0005', code: revertsWith('0xdeadbeef') },
-  // JUMPDEST, PUSH1 0, JUMP: until the gas is gone.
+  // JUMPDEST, PUSH1 0, JUMP: loops until the gas is used up.
   loop: { address: '0x00000000000000000000000000000000000c0006', code: '0x5b600056' },
 } as const satisfies Record<string, { address: Hex; code: Hex }>
 
-/** What a contract says with an error of `abi`. */
+/** Revert data with an error of `abi`. */
 export function errorData(errorName: string, args: readonly unknown[]): Hex {
   return encodeErrorResult({ abi: abi as Abi, errorName, args })
 }
 
-/** The code of a contract that reverts every call with these bytes, which stand behind it. */
+/** The code of a contract that reverts every call with these bytes, which follow it. */
 function revertsWith(data: Hex): Hex {
   const size = ((data.length - 2) / 2).toString(16).padStart(2, '0')
   // PUSH1 size, DUP1, PUSH1 11, PUSH1 0, CODECOPY, PUSH1 0, REVERT
   return `0x60${size}80600b6000396000fd${data.slice(2)}`
 }
 
-/** What a user of viem reads off an error, the same whichever transport it came over; what is not there is left out. */
+/**
+ * What a viem user can read from an error, the same for every transport; missing fields are
+ * omitted.
+ */
 export interface Portrait {
-  /** viem's errors from the outermost inwards: `A > B`. An error that is not viem's is its name alone. */
+  /**
+   * viem's errors from the outermost inwards: `A > B`. For an error that is not viem's, its name
+   * only.
+   */
   readonly is: string
-  /** Their classes: names alone can be had by anyone. */
+  /** Their classes, since anything can have the same names. */
   readonly classes: readonly unknown[]
   readonly shortMessages: readonly string[]
   readonly details?: string
-  /** Without the URL, of which hexline shows scheme and host alone. */
+  /** Without the URL, of which hexline shows scheme and host only. */
   readonly metaMessages?: readonly string[]
   readonly code?: number
   readonly status?: number
@@ -71,7 +77,7 @@ export function portraitOf(error: unknown): Portrait {
     is: levels.length === 0 ? (error as Error).name : levels.map(({ name }) => name).join(' > '),
     classes: levels.map((level) => level.constructor),
     shortMessages: levels.map(({ shortMessage }) => shortMessage),
-    // Newer versions of Node.js say more about the place in a JSON text.
+    // Newer versions of Node.js add the position in a JSON text.
     details: first('details')?.replace(/ \(line \d+ column \d+\)$/, ''),
     metaMessages: levels[0]?.metaMessages?.filter((line) => !line.startsWith('URL: ')),
     code: first('code'),
@@ -89,7 +95,7 @@ function viemErrors(error: unknown): Told[] {
   return causesOf(error).filter((each) => each instanceof BaseError) as Told[]
 }
 
-/** hexline's own error under one of viem's. */
+/** hexline's own error under an error of viem's. */
 export function hexlineErrorOf(error: unknown): HexlineError | undefined {
   return causesOf(error).find((each) => each instanceof HexlineError)
 }

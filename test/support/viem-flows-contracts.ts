@@ -19,26 +19,33 @@ import { collectibleCode, tokenCode } from '../../demo/contracts.ts'
 import { alice, type Bed, carol, chain } from './viem-flows.ts'
 
 /*
- * Contracts for the flows, small enough to be written as bytes. Each has a fixed address, where `putContracts` puts it.
+ * Contracts for the flows, small enough to be written in bytecode. Each has a fixed address, where
+ * `putContracts` puts it.
  */
 
-/** Logs `Transfer`, counts itself in slot 0, and reverts without a word for an amount of 0 (see demo/contracts.ts). */
+/**
+ * Logs `Transfer`, counts its transfers in slot 0, and reverts without data for an amount of 0 (see
+ * demo/contracts.ts).
+ */
 export const token: Address = '0x1000000000000000000000000000000000000001'
 /** Logs `Transfer` with a third indexed argument. */
 export const collectible: Address = '0x1000000000000000000000000000000000000002'
 /** `at(slot)` reads any slot. */
 export const store: Address = '0x1000000000000000000000000000000000000003'
-/** Every call of it fails with the error of its own that `refused` holds. */
+/** Fails every call with its own error type, as in `refused`. */
 export const refuser: Address = '0x1000000000000000000000000000000000000004'
-/** Every call of it fails with a reason in words. */
+/** Fails every call with a reason string. */
 export const talker: Address = '0x1000000000000000000000000000000000000005'
-/** `lookup` asks for an answer from elsewhere (EIP-3668), and `lookedUp` returns the first word of it. */
+/**
+ * `lookup` refers to an external source (EIP-3668), and `lookedUp` returns the first word of its
+ * response.
+ */
 export const gateway: Address = '0x1000000000000000000000000000000000000006'
-/** A wallet (EIP-1271) that any signature is good for. */
+/** A wallet (EIP-1271) that accepts any signature. */
 export const wallet: Address = '0x1000000000000000000000000000000000000007'
-/** `name()` and all else returns 'Hexline'. */
+/** Returns 'Hexline' for `name()` and anything else. */
 export const named: Address = '0x1000000000000000000000000000000000000008'
-/** Returns the time of the block. */
+/** Returns the timestamp of the block. */
 export const clock: Address = '0x1000000000000000000000000000000000000009'
 
 export const tokenAbi = parseAbi([
@@ -58,13 +65,13 @@ export const gatewayAbi = parseAbi([
 export const namedAbi = parseAbi(['function name() view returns (string)'])
 export const clockAbi = parseAbi(['function now() view returns (uint256)'])
 
-/** Whom and what the refuser says that it refuses. */
+/** The arguments of the refuser's error. */
 export const refused = { who: '0x2000000000000000000000000000000000000002', amount: 7n } as const
 
-/** What the talker says. */
+/** The reason of the talker's revert. */
 export const reason = 'not today, señor — ✗ 🙅'
 
-/** What the gateway sends its callers to. */
+/** The source that the gateway refers to. */
 export const offchain = { urls: ['http://elsewhere.example/{sender}/{data}'], callData: '0x1234', extraData: '0x5678' } as const
 
 /** Puts every contract in its place. */
@@ -85,7 +92,7 @@ export async function putContracts({ tester }: Bed): Promise<void> {
   await Promise.all(codes.map(([address, bytecode]) => tester.setCode({ address, bytecode })))
 }
 
-/** What `makeHistory` has sent. */
+/** The transactions of `makeHistory`. */
 export interface History {
   readonly plain: Hash
   readonly first: Hash
@@ -95,8 +102,9 @@ export interface History {
 }
 
 /**
- * Three blocks on a bed with contracts: in the first, alice sends carol an ether and 5 tokens; the second is empty; in the third, alice
- * has an item minted for carol, and bob sends alice 6 tokens, and then none, which reverts.
+ * Makes three blocks: in the first, alice sends carol an ether and 5 tokens; the second is empty;
+ * in the third, alice mints an item for carol, and bob sends alice 6 tokens, and then 0, which
+ * reverts.
  */
 export async function makeHistory({ unlocked, signer, mine }: Bed): Promise<History> {
   const ofToken = { address: token, abi: tokenAbi, functionName: 'transfer', gas: 100_000n } as const
@@ -105,7 +113,7 @@ export async function makeHistory({ unlocked, signer, mine }: Bed): Promise<Hist
   await mine()
   await mine()
   const minted = await unlocked.writeContract({ address: collectible, abi: collectibleAbi, functionName: 'mint', args: [carol], gas: 100_000n })
-  // anvil sorts a block by the most that is offered: less than alice does.
+  // anvil sorts a block by the highest fee offered, and this is lower than alice's.
   const fees = { maxFeePerGas: parseGwei('1.5'), maxPriorityFeePerGas: parseGwei('0.5') }
   const second = await signer.writeContract({ ...ofToken, ...fees, args: [alice, 6n] })
   const reverted = await signer.writeContract({ ...ofToken, ...fees, args: [alice, 0n] })
@@ -113,13 +121,16 @@ export async function makeHistory({ unlocked, signer, mine }: Bed): Promise<Hist
   return { plain, first, second, minted, reverted }
 }
 
-/** Puts multicall3 where `chain` says that it is. */
+/** Puts multicall3 at the address given in `chain`. */
 export async function putMulticall3({ reader, tester }: Bed): Promise<void> {
   const { data: bytecode } = await reader.call({ data: await multicall3Creation() })
   await tester.setCode({ address: chain.contracts.multicall3.address, bytecode: bytecode as Hex })
 }
 
-/** viem has the code, and does not export it; but it sends it with a multicall that is to do without the contract. */
+/**
+ * viem has the code but does not export it. It sends the code with a multicall that works without
+ * the contract.
+ */
 async function multicall3Creation(): Promise<Hex> {
   let sent: Hex = '0x'
   const transport = custom({
@@ -137,7 +148,10 @@ async function multicall3Creation(): Promise<Hex> {
 /** MSTORE(0, top of the stack), RETURN(0, 32) */
 const returnTop: Hex = '0x60005260206000f3'
 
-/** Code that returns the given bytes, or reverts with them. `place` is where it stands in the whole code. */
+/**
+ * Code that returns the given bytes, or reverts with them. `place` is its position in the whole
+ * code.
+ */
 function saying(how: 'return' | 'revert', bytes: Hex, place = 0): Hex {
   const lengthOfCode = 13
   // PUSH2 size, DUP1, PUSH2 offset, PUSH1 0, CODECOPY, PUSH1 0, RETURN or REVERT

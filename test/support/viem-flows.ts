@@ -20,42 +20,51 @@ import { type HexlineTransport, hexline } from '../../adapters/viem/index.ts'
 import { type Anvil, startAnvil } from './anvil.ts'
 import { isNewViem } from './peers.ts'
 
-/** What viem calls the chain of anvil, with the place where `putMulticall3` puts multicall3. */
+/** viem's chain for anvil, with the address where `putMulticall3` puts multicall3. */
 export const chain = { ...foundry, contracts: { multicall3: { address: '0xcA11bde05977b3631167028862bE2a173976CA11' } } } as const
 
 const MNEMONIC = 'test test test test test test test test test test test junk'
 
-/** anvil has the key of each of its ten accounts, and so have we. */
+/** anvil has the keys of its ten accounts, and the tests derive the same ones. */
 export const account = (addressIndex: number) => mnemonicToAccount(MNEMONIC, { addressIndex })
 
-/** anvil signs for this one. */
+/** anvil signs for this account. */
 export const alice = account(0).address
-/** Signs here: anvil is sent the signed transaction. */
+/** This account signs here, and anvil gets the signed transaction. */
 export const bob = account(1)
-/** Receives. */
+/** This account receives. */
 export const carol = account(2).address
 
-/** One node, and viem's clients of it over one transport. Nothing is mined but by `mine`. */
+/** One node, and viem's clients for it with one transport. Only `mine` mines blocks. */
 export interface Bed {
   readonly url: string
   readonly transport: Transport
   /** Reads. */
   readonly reader: ReturnType<typeof makeReader>
-  /** Sends in the name of alice, whose key anvil has. */
+  /** Sends for alice, whose key anvil has. */
   readonly unlocked: ReturnType<typeof makeUnlocked>
-  /** Sends what bob has signed. */
+  /** Sends transactions signed by bob. */
   readonly signer: ReturnType<typeof makeSigner>
-  /** Rules over anvil. */
+  /** Controls anvil. */
   readonly tester: ReturnType<typeof makeTester>
   /** A client with other settings than `reader`. */
   readerWith(config: Partial<PublicClientConfig>): ReturnType<typeof makeReader>
-  /** Mines one block with what has been sent, and gives the receipts, in the order of the hashes. */
+  /**
+   * Mines one block with the pending transactions, and resolves to the receipts in the order of the
+   * hashes.
+   */
   mine(...hashes: Hash[]): Promise<TransactionReceipt[]>
-  /** Resolves as soon as the next call of this method has been answered: that is when a watcher is known to watch. */
+  /**
+   * Resolves when the next call of this method has been answered, which shows that a watcher is
+   * active.
+   */
   answered(method: string): Promise<void>
 }
 
-/** For its first blob anvil prepares a trusted setup, which on a busy machine takes longer than viem waits by default. */
+/**
+ * For its first blob anvil prepares a trusted setup, which takes longer than viem's default timeout
+ * on a busy machine.
+ */
 const timeout = 60_000
 
 const config = (transport: Transport) => ({ chain, transport, pollingInterval: 10, cacheTime: 0 })
@@ -65,13 +74,17 @@ const makeUnlocked = (transport: Transport) => createWalletClient({ ...config(tr
 const makeSigner = (transport: Transport) => createWalletClient({ ...config(transport), account: bob })
 const makeTester = (transport: Transport) => createTestClient({ ...config(transport), mode: 'anvil' })
 
-/** Runs a flow over both transports, compares, and gives the result to `check`. One that `needsNew` is skipped with an old viem. */
+/**
+ * Runs a flow with both transports, compares the results, and passes one to `check`. With an old
+ * viem, flows with `needsNew` are skipped.
+ */
 export type Flow = <T>(name: string, run: (bed: Bed) => Promise<T>, check: (result: T) => void | Promise<void>, options?: { needsNew?: boolean }) => void
 
 /**
- * Gives the function that states a test: the same flow over viem's `http()` and over `hexline()`, each on an anvil of its own, with results
- * that must be equal and pass the check. The two nodes have the same first timestamp and blocks 12 s apart, so that hashes are equal, too.
- * What a flow does to its node is undone after it, unless the nodes are not `isRevertible`.
+ * Returns a function that declares a test: the same flow with viem's `http()` and with `hexline()`,
+ * each on its own anvil. The results must be equal and pass the check. Both nodes have the same
+ * first timestamp and blocks 12 s apart, so that hashes are equal, too. The changes of a flow to
+ * its node are reverted afterwards, unless the nodes are not `isRevertible`.
  */
 export function viemFlows(prepare: (bed: Bed) => Promise<unknown> = async () => {}, { isRevertible = true } = {}): Flow {
   let sides: [Side, Side]
@@ -99,7 +112,7 @@ export function viemFlows(prepare: (bed: Bed) => Promise<unknown> = async () => 
       sides.map(async ({ makeBed }, i) => {
         const { tester } = makeBed()
         await tester.revert({ id: snapshots[i] as Hex })
-        // A snapshot does not hold these.
+        // A snapshot does not include these.
         await tester.request({ method: 'anvil_dropAllTransactions' } as never)
         await tester.setAutomine(false)
         await tester.setBlockTimestampInterval({ interval: 12 })
@@ -112,7 +125,8 @@ export function viemFlows(prepare: (bed: Bed) => Promise<unknown> = async () => 
 
   return (name, run, check, { needsNew = false } = {}) =>
     it.skipIf(needsNew && !isNewViem)(name, async () => {
-      // Both to the end, so that none goes on while its node is being reverted. viem keeps caches by client: each flow has new ones.
+      // Waits for both, so that neither continues while its node is being reverted. viem caches by
+      // client, so each flow gets new ones.
       const [overHttp, overHexline] = await Promise.allSettled(sides.map(({ makeBed }) => run(makeBed())))
       if (overHttp?.status === 'rejected') throw overHttp.reason
       if (overHexline?.status === 'rejected') throw overHexline.reason
@@ -138,7 +152,10 @@ async function startSide(makeTransport: (url: string) => Transport): Promise<Sid
   }
 }
 
-/** Ends the hexline client under a transport, if there is one. A transport without a URL of its own has one for each chain. */
+/**
+ * Closes the hexline client of a transport, if there is one. A transport without its own URL has
+ * one for each chain.
+ */
 export async function closeHexline(transport: Transport, ofChain: Chain = chain): Promise<void> {
   const client: Client = createClient({ chain: ofChain, transport })
   if (client.transport.type === 'hexline') await (client as Client<HexlineTransport>).transport.client.close()
@@ -167,7 +184,7 @@ function bedOn({ url }: Anvil, direct: Transport): Bed {
   }
 }
 
-/** The same transport, which tells what it has answered. */
+/** The same transport, which also reports each answer. */
 function overheard(transport: Transport, onAnswer: (method: string) => void): Transport {
   return (options) => {
     const inner = transport(options)
@@ -180,14 +197,14 @@ function overheard(transport: Transport, onAnswer: (method: string) => void): Tr
   }
 }
 
-/** A failure in all that viem says of it, but for the port. */
+/** Everything that viem shows of a failure, except the port. */
 export async function failureOf({ url }: Pick<Bed, 'url'>, promise: Promise<unknown>): Promise<{ message: string; errors: object[] }> {
   try {
     await promise
   } catch (error) {
     const said = (text: unknown) => (typeof text === 'string' ? text.replaceAll(url, 'URL') : text)
     const errors: object[] = []
-    // Below viem's own errors lies what the transport failed with, which is hexline's over hexline.
+    // Below viem's own errors is the transport's failure, which with hexline is hexline's own.
     for (let each = error; each instanceof BaseError; each = each.cause) {
       const { name, details, shortMessage, metaMessages, code, data } = each as BaseError & { code?: unknown; data?: unknown }
       errors.push({ name, details: said(details), shortMessage: said(shortMessage), metaMessages: metaMessages?.map(said), code, data })
@@ -197,7 +214,7 @@ export async function failureOf({ url }: Pick<Bed, 'url'>, promise: Promise<unkn
   throw new Error('it was expected to fail')
 }
 
-/** The first `count` values that a callback is given. */
+/** Collects the first `count` values passed to a callback. */
 export function collector<T>(count: number): { add(value: T): void; all: Promise<T[]> } {
   const values: T[] = []
   let resolve: (values: T[]) => void

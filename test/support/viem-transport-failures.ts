@@ -3,36 +3,39 @@ import { expect } from 'vitest'
 import { type Answer, always, cut, refuse, silent } from './server.ts'
 import type { Portrait } from './viem-failures.ts'
 
-/** One way in which a reply can fail to come, and what viem says of it. */
+/** One way for a reply to fail, and viem's error for it. */
 export interface TransportRow {
   readonly name: string
   readonly answer: Answer
   readonly config?: Pick<HttpTransportConfig, 'timeout' | 'maxResponseBodySize'>
   readonly is: string
   readonly has?: Partial<Portrait>
-  /** hexline's own error underneath. */
+  /** The class of hexline's own error, which is the cause. */
   readonly under: string
-  /** In what hexline's error differs from that of http, and why that is better. */
+  /** How hexline's error differs from that of `http()`, and why that is better. */
   readonly better?: { readonly why: string; readonly http: object; readonly hexline: object }
-  /** What an old viem has of it, where a newer one changed that: what `http()` rejects or resolves with, and hexline's error. */
+  /**
+   * The behaviour with an old viem, if newer versions changed it: what `http()` rejects or resolves
+   * with, and hexline's error.
+   */
   readonly old?: { readonly http: object; readonly hexline: object }
 }
 
 const text = (status: number, body: string, headers: Record<string, string> = {}) =>
   always(body, { status, headers: { 'content-type': 'text/plain', ...headers } })
-/** What viem calls nearly all of them. */
+/** viem's name for nearly all of them. */
 const http = 'HttpRequestError'
-/** An old viem takes the status alone. */
+/** Old versions of viem look at the status only. */
 const byStatus = (status: number, is: string) => ({ http: { is: http, status }, hexline: { is } })
 const page = '<html><body>Bad Gateway</body></html>'
-/** Of an error whose class does not say it. */
+/** For an error whose class does not describe the reply. */
 export const saysWhatCame = (over: string, words: RegExp) => ({
   why: 'it says what came, and from where',
   http: { details: over },
   hexline: { details: expect.stringMatching(words) },
 })
 
-/** For one call that is not repeated. */
+/** Rows for a single call that is not retried. */
 export const transportRows: TransportRow[] = [
   {
     name: '429',

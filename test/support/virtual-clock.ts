@@ -1,6 +1,9 @@
 import type { Clock, Timer } from '../../src/wait/clock.ts'
 
-/** Turns of the event loop in which nothing asks for the time, after which nothing but a timer can happen. */
+/**
+ * Number of quiet turns of the event loop, in which nothing asks for the time, after which only a
+ * timer can change anything.
+ */
 const QUIET_TURNS = 3
 
 interface VirtualTimer extends Timer {
@@ -10,15 +13,16 @@ interface VirtualTimer extends Timer {
 }
 
 /**
- * A clock that stands still while anything happens, and then jumps to its next timer: minutes pass in milliseconds, and
- * each time in the same order. It runs for as long as a timer holds it up, as a process does. What it drives must not
- * wait for anything outside the process: real sockets, files, zlib.
+ * A clock that stands still while anything happens, and then jumps to its next timer. Minutes pass
+ * in milliseconds, always in the same order. It runs while a ref'd timer is set, as a process does.
+ * The code under test must not wait for anything outside the process, such as sockets, files or
+ * zlib.
  */
 export class VirtualClock implements Clock {
   #now = 1
-  /** Everything in the engine that happens asks for the time or sets a timer. */
+  /** Number of uses. Every activity of the engine asks for the time or sets a timer. */
   #uses = 0
-  /** By time; those of one time in the order in which they were set. */
+  /** Sorted by time, and those of the same time by the order in which they were set. */
   readonly #timers: VirtualTimer[] = []
   #held = 0
   #isRunning = false
@@ -31,7 +35,7 @@ export class VirtualClock implements Clock {
   wakeAt(at: number, wake: () => void): Timer {
     this.#uses++
     const hold = (isHeld: boolean) => this.#hold(timer, isHeld)
-    // As long as a timer of Node.js takes at least.
+    // Node.js timers take at least one ms.
     const timer: VirtualTimer = { at: Math.max(at, this.#now + 1), wake, isHeld: false, ref: () => hold(true), unref: () => hold(false) }
     let place = this.#timers.length
     while (place > 0 && (this.#timers[place - 1] as VirtualTimer).at > timer.at) place--
@@ -48,7 +52,7 @@ export class VirtualClock implements Clock {
     if ((timer as VirtualTimer).isHeld) this.#held--
   }
 
-  /** Begins anew, and forgets every timer. */
+  /** Starts again at the same time, without timers. */
   reset(): void {
     this.#timers.length = 0
     this.#held = 0

@@ -8,23 +8,27 @@ import { randomFrom } from './random.ts'
 import type { Answer, Received, TestServer } from './server.ts'
 import { VirtualClock } from './virtual-clock.ts'
 
-/** What stands in for servers, sockets and time: everything of hexline runs but undici's pool. */
+/** Replacements for servers, sockets and time. All of hexline runs except for undici's pool. */
 export interface VirtualWorld {
   readonly clock: VirtualClock
   /** Lets virtual time pass. */
   sleep(ms: number): Promise<void>
-  /** As `serve` and `serveAt` of server.ts. */
+  /** Like `serve` and `serveAt` of server.ts. */
   serve(...answers: [Answer, ...Answer[]]): Promise<TestServer>
   serveAt(port: number, ...answers: [Answer, ...Answer[]]): Promise<TestServer>
-  /** A client of these servers, on their clock, that ends with the test. Its waits are short, as those of `clientOf` of server.ts. */
+  /**
+   * A client of these servers, on their clock, that is closed when the test ends. Its waits are
+   * short, as in `clientOf` of server.ts.
+   */
   clientOf(endpoint: Endpoint | readonly [Endpoint, ...Endpoint[]], options?: ClientOptions): Client
-  /** A port on which nobody listens. */
+  /** A port without a server. */
   deadPort(): number
 }
 
 /**
- * Servers that answer by the same functions as the real ones of server.ts, in virtual time and without sockets. One for a
- * file: each test begins at the same time, and with the same chance (`Math.random`), so that it gives the same result.
+ * Servers with the same answer functions as the real ones of server.ts, in virtual time and without
+ * sockets. Use one for a file: each test begins at the same time and with the same `Math.random`,
+ * so that its result is the same.
  */
 export function virtualWorld(): VirtualWorld {
   const clock = new VirtualClock()
@@ -39,7 +43,7 @@ export function virtualWorld(): VirtualWorld {
   })
   const dispatcher = {
     dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
-      // A request takes a ms: what follows it is later.
+      // A request takes one ms, so that what follows has a later time.
       clock.wakeAt(clock.now() + 1, () => {
         const server = servers.get(String(options.origin))
         if (server !== undefined) server(options, handler)
@@ -113,7 +117,10 @@ export function virtualWorld(): VirtualWorld {
   }
 }
 
-/** One request and its response. What either side does, the other sees in a later turn of the event loop, in order. */
+/**
+ * One request and its response. The effects of either side reach the other in a later turn of the
+ * event loop, in order.
+ */
 class Exchange {
   readonly hungUp: Promise<void>
   readonly socket: Socket
@@ -122,9 +129,9 @@ class Exchange {
   readonly #sockets: Set<Socket>
   readonly #controller: Dispatcher.DispatchController
   #tellServer = () => {}
-  /** The client has given it up. */
+  /** Whether the client has given it up. */
   isCut = false
-  /** Nothing more comes from the server. */
+  /** Whether the server will send nothing more. */
   #isOver = false
   #isBegun = false
 

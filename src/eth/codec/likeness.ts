@@ -1,13 +1,15 @@
 import { plainEnd, skipValue, viewOf } from '../../json/scan.ts'
 
 /*
- * Passes over the objects of an array, where they are alike, for less than `skipValue` costs. Nodes write the objects of an array with
- * the same keys in the same order. The text of one of them, without the contents of its strings, is a model of the others:
+ * Skips similar objects of an array at a lower cost than `skipValue`. Nodes write the objects of an
+ * array with the same keys in the same order. The text of one object, without the contents of its
+ * strings, is a model of the others:
  *
  *     {"hash":"0x  ","nonce":"0x  ","accessList":[]}
  *
- * What has this text, and any plain characters where the gaps are, is JSON as the first one was. Each byte is still looked at: it is
- * compared with the model, or seen to be a plain character. Only the length of what is in a gap is guessed.
+ * Bytes with the same text, and with any plain characters in the gaps, are valid JSON because the
+ * first object was. Each byte is still checked: it either equals the model's or is a plain
+ * character. Only the length of each gap is guessed.
  */
 
 const QUOTE = 0x22
@@ -16,25 +18,28 @@ const COLON = 0x3a
 const CLOSE_BRACKET = 0x5d
 const OPEN_BRACE = 0x7b
 
-/** What the objects in one place look like, as far as they have been read. */
+/** The models of the objects in one place, as far as they have been read. */
 export interface Likeness {
-  /** The one that fitted last comes first. */
+  /** The model that matched last comes first. */
   readonly models: Model[]
-  /** Above 0 as long as models fit often enough to try them. */
+  /** Above 0 while models match often enough to be worth trying. */
   worth: number
 }
 
 interface Model {
-  /** An object without the contents of the strings among its values; `0x` at their start is part of the text. */
+  /** The object without the contents of its string values. A leading `0x` belongs to the text. */
   readonly text: DataView
-  /** The sizes, in bytes, of a piece of the text, of what was in the gap behind it last, of the next piece, and so on to the last piece. */
+  /**
+   * Sizes in bytes, alternating: a piece of the text, the last content of the gap after it, the
+   * next piece, and so on, up to the last piece.
+   */
   readonly sizes: number[]
 }
 
 const MOST_MODELS = 8
-/** Longest text of a model, in bytes. */
+/** Maximum size of a model's text, in bytes. */
 const LONGEST = 4096
-/** An object that fits a model pays for four that fit none. */
+/** One object that matches a model makes up for four that match none. */
 const WORTH_OF_A_HIT = 4
 const MOST_WORTH = 64
 
@@ -42,7 +47,10 @@ export function newLikeness(): Likeness {
   return { models: [], worth: MOST_WORTH }
 }
 
-/** End of the array that opens at `at`, as `skipValue` finds it in plain bytes; negative, or a `SyntaxError` is thrown, where it has none. */
+/**
+ * Index after the array that opens at `at`, as `skipValue` finds it in plain bytes. If there is
+ * none, a negative number or a `SyntaxError`.
+ */
 export function skipItems(bytes: Buffer, view: DataView, at: number, likeness: Likeness): number {
   let i = at + 1
   if (bytes[i] === CLOSE_BRACKET) return i + 1
@@ -68,12 +76,13 @@ function skipObject(bytes: Buffer, view: DataView, at: number, likeness: Likenes
   likeness.worth--
   const end = skipValue(bytes, view, at, true)
   const model = modelOf(bytes, view, at, end)
-  // The last place is for those that may never fit again, such as a transaction with a list of its own.
+  // The last slot is for models that may never match again, such as a transaction with an access
+  // list.
   if (model !== undefined) models[Math.min(models.length, MOST_MODELS - 1)] = model
   return end
 }
 
-/** The model of the plain JSON from `start` to `end`. Undefined when it is too long. */
+/** The model of the plain JSON from `start` to `end`; undefined if it is too long. */
 function modelOf(bytes: Buffer, view: DataView, start: number, end: number): Model | undefined {
   const text = Buffer.allocUnsafe(LONGEST)
   const sizes: number[] = []
@@ -82,7 +91,7 @@ function modelOf(bytes: Buffer, view: DataView, start: number, end: number): Mod
   for (let i = start; i < end; i++) {
     if (bytes[i] !== QUOTE) continue
     const close = plainEnd(bytes, view, i + 1)
-    // A string in front of a colon is a key.
+    // A string before a colon is a key.
     if (bytes[close + 1] !== COLON) {
       const gap = bytes[i + 1] === 0x30 && bytes[i + 2] === 0x78 ? i + 3 : i + 1
       if (length + gap - from > LONGEST) return undefined
@@ -99,10 +108,11 @@ function modelOf(bytes: Buffer, view: DataView, start: number, end: number): Mod
 }
 
 /*
- * Below, `| 0` says that sums are whole numbers of 32 bits. Without it each is checked for an overflow, which costs a tenth of all this.
+ * Below, `| 0` marks sums as 32-bit integers. Without it, each sum is checked for overflow, which
+ * costs a tenth of the time.
  */
 
-/** End of the object at `at`; negative when the model does not fit. */
+/** Index after the object at `at`; negative if the model does not match. */
 function endByModel(bytes: Buffer, view: DataView, at: number, { text, sizes }: Model): number {
   const { length } = bytes
   const last = sizes.length - 1
@@ -117,7 +127,7 @@ function endByModel(bytes: Buffer, view: DataView, at: number, { text, sizes }: 
     const guess = (i + (sizes[k + 1] as number)) | 0
     if (guess < length && bytes[guess] === QUOTE && areDigits(bytes, view, i, guess)) i = guess
     else {
-      // What is no quote there is not what the text goes on with.
+      // If the gap does not end with a quote, the next piece of the text will not match.
       const end = plainEnd(bytes, view, digitsEnd(view, length, i))
       sizes[k + 1] = end - i
       i = end
@@ -125,10 +135,11 @@ function endByModel(bytes: Buffer, view: DataView, at: number, { text, sizes }: 
   }
 }
 
-/** Whether `size` bytes of both are the same. Words at the end overlap those before. */
+/** Whether `size` bytes are the same in both. The last word may overlap the one before. */
 function isSame(view: DataView, at: number, text: DataView, from: number, size: number): boolean {
   if (size >= 8) {
-    // As doubles, eight bytes are compared at once. Equal ones have the same bytes, since zero and minus zero are not among plain characters.
+    // Compares eight bytes at once as doubles. Equal doubles have equal bytes here, since plain
+    // characters make neither zero nor minus zero.
     const last = (size - 8) | 0
     for (let i = 0; i < last; i = (i + 8) | 0) if (view.getFloat64((at + i) | 0, true) !== text.getFloat64((from + i) | 0, true)) return false
     return view.getFloat64((at + last) | 0, true) === text.getFloat64((from + last) | 0, true)
@@ -141,8 +152,9 @@ const UPPER_BITS = 0x80808080
 const UPPER_TWO = 0xc0c0c0c0 | 0
 
 /**
- * Whether all these bytes are hex digits in lower case. Of these, bit 6 differs from bit 4 and bit 7 from bit 5, and bit 7 is not set: which
- * also holds for some other plain characters, and for none that is not plain. Words at the end overlap those before.
+ * Whether all these bytes are hex digits in lower case. In a digit, bit 6 differs from bit 4, bit 7
+ * differs from bit 5, and bit 7 is clear. Some other plain characters match as well, but none that
+ * is not plain. The last word may overlap the one before.
  */
 function areDigits(bytes: Buffer, view: DataView, from: number, to: number): boolean {
   const size = (to - from) | 0
@@ -171,7 +183,10 @@ function areDigits(bytes: Buffer, view: DataView, from: number, to: number): boo
   return true
 }
 
-/** A place at or after `at` up to which all bytes are such digits. The rest of them is shorter than a step: long data is passed over here. */
+/**
+ * An index at or after `at` with only such digits before it. Used to skip long data; the rest of
+ * the digits is shorter than one step.
+ */
 function digitsEnd(view: DataView, length: number, at: number): number {
   let i = at
   for (const last = length - 32; i <= last; i = (i + 32) | 0) {

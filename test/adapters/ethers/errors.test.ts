@@ -19,7 +19,7 @@ const both = ['eth_getBalance', 'eth_call'] as const
 /** A node that refuses with this error object, whatever it is asked. */
 const saying = (error: unknown): Answer => each(({ id }) => ({ jsonrpc: '2.0', id, error }))
 
-describe("from a node, an error is over hexline what it is over ethers' own provider:", () => {
+describe("an error of a node is the same with hexline as with ethers' own provider:", () => {
   let anvil: Anvil
   beforeAll(async () => {
     anvil = await startAnvil()
@@ -46,7 +46,7 @@ describe("from a node, an error is over hexline what it is over ethers' own prov
   })
 })
 
-describe('from the words of a node, ethers makes over hexline what it makes over its own provider:', () => {
+describe('ethers maps a node’s message with hexline as with its own provider:', () => {
   test.each(wordRows)('$name', async ({ method, params = [], error: said, is, has = {}, better }) => {
     const { url } = await serve(saying(said))
     const expected = portraitOf(await errorOf(overEthers(url).send(method, [...params])))
@@ -57,7 +57,7 @@ describe('from the words of a node, ethers makes over hexline what it makes over
   })
 })
 
-describe("from the way to a node, an error is over hexline what it is over ethers' own provider:", () => {
+describe("an error of the connection is the same with hexline as with ethers' own provider:", () => {
   const cases = transportRows.flatMap((row) => (row.methods ?? both).map((method) => ({ ...row, method })))
 
   test.each(cases)('$name ($method)', async ({ answer, method, options = {}, is, has = {}, under, better, crashesOld = false }) => {
@@ -89,7 +89,7 @@ describe("from the way to a node, an error is over hexline what it is over ether
     expect(hexlineErrorOf(error)).toMatchObject({ name: 'NetworkError', unsent: true })
   })
 
-  test('a body that is too large, of which ethers knows no limit', async () => {
+  test('a body that is too large, for which ethers has no limit', async () => {
     const { url } = await serve(each(({ id }) => ({ id, result: `0x${'1'.repeat(60)}` })))
     expect(await reads.eth_getBalance(overEthers(url))).toBe(BigInt(`0x${'1'.repeat(60)}`))
     const error = await errorOf(reads.eth_getBalance(overHexline(url, { maxResponseBytes: 50 })))
@@ -102,7 +102,7 @@ describe("from the way to a node, an error is over hexline what it is over ether
   })
 })
 
-describe('when it is over, an error says so:', () => {
+describe('after the end, an error says so:', () => {
   test('a provider that was destroyed, before a call', async () => {
     const { url } = await serve(silent)
     const providers = [overEthers(url), overHexline(url)]
@@ -125,7 +125,7 @@ describe('when it is over, an error says so:', () => {
     expect(await portraits[1]).toMatchObject({ code: 'UNSUPPORTED_OPERATION', shortMessage: 'provider destroyed; cancelled request' })
   })
 
-  test('a client that is shared, and was closed by its owner', async () => {
+  test('a shared client that its owner has closed', async () => {
     const client = createClient((await serve(silent)).url)
     await client.close()
     const error = await errorOf(reads.eth_getBalance(overHexline(client)))
@@ -139,7 +139,7 @@ describe('when it is over, an error says so:', () => {
   })
 })
 
-describe("hexline's own error is the cause of what ethers makes", () => {
+describe("hexline's own error is the cause of ethers' error", () => {
   test.each<[string, Answer, object]>([
     ['of words of a node', refuse(-32000, 'nonce too low'), { name: 'RpcError', kind: 'execution', attempts: 1 }],
     ['of an unknown method', refuse(-32601, 'Method not found'), { name: 'RpcError', kind: 'unsupported', attempts: 1 }],
@@ -153,7 +153,7 @@ describe("hexline's own error is the cause of what ethers makes", () => {
   })
 })
 
-test('under FallbackProvider, which walks through errors, they come out as they are', async () => {
+test('under FallbackProvider, which walks through errors, they are unchanged', async () => {
   for (const answer of [
     always('oops', { status: 500 }),
     cut,
@@ -172,7 +172,7 @@ test('under FallbackProvider, which walks through errors, they come out as they 
   }
 })
 
-describe('no error over hexline tells the key,', () => {
+describe('no error with hexline shows the key,', () => {
   const secrets = ['kEy0fThePath', 'kEy0fTheQuery', 'us3rOfTheUrl', 'pa55OfTheUrl', 't0kenOfTheHeader', btoa('us3rOfTheUrl:pa55OfTheUrl')]
   const withKeys = (url: string) => url.replace('http://', 'http://us3rOfTheUrl:pa55OfTheUrl@').concat('/v3/kEy0fThePath?key=kEy0fTheQuery')
   const overKeys = (url: string, options: HexlineProviderOptions = {}) =>
@@ -205,7 +205,7 @@ describe('no error over hexline tells the key,', () => {
     { name: 'a revert that echoes it', answer: errorObject({ code: 3 }) },
     { name: 'an unknown method that echoes it', answer: errorObject({ code: -32601 }) },
     { name: 'something that is not HTTP', answer: ({ path, socket }) => void socket.end(`${path} kEy0fThePath`) },
-    { name: 'an encoding that is none', answer: (request, response) => send(response, '{}', { headers: { 'content-encoding': request.path } }) },
+    { name: 'an invalid encoding', answer: (request, response) => send(response, '{}', { headers: { 'content-encoding': request.path } }) },
   ]
 
   test.each(echoRows)('$name', async ({ answer, options = {} }) => {
@@ -243,7 +243,7 @@ describe('no error over hexline tells the key,', () => {
     expectNoSecret(await error)
   })
 
-  test('and where it is looked for, it would be found', async () => {
+  test('and the search would find it', async () => {
     const { url } = await serve(always('oops', { status: 500 }))
     const error = await errorOf(reads.eth_call(overEthers(`${url}/v3/kEy0fThePath?key=kEy0fTheQuery`)))
     expect(textsOf(error).filter((text) => text.includes('kEy0fThePath')).length).toBeGreaterThan(3)

@@ -110,7 +110,7 @@ describe('destroy while busy', () => {
       await endQuietly(provider, line, assertQuiet)
     })
 
-    it('that has begun, beside a wait', async () => {
+    it('that has begun, during a wait', async () => {
       const assertQuiet = watchQuiet()
       const line = await lineTo(anvil.url)
       const provider = providerOf(line, { polling })
@@ -122,7 +122,7 @@ describe('destroy while busy', () => {
     })
   })
 
-  it('ends quietly while a transaction is waited for', async () => {
+  it('ends silently during a wait for a transaction', async () => {
     const assertQuiet = watchQuiet()
     const line = await lineTo(anvil.url)
     const provider = providerOf(line)

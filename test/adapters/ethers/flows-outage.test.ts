@@ -116,7 +116,7 @@ describe('a node that dies and comes back', () => {
   )
 })
 
-describe('a call of a listener that fails', () => {
+describe('a failing call in a listener', () => {
   flow.alone(
     "for changes of a filter is told to on('error'), and no log is lost, where ethers' own prints",
     async (bed) => {
@@ -213,7 +213,7 @@ describe('a call of a listener that fails', () => {
   )
 })
 
-describe('a filter that the node has forgotten', () => {
+describe('a filter that the node has dropped', () => {
   flow.alone(
     "is made again, and no log is lost, where ethers' own prints and asks for it for ever",
     async (bed) => {
@@ -258,7 +258,7 @@ describe('a node that is dead at the start', () => {
     'what is safe': [(provider) => provider.on('safe', () => {}), {}],
   } satisfies Record<string, [(provider: HexlineProvider) => Promise<unknown>, HexlineProviderOptions]>
 
-  it.each(Object.entries(kinds))('may be listened to for %s, and nothing is printed', async (_, [listen, options]) => {
+  it.each(Object.entries(kinds))('accepts listeners for %s, and nothing is printed', async (_, [listen, options]) => {
     const assertQuiet = watchQuiet()
     const provider = new HexlineProvider(`http://127.0.0.1:${await deadPort()}`, undefined, { pollingInterval: 20, retry: false, ...options })
     onTestFinished(() => provider.destroy())

@@ -22,11 +22,11 @@ function attempt(make: () => Block): Block | undefined {
   }
 }
 
-it('agrees with the installed ethers, or else the fast way is never taken', () => {
+it('agrees with the installed ethers; otherwise the fast formatter is never used', () => {
   expect(isSameBlock(byHexline(sampleBlock()), byEthers(sampleBlock()))).toBe(true)
 })
 
-it('sees a difference in any field that ethers shows', () => {
+it('detects a difference in any field that ethers shows', () => {
   const before = byEthers(sampleBlock())
   for (const key of Object.keys(sampleBlock()).filter((key) => key !== 'logsBloom' && key !== 'transactions')) {
     const changed = {
@@ -40,7 +40,7 @@ it('sees a difference in any field that ethers shows', () => {
   expect(isSameBlock(before, byEthers({ ...sampleBlock(), transactions }))).toBe(false)
 })
 
-it('leaves what it reads as it was', () => {
+it('does not change its input', () => {
   const raw = sampleBlock()
   byHexline(raw)
   expect(raw).toEqual(sampleBlock())
@@ -133,7 +133,7 @@ const block = fc
   })
   .map(present)
 
-it('gives what ethers gives, or leaves the block to ethers, whatever fields there are', () => {
+it('returns what ethers returns, or leaves the block to ethers, for any fields', () => {
   let read = 0
   fc.assert(
     fc.property(block, (raw) => {
@@ -147,7 +147,7 @@ it('gives what ethers gives, or leaves the block to ethers, whatever fields ther
   expect(read).toBeGreaterThan(100)
 })
 
-it('gives the checksums of addresses also when it has seen more than it remembers', () => {
+it('makes the checksums of addresses, also after more addresses than it caches', () => {
   const one = { ...sampleBlock(), transactions: [] }
   const before = byHexline(one).miner
   for (let i = 0; i < 45_000; i++) format.block({ ...one, miner: `0x${i.toString(16).padStart(40, '0')}` })

@@ -186,8 +186,8 @@ it('destroying the provider that made its client ends it with the next block, wi
 
 it.each<[string, object]>([
   ['without transactions', { transactions: undefined }],
-  ['with a number that is none', { number: 'x' }],
-  ['with a transaction that is none', { transactions: [null] }],
+  ['with an invalid number', { number: 'x' }],
+  ['with an invalid transaction', { transactions: [null] }],
 ])("a block %s is the node's fault", async (_, fields) => {
   const { provider } = await chainOf({
     head: 5,

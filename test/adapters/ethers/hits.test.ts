@@ -33,13 +33,13 @@ const plainOver = (url: string, options: HexlineProviderOptions = {}) =>
 const over = (url: string, options: HexlineProviderOptions = {}) => overHexline(url, { retry: { baseDelayMs: 1, maxDelayMs: 5 }, ...options })
 
 describe('a read over the default provider', () => {
-  test('that fails once is asked twice', async () => {
+  test('that fails once is sent twice', async () => {
     const server = await serve(broken, node)
     expect(await read(closing(new HexlineProvider(server.url, CHAIN, { staticNetwork: true })))).toBe(100n)
     expect(server.requests).toHaveLength(2)
   })
 
-  test('that goes on failing is asked four times', async () => {
+  test('that keeps failing is sent four times', async () => {
     const server = await serve(broken)
     const provider = closing(new HexlineProvider(server.url, CHAIN, { staticNetwork: true }))
     expect(await errorOf(read(provider))).toMatchObject({ code: 'SERVER_ERROR', cause: { attempts: 4 } })
@@ -76,7 +76,7 @@ describe('a read', () => {
     expect(server.requests).toHaveLength(1)
   })
 
-  test('is repeated, and so is the eth_chainId beside it, no more often than each has failed', async () => {
+  test('is retried, and so is the eth_chainId with it, only as many times as each has failed', async () => {
     const failures = new Map([
       ['eth_chainId', 1],
       ['eth_getBalance', 2],
@@ -92,7 +92,7 @@ describe('a read', () => {
     expect([hitsOf('eth_chainId', server), hitsOf('eth_getBalance', server)]).toEqual([2, 3])
   })
 
-  test('whose entry of a batch fails is repeated alone', async () => {
+  test('whose entry of a batch fails is retried alone', async () => {
     let isFirst = true
     const server = await serve(
       each((entry) => {
@@ -115,7 +115,7 @@ describe('a call that must not run twice', () => {
     ['an internal error', refuse(-32603, 'Internal error')],
   ]
 
-  test.each(failures)('is sent once, although %s leaves open whether it ran', async (_, answer) => {
+  test.each(failures)('is sent once, since %s leaves open whether it ran', async (_, answer) => {
     for (const method of ['eth_sendTransaction', 'anvil_mine', 'evm_increaseTime', 'personal_sign', 'somethingNew']) {
       const server = await serve(answer)
       await errorOf(over(server.url).send(method, []))
@@ -123,14 +123,14 @@ describe('a call that must not run twice', () => {
     }
   })
 
-  test.each(failures)('as a signer of the node sends it is sent once after %s', async (_, answer) => {
+  test.each(failures)('from a signer of the node is sent once after %s', async (_, answer) => {
     const server = await serve(failing('eth_sendTransaction', answer, node))
     const signer = new JsonRpcSigner(over(server.url), holder)
     await errorOf(signer.sendTransaction({ to: address(1), gasLimit: 21_000n }))
     expect(hitsOf('eth_sendTransaction', server)).toBe(1)
   })
 
-  test('is sent again when it was throttled: the node did not start it', async () => {
+  test('is sent again after throttling, since the node did not start it', async () => {
     const server = await serve(throttled(), node)
     expect(await over(server.url).send('anvil_mine', [])).toBe('0x64')
     expect(methodsAt(server)).toEqual(['anvil_mine', 'anvil_mine'])
@@ -149,7 +149,7 @@ describe('a call that must not run twice', () => {
       expect(server.requests.flatMap(({ entries }) => entries).find(({ method }) => method === 'eth_getTransactionByHash')?.params).toEqual([hash])
     })
 
-    test.each(failures)('is sent again after %s only when it was looked up, and is not there', async (_, answer) => {
+    test.each(failures)('is sent again after %s only if a look-up does not find it', async (_, answer) => {
       const raw = await sign()
       const { hash } = Transaction.from(raw)
       const server = await serve(withTransaction(false, answer, hash))
@@ -187,7 +187,7 @@ function withTransaction(isKnown: boolean, answer: Answer, hash: string | null):
 }
 
 describe('being throttled', () => {
-  test('the default provider waits as Retry-After says, in seconds or until a date', async () => {
+  test('the default provider obeys Retry-After, in seconds or as a date', async () => {
     const date = 'Sun, 06 Nov 1994 08:49:37 GMT'
     const ways: Record<string, string>[] = [{ 'retry-after': '1' }, { date, 'retry-after': 'Sun, 06 Nov 1994 08:49:38 GMT' }]
     await Promise.all(
@@ -203,13 +203,13 @@ describe('being throttled', () => {
     )
   })
 
-  test('uses up no attempt', async () => {
+  test('does not count as an attempt', async () => {
     const server = await serve(throttled(), ...Array.from({ length: 7 }, () => throttled()), broken, node)
     expect(await read(over(server.url, { retry: { attempts: 2, baseDelayMs: 1, maxDelayMs: 5 } }))).toBe(100n)
     expect(server.requests).toHaveLength(10)
   })
 
-  test('in the words of JSON-RPC is the same', async () => {
+  test('by a JSON-RPC error is the same', async () => {
     const server = await serve(refuse(-32005, 'limit exceeded'), refuse(-32005, 'limit exceeded', { status: 429 }), node)
     expect(await read(over(server.url, { retry: { attempts: 2, baseDelayMs: 1, maxDelayMs: 5 } }))).toBe(100n)
     expect(server.requests).toHaveLength(3)
@@ -223,7 +223,7 @@ describe('being throttled', () => {
 })
 
 describe('calls of one turn', () => {
-  test('travel in one POST, with one eth_chainId beside them', async () => {
+  test('go in one POST, with one eth_chainId', async () => {
     const server = await serve(node)
     const provider = plainOver(server.url)
     await Promise.all([read(provider, 1), read(provider, 2), provider.getBlockNumber(), provider.getTransactionCount(holder), provider.getStorage(holder, 1)])
@@ -260,7 +260,7 @@ describe('eth_chainId', () => {
     expect(server.requests).toHaveLength(posts)
   })
 
-  test('that connect asks for is repeated as any read', async () => {
+  test('requested by connect is retried like any read', async () => {
     const server = await serve(broken, node)
     closing(await HexlineProvider.connect(server.url, { retry: { baseDelayMs: 1 } }))
     expect(methodsAt(server)).toEqual(['eth_chainId', 'eth_chainId'])
@@ -283,7 +283,7 @@ describe('a Contract', () => {
     expect(server.requests).toHaveLength(2)
   })
 
-  test('is asked twice where the node fails once, and once where it reverts', async () => {
+  test('is called twice if the node fails once, and once if it reverts', async () => {
     const server = await serve(broken, answering)
     expect(await call(contractOver(over(server.url)), 'a')).toBe(100n)
     expect(methodsAt(server)).toEqual(['eth_call', 'eth_call'])
@@ -303,7 +303,7 @@ describe('under FallbackProvider', () => {
     return { balance: () => provider.getBalance(holder), hits: () => servers.map((server) => hitsOf('eth_getBalance', server)) }
   }
 
-  test('members that agree are asked once each', async () => {
+  test('providers that agree are asked once each', async () => {
     const { balance, hits } = await three([node, node, node])
     expect(await balance()).toBe(100n)
     expect(hits()).toEqual([1, 1, 0])
@@ -313,20 +313,20 @@ describe('under FallbackProvider', () => {
     ['fails is asked four times', broken, {}, 4],
     ['fails is asked once with `retry: false`', cut, { retry: false }, 1],
     ['throttles is not waited for with `retry: false`', throttled({ 'retry-after': '3600' }), { retry: false }, 1],
-  ])('a member that %s, and the third one stands in for it', async (_, answer, options, expected) => {
+  ])('a provider that %s, and the third one answers in its place', async (_, answer, options, expected) => {
     const { balance, hits } = await three([answer, node, node], options, 50)
     expect(await balance()).toBe(100n)
     // The other two may agree before it has failed for good.
     await vi.waitFor(() => expect(hits()).toEqual([expected, 1, 1]))
   })
 
-  test('an error on which members agree is final', async () => {
+  test('an error on which providers agree is final', async () => {
     const { balance, hits } = await three([refuse(-32602, 'invalid argument'), refuse(-32602, 'invalid argument'), node])
     expect(await errorOf(balance())).toMatchObject({ code: 'UNKNOWN_ERROR', error: { code: -32602 } })
     expect(hits()).toEqual([1, 1, 0])
   })
 
-  test('a transaction is sent to each member once, and looked up where that failed', async () => {
+  test('a transaction is sent to each provider once, and looked up if that fails', async () => {
     const wallet = new Wallet('0x1111111111111111111111111111111111111111111111111111111111111111')
     const raw = await wallet.signTransaction({ chainId: CHAIN, to: holder, gasLimit: 21_000n, gasPrice: 1n, nonce: 0, type: 0 })
     const { hash } = Transaction.from(raw)

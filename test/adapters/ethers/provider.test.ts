@@ -34,7 +34,7 @@ describe('where it sends', () => {
     expect(provider).toBeInstanceOf(JsonRpcProvider)
   })
 
-  it('to the node on this machine, when nothing is said', () => {
+  it('to the node on this machine by default', () => {
     expect(made(undefined).client.endpoints).toEqual(['http://localhost:8545'])
     expect(made(null).client.endpoints).toEqual(['http://localhost:8545'])
   })
@@ -45,13 +45,13 @@ describe('where it sends', () => {
     expect(server.requests.map(({ path }) => path)).toEqual(['/base/k1'])
   })
 
-  it('to the next of several when one fails', async () => {
+  it('to the next of several if one fails', async () => {
     const [first, second] = [await serve(always('', { status: 500 })), await serve(node)]
     expect(await made([first.url, second.url]).send('eth_gasPrice', [])).toBe('0x64')
     expect([first, second].map((server) => calls(server))).toEqual([['eth_gasPrice'], ['eth_gasPrice']])
   })
 
-  it("as ethers' FetchRequest says: URL, headers, credentials, timeout", async () => {
+  it("by ethers' FetchRequest: URL, headers, credentials, timeout", async () => {
     const server = await serve(honest, silent)
     const request = new FetchRequest(`${server.url}/path`)
     request.setHeader('X-Key', 'k')
@@ -66,19 +66,19 @@ describe('where it sends', () => {
     expect(provider._getConnection().url).toBe(`${server.url}/path`)
   })
 
-  it('not as its functions say, which are refused', () => {
+  it('not by its functions, which are refused', () => {
     const request = new FetchRequest('http://127.0.0.1:1')
     request.preflightFunc = async (each) => each
     expect(() => new HexlineProvider(request)).toThrow('FetchRequest.preflightFunc: expected undefined (hexline makes its own requests;')
   })
 
-  it('not by a function of its own, which may be the way through a proxy', () => {
+  it('not by its own function, which may go through a proxy', () => {
     const request = new FetchRequest('http://127.0.0.1:1')
     request.getUrlFunc = FetchRequest.createGetUrlFunc({})
     expect(() => new HexlineProvider(request)).toThrow('FetchRequest.getUrlFunc: expected undefined (hexline makes its own requests;')
   })
 
-  describe('not by a function that is registered for all requests, which may be the way through a proxy', () => {
+  describe('not by a function registered for all requests, which may go through a proxy', () => {
     const own = new FetchRequest('http://127.0.0.1:1').getUrlFunc
     const register = () => {
       FetchRequest.registerGetUrl(FetchRequest.createGetUrlFunc({ agent: new Agent() }))
@@ -94,7 +94,7 @@ describe('where it sends', () => {
       expect(server.opened).toBe(0)
     })
 
-    it('it is refused at each call of a provider that is there already, and nothing is sent', async () => {
+    it('it is refused at each call of an existing provider, and nothing is sent', async () => {
       const server = await serve(node)
       const provider = made(server.url, { staticNetwork: Network.from(1) })
       register()
@@ -108,7 +108,7 @@ describe('where it sends', () => {
       expect(server.opened).toBe(0)
     })
 
-    it('it is of no concern where the caller has said how to send', async () => {
+    it('it does not matter if the caller has chosen how to send', async () => {
       const server = await serve(node)
       const dispatcher = new Dispatcher()
       const client = createClient(server.url)
@@ -118,7 +118,7 @@ describe('where it sends', () => {
     })
   })
 
-  it('through a client that is shared, and that stays its owner’s to close', async () => {
+  it('through a shared client, which it does not close', async () => {
     const server = await serve(node)
     const client = createClient(server.url)
     onTestFinished(() => client.close())
@@ -153,7 +153,7 @@ describe('options', () => {
     expect(server.requests.map(({ entries }) => entries.length)).toEqual(lengths)
   })
 
-  it('batchStallTime: calls of that time travel together, as in ethers', async () => {
+  it('batchStallTime: calls within that time share a batch, as in ethers', async () => {
     const [own, other] = [await serve(node), await serve(node)]
     const options = { staticNetwork: Network.from(1), batchStallTime: 100, cacheTimeout: -1 }
     const stock = new JsonRpcProvider(other.url, undefined, options)
@@ -168,7 +168,7 @@ describe('options', () => {
     expect(other.requests.map(({ entries }) => entries.length)).toEqual([2])
   })
 
-  it('batchStallTime: calls that wait for it end with the provider', async () => {
+  it('batchStallTime: waiting calls end with the provider', async () => {
     const server = await serve(node)
     const provider = made(server.url, { staticNetwork: Network.from(1), batchStallTime: 600_000 })
     const call = errorOf(provider.send('eth_gasPrice', []))
@@ -187,8 +187,8 @@ describe('options', () => {
 
   it.each<[string, Target, object, string]>([
     ['an unknown one', 'http://127.0.0.1:1', { pollInterval: 1 }, 'options: expected only polling, staticNetwork, '],
-    ["one of the client's that cannot be meant", 'http://127.0.0.1:1', { concurrency: 0 }, 'concurrency: expected a whole number from 1 to 1000, received 0'],
-    ['a URL that is none', 'nonsense', {}, 'endpoint: expected an http or https URL, such as'],
+    ['an invalid client option', 'http://127.0.0.1:1', { concurrency: 0 }, 'concurrency: expected a whole number from 1 to 1000, received 0'],
+    ['an invalid URL', 'nonsense', {}, 'endpoint: expected an http or https URL, such as'],
     ['batchMaxSize', 'http://127.0.0.1:1', { batchMaxSize: 1 << 20 }, 'batchMaxSize: expected undefined (a batch that is too large for the node is split'],
     [
       'a batchStallTime that is no time',
@@ -202,8 +202,8 @@ describe('options', () => {
       { pollingInterval: Number.NaN },
       'pollingInterval: expected a number of ms from 0 to 2147483647, received NaN',
     ],
-    ['the length of batches beside a client', createClient('http://127.0.0.1:1'), { batchMaxCount: 1 }, 'batchMaxCount: expected undefined beside a client'],
-    ["the client's own beside a client", createClient('http://127.0.0.1:1'), { retry: false }, 'retry: expected undefined beside a client'],
+    ['a batch size with a client', createClient('http://127.0.0.1:1'), { batchMaxCount: 1 }, 'batchMaxCount: expected undefined with a client'],
+    ['client options with a client', createClient('http://127.0.0.1:1'), { retry: false }, 'retry: expected undefined with a client'],
   ])('%s: refused at once', (_, target, options, message) => {
     expect(() => new HexlineProvider(target, undefined, options as HexlineProviderOptions)).toThrow(message)
   })
@@ -224,7 +224,7 @@ describe('options', () => {
 })
 
 describe('the network', () => {
-  it('is asked for beside a call, as ethers does, and in the same POST', async () => {
+  it('is requested with a call, as in ethers, and in the same POST', async () => {
     const server = await serve(node)
     const provider = made(server.url, { cacheTimeout: -1 })
     await provider.getBalance(address(1))
@@ -234,7 +234,7 @@ describe('the network', () => {
     expect(provider._network.chainId).toBe(1n)
   })
 
-  it('is asked for once, when it is read by connect', async () => {
+  it('is requested once if connect reads it', async () => {
     const server = await serve(node)
     const provider = await HexlineProvider.connect(server.url, { cacheTimeout: -1 })
     onTestFinished(() => provider.destroy())
@@ -244,7 +244,7 @@ describe('the network', () => {
     expect(methodsOf(server).filter((method) => method === 'eth_chainId')).toHaveLength(1)
   })
 
-  it('is never asked for, when it is given and static', async () => {
+  it('is never requested if it is given and static', async () => {
     const server = await serve(node)
     const provider = made(server.url, { staticNetwork: true }, 1)
     expect((await provider.getNetwork()).chainId).toBe(1n)
@@ -252,12 +252,12 @@ describe('the network', () => {
     expect(methodsOf(server)).toEqual(['eth_getBalance'])
   })
 
-  it('that is another than was given is an error', async () => {
+  it('that differs from the given one is an error', async () => {
     const server = await serve(node)
     expect(await errorOf(made(server.url, {}, 5).getBalance(address(1)))).toMatchObject({ code: 'NETWORK_ERROR', event: 'changed' })
   })
 
-  it('is not known before a call has asked for it', async () => {
+  it('is not known before a call has requested it', async () => {
     expect(() => made('http://127.0.0.1:1')._network).toThrow('network is not available yet')
   })
 })
@@ -308,7 +308,7 @@ describe('a node that is dead', () => {
 })
 
 describe('destroy', () => {
-  it('ends what is in flight and what waits in line, and the connections', async () => {
+  it('ends the calls in flight and in the queue, and the connections', async () => {
     const server = await serve(silent)
     const provider = made(server.url, { concurrency: 1, staticNetwork: Network.from(1) })
     const first = errorOf(provider.getBalance(address(1)))
@@ -333,7 +333,7 @@ describe('destroy', () => {
     expect(await errorOf(provider.send('eth_gasPrice', []))).toMatchObject({ code: 'UNSUPPORTED_OPERATION', operation: 'eth_gasPrice' })
   })
 
-  it('ends the calls of this provider alone, on a client that is shared', async () => {
+  it('ends only the calls of this provider on a shared client', async () => {
     const { open, answer } = gate(node)
     const server = await serve(answer)
     const client = createClient(server.url)
@@ -349,7 +349,7 @@ describe('destroy', () => {
 })
 
 describe("on('debug')", () => {
-  it('tells of requests and results as ethers does', async () => {
+  it('reports requests and results as ethers does', async () => {
     const server = await serve(node)
     const events: [unknown[], unknown[]] = [[], []]
     const providers = [new JsonRpcProvider(server.url, 1, { staticNetwork: true, batchMaxCount: 1 }), made(server.url, { staticNetwork: true }, 1)]
@@ -365,7 +365,7 @@ describe("on('debug')", () => {
     ])
   })
 
-  it('tells of errors', async () => {
+  it('reports errors', async () => {
     const server = await serve(always('no', { status: 500 }))
     const events: { action: string }[] = []
     const provider = made(server.url, { retry: false })
@@ -377,7 +377,7 @@ describe("on('debug')", () => {
 })
 
 describe('a subclass', () => {
-  it('sees every call by a `_send` of its own', async () => {
+  it('sees every call with its own `_send`', async () => {
     const server = await serve(node)
     const seen: unknown[] = []
     class Mine extends HexlineProvider {
@@ -392,7 +392,7 @@ describe('a subclass', () => {
     expect(seen).toEqual(['eth_blockNumber'])
   })
 
-  it('that loses a reply is told so', async () => {
+  it('that loses a reply gets an error', async () => {
     class Mine extends HexlineProvider {
       override async _send(): Promise<never[]> {
         return []
@@ -403,7 +403,7 @@ describe('a subclass', () => {
     expect(await errorOf(provider.getBlockNumber())).toMatchObject({ code: 'BAD_DATA', shortMessage: 'missing response for request' })
   })
 
-  it('is what its own connect gives', async () => {
+  it('is what its own connect resolves to', async () => {
     const server = await serve(node)
     class Mine extends HexlineProvider {}
     const provider = await Mine.connect(server.url)
@@ -420,7 +420,7 @@ describe('waitForTransaction', () => {
     expect(await errorOf(made(server.url).waitForTransaction(hash, 1, 100))).toMatchObject({ code: 'TIMEOUT', reason: 'timeout' })
   })
 
-  it('may be called often, without a warning', async () => {
+  it('may be called many times without a warning', async () => {
     const warned = vi.fn()
     process.on('warning', warned)
     onTestFinished(() => void process.off('warning', warned))
@@ -435,7 +435,7 @@ describe('waitForTransaction', () => {
 })
 
 describe('_send', () => {
-  it("gives the node's replies in the order of the payloads, errors among them", async () => {
+  it("resolves to the node's replies in the order of the payloads, with the errors", async () => {
     const server = await serve(
       each(({ id, method }) => (method === 'eth_call' ? { id, error: { code: 3, message: 'no', data: '0x' } } : { id, result: '0x64' })),
     )
@@ -499,18 +499,18 @@ describe('receipts of a block', () => {
     expect((await made(server.url).getBlockReceipts(1))?.[0]?.gasPrice).toBe(9n)
   })
 
-  it('that are none are a clear error', async () => {
+  it('that are invalid are a clear error', async () => {
     const server = await serve(each(({ id, method }) => ({ id, result: method === 'eth_chainId' ? '0x1' : {} })))
     expect(await errorOf(made(server.url).getBlockReceipts(1))).toMatchObject({ code: 'BAD_DATA' })
   })
 
-  it('of a block that is none are refused before anything is asked', async () => {
+  it('of an invalid block are refused before anything is sent', async () => {
     const port = await deadPort()
     expect(await errorOf(made(`http://127.0.0.1:${port}`).getBlockReceipts('bogus'))).toMatchObject({ code: 'INVALID_ARGUMENT' })
   })
 })
 
-it("what only some nodes say reaches ethers' mapping", async () => {
+it("vendor-specific fields reach ethers' mapping", async () => {
   const server = await serve(each(({ id }) => ({ id, error: { code: -32000, message: 'no', details: 'Unauthorized method: eth_x' } })))
   expect(await errorOf(made(server.url).send('eth_x', []))).toMatchObject({ code: 'UNSUPPORTED_OPERATION', operation: 'eth_x' })
 })
@@ -525,13 +525,13 @@ it('the password of credentials is never shown', async () => {
   expect(error).toMatchObject({ code: 'SERVER_ERROR', info: { responseBody: 'no, [hidden], no' } })
 })
 
-it('params by name go as they are', async () => {
+it('params by name are sent unchanged', async () => {
   const server = await serve(node)
   await made(server.url).send('wallet_watchAsset', { type: 'ERC20' })
   expect(server.requests[0]?.entries[0]?.params).toEqual({ type: 'ERC20' })
 })
 
-it('a result is what the node said', async () => {
+it('a result is the node’s own', async () => {
   const server = await serve(each(({ id }) => ({ id, result: null })))
   expect(await made(server.url).send('eth_getTransactionByHash', ['0x1'])).toBeNull()
 })

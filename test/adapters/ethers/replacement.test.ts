@@ -15,7 +15,7 @@ const blockOf = (number: number) => ({
   ...{ gasLimit: '0x1', gasUsed: '0x0', miner: from, extraData: '0x', transactions: [] },
 })
 
-test('a replacement that is not found is looked for in few blocks each time, however long the wait is', async () => {
+test('a replacement that is not found is searched in only a few blocks each time, however long the wait', async () => {
   const asked: number[] = []
   const results: Record<string, (params: readonly unknown[]) => unknown> = {
     eth_getTransactionByHash: () => sent,

@@ -147,7 +147,7 @@ describe('events by a filter', () => {
     expect(bed.count('eth_newFilter')).toBe(2)
   })
 
-  it('are not lost when asking for those in between fails, too', async () => {
+  it('are not lost if the request for those in between fails, too', async () => {
     const bed = await startNode()
     await listening(bed)
     await bed.mine()
@@ -162,7 +162,7 @@ describe('events by a filter', () => {
     await waitFor(() => expect(bed.got).toEqual([2, 3, 4, 5]))
   })
 
-  it('that come while it is paused are given out when it goes on, once each, and asked for once a block', async () => {
+  it('that arrive during a pause are emitted once each after it, with one request per block', async () => {
     const bed = await startNode()
     await listening(bed)
     let open = () => {}
@@ -182,7 +182,7 @@ describe('events by a filter', () => {
     expect(bed.count('eth_getFilterChanges')).toBe(before + 1)
   })
 
-  it('dropped while paused are not given out, and the old filter is taken back', async () => {
+  it('dropped during a pause are not emitted, and the old filter is uninstalled', async () => {
     const bed = await startNode()
     await listening(bed)
     bed.provider.pause(true)
@@ -196,7 +196,7 @@ describe('events by a filter', () => {
     expect(bed.errors).toEqual([])
   })
 
-  it('that nobody wants any more, before the first answer is there, are no error', async () => {
+  it('that end before the first answer cause no error', async () => {
     const bed = await startNode()
     let open = () => {}
     bed.node.gate = ({ method }) => (method === 'eth_getFilterChanges' ? new Promise<void>((resolve) => (open = resolve)) : undefined)
@@ -209,7 +209,7 @@ describe('events by a filter', () => {
     expect(bed.errors).toEqual([])
   })
 
-  it('are asked for block by block where the node knows no filters, after one try', async () => {
+  it('are requested block by block if the node supports no filters, after one try', async () => {
     const bed = await startNode()
     bed.node.fault = ({ method }) => (method === 'eth_newFilter' ? { error: { code: -32601, message: 'the method eth_newFilter does not exist' } } : undefined)
     await bed.listen()
@@ -221,7 +221,7 @@ describe('events by a filter', () => {
   })
 })
 
-describe('a block that comes while the node is being asked is looked at next, though no other block follows', () => {
+describe('a block that arrives during a request is handled next, even if no other block follows', () => {
   const unknown = ({ method }: Entry) =>
     method === 'eth_newFilter' ? { error: { code: -32601, message: 'the method eth_newFilter does not exist' } } : undefined
 
@@ -247,7 +247,7 @@ describe('a block that comes while the node is being asked is looked at next, th
     await waitFor(() => expect(bed.got).toEqual([2, 3]))
   })
 
-  it('also when nobody else listens to blocks, and the first answer is late', async () => {
+  it('also without any other block listener, if the first answer is late', async () => {
     const bed = await startNode()
     let open = () => {}
     bed.node.hold = ({ method }) => (method === 'eth_getFilterChanges' ? new Promise<void>((resolve) => (open = resolve)) : undefined)
@@ -280,7 +280,7 @@ describe('a block that comes while the node is being asked is looked at next, th
 })
 
 describe('an outage', () => {
-  it('is told to the listeners of `error` by whatever waits for blocks, and the blocks go on after it', async () => {
+  it('is reported to the listeners of `error` by everything that waits for blocks, and blocks continue after it', async () => {
     const bed = await startNode()
     const blocks: number[] = []
     await bed.provider.on('block', (block) => blocks.push(block))
@@ -293,7 +293,7 @@ describe('an outage', () => {
     await waitFor(() => expect(blocks).toEqual([2, 3]))
   })
 
-  it('is not told of when the provider is stopped', async () => {
+  it('is not reported after the provider has stopped', async () => {
     const bed = await startNode()
     bed.node.gate = () => new Promise(() => {})
     await bed.provider.on('block', () => {})
@@ -304,7 +304,7 @@ describe('an outage', () => {
   })
 })
 
-describe('a subscription whose node is dead, or whose provider is gone, ends nobody’s process', () => {
+describe('a subscription with a dead node or a destroyed provider never ends the process', () => {
   const unhandled: unknown[] = []
   const listen = () => {
     unhandled.length = 0
@@ -333,7 +333,7 @@ describe('a subscription whose node is dead, or whose provider is gone, ends nob
     expect(unhandled).toEqual([])
   })
 
-  it('nothing is asked for a listener of a provider that is gone', async () => {
+  it('no request is made for a listener of a destroyed provider', async () => {
     const bed = await startNode()
     bed.provider.destroy()
     const before = bed.node.asked.length

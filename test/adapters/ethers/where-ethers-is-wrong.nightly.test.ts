@@ -65,14 +65,14 @@ function consoleLines(): string[] {
 describe('a batch that is answered with one error object', () => {
   const refusing = (message: string) => batches(() => ({ jsonrpc: '2.0', id: null, error: { code: -32000, message } }))
 
-  test('which says that it is too large: ethers says that a response is missing, hexline sends smaller ones', async () => {
+  test('for its size: ethers says that a response is missing, hexline sends smaller batches', async () => {
     const { url } = await serve(refusing('batch too large'))
     for (const failure of await three(batchingEthers(url)))
       expect(failure).toMatchObject({ status: 'rejected', reason: { code: 'BAD_DATA', shortMessage: 'missing response for request' } })
     expect(await three(overHexline(url))).toEqual(allRight)
   })
 
-  test('which says who is refused: ethers says that a response is missing, hexline tells every call why', async () => {
+  test('that refuses some calls: ethers says that a response is missing, hexline tells each call why', async () => {
     const { url } = await serve(refusing('must be authenticated'))
     for (const failure of await three(batchingEthers(url))) expect(failure).toMatchObject({ status: 'rejected', reason: { code: 'BAD_DATA' } })
     const refused = { status: 'rejected', reason: { code: 'UNKNOWN_ERROR', error: { code: -32000, message: 'must be authenticated' } } }
@@ -81,7 +81,7 @@ describe('a batch that is answered with one error object', () => {
 })
 
 describe('a batch whose replies do not match its calls', () => {
-  test('because one is missing: ethers fails that call, hexline asks for it again', async () => {
+  test('because one is missing: ethers fails that call, hexline sends it again', async () => {
     const server = await serve(batches(([first, , third]) => [first, third]))
     const missing = { status: 'rejected', reason: { code: 'BAD_DATA', shortMessage: 'missing response for request' } }
     expect(await three(batchingEthers(server.url))).toMatchObject([value(1), missing, value(3)])
@@ -91,7 +91,7 @@ describe('a batch whose replies do not match its calls', () => {
     expect(server.requests.slice(1).map(({ entries }) => entries.map(({ params }) => params[0]))).toEqual([[1, 2, 3].map(address), [address(2)]])
   })
 
-  test('because one is null: ethers fails them all with a TypeError, hexline asks for that one again', async () => {
+  test('because one is null: ethers fails them all with a TypeError, hexline sends that one again', async () => {
     const { url } = await serve(batches(([first, , third]) => [null, first, third]))
     const failure = { status: 'rejected', reason: { name: 'TypeError', message: expect.stringMatching(/^Cannot read properties of null/) } }
     expect(await three(batchingEthers(url))).toMatchObject([failure, failure, failure])
@@ -99,7 +99,7 @@ describe('a batch whose replies do not match its calls', () => {
   })
 })
 
-test('`error: null` beside a result: ethers fails all calls of the batch with a TypeError, hexline takes the result', async () => {
+test('`error: null` with a result: ethers fails all calls of the batch with a TypeError, hexline accepts the result', async () => {
   const { url } = await serve(each((entry) => ({ ...replyTo(entry), error: null })))
   const failure = { status: 'rejected', reason: { name: 'TypeError', message: "Cannot read properties of null (reading 'message')" } }
   expect(await three(batchingEthers(url))).toMatchObject([failure, failure, failure])
@@ -124,7 +124,7 @@ test.each<[string, Answer]>([
 describe('Retry-After', () => {
   const throttled = (headers: Record<string, string>) => always('slow down', { status: 429, headers: { 'content-type': 'text/plain', ...headers } })
 
-  test('in seconds: ethers takes them for milliseconds, hexline waits', { timeout: 30_000 }, async () => {
+  test('in seconds: ethers reads it as milliseconds, hexline waits', { timeout: 30_000 }, async () => {
     const server = await serve(throttled({ 'retry-after': '60' }), node)
     // It was told to come back in a minute, which is twice as long as this test may take.
     expect(await read(batchingEthers(server.url))).toBe(1n)
@@ -137,7 +137,7 @@ describe('Retry-After', () => {
     expect(server.requests).toHaveLength(4)
   })
 
-  test('that goes on: ethers asks twelve times and calls it a 599, hexline says at its deadline what it was told', async () => {
+  test('that continues: ethers asks twelve times and reports a 599, hexline reports the node’s error at its deadline', async () => {
     const server = await serve(throttled({ 'retry-after': '20' }))
     expect(await errorOf(read(batchingEthers(server.url)))).toMatchObject({
       code: 'SERVER_ERROR',
@@ -171,7 +171,7 @@ describe('a node that is dead', () => {
     expect(lines).toEqual([])
   })
 
-  test('when a transaction is waited for: ethers waits for ever, and leaves a rejection that nobody can handle; hexline rejects', async () => {
+  test('during waitForTransaction: ethers waits for ever, and leaves a rejection that cannot be handled; hexline rejects', async () => {
     const url = await deadUrl()
     const hash = `0x${'1'.repeat(64)}`
     const unhandled = unhandledRejection()
@@ -181,7 +181,7 @@ describe('a node that is dead', () => {
     expect(await errorOf(overHexline(url).waitForTransaction(hash))).toMatchObject({ code: 'NETWORK_ERROR' })
   })
 
-  test('of which ethers lets an error of Node.js through, hexline gives one of ethers', async () => {
+  test('for which ethers passes on an error of Node.js, hexline reports an error of ethers’', async () => {
     const url = await deadUrl()
     expect(portraitOf(await errorOf(read(overEthers(url))))).not.toHaveProperty('shortMessage')
     expect(portraitOf(await errorOf(read(overHexline(url))))).toMatchObject({ code: 'NETWORK_ERROR', shortMessage: expect.stringMatching(/ECONNREFUSED/) })
@@ -199,7 +199,7 @@ describe('a node that is dead', () => {
   }
 })
 
-test('eth_chainId: ethers asks for it with every call, hexline in the same POST, and never again after connect', async () => {
+test('eth_chainId: ethers requests it with every call; hexline does so in the same POST, and never after connect', async () => {
   const server = await serve(node)
   const threeOneByOne = async (provider: JsonRpcProvider) => {
     const [calls, posts] = [hitsOf('eth_chainId', server), server.requests.length]
@@ -215,7 +215,7 @@ test('eth_chainId: ethers asks for it with every call, hexline in the same POST,
 })
 
 describe('calls that are in flight', () => {
-  test('when the provider is destroyed: with ethers they wait for ever and keep their socket, with hexline they end, and so does it', async () => {
+  test('when the provider is destroyed: with ethers they wait for ever and keep their socket, with hexline both end', async () => {
     const server = await serve(silent)
     const lastOf = async (provider: JsonRpcProvider) => {
       const call = errorOf(read(provider))
@@ -231,7 +231,7 @@ describe('calls that are in flight', () => {
     await ofHexline.hungUp
   })
 
-  test('when their time is up: ethers leaves the socket open and the node at work, hexline hangs up', async () => {
+  test('at their timeout: ethers leaves the socket open and the node working, hexline closes the connection', async () => {
     const server = await serve(silent)
     expect(await errorOf(read(overEthers(server.url, { timeoutMs: 50 })))).toMatchObject({ code: 'TIMEOUT' })
     const { hungUp } = await server.received(1)
@@ -250,7 +250,7 @@ describe('many calls of one turn', () => {
   const fifty = (provider: JsonRpcProvider, first: unknown) =>
     Promise.all([provider.send('eth_call', [first]), ...Array.from({ length: 49 }, (_, i) => provider.send('eth_getBalance', [address(i)]))])
 
-  test('ethers writes each into JSON again and again as its batch grows, hexline once', async () => {
+  test('ethers serialises each one repeatedly as its batch grows, hexline once', async () => {
     const server = await serve(node)
     const [ofEthers, ofHexline] = [counting(), counting()]
     await fifty(batchingEthers(server.url), ofEthers.param)
@@ -263,13 +263,13 @@ describe('many calls of one turn', () => {
   })
 })
 
-test('a method that a node calls unknown in words of its own: ethers cannot tell, hexline says UNSUPPORTED_OPERATION', async () => {
+test('a method that a node calls unknown in unusual words: ethers does not recognise it, hexline says UNSUPPORTED_OPERATION', async () => {
   const { url } = await serve(refuse(-32601, 'Method not found'))
   expect(await errorOf(overEthers(url).send('eth_nope', []))).toMatchObject({ code: 'UNKNOWN_ERROR' })
   expect(await errorOf(overHexline(url).send('eth_nope', []))).toMatchObject({ code: 'UNSUPPORTED_OPERATION', operation: 'eth_nope' })
 })
 
-test('a result under a failing status: ethers fails, hexline takes the reply, as docs/ethers.md says', async () => {
+test('a result with a failing status: ethers fails, hexline accepts the reply, as docs/ethers.md says', async () => {
   const { url } = await serve((request, response) => send(response, JSON.stringify(replyTo(request.entries[0] as Entry)), { status: 500 }))
   expect(await errorOf(overEthers(url).send('eth_gasPrice', []))).toMatchObject({ code: 'SERVER_ERROR' })
   expect(await overHexline(url).send('eth_gasPrice', [])).toBe('0x1')

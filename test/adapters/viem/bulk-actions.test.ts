@@ -169,28 +169,28 @@ describe("a chain's own formatters are used", () => {
     expect(block.transactions[0]).toMatchObject({ type: 'eip712', l1BatchTxIndex: 1n })
   })
 
-  it('what one cannot read is said of its block', async () => {
+  it('a formatter’s failure names the block', async () => {
     const url = await startOneBlock(blockWith({ type: '0x7e', mint: '0xzz' }))
     const failure = await failureOf(clientOf(url, optimism).getBlocks({ fromBlock: 16n, toBlock: 16n, includeTransactions: true }))
     expect(failure).toMatchObject({ name: 'CodecError', path: 'blocks[16]' })
     expect(failure.message).toContain('0xzz')
   })
 
-  it('the kind of transactions is checked before one gets them', async () => {
+  it('the kind of transactions is checked before a formatter gets them', async () => {
     const url = await startOneBlock({ ...blockOf(16, true), transactions: [blockHash(7)] })
     const failure = await failureOf(clientOf(url, optimism).getBlocks({ fromBlock: 16n, toBlock: 16n, includeTransactions: true }))
     expect(failure.message).toBe(`blocks[16].transactions[0]: expected a transaction, received "${blockHash(7)}"`)
   })
 })
 
-it('blocks and receipts come from a node that puts a long field behind each result', async () => {
+it('blocks and receipts come from a node that adds a long field after each result', async () => {
   const { client } = await chainOf({ head: 12, transactions: () => 9, body: withLongFields })
   const blocks = await all(client.getBlocks({ fromBlock: 0n, toBlock: 12n, includeReceipts: true }))
   expect(blocks.map(({ transactions, receipts }) => [transactions.length, receipts.length])).toEqual(Array.from({ length: 13 }, () => [9, 9]))
 })
 
 describe('the range', () => {
-  it("begins at 'earliest' and ends at the latest block unless said otherwise", async () => {
+  it("begins at 'earliest' and ends at the latest block by default", async () => {
     const { client } = await chainOf({ head: 12 })
     expect((await all(client.getBlocks({ fromBlock: 'earliest' }))).map(({ number }) => Number(number))).toEqual(Array.from({ length: 13 }, (_, i) => i))
   })
@@ -224,7 +224,7 @@ describe('when something is wrong', () => {
     expect(failure).toMatchObject({ name: 'RpcRequestError', code: InvalidParamsRpcError.code, details: 'no' })
   })
 
-  it('blocks that do not hang together end it, after those that do', async () => {
+  it('blocks that do not link end it, after those that do', async () => {
     const { client } = await chainOf({
       head: 12,
       answer: (_, right) =>
@@ -248,7 +248,7 @@ describe('when something is wrong', () => {
     })
     const failure = await failureOf(client.getBlocks({ fromBlock: 2n, toBlock: 2n, includeTransactions: true }))
     // Blocks of an old viem have other fields: its own formatter makes them.
-    const expected = isNewViem ? '.transactions[0].value: expected a hex quantity, received "0x"' : ': expected what the formatter of the chain can read'
+    const expected = isNewViem ? '.transactions[0].value: expected a hex quantity, received "0x"' : ": expected a value that the chain's formatter can read"
     expect(failure.message).toMatch(`blocks[2]${expected}`)
   })
 
@@ -279,7 +279,7 @@ describe('when something is wrong', () => {
   })
 })
 
-it('tells of its progress', async () => {
+it('reports its progress', async () => {
   const { client } = await chainOf({ head: 30 })
   const told: number[] = []
   await all(client.getBlocks({ fromBlock: 10n, toBlock: 20n, onProgress: ({ done, total }) => told.push(done / total) }))
@@ -287,7 +287,7 @@ it('tells of its progress', async () => {
   expect(told.at(-1)).toBe(1)
 })
 
-describe('a formatter that changes what links blocks', () => {
+describe('a formatter that changes the linking fields', () => {
   const format = (block: unknown) => block
   it.each<[string, object]>([
     ['leaves the parent out', { block: defineBlock({ exclude: ['parentHash'], format: () => ({}) }) }],
@@ -302,7 +302,7 @@ describe('a formatter that changes what links blocks', () => {
     expect(await all(client.getBlocks({ fromBlock: 0n, toBlock: 5n, includeReceipts: true }))).toHaveLength(6)
   })
 
-  it('blocks that do not hang together are still found', async () => {
+  it('blocks that do not link are still detected', async () => {
     const server = await startChain({
       head: 5,
       answer: (_, right) =>
@@ -317,7 +317,7 @@ describe('a formatter that changes what links blocks', () => {
   })
 })
 
-it('a block that is missing below the head ends it with a word about that', async () => {
+it('a missing block below the head ends it with an explanation', async () => {
   const server = await startChain({
     head: 5,
     answer: ({ method, params }) => (method === 'eth_getBlockByNumber' && params[0] === hexOf(3) ? { result: null } : undefined),
@@ -333,7 +333,7 @@ it('a block that is missing below the head ends it with a word about that', asyn
   expect(failure).toMatchObject({ name: 'IntegrityError', kind: 'lagging' })
 })
 
-it('an authorization with numbers that nobody means does not stop it (EIP-7702)', async () => {
+it('an authorization with absurd numbers does not stop it (EIP-7702)', async () => {
   const authorization = { chainId: `0x${'f'.repeat(64)}`, nonce: '0xfffffffffffffffe', address: blockHash(1), yParity: '0x0', r: '0x1', s: '0x2' }
   const transaction = {
     hash: blockHash(99),

@@ -10,17 +10,17 @@ describe('chainFor', () => {
     expect(chain.rpcUrls.default.http.length).toBeGreaterThan(0)
   })
 
-  it("gives viem's very object, formatters and contracts included", () => {
+  it("returns viem's own object, with formatters and contracts", () => {
     expect(chainFor('eth')).toBe(mainnet)
     expect(chainFor('base')).toBe(base)
     expect(chainFor('zksync')).toBe(zksync)
   })
 
-  it('refuses a chain that the service does not have, and names those it has', () => {
+  it('refuses a chain that the service does not have, and lists the known ones', () => {
     expect(() => chainFor('solana' as ChainSlug)).toThrow(/^chain: expected one of eth, sepolia, .*opbnb, received "solana"$/)
   })
 
-  it('shows nothing that may be a key, given in the wrong place', () => {
+  it('does not show a value that may be a misplaced key', () => {
     expect(() => chainFor('A1b2C3d4E5f6' as ChainSlug)).toThrow(/received something else$/)
   })
 })

@@ -136,7 +136,7 @@ const nodeRows: NodeRow[] = [
   },
 ]
 
-describe('from a node, an error is over hexline what it is over http:', () => {
+describe('an error of a node is the same with hexline as with http():', () => {
   let anvil: Anvil
   beforeAll(async () => {
     anvil = await startAnvil()
@@ -176,9 +176,9 @@ const wordRows: { name: string; code: number; words: string; data?: unknown; is:
     has: { raw: custom.raw },
   },
   { name: 'a state that was pruned', code: -32000, words: 'missing trie node 0xab', is: `CallExecutionError > ${invalid}` },
-  { name: 'a code that nobody knows', code: 17, words: 'out of luck', is: 'CallExecutionError > RpcRequestError' },
+  { name: 'an unknown code', code: 17, words: 'out of luck', is: 'CallExecutionError > RpcRequestError' },
   {
-    name: 'data that is no hex',
+    name: 'data that is not hex',
     code: -32015,
     words: 'VM execution error.',
     data: { why: ['Reverted'] },
@@ -186,7 +186,7 @@ const wordRows: { name: string; code: number; words: string; data?: unknown; is:
   },
 ]
 
-describe('from the words of a node, viem makes over hexline what it makes over http:', () => {
+describe('viem maps a node’s message with hexline as with http():', () => {
   test.each(wordRows)('$name', async ({ code, words, data, is, has = {} }) => {
     const { url } = await serve(each((entry) => failed(entry, code, words, data)))
     const run = (client: ViemClient) => errorOf(client.call({ to: holder }))
@@ -206,7 +206,7 @@ describe('from the words of a node, viem makes over hexline what it makes over h
   })
 })
 
-describe('from the way to a node, an error is over hexline what it is over http:', () => {
+describe('an error of the connection is the same with hexline as with http():', () => {
   const same = isNewViem ? transportRows : transportRows.filter(({ old }) => old === undefined)
   const changed = isNewViem ? [] : transportRows.filter(({ old }) => old !== undefined)
 
@@ -274,7 +274,7 @@ describe('an error is the same, too,', () => {
     }
   })
 
-  test('of a method that the transport leaves out, which is never sent', async () => {
+  test('of a method that the transport excludes, which is never sent', async () => {
     const server = await serve(silent)
     const methods = { exclude: ['eth_getBalance'] }
     const error = portraitOf(await errorOf(readOver(overHexline(server.url, { methods }))))
@@ -300,7 +300,7 @@ test('a closed client is a provider that is disconnected', async () => {
   expect(hexlineErrorOf(error)).toMatchObject({ name: 'ClosedError', attempts: 0 })
 })
 
-describe('no error over hexline tells the key,', () => {
+describe('no error with hexline shows the key,', () => {
   const secrets = ['kEy0fThePath', 'kEy0fTheQuery', 'us3rOfTheUrl', 'pa55OfTheUrl', 't0kenOfTheHeader', btoa('us3rOfTheUrl:pa55OfTheUrl')]
   const withKeys = (url: string) => url.replace('http://', 'http://us3rOfTheUrl:pa55OfTheUrl@').concat('/v3/kEy0fThePath?key=kEy0fTheQuery')
   const headers = { 'x-token': 't0kenOfTheHeader' }
@@ -330,7 +330,7 @@ describe('no error over hexline tells the key,', () => {
     { name: 'a revert that echoes it', answer: errorObject({ code: 3 }) },
     { name: 'a rate limit that echoes it', answer: errorObject({ code: -32005 }) },
     { name: 'something that is not HTTP', answer: ({ path, socket }) => void socket.end(`${path} kEy0fThePath`) },
-    { name: 'an encoding that is none', answer: (request, response) => send(response, '{}', { headers: { 'content-encoding': request.path } }) },
+    { name: 'an invalid encoding', answer: (request, response) => send(response, '{}', { headers: { 'content-encoding': request.path } }) },
   ]
 
   test.each(echoRows)('$name', async ({ answer, config = {} }) => {
@@ -349,7 +349,7 @@ describe('no error over hexline tells the key,', () => {
     expectNoSecret(await errorOf(readOver(client)))
   })
 
-  test('and where it is looked for, it would be found', async () => {
+  test('and the search would find it', async () => {
     const { url } = await serve(errorObject({ code: 3 }))
     const error = await errorOf(readOver(overHttp(`${url}/v3/kEy0fThePath?key=kEy0fTheQuery`, { retryCount: 0 })))
     for (const text of textsOf(error)) expect(text).toContain('kEy0fThePath')

@@ -5,7 +5,7 @@ import { formatBlockOf, formatReceiptsOf, isLikeViem } from '../../../adapters/v
 import { sampleBlock, sampleReceipt } from '../../../adapters/viem/samples.ts'
 import { runs } from '../../support/runs.ts'
 
-it('agrees with the installed viem, or else the fast way is never taken', () => {
+it('agrees with the installed viem; otherwise the fast formatter is never used', () => {
   expect(isLikeViem()).toBe(true)
 })
 
@@ -106,7 +106,7 @@ const receipt = fc
   })
   .map(present)
 
-describe('the same as viem, whatever fields there are', () => {
+describe('the same as viem, for any fields', () => {
   it('of blocks with transactions', () => {
     fc.assert(
       fc.property(header, fc.array(transaction, { maxLength: 4 }), (head, transactions) => {
@@ -136,7 +136,7 @@ describe('the same as viem, whatever fields there are', () => {
   })
 })
 
-describe('refuses what cannot be read, with its place', () => {
+describe('refuses an invalid value, with its path', () => {
   const withTransaction = (fields: object) => ({ ...sampleBlock(), transactions: [{ hash: '0x01', ...fields }] })
 
   it.each<[string, unknown, string]>([

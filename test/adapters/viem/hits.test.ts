@@ -28,14 +28,14 @@ const methodsAt = ({ requests }: TestServer) => requests.flatMap(({ entries }) =
 const answered = answerTo([1, 'latest'])
 
 describe('a read over the default client', () => {
-  test('that fails once is asked twice', async () => {
+  test('that fails once is sent twice', async () => {
     const server = await serve(broken, honest)
     const client = createPublicClient({ transport: closing(hexline(server.url)) })
     expect(await readOver(client, 1)).toEqual(answered)
     expect(server.requests).toHaveLength(2)
   })
 
-  test('that goes on failing is asked four times, as viem’s retryCount of 3 says', async () => {
+  test('that keeps failing is sent four times, by viem’s default retryCount of 3', async () => {
     const server = await serve(broken)
     const client = createPublicClient({ transport: closing(hexline(server.url)) })
     expect(await errorOf(readOver(client))).toMatchObject({ name: 'HttpRequestError', status: 500 })
@@ -74,7 +74,7 @@ describe('a read', () => {
     ['words for a code', { code: 'UPSTREAM_DOWN', message: 'no reason given' }],
     ['null for a code', { code: null, message: 'no reason given' }],
     ['the code of an unknown error', { code: -1, message: 'no reason given' }],
-    ['a code that nobody knows', { code: -32050, message: 'no reason given' }],
+    ['an unknown code', { code: -32050, message: 'no reason given' }],
     ['a code that means nothing', { code: 0, message: 'no reason given' }],
   ])('that gets an error with %s is asked as often as by http()', async (_, error) => {
     const hits = async (client: (url: string) => { request: unknown }) => {
@@ -85,7 +85,7 @@ describe('a read', () => {
     expect(await hits(overHexline)).toBe(await hits(overHttp))
   })
 
-  test('is asked as often as the transport says, unless the call says otherwise', async () => {
+  test('is sent as many times as the transport sets, unless the call sets it', async () => {
     const server = await serve(broken)
     const hits = async (config: { retryCount?: number }, ask: (client: { request: unknown }) => Promise<unknown>) => {
       const before = server.requests.length
@@ -99,7 +99,7 @@ describe('a read', () => {
     expect(await hits({ retryCount: 0 }, readWith(5))).toBe(6)
   })
 
-  test('of another namespace is repeated, too', async () => {
+  test('of another namespace is retried, too', async () => {
     for (const method of ['debug_traceTransaction', 'zks_getBlockDetails', 'trace_block', 'arbtrace_call']) {
       const server = await serve(broken, cut, honest)
       expect(await request(overHexline(server.url), method, [1])).toEqual(answerTo([1]))
@@ -107,7 +107,7 @@ describe('a read', () => {
     }
   })
 
-  test('that joins others into one multicall is one call, also when it is repeated', async () => {
+  test('that joins others into one multicall is one call, also in retries', async () => {
     const abi = parseAbi(['function number() view returns (uint256)'])
     const returnData = [1n, 2n, 3n].map((n) => ({ success: true, returnData: toHex(n, { size: 32 }) }))
     const result = encodeFunctionResult({ abi: multicall3Abi, functionName: 'aggregate3', result: returnData })
@@ -129,7 +129,7 @@ describe('a call that must not run twice', () => {
     ['a page instead of JSON', always('<html>')],
   ]
 
-  test.each(failures)('is sent once, whatever its retryCount, and although %s leaves open whether it ran', async (_, answer) => {
+  test.each(failures)('is sent once, whatever its retryCount, and since %s leaves open whether it ran', async (_, answer) => {
     for (const method of ['eth_sendTransaction', 'anvil_mine', 'evm_increaseTime', 'zks_doSomething', 'somethingNew']) {
       const server = await serve(answer)
       await errorOf(request(overHexline(server.url), method, [], { retryCount: 3 }))
@@ -161,7 +161,7 @@ describe('a call that must not run twice', () => {
     const sign = () => account.signTransaction({ chainId: 31_337, to: account.address, gas: 21_000n, gasPrice: 1n, nonce: 0 })
     const lookUp = (found: (params: readonly unknown[]) => unknown): Answer => each(({ id, params }) => ({ id, result: found(params) }))
 
-    test.each(failures)('is looked up after %s, and resolves to its hash when the node has it', async (_, answer) => {
+    test.each(failures)('is looked up after %s, and resolves to its hash if the node has it', async (_, answer) => {
       const serializedTransaction = await sign()
       const server = await serve(
         answer,
@@ -172,7 +172,7 @@ describe('a call that must not run twice', () => {
       expect(server.requests[1]?.entries[0]?.params).toEqual([keccak256(serializedTransaction)])
     })
 
-    test.each(failures)('fails after %s when the node does not have it, and is never sent again', async (_, answer) => {
+    test.each(failures)('fails after %s if the node does not have it, and is never sent again', async (_, answer) => {
       const server = await serve(
         answer,
         lookUp(() => null),
@@ -204,7 +204,7 @@ describe('under fallback', () => {
     expect(hits()).toEqual([1, 1])
   })
 
-  test('nodes that all fail are asked once in each of fallback’s four rounds: 8 in all, since retries do not multiply', async () => {
+  test('failing nodes are asked once in each of fallback’s four rounds: 8 requests in all, since retries do not multiply', async () => {
     const { client, hits } = await pair([broken], [broken])
     expect(await errorOf(readOver(client))).toMatchObject({ name: 'HttpRequestError', status: 500 })
     expect(hits()).toEqual([4, 4])
@@ -214,7 +214,7 @@ describe('under fallback', () => {
     ['', {}],
     [', also when its own retryCount is 0', { retryCount: 0 }],
     [', also when its own retryCount is 1', { retryCount: 1 }],
-  ])('nobody waits for a node that throttles%s', { timeout: 20_000 }, async (_, ofA) => {
+  ])('no call waits for a throttling node%s', { timeout: 20_000 }, async (_, ofA) => {
     for (const answer of [throttled({ 'retry-after': '60' }), refuse(-32005, 'limit exceeded', { status: 429, headers: { 'retry-after': '60' } })]) {
       const { client, hits } = await pair([answer, honest], [honest], ofA)
       // One that waited would outlast the test.
@@ -223,7 +223,7 @@ describe('under fallback', () => {
     }
   })
 
-  test('nodes that all throttle are asked again when the Retry-After of the last one is over', async () => {
+  test('throttling nodes are asked again after the Retry-After of the last one', async () => {
     const headers = { date: 'Sun, 06 Nov 1994 08:49:37 GMT', 'retry-after': 'Sun, 06 Nov 1994 08:49:38 GMT' }
     const { client, hits } = await pair([throttled(headers), honest], [throttled(headers), honest])
     const started = performance.now()
@@ -232,7 +232,7 @@ describe('under fallback', () => {
     expect(hits()[1]).toBe(1)
   })
 
-  test('a node with a retryCount of its own is asked so often before the next one, as http() is', async () => {
+  test('a node with its own retryCount gets that many retries before the next one is asked, as with http()', async () => {
     const { client, hits } = await pair([broken], [honest], { retryCount: 2 })
     expect(await readOver(client, 1)).toEqual(answered)
     expect(hits()).toEqual([3, 1])
@@ -248,7 +248,7 @@ describe('under fallback', () => {
 describe('being throttled', () => {
   const waits = (requests: readonly Received[]) => requests.slice(1).map(({ at }, i) => at - (requests[i] as Received).at)
 
-  test('the default client waits as Retry-After says, in seconds or until a date', async () => {
+  test('the default client obeys Retry-After, in seconds or as a date', async () => {
     const date = 'Sun, 06 Nov 1994 08:49:37 GMT'
     const ways: Record<string, string>[] = [{ 'retry-after': '1' }, { date, 'retry-after': 'Sun, 06 Nov 1994 08:49:38 GMT' }]
     await Promise.all(
@@ -262,13 +262,13 @@ describe('being throttled', () => {
     )
   })
 
-  test('uses up no attempt', async () => {
+  test('does not count as an attempt', async () => {
     const server = await serve(throttled(), ...Array.from({ length: 7 }, () => throttled()), broken, honest)
     expect(await readOver(overHexline(server.url, { retryCount: 1 }), 1)).toEqual(answered)
     expect(server.requests).toHaveLength(10)
   })
 
-  test('is final where there are no retries', async () => {
+  test('is final without retries', async () => {
     const server = await serve(throttled(), honest)
     expect(await errorOf(readOver(overHexline(server.url, { retryCount: 0 })))).toMatchObject({ name: 'HttpRequestError', status: 429 })
     expect(server.requests).toHaveLength(1)
@@ -281,7 +281,7 @@ describe('being throttled', () => {
   })
 })
 
-test('waitForTransactionReceipt gets over a poll that fails', async () => {
+test('waitForTransactionReceipt survives a failed poll', async () => {
   const hash = keccak256('0x01')
   const transaction = { hash, blockNumber: null, from: account.address, to: account.address, nonce: '0x0', value: '0x0', input: '0x', type: '0x0' }
   const receipts: ((entry: { id: number }) => object)[] = [
@@ -317,7 +317,7 @@ describe('calls of one turn', () => {
     expect(server.requests.map(({ isBatch }) => isBatch)).toEqual(expected.map((length) => length > 1))
   })
 
-  test('are repeated each for itself', async () => {
+  test('are retried separately', async () => {
     let isFirst = true
     const server = await serve(
       each((entry) => {
@@ -334,7 +334,7 @@ describe('calls of one turn', () => {
 describe('identical calls that viem dedupes', () => {
   const deduped = (client: { request: unknown }) => readOver(client, 1, { dedupe: true })
 
-  test('are one hit while the first is in flight, and two where viem does not dedupe', async () => {
+  test('are one request while the first is in flight, and two without viem’s dedupe', async () => {
     const { open, answer } = gate()
     const server = await serve(answer)
     const client = overHexline(server.url)

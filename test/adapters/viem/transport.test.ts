@@ -46,13 +46,13 @@ function shared(url: string, config: Config = {}, factory: Factory = {}) {
 const methodsOf = ({ requests }: Awaited<ReturnType<typeof Serve>>) => requests.flatMap(({ entries }) => entries.map(({ method }) => method))
 
 describe('what viem sees', () => {
-  it('is a transport of its own type, with its client', async () => {
+  it('has its own type and its client', async () => {
     const { config, value } = made('http://127.0.0.1:1')
     expect(config).toMatchObject({ key: 'hexline', name: 'hexline JSON-RPC', type: 'hexline' })
     expect(value).toMatchObject({ client: { endpoints: ['http://127.0.0.1:1'] } })
   })
 
-  it('has the key, name, retries and timeout that were given', () => {
+  it('has the given key, name, retries and timeout', () => {
     const { config } = made('http://127.0.0.1:1', { key: 'k', name: 'n', retryCount: 7, retryDelay: 9, timeout: 11 })
     expect(config).toMatchObject({ key: 'k', name: 'n', retryCount: 7, retryDelay: 9, timeout: 11 })
   })
@@ -71,7 +71,7 @@ describe('what viem sees', () => {
     })
   })
 
-  it('shows what a call gets: three repetitions and 30 s, where nothing is given', async () => {
+  it('shows the settings of a call: three retries and 30 s by default', async () => {
     const server = await serve(always('', { status: 500 }))
     const client = createPublicClient({ transport: hexline(server.url) })
     onTestFinished(() => client.transport.client.close())
@@ -88,7 +88,7 @@ describe('what viem sees', () => {
     expect(await client.transport.client.request({ method: 'eth_getBalance', params: ['0x1'] })).toEqual(answerTo(['0x1']))
   })
 
-  it('has no URL on show, since its path may hold a key', () => {
+  it('shows no URL, since its path may hold a key', () => {
     const { config, value } = made('http://user:pass@127.0.0.1:1/secret?key=secret')
     expect(JSON.stringify({ config, endpoints: value?.client.endpoints })).not.toMatch(/secret|user|pass/)
   })
@@ -101,7 +101,7 @@ describe('where it sends', () => {
     expect(server.requests.map(({ path }) => path)).toEqual(['/base/k1'])
   })
 
-  it('to the next of several when one fails', async () => {
+  it('to the next of several if one fails', async () => {
     const [first, second] = [await serve(always('', { status: 500 })), await serve(honest)]
     expect(await made([first.url, second.url]).ask(['0x1'])).toEqual(answerTo(['0x1']))
     expect([first, second].map((server) => calls(server).length)).toEqual([1, 1])
@@ -110,7 +110,7 @@ describe('where it sends', () => {
   it.each([
     ['without a URL', undefined],
     ['with an empty one, as a variable of the environment may be', ''],
-  ])("%s, to the chain's own, each chain by a client of its own", async (_, target) => {
+  ])("%s, to the chain's URL, with a separate client for each chain", async (_, target) => {
     const [one, two] = [await serve(honest), await serve(honest)]
     const transport = hexline(target)
     const on = (url: string) => transport({ chain: defineChain({ ...localhost, rpcUrls: { default: { http: [url] } } }) })
@@ -125,7 +125,7 @@ describe('where it sends', () => {
     for (const target of [undefined, '']) expect(() => hexline(target)({})).toThrow(UrlRequiredError)
   })
 
-  it('through a client that is shared, and that stays its owner’s to close', async () => {
+  it('through a shared client, which it does not close', async () => {
     const server = await serve(honest)
     const { client, ask, value } = shared(server.url)
     expect(value).toEqual({ client })
@@ -134,7 +134,7 @@ describe('where it sends', () => {
     expect(server.opened).toBe(1)
   })
 
-  it('by one client, however often viem calls the factory', async () => {
+  it('with one client, however often viem calls the factory', async () => {
     const server = await serve(honest)
     const transport = hexline(server.url)
     const instances = Array.from({ length: 20 }, () => transport({ chain: mainnet }))
@@ -188,7 +188,7 @@ describe('options', () => {
     ['an unknown one', { retrys: 1 }, 'options: expected only key, name, '],
     ['a negative retryCount', { retryCount: -1 }, 'retryCount: expected a whole number of at least 0, or Infinity, received -1'],
     ['a timeout in words', { timeout: '1s' }, 'timeout: expected a number of ms from 0 to 2147483647, received "1s"'],
-    ['a key that is no string', { key: 1 }, 'key: expected a string, received 1'],
+    ['a key that is not a string', { key: 1 }, 'key: expected a string, received 1'],
     ["hexline's own name for the retries", { retry: { attempts: 2 } }, 'received "retry"'],
     [
       "fetch's own options",
@@ -216,13 +216,13 @@ describe('options', () => {
     expect(() => hexline(undefined, config)).toThrow(message)
   })
 
-  it("the client's own options are refused beside a client", () => {
+  it('client options are refused with a client', () => {
     const client = createClient('http://127.0.0.1:1')
-    expect(() => hexline(client, { headers: {} })).toThrow('headers: expected undefined beside a client, which has its own options, received an object')
+    expect(() => hexline(client, { headers: {} })).toThrow('headers: expected undefined with a client, which has its own options, received an object')
   })
 
   it.each<[string, unknown, string]>([
-    ['a URL that is none', 'nonsense', 'endpoint: expected an http or https URL, such as'],
+    ['an invalid URL', 'nonsense', 'endpoint: expected an http or https URL, such as'],
     ['no endpoints', [], 'endpoint: expected at least one, received an empty array'],
     ['null', null, 'endpoint: expected a URL, { url }, { baseUrl, chain, apiKey } or a function, received null'],
     ["a viem client in hexline's place", createPublicClient({ transport: http('http://127.0.0.1:1') }), 'endpoint: expected '],
@@ -246,7 +246,7 @@ describe('methods', () => {
 })
 
 describe('retries', () => {
-  it('wait longer than hexline would, when retryDelay says so', () => {
+  it('wait longer than hexline’s default if retryDelay is longer', () => {
     expect(clientOptions({ retryDelay: 60_000 }).retry).toEqual({ attempts: 4, baseDelayMs: 60_000, maxDelayMs: 60_000 })
   })
 
@@ -288,7 +288,7 @@ describe('timeout', () => {
   it.each<[string, (url: string) => { ask(params: unknown[], options?: object): Promise<unknown> }, object]>([
     ['of the transport', (url) => made(url, { timeout: 400, retryCount: 1 }), {}],
     ['of a transport on a shared client', (url) => shared(url, { timeout: 400, retryCount: 1 }), {}],
-    ['of the factory, which goes before', (url) => made(url, { timeout: 5000, retryCount: 1 }, { timeout: 400 }), {}],
+    ['of the factory, which takes precedence', (url) => made(url, { timeout: 5000, retryCount: 1 }, { timeout: 400 }), {}],
     ['of a call', (url) => made(url, { retryCount: 1 }), { timeout: 400 }],
   ])('%s: each attempt has it', async (_, make, options) => {
     const server = await serve(silent)
@@ -338,7 +338,7 @@ describe('timeout', () => {
     expect(error.details).toMatch(/slow down|limit exceeded/)
   })
 
-  it.each([made, shared])('shortens a batch that takes too long, until it passes (%o)', async (make) => {
+  it.each([made, shared])('reduces a batch that takes too long until it succeeds (%o)', async (make) => {
     const server = await serve((request, response) => (request.entries.length > 5 ? request.hungUp : honest(request, response)))
     const { ask } = make(server.url, { timeout: 400, retryCount: 4 })
     const answers = await Promise.all(Array.from({ length: 40 }, (_, i) => ask([`0x${i}`])))
@@ -377,13 +377,13 @@ describe('results and params', () => {
     expect(await made(server.url).ask([])).toBeNull()
   })
 
-  it('bigints go in decimal, as over http()', async () => {
+  it('bigints are sent in decimal, as with http()', async () => {
     const server = await serve(honest)
     await made(server.url).ask([{ value: 10n ** 20n }, 5n])
     expect(server.requests[0]?.entries[0]?.params).toEqual([{ value: '100000000000000000000' }, '5'])
   })
 
-  it('raw gives results and errors as they came', async () => {
+  it('raw returns results and errors unchanged', async () => {
     const server = await serve(
       honest,
       refuse(3, 'execution reverted', {}),
@@ -402,7 +402,7 @@ describe('results and params', () => {
 })
 
 describe('dedupe', () => {
-  it('joins identical calls in flight when viem asks for it', async () => {
+  it('joins identical calls in flight if viem asks for it', async () => {
     const { open, answer } = gate()
     const server = await serve(answer)
     const { ask } = made(server.url)
@@ -426,7 +426,7 @@ describe('dedupe', () => {
 })
 
 describe('under fallback', () => {
-  it('an endpoint that is paused is passed over at once, not waited for', async () => {
+  it('a paused endpoint is skipped at once', async () => {
     const busy = await serve(refuse(-32005, 'rate limit exceeded', { status: 429, headers: { 'retry-after': '60' } }))
     const free = await serve(honest)
     const client = createPublicClient({ transport: fallback([hexline(busy.url), hexline(free.url)]) })
@@ -436,7 +436,7 @@ describe('under fallback', () => {
     expect(free.requests).toHaveLength(5)
   })
 
-  it('a pause is waited out where there is nowhere else to ask', async () => {
+  it('a pause is waited out if there is no other endpoint', async () => {
     const server = await serve(refuse(-32005, 'rate limit exceeded', { status: 429, headers: { 'retry-after': '1' } }), honest)
     const client = createPublicClient({ transport: hexline(server.url) })
     onTestFinished(() => client.transport.client.close())
@@ -446,7 +446,7 @@ describe('under fallback', () => {
   })
 })
 
-it('a closed client says so, by an error that viem does not repeat', async () => {
+it('a closed client is reported with an error that viem does not retry', async () => {
   const server = await serve(each(right))
   const { ask, value } = made(server.url)
   await value?.client.close()

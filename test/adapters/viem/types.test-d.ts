@@ -67,7 +67,7 @@ describe('getBlocks gives what getBlock gives', () => {
     expectTypeOf<Item<typeof full>['receipts'][number]['l1Fee']>().toEqualTypeOf<bigint | null>()
   })
 
-  test('of parameters that can be meant', () => {
+  test('of valid parameters', () => {
     const client = createPublicClient({ transport: hexline('http://a') }).extend(bulkActions())
     // @ts-expect-error a pending block is in no range
     client.getBlocks({ fromBlock: 0n, toBlock: 'pending' })

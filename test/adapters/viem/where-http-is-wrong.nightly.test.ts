@@ -65,7 +65,7 @@ describe('a batch whose replies do not match its calls', () => {
 describe('a batch that is answered with one error object', () => {
   const refusing = (message: string) => batches(() => ({ jsonrpc: '2.0', id: null, error: { code: -32000, message } }))
 
-  test('which says that it is too large: http() fails and hides why, hexline sends smaller ones', async () => {
+  test('for its size: http() fails and hides why, hexline sends smaller batches', async () => {
     const server = await serve(refusing('batch too large'))
     const failures = await three(overHttp(server.url, { batch: true, retryCount: 0 }))
     for (const failure of failures) {
@@ -75,7 +75,7 @@ describe('a batch that is answered with one error object', () => {
     expect(await three(overHexline(server.url))).toEqual(allRight)
   })
 
-  test('which says who is refused: http() hides it, hexline tells every call', async () => {
+  test('that refuses some calls: http() hides which, hexline tells each call', async () => {
     const { url } = await serve(refusing('must be authenticated'))
     for (const failure of await three(overHttp(url, { batch: true, retryCount: 0 })))
       expect(String((failure as PromiseRejectedResult).reason)).not.toContain('must be authenticated')
@@ -108,13 +108,13 @@ describe('the timeout', () => {
     await hungUp
   }
 
-  test('and a body that stalls: http() waits on, hexline counts to the last byte', async () => {
+  test('with a stalled body: http() keeps waiting, hexline counts to the last byte', async () => {
     const { url } = await serve(stalled)
     expect(await soon(errorOf(readOver(overHttp(url, config))))).toBe('still waiting')
     expect(await errorOf(readOver(overHexline(url, config)))).toMatchObject({ name: 'TimeoutError', shortMessage: 'The request took too long to respond.' })
   })
 
-  test('and a signal: http() has either, hexline both', async () => {
+  test('with a signal: http() obeys only one of them, hexline both', async () => {
     const server = await serve(silent)
     const { signal } = new AbortController()
     expect(await soon(errorOf(readOver(overHttp(server.url, config), 1, { signal })))).toBe('still waiting')
@@ -168,7 +168,7 @@ test('a body that is too large: http() fetches it four times, hexline once', asy
   expect(server.requests).toHaveLength(5)
 })
 
-test('two nodes that fail: fallback asks 8 times, and 32 times where its members retry, hexline([a, b]) asks 4 times in all', async () => {
+test('two nodes that fail: fallback sends 8 requests, and 32 if its transports retry; hexline([a, b]) sends 4 in total', async () => {
   const [a, b] = [await serve(always('oops', { status: 500 })), await serve(always('oops', { status: 500 }))]
   // Of the call itself: hexline also asks each node for its chain and its newest block, and for its chain again where that batch fails.
   const ours = ['eth_chainId', 'eth_blockNumber']
@@ -203,7 +203,7 @@ describe('a reply that answers nothing', () => {
     expect(hexlineErrorOf(error)).toMatchObject({ name: 'MalformedReplyError', attempts: 4 })
   })
 
-  test('but an error that is a bare string: http() tells nothing, hexline what came', async () => {
+  test('but an error that is a bare string: http() shows nothing, hexline shows the reply', async () => {
     const { url } = await serve(each(({ id }) => ({ id, error: 'out of luck' })))
     expect(portraitOf(await errorOf(readOver(overHttp(url))))).not.toHaveProperty('details')
     expect(portraitOf(await errorOf(readOver(overHexline(url))))).toMatchObject({ is: 'RpcRequestError', details: 'out of luck' })
@@ -218,7 +218,7 @@ test('a call that must not run twice, and may have run: http() sends it four tim
   expect(server.requests).toHaveLength(5)
 })
 
-test('a result under a failing status: http() fails, hexline takes the reply, as docs/viem.md says', async () => {
+test('a result with a failing status: http() fails, hexline accepts the reply, as docs/viem.md says', async () => {
   const { url } = await serve((request, response) => send(response, JSON.stringify(right(request.entries[0] as Entry)), { status: 500 }))
   expect(await errorOf(readOver(overHttp(url, { retryCount: 0 })))).toMatchObject({ name: 'HttpRequestError', status: 500 })
   expect(await readOver(overHexline(url), 1)).toEqual(answerTo([1, 'latest']))

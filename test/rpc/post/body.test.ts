@@ -117,7 +117,7 @@ describe('what does not belong to the result', () => {
   })
 })
 
-describe('a long field of the envelope behind the result', () => {
+describe('a long field of the envelope after the result', () => {
   const long = JSON.stringify({ text: 'x'.repeat(3000) })
   test.each([
     ['an object', '{"number":"0x1"}'],

@@ -482,7 +482,7 @@ describe('a connection', () => {
   test('on which something other than HTTP comes is malformed', async () => {
     const { outcomes } = await batch([({ socket }) => void socket.end('SSH-2.0-OpenSSH_9.6\r\n')])
     for (const outcome of outcomes) expect(outcome).toMatchObject({ name: 'MalformedReplyError', kind: 'malformed' })
-    expect(outcomes[0].message).toMatch(/what came is not HTTP/)
+    expect(outcomes[0].message).toMatch(/the reply is not valid HTTP/)
   })
 })
 
