@@ -51,8 +51,8 @@ export default defineConfig({
     ],
   },
   test: {
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
     // Of one file, where it asks for it: tests that mostly wait.
     maxConcurrency: 16,
     projects: [
@@ -77,7 +77,8 @@ export default defineConfig({
             'test/rpc/abort-and-close.test.ts',
             'test/rpc/post/*.test.ts',
             'test/bulk/{get-blocks,lines}.test.ts',
-            'test/cli/{blocks,kill,out,resume,sandbox}.test.ts',
+            'test/cli/{blocks,kill,resume,sandbox}.test.ts',
+            'test/cli/output/file-output.test.ts',
             'test/eth/codec/*.test.ts',
             'test/rest/{decode,endings,options}.test.ts',
             'test/sandbox/{json-rpc,misbehave}.test.ts',

@@ -1,7 +1,5 @@
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { createClient, type EndpointReport, OptionError, type Post, type ProbeOptions, probe, RpcError, replyOf } from '../../src/index.ts'
-import { Asker } from '../../src/probe/asker.ts'
-import { rateLimit } from '../../src/probe/rate.ts'
+import { createClient, type EndpointReport, OptionError, type Post, type ProbeOptions, probe, replyOf } from '../../src/index.ts'
 import { type Anvil, startAnvil } from '../support/anvil.ts'
 import { type LimitedNode, type NodeLimits, startLimited } from '../support/limited-node.ts'
 import { always, clientOf, deadPort, errorOf, serve, silent } from '../support/server.ts'
@@ -147,12 +145,6 @@ describe('the archive depth', () => {
 })
 
 describe('the rate', () => {
-  test('is not known to be none where what came before has used it up', async () => {
-    const throttled = new RpcError({ code: -32005, message: 'no more than 25 calls per second' }, { kind: 'rate-limit' })
-    const asker = new Asker({ post: async () => [throttled], maxCalls: 10, reserved: 10, timeoutMs: 1000, signal: undefined, onPost: () => {} })
-    expect(await rateLimit(asker)).toMatchObject({ known: 'unknown', how: expect.stringContaining('the first call was throttled') })
-  })
-
   // Throttling takes its time, so these wait for it together.
   test('of 20 calls a second is found in whatever way it is said, and spoils no other figure', async () => {
     const throttled = { code: -32005, message: 'rate limit exceeded' }

@@ -8,7 +8,10 @@ export interface BatchInFlight {
   readonly sentAt: number
   /** It was the nth POST in flight when it started. */
   readonly nth: number
-  /** The same without the POSTs that were overdue then: a reply that hangs does not keep the endpoint busy. */
+  /**
+   * The same without the POSTs that were overdue then: a reply that hangs does not keep the
+   * endpoint busy.
+   */
   readonly nthBusy: number
   /** Expected size of its replies, in bytes. */
   readonly expectedBytes: number
@@ -18,18 +21,25 @@ export interface BatchInFlight {
   readonly hadRoom: boolean
 }
 
-/** What the outcomes of one POST say about the endpoint that gave them. A plain value, made by `batchResult`. */
+/**
+ * What the outcomes of one POST say about the endpoint that gave them. A plain value, made by
+ * `batchResult`.
+ */
 export interface BatchResult {
   readonly batch: BatchInFlight
   /**
-   * What all outcomes have in common. `unexplained`: the POST as a whole failed, without a reason that says anything about its size.
-   * `not-found`: the endpoint says that there is nothing at its URL, which may be wrong, or belong to a server without batches.
+   * What all outcomes have in common. `unexplained`: the POST as a whole failed, without a reason
+   * that says anything about its size. `not-found`: the endpoint says that there is nothing at its
+   * URL, which may be wrong, or belong to a server without batches.
    */
   readonly whole: 'answered' | 'timed-out' | 'unexplained' | 'not-found' | 'mixed'
   /** Calls that have a result, and the size of these results together, in bytes. */
   readonly answered: readonly Call[]
   readonly bytes: number
-  /** Calls that have an error of their own. It proves as well as a result does that the endpoint took the POST. */
+  /**
+   * Calls that have an error of their own. It proves as well as a result does that the endpoint
+   * took the POST.
+   */
   readonly rejected: number
   /** Calls that failed as they do when an endpoint gets too much at a time. */
   readonly strained: number
@@ -76,7 +86,8 @@ export function batchResult(batch: BatchInFlight, outcomes: readonly Outcome[]):
 
 function categoryOf(outcome: Outcome): BatchResult['whole'] {
   if (!(outcome instanceof Error)) return 'answered'
-  // A stalled reply says nothing about its size: one that is too large goes on to the end of the timeout.
+  // A stalled reply says nothing about its size: one that is too large goes on to the end of the
+  // timeout.
   if (outcome.kind === 'timeout' && !isStall(outcome)) return 'timed-out'
   if (outcome instanceof MalformedReplyError || (outcome instanceof HttpError && outcome.kind === 'server')) return 'unexplained'
   if (outcome instanceof HttpError && outcome.status === 404 && outcome.kind === 'not-found') return 'not-found'

@@ -1,15 +1,27 @@
 import type { Call } from '../call.ts'
 import { setBounded } from '../set-bounded.ts'
 
-/** Replies of one POST together, in bytes, beyond which another POST is better: a larger body would be parsed in one long turn. */
+/**
+ * Replies of one POST together, in bytes, beyond which another POST is better: a larger body would
+ * be parsed in one long turn.
+ */
 const GOOD_BODY_BYTES = 1.5 * 1024 * 1024
 /** Weight of the newest POST in the mean size of a method's replies. */
 const NEWEST = 0.3
-/** Expected size of a reply to an unknown method, in bytes: small enough not to shorten a first batch. */
+/**
+ * Expected size of a reply to an unknown method, in bytes: small enough not to shorten a first
+ * batch.
+ */
 const UNKNOWN_BYTES = 1024
-/** Replies that were expected to be smaller than this, in bytes, were not refused for their expected size. */
+/**
+ * Replies that were expected to be smaller than this, in bytes, were not refused for their expected
+ * size.
+ */
 const LEAST_BYTES = 64 * 1024
-/** Full POSTs in a row before a longer one is tried; doubled by each try that fails, at most 64 times. */
+/**
+ * Full POSTs in a row before a longer one is tried; doubled by each try that fails, at most 64
+ * times.
+ */
 const ENOUGH = 20
 const MOST_PATIENCE = 64
 /** How much longer, as a part of the length. */
@@ -21,13 +33,17 @@ const FEWER = 3 / 4
  * Whether the endpoint takes batches at all:
  * - `unknown`: no batch has been answered, and none has failed without a reason;
  * - `doubted`: one has, so calls go one by one, to see whether these are answered;
- * - `singles`: they are, so calls keep going one by one, and batches are tried again ever more rarely;
+ * - `singles`: they are, so calls keep going one by one, and batches are tried again ever more
+ *   rarely;
  * - `failing`: they are not, so batches were not the reason, and calls travel together again;
  * - `batches`: a batch has been answered.
  */
 type Support = 'unknown' | 'doubted' | 'singles' | 'failing' | 'batches'
 
-/** A POST longer than `calls`: none is due, the next POST is to be one of this length, or it is in flight and the others keep to `calls`. */
+/**
+ * A POST longer than `calls`: none is due, the next POST is to be one of this length, or it is in
+ * flight and the others keep to `calls`.
+ */
 type Trial = { readonly state: 'none' } | { readonly state: 'due'; readonly length: number } | { readonly state: 'in-flight'; readonly length: number }
 
 const NO_TRIAL: Trial = { state: 'none' }
@@ -47,11 +63,16 @@ const NO_TRIAL: Trial = { state: 'none' }
 export class BatchSize {
   /** Longest batch, in calls. */
   calls: number
-  /** Longest batch that was taken, as far as that still holds: POSTs of this length need no probe. */
+  /**
+   * Longest batch that was taken, as far as that still holds: POSTs of this length need no probe.
+   */
   taken = 1
   /** Most expected bytes of the replies to one POST. */
   bytes = GOOD_BODY_BYTES
-  /** No POST of `calls` calls has been taken since they were made fewer: one is sent while the others wait. */
+  /**
+   * No POST of `calls` calls has been taken since they were made fewer: one is sent while the
+   * others wait.
+   */
   #isUnproven = false
   readonly #bytesOf = new Map<string, number>()
   /** Length that is never passed. */
@@ -60,7 +81,9 @@ export class BatchSize {
   #support: Support = 'unknown'
   /** Length to try next, where it is not a little more than `calls`: it failed without a reason. */
   #resume: number | undefined
-  /** POSTs of the most calls, and of the most bytes, that were answered in full one after the other. */
+  /**
+   * POSTs of the most calls, and of the most bytes, that were answered in full one after the other.
+   */
   #longestInARow = 0
   #largestInARow = 0
   #patience = 1
@@ -92,18 +115,26 @@ export class BatchSize {
     if (length > this.calls) this.#trial = { state: 'in-flight', length }
   }
 
-  /** A POST has ended, and all has been learnt from it. A trial that showed nothing is made again. */
+  /**
+   * A POST has ended, and all has been learnt from it. A trial that showed nothing is made again.
+   */
   end(length: number): void {
     if (this.#isTrial(length)) this.#trial = { state: 'due', length: Math.min(this.#ceiling, length) }
   }
 
-  /** A POST of `length` calls was not refused for its size. It could have been longer where it `hadRoom`. */
+  /**
+   * A POST of `length` calls was not refused for its size. It could have been longer where it
+   * `hadRoom`.
+   */
   took(length: number, hadRoom: boolean): void {
     if (length > this.taken) this.taken = length
     if (length >= this.calls || !hadRoom) this.#isUnproven = false
   }
 
-  /** A POST of `length` calls, and of this many expected bytes, was answered in full. When enough of them were, a longer one is tried. */
+  /**
+   * A POST of `length` calls, and of this many expected bytes, was answered in full. When enough of
+   * them were, a longer one is tried.
+   */
   worked(length: number, bytes = 0): void {
     if (bytes > this.#provenBytes) this.#provenBytes = bytes
     if (this.bytes < GOOD_BODY_BYTES && bytes >= this.bytes * FEWER && ++this.#largestInARow >= ENOUGH * this.#patience) {
@@ -133,8 +164,9 @@ export class BatchSize {
   }
 
   /**
-   * The replies to `length` calls were too large: `bytes` together, as expected or as they turned out to be, of which `limit` are allowed. Fewer bytes
-   * from now on, or fewer calls where bytes are not the reason.
+   * The replies to `length` calls were too large: `bytes` together, as expected or as they turned
+   * out to be, of which `limit` are allowed. Fewer bytes from now on, or fewer calls where bytes
+   * are not the reason.
    */
   tooLarge(length: number, bytes: number, limit = bytes): void {
     if (bytes <= this.#provenBytes || bytes < LEAST_BYTES) {
@@ -148,7 +180,10 @@ export class BatchSize {
     this.#trialFailed()
   }
 
-  /** A POST was throttled after this many of its calls had been answered. Halved at most, since it may have been a short one. */
+  /**
+   * A POST was throttled after this many of its calls had been answered. Halved at most, since it
+   * may have been a short one.
+   */
   throttled(answered: number): void {
     if (answered > 0) this.#setCalls(Math.min(this.calls, Math.max(answered, Math.ceil(this.calls / 2))))
   }
@@ -166,7 +201,10 @@ export class BatchSize {
     this.#setCalls(half)
   }
 
-  /** A POST of `length` calls failed as a whole, for a reason that says nothing about its length. True when its calls may do better one by one. */
+  /**
+   * A POST of `length` calls failed as a whole, for a reason that says nothing about its length.
+   * True when its calls may do better one by one.
+   */
   failed(length: number): boolean {
     if (this.#support === 'batches' || this.#support === 'failing') return false
     if (length === 1) {
@@ -207,7 +245,10 @@ export class BatchSize {
     return this.#bytesOf.get(method) ?? UNKNOWN_BYTES
   }
 
-  /** A POST with this many `bytes` expected already should not take a call with `more`. A limit of the endpoint is not passed, a good size may be. */
+  /**
+   * A POST with this many `bytes` expected already should not take a call with `more`. A limit of
+   * the endpoint is not passed, a good size may be.
+   */
   isFull(bytes: number, more: number): boolean {
     return bytes >= GOOD_BODY_BYTES || (this.bytes < GOOD_BODY_BYTES && bytes > 0 && bytes + more > this.bytes)
   }
@@ -220,8 +261,8 @@ export class BatchSize {
   }
 
   /**
-   * The replies to `calls` had this many `bytes` together, where `expected` were. The share of each method is not known and need not be: every expectation
-   * is corrected by the same factor.
+   * The replies to `calls` had this many `bytes` together, where `expected` were. The share of each
+   * method is not known and need not be: every expectation is corrected by the same factor.
    */
   learnBytes(calls: readonly Call[], bytes: number, expected: number): void {
     if (expected === 0) return

@@ -1,32 +1,45 @@
-/** What is left of the POSTs in flight when they were too many. */
+/** Factor for the POSTs in flight after too many of them. */
 const DOWN = 3 / 4
-/** Signs that may be chance (a cut connection, a timeout) leave at least this part of the most, or this many. */
+/**
+ * A cut connection or a timeout may be chance. It leaves at least this share of `most`, and never
+ * fewer than this many POSTs.
+ */
 const LEAST_BY_CHANCE = 1 / 4
 const ENOUGH_BY_CHANCE = 2
-/** Time without trouble until one more is tried, in ms: twice as long after each try that failed, up to a most. Then one more each step. */
+/**
+ * Time without trouble before one more POST is tried, in ms. It doubles with each failed try, up to
+ * a limit. After a try that worked, one more is added every `STEP`.
+ */
 const HOLD = 2000
 const LONGEST_HOLD = 32_000
 const STEP = 250
-/** POSTs that must be answered beyond what is proven before one more is: the endpoint may just have ended one that still counts as in flight here. */
+/**
+ * POSTs that must be answered beyond the proven number before it rises by one: the endpoint may
+ * have finished one that still counts as in flight here.
+ */
 const PROOF = 8
 
 /**
- * How many POSTs an endpoint takes at a time: additive up, multiplicative down. A POST is the nth in flight, itself counted, at the time it
- * starts: that the 4th is turned away says that 4 are too many, whatever the limit was.
+ * How many POSTs an endpoint takes at a time: additive increase, multiplicative decrease.
+ *
+ *     after trouble:    limit = 3/4 * n           n: POSTs in flight when the refused one started
+ *     without trouble:  limit + 1 every 250 ms    from 2 s after the last trouble on
+ *
+ * A refusal of the 4th POST in flight means that 4 are too many, whatever the limit was.
  */
 export class Concurrency {
-  /** POSTs that may be in flight. */
+  /** How many POSTs may be in flight. */
   limit: number
   #most: number
-  /** The most that have been answered at a time, as far as that still holds. */
+  /** The most POSTs that were in flight together and answered, since the last cut below that. */
   #proven = 0
   #beyond = 0
   #cutAt = Number.NEGATIVE_INFINITY
   #growAt = 0
   #holdMs = HOLD
-  /** It has since the last cut. */
+  /** The limit has grown since the last cut. */
   #hasGrown = false
-  /** As many at a time were too many. */
+  /** This many at a time were too many. */
   #failed = Number.POSITIVE_INFINITY
 
   constructor(most: number) {
@@ -34,12 +47,12 @@ export class Concurrency {
     this.#most = most
   }
 
-  /** More POSTs than this have never been answered at a time. */
+  /** No more POSTs than this have ever been answered at a time. */
   get proven(): number {
     return this.#proven
   }
 
-  /** From now on this many may be in flight at most. What has been learnt below that stays. */
+  /** At most this many may be in flight from now on. What was learnt below that stays. */
   allow(most: number): void {
     if (most === this.#most) return
     if (this.limit === this.#most || this.limit > most) this.limit = most
@@ -53,19 +66,19 @@ export class Concurrency {
       this.#beyond = 0
       if (this.#proven >= this.#failed) this.#holdMs = HOLD
     }
-    // One slot may be kept free, for calls that are more urgent.
+    // The queue may keep one slot free for interactive calls, so one less than the limit is full.
     if (this.limit === this.#most || nth < this.limit - 1 || now < this.#growAt) return
     this.limit++
     this.#hasGrown = true
     this.#growAt = now + STEP
   }
 
-  /** The nth POST in flight was turned away, because there were that many. */
+  /** The nth POST in flight was refused because of their number. */
   refused(nth: number, now: number): void {
     this.#cut(nth, Math.max(1, Math.floor(nth * DOWN)), now)
   }
 
-  /** It was not their number that POSTs were turned away for. */
+  /** The refusals had another reason than the number of POSTs. */
   forgive(): void {
     this.limit = this.#most
     this.#failed = Number.POSITIVE_INFINITY
@@ -73,7 +86,10 @@ export class Concurrency {
     this.#growAt = 0
   }
 
-  /** The nth POST in flight, started at `sentAt`, failed as POSTs do when they are too many. Those of one wave count once. */
+  /**
+   * The nth POST in flight, started at `sentAt`, failed in a way that too many POSTs can cause.
+   * POSTs that started before the last cut do not count again.
+   */
   suffered(nth: number, sentAt: number, now: number): void {
     const least = Math.min(ENOUGH_BY_CHANCE, Math.ceil(this.#most * LEAST_BY_CHANCE))
     if (nth > 1 && sentAt >= this.#cutAt) this.#cut(nth, Math.max(least, Math.floor(nth * DOWN)), now)

@@ -23,7 +23,10 @@ export interface EndpointLimitsOptions {
   readonly isHeavy: (method: string) => boolean
 }
 
-/** No batch may start within `waitMs`; infinite where one may start as soon as a batch in flight has finished. */
+/**
+ * No batch may start within `waitMs`; infinite where one may start as soon as a batch in flight has
+ * finished.
+ */
 export interface Wait {
   readonly waitMs: number
 }
@@ -32,7 +35,10 @@ export interface Wait {
 export interface BatchPlan {
   /** Longest batch, in calls. */
   readonly maxCalls: number
-  /** Whether the next waiting call belongs in this batch: `apart` for one that is to travel in another batch, `no` where the batch is full. */
+  /**
+   * Whether the next waiting call belongs in this batch: `apart` for one that is to travel in
+   * another batch, `no` where the batch is full.
+   */
   fits(call: Call): 'yes' | 'apart' | 'no'
 }
 
@@ -40,11 +46,17 @@ export interface BatchPlan {
 export interface Consequences {
   /** The endpoint is to get no calls until the end of a pause that has begun. */
   readonly isPaused: boolean
-  /** Calls that may do better in a smaller batch: none, those that were refused for their size, or all that the batch held. */
+  /**
+   * Calls that may do better in a smaller batch: none, those that were refused for their size, or
+   * all that the batch held.
+   */
   readonly resend: 'none' | 'too-large' | 'all'
 }
 
-/** Why a POST was throttled: by what `RateVerdict` names, or because more POSTs were in flight than were ever answered. */
+/**
+ * Why a POST was throttled: by what `RateVerdict` names, or because more POSTs were in flight than
+ * were ever answered.
+ */
 export type Verdict = RateVerdict | 'too-many-at-once'
 
 /** What is sent to an endpoint from now on. */
@@ -56,15 +68,19 @@ export interface CurrentLimits {
   readonly callsPerSecond?: number | undefined
 }
 
-/** A POST is overdue after this many times the mean of recent ones, and no sooner than this many ms. */
+/**
+ * A POST is overdue after this many times the mean of recent ones, and no sooner than this many ms.
+ */
 const TIMES_THE_MEAN = 4
 const LEAST_OVERDUE_MS = 25
 /** Weight of the newest POST in that mean. */
 const NEWEST = 1 / 8
 
 /**
- * What one endpoint takes, learnt from the result of each POST: how long a batch may be, how many may be in flight, how many calls may go per second, which
- * calls travel apart, and when the endpoint is paused. A batch is planned, started and finished; only the last two change anything. See docs/limits.md.
+ * What one endpoint takes, learnt from the result of each POST: how long a batch may be, how many
+ * may be in flight, how many calls may go per second, which calls travel apart, and when the
+ * endpoint is paused. A batch is planned, started and finished; only the last two change anything.
+ * See docs/limits.md.
  */
 export class EndpointLimits {
   readonly #size: BatchSize
@@ -116,7 +132,10 @@ export class EndpointLimits {
     }
   }
 
-  /** What a call is told that does not wait for the end of the pause, or could only wait past its deadline; undefined for others. */
+  /**
+   * What a call is told that does not wait for the end of the pause, or could only wait past its
+   * deadline; undefined for others.
+   */
   failureFor(call: Call, now: number): HexlineError | undefined {
     return this.#pause.failureFor(call, now)
   }
@@ -126,7 +145,10 @@ export class EndpointLimits {
     return this.#pacer.isHoldingBack(waiting, this.#size.most, now)
   }
 
-  /** How many of the waiting calls can start within `ms`; infinite where neither a pause nor a learnt rate holds them back. */
+  /**
+   * How many of the waiting calls can start within `ms`; infinite where neither a pause nor a
+   * learnt rate holds them back.
+   */
   callsWithin(ms: number, waiting: WaitingCalls, now: number): number {
     const pausedMs = Math.max(0, this.#pause.until - now)
     if (pausedMs >= ms) return 0
@@ -134,8 +156,9 @@ export class EndpointLimits {
   }
 
   /**
-   * How long the waiting calls are to wait, or what the next batch of them may hold. Changes nothing. `maySplit` where another slot is free for calls that
-   * are slower or quicker than the first one.
+   * How long the waiting calls are to wait, or what the next batch of them may hold. Changes
+   * nothing. `maySplit` where another slot is free for calls that are slower or quicker than the
+   * first one.
    */
   plan(now: number, waiting: WaitingCalls, maySplit = false): Wait | BatchPlan {
     if (this.#isProbing && waiting.size > this.#size.taken) return { waitMs: Number.POSITIVE_INFINITY }
@@ -227,7 +250,8 @@ export class EndpointLimits {
   #verdictOn({ batch, answered }: BatchResult, pauseMs: number, now: number): Verdict {
     const { nthBusy, sentAt } = batch
     if (answered.length === 0) {
-      // More at a time than were ever answered: their number may be the reason, unless the rate is beyond what is known to be taken.
+      // More at a time than were ever answered: their number may be the reason, unless the rate is
+      // beyond what is known to be taken.
       const isMost = nthBusy > 1 && nthBusy > this.#concurrency.proven
       if (isMost && !this.#pacer.isBeyondKnown && !this.#pacer.hasLearntSince(sentAt)) return 'too-many-at-once'
       // A single POST is turned away for the rate: those before may have been, too.

@@ -2,13 +2,17 @@ import { type Fill, TokenBucket } from './token-bucket.ts'
 
 /** Part of a second's units that may go at once. */
 const BURST = 1 / 20
-/** Calls that cost more than half of a second's units are let go one by one, rather than ever slower. */
+/**
+ * Calls that cost more than half of a second's units are let go one by one, rather than ever
+ * slower.
+ */
 const MOST_BURST = 1 / 2
 
 /**
- * A rate that the user gave: at most `perSecond` units (calls, where each costs 1) in any second. A burst of 1/20 of that, or one call where that costs
- * more, may go at once. It is taken off the rate at which the bucket fills, so that the burst and the second after it stay within the budget. Only calls
- * that cost more than half of the budget by themselves may pass it.
+ * A rate that the user gave: at most `perSecond` units (calls, where each costs 1) in any second. A
+ * burst of 1/20 of that, or one call where that costs more, may go at once. It is taken off the
+ * rate at which the bucket fills, so that the burst and the second after it stay within the budget.
+ * Only calls that cost more than half of the budget by themselves may pass it.
  */
 export class GivenRate {
   readonly #perSecond: number
@@ -32,7 +36,9 @@ export class GivenRate {
     return Math.floor(this.units(now))
   }
 
-  /** How long until the next of at most `calls` calls, which costs this many units, is to go, in ms. */
+  /**
+   * How long until the next of at most `calls` calls, which costs this many units, is to go, in ms.
+   */
   msUntil(cost: number, calls: number, now: number): number {
     const fill = this.#fillFor(cost)
     // For half of a burst: with a whole one, every moment that an alarm rings late would be lost.
@@ -46,7 +52,10 @@ export class GivenRate {
     this.#bucket.take(units, now, this.#fill)
   }
 
-  /** The burst makes room for calls that cost this much, and the rate at which the bucket fills gets lower by as much. */
+  /**
+   * The burst makes room for calls that cost this much, and the rate at which the bucket fills gets
+   * lower by as much.
+   */
   #fillFor(units: number): Fill {
     const most = Math.min(units, this.#perSecond * MOST_BURST)
     return most <= this.#fill.most ? this.#fill : { perSecond: this.#perSecond - most, most }

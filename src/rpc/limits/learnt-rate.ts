@@ -3,8 +3,9 @@ import { MOST_PER_SECOND, RateEstimate, type RateVerdict, type Throttling } from
 import { type Fill, TokenBucket } from './token-bucket.ts'
 
 /**
- * Least and most time between POSTs, in ms. In between, POSTs are as far apart as the slots suffice for, with a margin: otherwise calls would wait for
- * slots, and go in clumps. Tokens are kept for two such times, so that an alarm that rings late loses none.
+ * Least and most time between POSTs, in ms. In between, POSTs are as far apart as the slots suffice
+ * for, with a margin: otherwise calls would wait for slots, and go in clumps. Tokens are kept for
+ * two such times, so that an alarm that rings late loses none.
  */
 const LEAST_SPACING = 25
 const MOST_SPACING = 250
@@ -15,7 +16,10 @@ const NEWEST = 0.2
 /** A rate that held nothing back for this long is forgotten, in ms. */
 const FORGOTTEN = 300_000
 
-/** A rate learnt from being throttled, and the token bucket that spends it. The estimate grows in `started`, by the time in which tokens were short. */
+/**
+ * A rate learnt from being throttled, and the token bucket that spends it. The estimate grows in
+ * `started`, by the time in which tokens were short.
+ */
 export class LearntRate {
   readonly #estimate: RandomThrottling
   readonly #bucket: TokenBucket
@@ -84,7 +88,10 @@ export class LearntRate {
     if (heldMs > 0) this.#heldAt = now
   }
 
-  /** A POST that took this long answered calls, with this many slots for POSTs; none was throttled where `isWhole`. */
+  /**
+   * A POST that took this long answered calls, with this many slots for POSTs; none was throttled
+   * where `isWhole`.
+   */
   answered(calls: number, tookMs: number, slots: number, isWhole: boolean, now: number): void {
     this.#estimate.answered(calls, now - tookMs, isWhole, now)
     this.#meanMs += NEWEST * (tookMs - this.#meanMs)
@@ -107,7 +114,10 @@ export class LearntRate {
     return { perSecond: this.perSecond, most: Math.max(LEAST_BURST, 2 * this.#worthWaiting) }
   }
 
-  /** Calls for which it is worth waiting: otherwise POSTs would be too many for the slots, or for the clock. */
+  /**
+   * Calls for which it is worth waiting: otherwise POSTs would be too many for the slots, or for
+   * the clock.
+   */
   get #worthWaiting(): number {
     const { perSecond } = this
     return Math.max(1, Math.ceil((perSecond * this.#spacingMs) / 1000), Math.floor((perSecond * LEAST_SPACING) / 1000))

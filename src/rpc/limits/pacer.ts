@@ -17,18 +17,25 @@ export interface WaitingCalls {
   readonly first: Call
 }
 
-/** "Lately" reaches back this far, in ms, or over this many replies, or over this many calls at the learnt rate: over fewer, each would weigh too much. */
+/**
+ * "Lately" reaches back this far, in ms, or over this many replies, or over this many calls at the
+ * learnt rate: over fewer, each would weigh too much.
+ */
 const LATELY = 250
 const LATELY_REPLIES = 2
 const LATELY_CALLS = 16
 /** Shortest time over which answers are a rate, in ms. */
 const LEAST_MEASURED = 120
-/** Least first guess, in calls per second: one that is too high is corrected within a second, one that is too low in many. */
+/**
+ * Least first guess, in calls per second: one that is too high is corrected within a second, one
+ * that is too low in many.
+ */
 const LEAST_GUESS = 100
 
 /**
- * When calls may go: by the rate that the user gave, and by the rate that throttling has taught, each with a token bucket. Where there is neither it costs
- * nothing. Only `started`, `answered` and `throttled` change anything.
+ * When calls may go: by the rate that the user gave, and by the rate that throttling has taught,
+ * each with a token bucket. Where there is neither it costs nothing. Only `started`, `answered` and
+ * `throttled` change anything.
  */
 export class Pacer {
   readonly #given: GivenRate | undefined
@@ -81,7 +88,10 @@ export class Pacer {
     return room
   }
 
-  /** Whether one call after another fits into the units that are there; undefined where calls are not told apart. The first always does. */
+  /**
+   * Whether one call after another fits into the units that are there; undefined where calls are
+   * not told apart. The first always does.
+   */
   fitting(now: number): ((call: Call) => boolean) | undefined {
     if (this.#given === undefined || this.#costOf === undefined) return undefined
     let left = this.#given.units(now)
@@ -104,7 +114,10 @@ export class Pacer {
     this.#given.take(units, this.#cost(calls[0] as Call), now)
   }
 
-  /** A POST that took this long answered calls, with this many slots for POSTs; none of its calls was throttled where `isWhole`. */
+  /**
+   * A POST that took this long answered calls, with this many slots for POSTs; none of its calls
+   * was throttled where `isWhole`.
+   */
   answered(calls: number, tookMs: number, slots: number, isWhole: boolean, now: number): void {
     // In a trial, fewer go than would be answered.
     this.#lately.add(calls / (this.#learnt?.slower(now - tookMs) ?? 1), this.#memoryMs, now)
@@ -139,7 +152,10 @@ export class Pacer {
   }
 }
 
-/** Calls answered per second lately. Calls and time are counted alike, and both count for less the longer ago they are, by `exp(-ms / memoryMs)`. */
+/**
+ * Calls answered per second lately. Calls and time are counted alike, and both count for less the
+ * longer ago they are, by `exp(-ms / memoryMs)`.
+ */
 class Lately {
   #calls = 0
   #ms = 0

@@ -3,12 +3,15 @@ import type { Call } from '../call.ts'
 import { copyError } from '../copy-error.ts'
 import type { Backoff } from '../retry-delay.ts'
 
-/** Longest pause, in ms. An endpoint that asks for more may have meant something else: it is asked again after this time. */
+/**
+ * Longest pause, in ms. An endpoint that asks for more may have meant something else: it is asked
+ * again after this time.
+ */
 const LONGEST_MS = 600_000
 
 /**
- * The time for which an endpoint that throttles gets no calls: what it asks for, or else half of `baseDelayMs`, doubled
- * for each pause in a row, up to half of `maxDelayMs`.
+ * The time for which an endpoint that throttles gets no calls: what it asks for, or else half of
+ * `baseDelayMs`, doubled for each pause in a row, up to half of `maxDelayMs`.
  */
 export class Pause {
   /** When it ends; in the past when there is none. */
@@ -36,7 +39,10 @@ export class Pause {
     this.#inARow = 0
   }
 
-  /** What the call is told, in the words of the endpoint, if it does not wait for the end of the pause or could only wait past its deadline. */
+  /**
+   * What the call is told, in the words of the endpoint, if it does not wait for the end of the
+   * pause or could only wait past its deadline.
+   */
   failureFor(call: Call, now: number): HexlineError | undefined {
     if (this.until <= now || (call.whilePaused !== 'fail' && this.until < call.deadline)) return undefined
     return copyError(this.#failure as HexlineError, call.method)

@@ -1,10 +1,19 @@
 import type { RateEstimate, RateVerdict, Throttling } from './rate-estimate.ts'
 
-/** What is left of the rate in a trial: a limit does not fall by half within one, and random throttling takes no notice. */
+/**
+ * What is left of the rate in a trial: a limit does not fall by half within one, and random
+ * throttling takes no notice.
+ */
 const SLOWER = 1 / 2
-/** A trial begins with the second refusal far below the level, among recent POSTs there. A weighted sum: it is a little less than two. */
+/**
+ * A trial begins with the second refusal far below the level, among recent POSTs there. A weighted
+ * sum: it is a little less than two.
+ */
 const REFUSALS = 1.8
-/** A trial is as long as three refusals at random would take, within these bounds, or after 12 POSTs this many ms. */
+/**
+ * A trial is as long as three refusals at random would take, within these bounds, or after 12 POSTs
+ * this many ms.
+ */
 const REFUSALS_IN_TRIAL = 3
 const LEAST_POSTS = 24
 const MOST_POSTS = 100
@@ -12,34 +21,50 @@ const ENOUGH_POSTS = 12
 const LONGEST_MS = 2500
 /** Refusals before the first answer in a trial that still belong to the throttling before it. */
 const IGNORED = 2
-/** A trial with this part of its POSTs refused, and at least four, starts again at half of the level: the limit fell. The fourth is believed. */
+/**
+ * A trial with this part of its POSTs refused, and at least four, starts again at half of the
+ * level: the limit fell. The fourth is believed.
+ */
 const TOO_MANY = 1 / 4
 const LEAST_TOO_MANY = 4
 const TOO_MANY_FROM = 8
 const MOST_HALVINGS = 3
 /** POSTs count for less the older they are: the last two hundred or so. */
 const KEPT = 0.995
-/** It is no longer random when this little is left of its refusals, or less than this part of POSTs is refused. */
+/**
+ * It is no longer random when this little is left of its refusals, or less than this part of POSTs
+ * is refused.
+ */
 const LEAST_REFUSALS = 0.3
 const LEAST_PART = 0.005
-/** Bounds of the part refused at random for the test, and how much more is refused if the rate is the reason. */
+/**
+ * Bounds of the part refused at random for the test, and how much more is refused if the rate is
+ * the reason.
+ */
 const LEAST_TESTED = 0.02
 const MOST_PART = 0.7
 const MORE = 0.1
 /** How much likelier the rate must be as the reason, as a natural logarithm: 90 times. */
 const LIKELIER = 4.5
-/** The same in the probation after a trial: this many POSTs, of which half are refused if the trial was wrong. */
+/**
+ * The same in the probation after a trial: this many POSTs, of which half are refused if the trial
+ * was wrong.
+ */
 const PROBATION_POSTS = 40
 const WRONG_PART = 1 / 2
 const WRONG_LIKELIER = 9
-/** Until the first answer after a cut, refusals belong to it, for this many times the time of a reply and this many ms. */
+/**
+ * Until the first answer after a cut, refusals belong to it, for this many times the time of a
+ * reply and this many ms.
+ */
 const REPLIES_UNTIL_ANSWER = 4
 const MS_UNTIL_ANSWER = 100
 
 /**
  * - `watching`: refusals far below the level are counted;
  * - `trial`: the rate is halved for some POSTs;
- * - `probation`: throttling was found to be random, and the rate is back where it was before it was cut for that.
+ * - `probation`: throttling was found to be random, and the rate is back where it was before it was
+ *   cut for that.
  */
 type State =
   | { readonly is: 'watching' }
@@ -49,16 +74,20 @@ type State =
 const WATCHING: State = { is: 'watching' }
 
 /**
- * Tells throttling at random (other limits of a provider, its other customers, its bad days) from throttling by the rate. Without it, random throttling
- * of more than 1 % of POSTs would lower the rate without end. It wraps a `RateEstimate`, which works alone.
+ * Tells throttling at random (other limits of a provider, its other customers, its bad days) from
+ * throttling by the rate. Without it, random throttling of more than 1 % of POSTs would lower the
+ * rate without end. It wraps a `RateEstimate`, which works alone.
  *
- * A limit refuses nothing right after a cut, far below the level. When it does, twice, the rate is halved for a trial: a limit stops refusing then, chance
- * does not. A refusal in the trial means that throttling is random, and
+ * A limit refuses nothing right after a cut, far below the level. When it does, twice, the rate is
+ * halved for a trial: a limit stops refusing then, chance does not. A refusal in the trial means
+ * that throttling is random, and
  *
  *     p = POSTs refused / POSTs,  in trials and far below the level, the newest counting most
  *
- * is the part of POSTs refused at random. The rate goes back to the highest level that was cut for it. If half of the POSTs are refused there, the trial
- * was wrong. From then on, a refusal changes nothing until a cumulative sum test (CUSUM; E. S. Page, Continuous Inspection Schemes, 1954) finds more than p:
+ * is the part of POSTs refused at random. The rate goes back to the highest level that was cut for
+ * it. If half of the POSTs are refused there, the trial was wrong. From then on, a refusal changes
+ * nothing until a cumulative sum test (CUSUM; E. S. Page, Continuous Inspection Schemes, 1954)
+ * finds more than p:
  *
  *     S = max(0, S + ln(q / p)) if refused, max(0, S + ln((1 - q) / (1 - p))) if not,   q = p + 0.1,   until S > 4.5
  */
@@ -66,7 +95,9 @@ export class RandomThrottling {
   readonly #estimate: RateEstimate
   #state: State = WATCHING
   #isRandom = false
-  /** Weighted sums over POSTs in trials and far below the level: their number, and those refused. */
+  /**
+   * Weighted sums over POSTs in trials and far below the level: their number, and those refused.
+   */
   #posts = 0
   #refused = 0
   #score = 0
@@ -78,7 +109,10 @@ export class RandomThrottling {
   #slowFrom = 0
   #slowUntil = 0
   #isCut = false
-  /** When the first answer came after the last cut, and when the last POST started that was far below the level. */
+  /**
+   * When the first answer came after the last cut, and when the last POST started that was far
+   * below the level.
+   */
   #answeredAt = Number.POSITIVE_INFINITY
   #farBelowUntil = Number.NEGATIVE_INFINITY
 
@@ -234,7 +268,9 @@ export class RandomThrottling {
   }
 }
 
-/** The cumulative sum after another POST, where this part of POSTs is refused, or so much `more`. */
+/**
+ * The cumulative sum after another POST, where this part of POSTs is refused, or so much `more`.
+ */
 function sum(score: number, isRefused: boolean, part: number, more: number): number {
   const other = part + more
   return Math.max(0, score + Math.log(isRefused ? other / part : (1 - other) / (1 - part)))

@@ -1,32 +1,58 @@
-/** Part of the level at which the rate starts again after a cut; the lower one where each refusal costs a pause. */
+/**
+ * Part of the level at which the rate starts again after a cut; the lower one where each refusal
+ * costs a pause.
+ */
 const START = 0.92
 const START_AFTER_PAUSE = 0.9
-/** A level measured over few calls may be off by this many of them: the rate starts as much lower, down to a least part. */
+/**
+ * A level measured over few calls may be off by this many of them: the rate starts as much lower,
+ * down to a least part.
+ */
 const OFF_BY = 3
 const LEAST_START = 0.7
-/** Longest scale of the growth, in ms, while the level stays where it is: one look beyond it in five to seven seconds. */
+/**
+ * Longest scale of the growth, in ms, while the level stays where it is: one look beyond it in five
+ * to seven seconds.
+ */
 const SCALE = 4500
-/** Looks become fewer where each costs more: scale per ms of a reply, until which nothing is known of it, and per ms of the pause it brings. */
+/**
+ * Looks become fewer where each costs more: scale per ms of a reply, until which nothing is known
+ * of it, and per ms of the pause it brings.
+ */
 const SCALE_PER_REPLY = 15
 const SCALE_PER_PAUSE = 15
 /** And where calls are few: a look refuses at least one, so this many are to be answered for it. */
 const CALLS_PER_LOOK = 50
 const LONGEST_SCALE = 60_000
-/** Scale of the first guess, in ms, and per ms of a reply, since what is too much shows only then. */
+/**
+ * Scale of the first guess, in ms, and per ms of a reply, since what is too much shows only then.
+ */
 const FIRST_SCALE = 500
 const FIRST_SCALE_PER_REPLY = 3
-/** Mean change of the level, as a natural logarithm, up to which it counts as steady. Beyond it the scale becomes shorter, down to this part. */
+/**
+ * Mean change of the level, as a natural logarithm, up to which it counts as steady. Beyond it the
+ * scale becomes shorter, down to this part.
+ */
 const STEADY = 0.06
 const LEAST_PART = 0.25
 /** The same while POSTs are throttled at random: a look is noticed late, so it must not go far. */
 const LEAST_PART_AT_RANDOM = 0.5
 /** Weight of the newest change in that mean. */
 const NEWEST = 0.5
-/** A rate that has grown past the level this many times was far too low: the level is what was answered lately. */
+/**
+ * A rate that has grown past the level this many times was far too low: the level is what was
+ * answered lately.
+ */
 const FAR = 2
-/** The level follows what was answered lately up to this part of what was measured: more may be the burst of the endpoint. */
+/**
+ * The level follows what was answered lately up to this part of what was measured: more may be the
+ * burst of the endpoint.
+ */
 const HIGHER = 1.04
-/** One refusal beyond the level may be chance: at least this part of the level is kept; and of the rate where it was refused below the level. */
+/**
+ * One refusal beyond the level may be chance: at least this part of the level is kept; and of the
+ * rate where it was refused below the level.
+ */
 const KEPT_BEYOND = 0.95
 const KEPT_BELOW = 0.6
 /** After a cut, the rate is far from the level while it is under this part of it. */
@@ -35,7 +61,9 @@ const FAR_BELOW = 0.98
 const ENOUGH_MS = 200
 const ENOUGH_CALLS = 20
 const LONG_ENOUGH_MS = 1000
-/** An endpoint that is asked nothing saves tokens, at most as many as it gets in this time, in ms. */
+/**
+ * An endpoint that is asked nothing saves tokens, at most as many as it gets in this time, in ms.
+ */
 export const MOST_SAVED_MS = 250
 /** Bounds of the rate. An endpoint that takes the most has no limit worth keeping. */
 const LEAST = 1
@@ -57,25 +85,31 @@ export interface Throttling {
 /**
  * Why a POST was throttled:
  * - `too-fast`: the rate had grown past its level, and was cut;
- * - `below-level`: the rate was cut though it had been answered before, so something else may be the reason, too;
+ * - `below-level`: the rate was cut though it had been answered before, so something else may be
+ *   the reason, too;
  * - `random`: the rate is not the reason, or that is being found out;
  * - `known`: the POST was sent before the last cut, and says nothing new.
  */
 export type RateVerdict = 'too-fast' | 'below-level' | 'random' | 'known'
 
 /**
- * The calls per second that an endpoint takes, found by being throttled. It remembers the level at which that happened last:
+ * The calls per second that an endpoint takes, found by being throttled. It remembers the level at
+ * which that happened last:
  *
  *     rate(t) = level * (1 + ((t - K) / scale)^3),   K = scale * cbrt(1 - start)
  *
- * where t is the time for which the rate has held calls back since the last cut. From `start` = 92 % of the level the rate returns to it in K, passes it
- * slowly, where the limit is expected, and then grows ever faster, so that a limit that was raised is found (CUBIC, RFC 9438). A throttled POST cuts it:
+ * where t is the time for which the rate has held calls back since the last cut. From `start` = 92
+ * % of the level the rate returns to it in K, passes it slowly, where the limit is expected, and
+ * then grows ever faster, so that a limit that was raised is found (CUBIC, RFC 9438). A throttled
+ * POST cuts it:
  *
  *     beyond the level:  level = calls answered since the last cut / time since then
  *     below it:          level = calls per second that were answered lately, but at least 60 % of the rate
  *
- * The first is exact whatever the burst of the endpoint: its tokens were used up at both ends. The second is quick, for a limit that falls. The scale is
- * 4.5 s while the level is steady. Where it changes from cut to cut by more than 6 % in the mean, the limit drifts, and the scale shrinks in proportion.
+ * The first is exact whatever the burst of the endpoint: its tokens were used up at both ends. The
+ * second is quick, for a limit that falls. The scale is 4.5 s while the level is steady. Where it
+ * changes from cut to cut by more than 6 % in the mean, the limit drifts, and the scale shrinks in
+ * proportion.
  */
 export class RateEstimate {
   #level: number
@@ -87,7 +121,10 @@ export class RateEstimate {
   #since: number
   /** Mean change of the level from cut to cut, as a natural logarithm. */
   #change = STEADY / LEAST_PART
-  /** Calls answered since the last cut, and the time they took without the time in which nothing was asked, in ms. */
+  /**
+   * Calls answered since the last cut, and the time they took without the time in which nothing was
+   * asked, in ms.
+   */
   #answered = 0
   #measuredMs: number
 
@@ -122,7 +159,10 @@ export class RateEstimate {
     return !this.#isGuess && this.perSecond <= FAR_BELOW * this.#level
   }
 
-  /** Calls start: the rate held them back for `heldMs`, by which it grows, and nothing was asked for `idleMs`. */
+  /**
+   * Calls start: the rate held them back for `heldMs`, by which it grows, and nothing was asked for
+   * `idleMs`.
+   */
   started(heldMs: number, idleMs: number): void {
     this.#heldMs += heldMs
     this.passed(heldMs, idleMs)
@@ -174,7 +214,8 @@ export class RateEstimate {
     const { perSecond } = this
     const level = this.#level
     const late = Math.max(measured, Math.min(answered, perSecond))
-    // A guess that has grown far was too low for most of the time. If not, the truth is in between: too much shows at once.
+    // A guess that has grown far was too low for most of the time. If not, the truth is in between:
+    // too much shows at once.
     if (this.#isGuess) return measured === 0 || perSecond > FAR * level ? late : Math.sqrt(measured * late)
     if (!this.isBeyondLevel) return Math.min(perSecond, Math.max(answered, KEPT_BELOW * perSecond))
     if (perSecond > FAR * level) return Math.max(late, KEPT_BEYOND * level)

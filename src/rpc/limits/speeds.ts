@@ -1,29 +1,32 @@
 import type { Call } from '../call.ts'
 import { setBounded } from '../set-bounded.ts'
 
-/** A call that takes this many times as long as another one, and this many ms more, is not to be waited for by the other. */
+/**
+ * Calls travel apart when one takes this many times as long as the other, and this many ms longer.
+ */
 const TIMES = 4
 const LEAST_MS = 100
 /** Weight of the newest POST in a method's mean time. */
 const NEWEST = 1 / 4
-/** The same in the time of the quickest POSTs, where the newest one took longer. */
+/** The same for the time of the quickest POSTs, when the newest one took longer. */
 const SLOWER = 1 / 16
-/** What the quickest POSTs of an endpoint take until it has shown it, in ms. */
+/** Assumed time of the quickest POSTs of an endpoint before any was measured, in ms. */
 const USUAL_MS = 250
-/** What each call may add to a POST of several without being slow, in ms. */
+/** What each call may add to the time of a batch without counting as slow, in ms. */
 const EACH_MS = 10
-/** What a heavy call takes at an endpoint that has not answered one yet, in ms. */
+/** Assumed time of a heavy call at an endpoint that has not answered one yet, in ms. */
 const HEAVY_MS = 1500
 
 /**
- * How long calls of each method take at one endpoint, so that a quick call does not share a POST with a slow one: the reply to a POST comes when its
- * slowest call is done. A lone call shows the time of its method. A POST of several shows only what it can be at most. A method that has not been seen
- * counts as quick, unless it is known to be heavy.
+ * How long the calls of each method take at one endpoint, so that a quick call does not share a
+ * batch with a slow one: a batch is answered when its slowest call is done. A lone call measures its
+ * method. A batch only gives an upper bound. A method that has not been measured counts as quick,
+ * unless it is known to be heavy.
  */
 export class Speeds {
   readonly #isHeavy: (method: string) => boolean
   readonly #msOf = new Map<string, number>()
-  /** One of these, in a POST of several methods, took long: each travels by itself once, to show which. */
+  /** One of these methods made a mixed batch slow. Each travels alone once, to show which. */
   readonly #unclear = new Set<string>()
   #quickestMs = USUAL_MS
 
@@ -31,7 +34,7 @@ export class Speeds {
     this.#isHeavy = isHeavy
   }
 
-  /** Calls of the two methods are to travel in different POSTs. */
+  /** True if calls of these two methods travel in different batches. */
   areApart(one: string, other: string): boolean {
     if (one === other) return false
     if (this.#unclear.has(one) || this.#unclear.has(other)) return true
@@ -40,7 +43,7 @@ export class Speeds {
     return isMuchLonger(ms, otherMs) || isMuchLonger(otherMs, ms)
   }
 
-  /** These calls went in one POST, and were answered after `tookMs`. */
+  /** A batch of these calls was answered after `tookMs`. */
   learn(calls: readonly Call[], tookMs: number): void {
     const { method } = calls[0] as Call
     if (calls.length === 1) this.#learnAlone(method, tookMs)
@@ -56,7 +59,10 @@ export class Speeds {
     this.#unclear.delete(method)
   }
 
-  /** Between all of it for each call, and an equal share: where it cannot be so, the time that was known is corrected. */
+  /**
+   * A batch of one method: each call took between an equal share of the time and all of it. The known
+   * time is corrected where it lies outside.
+   */
   #learnOf(method: string, count: number, tookMs: number): void {
     const share = this.#quickestMs + (tookMs - this.#quickestMs) / count
     const least = this.#unclear.delete(method) ? tookMs : Math.min(share, tookMs)

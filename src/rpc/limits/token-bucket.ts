@@ -4,7 +4,9 @@ export interface Fill {
   readonly most: number
 }
 
-/** A hair below what is wanted is enough: the fractions of many small steps do not add up exactly. */
+/**
+ * A hair below what is wanted is enough: the fractions of many small steps do not add up exactly.
+ */
 const HAIR = 1e-6
 
 /**

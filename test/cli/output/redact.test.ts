@@ -4,10 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { methodFrom } from '../../src/cli/params.ts'
-import { methods } from '../../src/eth/methods.ts'
-import { startChain } from '../support/chain-server.ts'
-import { hexline } from '../support/command.ts'
+import { startChain } from '../../support/chain-server.ts'
+import { hexline } from '../../support/command.ts'
 
 const KEY = 'Zk3yQ0123456789abcdefXYZ'
 /** How a key may come into a place where it does not belong. `host` answers everything with an error that echoes what it was sent. */
@@ -133,18 +131,6 @@ describe('no wrong usage echoes a key', () => {
   ])('%j is told what it is', async (args, message) => {
     const { code, stdout, stderr } = await hexline(args, { env: { HEXLINE_RPC_URL: 'http://127.0.0.1:1' } })
     expect({ code, stdout, stderr }).toEqual({ code: 2, stdout: '', stderr: `hexline: ${message}\n` })
-  })
-
-  it('every method that there is may be called', () => {
-    const others = [
-      'web3_clientVersion',
-      'rpc.discover',
-      'engine_newPayloadV4',
-      'zks_getL1BatchBlockRange',
-      'erigon_getBlockReceiptsByBlockHash',
-      'getMinimumBalanceForRentExemption',
-    ]
-    for (const name of [...Object.keys(methods), ...others, 'nope', 'ots2_getContractCreator']) expect(methodFrom(name)).toBe(name)
   })
 })
 

@@ -2,9 +2,9 @@ import { lstat, mkdtemp, readdir, readFile, readlink, rm, symlink, writeFile } f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { nameWithoutLinks } from '../../src/cli/output/file-output.ts'
-import { type ChainOptions, type ChainServer, startChain } from '../support/chain-server.ts'
-import { hexline, spawnHexline } from '../support/command.ts'
+import { nameWithoutLinks } from '../../../src/cli/output/file-output.ts'
+import { type ChainOptions, type ChainServer, startChain } from '../../support/chain-server.ts'
+import { hexline, spawnHexline } from '../../support/command.ts'
 
 let folder: string
 let out: string

@@ -1,0 +1,55 @@
+import { describe, expect, it } from 'vitest'
+import { checkRange, type RangeEnd, resolveRange } from '../../src/bulk/range.ts'
+import { OptionError } from '../../src/errors.ts'
+import { chainAnswer } from '../support/chain-server.ts'
+import { clientOf, serve } from '../support/server.ts'
+
+describe('what can be checked without the node', () => {
+  it.each<[unknown, unknown, bigint, unknown]>([
+    [0, 0, 0n, 0n],
+    ['0x10', 17n, 16n, 17n],
+    [5, 'finalized', 5n, 'finalized'],
+    [0n, 'earliest', 0n, 'earliest'],
+  ])('%s to %s is a range', (from, to, first, last) => {
+    expect(checkRange(from as number, to as RangeEnd)).toEqual({ from: first, to: last })
+  })
+
+  it.each<[unknown, unknown, string]>([
+    [5, 4, 'to: expected at least the first block, 5, received 4'],
+    [-1, 4, 'from: expected a block number (a whole number that is not negative), received -1'],
+    [0.5, 4, 'from: expected a block number (a whole number that is not negative), received 0.5'],
+    ['latest', 4, 'from: expected a block number (a whole number that is not negative), received "latest"'],
+    [0, 'pending', ', or one of latest, safe, finalized, earliest, received "pending"'],
+    [0, undefined, ', or one of latest, safe, finalized, earliest, received undefined'],
+  ])('%s to %s is refused', (from, to, message) => {
+    const check = () => checkRange(from as number, to as RangeEnd)
+    expect(check).toThrow(OptionError)
+    expect(check).toThrow(message)
+  })
+})
+
+describe('what the node tells', () => {
+  it.each<[number, RangeEnd, bigint]>([
+    [3, 10, 10n],
+    [3, 'latest', 10n],
+    [3, 'finalized', 6n],
+    [6, 'finalized', 6n],
+  ])('at head 10, %i to %s ends at %s, with one call', async (from, to, last) => {
+    const server = await serve(chainAnswer({ head: 10 }))
+    expect(await resolveRange(clientOf(server.url), checkRange(from, to))).toEqual({ from: BigInt(from), to: last })
+    expect(server.requests).toHaveLength(1)
+  })
+
+  it.each<[number, RangeEnd, string]>([
+    [3, 11, "to: expected at most the node's latest block, 10, received 11"],
+    [7, 'finalized', 'from: expected at most the finalized block, 6, received 7'],
+  ])('at head 10, %i to %s is refused', async (from, to, message) => {
+    const server = await serve(chainAnswer({ head: 10 }))
+    await expect(resolveRange(clientOf(server.url), checkRange(from, to))).rejects.toThrow(message)
+  })
+
+  it('a tag that the node does not know is refused', async () => {
+    const server = await serve(chainAnswer({ head: 10, answer: () => ({ result: null }) }))
+    await expect(resolveRange(clientOf(server.url), checkRange(0, 'safe'))).rejects.toThrow('to: expected a tag that the node knows, received "safe"')
+  })
+})

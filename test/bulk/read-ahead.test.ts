@@ -1,0 +1,80 @@
+import { describe, expect, it } from 'vitest'
+import { type Bounds, ReadAhead } from '../../src/bulk/read-ahead.ts'
+import { VirtualClock } from '../support/virtual-clock.ts'
+
+const roomy: Bounds = { maxBytes: 1e9, maxItems: 1000, assumedBytes: 1, maxWaitMs: 1000 }
+
+function start(bounds: Partial<Bounds>) {
+  const clock = new VirtualClock()
+  return { clock, ahead: new ReadAhead({ ...roomy, ...bounds }, clock) }
+}
+
+/** How many items may be asked for at once, while none is held. */
+function roomOf(ahead: ReadAhead): number {
+  let items = 0
+  while (ahead.hasRoom(items, items, 0)) items++
+  return items
+}
+
+describe('items ahead', () => {
+  it('are 256 at first, or fewer where the bound is lower', () => {
+    expect(roomOf(start({}).ahead)).toBe(256)
+    expect(roomOf(start({ maxItems: 100 }).ahead)).toBe(100)
+  })
+
+  it('stay within the bytes that are expected of them', () => {
+    const { ahead } = start({ maxBytes: 1000, assumedBytes: 100 })
+    expect(roomOf(ahead)).toBe(10)
+    // The first item tells how large they are.
+    ahead.add(50)
+    expect(roomOf(ahead)).toBe(20)
+    // A larger one counts at once, a smaller one by and by.
+    ahead.add(200)
+    expect(roomOf(ahead)).toBe(5)
+    ahead.add(50)
+    expect(roomOf(ahead)).toBe(5)
+    for (let i = 0; i < 100; i++) ahead.add(50)
+    expect(roomOf(ahead)).toBe(19)
+  })
+
+  it('include those that are held', () => {
+    const { ahead } = start({ maxBytes: 1000, assumedBytes: 100 })
+    expect(ahead.hasRoom(5, 4, 500)).toBe(true)
+    expect(ahead.hasRoom(5, 5, 500)).toBe(false)
+  })
+
+  it('may always be one, for which the consumer waits, however large it is', () => {
+    const { ahead } = start({ maxBytes: 1, assumedBytes: 100 })
+    expect(roomOf(ahead)).toBe(1)
+  })
+})
+
+describe('items in flight', () => {
+  it('are those that arrive within the longest wait, and at least 32', async () => {
+    for (const [arrived, most] of [
+      [100, 200],
+      [5, 32],
+    ] as const) {
+      const { clock, ahead } = start({ maxWaitMs: 1000 })
+      for (let i = 0; i < arrived; i++) ahead.add(1)
+      await clock.sleep(500)
+      ahead.update()
+      expect(roomOf(ahead)).toBe(most)
+    }
+  })
+
+  it('do not fall after a window in which something else held them back', async () => {
+    const { clock, ahead } = start({ maxWaitMs: 1000, maxItems: 100 })
+    expect(ahead.hasRoom(100, 50, 0)).toBe(false)
+    await clock.sleep(500)
+    ahead.update()
+    expect(ahead.hasRoom(0, 99, 0)).toBe(true)
+  })
+
+  it('are measured over windows of 250 ms', async () => {
+    const { clock, ahead } = start({})
+    await clock.sleep(250)
+    ahead.update()
+    expect(roomOf(ahead)).toBe(256)
+  })
+})

@@ -1,0 +1,116 @@
+import { Writable } from 'node:stream'
+import { afterEach, beforeEach, describe, expect, it, test, vi } from 'vitest'
+import { Meter, Tally } from '../../src/cli/meter.ts'
+import { type MessageFlags, messagesFor } from '../../src/cli/output/messages.ts'
+import { NetworkError, RpcError } from '../../src/errors.ts'
+import { type Call, replyOf } from '../../src/rpc/call.ts'
+import { errorOf } from '../support/server.ts'
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['performance', 'setInterval', 'clearInterval', 'Date'] }))
+afterEach(() => void vi.useRealTimers())
+
+function start(flags: MessageFlags = {}, terminal: { isTTY?: boolean; columns?: number } = {}) {
+  let printed = ''
+  const stream = Object.assign(
+    new Writable({
+      write(text, _, done) {
+        printed += text
+        done()
+      },
+    }),
+    terminal,
+  )
+  const tally = new Tally()
+  const meter = new Meter(stream, messagesFor(flags, { stderr: stream, args: [] }), flags, tally)
+  meter.start()
+  const taken = () => {
+    const text = printed
+    printed = ''
+    return text
+  }
+  return { meter, tally, taken }
+}
+
+const progress = (done: number) => ({ done, total: 4000, number: BigInt(done), bytes: done * 1000 })
+
+test('each failed attempt is counted, as throttled or as repeated; the error goes on', async () => {
+  const tally = new Tally()
+  const fate = (outcome: unknown) => {
+    const sent = tally.layer(() => (outcome instanceof Error ? Promise.reject(outcome) : Promise.resolve(replyOf(1))))({} as Call)
+    return outcome instanceof Error ? errorOf(sent) : sent
+  }
+  const throttled = new RpcError({ code: -32005, message: 'no' }, { kind: 'rate-limit' })
+  for (const outcome of [throttled, throttled, new NetworkError('no'), new Error('the user has had enough'), undefined]) await fate(outcome)
+  expect(await fate(throttled)).toBe(throttled)
+  expect([tally.retries, tally.throttled]).toEqual([1, 3])
+})
+
+describe('without a terminal', () => {
+  it('a line tells the progress every five seconds', () => {
+    const { meter, tally, taken } = start()
+    vi.advanceTimersByTime(5_000)
+    expect(taken()).toBe('waiting for the node\n')
+    tally.throttled = 1
+    vi.advanceTimersByTime(5_000)
+    expect(taken()).toBe('waiting for the node: 1 call throttled\n')
+    meter.update(progress(1000))
+    vi.advanceTimersByTime(4_500)
+    expect(taken()).toBe('')
+    vi.advanceTimersByTime(500)
+    expect(taken()).toBe('25 % | 1,000 of 4,000 blocks | 67 blocks/s | 45 s left | 1 call throttled\n')
+    meter.clear()
+    vi.advanceTimersByTime(60_000)
+    expect(taken()).toBe('')
+  })
+
+  it('a summary ends it', () => {
+    const { meter, tally, taken } = start()
+    tally.retries = 2
+    meter.update(progress(4000))
+    vi.advanceTimersByTime(2_000)
+    meter.finish()
+    expect(taken()).toBe('4,000 blocks, 4.0 MB in 2.0 s (2,000 blocks/s) | 2 calls repeated\n')
+  })
+
+  it('says the same in JSON, and nothing when quiet', () => {
+    const { meter, taken } = start({ json: true })
+    meter.update(progress(1000))
+    vi.advanceTimersByTime(5_000)
+    expect(JSON.parse(taken())).toEqual({
+      ...{ type: 'progress', done: 1000, total: 4000, number: '1000', bytes: 1_000_000 },
+      ...{ blocksPerSecond: 200, secondsLeft: 15, retries: 0, throttled: 0 },
+    })
+    meter.finish()
+    expect(JSON.parse(taken())).toMatchObject({ type: 'done', blocks: 1000, seconds: 5 })
+    const quiet = start({ quiet: true })
+    quiet.meter.update(progress(1))
+    vi.advanceTimersByTime(10_000)
+    quiet.meter.finish()
+    expect(quiet.taken()).toBe('')
+  })
+})
+
+describe('on a terminal', () => {
+  it.each([
+    [120, /25 % \| 1,000 of 4,000 blocks/],
+    [80, /25 % \| \d+\/s/],
+  ])('of %i columns there is a bar, which goes away', (columns, shown) => {
+    const { meter, taken } = start({}, { isTTY: true, columns })
+    vi.advanceTimersByTime(2_500)
+    expect(taken()).toMatch(/^\rwaiting for the node/)
+    meter.update(progress(0))
+    meter.update(progress(1000))
+    vi.advanceTimersByTime(500)
+    expect(taken()).toMatch(shown)
+    meter.clear()
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: that is how a line is erased
+    expect(taken()).toMatch(/\x1b\[(?:0|2)?K|\x1b\[0J/)
+  })
+
+  it('there is none for JSON', () => {
+    const { meter, taken } = start({ json: true }, { isTTY: true })
+    meter.update(progress(1000))
+    vi.advanceTimersByTime(4_000)
+    expect(taken()).toBe('')
+  })
+})

@@ -1,0 +1,59 @@
+import { describe, expect, it, test } from 'vitest'
+import { exitCodeOf, Interrupted, messageOf, Unfinished, UsageError } from '../../../src/cli/output/failure.ts'
+import { CodecError, HexlineError, HttpError, MalformedReplyError, NetworkError, OptionError, RpcError } from '../../../src/errors.ts'
+
+test.each<[unknown, number]>([
+  [new OptionError('from', 'a number', 'x'), 2],
+  [new UsageError('no'), 2],
+  [new CodecError('params[0]', 'an address', '5', { kind: 'invalid' }), 2],
+  [new CodecError('gas', 'a hex quantity', '5', { kind: 'malformed' }), 1],
+  [new NetworkError('no'), 1],
+  ['no', 1],
+  [new Interrupted('stopped', 130), 130],
+  [new Unfinished(new Interrupted('stopped', 143), 5n, false), 143],
+  [new Unfinished(new NetworkError('no'), 5n, false), 1],
+])('%s ends with %i', (error, code) => {
+  expect(exitCodeOf(error)).toBe(code)
+})
+
+const rpc = (kind: 'unsupported' | 'lagging', method: string) => new RpcError({ code: -32601, message: 'no' }, { kind, method })
+
+describe('the message', () => {
+  it.each<[unknown, string]>([
+    [new OptionError('batch.maxCalls', 'a whole number', '0'), '--batch: expected a whole number, received 0'],
+    [new OptionError('seed.streams[0].id', 'a string', '5'), '--seed: seed.streams[0].id: expected a string, received 5'],
+    [new OptionError('allowedHosts[0]', 'a name', '5'), '--allow-host: expected a name, received 5'],
+    [new OptionError('--out', 'a file', '5'), '--out: expected a file, received 5'],
+    [new OptionError('toString', 'a file', '5'), 'toString: expected a file, received 5'],
+    [new OptionError('endpoint', 'a URL', '"https://a.example/KEY"'), '--rpc: expected a URL, received a URL'],
+    [
+      new CodecError('token_addresses', 'at most 20 entries (maxArrayLength)', '30', { kind: 'invalid' }),
+      'token_addresses: expected at most 20 entries (--max-array), received 30',
+    ],
+    [new NetworkError('no connection'), 'no connection; is the node running, and is the URL right?'],
+    [new NetworkError('no connection', { method: 'getStreams' }), 'no connection; is the service running, and is the address right?'],
+    [new HexlineError('too late (deadlineMs)', 'timeout'), 'too late (--deadline); is the node down or overloaded?'],
+    [new MalformedReplyError('no JSON'), 'no JSON; is this the URL of a JSON-RPC node?'],
+    [new HttpError({ status: 404, headers: {}, body: '' }, { kind: 'not-found' }), expect.stringMatching(/; is this the URL of a JSON-RPC node\?$/)],
+    [rpc('unsupported', 'eth_getBalanec'), expect.stringMatching(/; did you mean eth_getBalance\?$/)],
+    [rpc('unsupported', 'foo_bar'), expect.stringMatching(/; does the node have this method, and is it spelt right\?$/)],
+    [new HexlineError('no', 'server'), 'no'],
+    [new Error('long '.repeat(100)), 'long '.repeat(100)],
+    ['no', 'no'],
+  ])('of %s', (error, message) => {
+    expect(messageOf(error)).toEqual(message)
+  })
+
+  it('of an unfinished job says where to go on', () => {
+    expect(messageOf(new Unfinished(new Error('no'), 42n, false))).toBe('no; continue with --from 42')
+    expect(messageOf(new Unfinished(new Error('no'), 42n, true))).toBe(
+      'no; the output ends in the middle of the line of block 42: remove that part, and continue with --from 42',
+    )
+  })
+
+  it('hides arguments before it is shortened', () => {
+    const message = messageOf(new HexlineError(`${'x '.repeat(95)}SECRET12 ${'y'.repeat(50)}`, 'server'), (text) => text.replaceAll('SECRET12', '[hidden]'))
+    expect(message).not.toContain('SECR')
+    expect(message).toHaveLength(200)
+  })
+})

@@ -1,0 +1,61 @@
+import { Writable } from 'node:stream'
+import { describe, expect, it } from 'vitest'
+import { Unfinished } from '../../../src/cli/output/failure.ts'
+import { type MessageFlags, messagesFor } from '../../../src/cli/output/messages.ts'
+import { HexlineError, OptionError } from '../../../src/errors.ts'
+
+/** The lines that are written to stderr. */
+function start(flags: MessageFlags, args: readonly string[] = []) {
+  const lines: string[] = []
+  const stderr = new Writable({
+    decodeStrings: false,
+    write(text, _, done) {
+      lines.push(text)
+      done()
+    },
+  })
+  return { lines, messages: messagesFor(flags, { stderr, args }) }
+}
+
+const failure = new Unfinished(new HexlineError('the node is down', 'network', { method: 'eth_getBlockByNumber', endpoint: 'a.example' }), 42n, true)
+
+describe('messages', () => {
+  it('are sentences', () => {
+    const { lines, messages } = start({})
+    messages.tell('5 blocks', { type: 'done', blocks: 5 })
+    messages.warn('be careful')
+    messages.fail(new OptionError('from', 'a number', '"x"'))
+    expect(lines).toEqual(['5 blocks\n', 'hexline: warning: be careful\n', 'hexline: --from: expected a number, received "x"\n'])
+  })
+
+  it('are facts with --json, each a line', () => {
+    const { lines, messages } = start({ json: true })
+    messages.tell('5 blocks', { type: 'done', blocks: 5n })
+    messages.warn('be\ncareful')
+    messages.fail(failure)
+    expect(lines.every((line) => line.indexOf('\n') === line.length - 1)).toBe(true)
+    expect(lines.map((line) => JSON.parse(line))).toEqual([
+      { type: 'done', blocks: '5' },
+      { type: 'warning', message: 'be\ncareful' },
+      {
+        type: 'error',
+        message: expect.stringMatching(/^the node is down; .*continue with --from 42$/),
+        ...{ kind: 'network', method: 'eth_getBlockByNumber', endpoint: 'a.example', attempts: 0, next: '42', isCut: true, exitCode: 1 },
+      },
+    ])
+  })
+
+  it('are failures alone with --quiet', () => {
+    const { lines, messages } = start({ quiet: true })
+    messages.tell('5 blocks', {})
+    messages.warn('be careful')
+    messages.fail('no')
+    expect(lines).toEqual(['hexline: no\n'])
+  })
+
+  it('hide arguments that a server echoes', () => {
+    const { lines, messages } = start({}, ['--rpc', 'https://a.example/Zk3yQ0123456789abcdefXYZ'])
+    messages.fail(new HexlineError('bad key Zk3yQ0123456789abcdefXYZ', 'auth'))
+    expect(lines).toEqual(['hexline: bad key [hidden]; check the key\n'])
+  })
+})

@@ -1,0 +1,19 @@
+import { expect, test } from 'vitest'
+import { count, durationOf, sizeOf } from '../../../src/cli/output/units.ts'
+
+test.each<[(value: number) => string, number, string]>([
+  [count, 0, '0'],
+  [count, 1234567, '1,234,567'],
+  [durationOf, 499, '0 s'],
+  [durationOf, 59_400, '59 s'],
+  [durationOf, 59_600, '1 min 0 s'],
+  [durationOf, 200_000, '3 min 20 s'],
+  [durationOf, 3_599_600, '1 h 0 min'],
+  [durationOf, 18_720_000, '5 h 12 min'],
+  [sizeOf, 999, '999 B'],
+  [sizeOf, 1000, '1.0 kB'],
+  [sizeOf, 1_234_567, '1.2 MB'],
+  [sizeOf, 1e9, '1.00 GB'],
+])('%o of %i is %s', (format, value, text) => {
+  expect(format(value)).toBe(text)
+})

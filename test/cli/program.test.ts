@@ -1,0 +1,56 @@
+import { Writable } from 'node:stream'
+import { CommanderError } from 'commander'
+import { describe, expect, it } from 'vitest'
+import { createProgram } from '../../src/cli/program.ts'
+import { errorOf } from '../support/server.ts'
+
+/** What a command line prints, and the failures that are reported. */
+async function run(...args: string[]) {
+  let printed = ''
+  const stdout = new Writable({
+    write(text, _, done) {
+      printed += text
+      done()
+    },
+  })
+  const failures: string[] = []
+  const messages = { tell() {}, warn() {}, fail: (error: unknown) => void failures.push((error as Error).message) }
+  const program = createProgram('1.2.3', messages, { args, env: {}, stdout, stderr: stdout })
+  const error = await errorOf(program.parseAsync(args, { from: 'user' }))
+  expect(error).toBeInstanceOf(CommanderError)
+  return { printed, failures }
+}
+
+describe('help and version go to the output', () => {
+  it('--version', async () => {
+    expect(await run('--version')).toEqual({ printed: '1.2.3\n', failures: [] })
+  })
+
+  it('--help names every command', async () => {
+    const { printed, failures } = await run('--help')
+    expect(printed.match(/^ {2}[a-z]+(?= )/gm)?.map((name) => name.trim())).toEqual([
+      'call',
+      'blocks',
+      'probe',
+      'tokens',
+      'tx',
+      'nft',
+      'streams',
+      'sandbox',
+      'help',
+    ])
+    expect(failures).toEqual([])
+    expect((await run('nft', 'transfers', '--help')).printed).toMatch(/^Usage: hexline nft transfers /)
+  })
+})
+
+describe('wrong usage is reported once, and nothing is printed', () => {
+  it.each([
+    [['bloks'], "unknown command 'bloks' (Did you mean blocks?)"],
+    [['streams', '--limti', '1'], "unknown option '--limti' (Did you mean --limit?)"],
+    [['nft', 'transfers', '--limit', 'x'], "option '--limit <n>' argument 'x' is invalid. It must be a whole number."],
+    [['call', 'eth_chainId', '--rpc'], "option '--rpc <url>' argument missing"],
+  ])('%j', async (args, message) => {
+    expect(await run(...args)).toEqual({ printed: '', failures: [message] })
+  })
+})
