@@ -13,6 +13,7 @@ it('is one for each host and key, whatever object names them', () => {
 })
 
 it('is forgotten ten minutes after its last use, when another one comes', () => {
+  vi.advanceTimersByTime(1_000)
   const endpoint = endpointAt('c.example', 'k')
   vi.advanceTimersByTime(500_000)
   expect(endpointAt('c.example', 'k')).toBe(endpoint)
