@@ -7,8 +7,11 @@ import { messagePrefix } from '../text.ts'
  */
 export function copyError<E extends HexlineError>(error: E, method: string | undefined = error.method): E {
   const fields = Object.getOwnPropertyDescriptors(error)
-  // The copy of a frozen error is not frozen.
-  for (const field of Object.values(fields)) if (field.writable === false) Object.assign(field, { writable: true, configurable: true })
+  // The copy of a frozen error is not frozen. `stack` is an accessor on Node.js 24, which has no `writable`.
+  for (const field of Object.values(fields)) {
+    field.configurable = true
+    if (field.writable === false) field.writable = true
+  }
   const copy = Object.defineProperties(new Error(error.message), fields) as E
   Object.setPrototypeOf(copy, Object.getPrototypeOf(error))
   const prefix = messagePrefix(error)

@@ -9,7 +9,6 @@ import { promisify } from 'node:util'
 import * as zlib from 'node:zlib'
 import { Agent, type Dispatcher } from 'undici'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { isLoopback } from '../../src/http/compression.ts'
 import { createClient, LimitError } from '../../src/index.ts'
 import { type Answer, always, answerTo, clientOf, each, errorOf, honest, type Received, read, refuse, right, send, serve } from '../support/server.ts'
 
@@ -43,29 +42,6 @@ describe('compression', () => {
     await read(clientOf(`http://node.example.com:${server.port}`, { compression: false, dispatcher: agentOf().agent }), 2)
     await read(clientOf(server.url, { compression: true, headers: { 'Accept-Encoding': 'br' } }), 3)
     expect(server.requests.map(({ headers }) => headers['accept-encoding'])).toEqual([expect.stringContaining('gzip'), undefined, 'br'])
-  })
-
-  test('this machine has several names', () => {
-    for (const url of [
-      'http://localhost',
-      'http://LOCALHOST:8545',
-      'http://a.localhost',
-      'http://127.0.0.1',
-      'http://127.1.2.3',
-      'http://127.1',
-      'http://[::1]:8545',
-      'http://0x7f000001',
-    ])
-      expect([url, isLoopback(new URL(url).hostname)]).toEqual([url, true])
-    for (const url of [
-      'http://localhost.example.com',
-      'http://127.0.0.1.example.com',
-      'http://notlocalhost',
-      'http://10.0.0.1',
-      'http://[::2]',
-      'http://128.0.0.1',
-    ])
-      expect([url, isLoopback(new URL(url).hostname)]).toEqual([url, false])
   })
 
   const inOrder =
@@ -321,7 +297,7 @@ test('a timer of the exchange does not outlive it', async () => {
   expect(process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length).toBeLessThanOrEqual(before + 1)
 })
 
-/* The same in virtual time, with all that follows from it: test/rpc/stalls.test.ts. */
+/* The same in virtual time, with all that follows from it: progress.test.ts. */
 describe('a reply over a real socket', () => {
   const begin = (request: Received, response: ServerResponse) => {
     const body = JSON.stringify(right(request.entries[0] as Received['entries'][number]))

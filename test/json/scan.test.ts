@@ -1,8 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { compact, parseAt, scanArray, scanObject, skipValue, viewOf } from '../../src/json/scan.ts'
-import type { Call } from '../../src/rpc/call.ts'
-import { resultFor, scanBody } from '../../src/rpc/post/body.ts'
+import { scanBody } from '../../src/rpc/post/body.ts'
 import { correlate } from '../../src/rpc/post/correlate.ts'
 import { runs } from '../support/runs.ts'
 
@@ -217,103 +216,5 @@ describe('the time that bytes take', () => {
     const bytes = bytesOf(`["${'x'.repeat(1_500_000)}"]`)
     const replies = [bytes, Buffer.from(bytes)].map((result) => ({ id: 1, result }))
     expect(cost(() => correlate(replies, 1, 1))).toBeLessThan(20 * cost(() => skipValue(bytes, viewOf(bytes), 0)) + 2000)
-  })
-})
-
-describe('a scanned body', () => {
-  const call = (as: 'value' | 'bytes') => ({ as }) as Call
-  const body =
-    '\ufeff [ {"jsonrpc":"2.0","id":1,"result": {"a" : [1.0]} }, {"id":"2","result":null}, {"id":3,"error":{"code":-32000,"message":"no","data":[1]}}, 7 ] '
-
-  it('is what JSON.parse makes of it, with bytes in the place of results', () => {
-    const parsed = scanBody(bytesOf(body), 1, 3) as { id: unknown; result?: unknown; error?: unknown }[]
-    expect(parsed.map((reply) => [reply.id, reply.error])).toEqual([
-      [1, undefined],
-      ['2', undefined],
-      [3, { code: -32000, message: 'no', data: [1] }],
-      [undefined, undefined],
-    ])
-    expect(textOf(parsed[0]?.result)).toBe('{"a" : [1.0]}')
-    expect(parsed[1]?.result).toBeNull()
-  })
-
-  it('gives each call its result as it asked for it', () => {
-    const [first, second] = scanBody(bytesOf(body), 1, 3) as { result: unknown }[]
-    expect(textOf(resultFor(call('bytes'), first?.result, true, 0).take())).toBe('{"a" : [1.0]}')
-    expect(resultFor(call('value'), first?.result, true, 0).take()).toEqual({ a: [1] })
-    expect(textOf(resultFor(call('bytes'), second?.result, true, 0).take())).toBe('null')
-    expect(resultFor(call('value'), second?.result, true, 0).take()).toBeNull()
-  })
-
-  it.each(['{"id":1,"result":2} x', '[{"id":1,"result":2}', '{"id":1,"result":', '<html>', ''])('is refused when it is not JSON: %j', (text) => {
-    expect(() => scanBody(bytesOf(text), 1, 1)).toThrow(SyntaxError)
-  })
-
-  it('has the same results in the usual form and in any other', () => {
-    const results = ['{"a":1}', '"0x1"', 'null', '[]', 'true', '{"nested":{"jsonrpc":"2.0","id":9,"result":1}}']
-    const envelope = (id: number, result: string, behind = '') => `{"jsonrpc":"2.0","id":${id},"result":${result}${behind}}`
-    const usual = results.map((result, i) => envelope(5 + i, result))
-    const bodies = [
-      `[${usual.join(',')}]`,
-      `[${usual.join(', ')}]`,
-      `[${[...usual].reverse().join(',')}]`,
-      `[${results.map((result, i) => envelope(5 + i, result, ',"error":null')).join(',')}]`,
-      `[${results.map((result, i) => `{"result":${result},"id":${5 + i}}`).join(',')}]`,
-    ]
-    for (const body of bodies) {
-      const replies = scanBody(bytesOf(body), 5, results.length) as { id: number; result: Buffer | null }[]
-      const found = new Map(replies.map(({ id, result }) => [id, result === null ? 'null' : textOf(result)]))
-      expect([...found].sort(([a], [b]) => a - b)).toEqual(results.map((result, i) => [5 + i, result]))
-    }
-  })
-})
-
-describe('what does not belong to the result', () => {
-  const reply = (id: number | null, part: string) => `{"jsonrpc":"2.0","id":${id},${part}}`
-  const long = JSON.stringify({ code: -32000, message: 'm'.repeat(3000) })
-  const result = `{"number":"0x1","list":[{"a":{}},{"b":{}}],"text":"${'x'.repeat(3000)}"}`
-  const partsOf = (body: string, count: number) =>
-    [scanBody(bytesOf(body), 1, count)].flat().map((each) => {
-      const { id, result, error } = each as { id: unknown; result?: Buffer; error?: unknown }
-      return [id, result && textOf(result), error !== undefined]
-    })
-
-  it.each(['{}', result, '[]'])('an error beside it is seen, however long it is: %s', (value) => {
-    const odd = reply(1, `"result":${value},"error":${long}`)
-    expect(partsOf(odd, 1)).toEqual([[1, value, true]])
-    expect(partsOf(`[${odd},${reply(2, `"result":${value}`)}]`, 2)).toEqual([
-      [1, value, true],
-      [2, value, false],
-    ])
-  })
-
-  it('replies that nobody waits for are replies of their own, wherever they stand', () => {
-    const [first, second] = [reply(1, `"result":${result}`), reply(2, `"result":${result}`)]
-    const one = [1, result, false]
-    const two = [2, result, false]
-    const stray = reply(null, `"error":${long}`)
-    const turned = `{"id":7,"jsonrpc":"2.0","result":${result}}`
-    expect(partsOf(`[${first},${first},${second}]`, 2)).toEqual([one, one, two])
-    expect(partsOf(`[${first},${second},${second}]`, 2)).toEqual([one, two, two])
-    expect(partsOf(`[${first},${stray},${second}]`, 2)).toEqual([one, [null, undefined, true], two])
-    expect(partsOf(`[${first},${second},${stray}]`, 2)).toEqual([one, two, [null, undefined, true]])
-    expect(partsOf(`[${first},${turned},${second}]`, 2)).toEqual([one, [7, result, false], two])
-  })
-})
-
-describe('a long field of the envelope behind the result', () => {
-  const long = JSON.stringify({ text: 'x'.repeat(3000) })
-  it.each([
-    ['an object', '{"number":"0x1"}'],
-    ['an array', '[{"a":["x"],"b":1}]'],
-    ['an empty object', '{}'],
-  ])('is no part of %s', (_, result) => {
-    // Of a lone reply, too, there is a list where its form is the usual one.
-    const resultsOf = (body: string, count: number) => [scanBody(bytesOf(body), 1, count)].flat().map((reply) => textOf((reply as { result: Buffer }).result))
-    for (const tail of [`"meta":${long}`, `"meta":[${long}]`, `"error":null,"meta":${long}`]) {
-      expect(resultsOf(`{"jsonrpc":"2.0","id":1,"result":${result},${tail}}`, 1)).toEqual([result])
-      const batch = `[{"jsonrpc":"2.0","id":1,"result":${result},${tail}},{"jsonrpc":"2.0","id":2,"result":${result}}]`
-      expect(resultsOf(batch, 2)).toEqual([result, result])
-    }
   })
 })

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { BodyPool } from '../../src/rpc/body-pool.ts'
 
 const kiB = 1024
@@ -12,7 +12,7 @@ function taken(pool: BodyPool, size: number): Buffer {
 }
 
 describe('the pool of memory for bodies', () => {
-  it('reuses the buffer that was released last first', () => {
+  test('reuses the buffer that was released last first', () => {
     const pool = new BodyPool()
     const [a, b] = [taken(pool, 100_000), taken(pool, 100_000)]
     expect(b.buffer).not.toBe(a.buffer)
@@ -22,7 +22,7 @@ describe('the pool of memory for bodies', () => {
     expect(taken(pool, 90_000).buffer).toBe(a.buffer)
   })
 
-  it('gives a buffer of at most twice the size, and none for a small body', () => {
+  test('gives a buffer of at most twice the size, and none for a small body', () => {
     const pool = new BodyPool()
     const memory = taken(pool, 200 * kiB)
     pool.release(memory)
@@ -32,7 +32,7 @@ describe('the pool of memory for bodies', () => {
     expect(taken(pool, 100 * kiB).buffer).toBe(memory.buffer)
   })
 
-  it('takes a buffer back once, and only one of its own', () => {
+  test('takes a buffer back once, and only one of its own', () => {
     const pool = new BodyPool()
     const memory = taken(pool, 100_000)
     const foreign = Buffer.alloc(100_000)
@@ -42,7 +42,7 @@ describe('the pool of memory for bodies', () => {
     expect([memory.buffer, foreign.buffer]).not.toContain(second.buffer)
   })
 
-  it('keeps at most 8 MiB, and drops what was released first', () => {
+  test('keeps at most 8 MiB, and drops what was released first', () => {
     const pool = new BodyPool()
     const all = Array.from({ length: 20 }, () => taken(pool, MiB))
     for (const each of all) pool.release(each)
@@ -58,7 +58,7 @@ describe('the pool of memory for bodies', () => {
     expect(taken(pool, 9 * MiB).buffer).not.toBe(huge.buffer)
   })
 
-  it('never gives a buffer to two owners, whatever is taken and released', () => {
+  test('never gives a buffer to two owners, whatever is taken and released', () => {
     const steps = fc.array(fc.oneof(fc.record({ size: fc.integer({ min: 64 * kiB, max: 300 * kiB }) }), fc.record({ nth: fc.nat(20) })), { maxLength: 60 })
     fc.assert(
       fc.property(steps, (all) => {

@@ -1,9 +1,7 @@
-import fc from 'fast-check'
-import { afterEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { type HexlineError, HttpError } from '../../src/errors.ts'
 import { CallFailure } from '../../src/rpc/call-failure.ts'
 import { repeat } from '../../src/rpc/retry.ts'
-import { fullJitter, retryAfterMs } from '../../src/rpc/retry-delay.ts'
 import { systemClock } from '../../src/wait/clock.ts'
 import { Waiting } from '../../src/wait/waiting.ts'
 import { type Answer, always, answerTo, cut, each, errorOf, failed, gate, honest, type Received, read, refuse, right, silent } from '../support/server.ts'
@@ -309,37 +307,6 @@ describe('Retry-After', () => {
       expect(server.requests).toHaveLength(1)
     }
   })
-
-  test('is read as RFC 9110 has it, and not otherwise', () => {
-    const date = 'Sun, 06 Nov 1994 08:49:37 GMT'
-    expect(retryAfterMs({ 'retry-after': '120' })).toBe(120_000)
-    expect(retryAfterMs({ 'retry-after': ' 0 ' })).toBe(0)
-    expect(retryAfterMs({ 'retry-after': 'Sun, 06 Nov 1994 08:50:37 GMT', date })).toBe(60_000)
-    expect(retryAfterMs({ 'retry-after': date, date: 'Sun, 06 Nov 1994 09:00:00 GMT' })).toBe(0)
-    expect(retryAfterMs({ 'retry-after': date })).toBe(0)
-    expect(retryAfterMs({ 'retry-after': new Date(Date.now() + 60_000).toUTCString(), date: 'nonsense' })).toBeGreaterThan(55_000)
-    for (const nonsense of ['', 'soon', '-1', '1e3', '0x10', '2030-01-01T00:00:00Z', 'Sun, nonsense', '1, 2'])
-      expect(retryAfterMs({ 'retry-after': nonsense })).toBeUndefined()
-    expect(retryAfterMs({ 'retry-after': ['1', '2'] })).toBeUndefined()
-    expect(retryAfterMs({})).toBeUndefined()
-  })
-})
-
-describe('the obsolete forms of a date, which RFC 9110 (5.6.7) has every recipient accept', () => {
-  const date = 'Sun, 06 Nov 1994 08:49:37 GMT'
-  const zone = process.env.TZ
-  afterEach(() => {
-    if (zone === undefined) delete process.env.TZ
-    else process.env.TZ = zone
-  })
-
-  test('are read as GMT, wherever the client is', () => {
-    for (const TZ of ['UTC', 'America/New_York', 'Asia/Kolkata']) {
-      process.env.TZ = TZ
-      expect(retryAfterMs({ 'retry-after': 'Sunday, 06-Nov-94 08:50:37 GMT', date })).toBe(60_000)
-      expect(retryAfterMs({ 'retry-after': 'Sun Nov  6 08:50:37 1994', date })).toBe(60_000)
-    }
-  })
 })
 
 describe('anything can be repeated, not only a call', () => {
@@ -383,26 +350,6 @@ describe('anything can be repeated, not only a call', () => {
 })
 
 describe('the wait', () => {
-  test('is anywhere between nothing and the base, doubled for each failure before, up to the maximum', () => {
-    const backoff = { baseDelayMs: 100, maxDelayMs: 1000 }
-    expect([1, 2, 3, 4, 5, 6, 2000].map((failures) => fullJitter(backoff, failures, () => 1))).toEqual([100, 200, 400, 800, 1000, 1000, 1000])
-    expect([1, 2, 3].map((failures) => fullJitter(backoff, failures, () => 0))).toEqual([0, 0, 0])
-    expect(fullJitter(backoff, 3, () => 0.25)).toBe(100)
-    fc.assert(
-      fc.property(
-        fc.integer({ min: 1, max: 5000 }),
-        fc.integer({ min: 1, max: 60_000 }),
-        fc.integer({ min: 1, max: 60_000 }),
-        (failures, baseDelayMs, maxDelayMs) => {
-          const wait = fullJitter({ baseDelayMs, maxDelayMs }, failures)
-          expect(wait).toBeGreaterThanOrEqual(0)
-          expect(wait).toBeLessThanOrEqual(maxDelayMs)
-        },
-      ),
-      { seed: 7 },
-    )
-  })
-
   test('is not the same for all clients: those that failed together do not come back together', async () => {
     const server = await serve(cut)
     const clients = Array.from({ length: 10 }, () => clientOf(server.url, { retry: { attempts: 2, baseDelayMs: 400 } }))

@@ -126,7 +126,7 @@ describe('faults', () => {
   }
 
   async function fateOf(sandbox: Sandbox): Promise<string> {
-    const signal = AbortSignal.timeout(60)
+    const signal = AbortSignal.timeout(500)
     try {
       const { statusCode, headers, body } = await request(`${sandbox.url}/${STREAMS}`, { headers: { 'x-api-key': sandbox.apiKey } })
       if (statusCode !== 200) {
@@ -137,6 +137,7 @@ describe('faults', () => {
       const chunks: Buffer[] = []
       let length = 0
       signal.addEventListener('abort', () => body.destroy())
+      if (signal.aborted) body.destroy()
       for await (const chunk of body) {
         chunks.push(chunk)
         length += chunk.length

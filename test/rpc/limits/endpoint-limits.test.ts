@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { HttpError, MalformedReplyError, RpcError } from '../../../src/errors.ts'
+import { HttpError, RpcError } from '../../../src/errors.ts'
 import { type Call, type Outcome, replyOf } from '../../../src/rpc/call.ts'
 import { batchResult } from '../../../src/rpc/limits/batch-result.ts'
 import { type BatchPlan, EndpointLimits, type Wait } from '../../../src/rpc/limits/endpoint-limits.ts'
@@ -83,24 +83,6 @@ describe('a plan', () => {
     expect(limits.plan(150, waiting(1))).toEqual({ waitMs: 300 })
     expect(limits.pausedUntil).toBe(450)
     expect(limits.callsWithin(200, waiting(9), 150)).toBe(0)
-  })
-})
-
-describe('a batch result', () => {
-  const batch = limitsWith().started(callsOf(3), 0, false)
-  const broken = () => new MalformedReplyError('not JSON', { method: 'any' })
-
-  test('has what all outcomes have in common', () => {
-    expect(batchResult(batch, [answered(), answered(), answered()])).toMatchObject({ whole: 'answered', bytes: 30, answered: batch.calls })
-    expect(batchResult(batch, [broken(), broken(), broken()])).toMatchObject({ whole: 'unexplained', answered: [] })
-    expect(batchResult(batch, [broken(), answered(), answered()])).toMatchObject({ whole: 'mixed', bytes: 20, answered: batch.calls.slice(1) })
-  })
-
-  test('has the failure that asks for the longest pause, and the refusal of a part', () => {
-    const longest = throttled(500)
-    const { throttling } = batchResult(batch, [throttled(100), longest, throttled()])
-    expect(throttling).toBe(longest)
-    expect(batchResult(batch, [tooLong(), answered(), answered()]).refusal).toBeInstanceOf(RpcError)
   })
 })
 

@@ -530,6 +530,20 @@ describe('rate', () => {
     await Promise.all(Array.from({ length: 50 }, () => read(client, 'same')))
     expect(lengths(server.requests)).toEqual([1])
   })
+
+  test('a call that is given up while it waits for its turn holds up no call behind it', async () => {
+    const server = await serve(honest)
+    const client = clientOf(server.url, { rate: { unitsPerSecond: 1, units: { eth_getLogs: 100, eth_chainId: 0 } } })
+    await client.request({ method: 'eth_getLogs', params: [{}] })
+    const end = new AbortController()
+    const logs = errorOf(client.request({ method: 'eth_getLogs', params: [{ fromBlock: '0x1' }] }, { signal: end.signal }))
+    const before = clock.now()
+    const free = client.request({ method: 'eth_chainId' })
+    end.abort(new Error('not wanted'))
+    await free
+    expect(clock.now() - before).toBeLessThan(1000)
+    expect((await logs).message).toBe('not wanted')
+  })
 })
 
 describe('a pause', () => {

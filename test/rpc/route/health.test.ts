@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { HttpError, NetworkError, RpcError } from '../../../src/errors.ts'
 import { type Outcome, replyOf } from '../../../src/rpc/call.ts'
-import { Heads } from '../../../src/rpc/route/head.ts'
 import { Health, Usual } from '../../../src/rpc/route/health.ts'
 import { VirtualClock } from '../../support/virtual-clock.ts'
 
@@ -141,65 +140,5 @@ describe('the cost of a call', () => {
         usual.times(method, ms)
     expect(usual.times('eth_getLogs', 2_000)).toBeCloseTo(1, 1)
     expect(usual.times('eth_chainId', 100)).toBeGreaterThan(9)
-  })
-})
-
-describe('heads', () => {
-  test('a lag is measured when an endpoint tells: who has not told for long is not therefore behind', () => {
-    const heads = new Heads()
-    const [a, b] = [heads.add(0), heads.add(0)]
-    heads.isAt(a, 100, 0)
-    heads.isAt(b, 104, 60_000)
-    expect([a, b].map((each) => heads.isBehind(each))).toEqual([false, false])
-    heads.isAt(a, 101, 60_001)
-    expect([a, b].map((each) => heads.isBehind(each))).toEqual([true, false])
-    expect([104, 102, 101].map((number) => heads.isBelow(a, number))).toEqual([true, true, false])
-    heads.isAt(a, 104, 61_000)
-    expect(heads.isBehind(a)).toBe(false)
-  })
-
-  test('heads that are told while another is asked for are compared with it: the slower answer shows who is behind', () => {
-    const heads = new Heads()
-    const [stuck, fresh, old] = [heads.add(0), heads.add(0), heads.add(0)]
-    heads.isAt(old, 90, 999, 990)
-    heads.isAt(stuck, 90, 1_020, 1_000)
-    heads.isAt(fresh, 100, 1_300, 1_000)
-    expect([stuck, fresh, old].map((each) => heads.isBehind(each))).toEqual([true, false, false])
-    // It is asked again at once, since the other one may only have told later.
-    expect(stuck.askAt).toBeLessThanOrEqual(1_300)
-  })
-
-  test('one block is tolerated, and a block that is there raises a head', () => {
-    const heads = new Heads()
-    const [a, b] = [heads.add(0), heads.add(0)]
-    heads.isAt(a, 100, 0)
-    heads.isAt(b, 99, 0)
-    expect(heads.isBehind(b)).toBe(false)
-    heads.isAt(b, 90, 0)
-    expect(heads.isBehind(b)).toBe(true)
-    heads.has(b, 100)
-    expect(heads.isBehind(b)).toBe(false)
-  })
-
-  test('a block that is missing says how far back an endpoint is, where another one has it, and else nothing', () => {
-    const heads = new Heads()
-    const [a, b] = [heads.add(0), heads.add(0)]
-    heads.isAt(a, 100, 0)
-    heads.lacks(b, 500, 0)
-    expect(b.lag).toBe(0)
-    heads.lacks(b, 97, 0)
-    expect(b.lag).toBe(4)
-    // One that has gone back does not leave the others behind a block that nobody has.
-    heads.isAt(a, 10, 0)
-    heads.isAt(b, 10, 0)
-    expect([a.lag, b.lag]).toEqual([0, 0])
-  })
-
-  test('one that is behind is asked again sooner', () => {
-    const heads = new Heads()
-    const [a, b] = [heads.add(0), heads.add(0)]
-    heads.isAt(a, 100, 0)
-    heads.isAt(b, 90, 0)
-    expect(b.askAt).toBeLessThan(a.askAt)
   })
 })

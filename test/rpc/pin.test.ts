@@ -1,10 +1,18 @@
 import { expect, test } from 'vitest'
-import { hex, node } from '../../support/node.ts'
-import { randomFrom } from '../../support/random.ts'
-import { type Answer, cut } from '../../support/server.ts'
-import { virtualWorld } from '../../support/virtual-server.ts'
+import { Pin } from '../../src/rpc/pin.ts'
+import { hex, node } from '../support/node.ts'
+import { randomFrom } from '../support/random.ts'
+import { type Answer, cut } from '../support/server.ts'
+import { virtualWorld } from '../support/virtual-server.ts'
 
 const { serve, clientOf } = virtualWorld()
+
+test('a pin remembers the newest block that its calls have seen', () => {
+  const pin = new Pin()
+  expect(pin.newest).toBe(-1)
+  for (const number of [0, 7, 5]) pin.sees(number)
+  expect(pin.newest).toBe(7)
+})
 
 const ACTIONS = 150
 
@@ -14,7 +22,7 @@ function unreliable(part: number, seed: number, answer: Answer): Answer {
   return (request, response) => (random() < part ? cut : answer)(request, response)
 }
 
-test('one endpoint is three blocks behind, and both fail: a pinned client never sees an older head after a newer one, nor a block that is missing', async () => {
+test('a pinned client never sees an older head after a newer one, nor misses a block, though one endpoint is three blocks behind and both fail', async () => {
   // A block for every twenty calls.
   let asked = 0
   const head = () => 1_000 + Math.floor(asked / 20)

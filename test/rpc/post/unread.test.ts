@@ -1,12 +1,12 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
-import { type RequestMarks, UNREAD } from '../../src/client/internals.ts'
-import { createClient, type HexlineError, type Request } from '../../src/index.ts'
-import { BodyPool } from '../../src/rpc/body-pool.ts'
-import { correlate, isError, type ReplyObject } from '../../src/rpc/post/correlate.ts'
-import { readUnread, unreadResults } from '../../src/rpc/post/unread.ts'
-import { runs } from '../support/runs.ts'
-import { send, serve } from '../support/server.ts'
+import { describe, expect, test } from 'vitest'
+import { type RequestMarks, UNREAD } from '../../../src/client/internals.ts'
+import { createClient, type HexlineError, type Request } from '../../../src/index.ts'
+import { BodyPool } from '../../../src/rpc/body-pool.ts'
+import { correlate, isError, type ReplyObject } from '../../../src/rpc/post/correlate.ts'
+import { readUnread, unreadResults } from '../../../src/rpc/post/unread.ts'
+import { runs } from '../../support/runs.ts'
+import { send, serve } from '../../support/server.ts'
 
 /*
  * Results as the node's own bytes: each call gets the bytes of what it would get if the body were parsed as a whole.
@@ -96,7 +96,7 @@ describe('three calls for bytes get what parsing the body gives', () => {
     }
   }
 
-  it('over HTTP, whatever the body is', async () => {
+  test('over HTTP, whatever the body is', async () => {
     let text = ''
     const server = await serve((request, response) => {
       text = make(request.entries[0]?.id as number)
@@ -125,7 +125,7 @@ describe('three calls for bytes get what parsing the body gives', () => {
     expect(refused).toBeGreaterThan(500)
   })
 
-  it('when their bytes are read later, in any order, each by a reader that checks them', () => {
+  test('when the bytes are read later, in any order, each by a reader that checks them', () => {
     let read = 0
     let passed = 0
     fc.assert(
@@ -167,14 +167,14 @@ describe('a result that contains what looks like the next envelope', () => {
   const text = `[{"jsonrpc":"2.0","id":1,"result":${inside}},{"jsonrpc":"2.0","id":2,"result":["own"]}]`
   const read = (bytes: Buffer) => JSON.parse(bytes.toString())
 
-  it.each([[[0, 1]], [[1, 0]], [[1]], [[1, 1, 0]]])('gives each call its own, read in the order %j', (order) => {
+  test.each([[[0, 1]], [[1, 0]], [[1]], [[1, 1, 0]]])('gives each call its own result, read in the order %j', (order) => {
     const results = unreadResults(Buffer.from(text), 1, 2)
     // Without a cut at a wrong place this shows nothing.
     expect(results?.map(String)[0]).not.toBe(inside)
     for (const i of order) expect(readUnread(results?.[i] as Buffer, read)).toEqual(i === 0 ? JSON.parse(inside) : ['own'])
   })
 
-  it('gives each call its own over HTTP, too, where all of them are long', async () => {
+  test('gives each call its own result over HTTP, too, where all of them are long', async () => {
     const items = JSON.stringify(Array.from({ length: 500 }, () => 'x'))
     const first = `[{"e":${items}},{"jsonrpc":"2.0","id":2,"result":{"stolen":1}},{"z":1}]`
     const second = `{"own":"${'x'.repeat(2000)}"}`
@@ -185,27 +185,8 @@ describe('a result that contains what looks like the next envelope', () => {
   })
 })
 
-describe('the same id twice', () => {
-  const replies = (...results: string[]) => results.map((json) => ({ id: 1, result: Buffer.from(json) }))
-
-  it('is one reply when the bytes are the same, or mean the same', () => {
-    for (const again of ['{"a":[1,"x"]}', '{ "a" : [ 1.0, "\\u0078" ] }'])
-      expect(String((correlate(replies('{"a":[1,"x"]}', again), 1, 1).replies[0] as ReplyObject).result)).toBe('{"a":[1,"x"]}')
-  })
-
-  it('is malformed when they differ, or are nested too deeply to tell', () => {
-    const deep = `${'['.repeat(50_000)}${']'.repeat(50_000)}`
-    for (const [a, b] of [
-      ['{"a":1}', '{"a":2}'],
-      ['1', '"1"'],
-      [deep, ` ${deep}`],
-    ] as const)
-      expect(correlate(replies(a, b), 1, 1).replies).toEqual(['its id came more than once, with different content'])
-  })
-})
-
 describe('bytes that their reader has not looked at yet', () => {
-  it('are not shared with an identical call', async () => {
+  test('are not shared with an identical call', async () => {
     const server = await serve((request, response) => {
       const [a, b, ...others] = request.entries.map(({ id }) => id)
       // In the first result stands what looks like the second reply, which comes behind it.

@@ -1,6 +1,5 @@
-import { createClient, type HexlineError, type Layer, type Post, RpcError, replyOf } from 'hexline'
+import { createClient, type HexlineError, type Post, RpcError, replyOf } from 'hexline'
 import { expect, onTestFinished, test } from 'vitest'
-import { Pause } from '../../src/rpc/limits/pause.ts'
 
 const errorOf = (promise: Promise<unknown>) =>
   promise.then(
@@ -24,7 +23,7 @@ test.each<[string, Post]>([
   for (const error of errors) expect(error).toMatchObject({ name: 'MalformedReplyError', kind: 'malformed' })
 })
 
-test('errors of a post function may be frozen and shared: they are told as they are, and stay as they were', async () => {
+test('errors of a post function may be frozen and shared: callers get copies, and the originals do not change', async () => {
   const shared = Object.freeze(new RpcError({ code: -32603, message: 'not now' }, { method: 'eth_getBalance', kind: 'server' }))
   const client = clientOf(async (calls) => calls.map(() => shared), { retry: { attempts: 2, baseDelayMs: 1 } })
   const errors = await Promise.all([1, 2].map((i) => errorOf(client.request({ method: 'eth_getBalance', params: [`0x${i}`, 'latest'] }))))
@@ -33,35 +32,7 @@ test('errors of a post function may be frozen and shared: they are told as they 
   expect(shared).toMatchObject({ endpoint: undefined, attempts: 0 })
 })
 
-test('an error that a layer below the retries gives may be frozen, too', async () => {
-  const frozen = Object.freeze(new RpcError({ code: 3, message: 'execution reverted' }, { method: 'eth_call' }))
-  const client = clientOf(async (calls) => calls.map(() => replyOf('0x1')), {
-    layers: (defaults: Layer[]) => [...defaults, () => () => Promise.reject(frozen)],
-  })
-  expect(await errorOf(client.request({ method: 'eth_call', params: [{}, 'latest'] }))).toMatchObject({
-    name: 'RpcError',
-    said: 'execution reverted',
-    attempts: 0,
-  })
-})
-
-test('a layer below the retries sees errors that tell the endpoint and the attempt', async () => {
-  const seen: unknown[] = []
-  const look: Layer = (next) => (call) =>
-    next(call).catch((error) => {
-      seen.push({ ...(error as HexlineError) })
-      throw error
-    })
-  const post: Post = async (calls) => calls.map(() => new RpcError({ code: -32603, message: 'not now' }, { kind: 'server' }))
-  const client = clientOf(post, { retry: { attempts: 2, baseDelayMs: 1 }, layers: (defaults: Layer[]) => [...defaults, look] })
-  expect(await errorOf(client.request({ method: 'eth_chainId' }))).toMatchObject({ endpoint: 'post', attempts: 2 })
-  expect(seen).toMatchObject([
-    { name: 'RpcError', endpoint: 'post', attempts: 1 },
-    { name: 'RpcError', endpoint: 'post', attempts: 1 },
-  ])
-})
-
-test('a reply that gives no result fails all that have joined the call', async () => {
+test('a reply without a result fails every caller of a joined call', async () => {
   const broken = () => {
     throw new Error('taken already')
   }
@@ -70,7 +41,7 @@ test('a reply that gives no result fails all that have joined the call', async (
   for (const error of errors) expect(error.message).toContain('the reply gives no result')
 })
 
-test('a post function that never ends, and heeds no signal, ends at its timeout, and its slot is free', async () => {
+test('a post function that never ends and ignores its signal ends at its timeout, and frees its slot', async () => {
   let posts = 0
   const post: Post = (calls) => (++posts === 1 ? new Promise(() => {}) : Promise.resolve(calls.map(() => replyOf('0x1'))))
   const client = clientOf(post, { timeoutMs: 50, concurrency: 1 })
@@ -79,7 +50,7 @@ test('a post function that never ends, and heeds no signal, ends at its timeout,
   expect(await client.request({ method: 'eth_chainId' })).toBe('0x1')
 })
 
-test('a post function for which nobody waits any more gives its slot back at once', async () => {
+test('a post function that nobody waits for any more frees its slot at once', async () => {
   const signals: AbortSignal[] = []
   const post: Post = (calls, signal) => {
     signals.push(signal)
@@ -93,22 +64,4 @@ test('a post function for which nobody waits any more gives its slot back at onc
   expect((await first).message).toBe('not wanted')
   expect(await client.request({ method: 'eth_chainId' })).toBe('0x1')
   expect(signals.map(({ aborted }) => aborted)).toEqual([true, false])
-})
-
-test.each([1_767_225_600_000, Number.POSITIVE_INFINITY])('a pause of %d ms is asked for again after ten minutes', (retryAfterMs) => {
-  const pause = new Pause({ baseDelayMs: 100, maxDelayMs: 1000 })
-  pause.begin({ retryAfterMs } as HexlineError, 5)
-  expect(pause.until).toBe(600_005)
-})
-
-test('a call that is given up holds up nobody: what stands behind it goes when it may', async () => {
-  const post: Post = async (calls) => calls.map(() => replyOf('0x1'))
-  const client = clientOf(post, { rate: { unitsPerSecond: 1, units: { eth_getLogs: 100, eth_chainId: 0 } } })
-  await client.request({ method: 'eth_getLogs', params: [{}] })
-  const end = new AbortController()
-  const logs = errorOf(client.request({ method: 'eth_getLogs', params: [{ fromBlock: '0x1' }] }, { signal: end.signal }))
-  const free = client.request({ method: 'eth_chainId' })
-  end.abort(new Error('not wanted'))
-  expect(await free).toBe('0x1')
-  expect((await logs).message).toBe('not wanted')
 })

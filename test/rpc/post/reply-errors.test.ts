@@ -1,8 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { RpcError, ServiceError } from '../../src/index.ts'
-import { operations } from '../support/rest-operations.ts'
-import { always as answers, serveRest } from '../support/rest-server.ts'
-import { type Answer, always, clientOf, each, errorOf, read, serve } from '../support/server.ts'
+import { RpcError, ServiceError } from '../../../src/index.ts'
+import { operations } from '../../support/rest-operations.ts'
+import { always as answers, serveRest } from '../../support/rest-server.ts'
+import { type Answer, always, answerTo, each, errorOf, failed, honest, read } from '../../support/server.ts'
+import { virtualWorld } from '../../support/virtual-server.ts'
+
+const { serve, clientOf } = virtualWorld()
 
 const KEY = 'k9zQwv8SECRETkeyOfTheURL0123456789'
 const KiB = 1024
@@ -18,7 +21,7 @@ function refusal(error: object): Answer {
   return each(({ id }) => ({ id, error }))
 }
 
-describe('a long error costs what its length costs, and no more', () => {
+describe('the cost of a long error grows with its length, not with its square', () => {
   const hostile: [string, (length: number) => Answer][] = [
     ['ranges in a message', (length) => logs({ code: -32000, message: 'range '.repeat(length / 6) })],
     ['ranges in the data', (length) => logs({ code: -32602, message: 'invalid params', data: 'range '.repeat(length / 6) })],
@@ -53,8 +56,8 @@ describe('a long error costs what its length costs, and no more', () => {
   })
 })
 
-describe('what an error keeps of it', () => {
-  test('of a message: 4,096 characters, and no half of a key at their end', async () => {
+describe('what an error keeps', () => {
+  test('of a message: 4,096 characters, without half a key at their end', async () => {
     for (const before of [0, 4000, 4080, 4096, 12_200, 12_280]) {
       const error = await failure(refusal({ code: -32000, message: `${'x'.repeat(before)} ${KEY} ${'y'.repeat(20_000)}` }))
       expect(error.message.length).toBeLessThanOrEqual(4096)
@@ -64,7 +67,7 @@ describe('what an error keeps of it', () => {
     }
   })
 
-  test('of hex data: all of it, up to a size that no revert has', async () => {
+  test('of hex data: all of it, up to a size that no revert reaches', async () => {
     const revert = `0x08c379a0${'00ab'.repeat(KiB * KiB - 16)}`
     expect((await failure(refusal({ code: 3, message: 'execution reverted', data: revert }))).data).toBe(revert)
     const longer = (await failure(refusal({ code: 3, message: 'execution reverted', data: `0x${'00'.repeat(3 * KiB * KiB)}` }))).data as string
@@ -73,13 +76,13 @@ describe('what an error keeps of it', () => {
     expect(longer).toMatch(/^0x0.*\.\.\.$/)
   })
 
-  test('of hex data: nothing of the key in it', async () => {
+  test('of hex data: everything but the key', async () => {
     const server = await serve(refusal({ code: 3, message: 'no', data: `0x${'ab'.repeat(50)}0123456789abcdef01` }))
     const error = await errorOf<RpcError>(read(clientOf(`${server.url}/0123456789abcdef01`, { retry: false }), 1))
     expect(error.data).toBe(`0x${'ab'.repeat(50)}[hidden]`)
   })
 
-  test('of other data: 64 Ki characters and 10,000 values, whatever stands beside it', async () => {
+  test('of other data: 64 Ki characters and 10,000 values, whatever fields come with it', async () => {
     const { data, object } = await failure(
       refusal({ junk: 'z'.repeat(200_000), code: 1, message: 'no', data: { first: 'words', list: Array.from({ length: 50_000 }, (_, i) => i), last: 1 } }),
     )
@@ -90,7 +93,7 @@ describe('what an error keeps of it', () => {
     expect(JSON.stringify(object).length).toBeLessThan(300_000)
   })
 
-  test('of what is nested without end: the outer levels', async () => {
+  test('of deeply nested data: the outer levels', async () => {
     const deep = (levels: number) => `${'['.repeat(levels)}"x"${']'.repeat(levels)}`
     for (const member of ['"message"', '"message":"no","data"', '"message":"no","other"']) {
       const server = await serve(({ entries }, response) => void response.end(`{"id":${entries[0]?.id},"error":{"code":1,${member}:${deep(50_000)}}}`))
@@ -98,7 +101,7 @@ describe('what an error keeps of it', () => {
     }
   })
 
-  test('of a refusal that all calls of a batch are told: each the same', async () => {
+  test('of the refusal of a batch: the same for each call', async () => {
     const server = await serve(always({ error: { code: -32000, message: 'batch too large', data: '\\'.repeat(KiB * KiB) } }))
     const client = clientOf(`${server.url}/v2/${KEY}`, { retry: false, headers })
     const errors = await Promise.all(Array.from({ length: 100 }, (_, i) => errorOf<RpcError>(read(client, i))))
@@ -114,5 +117,76 @@ describe('what an error keeps of it', () => {
     expect(error.message.length).toBeLessThan(1000)
     expect(error.said).toHaveLength(4096)
     expect(JSON.stringify(error.body).length).toBeLessThan(70 * KiB)
+  })
+})
+
+/** What came instead of a reply, each of which asks for a minute. */
+const bodies: [string, string | object, Record<string, string>][] = [
+  ['plain text', 'Too Many Requests, retry in 60s', { 'content-type': 'text/plain' }],
+  ['plain text with a header', 'error code: 1015', { 'content-type': 'text/plain', 'retry-after': '60' }],
+  ['HTML', '<html><title>429 Too Many Requests</title><body>Please retry after 60 seconds</body></html>', { 'content-type': 'text/html' }],
+  ['JSON without an envelope', { code: -32007, message: '100/second request limit reached, try again in 60s' }, {}],
+  ['a JSON status', { statusCode: 429, message: 'slow down, retry in 60s' }, {}],
+  ['an error that is a string', { error: 'Too many requests, retry in 1m0s' }, {}],
+]
+
+describe('a reply with HTTP 200 that says "too many requests"', () => {
+  test.each(bodies)('as %s is throttling: the endpoint gets no calls for as long as it asks', async (_, body, headers) => {
+    const server = await serve(always(body, { headers }), honest)
+    const client = clientOf(server.url, { retry: false })
+    expect(await errorOf(read(client, 1))).toMatchObject({ kind: 'rate-limit', retryAfterMs: 60_000, attempts: 1 })
+    // Nothing more is sent meanwhile: calls that will not wait are told why.
+    expect(await errorOf(read(client.with({ whilePaused: 'fail' }), 2))).toMatchObject({ kind: 'rate-limit', attempts: 0 })
+    expect(server.requests).toHaveLength(1)
+  })
+
+  test.each(bodies)('as %s refuses a whole batch', async (_, body, headers) => {
+    const server = await serve(always(body, { headers }), honest)
+    const client = clientOf(server.url, { retry: false })
+    const errors = await Promise.all([1, 2, 3].map((n) => errorOf(read(client, n))))
+    expect(errors).toEqual([1, 2, 3].map(() => expect.objectContaining({ kind: 'rate-limit' })))
+    expect(server.requests).toHaveLength(1)
+  })
+
+  test('is not a failed attempt: the call is answered after the wait', async () => {
+    const server = await serve(always('Too many requests, retry in 300ms'), honest)
+    expect(await read(clientOf(server.url, { retry: { attempts: 2, baseDelayMs: 1, maxDelayMs: 2 } }), 1)).toEqual(answerTo([1]))
+    const [first, second] = server.requests
+    expect((second?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(290)
+  })
+
+  test('but not when that is only data of a reply that is malformed in another way', async () => {
+    const server = await serve(always({ jsonrpc: '2.0', id: 999_999, result: { status: 200, code: 12345 } }))
+    expect(await errorOf(read(clientOf(server.url, { retry: false }), 1))).toMatchObject({ kind: 'malformed' })
+  })
+})
+
+describe('how long a throttling error asks to be left alone', () => {
+  const throttled = (code: number, message: string, data?: unknown): Answer => each((entry) => failed(entry, code, message, data))
+
+  test.each<[string, Answer, number]>([
+    ['Ankr, in words', throttled(-32090, 'Too many requests, reason: call rate limit exhausted, retry in 10m0s'), 600_000],
+    ['Infura, in data', throttled(-32005, 'project ID request rate exceeded', { rate: { allowed_rps: 1, backoff_seconds: 30, current_rps: 1.3 } }), 30_000],
+    ['Chainstack, in data', throttled(-32005, "You've exceeded the RPS limit available on the current plan.", { try_again_in: '250.5ms' }), 250.5],
+  ])('%s', async (_, answer, retryAfterMs) => {
+    const server = await serve(answer)
+    expect(await errorOf(read(clientOf(server.url, { retry: false }), 1))).toMatchObject({ kind: 'rate-limit', retryAfterMs })
+  })
+
+  test('is read from the headers of the limit where nothing else tells it', async () => {
+    const server = await serve(
+      each((entry) => failed(entry, -32003, 'daily request limit reached - upgrade your account'), {
+        status: 429,
+        headers: { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '27941' },
+      }),
+    )
+    expect(await errorOf(read(clientOf(server.url, { retry: false }), 1))).toMatchObject({ kind: 'quota', retryAfterMs: 27_941_000 })
+  })
+
+  test('is not searched for in other errors: a contract may revert with any words', async () => {
+    const server = await serve(each((entry) => failed(entry, 3, 'execution reverted: cooling down, try again in 5 minutes')))
+    const error = await errorOf(read(clientOf(server.url), 1))
+    expect(error).toMatchObject({ kind: 'execution' })
+    expect(error.retryAfterMs).toBeUndefined()
   })
 })

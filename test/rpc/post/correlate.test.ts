@@ -1,8 +1,9 @@
 import * as zlib from 'node:zlib'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type Client, HttpError, MalformedReplyError, NetworkError, RpcError, TimeoutError } from '../../src/index.ts'
-import { runs } from '../support/runs.ts'
+import { type Client, HttpError, MalformedReplyError, NetworkError, RpcError, TimeoutError } from '../../../src/index.ts'
+import { correlate, type ReplyObject } from '../../../src/rpc/post/correlate.ts'
+import { runs } from '../../support/runs.ts'
 import {
   type Answer,
   always,
@@ -19,7 +20,7 @@ import {
   right,
   send,
   serve,
-} from '../support/server.ts'
+} from '../../support/server.ts'
 
 /** A client that does not retry, so that a test sees what one POST gave. */
 const once = { retry: false, timeoutMs: 5_000 } as const
@@ -50,7 +51,7 @@ describe('a batch', () => {
     expect(outcomes).toEqual([answerTo([0]), answerTo([1]), answerTo([2])])
   })
 
-  test('a reply that is missing is missed by its own call only', async () => {
+  test('a missing reply fails only its own call', async () => {
     const { outcomes } = await batch([replies(([first, , third]) => [third, first])])
     expect(outcomes[0]).toEqual(answerTo([0]))
     expect(outcomes[2]).toEqual(answerTo([2]))
@@ -59,12 +60,12 @@ describe('a batch', () => {
     expect(outcomes[1].message).toMatch(/^127\.0\.0\.1:\d+: eth_getBalance: no reply with its id came: \[/)
   })
 
-  test('an empty array answers nobody', async () => {
+  test('an empty array answers no call', async () => {
     const { outcomes } = await batch([always([])])
     for (const outcome of outcomes) expect(outcome.message).toMatch(/no reply with its id came: \[\]$/)
   })
 
-  test('a reply that comes twice with the same content is taken once', async () => {
+  test('a reply that comes twice with the same content counts once', async () => {
     const { outcomes } = await batch([replies(([a, b, c]) => [a, b, b, c, a])])
     expect(outcomes).toEqual([answerTo([0]), answerTo([1]), answerTo([2])])
   })
@@ -79,7 +80,7 @@ describe('a batch', () => {
     }
   })
 
-  test('a third reply does not make good what two have spoilt', async () => {
+  test('a third reply does not mend a contradiction between two', async () => {
     const { outcomes } = await batch([replies(([a, b, c]) => [a, b, { ...b, result: 'another' }, b, c])])
     expect(outcomes[1]).toBeInstanceOf(MalformedReplyError)
   })
@@ -89,14 +90,14 @@ describe('a batch', () => {
     expect(outcomes[1].message).toContain('its id came more than once')
   })
 
-  test('replies with invented ids are nobody’s', async () => {
+  test('replies with invented ids belong to no call', async () => {
     const { outcomes } = await batch([
       replies(([a, b, c]) => [{ ...a, id: 4711, result: 'x' }, { ...a, id: -1 }, { ...a, id: 0 }, { ...a, id: 1.5 }, { ...a, id: {} }, a, b, c]),
     ])
     expect(outcomes).toEqual([answerTo([0]), answerTo([1]), answerTo([2])])
   })
 
-  test('the ids of an earlier POST are nobody’s', async () => {
+  test('the ids of an earlier POST belong to no call', async () => {
     const server = await serve(honest, (request, response) => {
       const earlier = server.requests[0]?.entries.map(right) ?? []
       send(response, JSON.stringify([...earlier, ...request.entries.map(right).slice(1)]))
@@ -113,7 +114,7 @@ describe('a batch', () => {
     expect(outcomes).toEqual([answerTo([0]), answerTo([1]), answerTo([2])])
   })
 
-  test('strings that only look like an id are not', async () => {
+  test('strings that only look like an id are not accepted', async () => {
     for (const distort of [(id: number) => ` ${id}`, (id: number) => `0${id}`, (id: number) => `${id}.0`, (id: number) => `0x${id.toString(16)}`]) {
       const { outcomes } = await batch([replies(([a, b, c]) => [a, { ...b, id: distort((b as { id: number }).id) }, c])])
       expect(outcomes[1]).toBeInstanceOf(MalformedReplyError)
@@ -121,7 +122,7 @@ describe('a batch', () => {
     }
   })
 
-  test('a null or missing id is nobody’s, also when it stands where a call’s reply would', async () => {
+  test('a reply with a null or missing id belongs to no call, whatever its position', async () => {
     for (const id of [null, undefined]) {
       const { outcomes } = await batch([replies(([a, b, c]) => [a, { ...b, id }, c])])
       expect(outcomes[0]).toEqual(answerTo([0]))
@@ -130,23 +131,23 @@ describe('a batch', () => {
     }
   })
 
-  test('an error with id null among good replies spoils none of them', async () => {
+  test('an error with id null among good replies harms none of them', async () => {
     const { outcomes } = await batch([replies(([a, b, c]) => [{ id: null, error: { code: -32600, message: 'invalid request' } }, a, b, c])])
     expect(outcomes).toEqual([answerTo([0]), answerTo([1]), answerTo([2])])
   })
 
-  test('a rate limit with id null is what the calls without a reply have met', async () => {
+  test('a rate limit with id null is the failure of the calls without a reply', async () => {
     const { outcomes } = await batch([replies(([a]) => [a, { id: null, error: { code: 429, message: 'Too many requests' } }])])
     expect(outcomes[0]).toEqual(answerTo([0]))
     for (const outcome of outcomes.slice(1)) expect(outcome).toMatchObject({ name: 'RpcError', kind: 'rate-limit', code: 429, said: 'Too many requests' })
   })
 
-  test('things that are no objects are passed over', async () => {
+  test('entries that are not objects are ignored', async () => {
     const { outcomes } = await batch([replies(([a, b, c]) => [null, 1, 'x', [a], a, true, b, c])])
     expect(outcomes).toEqual([answerTo([0]), answerTo([1]), answerTo([2])])
   })
 
-  test('one call’s error is that call’s alone', async () => {
+  test('the error of one call fails only that call', async () => {
     const { outcomes } = await batch([replies(([a, b, c]) => [c, failed(b as { id: number }, 3, 'execution reverted: no', '0x08c379a0'), a])])
     expect(outcomes[0]).toEqual(answerTo([0]))
     expect(outcomes[1]).toBeInstanceOf(RpcError)
@@ -154,7 +155,7 @@ describe('a batch', () => {
     expect(outcomes[2]).toEqual(answerTo([2]))
   })
 
-  test('one call’s absurd error data is that call’s alone', async () => {
+  test('absurd error data of one call harms only that call', async () => {
     const deep = `${'['.repeat(50_000)}${']'.repeat(50_000)}`
     const { outcomes } = await batch([
       (request, response) => {
@@ -167,14 +168,14 @@ describe('a batch', () => {
     expect(outcomes[2]).toEqual(answerTo([2]))
   })
 
-  test('answered by one result object gives it to its own call only', async () => {
+  test('answered by one result object gives it only to the call with its id', async () => {
     const { outcomes } = await batch([replies(([, b]) => b)])
     expect(outcomes[0]).toBeInstanceOf(MalformedReplyError)
     expect(outcomes[1]).toEqual(answerTo([1]))
     expect(outcomes[2]).toBeInstanceOf(MalformedReplyError)
   })
 
-  test('refused by one error object is asked again in smaller parts, and each call gets its own answer', async () => {
+  test('refused by one error object is sent again in smaller parts, and each call gets its own answer', async () => {
     for (const id of [null, 1, 'x']) {
       const { outcomes, server } = await batch([always({ jsonrpc: '2.0', id, error: { code: -32600, message: 'batch too large' } }), honest])
       expect(outcomes).toEqual([answerTo([0]), answerTo([1]), answerTo([2])])
@@ -182,7 +183,7 @@ describe('a batch', () => {
     }
   })
 
-  test('refused as geth does it, by an array of one error under the first call’s id, is no error of the first call', async () => {
+  test('refused as geth does it, by an array of one error under the first call’s id, is not an error of the first call', async () => {
     const { outcomes, server } = await batch([
       (request, response) => send(response, JSON.stringify([failed(request.entries[0] as { id: number }, -32600, 'batch too large')])),
       honest,
@@ -191,14 +192,14 @@ describe('a batch', () => {
     expect(server.requests).toHaveLength(4)
   })
 
-  test('with only one call’s own error is no refusal: that a block is not there yet says nothing of the batch, and the other replies are missing', async () => {
+  test('with only the error of one call whose block is not there yet is not refused: the other replies are missing', async () => {
     const only: Answer = (request, response) => send(response, JSON.stringify([failed(request.entries[1] as Entry, -32000, 'header not found')]))
     const { outcomes, server } = await batch([only, honest])
     expect(outcomes.map(({ kind }) => kind)).toEqual(['malformed', 'lagging', 'malformed'])
     expect(server.requests).toHaveLength(1)
   })
 
-  test('refused for a reason of its own is no failure of a batch: the calls are told the reason', async () => {
+  test('refused for another reason than its size fails each call with that reason', async () => {
     for (const [code, message, kind, status] of [
       [-32005, 'project ID request rate exceeded', 'rate-limit', 429],
       [-32000, 'Must be authenticated!', 'auth', 401],
@@ -212,7 +213,7 @@ describe('a batch', () => {
     }
   })
 
-  test('an error object that every call of a batch meets alone too is in the end each call’s own', async () => {
+  test('an error object that every call also meets alone is, in the end, the error of each call', async () => {
     const { outcomes } = await batch([always({ jsonrpc: '2.0', id: null, error: { code: -32600, message: 'invalid request' } })])
     for (const outcome of outcomes) expect(outcome).toMatchObject({ name: 'RpcError', kind: 'invalid', said: 'invalid request' })
   })
@@ -244,11 +245,11 @@ describe('a reply', () => {
     expect(await lone(each(({ id }) => ({ id, error: null })))).toBeInstanceOf(MalformedReplyError)
   })
 
-  test('with a null result is null, with a false or empty one just that', async () => {
+  test('may be null, false or empty', async () => {
     for (const result of [null, false, 0, '', [], {}]) expect(await lone(each(({ id }) => ({ id, result })))).toEqual(result)
   })
 
-  test('with an error in an unusual form keeps its words', async () => {
+  test('with an error in an unusual form keeps its text', async () => {
     for (const [error, said] of [
       ['unknown account', { said: 'unknown account', code: 0 }],
       [{ message: 'no code' }, { said: 'no code', code: 0 }],
@@ -267,7 +268,7 @@ describe('a reply', () => {
     }
   })
 
-  test('without an id is the answer of a call that travels alone, in every form of the body and of the result', async () => {
+  test('without an id is the answer to a call that travels alone, in every form of the body and of the result', async () => {
     for (const shape of [(reply: unknown) => reply, (reply: unknown) => [reply]]) {
       for (const as of ['value', 'bytes'] as const) {
         const server = await serve((_, response) => send(response, JSON.stringify(shape({ jsonrpc: '2.0', result: '0x12' }))))
@@ -278,7 +279,7 @@ describe('a reply', () => {
     expect(await lone(always({ result: null }))).toBeNull()
   })
 
-  test('without an id is nobody’s in a batch, and so is a second one beside it', async () => {
+  test('without an id belongs to no call of a batch, nor does a second one beside it', async () => {
     for (const body of [{ result: '0x12' }, [{ result: '0x12' }]]) {
       const { outcomes } = await batch([always(body)])
       for (const outcome of outcomes) expect(outcome).toMatchObject({ kind: 'malformed' })
@@ -316,7 +317,7 @@ describe('a reply', () => {
     expect(await lone(each((entry) => failed({ id: entry.id + 1 }, -32000, 'no')))).toMatchObject({ kind: 'malformed' })
   })
 
-  test('an error without an id is the answer of a call that travels alone', async () => {
+  test('an error without an id is the answer to a call that travels alone', async () => {
     expect(await lone(always({ jsonrpc: '2.0', id: null, error: { code: -32700, message: 'parse error' } }))).toMatchObject({
       name: 'RpcError',
       code: -32700,
@@ -324,15 +325,15 @@ describe('a reply', () => {
     })
   })
 
-  test('to a lone call in an array is taken', async () => {
+  test('to a lone call may come in an array', async () => {
     expect(await lone(replies((all) => all))).toEqual(answerTo([0]))
   })
 
-  test('begins with a byte order mark, and is read', async () => {
+  test('may begin with a byte order mark', async () => {
     expect(await lone((request, response) => send(response, `\ufeff${JSON.stringify(request.entries.map(right))}`))).toEqual(answerTo([0]))
   })
 
-  test('with UTF-8 in it is read whole, also where a chunk ends within a character', async () => {
+  test('with UTF-8 is read whole, even where a chunk ends within a character', async () => {
     const text = 'grüß Gott, 你好, 🦊'
     const outcome = await lone(async ({ entries }, response) => {
       const body = Buffer.from(JSON.stringify({ id: entries[0]?.id, result: text }))
@@ -344,7 +345,7 @@ describe('a reply', () => {
     expect(outcome).toBe(text)
   })
 
-  test('as bytes is the node’s own text of the result', async () => {
+  test('as bytes is the text of the result as the node wrote it', async () => {
     const server = await serve((request, response) => send(response, `{"jsonrpc":"2.0","id":${request.entries[0]?.id},"result":{"a":1.0,"b":"\\u0041"}}`))
     const reply = await clientOf(server.url, once).send({ method: 'eth_getBalance', params: [0], as: 'bytes' })
     const value = reply.take()
@@ -353,8 +354,8 @@ describe('a reply', () => {
   })
 })
 
-describe('a body that is no JSON-RPC', () => {
-  test('is malformed for every call of a batch, each with an error of its own', async () => {
+describe('a body that is not JSON-RPC', () => {
+  test('is malformed for every call of a batch, each with its own error', async () => {
     for (const [body, said] of [
       ['', /the reply is empty$/],
       ['<html><body>hello</body></html>', /the reply is not JSON, or only the start of it \(31 bytes\): <html><body>hello/],
@@ -373,13 +374,13 @@ describe('a body that is no JSON-RPC', () => {
     }
   })
 
-  test('tells no more than the start of a long page, in one line', async () => {
+  test('is quoted in one line, and only its start', async () => {
     const error = await lone(always(`<html>\n\n${'x'.repeat(100_000)}`))
     expect(error.message.length).toBeLessThan(400)
     expect(error.message).not.toContain('\n')
   })
 
-  test('with an HTTP status of failure is an HttpError that holds what came', async () => {
+  test('with an HTTP status of failure is an HttpError that holds the reply', async () => {
     for (const [status, kind] of [
       [500, 'server'],
       [502, 'server'],
@@ -435,7 +436,7 @@ describe('a connection', () => {
     }
   })
 
-  test('that is cut before content-length is reached gives nobody an answer, even when the JSON is whole', async () => {
+  test('that is cut before content-length is reached answers no call, even when the JSON is whole', async () => {
     const { outcomes } = await batch([
       async (request, response) => {
         const body = JSON.stringify(request.entries.map(right))
@@ -460,7 +461,7 @@ describe('a connection', () => {
     for (const outcome of outcomes) expect(outcome).toBeInstanceOf(NetworkError)
   })
 
-  test('that stalls in the body times out, and says how far it came', async () => {
+  test('that stalls in the body times out, and the error tells how much had come', async () => {
     const { outcomes } = await batch(
       [
         async (request, response) => {
@@ -478,7 +479,7 @@ describe('a connection', () => {
     }
   })
 
-  test('on which something else than HTTP comes is malformed', async () => {
+  test('on which something other than HTTP comes is malformed', async () => {
     const { outcomes } = await batch([({ socket }) => void socket.end('SSH-2.0-OpenSSH_9.6\r\n')])
     for (const outcome of outcomes) expect(outcome).toMatchObject({ name: 'MalformedReplyError', kind: 'malformed' })
     expect(outcomes[0].message).toMatch(/what came is not HTTP/)
@@ -713,8 +714,27 @@ describe('whatever a server does', () => {
     expect(refused).toBeGreaterThan(100)
   })
 
-  test('a failing call alone is told by an error of one of the library’s classes', async () => {
+  test('a failing call that travels alone gets an error of one of the library’s classes', async () => {
     const error = await errorOf(read(clientOf((await serve(cut)).url, once), 0))
     expect(error).toBeInstanceOf(NetworkError)
+  })
+})
+
+describe('bytes under the same id twice', () => {
+  const replies = (...results: string[]) => results.map((json) => ({ id: 1, result: Buffer.from(json) }))
+
+  test('are one reply when they are the same, or mean the same', () => {
+    for (const again of ['{"a":[1,"x"]}', '{ "a" : [ 1.0, "\\u0078" ] }'])
+      expect(String((correlate(replies('{"a":[1,"x"]}', again), 1, 1).replies[0] as ReplyObject).result)).toBe('{"a":[1,"x"]}')
+  })
+
+  test('are malformed when they differ, or are nested too deeply to compare', () => {
+    const deep = `${'['.repeat(50_000)}${']'.repeat(50_000)}`
+    for (const [a, b] of [
+      ['{"a":1}', '{"a":2}'],
+      ['1', '"1"'],
+      [deep, ` ${deep}`],
+    ] as const)
+      expect(correlate(replies(a, b), 1, 1).replies).toEqual(['its id came more than once, with different content'])
   })
 })

@@ -1,0 +1,55 @@
+import { expect, test } from 'vitest'
+import { asBuffer, type Call, movedReply, ownRead, patienceAfter, patienceOf, releasableReply, releaseReply, replyOf } from '../../src/rpc/call.ts'
+
+test('a reply gives its value once, and then holds nothing', () => {
+  const value = { number: '0x1' }
+  const reply = replyOf(value, 40)
+  expect(reply.bytes).toBe(40)
+  expect(reply.take()).toBe(value)
+  expect(reply.take()).toBeUndefined()
+})
+
+test('a reply is released once, by the first who asks, and by the one that it was moved to', () => {
+  let released = 0
+  const release = () => void released++
+  const twice = releasableReply('0x1', 4, release)
+  releaseReply(twice)
+  releaseReply(twice)
+  expect(released).toBe(1)
+  const first = releasableReply('0x1', 4, release)
+  const moved = movedReply(first, first.take())
+  releaseReply(first)
+  expect(released).toBe(1)
+  releaseReply(moved)
+  expect([released, moved.take(), moved.bytes]).toEqual([2, '0x1', 4])
+  releaseReply(replyOf('0x1'))
+})
+
+test('a read of hexline itself is a safe call with one attempt, unless it says otherwise', () => {
+  const read = { method: 'eth_chainId', params: [], deadline: 1000 }
+  expect(ownRead(read)).toMatchObject({ ...read, safe: true, attempts: 1, priority: 'interactive', as: 'value', required: false, tried: [] })
+  expect(ownRead({ ...read, attempts: 3 }).attempts).toBe(3)
+})
+
+test('after the second reply that stopped in its middle, patience doubles each time', () => {
+  expect([0, 1, 2, 3, Number.POSITIVE_INFINITY].map(patienceAfter)).toEqual([1, 1, 2, 4, Number.POSITIVE_INFINITY])
+})
+
+test.each<[string, Partial<Call>[], number]>([
+  ['calls that never stopped', [{}, {}], 1],
+  ['a call that stopped three times among others', [{}, { stalls: 3 }, { stalls: 1 }], 4],
+  ['a call that must not run twice', [{}, { safe: false }], Number.POSITIVE_INFINITY],
+  ['a call with one attempt', [{}, { attempts: 1 }], Number.POSITIVE_INFINITY],
+])('a POST is as patient as the call in it that needs most patience: %s', (_, calls, patience) => {
+  const whole = calls.map((call) => ownRead({ method: 'eth_call', params: [], deadline: 1000, attempts: 4, ...call }))
+  expect(patienceOf(whole)).toBe(patience)
+})
+
+test('bytes of any kind become a Buffer on the same memory', () => {
+  const whole = new Uint8Array([1, 2, 3, 4])
+  const part = asBuffer(whole.subarray(1, 3))
+  expect([...part]).toEqual([2, 3])
+  whole[1] = 9
+  expect(part[0]).toBe(9)
+  expect(asBuffer(part)).toBe(part)
+})

@@ -1,0 +1,38 @@
+import { describe, expect, test } from 'vitest'
+import { NetworkError, RpcError } from '../../src/errors.ts'
+import { copyError } from '../../src/rpc/copy-error.ts'
+
+const said = new RpcError(
+  { code: -32000, message: 'no such block', data: '0x' },
+  { method: 'eth_call', endpoint: 'node', status: 400, retryAfterMs: 5, cause: new Error('why'), object: { code: -32000, trace: 'abc' } },
+)
+
+describe('a copy of an error', () => {
+  test('says the same, and is another object of the same class', () => {
+    const copy = copyError(said)
+    expect(copy).not.toBe(said)
+    expect(copy).toBeInstanceOf(RpcError)
+    expect(Object.getPrototypeOf(copy)).toBe(RpcError.prototype)
+    expect({ ...copy }).toEqual({ ...said })
+    for (const field of ['message', 'stack', 'cause', 'object'] as const) expect(copy[field]).toBe(said[field])
+    expect(Object.keys(copy)).toEqual(Object.keys(said))
+    expect(Error.prototype.toString.call(copy)).toBe('RpcError: node: eth_call: no such block')
+  })
+
+  test('may be for another method, which its message then names', () => {
+    expect(copyError(said, 'eth_getLogs')).toMatchObject({ method: 'eth_getLogs', message: 'node: eth_getLogs: no such block', said: 'no such block' })
+  })
+
+  test('keeps a message that does not begin with the method', () => {
+    const lost = new NetworkError('node: no connection', { endpoint: 'node' })
+    expect(copyError(lost, 'eth_call')).toMatchObject({ method: 'eth_call', message: 'node: no connection' })
+    expect(lost.method).toBeUndefined()
+  })
+
+  test('of a frozen error can be written to, and the original stays as it was', () => {
+    const frozen = Object.freeze(new NetworkError('no connection', { method: 'eth_call' }))
+    const copy = Object.assign(copyError(frozen, 'eth_getLogs'), { endpoint: 'node', attempts: 3 })
+    expect(copy).toMatchObject({ method: 'eth_getLogs', endpoint: 'node', attempts: 3 })
+    expect(frozen).toMatchObject({ method: 'eth_call', endpoint: undefined, attempts: 0 })
+  })
+})

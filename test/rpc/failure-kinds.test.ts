@@ -1,0 +1,88 @@
+import { describe, expect, test } from 'vitest'
+import { type AnswerKind, type ErrorKind, HexlineError, HttpError, MalformedReplyError, NetworkError, RpcError, TimeoutError } from '../../src/errors.ts'
+import { isAmbiguous, isFailure, isStall, isStrained, isThrottled, isTooLarge, mayBeHeld, mayHaveRun, mayRepeat, saysOf } from '../../src/rpc/failure-kinds.ts'
+
+const http = (status: number, kind: AnswerKind = 'server') => new HttpError({ status, headers: {}, body: '' }, { kind })
+const rpc = (kind: AnswerKind, status?: number) => new RpcError({ code: -32000, message: 'no' }, { kind, status })
+
+/** What each kind means, where the node itself said it. */
+const meanings: Record<ErrorKind, [repeat: boolean | 'elsewhere', mayHaveRun: boolean, endpoint: 'alive' | 'ill' | 'closed to us']> = {
+  'rate-limit': [true, false, 'alive'],
+  overloaded: [true, false, 'alive'],
+  network: [true, true, 'ill'],
+  timeout: [true, true, 'ill'],
+  malformed: [true, true, 'ill'],
+  server: [true, true, 'ill'],
+  lagging: [true, true, 'alive'],
+  pruned: ['elsewhere', false, 'alive'],
+  'batch-too-large': [false, false, 'alive'],
+  'request-too-large': [false, false, 'alive'],
+  'response-too-large': [false, true, 'alive'],
+  'range-too-large': [false, false, 'alive'],
+  execution: [false, true, 'alive'],
+  invalid: [false, true, 'alive'],
+  unsupported: [false, true, 'alive'],
+  'not-found': [false, true, 'alive'],
+  auth: ['elsewhere', false, 'closed to us'],
+  quota: ['elsewhere', false, 'closed to us'],
+  integrity: [false, true, 'alive'],
+  closed: [false, true, 'alive'],
+}
+const kinds = Object.keys(meanings) as ErrorKind[]
+
+test.each(kinds)('%s means one thing for repetition, for calls that must not run twice, and for the endpoint', (kind) => {
+  const error = rpc(kind as AnswerKind)
+  expect([mayRepeat(error), mayHaveRun(error), saysOf(error)]).toEqual(meanings[kind])
+})
+
+test.each<[string, (error: HexlineError) => boolean, readonly ErrorKind[]]>([
+  ['throttling', isThrottled, ['rate-limit', 'overloaded']],
+  ['too large for one POST', isTooLarge, ['batch-too-large', 'request-too-large', 'response-too-large']],
+  ['ambiguous about whether the call ran', isAmbiguous, ['network', 'timeout', 'malformed', 'server', 'response-too-large', 'closed']],
+])('%s', (_, is, expected) => {
+  expect(kinds.filter((kind) => is(rpc(kind as AnswerKind)))).toEqual(expected)
+})
+
+describe('whether it is certain that a call did not run', () => {
+  test.each<[string, HexlineError, boolean]>([
+    ['a connection that was refused', new NetworkError('', { unsent: true }), true],
+    ['a connection that was cut', new NetworkError(''), false],
+    ['a deadline that passed in line', new TimeoutError('', { unsent: true }), true],
+    ['a timeout of the reply', new TimeoutError(''), false],
+    ['a refusal by status', http(429, 'rate-limit'), true],
+    ['a refusal by status, in words as well', rpc('rate-limit', 503), true],
+    ['a gateway that says "overloaded" with another status', http(504, 'overloaded'), false],
+    ['an error object that says so with a status of failure', rpc('overloaded', 502), false],
+    ['words in a body that is no JSON-RPC', new MalformedReplyError('', { kind: 'rate-limit' }), false],
+    ['a key that is refused by status', http(401, 'auth'), true],
+    ['a key that is refused with another status', http(500, 'auth'), false],
+  ])('%s', (_, error, didNotRun) => {
+    expect(mayHaveRun(error)).toBe(!didNotRun)
+  })
+})
+
+test.each<[string, HexlineError, boolean, boolean]>([
+  ['a cut connection', new NetworkError(''), true, false],
+  ['a connection that was refused', new NetworkError('', { unsent: true }), false, false],
+  ['a reply that did not come', new TimeoutError(''), true, false],
+  ['a reply that stopped in its middle', new TimeoutError('', { stalled: true }), false, true],
+  ['HTTP 503', http(503), true, false],
+  ['HTTP 500', http(500), false, false],
+  ['"overloaded"', rpc('overloaded'), true, false],
+  ['a rate limit', rpc('rate-limit'), false, false],
+])('%s is, or is not, a sign of too many calls at a time, or a stall', (_, error, strained, stall) => {
+  expect([isStrained(error), isStall(error)]).toEqual([strained, stall])
+})
+
+test('a gateway may hold a call that was sent and answered with a status of its own', () => {
+  const statuses = [400, 429, 500, 503, 529]
+  expect(statuses.filter((status) => mayBeHeld(http(status), true))).toEqual([429, 503, 529])
+  expect(statuses.filter((status) => mayBeHeld(rpc('rate-limit', status), true))).toEqual([429, 503, 529])
+  expect(mayBeHeld(http(429), false)).toBe(false)
+  expect(mayBeHeld(rpc('rate-limit'), true)).toBe(false)
+  expect(mayBeHeld(new NetworkError(''), true)).toBe(false)
+})
+
+test('only errors of hexline are failures', () => {
+  expect([new HexlineError('', 'server'), rpc('execution'), new Error('a bug'), 'aborted', undefined].map(isFailure)).toEqual([true, true, false, false, false])
+})

@@ -1,0 +1,65 @@
+import { describe, expect, test } from 'vitest'
+import { type ErrorKind, HttpError, LimitError, MalformedReplyError, NetworkError, RpcError, TimeoutError } from '../../../src/errors.ts'
+import { type Outcome, ownRead, replyOf } from '../../../src/rpc/call.ts'
+import { type BatchInFlight, type BatchResult, batchResult } from '../../../src/rpc/limits/batch-result.ts'
+
+const batchOf = (count: number): BatchInFlight => ({
+  calls: Array.from({ length: count }, (_, i) => ownRead({ method: 'eth_call', params: [i], deadline: 1000 })),
+  sentAt: 0,
+  nth: 1,
+  nthBusy: 1,
+  expectedBytes: 0,
+  isProbe: false,
+  hadRoom: false,
+})
+const resultOf = (...outcomes: Outcome[]) => batchResult(batchOf(outcomes.length), outcomes)
+
+const answered = replyOf('0x1', 10)
+const reverted = new RpcError({ code: 3, message: 'execution reverted' })
+const late = new TimeoutError('no reply')
+const stalled = new TimeoutError('the reply stopped', { stalled: true })
+const broken = new MalformedReplyError('not JSON')
+const lost = new NetworkError('no connection')
+const tooLarge = new LimitError('too large', 'response-too-large', { limit: 1, size: 2 })
+const http = (status: number, kind: Extract<ErrorKind, 'server' | 'not-found' | 'rate-limit' | 'invalid'>, retryAfterMs?: number) =>
+  new HttpError({ status, headers: {}, body: '' }, { kind, retryAfterMs })
+
+test.each<[BatchResult['whole'], string, readonly Outcome[]]>([
+  ['answered', 'results', [answered, answered]],
+  ['timed-out', 'timeouts', [late, late]],
+  ['unexplained', 'replies that are not JSON, or failures of the server', [broken, http(500, 'server')]],
+  ['not-found', 'HTTP 404', [http(404, 'not-found'), http(404, 'not-found')]],
+  ['mixed', 'errors of the calls', [reverted, reverted]],
+  ['mixed', 'replies that stopped in their middle', [stalled, stalled]],
+  ['mixed', 'results and failures', [answered, broken]],
+  ['mixed', 'failures of two sorts', [late, broken]],
+  ['mixed', 'no outcome at all', []],
+])('a batch is %s as a whole where it has %s', (whole, _, outcomes) => {
+  expect(resultOf(...outcomes).whole).toBe(whole)
+})
+
+describe('a batch result counts', () => {
+  test('results, their bytes, and their calls', () => {
+    const result = resultOf(answered, reverted, answered)
+    expect([result.bytes, result.rejected]).toEqual([20, 1])
+    expect(result.answered.map(({ params }) => params[0])).toEqual([0, 2])
+    const whole = resultOf(answered, answered)
+    expect(whole.answered).toBe(whole.batch.calls)
+  })
+
+  test('signs of too many calls at a time', () => {
+    expect(resultOf(lost, late, stalled, reverted, answered).strained).toBe(2)
+  })
+
+  test('of the calls that were throttled, the failure that asks for the longest pause', () => {
+    const longest = http(429, 'rate-limit', 500)
+    expect(resultOf(http(429, 'rate-limit', 100), longest, http(429, 'rate-limit'), answered)).toMatchObject({ throttling: longest, rejected: 0 })
+    expect(resultOf(answered, reverted).throttling).toBeUndefined()
+  })
+
+  test('the refusal of a part, but not of a lone call: that is its own error', () => {
+    expect(resultOf(answered, tooLarge).refusal).toBe(tooLarge)
+    const own = new RpcError({ code: -32000, message: 'too large' }, { kind: 'response-too-large' })
+    expect(resultOf(own)).toMatchObject({ refusal: undefined, rejected: 1 })
+  })
+})

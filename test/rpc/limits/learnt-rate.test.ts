@@ -1,0 +1,55 @@
+import { describe, expect, test } from 'vitest'
+import { LearntRate } from '../../../src/rpc/limits/learnt-rate.ts'
+
+/* In worlds that throttle: pacer.test.ts. */
+
+const first = { tookMs: 20, pauseMs: 0 }
+
+describe('a learnt rate', () => {
+  test('lets calls go at its pace, a few at a time', () => {
+    const rate = new LearntRate(200, first, 0)
+    expect(rate.available(0)).toBe(0)
+    // 25 ms' worth of calls, for which an alarm is worth setting.
+    const wait = rate.msUntil(1000, 0)
+    expect(wait).toBeCloseTo(25, 1)
+    expect(rate.available(wait)).toBe(5)
+    expect(rate.available(60_000)).toBe(10)
+    expect(rate.msUntil(1, 0)).toBeCloseTo(5, 1)
+  })
+
+  test('grows by the time for which it held calls back, and not while it is idle', () => {
+    const [held, idle] = [new LearntRate(200, first, 0), new LearntRate(200, first, 0)]
+    for (let now = 25; now <= 500; now += 25) held.started(5, now)
+    idle.started(5, 25)
+    idle.started(5, 500)
+    expect(held.perSecond).toBeGreaterThan(230)
+    expect(idle.perSecond).toBeLessThan(210)
+  })
+
+  test('is cut by throttling, which also empties its bucket for some time', () => {
+    const rate = new LearntRate(200, first, 0)
+    for (let now = 25; now <= 500; now += 25) {
+      rate.started(5, now)
+      rate.answered(5, 20, 8, true, now + 20)
+    }
+    const before = rate.perSecond
+    expect(rate.throttled({ sentAt: 500, tookMs: 20, pauseMs: 0, answered: 200 }, 520)).toBe('too-fast')
+    expect(rate.perSecond).toBeLessThan(before)
+    expect([rate.since, rate.isBeyondLevel]).toEqual([520, false])
+    expect(rate.available(520)).toBeLessThan(0)
+  })
+
+  test('follows the mean time of replies', () => {
+    const rate = new LearntRate(200, first, 0)
+    rate.answered(1, 120, 8, true, 200)
+    expect(rate.meanMs).toBeCloseTo(40, 6)
+  })
+
+  test('is forgotten after five minutes in which it held nothing back, or where it takes whatever comes', () => {
+    const rate = new LearntRate(200, first, 0)
+    expect([300_000, 300_001].map((now) => rate.isForgotten(now))).toEqual([false, true])
+    rate.started(1, 200_000)
+    expect(rate.isForgotten(300_001)).toBe(false)
+    expect(new LearntRate(1e6, first, 0).isForgotten(0)).toBe(true)
+  })
+})

@@ -1,0 +1,59 @@
+import { describe, expect, test } from 'vitest'
+import { HttpError, RpcError } from '../../../src/errors.ts'
+import { type Post, replyOf } from '../../../src/rpc/call.ts'
+import { watched, watchPost } from '../../../src/rpc/post/observe.ts'
+import { eventsOf } from '../../support/events.ts'
+import { VirtualClock } from '../../support/virtual-clock.ts'
+
+/* Through clients: test/rpc/events.test.ts. */
+
+const clock = new VirtualClock()
+const { signal } = new AbortController()
+const reverted = new RpcError({ code: 3, message: 'execution reverted' })
+const busy = new HttpError({ status: 429, headers: {}, body: '' }, { kind: 'rate-limit' })
+
+test('a POST is not watched while nobody listens', () => {
+  expect(watchPost('node', 1, signal, clock)).toBeUndefined()
+})
+
+describe('the event of a POST', () => {
+  test('has its duration, the size of its body, its status, and its failures by kind', async () => {
+    const events = eventsOf('hexline:post')
+    const onPosted = watchPost('node', 4, signal, clock)
+    await clock.sleep(20)
+    onPosted?.([replyOf('0x1'), busy, reverted, busy], { status: 200, body: Buffer.alloc(70) })
+    expect(events).toEqual([{ endpoint: 'node', calls: 4, bytes: 70, durationMs: 20, status: 200, failures: { 'rate-limit': 2, execution: 1 }, isCut: false }])
+  })
+
+  test('has the size of all results where there was no HTTP reply', () => {
+    const events = eventsOf('hexline:post')
+    watchPost('node', 3, signal, clock)?.([replyOf('0x1', 30), busy, replyOf('0x2', 12)])
+    expect(events).toMatchObject([{ bytes: 42, status: undefined }])
+  })
+
+  test('has no failures where the POST was cut', () => {
+    const events = eventsOf('hexline:post')
+    watchPost('node', 1, AbortSignal.abort(), clock)?.([busy])
+    expect(events.map(({ failures, isCut }) => [failures, isCut])).toEqual([[{}, true]])
+  })
+})
+
+describe('a watched post function', () => {
+  test.each<[string, unknown]>([
+    ['holes', [undefined, null, replyOf('0x1', 5)]],
+    ['no array', 'nonsense'],
+    ['nothing', undefined],
+  ])('may give %s: that passes as it is, and the event is published', async (_, given) => {
+    const events = eventsOf('hexline:post')
+    const post = (async () => given) as unknown as Post
+    expect(await watched('node', post, clock)([], signal)).toBe(given)
+    expect(events.map(({ endpoint, bytes, failures }) => [endpoint, bytes, failures])).toEqual([['node', Array.isArray(given) ? 5 : 0, {}]])
+  })
+
+  test('may reject: so does the watched one, and the event is published', async () => {
+    const events = eventsOf('hexline:post')
+    const post: Post = () => Promise.reject('broken')
+    await expect(watched('node', post, clock)([], signal)).rejects.toBe('broken')
+    expect(events).toHaveLength(1)
+  })
+})

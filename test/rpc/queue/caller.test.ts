@@ -1,0 +1,151 @@
+import { describe, expect, test } from 'vitest'
+import { ClosedError, HexlineError, NetworkError } from '../../../src/errors.ts'
+import { type Call, ownRead, replyOf } from '../../../src/rpc/call.ts'
+import { Caller } from '../../../src/rpc/queue/caller.ts'
+import { Tally } from '../../../src/rpc/tally.ts'
+import { Waiting } from '../../../src/wait/waiting.ts'
+import { answerTo, each, errorOf, gate, honest, read, refuse, right, silent } from '../../support/server.ts'
+import { virtualWorld } from '../../support/virtual-server.ts'
+
+const { clock, serve, clientOf, sleep } = virtualWorld()
+
+describe("an attempt's own timeout", () => {
+  test('ends each attempt, and the call when all have failed', async () => {
+    const server = await serve(silent)
+    const error = await errorOf(read(clientOf(server.url).with({ timeoutMs: 300, attempts: 3 }), 1))
+    expect(error).toMatchObject({ name: 'TimeoutError', kind: 'timeout', attempts: 3, endpoint: `127.0.0.1:${server.port}`, unsent: false })
+    expect(error.message).toBe(`127.0.0.1:${server.port}: no whole reply within 300 ms`)
+    expect(server.requests).toHaveLength(3)
+    for (const { hungUp } of server.requests) await hungUp
+  })
+
+  test('is for its call alone: the others of the same POST go on', async () => {
+    const { open, answer } = gate()
+    const server = await serve(answer)
+    const client = clientOf(server.url)
+    const [patient, hasty] = [read(client, 1), read(client.with({ timeoutMs: 40, attempts: 1 }), 2)]
+    expect(await errorOf(hasty)).toMatchObject({ name: 'TimeoutError', attempts: 1 })
+    open()
+    expect(await patient).toEqual(answerTo([1]))
+    expect(server.requests).toHaveLength(1)
+  })
+
+  test('is counted from the POST, not from the call: waiting in line is free', async () => {
+    const { open, answer } = gate()
+    const server = await serve(answer, honest)
+    const client = clientOf(server.url, { concurrency: 1 })
+    const first = read(client, 1)
+    await server.received(1)
+    const second = read(client.with({ timeoutMs: 500, attempts: 1 }), 2)
+    void sleep(700).then(open)
+    expect(await Promise.all([first, second])).toEqual([answerTo([1]), answerTo([2])])
+  })
+
+  test('starts again when a refused batch is sent in halves', async () => {
+    let posts = 0
+    const server = await serve(async (request, response) => {
+      posts++
+      if (request.isBatch) await sleep(300)
+      await (request.isBatch ? refuse(-32600, 'batch too large') : each(right))(request, response)
+    })
+    const client = clientOf(server.url, { concurrency: 1 }).with({ timeoutMs: 600, attempts: 1 })
+    expect(await Promise.all([1, 2, 3].map((i) => read(client, i)))).toEqual([1, 2, 3].map((i) => answerTo([i])))
+    expect(posts).toBeGreaterThan(2)
+  })
+
+  test("of calls that were joined: each has its own, and the other's answer still comes", async () => {
+    const { open, answer } = gate()
+    const server = await serve(answer)
+    const client = clientOf(server.url)
+    const [hasty, patient] = [read(client.with({ timeoutMs: 40, attempts: 1 }), 1), read(client, 1)]
+    expect(await errorOf(hasty)).toMatchObject({ name: 'TimeoutError' })
+    open()
+    expect(await patient).toEqual(answerTo([1]))
+    expect(server.requests.flatMap(({ entries }) => entries)).toHaveLength(1)
+  })
+
+  test('of a caller that joined: the first one goes on', async () => {
+    const { open, answer } = gate()
+    const server = await serve(answer)
+    const client = clientOf(server.url)
+    const [patient, hasty] = [read(client, 1), read(client.with({ timeoutMs: 40, attempts: 1 }), 1)]
+    expect(await errorOf(hasty)).toMatchObject({ name: 'TimeoutError' })
+    open()
+    expect(await patient).toEqual(answerTo([1]))
+  })
+
+  test('does not outlast the deadline', async () => {
+    const server = await serve(silent)
+    const error = await errorOf(read(clientOf(server.url).with({ timeoutMs: 60_000, deadlineMs: 40 }), 1))
+    expect(error).toMatchObject({ name: 'TimeoutError', message: expect.stringContaining('deadlineMs') })
+  })
+})
+
+describe('a caller', () => {
+  /** A caller that waits for a batch at this endpoint, or in line; what it gets, and what its entry is told. */
+  function callerOf(sentTo: string | undefined, more: Partial<Call> = {}) {
+    const waiting = new Waiting(clock)
+    const left: unknown[] = []
+    let caller: Caller | undefined
+    const outcome = new Promise<unknown>((resolve) => {
+      const call = ownRead({ method: 'eth_call', params: [], deadline: clock.now() + 1000, tally: new Tally(), ...more })
+      caller = new Caller(call, waiting, (reply) => resolve(reply.take()), resolve)
+    })
+    const made = caller as Caller
+    made.entry = { sentTo, onLeft: (reason) => left.push(reason) }
+    waiting.hold(made)
+    return { caller: made, outcome, left, waiting, tally: made.call.tally as Tally }
+  }
+
+  test('gets its outcome once, and its entry is not told that it has left', async () => {
+    const { caller, outcome, left, tally } = callerOf('node')
+    caller.settle(replyOf('0x1'), 'node')
+    caller.cancel(new ClosedError())
+    expect(await outcome).toBe('0x1')
+    expect([caller.isWaiting, left, { ...tally }]).toEqual([false, [], { attempts: 1, endpoint: 'node' }])
+  })
+
+  test('gets an error as a failure of the POST', async () => {
+    const { caller, outcome } = callerOf('node')
+    const error = new NetworkError('no connection')
+    caller.settle(error, 'node')
+    expect(await outcome).toMatchObject({ error, posts: 1, endpoint: 'node' })
+  })
+
+  test.each([
+    ['in line', undefined, 0],
+    ['in flight', 'node', 1],
+  ])('that is cancelled %s gets a failure that counts its POSTs', async (_, sentTo, posts) => {
+    const { caller, outcome, left, tally } = callerOf(sentTo)
+    const error = new ClosedError()
+    caller.cancel(error)
+    expect(await outcome).toMatchObject({ error, posts })
+    expect([left, tally.attempts]).toEqual([[error], posts])
+  })
+
+  test('gets the reason of its own signal as it is, even an error of hexline', async () => {
+    const aborter = new AbortController()
+    const { outcome, left } = callerOf('node', { signal: aborter.signal })
+    const reason = new HexlineError('enough', 'server')
+    aborter.abort(reason)
+    expect(await outcome).toBe(reason)
+    expect(left).toEqual([reason])
+  })
+
+  test('whose attempt is over waits in line until its deadline, whatever its timeout', async () => {
+    const { caller, outcome, left } = callerOf(undefined, { timeoutMs: 100 })
+    const started = clock.now()
+    caller.startTimeout()
+    expect(await outcome).toMatchObject({ error: { kind: 'timeout', unsent: true }, posts: 0 })
+    expect(clock.now() - started).toBe(1000)
+    expect(left).toHaveLength(1)
+  })
+
+  test('is bound to its endpoint by a pin, or where it says so', () => {
+    expect([{}, { isBound: true }, { pin: { endpoint: undefined, newest: -1, sees() {} } }].map((more) => callerOf(undefined, more).caller.isBound)).toEqual([
+      false,
+      true,
+      true,
+    ])
+  })
+})

@@ -1,0 +1,76 @@
+import { describe, expect, test } from 'vitest'
+import { type Call, ownRead } from '../../../src/rpc/call.ts'
+import { Caller } from '../../../src/rpc/queue/caller.ts'
+import { Lines } from '../../../src/rpc/queue/lines.ts'
+import { Waiting } from '../../../src/wait/waiting.ts'
+import { VirtualClock } from '../../support/virtual-clock.ts'
+
+const ignore = () => {}
+const waiting = new Waiting(new VirtualClock())
+
+/** Lines with these calls, each named by its params. */
+function linesWith(calls: readonly (Partial<Call> & { name: string })[], dedupe = true) {
+  const lines = new Lines(dedupe, ignore)
+  const callers = calls.map(({ name, ...more }) => {
+    const call = ownRead({ method: 'eth_call', params: [name], deadline: 1000, ...more })
+    const caller = new Caller(call, waiting, ignore, ignore)
+    lines.add(caller, JSON.stringify([name]))
+    return caller
+  })
+  return { lines, callers, names: () => lines.list().map(({ params }) => params[0]) }
+}
+
+describe('calls in line', () => {
+  test('go in their order, interactive ones before bulk calls', () => {
+    const { lines, names } = linesWith([{ name: 'a', priority: 'bulk' }, { name: 'b' }, { name: 'c', priority: 'bulk' }, { name: 'd' }])
+    expect(names()).toEqual(['b', 'd', 'a', 'c'])
+    expect(lines.size).toBe(4)
+    expect(lines.first).toBe(lines.interactive)
+  })
+
+  test('of bulk go first where there are no others', () => {
+    const { lines } = linesWith([{ name: 'a', priority: 'bulk' }])
+    expect(lines.first).toBe(lines.bulk)
+  })
+
+  test('that come back from a failure stand by their age', () => {
+    const old = { deadline: 500, tried: ['node'] }
+    expect(linesWith([{ name: 'new' }, { name: 'back', ...old }]).names()).toEqual(['back', 'new'])
+    expect(linesWith([{ name: 'new' }, { name: 'first', deadline: 500 }]).names()).toEqual(['new', 'first'])
+  })
+
+  test('that ask the same share an entry', () => {
+    const { lines, callers } = linesWith([{ name: 'a' }, { name: 'b' }, { name: 'a' }])
+    expect(lines.size).toBe(2)
+    expect(lines.callers).toEqual([callers[0], callers[2], callers[1]])
+  })
+
+  test.each<[string, Partial<Call>, boolean]>([
+    ['they must not run twice', { safe: false }, true],
+    ['they are bulk calls', { priority: 'bulk' }, true],
+    ['they give unread bytes', { as: 'bytes', isUnread: true }, true],
+    ['the client was told so', {}, false],
+  ])('that ask the same stay apart where %s', (_, more, dedupe) => {
+    expect(
+      linesWith(
+        [
+          { name: 'a', ...more },
+          { name: 'a', ...more },
+        ],
+        dedupe,
+      ).names(),
+    ).toEqual(['a', 'a'])
+  })
+
+  test('that ask the same stay apart where one wants bytes, or is of another method', () => {
+    expect(linesWith([{ name: 'a' }, { name: 'a', as: 'bytes' }, { name: 'a', method: 'eth_getCode' }]).names()).toEqual(['a', 'a', 'a'])
+  })
+
+  test('leave when nobody waits for them', () => {
+    const { lines, callers } = linesWith([{ name: 'a' }, { name: 'b' }, { name: 'a' }])
+    callers[0]?.cancel('enough')
+    expect(lines.callers).toEqual([callers[2], callers[1]])
+    callers[2]?.cancel('enough')
+    expect([lines.size, lines.callers]).toEqual([1, [callers[1]]])
+  })
+})

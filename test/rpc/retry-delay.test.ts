@@ -1,0 +1,150 @@
+import fc from 'fast-check'
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { HttpError } from '../../src/errors.ts'
+import { fullJitter, jittered, limitResetMs, retryAfterMs, waitSaid } from '../../src/rpc/retry-delay.ts'
+
+const backoff = { baseDelayMs: 100, maxDelayMs: 1000 }
+
+describe('full jitter', () => {
+  test('is between 0 and the base delay, doubled for each earlier failure, up to the maximum', () => {
+    expect([1, 2, 3, 4, 5, 6, 2000].map((failures) => fullJitter(backoff, failures, () => 1))).toEqual([100, 200, 400, 800, 1000, 1000, 1000])
+    expect([1, 2, 3].map((failures) => fullJitter(backoff, failures, () => 0))).toEqual([0, 0, 0])
+    expect(fullJitter(backoff, 3, () => 0.25)).toBe(100)
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 5000 }),
+        fc.integer({ min: 1, max: 60_000 }),
+        fc.integer({ min: 1, max: 60_000 }),
+        (failures, baseDelayMs, maxDelayMs) => {
+          const wait = fullJitter({ baseDelayMs, maxDelayMs }, failures)
+          expect(wait).toBeGreaterThanOrEqual(0)
+          expect(wait).toBeLessThanOrEqual(maxDelayMs)
+        },
+      ),
+      { seed: 7 },
+    )
+  })
+})
+
+describe('the time of the next attempt', () => {
+  const failure = (retryAfterMs?: number) => new HttpError({ status: 500, headers: {}, body: '' }, { retryAfterMs })
+  const drawing = (...chances: number[]) => {
+    const random = vi.spyOn(Math, 'random').mockImplementation(() => chances.shift() as number)
+    onTestFinished(() => random.mockRestore())
+    return jittered(backoff)
+  }
+
+  test('is the same for calls that fail within 5 ms of each other, and drawn again for later ones', () => {
+    const retryAt = drawing(0.5, 0.25)
+    expect([1000, 1003, 1005].map((now) => retryAt(failure(), 1, now))).toEqual([1050, 1050, 1050])
+    expect(retryAt(failure(), 1, 1006)).toBe(1031)
+    expect(retryAt(failure(), 2, 1006)).toBe(1056)
+  })
+
+  test('is never before the time that the endpoint asked for', () => {
+    const retryAt = drawing(0.5)
+    expect(retryAt(failure(40), 1, 1000)).toBe(1050)
+    expect(retryAt(failure(400), 1, 1000)).toBe(1400)
+  })
+})
+
+describe('Retry-After', () => {
+  test('is read as RFC 9110 has it, and not otherwise', () => {
+    const date = 'Sun, 06 Nov 1994 08:49:37 GMT'
+    expect(retryAfterMs({ 'retry-after': '120' })).toBe(120_000)
+    expect(retryAfterMs({ 'retry-after': ' 0 ' })).toBe(0)
+    expect(retryAfterMs({ 'retry-after': 'Sun, 06 Nov 1994 08:50:37 GMT', date })).toBe(60_000)
+    expect(retryAfterMs({ 'retry-after': date, date: 'Sun, 06 Nov 1994 09:00:00 GMT' })).toBe(0)
+    expect(retryAfterMs({ 'retry-after': date })).toBe(0)
+    expect(retryAfterMs({ 'retry-after': new Date(Date.now() + 60_000).toUTCString(), date: 'nonsense' })).toBeGreaterThan(55_000)
+    for (const nonsense of ['', 'soon', '-1', '1e3', '0x10', '2030-01-01T00:00:00Z', 'Sun, nonsense', '1, 2'])
+      expect(retryAfterMs({ 'retry-after': nonsense })).toBeUndefined()
+    expect(retryAfterMs({ 'retry-after': ['1', '2'] })).toBeUndefined()
+    expect(retryAfterMs({})).toBeUndefined()
+  })
+})
+
+describe('the obsolete forms of a date, which RFC 9110 (5.6.7) has every recipient accept', () => {
+  const date = 'Sun, 06 Nov 1994 08:49:37 GMT'
+  const zone = process.env.TZ
+  afterEach(() => {
+    if (zone === undefined) delete process.env.TZ
+    else process.env.TZ = zone
+  })
+
+  test('are read as GMT, wherever the client is', () => {
+    for (const TZ of ['UTC', 'America/New_York', 'Asia/Kolkata']) {
+      process.env.TZ = TZ
+      expect(retryAfterMs({ 'retry-after': 'Sunday, 06-Nov-94 08:50:37 GMT', date })).toBe(60_000)
+      expect(retryAfterMs({ 'retry-after': 'Sun Nov  6 08:50:37 1994', date })).toBe(60_000)
+    }
+  })
+})
+
+describe('how long a throttling error asks to be left alone', () => {
+  test('in words', () => {
+    expect(waitSaid('rate limited, try again in 4ms')).toBe(4)
+    expect(waitSaid('retry in 10s')).toBe(10_000)
+    expect(waitSaid('retry in 1h2m3s')).toBe(3_723_000)
+    expect(waitSaid('Please retry after 5 seconds.')).toBe(5000)
+    expect(waitSaid('Too Many Requests! Wait for 2290s')).toBe(2_290_000)
+    expect(waitSaid('wait for 2 minutes')).toBe(120_000)
+    for (const nothing of [
+      'some other error',
+      'try again in',
+      'try again in ms',
+      'try again in 4 blocks',
+      'retry in 0s',
+      'try again later',
+      'retry with the range 1-2',
+    ])
+      expect(waitSaid(nothing)).toBeUndefined()
+  })
+
+  test('in data', () => {
+    expect(waitSaid('', { rate: { backoff_seconds: 1.5 } })).toBe(1500)
+    expect(waitSaid('', { try_again_in: '1.2s' })).toBe(1200)
+    expect(waitSaid('', { try_again_in: '640µs' })).toBeCloseTo(0.64)
+    for (const nothing of [
+      { rate: { backoff_seconds: 0 } },
+      { rate: { backoff_seconds: '30' } },
+      { rate: null },
+      { try_again_in: 'soon' },
+      {},
+      null,
+      'x',
+      5,
+      [],
+    ])
+      expect(waitSaid('', nothing)).toBeUndefined()
+    expect(waitSaid('retry in 2s', { rate: { backoff_seconds: 0 } })).toBe(2000)
+  })
+
+  test('in headers', () => {
+    expect(limitResetMs({ 'ratelimit-reset': '30' })).toBe(30_000)
+    expect(limitResetMs({ 'x-ratelimit-reset': '7', 'x-ratelimit-remaining': '0' })).toBe(7000)
+    expect(limitResetMs({ 'x-rate-limit-reset': '7', 'x-rate-limit-remaining': '0' })).toBe(7000)
+    expect(limitResetMs({ 'x-ratelimit-reset': String(1_795_000_060), date: new Date(1_795_000_000_000).toUTCString() })).toBe(60_000)
+    expect(limitResetMs({ 'x-ratelimit-reset': String(1_795_000_060_000), date: new Date(1_795_000_000_000).toUTCString() })).toBe(60_000)
+    expect(limitResetMs({ 'x-ratelimit-reset': String(1_795_000_000), date: new Date(1_795_000_060_000).toUTCString() })).toBe(0)
+    // Something of this limit is left, so it was another that was hit.
+    expect(limitResetMs({ 'ratelimit-reset': '30', 'ratelimit-remaining': '12' })).toBeUndefined()
+    for (const nothing of ['', 'soon', '-5', 'Tue Feb 16 2021', '1e9']) expect(limitResetMs({ 'x-ratelimit-reset': nothing })).toBeUndefined()
+    expect(limitResetMs({})).toBeUndefined()
+  })
+
+  test('is undefined or a finite number above 0, whatever the message says', () => {
+    fc.assert(
+      fc.property(
+        fc.string(),
+        fc.stringMatching(/^[0-9.]{1,6}$/),
+        fc.constantFrom('s', 'ms', 'm', 'h', 'seconds', ''),
+        fc.string(),
+        (before, number, unit, after) => {
+          const wait = waitSaid(`${before} retry in ${number}${unit} ${after}`)
+          expect(wait === undefined || (Number.isFinite(wait) && wait > 0)).toBe(true)
+        },
+      ),
+    )
+  })
+})

@@ -1,0 +1,155 @@
+import { describe, expect, test } from 'vitest'
+import { HexlineError, IntegrityError, RpcError } from '../../../src/errors.ts'
+import { type Call, ownRead } from '../../../src/rpc/call.ts'
+import { CallFailure } from '../../../src/rpc/call-failure.ts'
+import { Pin } from '../../../src/rpc/pin.ts'
+import type { Queue } from '../../../src/rpc/queue/queue.ts'
+import { Choice } from '../../../src/rpc/route/choice.ts'
+import { Endpoint, EndpointGroup } from '../../../src/rpc/route/endpoint.ts'
+import { Health } from '../../../src/rpc/route/health.ts'
+import { HEAD, type Trait } from '../../../src/rpc/route/protocol.ts'
+import { VirtualClock } from '../../support/virtual-clock.ts'
+
+const protocol = {
+  traitOf: () => undefined,
+  askHead: { method: 'eth_blockNumber', params: [] },
+  askChain: { method: 'eth_chainId', params: [] },
+  chainOf: () => 1,
+}
+const clock = new VirtualClock()
+const newest: Trait = { needs: () => HEAD }
+
+/** Endpoints of one chain whose queues answer nothing, but say that they lack each method. */
+function endpointsOf(...names: string[]) {
+  const group = new EndpointGroup(protocol, 1)
+  const endpoints = names.map((name) => {
+    const lacks = () => Promise.reject(new CallFailure(new RpcError({ code: -32601, message: 'no' }, { kind: 'unsupported' }), 1, name))
+    const queue = { name, pausedUntil: 0, send: lacks, turnAway() {}, giveUp() {} } as unknown as Queue
+    return new Endpoint({ queue, health: new Health(name) }, group, true, clock)
+  }) as [Endpoint, ...Endpoint[]]
+  return { group, endpoints, choice: new Choice(group, endpoints) }
+}
+
+const callOf = (more: Partial<Call> = {}): Call => ownRead({ method: 'eth_call', params: [], deadline: 1e6, ...more })
+const now = () => clock.now()
+const pause = ({ queue }: Endpoint, until: number) => void Object.assign(queue, { pausedUntil: until })
+
+/** What speaks against an endpoint, from the least to the most. */
+const against: [string, (endpoint: Endpoint, other: Endpoint, group: EndpointGroup) => Partial<Call> | Promise<void> | void][] = [
+  [
+    'is behind',
+    (endpoint, other, { heads }) => {
+      heads.isAt(other.head, 100, now())
+      heads.isAt(endpoint.head, 90, now())
+    },
+  ],
+  ['is not the one that the call is pinned to', (_, other) => ({ pin: Object.assign(new Pin(), { endpoint: other.name }) })],
+  ['has failed the call', ({ name }) => ({ tried: [name] })],
+  ['is out', ({ health }) => health.giveUp(now())],
+  ['is paused', (endpoint) => pause(endpoint, now() + 1000)],
+  [
+    'lacks the method',
+    (endpoint) =>
+      endpoint.ask(callOf(), undefined).then(
+        () => expect.fail('it has the method'),
+        () => {},
+      ),
+  ],
+]
+
+describe('a call goes elsewhere rather than to an endpoint that', () => {
+  test.each(against)('%s', async (_, burden) => {
+    const { group, endpoints, choice } = endpointsOf('a', 'b')
+    const [a, b] = endpoints as [Endpoint, Endpoint]
+    const more = await burden(a, b, group)
+    expect(choice.best(callOf(more ?? {}), newest, [], now())).toBe(b)
+  })
+
+  test.each(against.slice(1).map(([worse, heavy], i) => [worse, ...(against[i] as (typeof against)[0]), heavy] as const))(
+    '%s, even to one that %s',
+    async (_worse, _better, light, heavy) => {
+      const { group, endpoints, choice } = endpointsOf('a', 'b')
+      const [a, b] = endpoints as [Endpoint, Endpoint]
+      const call = callOf({ ...(await heavy(a, b, group)), ...(await light(b, a, group)) })
+      expect(choice.best(call, newest, [], now())).toBe(b)
+    },
+  )
+})
+
+describe('where all have the same fault, a call goes to', () => {
+  test('the one that has failed it least recently', () => {
+    const { endpoints, choice } = endpointsOf('a', 'b', 'c')
+    expect(choice.best(callOf({ tried: ['b', 'c', 'a'] }), undefined, [], now())).toBe(endpoints[1])
+  })
+
+  test('the one that is due back first', async () => {
+    const { endpoints, choice } = endpointsOf('a', 'b')
+    endpoints[1]?.health.giveUp(now())
+    await clock.sleep(100)
+    endpoints[0].health.giveUp(now())
+    expect(choice.best(callOf(), undefined, [], now())).toBe(endpoints[1])
+  })
+
+  test('the one whose pause ends first', () => {
+    const { endpoints, choice } = endpointsOf('a', 'b')
+    for (const [i, endpoint] of endpoints.entries()) pause(endpoint, now() + 2000 - 1000 * i)
+    expect(choice.best(callOf(), undefined, [], now())).toBe(endpoints[1])
+  })
+})
+
+describe('an endpoint is never chosen', () => {
+  test('where the call has passed it over, or it is on another chain', () => {
+    const { endpoints, choice } = endpointsOf('a', 'b', 'c')
+    const [a, b, c] = endpoints as [Endpoint, Endpoint, Endpoint]
+    expect(choice.best(callOf(), undefined, [a], now())).toBe(b)
+    b.wrong = new IntegrityError('on another chain')
+    expect(choice.best(callOf(), undefined, [a], now())).toBe(c)
+    expect(choice.best(callOf(), undefined, [a, c], now())).toBeUndefined()
+  })
+})
+
+describe('among endpoints that work', () => {
+  test('interactive calls stay where they are until another one is clearly faster', () => {
+    const { endpoints, choice } = endpointsOf('a', 'b')
+    const [a, b] = endpoints as [Endpoint, Endpoint]
+    a.health.took(3, now())
+    expect(choice.best(callOf(), undefined, [], now())).toBe(b)
+    b.health.took(3.5, now())
+    expect(choice.best(callOf(), undefined, [], now())).toBe(b)
+    b.health.took(5, now() + 60_000)
+    expect(choice.best(callOf(), undefined, [], now())).toBe(a)
+  })
+
+  test('bulk calls go to the one with the fewest calls', () => {
+    const { endpoints, choice } = endpointsOf('a', 'b')
+    endpoints[0].health.calls = 5
+    expect(choice.best(callOf({ priority: 'bulk' }), undefined, [], now())).toBe(endpoints[1])
+    expect(choice.best(callOf(), undefined, [], now())).toBe(endpoints[0])
+  })
+
+  test('one that does not have the block of the call is passed over', () => {
+    const { group, endpoints, choice } = endpointsOf('a', 'b')
+    const [a, b] = endpoints as [Endpoint, Endpoint]
+    group.heads.isAt(b.head, 100, now())
+    group.heads.isAt(a.head, 90, now())
+    const needs = (number: number): Trait => ({ needs: () => number })
+    expect(choice.best(callOf(), needs(95), [], now())).toBe(b)
+    expect(endpointsOf('a', 'b').choice.best(callOf(), needs(95), [], now())?.name).toBe('a')
+  })
+})
+
+test('an endpoint is free that works, is not paused, and has not been passed over', () => {
+  const { endpoints, choice } = endpointsOf('a', 'b')
+  const [a, b] = endpoints as [Endpoint, Endpoint]
+  expect(choice.hasFree([], a, now())).toBe(true)
+  expect(choice.hasFree([b], a, now())).toBe(false)
+  pause(b, now() + 1)
+  expect(choice.hasFree([], a, now())).toBe(false)
+  pause(b, now())
+  expect(choice.hasFree([], a, now())).toBe(true)
+  b.health.giveUp(now())
+  expect(choice.hasFree([], a, now())).toBe(false)
+  expect(choice.hasFree([], b, now())).toBe(true)
+  a.wrong = new HexlineError('on another chain', 'integrity')
+  expect(choice.hasFree([], b, now())).toBe(false)
+})

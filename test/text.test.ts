@@ -1,0 +1,70 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { excerpt, harmlessJson, harmlessText, LONGEST_MESSAGE, messagePrefix, shortened, show } from '../src/text.ts'
+
+test('a message of more than 4,096 characters is cut, and ends with "..."', () => {
+  const longest = 'x'.repeat(LONGEST_MESSAGE)
+  expect(shortened(longest)).toBe(longest)
+  expect(shortened(`${longest}y`)).toBe(`${'x'.repeat(LONGEST_MESSAGE - 3)}...`)
+})
+
+/** Clears a terminal, hides what follows, reverses it, ends a line. */
+const hostile = 'a\u001b[2Jb\u009bc\u202ed\u2028e\u0000f\u007fg\u2066h'
+
+describe('text from elsewhere', () => {
+  test('has spaces in the place of characters that control a terminal or disguise text', () => {
+    expect(harmlessText(hostile)).toBe('a [2Jb c d e f g h')
+    expect(harmlessText('a\r\n\tb')).toBe('a b')
+    expect(harmlessText('Zürich, 東京, 🦊')).toBe('Zürich, 東京, 🦊')
+  })
+
+  test('in JSON has escapes in their place, and means the same', () => {
+    expect(harmlessJson('"\u009b\u202e"')).toBe('"\\u009b\\u202e"')
+    fc.assert(
+      fc.property(fc.jsonValue(), fc.constantFrom(undefined, '\t', 2), (value, space) => {
+        const json = JSON.stringify([value, hostile, '\u2029'], undefined, space)
+        const safe = harmlessJson(json)
+        expect(JSON.parse(safe)).toEqual(JSON.parse(json))
+        expect(harmlessText(safe)).toBe(safe)
+      }),
+      { seed: 3 },
+    )
+  })
+
+  test('is quoted in one line of at most 200 characters', () => {
+    expect(excerpt(`  ${hostile}\n\n  more  `)).toBe('a [2Jb c d e f g h more')
+    expect(excerpt('x'.repeat(200))).toHaveLength(200)
+    expect(excerpt('x'.repeat(201))).toBe(`${'x'.repeat(197)}...`)
+  })
+})
+
+test.each<[unknown, string]>([
+  ['text', '"text"'],
+  ['a\n\u001b"b', '"a\\n\\u001b\\"b"'],
+  ['x'.repeat(80), `"${'x'.repeat(80)}"`],
+  ['x'.repeat(81), `"${'x'.repeat(77)}..."`],
+  [7, '7'],
+  [Number.NaN, 'NaN'],
+  [7n, '7n'],
+  [10n ** 80n, 'a bigint of more than 80 digits'],
+  [null, 'null'],
+  [undefined, 'undefined'],
+  [Symbol('odd'), 'Symbol(odd)'],
+  [() => 1, 'a function'],
+  [[1, [2]], 'an array of 2'],
+  [{ a: 1 }, 'an object'],
+  [Object.create(null), 'an object'],
+  [new Map(), 'a Map'],
+  [Object.create({ constructor: { name: 5 } }), 'an object'],
+])('%o is shown as %s', (value, shown) => {
+  expect(show(value)).toBe(shown)
+})
+
+test.each([
+  [{ endpoint: 'node', method: 'eth_call' }, 'node: eth_call: '],
+  [{ endpoint: 'node' }, 'node: '],
+  [{ method: 'eth_call' }, 'eth_call: '],
+  [{}, ''],
+])('a message about %o begins with "%s"', (about, prefix) => {
+  expect(messagePrefix(about)).toBe(prefix)
+})
