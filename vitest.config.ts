@@ -80,7 +80,7 @@ export default defineConfig({
             'test/cli/{blocks,kill,resume,sandbox}.test.ts',
             'test/cli/output/file-output.test.ts',
             'test/eth/codec/*.test.ts',
-            'test/rest/{decode,endings,options}.test.ts',
+            'test/rest/{endings,record,service}.test.ts',
             'test/sandbox/{json-rpc,misbehave}.test.ts',
             'test/package.test.ts',
           ],
@@ -95,7 +95,7 @@ export default defineConfig({
         test: {
           name: 'commonjs',
           // The flows, and where it matters which copy of a peer is met: `instanceof`, fallbacks, blocks in their shapes.
-          include: ['test/adapters/*/{errors,flows-*,bulk-actions,get-blocks}.test.ts'],
+          include: ['test/adapters/*/{ethers-error,viem-error,flows-*,bulk-actions,get-blocks}.test.ts'],
           server: { deps: { external: [/\/dist\/cjs\//] } },
           maxWorkers: WORKERS,
           sequence: { groupOrder: 0 },

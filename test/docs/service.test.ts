@@ -68,7 +68,7 @@ describe('docs/service.md', () => {
     for (const name of namesIn(cell)) {
       const word = new RegExp(`\\b${name}\\b`)
       expect(read('src/rest/records.ts') + read('src/rest/operations.ts')).toMatch(word)
-      expect(read('test/rest/decode.test.ts') + read('test/rest/pages.test.ts') + read('test/support/rest-records.ts')).toMatch(word)
+      expect(read('test/rest/record.test.ts') + read('test/rest/pages.test.ts') + read('test/support/rest-records.ts')).toMatch(word)
       expect(read('docs/api/openapi.yaml')).toMatch(word)
     }
   })

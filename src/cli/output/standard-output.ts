@@ -44,7 +44,9 @@ function stream(stdout: TextStream, stop: AbortController): Output {
       })
     },
     async commit() {
-      await new Promise<void>((resolve, reject) => stdout.write('', (error) => (error ? reject(error) : resolve())))
+      // After a write that failed, this one says only that the stream is destroyed: the reason is
+      // in `stop`.
+      await new Promise<void>((resolve, reject) => stdout.write('', (error) => (error ? reject(stop.signal.aborted ? stop.signal.reason : error) : resolve())))
     },
     async abandon(onWait) {
       const timer = setTimeout(onWait, PATIENCE)

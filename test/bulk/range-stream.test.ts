@@ -1,0 +1,97 @@
+import { describe, expect, it } from 'vitest'
+import { linkedFields } from '../../src/bulk/link.ts'
+import { type BlockReader, type Progress, rangeStream } from '../../src/bulk/range-stream.ts'
+import { fault, under } from '../../src/eth/codec/codec-path.ts'
+import { parseResult } from '../../src/eth/codec/reader.ts'
+import { type ChainOptions, chainAnswer, hexOf } from '../support/chain-server.ts'
+import { clientOf, errorOf, serve } from '../support/server.ts'
+
+type Linked = ReturnType<typeof linkedFields>
+type Receipts = { linked: readonly { transactionHash: string; blockHash: string }[] }
+
+/** Makes the number of each block, and how many receipts it has. */
+const reader: BlockReader<{ linked: Linked }, Receipts, string> = {
+  block: (bytes) => ({ linked: linkedFields(parseResult(bytes)) }),
+  receipts: (bytes) => ({ linked: parseResult(bytes) as Receipts['linked'] }),
+  item: ({ linked }, receipts) => `${linked.number}: ${receipts?.linked.length}`,
+}
+
+async function start(chain: Partial<ChainOptions>, { receipts = true, read = reader }: { receipts?: boolean; read?: typeof reader } = {}) {
+  const server = await serve(chainAnswer({ head: 5, transactions: () => 2, ...chain }))
+  const told: Progress[] = []
+  const items = rangeStream(
+    clientOf(server.url),
+    {
+      range: { from: 1n, to: 4n },
+      full: false,
+      receipts,
+      signal: undefined,
+      onProgress: (progress) => told.push(progress),
+      bounds: { maxBytes: 1e9, maxItems: 100, assumedBytes: 1000, maxWaitMs: 1000 },
+    },
+    read,
+  )
+  const came: string[] = []
+  const all = async () => {
+    for await (const item of items) came.push(item)
+    return came
+  }
+  return { server, told, came, all }
+}
+
+it('the items of a range come in order; progress is told after each', async () => {
+  const { all, told } = await start({})
+  expect(await all()).toEqual(['1: 2', '2: 2', '3: 2', '4: 2'])
+  expect(told.map(({ number, done, total }) => [number, done, total])).toEqual([1n, 2n, 3n, 4n].map((number, i) => [number, i + 1, 4]))
+  expect((await (await start({}, { receipts: false })).all())[0]).toBe('1: undefined')
+})
+
+describe('after the blocks before, it rejects', () => {
+  const spoiled = (method: string, spoil: (right: never) => unknown): Partial<ChainOptions> => ({
+    answer: (call, right) => (call.method === method && call.params[0] === hexOf(3) ? { result: spoil(right as never) } : undefined),
+  })
+  it.each<[string, Partial<ChainOptions>, object]>([
+    ['a block with another parent', spoiled('eth_getBlockByNumber', (right: object) => ({ ...right, parentHash: '0x1' })), { name: 'IntegrityError' }],
+    ['receipts that lack one', spoiled('eth_getBlockReceipts', (right: unknown[]) => right.slice(1)), { name: 'IntegrityError' }],
+    [
+      'what is no block, with its path and where it came from',
+      spoiled('eth_getBlockByNumber', () => ({ number: '0x3' })),
+      { path: 'blocks[3].transactions', method: 'eth_getBlockByNumber', kind: 'malformed', endpoint: expect.stringMatching(/^127/), attempts: 1 },
+    ],
+  ])('with %s', async (_, chain, expected) => {
+    const { all, came } = await start(chain)
+    expect(await errorOf(all())).toMatchObject(expected)
+    expect(came).toEqual(['1: 2', '2: 2'])
+  })
+
+  it('with the path of the receipts that cannot be decoded', async () => {
+    const receipts = (): Receipts => {
+      throw under(under(fault('a hex quantity', '0x'), 'gasUsed'), 0)
+    }
+    expect(await errorOf((await start({}, { read: { ...reader, receipts } })).all())).toMatchObject({
+      path: 'blocks[1].receipts[0].gasUsed',
+      method: 'eth_getBlockReceipts',
+    })
+  })
+})
+
+describe('bytes that are no JSON', () => {
+  const failing = (times: number) => {
+    let left = times
+    const block: typeof reader.block = (bytes) => {
+      if (left-- > 0) throw new SyntaxError('SECRET is no JSON')
+      return reader.block(bytes)
+    }
+    return { ...reader, block }
+  }
+
+  it('are asked for again', async () => {
+    expect(await (await start({}, { read: failing(3) })).all()).toHaveLength(4)
+  })
+
+  it('end it after four times, without a word of them', async () => {
+    const error = await errorOf((await start({}, { read: failing(4) })).all())
+    expect(error).toMatchObject({ name: 'MalformedReplyError', message: expect.stringContaining('block 1 came 4 times') })
+    expect(error.cause).toBeUndefined()
+  })
+})
