@@ -37,7 +37,7 @@ export interface QueueOptions extends EndpointLimitsOptions {
  * 4. The limits learn from the result. Each call gets its own outcome, or goes back to the front of
  *    its line if it may do better in a smaller batch.
  * 5. The job keeps its slot until the turn ends, so that what its callers send next is in line for
- *    that slot. If calls are in line then, the job goes on with 3.
+ *    that slot.
  */
 export function createQueue(options: QueueOptions): Queue {
   return new EndpointQueue(options)
@@ -80,8 +80,8 @@ class EndpointQueue implements Queue {
   readonly #lines: Lines
   /** Runs POSTs, those of interactive calls before those of bulk calls. */
   readonly #slots: PQueue
-  readonly #interactiveJob = { run: () => this.#run(this.#lines.interactive), options: { id: 'interactive', priority: 1 } }
-  readonly #bulkJob = { run: () => this.#run(this.#lines.bulk), options: { id: 'bulk', priority: 0 } }
+  readonly #interactivePost = { run: () => this.#run(this.#lines.interactive), options: { id: 'interactive', priority: 1 } }
+  readonly #bulkPost = { run: () => this.#run(this.#lines.bulk), options: { id: 'bulk', priority: 0 } }
   /** Ends a pause of the slots. */
   readonly #wake: Alarm = { at: 0, place: -1, ring: () => this.#resume() }
   /** The calls of each POST in flight, and how many of these POSTs are of bulk calls. */
@@ -125,24 +125,16 @@ class EndpointQueue implements Queue {
   readonly #onTurnEnd = (): void => {
     this.#isTurnSet = false
     if (this.#slots.concurrency !== this.#limits.concurrency) this.#slots.concurrency = this.#limits.concurrency
-    const jobs = this.#endingJobs
-    if (jobs.length === 0) this.#offer()
-    else {
-      this.#endingJobs = []
-      for (const goOn of jobs) goOn()
-      // After them: they take the next calls themselves.
-      queueMicrotask(this.#offerRest)
-    }
+    for (const end of this.#endingJobs.splice(0)) end()
+    this.#offer()
     // New calls, or what the limits have learnt, may have ended the reason for a pause.
     if (this.#slots.isPaused) this.#resume()
   }
 
-  readonly #offerRest = (): void => this.#offer()
-
   /** Adds jobs to p-queue, which starts each at once while a slot is free, until one waits there. */
   #offer(): void {
     for (let line = this.#nextLine(); line !== undefined; line = this.#nextLine()) {
-      const { run, options } = line === this.#lines.interactive ? this.#interactiveJob : this.#bulkJob
+      const { run, options } = line === this.#lines.interactive ? this.#interactivePost : this.#bulkPost
       if (this.#slots.size > 0 && this.#slots.sizeBy(options) > 0) return
       void this.#slots.add(run, options)
     }
@@ -158,31 +150,16 @@ class EndpointQueue implements Queue {
     return bulk.size > 0 && this.#bulkPosts < Math.max(1, slots - 1) ? bulk : undefined
   }
 
-  /**
-   * A job: one POST after the other, while calls are in line at the end of the turn in which one is
-   * answered, and no other job waits for the slot. Adding a job for each POST would cost 8 us more.
-   */
-  async #run(first: Line): Promise<void> {
-    if (first !== this.#nextLine()) return
-    const slots = this.#slots
-    for (let line: Line | undefined = first; line !== undefined; line = this.#nextLine()) {
-      if (!(await this.#post(line))) return
-      if (slots.isPaused || slots.size > 0 || slots.pending > slots.concurrency) return
-    }
-  }
-
-  /**
-   * Makes a POST of the next calls. Resolves at the end of the turn in which it is answered; with
-   * false, at once, if they have to wait.
-   */
-  async #post(line: Line): Promise<boolean> {
+  /** The job of one POST. Ends at once where its calls have left or have to wait. */
+  async #run(line: Line): Promise<void> {
+    if (line !== this.#nextLine()) return
     const now = this.#now()
     // Calls left for another POST need a slot for it. Nobody waits for a single bulk call.
     const maySplit = line === this.#lines.interactive && this.#inFlight.size + 1 < this.#limits.concurrency
     const plan = this.#limits.plan(now, line, maySplit)
     if ('waitMs' in plan) {
       this.#pauseUntil(now + plan.waitMs)
-      return false
+      return
     }
     const { entries, hadRoom } = line.take(plan)
     const batch = this.#limits.started(entries, now, hadRoom)
@@ -195,7 +172,6 @@ class EndpointQueue implements Queue {
     this.#finish(line, entries, batch, outcomes)
     this.#offerSoon()
     await new Promise<void>((resolve) => this.#endingJobs.push(resolve))
-    return true
   }
 
   #pauseUntil(time: number): void {
