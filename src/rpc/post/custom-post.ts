@@ -29,7 +29,7 @@ export function userPost(name: string, post: Post, timeoutMs: number, alarms: Al
       // One that throws is like one that rejects.
       new Promise<readonly Outcome[]>((given) => given(post(calls, controller.signal))).finally(end).then(
         (outcomes) => resolve(Array.isArray(outcomes) ? outcomes.map(copied) : outcomes),
-        (reason) => reject(copied(reason)),
+        reject,
       )
     })
 }
