@@ -87,6 +87,12 @@ test('a layer below the retries sees errors that tell the endpoint and the attem
   ])
 })
 
+test('the stack of an error spends few of its ten frames on hexline', async () => {
+  const client = clientOf(async (calls) => calls.map(() => new RpcError({ code: 3, message: 'execution reverted' })))
+  const frames = (await errorOf(client.request({ method: 'eth_call', params: [{}, 'latest'] }))).stack?.match(/^ +at .*/gm) ?? []
+  expect(frames.findIndex((frame) => frame.includes('odd-posts.test.ts'))).toBeLessThan(4)
+})
+
 test('a reply that gives no result fails all that have joined the call', async () => {
   const broken = () => {
     throw new Error('taken already')
