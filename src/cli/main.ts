@@ -7,6 +7,8 @@ import { createProgram } from './program.ts'
 /** Runs the command with `io.args`, and resolves with its exit code. */
 export async function main(version: string, io: Io): Promise<number> {
   const messages = messagesFor({ json: io.args.includes('--json') }, io)
+  // Where nobody reads the messages, the exit code still tells how it ended.
+  io.stderr.on('error', () => {})
   try {
     await createProgram(version, messages, io).parseAsync(io.args, { from: 'user' })
     return 0

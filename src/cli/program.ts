@@ -30,7 +30,11 @@ export function createProgram(version: string, messages: Messages, io: Io): Comm
     .addCommand(sandboxCommand(io))
   for (const command of [program, ...program.commands, ...program.commands.flatMap(({ commands }) => commands)]) {
     command.configureOutput({
-      writeOut: (text) => io.stdout.write(text),
+      writeOut(text) {
+        // Help that its reader has had enough of, such as `head`.
+        io.stdout.once('error', () => {})
+        io.stdout.write(text)
+      },
       getOutHelpWidth: () => io.stdout.columns ?? 80,
       outputError: (text) => messages.fail(new UsageError(redactUsage(text.replace(/^error: /, '').trim()).replaceAll('\n', ' '))),
     })

@@ -44,7 +44,7 @@ export function failureFrom(reason: unknown, signal: AbortSignal | undefined): C
  * caller's stack.
  */
 export function errorFor(error: HexlineError, attempts: number): HexlineError {
-  return withCallersStack(Object.assign(error, { attempts }))
+  return withCallersStack(Object.assign(error, { attempts }), errorFor)
 }
 
 /** A `Send` for code outside the pipeline: it rejects with errors, as `Send` promises. */

@@ -17,5 +17,10 @@ export function copyError<E extends HexlineError>(error: E, method: string | und
   const prefix = messagePrefix(error)
   const hasPrefix = error.method !== undefined && error.message.startsWith(prefix)
   if (hasPrefix && method !== error.method) copy.message = messagePrefix({ endpoint: error.endpoint, method }) + error.message.slice(prefix.length)
-  return Object.assign(copy, { method })
+  return Object.assign(copy, { method, retryAfterMs: waitOf(error) })
+}
+
+/** The limits reckon with it, and a user's own error may hold anything. */
+function waitOf({ retryAfterMs }: HexlineError): number | undefined {
+  return typeof retryAfterMs === 'number' && retryAfterMs >= 0 ? retryAfterMs : undefined
 }

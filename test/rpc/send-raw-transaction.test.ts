@@ -321,6 +321,30 @@ describe('eth_sendRawTransaction', () => {
     })
   })
 
+  test('taken by one of two endpoints on the same host, whose reply was lost, is looked up there', async () => {
+    const lookUps: string[] = []
+    let isTaken = false
+    const host = await serve((request, response) => {
+      const { path } = request
+      const [entry] = request.entries
+      if (entry?.method === 'eth_sendRawTransaction') {
+        if (path === '/second') isTaken = true
+        if (path === '/second') return cut(request, response)
+        return (isTaken ? each((sent) => failed(sent, -32000, 'nonce too low')) : always('busy', { status: 429 }))(request, response)
+      }
+      if (entry?.method === 'eth_getTransactionByHash') lookUps.push(path)
+      return each(({ id, method, params }) => {
+        if (method !== 'eth_getTransactionByHash') return { id, result: '0x1' }
+        return { id, result: path === '/second' ? { hash: params[0] } : null }
+      })(request, response)
+    })
+    const client = clientOf([`${host.url}/first`, `${host.url}/second`], { retry: { attempts: 4, baseDelayMs: 1, maxDelayMs: 2 } })
+    await client.call('eth_chainId')
+    const raw = await sign()
+    expect(await client.call('eth_sendRawTransaction', raw)).toBe(keccak256(raw))
+    expect(new Set(lookUps)).toEqual(new Set(['/second']))
+  })
+
   test('that never left is not looked up', async () => {
     const raw = await sign()
     const client = clientOf(`http://127.0.0.1:${await deadPort()}`, { retry: { attempts: 3, baseDelayMs: 1 } })

@@ -27,9 +27,8 @@ export function userPost(name: string, post: Post, timeoutMs: number, alarms: Al
       alarms.set(alarm)
       signal.addEventListener('abort', giveUp)
       // One that throws is like one that rejects.
-      new Promise<readonly Outcome[]>((given) => given(post(calls, controller.signal))).finally(end).then(
-        (outcomes) => resolve(Array.isArray(outcomes) ? outcomes.map(copied) : outcomes),
-        (reason) => reject(copied(reason)),
-      )
+      new Promise<readonly Outcome[]>((given) => given(post(calls, controller.signal)))
+        .finally(end)
+        .then((outcomes) => resolve(Array.isArray(outcomes) ? outcomes.map(copied) : outcomes), reject)
     })
 }

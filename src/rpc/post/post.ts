@@ -46,7 +46,8 @@ export function createPost(options: PostOptions): Post {
     } catch (error) {
       // An abort ends a POST only when no caller waits for it any more: nobody sees these failures.
       const failure = isFailure(error) ? cutShort(error, calls.length, cuts) : new MalformedReplyError('aborted')
-      const failures = calls.map((call) => copyError(failure, call.method))
+      // By the name that routing knows: two endpoints may share a host.
+      const failures = calls.map((call) => Object.assign(copyError(failure, call.method), { endpoint }))
       onPosted?.(failures)
       return failures
     }

@@ -45,7 +45,7 @@ export class BatchSender {
       if (timedOut === entries.length) return entries.map(({ method }) => new TimeoutError(`${endpoint}: all calls had waited too long`, { method }))
       if (Array.isArray(outcomes) && outcomes.length === entries.length && Array.from(outcomes).every(isOutcome)) return outcomes
     } catch (error) {
-      if (isFailure(error)) return entries.map((entry) => copyError(error, entry.method))
+      if (isFailure(error)) return entries.map((entry) => Object.assign(copyError(error, entry.method), { endpoint }))
       problem = `rejected: ${error instanceof Error ? error.message : show(error)}`
     } finally {
       // A caller that leaves from now on must not cut the POST that gets this controller next.

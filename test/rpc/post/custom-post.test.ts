@@ -32,6 +32,38 @@ test('errors of a post function may be frozen and shared: callers get copies, an
   expect(shared).toMatchObject({ endpoint: undefined, attempts: 0 })
 })
 
+test('one error that a post function rejects with names each call in its message', async () => {
+  const shared = new RpcError({ code: 3, message: 'execution reverted' }, { method: 'eth_call', endpoint: 'elsewhere' })
+  const client = clientOf(() => Promise.reject(shared))
+  expect(await errorOf(client.request({ method: 'eth_chainId' }))).toMatchObject({
+    message: 'elsewhere: eth_chainId: execution reverted',
+    method: 'eth_chainId',
+    endpoint: 'custom',
+  })
+})
+
+test.each([Number.NaN, -5, '10'])('a `retryAfterMs` of %s in the error of a post function asks for nothing', async (retryAfterMs) => {
+  let posts = 0
+  const empty: number[] = []
+  const refusal = new RpcError({ code: 429, message: 'not now' }, { kind: 'rate-limit', retryAfterMs: retryAfterMs as number })
+  const client = clientOf(
+    async (calls) => {
+      if (calls.length === 0) empty.push(posts)
+      return ++posts < 4 ? calls.map(() => refusal) : calls.map(() => replyOf('0x1'))
+    },
+    { retry: { attempts: 2, baseDelayMs: 1 } },
+  )
+  expect(await client.request({ method: 'eth_chainId' })).toBe('0x1')
+  expect(posts).toBe(4)
+  expect(empty).toEqual([])
+})
+
+test('the stack of an error spends few of its ten frames on hexline', async () => {
+  const client = clientOf(async (calls) => calls.map(() => new RpcError({ code: 3, message: 'execution reverted' })))
+  const frames = (await errorOf(client.request({ method: 'eth_call', params: [{}, 'latest'] }))).stack?.match(/^ +at .*/gm) ?? []
+  expect(frames.findIndex((frame) => frame.includes('custom-post.test.ts'))).toBeLessThan(4)
+})
+
 test('a reply without a result fails every caller of a joined call', async () => {
   const broken = () => {
     throw new Error('taken already')
