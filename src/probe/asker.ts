@@ -83,7 +83,9 @@ export class Asker {
     return (await this.batch([{ method, params, as }]))[0] as Heard
   }
 
-  /** One POST of these calls, with the result of each. Rejects only with the reason of the signal. */
+  /**
+   * One POST of these calls, with the result of each. Rejects only with the reason of the signal.
+   */
   batch(asks: readonly Ask[]): Promise<readonly Heard[]> {
     let heard: readonly Heard[] = []
     let isRepeated = false

@@ -7,7 +7,8 @@ import { messagePrefix } from '../text.ts'
  */
 export function copyError<E extends HexlineError>(error: E, method: string | undefined = error.method): E {
   const fields = Object.getOwnPropertyDescriptors(error)
-  // The copy of a frozen error is not frozen. `stack` is an accessor on Node.js 24, which has no `writable`.
+  // The copy of a frozen error is not frozen. `stack` is an accessor on Node.js 24, which has no
+  // `writable`.
   for (const field of Object.values(fields)) {
     field.configurable = true
     if (field.writable === false) field.writable = true

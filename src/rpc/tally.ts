@@ -1,4 +1,7 @@
-/** What becomes of a call on its way: for `hexline:call` where somebody listens, and for the error of a result that cannot be read. */
+/**
+ * What becomes of a call on its way: for `hexline:call` where somebody listens, and for the error
+ * of a result that cannot be read.
+ */
 export class Tally {
   /** POSTs that it was in. */
   attempts = 0

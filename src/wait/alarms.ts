@@ -11,8 +11,8 @@ export interface Alarm {
 }
 
 /**
- * Any number of alarms on one timer: a binary heap by time, each alarm knowing its place, so that setting and taking
- * back are cheap. The timer holds the process up only while an alarm is set.
+ * Any number of alarms on one timer: a binary heap by time, each alarm knowing its place, so that
+ * setting and taking back are cheap. The timer holds the process up only while an alarm is set.
  */
 export class Alarms {
   readonly clock: Clock
@@ -32,7 +32,8 @@ export class Alarms {
   set(alarm: Alarm): void {
     this.#heap.push(alarm)
     this.#up(alarm, this.#heap.length - 1)
-    // A timer that is due too early is left alone: it finds nothing to do and is set anew. So is one that holds nobody up.
+    // A timer that is due too early is left alone: it finds nothing to do and is set anew. So is
+    // one that holds nobody up.
     if (alarm.at < this.#timerAt) this.#arm()
     else if (this.#heap.length === 1) this.#timer?.ref()
   }

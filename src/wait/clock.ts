@@ -1,6 +1,6 @@
 /**
- * The only source of time in the engine: deadlines, pauses, rates and delays are all on one clock, which travels with the
- * registry of what waits (waiting.ts). Tests put a virtual one in its place.
+ * The only source of time in the engine: deadlines, pauses, rates and delays are all on one clock,
+ * which travels with the registry of what waits (waiting.ts). Tests put a virtual one in its place.
  */
 export interface Clock {
   /** The time in ms, always above 0, which may stand for "never". It does not go back. */
@@ -20,8 +20,8 @@ export interface Timer {
 export const LONGEST_TIMER = 2 ** 31 - 1
 
 /**
- * `performance.now()` and `setTimeout`, looked up anew each time: frameworks for tests replace them. A timer that would be
- * longer than `LONGEST_TIMER` fires early.
+ * `performance.now()` and `setTimeout`, looked up anew each time: frameworks for tests replace
+ * them. A timer that would be longer than `LONGEST_TIMER` fires early.
  */
 export const systemClock: Clock = {
   now: () => performance.now(),

@@ -9,7 +9,9 @@ export function append<Item extends Listed>(list: Item[], item: Item): void {
   item.index = list.push(item) - 1
 }
 
-/** Removes `item`: the last one takes its place, so that a long list costs no more than a short one. */
+/**
+ * Removes `item`: the last one takes its place, so that a long list costs no more than a short one.
+ */
 export function remove<Item extends Listed>(list: Item[], item: Item): void {
   const last = list.pop() as Item
   if (last !== item) {
@@ -26,14 +28,17 @@ interface Group<Listener> {
 }
 
 /**
- * Listeners by their signals, each signal with one event listener for all of them. A signal with many event listeners is
- * slow and warns, and `AbortSignal.any` on a signal that lives long keeps a trace of every call.
+ * Listeners by their signals, each signal with one event listener for all of them. A signal with
+ * many event listeners is slow and warns, and `AbortSignal.any` on a signal that lives long keeps a
+ * trace of every call.
  */
 export class Listeners<Listener extends Listed> {
   readonly #groups = new Map<AbortSignal, Group<Listener>>()
   readonly #onAbort: (listener: Listener, reason: unknown) => void
 
-  /** `onAbort` is called for each listener of a signal that is aborted. It may remove any of them. */
+  /**
+   * `onAbort` is called for each listener of a signal that is aborted. It may remove any of them.
+   */
   constructor(onAbort: (listener: Listener, reason: unknown) => void) {
     this.#onAbort = onAbort
   }

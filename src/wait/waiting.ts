@@ -3,7 +3,10 @@ import { type Alarm, Alarms } from './alarms.ts'
 import type { Clock } from './clock.ts'
 import { append, type Listed, Listeners, remove } from './listeners.ts'
 
-/** What a wait belongs to: its caller's signal, the time at which the caller stops waiting, and the method's name for errors. */
+/**
+ * What a wait belongs to: its caller's signal, the time at which the caller stops waiting, and the
+ * method's name for errors.
+ */
 export interface Waiter {
   readonly signal?: AbortSignal | undefined
   /** On the clock. */
@@ -12,8 +15,9 @@ export interface Waiter {
 }
 
 /**
- * Anything that waits: a call in line or in flight, a hedged read, a back-off. From `hold` to `release`, the registry
- * ends it when its signal is aborted, its deadline passes or the client is closed.
+ * Anything that waits: a call in line or in flight, a hedged read, a back-off. From `hold` to
+ * `release`, the registry ends it when its signal is aborted, its deadline passes or the client is
+ * closed.
  */
 export interface Wait extends Alarm, Listed {
   readonly call: Waiter
@@ -21,7 +25,10 @@ export interface Wait extends Alarm, Listed {
   cancel(reason: unknown): void
 }
 
-/** Everything of one client that waits. It alone enforces signals, deadlines and `close`, with one timer. */
+/**
+ * Everything of one client that waits. It alone enforces signals, deadlines and `close`, with one
+ * timer.
+ */
 export class Waiting {
   readonly clock: Clock
   readonly alarms: Alarms
@@ -34,7 +41,10 @@ export class Waiting {
     this.alarms = new Alarms(clock)
   }
 
-  /** Registers `wait`; or, when there is nothing to wait for any more, cancels it at once and returns false. */
+  /**
+   * Registers `wait`; or, when there is nothing to wait for any more, cancels it at once and
+   * returns false.
+   */
   hold(wait: Wait): boolean {
     const { signal, deadline } = wait.call
     if (this.#isClosed || signal?.aborted || deadline <= this.clock.now()) {

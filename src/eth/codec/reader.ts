@@ -56,7 +56,10 @@ export function createCopier<T>(decode: Decode<T>): (bytes: Buffer) => Copied<T>
     })
 }
 
-/** The value of the bytes of its JSON, as `JSON.parse` gives it. Throws `SyntaxError` for what is no JSON. */
+/**
+ * The value of the bytes of its JSON, as `JSON.parse` gives it. Throws `SyntaxError` for what is no
+ * JSON.
+ */
 export function parseResult(bytes: Buffer): unknown {
   return readUnread(bytes, (whole) => JSON.parse(whole.toString('utf8')))
 }

@@ -19,9 +19,9 @@ const HEAVY_MS = 1500
 
 /**
  * How long the calls of each method take at one endpoint, so that a quick call does not share a
- * batch with a slow one: a batch is answered when its slowest call is done. A lone call measures its
- * method. A batch only gives an upper bound. A method that has not been measured counts as quick,
- * unless it is known to be heavy.
+ * batch with a slow one: a batch is answered when its slowest call is done. A lone call measures
+ * its method. A batch only gives an upper bound. A method that has not been measured counts as
+ * quick, unless it is known to be heavy.
  */
 export class Speeds {
   readonly #isHeavy: (method: string) => boolean
@@ -60,8 +60,8 @@ export class Speeds {
   }
 
   /**
-   * A batch of one method: each call took between an equal share of the time and all of it. The known
-   * time is corrected where it lies outside.
+   * A batch of one method: each call took between an equal share of the time and all of it. The
+   * known time is corrected where it lies outside.
    */
   #learnOf(method: string, count: number, tookMs: number): void {
     const share = this.#quickestMs + (tookMs - this.#quickestMs) / count

@@ -46,7 +46,9 @@ export function createQueue(options: QueueOptions): Queue {
 export interface Queue {
   readonly name: string
   readonly send: Send
-  /** The time until which a pause or a learnt rate holds calls back; in the past where none does. */
+  /**
+   * The time until which a pause or a learnt rate holds calls back; in the past where none does.
+   */
   readonly pausedUntil: number
   /** Calls in line. */
   readonly size: number
@@ -131,7 +133,9 @@ class EndpointQueue implements Queue {
     if (this.#slots.isPaused) this.#resume()
   }
 
-  /** Adds jobs to p-queue, which starts each at once while a slot is free, until one waits there. */
+  /**
+   * Adds jobs to p-queue, which starts each at once while a slot is free, until one waits there.
+   */
   #offer(): void {
     for (let line = this.#nextLine(); line !== undefined; line = this.#nextLine()) {
       const { run, options } = line === this.#lines.interactive ? this.#interactivePost : this.#bulkPost
@@ -259,5 +263,7 @@ class EndpointQueue implements Queue {
   }
 }
 
-/** As it was when the module was loaded: test frameworks replace it with clocks that stand still. */
+/**
+ * As it was when the module was loaded: test frameworks replace it with clocks that stand still.
+ */
 const { setImmediate } = globalThis
