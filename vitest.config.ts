@@ -60,6 +60,8 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'hexline',
+          // Files share what they import: loading it anew for each would take longer than the tests.
+          isolate: false,
           include: ['test/**/*.test.ts'],
           exclude: ['test/chaos/**', NIGHTLY],
           typecheck: { enabled: true, include: ['test/**/*.test-d.ts'] },
@@ -71,15 +73,17 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'runtime',
+          isolate: false,
           // What depends on the version of Node.js: sockets, streams, processes, modules.
           include: [
-            'test/{client,http,json,wait}/**/*.test.ts',
-            'test/rpc/abort-and-close.test.ts',
+            'test/{client,wait}/**/*.test.ts',
+            'test/http/{compression,exchange,progress,receiving}.test.ts',
+            'test/rpc/{abort-and-close,call-failure,callers-stack,copy-error}.test.ts',
             'test/rpc/post/*.test.ts',
-            'test/bulk/{get-blocks,lines}.test.ts',
-            'test/cli/{blocks,kill,resume,sandbox}.test.ts',
+            'test/bulk/{get-blocks,lines,released-bodies}.test.ts',
+            'test/cli/{blocks,kill,pipes,resume}.test.ts',
             'test/cli/output/file-output.test.ts',
-            'test/eth/codec/*.test.ts',
+            'test/eth/codec/{byte-reader,likeness}.test.ts',
             'test/rest/{endings,record,service}.test.ts',
             'test/sandbox/{json-rpc,misbehave}.test.ts',
             'test/package.test.ts',

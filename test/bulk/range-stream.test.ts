@@ -91,7 +91,7 @@ describe('bytes that are no JSON', () => {
 
   it('end it after four times, without a word of them', async () => {
     const error = await errorOf((await start({}, { read: failing(4) })).all())
-    expect(error).toMatchObject({ name: 'MalformedReplyError', message: expect.stringContaining('block 1 came 4 times') })
+    expect(error).toMatchObject({ name: 'MalformedReplyError', message: expect.stringContaining('block 1: received invalid JSON 4 times') })
     expect(error.cause).toBeUndefined()
   })
 })
