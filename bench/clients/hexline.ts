@@ -84,14 +84,17 @@ function logs(url: string): Promise<Job> {
 async function exported(url: string): Promise<Job> {
   // Imported from its file, since it is not an entry point of the package.
   const { blocksCommand } = (await import(new URL('dist/src/cli/blocks.js', root).href)) as {
-    blocksCommand(): { parseAsync(args: readonly string[], options: { from: 'user' }): Promise<unknown> }
+    blocksCommand(io: Pick<NodeJS.Process, 'env' | 'stdout' | 'stderr'> & { args: readonly string[] }): {
+      parseAsync(args: readonly string[], options: { from: 'user' }): Promise<unknown>
+    }
   }
   const folder = mkdtempSync(join(tmpdir(), 'hexline-bench-'))
   return {
     async run(first, count) {
       const out = join(folder, `${first}.ndjson`)
       const args = ['--rpc', url, '--from', `${first}`, '--to', `${first + count - 1}`, '--out', out, '--quiet']
-      await blocksCommand().parseAsync(args, { from: 'user' })
+      const { env, stdout, stderr } = process
+      await blocksCommand({ args, env, stdout, stderr }).parseAsync(args, { from: 'user' })
       return { items: count, bytes: statSync(out).size }
     },
     end: () => rmSync(folder, { recursive: true }),
