@@ -98,6 +98,7 @@ export default defineConfig({
         plugins: [asRequired],
         test: {
           name: 'commonjs',
+          isolate: false,
           // The flows, and where it matters which copy of a peer is met: `instanceof`, fallbacks, blocks in their shapes.
           include: ['test/adapters/*/{ethers-error,viem-error,flows-*,bulk-actions,get-blocks}.test.ts'],
           server: { deps: { external: [/\/dist\/cjs\//] } },
@@ -110,6 +111,7 @@ export default defineConfig({
         plugins: [withOldestPeers],
         test: {
           name: 'oldest-peers',
+          isolate: false,
           // All that adapters do, but for how the newest peers format blocks.
           include: ['test/adapters/*/*.test.ts'],
           exclude: ['test/adapters/*/format*.test.ts', NIGHTLY],
