@@ -1,3 +1,4 @@
+import * as check from '../check.ts'
 import type { Layer } from '../rpc/call.ts'
 import { type RetryOptions as LayerOptions, retry as retryLayer } from '../rpc/retry.ts'
 import type { Backoff } from '../rpc/retry-delay.ts'
@@ -16,8 +17,12 @@ export interface RetryOptions extends Backoff {
  *     createClient(url, { layers: () => [cache, retry({ baseDelayMs: 50, maxDelayMs: 1000 })] })
  *
  * A wait ends early with the signal or the deadline of its call. After `client.close()`, a waiting
- * call fails at its next attempt.
+ * call fails at its next attempt. Throws `OptionError` for invalid options.
  */
-export function retry({ baseDelayMs, maxDelayMs, recovery }: RetryOptions): Layer {
+export function retry(options: RetryOptions): Layer {
+  check.onlyKnown('options', options, ['baseDelayMs', 'maxDelayMs', 'recovery'])
+  const { recovery } = options
+  const baseDelayMs = check.positive('baseDelayMs', options.baseDelayMs)
+  const maxDelayMs = check.positive('maxDelayMs', options.maxDelayMs)
   return retryLayer({ baseDelayMs, maxDelayMs, recovery, waiting: new Waiting(systemClock) })
 }

@@ -5,9 +5,11 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { FIRST_BLOCK, fill, LOGS, loadBlocks, type Template } from '../../bench/blocks.ts'
 import { clients } from '../../bench/clients/index.ts'
+import type { Way } from '../../bench/clients/way.ts'
 import { readOptions } from '../../bench/options.ts'
 import { figureOf, type Measured, ratioOf, spreadOf } from '../../bench/results.ts'
 import { type ClientName, type WorkloadName, workloads } from '../../bench/workloads.ts'
+import { startChain } from '../support/chain-server.ts'
 
 const run = promisify(execFile)
 
@@ -39,6 +41,17 @@ describe('the arguments of the benchmark', () => {
     expect(ended).toMatchObject({ code: 2, stdout: '' })
     expect(ended.stderr).toMatch(/^--rounds: expected .*\n\nusage: npm run bench -- /)
   })
+})
+
+it('the export of hexline writes what the command writes', async () => {
+  const { url, close } = await startChain({ head: 20 })
+  const job = await (clients.hexline['NDJSON export'] as Way).load(url)
+  try {
+    expect(await job.run(3, 10)).toMatchObject({ items: 10, bytes: expect.any(Number) })
+  } finally {
+    await job.end?.()
+    await close()
+  }
 })
 
 describe('the table of workloads', () => {

@@ -231,7 +231,7 @@ describe('wrong usage ends with 2 and one line, before anything is sent', () => 
     expect(server.requests).toEqual([])
   })
 
-  it('an address that is none, a key that no header can have', async () => {
+  it('an invalid address, and a key that a header cannot hold', async () => {
     for (const wrong of [{ HEXLINE_STREAMS_URL: `nonsense/${KEY}` }, { HEXLINE_STREAMS_URL: `${server.url}?key=${KEY}` }, { HEXLINE_API_KEY: `${KEY}\n` }]) {
       const { code, stderr } = await hexline(['streams'], { env: { ...env(), ...wrong } })
       expect(code).toBe(2)

@@ -232,7 +232,7 @@ describe('what is wrong is told in one line, with exit code 2', () => {
     })
   })
 
-  it('a seed that cannot be read, and one that is none', async () => {
+  it('an unreadable seed file, and an invalid one', async () => {
     const file = join(folder, 'bad.json')
     await writeFile(file, '{"streams":[{}]}')
     expect(await untilEnd(['sandbox', '--seed', file])).toMatchObject({

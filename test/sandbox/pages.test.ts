@@ -45,7 +45,7 @@ describe('a cursor is refused', () => {
   const { cursor } = page(['a', 'b'], { limit: 1 })
   it.each<[string, Omit<Paging, 'of'>, unknown[], RegExp]>([
     ['of another list', { limit: 1, cursor }, [2], /^cursor must come from the same list with the same filters$/],
-    ['that is none', { limit: 1, cursor: 'x' }, [1], /^cursor must come from an earlier page$/],
+    ['that was not given before', { limit: 1, cursor: 'x' }, [1], /^cursor must come from an earlier page$/],
     ['that holds something else', { limit: 1, cursor: writeCursor({ list: listId([1]) }) }, [1], /^cursor must come from an earlier page$/],
     ['with an offset', { limit: 1, cursor, offset: 0 }, [1], /^offset cannot be combined with cursor/],
   ])('%s', (_, paging, of, message) => {

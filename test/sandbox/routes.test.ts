@@ -52,8 +52,8 @@ describe('an operation', () => {
   })
 
   it.each<[string, string, RegExp]>([
-    ['an address that is none', 'api/v2.2/wallets/0x12/tokens', /^address must be 20 bytes in hex$/],
-    ['a hash that is none', 'api/v2.2/transaction/0x12', /^transaction_hash must be 32 bytes in hex$/],
+    ['an invalid address', 'api/v2.2/wallets/0x12/tokens', /^address must be 20 bytes in hex$/],
+    ['an invalid hash', 'api/v2.2/transaction/0x12', /^transaction_hash must be 32 bytes in hex$/],
     ['a chain that it does not serve', 'api/v2.2/transaction/0x12?chain=eth', /^this sandbox serves only base$/],
     ['no chain at all', 'api/v2.2/transaction/0x12?chain=SECRET', /^chain must be the name or hex id/],
   ])('refuses %s with 400', async (_, path, message) => {

@@ -269,7 +269,8 @@ export class RandomThrottling {
 }
 
 /**
- * The cumulative sum after another POST, where this part of POSTs is refused, or so much `more`.
+ * The cumulative sum after another POST. It tests whether `part + more` of POSTs are refused,
+ * rather than `part`.
  */
 function sum(score: number, isRefused: boolean, part: number, more: number): number {
   const other = part + more

@@ -207,7 +207,7 @@ describe('options', () => {
     ['no batch', { batch: 10 }, 'batch: expected an object or false, received 10'],
     ['methods of another shape', { methods: ['eth_call'] }, 'methods: expected { include } or { exclude }, each an array of names, received an array of 1'],
     [
-      'a list of methods that is none',
+      'an invalid list of methods',
       { methods: { include: 'eth_call' } },
       'methods: expected { include } or { exclude }, each an array of names, received an object',
     ],

@@ -46,7 +46,7 @@ describe('a pause', () => {
     expect(pause.until).toBe(1400)
   })
 
-  test('fails calls that do not wait, or cannot wait so long, each with an error of its own', () => {
+  test('fails the calls that do not wait, or whose deadline comes first, each with its own error', () => {
     const pause = new Pause(backoff)
     const call = ownRead({ method: 'eth_getLogs', params: [], deadline: 10_000 })
     expect(pause.failureFor({ ...call, whilePaused: 'fail' }, 0)).toBeUndefined()
