@@ -144,9 +144,11 @@ async function startSide(isHexline: boolean): Promise<Side> {
   const providers: Made[] = []
   const endProviders = async () => {
     for (const { provider, pending } of providers.splice(0)) {
-      // ethers' own leaves promises for its filters unhandled, which reject when it is destroyed.
-      if (!isHexline) await provider.removeAllListeners()
-      while (!isHexline && pending.size > 0) await Promise.allSettled(pending)
+      // ethers itself leaves promises unhandled, which reject when the provider is destroyed: those
+      // of its filters, and `confirmations()` in the listener of `wait()`. flows-destroy.test.ts
+      // destroys providers that are busy.
+      await provider.removeAllListeners()
+      while (pending.size > 0) await Promise.allSettled(pending)
       provider.destroy()
     }
   }
