@@ -36,8 +36,9 @@ export interface QueueOptions extends EndpointLimitsOptions {
  *    one, costs nothing.
  * 4. The limits learn from the result. Each call gets its own outcome, or goes back to the front of
  *    its line if it may do better in a smaller batch.
- * 5. The job keeps its slot until the turn ends, so that what its callers send next is in line for
- *    that slot.
+ * 5. The job keeps its slot until the turn ends, so that what its callers send next is in line. If
+ *    calls are in line then, it goes on with 3: a job for each POST would cost more than all else
+ *    that the queue does for a POST of one call.
  */
 export function createQueue(options: QueueOptions): Queue {
   return new EndpointQueue(options)
@@ -82,15 +83,15 @@ class EndpointQueue implements Queue {
   readonly #lines: Lines
   /** Runs POSTs, those of interactive calls before those of bulk calls. */
   readonly #slots: PQueue
-  readonly #interactivePost = { run: () => this.#run(this.#lines.interactive), options: { id: 'interactive', priority: 1 } }
-  readonly #bulkPost = { run: () => this.#run(this.#lines.bulk), options: { id: 'bulk', priority: 0 } }
+  readonly #interactiveJob = { run: () => this.#run(this.#lines.interactive), options: { id: 'interactive', priority: 1 } }
+  readonly #bulkJob = { run: () => this.#run(this.#lines.bulk), options: { id: 'bulk', priority: 0 } }
   /** Ends a pause of the slots. */
   readonly #wake: Alarm = { at: 0, place: -1, ring: () => this.#resume() }
   /** The calls of each POST in flight, and how many of these POSTs are of bulk calls. */
   readonly #inFlight = new Set<readonly Entry[]>()
   #bulkPosts = 0
-  /** Jobs whose POSTs have ended in this turn. */
-  #endingJobs: (() => void)[] = []
+  /** Of each job whose POST has ended in this turn: what ends the job. */
+  #restingJobs: (() => void)[] = []
   #isTurnSet = false
 
   constructor(options: QueueOptions) {
@@ -127,7 +128,7 @@ class EndpointQueue implements Queue {
   readonly #onTurnEnd = (): void => {
     this.#isTurnSet = false
     if (this.#slots.concurrency !== this.#limits.concurrency) this.#slots.concurrency = this.#limits.concurrency
-    for (const end of this.#endingJobs.splice(0)) end()
+    for (const end of this.#restingJobs.splice(0)) this.#goOn(end)
     this.#offer()
     // New calls, or what the limits have learnt, may have ended the reason for a pause.
     if (this.#slots.isPaused) this.#resume()
@@ -138,7 +139,7 @@ class EndpointQueue implements Queue {
    */
   #offer(): void {
     for (let line = this.#nextLine(); line !== undefined; line = this.#nextLine()) {
-      const { run, options } = line === this.#lines.interactive ? this.#interactivePost : this.#bulkPost
+      const { run, options } = line === this.#lines.interactive ? this.#interactiveJob : this.#bulkJob
       if (this.#slots.size > 0 && this.#slots.sizeBy(options) > 0) return
       void this.#slots.add(run, options)
     }
@@ -154,15 +155,31 @@ class EndpointQueue implements Queue {
     return bulk.size > 0 && this.#bulkPosts < Math.max(1, slots - 1) ? bulk : undefined
   }
 
-  /** The job of one POST. Ends at once where its calls have left or have to wait. */
-  async #run(line: Line): Promise<void> {
-    if (line !== this.#nextLine()) return
+  /** A job. Ends at once where the calls that it was added for have left, or others go first. */
+  #run(line: Line): Promise<void> {
+    return new Promise((end) => {
+      if (line === this.#nextLine()) void this.#post(line, end)
+      else end()
+    })
+  }
+
+  /** The job makes another POST, or ends. */
+  #goOn(end: () => void): void {
+    const { isPaused, pending, concurrency } = this.#slots
+    const line = isPaused || pending > concurrency ? undefined : this.#nextLine()
+    if (line === undefined) end()
+    else void this.#post(line, end)
+  }
+
+  /** Makes a POST for a job. `end` ends the job: at once, where the calls have to wait. */
+  async #post(line: Line, end: () => void): Promise<void> {
     const now = this.#now()
     // Calls left for another POST need a slot for it. Nobody waits for a single bulk call.
     const maySplit = line === this.#lines.interactive && this.#inFlight.size + 1 < this.#limits.concurrency
     const plan = this.#limits.plan(now, line, maySplit)
     if ('waitMs' in plan) {
       this.#pauseUntil(now + plan.waitMs)
+      end()
       return
     }
     const { entries, hadRoom } = line.take(plan)
@@ -174,8 +191,8 @@ class EndpointQueue implements Queue {
     this.#inFlight.delete(entries)
     if (isBulk) this.#bulkPosts--
     this.#finish(line, entries, batch, outcomes)
+    this.#restingJobs.push(end)
     this.#offerSoon()
-    await new Promise<void>((resolve) => this.#endingJobs.push(resolve))
   }
 
   #pauseUntil(time: number): void {

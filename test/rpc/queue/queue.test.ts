@@ -1,5 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
-import { describe, expect, test } from 'vitest'
+import PQueue from 'p-queue'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type Client, type ClientOptions, type Post, replyOf } from '../../../src/index.ts'
 import { ownRead } from '../../../src/rpc/call.ts'
 import { createQueue, MOVED } from '../../../src/rpc/queue/queue.ts'
@@ -846,5 +847,36 @@ describe('calls that are handed over to other endpoints', () => {
     open()
     expect(await Promise.all([first, ...calls])).toEqual(['first', MOVED, 'same', MOVED])
     expect(posted).toEqual([['first'], ['same']])
+  })
+})
+
+describe('the jobs of p-queue', () => {
+  /** A queue whose POSTs are answered in the next turn, and the jobs that it has added to p-queue. */
+  function counted(concurrency: number) {
+    const add = vi.spyOn(PQueue.prototype, 'add')
+    onTestFinished(() => add.mockRestore())
+    let posts = 0
+    const post: Post = async (calls) => {
+      posts++
+      await turn()
+      return calls.map(({ params }) => replyOf(params[0]))
+    }
+    const limits = { concurrency, singleConcurrency: concurrency, maxCalls: 1, backoff: { baseDelayMs: 100, maxDelayMs: 100 }, isHeavy: () => false }
+    const { send } = createQueue({ name: 'endpoint', post, waiting: new Waiting(clock), dedupe: true, ...limits })
+    const call = (param: unknown, priority: 'interactive' | 'bulk' = 'interactive') =>
+      send(ownRead({ method: 'eth_getBalance', params: [param], deadline: Number.POSITIVE_INFINITY, priority }))
+    return { call, jobs: () => add.mock.calls.length, posts: () => posts }
+  }
+
+  test('calls that follow one another share one', async () => {
+    const { call, jobs, posts } = counted(8)
+    for (let i = 0; i < 50; i++) await call(i)
+    expect({ jobs: jobs(), posts: posts() }).toEqual({ jobs: 1, posts: 50 })
+  })
+
+  test('are one for each slot, and one of each priority that waits, however many calls are in line', async () => {
+    const { call, jobs, posts } = counted(3)
+    await Promise.all(Array.from({ length: 100 }, (_, i) => call(i, i % 2 === 0 ? 'bulk' : 'interactive')))
+    expect({ jobs: jobs(), posts: posts() }).toEqual({ jobs: 5, posts: 100 })
   })
 })
