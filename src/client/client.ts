@@ -202,7 +202,7 @@ function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
       bodies,
       required,
       safe: isSafe(method),
-      tried: [],
+      tried: NOT_TRIED,
       pin,
       tally,
     }
@@ -227,7 +227,8 @@ function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
       const { method, params } = request ?? {}
       const signal = options?.signal
       if (signal != null) check.signal(signal)
-      const reply = await send({ method, params: ownParams(method, params), ...(signal != null && { signal }) })
+      const own = ownParams(method, params)
+      const reply = await send(signal == null ? { method, params: own } : { method, params: own, signal })
       return reply.take()
     },
 
@@ -256,6 +257,8 @@ function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
 }
 
 const NONE: CallSettings = {}
+/** No endpoint has failed a new call. */
+const NOT_TRIED: readonly string[] = Object.freeze([])
 
 /**
  * The settings among the fields of a request, checked. Most requests have none, and skip the work.

@@ -267,9 +267,15 @@ export class BatchSize {
   learnBytes(calls: readonly Call[], bytes: number, expected: number): void {
     if (expected === 0) return
     const factor = bytes / expected
-    for (const method of new Set(calls.map((call) => call.method))) {
+    for (const method of methodsOf(calls)) {
       const before = this.#bytesOf.get(method)
       setBounded(this.#bytesOf, method, before === undefined ? UNKNOWN_BYTES * factor : before + NEWEST * (before * factor - before))
     }
   }
+}
+
+/** Each method once. Most POSTs have only one. */
+function methodsOf(calls: readonly Call[]): Iterable<string> {
+  const first = calls[0]?.method as string
+  return calls.every(({ method }) => method === first) ? [first] : new Set(calls.map(({ method }) => method))
 }

@@ -92,7 +92,7 @@ export class EndpointLimits {
   readonly #singleConcurrency: number
   /** Calls per second that the user gave, if they are calls. */
   readonly #given: number | undefined
-  /** When the POSTs in flight started. */
+  /** When the POSTs in flight started, in no order. */
   readonly #sentAt: number[] = []
   /** One of them is a probe. */
   #isProbing = false
@@ -176,7 +176,8 @@ export class EndpointLimits {
     if (isProbe) this.#isProbing = true
     this.#size.start(calls.length)
     const overdueAt = now - Math.max(LEAST_OVERDUE_MS, TIMES_THE_MEAN * (this.#meanMs ?? Number.POSITIVE_INFINITY))
-    const nthBusy = 1 + this.#sentAt.reduce((busy, sentAt) => busy + Number(sentAt > overdueAt), 0)
+    let nthBusy = 1
+    for (const sentAt of this.#sentAt) if (sentAt > overdueAt) nthBusy++
     const nth = this.#sentAt.push(now)
     return { calls, sentAt: now, nth, nthBusy, expectedBytes: this.#size.expectedBytes(calls), isProbe, hadRoom }
   }
@@ -185,7 +186,7 @@ export class EndpointLimits {
   finished(result: BatchResult, now: number): Consequences {
     const { batch, answered, throttling, whole } = result
     const { length } = batch.calls
-    this.#sentAt.splice(this.#sentAt.indexOf(batch.sentAt), 1)
+    this.#forget(batch.sentAt)
     if (batch.isProbe) this.#isProbing = false
     if (answered.length > 0) this.#learnFromAnswers(result, now)
     const isAlone = this.#learnSize(result)
@@ -195,6 +196,12 @@ export class EndpointLimits {
     const isPaused = throttling !== undefined && this.#learnThrottling(result, throttling, now)
     if (throttling === undefined && result.strained === length) this.#concurrency.suffered(batch.nth, batch.sentAt, now)
     return { isPaused, resend: isAlone && whole === 'not-found' ? 'all' : result.refusal === undefined ? 'none' : 'too-large' }
+  }
+
+  /** A POST that started at this time has ended. */
+  #forget(sentAt: number): void {
+    const last = this.#sentAt.pop() as number
+    if (last !== sentAt) this.#sentAt[this.#sentAt.indexOf(sentAt)] = last
   }
 
   #learnFromAnswers({ batch, answered, bytes, throttling, whole }: BatchResult, now: number): void {

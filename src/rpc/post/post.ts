@@ -107,15 +107,19 @@ function releasable(outcomes: readonly Outcome[], body: Buffer, bodies: BodyPool
 
 /** A single call is sent as an object, several as an array. */
 function encode(calls: readonly Call[], first: number): string {
-  if (calls.length === 1) return envelope(calls[0] as Call, first)
-  let body = '['
-  for (let i = 0; i < calls.length; i++) body += (i === 0 ? '' : ',') + envelope(calls[i] as Call, first + i)
-  return `${body}]`
-}
-
-function envelope(call: Call, id: number): string {
-  const params = (call as Partial<EncodedCall>).json ?? JSON.stringify(call.params)
-  return `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(call.method)},"params":${params}}`
+  let body = ''
+  let method: string | undefined
+  let quoted = ''
+  for (let i = 0; i < calls.length; i++) {
+    const call = calls[i] as Call
+    if (call.method !== method) {
+      method = call.method
+      quoted = JSON.stringify(method)
+    }
+    const params = (call as Partial<EncodedCall>).json ?? JSON.stringify(call.params)
+    body += `${i === 0 ? '' : ','}{"jsonrpc":"2.0","id":${first + i},"method":${quoted},"params":${params}}`
+  }
+  return calls.length === 1 ? body : `[${body}]`
 }
 
 function isStartOfArray(body: Buffer): boolean {

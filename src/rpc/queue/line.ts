@@ -18,7 +18,7 @@ export class Line {
   #inserted: Entry[] = []
   /**
    * Entries that identical calls may join. A new map whenever the line runs empty: one that lives
-   * long while its keys come and go is slow.
+   * long while its keys come and go is slow, and so is taking out one entry after the other.
    */
   #joinable = new Map<string, Entry>()
   /** Entries that somebody waits for. */
@@ -60,6 +60,7 @@ export class Line {
   drop(entry: Entry): void {
     const isFirst = this.#entries[this.#head] === entry
     this.#leave(entry)
+    this.#forget(entry)
     if (this.#entries.length - this.#head - this.size > Math.max(SWEEP_AT, this.size)) {
       this.#entries = this.#entries.slice(this.#head).filter((each) => this.#holds(each))
       this.#head = 0
@@ -104,6 +105,7 @@ export class Line {
       this.#entries = apart.concat(this.#entries.slice(this.#head))
       this.#head = 0
     }
+    if (this.size > 0) for (const entry of taken) this.#forget(entry)
     this.#tidy()
     return { entries: taken, hadRoom: this.size === 0 || apart.length > 0 }
   }
@@ -121,13 +123,17 @@ export class Line {
   #enter(entry: Entry): void {
     entry.state = this.#here
     this.size++
-    if (entry.key !== undefined && !this.#joinable.has(entry.key)) this.#joinable.set(entry.key, entry)
+    if (entry.key !== undefined) this.#joinable.set(entry.key, entry)
   }
 
   #leave(entry: Entry): void {
     entry.state = UNPLACED
     this.size--
-    if (entry.key !== undefined && this.#joinable.get(entry.key) === entry) this.#joinable.delete(entry.key)
+  }
+
+  /** No call may join `entry` any more. */
+  #forget({ key }: Entry): void {
+    if (key !== undefined) this.#joinable.delete(key)
   }
 
   /** Gives the inserted entries their places, all at once: thousands may come back together. */

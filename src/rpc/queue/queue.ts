@@ -91,7 +91,7 @@ class EndpointQueue implements Queue {
   readonly #inFlight = new Set<readonly Entry[]>()
   #bulkPosts = 0
   /** Of each job whose POST has ended in this turn: what ends the job. */
-  #restingJobs: (() => void)[] = []
+  readonly #restingJobs: (() => void)[] = []
   #isTurnSet = false
 
   constructor(options: QueueOptions) {
@@ -112,7 +112,8 @@ class EndpointQueue implements Queue {
       const json = paramsJson(call)
       const caller = new Caller(call, waiting, resolve, reject)
       if (!waiting.hold(caller)) return
-      const failure = this.#limits.failureFor(call, this.#now())
+      // Most endpoints have never been paused, and the clock costs.
+      const failure = this.#limits.pausedUntil > 0 ? this.#limits.failureFor(call, this.#now()) : undefined
       if (failure !== undefined) return caller.cancel(failure)
       this.#lines.add(caller, json)
       this.#offerSoon()
@@ -128,7 +129,7 @@ class EndpointQueue implements Queue {
   readonly #onTurnEnd = (): void => {
     this.#isTurnSet = false
     if (this.#slots.concurrency !== this.#limits.concurrency) this.#slots.concurrency = this.#limits.concurrency
-    for (const end of this.#restingJobs.splice(0)) this.#goOn(end)
+    for (let end = this.#restingJobs.pop(); end !== undefined; end = this.#restingJobs.pop()) this.#goOn(end)
     this.#offer()
     // New calls, or what the limits have learnt, may have ended the reason for a pause.
     if (this.#slots.isPaused) this.#resume()
