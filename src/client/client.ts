@@ -223,13 +223,16 @@ function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
       }
     },
 
-    async request(request, options) {
-      const { method, params } = request ?? {}
-      const signal = options?.signal
-      if (signal != null) check.signal(signal)
-      const own = ownParams(method, params)
-      const reply = await send(signal == null ? { method, params: own } : { method, params: own, signal })
-      return reply.take()
+    request(request, options) {
+      try {
+        const { method, params } = request ?? {}
+        const signal = options?.signal
+        if (signal != null) check.signal(signal)
+        const own = ownParams(method, params)
+        return send(signal == null ? { method, params: own } : { method, params: own, signal }).then(resultOf)
+      } catch (error) {
+        return Promise.reject(error)
+      }
     },
 
     send(request) {
@@ -254,6 +257,10 @@ function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
     [Symbol.asyncDispose]: close,
   }
   return withInternals(client, { connections: parts.connections, clock })
+}
+
+function resultOf(reply: Reply): unknown {
+  return reply.take()
 }
 
 const NONE: CallSettings = {}
