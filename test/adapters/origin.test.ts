@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { originOf } from '../../adapters/origin.ts'
 
-const endpoints = ['https://a.example', 'https://b.example:8545', 'http://notb.example:8545']
+const endpoints = ['https://a.example', 'https://notb.example:8545', 'https://b.example:8545']
 
 it.each<[string | undefined, string]>([
   ['https://a.example', 'https://a.example'],

@@ -20,7 +20,7 @@ interface Asked {
 
 const bounds = { maxBytes: 1e9, maxItems: 1000, assumedBytes: 1, maxWaitMs: 15_000 }
 
-/** The items 0 to `last`; those that `hold` names come when the test answers, all others at once. */
+/** The items 0 to `last`. Those in `hold` arrive when the test answers, all others at once. */
 function start(last: bigint, hold: (number: bigint, again: boolean) => boolean) {
   const asked: Asked[] = []
   const stop = new AbortController()
@@ -44,7 +44,7 @@ async function all(items: AsyncIterable<Item>): Promise<Item[]> {
   return list
 }
 
-describe('an item that holds up the consumer while others arrive', () => {
+describe('an item that delays the consumer while others arrive', () => {
   it('is requested again, and the first answer counts', async () => {
     const { items, asked } = start(99n, (number, again) => number === 70n && !again)
     const came = await all(items)
@@ -53,7 +53,7 @@ describe('an item that holds up the consumer while others arrive', () => {
     expect(asked.filter(({ again }) => again)).toHaveLength(1)
   })
 
-  it('is taken from the first request if that is sooner, and the other one ends', async () => {
+  it('is taken from the first request if that is sooner, and the second one ends', async () => {
     const { items, findAsked, asked } = start(99n, (number) => number === 70n)
     const ended = all(items)
     await vi.waitFor(() => expect(asked.some(({ again }) => again)).toBe(true), 10_000)
@@ -66,7 +66,7 @@ describe('an item that holds up the consumer while others arrive', () => {
     const { items, findAsked } = start(99n, (number, again) => number === 70n && !again)
     await all(items)
     expect(findAsked(70n).signal.aborted).toBe(true)
-    // All that shared its signal had come.
+    // All others with its signal had arrived.
     expect(findAsked(10n).signal).not.toBe(findAsked(70n).signal)
     expect(findAsked(10n).signal.aborted).toBe(false)
   })
@@ -78,7 +78,7 @@ describe('an item that holds up the consumer while others arrive', () => {
     expect(again).toEqual(Array.from({ length: 80 }, (_, i) => BigInt(100 + i)))
   })
 
-  it('fails with its first request, and not with a later one', async () => {
+  it('fails if its first request does, not if a later one does', async () => {
     const { items, findAsked, asked } = start(99n, (number) => number === 70n)
     const ended = all(items)
     ended.catch(() => {})
@@ -91,11 +91,11 @@ describe('an item that holds up the consumer while others arrive', () => {
 })
 
 describe('the number requested ahead', () => {
-  it('does not shrink because the consumer waits for one item', async () => {
+  it('does not shrink while the consumer waits for one item', async () => {
     const { items, asked, findAsked, clock } = start(2000n, (number) => number === 0n || number >= 300n)
     const first = items.next()
     await vi.waitFor(() => expect(asked.length).toBeGreaterThan(256), 10_000)
-    // Nothing comes for several windows of measuring.
+    // Nothing arrives for several windows.
     const before = asked.length
     await clock.sleep(800)
     findAsked(0n).answer()
@@ -108,7 +108,7 @@ describe('the number requested ahead', () => {
 })
 
 describe('the end', () => {
-  it('comes with the reason of the signal, for all requests in flight', async () => {
+  it('has the reason of the signal, for all requests in flight', async () => {
     const { items, asked, stop } = start(500n, () => true)
     const ended = all(items)
     ended.catch(() => {})

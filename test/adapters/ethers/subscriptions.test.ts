@@ -16,12 +16,12 @@ const receiptOf = (hash: string, block: number) => ({
   ...{ contractAddress: null, gasUsed: '0x1', cumulativeGasUsed: '0x1', effectiveGasPrice: '0x1', status: '0x1', type: '0x0', logs: [], logsBloom: '0x' },
 })
 
-/** Nothing here depends on how long it takes. */
+/** The timeout only bounds a failing test. */
 const waitFor = (check: () => void) => vi.waitFor(check, { timeout: 15_000 })
 
 type Fault = (entry: Entry) => { error: { code: number; message: string } } | { status: number } | undefined
 
-/** A node with filters, whose every block has one log, and that does wrong as the test says. */
+/** A node with filters, one log in each block, and faults as the test sets them. */
 async function startNode(options: HexlineProviderOptions = {}) {
   const node = {
     head: 1,
@@ -30,7 +30,7 @@ async function startNode(options: HexlineProviderOptions = {}) {
     fault: (() => undefined) as Fault,
     /** Awaited before a call is answered. */
     gate: (() => undefined) as (entry: Entry) => Promise<void> | undefined,
-    /** Awaited when the answer is known, before it is sent. */
+    /** Awaited after the answer is computed and before it is sent. */
     hold: (() => undefined) as (entry: Entry) => Promise<void> | undefined,
     receipts: new Set<string>(),
   }
@@ -118,7 +118,7 @@ async function listening(bed: Node) {
 }
 
 describe('events by a filter', () => {
-  it('are not lost when one poll fails: the filter and what it holds stay', async () => {
+  it('are not lost when one poll fails: the filter and its contents remain', async () => {
     const bed = await startNode()
     await listening(bed)
     await bed.mine()
@@ -133,7 +133,7 @@ describe('events by a filter', () => {
     expect(bed.node.filters.size).toBe(1)
   })
 
-  it('are not lost when the node forgets the filter: a new one is made, and the logs in between are asked for', async () => {
+  it('are not lost when the node drops the filter: a new one is made, and the logs in between are requested', async () => {
     const bed = await startNode()
     await listening(bed)
     await bed.mine()
@@ -280,7 +280,7 @@ describe('a block that arrives during a request is handled next, even if no othe
 })
 
 describe('an outage', () => {
-  it('is reported to the listeners of `error` by everything that waits for blocks, and blocks continue after it', async () => {
+  it('is reported to the listeners of `error` by everything that waits for blocks; blocks continue after it', async () => {
     const bed = await startNode()
     const blocks: number[] = []
     await bed.provider.on('block', (block) => blocks.push(block))
