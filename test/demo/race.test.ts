@@ -25,7 +25,8 @@ describe.each([
 
   it('ends when it is aborted, though its calls have no reply', async () => {
     const stop = new AbortController()
-    const [a, b] = (await Promise.all([0, 1].map(() => chain({ gate: () => new Promise(() => stop.abort()) })))) as [{ url: string }, { url: string }]
+    const gate = () => new Promise<void>(() => stop.abort())
+    const [a, b] = [await chain({ gate }), await chain({ gate })]
     const runner = newRunner()
     await run(runner, [a.url, b.url], 20, stop.signal).catch((error) => expect(error).toBe(stop.signal.reason))
     expect(runner).toMatchObject({ done: 0, failed: 0 })

@@ -11,8 +11,8 @@ import { type Answer, answerTo, honest, refuse, right, send, serve, silent } fro
 import { account, clientOver, closing } from '../support/viem-clients.ts'
 
 /*
- * The table of docs/faults.md, and that of the README, by measurement: each row is a test of its name. Settings are the defaults of
- * viem 2.57.1 and hexline where a test does not say otherwise.
+ * The measurements of the table of docs/faults.md, and of that in the README: each row is a test of its name. Settings are the defaults of
+ * viem 2.57.1 and hexline unless a test says otherwise.
  */
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
@@ -100,7 +100,7 @@ describe('docs/faults.md', () => {
       ended = true
     })
     await theirs.received(1)
-    // Its timeout ends a call to which there is no reply at all.
+    // A call without any reply ends at its timeout.
     expect(await outcomes(http((await serve(silent)).url, config), 1)).toMatchObject({ failed: 1 })
     expect(ended).toBe(false)
     expect(theirs.requests).toHaveLength(1)
@@ -154,10 +154,10 @@ describe('docs/faults.md', () => {
   })
 })
 
-/** The first cells of the rows of a Markdown table, without its head. */
+/** The first cells of the rows of a Markdown table, without its header. */
 const firstCells = (markdown: string) => [...markdown.matchAll(/^\| (.*?) \|/gm)].map(([, cell]) => cell).slice(1)
 
-it('the page has a row for each, and the README none that is not measured', () => {
+it('the page has a row for each, and the README only measured ones', () => {
   expect(firstCells(table)).toEqual(names)
   const shown = firstCells(read('README.md').split('<!-- measured -->')[1] as string)
   expect(shown.length).toBeGreaterThan(4)

@@ -26,7 +26,7 @@ describe('the meaning of a status', () => {
     [402, 'Payment required', 'quota'],
     [402, '', 'quota'],
     [403, 'Forbidden', 'auth'],
-    // "plan" and "free" stand in words that say nothing of a quota.
+    // "plan" and "free" occur in words that do not mean a quota.
     [401, 'No such key; see the explanation', 'auth'],
     [401, 'Invalid key. Get a free-range one', 'auth'],
     [403, 'Monthly usage limit reached', 'quota'],
@@ -68,7 +68,7 @@ describe('the meaning of a status', () => {
   })
 })
 
-describe('a transaction that is not known', () => {
+describe('an unknown transaction', () => {
   it('is null, after one request', async () => {
     for (const body of [{ message: 'No transaction found' }, '', '<h1>404</h1>']) {
       const server = await serveRest(always(body, { status: 404 }))
@@ -100,7 +100,7 @@ describe('the service’s message', () => {
     ['{ error }', { error: 'Bad Request' }, 'Bad Request', ': Bad Request'],
     ['an empty message and an error', { message: '', error: 'Bad Request' }, 'Bad Request', ': Bad Request'],
     ['an empty list', { message: [] }, undefined, ''],
-    ['an object of something else', { code: 5 }, undefined, ''],
+    ['an object of another kind', { code: 5 }, undefined, ''],
     ['a string of JSON', '"no"', 'no', ': no'],
     ['null', null, undefined, ''],
     ['a number', 5, undefined, ''],
@@ -173,7 +173,7 @@ describe('retries', () => {
     expect(server.requests).toHaveLength(1)
   })
 
-  it('a field that cannot be read is final', async () => {
+  it('an invalid field is final', async () => {
     const server = await serveRest(always({ result: [{}] }), good)
     expect(await errorOf(streams(server))).toMatchObject({ name: 'CodecError' })
     expect(server.requests).toHaveLength(1)
@@ -193,7 +193,7 @@ describe('retries', () => {
     const server = await serveRest(always('', { status, headers }), good)
     await streams(server)
     const [first, second] = server.requests
-    // A ms less, since timers may be early by that.
+    // Timers may be early by a ms.
     expect((second?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(299)
   })
 

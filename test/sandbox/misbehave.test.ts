@@ -25,7 +25,7 @@ describe('the key', () => {
     'collections/creators',
     'nfts/transfers/wallets',
     'nfts/collections/x/tokens',
-  ])('is wanted for %s before anything is looked at', async (path) => {
+  ])('is required for %s before anything else is checked', async (path) => {
     expect(await ask(node, path, { key: null })).toMatchObject({ status: 401, body: { message: 'missing API key: send it in the header X-API-Key' } })
     expect(await ask(node, path, { key: 'wr0ng-key' })).toMatchObject({ status: 401, body: { message: 'invalid API key: send it in the header X-API-Key' } })
   })
@@ -54,13 +54,13 @@ describe('the key', () => {
 })
 
 it.each(['', 'api/v2.2/wallets', 'api/v2.1/wallets/x/tokens', 'streams/evm/x', 'streams', 'a/b/c/d', 'constructor/x'])(
-  'there is nothing under /%s',
+  'nothing is served at /%s',
   async (path) => {
     expect(await ask(node, path)).toMatchObject({ status: 404, body: { message: 'no such path' } })
   },
 )
 
-it('a path that cannot be read is refused', async () => {
+it('an undecodable path is refused', async () => {
   expect(await ask(node, 'streams/%ff')).toMatchObject({ status: 400, body: { message: 'invalid path' } })
 })
 
@@ -118,7 +118,7 @@ it('latencyMs delays every request', async () => {
 })
 
 describe('faults', () => {
-  /** What becomes of each of some requests, one after the other. */
+  /** The outcomes of several requests in sequence. */
   async function fates(sandbox: Sandbox, count: number): Promise<string[]> {
     const found: string[] = []
     for (let i = 0; i < count; i++) found.push(await fateOf(sandbox))
@@ -133,7 +133,7 @@ describe('faults', () => {
         await body.dump()
         return `error ${statusCode}`
       }
-      // A body that stalls is known by its silence: here, what has been announced is not there after a while.
+      // A stalled body is recognised by its silence: the announced bytes do not arrive.
       const chunks: Buffer[] = []
       let length = 0
       signal.addEventListener('abort', () => body.destroy())
@@ -209,7 +209,7 @@ describe('stop()', () => {
     expect(await ended).toMatchObject({ code: 'UND_ERR_SOCKET' })
   })
 
-  it('stops the anvil that it started, but not a given node', async () => {
+  it('stops its own anvil, but not a given node', async () => {
     const sandbox = await startSandbox()
     const above = await startSandbox({ upstream: sandbox.upstream })
     await above.stop()
