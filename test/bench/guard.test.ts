@@ -16,8 +16,7 @@ describe('the speed that is not to be lost', () => {
   beforeAll(async () => {
     const { url } = await first<ServerNews>('../../bench/server.ts', 'made')
     least = await first('../support/guard-process.ts', url)
-    // A few seconds, and on a machine that has ten other things to do a minute.
-  }, 180_000)
+  })
 
   afterAll(() => {
     for (const child of children) child.kill()

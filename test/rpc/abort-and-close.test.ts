@@ -6,6 +6,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type Client, type ClientOptions, ClosedError, TimeoutError } from '../../src/index.ts'
+import { eventually } from '../support/eventually.ts'
 import {
   type Answer,
   always,
@@ -256,7 +257,7 @@ describe('close', () => {
     expect(await error).toBeInstanceOf(ClosedError)
     expect(await error).toMatchObject({ kind: 'closed', message: 'the client was closed', method: 'eth_getBalance' })
     expect(timesSent()).toBe(stage.sent)
-    await vi.waitFor(() => expect(server.sockets.size).toBe(0))
+    await eventually(() => expect(server.sockets.size).toBe(0))
   })
 
   test('ends calls with a signal of their own too', async () => {
@@ -288,7 +289,7 @@ describe('close', () => {
     await Promise.all([client.close(), client.close()])
     await client.close()
     await client[Symbol.asyncDispose]()
-    await vi.waitFor(() => expect(server.sockets.size).toBe(0))
+    await eventually(() => expect(server.sockets.size).toBe(0))
   })
 
   test('before any call opens no socket', async () => {
