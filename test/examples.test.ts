@@ -10,7 +10,7 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 
 /** Runs an example as its first lines say, and gives what it printed. */
 function example(name: string, url: string) {
-  return run('npx', ['tsx', `examples/${name}.ts`, url], { cwd: root, timeout: 60_000 })
+  return run(process.execPath, ['--import', 'tsx', `examples/${name}.ts`, url], { cwd: root })
 }
 
 describe('examples/viem.ts', () => {

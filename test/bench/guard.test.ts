@@ -16,8 +16,7 @@ describe('a guard against large regressions of speed', () => {
   beforeAll(async () => {
     const { url } = await first<ServerNews>('../../bench/server.ts', 'made')
     least = await first('../support/guard-process.ts', url)
-    // A few seconds, or a minute on a busy machine.
-  }, 180_000)
+  })
 
   afterAll(() => {
     for (const child of children) child.kill()

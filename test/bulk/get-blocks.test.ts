@@ -1,8 +1,9 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { createClient, type HexlineError } from 'hexline'
 import { getBlocks, type Progress } from 'hexline/bulk'
-import { afterEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import { blockHash, blockOf, type ChainOptions, type ChainServer, chainAnswer, hexOf, startChain, withLongFields } from '../support/chain-server.ts'
+import { eventually } from '../support/eventually.ts'
 import { virtualWorld } from '../support/virtual-server.ts'
 
 /** For tests that wait; all others use real sockets. */
@@ -293,7 +294,7 @@ describe('back-pressure', () => {
     const blocks = getBlocks(client, { from: 0, to: 10_000 })
     for (let read = 0; read < 200; read++) await blocks.next()
     // The reader stops here. The blocks requested ahead arrive: at least 256, and the head before them.
-    await vi.waitFor(() => expect(server.calls.length).toBeGreaterThan(450))
+    await eventually(() => expect(server.calls.length).toBeGreaterThan(450))
     await client.call('eth_chainId').catch(() => {})
     expect(server.calls.length - 1).toBeLessThanOrEqual(1201)
     await blocks.return()

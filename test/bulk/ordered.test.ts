@@ -1,7 +1,8 @@
 import { setMaxListeners } from 'node:events'
 import { setImmediate as turn } from 'node:timers/promises'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { ordered } from '../../src/bulk/ordered.ts'
+import { eventually } from '../support/eventually.ts'
 import { VirtualClock } from '../support/virtual-clock.ts'
 
 interface Item {
@@ -56,7 +57,7 @@ describe('an item that delays the consumer while others arrive', () => {
   it('is taken from the first request if that is sooner, and the second one ends', async () => {
     const { items, findAsked, asked } = start(99n, (number) => number === 70n)
     const ended = all(items)
-    await vi.waitFor(() => expect(asked.some(({ again }) => again)).toBe(true), 10_000)
+    await eventually(() => expect(asked.some(({ again }) => again)).toBe(true))
     findAsked(70n).answer()
     expect((await ended)[70]?.again).toBe(false)
     expect(findAsked(70n, true).signal.aborted).toBe(true)
@@ -82,7 +83,7 @@ describe('an item that delays the consumer while others arrive', () => {
     const { items, findAsked, asked } = start(99n, (number) => number === 70n)
     const ended = all(items)
     ended.catch(() => {})
-    await vi.waitFor(() => expect(asked.some(({ again }) => again)).toBe(true), 10_000)
+    await eventually(() => expect(asked.some(({ again }) => again)).toBe(true))
     findAsked(70n, true).fail(new Error('second'))
     await turn()
     findAsked(70n).fail(new Error('first'))
@@ -94,7 +95,7 @@ describe('the number requested ahead', () => {
   it('does not shrink while the consumer waits for one item', async () => {
     const { items, asked, findAsked, clock } = start(2000n, (number) => number === 0n || number >= 300n)
     const first = items.next()
-    await vi.waitFor(() => expect(asked.length).toBeGreaterThan(256), 10_000)
+    await eventually(() => expect(asked.length).toBeGreaterThan(256))
     // Nothing arrives for several windows.
     const before = asked.length
     await clock.sleep(800)
@@ -102,7 +103,7 @@ describe('the number requested ahead', () => {
     await first
     for (let number = 1; number < 300; number++) await items.next()
     void items.next().catch(() => {})
-    await vi.waitFor(() => expect(asked.length).toBeGreaterThan(before + 250), 5_000)
+    await eventually(() => expect(asked.length).toBeGreaterThan(before + 250))
     void items.return()
   })
 })

@@ -2,9 +2,10 @@ import { once } from 'node:events'
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { blockOf, type ChainOptions, type ChainServer, startChain, withLongFields } from '../support/chain-server.ts'
 import { hexline, startHexline } from '../support/command.ts'
+import { eventually } from '../support/eventually.ts'
 
 let folder: string
 const servers: ChainServer[] = []
@@ -143,7 +144,7 @@ describe('a job that fails', () => {
     const child = startHexline(['blocks', '--rpc', url, '--from', '0', '--to', '100'])
     child.stdout?.pause()
     // A block is 2 MB, more than a pipe holds: after the first bytes, the command waits for room.
-    await vi.waitFor(() => expect(child.stdout?.readableLength).toBeGreaterThan(0), { timeout: 30_000 })
+    await eventually(() => expect(child.stdout?.readableLength).toBeGreaterThan(0))
     const said = once(child.stderr as NodeJS.ReadableStream, 'data')
     child.kill('SIGINT')
     await said

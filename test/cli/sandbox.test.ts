@@ -8,9 +8,10 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { createClient } from 'hexline'
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { type Sandbox, startSandbox } from '../../src/sandbox/index.ts'
 import { startHexline as start, hexline as untilEnd } from '../support/command.ts'
+import { eventually } from '../support/eventually.ts'
 import { errorOf } from '../support/server.ts'
 
 let node: Sandbox
@@ -158,7 +159,7 @@ describe('anvil ends', () => {
     return { child, anvil: /http:\/\/127\.0\.0\.1:\d+(?=, chain id|$)/m.exec(String(said))?.[0] as string, exit, said: String(said) }
   }
   const dist = fileURLToPath(new URL('../../dist/src/', import.meta.url))
-  const isGone = (url: string) => vi.waitFor(() => expect(fetch(url)).rejects.toThrow('fetch failed'), { timeout: 5000, interval: 20 })
+  const isGone = (url: string) => eventually(() => expect(fetch(url)).rejects.toThrow('fetch failed'))
 
   it('when Ctrl-C reaches it as well, as on a terminal', async () => {
     const { child, anvil, exit } = await withAnvil([join(dist, 'cli/bin.js'), 'sandbox'])

@@ -6,6 +6,8 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type Client, type ClientOptions, ClosedError, TimeoutError } from '../../src/index.ts'
+import { eventually } from '../support/eventually.ts'
+import { bodyBytes, holdTime } from '../support/held-time.ts'
 import {
   type Answer,
   always,
@@ -212,8 +214,10 @@ describe('the socket of a POST', () => {
   test('is cut when the last of the calls passes its deadline', async () => {
     const server = await serve(silent)
     const client = clientOf(server.url)
+    const time = holdTime()
     const errors = [50, 90].map((deadlineMs) => errorOf(read(client.with({ deadlineMs }), deadlineMs)))
     const { hungUp } = await server.received(1)
+    await time.pass(90)
     for (const error of await Promise.all(errors)) expect(error).toBeInstanceOf(TimeoutError)
     await hungUp
   })
@@ -256,7 +260,7 @@ describe('close', () => {
     expect(await error).toBeInstanceOf(ClosedError)
     expect(await error).toMatchObject({ kind: 'closed', message: 'the client was closed', method: 'eth_getBalance' })
     expect(timesSent()).toBe(stage.sent)
-    await vi.waitFor(() => expect(server.sockets.size).toBe(0))
+    await eventually(() => expect(server.sockets.size).toBe(0))
   })
 
   test('ends calls with their own signals, too', async () => {
@@ -288,7 +292,7 @@ describe('close', () => {
     await Promise.all([client.close(), client.close()])
     await client.close()
     await client[Symbol.asyncDispose]()
-    await vi.waitFor(() => expect(server.sockets.size).toBe(0))
+    await eventually(() => expect(server.sockets.size).toBe(0))
   })
 
   test('before any call opens no socket', async () => {
@@ -300,7 +304,9 @@ describe('close', () => {
 
 describe('the deadline', () => {
   test.each(stages.filter(({ name }) => !/back-off|pause|before/.test(name)))('ends a call $name', async (stage) => {
+    const time = holdTime()
     const { error, timesSent } = await standing(stage, (client) => client.with({ deadlineMs: 150 }))
+    await time.pass(150)
     expect(await error).toBeInstanceOf(TimeoutError)
     expect(await error).toMatchObject({ kind: 'timeout', method: 'eth_getBalance', unsent: stage.sent === 0, message: expect.stringContaining('deadlineMs') })
     expect(timesSent()).toBe(stage.sent)
@@ -343,7 +349,11 @@ describe('the deadline', () => {
 describe('timeoutMs', () => {
   test('covers the headers', async () => {
     const server = await serve(silent)
-    const error = await errorOf(read(clientOf(server.url, { timeoutMs: 50, retry: false }), 1))
+    const time = holdTime()
+    const failure = errorOf(read(clientOf(server.url, { timeoutMs: 50, retry: false }), 1))
+    await server.received(1)
+    await time.pass(50)
+    const error = await failure
     expect(error).toMatchObject({ name: 'TimeoutError', kind: 'timeout', unsent: false })
     expect(error.message).toMatch(/^127\.0\.0\.1:\d+: no reply within 50 ms$/)
   })
@@ -359,9 +369,17 @@ describe('timeoutMs', () => {
       await request.hungUp
       clearInterval(timer)
     }
-    for (const answer of [stalls, trickles]) {
+    const time = holdTime()
+    for (const [answer, bytes] of [
+      [stalls, 11],
+      [trickles, 15],
+    ] as const) {
       const server = await serve(answer)
-      const error = await errorOf(read(clientOf(server.url, { timeoutMs: 100, retry: false }), 1))
+      const arrived = bodyBytes(bytes)
+      const failure = errorOf(read(clientOf(server.url, { timeoutMs: 100, retry: false }), 1))
+      await arrived
+      await time.pass(100)
+      const error = await failure
       expect(error.message).toMatch(/: the reply was still incomplete \(\d+ bytes\) within 100 ms$/)
       await server.requests[0]?.hungUp
     }

@@ -233,13 +233,10 @@ describe('hexline:route', () => {
     for (const event of events) if (event.change === 'moved') expect(event.to).not.toBe(event.endpoint)
     let next = 100
     await expect
-      .poll(
-        async () => {
-          await read(client, next++).catch(() => {})
-          return events.filter(({ change }) => change === 'back').length
-        },
-        { timeout: 20_000 },
-      )
+      .poll(async () => {
+        await read(client, next++).catch(() => {})
+        return events.filter(({ change }) => change === 'back').length
+      })
       .toBeGreaterThan(0)
   })
 
@@ -351,7 +348,7 @@ describe('all of them', () => {
 
   test('a subscriber that throws breaks no call: Node.js reports it as an uncaught exception', async () => {
     const program = fileURLToPath(new URL('../support/throwing-subscriber.ts', import.meta.url))
-    const { stdout } = await promisify(execFile)('npx', ['tsx', program], { timeout: 60_000 })
+    const { stdout } = await promisify(execFile)(process.execPath, ['--import', 'tsx', program])
     expect(stdout.trimEnd().split('\n').sort()).toEqual(['answered 0x1', 'uncaught: a subscriber of hexline:call', 'uncaught: a subscriber of hexline:post'])
   })
 

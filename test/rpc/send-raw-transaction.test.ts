@@ -1,11 +1,12 @@
 import { Transaction } from 'ethers'
 import { createPublicClient, keccak256, parseGwei } from 'viem'
 import { mnemonicToAccount } from 'viem/accounts'
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { HexlineProvider } from '../../adapters/ethers/index.ts'
 import { hexline } from '../../adapters/viem/index.ts'
 import { type ClientOptions, createClient, type HexlineError, transactionHash } from '../../src/index.ts'
 import { type Anvil, startAnvil } from '../support/anvil.ts'
+import { eventually } from '../support/eventually.ts'
 import { cutAfter, forward } from '../support/forward.ts'
 import { calls } from '../support/node.ts'
 import { type Fault, startPool } from '../support/pool.ts'
@@ -44,7 +45,7 @@ async function onChain(hash: string): Promise<{ nonce: number; isMined: boolean 
 
 /** anvil mines a transaction a moment after it has accepted it. */
 function mined(hash: string | undefined): Promise<void> {
-  return vi.waitFor(async () => expect(await onChain(hash as string)).toEqual({ nonce: 1, isMined: true }), { timeout: 10_000, interval: 10 })
+  return eventually(async () => expect(await onChain(hash as string)).toEqual({ nonce: 1, isMined: true }))
 }
 
 /** Sends through a proxy with these faults, and returns the methods that it saw. */

@@ -2,11 +2,12 @@ import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { Contract, id, Wallet } from 'ethers'
 import { HexlineProvider, type HexlineProviderOptions } from 'hexline/ethers'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { type Anvil, startAnvil } from '../../support/anvil.ts'
 import { alice, askNode, bob, carol, failureOf, fast } from '../../support/ethers-flows.ts'
 import { named, namedAbi, token, tokenAbi } from '../../support/ethers-flows-contracts.ts'
 import { type Line, lineTo, watchQuiet } from '../../support/ethers-flows-line.ts'
+import { eventually } from '../../support/eventually.ts'
 
 let anvil: Anvil
 beforeAll(async () => {
@@ -61,7 +62,7 @@ const listeners: Record<string, (provider: HexlineProvider) => Promise<unknown>>
 /** Destroys the provider, and asserts that it leaves nothing behind. */
 async function endQuietly(provider: HexlineProvider, line: Line, assertQuiet: () => Promise<void>) {
   provider.destroy()
-  await vi.waitFor(() => expect(line.open).toBe(0))
+  await eventually(() => expect(line.open).toBe(0))
   await assertQuiet()
 }
 

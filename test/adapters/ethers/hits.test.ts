@@ -1,7 +1,8 @@
 import { Contract, FallbackProvider, type JsonRpcProvider, JsonRpcSigner, Network, Transaction, Wallet } from 'ethers'
 import { HexlineProvider, type HexlineProviderOptions } from 'hexline/ethers'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { CHAIN, closing, overHexline } from '../../support/ethers-failures.ts'
+import { eventually } from '../../support/eventually.ts'
 import { type Answer, always, cut, type Entry, each, errorOf, failed, type Received, refuse, serve, type TestServer } from '../../support/server.ts'
 import { holder } from '../../support/viem-failures.ts'
 
@@ -317,7 +318,7 @@ describe('under FallbackProvider', () => {
     const { balance, hits } = await three([answer, node, node], options, 50)
     expect(await balance()).toBe(100n)
     // The other two may agree before it has failed for good.
-    await vi.waitFor(() => expect(hits()).toEqual([expected, 1, 1]))
+    await eventually(() => expect(hits()).toEqual([expected, 1, 1]))
   })
 
   test('an error on which providers agree is final', async () => {
@@ -339,7 +340,7 @@ describe('under FallbackProvider', () => {
     onTestFinished(() => provider.destroy())
     expect(await provider.broadcastTransaction(raw)).toMatchObject({ hash })
     // The first answer is enough for ethers; the other provider continues.
-    await vi.waitFor(() => expect(servers.map((server) => hitsOf('eth_getTransactionByHash', server))).toEqual([1, 1]))
+    await eventually(() => expect(servers.map((server) => hitsOf('eth_getTransactionByHash', server))).toEqual([1, 1]))
     expect(servers.map((server) => hitsOf('eth_sendRawTransaction', server))).toEqual([1, 1])
   })
 })

@@ -6,6 +6,7 @@ import { createClient, OptionError } from 'hexline'
 import { HexlineProvider, type HexlineProviderOptions } from 'hexline/ethers'
 import { Agent as Dispatcher } from 'undici'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { eventually } from '../../support/eventually.ts'
 import { calls } from '../../support/node.ts'
 import { type Answer, always, cut, deadPort, type Entry, each, errorOf, gate, honest, type Received, refuse, serve, silent } from '../../support/server.ts'
 
@@ -297,7 +298,7 @@ describe('a dead node', () => {
     listen()
     const server = await serve(always('no', { status: 500 }))
     expect(await errorOf(HexlineProvider.connect(server.url, { retry: false }))).toMatchObject({ code: 'SERVER_ERROR' })
-    await vi.waitFor(() => expect(server.sockets.size).toBe(0))
+    await eventually(() => expect(server.sockets.size).toBe(0))
     expect(lines).toEqual([])
   })
 })
@@ -317,7 +318,7 @@ describe('destroy', () => {
     expect(await second).toMatchObject({ ...cancelled, operation: 'eth_getTransactionCount' })
     expect(await waiting).toMatchObject(cancelled)
     await hungUp
-    await vi.waitFor(() => expect(server.sockets.size).toBe(0))
+    await eventually(() => expect(server.sockets.size).toBe(0))
   })
 
   it('ends later calls, too, and may be called again', async () => {
@@ -422,7 +423,7 @@ describe('waitForTransaction', () => {
     const server = await serve(each(({ id, method }) => ({ id, result: method === 'eth_chainId' ? '0x1' : method === 'eth_blockNumber' ? '0x64' : null })))
     const provider = made(server.url)
     const waits = Array.from({ length: 20 }, (_, i) => errorOf(provider.waitForTransaction(`0x${i.toString(16).padStart(64, '0')}`)))
-    await vi.waitFor(() => expect(methodsOf(server).filter((method) => method === 'eth_getTransactionReceipt').length).toBeGreaterThan(19))
+    await eventually(() => expect(methodsOf(server).filter((method) => method === 'eth_getTransactionReceipt').length).toBeGreaterThan(19))
     provider.destroy()
     for (const wait of waits) expect(await wait).toMatchObject({ code: 'UNSUPPORTED_OPERATION' })
     expect(warned).not.toHaveBeenCalled()

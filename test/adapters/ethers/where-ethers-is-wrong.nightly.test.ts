@@ -2,6 +2,7 @@ import { JsonRpcProvider } from 'ethers'
 import { HexlineProvider } from 'hexline/ethers'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { CHAIN, closing, hexlineErrorOf, overEthers, overHexline, portraitOf } from '../../support/ethers-failures.ts'
+import { eventually } from '../../support/eventually.ts'
 import {
   type Answer,
   always,
@@ -162,7 +163,7 @@ describe('a node that is dead', () => {
     const ethers = closing(new JsonRpcProvider(url))
     await errorOf(ethers.getBlockNumber())
     // The call is over, and nothing more is requested.
-    await vi.waitFor(() => expect(lines.filter((line) => line.startsWith('JsonRpcProvider failed to detect network')).length).toBeGreaterThan(1), 20_000)
+    await eventually(() => expect(lines.filter((line) => line.startsWith('JsonRpcProvider failed to detect network')).length).toBeGreaterThan(1))
     ethers.destroy()
 
     lines.length = 0

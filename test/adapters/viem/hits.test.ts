@@ -2,6 +2,7 @@ import { hexline } from 'hexline/viem'
 import { createPublicClient, encodeFunctionResult, fallback, keccak256, multicall3Abi, parseAbi, toHex } from 'viem'
 import { mainnet } from 'viem/chains'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { holdTime } from '../../support/held-time.ts'
 import {
   type Answer,
   always,
@@ -374,8 +375,15 @@ describe('identical calls that viem dedupes', () => {
   test('end together when the node does not answer', async () => {
     const server = await serve(silent)
     const client = overHexline(server.url, { timeout: 60, retryCount: 1 })
-    const errors = await Promise.all([errorOf(deduped(client)), errorOf(deduped(client))])
-    expect(errors.map(({ name }) => name)).toEqual(['TimeoutError', 'TimeoutError'])
+    const time = holdTime()
+    const errors = Promise.all([errorOf(deduped(client)), errorOf(deduped(client))])
+    await server.received(1)
+    await time.pass(60)
+    // The delay before the second attempt.
+    await time.pass(20)
+    await server.received(2)
+    await time.pass(60)
+    expect((await errors).map(({ name }) => name)).toEqual(['TimeoutError', 'TimeoutError'])
     expect(server.requests).toHaveLength(2)
   })
 })

@@ -4,6 +4,7 @@ import type { Call } from '../../../src/rpc/call.ts'
 import { GivenRate } from '../../../src/rpc/limits/given-rate.ts'
 import { LearntRate } from '../../../src/rpc/limits/learnt-rate.ts'
 import { Pacer } from '../../../src/rpc/limits/pacer.ts'
+import { seeds } from '../../support/runs.ts'
 import { simulate, type World } from '../../support/simulated-limit.ts'
 
 /** The most that was sent in any second. */
@@ -91,7 +92,7 @@ describe('a budget that is given', () => {
   })
 })
 
-const seeds = [1, 2, 3, 4, 5, 6, 7, 8]
+const SEEDS = seeds(2, 8)
 /** A limit that drops, and rises again, in calls per second. */
 const dropsAndRises = (now: number) => (now > 20_000 && now < 40_000 ? 50 : 200)
 
@@ -113,7 +114,7 @@ describe('a rate that is learnt', () => {
     ['replies take 300 ms', { refuses: 'entries', latencyMs: 300 }],
     ['it asks for 0.1 s of rest', { refuses: 'posts', retryAfterMs: 100 }],
   ])('follows a limit that drops, and one that rises: %s', (_, world) => {
-    for (const seed of seeds) {
+    for (const seed of SEEDS) {
       const seen = simulate({ limitAt: dropsAndRises, burst: 20, latencyMs: 50, untilMs: 68_000, seed, refuses: 'posts', ...world })
       for (const [from, to, limit] of [
         [10, 20, 200],
@@ -138,7 +139,7 @@ describe('a rate that is learnt', () => {
   ])('follows a limit that drifts: %i a second, give or take %i, over %i s', (mean, swing, seconds) => {
     const limitAt = (now: number) => mean + swing * Math.sin((2 * Math.PI * now) / (seconds * 1000))
     for (const refuses of ['posts', 'entries'] as const) {
-      for (const seed of seeds) {
+      for (const seed of SEEDS) {
         // Whole periods, after the first ten seconds.
         const seen = simulate({ limitAt, burst: 20, refuses, latencyMs: 50, untilMs: 130_000, seed })
         const { used, refused } = seen.between(10, 130)
@@ -149,7 +150,7 @@ describe('a rate that is learnt', () => {
   })
 
   test('is looked at more rarely where each look costs a pause of a second', () => {
-    for (const seed of seeds) {
+    for (const seed of SEEDS) {
       const seen = simulate({ limitAt: () => 200, burst: 20, refuses: 'posts', latencyMs: 50, retryAfterMs: 1000, untilMs: 100_000, seed })
       const { used, refused } = seen.between(20, 100)
       expect(used / 200).toBeGreaterThan(0.85)
@@ -159,7 +160,7 @@ describe('a rate that is learnt', () => {
 
   test('is no smaller for the times in which nothing is asked', () => {
     const demand = (now: number) => (now % 3000 === 1 ? 300_000 : 0)
-    for (const seed of seeds) {
+    for (const seed of SEEDS) {
       const seen = simulate({ limitAt: () => 200, burst: 20, refuses: 'posts', latencyMs: 50, demand, untilMs: 99_000, seed })
       expect(seen.between(18, 99).used / 100).toBeGreaterThan(0.9)
     }
@@ -230,7 +231,7 @@ describe('throttling that has nothing to do with the rate', () => {
     [0.2, 0.5],
   ])('teaches no rate that lasts: %f of POSTs are turned away, whatever their rate, and after a minute %f of all calls are answered', (byChance, part) => {
     for (const retryAfterMs of [0, 20]) {
-      for (const seed of seeds) {
+      for (const seed of SEEDS) {
         const seen = simulate({ byChance, refuses: 'posts', latencyMs: 50, retryAfterMs, demand: () => 2000, untilMs: 120_000, seed })
         expect(seen.between(60, 120).used / 2000, `seed ${seed}, ${retryAfterMs} ms`).toBeGreaterThan(part)
       }
@@ -239,7 +240,7 @@ describe('throttling that has nothing to do with the rate', () => {
 
   test('teaches none to an endpoint that is asked now and then, either', () => {
     const demand = (now: number) => (now % 2000 === 1 ? 2_000_000 : 0)
-    for (const seed of seeds) {
+    for (const seed of SEEDS) {
       const seen = simulate({ byChance: 0.075, refuses: 'posts', latencyMs: 5, demand, untilMs: 120_000, seed })
       expect(seen.between(60, 120).used / 1000, `seed ${seed}`).toBeGreaterThan(0.9)
     }

@@ -1,6 +1,7 @@
 import type { ClientOptions } from 'hexline'
 import { describe, expect, it, type TestContext } from 'vitest'
 import { type Limit, limiter, type Tally } from '../../support/limited-server.ts'
+import { nightly } from '../../support/runs.ts'
 import { virtualWorld } from '../../support/virtual-server.ts'
 
 /* A whole client at servers that throttle, in virtual time. On the wall clock, with sockets: test/chaos/throttling.test.ts. */
@@ -59,12 +60,9 @@ const dropsAndRises: readonly Phase[] = [
 describe('a limit that nobody told is used to 90 % and more, with under 2 % of calls throttled, where the server answers', () => {
   it.for<[string, Limit, Caller, readonly Phase[]]>([
     ['each call over it with an error', { ...bucket, refuses: 'entries' }, interactive, dropsAndRises],
-    ['each bulk call over it with an error', { ...bucket, refuses: 'entries' }, bulk, dropsAndRises],
     ['a POST over it with HTTP 429', { ...bucket, refuses: 'posts' }, interactive, dropsAndRises],
-    ['a POST of bulk calls over it with HTTP 429', { ...bucket, refuses: 'posts' }, bulk, dropsAndRises],
     ['single calls over it with HTTP 429', { ...bucket, refuses: 'posts' }, { ...interactive, options: { batch: false, concurrency: 32 } }, dropsAndRises],
     ['with HTTP 429 and a Retry-After of 0.1 s', { ...bucket, refuses: 'posts', retryAfter: 0.1 }, interactive, dropsAndRises],
-    ['with an error after a burst of a whole second', { ...bucket, burst: 200, refuses: 'entries' }, interactive, dropsAndRises],
     [
       'after 300 ms, with an error',
       { ...bucket, latencyMs: 300, refuses: 'entries' },
@@ -86,6 +84,11 @@ describe('a limit that nobody told is used to 90 % and more, with under 2 % of c
         [50, 10, 30],
       ],
     ],
+    ...nightly<[string, Limit, Caller, readonly Phase[]]>(
+      ['each bulk call over it with an error', { ...bucket, refuses: 'entries' }, bulk, dropsAndRises],
+      ['a POST of bulk calls over it with HTTP 429', { ...bucket, refuses: 'posts' }, bulk, dropsAndRises],
+      ['with an error after a burst of a whole second', { ...bucket, burst: 200, refuses: 'entries' }, interactive, dropsAndRises],
+    ),
   ])('%s', async ([name, limit, caller, phases], context) => {
     const { server, failures } = await setUp(limit, caller, context)
     const tallies: [perSecond: number, tally: Tally][] = []
@@ -110,11 +113,8 @@ describe('a limit that nobody told is used to 90 % and more, with under 2 % of c
 describe('a limit that drifts is used to 85 % and more, with under 3 % of calls throttled', () => {
   it.for<[mean: number, swing: number, seconds: number, refuses: Limit['refuses']]>([
     [150, 50, 10, 'posts'],
-    [150, 50, 10, 'entries'],
-    [150, 50, 20, 'posts'],
     [150, 50, 20, 'entries'],
-    [150, 50, 40, 'posts'],
-    [150, 20, 20, 'posts'],
+    ...nightly<[number, number, number, Limit['refuses']]>([150, 50, 10, 'entries'], [150, 50, 20, 'posts'], [150, 50, 40, 'posts'], [150, 20, 20, 'posts']),
   ])('%i calls per second, give or take %i, over %i s, where it refuses %s', async ([mean, swing, seconds, refuses], context) => {
     const { server, failures } = await setUp({ ...bucket, refuses }, interactive, context)
     const drift = async (fromMs: number, toMs: number) => {

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type Client, HttpError, MalformedReplyError, NetworkError, RpcError, TimeoutError } from '../../../src/index.ts'
 import { correlate, type ReplyObject } from '../../../src/rpc/post/correlate.ts'
+import { bodyBytes, holdTime } from '../../support/held-time.ts'
 import { runs } from '../../support/runs.ts'
 import {
   type Answer,
@@ -462,6 +463,8 @@ describe('a connection', () => {
   })
 
   test('that stalls in the body times out, and the error says how much had arrived', async () => {
+    const time = holdTime()
+    void bodyBytes(11).then(() => time.pass(100))
     const { outcomes } = await batch(
       [
         async (request, response) => {
