@@ -13,7 +13,7 @@ import { randomFrom } from '../support/random.ts'
 import { clientOf, each, serve } from '../support/server.ts'
 import { cert, key } from '../support/tls.ts'
 
-/** Sends bodies of all sizes in pieces of 1 to 70,000 bytes; their length and their digest are in the headers, behind up to 12 kB of others. */
+/** Sends bodies of all sizes in pieces of 1 to 70,000 bytes; their length and digest are in the headers, after up to 12 kB of others. */
 async function serveBodies(seed: number, isSecure: boolean) {
   const random = randomFrom(seed)
   const upTo = (most: number) => 1 + Math.floor(random() * most)
@@ -44,7 +44,7 @@ async function poolOf(server: Server, isSecure: boolean): Promise<Pool> {
 
 const digestOf = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
 
-/** What was sent, and what had come when `pause` was told of each chunk. */
+/** The bytes sent, and those that had arrived when `pause` was called for each chunk. */
 function get(pool: Pool, pause: (controller: Dispatcher.DispatchController) => void): Promise<{ sent: unknown; came: string; padding: unknown }> {
   return new Promise((resolve, reject) => {
     const body: Buffer[] = []
@@ -92,12 +92,12 @@ describe('sockets that read into one buffer', () => {
     expect(replies.filter(({ padding }) => !/^h+$/.test(padding as string))).toEqual([])
   })
 
-  test('keep the start of headers whose rest comes later', async () => {
+  test('keep the start of headers whose rest arrives later', async () => {
     const seen: Socket[] = []
     const server = net.createServer((socket) => {
       socket.on('error', () => {})
       seen.push(socket)
-      // Only the first one has to wait for its headers: meanwhile the others read over what it got.
+      // Only the first one waits for its headers; in the meantime the others read into the same buffer.
       if (seen.length > 1) return void socket.end(`HTTP/1.1 200 OK\r\ndigest: 0\r\ncontent-length: 200000\r\n\r\n${'x'.repeat(200_000)}`)
       socket.write(`HTTP/1.1 200 OK\r\ndigest: 0\r\npadding: ${'h'.repeat(9_000)}`)
     })

@@ -39,7 +39,7 @@ describe('the package, packed and installed in an empty folder', () => {
     expect(await runOf('docs/blocks.md')).toEqual(Array.from({ length: 101 }, (_, number) => `${number}n 0 0`))
   })
 
-  it('holds its documents, and what each field of the records means', async () => {
+  it('contains its documents, and the meaning of each field of the records', async () => {
     const place = join(folder, 'node_modules/hexline')
     const records = await readFile(join(place, 'dist/src/rest/records.d.ts'), 'utf8')
     expect(records).toContain('/** In the smallest unit. */\n    balance: ')
@@ -50,7 +50,7 @@ describe('the package, packed and installed in an empty folder', () => {
     const commands = (await blocksOf('sh')).find((block) => block.includes('hexline blocks')) as string
     await writeFile(join(folder, 'commands.sh'), commands.replaceAll('http://127.0.0.1:8545', anvil.url))
     const { stdout } = await run('bash', ['-c', 'bash commands.sh 2>&1'], { cwd: folder })
-    // Sizes and times differ each time, and npm may have warnings of its own.
+    // Sizes and times differ each time, and npm may print its own warnings.
     const shape = (text: string) => text.replaceAll(/^npm .*\n/gm, '').replaceAll(/\b[\d.,]+ (kB|s\b|blocks\/s)/g, '… $1')
     const shown = [...commands.matchAll(/^# (.*\n)/gm)].map(([, line]) => line).join('')
     expect(shape(stdout)).toBe(shape(shown))
@@ -170,7 +170,7 @@ main()
     const [, file, line] = /\((.*\/node_modules\/hexline\/src\/[\w/]+\.ts):(\d+):\d+\)/.exec(stderr) ?? []
     expect((await readFile(file as string, 'utf8')).split('\n')[Number(line) - 1]).toContain('throw new OptionError')
   })
-  it('runs the program of docs/sandbox.md, with anvil beside it, and ends by itself', async () => {
+  it('runs the program of docs/sandbox.md, with anvil beside it, and exits on its own', async () => {
     await installed.lay('@foundry-rs')
     const [program] = (await blocksOf('ts', 'docs/sandbox.md')) as [string]
     expect(program).toContain('faults: 0.1')

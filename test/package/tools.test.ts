@@ -74,7 +74,7 @@ for await (const { receipts } of getBlocks(client, { from: 0, to: 'latest', rece
       return installed.check(['typed.ts'], [...options, ...more], { cwd: join(folder, own), ...(tsc !== undefined && { tsc }) })
     }
 
-    /** viem's declarations are those of ES modules alone, which node16 lets CommonJS import as types only; ox, under viem, names what browsers have. */
+    /** viem's declarations are only those of ES modules, which node16 lets CommonJS import as types only; ox, under viem, uses browser types. */
     const ofViem = (resolution: string) =>
       resolution === 'node16'
         ? "import type { Transport } from 'viem' with { 'resolution-mode': 'import' }"
@@ -130,7 +130,7 @@ client.call('eth_blockNumber').then(console.log).finally(() => client.close())
 `
   beforeAll(() => writeFile(join(folder, 'bundled.js'), program()))
 
-  /** What the bundle prints. */
+  /** The output of the bundle. */
   async function bundled(options: BuildOptions): Promise<string> {
     const outfile = join(folder, `bundle.${options.format === 'cjs' ? 'cjs' : 'mjs'}`)
     await build({ absWorkingDir: folder, entryPoints: ['bundled.js'], bundle: true, outfile, logLevel: 'silent', ...options })
@@ -142,7 +142,7 @@ client.call('eth_blockNumber').then(console.log).finally(() => client.close())
     { platform: 'node', format: 'cjs' },
     { platform: 'node', format: 'esm', packages: 'external' },
     { platform: 'node', format: 'esm', banner },
-  ])('of esbuild it runs: %j', async (options) => {
+  ])('of esbuild runs: %j', async (options) => {
     expect(await bundled(options)).toBe('100n\n')
   })
 
@@ -158,7 +158,7 @@ client.call('eth_blockNumber').then(console.log).finally(() => client.close())
     expect(errors.map(({ text }) => text)).toEqual(['Could not resolve "hexline runs on Node.js, not in a browser: call it from a server"'])
   })
 
-  it('of Vite for a browser: the build fails with the sentence; for a server it runs', async () => {
+  it('of Vite for a browser fails to build, with the reason; for a server it runs', async () => {
     await writeFile(join(folder, 'index.html'), '<script type="module" src="./bundled.js"></script>')
     const vite = (...args: readonly string[]) =>
       run(process.execPath, [join(root, 'node_modules/vite/bin/vite.js'), 'build', ...args], { cwd: folder, env: { ...process.env, NODE_ENV: '' } }).catch(
