@@ -153,7 +153,8 @@ describe('FallbackProvider of one that hangs from the start, which ethers waits 
       },
       ({ told, asked }) => {
         check(told)
-        expect(asked).toBe(1)
+        // None has come to it where the timeout was there first.
+        expect(asked).toBeLessThanOrEqual(1)
       },
     )
 })
