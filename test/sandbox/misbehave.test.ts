@@ -85,6 +85,7 @@ describe('callsPerSecond', () => {
   })
 
   it('counts the calls of a batch', async () => {
+    steadyTime()
     await using slow = await over({ callsPerSecond: 5 })
     const batch = (length: number) =>
       request(slow.nodeUrl(), {
