@@ -183,10 +183,10 @@ describe('a lagging node', () => {
   })
 
   it('ends the iteration with an error, after the earlier blocks, if it never has the block', async () => {
-    const { client } = await setUp(
-      { head: 300, answer: ({ method, params }) => (method === 'eth_getBlockByNumber' && params[0] === '0x64' ? { result: null } : undefined) },
-      { deadlineMs: 1000 },
-    )
+    const never = ({ method, params }: { method: string; params: readonly unknown[] }) =>
+      method === 'eth_getBlockByNumber' && params[0] === '0x64' ? { result: null } : undefined
+    const { url } = await serve(chainAnswer({ head: 300, answer: never }))
+    const client = clientOf(url, { deadlineMs: 1000 })
     const { came, failure } = await untilFailure(getBlocks(client, { from: 0, to: 300 }))
     expect(came).toHaveLength(100)
     expect(failure.kind).toBe('lagging')

@@ -5,6 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { systemClock } from '../../src/wait/clock.ts'
 import { startAnvil } from '../support/anvil.ts'
 import { cutAfter, forward } from '../support/forward.ts'
+import { steadyTime } from '../support/held-time.ts'
 import { limiter } from '../support/limited-server.ts'
 import { node } from '../support/node.ts'
 import { type Answer, answerTo, honest, refuse, right, send, serve, silent } from '../support/server.ts'
@@ -88,6 +89,7 @@ describe('docs/faults.md', () => {
   })
 
   row('A reply stops in the middle', async () => {
+    steadyTime()
     const stalled: Answer = async ({ hungUp }, response) => {
       response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' })
       response.write('{"jsonrpc":"2.0",')
@@ -112,6 +114,7 @@ describe('docs/faults.md', () => {
   })
 
   row('The first of two nodes goes silent', async () => {
+    steadyTime()
     const askThrice = async (transport: Transport) => {
       for (let i = 0; i < 3; i++) expect(await outcomes(transport, 1)).toMatchObject({ own: 1 })
     }

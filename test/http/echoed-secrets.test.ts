@@ -9,6 +9,7 @@ import { methods } from '../../src/eth/methods.ts'
 import { type Client, HexlineError, type MethodName, probe } from '../../src/index.ts'
 import { blockOf, type ChainOptions, startChain } from '../support/chain-server.ts'
 import { hexline as command } from '../support/command.ts'
+import { steadyTime } from '../support/held-time.ts'
 import { randomFrom } from '../support/random.ts'
 import { operations } from '../support/rest-operations.ts'
 import * as rest from '../support/rest-server.ts'
@@ -230,6 +231,7 @@ describe('a secret that a server echoes is in no error', () => {
   })
 
   test('for receipts requested one by one, by the node’s own hashes', async () => {
+    steadyTime()
     const chain = await chainWithEchoes(4, {
       answer: ({ method }) =>
         method === 'eth_getBlockReceipts' ? { error: { code: -32601, message: 'no' } } : method === 'eth_getTransactionReceipt' ? { result: null } : undefined,
@@ -243,6 +245,7 @@ describe('a secret that a server echoes is in no error', () => {
   })
 
   test('for blocks of invalid JSON, which the runtime quotes', async () => {
+    steadyTime()
     const key = 'q7zSECRETq7zSECRETq7zSECRET'
     const chain = await startChain({ head: 3, body: (json) => json.replaceAll('"number":', `"key":${key},"number":`) })
     onTestFinished(() => chain.close())

@@ -10,6 +10,7 @@ import * as zlib from 'node:zlib'
 import { Agent, type Dispatcher } from 'undici'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createClient, LimitError } from '../../src/index.ts'
+import { steadyTime } from '../support/held-time.ts'
 import { type Answer, always, answerTo, clientOf, each, errorOf, honest, type Received, read, refuse, right, send, serve } from '../support/server.ts'
 
 /** A user's agent that resolves every host to this machine, and counts its requests. */
@@ -74,6 +75,7 @@ describe('compression', () => {
   })
 
   test.skipIf(process.platform === 'win32')('that is not undone in time is no missing connection', async () => {
+    steadyTime()
     // Every thread that could decompress waits for a writer of this pipe.
     const folder = await mkdtemp(join(tmpdir(), 'hexline-'))
     const pipe = join(folder, 'pipe')

@@ -6,6 +6,7 @@ import { gzipSync } from 'node:zlib'
 import { describe, expect, it, test } from 'vitest'
 import { HexlineError, LimitError, NetworkError, TimeoutError } from '../../src/errors.ts'
 import { getStreams, getTransaction, type RestOptions } from '../../src/rest/index.ts'
+import { steadyTime } from '../support/held-time.ts'
 import { HASH } from '../support/rest-operations.ts'
 import { type Answer, always, cut, emptyPage, quick, type RestServer, serveRest, silent, stalled } from '../support/rest-server.ts'
 import { deadPort, errorOf, send } from '../support/server.ts'
@@ -19,6 +20,7 @@ describe('time', () => {
     ['silence', silent, /^127\.0\.0\.1:\d+: no reply within 250 ms$/],
     ['a body that stalls', stalled, /^127\.0\.0\.1:\d+: the reply was still incomplete \(11 bytes\) within 250 ms$/],
   ])('timeoutMs ends %s, each attempt anew', async (_, answer, message) => {
+    steadyTime()
     const server = await serveRest(answer)
     const error = await errorOf(streams(server, { timeoutMs: 250, retry: { ...quick, attempts: 2 } }))
     expect(error).toBeInstanceOf(TimeoutError)
@@ -37,6 +39,7 @@ describe('time', () => {
   })
 
   it('deadlineMs ends a call during an attempt, with its connection', async () => {
+    steadyTime()
     const server = await serveRest(stalled)
     const error = await errorOf(streams(server, { deadlineMs: 50 }))
     expect(error).toMatchObject({ name: 'TimeoutError', attempts: 1 })
@@ -45,6 +48,7 @@ describe('time', () => {
   })
 
   it('deadlineMs ends the attempts, with the error of the last one', async () => {
+    steadyTime()
     const server = await serveRest(always({ message: 'down' }, { status: 500 }))
     const error = await errorOf(streams(server, { deadlineMs: 300, retry: { attempts: 1_000_000, baseDelayMs: 20, maxDelayMs: 20 } }))
     expect(error).toMatchObject({ kind: 'server', said: 'down' })

@@ -2,6 +2,7 @@ import { gzipSync } from 'node:zlib'
 import { describe, expect, it, test } from 'vitest'
 import { HexlineError } from '../../src/errors.ts'
 import { getStreams, getTransaction, type RestOptions, ServiceError } from '../../src/rest/index.ts'
+import { steadyTime } from '../support/held-time.ts'
 import { HASH, names, operations } from '../support/rest-operations.ts'
 import { type Answer, always, cut, emptyPage, quick, type RestServer, serveRest } from '../support/rest-server.ts'
 import { errorOf } from '../support/server.ts'
@@ -147,10 +148,13 @@ describe('retries', () => {
   })
 
   test.each(Object.entries(throttling))('%s is retried until the deadline', async (_, [answer, kind]) => {
+    steadyTime()
     const server = await serveRest(answer)
     const error = await errorOf(streams(server, { retry: { ...quick, attempts: 2 }, deadlineMs: 1_500 }))
-    expect(error).toMatchObject({ kind, attempts: server.requests.length, method: 'getStreams' })
+    expect(error).toMatchObject({ kind, method: 'getStreams' })
     expect(error.attempts).toBeGreaterThan(2)
+    // The deadline may end the last one on its way.
+    expect([0, 1]).toContain((error.attempts as number) - server.requests.length)
   })
 
   describe.each(Object.entries({ ...failing, ...throttling }))('%s', (_, [answer, kind]) => {

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type Client, type ClientOptions, ClosedError, TimeoutError } from '../../src/index.ts'
 import { eventually } from '../support/eventually.ts'
-import { bodyBytes, holdTime } from '../support/held-time.ts'
+import { bodyBytes, holdTime, steadyTime } from '../support/held-time.ts'
 import {
   type Answer,
   always,
@@ -213,8 +213,8 @@ describe('the socket of a POST', () => {
 
   test('is cut when the last of the calls passes its deadline', async () => {
     const server = await serve(silent)
-    const client = clientOf(server.url)
     const time = holdTime()
+    const client = clientOf(server.url)
     const errors = [50, 90].map((deadlineMs) => errorOf(read(client.with({ deadlineMs }), deadlineMs)))
     const { hungUp } = await server.received(1)
     await time.pass(90)
@@ -323,6 +323,7 @@ describe('the deadline', () => {
   })
 
   test('covers all attempts', async () => {
+    steadyTime()
     const server = await serve(always('oops', { status: 500 }))
     const client = clientOf(server.url, { deadlineMs: 200, retry: { attempts: 1_000_000, baseDelayMs: 5, maxDelayMs: 5 } })
     const started = performance.now()
@@ -386,6 +387,7 @@ describe('timeoutMs', () => {
   })
 
   test('does not include waiting in line', async () => {
+    steadyTime()
     const slow: Answer = (request, response) => new Promise((resolve) => setTimeout(resolve, 40)).then(() => honest(request, response))
     const server = await serve(slow)
     const client = clientOf(server.url, { timeoutMs: 400, concurrency: 1, batch: false, retry: false })

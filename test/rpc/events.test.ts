@@ -5,6 +5,7 @@ import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { createClient, type Events, HttpError, NetworkError, type Post, RpcError, replyOf } from '../../src/index.ts'
 import { eventsOf } from '../support/events.ts'
+import { steadyTime } from '../support/held-time.ts'
 import { node } from '../support/node.ts'
 import { always, clientOf, cut, deadPort, each, errorOf, failed, gate, honest, read, refuse, right, send, serve, silent } from '../support/server.ts'
 
@@ -271,6 +272,7 @@ const NAMES = ['hexline:call', 'hexline:post', 'hexline:retry', 'hexline:throttl
 
 describe('all of them', () => {
   test('never contain a key, a param, a result or server text, whatever it does', async () => {
+    steadyTime()
     const key = '0123456789abcdef0123456789abcdef'
     const param = '0xfeedfacefeedfacefeedfacefeedfacefeedface'
     const word = 'verbatim-words-of-a-server'

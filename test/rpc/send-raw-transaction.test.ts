@@ -8,6 +8,7 @@ import { type ClientOptions, createClient, type HexlineError, transactionHash } 
 import { type Anvil, startAnvil } from '../support/anvil.ts'
 import { eventually } from '../support/eventually.ts'
 import { cutAfter, forward } from '../support/forward.ts'
+import { steadyTime } from '../support/held-time.ts'
 import { calls } from '../support/node.ts'
 import { type Fault, startPool } from '../support/pool.ts'
 import { randomFrom } from '../support/random.ts'
@@ -50,6 +51,7 @@ function mined(hash: string | undefined): Promise<void> {
 
 /** Sends through a proxy with these faults, and returns the methods that it saw. */
 async function sendThrough(raw: string, answers: [Answer, ...Answer[]], options: ClientOptions = {}) {
+  steadyTime()
   const proxy = await serve(...answers)
   const client = clientOf(proxy.url, options)
   const sent = client.call('eth_sendRawTransaction', raw as `0x${string}`)
@@ -273,6 +275,7 @@ describe('eth_sendRawTransaction', () => {
 
     test.each(['a cut connection', 'a status', 'silence'])('shows its hash to users of viem and ethers, after %s', async (how) => {
       const raw = await sign({ nonce: 1 })
+      steadyTime()
       const lost = { 'a cut connection': cut, 'a status': badGateway, silence: silent }[how] as Answer
       const failing: Answer = (request, response) => (/sendRaw|ByHash/.test(request.entries[0]?.method ?? '') ? lost : forward(anvil.url))(request, response)
       const proxy = await serve(failing)

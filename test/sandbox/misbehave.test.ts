@@ -4,6 +4,7 @@ import { createClient } from 'hexline'
 import { request } from 'undici'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/index.ts'
+import { steadyTime } from '../support/held-time.ts'
 import { errorOf } from '../support/server.ts'
 import { ask } from './ask.ts'
 
@@ -84,6 +85,7 @@ describe('callsPerSecond', () => {
   })
 
   it('counts the calls of a batch', async () => {
+    steadyTime()
     await using slow = await over({ callsPerSecond: 5 })
     const batch = (length: number) =>
       request(slow.nodeUrl(), {
@@ -126,7 +128,9 @@ describe('faults', () => {
   }
 
   async function fateOf(sandbox: Sandbox): Promise<string> {
-    const signal = AbortSignal.timeout(500)
+    const aborter = new AbortController()
+    const { signal } = aborter
+    setTimeout(() => aborter.abort(), 500)
     try {
       const { statusCode, headers, body } = await request(`${sandbox.url}/${STREAMS}`, { headers: { 'x-api-key': sandbox.apiKey } })
       if (statusCode !== 200) {
@@ -157,6 +161,7 @@ describe('faults', () => {
   }
 
   it('are of five kinds, with the given frequency, and the same for the same seed', async () => {
+    steadyTime()
     await using a = await over({ faults: 0.5, faultSeed: 7 })
     await using b = await over({ faults: 0.5, faultSeed: 7 })
     await using c = await over({ faults: 0.5, faultSeed: 8 })
@@ -170,6 +175,7 @@ describe('faults', () => {
   })
 
   it('affect all requests with 1, and none with 0', async () => {
+    steadyTime()
     await using all = await over({ faults: 1 })
     await using none = await over({ faults: 0 })
     expect(await fates(all, 10)).not.toContain('fine')
@@ -177,6 +183,7 @@ describe('faults', () => {
   })
 
   it('do not affect the results of a client that handles them', async () => {
+    steadyTime()
     await using bad = await over({ faults: 0.3, faultSeed: 3 })
     await using client = createClient(bad.nodeUrl(), { batch: false, timeoutMs: 100, retry: { attempts: 30, baseDelayMs: 1, maxDelayMs: 5 } })
     const numbers = Array.from({ length: 40 }, (_, i) => client.request({ method: 'eth_getBalance', params: [`0x${String(i).padStart(40, '0')}`, 'latest'] }))

@@ -12,6 +12,7 @@ import {
 import { formatUnits } from 'viem'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Sandbox, startSandbox } from '../../src/sandbox/index.ts'
+import { steadyTime } from '../support/held-time.ts'
 import { abi, alice, deploy, mint, text, tokenCode, type Viem, viemOn, word } from './contracts.ts'
 
 /*
@@ -231,6 +232,7 @@ describe('getStreams', () => {
 
 describe('a sandbox that misbehaves', () => {
   it('is still read to the end', async () => {
+    steadyTime()
     const bad = await startSandbox({ upstream: sandbox.upstream, seed: sandbox.seed, faults: 0.3, faultSeed: 7 })
     try {
       const transfers = getNftTransfersByCollection(

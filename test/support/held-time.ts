@@ -5,21 +5,29 @@ import { onTestFinished, vi } from 'vitest'
 export interface HeldTime {
   /** Lets this many ms pass at once. Resolves when what was due has happened. */
   pass(ms: number): Promise<unknown>
-  /** Lets time pass by itself again. */
-  release(): void
 }
 
 /**
  * Holds the time of this process until the test ends. A timeout cannot come before the event that
- * the test is waiting for, however slow or busy the machine is.
+ * the test is waiting for, however slow or busy the machine is. To be called before clients are
+ * made: their time must not go back.
  */
 export function holdTime(): HeldTime {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
   onTestFinished(() => void vi.useRealTimers())
-  return {
-    pass: (ms) => vi.advanceTimersByTimeAsync(ms),
-    release: () => void vi.setTimerTickMode('interval', 1),
-  }
+  // 0 means never.
+  vi.advanceTimersByTime(1)
+  return { pass: (ms) => vi.advanceTimersByTimeAsync(ms) }
+}
+
+/**
+ * Until the test ends, at most one ms passes in a turn of the event loop. When the process stands
+ * still, so does its time, and what has arrived meanwhile is read before a timeout comes. To be
+ * called before clients are made, as `holdTime`.
+ */
+export function steadyTime(): void {
+  holdTime()
+  vi.setTimerTickMode('interval', 1)
 }
 
 /** Resolves when a client of this process has received `length` bytes of response bodies in all. */

@@ -153,7 +153,8 @@ describe('FallbackProvider with a node that hangs from the start, for which ethe
       },
       ({ told, asked }) => {
         check(told)
-        expect(asked).toBe(1)
+        // None has come to it where the timeout was there first.
+        expect(asked).toBeLessThanOrEqual(1)
       },
     )
 })

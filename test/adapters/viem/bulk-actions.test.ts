@@ -9,6 +9,7 @@ import { seedChain } from '../../../demo/chain.ts'
 import { type Anvil, startAnvil } from '../../support/anvil.ts'
 import { blockHash, blockOf, type ChainOptions, hexOf, startChain, withLongFields } from '../../support/chain-server.ts'
 import { hasCorpus, noCorpus, readBlocks } from '../../support/corpus.ts'
+import { steadyTime } from '../../support/held-time.ts'
 import { isNewViem } from '../../support/peers.ts'
 
 const cleanUp: (() => Promise<void>)[] = []
@@ -318,6 +319,7 @@ describe('a formatter that changes the linking fields', () => {
 })
 
 it('a missing block below the head ends it with an explanation', async () => {
+  steadyTime()
   const server = await startChain({
     head: 5,
     answer: ({ method, params }) => (method === 'eth_getBlockByNumber' && params[0] === hexOf(3) ? { result: null } : undefined),

@@ -374,8 +374,8 @@ describe('identical calls that viem dedupes', () => {
 
   test('end together when the node does not answer', async () => {
     const server = await serve(silent)
-    const client = overHexline(server.url, { timeout: 60, retryCount: 1 })
     const time = holdTime()
+    const client = overHexline(server.url, { timeout: 60, retryCount: 1 })
     const errors = Promise.all([errorOf(deduped(client)), errorOf(deduped(client))])
     await server.received(1)
     await time.pass(60)

@@ -4,6 +4,7 @@ import { createPublicClient, defineChain, fallback, type HttpTransportConfig, ht
 import { localhost, mainnet } from 'viem/chains'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { callSettings, clientOptions } from '../../../adapters/viem/config.ts'
+import { steadyTime } from '../../support/held-time.ts'
 import { calls } from '../../support/node.ts'
 import { isNewViem } from '../../support/peers.ts'
 import {
@@ -291,6 +292,7 @@ describe('timeout', () => {
     ['of the factory, which takes precedence', (url) => made(url, { timeout: 5000, retryCount: 1 }, { timeout: 400 }), {}],
     ['of a call', (url) => made(url, { retryCount: 1 }), { timeout: 400 }],
   ])('%s: each attempt has it', async (_, make, options) => {
+    steadyTime()
     const server = await serve(silent)
     expect(await errorOf(make(server.url).ask([], options))).toMatchObject({ name: 'TimeoutError', shortMessage: 'The request took too long to respond.' })
     expect(server.requests).toHaveLength(2)
@@ -339,6 +341,7 @@ describe('timeout', () => {
   })
 
   it.each([made, shared])('reduces a batch that takes too long until it succeeds (%o)', async (make) => {
+    steadyTime()
     const server = await serve((request, response) => (request.entries.length > 5 ? request.hungUp : honest(request, response)))
     const { ask } = make(server.url, { timeout: 400, retryCount: 4 })
     const answers = await Promise.all(Array.from({ length: 40 }, (_, i) => ask([`0x${i}`])))
