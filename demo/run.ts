@@ -126,7 +126,7 @@ try {
   code = signal.aborted ? 130 : 1
   if (!signal.aborted) console.error(error)
 } finally {
-  // A terminal's Ctrl-C reaches anvil as well, and its stop then waits in vain.
+  // A terminal's Ctrl-C reaches anvil as well, and stopping it then fails.
   for (const end of started.reverse()) await end().catch(() => {})
 }
 // viem cannot end the calls that wait, which would keep the process up.

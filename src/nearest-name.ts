@@ -1,6 +1,6 @@
 /**
- * The name that was probably meant: the same but for capitals, or for a letter or two. Undefined
- * where no name is that near. Short names must be nearer than long ones: one edit in three letters,
+ * The most similar name: the same except for capitals, or for a letter or two. Undefined if no name
+ * is that near. Short names must be nearer than long ones: one edit in three letters,
  * two in six.
  *
  * @example

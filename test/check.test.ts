@@ -27,11 +27,11 @@ describe('onlyKnown', () => {
     ['TIMEOUTMS', ' (did you mean `timeoutMs`?)'],
     ['retry', ''],
     ['at', ''],
-  ])('lists the names for %s, and suggests one that is near', (name, hint) => {
+  ])('lists the names for %s, and suggests a similar one', (name, hint) => {
     expect(refusal(() => known({ [name]: 1 }))).toBe(`options: expected only batch, timeoutMs, to, received "${name}"${hint}`)
   })
 
-  test('neither lists nor suggests a name that is refused, and says why it is', () => {
+  test('neither lists nor suggests a refused name, and gives the reason', () => {
     const refused = { fetchFn: 'hexline does not use fetch' }
     expect(refusal(() => known({ fetchFn: () => {} }, { refused }))).toBe('fetchFn: expected undefined (hexline does not use fetch), received a function')
     expect(refusal(() => known({ fetchFm: 1 }, { refused }))).toBe('options: expected only batch, timeoutMs, to, received "fetchFm"')
@@ -47,7 +47,7 @@ describe('onlyKnown', () => {
   })
 })
 
-test('each checker returns a good value', () => {
+test('each checker returns a valid value', () => {
   expect(check.whole('a', 3, 3, 3)).toBe(3)
   expect(check.wholeOrInfinity('a', Number.POSITIVE_INFINITY, 0)).toBe(Number.POSITIVE_INFINITY)
   expect(check.positive('a', 0.5)).toBe(0.5)

@@ -22,12 +22,12 @@ describe('kind narrows an error to its classes', () => {
     if (error.kind === 'integrity') expectTypeOf(error).toEqualTypeOf<IntegrityError>()
   })
 
-  test('to those that a server’s answer may be', () => {
+  test('to those of a server’s answer', () => {
     if (error.kind === 'execution') expectTypeOf(error).toEqualTypeOf<RpcError | HttpError | ServiceError>()
     if (error.kind === 'response-too-large') expectTypeOf(error).toEqualTypeOf<RpcError | HttpError | ServiceError | LimitError>()
   })
 
-  test('what was caught, by isHexlineError', () => {
+  test('narrows a caught value with isHexlineError', () => {
     const caught: unknown = error
     if (isHexlineError(caught) && caught.kind === 'network') expectTypeOf(caught.unsent).toEqualTypeOf<boolean>()
   })

@@ -8,7 +8,7 @@ import { clientOf, cut, deadPort, each, errorOf, failed, refuse, serve, silent }
 
 const to = '0x00000000219ab540356cbb839cbe05303d7705fa'
 
-/** Functions of a user, whose names and lines the stack of a failure is to show. */
+/** A user's functions, whose names and lines the stack of a failure has to show. */
 async function readBalance(client: Client): Promise<bigint> {
   return await client.call('eth_getBalance', to)
 }
@@ -47,7 +47,7 @@ describe('the stack of a failed call names its caller', () => {
     expect(stack).toContain('RpcError: ')
   })
 
-  test('of the REST helpers, whether the service refuses it or there is none', async () => {
+  test('of the REST helpers, whether the service refuses or is unreachable', async () => {
     const refusing = await serveRest(always({ message: 'no such key' }, { status: 401 }))
     const error = await errorOf(readStreams(refusing.service))
     expect(error).toBeInstanceOf(ServiceError)
@@ -56,14 +56,14 @@ describe('the stack of a failed call names its caller', () => {
     expect((await errorOf(readStreams(dead))).stack).toMatch(frameOf('readStreams'))
   })
 
-  test('after it was repeated', async () => {
+  test('after retries', async () => {
     const server = await serve(cut, cut, refused)
     const error = await errorOf(readBalance(clientOf(server.url)))
     expect(error).toMatchObject({ name: 'RpcError', attempts: 3 })
     expect(error.stack).toMatch(frameOf('readBalance'))
   })
 
-  test('whatever failed: no connection, no answer in time, a closed client', async () => {
+  test('for any failure: no connection, a timeout, a closed client', async () => {
     const dead = await errorOf(readBalance(clientOf(`http://127.0.0.1:${await deadPort()}`, { retry: false })))
     const slow = await errorOf(readBalance(clientOf((await serve(silent)).url, { deadlineMs: 50 })))
     const closed = clientOf((await serve(refused)).url)
@@ -86,17 +86,17 @@ describe('the stack of a failed call names its caller', () => {
 })
 
 describe('the message of an RpcError', () => {
-  test('says who failed at what, and `said` is the node’s own', async () => {
+  test('names the endpoint and the method, and `said` is the node’s own', async () => {
     const server = await serve(refused)
     const error = await errorOf<RpcError>(readBalance(clientOf(server.url)))
     expect(error).toMatchObject({ message: `127.0.0.1:${server.port}: eth_getBalance: out of order`, said: 'out of order', code: -32000 })
   })
 
-  test('that a user’s own post makes has no more than it was given', () => {
+  test('from a user’s post has only what it was given', () => {
     expect(new RpcError({ code: 1, message: 'no' }).message).toBe('no')
   })
 
-  test('names the call that it is told to', () => {
+  test('names the given call', () => {
     const error = new RpcError({ code: 1, message: 'no' }, { method: 'eth_call', endpoint: 'node' })
     expect(copyError(error, 'eth_gasPrice')).toMatchObject({ message: 'node: eth_gasPrice: no', method: 'eth_gasPrice', said: 'no' })
     const malformed = new MalformedReplyError('node: eth_call: too many requests', { method: 'eth_call', endpoint: 'node' })
@@ -104,7 +104,7 @@ describe('the message of an RpcError', () => {
   })
 })
 
-describe('a result that cannot be read', () => {
+describe('an invalid result', () => {
   const results: Readonly<Record<string, unknown>> = { eth_blockNumber: '0x10', eth_getBlockByNumber: { number: '0x' }, eth_getBalance: 'odd' }
   const odd = each(({ id, method }) => ({ jsonrpc: '2.0', id, result: results[method] }))
 
@@ -119,27 +119,27 @@ describe('a result that cannot be read', () => {
     })
   })
 
-  test('names them in a range of blocks, too', async () => {
+  test('names them for a range of blocks, too', async () => {
     const server = await serve(odd)
     const error = await errorOf(readBlocks(clientOf(server.url)))
     expect(error).toBeInstanceOf(CodecError)
     expect(error).toMatchObject({ method: 'eth_getBlockByNumber', endpoint: `127.0.0.1:${server.port}`, attempts: 1 })
   })
 
-  test('and an argument that cannot be sent names none', async () => {
+  test('and an invalid argument names none', async () => {
     const server = await serve(refused)
     const error = await errorOf(clientOf(server.url).call('eth_getBalance', '0x12'))
     expect(error).toMatchObject({ name: 'CodecError', kind: 'invalid', endpoint: undefined, attempts: 0 })
   })
 })
 
-test('isHexlineError tells errors of hexline from others', async () => {
+test('isHexlineError distinguishes hexline errors from others', async () => {
   const server = await serve(each((entry) => failed(entry, 3, 'execution reverted')))
   expect(isHexlineError(await errorOf(readBalance(clientOf(server.url))))).toBe(true)
   expect(isHexlineError(new Error('no'))).toBe(false)
 })
 
-test('a class that extends one of ours has its own errors only, even when it is named as another one of ours', () => {
+test('a subclass of ours matches only its own errors, even if it has the name of another of ours', () => {
   const named = { TimeoutError: class extends HexlineError {} }.TimeoutError
   expect(named.name).toBe('TimeoutError')
   expect(new TimeoutError('late')).not.toBeInstanceOf(named)

@@ -8,13 +8,13 @@ import { deadPort } from './support/server.ts'
 const run = promisify(execFile)
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-/** Runs an example as its first lines say, and gives what it printed. */
+/** Runs an example as its first lines say, and returns its output. */
 function example(name: string, url: string) {
-  return run('npx', ['tsx', `examples/${name}.ts`, url], { cwd: root, timeout: 60_000 })
+  return run(process.execPath, ['--import', 'tsx', `examples/${name}.ts`, url], { cwd: root })
 }
 
 describe('examples/viem.ts', () => {
-  it('runs on a fresh node, and ends by itself', async () => {
+  it('runs on a fresh node, and exits on its own', async () => {
     const anvil = await startAnvil({ pruneHistory: true })
     onTestFinished(() => anvil.stop())
     const { stdout } = await example('viem', anvil.url)
@@ -25,7 +25,7 @@ describe('examples/viem.ts', () => {
     ])
   })
 
-  it('says what is wrong when there is no node', async () => {
+  it('reports a missing node', async () => {
     const failure = await example('viem', `http://127.0.0.1:${await deadPort()}`).catch((error) => error)
     expect(failure).toMatchObject({
       code: 1,
@@ -35,7 +35,7 @@ describe('examples/viem.ts', () => {
 })
 
 describe('examples/ethers.ts', () => {
-  it('runs on a fresh node, and ends by itself', async () => {
+  it('runs on a fresh node, and exits on its own', async () => {
     const anvil = await startAnvil()
     onTestFinished(() => anvil.stop())
     const { stdout } = await example('ethers', anvil.url)
@@ -46,7 +46,7 @@ describe('examples/ethers.ts', () => {
     ])
   })
 
-  it('says what is wrong when there is no node', async () => {
+  it('reports a missing node', async () => {
     const failure = await example('ethers', `http://127.0.0.1:${await deadPort()}`).catch((error) => error)
     expect(failure).toMatchObject({ code: 1, stdout: expect.stringMatching(/^NETWORK_ERROR: 127\.0\.0\.1:\d+: no connection.*ECONNREFUSED/) })
   })

@@ -2,11 +2,11 @@ import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
 
-// TypeScript 7 has no language service of its own to be asked here; are-the-types-wrong brings one.
+// TypeScript 7 has no language service to use here; are-the-types-wrong brings one.
 const require = createRequire(createRequire(import.meta.url).resolve('@arethetypeswrong/core'))
 const ts = require('typescript')
 
-/** What an editor shows over each empty comment of a program in this folder: the type, and what is said of it. */
+/** The hover text of an editor at each empty comment of a program in this folder: the type and its documentation. */
 function hovers(program: string): [type: string, words: string][] {
   const file = fileURLToPath(new URL('hovered.ts', import.meta.url))
   const read = (path: string) => (path === file ? program : ts.sys.readFile(path))
@@ -31,7 +31,7 @@ function hovers(program: string): [type: string, words: string][] {
   })
 }
 
-it('an editor shows the names of what nodes return, and what is said of their fields', () => {
+it('an editor shows the types of results, and the documentation of their fields', () => {
   const program = `import { createClient } from '../src/index.ts'
 const client = createClient('')
 const /**/block = await client.call('eth_getBlockByNumber', 1n, true)
@@ -57,7 +57,7 @@ block!./**/baseFeePerGas
   ])
 })
 
-it('and what the blocks of a range are made of', () => {
+it('and the parts of the blocks of a range', () => {
   const program = `import { createClient } from '../src/index.ts'
 import { getBlocks } from '../src/bulk/index.ts'
 const client = createClient('')

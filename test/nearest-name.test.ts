@@ -11,10 +11,10 @@ test.each([
   ['batchs', 'batch'],
   ['maxFeePerGass', 'maxFeePerGas'],
   ['macFeePerGaz', 'maxFeePerGas'],
-])('%s: %s was meant', (wrong, meant) => {
+])('%s: suggests %s', (wrong, meant) => {
   expect(nearestName(wrong, names)).toBe(meant)
 })
 
-test.each(['', 'a', 'ot', 'gsas!', 'fork!', 'retry', 'maxFee', '__proto__'])('nothing is near %o', (wrong) => {
+test.each(['', 'a', 'ot', 'gsas!', 'fork!', 'retry', 'maxFee', '__proto__'])('suggests nothing for %o', (wrong) => {
   expect(nearestName(wrong, names)).toBeUndefined()
 })

@@ -7,7 +7,7 @@ import { CLASSES, patternsOf, wordsOf } from './support/patterns.ts'
 
 const SMALL = 4_096
 const TIMES = 8
-/** What takes less CPU time, in ms, is not compared, since collecting garbage may take as long: a quadratic pattern takes hundreds of them. */
+/** Shorter CPU times, in ms, are not compared, since garbage collection may take as long: a quadratic pattern takes hundreds. */
 const FLOOR = 25
 
 /** How many times as long `read` takes for a text that is eight times as long. Near 8 where time grows with length, near 64 where it grows with its square. */
@@ -28,7 +28,7 @@ function growth(read: (text: string) => unknown, unit: string, start = ''): numb
   return least(large, 2) / Math.max(least(small, 10), FLOOR / 64)
 }
 
-/** What takes much more than eight times as long. */
+/** The patterns that take much more than eight times as long. */
 function slow(name: string, read: (text: string) => unknown, units: readonly string[], starts: readonly string[] = ['']): string[] {
   const found: string[] = []
   for (const start of starts) {
@@ -40,7 +40,7 @@ function slow(name: string, read: (text: string) => unknown, units: readonly str
   return found
 }
 
-describe('time grows with the length of a hostile text, and not with its square', () => {
+describe('matching is linear in the length of a hostile text', () => {
   const { literals, built } = patternsOf('src', 'adapters')
 
   test('in every regular expression of the sources', () => {
@@ -48,7 +48,7 @@ describe('time grows with the length of a hostile text, and not with its square'
     const found: string[] = []
     for (const { file, pattern } of literals) {
       const words = wordsOf(pattern)
-      // What `replaceAll` and `matchAll` do with a global one: as often as it matches.
+      // A global pattern is matched repeatedly, as by `replaceAll` and `matchAll`.
       const read = (text: string) => text.replace(pattern, '')
       found.push(...slow(`${file} ${pattern}`, read, [...CLASSES, ...words]), ...slow(`${file} ${pattern}`, read, CLASSES, words.slice(0, 4)))
     }
@@ -67,8 +67,8 @@ describe('time grows with the length of a hostile text, and not with its square'
     'aaaaaaaaaaaaaaab',
   ]
 
-  test('where secrets are hidden, whatever they are made of', () => {
-    // Those that are built: from the widths of hex words, and from secrets.
+  test('in the hiding of secrets, whatever their characters', () => {
+    // Generated ones: from the widths of hex words, and from secrets.
     expect(built).toEqual(['src/eth/params.ts', 'src/http/secrets.ts'])
     const found: string[] = []
     for (const key of keys) {
@@ -100,6 +100,6 @@ function attempt(read: () => unknown): void {
   try {
     read()
   } catch {
-    // It is refused, which is right.
+    // It is refused, as it should be.
   }
 }

@@ -12,13 +12,13 @@ test('a message of more than 4,096 characters is cut, and ends with "..."', () =
 const hostile = 'a\u001b[2Jb\u009bc\u202ed\u2028e\u0000f\u007fg\u2066h'
 
 describe('text from elsewhere', () => {
-  test('has spaces in the place of characters that control a terminal or disguise text', () => {
+  test('has spaces in place of characters that control a terminal or disguise text', () => {
     expect(harmlessText(hostile)).toBe('a [2Jb c d e f g h')
     expect(harmlessText('a\r\n\tb')).toBe('a b')
     expect(harmlessText('Zürich, 東京, 🦊')).toBe('Zürich, 東京, 🦊')
   })
 
-  test('in JSON has escapes in their place, and means the same', () => {
+  test('in JSON has escapes in their place, with the same meaning', () => {
     expect(harmlessJson('"\u009b\u202e"')).toBe('"\\u009b\\u202e"')
     fc.assert(
       fc.property(fc.jsonValue(), fc.constantFrom(undefined, '\t', 2), (value, space) => {

@@ -63,7 +63,7 @@ export interface LogFilter {
   readonly topics?: readonly (Hash | readonly Hash[] | null)[]
 }
 
-/** JSON that is sent unchanged, but for bigints, which become quantities. */
+/** JSON that is sent unchanged, except for bigints, which become quantities. */
 export type Json = null | boolean | number | bigint | string | readonly Json[] | { readonly [key: string]: Json | undefined }
 
 /** How a parameter is checked and encoded. */

@@ -29,8 +29,8 @@ const numberOfBlock = field('number')
 const blockNumber = field('blockNumber')
 
 /**
- * One row a method: the block that it needs, the newest block that its result tells of, what it has
- * to do with filters, whether it may run twice.
+ * One row a method: the block that it needs, the newest block that its result proves, its role for
+ * filters, and whether it may run twice.
  */
 const traits: Readonly<Record<string, Trait>> = {
   eth_blockNumber: { needs: head, tells: quantityOf },

@@ -51,7 +51,7 @@ export interface ProbeReport {
 }
 
 export interface EndpointReport {
-  /** Host and port; two of one host are told apart by a number. */
+  /** Host and port; several of one host are numbered. */
   readonly endpoint: string
   /** Why it could not be probed: it is unreachable, or refuses every call. Null when it answers. */
   readonly error: string | null

@@ -91,8 +91,8 @@ export interface ThrottleEvent {
 }
 
 /**
- * `hexline:route`: an endpoint is used or not used from now on, or a call goes on at another one.
- * Only where there are several.
+ * `hexline:route`: an endpoint is taken out or used again, or a call moves to another one. Only
+ * where there are several.
  */
 export type RouteEvent =
   | {

@@ -51,8 +51,8 @@ export class Doubts {
   }
 
   /**
-   * The call is not sent again after `failure`: its reply, or the error that is told, which is
-   * `last` where nothing is in doubt.
+   * The call is not sent again after `failure`: its reply, or the error to report, which is `last`
+   * if nothing is in doubt.
    */
   conclude(failure: CallFailure, last: CallFailure): HexlineError | Promise<Reply | HexlineError> {
     this.#note(failure)

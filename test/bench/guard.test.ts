@@ -9,15 +9,14 @@ import type { ServerNews } from '../../bench/server.ts'
  * what else runs on it changes the ratio much, and the limits are about twice what is normal: what fails is a large regression, such as
  * one more pass over every block. `npm run bench` is for the small ones.
  */
-describe('the speed that is not to be lost', () => {
+describe('a guard against large regressions of speed', () => {
   const children: ChildProcess[] = []
   let least: Record<string, { hexline: number; byHand: number }>
 
   beforeAll(async () => {
     const { url } = await first<ServerNews>('../../bench/server.ts', 'made')
     least = await first('../support/guard-process.ts', url)
-    // A few seconds, and on a machine that has ten other things to do a minute.
-  }, 180_000)
+  })
 
   afterAll(() => {
     for (const child of children) child.kill()
@@ -31,7 +30,7 @@ describe('the speed that is not to be lost', () => {
     expect(hexline / byHand, `hexline ${hexline} us, by hand ${byHand} us`).toBeLessThan(limit)
   })
 
-  /** The first message of a process of its own. */
+  /** The first message of a new process. */
   async function first<T>(script: string, ...args: string[]): Promise<T> {
     const child = fork(fileURLToPath(new URL(script, import.meta.url)), args, { execArgv: ['--import', 'tsx'] })
     children.push(child)

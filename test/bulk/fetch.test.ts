@@ -14,13 +14,13 @@ async function start(chain: Partial<ChainOptions>, options: FetcherOptions = bot
   return { fetch: (number: bigint) => fetcher.fetch(number, signal), methods: () => server.calls.map(({ method }) => method), close: server.close }
 }
 
-/** What the bytes of a block and of its receipts say. */
+/** The decoded bytes of a block and of its receipts. */
 function read({ block, receipts }: Fetched) {
   return { block: parseResult(bytesOf(block)), receipts: receipts && parseResult(bytesOf(receipts)) }
 }
 
 describe('a block', () => {
-  it('comes in the bytes of the node, whole or with hashes', async () => {
+  it('arrives as the node’s bytes, with transactions or with hashes', async () => {
     for (const full of [true, false]) {
       const { fetch, close } = await start({}, { full, receipts: false })
       const fetched = await fetch(7n)
@@ -36,7 +36,7 @@ describe('a block', () => {
     await close()
   })
 
-  it('comes with its receipts, in two calls', async () => {
+  it('arrives with its receipts, in two calls', async () => {
     const { fetch, methods, close } = await start({})
     const fetched = await fetch(7n)
     expect(methods()).toEqual(['eth_getBlockByNumber', 'eth_getBlockReceipts'])
@@ -50,7 +50,7 @@ describe('a node without eth_getBlockReceipts', () => {
   const without = {
     answer: ({ method }: { method: string }) => (method === 'eth_getBlockReceipts' ? { error: { code: -32601, message: 'method not found' } } : undefined),
   }
-  it('is asked for it once, and then for each receipt', async () => {
+  it('is asked for them once, and then for each receipt', async () => {
     const { fetch, methods, close } = await start(without)
     expect(read(await fetch(7n)).receipts).toMatchObject([{ transactionIndex: '0x0' }, { transactionIndex: '0x1' }])
     expect(read(await fetch(8n)).block).toMatchObject({ hash: blockHash(8) })
@@ -66,7 +66,7 @@ describe('a node without eth_getBlockReceipts', () => {
   })
 })
 
-it('any other failure is not taken for a missing method', async () => {
+it('any other failure does not count as a missing method', async () => {
   const { fetch, methods, close } = await start({
     answer: ({ method }) => (method === 'eth_getBlockReceipts' ? { error: { code: -32602, message: 'invalid params' } } : undefined),
   })

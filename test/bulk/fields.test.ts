@@ -8,7 +8,7 @@ const block = () => ({ number: '0x1', hash: '0xa', parentHash: '0xb', gasUsed: '
 const receipts = () => [{ transactionHash: '0x1', blockHash: '0xa', status: '0x1', gasUsed: '0x2', logs: [] }]
 const both = { full: true, receipts: true }
 
-describe('the fields that are wanted, and those that link a block', () => {
+describe('the selected fields, and those that link a block', () => {
   it.each<[BlockField[] | undefined, string[], string[], string[]]>([
     [undefined, keysOf(block()), keysOf(transaction), keysOf(receipts()[0])],
     [['gasUsed'], ['gasUsed', 'hash', 'number', 'parentHash', 'transactions'], ['hash'], ['blockHash', 'transactionHash']],
@@ -23,7 +23,7 @@ describe('the fields that are wanted, and those that link a block', () => {
     expect(keysOf(decoders.receipts(receipts())[0])).toEqual(ofReceipt)
   })
 
-  it('transactions are left out where nothing asks for them', () => {
+  it('transactions are omitted if no field of theirs is selected', () => {
     expect(keysOf(decodersOf(['gasUsed'], { full: true, receipts: false }).block(block()))).toEqual(['gasUsed', 'hash', 'number', 'parentHash'])
   })
 })

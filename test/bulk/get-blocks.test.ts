@@ -1,11 +1,12 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { createClient, type HexlineError } from 'hexline'
 import { getBlocks, type Progress } from 'hexline/bulk'
-import { afterEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import { blockHash, blockOf, type ChainOptions, type ChainServer, chainAnswer, hexOf, startChain, withLongFields } from '../support/chain-server.ts'
+import { eventually } from '../support/eventually.ts'
 import { virtualWorld } from '../support/virtual-server.ts'
 
-/** For what waits; all else goes over real sockets. */
+/** For tests that wait; all others use real sockets. */
 const { serve, clientOf, sleep } = virtualWorld()
 
 const cleanUp: (() => Promise<void>)[] = []
@@ -26,7 +27,7 @@ async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
   return list
 }
 
-/** What came before the failure, and the failure. */
+/** The items before the failure, and the failure. */
 async function untilFailure<T>(items: AsyncIterable<T>): Promise<{ came: T[]; failure: HexlineError }> {
   const came: T[] = []
   try {
@@ -38,7 +39,7 @@ async function untilFailure<T>(items: AsyncIterable<T>): Promise<{ came: T[]; fa
 }
 
 describe('the range', () => {
-  it('comes whole and in order, both ends included', async () => {
+  it('is complete and in order, with both ends', async () => {
     const { client } = await setUp({ head: 2500 })
     const blocks = await all(getBlocks(client, { from: 3n, to: 2203n }))
     expect(blocks.map(({ number }) => number)).toEqual(Array.from({ length: 2201 }, (_, i) => BigInt(i + 3)))
@@ -56,7 +57,7 @@ describe('the range', () => {
     expect((await all(getBlocks(client, { from: 9, to: 9 }))).map(({ number }) => number)).toEqual([9n])
   })
 
-  it('comes in order when replies do not', async () => {
+  it('is in order even if the replies are not', async () => {
     let hold: (() => void)[] = []
     const { client } = await setUp(
       {
@@ -100,7 +101,7 @@ describe('a block', () => {
     }
   })
 
-  it('has them also from a node without eth_getBlockReceipts whose blocks have unusual fields', async () => {
+  it('has them from a node without eth_getBlockReceipts, even if its blocks have unusual fields', async () => {
     const indented = (method: string, params: readonly unknown[]) =>
       method === 'eth_getBlockByNumber'
         ? { result: { ...blockOf(Number(params[0]), params[1] === true, { transactions: () => 2 }), said: 'a "quoted" word' } }
@@ -118,7 +119,7 @@ describe('a block', () => {
     for (const block of blocks) expect(block.receipts.map(({ transactionHash }) => transactionHash)).toEqual(block.transactions)
   })
 
-  it.each([true, false])('has them also from a node that adds a long field after each result, with eth_getBlockReceipts: %s', async (hasReceipts) => {
+  it.each([true, false])('has them from a node that adds a long field after each result, with eth_getBlockReceipts: %s', async (hasReceipts) => {
     const { client } = await setUp({
       head: 30,
       transactions: (number) => number % 9,
@@ -133,7 +134,7 @@ describe('a block', () => {
     expect(JSON.parse(String(reply.take()))).toEqual(blockOf(8, false, { transactions: (number) => number % 9 }))
   })
 
-  it('with invalid bytes is requested again, also if receipts come one by one', async () => {
+  it('with invalid bytes is requested again, also if receipts are requested one by one', async () => {
     let broken = 0
     const { client } = await setUp({
       head: 8,
@@ -150,7 +151,7 @@ describe('a block', () => {
     for (const block of blocks) expect(block.receipts.map(({ transactionHash }) => transactionHash)).toEqual(block.transactions)
   })
 
-  it('has them also from a node without eth_getBlockReceipts, which is tried only at first', async () => {
+  it('has them from a node without eth_getBlockReceipts, which is tried once', async () => {
     const { client, server } = await setUp({
       head: 400,
       transactions: (number) => number % 3,
@@ -164,7 +165,7 @@ describe('a block', () => {
   })
 })
 
-describe('a node that lags', () => {
+describe('a lagging node', () => {
   it('is asked again for a block that is null', async () => {
     const nulls = new Map<number, number>()
     const { client } = await setUp({
@@ -181,11 +182,11 @@ describe('a node that lags', () => {
     expect([...nulls.values()]).toEqual([7, 7, 7, 7, 7, 7])
   })
 
-  it('ends the iteration with an error, after the blocks before, when it never has the block', async () => {
-    const { client } = await setUp(
-      { head: 300, answer: ({ method, params }) => (method === 'eth_getBlockByNumber' && params[0] === '0x64' ? { result: null } : undefined) },
-      { deadlineMs: 1000 },
-    )
+  it('ends the iteration with an error, after the earlier blocks, if it never has the block', async () => {
+    const never = ({ method, params }: { method: string; params: readonly unknown[] }) =>
+      method === 'eth_getBlockByNumber' && params[0] === '0x64' ? { result: null } : undefined
+    const { url } = await serve(chainAnswer({ head: 300, answer: never }))
+    const client = clientOf(url, { deadlineMs: 1000 })
     const { came, failure } = await untilFailure(getBlocks(client, { from: 0, to: 300 }))
     expect(came).toHaveLength(100)
     expect(failure.kind).toBe('lagging')
@@ -194,7 +195,7 @@ describe('a node that lags', () => {
   })
 })
 
-describe('a node that is slow', () => {
+describe('a slow node', () => {
   it('yields the whole range, although it takes longer than the deadline of a call', async () => {
     // With calls always under way, some are in flight when their deadline passes, and others still wait in line.
     const { url } = await serve(chainAnswer({ head: 300, gate: () => sleep(100) }))
@@ -203,7 +204,7 @@ describe('a node that is slow', () => {
     expect(blocks.map(({ number }) => Number(number))).toEqual(Array.from({ length: 250 }, (_, i) => i + 1))
   })
 
-  it('and answers only the start of each batch gets smaller requests', async () => {
+  it('that answers only the start of each batch gets smaller ones', async () => {
     const turnedAway = new Set<number>()
     const { client, server } = await setUp(
       {
@@ -276,7 +277,7 @@ describe('back-pressure', () => {
     ['1 MB', 500_000, 8, 2],
     ['1 kB, at a huge concurrency,', 400, 500, 1000],
     ['1 MB, at a huge concurrency,', 500_000, 500, 2],
-  ])('of blocks of %s, asks for no more than the bound on bytes allows, however slowly the reader reads', async (_, inputBytes, concurrency, most) => {
+  ])('of blocks of %s, requests no more than the limit on bytes allows, however slow the reader is', async (_, inputBytes, concurrency, most) => {
     const { client, server } = await setUp({ head: 10_000, inputBytes }, { concurrency })
     const blocks = getBlocks(client, { from: 0, to: 10_000, transactions: 'full', maxBytes: 2_100_000 })
     const asked = () => server.calls.filter(({ method }) => method === 'eth_getBlockByNumber').length
@@ -288,18 +289,18 @@ describe('back-pressure', () => {
     await blocks.return()
   })
 
-  it('requests some hundred small blocks ahead', async () => {
+  it('requests several hundred small blocks ahead', async () => {
     const { client, server } = await setUp({ head: 10_000 })
     const blocks = getBlocks(client, { from: 0, to: 10_000 })
     for (let read = 0; read < 200; read++) await blocks.next()
-    // The reader stops here; what was asked for ahead of it arrives: 256 blocks at least, and the look at the head before.
-    await vi.waitFor(() => expect(server.calls.length).toBeGreaterThan(450))
+    // The reader stops here. The blocks requested ahead arrive: at least 256, and the head before them.
+    await eventually(() => expect(server.calls.length).toBeGreaterThan(450))
     await client.call('eth_chainId').catch(() => {})
     expect(server.calls.length - 1).toBeLessThanOrEqual(1201)
     await blocks.return()
   })
 
-  it('requests more from a slow node, but at most a thousand', async () => {
+  it('requests more from a slow node, at most a thousand', async () => {
     const { client, server } = await setUp({ head: 20_000, gate: () => new Promise((resolve) => setTimeout(resolve, 100)) })
     let mostAhead = 0
     for await (const block of getBlocks(client, { from: 0, to: 20_000 })) {
@@ -310,7 +311,7 @@ describe('back-pressure', () => {
     expect(mostAhead).toBeLessThanOrEqual(1001)
   })
 
-  it('requests one block at a time if each exceeds the bound', async () => {
+  it('requests one block at a time if each exceeds the limit', async () => {
     const { client, server } = await setUp({ head: 20, inputBytes: 5000 })
     expect(await all(getBlocks(client, { from: 0, to: 20, transactions: 'full', maxBytes: 1000 }))).toHaveLength(21)
     expect(Math.max(...server.posts)).toBe(1)
@@ -323,7 +324,7 @@ describe('ending early', () => {
     for await (const block of getBlocks(client, { from: 0, to: 10_000 })) if (block.number === 10n) break
     const asked = server.calls.length
     await client.call('eth_blockNumber')
-    // Only what was in flight when the reader stopped, and the call after.
+    // Only calls in flight when the reader stopped, and the later one.
     expect(server.calls.length).toBeLessThanOrEqual(asked + 1)
   })
 
@@ -343,7 +344,7 @@ describe('ending early', () => {
     expect(came).toHaveLength(6)
   })
 
-  it('an abort while the node does not answer ends it too', async () => {
+  it('an abort ends it also while the node does not answer', async () => {
     const { client } = await setUp({ head: 100, gate: (calls) => (calls[0]?.method === 'eth_getBlockByNumber' ? new Promise(() => {}) : undefined) })
     const { failure } = await untilFailure(getBlocks(client, { from: 0, to: 100, signal: AbortSignal.timeout(50) }))
     expect(failure.name).toBe('TimeoutError')
@@ -363,7 +364,7 @@ describe('ending early', () => {
   })
 })
 
-it('tells its progress after each block', async () => {
+it('reports its progress after each block', async () => {
   const { client } = await setUp({ head: 40 })
   const told: Progress[] = []
   await all(getBlocks(client, { from: 10, to: 40, onProgress: (progress) => told.push(progress) }))
@@ -409,7 +410,7 @@ describe('invalid options', () => {
 })
 
 describe('selected fields', () => {
-  it('come with the fields that link a block to others, and no more', async () => {
+  it('come with those that link a block, and no others', async () => {
     const { client } = await setUp({ head: 5, transactions: () => 2 })
     const [block] = await all(getBlocks(client, { from: 3, to: 3, transactions: 'full', fields: ['timestamp', 'transactions.nonce', 'transactions.value'] }))
     expect(Object.keys(block ?? {}).sort()).toEqual(['hash', 'number', 'parentHash', 'timestamp', 'transactions'])
@@ -459,7 +460,7 @@ describe('a block that is invalid JSON', () => {
     expect(server.calls.filter(({ params }) => params[0] === '0x5')).toHaveLength(3)
   })
 
-  it('is reported as invalid in the end', async () => {
+  it('is finally reported as invalid', async () => {
     const { client, server } = await setUp(broken(1000))
     const { came, failure } = await untilFailure(getBlocks(client, { from: 4, to: 6 }))
     expect(came).toHaveLength(1)
@@ -469,7 +470,7 @@ describe('a block that is invalid JSON', () => {
 })
 
 describe('a node that never answers a POST', () => {
-  it('delays the iteration no longer than other calls take: the blocks are requested again', async () => {
+  it('delays the iteration only briefly: the blocks are requested again', async () => {
     let left = 0
     const server = await serve(
       chainAnswer({

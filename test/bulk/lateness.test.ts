@@ -13,7 +13,7 @@ test('an item is late after the mean delay and four times the mean deviation, fr
   expect(after(Array(63).fill(0))).toBe(5_000)
   expect(after(Array(64).fill(0))).toBe(1_000)
   expect(after(Array(500).fill(30_000))).toBe(10_000)
-  // At an endpoint that is uneven by nature few items are late.
+  // At an endpoint with uneven delays few items are late.
   const random = randomFrom(3)
   const uneven = Array.from({ length: 1_000 }, () => random() * 3_000)
   expect(uneven.filter((delay) => delay > after(uneven)).length).toBe(0)

@@ -9,7 +9,7 @@ import { createCopier } from '../../src/eth/codec/reader.ts'
 import { hexOf, startChain } from '../support/chain-server.ts'
 import { runs } from '../support/runs.ts'
 
-/** A few transactions of blocks as nodes send them, with the names that link them twice now and then. */
+/** A few transactions of blocks as nodes send them, some with duplicates of the names that link them. */
 const samples = makeBlocks().map((block) => ({ ...block, transactions: block.transactions.slice(0, 3) }))
 const blocks = fc.nat(samples.length - 1).map((i) => samples[i] as (typeof samples)[number])
 
@@ -36,7 +36,7 @@ const linking = fc.constantFrom(
   ].flatMap((name, i, all) => (i % 2 === 0 ? [`"${name}":${all[i + 1]}`] : [])),
 )
 
-/** The JSON of a block with something done to it: a value in the place of another, a name that comes again, bytes made others. */
+/** The JSON of a block with a change: another value, a duplicate name, or other bytes. */
 const replies = fc
   .tuple(
     blocks,
@@ -86,7 +86,7 @@ const orUndefined = <T>(make: () => T): T | undefined => {
 }
 
 describe('the line of a block', () => {
-  it('exists if and only if JSON.parse accepts the reply and getBlocks its links, and has every token as sent', () => {
+  it('exists only if JSON.parse accepts the reply and getBlocks its links, and keeps every token', () => {
     const decode = decodersOf(['number'], { full: true, receipts: false }).block
     const copy = createCopier(decode)
     let lines = 0
@@ -105,7 +105,7 @@ describe('the line of a block', () => {
     expect(refused).toBeGreaterThan(1000)
   })
 
-  it('is UTF-8 whatever the node sent', () => {
+  it('is valid UTF-8, whatever the node sent', () => {
     const copy = createCopier<unknown>((value) => value)
     const bytes = Buffer.from('{"a":"x","b":["y"]}')
     for (const odd of [8, 15]) {
@@ -155,7 +155,7 @@ describe('lines of a chain', () => {
     ['an invalid token', (json) => json.replace('"removed":false', '"removed":fals').replace('"uncles":[]', '"uncles":tru')],
     ['a hex number without quotes', (json) => json.replace(/"gasUsed":"(\w+)"/, '"gasUsed":$1')],
     ['another bracket', (json) => json.replace('"uncles":[]', '"uncles":[1,2}').replace('"topics":[', '"topics":[}')],
-    ['a comma too much', (json) => json.replace('"uncles":[]', '"uncles":[],').replace('"logs":[', '"logs":[,')],
+    ['an extra comma', (json) => json.replace('"uncles":[]', '"uncles":[],').replace('"logs":[', '"logs":[,')],
     ['a control character', (json) => json.replace('"gas":"0x', '"gas":"\u001b0x').replace('"data":"0x', '"data":"\u001b0x')],
     ['an invalid escape', (json) => json.replace('"gas":"0x', '"gas":"\\x0x').replace('"data":"0x', '"data":"\\x0x')],
   ]
@@ -166,7 +166,7 @@ describe('lines of a chain', () => {
       const right = await write({ receipts })
       const lines = right.trimEnd().split('\n')
       expect(lines.map((line) => JSON.parse(line).number)).toEqual(['0x2', '0x3'])
-      // The end of the range is asked for first.
+      // The end of the range is requested first.
       const isOfBlocks = (json: string) => json.includes('"transactionHash"') || json.includes('"transactions"')
       let left = 2
       spoil = (json) => (isOfBlocks(json) && left-- > 0 ? fault(json) : json)
@@ -185,7 +185,7 @@ describe('lines of a chain', () => {
     await expect(write({})).rejects.toMatchObject({ name: 'IntegrityError', message: expect.stringContaining(message) })
   })
 
-  it('receipts of other transactions are refused, also after the right one under the same name', async () => {
+  it('receipts of other transactions are refused, also after the right ones under the same name', async () => {
     spoil = (json) => json.replace('"contractAddress":null', `"transactionHash":"${hashOf(7)}","contractAddress":null`)
     await expect(write({ receipts: true })).rejects.toMatchObject({ name: 'IntegrityError', message: 'block 2: receipt 0 is not of transaction 0' })
   })

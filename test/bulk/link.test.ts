@@ -5,7 +5,7 @@ import { IntegrityError } from '../../src/errors.ts'
 const hash = (n: number) => `0x${n.toString(16).padStart(64, '0')}`
 const block = (n: number, more: object = {}) => ({ number: BigInt(n), hash: hash(n), parentHash: hash(n - 1), transactions: [], ...more })
 
-/** What `check` throws. */
+/** The error of `check`. */
 function faultOf(check: () => void): string {
   try {
     check()
@@ -17,7 +17,7 @@ function faultOf(check: () => void): string {
 }
 
 describe('a block that follows another', () => {
-  it('has the number asked for and the hash before it as its parent; the first may have any parent', () => {
+  it('has the requested number and the hash of the one before as its parent; the first may have any parent', () => {
     const link = new Link()
     for (const n of [7, 8, 9]) link.follow(BigInt(n), block(n))
   })

@@ -1,7 +1,8 @@
 import { setMaxListeners } from 'node:events'
 import { setImmediate as turn } from 'node:timers/promises'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { ordered } from '../../src/bulk/ordered.ts'
+import { eventually } from '../support/eventually.ts'
 import { VirtualClock } from '../support/virtual-clock.ts'
 
 interface Item {
@@ -20,7 +21,7 @@ interface Asked {
 
 const bounds = { maxBytes: 1e9, maxItems: 1000, assumedBytes: 1, maxWaitMs: 15_000 }
 
-/** The items 0 to `last`; those that `hold` names come when the test answers, all others at once. */
+/** The items 0 to `last`. Those in `hold` arrive when the test answers, all others at once. */
 function start(last: bigint, hold: (number: bigint, again: boolean) => boolean) {
   const asked: Asked[] = []
   const stop = new AbortController()
@@ -44,7 +45,7 @@ async function all(items: AsyncIterable<Item>): Promise<Item[]> {
   return list
 }
 
-describe('an item that holds up the consumer while others arrive', () => {
+describe('an item that delays the consumer while others arrive', () => {
   it('is requested again, and the first answer counts', async () => {
     const { items, asked } = start(99n, (number, again) => number === 70n && !again)
     const came = await all(items)
@@ -53,10 +54,10 @@ describe('an item that holds up the consumer while others arrive', () => {
     expect(asked.filter(({ again }) => again)).toHaveLength(1)
   })
 
-  it('is taken from the first request if that is sooner, and the other one ends', async () => {
+  it('is taken from the first request if that is sooner, and the second one ends', async () => {
     const { items, findAsked, asked } = start(99n, (number) => number === 70n)
     const ended = all(items)
-    await vi.waitFor(() => expect(asked.some(({ again }) => again)).toBe(true), 10_000)
+    await eventually(() => expect(asked.some(({ again }) => again)).toBe(true))
     findAsked(70n).answer()
     expect((await ended)[70]?.again).toBe(false)
     expect(findAsked(70n, true).signal.aborted).toBe(true)
@@ -66,7 +67,7 @@ describe('an item that holds up the consumer while others arrive', () => {
     const { items, findAsked } = start(99n, (number, again) => number === 70n && !again)
     await all(items)
     expect(findAsked(70n).signal.aborted).toBe(true)
-    // All that shared its signal had come.
+    // All others with its signal had arrived.
     expect(findAsked(10n).signal).not.toBe(findAsked(70n).signal)
     expect(findAsked(10n).signal.aborted).toBe(false)
   })
@@ -78,11 +79,11 @@ describe('an item that holds up the consumer while others arrive', () => {
     expect(again).toEqual(Array.from({ length: 80 }, (_, i) => BigInt(100 + i)))
   })
 
-  it('fails with its first request, and not with a later one', async () => {
+  it('fails if its first request does, not if a later one does', async () => {
     const { items, findAsked, asked } = start(99n, (number) => number === 70n)
     const ended = all(items)
     ended.catch(() => {})
-    await vi.waitFor(() => expect(asked.some(({ again }) => again)).toBe(true), 10_000)
+    await eventually(() => expect(asked.some(({ again }) => again)).toBe(true))
     findAsked(70n, true).fail(new Error('second'))
     await turn()
     findAsked(70n).fail(new Error('first'))
@@ -91,24 +92,24 @@ describe('an item that holds up the consumer while others arrive', () => {
 })
 
 describe('the number requested ahead', () => {
-  it('does not shrink because the consumer waits for one item', async () => {
+  it('does not shrink while the consumer waits for one item', async () => {
     const { items, asked, findAsked, clock } = start(2000n, (number) => number === 0n || number >= 300n)
     const first = items.next()
-    await vi.waitFor(() => expect(asked.length).toBeGreaterThan(256), 10_000)
-    // Nothing comes for several windows of measuring.
+    await eventually(() => expect(asked.length).toBeGreaterThan(256))
+    // Nothing arrives for several windows.
     const before = asked.length
     await clock.sleep(800)
     findAsked(0n).answer()
     await first
     for (let number = 1; number < 300; number++) await items.next()
     void items.next().catch(() => {})
-    await vi.waitFor(() => expect(asked.length).toBeGreaterThan(before + 250), 5_000)
+    await eventually(() => expect(asked.length).toBeGreaterThan(before + 250))
     void items.return()
   })
 })
 
 describe('the end', () => {
-  it('comes with the reason of the signal, for all requests in flight', async () => {
+  it('has the reason of the signal, for all requests in flight', async () => {
     const { items, asked, stop } = start(500n, () => true)
     const ended = all(items)
     ended.catch(() => {})

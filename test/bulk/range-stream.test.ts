@@ -9,7 +9,7 @@ import { clientOf, errorOf, serve } from '../support/server.ts'
 type Linked = ReturnType<typeof linkedFields>
 type Receipts = { linked: readonly { transactionHash: string; blockHash: string }[] }
 
-/** Makes the number of each block, and how many receipts it has. */
+/** Returns the number of each block and its count of receipts. */
 const reader: BlockReader<{ linked: Linked }, Receipts, string> = {
   block: (bytes) => ({ linked: linkedFields(parseResult(bytes)) }),
   receipts: (bytes) => ({ linked: parseResult(bytes) as Receipts['linked'] }),
@@ -39,22 +39,22 @@ async function start(chain: Partial<ChainOptions>, { receipts = true, read = rea
   return { server, told, came, all }
 }
 
-it('the items of a range come in order; progress is told after each', async () => {
+it('the items of a range are in order; progress is reported after each', async () => {
   const { all, told } = await start({})
   expect(await all()).toEqual(['1: 2', '2: 2', '3: 2', '4: 2'])
   expect(told.map(({ number, done, total }) => [number, done, total])).toEqual([1n, 2n, 3n, 4n].map((number, i) => [number, i + 1, 4]))
   expect((await (await start({}, { receipts: false })).all())[0]).toBe('1: undefined')
 })
 
-describe('after the blocks before, it rejects', () => {
+describe('rejects after the earlier blocks', () => {
   const spoiled = (method: string, spoil: (right: never) => unknown): Partial<ChainOptions> => ({
     answer: (call, right) => (call.method === method && call.params[0] === hexOf(3) ? { result: spoil(right as never) } : undefined),
   })
   it.each<[string, Partial<ChainOptions>, object]>([
     ['a block with another parent', spoiled('eth_getBlockByNumber', (right: object) => ({ ...right, parentHash: '0x1' })), { name: 'IntegrityError' }],
-    ['receipts that lack one', spoiled('eth_getBlockReceipts', (right: unknown[]) => right.slice(1)), { name: 'IntegrityError' }],
+    ['a missing receipt', spoiled('eth_getBlockReceipts', (right: unknown[]) => right.slice(1)), { name: 'IntegrityError' }],
     [
-      'what is no block, with its path and where it came from',
+      'an invalid block, with its path and its source',
       spoiled('eth_getBlockByNumber', () => ({ number: '0x3' })),
       { path: 'blocks[3].transactions', method: 'eth_getBlockByNumber', kind: 'malformed', endpoint: expect.stringMatching(/^127/), attempts: 1 },
     ],
@@ -64,7 +64,7 @@ describe('after the blocks before, it rejects', () => {
     expect(came).toEqual(['1: 2', '2: 2'])
   })
 
-  it('with the path of the receipts that cannot be decoded', async () => {
+  it('with the path of receipts that cannot be decoded', async () => {
     const receipts = (): Receipts => {
       throw under(under(fault('a hex quantity', '0x'), 'gasUsed'), 0)
     }
@@ -75,7 +75,7 @@ describe('after the blocks before, it rejects', () => {
   })
 })
 
-describe('bytes that are no JSON', () => {
+describe('bytes that are invalid JSON', () => {
   const failing = (times: number) => {
     let left = times
     const block: typeof reader.block = (bytes) => {
@@ -85,11 +85,11 @@ describe('bytes that are no JSON', () => {
     return { ...reader, block }
   }
 
-  it('are asked for again', async () => {
+  it('are requested again', async () => {
     expect(await (await start({}, { read: failing(3) })).all()).toHaveLength(4)
   })
 
-  it('end it after four times, without a word of them', async () => {
+  it('end it after four requests, and are not shown', async () => {
     const error = await errorOf((await start({}, { read: failing(4) })).all())
     expect(error).toMatchObject({ name: 'MalformedReplyError', message: expect.stringContaining('block 1: received invalid JSON 4 times') })
     expect(error.cause).toBeUndefined()

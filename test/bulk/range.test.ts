@@ -4,7 +4,7 @@ import { OptionError } from '../../src/errors.ts'
 import { chainAnswer } from '../support/chain-server.ts'
 import { clientOf, serve } from '../support/server.ts'
 
-describe('what can be checked without the node', () => {
+describe('checks without the node', () => {
   it.each<[unknown, unknown, bigint, unknown]>([
     [0, 0, 0n, 0n],
     ['0x10', 17n, 16n, 17n],
@@ -28,7 +28,7 @@ describe('what can be checked without the node', () => {
   })
 })
 
-describe('what the node tells', () => {
+describe('checks with the node', () => {
   it.each<[number, RangeEnd, bigint]>([
     [3, 10, 10n],
     [3, 'latest', 10n],
@@ -48,7 +48,7 @@ describe('what the node tells', () => {
     await expect(resolveRange(clientOf(server.url), checkRange(from, to))).rejects.toThrow(message)
   })
 
-  it('a tag that the node does not know is refused', async () => {
+  it('an unknown tag is refused', async () => {
     const server = await serve(chainAnswer({ head: 10, answer: () => ({ result: null }) }))
     await expect(resolveRange(clientOf(server.url), checkRange(0, 'safe'))).rejects.toThrow('to: expected a tag that the node knows, received "safe"')
   })

@@ -9,7 +9,7 @@ function start(bounds: Partial<Bounds>) {
   return { clock, ahead: new ReadAhead({ ...roomy, ...bounds }, clock) }
 }
 
-/** How many items may be asked for at once, while none is held. */
+/** The number of items that may be requested at once, while none is held. */
 function roomOf(ahead: ReadAhead): number {
   let items = 0
   while (ahead.hasRoom(items, items, 0)) items++
@@ -17,18 +17,18 @@ function roomOf(ahead: ReadAhead): number {
 }
 
 describe('items ahead', () => {
-  it('are 256 at first, or fewer where the bound is lower', () => {
+  it('are 256 at first, or fewer with a lower limit', () => {
     expect(roomOf(start({}).ahead)).toBe(256)
     expect(roomOf(start({ maxItems: 100 }).ahead)).toBe(100)
   })
 
-  it('stay within the bytes that are expected of them', () => {
+  it('stay within the limit by their expected size', () => {
     const { ahead } = start({ maxBytes: 1000, assumedBytes: 100 })
     expect(roomOf(ahead)).toBe(10)
-    // The first item tells how large they are.
+    // The first item gives the size.
     ahead.add(50)
     expect(roomOf(ahead)).toBe(20)
-    // A larger one counts at once, a smaller one by and by.
+    // A larger one counts at once, smaller ones gradually.
     ahead.add(200)
     expect(roomOf(ahead)).toBe(5)
     ahead.add(50)
@@ -37,20 +37,20 @@ describe('items ahead', () => {
     expect(roomOf(ahead)).toBe(19)
   })
 
-  it('include those that are held', () => {
+  it('include held items', () => {
     const { ahead } = start({ maxBytes: 1000, assumedBytes: 100 })
     expect(ahead.hasRoom(5, 4, 500)).toBe(true)
     expect(ahead.hasRoom(5, 5, 500)).toBe(false)
   })
 
-  it('may always be one, for which the consumer waits, however large it is', () => {
+  it('are always at least one, however large, since the consumer waits for it', () => {
     const { ahead } = start({ maxBytes: 1, assumedBytes: 100 })
     expect(roomOf(ahead)).toBe(1)
   })
 })
 
 describe('items in flight', () => {
-  it('are those that arrive within the longest wait, and at least 32', async () => {
+  it('are those that arrive within the longest wait, at least 32', async () => {
     for (const [arrived, most] of [
       [100, 200],
       [5, 32],
@@ -63,7 +63,7 @@ describe('items in flight', () => {
     }
   })
 
-  it('do not fall after a window in which something else held them back', async () => {
+  it('do not fall after a window limited by something else', async () => {
     const { clock, ahead } = start({ maxWaitMs: 1000, maxItems: 100 })
     expect(ahead.hasRoom(100, 50, 0)).toBe(false)
     await clock.sleep(500)

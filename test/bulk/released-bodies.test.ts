@@ -17,11 +17,11 @@ import { inShell } from '../support/command.ts'
 
 /*
  * The memory of bodies is reused. In these tests a body is overwritten as soon as it is released, so
- * that reading it after that gives bytes that nobody has sent.
+ * that reading it later gives bytes that no server has sent.
  */
 
 const { take, release } = BodyPool.prototype
-/** Buffers that the pools have given out, and how many times in all. */
+/** The buffers that the pools have handed out, and how many times in all. */
 let buffers: Set<unknown>
 let taken: number
 let released: number
@@ -57,7 +57,7 @@ async function chain(options: Partial<ChainOptions> = {}) {
   return server
 }
 
-/** A proxy that passes the server's replies on in another form. */
+/** A proxy that forwards the server's replies in another form. */
 async function passedOn(url: string, send: (body: Buffer, response: ServerResponse) => void) {
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = []
@@ -92,7 +92,7 @@ function expectLines(lines: readonly string[], count = LAST + 1) {
 }
 
 describe('the memory of bodies', () => {
-  it('is reused for the bodies of later blocks, whose lines are right', async () => {
+  it('is reused for the bodies of later blocks, whose lines are correct', async () => {
     const { url } = await chain()
     expectLines(await linesFrom(url, { maxBytes: 1_000_000 }, { batch: { maxCalls: 1 } }))
     expect(taken).toBeGreaterThan(LAST)
@@ -103,10 +103,10 @@ describe('the memory of bodies', () => {
     ['without their length', (body, response) => void response.write(body.subarray(0, 70_000), () => response.end(body.subarray(70_000)))],
     ['with the results before the ids', (body, response) => response.end(reordered(body))],
     ['compressed', (body, response) => response.setHeader('content-encoding', 'gzip').end(gzipSync(body))],
-  ] as [string, Parameters<typeof passedOn>[1]][])('is reused where bodies come %s', async (name, send) => {
+  ] as [string, Parameters<typeof passedOn>[1]][])('is reused for bodies %s', async (name, send) => {
     const { url } = await chain()
     expectLines(await linesFrom(await passedOn(url, send)))
-    // zlib allocates memory of its own.
+    // zlib allocates its own memory.
     expect(taken > 0).toBe(name !== 'compressed')
     expect(released).toBeGreaterThan(5)
   })
@@ -121,7 +121,7 @@ describe('the memory of bodies', () => {
     expect(blocks).toEqual(right)
   })
 
-  it('is released with receipts, even where they are fetched one by one', async () => {
+  it('is released with receipts, even if they are fetched one by one', async () => {
     const right = await chain()
     expectLines(await linesFrom(right.url, { receipts: true }))
     const { url } = await chain({
@@ -131,7 +131,7 @@ describe('the memory of bodies', () => {
     expect(released).toBeGreaterThan(5)
   })
 
-  it('is left alone for a layer that keeps replies', async () => {
+  it('is not reused under a layer that keeps replies', async () => {
     const { url, calls } = await chain()
     const kept = new Map<string, { value: unknown; bytes: number }>()
     const cache: Layer = (next) => async (call) => {
@@ -150,9 +150,9 @@ describe('the memory of bodies', () => {
     expect(calls.length).toBe(asked)
   })
 
-  it('is left alone after a job is stopped, while others go on', async () => {
+  it('is not reused after a job is stopped while others continue', async () => {
     const { url } = await chain()
-    // Each block has a body of its own.
+    // Each block has its own body.
     await using client = createClient(url, { batch: { maxCalls: 1 } })
     const stopped = new AbortController()
     const held: { line: readonly Uint8Array[]; text: string }[] = []
@@ -170,7 +170,7 @@ describe('the memory of bodies', () => {
     for (const { line, text } of held) expect(Buffer.concat(line).toString() === text).toBe(true)
   })
 
-  it('is never reused for bytes that the user asked for', async () => {
+  it('is never reused for bytes that the user requested', async () => {
     const { url } = await chain()
     await using client = createClient(url)
     const ask = (n: number) => client.send({ method: 'eth_getBlockByNumber', params: [`0x${n.toString(16)}`, true], as: 'bytes' })

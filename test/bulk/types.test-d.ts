@@ -5,7 +5,7 @@ import type { Block, Client, Hash, Hex, Receipt, Transaction } from '../../src/i
 declare const client: Client
 type Item<T> = T extends AsyncIterable<infer I> ? I : never
 
-test('blocks have the transactions and receipts that were asked for', () => {
+test('blocks have the requested transactions and receipts', () => {
   const hashes = getBlocks(client, { from: 0, to: 1 })
   expectTypeOf<Item<typeof hashes>['transactions']>().toEqualTypeOf<Hash[]>()
   const full = getBlocks(client, { from: 0, to: 1, transactions: 'full', receipts: true })
@@ -14,7 +14,7 @@ test('blocks have the transactions and receipts that were asked for', () => {
   expectTypeOf<Item<typeof full>>().toExtend<Block<true>>()
 })
 
-test('with fields, they have these and what links them', () => {
+test('with fields, they have these and the linking fields', () => {
   const some = getBlocks(client, { from: 0, to: 1, transactions: 'full', fields: ['timestamp', 'transactions.from', 'transactions.value'] })
   type Some = Item<typeof some>
   expectTypeOf<keyof Some>().toEqualTypeOf<'number' | 'hash' | 'parentHash' | 'timestamp' | 'transactions'>()

@@ -7,7 +7,7 @@ const BLOCKS = 1000
 const CALLS_PER_SECOND = 200
 const SHARE = 0.1
 const SEEDS = [1, 2, 3]
-/** How many times as long as without faults the job may take. */
+/** Longest time of the job, as a multiple of that without faults. */
 const MOST = 1.5
 
 const median = (figures: readonly number[]) => [...figures].sort((a, b) => a - b)[figures.length >> 1] as number

@@ -6,16 +6,16 @@ import { createClient, type ErrorKind, HexlineError, type Request, TimeoutError 
 import { type Fault, faults, hashOf, numberOf, planned, resultOf, type Seen } from '../support/faulty-calls.ts'
 import { randomFrom } from '../support/random.ts'
 
-/** Both may be set from outside, to look for seeds that find something, and in less time. */
+/** Both may be set by the environment, to search for seeds, and in less time. */
 const CALLS = Number(process.env.HEXLINE_CHAOS_CALLS ?? 100_000)
 const SEED = Number(process.env.HEXLINE_CHAOS_SEED ?? 8)
 const AT_A_TIME = 800
 const ATTEMPTS = 4
 const TIMEOUT_MS = 700
-/** How late this machine may notice that a time has come, in ms. */
+/** How late timers may be on this machine, in ms. */
 const LATE_MS = 2_000
 
-/** What became of one call. */
+/** The outcome of one call. */
 interface End {
   readonly number: number
   readonly isBulk: boolean
@@ -25,7 +25,7 @@ interface End {
   readonly deadlineMs: number | undefined
 }
 
-/** Faults of which each kind of error may tell. */
+/** The faults that each kind of error may report. */
 const causes: Partial<Record<ErrorKind, readonly Fault[]>> = {
   'rate-limit': ['throttled', 'throttled in part'],
   network: ['cut', 'cut in the middle'],
@@ -122,7 +122,7 @@ test(`${CALLS} calls, three nodes, 30 % faults: each ends in the right answer or
     const kind = error instanceof HexlineError ? error.kind : 'aborted'
     const isOwn = error instanceof HexlineError && causes[error.kind]?.some((fault) => faultsOf(number).includes(fault))
     const isDeadline = error instanceof TimeoutError && deadlineMs !== undefined
-    // A machine that is busy with other things may miss a node's answer by itself; that is seldom.
+    // A busy machine may rarely miss a node's reply on its own.
     const isSlow = !isOwn && !isDeadline && error instanceof TimeoutError && error.attempts > 0
     if (isSlow) slow++
     const isTrue = isOwn || isDeadline || isSlow || (error instanceof HexlineError ? ofEndpoint.includes(error.kind) : reason !== undefined && error === reason)

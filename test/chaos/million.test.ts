@@ -57,9 +57,9 @@ test('a million calls of one process leave nothing behind: no memory, sockets or
       `sockets ${half.sockets} and ${end.sockets}, timers ${half.timers} and ${end.timers}`,
   )
   expect(end.done).toBe(CALLS)
-  // 500,000 calls that each left a byte behind would be half of this.
+  // One byte left by each of 500,000 calls would be half of this.
   expect(end.heapUsed - half.heapUsed).toBeLessThan(1024 * 1024)
-  // As many as there may be POSTs in flight; how many were needed is chance.
+  // The limit of POSTs in flight; the number actually needed varies.
   for (const { sockets } of held) expect(sockets).toBeLessThanOrEqual(8)
   expect(end.timers).toBeLessThanOrEqual(half.timers)
 })

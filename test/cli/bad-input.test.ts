@@ -26,7 +26,7 @@ async function blocks(chain: Partial<ChainOptions>, ...args: string[]): Promise<
   return hexline(['blocks', '--rpc', server.url, '--from', '0', '--to', '900', '--out', join(folder, 'blocks.ndjson'), ...args])
 }
 
-/** It failed with one line, and nothing is left. */
+/** Asserts that it failed with one line, and left nothing. */
 async function expectOneLine({ code, stdout, stderr }: Ended, message: RegExp): Promise<void> {
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
   expect(stderr).toMatch(message)
@@ -35,8 +35,8 @@ async function expectOneLine({ code, stdout, stderr }: Ended, message: RegExp): 
 }
 
 describe('a node', () => {
-  it('that dies half way', async () => {
-    // From block 300 on, every connection is cut; then nobody listens any more.
+  it('that dies halfway', async () => {
+    // From block 300 on, every connection is cut, and then none is accepted.
     const gate: ChainOptions['gate'] = (calls) => (calls.some(({ params }) => Number(params[0]) >= 300) ? void server?.close() : undefined)
     await expectOneLine(
       await blocks({ gate }, '--batch', '50', '--deadline', '2'),
@@ -49,15 +49,15 @@ describe('a node', () => {
     await expectOneLine(ended, /^hexline: eth_blockNumber: no answer before its deadline \(--deadline\); is the node down or overloaded\?\n$/)
   })
 
-  it('that stops answering half way', async () => {
+  it('that stops answering halfway', async () => {
     const gate: ChainOptions['gate'] = (calls) => (calls.some(({ params }) => Number(params[0]) >= 300) ? new Promise(() => {}) : undefined)
     const { stderr, ...ended } = await blocks({ gate }, '--batch', '50', '--deadline', '1')
-    // A slow machine gets to tell of its progress first.
+    // On a slow machine its progress is reported first.
     const last = stderr.replace(/^\d+ % \|.*\n/gm, '')
     await expectOneLine({ ...ended, stderr: last }, /^hexline: eth_getBlockByNumber: no answer before its deadline/)
   })
 
-  it('that does not know the key', async () => {
+  it('that rejects the key', async () => {
     const guard = createServer((_, response) => response.writeHead(401, { 'content-type': 'application/json' }).end('{"message":"Invalid API key"}'))
     await new Promise<void>((resolve) => guard.listen(0, '127.0.0.1', resolve))
     const url = `http://127.0.0.1:${(guard.address() as AddressInfo).port}`
@@ -87,7 +87,7 @@ describe('a file', () => {
     expect(server.calls).toEqual([])
   })
 
-  it('that exists is replaced with --force, when the new one is whole', async () => {
+  it('that exists is replaced with --force, once the new one is complete', async () => {
     await blocks({})
     const ended = await hexline([
       'blocks',
@@ -107,7 +107,7 @@ describe('a file', () => {
   })
 })
 
-it('as JSON says what went wrong, and where to go on', async () => {
+it('is reported as JSON, with the block to continue from', async () => {
   server = await startChain({
     head: 1000,
     answer: ({ params }, right) => (params[0] === '0x1f4' ? { result: { ...(right as object), hash: null } } : undefined),

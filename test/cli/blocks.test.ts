@@ -2,9 +2,10 @@ import { once } from 'node:events'
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { blockOf, type ChainOptions, type ChainServer, startChain, withLongFields } from '../support/chain-server.ts'
 import { hexline, startHexline } from '../support/command.ts'
+import { eventually } from '../support/eventually.ts'
 
 let folder: string
 const servers: ChainServer[] = []
@@ -37,7 +38,7 @@ describe('hexline blocks', () => {
     expect(linesOf(stdout)).toEqual(Array.from({ length: 251 }, (_, number) => blockOf(number, true, { transactions: (each) => each % 3 })))
   })
 
-  it('writes a file that appears when it is whole, and says what it did on stderr', async () => {
+  it('writes a file that appears once complete, and a summary on stderr', async () => {
     const { url } = await chain({ head: 250 })
     const out = join(folder, 'blocks.ndjson')
     const { code, stdout, stderr } = await hexline(['blocks', '--rpc', url, '--from', '10', '--to', 'latest', '--transactions', 'hashes', '--out', out])
@@ -47,7 +48,7 @@ describe('hexline blocks', () => {
     expect(stderr).toMatch(/^241 blocks, [\d.]+ kB in [\d.]+ s \([\d,]+ blocks\/s\)\n$/)
   })
 
-  it('says how many calls were repeated or throttled, not how many POSTs', async () => {
+  it('counts repeated and throttled calls, not POSTs', async () => {
     const refused: number[] = []
     const { url } = await chain({
       head: 60,
@@ -62,7 +63,7 @@ describe('hexline blocks', () => {
     expect(stderr.trimEnd().split(' | ')[1]).toBe(`${refused[0]} calls repeated, ${refused[1]} calls throttled`)
   })
 
-  it('puts the receipts of a block into its line', async () => {
+  it('adds the receipts of a block to its line', async () => {
     const { url } = await chain({ head: 5, transactions: () => 2 })
     const { stdout } = await hexline(['blocks', '--rpc', url, '--from', '0', '--to', '5', '--receipts'])
     for (const { transactions, receipts } of linesOf(stdout)) {
@@ -72,7 +73,7 @@ describe('hexline blocks', () => {
     }
   })
 
-  it('keeps every token of the node, and takes white space out', async () => {
+  it('keeps every token of the node, and removes white space', async () => {
     const odd =
       '{ "number" : "0x0",\n\t"hash":"0xaa", "parentHash":"0x00", "text":"a \\u0041 \\" } , b", "big":12345678901234567890.50, "e":1E+2 , "transactions" : [ ] }'
     const { url } = await chain({ head: 0, body: (json) => (json.includes('parentHash') ? json.replace(/"result":\{.*\}/, `"result": ${odd} }`) : json) })
@@ -83,7 +84,7 @@ describe('hexline blocks', () => {
     )
   })
 
-  it('leaves out what stands behind a result, however long it is', async () => {
+  it('omits fields after a result, however long', async () => {
     const options: ChainOptions = { head: 12, transactions: () => 7, body: withLongFields }
     const { url } = await chain(options)
     const { stdout } = await hexline(['blocks', '--rpc', url, '--from', '0', '--to', '12', '--receipts'])
@@ -91,14 +92,14 @@ describe('hexline blocks', () => {
     expect(lines.map(({ receipts, ...block }) => [block, receipts.length])).toEqual(Array.from({ length: 13 }, (_, i) => [blockOf(i, true, options), 7]))
   })
 
-  it('takes the node from HEXLINE_RPC_URL too', async () => {
+  it('reads the node from HEXLINE_RPC_URL', async () => {
     const { url } = await chain({ head: 1 })
     const { code, stdout } = await hexline(['blocks', '--from', '1', '--to', '1'], { env: { HEXLINE_RPC_URL: url } })
     expect(code).toBe(0)
     expect(linesOf(stdout)).toHaveLength(1)
   })
 
-  it('is content when its reader has had enough', async () => {
+  it('succeeds when its reader stops early', async () => {
     const { url } = await chain({ head: 20_000 })
     const child = startHexline(['blocks', '--rpc', url, '--from', '0', '--to', '20000'])
     child.stdout?.once('data', () => child.stdout?.destroy())
@@ -108,7 +109,7 @@ describe('hexline blocks', () => {
 })
 
 describe('a job that fails', () => {
-  it('leaves no file, and says in one line what happened', async () => {
+  it('leaves no file, and says what happened in one line', async () => {
     const { url } = await chain({
       head: 300,
       answer: ({ params }, right) => (params[0] === '0x64' ? { result: { ...(right as object), parentHash: '0xdead' } } : undefined),
@@ -122,7 +123,7 @@ describe('a job that fails', () => {
   it.each(['SIGINT', 'SIGTERM'] as const)('%s ends it at once and leaves no file', async (signal) => {
     const { url } = await chain({ head: 1000, gate: (calls) => (calls.some(({ params }) => params[0] === '0xfa') ? new Promise(() => {}) : undefined) })
     const child = startHexline(['blocks', '--rpc', url, '--from', '0', '--to', '1000', '--out', join(folder, 'blocks.ndjson')])
-    // Block 250 is never answered: once it is asked for, the command runs until it is stopped.
+    // Block 250 is never answered: once it is requested, the command runs until it is stopped.
     await new Promise<void>((resolve) => {
       const look = setInterval(() => {
         if (!servers[0]?.calls.some(({ params }) => params[0] === '0xfa')) return
@@ -137,13 +138,13 @@ describe('a job that fails', () => {
     expect(await readdir(folder)).toEqual([])
   })
 
-  /** Ctrl-C while nobody reads; then what there is to read is read. */
+  /** Ctrl-C while nobody reads; then the rest is read. */
   async function interruptedWhileNobodyReads() {
     const { url } = await chain({ head: 100, inputBytes: 1_000_000 })
     const child = startHexline(['blocks', '--rpc', url, '--from', '0', '--to', '100'])
     child.stdout?.pause()
-    // A block is 2 MB, more than a pipe holds: with the first bytes here, the command waits for room for the others.
-    await vi.waitFor(() => expect(child.stdout?.readableLength).toBeGreaterThan(0), { timeout: 30_000 })
+    // A block is 2 MB, more than a pipe holds: after the first bytes, the command waits for room.
+    await eventually(() => expect(child.stdout?.readableLength).toBeGreaterThan(0))
     const said = once(child.stderr as NodeJS.ReadableStream, 'data')
     child.kill('SIGINT')
     await said
@@ -151,18 +152,18 @@ describe('a job that fails', () => {
     return child.ended
   }
 
-  it('Ctrl-C ends it too while nobody reads, and says where to go on', async () => {
+  it('Ctrl-C ends it also while nobody reads, and it says where to continue', async () => {
     const { code, stderr } = await interruptedWhileNobodyReads()
     expect(code).toBe(130)
     expect(stderr).toMatch(/^(?:waiting for the node\n)*waiting for the reader of the output\nhexline: ended by Ctrl-C; continue with --from \d+\n$/)
   })
 
-  it('whoever goes on as it says after Ctrl-C has no block twice: the line that was begun is written to its end', async () => {
+  it('continuing as it says after Ctrl-C repeats no block: a line that was begun is completed', async () => {
     const { stdout, stderr } = await interruptedWhileNobodyReads()
     expect(stderr).toContain(`continue with --from ${linesOf(stdout).length}\n`)
   })
 
-  it('by a line break inside a string, which would make two lines of one, writes neither', async () => {
+  it('by a line break inside a string, which would split a line, writes nothing', async () => {
     const { url } = await chain({ head: 3, body: (json) => json.replaceAll('"hash":', '"extra":"a\nb","hash":') })
     const { code, stdout, stderr } = await hexline(['blocks', '--rpc', url, '--from', '0', '--to', '3', '--deadline', '1'])
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })

@@ -23,21 +23,21 @@ beforeEach(async () => {
 })
 afterEach(() => server.close())
 
-/** Runs `hexline call` on the server, and gives what it printed, and what it sent. */
+/** Runs `hexline call` on the server, and returns its output and its calls. */
 async function call(...args: string[]) {
   const ended = await hexline(['call', ...args, '--rpc', server.url])
   return { ...ended, sent: server.calls.map(({ method, params }) => [method, params]) }
 }
 
 describe('hexline call', () => {
-  it('shows a result as a person reads it', async () => {
+  it('shows a result in readable form', async () => {
     expect(await call('eth_blockNumber')).toMatchObject({ code: 0, stdout: '20\n', stderr: '' })
     expect((await call('eth_getBalance', ADDRESS)).stdout).toBe('1000000000000000000 wei (1 ether)\n')
     expect((await call('eth_gasPrice')).stdout).toBe('1000000001 wei (1.000000001 gwei)\n')
     expect((await call('eth_getTransactionByHash', `0x${'0'.repeat(64)}`)).stdout).toBe('null\n')
   })
 
-  it('shows an object field by field, what is in it indented', async () => {
+  it('shows an object field by field, with indented parts', async () => {
     const { stdout } = await call('eth_getBlockByNumber', '3', 'true')
     expect(stdout.split('\n').slice(0, 10)).toEqual([
       'number        3',
@@ -54,7 +54,7 @@ describe('hexline call', () => {
     expect(stdout).toContain('    value             3000 wei (0.000000000000003 ether)\n')
   })
 
-  it('prints JSON with amounts as decimal strings, or what the node sent', async () => {
+  it('prints JSON with amounts as decimal strings, or the node’s own', async () => {
     expect((await call('eth_getBalance', ADDRESS, '--json')).stdout).toBe('"1000000000000000000"\n')
     expect((await call('eth_getBalance', ADDRESS, '--raw')).stdout).toBe('"0x0de0b6b3a7640000"\n')
     expect(JSON.parse((await call('eth_getBlockByNumber', '3', 'true', '--json')).stdout)).toMatchObject({
@@ -76,15 +76,15 @@ describe('hexline call', () => {
     ])
   })
 
-  it('sends any other method too: decimals as quantities, results as they come', async () => {
+  it('sends any other method, with decimals as quantities and results unchanged', async () => {
     const { stdout, sent } = await call('net_peers', '5', '[7]', 'latest', 'true', '"8"')
     expect(sent).toEqual([['net_peers', ['0x5', [7], 'latest', true, '8']]])
     expect(stdout).toBe(['count  3', 'list', '  0  0x5', '  1', '    0  7', '  2  latest', '  3  true', '  4  8', 'none   none', ''].join('\n'))
   })
 })
 
-describe('what fails', () => {
-  it('a call that the node refuses ends with 1, in the words of the node', async () => {
+describe('a failure', () => {
+  it('of a call that the node refuses ends with 1 and the node’s message', async () => {
     expect(await call('eth_call', '{"data":"0x"}')).toMatchObject({
       code: 1,
       stdout: '',
@@ -100,12 +100,12 @@ describe('what fails', () => {
     ['eth_blocknumber', 'eth_blockNumber'],
     ['eth_getBalence', 'eth_getBalance'],
     ['blockNumber', 'eth_blockNumber'],
-  ])('a misspelt method is told with the one that was meant: %s', async (misspelt, meant) => {
+  ])('of a misspelt method suggests the right one: %s', async (misspelt, meant) => {
     const { code, stderr } = await call(misspelt)
     expect([code, stderr]).toEqual([1, `hexline: ${server.url.slice(7)}: ${misspelt}: Method not found; did you mean ${meant}?\n`])
   })
 
-  it('a long method is named, although a long argument may be a key', async () => {
+  it('names a long method, although a long argument may be a key', async () => {
     await server.close()
     server = await startChain({ head: 1, answer: () => ({ error: { code: -32000, message: 'no' } }) })
     const { stderr } = await call('eth_getTransactionReceipt', `0x${'0'.repeat(64)}`)
@@ -130,7 +130,7 @@ describe('what fails', () => {
     expect(await call(...args)).toMatchObject({ code: 2, stdout: '', stderr, sent: [] })
   })
 
-  it('is told as JSON when JSON is asked for', async () => {
+  it('is reported as JSON with --json', async () => {
     const { stderr } = await call('eth_call', '{"data":"0x"}', '--json')
     expect(JSON.parse(stderr)).toMatchObject({
       type: 'error',
@@ -173,7 +173,7 @@ describe('the node', () => {
     expect(stderr).toContain(`hexline: ${message}`)
   })
 
-  it('that keeps no old blocks is said in one line with what to look for', async () => {
+  it('without old blocks is reported in one line with advice', async () => {
     const { code, stderr } = await call('eth_getCode', ADDRESS, '1')
     expect([code, stderr]).toEqual([
       1,
@@ -187,7 +187,7 @@ describe('the node', () => {
       `${'['.repeat(20_000)}${']'.repeat(20_000)}`,
       'the result is too long or too deeply nested to show: --raw prints it as the node sent it',
     ],
-  ])('whose result %s is told so, and --raw prints it', async (_, result, message) => {
+  ])('whose result %s is reported, and --raw prints it', async (_, result, message) => {
     const odd = await serve((request, response) => send(response, `{"jsonrpc":"2.0","id":${request.entries[0]?.id},"result":${result}}`))
     for (const flag of [[], ['--json']]) {
       const { code, stderr } = await hexline(['call', 'x_nested', '--rpc', odd.url, ...flag])
@@ -205,7 +205,7 @@ describe('the node', () => {
     expect(stalled.requests).toHaveLength(4)
   })
 
-  it('that is not there, or is none, is said in one line with what to look at', async () => {
+  it('that is unreachable, or not a node, is reported in one line with advice', async () => {
     const dead = await hexline(['call', 'eth_blockNumber', '--rpc', 'http://127.0.0.1:1'])
     expect(dead).toMatchObject({
       code: 1,

@@ -13,7 +13,7 @@ import { type Ended, hexline, hexlineOnTerminal } from '../support/command.ts'
 import { runs } from '../support/runs.ts'
 
 const range = (first: number, last: number) => Array.from({ length: last - first + 1 }, (_, i) => String.fromCharCode(first + i))
-/** Every character that a terminal obeys, or that turns the reading direction, or ends a line. */
+/** Every character that controls a terminal, changes the text direction, or ends a line. */
 const OBEYED = [
   ...range(0x00, 0x1f),
   ...range(0x7f, 0x9f),
@@ -32,14 +32,14 @@ const obeyed = new RegExp(
 /** A title, a cleared screen, the clipboard, and all of them together. */
 const HOSTILE = `a${OBEYED.toReversed().join('')}b\u001b]0;t\u0007c\u001b[2Jd\u001b]52;c;aGV4\u0007e\r\nhexline: done\n`
 
-/** Nothing of it is obeyed, and no line is faked. */
+/** Asserts that no control character is left, and no line is faked. */
 function expectHarmless({ stdout, stderr }: Pick<Ended, 'stdout' | 'stderr'>): void {
   expect(stdout).not.toMatch(obeyed)
   expect(stderr).not.toMatch(obeyed)
   expect(stdout + stderr).not.toMatch(/^hexline: done/m)
 }
 
-/** A server that answers everything in the same way: as a node, or as the service. */
+/** A server that answers every request the same way, as a node or as the service. */
 async function serverOf(respond: (response: ServerResponse, body: string) => void): Promise<string> {
   const server = createServer(async (request, response) => {
     let body = ''
@@ -61,17 +61,13 @@ const nodeSaying = (reply: object, status = 200) =>
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body.startsWith('[') ? replies : replies[0]))
   })
 
-describe('what a server says has nothing for a terminal to obey', () => {
+describe('the output of server text has no control characters', () => {
   it.each<[string, string[], object]>([
     ['a result', ['web3_clientVersion'], { result: HOSTILE }],
-    ['a field, its name, and what is in lists', ['x_y'], { result: { [HOSTILE]: HOSTILE, list: [HOSTILE, { [HOSTILE]: [HOSTILE] }] } }],
-    [
-      'a field of a block that is not known',
-      ['eth_getBlockByNumber', '1', 'false'],
-      { result: { number: '0x1', [HOSTILE]: HOSTILE, transactions: [HOSTILE] } },
-    ],
+    ['a field, its name, and items of lists', ['x_y'], { result: { [HOSTILE]: HOSTILE, list: [HOSTILE, { [HOSTILE]: [HOSTILE] }] } }],
+    ['an unknown field of a block', ['eth_getBlockByNumber', '1', 'false'], { result: { number: '0x1', [HOSTILE]: HOSTILE, transactions: [HOSTILE] } }],
     ['an error', ['eth_blockNumber'], { error: { code: -32000, message: HOSTILE, data: HOSTILE } }],
-    ['what cannot be decoded', ['eth_blockNumber'], { result: HOSTILE }],
+    ['a value that cannot be decoded', ['eth_blockNumber'], { result: HOSTILE }],
   ])('%s', async (_, args, reply) => {
     const rpc = await nodeSaying(reply)
     for (const how of [[], ['--json']]) expectHarmless(await hexline(['call', ...args, ...how, '--rpc', rpc, '--deadline', '2']))
@@ -99,7 +95,7 @@ describe('what a server says has nothing for a terminal to obey', () => {
     }
   })
 
-  it('what a service refuses with', async () => {
+  it('a refusal of a service', async () => {
     const url = await serverOf((response) => response.writeHead(400).end(JSON.stringify({ message: HOSTILE })))
     for (const how of [[], ['--json']]) expectHarmless(await hexline(['streams', ...how], { env: { HEXLINE_STREAMS_URL: url, HEXLINE_API_KEY: 'k' } }))
   })
@@ -120,7 +116,7 @@ describe('what a server says has nothing for a terminal to obey', () => {
     }
   })
 
-  it('a block that does not fit, and blocks on a terminal; a file has the bytes of the node', async () => {
+  it('a block that does not link, and blocks on a terminal; a file has the node’s bytes', async () => {
     const extra = `\u009b31m\u202e`
     const chain = await startChain({ head: 2, answer: (_, right) => (right instanceof Object ? { result: { ...right, extra } } : undefined) })
     onTestFinished(() => chain.close())
@@ -136,7 +132,7 @@ describe('what a server says has nothing for a terminal to obey', () => {
       expectHarmless({ stdout: '', stderr: (await hexline(['blocks', '--rpc', forked.url, '--from', '0', '--to', '2', ...how])).stderr })
   })
 
-  it('--raw keeps its meaning on a terminal, and the bytes of the node elsewhere', async () => {
+  it('--raw keeps the value on a terminal, and the node’s bytes elsewhere', async () => {
     const rpc = await serverOf((response, body) =>
       response.end(`{"jsonrpc":"2.0","id":${JSON.parse(body).id},"result":{\r\n\t"a" :"\u009b\u202e\u007f","b":1.0}}`),
     )
@@ -146,11 +142,11 @@ describe('what a server says has nothing for a terminal to obey', () => {
   })
 })
 
-describe('random text of what is obeyed', () => {
+describe('random text of control characters', () => {
   const hostile = fc.array(fc.oneof(fc.constantFrom(...OBEYED), fc.string({ unit: 'grapheme' })), { maxLength: 30 }).map((parts) => parts.join(''))
   const value = fc.oneof(hostile, fc.dictionary(hostile, fc.oneof(hostile, fc.array(hostile))), fc.array(fc.array(hostile)))
 
-  it('comes harmless out of every printer', () => {
+  it('is harmless in the output of every printer', () => {
     fc.assert(
       fc.property(value, hostile, fc.boolean(), (result, text, isTerminal) => {
         let said = ''

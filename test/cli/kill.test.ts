@@ -19,7 +19,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true })
 })
 
-/** The same moments every time: how long a process lives is random enough. */
+/** The same moments every time, since process timing is random enough. */
 function* moments(): Generator<number> {
   let state = 1
   for (;;) {
@@ -35,7 +35,7 @@ it.each(['SIGINT', 'SIGTERM', 'SIGKILL'] as const)('%s at any moment leaves a wh
     const child = startHexline(['blocks', '--rpc', server.url, '--from', '0', '--to', String(BLOCKS), '--out', out])
     await Promise.race([after(moment.next().value as number), child.ended])
     child.kill(signal)
-    // It has ended, and so its pipes are closed: nothing of it runs on.
+    // It has ended and its pipes are closed: nothing of it still runs.
     const { code } = await child.ended
     const text = await readFile(out, 'utf8').catch(() => undefined)
     if (text !== undefined) {
@@ -49,7 +49,7 @@ it.each(['SIGINT', 'SIGTERM', 'SIGKILL'] as const)('%s at any moment leaves a wh
   }
 })
 
-it('what a killed process left beside its file goes with the next run', async () => {
+it('the next run removes what a killed process left beside its file', async () => {
   const out = join(folder, 'again.ndjson')
   const gone = startHexline(['--version'])
   await gone.ended

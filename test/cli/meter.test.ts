@@ -33,7 +33,7 @@ function start(flags: MessageFlags = {}, terminal: { isTTY?: boolean; columns?: 
 
 const progress = (done: number) => ({ done, total: 4000, number: BigInt(done), bytes: done * 1000 })
 
-test('each failed attempt is counted, as throttled or as repeated; the error goes on', async () => {
+test('counts each failed attempt as throttled or repeated, and rethrows the error', async () => {
   const tally = new Tally()
   const fate = (outcome: unknown) => {
     const sent = tally.layer(() => (outcome instanceof Error ? Promise.reject(outcome) : Promise.resolve(replyOf(1))))({} as Call)
@@ -46,7 +46,7 @@ test('each failed attempt is counted, as throttled or as repeated; the error goe
 })
 
 describe('without a terminal', () => {
-  it('a line tells the progress every five seconds', () => {
+  it('a line shows the progress every five seconds', () => {
     const { meter, tally, taken } = start()
     vi.advanceTimersByTime(5_000)
     expect(taken()).toBe('waiting for the node\n')
@@ -72,7 +72,7 @@ describe('without a terminal', () => {
     expect(taken()).toBe('4,000 blocks, 4.0 MB in 2.0 s (2,000 blocks/s) | 2 calls repeated\n')
   })
 
-  it('says the same in JSON, and nothing when quiet', () => {
+  it('prints the same as JSON, and nothing when quiet', () => {
     const { meter, taken } = start({ json: true })
     meter.update(progress(1000))
     vi.advanceTimersByTime(5_000)
@@ -94,7 +94,7 @@ describe('on a terminal', () => {
   it.each([
     [120, /25 % \| 1,000 of 4,000 blocks/],
     [80, /25 % \| \d+\/s/],
-  ])('of %i columns there is a bar, which goes away', (columns, shown) => {
+  ])('of %i columns shows a bar, which is removed at the end', (columns, shown) => {
     const { meter, taken } = start({}, { isTTY: true, columns })
     vi.advanceTimersByTime(2_500)
     expect(taken()).toMatch(/^\rwaiting for the node/)
@@ -107,7 +107,7 @@ describe('on a terminal', () => {
     expect(taken()).toMatch(/\x1b\[(?:0|2)?K|\x1b\[0J/)
   })
 
-  it('there is none for JSON', () => {
+  it('shows no bar with --json', () => {
     const { meter, taken } = start({ json: true }, { isTTY: true })
     meter.update(progress(1000))
     vi.advanceTimersByTime(4_000)

@@ -4,7 +4,7 @@ import { OptionError } from '../../src/errors.ts'
 
 const KEY = 'Zk3yQ0123456789abcdefXYZ'
 
-/** The endpoint, or the message of what is refused, and the warnings. */
+/** The endpoint, or the message of the refusal, and the warnings. */
 function from(flags: NodeFlags, env: Record<string, string> = {}) {
   const warnings: string[] = []
   const messages = { tell() {}, fail() {}, warn: (sentence: string) => void warnings.push(sentence) }

@@ -6,7 +6,7 @@ import { methods } from '../../src/eth/methods.ts'
 const KEY = 'Zk3yQ0123456789abcdefXYZ'
 
 describe('the name of a method', () => {
-  it('may be any that there is', () => {
+  it('may be any valid name', () => {
     const others = [
       'web3_clientVersion',
       'rpc.discover',
@@ -41,7 +41,7 @@ describe('a parameter', () => {
     expect(paramFrom(text, 0)).toEqual(value)
   })
 
-  it('that is invalid JSON is refused by its place, without its text', () => {
+  it('that is invalid JSON is refused with its position, not its text', () => {
     expect(() => paramFrom(`{"url":"http://a/${KEY}"`, 1)).toThrow(
       /^parameter 2: expected JSON, received a string of 42 characters \(Expected .* at position 42\)$/,
     )
@@ -52,10 +52,10 @@ test.each([
   [`Unexpected token 'x', ..."${KEY}x" is not valid JSON`, "Unexpected token 'x'"],
   ['Unterminated string in JSON at position 50 (line 1 column 51)', 'Unterminated string in JSON at position 50'],
   [`Unexpected token 'a', "a\n${KEY}" is not valid JSON`, "Unexpected token 'a'"],
-])('of %j only %j is told', (message, told) => {
+])('of %j only %j is shown', (message, told) => {
   expect(syntaxFault(new SyntaxError(message))).toBe(told)
 })
 
-test('numbers go as quantities to a method that is not known', () => {
+test('numbers are sent as quantities to an unknown method', () => {
   expect([wireFrom(255n), wireFrom('255'), wireFrom({ a: 1 })]).toEqual(['0xff', '255', { a: 1 }])
 })

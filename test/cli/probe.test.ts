@@ -14,7 +14,7 @@ const limits = {
 const WARNING = 'hexline: warning: other users of this machine can see a URL given as an argument, and it may hold a key; use HEXLINE_RPC_URL instead\n'
 
 describe('hexline probe', () => {
-  it('says the bound before it starts, and shows what it learnt, each figure with how it is known', async () => {
+  it('prints its limit before it starts, and then each figure with its source', async () => {
     const node = await startLimited(limits)
     const { code, stdout, stderr } = await hexline(['probe', `${node.url}/v3/SECRET-KEY`])
     expect(code).toBe(0)
@@ -42,7 +42,7 @@ describe('hexline probe', () => {
     expect(stdout + stderr).not.toContain('SECRET')
   })
 
-  it('gives one JSON object, and takes the node and the bounds from flags and environment', async () => {
+  it('prints one JSON object, and reads the node and its limits from flags and environment', async () => {
     const node = await startLimited(limits)
     const { code, stdout, stderr } = await hexline(['probe', '--json', '--no-rate', '--max-calls', '300', '--max-batch', '2', '--max-range', '50'], {
       env: { HEXLINE_RPC_URL: node.url },
@@ -62,7 +62,7 @@ describe('hexline probe', () => {
     expect(await hexline(['probe', '--rpc', node.url, '--quiet', '--no-rate'])).toMatchObject({ code: 0, stderr: '' })
   })
 
-  it('says in one true line why a node cannot be probed', async () => {
+  it('says in one line why a node cannot be probed', async () => {
     const port = await deadPort()
     expect(await hexline(['probe', `http://127.0.0.1:${port}/SECRET`])).toEqual({
       code: 1,

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { createProgram } from '../../src/cli/program.ts'
 import { errorOf } from '../support/server.ts'
 
-/** What a command line prints, and the failures that are reported. */
+/** The output of a command line, and the reported failures. */
 async function run(...args: string[]) {
   let printed = ''
   const stdout = new Writable({

@@ -11,13 +11,13 @@ beforeEach(async () => {
   server = await serveRest(always({ result: [], cursor: null }))
 })
 
-/** What the environment says of the service. */
+/** The environment variables of the service. */
 const env = (url = server.url) => ({ HEXLINE_DATA_URL: url, HEXLINE_NFT_URL: url, HEXLINE_STREAMS_URL: url, HEXLINE_API_KEY: KEY })
 
-/** A digit of it is wrong. */
+/** With a wrong digit. */
 const MISTYPED = ADDRESS.replace('223F', '224F')
 
-/** Runs it on the server; nothing that it prints has the key. */
+/** Runs it on the server, and asserts that its output does not contain the key. */
 async function run(...args: string[]): Promise<Ended> {
   const ended = await hexline(args, { env: env() })
   expect(ended.stdout + ended.stderr).not.toContain(KEY)
@@ -73,13 +73,13 @@ describe('prints a table', () => {
     expect(stdout).not.toMatch(/_date|\{\}/)
   })
 
-  it('nothing but a line on stderr when there is nothing', async () => {
+  it('an empty list is a line on stderr only', async () => {
     expect(await run('streams')).toEqual({ code: 0, stdout: '', stderr: '0 records\n' })
   })
 })
 
 describe('prints JSON', () => {
-  it('a line a record, amounts as strings, and facts on stderr', async () => {
+  it('one line a record, with amounts as strings, and messages on stderr', async () => {
     server.script(always({ result: [samples.tokenBalance.sent, { token_address: '0xa1', balance: '5' }], cursor: 'c d' }))
     const { code, stdout, stderr } = await run('tokens', ADDRESS, '--json')
     const { usd_price_24hr_usd_change, usd_value, possible_spam, decimals, ...same } = samples.tokenBalance.sent
@@ -109,7 +109,7 @@ describe('pages', () => {
   const ids = ({ stdout }: Ended) => stdout.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line).id]))
   beforeEach(() => server.script(three))
 
-  it('one, and how to go on', async () => {
+  it('one, with a hint for the next', async () => {
     const { stderr, stdout } = await run('streams')
     expect(stdout.split('\n')).toHaveLength(3)
     expect(stderr).toBe("1 record; for more, use --all or --cursor 'it'\\''s b'\n")
@@ -165,14 +165,14 @@ describe('sends its flags', () => {
     expect(server.requests.map((asked) => [asked.url, asked.headers['x-api-key']])).toEqual([[url, KEY]])
   })
 
-  it('--lenient prints a list that is none, and objects, as they were sent', async () => {
+  it('--lenient prints an invalid list, and objects, as sent', async () => {
     server.script(last({ id: 's', chainIds: '0x1', tag: { a: 1 } }))
     const { code, stdout } = await run('streams', '--lenient')
     expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringMatching(/0x1/) })
     expect(stdout).toContain('{"a":1}')
   })
 
-  it('--lenient keeps what cannot be read', async () => {
+  it('--lenient keeps invalid values', async () => {
     server.script(last({ token_address: '0xa1', balance: 'lots' }))
     expect(await run('tokens', ADDRESS)).toMatchObject({ code: 1, stdout: '' })
     expect(await run('tokens', ADDRESS, '--lenient')).toMatchObject({ code: 0, stdout: expect.stringContaining('lots') })
@@ -241,8 +241,8 @@ describe('wrong usage ends with 2 and one line, before anything is sent', () => 
   })
 })
 
-describe('a transaction that is not known ends it with 1 and one line', () => {
-  test('without a result, and as JSON where that is asked for', async () => {
+describe('an unknown transaction ends it with 1 and one line', () => {
+  test('without output, and as JSON with --json', async () => {
     server.script(always('', { status: 404 }))
     const message = expect.stringMatching(/^127\.0\.0\.1:\d+ has no transaction with this hash on its default chain$/)
     const { code, stdout, stderr } = await run('tx', HASH)
@@ -272,13 +272,13 @@ describe('a service that fails ends it with 1 and one line', () => {
     expect(stderr).toContain(message)
   })
 
-  it('nobody listening', async () => {
+  it('a refused connection', async () => {
     const { code, stderr } = await hexline(['streams'], { env: env(`http://127.0.0.1:${await deadPort()}`) })
     expect(code).toBe(1)
     expect(stderr).toMatch(/^hexline: [^\n]*ECONNREFUSED[^\n]*\n$/)
   })
 
-  it('what was printed before stays; with --json the failure is JSON too', async () => {
+  it('earlier output stays; with --json the failure is JSON, too', async () => {
     server.script(always({ result: [{ id: 'a' }], cursor: 'b' }), always({ message: 'no' }, { status: 403 }))
     const { code, stdout, stderr } = await run('streams', '--all', '--json')
     expect({ code, stdout }).toEqual({ code: 1, stdout: '{"id":"a"}\n' })
@@ -298,7 +298,7 @@ describe('a terminal', () => {
     [['nft', 'tokens', COLLECTION], { token_data_id_hash: nasty, name: nasty, metadata_uri: nasty }],
     [['nft', 'collections', CREATOR], { collection_data_id_hash: nasty, collection_name: nasty, metadata_uri: nasty }],
     [['streams'], { id: nasty, tag: nasty, status: nasty, webhookUrl: nasty, chainIds: [nasty] }],
-  ])('has nothing to obey in %j', async (args, record) => {
+  ])('gets no control characters from %j', async (args, record) => {
     server.script(always({ result: [record], cursor: nasty }))
     const { code, stdout, stderr } = await run(...args)
     expect(code).toBe(0)
@@ -308,7 +308,7 @@ describe('a terminal', () => {
     expect(stderr.split('\n')).toHaveLength(2)
   })
 
-  it('has nothing to obey in a transaction either', async () => {
+  it('gets no control characters from a transaction', async () => {
     server.script(always({ ...samples.transaction.sent, from_address_label: nasty, [nasty]: nasty, logs: [{ address: nasty }] }))
     const clean = (await run('tx', HASH)).stdout
     expect(clean).not.toMatch(raw)
@@ -318,7 +318,7 @@ describe('a terminal', () => {
 
 describe('the reader', () => {
   const record = (i: number) => ({ id: String(i), description: 'x'.repeat(200) })
-  it('has had enough: an endless list ends quietly', async () => {
+  it('stops early: an endless list ends silently', async () => {
     const endless: Answer = ({ cursor = '0' }, response) =>
       send(response, JSON.stringify({ result: Array.from({ length: 100 }, (_, i) => record(Number(cursor) * 100 + i)), cursor: String(Number(cursor) + 1) }))
     for (const how of [['--json'], []]) {
@@ -329,7 +329,7 @@ describe('the reader', () => {
     }
   })
 
-  it('has gone before the transaction is there', async () => {
+  it('is gone before the transaction arrives', async () => {
     server.script(async (_, response) => {
       child.stdout?.destroy()
       send(response, JSON.stringify({ ...samples.transaction.sent, input: `0x${'00'.repeat(500_000)}` }))
@@ -338,7 +338,7 @@ describe('the reader', () => {
     expect(await child.ended).toMatchObject({ code: 0, stderr: '' })
   })
 
-  it('is slow: all lines come', async () => {
+  it('is slow: all lines arrive', async () => {
     server.script(always({ result: Array.from({ length: 20_000 }, (_, i) => record(i)), cursor: null }))
     const child = startHexline(['streams', '--json'], { env: env() })
     child.stdout?.pause()
@@ -355,7 +355,7 @@ describe('the reader', () => {
     ).toEqual(Array.from({ length: 20_000 }, (_, i) => String(i)))
   })
 
-  it('of a table of a long page', async () => {
+  it('gets a table of a long page', async () => {
     server.script(always({ result: Array.from({ length: 150_000 }, (_, i) => ({ id: String(i) })), cursor: null }))
     const { code, stdout } = await run('streams')
     expect({ code, lines: stdout.split('\n').length }).toEqual({ code: 0, lines: 150_002 })

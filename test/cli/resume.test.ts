@@ -20,7 +20,7 @@ afterEach(async () => {
 
 const blocks = (to: number) => `$hexline blocks --rpc ${server.url} --from 0 --to ${to}`
 
-/** What a file has: the number of its whole lines, each the block of its place, and whether a part of a line follows. */
+/** The number of a file's complete lines, each checked, and whether part of a line follows. */
 async function contentOf(path: string): Promise<{ lines: number; isCut: boolean }> {
   const parts = (await readFile(path, 'utf8')).split('\n')
   const rest = parts.pop()
@@ -28,7 +28,7 @@ async function contentOf(path: string): Promise<{ lines: number; isCut: boolean 
   return { lines: parts.length, isCut: rest !== '' }
 }
 
-/** The hint is the first block that the file lacks, and says so when it ends in the middle of that one's line. */
+/** Asserts that the hint is the first missing block, and mentions a partial line. */
 async function expectTrueHint(stderr: string, path: string, reason: string): Promise<void> {
   const { lines, isCut } = await contentOf(path)
   const said = stderr.replace(/^\d+ % \|.*\n/gm, '')
@@ -36,9 +36,9 @@ async function expectTrueHint(stderr: string, path: string, reason: string): Pro
   expect(said).toBe(`hexline: standard output cannot be written: ${reason}; ${cut}continue with --from ${lines}\n`)
 }
 
-describe('the hint to go on counts what the file has', () => {
+describe('the hint to continue counts the lines of the file', () => {
   it('when the disk is full', async () => {
-    // A limit of the size does what a full disk does; where disks can be mounted, a full one is tried itself.
+    // A size limit has the effect of a full disk; where disks can be mounted, a full one is tried.
     const disk = join(folder, 'disk')
     await mkdir(disk)
     let isMounted = false
@@ -61,7 +61,7 @@ describe('the hint to go on counts what the file has', () => {
     await expectTrueHint(stderr, join(folder, 'y'), 'the file would be too large')
   })
 
-  it('when nothing could be written: then there is none', async () => {
+  it('is absent when nothing could be written', async () => {
     const [limit, path, reason] = existsSync('/dev/full')
       ? ['', '/dev/full', 'no space left on the disk']
       : ['ulimit -f 0; ', `${folder}/y`, 'the file would be too large']
@@ -81,7 +81,7 @@ describe('the hint to go on counts what the file has', () => {
   })
 
   it('after Ctrl-C', async () => {
-    // Block 2500 is never answered: the command is in the middle when it is ended.
+    // Block 2500 is never answered, so the command is stopped in the middle.
     let asked = () => {}
     const isAsked = new Promise<void>((resolve) => {
       asked = resolve
@@ -107,14 +107,19 @@ describe('the hint to go on counts what the file has', () => {
 })
 
 describe('through a pipe', () => {
-  it('a reader that is gone after Ctrl-C gets no hint, since nobody knows what it has', async () => {
+  it('a reader that is gone after Ctrl-C gets no hint, since its position is unknown', async () => {
     const long = await startChain({ head: 100, inputBytes: 1_000_000 })
     const child = startHexline(['blocks', '--rpc', long.url, '--from', '0', '--to', '100'])
     child.stdout?.once('data', () => {
       child.stdout?.pause()
       child.kill('SIGINT')
     })
-    child.stderr?.once('data', () => child.stdout?.destroy())
+    let told = ''
+    child.stderr?.on('data', (text) => {
+      told += text
+      // A busy machine may first have waited for the node.
+      if (told.includes('waiting for the reader')) child.stdout?.destroy()
+    })
     const { code, stderr } = await child.ended
     await long.close()
     expect(code).toBe(130)
@@ -122,7 +127,7 @@ describe('through a pipe', () => {
   })
 })
 
-it('what else is printed is not cut silently either', async () => {
+it('other output is not cut silently either', async () => {
   for (const args of ['call eth_blockNumber', 'call eth_blockNumber --raw', 'probe --quiet --no-rate'])
     expect(await inShell(`ulimit -f 0; $hexline ${args} --rpc ${server.url} > ${folder}/y`)).toMatchObject({
       code: 1,

@@ -8,9 +8,10 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { createClient } from 'hexline'
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { type Sandbox, startSandbox } from '../../src/sandbox/index.ts'
 import { startHexline as start, hexline as untilEnd } from '../support/command.ts'
+import { eventually } from '../support/eventually.ts'
 import { errorOf } from '../support/server.ts'
 
 let node: Sandbox
@@ -29,7 +30,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-/** Starts `hexline sandbox`, and waits for what it prints first. */
+/** Starts `hexline sandbox`, and waits for its first output. */
 async function sandbox(...args: string[]): Promise<{ child: ReturnType<typeof start>; said: string }> {
   const child = start(['sandbox', ...args])
   running.add(child)
@@ -42,7 +43,7 @@ const over = (...args: string[]) => sandbox('--upstream', node.upstream, ...args
 const exportsIn = (text: string) => Object.fromEntries([...text.matchAll(/^export (\w+)=(\S+)$/gm)].map(([, name, value]) => [name, value]))
 
 describe('hexline sandbox', () => {
-  it('prints addresses and a key to paste, serves, and ends with all that it started', async () => {
+  it('prints addresses and a key, serves, and ends with everything it started', async () => {
     const { child, said } = await sandbox()
     const env = exportsIn(said) as Record<string, string>
     const { HEXLINE_DATA_URL: url, HEXLINE_API_KEY: key } = env
@@ -50,7 +51,7 @@ describe('hexline sandbox', () => {
     expect(said).toMatch(
       /^The service runs at http:\/\/127\.0\.0\.1:\d+ for eth, on top of anvil \(http:\/\/127\.0\.0\.1:\d+, chain id 1\)\. Press Ctrl-C to stop\.\n/,
     )
-    // The command itself, with what was pasted.
+    // The command itself, with the printed values.
     expect(await untilEnd(['call', 'eth_chainId', '--chain', 'eth'], { env })).toMatchObject({ code: 0, stdout: '1\n' })
     const streams = await fetch(`${url}/streams/evm?limit=2`, { headers: { 'x-api-key': key as string } })
     expect(await streams.json()).toMatchObject({ total: 4 })
@@ -93,19 +94,19 @@ describe('hexline sandbox', () => {
     expect(said.split('\n')).toHaveLength(2)
   })
 
-  it('says so when the node behind is of another chain', async () => {
+  it('reports an upstream node of another chain', async () => {
     const { child } = await over('--chain', 'base')
     child.kill('SIGINT')
     expect((await child.ended).stderr).toMatch(/^hexline: warning: the node has chain id 1, but base is 8453/)
   })
 
-  it('shows of --upstream no more than the host', async () => {
+  it('shows only the host of --upstream', async () => {
     const { said } = await sandbox('--upstream', `${node.nodeUrl()}`)
     expect(said).toContain(`on top of ${new URL(node.url).host}. Press Ctrl-C to stop.`)
     expect(said).not.toContain(node.apiKey)
   })
 
-  it('--seed, --rate and --faults do what they say', async () => {
+  it('--seed, --rate and --faults take effect', async () => {
     const file = join(folder, 'seed.json')
     await writeFile(file, JSON.stringify({ streams: [{ id: 'mine' }] }))
     const { said } = await over('--json', '--seed', file, '--rate', '0.01')
@@ -134,7 +135,7 @@ describe('the answers', () => {
     expect(await ask(real.said, 'streams/evm?limit=100')).not.toHaveProperty('cursor')
   })
 
-  it('are for names of this machine, and for those of --allow-host', async () => {
+  it('are given to names of this machine, and to those of --allow-host', async () => {
     const { said } = await over('--json', '--allow-host', 'box.test', 'other.test')
     const { url, apiKey } = JSON.parse(said)
     const statusFor = (host: string) =>
@@ -151,14 +152,14 @@ describe('the answers', () => {
 describe('anvil ends', () => {
   /** Runs until it has printed the URL of its anvil. */
   async function withAnvil(args: readonly string[]): Promise<{ child: ChildProcess; anvil: string; exit: Promise<unknown[]>; said: string }> {
-    // A process group of its own, as a terminal gives to what it runs.
+    // In its own process group, as on a terminal.
     const child = spawn(process.execPath, args, { detached: true, stdio: ['ignore', 'pipe', 'inherit'] })
     const exit = once(child, 'exit')
     const [said] = await once(child.stdout as NodeJS.ReadableStream, 'data')
     return { child, anvil: /http:\/\/127\.0\.0\.1:\d+(?=, chain id|$)/m.exec(String(said))?.[0] as string, exit, said: String(said) }
   }
   const dist = fileURLToPath(new URL('../../dist/src/', import.meta.url))
-  const isGone = (url: string) => vi.waitFor(() => expect(fetch(url)).rejects.toThrow('fetch failed'), { timeout: 5000, interval: 20 })
+  const isGone = (url: string) => eventually(() => expect(fetch(url)).rejects.toThrow('fetch failed'))
 
   it('when Ctrl-C reaches it as well, as on a terminal', async () => {
     const { child, anvil, exit } = await withAnvil([join(dist, 'cli/bin.js'), 'sandbox'])
@@ -177,7 +178,7 @@ describe('anvil ends', () => {
     await isGone(anvil)
   })
 
-  it('and leaves the signals of a program alone', async () => {
+  it('and does not affect a program’s signals', async () => {
     const program = `import { startSandbox } from '${dist}sandbox/index.js'
       const { upstream } = await startSandbox()
       console.log(upstream, process.listenerCount('SIGINT'), process.listenerCount('SIGTERM'))
@@ -186,7 +187,7 @@ describe('anvil ends', () => {
     expect(said).toMatch(/ 0 0\n$/)
   })
 
-  it('but not with a signal that the program takes for itself', async () => {
+  it('but not with a signal that the program handles', async () => {
     const program = `import { startSandbox } from '${dist}sandbox/index.js'
       const sandbox = await startSandbox()
       process.once('SIGTERM', async () => {
@@ -211,7 +212,7 @@ describe('anvil ends', () => {
   })
 })
 
-describe('what is wrong is told in one line, with exit code 2', () => {
+describe('invalid input is reported in one line, with exit code 2', () => {
   it.each([
     [['--port', 'http'], 'hexline: --port: expected a number, received "http"\n'],
     [['--port', '70000'], 'hexline: --port: expected a port from 0 (any free one) to 65535, received 70000\n'],
@@ -225,7 +226,7 @@ describe('what is wrong is told in one line, with exit code 2', () => {
     expect(await untilEnd(['sandbox', ...args])).toEqual({ code: 2, stdout: '', stderr })
   })
 
-  it('a chain that there is not', async () => {
+  it('an unknown chain', async () => {
     expect(await untilEnd(['sandbox', '--chain', 'ethereum'])).toMatchObject({
       code: 2,
       stderr: expect.stringMatching(/^hexline: --chain: expected one of eth, sepolia, .*\n$/),
@@ -262,7 +263,7 @@ describe('what is wrong is told in one line, with exit code 2', () => {
     })
   })
 
-  it('no anvil: what to install, or what to give instead', async () => {
+  it('a missing anvil: what to install or pass instead', async () => {
     const root = fileURLToPath(new URL('../..', import.meta.url))
     const place = join(folder, 'without-anvil')
     await mkdir(join(place, 'node_modules'), { recursive: true })

@@ -4,7 +4,7 @@ import { arrayOptions, restOptions, type ServiceFlags, serviceFrom, whole } from
 
 const KEY = 'Zk3yQ0123456789abcdefXYZ'
 
-/** The service, or what is refused, and the warnings. */
+/** The service, or the refusal, and the warnings. */
 function from(flags: ServiceFlags, env: Record<string, string> = {}) {
   const warnings: string[] = []
   const messages = { tell() {}, fail() {}, warn: (sentence: string) => void warnings.push(sentence) }
@@ -36,7 +36,7 @@ describe('the service', () => {
   })
 })
 
-test('flags become options only where they are given', () => {
+test('only given flags become options', () => {
   expect([arrayOptions({}), arrayOptions({ arrays: 'repeat', maxArray: 5 })]).toEqual([{}, { arrays: 'repeat', maxArrayLength: 5 }])
   expect([restOptions({}), restOptions({ lenient: true })]).toEqual([{}, { lenient: true }])
 })

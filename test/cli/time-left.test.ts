@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { timeLeft } from '../../src/cli/time-left.ts'
 
-describe('the time that a job still takes', () => {
-  test('is not told before enough has gone by, and enough is done', () => {
+describe('the remaining time of a job', () => {
+  test('is not shown before enough time has passed, and enough is done', () => {
     // One block of a million after half a second: "138 h left" would mean nothing.
     expect(timeLeft({ done: 1, total: 1_000_000 }, 500)).toBeUndefined()
     expect(timeLeft({ done: 99, total: 1_000_000 }, 60_000)).toBeUndefined()

@@ -95,17 +95,17 @@ describe('createClient checks', () => {
     expect(error.option).toBe(error.message.slice(0, error.message.indexOf(':')))
   })
 
-  test('that headers are a plain object, since others would be read as empty', () => {
+  test('that headers are a plain object, since any other would be read as empty', () => {
     for (const headers of [new Headers({ authorization: 'x' }), new Map([['authorization', 'x']])])
       expect(refusal(() => createClient(url, { headers: headers as never })).option).toBe('headers')
   })
 
-  test('what the layers function gives', () => {
+  test('what the layers function returns', () => {
     for (const layers of [() => undefined, () => ['retry'], () => [() => undefined]])
       expect(refusal(() => createClient(url, { layers: layers as never })).option).toBe('layers')
   })
 
-  test('every option at its limits, and accepts it', async () => {
+  test('every option, and accepts it at its limits', async () => {
     for (const options of [
       {},
       { batch: false },
@@ -165,7 +165,7 @@ describe('an endpoint', () => {
     expect(server.requests.map(({ path }) => path)).toEqual(['/base/a%20b%2Fc', '/rpc/eth/KEY'])
   })
 
-  test('is named by its host and port in errors, and by nothing else of it', async () => {
+  test('is named by host and port in errors, and by nothing else', async () => {
     const server = await serve(cut)
     expect((await errorOf(read(clientOf(`${server.url}/eth/KEY`, { retry: false }), 1))).endpoint).toBe(`127.0.0.1:${server.port}`)
   })
@@ -259,7 +259,7 @@ describe('call', () => {
 })
 
 describe('send', () => {
-  test('yields the reply once: taking it empties it', async () => {
+  test('yields the reply once; taking it empties it', async () => {
     const server = await serve(honest)
     const reply = await clientOf(server.url).send({ method: 'eth_chainId' })
     expect(reply.bytes).toBeGreaterThan(0)
@@ -276,7 +276,7 @@ describe('send', () => {
   })
 })
 
-test.each(['cut', null, 1])('send refuses %j as the form of a result', async (as) => {
+test.each(['cut', null, 1])('send refuses the result form %j', async (as) => {
   const client = createClient(url)
   expect(await errorOf(client.send({ method: 'eth_chainId', as: as as never }))).toMatchObject({
     name: 'OptionError',
@@ -353,7 +353,7 @@ describe('with', () => {
 })
 
 describe('layers', () => {
-  test('of the user are applied in their order: a cache before the retries sends one call', async () => {
+  test('of the user are applied in order: a cache before the retries sends one call', async () => {
     const server = await serve(cut, honest)
     const seen: Call[] = []
     const known = new Map<string, unknown>()
@@ -411,7 +411,7 @@ describe('layers', () => {
 describe('an endpoint that is a function', () => {
   const options: ClientOptions = { retry: { attempts: 2, baseDelayMs: 1 }, deadlineMs: 2_000 }
 
-  test('makes the POSTs: an outcome for each call', async () => {
+  test('makes the POSTs, with an outcome for each call', async () => {
     const posts: (readonly Call[])[] = []
     const node: Post = async (calls) => {
       posts.push(calls)
@@ -425,13 +425,13 @@ describe('an endpoint that is a function', () => {
   })
 
   test.each<[string, unknown]>([
-    // One less or more than there are calls: when they are repeated, each may come alone.
+    // One more or fewer than the calls; when they are repeated, each may come alone.
     ['too few outcomes', async (calls: readonly Call[]) => calls.slice(1).map(() => replyOf(1))],
     ['too many outcomes', async (calls: readonly Call[]) => [replyOf(0), ...calls.map(() => replyOf(1))]],
     ['no outcomes', async () => undefined],
     ['something else', async () => 'ok'],
-    ['outcomes that are none', async () => [undefined, undefined]],
-    ['values for replies', async () => [{}, 1]],
+    ['invalid outcomes', async () => [undefined, undefined]],
+    ['values in place of replies', async () => [{}, 1]],
   ])('that gives %s is malformed for every call', async (_, node) => {
     const client = clientOf(Object.defineProperty(node as Post, 'name', { value: 'node' }), options)
     for (const outcome of await Promise.allSettled([read(client, 1), read(client, 2)])) {
@@ -447,14 +447,14 @@ describe('an endpoint that is a function', () => {
         throw new Error('out of order')
       },
     ],
-  ])('that %s is malformed for every call, with its words', async (_, node) => {
+  ])('that %s is malformed for every call, with its message', async (_, node) => {
     const client = clientOf(node as Post, options)
     for (const outcome of await Promise.allSettled([read(client, 1), read(client, 2)])) {
       expect(outcome).toMatchObject({ status: 'rejected', reason: { name: 'MalformedReplyError', message: expect.stringContaining('out of order') } })
     }
   })
 
-  test('that rejects with an error of hexline’s gives each call its own copy', async () => {
+  test('that rejects with a hexline error gives each call its own copy', async () => {
     const client = clientOf(async () => Promise.reject(new MalformedReplyError('no', { kind: 'auth' })), options)
     const [a, b] = await Promise.all([errorOf(read(client, 1)), errorOf(read(client, 2))])
     expect(a).toMatchObject({ name: 'MalformedReplyError', kind: 'auth', message: 'no', method: 'eth_getBalance' })
@@ -480,7 +480,7 @@ describe('an endpoint that is a function', () => {
     expect(warnings).toEqual([])
   })
 
-  test('is aborted when no call waits for it any more', async () => {
+  test('is aborted once no call waits for it', async () => {
     let told: unknown
     const node: Post = (calls, signal) =>
       new Promise((resolve) =>
@@ -498,33 +498,33 @@ describe('an endpoint that is a function', () => {
 })
 
 describe('several endpoints', () => {
-  /** The POSTs with a call in them, without those that only ask an endpoint for its chain and its newest block. */
+  /** The POSTs with calls, without those that only request an endpoint's chain and newest block. */
   const reads = (server: TestServer) => server.requests.filter(({ entries }) => entries.some(({ method }) => method === 'eth_getBalance'))
-  /** Honest as far as those go. */
+  /** Answers those requests correctly. */
   const failing =
     (answer: Answer): Answer =>
     (request, response) =>
       (request.entries.some(({ method }) => method === 'eth_getBalance') ? answer : honest)(request, response)
   const quick: ClientOptions = { retry: { attempts: 4, baseDelayMs: 1, maxDelayMs: 2 } }
 
-  test('a call that one has failed goes to the next', async () => {
+  test('a call that failed at one goes to the next', async () => {
     const [first, second, third] = [await serve(cut), await serve(failing(always('oops', { status: 500 }))), await serve(honest)]
     expect(await read(clientOf([first.url, second.url, third.url], quick), 1)).toEqual(answerTo([1]))
     expect([first, second, third].map((server) => reads(server).length)).toEqual([1, 1, 1])
   })
 
-  test('also if one is down', async () => {
+  test('also if the first is down', async () => {
     const second = await serve(honest)
     expect(await read(clientOf([`http://127.0.0.1:${await deadPort()}`, second.url], quick), 1)).toEqual(answerTo([1]))
   })
 
-  test('also if one lags: the next is asked for what must exist', async () => {
+  test('also if the first lags: the next is asked for results that must exist', async () => {
     const [first, second] = [await serve(each(({ id }) => ({ id, result: null }))), await serve(honest)]
     const reply = await clientOf([first.url, second.url], quick).send({ method: 'eth_getBlockByNumber', params: ['0x1', false], required: true })
     expect(reply.take()).toEqual(answerTo(['0x1', false]))
   })
 
-  test('also if one does not accept the key: another attempt there would be useless', async () => {
+  test('also if the first rejects the key: a retry there would be useless', async () => {
     for (const answer of [always('unauthorized', { status: 401 }), refuse(-32000, 'daily request count exceeded')]) {
       const [first, second] = [await serve(answer), await serve(honest)]
       expect(await read(clientOf([first.url, second.url], quick), 1)).toEqual(answerTo([1]))
@@ -532,7 +532,7 @@ describe('several endpoints', () => {
     }
   })
 
-  test('also if one throttles: the next is asked without waiting', async () => {
+  test('also if the first throttles: the next is called without waiting', async () => {
     const [first, second] = [await serve(refuse(429, 'Too many requests', { status: 429, headers: { 'retry-after': '60' } })), await serve(honest)]
     expect(await read(clientOf([first.url, second.url], { ...quick, deadlineMs: 20_000 }), 1)).toEqual(answerTo([1]))
   })
@@ -541,7 +541,7 @@ describe('several endpoints', () => {
     const log: string[] = []
     const named = async (name: string) =>
       serve((request, response) => {
-        // The first call to each comes with the question for its chain; one of them alone when it has answered no batch.
+        // The first call to each comes with eth_chainId, or in a separate POST if that endpoint has answered no batch.
         if (request.entries.some(({ method }) => method === 'eth_getBalance')) log.push(name)
         return always('oops', { status: 500 })(request, response)
       })
@@ -557,13 +557,13 @@ describe('several endpoints', () => {
     expect(reads(second)).toEqual([])
   })
 
-  test('of one host are told apart', async () => {
+  test('of one host have different names', async () => {
     const server = await serve((request, response) => (request.path === '/a' ? cut : each(right))(request, response))
     expect(await read(clientOf([`${server.url}/a`, `${server.url}/b`], quick), 1)).toEqual(answerTo([1]))
     expect(reads(server).map(({ path }) => path)).toEqual(['/a', '/b'])
   })
 
-  test('of one host are told apart, and named by a number, however many there are', async () => {
+  test('of one host are numbered, however many there are', async () => {
     const broken = failing(always('Bad Gateway', { status: 502 }))
     const server = await serve((request, response) => (request.path === '/c' ? honest : broken)(request, response))
     const urls = ['a', 'b', 'c'].map((path) => `${server.url}/${path}`) as [string, string, string]

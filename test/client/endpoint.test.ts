@@ -42,7 +42,7 @@ describe('the name', () => {
     expect(connected(endpoints).map(({ name }) => name)).toEqual(['a.example', 'a.example:8545', 'a.example#2', 'a.example#3', 'mine', 'mine#2', 'custom'])
   })
 
-  it('comes with the origin, and with the chain where that was given', () => {
+  it('comes with the origin, and with the chain if it was given', () => {
     expect(connected(['https://a.example/KEY'])[0]).toMatchObject({ origin: 'https://a.example' })
     expect(connected(['https://a.example/KEY'])[0]).not.toHaveProperty('chainId')
     expect(connected([{ baseUrl: 'https://a.example/v1', chain: 'base', apiKey: 'k' }])[0]).toMatchObject({ origin: 'https://a.example', chainId: 8453 })
@@ -55,7 +55,7 @@ describe('a POST', () => {
     expect((await posted((url) => ({ baseUrl: `${url}/rpc/`, chain: 'eth', apiKey: 'a b' }))).path).toBe('/rpc/eth/a%20b')
   })
 
-  it('has the headers of the client and of the endpoint, of which the last one counts', async () => {
+  it('has the headers of the client and of the endpoint, which override those of the client', async () => {
     const { headers } = await posted((url) => ({ url, headers: { 'x-b': 'endpoint', 'x-c': 'endpoint' } }), { headers: { 'x-a': 'client', 'x-b': 'client' } })
     expect(headers).toMatchObject({ 'x-a': 'client', 'x-b': 'endpoint', 'x-c': 'endpoint', 'user-agent': 'hexline', 'content-type': 'application/json' })
   })

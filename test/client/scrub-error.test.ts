@@ -25,7 +25,7 @@ describe('an error of a result', () => {
     expect(inspect(scrubbed)).toContain('scrub-error.test.ts')
   })
 
-  it('names where the result came from, if it is of hexline', () => {
+  it('names the source of the result, if the error is one of hexline', () => {
     expect(scrubError(fault('an array', 5), endpoints, origin)).toMatchObject(origin)
     expect(scrubError(new IntegrityError('no'), endpoints, origin)).toMatchObject(origin)
     expect(scrubError(new IntegrityError('no', { endpoint: 'b.example' }), endpoints, origin)).toMatchObject({ endpoint: 'b.example', attempts: 0 })
@@ -51,7 +51,7 @@ describe('an error of a result', () => {
 
 it.each<[string, unknown]>([
   ['an error of a call, scrubbed where it was made', new NetworkError('no')],
-  ['what is no error', 'no'],
+  ['a value that is not an error', 'no'],
 ])('%s stays as it is', (_, error) => {
   expect(scrubError(error, endpoints, origin)).toBe(error)
 })

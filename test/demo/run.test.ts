@@ -20,7 +20,7 @@ describe('npm run demo, with 100 blocks', () => {
     expect(lines).toContainEqual(expect.stringMatching(/^viem +█*░* +\d+ % +\d+ blocks/))
     expect(lines).toContain("demo/out/blocks.ndjson has 100 lines: the node's own JSON, one block a line.")
     expect(code).toBe(0)
-  }, 120_000)
+  })
 
   it('ends by a signal, and leaves no process behind', async () => {
     const demo = spawn(process.execPath, program, { cwd, stdio: ['ignore', 'pipe', 'inherit'] })
@@ -38,5 +38,5 @@ describe('npm run demo, with 100 blocks', () => {
     demo.kill('SIGINT')
     expect(await once(demo, 'exit')).toEqual([130, null])
     await expect.poll(() => anvils.filter((pid) => existsSync(`/proc/${pid}/exe`))).toEqual([])
-  }, 120_000)
+  })
 })

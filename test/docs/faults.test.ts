@@ -5,14 +5,15 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { systemClock } from '../../src/wait/clock.ts'
 import { startAnvil } from '../support/anvil.ts'
 import { cutAfter, forward } from '../support/forward.ts'
+import { steadyTime } from '../support/held-time.ts'
 import { limiter } from '../support/limited-server.ts'
 import { node } from '../support/node.ts'
 import { type Answer, answerTo, honest, refuse, right, send, serve, silent } from '../support/server.ts'
 import { account, clientOver, closing } from '../support/viem-clients.ts'
 
 /*
- * The table of docs/faults.md, and that of the README, by measurement: each row is a test of its name. Settings are the defaults of
- * viem 2.57.1 and hexline where a test does not say otherwise.
+ * The measurements of the table of docs/faults.md, and of that in the README: each row is a test of its name. Settings are the defaults of
+ * viem 2.57.1 and hexline unless a test says otherwise.
  */
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
@@ -88,6 +89,7 @@ describe('docs/faults.md', () => {
   })
 
   row('A reply stops in the middle', async () => {
+    steadyTime()
     const stalled: Answer = async ({ hungUp }, response) => {
       response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' })
       response.write('{"jsonrpc":"2.0",')
@@ -100,7 +102,7 @@ describe('docs/faults.md', () => {
       ended = true
     })
     await theirs.received(1)
-    // Its timeout ends a call to which there is no reply at all.
+    // A call without any reply ends at its timeout.
     expect(await outcomes(http((await serve(silent)).url, config), 1)).toMatchObject({ failed: 1 })
     expect(ended).toBe(false)
     expect(theirs.requests).toHaveLength(1)
@@ -112,6 +114,7 @@ describe('docs/faults.md', () => {
   })
 
   row('The first of two nodes goes silent', async () => {
+    steadyTime()
     const askThrice = async (transport: Transport) => {
       for (let i = 0; i < 3; i++) expect(await outcomes(transport, 1)).toMatchObject({ own: 1 })
     }
@@ -154,10 +157,10 @@ describe('docs/faults.md', () => {
   })
 })
 
-/** The first cells of the rows of a Markdown table, without its head. */
+/** The first cells of the rows of a Markdown table, without its header. */
 const firstCells = (markdown: string) => [...markdown.matchAll(/^\| (.*?) \|/gm)].map(([, cell]) => cell).slice(1)
 
-it('the page has a row for each, and the README none that is not measured', () => {
+it('the page has a row for each, and the README only measured ones', () => {
   expect(firstCells(table)).toEqual(names)
   const shown = firstCells(read('README.md').split('<!-- measured -->')[1] as string)
   expect(shown.length).toBeGreaterThan(4)

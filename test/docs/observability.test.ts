@@ -9,7 +9,7 @@ const root = new URL('../../', import.meta.url)
 const page = readFileSync(new URL('docs/observability.md', root), 'utf8')
 const blocks = [...page.matchAll(/```ts\n(.*?)```/gs)].map(([, code]) => code as string)
 
-/** Collects what an example prints from now on. */
+/** Collects the output of an example from now on. */
 function printed(how: 'warn' | 'error'): string[] {
   const lines: string[] = []
   const spy = vi.spyOn(console, how).mockImplementation((line) => void lines.push(line))
@@ -70,7 +70,7 @@ it('calls per second and error rate', async () => {
   expect(rates()).toEqual([])
 })
 
-it('throttling, and what becomes of the endpoints', async () => {
+it('throttling, and the state of the endpoints', async () => {
   const [warned, failed] = [printed('warn'), printed('error')]
   await import('../../examples/observability/throttling.ts')
   const server = await serve(refuse(-32005, 'rate limited', { status: 429, headers: { 'retry-after': '0.1' } }), honest)

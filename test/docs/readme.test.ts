@@ -9,14 +9,14 @@ describe('README.md', () => {
     expect(read('README.md').trim().split(/\s+/).length).toBeLessThanOrEqual(900)
   })
 
-  it('links to every page of the documentation but the one of the REST specification, which the page of the REST API links to', () => {
+  it('links to every page of the documentation except the REST specification, to which the page of the REST API links', () => {
     const pages = readdirSync(new URL('docs/', root)).filter((name) => name.endsWith('.md') && name !== 'service.md')
     for (const page of pages) expect(read('README.md')).toContain(`](docs/${page})`)
     expect(read('docs/rest.md')).toContain('](service.md)')
   })
 })
 
-/** What GitHub makes of a heading. */
+/** GitHub's anchor for a heading. */
 const anchorOf = (heading: string) =>
   heading
     .toLowerCase()

@@ -21,7 +21,7 @@ function rowsUnder(heading: string): string[][] {
 const namesIn = (cell: string) => [...cell.matchAll(/`([^`]+)`/g)].map(([, name]) => name as string)
 
 describe('docs/service.md', () => {
-  it('names files that there are, and that the package holds', () => {
+  it('names files that exist and are in the package', () => {
     const paths = namesIn(table).filter((name) => /^(?:src|test|docs)\/\S+\.\w+$/.test(name))
     expect(paths.length).toBeGreaterThan(20)
     expect(table).not.toMatch(/\btest\//)

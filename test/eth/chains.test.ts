@@ -111,19 +111,19 @@ describe('nodeUrl', () => {
 
   // Without its scheme, `localhost:8545` is a URL with the scheme `localhost:`, which has no path to put chain and key in.
   test.each(['localhost:8545', 'ws://rpc.example.com', 'wss://rpc.example.com', 'ftp://rpc.example.com', 'file:///etc', 'mailto:someone@example.com'])(
-    'refuses a base that is no http URL: %s',
+    'refuses a base that is not an http URL: %s',
     (baseUrl) => {
       expect(() => url({ baseUrl })).toThrow(OptionError)
       expect(() => url({ baseUrl })).toThrow(/^baseUrl: expected an http or https URL, such as https:\/\/rpc\.example\.com, received /)
     },
   )
 
-  // They would leave the path, and the chain with it.
-  test.each(['.', '..'])('refuses a key that is a step of a path: %s', (apiKey) => {
+  // These would remove the chain from the path.
+  test.each(['.', '..'])('refuses a key that is a path segment such as "..": %s', (apiKey) => {
     expect(() => url({ apiKey })).toThrow(OptionError)
   })
 
-  test('never says the key, nor a base that may hold one', () => {
+  test('never shows the key, nor a base that may hold one', () => {
     const secret = 'k3y-that-nobody-may-see'
     for (const given of [
       { chain: 'nope', apiKey: secret },

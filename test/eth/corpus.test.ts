@@ -64,10 +64,10 @@ const results: Record<string, string> = {
   eth_sendRawTransaction: 'as sent',
 }
 
-/** Fields of the table that no reply of the corpus has. */
+/** Fields of the table that occur in no reply of the corpus. */
 const NEVER_MET = ['Block.slotNumber', 'Receipt.depositNonce', 'Receipt.depositReceiptVersion']
 
-/** The official tests and some recorded calls send these to see them refused: `call` does so before a byte is sent. */
+/** Invalid params of the official tests and some recorded calls, which `call` refuses before a byte is sent. */
 const INVALID_ON_PURPOSE: Record<string, string> = {
   'eth_getStorageAt/get-storage-invalid-key-too-large': 'a storage key of more than 32 bytes',
   'eth_getStorageAt/get-storage-invalid-key': 'a storage key that is no hex',
@@ -86,7 +86,7 @@ function differences(wire: unknown, decoded: unknown, type: string, path = 'resu
     if (!Array.isArray(decoded) || !Array.isArray(wire) || decoded.length !== wire.length) return [`${path}: not the list that was sent`]
     return wire.flatMap((item, i) => differences(item, decoded[i], type.slice(0, -2), `${path}[${i}]`, met))
   }
-  // A block that was asked for without its transactions has their hashes.
+  // A block that was requested without transactions has their hashes.
   if (type === 'Transaction' && typeof wire === 'string') return differences(wire, decoded, 'as sent', path)
   const [before, after] = [wire as Record<string, unknown>, decoded as Record<string, unknown>]
   const keys = [Object.keys(before), Object.keys(after)].map((each) => each.sort().join(' '))
@@ -101,7 +101,7 @@ function differences(wire: unknown, decoded: unknown, type: string, path = 'resu
 const QUANTITIES_OF_PARAMS =
   'gas gasPrice maxFeePerGas maxPriorityFeePerGas maxFeePerBlobGas value nonce type chainId yParity v fromBlock toBlock blockNumber'.split(' ')
 
-/** Does what was sent mean the same as what was given? Quantities may be spelt in another way, everything else may not. */
+/** Whether the sent value means the same as the given one. Only quantities may be spelt differently. */
 function meansTheSame(given: unknown, sent: unknown, key: string): boolean {
   if (typeof given === 'string' && typeof sent === 'string') {
     if (given === sent) return true
@@ -183,7 +183,7 @@ describe.skipIf(!hasCorpus)('replies of real nodes', () => {
       }
     }
 
-    test('and every decoded field is met at least once, but for a few', () => {
+    test('and every decoded field occurs at least once, except for a few', () => {
       const met = new Set<string>()
       for (const { response, method } of good) differences(response.result, structuredClone(response.result), results[method] as string, '', met)
       for (const { block, receipts } of blocks) {
@@ -238,7 +238,7 @@ describe.skipIf(!hasCorpus)('replies of real nodes', () => {
       }
     })
 
-    describe('come through `request` as they are', () => {
+    describe('come through `request` unchanged', () => {
       for (const pair of good) {
         test(pair.name, async () => {
           replay(pair)
@@ -286,7 +286,7 @@ describe.skipIf(!hasCorpus)('replies of real nodes', () => {
   })
 })
 
-test('fields that the corpus never has are decoded all the same', () => {
+test('fields that the corpus lacks are decoded, too', () => {
   const block = { hash: '0x1', number: '0x1', transactions: [], slotNumber: '0xff' }
   expect(differences(block, decodeResult('eth_getBlockByNumber', structuredClone(block), ['0x1', true]), 'Block')).toEqual([])
   const receipt = { transactionHash: '0x1', depositNonce: '0xff', depositReceiptVersion: '0x1' }

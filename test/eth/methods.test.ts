@@ -23,7 +23,7 @@ const account = (addressIndex: number) => mnemonicToAccount(MNEMONIC, { addressI
 const [deployer, alice, bob, carol, dave, erin] = [account(0), account(1), account(2), account(3), account(4), account(5)]
 
 const TOPIC = '0x5707ed0000000000000000000000000000000000000000000000000000000000' as const
-/** Stores the first word that it is called with in slot 0 and logs it under `TOPIC`; gives slot 0 back. */
+/** Stores the first word of its input in slot 0 and logs it under `TOPIC`; returns slot 0. */
 const RUNTIME = `361560365760003580600055806000527f${TOPIC.slice(2)}60206000a25b60005460005260206000f3`
 const INIT_CODE = `0x6042600c60003960426000f3${RUNTIME}` as const
 /** Reverts with the four bytes 0xdeadbeef. */
@@ -110,7 +110,7 @@ afterAll(async () => {
 /** viem's name of a transaction type -> the type. */
 const TYPES: Record<string, number> = { legacy: 0, eip2930: 1, eip1559: 2, eip4844: 3, eip7702: 4 }
 
-/** What hexline should give where viem gives `transaction`: viem tells types by names, and adds fields of its own. */
+/** The expected result of hexline for viem's `transaction`: viem names types, and adds its own fields. */
 function ofTransaction({ type, typeHex: _, ...transaction }: ViemTransaction) {
   return { ...transaction, type: TYPES[type] }
 }
@@ -123,7 +123,7 @@ function ofReceipt({ type, status, ...receipt }: TransactionReceipt) {
   return { ...receipt, type: TYPES[type], status: status === 'success' ? 1 : 0 }
 }
 
-/** What viem makes of fields that the node did not send. */
+/** viem's values for fields that the node did not send. */
 function withoutAbsent<T extends object>(value: T, sample: object): Partial<T> {
   return Object.fromEntries(Object.entries(value).filter(([key, item]) => key in sample || (item !== null && item !== undefined))) as Partial<T>
 }
@@ -243,7 +243,7 @@ describe('blocks', () => {
     expect(await client.call('eth_getBlockByHash', crowded.hash, false)).toEqual(await client.call('eth_getBlockByNumber', 2, false))
   })
 
-  test('every field that the node sends is there, and no other', async () => {
+  test('every field that the node sends is present, and no other', async () => {
     const wire = (await raw('eth_getBlockByNumber', ['0x2', true])) as { transactions: object[] }
     const ours = await client.call('eth_getBlockByNumber', 2n, true)
     expect(Object.keys(ours as object)).toEqual(Object.keys(wire))
@@ -325,7 +325,7 @@ describe('calls', () => {
 
   test('eth_call with state and block overrides', async () => {
     expect(await client.call('eth_call', { to: contract }, 'latest', { [contract]: { stateDiff: { [word(0)]: word(77) } } })).toBe(word(77))
-    // NUMBER, and give it back.
+    // NUMBER, and return it.
     const code = '0x4360005260206000f3'
     expect(await client.call('eth_call', { to: carol.address }, 'latest', { [carol.address]: { code } }, { number: 1234n })).toBe(word(1234))
   })
@@ -362,7 +362,7 @@ describe('calls', () => {
   })
 })
 
-describe('what is not there', () => {
+describe('a missing object', () => {
   test('is null', async () => {
     expect(await client.call('eth_getBlockByNumber', 10_000n, true)).toBeNull()
     expect(await client.call('eth_getBlockByHash', ZERO_HASH, false)).toBeNull()
@@ -389,7 +389,7 @@ describe('what is not there', () => {
   })
 })
 
-describe('a block is named', () => {
+describe('a block is given', () => {
   const ways: [string, () => BlockId][] = [
     ['by bigint', () => 1n],
     ['by number', () => 1],
@@ -412,7 +412,7 @@ describe('a block is named', () => {
   })
 })
 
-describe('what is sent', () => {
+describe('the request', () => {
   const A: Address = '0x00000000000000000000000000000000000000a1'
   const H: Hash = `0x${'ab'.repeat(32)}`
 

@@ -79,7 +79,7 @@ test.each<[string, Decode<unknown>, string]>([
   ['uncle', decodeUncle, 'hash'],
   ['proof', decodeProof, 'address'],
   ['fee history', decodeFeeHistory, 'oldestBlock'],
-])('a %s is told by its identity', (name, decode, field) => {
+])('a %s is recognised by its identifying fields', (name, decode, field) => {
   expect(refusal(decode, {})).toContain(`${field}: expected the ${field} of a`)
   expect(refusal(decode, {})).toContain(name)
 })

@@ -4,7 +4,7 @@ import { CodecError, createClient, encodeArguments, type MethodName, type Post, 
 
 const A = '0x00000000000000000000000000000000000000a1'
 const CHECKSUMMED = '0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2'
-/** A digit of it was mistyped. */
+/** With a mistyped digit. */
 const MISTYPED = CHECKSUMMED.replace('223F', '224F')
 const H = `0x${'ab'.repeat(32)}`
 const word = (value: bigint | number) => `0x${value.toString(16).padStart(64, '0')}`
@@ -27,13 +27,13 @@ const TOPIC = 'a topic (32 bytes in hex)'
 const BYTES = 'bytes in hex'
 const BLOCK = 'a block number (a bigint, a safe integer or a hex string) or a tag (latest, earliest, pending, safe, finalized)'
 
-/** What goes on the wire. */
+/** Arguments and params on the wire. */
 const encoded: [string, string, unknown[], unknown[]][] = [
-  ['an address goes as it is', 'eth_getBalance', [CHECKSUMMED], [CHECKSUMMED, 'latest']],
+  ['an address is unchanged', 'eth_getBalance', [CHECKSUMMED], [CHECKSUMMED, 'latest']],
   ['an address in capitals has no checksum', 'eth_getBalance', [`0x${'AB'.repeat(20)}`], [`0x${'AB'.repeat(20)}`, 'latest']],
-  ['a hash goes as it is', 'eth_getTransactionByHash', [H.toUpperCase().replace('X', 'x')], [H.toUpperCase().replace('X', 'x')]],
-  ['bytes go as they are', 'eth_sendRawTransaction', ['0x02AbCd'], ['0x02AbCd']],
-  ['a flag goes as it is', 'eth_getBlockByHash', [H, false], [H, false]],
+  ['a hash is unchanged', 'eth_getTransactionByHash', [H.toUpperCase().replace('X', 'x')], [H.toUpperCase().replace('X', 'x')]],
+  ['bytes are unchanged', 'eth_sendRawTransaction', ['0x02AbCd'], ['0x02AbCd']],
+  ['a flag is unchanged', 'eth_getBlockByHash', [H, false], [H, false]],
   ['a bigint is a quantity', 'eth_getBlockTransactionCountByNumber', [21_000_000n], ['0x1406f40']],
   ['a number is a quantity', 'eth_getTransactionByBlockHashAndIndex', [H, 255], [H, '0xff']],
   ['hex is a quantity, without leading zeros', 'eth_getTransactionByBlockHashAndIndex', [H, '0x00FF'], [H, '0xff']],
@@ -86,13 +86,13 @@ const encoded: [string, string, unknown[], unknown[]][] = [
   ['`data` and `input` that say the same', 'eth_call', [{ data: '0xAB', input: '0xab' }], [{ data: '0xAB', input: '0xab' }, 'latest']],
   ['undefined fields are absent', 'eth_call', [{ to: A, data: undefined, gas: undefined }], [{ to: A }, 'latest']],
   [
-    'fields that are not known go as they are',
+    'unknown fields are unchanged',
     'eth_call',
     [{ to: A, feeCurrency: A, extra: { deep: [1n, null, 'x', true] } }],
     [{ to: A, feeCurrency: A, extra: { deep: ['0x1', null, 'x', true] } }, 'latest'],
   ],
   [
-    'overrides go as they are, a bigint as a quantity',
+    'overrides are unchanged, with bigints as quantities',
     'eth_call',
     [{ to: A }, 'latest', { [A]: { balance: 255n, nonce: '0x05', code: '0x00', stateDiff: { [H]: H } } }, { number: 16n, timestamp: '0x0A' }],
     [{ to: A }, 'latest', { [A]: { balance: '0xff', nonce: '0x05', code: '0x00', stateDiff: { [H]: H } } }, { number: '0x10', timestamp: '0x0A' }],
@@ -111,7 +111,7 @@ const encoded: [string, string, unknown[], unknown[]][] = [
 describe('on the wire', () => {
   test.each(encoded)('%s', (_, method, args, wire) => {
     expect(encodeArguments(method, args)).toEqual(wire)
-    // What is sent must be JSON: no undefined, no bigint.
+    // Params must be JSON, without undefined and bigints.
     expect(JSON.parse(JSON.stringify(encodeArguments(method, args)))).toEqual(wire)
   })
 
@@ -133,19 +133,19 @@ describe('on the wire', () => {
   })
 })
 
-describe('what was left out', () => {
+describe('an omitted argument', () => {
   test.each(['eth_getBalance', 'eth_getCode', 'eth_getTransactionCount'])('%s: the block is the latest, and is always sent', (method) => {
     for (const args of [[A], [A, undefined], [A, null]]) expect(encodeArguments(method, args)).toEqual([A, 'latest'])
   })
 
-  test('eth_call, eth_createAccessList, eth_getStorageAt, eth_getProof: too', () => {
+  test('eth_call, eth_createAccessList, eth_getStorageAt, eth_getProof: the same', () => {
     expect(encodeArguments('eth_call', [{}])).toEqual([{}, 'latest'])
     expect(encodeArguments('eth_createAccessList', [{}])).toEqual([{}, 'latest'])
     expect(encodeArguments('eth_getStorageAt', [A, 0])).toEqual([A, word(0), 'latest'])
     expect(encodeArguments('eth_getProof', [A, []])).toEqual([A, [], 'latest'])
   })
 
-  test('eth_estimateGas: the block is sent when it was given, or when something behind it was', () => {
+  test('eth_estimateGas: the block is sent if it or a later argument was given', () => {
     expect(encodeArguments('eth_estimateGas', [{}])).toEqual([{}])
     expect(encodeArguments('eth_estimateGas', [{}, null])).toEqual([{}])
     expect(encodeArguments('eth_estimateGas', [{}, 'latest'])).toEqual([{}, 'latest'])
@@ -159,7 +159,7 @@ describe('what was left out', () => {
   })
 })
 
-/** What cannot be meant: method, arguments, path, what was expected, what came. */
+/** Invalid arguments: method, arguments, path, expected, received. */
 const refused: [MethodName, unknown[], string, string, string][] = [
   ['eth_getBalance', ['vitalik.eth'], 'params[0]', ADDRESS, '"vitalik.eth"'],
   ['eth_getBalance', ['0x'], 'params[0]', ADDRESS, '"0x"'],
@@ -298,11 +298,11 @@ describe('is refused', () => {
     expect(thrownBy('eth_getBalance', [A, { blockNumber: H }]).path).toBe('params[1].blockNumber')
   })
 
-  test('a block that is named twice (EIP-1898)', () => {
+  test('a block given both by number and by hash (EIP-1898)', () => {
     expect(thrownBy('eth_getBalance', [A, { blockHash: H, blockNumber: 1n }]).path).toBe('params[1]')
   })
 
-  test('a requireCanonical that is neither true nor false (EIP-1898)', () => {
+  test('a requireCanonical that is not a boolean (EIP-1898)', () => {
     expect(thrownBy('eth_getBalance', [A, { blockHash: H, requireCanonical: 1n }]).path).toBe('params[1].requireCanonical')
   })
 
@@ -342,17 +342,17 @@ describe('a method that is not one of the 28', () => {
     )
   })
 
-  test.each(['eth_accounts', 'debug_traceTransaction', 'toString', '__proto__', ''])('%s: nothing comes near', (name) => {
+  test.each(['eth_accounts', 'debug_traceTransaction', 'toString', '__proto__', ''])('%s: nothing is similar', (name) => {
     expect(thrownBy(name, []).message).toBe(`method: expected one of the 28 methods that hexline decodes; request() sends any other, received "${name}"`)
   })
 
-  test.each([undefined, null, 5, {}, Symbol('eth_call')])('%s is no name at all', (name) => {
+  test.each([undefined, null, 5, {}, Symbol('eth_call')])('%s is not a name', (name) => {
     expect(thrownBy(name as string, []).path).toBe('method')
   })
 })
 
 describe('through a client', () => {
-  test('not a byte is sent for a call that cannot be meant', async () => {
+  test('nothing is sent for a call with invalid arguments', async () => {
     let posts = 0
     const node: Post = async (calls) => {
       posts++

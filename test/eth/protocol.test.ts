@@ -26,7 +26,7 @@ describe('the block that a call needs', () => {
     ['eth_getTransactionReceipt', [hash], undefined],
     ['web3_clientVersion', [], undefined],
     ['constructor', [], undefined],
-    // What is no block needs none: the node says what it thinks of it.
+    // An invalid block needs none; the node refuses it.
     ['eth_getBlockByNumber', ['0xzz'], undefined],
     ['eth_getBlockByNumber', [-1], undefined],
     ['eth_getBlockByNumber', [`0x${'f'.repeat(40)}`], undefined],
@@ -35,7 +35,7 @@ describe('the block that a call needs', () => {
   })
 })
 
-describe('the newest block that a result tells of', () => {
+describe('the newest block that a result proves', () => {
   test.each([
     ['eth_blockNumber', '0x10', [], 16],
     ['eth_getBlockByNumber', { number: '0x10' }, ['latest', false], 16],
@@ -53,7 +53,7 @@ describe('the newest block that a result tells of', () => {
   })
 })
 
-test('params by name say nothing of blocks, and break nothing', () => {
+test('named params give no block, and break nothing', () => {
   for (const method of ['eth_getLogs', 'eth_getBlockByNumber', 'eth_getBalance']) {
     const trait = ethereum.traitOf(method)
     const byName = { filter: {}, fromBlock: '0x1' } as never

@@ -10,7 +10,7 @@ const to = '0x00000000000000000000000000000000000000a1' as const
 const word: Hex = `0x${'0b'.repeat(32)}`
 const fees = { chainId: 1, nonce: 7, gas: 21_000n, maxFeePerGas: parseGwei('30'), maxPriorityFeePerGas: parseGwei('2') } as const
 
-/** The hash ignores blobs, commitments and proofs, so that they need not be true. */
+/** The hash ignores blobs, commitments and proofs, so they need not be valid. */
 const sidecar = (bytes: number) => ({
   blob: toHex(new Uint8Array(bytes).fill(7)),
   commitment: toHex(new Uint8Array(48).fill(8)),
@@ -35,18 +35,18 @@ describe('transactionHash', () => {
     expect(await transactionHash(raw)).toBe(keccak256(raw))
   })
 
-  test('of type 3 without blobs is the keccak256 of what is sent', async () => {
+  test('of type 3 without blobs is the keccak256 of the sent bytes', async () => {
     const raw = await account.signTransaction({ ...blobFields, sidecars: false })
     expect(await transactionHash(raw)).toBe(keccak256(raw))
   })
 
-  // Blobs of true length make the outer list's length three bytes long; the short ones, one byte and two.
+  // Blobs of real length make the outer list's length three bytes long; the short ones, one byte and two.
   test.each([
     ['one blob', [131_072]],
     ['six blobs', [131_072, 131_072, 131_072, 131_072, 131_072, 131_072]],
     ['a blob of a byte', [1]],
     ['a blob of 300 bytes', [300]],
-  ])('of type 3 as the network has it leaves the blobs out: %s', async (_, sizes) => {
+  ])('of type 3 in its network form omits the blobs: %s', async (_, sizes) => {
     const sidecars = sizes.map(sidecar)
     const transaction = { ...blobFields, blobVersionedHashes: sizes.map(() => versionedHash), sidecars }
     const canonical = await account.signTransaction({ ...transaction, sidecars: false })
@@ -56,7 +56,7 @@ describe('transactionHash', () => {
     expect(await transactionHash(network)).not.toBe(keccak256(network))
   })
 
-  test('of type 3 with cell proofs (EIP-7594) leaves them out, too', async () => {
+  test('of type 3 with cell proofs (EIP-7594) omits them, too', async () => {
     const canonical = hexToBytes(await account.signTransaction({ ...blobFields, sidecars: false }))
     // `0x03 || rlp([body, version, blobs, commitments, proofs])`, the last three empty.
     const payload = [...canonical.subarray(1), 0x01, 0xc0, 0xc0, 0xc0]
@@ -70,7 +70,7 @@ describe('transactionHash', () => {
     expect(await transactionHash(`0x${raw.slice(2).toUpperCase()}`)).toBe(keccak256(raw))
   })
 
-  test('is that of viem for any fields', async () => {
+  test('equals that of viem for any fields', async () => {
     const fields = fc.record({
       nonce: fc.nat(),
       value: fc.bigInt({ min: 0n, max: 2n ** 100n }),
@@ -119,18 +119,18 @@ describe('there is no transactionHash', () => {
     )
   })
 
-  // A transaction that was cut, or has more behind it, is none of the types: a node cannot have taken it.
+  // A truncated transaction, or one with trailing bytes, is of no type: a node cannot have accepted it.
   test.each([
     ['only the type', '0x02'],
-    ['a string behind the type', '0x0280'],
-    ['no list behind the type 3', '0x0380'],
+    ['a string after the type', '0x0280'],
+    ['no list after the type 3', '0x0380'],
     ['a list that ends too early', '0xd4'],
-    ['a list of a length that is cut', '0x02f9'],
+    ['a list with a truncated length', '0x02f9'],
   ])('of garbage with a good first byte: %s', async (_, raw) => {
     expect(await transactionHash(raw)).toBeUndefined()
   })
 
-  test('of a signed transaction that was cut', async () => {
+  test('of a truncated signed transaction', async () => {
     const serialized = serializeTransaction({ ...fees, type: 'eip1559', to }, { r: word, s: word, yParity: 0 })
     expect(await transactionHash(serialized.slice(0, -2))).toBeUndefined()
     expect(await transactionHash(`${serialized}00`)).toBeUndefined()

@@ -28,7 +28,7 @@ declare const address: Address
 declare const hash: Hash
 declare const either: boolean
 
-describe('call gives the decoded result', () => {
+describe('call returns the decoded result', () => {
   test('of the head', () => {
     expectTypeOf(client.call('eth_blockNumber')).toEqualTypeOf<Promise<bigint>>()
     expectTypeOf(client.call('eth_chainId')).toEqualTypeOf<Promise<number>>()
@@ -48,7 +48,7 @@ describe('call gives the decoded result', () => {
     expectTypeOf(client.call('eth_getProof', address, [0, 1n, '0x2'])).toEqualTypeOf<Promise<Proof>>()
   })
 
-  test('with null for an argument that is left out', () => {
+  test('with null for an omitted argument', () => {
     expectTypeOf(client.call('eth_call', { to: address }, null)).toEqualTypeOf<Promise<Hex>>()
     expectTypeOf(client.call('eth_estimateGas', { to: address }, null)).toEqualTypeOf<Promise<bigint>>()
     expectTypeOf(client.call('eth_createAccessList', { to: address }, null)).toEqualTypeOf<Promise<AccessListResult>>()
@@ -136,7 +136,7 @@ test('the 28 methods, and no other', () => {
   >()
 })
 
-test('params have names, and what may be left out is optional', () => {
+test('params are named, and optional ones may be omitted', () => {
   expectTypeOf<MethodParams<'eth_blockNumber'>>().toEqualTypeOf<[]>()
   expectTypeOf<MethodParams<'eth_getBalance'>>().toEqualTypeOf<[address: Address, block?: BlockId | null]>()
   expectTypeOf<MethodParams<'eth_call'>>().toEqualTypeOf<[call: CallObject, block?: BlockId | null, stateOverrides?: Json, blockOverrides?: Json]>()
@@ -182,7 +182,7 @@ describe('fields of decoded objects', () => {
   })
 })
 
-test('a call object may be of any type that has its fields', () => {
+test('a call object may be of any type with its fields', () => {
   interface Sent {
     readonly to: Address
     readonly value: bigint
@@ -191,7 +191,7 @@ test('a call object may be of any type that has its fields', () => {
   expectTypeOf(client.call('eth_call', {} as Sent)).toEqualTypeOf<Promise<Hex>>()
 })
 
-test('what cannot be meant does not compile', () => {
+test('invalid calls do not compile', () => {
   // @ts-expect-error a misspelt field of a call object
   const misspelt: CallObject = { to: address, vaule: 1n }
   client.call('eth_call', misspelt)

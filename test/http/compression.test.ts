@@ -21,7 +21,7 @@ describe('decompression', () => {
     expect(String(await decompress(body, encoding, 1000))).toBe(text)
   })
 
-  test('unpacks no more than it may', async () => {
+  test('decompresses no more than its limit', async () => {
     for (const [encoding, body] of [
       ['gzip', gzipSync(text)],
       ['br, gzip', gzipSync(brotliCompressSync(text))],
@@ -37,7 +37,7 @@ describe('decompression', () => {
     await expect(decompress(gzipSync(text), encoding, 1000)).rejects.toThrow(message)
   })
 
-  test('knows each coding that it asks for', async () => {
+  test('supports each coding that it requests', async () => {
     const compressors: Record<string, (body: string) => Buffer> = { gzip: gzipSync, deflate: deflateSync, br: brotliCompressSync }
     if ('zstdCompressSync' in zlib) compressors.zstd = zlib.zstdCompressSync as (body: string) => Buffer
     expect(acceptEncoding.split(', ')).toEqual(Object.keys(compressors))

@@ -9,6 +9,7 @@ import { methods } from '../../src/eth/methods.ts'
 import { type Client, HexlineError, type MethodName, probe } from '../../src/index.ts'
 import { blockOf, type ChainOptions, startChain } from '../support/chain-server.ts'
 import { hexline as command } from '../support/command.ts'
+import { steadyTime } from '../support/held-time.ts'
 import { randomFrom } from '../support/random.ts'
 import { operations } from '../support/rest-operations.ts'
 import * as rest from '../support/rest-server.ts'
@@ -27,10 +28,10 @@ function keyed(url: string): string {
 }
 
 const spellings = [(text: string) => text, percent, (text: string) => JSON.stringify(text).slice(1, -1)]
-/** Not even the first half of one may be seen, where a text was cut. */
+/** Not even the first half of one may be visible where a text was cut. */
 const hidden = [KEY, USER, TOKEN].flatMap((secret) => spellings.flatMap((spell) => [spell(secret), spell(secret.slice(0, 14))]))
 
-/** What is wrong with an error, as far as secrets and lengths go. */
+/** The problems of an error with secrets and lengths. */
 function faultsOf(error: unknown, most = 1000): string[] {
   const shown = shownBy(error)
   const { message } = error as Error
@@ -38,7 +39,7 @@ function faultsOf(error: unknown, most = 1000): string[] {
   return message.length <= most ? leaks : [...leaks, `a message of ${message.length} characters: ${message.slice(0, 100)}`]
 }
 
-/** Texts with which a server repeats what it knows: plainly and in other spellings, short, long, and across where it would be cut. */
+/** Texts in which a server echoes secrets: plain and in other spellings, short, long, and across a cut. */
 function echoesFrom(random: () => number): () => string {
   const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)] as T
   return () => {
@@ -47,7 +48,7 @@ function echoesFrom(random: () => number): () => string {
   }
 }
 
-/** A copy of `value` with `echo` at one place in it, or in place of all of it. */
+/** A copy of `value` with `echo` at one place in it, or in its place. */
 function withEcho(value: unknown, echo: string, random: () => number): unknown {
   if (typeof value !== 'object' || value === null || random() < 0.1) return echo
   const copy = structuredClone(value) as Record<string, unknown>
@@ -85,7 +86,7 @@ const samples: unknown[] = [
   { type: '0x4', hash: '0x1', authorizationList: [{ chainId: '0x1', address: log.address, nonce: '0x0', yParity: '0x0' }] },
 ]
 
-/** Arguments of each method. */
+/** Arguments for each method. */
 const BLOCK = `0x${'b'.repeat(64)}`
 const ACCOUNT = log.address
 const args: Partial<Record<MethodName, unknown[]>> = {
@@ -115,7 +116,7 @@ const args: Partial<Record<MethodName, unknown[]>> = {
   eth_sendRawTransaction: ['0x01'],
 }
 
-/** The faults of what `attempt` fails with, each time with another echo; it must fail at least now and then. */
+/** The problems of the errors of `attempt`, each time with another echo; it must fail at least sometimes. */
 async function faultsIn(times: number, attempt: (i: number) => Promise<unknown>, most?: number): Promise<string[]> {
   const faults: string[] = []
   let failures = 0
@@ -131,7 +132,7 @@ async function faultsIn(times: number, attempt: (i: number) => Promise<unknown>,
   return faults
 }
 
-describe('a secret that a server puts into its reply is in no error', () => {
+describe('a secret that a server echoes is in no error', () => {
   test('in the results of the 28 methods', async () => {
     const random = randomFrom(1)
     const echo = echoesFrom(random)
@@ -176,7 +177,7 @@ describe('a secret that a server puts into its reply is in no error', () => {
     expect(faults.slice(0, 5)).toEqual([])
   })
 
-  /** A chain of which one reply has an echo in it. */
+  /** A chain with an echo in one reply. */
   async function chainWithEchoes(seed: number, more: Partial<ChainOptions> = {}): Promise<{ url: string; next(): void }> {
     const random = randomFrom(seed)
     const echo = echoesFrom(random)
@@ -229,7 +230,8 @@ describe('a secret that a server puts into its reply is in no error', () => {
     expect(faults.slice(0, 5)).toEqual([])
   })
 
-  test('where receipts are requested one by one, by the node’s own hashes', async () => {
+  test('for receipts requested one by one, by the node’s own hashes', async () => {
+    steadyTime()
     const chain = await chainWithEchoes(4, {
       answer: ({ method }) =>
         method === 'eth_getBlockReceipts' ? { error: { code: -32601, message: 'no' } } : method === 'eth_getTransactionReceipt' ? { result: null } : undefined,
@@ -242,7 +244,8 @@ describe('a secret that a server puts into its reply is in no error', () => {
     expect(faults.slice(0, 5)).toEqual([])
   })
 
-  test('where blocks are invalid JSON, which the runtime quotes', async () => {
+  test('for blocks of invalid JSON, which the runtime quotes', async () => {
+    steadyTime()
     const key = 'q7zSECRETq7zSECRETq7zSECRET'
     const chain = await startChain({ head: 3, body: (json) => json.replaceAll('"number":', `"key":${key},"number":`) })
     onTestFinished(() => chain.close())
@@ -254,7 +257,7 @@ describe('a secret that a server puts into its reply is in no error', () => {
     }
   })
 
-  test('in what ethers reads', async () => {
+  test('in results that ethers reads', async () => {
     const random = randomFrom(5)
     const echo = echoesFrom(random)
     let result: unknown

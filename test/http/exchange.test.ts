@@ -10,9 +10,10 @@ import * as zlib from 'node:zlib'
 import { Agent, type Dispatcher } from 'undici'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createClient, LimitError } from '../../src/index.ts'
+import { steadyTime } from '../support/held-time.ts'
 import { type Answer, always, answerTo, clientOf, each, errorOf, honest, type Received, read, refuse, right, send, serve } from '../support/server.ts'
 
-/** An agent of the user's that finds every host on this machine, and counts what it was given. */
+/** A user's agent that resolves every host to this machine, and counts its requests. */
 function agentOf() {
   const lookup = (_: string, options: { all?: boolean }, done: (error: null, ...found: unknown[]) => void) =>
     options.all ? done(null, [{ address: '127.0.0.1', family: 4 }]) : done(null, '127.0.0.1', 4)
@@ -36,7 +37,7 @@ describe('compression', () => {
     expect(server.requests[1]?.headers['accept-encoding']).toMatch(/^gzip, deflate, br(, zstd)?$/)
   })
 
-  test('is requested or not, by the user’s option', async () => {
+  test('is requested or not, according to the option', async () => {
     const server = await serve(honest)
     await read(clientOf(server.url, { compression: true }), 1)
     await read(clientOf(`http://node.example.com:${server.port}`, { compression: false, dispatcher: agentOf().agent }), 2)
@@ -59,12 +60,12 @@ describe('compression', () => {
     ['identity', (text) => Buffer.from(text)],
     ['gzip, br', inOrder(zlib.gzipSync, zlib.brotliCompressSync)],
     ['deflate,gzip , br', inOrder(zlib.deflateSync, zlib.gzipSync, zlib.brotliCompressSync)],
-  ])('%s is undone, asked for or not', async (coding, pack) => {
+  ])('%s is decoded, requested or not', async (coding, pack) => {
     const server = await serve(packed(pack, coding))
     expect(await read(clientOf(server.url), 'x'.repeat(1000))).toEqual(answerTo(['x'.repeat(1000)]))
   })
 
-  test('every level of raw deflate is undone', async () => {
+  test('every level of raw deflate is decoded', async () => {
     for (let level = 0; level <= 9; level++) {
       for (const pack of [zlib.deflateSync, zlib.deflateRawSync]) {
         const server = await serve(packed((text) => pack(text, { level }), 'deflate'))
@@ -74,6 +75,7 @@ describe('compression', () => {
   })
 
   test.skipIf(process.platform === 'win32')('that is not undone in time is no missing connection', async () => {
+    steadyTime()
     // Every thread that could decompress waits for a writer of this pipe.
     const folder = await mkdtemp(join(tmpdir(), 'hexline-'))
     const pipe = join(folder, 'pipe')
@@ -100,7 +102,7 @@ describe('compression', () => {
 describe('maxResponseBytes', () => {
   const max = { maxResponseBytes: 10_000, retry: false } as const
 
-  test('is the largest size that passes', async () => {
+  test('is the largest accepted size', async () => {
     const ofLength =
       (length: number): Answer =>
       ({ entries }, response) =>
@@ -111,7 +113,7 @@ describe('maxResponseBytes', () => {
     expect(await errorOf(read(client, 1))).toBeInstanceOf(LimitError)
   })
 
-  test('stops a reply that announces more, before its body is there', async () => {
+  test('stops a reply that announces more, before its body arrives', async () => {
     const server = await serve(async (request, response) => {
       response.writeHead(200, { 'content-length': 1_000_000_000 })
       response.write('[')
@@ -142,7 +144,7 @@ describe('maxResponseBytes', () => {
     expect(error.message).toMatch(/the reply has more than 10000 bytes after decompression; maxResponseBytes allows 10000$/)
   })
 
-  test('a decompression bomb is harmless: a gigabyte of zeros in a megabyte is unpacked only up to the limit', async () => {
+  test('a decompression bomb is harmless: a gigabyte of zeros in a megabyte is decompressed only up to the limit', async () => {
     const part = zlib.gzipSync(Buffer.alloc(16 * 1024 * 1024))
     // The members of a gzip file follow one another (RFC 1952, 2.2).
     const gzip = Buffer.concat(Array.from({ length: 64 }, () => part))
@@ -159,7 +161,7 @@ describe('maxResponseBytes', () => {
       const before = process.resourceUsage().maxRSS
       for (let i = 0; i < 3; i++)
         expect(await errorOf(read(client, i))).toMatchObject({ name: 'LimitError', message: expect.stringContaining('after decompression') })
-      // maxRSS is in kilobytes, and is the highest ever: what was unpacked once cannot be hidden by a collection.
+      // maxRSS is in kilobytes, and is the highest ever: garbage collection cannot hide what was decompressed once.
       expect((process.resourceUsage().maxRSS - before) / 1024).toBeLessThan(100)
     }
   })
@@ -193,7 +195,7 @@ describe('a dispatcher of the user’s', () => {
 })
 
 describe('a request', () => {
-  test('goes to the path and query of the URL, with the headers of JSON', async () => {
+  test('goes to the path and query of the URL, with JSON headers', async () => {
     const server = await serve(honest)
     await read(clientOf(`${server.url}/v2/KEY?a=1&b=%20#fragment`), 1)
     expect(server.requests[0]).toMatchObject({
@@ -202,14 +204,14 @@ describe('a request', () => {
     })
   })
 
-  test('has the user’s headers, those of the endpoint before those of the client', async () => {
+  test('has the user’s headers; those of the endpoint override those of the client', async () => {
     const server = await serve(honest)
     const headers = { 'X-A': 'client', 'x-b': 'client', 'User-Agent': 'mine' }
     await read(clientOf({ url: server.url, headers: { 'x-a': 'endpoint' } }, { headers }), 1)
     expect(server.requests[0]?.headers).toMatchObject({ 'x-a': 'endpoint', 'x-b': 'client', 'user-agent': 'mine' })
   })
 
-  test('has the user info of the URL as basic authorization, decoded, and nowhere else', async () => {
+  test('has the decoded user info of the URL as basic authorization, and nowhere else', async () => {
     for (const [user, password] of [
       ['me', 'secret'],
       ['a b', 'p:w/d@%é'],
@@ -229,7 +231,7 @@ describe('a request', () => {
     expect(server.requests[0]?.headers.authorization).toBe(`Basic ${Buffer.from('me:100%').toString('base64')}`)
   })
 
-  test('is not redirected, since its key is for this host', async () => {
+  test('does not follow redirects, since its key is for this host', async () => {
     const other = await serve(honest)
     for (const status of [301, 302, 307, 308]) {
       const server = await serve(always('', { status, headers: { location: other.url } }))
@@ -240,7 +242,7 @@ describe('a request', () => {
 })
 
 describe('connections', () => {
-  test('are kept: a hundred calls one after another use one', async () => {
+  test('are kept: a hundred calls in sequence use one', async () => {
     const server = await serve(honest)
     const client = clientOf(server.url)
     for (let i = 0; i < 100; i++) await read(client, i)
@@ -255,14 +257,14 @@ describe('connections', () => {
     expect(server.opened).toBe(1)
   })
 
-  test('are at most the POSTs that may be in flight', async () => {
+  test('are at most as many as the POSTs in flight', async () => {
     const server = await serve(honest)
     const client = clientOf(server.url, { concurrency: 3, batch: false })
     await Promise.all(Array.from({ length: 100 }, (_, i) => read(client, i)))
     expect(server.opened).toBeLessThanOrEqual(3)
   })
 
-  test('that the server closes while they are idle cost no call its answer', async () => {
+  test('that the server closes while idle lose no call', async () => {
     const server = await serve(honest)
     const client = clientOf(server.url)
     for (let i = 0; i < 5; i++) {
@@ -271,7 +273,7 @@ describe('connections', () => {
     }
   })
 
-  test('carry the headers of their own client only', async () => {
+  test('have only the headers of their own client', async () => {
     const server = await serve(honest)
     const clients = ['a', 'b', 'c'].map((name) => ({ name, client: clientOf(`${server.url}/rpc`, { headers: { authorization: `Bearer ${name}` } }) }))
     await Promise.all(Array.from({ length: 30 }, (_, i) => clients.map(({ name, client }) => read(client, name, i))).flat())
@@ -282,7 +284,7 @@ describe('connections', () => {
 
   test('are tried at every address of a host', async () => {
     const server = await serve(each(right))
-    // The server listens at 127.0.0.1 only; the name has an IPv6 address too on most machines.
+    // The server listens at 127.0.0.1 only; on most machines the name also has an IPv6 address.
     expect(await read(clientOf(`http://localhost:${server.port}`), 1)).toEqual(answerTo([1]))
   })
 })
@@ -293,7 +295,7 @@ test('a timer of the exchange does not outlive it', async () => {
   const client = clientOf(server.url, { timeoutMs: 1_000_000, deadlineMs: 1_000_000 })
   await Promise.all(Array.from({ length: 300 }, (_, i) => read(client, i)))
   await promisify(setImmediate)()
-  // The one timer of all deadlines may be left; it holds nothing up then.
+  // The one timer of all deadlines may be left; it keeps nothing alive.
   expect(process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length).toBeLessThanOrEqual(before + 1)
 })
 
@@ -319,10 +321,10 @@ describe('a reply over a real socket', () => {
     ['its headers', (response) => void response.writeHead(200, { 'content-type': 'application/json' }).flushHeaders()],
     ['102', (response) => response.writeProcessing()],
     ['103', (response) => response.writeEarlyHints({ link: '</a>; rel=preload' })],
-  ])('is waited for where the node sends %s at once, and begins to work then', async (_, say) => {
+  ])('is waited for if the node sends %s at once, and only then starts to work', async (_, say) => {
     const server = await serve(honest, async (request, response) => {
       say(response)
-      // Longer than a body may stop in its middle.
+      // Longer than a body may stall.
       await after(600)
       response.end(JSON.stringify(right(request.entries[0] as Received['entries'][number])))
     })

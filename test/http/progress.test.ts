@@ -7,7 +7,7 @@ import { virtualWorld } from '../support/virtual-server.ts'
 
 const { serve, clientOf, sleep: after } = virtualWorld()
 
-/** Nothing here ends because of the timeout, but where a test says so. */
+/** Nothing here ends at the timeout, unless a test says so. */
 const NEVER = 600_000
 
 /** The body of the right reply. */
@@ -35,7 +35,7 @@ const pause =
     response.end(rest)
   }
 
-/** A reply that comes bit by bit. */
+/** A reply that trickles. */
 const trickle: Answer = async (request, response) => {
   const { rest } = begin(request, response)
   for (let at = 0; at < 8; at++) {
@@ -45,7 +45,7 @@ const trickle: Answer = async (request, response) => {
   response.end()
 }
 
-/** Failures of each attempt. */
+/** The failure of each attempt. */
 function watch() {
   const failures: unknown[] = []
   const layer: Layer = (next) => (call) =>
@@ -73,7 +73,7 @@ test('a body may stall for four times the longest recent stall, from 0.5 to 5 s,
   expect(progress.limitMs).toBe(500)
 })
 
-describe('a reply that stops in its middle', () => {
+describe('a reply that stops in the middle', () => {
   test('is given up long before the timeout, and the call is repeated', async () => {
     const { failures, layers } = watch()
     const server = await serve(honest, stall, honest)
@@ -84,7 +84,7 @@ describe('a reply that stops in its middle', () => {
     expect(failures).toEqual([expect.any(TimeoutError)])
     expect(failures[0]).toMatchObject({ kind: 'timeout', stalled: true, unsent: false })
     expect((failures[0] as Error).message).toMatch(/^127\.0\.0\.1:\d+: the reply stalled after 1000 bytes: no data for \d+ ms$/)
-    // Its connection is of no use any more.
+    // Its connection cannot be used again.
     await (server.requests[1] as Received).hungUp
   })
 
@@ -95,7 +95,7 @@ describe('a reply that stops in its middle', () => {
     expect(server.requests).toHaveLength(2)
   })
 
-  test('makes no batch shorter, since it says nothing about its size', async () => {
+  test('does not shorten batches, since it says nothing about their size', async () => {
     const server = await serve(honest, honest, stall, honest)
     const client = clientOf(server.url, { timeoutMs: NEVER, deadlineMs: Number.POSITIVE_INFINITY })
     const ask = (from: number) => Promise.all(Array.from({ length: 50 }, (_, i) => client.request({ method: 'eth_getBalance', params: [`0x${from + i}`] })))
@@ -117,7 +117,7 @@ describe('a reply that stops in its middle', () => {
     }
   })
 
-  test('is waited for to its end where the call must not run twice', async () => {
+  test('is waited for to its end if the call must not run twice', async () => {
     const server = await serve(honest, pause(2_000))
     const client = clientOf(server.url, { timeoutMs: NEVER, deadlineMs: Number.POSITIVE_INFINITY })
     await client.request({ method: 'eth_chainId' })
@@ -127,7 +127,7 @@ describe('a reply that stops in its middle', () => {
 })
 
 describe('a reply that has not begun', () => {
-  /** Says at once that it is at work, and after a while answers. */
+  /** Shows at once that it is working, and answers later. */
   const early =
     (say: (response: ServerResponse) => void): Answer =>
     async (request, response) => {
@@ -140,7 +140,7 @@ describe('a reply that has not begun', () => {
     ['sends its headers at once', (response: ServerResponse) => void response.writeHead(200, { 'content-type': 'application/json' }).flushHeaders()],
     ['sends 102', (response: ServerResponse) => response.writeProcessing()],
     ['sends 103', (response: ServerResponse) => response.writeEarlyHints({ link: '</a>; rel=preload' })],
-  ])('is waited for where the node %s', async (_, say) => {
+  ])('is waited for if the node %s', async (_, say) => {
     const server = await serve(honest, early(say))
     const client = clientOf(server.url, { timeoutMs: NEVER, deadlineMs: Number.POSITIVE_INFINITY })
     await client.request({ method: 'eth_chainId' })
@@ -149,8 +149,8 @@ describe('a reply that has not begun', () => {
   })
 })
 
-describe('a reply that goes on', () => {
-  test('is received to its end, however slowly it comes', async () => {
+describe('a reply that continues', () => {
+  test('is received to its end, however slow it is', async () => {
     const server = await serve(honest, trickle)
     const client = clientOf(server.url, { timeoutMs: NEVER, deadlineMs: Number.POSITIVE_INFINITY })
     await client.request({ method: 'eth_chainId' })
@@ -158,7 +158,7 @@ describe('a reply that goes on', () => {
     expect(server.requests).toHaveLength(2)
   })
 
-  test('is received in the end from a node that always pauses', async () => {
+  test('is finally received from a node that always pauses', async () => {
     const server = await serve(honest, pause(2_500))
     const client = clientOf(server.url, { timeoutMs: NEVER, deadlineMs: Number.POSITIVE_INFINITY, retry: { baseDelayMs: 1 } })
     await client.request({ method: 'eth_chainId' })

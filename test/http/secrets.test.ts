@@ -15,7 +15,7 @@ function shownBy(error: unknown): string {
     )
     for (const name of Object.getOwnPropertyNames(each)) {
       const value = Reflect.get(each, name)
-      // As it is: `inspect` has escaped the quotes and backslashes of a key.
+      // Unescaped, since `inspect` escapes the quotes and backslashes of a key.
       shown.push(name, typeof value === 'string' ? value : String(JSON.stringify(value)))
     }
   }
@@ -24,13 +24,13 @@ function shownBy(error: unknown): string {
 }
 
 const percent = encodeURIComponent
-/** As Python's `quote` or Java's `URLEncoder` would have it. */
+/** As escaped by Python's `quote` or Java's `URLEncoder`. */
 const form = (text: string) =>
   percent(text)
     .replace(/%20/g, '+')
     .replace(/[!'()*~]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`)
 const json = (text: string) => JSON.stringify(text).slice(1, -1)
-/** As PHP does, which escapes the slash too. */
+/** As escaped by PHP, including the slash. */
 const slashes = (text: string) => json(text).replaceAll('/', '\\/')
 
 const spellings: Record<string, (text: string) => string> = {
@@ -44,7 +44,7 @@ const spellings: Record<string, (text: string) => string> = {
 
 const keys = ['0123456789abcdef0123456789abcdef', 'q7z', 'x9w8v', 'a b/c+d%', 'k.*+?^{}()|[]$\\z', 'zq"z&<z>', "z9!'()*~z9"]
 
-/** Where a key can stand: how the client is told, and the texts with the key that a server may know. */
+/** Places of a key: how the client gets it, and the texts with the key that a server may know. */
 const places: Record<string, (key: string, url: string) => { endpoint: Endpoint; options?: ClientOptions; known: string[] }> = {
   'the path': (key, url) => ({ endpoint: `${url}/v2/${percent(key)}`, known: [key, `/v2/${key}`] }),
   'the query': (key, url) => ({ endpoint: { url: `${url}/rpc?apikey=${percent(key)}&x=1` }, known: [key, `apikey=${key}`] }),
@@ -59,12 +59,12 @@ function base64(text: string): string {
   return Buffer.from(text).toString('base64')
 }
 
-/** What of a key must not be seen. */
+/** The parts of a key that must not be visible. */
 function secretsOf(key: string, known: string[]): string[] {
   return [key, ...known.filter((text) => !text.includes(key)), ...Object.values(spellings).map((spell) => spell(key))]
 }
 
-/** The secrets that an error shows, each with what stands around it. */
+/** The secrets that an error shows, each with its surroundings. */
 function leaksOf(secrets: string[], shown: string): string[] {
   return secrets.flatMap((secret) => {
     const at = shown.toLowerCase().indexOf(secret.toLowerCase())
@@ -78,7 +78,7 @@ function expectNothingOf(secrets: string[], error: unknown): void {
 
 const NOBODYS = 'a reply that is nobody’s'
 
-/** Ways in which a server repeats what it was sent; the error that they lead to keeps the server's words. */
+/** Ways in which a server echoes a request; the resulting error keeps the server's text. */
 const echoes: Record<string, (echo: string) => Answer> = {
   'an error’s message': (echo) => each((entry) => failed(entry, -32000, `bad key ${echo}.`)),
   'an error’s data': (echo) => each((entry) => failed(entry, -32000, 'bad key', { request: [{ url: `see ${echo} there`, [` ${echo} `]: 1 }] })),
@@ -102,12 +102,12 @@ describe.each(Object.keys(places))('a key in %s', (place) => {
       const client = clientOf(endpoint, { retry: false, ...options })
       for (const text of known) {
         for (const [where, answer] of Object.entries(echoes)) {
-          // Its body is shown as it came: what is escaped in it already would be escaped twice, which no server does to what it was sent.
+          // Its body is shown unchanged: an escaped key would be escaped twice here, which no server does.
           if (where === NOBODYS && spelling.startsWith('JSON')) continue
           server.script(answer((spellings[spelling] as (typeof spellings)[string])(text)))
           const shown = shownBy(await errorOf(read(client, 0)))
           leaks.push(...leaksOf(secretsOf(key, known), shown).map((leak) => `${where}: ${leak}`))
-          // The server's other words are there: it is not that the error shows nothing.
+          // The server's other text is there, so the error does show something.
           if (!shown.includes('[hidden]')) leaks.push(`${where}: nothing is hidden of ${text}`)
         }
       }
@@ -145,7 +145,7 @@ describe.each(Object.keys(places))('a key in %s', (place) => {
     }
   })
 
-  test('is not in the error of a connection that is refused', async () => {
+  test('is not in the error of a refused connection', async () => {
     for (const key of keys) {
       const { endpoint, options, known } = (places[place] as (typeof places)[string])(key, `http://127.0.0.1:${await deadPort()}`)
       const error = await errorOf(read(clientOf(endpoint, { retry: false, ...options }), 0))
@@ -179,19 +179,19 @@ describe('an invalid option', () => {
     ['a WebSocket URL', () => createClient(`wss://rpc.example.com/${key}`)],
     ['a URL without a scheme', () => createClient(`rpc.example.com/${key}`)],
     ['a URL with an impossible port', () => createClient(`https://rpc.example.com:99999/${key}`)],
-    ['a URL with nothing behind its user info', () => createClient(`https://me:${key}@`)],
+    ['a URL with nothing after its user info', () => createClient(`https://me:${key}@`)],
     ['a URL with nothing before its user info', () => createClient(`${key}:@rpc.example.com`)],
     ['a URL in an object', () => createClient({ url: `//rpc.example.com/${key}` })],
     ['one of several', () => createClient([url, `nonsense ${key}`])],
     ['a base URL', () => createClient({ baseUrl: `nonsense/${key}`, chain: 'eth', apiKey: key })],
     ['a chain', () => createClient({ baseUrl: 'https://rpc.example.com', chain: 'no' as 'eth', apiKey: key })],
     ['a key beside a URL', () => createClient({ url, apiKey: key } as unknown as { url: string })],
-    ['a URL where the options belong', () => createClient(url, url as unknown as ClientOptions)],
+    ['a URL in place of the options', () => createClient(url, url as unknown as ClientOptions)],
     ['headers in one string', () => createClient(url, { headers: `authorization: Bearer ${key}` as never })],
     ['a header whose value has a line break', () => createClient(url, { headers: { authorization: `Bearer ${key}\n` } })],
     ['a header whose name has the value in it', () => createClient(url, { headers: { [`authorization: Bearer ${key}`]: '' } })],
     ['a header that is not a string', () => createClient(url, { headers: { authorization: { key } as never } })],
-    ['a proxy’s URL where its dispatcher belongs', () => createClient(url, { dispatcher: `http://me:${key}@proxy.example.com` as never })],
+    ['a proxy’s URL in place of its dispatcher', () => createClient(url, { dispatcher: `http://me:${key}@proxy.example.com` as never })],
   ])('%s: is refused without being shown', (_, make) => {
     let error: unknown
     try {
@@ -243,7 +243,7 @@ describe('the node’s text is unchanged', () => {
     await expectVerbatim((url) => ({ url, headers: { 'user-agent': 'header', accept: 'json' } }))
   })
 
-  test('numbers stay numbers, also where they look like the key', async () => {
+  test('numbers stay numbers, even if they look like the key', async () => {
     const server = await serve(each((entry) => failed(entry, 3, 'no', { amount: 12345678, list: [12345678], text: 'at 12345678' })))
     const error = await errorOf(read(clientOf(`${server.url}/12345678`, { retry: false }), 0))
     expect(error.data).toEqual({ amount: 12345678, list: [12345678], text: 'at [hidden]' })

@@ -14,7 +14,7 @@ const jsonText = fc
   .chain((value) => fc.constantFrom(0, 1, 2, '\t', '\n ').map((space) => JSON.stringify(value, undefined, space)))
 
 describe('scanning JSON as bytes', () => {
-  it('finds the items of an array and the fields of an object where JSON.parse finds them', () => {
+  it('finds the items of an array and the fields of an object as JSON.parse does', () => {
     fc.assert(
       fc.property(fc.array(jsonText), fc.array(fc.tuple(fc.string({ unit: 'grapheme' }), jsonText)), (items, fields) => {
         const array = bytesOf(` [${items.join(' , ')}] `)
@@ -32,7 +32,7 @@ describe('scanning JSON as bytes', () => {
     )
   })
 
-  it('takes white space out, and touches nothing else', () => {
+  it('removes white space, and nothing else', () => {
     fc.assert(
       fc.property(jsonText, (json) => {
         const small = textOf(compact(bytesOf(json)))
@@ -49,7 +49,7 @@ describe('scanning JSON as bytes', () => {
   })
 
   it.each(['[1], "a": [2]', '{ "a": 1 } , "b": {}', '{ } {}', '[ ] 1', '{"a":1} }'])(
-    'refuses %j, which is more than one value, where white space goes',
+    'refuses to remove white space from %j, which is more than one value',
     (json) => {
       expect(() => compact(bytesOf(json))).toThrow(SyntaxError)
     },
@@ -64,7 +64,7 @@ describe('scanning JSON as bytes', () => {
   })
 })
 
-/** One change of JSON text: a byte put in, taken out or made another. */
+/** One change of JSON text: a byte inserted, removed or replaced. */
 const change = fc.record({
   at: fc.nat(999).map((n) => n / 1000),
   takes: fc.constantFrom(0, 0, 1, 2),
@@ -114,7 +114,7 @@ describe('the end of a value', () => {
     }
   }
 
-  it('is where JSON.parse finds it, and is nowhere in what JSON.parse refuses', () => {
+  it('is where JSON.parse finds it, and is absent from what JSON.parse refuses', () => {
     let refused = 0
     fc.assert(
       fc.property(jsonText, fc.option(change), (json, odds) => {
@@ -153,12 +153,12 @@ describe('the end of a value', () => {
     '[1,2}',
     '[1,]',
     '{"a":1,}',
-  ])('is nowhere in %j', (text) => {
+  ])('is absent from %j', (text) => {
     expect(isOneValue(bytesOf(text))).toBe(false)
     expect(isOneValue(bytesOf(`{"a":[${text}]}`))).toBe(false)
   })
 
-  it('is found however deep the value is nested', () => {
+  it('is found for any depth of nesting', () => {
     const depth = 200_000
     for (const [open, close] of [
       ['[', ']'],
@@ -172,7 +172,7 @@ describe('the end of a value', () => {
   })
 })
 
-describe('the time that bytes take', () => {
+describe('the time for bytes', () => {
   /** The least CPU time of several runs, in us. */
   const cost = (run: () => unknown) => {
     let least = Number.POSITIVE_INFINITY
@@ -181,7 +181,7 @@ describe('the time that bytes take', () => {
       try {
         run()
       } catch {
-        // What is no JSON takes time, too.
+        // Invalid JSON takes time, too.
       }
       const { user, system } = process.cpuUsage(before)
       least = Math.min(least, user + system)
@@ -198,10 +198,10 @@ describe('the time that bytes take', () => {
     ['nested brackets', (size) => ` ${'['.repeat(size / 2)}${']'.repeat(size / 2)}`],
     ['strings without an end', (size) => ` [${`"${'\\"'.repeat(50)}`.repeat(size / 101)}`],
     ['no ASCII', (size) => ` "${'é'.repeat(size / 2)}"`],
-  ])('grows with their number, not with its square: %s', (_, textOf) => {
+  ])('is linear in their number: %s', (_, textOf) => {
     const [short, long] = [1, 32].map((times) => bytesOf(textOf(times * 60_000))) as [Buffer, Buffer]
     const body = (bytes: Buffer) => Buffer.concat([bytesOf('{"jsonrpc":"2.0","id":1,"result":'), bytes, bytesOf('}')])
-    // 32 times as long: 1,024 times the time, were it to grow with the square.
+    // 32 times as long would take 1,024 times as long if it were quadratic.
     const growth = (read: (bytes: Buffer) => unknown) =>
       cost(() => read(long)) /
       Math.max(
@@ -212,7 +212,7 @@ describe('the time that bytes take', () => {
     expect(growth((bytes) => scanBody(body(bytes), 1, 1))).toBeLessThan(200)
   })
 
-  it('to tell a reply from others with the same id is about the time to scan them', () => {
+  it('to compare replies with the same id is about the time to scan them', () => {
     const bytes = bytesOf(`["${'x'.repeat(1_500_000)}"]`)
     const replies = [bytes, Buffer.from(bytes)].map((result) => ({ id: 1, result }))
     expect(cost(() => correlate(replies, 1, 1))).toBeLessThan(20 * cost(() => skipValue(bytes, viewOf(bytes), 0)) + 2000)

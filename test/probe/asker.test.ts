@@ -19,7 +19,7 @@ const answered = () => replyOf('0x1', 5)
 const refused = (kind: 'rate-limit' | 'invalid') => () => new RpcError({ code: -32000, message: `it is ${kind}` }, { kind })
 
 describe('a batch', () => {
-  it('is one POST, with what became of each call', async () => {
+  it('is one POST, with the outcome of each call', async () => {
     const { asker, posts } = start((method) => (method === 'b' ? refused('invalid')() : answered()))
     const heard = await asker.batch([{ method: 'a' }, { method: 'b' }])
     expect(heard).toEqual([
@@ -29,7 +29,7 @@ describe('a batch', () => {
     expect([posts, asker.calls, asker.posts]).toEqual([[['a', 'b']], 2, 1])
   })
 
-  it('is not made where too few calls are left, of which some are reserved', async () => {
+  it('is not made if too few unreserved calls are left', async () => {
     const { asker, posts } = start(answered, { maxCalls: 5, reserved: 2 })
     await asker.batch([{ method: 'a' }, { method: 'a' }])
     expect(await asker.batch([{ method: 'b' }, { method: 'b' }])).toEqual(Array(2).fill({ kind: 'spent', why: 'the limit of 5 calls was used up' }))
@@ -43,13 +43,13 @@ describe('a batch', () => {
     expect(await start(answered, { post: async () => [] }).asker.one('a')).toEqual({ kind: 'malformed', why: 'no outcome' })
   })
 
-  it('that is throttled is made once more', async () => {
+  it('that is throttled is repeated once', async () => {
     const { asker, posts } = start(refused('rate-limit'))
     expect(await asker.one('a')).toMatchObject({ kind: 'rate-limit', why: 'it is rate-limit' })
     expect(posts).toEqual([['a'], ['a']])
   })
 
-  it('that asks for more patience than there is, is not', async () => {
+  it('that is throttled for too long is not repeated', async () => {
     const { asker, posts } = start(() => new RpcError({ code: -32005, message: 'no' }, { kind: 'rate-limit', retryAfterMs: 60_000 }))
     expect(await asker.one('a')).toMatchObject({ kind: 'rate-limit' })
     expect(posts).toHaveLength(1)
@@ -58,13 +58,13 @@ describe('a batch', () => {
 
 describe('an endpoint that gives no reply', () => {
   const lost = () => new NetworkError('no connection')
-  it('is asked no more after three single calls in a row', async () => {
+  it('gets no more calls after three single calls in a row', async () => {
     const { asker, posts } = start(lost)
     for (let i = 0; i < 5; i++) expect(await asker.one('a')).toMatchObject({ kind: 'network', why: 'no connection' })
     expect(posts).toHaveLength(3)
   })
 
-  it('is asked on where only batches get none, or a reply came in between', async () => {
+  it('gets more calls if only batches get none, or a reply came in between', async () => {
     const { asker, posts } = start((method) => (method === 'a' ? lost() : answered()))
     for (let i = 0; i < 5; i++) await asker.batch([{ method: 'a' }, { method: 'a' }])
     for (let i = 0; i < 3; i++) for (const method of ['a', 'a', 'b']) await asker.one(method)
@@ -83,7 +83,7 @@ describe('a burst', () => {
   })
 })
 
-it('ends with the reason of the signal, and tells of each POST', async () => {
+it('ends with the reason of the signal, and reports each POST', async () => {
   const counts: number[] = []
   const reason = new HexlineError('enough', 'closed')
   const aborter = new AbortController()

@@ -16,11 +16,11 @@ describe('the batch limit', () => {
     askerOf(async (calls) => calls.map(() => (calls.length > most ? refusal('batch-too-large', message) : replyOf('0x1'))))
   it.each<[string, Asker, Partial<Figure>]>([
     ['is found', batches(37), { known: 'exactly', value: 37, refused: 38 }],
-    ['is found where it is named', batches(37, 'batch limit 37 exceeded'), { known: 'exactly', value: 37 }],
-    ['is 1 where batches are refused', batches(1), { known: 'exactly', value: 1, refused: 2, how: 'a batch of 2 was refused: no' }],
+    ['is found if it is named', batches(37, 'batch limit 37 exceeded'), { known: 'exactly', value: 37 }],
+    ['is 1 if batches are refused', batches(1), { known: 'exactly', value: 1, refused: 2, how: 'a batch of 2 was refused: no' }],
     ['may be more than was tried', batches(1000), { known: 'at least', value: 100 }],
     [
-      'is open where batches fail for another reason',
+      'is open if batches fail for another reason',
       askerOf(async (calls) => calls.map(() => (calls.length > 10 ? refusal('server', 'down') : replyOf('0x1')))),
       { known: 'at least', value: 10, how: 'a batch of 20: down' },
     ],
@@ -32,11 +32,11 @@ describe('the batch limit', () => {
 describe('the reply limit', () => {
   /** Blocks of 1,000 bytes, of which the first that fit are answered. */
   const blocks = (fit: number) => askerOf(async (calls) => calls.map((_, i) => (i < fit ? replyOf(Buffer.alloc(0), 1000) : refusal('response-too-large'))))
-  it('lies between what passed and what was refused, in bytes', async () => {
+  it('lies between the largest accepted and the smallest refused size, in bytes', async () => {
     expect(await responseLimit(blocks(7), 9, atLeast(100, ''), 50_000)).toMatchObject({ known: 'between', value: 7_000, refused: 8_000 })
   })
 
-  it('is not tried beyond the batch, or beyond what is wanted', async () => {
+  it('is not tried beyond the batch limit, or beyond the option', async () => {
     expect(await responseLimit(blocks(1000), 9, atLeast(5, ''), 50_000)).toMatchObject({
       known: 'at least',
       value: 5_000,

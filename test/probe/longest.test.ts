@@ -3,7 +3,7 @@ import { longest, type Search, type Trial } from '../../src/probe/longest.ts'
 
 const RUNGS = [1000, 500, 100, 50, 10, 5, 1]
 
-/** The figure that is found, and what was tried for it. */
+/** The resulting figure, and the lengths tried. */
 async function found(trial: (length: number) => Trial, search: Partial<Search> = {}) {
   const tried: number[] = []
   const figure = await longest({
@@ -34,7 +34,7 @@ describe('the longest length', () => {
     expect(new Set(tried).size).toBe(tried.length)
   })
 
-  it('is tried first, and no longer one is', async () => {
+  it('is tried first, and nothing beyond it', async () => {
     expect(await found(limit(5000))).toEqual({
       figure: { known: 'at least', value: 1000, refused: null, how: '1000 passed, and no longer one was tried' },
       tried: [1000],
@@ -43,25 +43,25 @@ describe('the longest length', () => {
 
   it.each([
     [37, 37, [1000, 37, 38]],
-    // The limit that is named may be the first that is refused.
+    // The named limit may be the first refused length.
     [37, 38, [1000, 38, 37]],
-  ])('of %i is found in three trials where %i is named', async (most, names, trials) => {
+  ])('of %i is found in three trials if %i is named', async (most, names, trials) => {
     const { figure, tried } = await found(limit(most, names))
     expect(figure).toMatchObject({ known: 'exactly', value: most, refused: most + 1 })
     expect(tried).toEqual(trials)
   })
 
-  it('is searched on where a name is wrong', async () => {
+  it('is searched for if a named one is wrong', async () => {
     expect((await found(limit(37, 700))).figure).toMatchObject({ known: 'exactly', value: 37 })
   })
 
-  it('of a common limit takes the limit, and the next one', async () => {
+  it('of a common limit takes trials of that and the next one', async () => {
     expect((await found(limit(100))).tried).toEqual([1000, 500, 100, 101])
   })
 })
 
-describe('what is not clear', () => {
-  it('is no limit: the figure is at least what passed', async () => {
+describe('an unclear result', () => {
+  it('is no limit: the figure is at least the accepted length', async () => {
     const { figure } = await found((length) => (length <= 50 ? 'passed' : { unclear: 'throttled' }))
     expect(figure).toEqual({ known: 'at least', value: 50, refused: null, how: '100: throttled' })
   })
@@ -73,7 +73,7 @@ describe('what is not clear', () => {
     expect(figure.refused).toBeGreaterThan(60)
   })
 
-  it('is all that is known where nothing passed', async () => {
+  it('is all that is known if nothing was accepted', async () => {
     expect((await found(() => ({ unclear: 'throttled' }))).figure).toMatchObject({ known: 'unknown', how: '1: throttled' })
   })
 })

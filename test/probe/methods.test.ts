@@ -23,10 +23,10 @@ const refusal = (kind: 'unsupported' | 'invalid' | 'execution' | 'server' | 'aut
 
 describe('a method', () => {
   it.each<[string, Outcome, object]>([
-    ['that gives a result is supported', replyOf(null), { supported: true, how: '' }],
+    ['that returns a result is supported', replyOf(null), { supported: true, how: '' }],
     ['that refuses its parameters is supported', refusal('invalid'), { supported: true, how: 'invalid' }],
     ['that reverts is supported', refusal('execution'), { supported: true, how: 'execution' }],
-    ['that the node does not have is not', refusal('unsupported'), { supported: false, how: 'unsupported' }],
+    ['that the node lacks is not', refusal('unsupported'), { supported: false, how: 'unsupported' }],
     ['that fails for another reason is unknown', refusal('server'), { supported: null, how: 'server' }],
     [
       'that a gateway refuses is unknown',
@@ -38,7 +38,7 @@ describe('a method', () => {
     expect((await methodsOf(asker, facts)).eth_call).toEqual(support)
   })
 
-  it('is asked once, each with valid parameters, and none that changes anything', async () => {
+  it('is called once, with valid parameters, and none that changes anything', async () => {
     const { asker, calls } = start(() => replyOf(null))
     await methodsOf(asker, facts)
     expect(calls.map(({ method }) => method)).toEqual(METHODS)
@@ -51,17 +51,17 @@ describe('a method', () => {
 
 describe('a tag', () => {
   it.each<[string, () => Outcome, object]>([
-    ['that gives a block is supported', () => replyOf({ hash: '0x1' }), { supported: true, how: '' }],
-    ['that gives null is not', () => replyOf(null), { supported: false, how: 'it answers null' }],
+    ['that returns a block is supported', () => replyOf({ hash: '0x1' }), { supported: true, how: '' }],
+    ['that returns null is not', () => replyOf(null), { supported: false, how: 'it answers null' }],
     ['that is refused is not', () => refusal('invalid'), { supported: false, how: 'invalid' }],
     ['that is unknown to a lagging node is not', () => refusal('lagging'), { supported: false, how: 'lagging' }],
-    ['is unknown where the node fails', () => refusal('server'), { supported: null, how: 'server' }],
+    ['is unknown if the node fails', () => refusal('server'), { supported: null, how: 'server' }],
   ])('%s', async (_, outcome, support) => {
     const { asker } = start(outcome)
     expect((await tagsOf(asker)).tags.safe).toEqual(support)
   })
 
-  it('latest gives the block, as it was sent', async () => {
+  it('latest returns the block, as sent', async () => {
     const { asker, calls } = start(({ params }) => (params[0] === 'latest' ? replyOf({ hash: '0x1' }) : replyOf(null)))
     expect((await tagsOf(asker)).latest).toEqual({ hash: '0x1' })
     expect(calls.map(({ params }) => params)).toEqual(TAGS.map((tag) => [tag, false]))

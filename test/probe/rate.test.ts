@@ -5,11 +5,11 @@ import type { Figure } from '../../src/probe/figure.ts'
 import { rateLimit } from '../../src/probe/rate.ts'
 import { replyOf } from '../../src/rpc/call.ts'
 
-/** What is found at an endpoint that answers some calls, and then refuses. */
+/** The figure for an endpoint that answers some calls, and then refuses. */
 function found(answers: number, message: string, { kind = 'rate-limit', data }: { kind?: 'rate-limit' | 'server'; data?: unknown } = {}): Promise<Figure> {
   let calls = 0
   const asker = new Asker({
-    // One call at a time, so that the count does not depend on which of several comes first.
+    // One call at a time, so that the count does not depend on their order.
     post: async () => [++calls <= answers ? replyOf('0x1') : new RpcError({ code: -32005, message, data }, { kind })],
     ...{ maxCalls: 60, reserved: 40, timeoutMs: 10_000, signal: undefined, onPost: () => {} },
   })
@@ -18,14 +18,14 @@ function found(answers: number, message: string, { kind = 'rate-limit', data }: 
 
 // Each burst begins with a second of silence, so they run side by side.
 it.concurrent.each<[string, number, string, Parameters<typeof found>[2], Partial<Figure>]>([
-  ['what was answered, where that is all that is known', 16, 'too fast', {}, { known: 'exactly', value: 16, refused: 17 }],
+  ['the answered calls, if nothing else is known', 16, 'too fast', {}, { known: 'exactly', value: 16, refused: 17 }],
   ['the limit that the endpoint names', 16, '50/second request limit reached', {}, { known: 'exactly', value: 50, refused: null }],
   ['with separated thousands', 16, 'limited to 6,000/sec', {}, { known: 'exactly', value: 6000 }],
   ['in its data', 16, 'too fast', { data: { rate: { allowed_rps: 25 } } }, { known: 'exactly', value: 25 }],
-  ['not known where the first call was throttled', 0, 'too fast', {}, { known: 'unknown', how: 'the first call was throttled: too fast' }],
-  ['not known where calls failed for another reason', 8, 'down', { kind: 'server' }, { known: 'unknown', how: expect.stringMatching(/answered, then: down$/) }],
+  ['unknown if the first call was throttled', 0, 'too fast', {}, { known: 'unknown', how: 'the first call was throttled: too fast' }],
+  ['unknown if calls failed for another reason', 8, 'down', { kind: 'server' }, { known: 'unknown', how: expect.stringMatching(/answered, then: down$/) }],
   [
-    'at least what was answered, without throttling',
+    'at least the answered calls, without throttling',
     1000,
     '',
     {},

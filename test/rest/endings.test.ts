@@ -6,6 +6,7 @@ import { gzipSync } from 'node:zlib'
 import { describe, expect, it, test } from 'vitest'
 import { HexlineError, LimitError, NetworkError, TimeoutError } from '../../src/errors.ts'
 import { getStreams, getTransaction, type RestOptions } from '../../src/rest/index.ts'
+import { steadyTime } from '../support/held-time.ts'
 import { HASH } from '../support/rest-operations.ts'
 import { type Answer, always, cut, emptyPage, quick, type RestServer, serveRest, silent, stalled } from '../support/rest-server.ts'
 import { deadPort, errorOf, send } from '../support/server.ts'
@@ -19,6 +20,7 @@ describe('time', () => {
     ['silence', silent, /^127\.0\.0\.1:\d+: no reply within 250 ms$/],
     ['a body that stalls', stalled, /^127\.0\.0\.1:\d+: the reply was still incomplete \(11 bytes\) within 250 ms$/],
   ])('timeoutMs ends %s, each attempt anew', async (_, answer, message) => {
+    steadyTime()
     const server = await serveRest(answer)
     const error = await errorOf(streams(server, { timeoutMs: 250, retry: { ...quick, attempts: 2 } }))
     expect(error).toBeInstanceOf(TimeoutError)
@@ -28,7 +30,7 @@ describe('time', () => {
     await Promise.all(server.requests.map(({ hungUp }) => hungUp))
   })
 
-  it('is not waited for where a reply stops in its middle: it is asked for again', async () => {
+  it('does not pass when a reply stops in the middle: it is requested again', async () => {
     const server = await serveRest(emptyPage, stalled, emptyPage)
     await streams(server)
     await streams(server)
@@ -36,7 +38,8 @@ describe('time', () => {
     await server.requests[1]?.hungUp
   })
 
-  it('deadlineMs ends it in an attempt, with the connection', async () => {
+  it('deadlineMs ends a call during an attempt, with its connection', async () => {
+    steadyTime()
     const server = await serveRest(stalled)
     const error = await errorOf(streams(server, { deadlineMs: 50 }))
     expect(error).toMatchObject({ name: 'TimeoutError', attempts: 1 })
@@ -44,7 +47,8 @@ describe('time', () => {
     await server.requests[0]?.hungUp
   })
 
-  it('deadlineMs ends the attempts, with what the last one said', async () => {
+  it('deadlineMs ends the attempts, with the error of the last one', async () => {
+    steadyTime()
     const server = await serveRest(always({ message: 'down' }, { status: 500 }))
     const error = await errorOf(streams(server, { deadlineMs: 300, retry: { attempts: 1_000_000, baseDelayMs: 20, maxDelayMs: 20 } }))
     expect(error).toMatchObject({ kind: 'server', said: 'down' })
@@ -64,7 +68,7 @@ describe('abort', () => {
   const moments: Record<string, { answers: [Answer, ...Answer[]]; sent: number; wait(server: RestServer): Promise<unknown> }> = {
     'in flight': { answers: [silent], sent: 1, wait: (server) => server.received(1) },
     'in the body': { answers: [stalled], sent: 1, wait: (server) => server.received(1) },
-    // What another call has got meanwhile was sent after the failure of this one.
+    // A reply to another call was sent after the failure of this one.
     'in back-off': {
       answers: [cut, always({ hash: HASH })],
       sent: 2,
@@ -120,7 +124,7 @@ describe('size', () => {
     ['in chunks', chunked],
     ['compressed', always(gzipSync(body), { headers: { 'content-encoding': 'gzip' } })],
     ['of an error', always(body, { status: 500 })],
-  ])('maxResponseBytes ends a reply that is longer, %s, and does not ask again', async (_, answer) => {
+  ])('maxResponseBytes ends a longer reply, %s, without a retry', async (_, answer) => {
     const server = await serveRest(answer)
     const error = await errorOf(streams(server, { maxResponseBytes: body.length - 1 }))
     expect(error).toBeInstanceOf(LimitError)
@@ -128,13 +132,13 @@ describe('size', () => {
     expect(server.requests).toHaveLength(1)
   })
 
-  it('exactly maxResponseBytes are read', async () => {
+  it('a reply of exactly maxResponseBytes is read', async () => {
     for (const answer of [always(body), chunked, always(gzipSync(body), { headers: { 'content-encoding': 'gzip' } })])
       expect((await streams(await serveRest(answer), { maxResponseBytes: body.length })).result).toEqual([])
   })
 })
 
-test('a connection that is refused is told as such, after all attempts', async () => {
+test('a refused connection is reported as such, after all attempts', async () => {
   const url = `http://127.0.0.1:${await deadPort()}`
   const error = await errorOf<NetworkError>(streams({ service: { streamsUrl: url, apiKey: 'k' } }, { retry: { ...quick, attempts: 3 } }))
   expect(error).toBeInstanceOf(NetworkError)
@@ -143,7 +147,7 @@ test('a connection that is refused is told as such, after all attempts', async (
 
 describe('a process that makes one call', () => {
   const script = fileURLToPath(new URL('../support/rest-process.ts', import.meta.url))
-  /** Each GET gets the answer; a POST is answered once a GET is there. */
+  /** Each GET gets the answer; a POST is answered once a GET has arrived. */
   async function run(what: string, answer: Answer): Promise<string> {
     const server = await serveRest(async (asked, response) => {
       if (asked.method === 'GET') return answer(asked, response)
@@ -160,7 +164,7 @@ describe('a process that makes one call', () => {
     ['after fetch', page, 'a'],
     ['broken off', page, 'a'],
     ['aborted', silent, 'enough'],
-  ])('ends by itself: %s', async (what, answer, printed) => {
+  ])('exits on its own: %s', async (what, answer, printed) => {
     expect(await run(what, answer)).toBe(printed)
   })
 })

@@ -5,14 +5,14 @@ import { endpointAt } from '../../src/rest/endpoint.ts'
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }))
 afterEach(() => void vi.useRealTimers())
 
-it('is one for each host and key, whatever object names them', () => {
+it('is shared by host and key, whatever object names them', () => {
   const endpoint = endpointAt('a.example', 'k')
   expect(endpointAt('a.example', 'k')).toBe(endpoint)
   expect(endpointAt('b.example', 'k')).not.toBe(endpoint)
   expect(endpointAt('a.example', 'other')).not.toBe(endpoint)
 })
 
-it('is forgotten ten minutes after its last use, when another one comes', () => {
+it('is forgotten ten minutes after its last use, when another is added', () => {
   vi.advanceTimersByTime(1_000)
   const endpoint = endpointAt('c.example', 'k')
   vi.advanceTimersByTime(500_000)
@@ -25,7 +25,7 @@ it('is forgotten ten minutes after its last use, when another one comes', () => 
   expect(endpointAt('c.example', 'k')).not.toBe(endpoint)
 })
 
-it('has one dispatcher, of the undici that hexline has', () => {
+it('has one dispatcher, of hexline’s own undici', () => {
   const { dispatcher } = endpointAt('f.example', 'k')
   expect(dispatcher).toBeInstanceOf(Dispatcher)
   expect(endpointAt('f.example', 'k').dispatcher).toBe(dispatcher)

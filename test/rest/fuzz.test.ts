@@ -7,10 +7,10 @@ import { type Answer, always, emptyPage, KEY, type RestServer, serveRest } from 
 import { runs } from '../support/runs.ts'
 import { send } from '../support/server.ts'
 
-// Keys of their own: with one for all, each call that is throttled would hold back those that follow.
+// Each has its own key: with a shared one, every throttled call would delay the next ones.
 let keys = 0
 
-/** All operations, read to their end: each gives something, or fails with hexline's own error. Gives the names of what came of them. */
+/** Reads all operations to their end: each gives a result, or fails with a hexline error. Returns the names of the outcomes. */
 async function endings(server: RestServer, answer: Answer): Promise<string[]> {
   const ended: string[] = []
   for (const name of names) {
@@ -21,7 +21,7 @@ async function endings(server: RestServer, answer: Answer): Promise<string[]> {
         const service = { ...server.service, apiKey: `${KEY}${keys++}` }
         const asked = call(service, params, { retry: false, lenient, maxResponseBytes: 50_000_000 })
         if (Symbol.asyncIterator in asked) {
-          // What a list gives can be looked into.
+          // The items of a list can be read.
           for await (const record of asked as AsyncIterable<unknown>) expect(typeof record).toBe('object')
         } else await asked
         ended.push('given')
@@ -34,13 +34,13 @@ async function endings(server: RestServer, answer: Answer): Promise<string[]> {
   return ended
 }
 
-/** Values as JSON has them, among them what is special to JavaScript. */
+/** JSON values, including those special to JavaScript. */
 const anyJson = fc.oneof(
   fc.jsonValue({ maxDepth: 3 }),
   fc.constantFrom('', '0', '1e999', '-0', 'null', '{}', '{"a":', '2022-10-16T23:07:19Z', 'Invalid Date', '\ud800', '__proto__', 1e308, -1, 2 ** 53),
 )
 
-/** A reply that is nearly right: any of the kinds of records, some fields of which are something else. */
+/** A nearly correct reply: records of any kind, with some other values in their fields. */
 const nearly = fc
   .tuple(
     fc.constantFrom(...Object.values(samples)),
@@ -57,7 +57,7 @@ const nearly = fc
   })
 
 describe('a helper ends with a result or with a HexlineError', () => {
-  it('whatever JSON comes, with whatever status', async () => {
+  it('for any JSON, with any status', async () => {
     const server = await serveRest(emptyPage)
     const seen = new Set<string>()
     await fc.assert(
@@ -66,11 +66,11 @@ describe('a helper ends with a result or with a HexlineError', () => {
       }),
       runs(150),
     )
-    // The replies are neither all good nor all bad, or this would show little.
+    // Replies are both good and bad, or this would show little.
     expect([...seen].sort()).toEqual(expect.arrayContaining(['CodecError', 'ServiceError', 'given']))
   })
 
-  it('whatever text comes, cut off anywhere, as whatever type', async () => {
+  it('for any text, cut off anywhere, of any type', async () => {
     const server = await serveRest(emptyPage)
     const whole = JSON.stringify({ result: [samples.nft.sent], cursor: 'next' })
     const texts = fc.oneof(
@@ -87,7 +87,7 @@ describe('a helper ends with a result or with a HexlineError', () => {
     )
   })
 
-  it('whatever bytes come', async () => {
+  it('for any bytes', async () => {
     const server = await serveRest(emptyPage)
     const codings = fc.constantFrom('identity', 'gzip', 'br', 'deflate', 'zstd', 'unheard-of')
     await fc.assert(
@@ -101,7 +101,7 @@ describe('a helper ends with a result or with a HexlineError', () => {
 
   const lists = (depth: number) => '['.repeat(depth) + ']'.repeat(depth)
   const objects = (depth: number) => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`
-  test.each([500, 2_000, 5_000, 30_000])('however deep it is nested: %i', async (depth) => {
+  test.each([500, 2_000, 5_000, 30_000])('for any depth of nesting: %i', async (depth) => {
     const server = await serveRest(emptyPage)
     for (const nested of [lists(depth), objects(depth)]) {
       const inString = JSON.stringify(objects(depth))
@@ -117,7 +117,7 @@ describe('a helper ends with a result or with a HexlineError', () => {
     }
   })
 
-  it('when the reply is not HTTP', async () => {
+  it('for a reply that is not HTTP', async () => {
     const server = await serveRest(emptyPage)
     const noHttp: Answer = ({ socket }) => void socket.end('SSH-2.0-OpenSSH_9.6\r\n')
     const short: Answer = (_, response) => {

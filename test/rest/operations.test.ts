@@ -11,7 +11,7 @@ const urls = async (ask: (service: Awaited<ReturnType<typeof serveRest>>['servic
 }
 
 describe('the request', () => {
-  it('has the parameter of the path there, and the others in the query', async () => {
+  it('has the path parameter in the path, and the others in the query', async () => {
     expect(await urls((service) => getWalletTokens(service, { address: ADDRESS, limit: 5, exclude_spam: true, token_addresses: [ADDRESS] }))).toEqual([
       `/api/v2.2/wallets/${ADDRESS}/tokens?token_addresses%5B0%5D=${ADDRESS}&exclude_spam=true&limit=5`,
     ])
@@ -36,7 +36,7 @@ describe('the request', () => {
   })
 })
 
-test('nothing is asked before a list is used, and wrong parameters are refused at once', async () => {
+test('nothing is sent before a list is used; invalid parameters are refused at once', async () => {
   const server = await serveRest(emptyPage)
   getStreams(server.service, { limit: 5 })
   expect(() => getStreams(server.service, { limit: 101 })).toThrow(CodecError)
@@ -51,7 +51,7 @@ test('an absent or empty cursor is null; a lone record is a page', async () => {
   expect(await getStreams(server.service, { limit: 5 })).toEqual({ result: [], cursor: null })
 })
 
-test('a lenient list keeps what it cannot read, but not where it goes on', async () => {
+test('a lenient list keeps invalid values, except for its cursor', async () => {
   const server = await serveRest(always({ result: [{ id: 5 }], cursor: null, total: 'many' }))
   expect(await getStreams(server.service, { limit: 5 }, { lenient: true })).toMatchObject({ result: [{ id: 5 }], total: 'many' })
   await expect(getStreams(server.service, { limit: 5 }, { retry: quick })).rejects.toThrow('result[0].id: expected a string')

@@ -6,7 +6,7 @@ import { type Answer, always, cut, emptyPage, pages, quick, type RestServer, ser
 import { runs } from '../support/runs.ts'
 import { errorOf } from '../support/server.ts'
 
-/** The streams of a server, of which only the ids are looked at. */
+/** The streams of a server; only their ids matter. */
 function streamsOf(server: RestServer, cursor?: string, options: RestOptions = {}): Paged<StreamPage> {
   return getStreams(server.service, { limit: 2, ...(cursor !== undefined && { cursor }) }, { retry: false, ...options })
 }
@@ -26,7 +26,7 @@ async function all(list: AsyncIterable<Stream>): Promise<string> {
 const threePages: Answer = pages({ '': page('ab', 'x'), x: page('cd', 'y'), y: page('e', null) })
 
 describe('await', () => {
-  it('gives the first page, with one request however often it is awaited', async () => {
+  it('returns the first page, with one request however often it is awaited', async () => {
     const server = await serveRest(threePages)
     const list = streamsOf(server)
     const first = await list
@@ -41,7 +41,7 @@ describe('await', () => {
     const list = streamsOf(server)
     const iterator = list[Symbol.asyncIterator]()
     const pagesOf = list.pages()
-    // Another call goes all the way there and back meanwhile.
+    // Another call makes a full round trip first.
     await streamsOf(server, 'y')
     expect(server.requests.map(({ cursor }) => cursor)).toEqual(['y'])
     await iterator.next()
@@ -49,7 +49,7 @@ describe('await', () => {
     expect(server.requests).toHaveLength(3)
   })
 
-  it('gives the page at the caller’s cursor', async () => {
+  it('returns the page at the caller’s cursor', async () => {
     const server = await serveRest(threePages)
     expect(idsOf((await streamsOf(server, 'y')).result)).toBe('e')
   })
@@ -68,7 +68,7 @@ describe('await', () => {
 })
 
 describe('for await', () => {
-  it('gives all records of all pages, each page requested when it is reached', async () => {
+  it('yields all records of all pages, and requests each page when it is reached', async () => {
     const server = await serveRest(threePages)
     const seen: string[] = []
     for await (const { id } of streamsOf(server)) seen.push(`${id}${server.requests.length}`)
@@ -88,12 +88,12 @@ describe('for await', () => {
   it('requests nothing after a break', async () => {
     const server = await serveRest(threePages)
     for await (const { id } of streamsOf(server)) if (id === 'b') break
-    // Whatever were still on its way would be there before this.
+    // Any pending request would arrive before this one.
     await streamsOf(server, 'y')
     expect(server.requests.map(({ cursor }) => cursor)).toEqual([undefined, 'y'])
   })
 
-  it('gives the records before a failure, and then the failure', async () => {
+  it('yields the records before a failure, and then the failure', async () => {
     const server = await serveRest(always(page('ab', 'x')), cut)
     const seen: string[] = []
     const error = await errorOf(
@@ -111,7 +111,7 @@ describe('for await', () => {
     expect(server.requests.map(({ cursor }) => cursor)).toEqual([undefined, 'x', 'x', 'x'])
   })
 
-  it('ends when the signal is aborted, in the middle too', async () => {
+  it('ends when the signal is aborted, also in the middle', async () => {
     const server = await serveRest(threePages)
     const aborter = new AbortController()
     const reason = new Error('enough')
@@ -130,7 +130,7 @@ describe('for await', () => {
   })
 })
 
-test('pages() gives page after page', async () => {
+test('pages() yields page after page', async () => {
   const server = await serveRest(threePages)
   const seen: [string, string | null][] = []
   for await (const each of streamsOf(server).pages()) seen.push([idsOf(each.result), each.cursor])
@@ -142,11 +142,11 @@ test('pages() gives page after page', async () => {
 })
 
 describe('cursor, to resume with later', () => {
-  it('is that of the page whose records are not all yielded', async () => {
+  it('is that of the first page that is not completely yielded', async () => {
     const list = streamsOf(await serveRest(threePages))
     const seen: [string | null, string | null | undefined][] = []
     for await (const { id } of list) seen.push([id, list.cursor])
-    // While a page's last record is looked at, nobody knows whether it has been.
+    // While the consumer has a page's last record, it is unknown whether it is done with it.
     expect(seen).toEqual([
       ['a', undefined],
       ['b', undefined],
@@ -184,7 +184,7 @@ describe('cursor, to resume with later', () => {
     expect(list.cursor).toBeNull()
   })
 
-  it('after a failure is the page that failed, so that nothing is lost or seen twice', async () => {
+  it('is the page that failed after a failure, so that nothing is lost or repeated', async () => {
     const server = await serveRest(always(page('ab', 'x')), cut)
     const list = streamsOf(server)
     const first: string[] = []
@@ -198,7 +198,7 @@ describe('cursor, to resume with later', () => {
     expect(first.join('') + (await all(streamsOf(server, list.cursor ?? undefined)))).toBe('abcde')
   })
 
-  it('after a failed first page is unchanged', async () => {
+  it('is unchanged after a failed first page', async () => {
     const server = await serveRest(cut)
     for (const begin of [undefined, 'x']) {
       const list = streamsOf(server, begin)
@@ -207,7 +207,7 @@ describe('cursor, to resume with later', () => {
     }
   })
 
-  it('after a break in the middle of a page is that page', async () => {
+  it('is that page after a break in the middle', async () => {
     const list = streamsOf(await serveRest(threePages))
     for await (const { id } of list) if (id === 'c') break
     expect(list.cursor).toBe('x')
@@ -221,7 +221,7 @@ describe('the end', () => {
     ['no cursor', page('b')],
     ['hasNextPage false', page('b', null, { hasNextPage: false })],
     ['hasNextPage false, with a cursor', page('b', 'z', { hasNextPage: false })],
-    ['hasNextPage false in words, with a cursor', page('b', 'z', { hasNextPage: 'false' })],
+    ['hasNextPage "false", with a cursor', page('b', 'z', { hasNextPage: 'false' })],
     ['an empty page without a cursor', page('', null)],
     ['a result of null', { result: null, cursor: '' }],
   ])('%s', async (_, last) => {
@@ -252,13 +252,13 @@ describe('the end', () => {
   })
 })
 
-describe('a list that would never end', () => {
+describe('an endless list', () => {
   test.each<[string, Record<string, object>, string | undefined, number]>([
     ['a page that leads to itself', { '': page('a', 'x'), x: page('b', 'x') }, undefined, 2],
     ['two pages that lead to each other', { '': page('a', 'x'), x: page('b', 'y'), y: page('c', 'x') }, undefined, 3],
     ['a longer cycle', { '': page('a', 'w'), w: page('b', 'x'), x: page('c', 'y'), y: page('d', 'z'), z: page('e', 'w') }, undefined, 5],
     ['empty pages that lead to each other', { '': page('', 'x'), x: page('', 'y'), y: page('', 'x') }, undefined, 3],
-    ['a page that leads to where the caller began', { x: page('a', 'y'), y: page('b', 'x') }, 'x', 2],
+    ['a page that leads to the caller’s start', { x: page('a', 'y'), y: page('b', 'x') }, 'x', 2],
   ])('%s: is an error', async (_, byCursor, begin, asked) => {
     const server = await serveRest(pages(byCursor))
     const error = await errorOf(all(streamsOf(server, begin)))
@@ -267,7 +267,7 @@ describe('a list that would never end', () => {
     expect(server.requests).toHaveLength(asked)
   })
 
-  it('that announces more pages without a cursor is an error', async () => {
+  it('with more pages but no cursor is an error', async () => {
     for (const last of [page('b', null, { hasNextPage: true }), page('b', '', { hasNextPage: 'true' }), page('b', undefined, { hasNextPage: true })]) {
       const server = await serveRest(pages({ '': page('a', 'x'), x: last }))
       const error = await errorOf(all(streamsOf(server)))
@@ -283,7 +283,7 @@ describe('a list that would never end', () => {
   })
 })
 
-/** A server of `records` records, in pages of these sizes in turn; a size of 0 is an empty page with a cursor. */
+/** A server with `records` records, in pages of these sizes in turn; a size of 0 is an empty page with a cursor. */
 function numbered(records: number, sizes: readonly number[]): Answer {
   return ({ cursor }, response) => {
     const [start, turn] = cursor === undefined ? [0, 0] : (cursor.split('.').map(Number) as [number, number])
@@ -312,7 +312,7 @@ describe('exactly the records of the server', () => {
     expect(await supplies(await serveRest(numbered(20_000, [20_000])))).toEqual(upTo(20_000))
   })
 
-  it('whatever the sizes of its pages, and when it is taken up again anywhere', async () => {
+  it('for any page sizes, and when resumed anywhere', async () => {
     const server = await serveRest(emptyPage)
     const sizes = fc.array(fc.nat(7), { minLength: 1, maxLength: 6 }).filter((each) => each.some((size) => size > 0))
     await fc.assert(

@@ -11,7 +11,7 @@ beforeEach(async () => {
   server = await serveRest(always({ hash: HASH, result: [], cursor: null }))
 })
 
-/** What the operation asks for, as it came over the wire. */
+/** The operation's requests, as received. */
 async function asked(name: Name, params: object, options?: RestOptions) {
   await operations[name].call(server.service, { ...operations[name].params, ...params }, options)
   const last = server.requests.at(-1)
@@ -86,12 +86,12 @@ describe('over the wire', () => {
     },
   )
 
-  it('optimism sepolia has the id of the specification, and the real one is taken too', () => {
+  it('optimism sepolia has the id of the specification, and its real id is accepted, too', () => {
     expect(dataChains['optimism sepolia']).toBe('0xaa37d')
     expect(Object.keys(dataChains)).toHaveLength(25)
   })
 
-  it('goes behind the path of the base address, with or without a slash at its end', async () => {
+  it('is appended to the path of the base address, with or without a trailing slash', async () => {
     for (const base of [`${server.url}/some/where`, `${server.url}/some/where/`]) {
       await getTransaction({ dataUrl: base, apiKey: 'k' }, { transaction_hash: HASH })
       expect(server.requests.at(-1)?.path).toBe(`/some/where/api/v2.2/transaction/${HASH}`)
@@ -103,7 +103,7 @@ describe('over the wire', () => {
     expect(headers).toMatchObject({ 'x-trace': 'a', 'user-agent': 'mine', 'x-api-key': KEY })
   })
 
-  it('a cursor with half a character goes with a replacement for it, as in URLSearchParams', async () => {
+  it('a lone surrogate in a cursor is replaced, as in URLSearchParams', async () => {
     const { query } = await asked('getStreams', { cursor: 'a\ud800b' })
     expect(query).toBe(`limit=5&${new URLSearchParams({ cursor: 'a\ud800b' })}`)
   })
@@ -120,35 +120,35 @@ describe('arrays', () => {
     const { query } = await asked('getNftTransfersByWallets', { wallet_addresses: list, collection_blacklist: ['d'] }, arrays && { arrays })
     const sentAs = (name: string, values: string[]) => values.map((value, i) => `${name}${wire.replace('{}', String(i))}=${value}`)
     expect(query).toBe(['limit=5', ...sentAs('wallet_addresses', list), ...sentAs('collection_blacklist', ['d'])].join('&'))
-    // As the two kinds of servers read it.
+    // As the two kinds of servers parse it.
     expect([...new URLSearchParams(query)]).toEqual([
       ['limit', '5'],
       ...list.map((value, i) => [`wallet_addresses${suffixes[i]}`, value]),
       [`collection_blacklist${suffixes[0]}`, 'd'],
     ])
-    // A lone entry that is repeated once is no array to anyone.
+    // Repeated form with one entry is an array to no server.
     expect(qs.parse(query)).toEqual({ limit: '5', wallet_addresses: list, collection_blacklist: arrays === 'repeat' ? 'd' : ['d'] })
   })
 
   test.each<NonNullable<RestOptions['arrays']>>(['indices', 'brackets', 'repeat'])(
-    'the longest one, %s, is read by a common server as it was',
+    'the longest one, %s, is parsed unchanged by a common server',
     async (arrays) => {
       const most = Array.from({ length: 20 }, (_, i) => `0x${i.toString(16)}`)
       expect(qs.parse((await asked('getNftTransfersByWallets', { wallet_addresses: most }, { arrays })).query).wallet_addresses).toEqual(most)
     },
   )
 
-  it('are longer where the caller says so', async () => {
+  it('may be longer if the caller says so', async () => {
     const many = Array.from({ length: 21 }, (_, i) => `0x${i.toString(16)}`)
     const { query } = await asked('getNftTransfersByWallets', { wallet_addresses: many }, { maxArrayLength: 21 })
     expect(new URLSearchParams(query).get('wallet_addresses[20]')).toBe('0x14')
   })
 })
 
-describe('on the pages that follow', () => {
+describe('on later pages', () => {
   const three = pages({ '': { result: [], cursor: 'b' }, b: { result: [], cursor: 'c' }, c: { result: [], cursor: null } })
 
-  it('all parameters go again, but offset with the first page only', async () => {
+  it('all parameters are sent again, except for offset', async () => {
     server.script(three)
     for await (const _ of getNftsByCollection(server.service, { collection_data_id_hash: '1', limit: 5, offset: 10 }).pages());
     expect(server.requests.map(({ query }) => query)).toEqual(['limit=5&offset=10', 'limit=5&cursor=b', 'limit=5&cursor=c'])
@@ -162,7 +162,7 @@ describe('on the pages that follow', () => {
   })
 })
 
-/** What a call throws at once, before a promise is made. */
+/** The error that a call throws synchronously. */
 function thrownBy(call: () => unknown): HexlineError {
   try {
     call()
@@ -252,7 +252,7 @@ describe('invalid parameters are refused at once, and nothing is sent', () => {
       { wallet_addresses: Array(21).fill('a') },
       'wallet_addresses: expected at most 20 entries (maxArrayLength), received an array of 21',
     ],
-    // A hole is no entry.
+    // A hole is not an entry.
     ['getNftTransfersByWallets', { wallet_addresses: [undefined] }, `wallet_addresses[0]: ${hex} undefined`],
     ['getNftTransfersByWallets', { collection_whitelist: 'a' }, 'collection_whitelist: expected an array, received "a"'],
     ['getNftTransfersByWallets', { collection_blacklist: [] }, 'collection_blacklist: expected at least one entry, received an array of 0'],

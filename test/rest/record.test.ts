@@ -6,13 +6,13 @@ import { samples } from '../support/rest-records.ts'
 import { always, KEY, serveRest } from '../support/rest-server.ts'
 import { errorOf } from '../support/server.ts'
 
-// Times that do not say where they are of must not be read as those of this place.
+// Times without a zone must not be read as local times.
 process.env.TZ = 'Asia/Tokyo'
 
 type Kind = keyof typeof samples
 type Fields = Record<string, unknown>
 
-/** The operation that gives records of a kind; two give transfers. */
+/** The operation for each kind of record; two return transfers. */
 const sources: Record<Kind, readonly Name[]> = {
   tokenBalance: ['getWalletTokens'],
   transaction: ['getTransaction'],
@@ -32,13 +32,13 @@ const required: Record<Kind, readonly string[]> = {
   stream: ['id'],
 }
 
-/** What a helper makes of a body. */
+/** The result of a helper for a body. */
 async function readBody(name: Name, body: unknown, options: RestOptions = {}): Promise<Fields> {
   const server = await serveRest(always(body))
   return (await operations[name].call(server.service, operations[name].params, { retry: false, ...options })) as Fields
 }
 
-/** What a helper makes of a record, alone or as the last of two on a page. */
+/** The result of a helper for a record, alone or as the last of two on a page. */
 async function read(kind: Kind, record: unknown, options?: RestOptions, name: Name = sources[kind][0] as Name): Promise<Fields> {
   if (kind === 'transaction') return readBody(name, record, options)
   const page = await readBody(name, { result: [samples[kind].sent, record], cursor: null }, options)
@@ -82,7 +82,7 @@ describe('as in the specification', () => {
 describe('as in practice', () => {
   const UNIX = { last_transaction_timestamp: '2023-01-01' }
   test.each<[Kind, Fields, Fields]>([
-    // '' is no amount; BigInt('') would be 0n.
+    // '' is not an amount, although BigInt('') is 0n.
     ['tokenBalance', { balance: '' }, { balance: null }],
     ['tokenBalance', { balance: '0' }, { balance: 0n }],
     ['tokenBalance', { balance: '007' }, { balance: 7n }],
@@ -107,7 +107,7 @@ describe('as in practice', () => {
     [
       'nft',
       { last_transaction_timestamp: '2022-10-16T23:07:19.123456' },
-      // UTC without saying so: not the time of whoever reads it.
+      // UTC without a zone, not the reader's local time.
       { last_transaction_timestamp: '2022-10-16T23:07:19.123456', last_transaction_timestamp_date: new Date('2022-10-16T23:07:19.123Z') },
     ],
     [
@@ -157,11 +157,11 @@ describe('as in practice', () => {
   })
 })
 
-/** What no field of this name can be. Prices may be negative, and all others may be `{}` more or less. */
+/** Invalid values for a field of this name. Prices may be negative. */
 const wrongFor = (name: string) => (/^usd_|percentage/.test(name) ? [{}, 'an object'] : [-1.5, '-1.5'])
 const fields = kinds.flatMap((kind) => Object.keys(samples[kind].sent).map((name) => [kind, name] as const))
 
-describe('a field that cannot be read', () => {
+describe('an invalid field', () => {
   test.each(fields)('%s: %s is an error with its path; leniently it is kept, and all others are read', async (kind, name) => {
     const [wrong, shown] = wrongFor(name)
     const record = { ...samples[kind].sent, [name]: wrong }
@@ -169,7 +169,7 @@ describe('a field that cannot be read', () => {
     expect(error).toBeInstanceOf(CodecError)
     expect(error).toMatchObject({ path: kind === 'transaction' ? name : `result[1].${name}`, received: shown, kind: 'malformed', method: sources[kind][0] })
     expect(error.message).toBe(`${error.path}: expected ${error.expected}, received ${shown}`)
-    // In words, none of zod's.
+    // In hexline's words, not zod's.
     expect(error.expected).toMatch(/^(?:an?|true) [^:]+$/)
 
     const date = `${name}_date` in whole(kind) ? { [`${name}_date`]: null } : {}
@@ -198,7 +198,7 @@ describe('a field that cannot be read', () => {
     ['stream', { triggers: 'none' }, 'triggers: expected an object or an array of objects, with fields of the documented types, received "none"'],
     ['stream', { abi: [{ payable: 'maybe' }] }, 'abi: expected an object or an array of objects, with fields of the documented types, received an array of 1'],
     ['stream', { topic0: 'Transfer()' }, 'topic0: expected an array of strings, received "Transfer()"'],
-  ])('%s with %o is told in words', async (kind, wrong, message) => {
+  ])('%s with %o is reported in plain words', async (kind, wrong, message) => {
     const error = await errorOf(read(kind, { ...samples[kind].sent, ...wrong }))
     expect(error.message).toBe(kind === ('transaction' as Kind) ? message : `result[1].${message}`)
   })
@@ -220,12 +220,12 @@ describe('a field that cannot be read', () => {
     })
   })
 
-  it('of a single object is found, too', async () => {
+  it('of a single object is reported, too', async () => {
     const error = await errorOf(readBody('getWalletTokens', { result: { token_address: 'a', balance: 'x' } }))
     expect(error.message).toBe('result[0].balance: expected a whole number in decimal digits, received "x"')
   })
 
-  it('around the records: leniently it is kept, unless the next page depends on it', async () => {
+  it('around the records is kept leniently, unless the next page depends on it', async () => {
     const body = { result: [], cursor: null, page: 'one', page_size: {}, total: -1 }
     expect(await errorOf(readBody('getStreams', body))).toMatchObject({ path: 'page' })
     expect(await readBody('getStreams', body, { lenient: true })).toEqual(body)
@@ -246,18 +246,18 @@ describe('a field that cannot be read', () => {
     [{ result: [5] }, 'result[0]: expected an object, received 5'],
     [{ result: [{ token_data_id_hash: 'a' }, null] }, 'result[1]: expected an object, received null'],
     [{ result: [[]] }, 'result[0]: expected an object, received an array of 0'],
-  ])('%j in place of a list of records is an error, leniently too', async (body, message) => {
+  ])('%j in place of a list of records is an error, even leniently', async (body, message) => {
     for (const lenient of [false, true]) expect((await errorOf(readBody('getNftsByCollection', body, { lenient }))).message).toBe(message)
   })
 
-  it('is shown without the key, which a server may have put there', async () => {
+  it('is shown without the key, which a server may echo', async () => {
     const error = await errorOf(readBody('getWalletTokens', { result: [{ token_address: 'a', balance: `for ${KEY}` }] }))
     expect(error.message).toBe('result[0].balance: expected a whole number in decimal digits, received "for [hidden]"')
     expect(JSON.stringify(error)).not.toContain(KEY)
   })
 })
 
-test('a name from the reply cannot change what objects are', async () => {
+test('a name from the reply cannot change an object’s prototype', async () => {
   const record = '{"token_address":"a","balance":"1","__proto__":{"isAdmin":true}}'
   const page = await readBody('getWalletTokens', `{"result":[${record}],"__proto__":{"isAdmin":true}}`)
   expect(page.isAdmin).toBeUndefined()

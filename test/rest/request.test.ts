@@ -2,6 +2,7 @@ import { gzipSync } from 'node:zlib'
 import { describe, expect, it, test } from 'vitest'
 import { HexlineError } from '../../src/errors.ts'
 import { getStreams, getTransaction, type RestOptions, ServiceError } from '../../src/rest/index.ts'
+import { steadyTime } from '../support/held-time.ts'
 import { HASH, names, operations } from '../support/rest-operations.ts'
 import { type Answer, always, cut, emptyPage, quick, type RestServer, serveRest } from '../support/rest-server.ts'
 import { errorOf } from '../support/server.ts'
@@ -26,7 +27,7 @@ describe('the meaning of a status', () => {
     [402, 'Payment required', 'quota'],
     [402, '', 'quota'],
     [403, 'Forbidden', 'auth'],
-    // "plan" and "free" stand in words that say nothing of a quota.
+    // "plan" and "free" occur in words that do not mean a quota.
     [401, 'No such key; see the explanation', 'auth'],
     [401, 'Invalid key. Get a free-range one', 'auth'],
     [403, 'Monthly usage limit reached', 'quota'],
@@ -68,7 +69,7 @@ describe('the meaning of a status', () => {
   })
 })
 
-describe('a transaction that is not known', () => {
+describe('an unknown transaction', () => {
   it('is null, after one request', async () => {
     for (const body of [{ message: 'No transaction found' }, '', '<h1>404</h1>']) {
       const server = await serveRest(always(body, { status: 404 }))
@@ -100,7 +101,7 @@ describe('the service’s message', () => {
     ['{ error }', { error: 'Bad Request' }, 'Bad Request', ': Bad Request'],
     ['an empty message and an error', { message: '', error: 'Bad Request' }, 'Bad Request', ': Bad Request'],
     ['an empty list', { message: [] }, undefined, ''],
-    ['an object of something else', { code: 5 }, undefined, ''],
+    ['an object of another kind', { code: 5 }, undefined, ''],
     ['a string of JSON', '"no"', 'no', ': no'],
     ['null', null, undefined, ''],
     ['a number', 5, undefined, ''],
@@ -147,10 +148,13 @@ describe('retries', () => {
   })
 
   test.each(Object.entries(throttling))('%s is retried until the deadline', async (_, [answer, kind]) => {
+    steadyTime()
     const server = await serveRest(answer)
     const error = await errorOf(streams(server, { retry: { ...quick, attempts: 2 }, deadlineMs: 1_500 }))
-    expect(error).toMatchObject({ kind, attempts: server.requests.length, method: 'getStreams' })
+    expect(error).toMatchObject({ kind, method: 'getStreams' })
     expect(error.attempts).toBeGreaterThan(2)
+    // The deadline may end the last one on its way.
+    expect([0, 1]).toContain((error.attempts as number) - server.requests.length)
   })
 
   describe.each(Object.entries({ ...failing, ...throttling }))('%s', (_, [answer, kind]) => {
@@ -173,7 +177,7 @@ describe('retries', () => {
     expect(server.requests).toHaveLength(1)
   })
 
-  it('a field that cannot be read is final', async () => {
+  it('an invalid field is final', async () => {
     const server = await serveRest(always({ result: [{}] }), good)
     expect(await errorOf(streams(server))).toMatchObject({ name: 'CodecError' })
     expect(server.requests).toHaveLength(1)
@@ -193,7 +197,7 @@ describe('retries', () => {
     const server = await serveRest(always('', { status, headers }), good)
     await streams(server)
     const [first, second] = server.requests
-    // A ms less, since timers may be early by that.
+    // Timers may be early by a ms.
     expect((second?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(299)
   })
 

@@ -15,7 +15,7 @@ function shownBy(error: unknown): string {
     shown.push(each.message, String(each.stack), inspected, String(JSON.stringify(each)))
     for (const name of Object.getOwnPropertyNames(each)) {
       const value = Reflect.get(each, name)
-      // As it is: `inspect` has escaped the quotes and backslashes of a key.
+      // Unescaped, since `inspect` escapes the quotes and backslashes of a key.
       shown.push(name, typeof value === 'string' ? value : String(JSON.stringify(value)))
     }
   }
@@ -32,9 +32,9 @@ const spellings: Record<string, (text: string) => string> = {
   'JSON-escaped': json,
 }
 
-/** What of a key must not be seen, in what is shown. */
+/** The parts of a key that are visible in a text. */
 function leaks(key: string, shown: string): string[] {
-  // Of a long one the beginning is enough, as where a text is cut off in it.
+  // The start of a long key counts, too, since a text may be cut off in it.
   const parts = key.length > 20 ? [key, key.slice(0, 5)] : [key]
   return Object.values(spellings)
     .flatMap((spell) => parts.map(spell))
@@ -66,7 +66,7 @@ const echoes: Record<string, (echo: string) => Answer> = {
 
 describe.each(Object.keys(spellings))('the key, %s', (spelling) => {
   test.each(Object.keys(echoes))('is hidden in %s', async (where) => {
-    // Escaped in it already it would be escaped twice, which no server does to what it was sent.
+    // An escaped key would be escaped twice here, which no server does.
     const spell = spelling === 'JSON-escaped' && !where.startsWith('a page') ? String : (spellings[spelling] as (text: string) => string)
     for (const key of keys) {
       const shown = shownBy(await failure(key, (echoes[where] as (echo: string) => Answer)(spell(key))))

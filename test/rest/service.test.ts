@@ -9,7 +9,7 @@ beforeEach(async () => {
   server = await serveRest(emptyPage)
 })
 
-/** What is thrown at once, with nothing sent. The key is nowhere in it. */
+/** The error thrown synchronously, with nothing sent and no key shown. */
 function refused(service: unknown, options?: unknown, name: (typeof names)[number] = 'getWalletTokens'): string {
   try {
     operations[name].call(service as never, operations[name].params, options as never)
@@ -36,7 +36,7 @@ describe('an invalid service is refused at once', () => {
     ['an empty key', { dataUrl, apiKey: '' }, 'service.apiKey: expected a key, received an empty string'],
     ['a key of spaces', { dataUrl, apiKey: '  ' }, 'service.apiKey: expected a key, received an empty string'],
     ['a key that is not a string', { dataUrl, apiKey: { KEY } }, 'service.apiKey: expected a key, received an object'],
-    ['a key as it stands in a file', { dataUrl, apiKey: `${KEY}\n` }, unprintable],
+    ['a key with a line break, as read from a file', { dataUrl, apiKey: `${KEY}\n` }, unprintable],
     ['a key that no header can have', { dataUrl, apiKey: `${KEY}я` }, unprintable],
     [
       'no address of the group',
@@ -49,7 +49,7 @@ describe('an invalid service is refused at once', () => {
       'service.dataUrl: expected an http or https URL, such as https://data.example.com, received an empty string',
     ],
     [
-      'an address that is no string',
+      'an address that is not a string',
       { dataUrl: new URL(dataUrl), apiKey: KEY },
       'service.dataUrl: expected an http or https URL, such as https://data.example.com, received a URL',
     ],
@@ -83,7 +83,7 @@ describe('an invalid service is refused at once', () => {
     expect(refused({ ...others, apiKey: KEY }, undefined, name)).toBe(
       `service.${group}: expected an http or https URL, such as https://data.example.com, received undefined`,
     )
-    // Another group's address is not looked at.
+    // Another group's address is not checked.
     const broken = Object.fromEntries(groups.map((each) => [each, each === group ? server.url : 'nonsense']))
     await Promise.resolve(operations[name].call({ ...broken, apiKey: KEY }, operations[name].params, { lenient: true })).catch(() => {})
     expect(server.requests).toHaveLength(1)

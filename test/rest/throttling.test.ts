@@ -8,11 +8,11 @@ import { errorOf } from '../support/server.ts'
 
 const hashOf = (i: number) => `0x${i.toString(16).padStart(64, '0')}`
 
-/** The transaction that was asked for. */
+/** The requested transaction. */
 const found: Answer = (asked, response) => always({ hash: asked.path.split('/').at(-1) })(asked, response)
 const unknown = always({ message: 'not found' }, { status: 404 })
 
-/** A service that gives this many answers per second, and throttles beyond. */
+/** A service that answers this many calls per second, and throttles the others. */
 function serveLimited(perSecond: number, throttled: Answer, answer = found): Promise<RestServer> {
   const take = createLimit(perSecond)
   return serveRest((asked, response) => {
@@ -35,12 +35,12 @@ function failuresOf(ended: readonly PromiseSettledResult<unknown>[]): unknown[] 
   return ended.flatMap((each) => (each.status === 'rejected' ? [each.reason] : []))
 }
 
-describe('of a burst beyond the limit, every call is answered', () => {
+describe('every call of a burst beyond the limit is answered', () => {
   test.each<[string, number, number, Answer]>([
-    ['x-rate-limit headers alone', 25, 200, tooMany({ 'x-rate-limit-limit': '25', 'x-rate-limit-remaining': '0' })],
+    ['only x-rate-limit headers', 25, 200, tooMany({ 'x-rate-limit-limit': '25', 'x-rate-limit-remaining': '0' })],
     ['the time of the reset', 100, 250, tooMany({ 'x-rate-limit-remaining': '0', 'x-rate-limit-reset': '1' })],
     ['Retry-After', 100, 250, tooMany({ 'retry-after': '1' })],
-    ['its status alone', 100, 250, tooMany()],
+    ['only a status', 100, 250, tooMany()],
     ['503 and Retry-After', 100, 250, always('', { status: 503, headers: { 'retry-after': '1' } })],
   ])('with %s', async (_, perSecond, count, throttled) => {
     const { service } = await serveLimited(perSecond, throttled)
@@ -56,18 +56,18 @@ describe('of a burst beyond the limit, every call is answered', () => {
   })
 })
 
-describe('what is learnt', () => {
-  it('is known to later calls: they are paced, whatever object describes the service', async () => {
+describe('the learnt rate', () => {
+  it('paces later calls, whatever object describes the service', async () => {
     const server = await serveLimited(50, tooMany())
     await Promise.all(transactions(server.service, 150))
     server.script(found)
     await Promise.all(transactions({ ...server.service }, 50))
     const at = server.requests.map((asked) => asked.at)
-    // Unpaced they come within a few ms.
+    // Without pacing they arrive within a few ms.
     expect((at.at(-1) ?? 0) - (at[0] ?? 0)).toBeGreaterThan(250)
   })
 
-  it('is of one key: another is not held back', async () => {
+  it('belongs to one key: calls with another are not delayed', async () => {
     let held = 0
     const server = await serveRest((asked, response) => {
       if (asked.headers['x-api-key'] !== KEY) return found(asked, response)
@@ -83,7 +83,7 @@ describe('what is learnt', () => {
     expect(held).toBe(1)
   })
 
-  it('is told on hexline:throttle', async () => {
+  it('is published on hexline:throttle', async () => {
     const told: ThrottleEvent[] = []
     const listen = (message: unknown) => void told.push(message as ThrottleEvent)
     subscribe('hexline:throttle', listen)
@@ -94,14 +94,14 @@ describe('what is learnt', () => {
   })
 })
 
-describe('a call that is throttled', () => {
-  it('has not failed: it is answered after more refusals than it has attempts', async () => {
+describe('a throttled call', () => {
+  it('is answered even after more refusals than it has attempts', async () => {
     const server = await serveRest(...(Array(6).fill(tooMany({ 'retry-after': '0.01' })) as [Answer]), found)
     expect(await Promise.all(transactions(server.service, 1, { retry: { attempts: 2, baseDelayMs: 1 } }))).toMatchObject([{ status: 'fulfilled' }])
     expect(server.requests).toHaveLength(7)
   })
 
-  it('is told what the service said where the pause outlasts its deadline, and so are those behind it, unsent', async () => {
+  it('fails with the service’s message if the pause outlasts its deadline; so do the calls behind it, unsent', async () => {
     const server = await serveRest(tooMany({ 'x-rate-limit-remaining': '0', 'x-rate-limit-reset': '3600' }))
     const ask = () => errorOf<ServiceError>(getTransaction(server.service, { transaction_hash: hashOf(1) }))
     expect(await ask()).toMatchObject({ kind: 'rate-limit', said: 'Too many', retryAfterMs: 3_600_000, attempts: 1 })
@@ -110,7 +110,7 @@ describe('a call that is throttled', () => {
     expect(server.requests).toHaveLength(1)
   })
 
-  it('that cannot be repeated since its quota is used up fails at once', async () => {
+  it('fails at once if the quota is used up', async () => {
     const server = await serveRest(always({ message: 'Your monthly quota has been exceeded' }, { status: 429 }))
     expect(failuresOf(await Promise.all(transactions(server.service, 1)))).toMatchObject([{ kind: 'quota', attempts: 1 }])
   })

@@ -45,7 +45,7 @@ describe('results', () => {
     expectTypeOf<Stream['status']>().toEqualTypeOf<string | null | undefined>()
   })
 
-  test('a time is text, with its Date beside it', () => {
+  test('a time is a string, with its Date beside it', () => {
     expectTypeOf<Transaction['block_timestamp']>().toEqualTypeOf<string | null | undefined>()
     expectTypeOf<Transaction['block_timestamp_date']>().toEqualTypeOf<Date | null>()
     expectTypeOf<LogEntry['block_timestamp_date']>().toEqualTypeOf<Date | null>()
@@ -54,7 +54,7 @@ describe('results', () => {
     expectTypeOf<NftCollection['last_transaction_timestamp_date']>().toEqualTypeOf<Date | null>()
   })
 
-  test('what is inside is typed too', () => {
+  test('nested values are typed, too', () => {
     expectTypeOf<NonNullable<Transaction['logs']>[number]>().toEqualTypeOf<LogEntry>()
     expectTypeOf<NonNullable<Transaction['internal_transactions']>[number]>().toEqualTypeOf<InternalTransaction>()
     expectTypeOf<Nft['default_properties']>().toEqualTypeOf<Record<string, unknown> | null | undefined>()
@@ -70,7 +70,7 @@ describe('results', () => {
 })
 
 describe('calls', () => {
-  test('give pages of their records, or a transaction or null', () => {
+  test('return pages of their records, or a transaction or null', () => {
     expectTypeOf(getWalletTokens(service, { address: '0x' })).toEqualTypeOf<Paged<TokenPage>>()
     expectTypeOf(getTransaction(service, { transaction_hash: '0x' })).toEqualTypeOf<Promise<Transaction | null>>()
     expectTypeOf(getNftTransfersByCollection(service, { collection_data_id_hash: 'a', limit: 1 })).toEqualTypeOf<Paged<NftPage<NftTransfer>>>()
@@ -95,7 +95,7 @@ describe('calls', () => {
     expectTypeOf<Awaited<typeof list>>().toExtend<Page<TokenBalance>>()
   })
 
-  test('take names and ids of the chains, and ids of others', () => {
+  test('accept names and ids of the chains, and ids of others', () => {
     expectTypeOf<'polygon amoy' | '0x13882' | '0xaa37d' | '0xaa37dc' | '0x7e4'>().toExtend<DataChain>()
     // @ts-expect-error a name of the JSON-RPC group
     getWalletTokens(service, { address: '0x', chain: 'amoy' })
@@ -103,7 +103,7 @@ describe('calls', () => {
     getTransaction(service, { transaction_hash: '0x', chain: 1 })
   })
 
-  test('want what is required, and nothing unknown', () => {
+  test('require the required parameters, and accept no unknown ones', () => {
     expectTypeOf<NftTransfersByWalletsParams>().pick('wallet_addresses').toEqualTypeOf<{ readonly wallet_addresses: readonly string[] }>()
     expectTypeOf<CollectionsByCreatorParams>().pick('limit').toEqualTypeOf<{ readonly limit: number }>()
     // @ts-expect-error no address
@@ -121,7 +121,7 @@ describe('calls', () => {
   })
 })
 
-test('an error is one of hexline, and says what the service said', () => {
+test('an error is a hexline error with the service’s message', () => {
   expectTypeOf<ServiceError>().toExtend<HexlineError>()
   expectTypeOf<ServiceError['status']>().toBeNumber()
   expectTypeOf<ServiceError['said']>().toEqualTypeOf<string | undefined>()

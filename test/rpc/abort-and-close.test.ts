@@ -6,6 +6,8 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type Client, type ClientOptions, ClosedError, TimeoutError } from '../../src/index.ts'
+import { eventually } from '../support/eventually.ts'
+import { bodyBytes, holdTime, steadyTime } from '../support/held-time.ts'
 import {
   type Answer,
   always,
@@ -27,14 +29,14 @@ import {
 const busyForAMinute = refuse(429, 'Too many requests', { status: 429, headers: { 'retry-after': '60' } })
 const failsForAMinute = always('oops', { status: 500, headers: { 'retry-after': '60' } })
 
-/** A call that stands still at some stage of its way: how it gets there. */
+/** A call that is held at some stage, and how it gets there. */
 interface Stage {
   readonly name: string
   readonly answers: [Answer, ...Answer[]]
   readonly options?: ClientOptions
-  /** What happens before the call. */
+  /** Runs before the call. */
   prepare?(client: Client, server: TestServer): Promise<unknown>
-  /** Resolves when the call has got there. */
+  /** Resolves when the call has reached that stage. */
   reached(server: TestServer, client: Client): Promise<unknown>
   /** POSTs that the call itself was in. */
   readonly sent: number
@@ -71,7 +73,7 @@ const stages: Stage[] = [
     options: { concurrency: 1 },
     reached: async (server, client) => {
       await server.received(1)
-      // With one POST at a time, an answer to this one means that the call has failed, and waits for its next attempt.
+      // With one POST at a time, a reply to this one means that the call has failed, and waits for its next attempt.
       await read(client, 'passes')
     },
     sent: 1,
@@ -106,7 +108,7 @@ describe('an aborted call', () => {
     expect(timesSent()).toBe(stage.sent)
   })
 
-  test('was aborted already: nothing is sent', async () => {
+  test('that is already aborted sends nothing', async () => {
     const server = await serve(honest)
     const client = clientOf(server.url)
     const error = await errorOf(client.request({ method: 'eth_getBalance', params: [] }, { signal: AbortSignal.abort() }))
@@ -122,7 +124,7 @@ describe('an aborted call', () => {
     expect(error.name).toBe('TimeoutError')
   })
 
-  test('rejects with the reason of whichever signal aborts, where there are two', async () => {
+  test('with two signals rejects with the reason of the one that aborts', async () => {
     for (const which of [0, 1]) {
       const server = await serve(silent)
       const aborters = [new AbortController(), new AbortController()] as const
@@ -134,7 +136,7 @@ describe('an aborted call', () => {
     }
   })
 
-  test('with two signals has one listener on each, however many calls they have, and leaves none when it has ended', async () => {
+  test('with two signals has one listener on each, however many calls share them, and leaves none when it has ended', async () => {
     const { open, answer } = gate()
     const server = await serve(answer, silent)
     const aborters = [new AbortController(), new AbortController()] as const
@@ -157,7 +159,7 @@ describe('an aborted call', () => {
     expect(listeners()).toEqual([0, 0])
   })
 
-  test('whose reason is an error of hexline, of another call say, is not taken for a failure of its own', async () => {
+  test('whose reason is a hexline error, of another call for example, does not count as its own failure', async () => {
     const server = await serve(silent)
     const aborter = new AbortController()
     const reason = Object.freeze(new TimeoutError('another call'))
@@ -168,7 +170,7 @@ describe('an aborted call', () => {
     expect(server.requests).toHaveLength(1)
   })
 
-  test.each([undefined, { percentile: 0.9, maxExtra: 0.1 }])('nor by the router, with %o for hedging', async (hedge) => {
+  test.each([undefined, { percentile: 0.9, maxExtra: 0.1 }])('nor does it to the router, with %o for hedging', async (hedge) => {
     const [a, b] = [await serve(silent), await serve(silent)]
     const aborter = new AbortController()
     const reason = Object.freeze(new TimeoutError('another call'))
@@ -181,7 +183,7 @@ describe('an aborted call', () => {
 })
 
 describe('the socket of a POST', () => {
-  test('is cut when nobody waits for it any more', async () => {
+  test('is cut once nobody waits for it', async () => {
     const server = await serve(silent)
     const client = clientOf(server.url)
     const aborters = [new AbortController(), new AbortController()]
@@ -211,15 +213,17 @@ describe('the socket of a POST', () => {
 
   test('is cut when the last of the calls passes its deadline', async () => {
     const server = await serve(silent)
+    const time = holdTime()
     const client = clientOf(server.url)
     const errors = [50, 90].map((deadlineMs) => errorOf(read(client.with({ deadlineMs }), deadlineMs)))
     const { hungUp } = await server.received(1)
+    await time.pass(90)
     for (const error of await Promise.all(errors)) expect(error).toBeInstanceOf(TimeoutError)
     await hungUp
   })
 
-  test('that is not connected yet is given up', async () => {
-    // A server that accepts nothing: the backlog of a stopped listener takes the connection, and TLS never answers.
+  test('is given up before it is connected', async () => {
+    // A server that accepts nothing: the backlog of a stopped listener takes the connection, and TLS never replies.
     const mute = net.createServer(() => {})
     await new Promise<void>((resolve) => mute.listen(0, '127.0.0.1', resolve))
     onTestFinished(() => void mute.close())
@@ -256,10 +260,10 @@ describe('close', () => {
     expect(await error).toBeInstanceOf(ClosedError)
     expect(await error).toMatchObject({ kind: 'closed', message: 'the client was closed', method: 'eth_getBalance' })
     expect(timesSent()).toBe(stage.sent)
-    await vi.waitFor(() => expect(server.sockets.size).toBe(0))
+    await eventually(() => expect(server.sockets.size).toBe(0))
   })
 
-  test('ends calls with a signal of their own too', async () => {
+  test('ends calls with their own signals, too', async () => {
     const server = await serve(silent)
     const client = clientOf(server.url)
     const errors = [1, 2].map((i) => errorOf(read(client.with({ signal: new AbortController().signal }), i)))
@@ -268,7 +272,7 @@ describe('close', () => {
     for (const error of await Promise.all(errors)) expect(error).toBeInstanceOf(ClosedError)
   })
 
-  test('is final: later calls are refused, each with an error of its own', async () => {
+  test('is final: later calls are refused, each with its own error', async () => {
     const server = await serve(honest)
     const client = clientOf(server.url)
     await read(client, 1)
@@ -288,7 +292,7 @@ describe('close', () => {
     await Promise.all([client.close(), client.close()])
     await client.close()
     await client[Symbol.asyncDispose]()
-    await vi.waitFor(() => expect(server.sockets.size).toBe(0))
+    await eventually(() => expect(server.sockets.size).toBe(0))
   })
 
   test('before any call opens no socket', async () => {
@@ -300,13 +304,15 @@ describe('close', () => {
 
 describe('the deadline', () => {
   test.each(stages.filter(({ name }) => !/back-off|pause|before/.test(name)))('ends a call $name', async (stage) => {
+    const time = holdTime()
     const { error, timesSent } = await standing(stage, (client) => client.with({ deadlineMs: 150 }))
+    await time.pass(150)
     expect(await error).toBeInstanceOf(TimeoutError)
     expect(await error).toMatchObject({ kind: 'timeout', method: 'eth_getBalance', unsent: stage.sent === 0, message: expect.stringContaining('deadlineMs') })
     expect(timesSent()).toBe(stage.sent)
   })
 
-  test('that lies before the end of a back-off or a pause ends the call at once, with the node’s own error', async () => {
+  test('before the end of a back-off or a pause ends the call at once, with the node’s own error', async () => {
     for (const answer of [failsForAMinute, busyForAMinute]) {
       const server = await serve(answer)
       const client = clientOf(server.url, { deadlineMs: 30_000 })
@@ -317,6 +323,7 @@ describe('the deadline', () => {
   })
 
   test('covers all attempts', async () => {
+    steadyTime()
     const server = await serve(always('oops', { status: 500 }))
     const client = clientOf(server.url, { deadlineMs: 200, retry: { attempts: 1_000_000, baseDelayMs: 5, maxDelayMs: 5 } })
     const started = performance.now()
@@ -325,12 +332,12 @@ describe('the deadline', () => {
     expect(error.attempts).toBeGreaterThan(2)
   })
 
-  test('may be without end', async () => {
+  test('may be infinite', async () => {
     const server = await serve(honest)
     expect(await read(clientOf(server.url, { deadlineMs: Number.POSITIVE_INFINITY }), 1)).toEqual(answerTo([1]))
   })
 
-  test('of many calls is each one’s own, in whatever order they were made', async () => {
+  test('of many calls is separate for each, in whatever order they were made', async () => {
     const server = await serve(silent)
     const client = clientOf(server.url)
     const ended: number[] = []
@@ -343,7 +350,11 @@ describe('the deadline', () => {
 describe('timeoutMs', () => {
   test('covers the headers', async () => {
     const server = await serve(silent)
-    const error = await errorOf(read(clientOf(server.url, { timeoutMs: 50, retry: false }), 1))
+    const time = holdTime()
+    const failure = errorOf(read(clientOf(server.url, { timeoutMs: 50, retry: false }), 1))
+    await server.received(1)
+    await time.pass(50)
+    const error = await failure
     expect(error).toMatchObject({ name: 'TimeoutError', kind: 'timeout', unsent: false })
     expect(error.message).toMatch(/^127\.0\.0\.1:\d+: no reply within 50 ms$/)
   })
@@ -359,15 +370,24 @@ describe('timeoutMs', () => {
       await request.hungUp
       clearInterval(timer)
     }
-    for (const answer of [stalls, trickles]) {
+    const time = holdTime()
+    for (const [answer, bytes] of [
+      [stalls, 11],
+      [trickles, 15],
+    ] as const) {
       const server = await serve(answer)
-      const error = await errorOf(read(clientOf(server.url, { timeoutMs: 100, retry: false }), 1))
+      const arrived = bodyBytes(bytes)
+      const failure = errorOf(read(clientOf(server.url, { timeoutMs: 100, retry: false }), 1))
+      await arrived
+      await time.pass(100)
+      const error = await failure
       expect(error.message).toMatch(/: the reply was still incomplete \(\d+ bytes\) within 100 ms$/)
       await server.requests[0]?.hungUp
     }
   })
 
-  test('does not count the waiting in line', async () => {
+  test('does not include waiting in line', async () => {
+    steadyTime()
     const slow: Answer = (request, response) => new Promise((resolve) => setTimeout(resolve, 40)).then(() => honest(request, response))
     const server = await serve(slow)
     const client = clientOf(server.url, { timeoutMs: 400, concurrency: 1, batch: false, retry: false })
@@ -384,7 +404,7 @@ describe('ten thousand calls', () => {
   })
   afterEach(() => void process.off('warning', onWarning))
 
-  test('with one signal have one listener among them', async () => {
+  test('with one signal share one listener', async () => {
     const server = await serve(honest)
     const { signal } = new AbortController()
     const listens = vi.spyOn(signal, 'addEventListener')
@@ -397,7 +417,7 @@ describe('ten thousand calls', () => {
     expect(stops).toHaveBeenCalledTimes(1)
   })
 
-  test('with two signals each give no warning either', async () => {
+  test('with two signals each cause no warning', async () => {
     const server = await serve(honest)
     const client = clientOf(server.url).with({ signal: new AbortController().signal })
     const { signal } = new AbortController()
@@ -406,7 +426,7 @@ describe('ten thousand calls', () => {
     expect(warnings).toEqual([])
   })
 
-  test('are aborted as one', async () => {
+  test('are aborted together', async () => {
     const server = await serve(silent)
     const aborter = new AbortController()
     const client = clientOf(server.url).with({ signal: aborter.signal })
@@ -420,10 +440,10 @@ describe('ten thousand calls', () => {
   })
 })
 
-describe('a process with nothing left to do ends by itself', () => {
+describe('a process with nothing left to do exits on its own', () => {
   type Respond = (entries: readonly Entry[], response: http.ServerResponse) => void
 
-  /** A node for `calling-process.ts`: what each POST gets, the last for all that follow. It answers GET once it has taken a POST. */
+  /** A node for `calling-process.ts`: the answer to each POST, the last one for all that follow. It answers GET once it has received a POST. */
   async function node(...responds: Respond[]) {
     const waiting: http.ServerResponse[] = []
     let taken = 0
@@ -439,7 +459,7 @@ describe('a process with nothing left to do ends by itself', () => {
       respond([JSON.parse(text)].flat(), response)
       for (const each of waiting.splice(0)) each.end()
     })
-    // Longer than the test: a socket that is left open does not end by the server's doing.
+    // Longer than the test, so that the server closes no socket that is left open.
     server.keepAliveTimeout = 300_000
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     onTestFinished(() => {
@@ -478,7 +498,7 @@ describe('a process with nothing left to do ends by itself', () => {
     let late: NodeJS.Timeout | undefined
     child.stdout.on('data', (chunk) => {
       output += chunk
-      // Deadlines, waits and pauses are of 60 s and more: whatever is left of them outlasts this by far.
+      // Deadlines, waits and pauses are 60 s or more: any that is left outlasts this by far.
       late ??= setTimeout(() => child.kill('SIGKILL'), 10_000)
     })
     child.stderr.on('data', (chunk) => {

@@ -32,7 +32,7 @@ describe('the pool of memory for bodies', () => {
     expect(taken(pool, 100 * kiB).buffer).toBe(memory.buffer)
   })
 
-  test('takes a buffer back once, and only one of its own', () => {
+  test('takes back only its own buffers, each once', () => {
     const pool = new BodyPool()
     const memory = taken(pool, 100_000)
     const foreign = Buffer.alloc(100_000)
@@ -42,7 +42,7 @@ describe('the pool of memory for bodies', () => {
     expect([memory.buffer, foreign.buffer]).not.toContain(second.buffer)
   })
 
-  test('keeps at most 8 MiB, and drops what was released first', () => {
+  test('keeps at most 8 MiB, and drops the earliest released', () => {
     const pool = new BodyPool()
     const all = Array.from({ length: 20 }, () => taken(pool, MiB))
     for (const each of all) pool.release(each)
@@ -58,7 +58,7 @@ describe('the pool of memory for bodies', () => {
     expect(taken(pool, 9 * MiB).buffer).not.toBe(huge.buffer)
   })
 
-  test('never gives a buffer to two owners, whatever is taken and released', () => {
+  test('never gives a buffer to two owners, in any order of use', () => {
     const steps = fc.array(fc.oneof(fc.record({ size: fc.integer({ min: 64 * kiB, max: 300 * kiB }) }), fc.record({ nth: fc.nat(20) })), { maxLength: 60 })
     fc.assert(
       fc.property(steps, (all) => {

@@ -8,7 +8,7 @@ const call = ownRead({ method: 'eth_chainId', params: [], deadline: 1000 })
 const lost = () => new NetworkError('no connection', { endpoint: 'a' })
 
 describe('a rejection is', () => {
-  test('the failure itself where it is one', () => {
+  test('the failure itself if it is one', () => {
     const failure = new CallFailure(lost(), 1, 'a')
     expect(failureFrom(failure, undefined)).toBe(failure)
   })
@@ -20,13 +20,13 @@ describe('a rejection is', () => {
     expect(failure?.error).not.toBe(error)
   })
 
-  test('no failure where the caller aborted with it, even where that is an error of hexline', () => {
+  test('no failure if the caller aborted with it, even with a hexline error', () => {
     const error = lost()
     expect(failureFrom(error, AbortSignal.abort(error))).toBeUndefined()
     expect(failureFrom(error, AbortSignal.abort('enough'))).toBeInstanceOf(CallFailure)
   })
 
-  test('no failure where it is something else, such as a bug', () => {
+  test('no failure if it is anything else, such as a bug', () => {
     for (const reason of [new TypeError('a bug'), 'enough', undefined]) expect(failureFrom(reason, undefined)).toBeUndefined()
   })
 })
@@ -47,7 +47,7 @@ describe('outside the pipeline', () => {
     expect(error.stack).toContain('theCaller')
   })
 
-  test('any other reason passes as it is', async () => {
+  test('any other reason is unchanged', async () => {
     const bug = new TypeError('a bug')
     await expect(atTheEdge(() => Promise.reject(bug))(call)).rejects.toBe(bug)
   })
@@ -74,7 +74,7 @@ describe('a layer below the retries', () => {
     })
   })
 
-  test('sees errors that tell the endpoint and the attempt', async () => {
+  test('sees errors with the endpoint and the attempt', async () => {
     const seen: unknown[] = []
     const look: Layer = (next) => (call) =>
       next(call).catch((error) => {

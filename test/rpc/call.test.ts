@@ -9,7 +9,7 @@ test('a reply gives its value once, and then holds nothing', () => {
   expect(reply.take()).toBeUndefined()
 })
 
-test('a reply is released once, by the first who asks, and by the one that it was moved to', () => {
+test('a reply is released once, by the first caller or by the reply that it was moved to', () => {
   let released = 0
   const release = () => void released++
   const twice = releasableReply('0x1', 4, release)
@@ -25,13 +25,13 @@ test('a reply is released once, by the first who asks, and by the one that it wa
   releaseReply(replyOf('0x1'))
 })
 
-test('a read of hexline itself is a safe call with one attempt, unless it says otherwise', () => {
+test('hexline’s own read is a safe call with one attempt by default', () => {
   const read = { method: 'eth_chainId', params: [], deadline: 1000 }
   expect(ownRead(read)).toMatchObject({ ...read, safe: true, attempts: 1, priority: 'interactive', as: 'value', required: false, tried: [] })
   expect(ownRead({ ...read, attempts: 3 }).attempts).toBe(3)
 })
 
-test('after the second reply that stopped in its middle, patience doubles each time', () => {
+test('patience doubles with each reply that stopped in the middle, from the second one on', () => {
   expect([0, 1, 2, 3, Number.POSITIVE_INFINITY].map(patienceAfter)).toEqual([1, 1, 2, 4, Number.POSITIVE_INFINITY])
 })
 
@@ -40,12 +40,12 @@ test.each<[string, Partial<Call>[], number]>([
   ['a call that stopped three times among others', [{}, { stalls: 3 }, { stalls: 1 }], 4],
   ['a call that must not run twice', [{}, { safe: false }], Number.POSITIVE_INFINITY],
   ['a call with one attempt', [{}, { attempts: 1 }], Number.POSITIVE_INFINITY],
-])('a POST is as patient as the call in it that needs most patience: %s', (_, calls, patience) => {
+])('a POST has the patience of its most patient call: %s', (_, calls, patience) => {
   const whole = calls.map((call) => ownRead({ method: 'eth_call', params: [], deadline: 1000, attempts: 4, ...call }))
   expect(patienceOf(whole)).toBe(patience)
 })
 
-test('bytes of any kind become a Buffer on the same memory', () => {
+test('bytes of any type become a Buffer on the same memory', () => {
   const whole = new Uint8Array([1, 2, 3, 4])
   const part = asBuffer(whole.subarray(1, 3))
   expect([...part]).toEqual([2, 3])

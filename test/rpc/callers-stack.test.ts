@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { withCallersStack } from '../../src/rpc/callers-stack.ts'
 import { errorOf } from '../support/server.ts'
 
-test('the stack of an error shows those who await it, and not where it was made', async () => {
+test('the stack of an error shows its awaiting callers, not where it was made', async () => {
   function whereItWasMade() {
     return new Error('no connection')
   }

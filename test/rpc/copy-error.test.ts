@@ -8,7 +8,7 @@ const said = new RpcError(
 )
 
 describe('a copy of an error', () => {
-  test('says the same, and is another object of the same class', () => {
+  test('has the same contents, and is a new object of the same class', () => {
     const copy = copyError(said)
     expect(copy).not.toBe(said)
     expect(copy).toBeInstanceOf(RpcError)
@@ -19,7 +19,7 @@ describe('a copy of an error', () => {
     expect(Error.prototype.toString.call(copy)).toBe('RpcError: node: eth_call: no such block')
   })
 
-  test('may be for another method, which its message then names', () => {
+  test('may be for another method, named in its message', () => {
     expect(copyError(said, 'eth_getLogs')).toMatchObject({ method: 'eth_getLogs', message: 'node: eth_getLogs: no such block', said: 'no such block' })
   })
 
@@ -29,7 +29,7 @@ describe('a copy of an error', () => {
     expect(lost.method).toBeUndefined()
   })
 
-  test('of a frozen error can be written to, and the original stays as it was', () => {
+  test('of a frozen error can be changed, and the original does not change', () => {
     const frozen = Object.freeze(new NetworkError('no connection', { method: 'eth_call' }))
     const copy = Object.assign(copyError(frozen, 'eth_getLogs'), { endpoint: 'node', attempts: 3 })
     expect(copy).toMatchObject({ method: 'eth_getLogs', endpoint: 'node', attempts: 3 })

@@ -2,7 +2,7 @@ import { describe, expectTypeOf, test } from 'vitest'
 import type { CallEvent, ErrorKind, Events, PostEvent, RetryEvent, RouteEvent, ThrottleEvent } from '../../src/index.ts'
 
 describe('the types of the events', () => {
-  test('go by the names of the channels', () => {
+  test('are keyed by the names of the channels', () => {
     expectTypeOf<Events['hexline:call']>().toEqualTypeOf<CallEvent>()
     expectTypeOf<Events['hexline:post']>().toEqualTypeOf<PostEvent>()
     expectTypeOf<Events['hexline:retry']>().toEqualTypeOf<RetryEvent>()
@@ -11,7 +11,7 @@ describe('the types of the events', () => {
     expectTypeOf<keyof Events>().toEqualTypeOf<'hexline:call' | 'hexline:post' | 'hexline:retry' | 'hexline:throttle' | 'hexline:route'>()
   })
 
-  test('tell the fields apart by what happened', () => {
+  test('are discriminated by what happened', () => {
     expectTypeOf<Extract<RouteEvent, { change: 'moved' }>['to']>().toEqualTypeOf<string>()
     expectTypeOf<Extract<RouteEvent, { change: 'left-out' }>['forMs']>().toEqualTypeOf<number>()
     expectTypeOf<Extract<RouteEvent, { change: 'back' }>>().toEqualTypeOf<{ readonly change: 'back'; readonly endpoint: string }>()

@@ -5,6 +5,7 @@ import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { createClient, type Events, HttpError, NetworkError, type Post, RpcError, replyOf } from '../../src/index.ts'
 import { eventsOf } from '../support/events.ts'
+import { steadyTime } from '../support/held-time.ts'
 import { node } from '../support/node.ts'
 import { always, clientOf, cut, deadPort, each, errorOf, failed, gate, honest, read, refuse, right, send, serve, silent } from '../support/server.ts'
 
@@ -12,7 +13,7 @@ const hostOf = ({ url }: { url: string }) => new URL(url).host
 const anyMs = expect.any(Number)
 
 describe('hexline:call', () => {
-  test('tells of a call that is answered at once', async () => {
+  test('reports a call that is answered at once', async () => {
     const server = await serve(honest)
     const events = eventsOf('hexline:call')
     await read(clientOf(server.url), 1)
@@ -32,14 +33,14 @@ describe('hexline:call', () => {
     expect(event?.durationMs).toBeGreaterThan(0)
   })
 
-  test('comes once for a call, after all its attempts, and counts them', async () => {
+  test('is published once for a call, after all its attempts, and counts them', async () => {
     const server = await serve(cut, refuse(-32005, 'rate limited', { status: 429 }), honest)
     const events = eventsOf('hexline:call')
     await read(clientOf(server.url).with({ priority: 'bulk' }), 1)
     expect(events).toMatchObject([{ priority: 'bulk', attempts: 3, outcome: 'answered', kind: undefined }])
   })
 
-  test('says why a call has failed, and where', async () => {
+  test('says why a call failed, and where', async () => {
     const server = await serve(refuse(3, 'execution reverted'))
     const events = eventsOf('hexline:call')
     const error = await errorOf(read(clientOf(server.url), 1))
@@ -47,7 +48,7 @@ describe('hexline:call', () => {
     expect(error.attempts).toBe(1)
   })
 
-  test('counts what the error of the call counts', async () => {
+  test('counts the same attempts as the call’s error', async () => {
     const server = await serve(cut)
     const events = eventsOf('hexline:call')
     const error = await errorOf(read(clientOf(server.url), 1))
@@ -55,7 +56,7 @@ describe('hexline:call', () => {
     expect(error.attempts).toBe(4)
   })
 
-  test('tells an abort from a failure, and a call that was never sent from one that was', async () => {
+  test('distinguishes an abort from a failure, and a call that was sent from one that was not', async () => {
     const server = await serve(silent)
     const events = eventsOf('hexline:call')
     const aborter = new AbortController()
@@ -70,7 +71,7 @@ describe('hexline:call', () => {
     ])
   })
 
-  test('each of several that joined is told, with the attempts of all', async () => {
+  test('reports each joined call, with the attempts of all', async () => {
     const server = await serve(honest)
     const events = eventsOf('hexline:call')
     const client = clientOf(server.url)
@@ -82,7 +83,7 @@ describe('hexline:call', () => {
     ])
   })
 
-  test('counts no call that hexline makes for its sake: neither the questions for chain and newest block nor the look-up of a transaction', async () => {
+  test('does not report hexline’s own calls: requests for chain and newest block, and the look-up of a transaction', async () => {
     const raw = `0xc3${'01'.repeat(3)}`
     const answer = node({
       answer: (entry) => {
@@ -98,7 +99,7 @@ describe('hexline:call', () => {
     expect(events).toMatchObject([{ method: 'eth_sendRawTransaction', attempts: 1, outcome: 'answered' }])
   })
 
-  test('a layer of the user’s own that answers shows as a call that was never sent', async () => {
+  test('reports a call answered by a user’s layer as never sent', async () => {
     const events = eventsOf('hexline:call')
     const client = clientOf(`http://127.0.0.1:${await deadPort()}`, { layers: () => [() => async () => replyOf('0x1', 3)] })
     await read(client, 1)
@@ -107,7 +108,7 @@ describe('hexline:call', () => {
 })
 
 describe('hexline:post', () => {
-  test('tells of each POST: its calls, its size, its status, and what failed in it', async () => {
+  test('reports each POST: its calls, size, status and failures', async () => {
     const mixed = each((entry) => (entry.params[0] === 2 ? failed(entry, 3, 'execution reverted') : right(entry)))
     const server = await serve(mixed)
     const events = eventsOf('hexline:post')
@@ -119,7 +120,7 @@ describe('hexline:post', () => {
     ])
   })
 
-  test('has no status where no reply came, and the status of one that is no JSON-RPC', async () => {
+  test('has no status without a reply, and the status of a reply that is not JSON-RPC', async () => {
     const server = await serve(cut, always('<p>bad gateway</p>', { status: 502 }), honest)
     const events = eventsOf('hexline:post')
     await read(clientOf(server.url), 1)
@@ -130,7 +131,7 @@ describe('hexline:post', () => {
     ])
   })
 
-  test('says of one that nobody waited for any more that it was cut', async () => {
+  test('marks a POST that nobody waited for as cut', async () => {
     const server = await serve(silent)
     const events = eventsOf('hexline:post')
     const aborter = new AbortController()
@@ -141,7 +142,7 @@ describe('hexline:post', () => {
     await expect.poll(() => events).toMatchObject([{ calls: 1, status: undefined, failures: {}, isCut: true }])
   })
 
-  test('comes for an endpoint that is a function, too, whatever it does', async () => {
+  test('is also published for an endpoint that is a function, whatever it does', async () => {
     const events = eventsOf('hexline:post')
     const posts: Record<string, Post> = {
       good: async (calls) => calls.map(() => replyOf('0x1', 3)),
@@ -160,7 +161,7 @@ describe('hexline:post', () => {
 })
 
 describe('hexline:retry', () => {
-  test('tells of each attempt that failed, but not of the last one, which is the call’s end', async () => {
+  test('reports each failed attempt except the last one, which ends the call', async () => {
     const server = await serve(always('busy', { status: 503, headers: { 'retry-after': '0' } }), cut, refuse(-32000, 'header not found'), refuse(3, 'reverted'))
     const events = eventsOf('hexline:retry')
     await errorOf(read(clientOf(server.url), 1))
@@ -178,7 +179,7 @@ function isCode(code: unknown): boolean {
 }
 
 describe('hexline:throttle', () => {
-  test('tells how long an endpoint asks to be left alone, and for how long it is', async () => {
+  test('reports the requested pause and the actual one', async () => {
     const server = await serve(refuse(-32005, 'rate limited', { status: 429, headers: { 'retry-after': '0.2' } }), honest)
     const events = eventsOf('hexline:throttle')
     const client = clientOf(server.url, { concurrency: 3 })
@@ -191,7 +192,7 @@ describe('hexline:throttle', () => {
     expect(event?.concurrency).toBeGreaterThan(0)
   })
 
-  test('tells when batches get shorter because they are refused', async () => {
+  test('reports that batches become shorter because they are refused', async () => {
     const server = await serve((request, response) => {
       if (request.entries.length <= 5) return honest(request, response)
       return send(response, JSON.stringify({ jsonrpc: '2.0', id: null, error: { code: -32600, message: 'batch too large' } }))
@@ -205,7 +206,7 @@ describe('hexline:throttle', () => {
     expect(lengths.at(-1)).toBeLessThanOrEqual(5)
   })
 
-  test('is silent as long as nothing is learnt', async () => {
+  test('is silent while nothing is learnt', async () => {
     const server = await serve(cut, honest)
     const events = eventsOf('hexline:throttle')
     await read(clientOf(server.url), 1)
@@ -214,15 +215,15 @@ describe('hexline:throttle', () => {
 })
 
 describe('hexline:route', () => {
-  test('tells of a call that goes on elsewhere, of an endpoint that is left out, and of its return', async () => {
+  test('reports a call that moves to another endpoint, an endpoint that is taken out, and its return', async () => {
     const [ill, well] = [await serve(node()), await serve(node())]
     const client = clientOf([ill.url, well.url])
-    // Who is asked first has its chain told first.
+    // The first endpoint called is the first to return its chain.
     await read(client, 'first')
     const events = eventsOf('hexline:route')
     ill.script(cut)
     well.script(cut)
-    // Calls that fail together come back together, and count once.
+    // Calls that fail together are retried together, and count once.
     for (let round = 0; round < 4; round++) await Promise.allSettled(Array.from({ length: 8 }, (_, i) => read(client, i)))
     well.script(node())
     ill.script(node())
@@ -233,13 +234,10 @@ describe('hexline:route', () => {
     for (const event of events) if (event.change === 'moved') expect(event.to).not.toBe(event.endpoint)
     let next = 100
     await expect
-      .poll(
-        async () => {
-          await read(client, next++).catch(() => {})
-          return events.filter(({ change }) => change === 'back').length
-        },
-        { timeout: 20_000 },
-      )
+      .poll(async () => {
+        await read(client, next++).catch(() => {})
+        return events.filter(({ change }) => change === 'back').length
+      })
       .toBeGreaterThan(0)
   })
 
@@ -251,7 +249,7 @@ describe('hexline:route', () => {
     expect(events).toContainEqual({ change: 'moved', method: 'eth_getBalance', endpoint: `127.0.0.1:${dead}`, to: hostOf(well), kind: 'network' })
   })
 
-  test('tells of one on another chain, once', async () => {
+  test('reports an endpoint on another chain, once', async () => {
     const [main, other] = [await serve(node({ chain: 1 })), await serve(node({ chain: 137 }))]
     const events = eventsOf('hexline:route')
     const client = clientOf([main.url, other.url])
@@ -261,7 +259,7 @@ describe('hexline:route', () => {
     ])
   })
 
-  test('tells of one that does not take the key', async () => {
+  test('reports an endpoint that rejects the key', async () => {
     const [closed, well] = [await serve(always('bad key', { status: 401 })), await serve(node())]
     const events = eventsOf('hexline:route')
     await read(clientOf([closed.url, well.url]), 1)
@@ -273,7 +271,8 @@ describe('hexline:route', () => {
 const NAMES = ['hexline:call', 'hexline:post', 'hexline:retry', 'hexline:throttle', 'hexline:route'] as const satisfies readonly (keyof Events)[]
 
 describe('all of them', () => {
-  test('never hold a key, a param, a result or a word of a server, whatever it does', async () => {
+  test('never contain a key, a param, a result or server text, whatever it does', async () => {
+    steadyTime()
     const key = '0123456789abcdef0123456789abcdef'
     const param = '0xfeedfacefeedfacefeedfacefeedfacefeedface'
     const word = 'verbatim-words-of-a-server'
@@ -300,13 +299,13 @@ describe('all of them', () => {
         await Promise.allSettled([read(client, param), read(client, param, 'latest'), client.with({ priority: 'bulk' }).call('eth_getBalance', param as never)])
       }
     }
-    // Something was told on every channel.
+    // Something was published on every channel.
     for (const [i, events] of seen.entries()) expect(events.length, NAMES[i]).toBeGreaterThan(0)
     const told = JSON.stringify(seen)
     for (const secret of [key, param, word, result, 'apikey', 'user:']) expect(told).not.toContain(secret)
   })
 
-  test('cost nothing while nobody listens: nothing is published, and no call has a tally', async () => {
+  test('cost nothing without listeners: nothing is published, and no call has a tally', async () => {
     for (const name of NAMES) expect(channel(name).hasSubscribers).toBe(false)
     const tallies: unknown[] = []
     const server = await serve(cut, honest)
@@ -319,7 +318,7 @@ describe('all of them', () => {
         ...defaults,
       ],
     })
-    // A channel without a subscriber has no use for `publish`: it is asked only by who does not look first.
+    // `publish` of a channel without subscribers is called only by code that does not check first.
     const published: string[] = []
     const restore = NAMES.map((name) => {
       const it = channel(name)
@@ -335,7 +334,7 @@ describe('all of them', () => {
     expect(published).toEqual([])
   })
 
-  test('one who begins to listen in the middle of a call hears of its POSTs, and not of the call', async () => {
+  test('a listener added during a call gets its POSTs, and not the call', async () => {
     const { open, answer } = gate()
     const server = await serve(cut, answer)
     const call = read(clientOf(server.url), 1)
@@ -349,13 +348,13 @@ describe('all of them', () => {
     expect(posts.length).toBeGreaterThan(0)
   })
 
-  test('a subscriber that throws breaks no call: node reports it as an uncaught exception', async () => {
+  test('a subscriber that throws breaks no call: Node.js reports it as an uncaught exception', async () => {
     const program = fileURLToPath(new URL('../support/throwing-subscriber.ts', import.meta.url))
-    const { stdout } = await promisify(execFile)('npx', ['tsx', program], { timeout: 60_000 })
+    const { stdout } = await promisify(execFile)(process.execPath, ['--import', 'tsx', program])
     expect(stdout.trimEnd().split('\n').sort()).toEqual(['answered 0x1', 'uncaught: a subscriber of hexline:call', 'uncaught: a subscriber of hexline:post'])
   })
 
-  test('are of all clients of the process', async () => {
+  test('cover all clients of the process', async () => {
     const post: Post = async (calls) => calls.map(() => replyOf('0x1', 3))
     const events = eventsOf('hexline:call')
     await using a = createClient(post)

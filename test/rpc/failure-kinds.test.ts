@@ -5,7 +5,7 @@ import { isAmbiguous, isFailure, isStall, isStrained, isThrottled, isTooLarge, m
 const http = (status: number, kind: AnswerKind = 'server') => new HttpError({ status, headers: {}, body: '' }, { kind })
 const rpc = (kind: AnswerKind, status?: number) => new RpcError({ code: -32000, message: 'no' }, { kind, status })
 
-/** What each kind means, where the node itself said it. */
+/** The meaning of each kind, from the node itself. */
 const meanings: Record<ErrorKind, [repeat: boolean | 'elsewhere', mayHaveRun: boolean, endpoint: 'alive' | 'ill' | 'closed to us']> = {
   'rate-limit': [true, false, 'alive'],
   overloaded: [true, false, 'alive'],
@@ -43,17 +43,17 @@ test.each<[string, (error: HexlineError) => boolean, readonly ErrorKind[]]>([
   expect(kinds.filter((kind) => is(rpc(kind as AnswerKind)))).toEqual(expected)
 })
 
-describe('whether it is certain that a call did not run', () => {
+describe('whether a call certainly did not run', () => {
   test.each<[string, HexlineError, boolean]>([
-    ['a connection that was refused', new NetworkError('', { unsent: true }), true],
+    ['a refused connection', new NetworkError('', { unsent: true }), true],
     ['a connection that was cut', new NetworkError(''), false],
     ['a deadline that passed in line', new TimeoutError('', { unsent: true }), true],
     ['a timeout of the reply', new TimeoutError(''), false],
     ['a refusal by status', http(429, 'rate-limit'), true],
-    ['a refusal by status, in words as well', rpc('rate-limit', 503), true],
+    ['a refusal by status and message', rpc('rate-limit', 503), true],
     ['a gateway that says "overloaded" with another status', http(504, 'overloaded'), false],
-    ['an error object that says so with a status of failure', rpc('overloaded', 502), false],
-    ['words in a body that is no JSON-RPC', new MalformedReplyError('', { kind: 'rate-limit' }), false],
+    ['an error object with a failing status', rpc('overloaded', 502), false],
+    ['a message in a body that is not JSON-RPC', new MalformedReplyError('', { kind: 'rate-limit' }), false],
     ['a key that is refused by status', http(401, 'auth'), true],
     ['a key that is refused with another status', http(500, 'auth'), false],
   ])('%s', (_, error, didNotRun) => {
@@ -63,18 +63,18 @@ describe('whether it is certain that a call did not run', () => {
 
 test.each<[string, HexlineError, boolean, boolean]>([
   ['a cut connection', new NetworkError(''), true, false],
-  ['a connection that was refused', new NetworkError('', { unsent: true }), false, false],
-  ['a reply that did not come', new TimeoutError(''), true, false],
-  ['a reply that stopped in its middle', new TimeoutError('', { stalled: true }), false, true],
+  ['a refused connection', new NetworkError('', { unsent: true }), false, false],
+  ['a missing reply', new TimeoutError(''), true, false],
+  ['a reply that stopped in the middle', new TimeoutError('', { stalled: true }), false, true],
   ['HTTP 503', http(503), true, false],
   ['HTTP 500', http(500), false, false],
   ['"overloaded"', rpc('overloaded'), true, false],
   ['a rate limit', rpc('rate-limit'), false, false],
-])('%s is, or is not, a sign of too many calls at a time, or a stall', (_, error, strained, stall) => {
+])('%s is, or is not, a sign of too many calls at once, or a stall', (_, error, strained, stall) => {
   expect([isStrained(error), isStall(error)]).toEqual([strained, stall])
 })
 
-test('a gateway may hold a call that was sent and answered with a status of its own', () => {
+test('a gateway that answers with its own status may still hold the call', () => {
   const statuses = [400, 429, 500, 503, 529]
   expect(statuses.filter((status) => mayBeHeld(http(status), true))).toEqual([429, 503, 529])
   expect(statuses.filter((status) => mayBeHeld(rpc('rate-limit', status), true))).toEqual([429, 503, 529])
@@ -83,6 +83,6 @@ test('a gateway may hold a call that was sent and answered with a status of its 
   expect(mayBeHeld(new NetworkError(''), true)).toBe(false)
 })
 
-test('only errors of hexline are failures', () => {
+test('only hexline errors are failures', () => {
   expect([new HexlineError('', 'server'), rpc('execution'), new Error('a bug'), 'aborted', undefined].map(isFailure)).toEqual([true, true, false, false, false])
 })

@@ -7,7 +7,7 @@ import { virtualWorld } from '../support/virtual-server.ts'
 
 const { serve, clientOf } = virtualWorld()
 
-test('a pin remembers the newest block that its calls have seen', () => {
+test('a pin remembers the newest block seen by its calls', () => {
   const pin = new Pin()
   expect(pin.newest).toBe(-1)
   for (const number of [0, 7, 5]) pin.sees(number)
@@ -22,8 +22,8 @@ function unreliable(part: number, seed: number, answer: Answer): Answer {
   return (request, response) => (random() < part ? cut : answer)(request, response)
 }
 
-test('a pinned client never sees an older head after a newer one, nor misses a block, though one endpoint is three blocks behind and both fail', async () => {
-  // A block for every twenty calls.
+test('a pinned client never sees an older head after a newer one, nor misses a block, although one endpoint is three blocks behind and both fail at times', async () => {
+  // One block for every twenty calls.
   let asked = 0
   const head = () => 1_000 + Math.floor(asked / 20)
   const counted = (lag: number) => node({ head: () => head() - lag, answer: () => void asked++ })

@@ -16,7 +16,7 @@ const lost = (endpoint: string) => new CallFailure(new NetworkError(`lost by ${e
 const unsent = new CallFailure(new NetworkError('no connection', { unsent: true }), 0, 'a')
 const refused = new CallFailure(new RpcError({ code: -32000, message: 'nonce too low' }), 1, 'b')
 
-/** A recovery that finds nothing, and what it was asked: the failure, and what is in doubt. */
+/** A recovery that finds nothing, and its arguments: the failure, and the doubts. */
 function recovery(isCovered = true) {
   const asked: [string, string, string[]][] = []
   const note = (question: string, failure: HexlineError, doubts: readonly HexlineError[]) =>
@@ -33,14 +33,14 @@ function recovery(isCovered = true) {
 }
 
 describe('an unsafe call', () => {
-  test.each([undefined, recovery(false).made])('that no recovery covers ends with its last failure', async (none) => {
+  test.each([undefined, recovery(false).made])('without a recovery ends with its last failure', async (none) => {
     const doubts = new Doubts(call, next, none, noPause)
     expect(doubts.isCovered).toBe(false)
     expect(await doubts.find(lost('a'))).toBeUndefined()
     expect(await doubts.conclude(refused, refused)).toBe(refused.error)
   })
 
-  test('is looked up once a failure has left open whether it ran, and after each one that follows', async () => {
+  test('is looked up once a failure leaves open whether it ran, and after each later failure', async () => {
     const { made, asked } = recovery()
     const doubts = new Doubts(call, next, made, noPause)
     await doubts.find(unsent)
@@ -60,13 +60,13 @@ describe('an unsafe call', () => {
     expect(asked.at(-1)).toEqual(['find', 'lost by a', ['lost by a', 'lost by b']])
   })
 
-  test('that nothing has left in doubt ends with the failure that it is given, and is not looked up', async () => {
+  test('without doubt ends with the given failure, and is not looked up', async () => {
     const { made, asked } = recovery()
     expect(await new Doubts(call, next, made, noPause).conclude(refused, unsent)).toBe(unsent.error)
     expect(asked).toEqual([])
   })
 
-  test('that may have run is not said to be unsent because of what became of its repetition', async () => {
+  test('that may have run is not reported as unsent because of its repetition', async () => {
     const doubts = new Doubts(call, next, undefined, noPause)
     const first = lost('a')
     await doubts.find(first)
@@ -74,7 +74,7 @@ describe('an unsafe call', () => {
     expect(await doubts.conclude(refused, refused)).toBe(refused.error)
   })
 
-  test('is concluded by its recovery, whose questions reject with errors', async () => {
+  test('is concluded by its recovery, whose requests reject with errors', async () => {
     const { made, asked } = recovery()
     let rejection: unknown
     const curious: Recovery = { ...made, find: async (call, _failure, _doubts, ask) => void (await ask(call).catch((error) => (rejection = error))) }
@@ -95,7 +95,7 @@ describe('an unsafe call', () => {
   })
 })
 
-test('the questions of a conclusion are asked further and further apart, until the deadline', async () => {
+test('the requests of a conclusion are made at growing intervals, until the deadline', async () => {
   vi.spyOn(Math, 'random').mockReturnValue(1)
   const clock = new VirtualClock()
   const pause = pauses(call, { baseDelayMs: 100, maxDelayMs: 400 }, new Waiting(clock))

@@ -49,7 +49,7 @@ describe('the time of the next attempt', () => {
 })
 
 describe('Retry-After', () => {
-  test('is read as RFC 9110 has it, and not otherwise', () => {
+  test('is read strictly according to RFC 9110', () => {
     const date = 'Sun, 06 Nov 1994 08:49:37 GMT'
     expect(retryAfterMs({ 'retry-after': '120' })).toBe(120_000)
     expect(retryAfterMs({ 'retry-after': ' 0 ' })).toBe(0)
@@ -64,7 +64,7 @@ describe('Retry-After', () => {
   })
 })
 
-describe('the obsolete forms of a date, which RFC 9110 (5.6.7) has every recipient accept', () => {
+describe('the obsolete date formats, which RFC 9110 (5.6.7) requires every recipient to accept', () => {
   const date = 'Sun, 06 Nov 1994 08:49:37 GMT'
   const zone = process.env.TZ
   afterEach(() => {
@@ -81,8 +81,8 @@ describe('the obsolete forms of a date, which RFC 9110 (5.6.7) has every recipie
   })
 })
 
-describe('how long a throttling error asks to be left alone', () => {
-  test('in words', () => {
+describe('the pause that a throttling error asks for', () => {
+  test('in the message', () => {
     expect(waitSaid('rate limited, try again in 4ms')).toBe(4)
     expect(waitSaid('retry in 10s')).toBe(10_000)
     expect(waitSaid('retry in 1h2m3s')).toBe(3_723_000)
@@ -127,13 +127,13 @@ describe('how long a throttling error asks to be left alone', () => {
     expect(limitResetMs({ 'x-ratelimit-reset': String(1_795_000_060), date: new Date(1_795_000_000_000).toUTCString() })).toBe(60_000)
     expect(limitResetMs({ 'x-ratelimit-reset': String(1_795_000_060_000), date: new Date(1_795_000_000_000).toUTCString() })).toBe(60_000)
     expect(limitResetMs({ 'x-ratelimit-reset': String(1_795_000_000), date: new Date(1_795_000_060_000).toUTCString() })).toBe(0)
-    // Something of this limit is left, so it was another that was hit.
+    // Part of this limit is left, so another one was hit.
     expect(limitResetMs({ 'ratelimit-reset': '30', 'ratelimit-remaining': '12' })).toBeUndefined()
     for (const nothing of ['', 'soon', '-5', 'Tue Feb 16 2021', '1e9']) expect(limitResetMs({ 'x-ratelimit-reset': nothing })).toBeUndefined()
     expect(limitResetMs({})).toBeUndefined()
   })
 
-  test('is undefined or a finite number above 0, whatever the message says', () => {
+  test('is undefined or a finite number above 0, for any message', () => {
     fc.assert(
       fc.property(
         fc.string(),

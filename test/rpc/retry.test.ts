@@ -22,11 +22,11 @@ describe('attempts', () => {
     const client = clientOf(server.url, { retry: { attempts: 4 } })
     const ends = await Promise.allSettled(Array.from({ length: 200 }, (_, n) => read(client, n)))
     expect(ends.filter(({ status }) => status === 'rejected')).toHaveLength(200)
-    // Two POSTs of a hundred calls for each attempt, and some single calls that show that it is not for being batches.
+    // Two POSTs of a hundred calls for each attempt, and some single calls, which show that it does not depend on batches.
     expect(server.requests.length).toBeLessThan(40)
   })
 
-  test('are counted with the first one, and the error tells how many there were', async () => {
+  test('are counted from the first one, and the error has their number', async () => {
     for (const attempts of [1, 2, 4]) {
       const server = await serve(broken)
       const error = await errorOf(read(clientOf(server.url, { retry: { attempts, baseDelayMs: 1 } }), 0))
@@ -35,7 +35,7 @@ describe('attempts', () => {
     }
   })
 
-  test('are four when nothing is said', async () => {
+  test('are four by default', async () => {
     const server = await serve(broken)
     expect(await errorOf(read(clientOf(server.url, { retry: { baseDelayMs: 1 } }), 0))).toMatchObject({ attempts: 4 })
     expect(server.requests).toHaveLength(4)
@@ -47,7 +47,7 @@ describe('attempts', () => {
     expect(server.requests).toHaveLength(1)
   })
 
-  test('can be set for some calls', async () => {
+  test('can be set for individual calls', async () => {
     const server = await serve(broken)
     await errorOf(read(clientOf(server.url).with({ attempts: 2 }), 0))
     expect(server.requests).toHaveLength(2)
@@ -59,14 +59,14 @@ describe('attempts', () => {
     expect(server.requests).toHaveLength(3)
   })
 
-  test('of a bulk call have no limit but its deadline', async () => {
+  test('of a bulk call are limited only by its deadline', async () => {
     const server = await serve(broken, ...Array.from({ length: 11 }, () => broken), honest)
     const client = clientOf(server.url, { retry: { attempts: 2, baseDelayMs: 1, maxDelayMs: 2 } })
     expect(await read(client.with({ priority: 'bulk' }), 0)).toEqual(answerTo([0]))
     expect(server.requests).toHaveLength(13)
   })
 
-  test('of each call of a batch are its own', async () => {
+  test('of each call of a batch are separate', async () => {
     const times = new Map<unknown, number>()
     const server = await serve(
       each((entry) => {
@@ -83,7 +83,7 @@ describe('attempts', () => {
     expect(Object.fromEntries(times)).toEqual({ ok: 1, 'third time': 3, never: 4 })
   })
 
-  test('of a call that was never sent are none', async () => {
+  test('of a call that was never sent are 0', async () => {
     const server = await serve(silent)
     const client = clientOf(server.url, { concurrency: 1 })
     const first = errorOf(read(client, 'first'))
@@ -95,7 +95,7 @@ describe('attempts', () => {
   })
 })
 
-test('a deadline that passes in the middle of an attempt leaves the failure that came before it to tell', async () => {
+test('a deadline that passes during an attempt reports the failure before it', async () => {
   const server = await serve(broken, silent)
   const error = await errorOf(read(clientOf(server.url, { deadlineMs: 300, retry: { baseDelayMs: 1 } }), 0))
   expect(error).toMatchObject({ name: 'HttpError', status: 502, attempts: 2 })
@@ -103,21 +103,21 @@ test('a deadline that passes in the middle of an attempt leaves the failure that
 
 describe('what is repeated', () => {
   test.each<[string, Answer]>([
-    ['a connection that is cut', cut],
-    ['a body that is no JSON', always('<html>')],
+    ['a cut connection', cut],
+    ['a body that is not JSON', always('<html>')],
     ['an empty body', always('')],
     ['a reply without our id', each((entry) => ({ ...right(entry), id: 999_999 }))],
     ['HTTP 500', always('oops', { status: 500 })],
     ['HTTP 504', always('oops', { status: 504 })],
     ['HTTP 429', always('slow down', { status: 429 })],
     ['HTTP 503 with Retry-After', always('', { status: 503, headers: { 'retry-after': '0' } })],
-    ['a rate limit in words, with status 200', always('rate limit exceeded')],
+    ['a throttling message with status 200', always('rate limit exceeded')],
     ['-32005', refuse(-32005, 'limit exceeded')],
     ['an internal error', refuse(-32603, 'Internal error')],
     ['header not found', refuse(-32000, 'header not found')],
     ['an error without a code', each(({ id }) => ({ id, error: { message: 'upstream said nothing' } }))],
-    ['an error with words for a code', each(({ id }) => ({ id, error: { code: 'UPSTREAM_DOWN', message: 'upstream said nothing' } }))],
-    ['an error of words alone', each(({ id }) => ({ id, error: 'upstream said nothing' }))],
+    ['an error with text for a code', each(({ id }) => ({ id, error: { code: 'UPSTREAM_DOWN', message: 'upstream said nothing' } }))],
+    ['an error that is only a message', each(({ id }) => ({ id, error: 'upstream said nothing' }))],
     ['an unknown error', refuse(-1, 'upstream said nothing')],
   ])('%s', async (_, answer) => {
     const server = await serve(answer, honest)
@@ -130,7 +130,7 @@ describe('what is repeated', () => {
     expect(await read(clientOf(server.url, { timeoutMs: 60 }), 0)).toEqual(answerTo([0]))
   })
 
-  test('a null where a result is required, until it is there', async () => {
+  test('a null if a result is required, until it exists', async () => {
     const server = await serve(
       each(({ id }) => ({ id, result: null })),
       honest,
@@ -140,7 +140,7 @@ describe('what is repeated', () => {
     expect(server.requests).toHaveLength(2)
   })
 
-  test('a null where none is required is not', async () => {
+  test('not a null if no result is required', async () => {
     const server = await serve(each(({ id }) => ({ id, result: null })))
     expect(await read(clientOf(server.url), 0)).toBeNull()
     expect(server.requests).toHaveLength(1)
@@ -151,7 +151,7 @@ describe('what is final', () => {
   test.each<[string, Answer]>([
     ['a revert', refuse(3, 'execution reverted')],
     ['a revert without a code', each(({ id }) => ({ id, error: { message: 'execution reverted' } }))],
-    ['an error with a code that nobody knows', refuse(-32050, 'the node said no')],
+    ['an error with an unknown code', refuse(-32050, 'the node said no')],
     ['invalid params', refuse(-32602, 'invalid argument 0')],
     ['a method that does not exist', refuse(-32601, 'the method eth_getBalance does not exist/is not available')],
     ['an unknown key', always('unauthorized', { status: 401 })],
@@ -165,7 +165,7 @@ describe('what is final', () => {
     expect(server.requests).toHaveLength(1)
   })
 
-  test('a reply that is longer than maxResponseBytes: it would be as long the next time', async () => {
+  test('a reply longer than maxResponseBytes, which a retry would not change', async () => {
     const server = await serve(each(({ id }) => ({ id, result: 'x'.repeat(2000) })))
     expect(await errorOf(read(clientOf(server.url, { maxResponseBytes: 1000 }), 0))).toMatchObject({
       name: 'LimitError',
@@ -180,16 +180,16 @@ describe('an unsafe call', () => {
   test.each<[string, Answer]>([
     ['a cut connection', cut],
     ['HTTP 502', broken],
-    ['a body that is no JSON', always('<html>')],
+    ['a body that is not JSON', always('<html>')],
     ['an internal error', refuse(-32603, 'Internal error')],
     ['header not found: it has run', refuse(-32000, 'header not found')],
-    // A gateway passed these on, and only says why no answer came back.
+    // A gateway forwarded these, and only says why it has no reply.
     ['HTTP 524 with words of throttling', always('error code: 524. The likely cause is an overloaded background task', { status: 524 })],
     ['HTTP 504 with words of throttling', always('Gateway timeout: origin overloaded', { status: 504 })],
     ['HTTP 502 with words of throttling', always('upstream connect error: too many connections', { status: 502 })],
-    ['an error object with words of throttling, from a gateway with HTTP 502', refuse(-32000, 'too many connections', { status: 502 })],
-    ['a body that is no JSON, with words of throttling', always('Too many requests: the node is overloaded')],
-    ['a reply to another call, with words of throttling', always({ id: 999_999, result: 'throttled' })],
+    ['an error object with a throttling message, from a gateway with HTTP 502', refuse(-32000, 'too many connections', { status: 502 })],
+    ['a body that is not JSON, with a throttling message', always('Too many requests: the node is overloaded')],
+    ['a reply to another call, with a throttling message', always({ id: 999_999, result: 'throttled' })],
   ])('is not repeated after %s', async (_, answer) => {
     const server = await serve(answer)
     expect(await errorOf(clientOf(server.url, { deadlineMs: 10_000 }).request(unsafe))).toMatchObject({ attempts: 1 })
@@ -202,7 +202,7 @@ describe('an unsafe call', () => {
     expect(server.requests).toHaveLength(1)
   })
 
-  test('is repeated after a connection that was refused: it has not been sent', async () => {
+  test('is repeated after a refused connection: it has not been sent', async () => {
     const url = `http://127.0.0.1:${deadPort()}`
     const error = await errorOf(clientOf(url, { retry: { attempts: 3, baseDelayMs: 1 } }).request(unsafe))
     expect(error).toMatchObject({ name: 'NetworkError', kind: 'network', code: 'ECONNREFUSED', unsent: true, attempts: 3 })
@@ -213,7 +213,7 @@ describe('an unsafe call', () => {
     ['HTTP 429', throttled()],
     ['HTTP 429 without an error object', always('slow down', { status: 429 })],
     ['the node’s own error', refuse(-32005, 'rate limit')],
-  ])('is repeated after having been throttled with %s: the node did not start it', async (_, answer) => {
+  ])('is repeated after throttling with %s: the node did not start it', async (_, answer) => {
     const server = await serve(answer, honest)
     expect(await clientOf(server.url).request(unsafe)).toEqual(answerTo([]))
     expect(server.requests).toHaveLength(2)
@@ -225,16 +225,16 @@ describe('an unsafe call', () => {
     const isNotFound: Answer = each(({ id }) => ({ id, result: null }))
 
     test.each<[string, [Answer, ...Answer[]], number]>([
-      ['throttled for longer than it has', [throttled({ 'retry-after': '60' })], 30_000],
+      ['throttled beyond its deadline', [throttled({ 'retry-after': '60' })], 30_000],
       ['throttled, and not sent again until its deadline', [throttled(), silent], 1500],
-    ])('and then %s, is not said to be unsent', async (_, answers, deadlineMs) => {
+    ])('and then %s, is not reported as unsent', async (_, answers, deadlineMs) => {
       const server = await serve(cut, isNotFound, ...answers)
       const error = await errorOf(clientOf(server.url, { deadlineMs }).request(signed))
       expect(error).toMatchObject({ name: 'NetworkError', method: 'eth_sendRawTransaction', unsent: false, attempts: 2 })
       expect(server.requests.map(({ entries }) => entries[0]?.method).slice(0, 3)).toEqual([signed.method, 'eth_getTransactionByHash', signed.method])
     })
 
-    test('and then finds no connection, is not said to be unsent', async () => {
+    test('and then finds no connection, is not reported as unsent', async () => {
       const server = await serve(() => void server.close())
       const error = await errorOf(clientOf(server.url, { retry: { attempts: 3, baseDelayMs: 1 } }).request(signed))
       expect(error).toMatchObject({ name: 'NetworkError', unsent: false, attempts: 3 })
@@ -244,30 +244,30 @@ describe('an unsafe call', () => {
 })
 
 describe('being throttled', () => {
-  test('spends no attempt', async () => {
+  test('does not count as an attempt', async () => {
     const server = await serve(throttled(), ...Array.from({ length: 8 }, () => throttled()), broken, honest)
     expect(await read(clientOf(server.url, { retry: { attempts: 2, baseDelayMs: 1, maxDelayMs: 4 } }), 0)).toEqual(answerTo([0]))
     expect(server.requests).toHaveLength(11)
   })
 
-  test('ends at the deadline, with what the node said', async () => {
+  test('ends at the deadline, with the node’s error', async () => {
     const server = await serve(throttled({ 'retry-after': '0.4' }))
     const error = await errorOf(read(clientOf(server.url, { deadlineMs: 900, retry: { attempts: 2 } }), 0))
     expect(server.requests.length).toBeGreaterThan(1)
     expect(error).toMatchObject({ name: 'RpcError', kind: 'rate-limit', said: 'Too many requests', attempts: server.requests.length })
   })
 
-  test('is final where attempts is 1', async () => {
+  test('is final if attempts is 1', async () => {
     const server = await serve(throttled())
     expect(await errorOf(read(clientOf(server.url, { retry: { attempts: 1 } }), 0))).toMatchObject({ kind: 'rate-limit', attempts: 1 })
     expect(server.requests).toHaveLength(1)
   })
 
-  test('with a Retry-After of nothing is no invitation to ask without end', async () => {
+  test('with an empty Retry-After does not cause a busy loop', async () => {
     for (const headers of [{ 'retry-after': '0' }, { 'retry-after': new Date(0).toUTCString() }]) {
       const server = await serve(throttled(headers))
       await errorOf(read(clientOf(server.url, { deadlineMs: 500, retry: { baseDelayMs: 50, maxDelayMs: 100 } }), 0))
-      // Waits of 50 ms on average are ten; without any there are hundreds.
+      // Waits of 50 ms on average make ten attempts; without waits there would be hundreds.
       expect(server.requests.length).toBeLessThan(60)
     }
   })
@@ -280,13 +280,13 @@ describe('Retry-After', () => {
     expect(waits(server.requests)[0]).toBeGreaterThanOrEqual(299)
   })
 
-  test('is obeyed for any failure that is repeated, not only for a rate limit', async () => {
+  test('is obeyed for any repeated failure, not only for a rate limit', async () => {
     const server = await serve(always('busy', { status: 500, headers: { 'retry-after': '0.3' } }), honest)
     await read(clientOf(server.url), 0)
     expect(waits(server.requests)[0]).toBeGreaterThanOrEqual(299)
   })
 
-  test('as a date is obeyed, also when the clock of the server is hours off', async () => {
+  test('as a date is obeyed, even if the server’s clock is hours off', async () => {
     const offsets = [0, -3 * 3_600_000, 5 * 3_600_000]
     await Promise.all(
       offsets.map(async (offMs) => {
@@ -298,7 +298,7 @@ describe('Retry-After', () => {
     )
   })
 
-  test('beyond the deadline is not waited for: the call fails at once with what the node said', async () => {
+  test('beyond the deadline is not waited for: the call fails at once with the node’s error', async () => {
     for (const retryAfter of ['3600', new Date(Date.now() + 3_600_000).toUTCString()]) {
       const server = await serve(throttled({ 'retry-after': retryAfter }))
       const error = await errorOf(read(clientOf(server.url), 0))
@@ -315,7 +315,7 @@ describe('anything can be repeated, not only a call', () => {
   const task = { method: 'task', deadline: Number.POSITIVE_INFINITY, attempts: 3, mayRepeat: () => true }
   const atOnce = (_error: HexlineError, _failures: number, now: number) => now
 
-  test('until it succeeds: the last attempt knows that it is the last', async () => {
+  test('until it succeeds; the last attempt knows that it is the last', async () => {
     const seen: [boolean, number][] = []
     const again = async (failure: CallFailure, stalls: number) => {
       seen.push([failure.wasSent, stalls])
@@ -329,7 +329,7 @@ describe('anything can be repeated, not only a call', () => {
     ])
   })
 
-  test('or it has failed as often as it may: the error counts the attempts that were sent', async () => {
+  test('or its attempts are used up; the error counts those that were sent', async () => {
     const sent = [false, true]
     const again = async () => {
       throw busy(sent.shift() as boolean)
@@ -337,29 +337,29 @@ describe('anything can be repeated, not only a call', () => {
     expect(await errorOf(repeat(busy(true), { ...task, again }, atOnce, waiting))).toMatchObject({ name: 'HttpError', attempts: 2 })
   })
 
-  test('or it is found to have succeeded, or given up with a result', async () => {
+  test('or it is found to have succeeded, or is given up with a result', async () => {
     const again = () => Promise.reject(busy(true))
     expect(await repeat(busy(true), { ...task, again, beforeWait: async () => 'found' }, atOnce, waiting)).toBe('found')
     expect(await repeat(busy(true), { ...task, again, giveUp: () => 'enough' }, atOnce, waiting)).toBe('enough')
   })
 
-  test('but not after what is no failure', async () => {
+  test('but not after anything that is not a failure', async () => {
     const again = () => expect.fail('it was tried again')
     for (const reason of ['aborted', new RangeError('a bug')]) await expect(repeat(reason, { ...task, again }, atOnce, waiting)).rejects.toBe(reason)
   })
 })
 
 describe('the wait', () => {
-  test('is not the same for all clients: those that failed together do not come back together', async () => {
+  test('differs between clients: those that failed together do not retry together', async () => {
     const server = await serve(cut)
     const clients = Array.from({ length: 10 }, () => clientOf(server.url, { retry: { attempts: 2, baseDelayMs: 400 } }))
     await Promise.allSettled(clients.map((client, i) => read(client, i)))
     const repeats = server.requests.slice(10).map(({ at }) => at)
-    // That ten waits of up to 400 ms all end within 40 ms has a chance of 1 in 10^8.
+    // The chance that ten waits of up to 400 ms all end within 40 ms is 1 in 10^8.
     expect(Math.max(...repeats) - Math.min(...repeats)).toBeGreaterThan(40)
   })
 
-  test('of one call holds up no call of its batch', async () => {
+  test('of one call does not delay the others of its batch', async () => {
     const { open, answer } = gate()
     const server = await serve(
       each((entry) => (entry.params[0] === 'fails' ? failed(entry, -32603, 'internal error') : right(entry))),
@@ -373,7 +373,7 @@ describe('the wait', () => {
     expect(await fails).toEqual(answerTo(['fails']))
   })
 
-  test('holds no slot of the endpoint', async () => {
+  test('does not occupy a slot of the endpoint', async () => {
     const server = await serve(always('busy', { status: 500, headers: { 'retry-after': '30' } }), honest)
     const client = clientOf(server.url, { concurrency: 1 })
     const waiting = errorOf(read(client, 'waits'))

@@ -1,12 +1,14 @@
 import { Transaction } from 'ethers'
 import { createPublicClient, keccak256, parseGwei } from 'viem'
 import { mnemonicToAccount } from 'viem/accounts'
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { HexlineProvider } from '../../adapters/ethers/index.ts'
 import { hexline } from '../../adapters/viem/index.ts'
 import { type ClientOptions, createClient, type HexlineError, transactionHash } from '../../src/index.ts'
 import { type Anvil, startAnvil } from '../support/anvil.ts'
+import { eventually } from '../support/eventually.ts'
 import { cutAfter, forward } from '../support/forward.ts'
+import { steadyTime } from '../support/held-time.ts'
 import { calls } from '../support/node.ts'
 import { type Fault, startPool } from '../support/pool.ts'
 import { randomFrom } from '../support/random.ts'
@@ -18,7 +20,7 @@ beforeAll(async () => {
 })
 afterAll(() => anvil?.stop())
 
-/** An account of anvil's that no test has used: its next nonce is 0. */
+/** One of anvil's accounts that no test has used, so that its next nonce is 0. */
 let sender = mnemonicToAccount('test test test test test test test test test test test junk')
 let used = 0
 beforeEach(() => {
@@ -31,7 +33,7 @@ function sign({ nonce = 0, value = 1n }: { nonce?: number; value?: bigint } = {}
   return sender.signTransaction({ type: 'eip1559', chainId: 31337, nonce, to, value, gas: 21_000n, maxFeePerGas: parseGwei('10'), maxPriorityFeePerGas: 1n })
 }
 
-/** What the chain itself says, past all proxies. */
+/** The chain's own answer, without a proxy. */
 async function onChain(hash: string): Promise<{ nonce: number; isMined: boolean }> {
   const client = createClient(anvil.url)
   try {
@@ -42,13 +44,14 @@ async function onChain(hash: string): Promise<{ nonce: number; isMined: boolean 
   }
 }
 
-/** anvil mines what is due a moment after it took it. */
+/** anvil mines a transaction a moment after it has accepted it. */
 function mined(hash: string | undefined): Promise<void> {
-  return vi.waitFor(async () => expect(await onChain(hash as string)).toEqual({ nonce: 1, isMined: true }), { timeout: 10_000, interval: 10 })
+  return eventually(async () => expect(await onChain(hash as string)).toEqual({ nonce: 1, isMined: true }))
 }
 
-/** Sends through a proxy that treats the POSTs as told, and tells the methods that it saw. */
+/** Sends through a proxy with these faults, and returns the methods that it saw. */
 async function sendThrough(raw: string, answers: [Answer, ...Answer[]], options: ClientOptions = {}) {
+  steadyTime()
   const proxy = await serve(...answers)
   const client = clientOf(proxy.url, options)
   const sent = client.call('eth_sendRawTransaction', raw as `0x${string}`)
@@ -60,7 +63,7 @@ async function sendThrough(raw: string, answers: [Answer, ...Answer[]], options:
 }
 
 describe('eth_sendRawTransaction', () => {
-  test('without trouble is sent once', async () => {
+  test('without a failure is sent once', async () => {
     const raw = await sign()
     const { hash, methods } = await sendThrough(raw, [forward(anvil.url)])
     expect(hash).toBe(keccak256(raw))
@@ -68,7 +71,7 @@ describe('eth_sendRawTransaction', () => {
     await mined(hash)
   })
 
-  test('whose connection is cut after the node took it is found by its hash, and not sent again', async () => {
+  test('whose connection is cut after the node accepted it is found by its hash, and not sent again', async () => {
     const raw = await sign()
     const { hash, methods } = await sendThrough(raw, [cutAfter(anvil.url), forward(anvil.url)])
     expect(hash).toBe(keccak256(raw))
@@ -76,7 +79,7 @@ describe('eth_sendRawTransaction', () => {
     await mined(hash)
   })
 
-  test('that cannot be looked up either is sent again, and "nonce too low" for itself is no failure', async () => {
+  test('that cannot be looked up is sent again, and "nonce too low" because of itself is not a failure', async () => {
     const raw = await sign()
     const cutOnceMined: Answer = async (...exchange) => {
       await mined(keccak256(raw))
@@ -84,21 +87,21 @@ describe('eth_sendRawTransaction', () => {
     }
     const { hash, methods } = await sendThrough(raw, [cutAfter(anvil.url), cutOnceMined, forward(anvil.url)])
     expect(hash).toBe(keccak256(raw))
-    // The second look-up is what tells its own nonce from another's.
+    // The second look-up distinguishes its own nonce from another's.
     expect(methods).toEqual(['sendRawTransaction', 'getTransactionByHash', 'sendRawTransaction', 'getTransactionByHash'])
     await mined(hash)
   })
 
-  test('that waits in the pool is told "already known" when it is sent again, and has arrived', async () => {
+  test('that gets "already known" from the pool when it is sent again has arrived', async () => {
     const raw = await sign({ nonce: 1 })
-    // Its nonce is not the next one, so it stays in the pool, where the second sending meets it.
+    // Its nonce is not the next one, so it is still in the pool when it is sent again.
     const { hash, methods } = await sendThrough(raw, [cutAfter(anvil.url), cut, forward(anvil.url)])
     expect(hash).toBe(keccak256(raw))
     expect(methods).toEqual(['sendRawTransaction', 'getTransactionByHash', 'sendRawTransaction'])
   })
 
-  test.each([[false], ['yes'], [{}], [{ hash: `0x${'1'.repeat(64)}` }]])('is not taken for accepted because a look-up answers %j', async (odd) => {
-    // Nothing reaches the node before the second sending.
+  test.each([[false], ['yes'], [{}], [{ hash: `0x${'1'.repeat(64)}` }]])('does not count as accepted because a look-up returns %j', async (odd) => {
+    // Nothing reaches the node before it is sent again.
     const answers: [Answer, ...Answer[]] = [cut, each(({ id }) => ({ jsonrpc: '2.0', id, result: odd })), forward(anvil.url)]
     const { methods } = await sendThrough(await sign(), answers)
     expect(methods).toEqual(['sendRawTransaction', 'getTransactionByHash', 'sendRawTransaction'])
@@ -144,7 +147,7 @@ describe('eth_sendRawTransaction', () => {
     expect(await onChain(keccak256(raw))).toEqual({ nonce: 1, isMined: false })
   })
 
-  test('that is "already known" at the first try stays the node’s error: somebody else has sent it', async () => {
+  test('that is "already known" at the first try keeps the node’s error: someone else has sent it', async () => {
     const raw = await sign({ nonce: 1 })
     await sendThrough(raw, [forward(anvil.url)])
     const { error, methods } = await sendThrough(raw, [forward(anvil.url)])
@@ -152,7 +155,7 @@ describe('eth_sendRawTransaction', () => {
     expect(methods).toEqual(['sendRawTransaction'])
   })
 
-  test('is told "already known" in the words of any node', async () => {
+  test('recognises "already known" in any node’s message', async () => {
     const raw = await sign()
     for (const words of [
       'already known',
@@ -172,7 +175,7 @@ describe('eth_sendRawTransaction', () => {
     }
   })
 
-  test('is not taken for known when the node says "unknown transaction"', async () => {
+  test('is not known if the node says "unknown transaction"', async () => {
     for (const words of ['unknown transaction type', 'Unknown transaction']) {
       const refused = each(({ id, method }) => (method === 'eth_sendRawTransaction' ? failed({ id }, -32000, words) : { id, result: null }))
       const { hash, error } = await sendThrough(await sign(), [cut, cut, refused])
@@ -193,11 +196,11 @@ describe('eth_sendRawTransaction', () => {
     expect((await onChain(arrived.hash as string)).nonce).toBe(1)
   })
 
-  describe('that may have been taken, and was sent again', () => {
+  describe('that may have been accepted, and was sent again', () => {
     const badGateway = always('Bad Gateway', { status: 502 })
     const may = (raw: `0x${string}`) => `transaction ${keccak256(raw)} may have been accepted; look it up before you sign another: `
 
-    test('is not said to be refused as long as it could not be looked up: the first failure stands, with the hash', async () => {
+    test('is not reported as refused while it could not be looked up: the first failure remains, with the hash', async () => {
       const raw = await sign()
       const { error } = await sendThrough(raw, [cutAfter(anvil.url), badGateway, refuse(-32000, 'nonce too low'), badGateway])
       expect(error).toMatchObject({ name: 'NetworkError', kind: 'network', attempts: 2, transactionHash: keccak256(raw) })
@@ -213,7 +216,7 @@ describe('eth_sendRawTransaction', () => {
       expect((await sendThrough(raw, answers as [Answer, ...Answer[]])).hash).toBe(keccak256(raw))
     })
 
-    test('is looked up again where that fails, with one attempt, too', async () => {
+    test('is looked up again if that fails, also with one attempt', async () => {
       const raw = await sign()
       const { hash, methods } = await sendThrough(raw, [cutAfter(anvil.url), badGateway, badGateway, forward(anvil.url)], {
         retry: { attempts: 1, baseDelayMs: 1 },
@@ -222,7 +225,7 @@ describe('eth_sendRawTransaction', () => {
       expect(methods).toEqual(['sendRawTransaction', 'getTransactionByHash', 'getTransactionByHash', 'getTransactionByHash'])
     })
 
-    test('at two endpoints is looked up where it may have been taken: that the other one does not have it proves nothing', async () => {
+    test('at two endpoints is looked up where it may have been accepted: its absence at the other one proves nothing', async () => {
       const raw = await sign({ nonce: 1 })
       const refused = each(({ id, method }) => {
         if (method === 'eth_chainId') return { id, result: '0x7a69' }
@@ -235,7 +238,7 @@ describe('eth_sendRawTransaction', () => {
       expect(await client.call('eth_sendRawTransaction', raw)).toBe(keccak256(raw))
       expect(calls(b)).toEqual(['eth_sendRawTransaction'])
 
-      // Where it cannot be asked any more, the answer of the other one is no proof.
+      // If that one cannot be asked any more, the other one's answer proves nothing.
       const next = await sign({ nonce: 2 })
       a.script(forward(anvil.url), cutAfter(anvil.url), badGateway)
       const another = clientOf([a.url, b.url])
@@ -250,7 +253,7 @@ describe('eth_sendRawTransaction', () => {
       expect(error).toMatchObject({ name: 'NetworkError', transactionHash: keccak256(raw) })
     })
 
-    test('has its hash in the error when the client is closed meanwhile, and none when it was never sent', async () => {
+    test('has its hash in the error if the client is closed during the call, and none if it was never sent', async () => {
       const raw = await sign()
       const proxy = await serve(silent)
       const client = clientOf(proxy.url)
@@ -261,7 +264,7 @@ describe('eth_sendRawTransaction', () => {
       expect(await errorOf(client.call('eth_sendRawTransaction', raw))).not.toHaveProperty('transactionHash')
     })
 
-    test('is looked up after a reply larger than may be read, too', async () => {
+    test('is also looked up after a reply that is too large', async () => {
       const raw = await sign()
       const taken: Answer = async (...exchange) => {
         await clientOf(anvil.url).call('eth_sendRawTransaction', raw)
@@ -272,6 +275,7 @@ describe('eth_sendRawTransaction', () => {
 
     test.each(['a cut connection', 'a status', 'silence'])('shows its hash to users of viem and ethers, after %s', async (how) => {
       const raw = await sign({ nonce: 1 })
+      steadyTime()
       const lost = { 'a cut connection': cut, 'a status': badGateway, silence: silent }[how] as Answer
       const failing: Answer = (request, response) => (/sendRaw|ByHash/.test(request.entries[0]?.method ?? '') ? lost : forward(anvil.url))(request, response)
       const proxy = await serve(failing)
@@ -287,11 +291,11 @@ describe('eth_sendRawTransaction', () => {
   })
 
   describe('in any order of lost replies, failing gateways and nodes that see it late,', () => {
-    /** An RLP list of type 2 that no other one equals: as much of a transaction as a hash needs. */
+    /** A unique RLP list of type 2: the part of a transaction that a hash needs. */
     const made = (n: number) => `0x02c8${n.toString(16).padStart(16, '0')}` as `0x${string}`
     const faults: readonly (Fault | undefined)[] = [undefined, undefined, undefined, 'lost', 'lost', 'unreached', 'bad gateway', 'internal error']
 
-    test.each([1, 2])('at %i endpoints: nothing that was taken is said to be refused, and nothing that was not is said to be taken', async (endpoints) => {
+    test.each([1, 2])('at %i endpoints: no accepted one is reported as refused, and no other as accepted', async (endpoints) => {
       const random = randomFrom(endpoints)
       const pick = <T>(list: readonly T[]) => list[Math.floor(random() * list.length)] as T
       const pool = await startPool(endpoints, { fault: () => pick(faults), random })
@@ -321,7 +325,7 @@ describe('eth_sendRawTransaction', () => {
     })
   })
 
-  test('taken by one of two endpoints on the same host, whose reply was lost, is looked up there', async () => {
+  test('accepted by one of two endpoints on the same host, whose reply was lost, is looked up there', async () => {
     const lookUps: string[] = []
     let isTaken = false
     const host = await serve((request, response) => {
@@ -345,7 +349,7 @@ describe('eth_sendRawTransaction', () => {
     expect(new Set(lookUps)).toEqual(new Set(['/second']))
   })
 
-  test('that never left is not looked up', async () => {
+  test('that was never sent is not looked up', async () => {
     const raw = await sign()
     const client = clientOf(`http://127.0.0.1:${await deadPort()}`, { retry: { attempts: 3, baseDelayMs: 1 } })
     expect(await errorOf(client.call('eth_sendRawTransaction', raw))).toMatchObject({ name: 'NetworkError', unsent: true, attempts: 3 })
@@ -367,7 +371,7 @@ describe('eth_sendRawTransaction', () => {
     expect(await error).toBe('enough')
   })
 
-  test('that is no transaction hexline can hash is treated as any unsafe call', async () => {
+  test('that hexline cannot hash is treated as any unsafe call', async () => {
     for (const raw of ['0x', '0x7f00', 'nonsense']) {
       const proxy = await serve(
         cut,
@@ -382,7 +386,7 @@ describe('eth_sendRawTransaction', () => {
   })
 })
 
-test('transactionHash is what the chain calls it, for every type that is sent as it is', async () => {
+test('transactionHash is the chain’s own, for every type that is sent unchanged', async () => {
   const common = { chainId: 31337, nonce: 7, to, value: 1n, gas: 21_000n } as const
   const fees = { maxFeePerGas: parseGwei('10'), maxPriorityFeePerGas: 1n } as const
   const authorization = await sender.signAuthorization?.({ chainId: 31337, contractAddress: to, nonce: 1 })

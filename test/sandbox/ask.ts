@@ -42,7 +42,7 @@ export interface Answer {
 }
 
 /**
- * Asks the sandbox, path and query as given. Every reply to a documented operation, good or bad, is checked against its schema in the OpenAPI document.
+ * Sends a request to the sandbox, with path and query as given. Every reply to a documented operation, good or bad, is checked against its schema in the OpenAPI document.
  */
 export async function ask(
   sandbox: Sandbox,

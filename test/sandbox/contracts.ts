@@ -2,10 +2,10 @@ import { type Address, createClient, type Hex, http, parseAbi, publicActions, te
 import { mainnet } from 'viem/chains'
 
 /*
- * Tokens that keep balances and say of themselves whatever a test wants. There is no compiler here: they are put together from instructions in hex.
+ * Tokens that keep balances and have any metadata that a test sets. They are assembled from instructions in hex, since there is no compiler here.
  */
 
-/** What a token answers, in hex without 0x. What is left out reverts. */
+/** A token's return values, in hex without 0x. A missing one reverts. */
 export interface Says {
   readonly name?: string
   readonly symbol?: string
@@ -23,7 +23,7 @@ export const text = (value: string) => {
   const hex = Buffer.from(value).toString('hex')
   return word(32) + word(hex.length / 2) + hex.padEnd(64 * Math.ceil(hex.length / 64), '0')
 }
-/** A `bytes32` with the text at its beginning. */
+/** A `bytes32` that starts with the text. */
 export const bytes32 = (value: string) => Buffer.from(value).toString('hex').padEnd(64, '0')
 
 const TRANSFER = 'ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef'
@@ -35,7 +35,7 @@ const receive = (from: string, isCollectible: boolean) => {
   return `80600435540160043555${isCollectible ? `${topics}60006000a4` : `600052${topics}60206000a3`}6001${RETURN_WORD}`
 }
 
-/** The code that makes a token. */
+/** The creation code of a token. */
 export function tokenCode({ name, symbol, decimals, balanceOf, isCollectible = false }: Says): Hex {
   const functions: [selector: string, body: string[], data?: string | undefined][] = [
     ['06fdde03', answer('name', name), name],
@@ -55,7 +55,7 @@ export function tokenCode({ name, symbol, decimals, balanceOf, isCollectible = f
   return deployment(assemble(['60003560e01c', ...table, REVERT, ...bodies, ...data]))
 }
 
-/** Returns the bytes that stand under a label. */
+/** Returns the bytes under a label. */
 function answer(label: string, data: string | undefined): string[] {
   if (data === undefined) return [REVERT]
   const size = `61${hex4(data.length / 2)}`
@@ -77,12 +77,12 @@ function assemble(parts: readonly string[]): string {
 
 const hex4 = (value: number) => value.toString(16).padStart(4, '0')
 
-/** The code that makes a contract. */
+/** The creation code of a contract. */
 function deployment(runtime: string): Hex {
   return `0x61${hex4(runtime.length / 2)}80600c6000396000f3${runtime}`
 }
 
-/** Sends what it is sent on to the address in its input: CALL(gas, input[0..32], value, no data). */
+/** Forwards its value to the address in its input: CALL(gas, input[0..32], value, no data). */
 export const passOnCode: Hex = deployment('6000600060006000346000355af100')
 
 export const abi = parseAbi([
@@ -94,10 +94,10 @@ export const abi = parseAbi([
   'function symbol() view returns (string)',
 ])
 
-/** anvil has her key. */
+/** anvil has the key of this account. */
 export const alice: Address = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'
 
-/** viem on the node behind a sandbox, in the name of alice. */
+/** A viem client of the node behind a sandbox, for alice's account. */
 export function viemOn(url: string) {
   return createClient({ chain: mainnet, transport: http(url), account: alice, pollingInterval: 20 })
     .extend(publicActions)
@@ -106,14 +106,14 @@ export function viemOn(url: string) {
 }
 export type Viem = ReturnType<typeof viemOn>
 
-/** Makes a contract, and gives its address in lower case. */
+/** Deploys a contract, and returns its address in lower case. */
 export async function deploy(viem: Viem, data: Hex): Promise<Address> {
   const hash = await viem.sendTransaction({ data })
   const { contractAddress } = await viem.waitForTransactionReceipt({ hash })
   return (contractAddress as Address).toLowerCase() as Address
 }
 
-/** Gives amounts of a token away, each in a transaction of its own. */
+/** Mints amounts of a token, each in its own transaction. */
 export async function mint(viem: Viem, token: Address, to: Address, amount: bigint): Promise<Hex> {
   const hash = await viem.writeContract({ abi, address: token, functionName: 'mint', args: [to, amount] })
   await viem.waitForTransactionReceipt({ hash })

@@ -65,7 +65,7 @@ describe('a cursor belongs to its list and its filters', () => {
       `${byWallets}&wallet_addresses={a}&collection_whitelist={c}&collection_whitelist={d}`,
       `${byWallets}&wallet_addresses={a}&collection_whitelist={d}&collection_whitelist={C}`,
     ],
-  ])('%s is %s, in other words', async (path, same) => {
+  ])('%s is the same as %s', async (path, same) => {
     const { body } = await ask(sandbox, fill(path))
     const [one, other] = await Promise.all([path, same].map((each) => ask(sandbox, `${fill(each)}&cursor=${body.cursor}`)))
     expect(one?.status).toBe(200)

@@ -32,7 +32,7 @@ interface OpenRpc {
 const openrpc: OpenRpc = JSON.parse(readFileSync(file('openrpc.json'), 'utf8'))
 
 describe('openapi.yaml', () => {
-  it('is OpenAPI 3.1, as the linter sees it', async () => {
+  it('is valid OpenAPI 3.1, according to the linter', async () => {
     const { valid, errors } = await new Validator().validate(file('openapi.yaml'))
     expect([valid, errors]).toEqual([true, undefined])
   })
@@ -127,13 +127,13 @@ describe('openapi.yaml matches the specification', () => {
 })
 
 describe('openrpc.json', () => {
-  it('is OpenRPC, by its meta schema', () => {
-    // Its types do not tell of the schema that it exports.
+  it('is valid OpenRPC, according to its meta schema', () => {
+    // Its types omit the schema that it exports.
     const { $schema: _, ...schema } = createRequire(import.meta.url)('@open-rpc/meta-schema').openrpcDocument
     const ajv = new Ajv({ strict: false })
-    // A server's URL has variables in it, as OpenRPC allows, and is then no URI.
+    // A server's URL may have variables in OpenRPC, and is not a URI then.
     ajv.addFormat('uri', true)
-    // It leans on JSON Schema under an address of its own: draft 7 is what stands there. Its `$ref` is no more than a string.
+    // It refers to JSON Schema by its own address, where draft 7 is found. Its `$ref` is only a string.
     ajv.addSchema({ $id: 'https://meta.json-schema.tools', $ref: 'http://json-schema.org/draft-07/schema#' })
     const plain = JSON.stringify(schema)
       .replace('{"$ref":"https://meta.json-schema.tools/#/definitions/JSONSchemaObject/properties/$ref"}', '{"type":"string"}')
@@ -144,7 +144,7 @@ describe('openrpc.json', () => {
     expect(validate({ ...openrpc, methods: [{}] })).toBe(false)
   })
 
-  it('has the address form of the specification, and null only where a block may be left out', () => {
+  it('has the address form of the specification, and null only if a block may be omitted', () => {
     expect((openrpc.servers[0] as unknown as { url: string }).url.replaceAll('$', '')).toBe('{rpc_base_url}/{chain}/{apiKey}')
     for (const { name, params } of openrpc.methods)
       for (const { schema, required } of params) expect([name, JSON.stringify(schema).includes('schemas/Block"') && required]).toEqual([name, false])
@@ -160,7 +160,7 @@ describe('openrpc.json', () => {
     const ajv = new Ajv2020({ strict: false })
     ajv.addSchema({ $id: 'openrpc', components: openrpc.components })
     const validatorOf = (schema: object) => ajv.compile(JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"openrpc#/')))
-    /** Real params of each method, for a transaction with a log in block 2. */
+    /** Real params for each method, for a transaction with a log in block 2. */
     let samples: Record<string, readonly unknown[]>
 
     beforeAll(async () => {

@@ -9,7 +9,7 @@ const abiString = (text: string) => `0x${word(32)}${word(Buffer.byteLength(text)
 const TOKEN = `0x${'aa'.repeat(20)}` as const
 const WALLET = '0xBBbbBBbBbBBbbBBbbBbbbBbBBbbBBbbbbbBbbBBb' as const
 
-describe('a text of a contract', () => {
+describe('a string of a contract', () => {
   it.each<[string, `0x${string}` | null, string | null]>([
     ['an ABI string', abiString('Tether €'), 'Tether €'],
     ['an empty ABI string', abiString(''), ''],
@@ -41,7 +41,7 @@ describe('metadata', () => {
       { '0x06fdde03': abiString('Tether'), '0x95d89b41': abiString('USDT'), '0x313ce567': `0x${word(6)}` },
       { name: 'Tether', symbol: 'USDT', decimals: 6 },
     ],
-    ['of a token that refuses it', {}, { name: null, symbol: null, decimals: null }],
+    ['of a token that reverts', {}, { name: null, symbol: null, decimals: null }],
     ['with impossible decimals', { '0x313ce567': `0x${word(256)}` }, { name: null, symbol: null, decimals: null }],
     ['with empty decimals', { '0x313ce567': '0x' }, { name: null, symbol: null, decimals: null }],
   ])('%s', async (_, outputs, expected) => {
@@ -57,7 +57,7 @@ test.each<[string, bigint | null]>([
   expect(await balanceOf(await contract({ '0x70a08231': output }), TOKEN, WALLET, 1n)).toBe(balance)
 })
 
-test('the balance of a contract that refuses is null; a node that fails is an error', async () => {
+test('the balance of a contract that reverts is null; a failing node is an error', async () => {
   expect(await balanceOf(await contract({}), TOKEN, WALLET, 1n)).toBeNull()
   const server = await serve(each((entry) => failed(entry, -32601, 'method not found')))
   await expect(balanceOf(clientOf(server.url), TOKEN, WALLET, 1n)).rejects.toMatchObject({ kind: 'unsupported' })

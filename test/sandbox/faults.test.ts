@@ -10,7 +10,7 @@ const drawn = (shares: FaultShares, seed: number, count: number) => {
 }
 const countOf = (list: readonly unknown[], value: unknown) => list.filter((each) => each === value).length
 
-describe('the faults that are drawn', () => {
+describe('the drawn faults', () => {
   it('are the same for the same seed, and others for another', () => {
     expect(drawn(0.5, 7, 100)).toEqual(drawn(0.5, 7, 100))
     expect(drawn(0.5, 7, 100)).not.toEqual(drawn(0.5, 8, 100))
@@ -26,7 +26,7 @@ describe('the faults that are drawn', () => {
     }
   })
 
-  it('are of the kinds with a share alone, and fall on the same requests', () => {
+  it('are only of the kinds with a share, and affect the same requests', () => {
     const list = drawn({ stalled: 0.3, cut: 0.1 }, 1, 10_000)
     expect(new Set(list)).toEqual(new Set([undefined, 'stalled', 'cut']))
     expect(countOf(list, 'stalled') / countOf(list, 'cut')).toBeGreaterThan(2.5)
@@ -55,7 +55,7 @@ describe('the reply to a request', () => {
     expect(replyOf(fault)?.status).toBe(status)
   })
 
-  /** What a client gets of the reply `"0123456789"`, 12 bytes of JSON. */
+  /** What a client receives of the reply `"0123456789"`, 12 bytes of JSON. */
   async function got(fault: Fault | undefined): Promise<{ length: number | undefined; text: string; ended: boolean }> {
     const server = http.createServer((_, response) => deliver(response, json(200, '0123456789'), fault))
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -69,7 +69,7 @@ describe('the reply to a request', () => {
         let text = ''
         response.setEncoding('utf8').on('data', (more) => {
           text += more
-          // The half that a stalled reply sends is all that ever comes.
+          // A stalled reply sends half and then nothing.
           if (fault === 'stalled') resolve({ length, text, ended: false })
         })
         response.on('end', () => resolve({ length, text, ended: true }))
@@ -83,7 +83,7 @@ describe('the reply to a request', () => {
     ['truncated', { length: 6, text: '"01234', ended: true }],
     ['stalled', { length: 12, text: '"01234', ended: false }],
     ['cut', { length: undefined, text: '', ended: false }],
-  ])('with %s goes out as %o', async (fault, expected) => {
+  ])('with %s is sent as %o', async (fault, expected) => {
     expect(await got(fault)).toEqual(expected)
   })
 })

@@ -11,7 +11,7 @@ import { type Sandbox, startSandbox } from '../../src/sandbox/index.ts'
 import { each, gate, serve } from '../support/server.ts'
 import { alice } from './contracts.ts'
 
-/** A node that says the id of its chain, whatever is asked. */
+/** A node that answers every call with its chain id. */
 const ofEth = each(({ id }) => ({ jsonrpc: '2.0', id, result: '0x1' }))
 
 let sandbox: Sandbox
@@ -37,8 +37,8 @@ describe('POST /:chain/:apiKey', () => {
       '[{"jsonrpc":"2.0","id":3,"method":"eth_blockNumber","params":[]},{"jsonrpc":"2.0","id":1,"method":"eth_getBalance","params":["0x12"]},{"jsonrpc":"2.0","id":2,"method":"eth_chainId","params":[]}]',
     ],
     ['an empty batch', '[]'],
-    ['what is JSON and no call', '5'],
-  ])('%s gets the bytes of the node', async (_, body) => {
+    ['JSON that is not a call', '5'],
+  ])('%s gets the node’s bytes', async (_, body) => {
     const [own, nodes] = [await post(sandbox.nodeUrl(), body), await post(sandbox.upstream, body)]
     expect([own.status, own.type]).toEqual([nodes.status, nodes.type])
     expect(own.bytes.equals(nodes.bytes)).toBe(true)
@@ -114,7 +114,7 @@ describe('POST /:chain/:apiKey', () => {
   it('accepts at most 10 MiB, with and without a length', async () => {
     const limit = 10 * 1024 * 1024
     const body = (length: number) => `${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_chainId', params: [] })}`.padEnd(length)
-    // anvil takes less than that: it refuses by itself, and the sandbox hands that on.
+    // anvil accepts less than that: it refuses, and the sandbox forwards the refusal.
     expect((await post(sandbox.nodeUrl(), body(limit))).bytes.toString()).not.toContain('request body too large: the longest')
     const tooLarge = { message: `request body too large: the limit is ${limit} bytes` }
     expect(await post(sandbox.nodeUrl(), body(limit + 1)).then(({ status, json }) => [status, json()])).toEqual([413, tooLarge])
@@ -167,7 +167,7 @@ describe('clients over it', () => {
 })
 
 describe('a node behind it', () => {
-  it('that is down is 502', async () => {
+  it('is 502 when it is down', async () => {
     const node = await serve(ofEth)
     await using over = await startSandbox({ upstream: node.url })
     await node.close()

@@ -4,7 +4,7 @@ import { ask, type Body, pages } from './ask.ts'
 import { alice, deploy, mint, tokenCode, type Viem, viemOn } from './contracts.ts'
 
 /*
- * The types of the service specification, "Resources and their fields", against what the sandbox answers. `*` stands for a field whose type is not stated there.
+ * The types of the service specification, "Resources and their fields", compared with the sandbox's replies. `*` is a field whose type is not stated there.
  */
 type Type = 'string' | 'number' | 'boolean' | 'array' | 'object' | '*'
 type Fields = Readonly<Record<string, Type>>
@@ -62,7 +62,7 @@ const stream: Fields = {
 }
 
 const typeOf = (value: unknown) => (value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value)
-/** The type that is stated for each field, and the one that it has where that is another. */
+/** The stated type of each field, and its real type if that differs. */
 const found = (record: Body, fields: Fields) =>
   Object.fromEntries(Object.entries(record).map(([name, value]) => [name, fields[name] === '*' ? '*' : typeOf(value)]))
 const wallet = `0x${'6c'.repeat(20)}` as const

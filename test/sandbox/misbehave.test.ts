@@ -4,6 +4,7 @@ import { createClient } from 'hexline'
 import { request } from 'undici'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/index.ts'
+import { steadyTime } from '../support/held-time.ts'
 import { errorOf } from '../support/server.ts'
 import { ask } from './ask.ts'
 
@@ -25,7 +26,7 @@ describe('the key', () => {
     'collections/creators',
     'nfts/transfers/wallets',
     'nfts/collections/x/tokens',
-  ])('is wanted for %s before anything is looked at', async (path) => {
+  ])('is required for %s before anything else is checked', async (path) => {
     expect(await ask(node, path, { key: null })).toMatchObject({ status: 401, body: { message: 'missing API key: send it in the header X-API-Key' } })
     expect(await ask(node, path, { key: 'wr0ng-key' })).toMatchObject({ status: 401, body: { message: 'invalid API key: send it in the header X-API-Key' } })
   })
@@ -54,13 +55,13 @@ describe('the key', () => {
 })
 
 it.each(['', 'api/v2.2/wallets', 'api/v2.1/wallets/x/tokens', 'streams/evm/x', 'streams', 'a/b/c/d', 'constructor/x'])(
-  'there is nothing under /%s',
+  'nothing is served at /%s',
   async (path) => {
     expect(await ask(node, path)).toMatchObject({ status: 404, body: { message: 'no such path' } })
   },
 )
 
-it('a path that cannot be read is refused', async () => {
+it('an undecodable path is refused', async () => {
   expect(await ask(node, 'streams/%ff')).toMatchObject({ status: 400, body: { message: 'invalid path' } })
 })
 
@@ -84,6 +85,7 @@ describe('callsPerSecond', () => {
   })
 
   it('counts the calls of a batch', async () => {
+    steadyTime()
     await using slow = await over({ callsPerSecond: 5 })
     const batch = (length: number) =>
       request(slow.nodeUrl(), {
@@ -118,7 +120,7 @@ it('latencyMs delays every request', async () => {
 })
 
 describe('faults', () => {
-  /** What becomes of each of some requests, one after the other. */
+  /** The outcomes of several requests in sequence. */
   async function fates(sandbox: Sandbox, count: number): Promise<string[]> {
     const found: string[] = []
     for (let i = 0; i < count; i++) found.push(await fateOf(sandbox))
@@ -126,14 +128,16 @@ describe('faults', () => {
   }
 
   async function fateOf(sandbox: Sandbox): Promise<string> {
-    const signal = AbortSignal.timeout(500)
+    const aborter = new AbortController()
+    const { signal } = aborter
+    setTimeout(() => aborter.abort(), 500)
     try {
       const { statusCode, headers, body } = await request(`${sandbox.url}/${STREAMS}`, { headers: { 'x-api-key': sandbox.apiKey } })
       if (statusCode !== 200) {
         await body.dump()
         return `error ${statusCode}`
       }
-      // A body that stalls is known by its silence: here, what has been announced is not there after a while.
+      // A stalled body is recognised by its silence: the announced bytes do not arrive.
       const chunks: Buffer[] = []
       let length = 0
       signal.addEventListener('abort', () => body.destroy())
@@ -157,6 +161,7 @@ describe('faults', () => {
   }
 
   it('are of five kinds, with the given frequency, and the same for the same seed', async () => {
+    steadyTime()
     await using a = await over({ faults: 0.5, faultSeed: 7 })
     await using b = await over({ faults: 0.5, faultSeed: 7 })
     await using c = await over({ faults: 0.5, faultSeed: 8 })
@@ -170,6 +175,7 @@ describe('faults', () => {
   })
 
   it('affect all requests with 1, and none with 0', async () => {
+    steadyTime()
     await using all = await over({ faults: 1 })
     await using none = await over({ faults: 0 })
     expect(await fates(all, 10)).not.toContain('fine')
@@ -177,6 +183,7 @@ describe('faults', () => {
   })
 
   it('do not affect the results of a client that handles them', async () => {
+    steadyTime()
     await using bad = await over({ faults: 0.3, faultSeed: 3 })
     await using client = createClient(bad.nodeUrl(), { batch: false, timeoutMs: 100, retry: { attempts: 30, baseDelayMs: 1, maxDelayMs: 5 } })
     const numbers = Array.from({ length: 40 }, (_, i) => client.request({ method: 'eth_getBalance', params: [`0x${String(i).padStart(40, '0')}`, 'latest'] }))
@@ -209,7 +216,7 @@ describe('stop()', () => {
     expect(await ended).toMatchObject({ code: 'UND_ERR_SOCKET' })
   })
 
-  it('stops the anvil that it started, but not a given node', async () => {
+  it('stops its own anvil, but not a given node', async () => {
     const sandbox = await startSandbox()
     const above = await startSandbox({ upstream: sandbox.upstream })
     await above.stop()

@@ -10,7 +10,7 @@ beforeAll(async () => {
   node = await startSandbox()
 })
 afterAll(() => node?.stop())
-// Each test may change the records: it has its own.
+// Each test has its own records, since it may change them.
 const fresh = () => startSandbox({ upstream: node.upstream })
 beforeAll(async () => {
   sandbox = await fresh()
@@ -23,7 +23,7 @@ const nfts = () => `nfts/collections/${collection().collection_data_id_hash}/tok
 const creators = () => `collections/creators?creator_address=${collection().creator_address}`
 const wallets = () => [...new Set(sandbox.seed.transfers.map((each) => each.from_address))].sort()
 const touches = (transfer: NftTransfer, addresses: readonly string[]) => addresses.includes(transfer.from_address) || addresses.includes(transfer.to_address)
-/** A transfer is known by its event. */
+/** A transfer is identified by its event. */
 const eventOf = (transfer: Body) => transfer.event_sequence_number
 const events = (transfers: readonly Body[]) => transfers.map(eventOf).sort()
 
@@ -47,7 +47,7 @@ const operations: [name: string, path: () => string, records: () => readonly obj
 ]
 
 describe.each(operations)('operation %s', (_, path, records) => {
-  it('gives the records of the seed, in pages that belong together', async () => {
+  it('returns the records of the seed, in consistent pages', async () => {
     const got = await pages(sandbox, `${path()}&limit=2`)
     const found = got.flatMap(({ result }) => result)
     expect(found).toHaveLength(records().length)
@@ -77,7 +77,7 @@ describe.each(operations)('operation %s', (_, path, records) => {
     ['&limit=ten', 'limit must be a whole number of at least 1'],
     ['&limit=1&offset=-1', 'offset must be a whole number of at least 0'],
     ['&limit=1&cursor=mine', 'cursor must come from an earlier page'],
-  ])('refuses %j in the words of the group', async (query, message) => {
+  ])('refuses %j with the group’s message', async (query, message) => {
     expect(await ask(sandbox, `${path()}${query}`)).toMatchObject({ status: 400, body: { statusCode: 400, message: [message], error: 'Bad Request' } })
   })
 })
@@ -105,7 +105,7 @@ describe('white and black lists', () => {
     expect(await of({ wallet_whitelist: [first, second] })).toEqual(events(white))
     expect(await of({ wallet_blacklist: [first] })).toEqual(events(inCollection.filter((each) => !touches(each, [first]))))
     expect(await of({ wallet_whitelist: [first, second], wallet_blacklist: [third] })).toEqual(events(white.filter((each) => !touches(each, [third]))))
-    // However the address is written.
+    // In any spelling of the address.
     expect(await of({ wallet_whitelist: [first.toUpperCase().replace('0X', '0x'), second] })).toEqual(events(white))
   })
 
@@ -140,7 +140,7 @@ describe('paging over records that change', () => {
     const removed = new Set<string>()
     let next = 3000
     const got = await pages(busy, `nfts/transfers/collections/${model.collection_data_id_hash}?limit=70`, (page) => {
-      // Newer ones come in front, and some go: of those that were given already, the last one among them, and of those to come.
+      // Newer ones are inserted in front, and some are removed, among those already returned, including the last one, and among the rest.
       for (let i = 0; i < 5; i++) transfers.push(made(next++))
       for (const place of [0, 40 * page, 2999 - 45 * page - page]) {
         const [gone] = transfers.splice(place, 1)
@@ -151,7 +151,7 @@ describe('paging over records that change', () => {
     })
     const given = got.flatMap(({ result }) => result.map(eventOf) as string[])
     expect(new Set(given).size).toBe(given.length)
-    // Whatever was there all the time has been given, and nothing that came later in front.
+    // All records that were never removed have been returned, and none that was inserted in front.
     const stayed = Array.from({ length: 3000 }, (_, i) => String(i)).filter((each) => !removed.has(each))
     expect(stayed.length).toBeGreaterThan(2800)
     expect(stayed.filter((each) => !given.includes(each))).toEqual([])
@@ -169,7 +169,7 @@ describe('paging over records that change', () => {
 })
 
 describe('operation 7, streams', () => {
-  it('gives all streams with their number, in pages', async () => {
+  it('returns all streams with their total, in pages', async () => {
     const got = await pages(sandbox, 'streams/evm?limit=3')
     expect(got.map(({ total, result }) => [total, result.length])).toEqual([
       [4, 3],

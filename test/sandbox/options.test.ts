@@ -103,7 +103,7 @@ it('an upstream that does not answer is reported at once', async () => {
   })
 })
 
-it('without upstream and without anvil, one line says what to do', async () => {
+it('a missing upstream and anvil are reported in one line with advice', async () => {
   const error = await errorOf(startAnvil(1, [join(tmpdir(), 'nowhere', 'package.json')]))
   expect(error).toBeInstanceOf(OptionError)
   expect(error.message).toBe("upstream: expected a node's URL, or anvil installed (npm install --save-dev @foundry-rs/anvil), received neither")

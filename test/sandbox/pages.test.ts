@@ -24,13 +24,13 @@ describe('the pages of a list', () => {
     [['c', 'a', 'b'], 2, [['a', 'b'], ['c']]],
     [['b', 'a'], 2, [['a', 'b']]],
     [[], 2, [[]]],
-    // Items with the same key stay in their order, and none is lost between two pages.
+    // Items with the same key keep their order, and none is lost between two pages.
     [['b1', 'a1', 'b2', 'b3', 'b4'], 2, [['a1', 'b1'], ['b2', 'b3'], ['b4']]],
   ])('%j by %i: %j', (items, limit, pages) => {
     expect(all(items, limit)).toEqual(pages)
   })
 
-  it('have no duplicates and no gaps, whatever comes or goes meanwhile', () => {
+  it('have no duplicates and no gaps, whatever is added or removed in the meantime', () => {
     expect(all(['b', 'd', 'f', 'h'], 2, () => ['a', 'c', 'f', 'g', 'h'])).toEqual([['b', 'd'], ['f', 'g'], ['h']])
     expect(all(['b', 'd', 'f'], 2, () => ['a'])).toEqual([['b', 'd'], []])
   })
@@ -45,8 +45,8 @@ describe('a cursor is refused', () => {
   const { cursor } = page(['a', 'b'], { limit: 1 })
   it.each<[string, Omit<Paging, 'of'>, unknown[], RegExp]>([
     ['of another list', { limit: 1, cursor }, [2], /^cursor must come from the same list with the same filters$/],
-    ['that was not given before', { limit: 1, cursor: 'x' }, [1], /^cursor must come from an earlier page$/],
-    ['that holds something else', { limit: 1, cursor: writeCursor({ list: listId([1]) }) }, [1], /^cursor must come from an earlier page$/],
+    ['that no page returned', { limit: 1, cursor: 'x' }, [1], /^cursor must come from an earlier page$/],
+    ['with other contents', { limit: 1, cursor: writeCursor({ list: listId([1]) }) }, [1], /^cursor must come from an earlier page$/],
     ['with an offset', { limit: 1, cursor, offset: 0 }, [1], /^offset cannot be combined with cursor/],
   ])('%s', (_, paging, of, message) => {
     expect(() => page(['a', 'b'], paging, of)).toThrow(BadQuery)

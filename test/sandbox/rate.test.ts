@@ -24,7 +24,7 @@ it('a burst of a second is accepted, and then what the rate allows', () => {
   vi.advanceTimersByTime(100)
   expect(retryAfter(() => limit(1))).toBeUndefined()
   expect(retryAfter(() => limit(1))).toBe('1')
-  // No more than a second's worth is saved up.
+  // At most a second's worth is saved.
   vi.advanceTimersByTime(60_000)
   expect(retryAfter(() => limit(10))).toBeUndefined()
   expect(retryAfter(() => limit(1))).toBe('1')
@@ -38,7 +38,7 @@ it('a client that keeps to the rate is never refused', () => {
   }
 })
 
-it('a longer batch is accepted when nothing else came in that second, and later calls wait for it', () => {
+it('a longer batch is accepted if nothing else came in that second, and later calls wait for it', () => {
   const limit = createLimit(10)
   limit(35)
   expect(retryAfter(() => limit(1))).toBe('3')

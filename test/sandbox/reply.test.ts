@@ -7,7 +7,7 @@ it('a reply is JSON in UTF-8, with its own headers', () => {
   expect(body).toEqual(Buffer.from('{"name":"ü"}', 'utf8'))
 })
 
-it('a refusal is an error whose reply says its message, and several problems one by one', () => {
+it('a refusal is an error whose reply has its message, and lists several problems', () => {
   const refusal = new Refusal(429, 'too fast', { headers: { 'retry-after': '1' }, details: ['a', 'b'] })
   expect(refusal.message).toBe('too fast')
   expect(refusal.reply).toMatchObject({ status: 429, headers: { 'content-type': 'application/json', 'retry-after': '1' } })

@@ -12,10 +12,11 @@ import {
 import { formatUnits } from 'viem'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Sandbox, startSandbox } from '../../src/sandbox/index.ts'
+import { steadyTime } from '../support/held-time.ts'
 import { abi, alice, deploy, mint, text, tokenCode, type Viem, viemOn, word } from './contracts.ts'
 
 /*
- * The two halves prove each other: every operation with every parameter, by the helper, of the sandbox. What a helper gives is compared with the
+ * Helpers and sandbox prove each other: every operation with every parameter. A helper's result is compared with the
  * seed, or with what viem reads from the same node.
  */
 
@@ -54,7 +55,7 @@ describe('getWalletTokens', () => {
   const balanceOf = (address: `0x${string}`, blockNumber?: bigint) =>
     viem.readContract({ abi, address, functionName: 'balanceOf', args: [wallet], ...(blockNumber !== undefined && { blockNumber }) })
 
-  it.each([1, 2, 4, 100])('gives what viem reads of the same node, in pages of %d', async (limit) => {
+  it.each([1, 2, 4, 100])('returns what viem reads from the same node, in pages of %d', async (limit) => {
     const list = await all(getWalletTokens(sandbox.service, { address: wallet, chain: 'eth', limit }))
     expect(list.map(({ token_address }) => token_address)).toEqual([`0x${'e'.repeat(40)}`, ...[...tokens].sort()])
     expect(list[0]).toMatchObject({ native_token: true, symbol: 'ETH', decimals: 18, balance: await viem.getBalance({ address: wallet }) })
@@ -98,7 +99,7 @@ describe('getWalletTokens', () => {
 })
 
 describe('getTransaction', () => {
-  it('gives what viem reads of the same node', async () => {
+  it('returns what viem reads from the same node', async () => {
     const transaction = await getTransaction(sandbox.service, { transaction_hash: transferHash, chain: '0x1' })
     const [expected, receipt] = await Promise.all([viem.getTransaction({ hash: transferHash }), viem.getTransactionReceipt({ hash: transferHash })])
     const block = await viem.getBlock({ blockHash: receipt.blockHash })
@@ -119,7 +120,7 @@ describe('getTransaction', () => {
     expect(transaction?.internal_transactions).toBeUndefined()
   })
 
-  it('with the calls that it made', async () => {
+  it('with its internal calls', async () => {
     expect((await getTransaction(sandbox.service, { transaction_hash: transferHash, include: 'internal_transactions' }))?.internal_transactions).toEqual([])
   })
 
@@ -134,7 +135,7 @@ describe('the NFT group', () => {
   const sorted = (transfers: readonly object[]) => transfers.map((each) => keyOf(each as never)).sort()
   const collection = () => sandbox.seed.collections[0]?.collection_data_id_hash as string
 
-  it.each([1, 7, 100])('getNftTransfersByCollection gives all of them, in pages of %d', async (limit) => {
+  it.each([1, 7, 100])('getNftTransfersByCollection returns all of them, in pages of %d', async (limit) => {
     const expected = sandbox.seed.transfers.filter((each) => each.collection_data_id_hash === collection())
     const list = await all(getNftTransfersByCollection(sandbox.service, { collection_data_id_hash: collection(), limit }))
     expect(sorted(list)).toEqual(sorted(expected))
@@ -172,7 +173,7 @@ describe('the NFT group', () => {
     expect(black.some(({ collection_data_id_hash }) => collection_data_id_hash === collection())).toBe(false)
   })
 
-  it('getNftsByCollection and getCollectionsByCreator give all of them, whatever types they have', async () => {
+  it('getNftsByCollection and getCollectionsByCreator return all of them, with any types', async () => {
     const nfts = await all(getNftsByCollection(sandbox.service, { collection_data_id_hash: collection(), limit: 9 }))
     const seeds = sandbox.seed.nfts.filter((each) => each.collection_data_id_hash === collection())
     expect(nfts.map(({ token_data_id_hash }) => token_data_id_hash).sort()).toEqual(seeds.map(({ token_data_id_hash }) => token_data_id_hash).sort())
@@ -208,7 +209,7 @@ describe('the NFT group', () => {
     let page = 0
     for await (const { result } of getNftTransfersByCollection(sandbox.service, { collection_data_id_hash: id, limit: 250 }).pages()) {
       seen.push(...result.map(({ transaction_version }) => String(transaction_version)))
-      // In front of everything, where a place in the list would slip.
+      // In front of all others, where a position in the list would shift.
       sandbox.seed.transfers.unshift(make(2_000_000 + page++))
       const [first] = seen
       sandbox.seed.transfers.splice(
@@ -222,7 +223,7 @@ describe('the NFT group', () => {
 })
 
 describe('getStreams', () => {
-  it.each([1, 3, 100])('gives all of them, in pages of %d', async (limit) => {
+  it.each([1, 3, 100])('returns all of them, in pages of %d', async (limit) => {
     const streams = await all(getStreams(sandbox.service, { limit }))
     expect(streams.map(({ id }) => id).sort()).toEqual(sandbox.seed.streams.map(({ id }) => id).sort())
     expect((await getStreams(sandbox.service, { limit })).total).toBe(sandbox.seed.streams.length)
@@ -231,6 +232,7 @@ describe('getStreams', () => {
 
 describe('a sandbox that misbehaves', () => {
   it('is still read to the end', async () => {
+    steadyTime()
     const bad = await startSandbox({ upstream: sandbox.upstream, seed: sandbox.seed, faults: 0.3, faultSeed: 7 })
     try {
       const transfers = getNftTransfersByCollection(
@@ -247,8 +249,8 @@ describe('a sandbox that misbehaves', () => {
 
   it.each<[string, (key: string) => string, string]>([
     ['a wrong key', (key) => `${key}x`, 'auth'],
-    ['a key that is used up', (key) => `${key}-used-up`, 'quota'],
-  ])('says so of %s, once', async (_, change, kind) => {
+    ['a used-up key', (key) => `${key}-used-up`, 'quota'],
+  ])('reports %s, once', async (_, change, kind) => {
     const failure = await getStreams({ ...sandbox.service, apiKey: change(sandbox.apiKey) }, { limit: 1 }).catch((error) => error)
     expect(failure).toMatchObject({ name: 'ServiceError', status: 401, kind, attempts: 1 })
   })

@@ -9,7 +9,7 @@ import { clientOf } from '../support/server.ts'
 const settings = settingsFrom({ apiKey: 'KEY', chain: 'base' })
 const forwarded = json(200, { forwarded: true })
 
-/** What a request gets, and the calls that were counted for it. */
+/** The reply to a request, and the calls counted for it. */
 async function asked(path: string, { key = 'KEY', method = 'GET', body = '{}' }: { key?: string | null; method?: string; body?: string } = {}) {
   let counted = 0
   const handler = serviceHandler({
@@ -47,7 +47,7 @@ describe('an operation', () => {
     ['api/v2.2/wallets', 404],
     ['api/v2.2/wallets/0x1', 404],
     ['', 404],
-  ])('%s answers %i, and counts as one call if it is there', async (path, status) => {
+  ])('%s answers %i, and counts as one call if it exists', async (path, status) => {
     expect(await asked(path)).toMatchObject({ status, counted: status === 200 ? 1 : 0 })
   })
 
@@ -68,7 +68,7 @@ describe('an operation', () => {
     expect(await asked('streams/evm?limit=1', { key })).toMatchObject({ status: 401, body: { message }, counted: 0 })
   })
 
-  it('takes GET only', async () => {
+  it('accepts only GET', async () => {
     expect(await asked('streams/evm', { method: 'POST' })).toMatchObject({ status: 405, headers: { allow: 'GET' } })
   })
 })
@@ -92,7 +92,7 @@ describe('JSON-RPC', () => {
     expect(await post(path)).toMatchObject({ status, body: { message }, counted: 0 })
   })
 
-  it('that cannot be parsed, or that is asked for by GET, is refused', async () => {
+  it('that is invalid JSON, or sent with GET, is refused', async () => {
     expect(await post('base/KEY', '{')).toMatchObject({ status: 400, body: { error: { code: -32700 } }, counted: 0 })
     expect(await asked('base/KEY')).toMatchObject({ status: 405, headers: { allow: 'POST' } })
   })

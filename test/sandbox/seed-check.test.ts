@@ -6,7 +6,7 @@ import { seedFrom } from '../../src/sandbox/seed-check.ts'
 
 const [transfer] = defaultSeed(false).transfers
 
-test('a group that is given replaces the default one, in an array of its own', () => {
+test('a given group replaces the default one, in a new array', () => {
   const streams = [{ id: 'mine' }] as Seed['streams']
   const seed = seedFrom({ streams }, true)
   expect(seed).toEqual({ ...defaultSeed(true), streams })

@@ -8,7 +8,7 @@ it('is always the same, in new objects each time', () => {
   expect([seed.collections.length, seed.nfts.length, seed.transfers.length, seed.streams.length]).toEqual([3, 120, 240, 4])
 })
 
-it.each([false, true])('hangs together; like production: %s', (likeProduction) => {
+it.each([false, true])('is consistent; like production: %s', (likeProduction) => {
   const { collections, nfts, transfers, streams } = defaultSeed(likeProduction)
   const ids = new Set(collections.map((each) => each.collection_data_id_hash))
   const tokens = new Set(nfts.map((each) => each.token_data_id_hash))
@@ -22,7 +22,7 @@ it.each([false, true])('hangs together; like production: %s', (likeProduction) =
   expect(new Set(transfers.flatMap((each) => [each.from_address, each.to_address])).size).toBe(8)
 })
 
-it('has strings where the specification says so, and other types where real services send them', () => {
+it('has strings as specified, and other types where real services send them', () => {
   const typesOf = (likeProduction: boolean) => new Set(defaultSeed(likeProduction).nfts.flatMap((nft) => Object.values(nft).map((value) => typeof value)))
   expect(typesOf(false)).toEqual(new Set(['string']))
   expect(typesOf(true)).toEqual(new Set(['string', 'boolean', 'object']))

@@ -58,8 +58,8 @@ describe('an error of the handler', () => {
       { message: 'a is required; b is unknown', details: ['a is required', 'b is unknown'] },
     ],
     ['a node that cannot be reached', new NetworkError('no'), 502, {}],
-    ['a node that is slow', new HexlineError('no', 'timeout'), 504, {}],
-    ['a fault of its own, of which nothing is told but its kind', new TypeError('SECRET'), 500, { message: 'the sandbox failed: TypeError' }],
+    ['a slow node', new HexlineError('no', 'timeout'), 504, {}],
+    ['a bug, of which only the kind is shown', new TypeError('SECRET'), 500, { message: 'the sandbox failed: TypeError' }],
   ])('%s', async (_, error, status, body) => {
     const url = await start(() => Promise.reject(error))
     expect(await ask(url)).toMatchObject({ status, body })
@@ -85,7 +85,7 @@ it('other host names are refused, but for those allowed', async () => {
   expect(await ask(url, { headers: { host: 'box.example' } })).toMatchObject({ status: 200 })
 })
 
-it('a fault takes the place of the answer, or spoils it', async () => {
+it('a fault replaces the answer, or spoils it', async () => {
   let asked = 0
   const url = await start(() => json(200, ++asked), { nextFault: () => 'error 503' })
   expect(await ask(url)).toMatchObject({ status: 503 })

@@ -12,7 +12,7 @@ const FIELDS = [
   'usd_price_24hr_usd_change usd_value usd_value_24hr_usd_change native_token portfolio_percentage',
 ]
 
-/** What each token says, and what is to be read from it. */
+/** The return values of each token, and the metadata expected from them. */
 const kinds = {
   plain: { says: { name: text('Plain Dollar'), symbol: text('PD'), decimals: word(6) }, name: 'Plain Dollar', symbol: 'PD', decimals: 6 },
   old: { says: { name: bytes32('Maker'), symbol: bytes32('MKR'), decimals: word(18) }, name: 'Maker', symbol: 'MKR', decimals: 18 },
@@ -28,7 +28,7 @@ const tokens = {} as Record<Kind, `0x${string}`>
 let refuses: string
 let collectible: `0x${string}`
 let demoToken: `0x${string}`
-/** The block in which the wallet had got one unit of each token, and nothing else. */
+/** The block after which the wallet has one unit of each token, and nothing else. */
 let early: bigint
 let sandbox: Sandbox
 
@@ -40,7 +40,7 @@ beforeAll(async () => {
   viem = viemOn(node.upstream)
   for (const [kind, { says }] of Object.entries(kinds)) tokens[kind as Kind] = await deploy(viem, tokenCode(says))
   for (const token of Object.values(tokens)) await mint(viem, token, wallet, 1n)
-  // viem would give the number that it saw up to four seconds ago.
+  // viem would return a number up to four seconds old.
   early = await viem.getBlockNumber({ cacheTime: 0 })
   await mint(viem, tokens.plain, wallet, 1_234_567n)
   await mint(viem, tokens.plain, alice, 500n)
@@ -106,7 +106,7 @@ describe('the balances of a wallet', () => {
     expect(found(NATIVE).portfolio_percentage).toBeCloseTo((6000 / total) * 100, 9)
     expect(found(tokens.plain)).toMatchObject({ usd_price: 1, usd_value: 1.235068, usd_price_24hr_percent_change: 0, usd_value_24hr_usd_change: 0 })
     expect(found(tokens.old)).toMatchObject({ usd_price: 0, usd_value: 0, portfolio_percentage: 0, logo: 'https://img.example.com/mkr.png' })
-    // A share is one of all that the wallet holds, whatever is listed.
+    // A share is that of all the wallet's holdings, whatever is listed.
     const { body: alone } = await ask(sandbox, `${path}?token_addresses[0]=${tokens.plain}`)
     expect(alone.result[0].portfolio_percentage).toBeCloseTo((1.235068 / total) * 100, 9)
   })

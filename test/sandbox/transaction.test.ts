@@ -74,7 +74,7 @@ it('that creates a contract has the contract in place of a receiver', async () =
   expect(body).toMatchObject({ to_address: '', receipt_contract_address: contractAddress?.toLowerCase(), logs: [] })
 })
 
-it('that failed says so', async () => {
+it('that failed is marked as such', async () => {
   const token = await deploy(viem, tokenCode({}))
   const hash = await viem.sendTransaction({ to: token, data: '0x12345678', gas: 100_000n })
   await viem.waitForTransactionReceipt({ hash })
@@ -95,7 +95,7 @@ it('has its internal calls, nested ones too, only if they are requested', async 
     output: '0x',
     value: '1500000000000000000',
   }
-  // The second contract is sent no input, and so passes everything on to address 0.
+  // The second contract gets no input, and so forwards everything to address 0.
   expect(body.internal_transactions).toEqual([
     { ...call, from: first, to: second, gas: expect.stringMatching(/^\d+$/), gas_used: expect.stringMatching(/^\d+$/) },
     { ...call, from: second, to: `0x${'0'.repeat(40)}`, gas: expect.stringMatching(/^\d+$/), gas_used: expect.stringMatching(/^\d+$/) },
@@ -103,7 +103,7 @@ it('has its internal calls, nested ones too, only if they are requested', async 
   expect((await ask(sandbox, pathOf(hash))).body).not.toHaveProperty('internal_transactions')
 })
 
-it('that is unknown, or not in a block yet, is 404', async () => {
+it('that is unknown or pending is 404', async () => {
   expect(await ask(sandbox, pathOf(`0x${'1'.repeat(64)}`))).toMatchObject({ status: 404, body: { message: 'no transaction with this hash is in a block' } })
   await viem.setAutomine(false)
   const hash = await viem.sendTransaction({ to: wallet, value: 1n })
@@ -121,7 +121,7 @@ it.each([
   expect(await ask(sandbox, path)).toMatchObject({ status, body: { message } })
 })
 
-it('a node that fails is 502, and its URL is not shown', async () => {
+it('a failing node is 502, and its URL is not shown', async () => {
   const node = await serve(always({ jsonrpc: '2.0', id: 1, result: '0x1' }))
   await using other = await startSandbox({ upstream: `${node.url}/s3cret-key` })
   node.script(always('{"message":"no such thing as s3cret-key"}', { status: 404 }))

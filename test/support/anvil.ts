@@ -8,7 +8,7 @@ export interface Anvil {
 
 /** Starts anvil, a real node, on a free port of the loopback interface. */
 export async function startAnvil(options: CreateAnvilOptions = {}): Promise<Anvil> {
-  const anvil = createAnvil({ anvilBinary: anvilBinary(), host: '127.0.0.1', stopTimeout: 1000, ...options, port: 0 })
+  const anvil = createAnvil({ anvilBinary: anvilBinary(), host: '127.0.0.1', startTimeout: 300_000, stopTimeout: 60_000, ...options, port: 0 })
   let port: string | undefined
   // With port 0 the system picks a free one, which anvil prints.
   anvil.on('stdout', (text) => {

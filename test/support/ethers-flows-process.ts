@@ -35,11 +35,20 @@ const programs: Record<string, () => Promise<unknown>> = {
   async 'destroyed while a transaction is waited for'() {
     const provider = await used()
     const sent = await (await provider.getSigner()).sendTransaction({ to: nobody, gasLimit: 21_000 })
+    // One that is mined has a receipt, whose `confirmations()` ethers does not handle.
+    await provider.send('anvil_dropAllTransactions', [])
+    const send = provider.send.bind(provider)
+    let looks = 0
+    provider.send = (method, params) => {
+      const answer = send(method, params)
+      // The first look is that of `wait()` itself, which rejects. The next ones are its listener's.
+      if (method === 'eth_getTransactionCount' && ++looks === 2) provider.destroy()
+      return answer
+    }
     // ethers never settles this. At each block it looks for a replacement, and if that fails it
     // listens for the next block.
     void sent.wait(100)
-    await provider.on('block', () => provider.destroy())
-    while (!provider.destroyed) await provider.send('evm_mine', []).catch(() => {})
+    while (!provider.destroyed) await send('evm_mine', []).catch(() => {})
   },
   'connect fails': () => HexlineProvider.connect('http://127.0.0.1:1', { retry: false }).catch(() => {}),
   'never used': async () => new HexlineProvider(url),

@@ -176,7 +176,7 @@ function bedOn(url: string, isHexline: boolean, made: Made[]): Bed {
   const make = (options: JsonRpcApiProviderOptions = {}, to = url, network?: Networkish) => {
     // For its first blob anvil prepares a trusted setup, which takes longer than hexline's default
     // timeout on a busy machine.
-    const provider = new Provider(to, network, { ...fast, ...(isHexline && { timeoutMs: 120_000 }), ...options })
+    const provider = new Provider(to, network, { ...fast, ...(isHexline && { timeoutMs: 500_000 }), ...options })
     const pending = overhear(provider, (method) => {
       for (const each of awaited) if (each.method === method && --each.count === 0) each.resolve()
     })

@@ -65,7 +65,7 @@ export interface Bed {
  * For its first blob anvil prepares a trusted setup, which takes longer than viem's default timeout
  * on a busy machine.
  */
-const timeout = 60_000
+const timeout = 500_000
 
 const config = (transport: Transport) => ({ chain, transport, pollingInterval: 10, cacheTime: 0 })
 const makeReader = (transport: Transport, other: Partial<PublicClientConfig> = {}) =>

@@ -4,7 +4,7 @@ import { type Alarm, Alarms } from '../../src/wait/alarms.ts'
 import { LONGEST_TIMER } from '../../src/wait/clock.ts'
 import { VirtualClock } from '../support/virtual-clock.ts'
 
-test('alarms ring in their order, each at its time and once, and not when they were taken back', async () => {
+test('alarms ring in order, each once at its time, unless cancelled', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.record({ at: fc.integer({ min: 0, max: 1000 }), isTakenBack: fc.boolean() }), { maxLength: 50 }), async (wanted) => {
       const clock = new VirtualClock()
@@ -33,7 +33,7 @@ test('alarms ring in their order, each at its time and once, and not when they w
   )
 })
 
-test('an alarm that is further off than a timer of Node.js can be rings at its time', async () => {
+test('an alarm beyond the longest timer of Node.js rings at its time', async () => {
   const clock = new VirtualClock()
   const alarms = new Alarms(clock)
   const at = 3 * LONGEST_TIMER
@@ -41,7 +41,7 @@ test('an alarm that is further off than a timer of Node.js can be rings at its t
   expect(await rung).toBe(at)
 })
 
-test('the last alarm that is taken back lets the clock stand still', async () => {
+test('the clock stops when the last alarm is cancelled', async () => {
   const clock = new VirtualClock()
   const alarms = new Alarms(clock)
   const start = clock.now()

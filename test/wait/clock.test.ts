@@ -22,14 +22,14 @@ describe.each<[string, () => Clock]>([
     await new Promise<void>((resolve) => clock.wakeAt(clock.now() - 1000, resolve))
   })
 
-  test('does not wake what was cancelled', async () => {
+  test('does not wake a cancelled timer', async () => {
     const clock = clockOf()
     const timer = clock.wakeAt(clock.now() + 1, () => expect.unreachable())
     clock.cancel(timer)
     await new Promise<void>((resolve) => clock.wakeAt(clock.now() + 5, resolve))
   })
 
-  test('does not wake too early what is further off than a timer of Node.js can be', async () => {
+  test('does not wake a timer too early that is beyond the longest one of Node.js', async () => {
     const clock = clockOf()
     const far = clock.wakeAt(clock.now() + 2 * LONGEST_TIMER, () => expect.unreachable())
     await new Promise<void>((resolve) => clock.wakeAt(clock.now() + 5, resolve))
@@ -38,7 +38,7 @@ describe.each<[string, () => Clock]>([
 })
 
 describe('the virtual clock', () => {
-  test('jumps from timer to timer, in their order, once nothing moves any more', async () => {
+  test('jumps from timer to timer, in order, once nothing else happens', async () => {
     const clock = new VirtualClock()
     const seen: [string, number][] = []
     const see = (what: string) => seen.push([what, clock.now()])
@@ -62,7 +62,7 @@ describe('the virtual clock', () => {
     ])
   })
 
-  test('stands still where no timer holds it up', async () => {
+  test('stands still without a ref’d timer', async () => {
     const clock = new VirtualClock()
     const start = clock.now()
     const timer = clock.wakeAt(start + 10, () => {})

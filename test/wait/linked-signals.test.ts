@@ -10,7 +10,7 @@ test.each([0, 1])('a linked signal aborts when signal %i of the two does, with i
   expect([signal.aborted, signal.reason]).toEqual([true, 'enough'])
 })
 
-test('it is aborted from the start where one of the two is', () => {
+test('it is aborted from the start if one of the two is', () => {
   const { signal } = new LinkedSignals().link(new AbortController().signal, AbortSignal.abort('before'))
   expect(signal.reason).toBe('before')
 })

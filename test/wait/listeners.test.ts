@@ -7,7 +7,7 @@ interface Named extends Listed {
 }
 const named = (name: string): Named => ({ name, index: -1 })
 
-/** Listeners, and what they were told. */
+/** Listeners, and the reasons that they got. */
 function listeners(onAbort: (each: Named) => void = () => {}) {
   const told: [string, unknown][] = []
   const all = new Listeners<Named>((each, reason) => {
@@ -30,7 +30,7 @@ test('a list keeps the index of each of its items, whichever is removed', () => 
 })
 
 describe('listeners', () => {
-  test('are told the reason of their own signal, all of them', () => {
+  test('all get the reason of their own signal', () => {
     const { all, told } = listeners()
     const [one, other] = [new AbortController(), new AbortController()]
     for (const name of ['a', 'b']) all.add(one.signal, named(name))
@@ -42,7 +42,7 @@ describe('listeners', () => {
     ])
   })
 
-  test('share one event listener on their signal, which goes with the last of them', () => {
+  test('share one event listener on their signal, which is removed with the last of them', () => {
     const { all, told } = listeners()
     const aborter = new AbortController()
     const both = ['a', 'b'].map(named)
@@ -58,7 +58,7 @@ describe('listeners', () => {
     expect([told, all.all()]).toEqual([[], []])
   })
 
-  test('may remove each other while they are told', () => {
+  test('may remove each other while they are called', () => {
     const aborter = new AbortController()
     const [a, b, c] = ['a', 'b', 'c'].map(named) as [Named, Named, Named]
     const { all, told } = listeners((each) => {
@@ -71,7 +71,7 @@ describe('listeners', () => {
     expect(all.all()).toEqual([])
   })
 
-  test('are listed, those of every signal', () => {
+  test('are listed for all signals', () => {
     const { all } = listeners()
     for (const name of ['a', 'b', 'c']) all.add(new AbortController().signal, named(name))
     expect(all.all().map(({ name }) => name)).toEqual(['a', 'b', 'c'])

@@ -18,13 +18,13 @@ describe('what waits', () => {
     expect(clock.now()).toBe(5000)
   })
 
-  test('ends at its deadline, where that comes first', async () => {
+  test('ends at its deadline, if that is earlier', async () => {
     const { clock, waiting } = registry()
     await expect(waiting.sleep({ method: 'm', deadline: 1000 }, 5000)).rejects.toThrow(TimeoutError)
     expect(clock.now()).toBe(1000)
   })
 
-  test('ends with its signal, whose reason it gets, and others of the signal end with it', async () => {
+  test('ends with its signal and its reason, together with the others of that signal', async () => {
     const { clock, waiting } = registry()
     const aborter = new AbortController()
     const { signal } = aborter
@@ -43,7 +43,7 @@ describe('what waits', () => {
     expect(clock.now()).toBe(9000)
   })
 
-  test('ends when the client is closed, and nothing waits after that', async () => {
+  test('ends when the client is closed, and nothing can wait after that', async () => {
     const { waiting } = registry()
     const { signal } = new AbortController()
     const errorOf = (each?: AbortSignal) => waiting.sleep({ method: 'm', deadline: NEVER, signal: each }, NEVER).catch((error) => error)
@@ -55,7 +55,7 @@ describe('what waits', () => {
   })
 })
 
-test('a signal has one event listener, however much waits for it, and none when nothing does', async () => {
+test('a signal has one event listener, however many wait for it, and none if nothing does', async () => {
   const { waiting } = registry()
   const { signal } = new AbortController()
   const sleeps = Array.from({ length: 1000 }, (_, i) => waiting.sleep({ method: 'm', deadline: NEVER, signal }, i))

@@ -133,8 +133,8 @@ export class EndpointLimits {
   }
 
   /**
-   * What a call is told that does not wait for the end of the pause, or could only wait past its
-   * deadline; undefined for others.
+   * The failure of a call that does not wait for the end of the pause, or whose deadline comes
+   * first; undefined for others.
    */
   failureFor(call: Call, now: number): HexlineError | undefined {
     return this.#pause.failureFor(call, now)

@@ -40,8 +40,8 @@ export class Pause {
   }
 
   /**
-   * What the call is told, in the words of the endpoint, if it does not wait for the end of the
-   * pause or could only wait past its deadline.
+   * The failure of a call that does not wait for the end of the pause, or whose deadline comes
+   * first, with the endpoint's message.
    */
   failureFor(call: Call, now: number): HexlineError | undefined {
     if (this.until <= now || (call.whilePaused !== 'fail' && this.until < call.deadline)) return undefined

@@ -136,7 +136,7 @@ export class RateEstimate {
     this.#measuredMs = Math.min(pauseMs, MOST_SAVED_MS)
   }
 
-  /** When the rate was cut last, or the end of the pause that followed. */
+  /** When the rate was last cut, or the end of the pause that followed. */
   get since(): number {
     return this.#since
   }
@@ -202,7 +202,7 @@ export class RateEstimate {
     this.#heldMs = 0
   }
 
-  /** The level was cut for a reason that was none: it is here, or beyond, and soon found. */
+  /** The level was cut wrongly: it is here or higher, and found again soon. */
   restore(level: number): void {
     this.moveTo(Math.max(level, this.#level))
     this.#change = STEADY / LEAST_PART

@@ -5,7 +5,7 @@ import { copyError } from '../copy-error.ts'
 import { isFailure } from '../failure-kinds.ts'
 
 /**
- * A post function of the user's own. It ends after `timeoutMs`, and when nobody waits for it any
+ * A user's post function. It ends after `timeoutMs`, and when nobody waits for it any
  * more, whether it heeds its signal or not. Its errors stay the user's, who may share or freeze
  * them: what it gives are copies, which bear the endpoint's name.
  */

@@ -129,7 +129,7 @@ export class ReplyErrors {
     return this.#status(call, isBatch) ?? this.#malformed(call, fault)
   }
 
-  /** The failure that the HTTP status tells of. */
+  /** The failure by the HTTP status. */
   #status({ method }: Call, isBatch: boolean): HttpError | undefined {
     const { status } = this.#reply
     if (status < 300) return undefined

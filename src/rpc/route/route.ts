@@ -273,8 +273,8 @@ function goesOn({ error, wasSent }: CallFailure, call: Call, endpoint: Endpoint,
 }
 
 /**
- * How long until the call may do better, in ms: of several refusals the least bad is told. Being
- * throttled passes by itself.
+ * How long until the call may do better, in ms: of several refusals the most hopeful is reported.
+ * Throttling passes on its own.
  */
 function hopeOf(error: HexlineError): number {
   if (isThrottled(error)) return error.retryAfterMs ?? 0

@@ -16,7 +16,7 @@ const reads = {
   eth_call: (provider: JsonRpcProvider) => provider.call({ to: holder }),
 }
 const both = ['eth_getBalance', 'eth_call'] as const
-/** A node that refuses with this error object, whatever it is asked. */
+/** A node that refuses every call with this error object. */
 const saying = (error: unknown): Answer => each(({ id }) => ({ jsonrpc: '2.0', id, error }))
 
 describe("an error of a node is the same with hexline as with ethers' own provider:", () => {
@@ -39,14 +39,14 @@ describe("an error of a node is the same with hexline as with ethers' own provid
     expectToWalk(error)
   })
 
-  test('custom errors are read by the interface of a contract', async () => {
+  test("custom errors are decoded by the contract's interface", async () => {
     const contract = contractAt(contracts.custom.address, overHexline(anvil.url))
     const error = await errorOf(contract.getFunction('withdraw').estimateGas(7n))
     expect(contract.interface.parseError((error as unknown as { data: string }).data)).toMatchObject({ name: 'TooMuch', args: [holder, 7n, 5n] })
   })
 })
 
-describe('ethers maps a node’s message with hexline as with its own provider:', () => {
+describe('ethers maps a node’s message the same with hexline as with its own provider:', () => {
   test.each(wordRows)('$name', async ({ method, params = [], error: said, is, has = {}, better }) => {
     const { url } = await serve(saying(said))
     const expected = portraitOf(await errorOf(overEthers(url).send(method, [...params])))
@@ -89,7 +89,7 @@ describe("an error of the connection is the same with hexline as with ethers' ow
     expect(hexlineErrorOf(error)).toMatchObject({ name: 'NetworkError', unsent: true })
   })
 
-  test('a body that is too large, for which ethers has no limit', async () => {
+  test('a body that is too large, which ethers does not limit', async () => {
     const { url } = await serve(each(({ id }) => ({ id, result: `0x${'1'.repeat(60)}` })))
     expect(await reads.eth_getBalance(overEthers(url))).toBe(BigInt(`0x${'1'.repeat(60)}`))
     const error = await errorOf(reads.eth_getBalance(overHexline(url, { maxResponseBytes: 50 })))
@@ -102,7 +102,7 @@ describe("an error of the connection is the same with hexline as with ethers' ow
   })
 })
 
-describe('after the end, an error says so:', () => {
+describe('an error after the end says so:', () => {
   test('a provider that was destroyed, before a call', async () => {
     const { url } = await serve(silent)
     const providers = [overEthers(url), overHexline(url)]
@@ -112,7 +112,7 @@ describe('after the end, an error says so:', () => {
     expect(portrait).toMatchObject({ code: 'UNSUPPORTED_OPERATION', operation: 'eth_getBalance' })
   })
 
-  test('a provider that is destroyed while it waits for its turn', async () => {
+  test('a provider that is destroyed while its call is queued', async () => {
     const { url } = await serve(silent)
     const portraits = [overEthers(url), overHexline(url)].map(async (provider) => {
       const error = errorOf(provider.send('eth_getBalance', [holder, 'latest']))
@@ -125,7 +125,7 @@ describe('after the end, an error says so:', () => {
     expect(await portraits[1]).toMatchObject({ code: 'UNSUPPORTED_OPERATION', shortMessage: 'provider destroyed; cancelled request' })
   })
 
-  test('a shared client that its owner has closed', async () => {
+  test('a shared client closed by its owner', async () => {
     const client = createClient((await serve(silent)).url)
     await client.close()
     const error = await errorOf(reads.eth_getBalance(overHexline(client)))
@@ -141,11 +141,11 @@ describe('after the end, an error says so:', () => {
 
 describe("hexline's own error is the cause of ethers' error", () => {
   test.each<[string, Answer, object]>([
-    ['of words of a node', refuse(-32000, 'nonce too low'), { name: 'RpcError', kind: 'execution', attempts: 1 }],
+    ['of a node’s message', refuse(-32000, 'nonce too low'), { name: 'RpcError', kind: 'execution', attempts: 1 }],
     ['of an unknown method', refuse(-32601, 'Method not found'), { name: 'RpcError', kind: 'unsupported', attempts: 1 }],
-    ['of a node that lags, which was asked again', refuse(-32000, 'header not found'), { name: 'RpcError', kind: 'lagging', attempts: 3 }],
-    ['of a status, which was asked again', always('oops', { status: 500 }), { name: 'HttpError', kind: 'server', attempts: 3 }],
-    ['of a cut, which was asked again', cut, { name: 'NetworkError', kind: 'network', attempts: 3 }],
+    ['of a lagging node, after retries', refuse(-32000, 'header not found'), { name: 'RpcError', kind: 'lagging', attempts: 3 }],
+    ['of an HTTP status, after retries', always('oops', { status: 500 }), { name: 'HttpError', kind: 'server', attempts: 3 }],
+    ['of a cut connection, after retries', cut, { name: 'NetworkError', kind: 'network', attempts: 3 }],
   ])('%s', async (_, answer, cause) => {
     const { url } = await serve(answer)
     const provider = overHexline(url, { retry: { attempts: 3, baseDelayMs: 1 } })
@@ -153,7 +153,7 @@ describe("hexline's own error is the cause of ethers' error", () => {
   })
 })
 
-test('under FallbackProvider, which walks through errors, they are unchanged', async () => {
+test('FallbackProvider, which walks through errors, leaves them unchanged', async () => {
   for (const answer of [
     always('oops', { status: 500 }),
     cut,
@@ -243,7 +243,7 @@ describe('no error with hexline shows the key,', () => {
     expectNoSecret(await error)
   })
 
-  test('and the search would find it', async () => {
+  test('and the search would find a key', async () => {
     const { url } = await serve(always('oops', { status: 500 }))
     const error = await errorOf(reads.eth_call(overEthers(`${url}/v3/kEy0fThePath?key=kEy0fTheQuery`)))
     expect(textsOf(error).filter((text) => text.includes('kEy0fThePath')).length).toBeGreaterThan(3)
@@ -257,7 +257,7 @@ describe('no error with hexline shows the key,', () => {
   }
 })
 
-/** All that can be read off an error or an object, and off its causes. */
+/** Everything that can be read from an error or an object, and from its causes. */
 function textsOf(value: unknown): string[] {
   if (typeof value !== 'object' || value === null) return [String(value)]
   const { message, shortMessage, stack, info, request, response, error, cause } = value as Record<string, unknown>

@@ -18,7 +18,7 @@ import {
 
 const flow = ethersFlows(putContracts)
 
-/** ethers' BrowserProvider over a hexline client, or over what does the same with a JsonRpcProvider. */
+/** ethers' BrowserProvider over a hexline client, or over an equivalent with a JsonRpcProvider. */
 function browserOf({ provider, isHexline }: Bed, options: object = {}) {
   const shim: Eip1193Provider = { request: ({ method, params = [] }) => provider.send(method, params) }
   return new BrowserProvider(isHexline ? (provider as HexlineProvider).client : shim, undefined, {
@@ -58,7 +58,7 @@ describe('BrowserProvider(client)', () => {
   )
 
   flow(
-    'has the signers of the node, who sign and send',
+    "has the node's signers, which sign and send",
     async (bed) => {
       const provider = browserOf(bed)
       const signer = await provider.getSigner()
@@ -80,7 +80,7 @@ describe('BrowserProvider(client)', () => {
   )
 
   flow(
-    'has contracts deployed, called and refused',
+    'deploys and calls contracts, and reports refusals',
     async (bed) => {
       const provider = browserOf(bed)
       const wallet = new Wallet(bob.privateKey, provider)
@@ -110,7 +110,7 @@ describe('BrowserProvider(client)', () => {
   )
 
   flow(
-    'names what is refused when it is sent as ethers does',
+    'reports refused transactions as ethers does',
     async (bed) => {
       const provider = browserOf(bed)
       const plain = {
@@ -135,7 +135,7 @@ describe('BrowserProvider(client)', () => {
   )
 
   flow(
-    'tells of blocks, of logs and of what is pending',
+    'emits blocks, logs and pending transactions',
     async (bed) => {
       const provider = browserOf(bed, { staticNetwork: network })
       const [blocks, logs, pending] = [collector<number>(2), collector<bigint>(2), collector<string>(2)]
@@ -159,7 +159,7 @@ describe('BrowserProvider(client)', () => {
       const signer = new Contract(token, tokenAbi, await provider.getSigner())
       const sent = [await signer.getFunction('transfer').send(carol, 1), await signer.getFunction('transfer').send(carol, 2)]
       const told = await mineEach(bed, provider, Promise.all([blocks.all, logs.all, pending.all]))
-      // ethers prints what becomes of a filter that it asks when it is destroyed.
+      // When destroyed, ethers prints the fate of the filters that it polls.
       await idle()
       provider.destroy()
       return { sent: sent.map(({ hash }) => hash), blocks: told[0], logs: told[1], pending: told[2] }

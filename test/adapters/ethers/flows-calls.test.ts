@@ -39,7 +39,7 @@ describe('call and estimateGas', () => {
   )
 
   flow(
-    'call at a block that is past shows the state of then',
+    'call at a past block sees the state at that block',
     async ({ provider, ask }) => {
       // anvil keeps the state of a block when the next one is mined.
       await ask('evm_mine')
@@ -54,7 +54,7 @@ describe('call and estimateGas', () => {
   )
 
   flow(
-    'call of what reverts, and estimateGas of it, say why',
+    'call and estimateGas of a revert give the reason',
     async ({ provider }) => ({
       call: await failureOf(provider.call({ to: talker })),
       gas: await failureOf(provider.estimateGas({ to: talker })),

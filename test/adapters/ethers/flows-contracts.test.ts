@@ -20,7 +20,7 @@ const flow = ethersFlows(contracts.putContracts)
 const tokenOf = (runner: ContractRunner) => new Contract(token, tokenAbi, runner)
 const signerOf = ({ provider }: Bed) => bob.connect(provider)
 
-/** Mines what a contract has sent, and waits for it as a user does. */
+/** Mines a contract's transaction, and waits for it as a user does. */
 async function settled({ mine }: Bed, sent: ContractTransactionResponse) {
   await mine()
   return { sent, receipt: (await sent.wait()) as ContractTransactionReceipt }
@@ -28,7 +28,7 @@ async function settled({ mine }: Bed, sent: ContractTransactionResponse) {
 
 describe('ContractFactory', () => {
   flow(
-    'deploys with a wallet, and the contract is there once it is mined',
+    'deploys with a wallet; the contract exists once mined',
     async (bed) => {
       const factory = new ContractFactory(tokenAbi, contracts.tokenDeployment, signerOf(bed))
       const contract = await factory.deploy()
@@ -64,7 +64,7 @@ describe('ContractFactory', () => {
 
 describe('a method', () => {
   flow(
-    'that reads gives a typed result, also at a block that is past',
+    'that reads gives a typed result, also at a past block',
     async ({ provider, mine }) => {
       await mine()
       const contract = new Contract(named, namedAbi, provider)
@@ -77,7 +77,7 @@ describe('a method', () => {
   )
 
   flow(
-    'that is overloaded is found by its types',
+    'that is overloaded is selected by its types',
     async ({ provider }) => {
       const contract = new Contract(echo, echoAbi, provider)
       return {
@@ -118,7 +118,7 @@ describe('a method', () => {
   )
 
   flow(
-    'several at once by one signer that anvil holds',
+    'several at once by one of anvil’s signers',
     async (bed) => {
       const contract = tokenOf(await bed.provider.getSigner())
       const sent: ContractTransactionResponse[] = []
@@ -131,7 +131,7 @@ describe('a method', () => {
   )
 
   flow(
-    'asks elsewhere with enableCcipRead (EIP-3668)',
+    'reads off-chain data with enableCcipRead (EIP-3668)',
     async ({ provider }) => {
       const contract = new Contract(gateway, gatewayAbi, provider)
       return { answer: await contract.lookup?.('alice', { enableCcipRead: true }), without: await failureOf(contract.lookup?.('alice') as Promise<unknown>) }
@@ -158,7 +158,7 @@ describe('a method', () => {
 
 describe('a refusal', () => {
   flow(
-    'with an error of its own is decoded in a call, and has its data in an estimate and a send',
+    'with a custom error is decoded in a call, and keeps its data in an estimate and a send',
     async (bed) => {
       const contract = new Contract(refuser, refuserAbi, signerOf(bed))
       const attempt = contract.getFunction('attempt')
@@ -172,7 +172,7 @@ describe('a refusal', () => {
     ([look, call, ...others]) => {
       const revert = { name: 'Refused', signature: 'Refused(address,uint256)', args: [refused.who, refused.amount] }
       for (const failure of [look, call]) expect(failure).toMatchObject({ code: 'CALL_EXCEPTION', action: 'call', revert })
-      // ethers itself decodes what a call says, and leaves the rest to who asks.
+      // ethers itself decodes only the errors of calls, and leaves the others to its users.
       for (const failure of others) {
         expect(failure).toMatchObject({ code: 'CALL_EXCEPTION', action: 'estimateGas', revert: null })
         expect(refuserAbi.parseError(failure.data as string)?.args.toArray()).toEqual(revert.args)
@@ -181,7 +181,7 @@ describe('a refusal', () => {
   )
 
   flow(
-    'with a reason, with a panic, and with nothing',
+    'with a reason, with a panic, and without data',
     async (bed) => {
       const runner = signerOf(bed)
       const at = (address: string) => new Contract(address, refuserAbi, runner).getFunction('attempt')
@@ -203,7 +203,7 @@ describe('a refusal', () => {
   )
 
   flow(
-    'that is mined fails the wait, with the receipt',
+    'that is mined rejects the wait, with the receipt',
     async (bed) => {
       const sent = await new Contract(refuser, refuserAbi, signerOf(bed)).getFunction('attempt').send(1, { gasLimit: 100_000 })
       await bed.mine()
@@ -230,7 +230,7 @@ describe('queryFilter', () => {
   }
 
   flow(
-    'by name, by arguments, by range, and of everything',
+    'by name, by arguments, by range, and of all events',
     async (bed) => {
       const contract = await withEvents(bed)
       const { Transfer, Approval } = contract.filters
@@ -250,7 +250,7 @@ describe('queryFilter', () => {
   )
 
   flow(
-    'of an event that does not fit leaves it undecoded',
+    'leaves an event that does not match undecoded',
     async (bed) => {
       await withEvents(bed)
       return new Contract(collectible, tokenAbi, bed.provider).queryFilter('Transfer')
@@ -262,7 +262,7 @@ describe('queryFilter', () => {
   )
 
   flow(
-    'gives logs that know their block, their transaction and its receipt',
+    'gives logs with access to their block, transaction and receipt',
     async (bed) => {
       const [log] = await (await withEvents(bed)).queryFilter('Transfer', 1, 1)
       return [await log?.getBlock(), await log?.getTransaction(), await log?.getTransactionReceipt(), log?.removed] as const

@@ -2,11 +2,12 @@ import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { Contract, id, Wallet } from 'ethers'
 import { HexlineProvider, type HexlineProviderOptions } from 'hexline/ethers'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { type Anvil, startAnvil } from '../../support/anvil.ts'
 import { alice, askNode, bob, carol, failureOf, fast } from '../../support/ethers-flows.ts'
 import { named, namedAbi, token, tokenAbi } from '../../support/ethers-flows-contracts.ts'
 import { type Line, lineTo, watchQuiet } from '../../support/ethers-flows-line.ts'
+import { eventually } from '../../support/eventually.ts'
 
 let anvil: Anvil
 beforeAll(async () => {
@@ -58,10 +59,10 @@ const listeners: Record<string, (provider: HexlineProvider) => Promise<unknown>>
   "on('finalized')": (provider) => provider.on('finalized', () => {}),
 }
 
-/** Ends the provider, and asserts that nothing is left of it. */
+/** Destroys the provider, and asserts that it leaves nothing behind. */
 async function endQuietly(provider: HexlineProvider, line: Line, assertQuiet: () => Promise<void>) {
   provider.destroy()
-  await vi.waitFor(() => expect(line.open).toBe(0))
+  await eventually(() => expect(line.open).toBe(0))
   await assertQuiet()
 }
 
@@ -69,7 +70,7 @@ describe('destroy while busy', () => {
   const moments: [string, (line: Line) => Promise<void>][] = [
     ['in the turn in which they are made', async () => {}],
     ['in the next turn', () => new Promise((resolve) => setImmediate(resolve))],
-    ['when the node has been asked', (line) => line.sent()],
+    ['when the requests have reached the node', (line) => line.sent()],
   ]
   for (const [moment, come] of moments)
     it(`ends many calls and waits, ${moment}`, async () => {
@@ -127,7 +128,7 @@ describe('destroy while busy', () => {
     const line = await lineTo(anvil.url)
     const provider = providerOf(line)
     const sent = await (await provider.getSigner(alice)).sendTransaction({ to: carol, value: 1, gasLimit: 21_000 })
-    // ethers never settles it: there is nobody left to tell.
+    // ethers never settles it.
     void sent.wait().catch(() => {})
     const block = new Promise((resolve) => void provider.once('block', resolve))
     await askNode(anvil.url, 'anvil_dropAllTransactions')
@@ -135,7 +136,7 @@ describe('destroy while busy', () => {
     await endQuietly(provider, line, assertQuiet)
   })
 
-  it('lets listeners end the provider', async () => {
+  it('may be called by listeners', async () => {
     const assertQuiet = watchQuiet()
     const line = await lineTo(anvil.url)
     const provider = providerOf(line)
@@ -166,14 +167,14 @@ async function mineUntil(line: Line, done: Promise<unknown>): Promise<void> {
   }
 }
 
-describe('a program ends by itself', () => {
+describe('a program exits on its own', () => {
   it.each([
     'destroyed when done',
     'destroyed while busy',
     'destroyed while a transaction is waited for',
     'connect fails',
     'never used',
-    'answered, and not destroyed',
+    'after its calls are answered, without destroy',
   ])('%s', async (what) => {
     const script = fileURLToPath(new URL('../../support/ethers-flows-process.ts', import.meta.url))
     const child = spawn(process.execPath, ['--import', 'tsx', script, anvil.url, what], { stdio: ['ignore', 'pipe', 'pipe'] })

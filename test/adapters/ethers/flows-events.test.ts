@@ -22,11 +22,11 @@ const sent = ({ ask }: Bed, to: string, data: string, from = alice) => ask<strin
 const transfer = (bed: Bed, amount: number, from = alice) => sent(bed, token, tokenAbi.encodeFunctionData('transfer', [carol, amount]), from)
 const amountOf = ({ data }: Log) => Number(data)
 
-/** How events of contracts are listened to. */
+/** Ways to listen to a contract's events. */
 interface Way {
-  /** Begins to listen, and gives the provider once it does. */
+  /** Starts listening, and resolves to the provider once that is effective. */
   listen(bed: Bed, begin: (provider: JsonRpcProvider) => Promise<unknown>): Promise<JsonRpcProvider>
-  /** What the node is asked at each new block. */
+  /** The method that is called at each new block. */
   readonly looks: string
   mineUntil<T>(bed: Bed, done: Promise<T>): Promise<T>
 }
@@ -38,7 +38,7 @@ const ways: Record<string, Way> = {
       const ready = answered('eth_getFilterChanges')
       await begin(provider)
       await ready
-      // It has looked, and waits for a block.
+      // It has polled, and waits for a block.
       await answered('eth_blockNumber')
       return provider
     },
@@ -48,13 +48,13 @@ const ways: Record<string, Way> = {
     looks: 'eth_getLogs',
     async listen({ make, answered }, begin) {
       const provider = make({ polling: true })
-      // The listener's own, and the one of the blocks under it.
+      // The listener's own, and that of the block events below it.
       const ready = answered('eth_blockNumber', 2)
       await begin(provider)
       await ready
       return provider
     },
-    // ethers asks for logs at each block, and tells them twice when the next one comes before the answer.
+    // ethers requests logs at each block, and emits them twice when the next block comes before the reply.
     mineUntil: ({ mineUntil }, done) => mineUntil(done, 'eth_getLogs'),
   },
 }
@@ -64,7 +64,7 @@ for (const [way, { listen, looks, mineUntil }] of Object.entries(ways)) {
     const filters: [string, EventFilter, number[]][] = [
       ['an address', { address: token }, [1, 2, 3]],
       ['an address and a topic', { address: token, topics: [transferred, topicOf(bob.address)] }, [2]],
-      ['topics alone, with a choice', { topics: [transferred, [topicOf(alice), topicOf(bob.address)], topicOf(carol)] }, [1, 2, 3]],
+      ['topics alone, with alternatives', { topics: [transferred, [topicOf(alice), topicOf(bob.address)], topicOf(carol)] }, [1, 2, 3]],
     ]
     for (const [name, filter, amounts] of filters)
       flow(
@@ -90,7 +90,7 @@ for (const [way, { listen, looks, mineUntil }] of Object.entries(ways)) {
       )
 
     flow(
-      'contract.on an event, with its arguments and a payload',
+      'contract.on passes the arguments and a payload',
       async (bed) => {
         const seen = collector<unknown[]>(2)
         let contract = new Contract(token, tokenAbi)
@@ -118,7 +118,7 @@ for (const [way, { listen, looks, mineUntil }] of Object.entries(ways)) {
     )
 
     flow(
-      'contract.once of arguments, and contract.off',
+      'contract.once with arguments, and contract.off',
       async (bed) => {
         const [once, all, off] = [collector<bigint>(1), collector<bigint>(3), collector<bigint>(1)]
         let contract = new Contract(token, tokenAbi)
@@ -138,7 +138,7 @@ for (const [way, { listen, looks, mineUntil }] of Object.entries(ways)) {
     )
 
     flow(
-      'after off there are none, and the next listener begins anew',
+      'off ends them, and the next listener starts fresh',
       async (bed) => {
         const filter = { address: token }
         const first = collector<Log>(1)
@@ -193,7 +193,7 @@ describe('blocks and transactions', () => {
   )
 
   flow(
-    'on(hash) tells the receipt once it is mined',
+    'on(hash) emits the receipt once mined',
     async (bed) => {
       const seen = collector<TransactionReceipt>(1)
       const hash = await transfer(bed, 41)

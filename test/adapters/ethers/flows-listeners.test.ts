@@ -11,7 +11,7 @@ const amountOf = ({ data }: Log) => Number(data)
 
 describe('listeners', () => {
   flow(
-    'are counted, listed and removed, by event and all',
+    'are counted, listed and removed, by event or all at once',
     async ({ provider, answered }) => {
       const [one, two] = [() => {}, () => {}]
       await provider.on('block', one)
@@ -23,7 +23,7 @@ describe('listeners', () => {
       const after = await provider.listenerCount('block')
       await provider.removeAllListeners('block')
       const none = [await provider.listenerCount('block'), await provider.listenerCount('debug')]
-      // It would not take well to be ended before it has its filter.
+      // Stopping it before it has its filter would fail.
       const ready = answered('eth_getFilterChanges')
       await provider.on({ address: token }, one)
       await ready
@@ -77,7 +77,7 @@ describe('listeners', () => {
   )
 
   flow(
-    'a network that changes without leave fails the calls',
+    'a network that changes unexpectedly fails the calls',
     async ({ make, ask }) => {
       const provider = make()
       const before = await provider.getBlockNumber()
@@ -110,7 +110,7 @@ describe('pause and resume', () => {
         await ready
         await mine()
         await first.all
-        // ethers takes note of the block after it has told of it.
+        // ethers records the block after emitting it.
         await ask('eth_blockNumber')
         provider.pause(isDropping)
         const paused = provider.paused
@@ -135,7 +135,7 @@ describe('pause and resume', () => {
     )
 
   flow(
-    'events by polling while paused are told after resume',
+    'events polled during a pause are emitted after resume',
     async (bed) => {
       const provider = bed.make({ polling: true })
       const seen = collector<Log>(2)

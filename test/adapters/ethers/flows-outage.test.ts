@@ -14,7 +14,7 @@ const transfer = ({ ask }: Bed, amount: number) =>
   ask<string>('eth_sendTransaction', { from: alice, to: token, data: tokenAbi.encodeFunctionData('transfer', [carol, amount]), gas: toBeHex(100_000) })
 const amountOf = ({ data }: Log) => Number(data)
 
-/** A node that hangs up on who calls a method, for as long as it is broken. `broke` resolves once it has done so. */
+/** A node that cuts the connection of each call to one method while it is broken. `broke` resolves once it has done so. */
 async function brokenIn(bed: Bed, method: string) {
   const broke = collector<unknown>(1)
   const node = { isBroken: false, broke: broke.all, url: '' }
@@ -27,7 +27,7 @@ async function brokenIn(bed: Bed, method: string) {
   return node
 }
 
-/** Tries again at the next block, not by itself. */
+/** Tries again at the next block only. */
 const once = { retry: false } as HexlineProviderOptions as object
 
 describe('a node that dies and comes back', () => {
@@ -74,7 +74,7 @@ describe('a node that dies and comes back', () => {
       })
       await ready
       const hashes = [await transfer(bed, 1)]
-      // A node tells each change once: what it tells as the line is cut is lost.
+      // A node reports each change once: a report that is under way when the connection is cut is lost.
       await bed.mineUntil(before.all)
       await line.cut()
       hashes.push(await transfer(bed, 2))
@@ -96,7 +96,7 @@ describe('a node that dies and comes back', () => {
   )
 
   flow.alone(
-    'ends the waits that it was asked for before, and prints nothing',
+    'ends the earlier waits, and prints nothing',
     async (bed) => {
       const assertQuiet = watchQuiet()
       const line = await lineTo(bed.url)

@@ -35,7 +35,7 @@ describe('the node', () => {
   )
 
   flow(
-    'send of any method, with a result of any kind, and of one that the node does not know',
+    'send of any method, with any kind of result, and of an unknown method',
     async ({ provider }) => ({
       id: await provider.send('net_version', []),
       object: await provider.send('eth_getBlockByNumber', ['0x1', false]),
@@ -46,7 +46,7 @@ describe('the node', () => {
   )
 
   flow(
-    'listAccounts, getSigner by index and by address, and of what is none',
+    'listAccounts, getSigner by index and by address, and of an unknown one',
     async ({ provider }) => ({
       accounts: (await provider.listAccounts()).map(({ address }) => address),
       first: (await provider.getSigner()).address,
@@ -77,7 +77,7 @@ describe('the node', () => {
 
 describe('accounts', () => {
   flow(
-    'getBalance, getTransactionCount, getCode, getStorage, now and at a block that is past',
+    'getBalance, getTransactionCount, getCode, getStorage, now and at a past block',
     async ({ provider }) => {
       const block1 = await provider.getBlock(1)
       return {
@@ -96,7 +96,7 @@ describe('accounts', () => {
   )
 
   flow(
-    'with the cache that ethers has by default, one answer serves for who asks the same at once',
+    "one reply serves simultaneous identical calls, with ethers' default cache",
     async ({ make }) => {
       const provider = make({ cacheTimeout: 250, staticNetwork: network })
       const asked: unknown[] = []
@@ -141,7 +141,7 @@ describe('getBlock', () => {
     ['finalized', 'finalized'],
     ['-1, the one before the last', -1],
     ['-3', -3],
-    ['a number that is not there yet', 1000],
+    ['a future number', 1000],
   ]
   for (const [name, tag] of tags)
     flow(
@@ -161,14 +161,14 @@ describe('getBlock', () => {
       await bed.ask('eth_sendTransaction', { from: alice, to: carol, value: '0x1', gas: toBeHex(21_000) })
       const whole = (await bed.provider.getBlock('pending', true)) as Block
       const { timestamp, ...block } = whole
-      // anvil gives a block that is not there yet the time of the clock, and its hash with it.
+      // anvil fills in the current time for a pending block, which changes its hash.
       return { ...block, hash: null, hasTime: timestamp > 0, sent: whole.prefetchedTransactions }
     },
     (block) => expect(block).toMatchObject({ number: 4, hasTime: true, sent: [{ from: alice, to: carol, value: 1n }] }),
   )
 
   flow(
-    'by hash, and by one that nothing has',
+    'by hash, and by an unknown hash',
     async ({ provider }) => {
       const hash = (await provider.getBlock(3))?.hash as string
       return [await provider.getBlock(hash), await provider.getBlock(hash, true), await provider.getBlock(none)]
@@ -180,7 +180,7 @@ describe('getBlock', () => {
   )
 
   flow(
-    'and what a Block does: getTransaction, getPrefetchedTransaction, iteration, toJSON',
+    "and a Block's methods: getTransaction, getPrefetchedTransaction, iteration, toJSON",
     async ({ provider }) => {
       const [hashes, full] = [(await provider.getBlock(3)) as Block, (await provider.getBlock(3, true)) as Block]
       return {
@@ -203,7 +203,7 @@ describe('getBlock', () => {
   )
 
   flow(
-    'waitForBlock is not there in ethers',
+    'waitForBlock is not implemented by ethers',
     ({ provider }) => failureOf(provider.waitForBlock(1)),
     (error) => expect(error).toMatchObject({ code: 'NOT_IMPLEMENTED', operation: 'waitForBlock' }),
   )
@@ -211,7 +211,7 @@ describe('getBlock', () => {
 
 describe('transactions', () => {
   flow(
-    'getTransaction and getTransactionReceipt, and what they do',
+    'getTransaction and getTransactionReceipt, and the methods of their results',
     async ({ provider }) => {
       const hashes = Object.values(history)
       const transactions = await Promise.all(hashes.map((hash) => provider.getTransaction(hash)))
@@ -240,13 +240,13 @@ describe('transactions', () => {
   )
 
   flow(
-    'getTransactionResult, which ethers asks of no JSON-RPC node',
+    'getTransactionResult, which ethers requests from no JSON-RPC node',
     ({ provider }) => failureOf(provider.getTransactionResult(history.first)),
     (error) => expect(error).toMatchObject({ code: 'UNSUPPORTED_OPERATION', operation: 'getTransactionResult' }),
   )
 
   flow(
-    'one that is not mined yet',
+    'a pending one',
     async ({ ask, provider }) => {
       const hash = await ask<string>('eth_sendTransaction', { from: alice, to: carol, value: '0x1', gas: toBeHex(21_000) })
       return [await provider.getTransaction(hash), await provider.getTransactionReceipt(hash), await provider.getTransactionCount(alice, 'pending')]
@@ -279,7 +279,7 @@ describe('getLogs', () => {
       2,
     ],
     ['of a block by hash', async ({ provider }) => ({ blockHash: (await provider.getBlock(1))?.hash, address: token }), 1],
-    ['of a block without any', () => ({ fromBlock: 2, toBlock: 2 }), 0],
+    ['of a block without logs', () => ({ fromBlock: 2, toBlock: 2 }), 0],
   ]
   for (const [name, filterOf, count] of filters)
     flow(
@@ -292,7 +292,7 @@ describe('getLogs', () => {
     )
 
   flow(
-    'of what anvil refuses, and of what ethers does',
+    'refused by anvil, and refused by ethers',
     async ({ provider }) => ({
       unknown: await failureOf(provider.getLogs({ blockHash: none })),
       topic: await failureOf(provider.getLogs({ topics: ['0x12'] })),

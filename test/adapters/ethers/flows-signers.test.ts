@@ -32,7 +32,7 @@ const signers = {
   'an HD wallet': async ({ provider }: Bed) => HDNodeWallet.fromPhrase((bob.mnemonic as { phrase: string }).phrase, '', bob.path as string).connect(provider),
 }
 
-/** Mines what was sent, and says what became of it. */
+/** Mines the transaction, and returns its outcome. */
 async function settled({ mine, provider }: Bed, sent: TransactionResponse) {
   await mine()
   const receipt = (await sent.wait()) as TransactionReceipt
@@ -44,7 +44,7 @@ for (const [name, signerOf] of Object.entries(signers)) {
     const from = name.startsWith('an account') ? alice : bob.address
 
     flow(
-      'sends with nothing set but what is to be done',
+      'sends a transaction with no other fields set',
       async (bed) => settled(bed, await (await signerOf(bed)).sendTransaction({ to: carol, value: parseEther('1') })),
       ({ sent, receipt, transaction }) => {
         expect(transaction).toMatchObject({ type: 2, from, nonce: 0, value: parseEther('1'), chainId: 31337n })
@@ -69,7 +69,7 @@ for (const [name, signerOf] of Object.entries(signers)) {
       )
 
     flow(
-      'sends several, one after another',
+      'sends several in sequence',
       async (bed) => {
         const signer = await signerOf(bed)
         const sent = [await signer.sendTransaction({ to: carol, value: 1, ...fees }), await signer.sendTransaction({ to: carol, value: 2, ...fees })]
@@ -79,7 +79,7 @@ for (const [name, signerOf] of Object.entries(signers)) {
     )
 
     flow(
-      'signs a message, of text and of bytes',
+      'signs a message given as text and as bytes',
       async (bed) => {
         const signer = await signerOf(bed)
         return [await signer.signMessage('hello'), await signer.signMessage(new TextEncoder().encode('hello'))]
@@ -120,7 +120,7 @@ for (const [name, signerOf] of Object.entries(signers)) {
     )
 
     flow(
-      'knows its nonce, populates, estimates, calls, and resolves names as ethers does',
+      'returns its nonce, populates, estimates, calls, and resolves names as ethers does',
       async (bed) => {
         const signer = await signerOf(bed)
         return {
@@ -143,7 +143,7 @@ for (const [name, signerOf] of Object.entries(signers)) {
     )
 
     flow(
-      'cannot pay, is late, bids too little, and is refused, as ethers names it',
+      "has ethers' errors for no funds, a used nonce, a low fee and a refusal",
       async (bed) => {
         const signer = await signerOf(bed)
         const plain = { to: carol, gasLimit: 21_000, ...fees }
@@ -297,7 +297,7 @@ describe('newer types of transactions', () => {
   )
 
   flow(
-    'broadcastTransaction of the same bytes again, and of what is none',
+    'broadcastTransaction of the same bytes again, and of invalid bytes',
     async ({ provider }) => {
       const signed = await bob.signTransaction({ type: 2, to: carol, value: 1, nonce: 0, gasLimit: 21_000, chainId: 31337, ...fees })
       const sent = await provider.broadcastTransaction(signed)

@@ -16,7 +16,7 @@ const replacements: [string, object, boolean][] = [
 
 describe('waitForTransaction', () => {
   flow(
-    'of one that is mined already, with 0, 1 and 2 confirmations',
+    'of a mined one, with 0, 1 and 2 confirmations',
     async (bed) => {
       const hash = await send(bed)
       const before = await bed.provider.waitForTransaction(hash, 0)
@@ -43,7 +43,7 @@ describe('waitForTransaction', () => {
   )
 
   flow(
-    'with 3 confirmations, not before there are so many',
+    'with 3 confirmations, and not before',
     async (bed) => {
       const hash = await send(bed)
       await bed.mine()
@@ -67,7 +67,7 @@ describe('waitForTransaction', () => {
   )
 
   flow(
-    'several at once, with the cache that ethers has by default',
+    "several at once, with ethers' default cache",
     async (bed) => {
       const provider = bed.make({ cacheTimeout: 250 })
       const hashes = [await send(bed), await send(bed), await send(bed)]
@@ -78,9 +78,9 @@ describe('waitForTransaction', () => {
   )
 
   flow(
-    'of one that never comes fails after its timeout',
+    'of one that is never mined fails after its timeout',
     async ({ provider }) => {
-      // ethers leaves out the operation, which its own type of a timeout has, and hexline does not.
+      // ethers omits the operation, which its own type of a timeout has; hexline sets it.
       const { code, shortMessage, reason } = await failureOf(provider.waitForTransaction(never, 1, 40))
       return { code, shortMessage, reason, listening: await provider.listenerCount('block') }
     },
@@ -154,7 +154,7 @@ describe('wait of a response', () => {
     )
 
   flow(
-    'with confirmations is told of a replacement when there are so many',
+    'with confirmations reports a replacement once that has them',
     async (bed) => {
       const wallet = new Wallet(bob.privateKey, bed.provider)
       const first = await wallet.sendTransaction(sent)
@@ -172,7 +172,7 @@ describe('wait of a response', () => {
   )
 })
 
-describe("waitForTransaction of one that is replaced, where ethers' own never ends", () => {
+describe("waitForTransaction of a replaced one, where ethers' own never ends", () => {
   const sent = { to: carol, value: 5, nonce: 0, gasLimit: 50_000, maxFeePerGas: gwei(20), maxPriorityFeePerGas: gwei(1) }
   const more = { ...sent, maxFeePerGas: gwei(40), maxPriorityFeePerGas: gwei(2) }
   for (const [reason, other, cancelled] of replacements)
@@ -196,7 +196,7 @@ describe("waitForTransaction of one that is replaced, where ethers' own never en
     )
 
   flow.alone(
-    'with confirmations fails when the replacement has this many',
+    'with confirmations fails once the replacement has them',
     async (bed) => {
       const wallet = new Wallet(bob.privateKey, bed.provider)
       const first = await wallet.sendTransaction(sent)
@@ -214,7 +214,7 @@ describe("waitForTransaction of one that is replaced, where ethers' own never en
   )
 
   flow.alone(
-    'is not taken for replaced when it is mined itself',
+    'is not considered replaced when it is mined itself',
     async (bed) => {
       const wallet = new Wallet(bob.privateKey, bed.provider)
       const first = await wallet.sendTransaction(sent)

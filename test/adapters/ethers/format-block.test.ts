@@ -13,7 +13,7 @@ const format = new BlockFormat()
 const byEthers = (raw: unknown) => provider._wrapBlock(structuredClone(raw) as never, mainnet)
 const byHexline = (raw: unknown) => new Block(format.block(raw), provider)
 
-/** What a formatter makes of a block, or that it makes nothing of it. */
+/** The result of a formatter, or that it throws. */
 function attempt(make: () => Block): Block | undefined {
   try {
     return make()
@@ -60,7 +60,7 @@ const bytes = (length: number) => fc.uint8Array({ minLength: length, maxLength: 
 const hash = bytes(32)
 const address = bytes(20)
 const perhaps = <T>(field: fc.Arbitrary<T>) => fc.option(fc.option(field, { nil: null }), { nil: undefined, freq: 8 })
-/** A field as nodes send it, and once in a while something else. */
+/** A field as nodes send it, and sometimes another value. */
 const mostly = <T>(field: fc.Arbitrary<T>) =>
   fc.oneof(
     { weight: 30, arbitrary: field as fc.Arbitrary<unknown> },

@@ -37,7 +37,7 @@ async function failureOf(blocks: AsyncIterable<Block>): Promise<Error & Record<s
   )
 }
 
-/** A block with the fields that ethers asks for. */
+/** A block with the fields that ethers requires. */
 const whole = (right: unknown) =>
   right !== null && typeof right === 'object' && 'parentHash' in right
     ? { result: { ...right, difficulty: '0x0', nonce: '0x0000000000000000', extraData: '0x', miner: `0x${'11'.repeat(20)}` } }
@@ -73,7 +73,7 @@ describe('on a node', () => {
     if (prefetchTxs) expect([...types].sort()).toEqual([0, 1, 2, 3, 4])
   })
 
-  it('its transactions and receipts can be used as any', async () => {
+  it('its transactions and receipts work like any others', async () => {
     const provider = await HexlineProvider.connect(anvil.url)
     cleanUp.push(() => provider.destroy())
     for await (const block of provider.getBlocks(1, 40, { prefetchTxs: true })) {
@@ -91,7 +91,7 @@ describe('on a node', () => {
 
 describe('the range', () => {
   it.each<[string, number | bigint, number | bigint | undefined | 'finalized', number[]]>([
-    ['ends at the latest block unless said otherwise', 10, undefined, [10, 11, 12]],
+    ['ends at the latest block by default', 10, undefined, [10, 11, 12]],
     ['includes both ends', 3n, 5n, [3, 4, 5]],
     ['may end at a tag', 5, 'finalized', [5, 6, 7, 8]],
   ])('%s', async (_, from, to, numbers) => {
@@ -122,7 +122,7 @@ describe('when something is wrong', () => {
     expect(await failureOf(provider.getBlocks(0))).toMatchObject({ code: 'UNSUPPORTED_OPERATION', operation: 'eth_getBlockByNumber' })
   })
 
-  it('blocks that do not hang together end it, after those that do', async () => {
+  it('blocks that do not link end it, after those that do', async () => {
     const { provider } = await chainOf({
       head: 12,
       answer: (_, right) => whole((right as { number?: string } | null)?.number === hexOf(7) ? { ...(right as object), parentHash: blockHash(1) } : right),
@@ -170,7 +170,7 @@ describe('when something is wrong', () => {
   })
 })
 
-it('destroying the provider that made its client ends it with the next block, with a word about that', async () => {
+it('destroying the provider that owns the client ends it at the next block, with an error that says so', async () => {
   const { provider } = await chainOf({ head: 500, answer: (_, right) => whole(right) })
   const came: number[] = []
   const failure = await (async () => {

@@ -1,7 +1,8 @@
 import { Contract, FallbackProvider, type JsonRpcProvider, JsonRpcSigner, Network, Transaction, Wallet } from 'ethers'
 import { HexlineProvider, type HexlineProviderOptions } from 'hexline/ethers'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { CHAIN, closing, overHexline } from '../../support/ethers-failures.ts'
+import { eventually } from '../../support/eventually.ts'
 import { type Answer, always, cut, type Entry, each, errorOf, failed, type Received, refuse, serve, type TestServer } from '../../support/server.ts'
 import { holder } from '../../support/viem-failures.ts'
 
@@ -10,10 +11,10 @@ const throttled = (headers: Record<string, string> = {}): Answer => always('slow
 const page = always('<html>')
 const address = (i: number) => `0x${i.toString(16).padStart(40, '0')}`
 
-/** What a node of the tests says to a call. */
+/** A node's answer to a call. */
 const replyTo = ({ id, method }: Entry) => ({ jsonrpc: '2.0', id, result: method === 'eth_chainId' ? '0x7a69' : '0x64' })
 const node = each(replyTo)
-/** POSTs with a call of this method get these answers, one after another and then the last for ever; all other calls are answered rightly. */
+/** POSTs with a call of this method get these answers in turn, the last one repeatedly; all other calls are answered correctly. */
 function failing(method: string, ...answers: [Answer, ...Answer[]]): Answer {
   let asked = 0
   return (request, response) => {
@@ -26,10 +27,10 @@ function failing(method: string, ...answers: [Answer, ...Answer[]]): Answer {
 const methodsAt = ({ requests }: TestServer) => requests.flatMap(({ entries }) => entries.map(({ method }) => method))
 const hitsOf = (method: string, server: TestServer) => methodsAt(server).filter((each) => each === method).length
 const read = (provider: JsonRpcProvider, i = 1) => provider.getBalance(address(i))
-/** Without a static network, as most programs make it, and with waits as short as may be. */
+/** Without a static network, as in most programs, and with the shortest waits. */
 const plainOver = (url: string, options: HexlineProviderOptions = {}) =>
   closing(new HexlineProvider(url, undefined, { retry: { baseDelayMs: 1, maxDelayMs: 5 }, cacheTimeout: -1, ...options }))
-/** With a static network, so that each call is a hit of its own. */
+/** With a static network, so that each call is one request. */
 const over = (url: string, options: HexlineProviderOptions = {}) => overHexline(url, { retry: { baseDelayMs: 1, maxDelayMs: 5 }, ...options })
 
 describe('a read over the default provider', () => {
@@ -55,7 +56,7 @@ describe('a read', () => {
     ['a page instead of JSON', page],
     ['an internal error', refuse(-32603, 'Internal error')],
     ['a node that lags', refuse(-32000, 'header not found')],
-  ])('is asked four times in all after %s, and once with `retry: false`', async (_, answer) => {
+  ])('is sent four times in all after %s, and once with `retry: false`', async (_, answer) => {
     const server = await serve(answer)
     await errorOf(read(over(server.url)))
     expect(server.requests).toHaveLength(4)
@@ -70,13 +71,13 @@ describe('a read', () => {
     ['HTTP 401', always('no', { status: 401 })],
     ['HTTP 403', always('no', { status: 403 })],
     ['HTTP 404', always('no', { status: 404 })],
-  ])('is asked once after %s: asking again changes nothing', async (_, answer) => {
+  ])('is sent once after %s, which a retry would not change', async (_, answer) => {
     const server = await serve(answer)
     await errorOf(read(over(server.url)))
     expect(server.requests).toHaveLength(1)
   })
 
-  test('is retried, and so is the eth_chainId with it, only as many times as each has failed', async () => {
+  test('is retried as often as it has failed, and so is the eth_chainId beside it', async () => {
     const failures = new Map([
       ['eth_chainId', 1],
       ['eth_getBalance', 2],
@@ -92,7 +93,7 @@ describe('a read', () => {
     expect([hitsOf('eth_chainId', server), hitsOf('eth_getBalance', server)]).toEqual([2, 3])
   })
 
-  test('whose entry of a batch fails is retried alone', async () => {
+  test('is retried alone if its entry of a batch fails', async () => {
     let isFirst = true
     const server = await serve(
       each((entry) => {
@@ -158,7 +159,7 @@ describe('a call that must not run twice', () => {
       expect(about).toEqual(['eth_sendRawTransaction', 'eth_getTransactionByHash', 'eth_sendRawTransaction'])
     })
 
-    test('is not looked up where the node refused it', async () => {
+    test('is not looked up if the node refused it', async () => {
       const server = await serve(failing('eth_sendRawTransaction', refuse(-32000, 'nonce too low')))
       expect(await errorOf(over(server.url).broadcastTransaction(await sign()))).toMatchObject({ code: 'NONCE_EXPIRED' })
       expect(methodsAt(server).filter((method) => /sendRaw|ByHash/.test(method))).toEqual(['eth_sendRawTransaction'])
@@ -192,7 +193,7 @@ describe('being throttled', () => {
     const ways: Record<string, string>[] = [{ 'retry-after': '1' }, { date, 'retry-after': 'Sun, 06 Nov 1994 08:49:38 GMT' }]
     await Promise.all(
       ways.map(async (headers) => {
-        // The question for the chain and the read travel together or, where the machine is busy, one after the other.
+        // eth_chainId and the read share a POST or, on a busy machine, go one after the other.
         const since = ({ at }: Received) => at - (server.requests[0] as Received).at
         const server: TestServer = await serve((request, response) => (since(request) < 500 ? throttled(headers) : node)(request, response))
         expect(await read(closing(new HexlineProvider(server.url)))).toBe(100n)
@@ -250,9 +251,9 @@ describe('eth_chainId', () => {
   }
 
   test.each<[string, (url: string) => Promise<HexlineProvider> | HexlineProvider, number, number]>([
-    ['is asked for once after connect', async (url) => closing(await HexlineProvider.connect(url, { cacheTimeout: -1 })), 1, 5],
-    ['is asked for once, beside the first call, with `staticNetwork: true`', (url) => plainOver(url, { staticNetwork: true }), 1, 4],
-    ['is never asked for when the network is given', (url) => plainOver(url, { staticNetwork: Network.from(CHAIN) }), 0, 4],
+    ['is requested once after connect', async (url) => closing(await HexlineProvider.connect(url, { cacheTimeout: -1 })), 1, 5],
+    ['is requested once, with the first call, with `staticNetwork: true`', (url) => plainOver(url, { staticNetwork: true }), 1, 4],
+    ['is never requested when the network is given', (url) => plainOver(url, { staticNetwork: Network.from(CHAIN) }), 0, 4],
   ])('%s', async (_, make, expected, posts) => {
     const server = await serve(node)
     await callsOf(await make(server.url))
@@ -274,7 +275,7 @@ describe('a Contract', () => {
     new Contract(address(i), ['function a() view returns (uint256)', 'function b(uint256) view returns (uint256)'], provider)
   const call = (contract: Contract, name: string, ...args: unknown[]) => contract.getFunction(name)(...args)
 
-  test('whose functions are called in one turn makes one POST', async () => {
+  test('makes one POST for functions called in one turn', async () => {
     const server = await serve(answering)
     const provider = closing(await HexlineProvider.connect(server.url))
     const [one, two] = [contractOver(provider, 1), contractOver(provider, 2)]
@@ -294,7 +295,7 @@ describe('a Contract', () => {
 })
 
 describe('under FallbackProvider', () => {
-  /** Three, of which two have to agree. ethers asks the third when `stallTimeout` is over, however early one of the others fails. */
+  /** Three providers with a quorum of two. ethers calls the third after `stallTimeout`, however early one of the others fails. */
   async function three(answers: readonly Answer[], options: HexlineProviderOptions = {}, stallTimeout = 30_000) {
     const servers = await Promise.all(answers.map((answer) => serve(failing('eth_getBalance', answer))))
     const configs = servers.map(({ url }, i) => ({ provider: over(url, options), priority: i + 1, stallTimeout, weight: 1 }))
@@ -303,21 +304,21 @@ describe('under FallbackProvider', () => {
     return { balance: () => provider.getBalance(holder), hits: () => servers.map((server) => hitsOf('eth_getBalance', server)) }
   }
 
-  test('providers that agree are asked once each', async () => {
+  test('providers that agree are called once each', async () => {
     const { balance, hits } = await three([node, node, node])
     expect(await balance()).toBe(100n)
     expect(hits()).toEqual([1, 1, 0])
   })
 
   test.each<[string, Answer, HexlineProviderOptions, number]>([
-    ['fails is asked four times', broken, {}, 4],
-    ['fails is asked once with `retry: false`', cut, { retry: false }, 1],
+    ['fails is called four times', broken, {}, 4],
+    ['fails is called once with `retry: false`', cut, { retry: false }, 1],
     ['throttles is not waited for with `retry: false`', throttled({ 'retry-after': '3600' }), { retry: false }, 1],
   ])('a provider that %s, and the third one answers in its place', async (_, answer, options, expected) => {
     const { balance, hits } = await three([answer, node, node], options, 50)
     expect(await balance()).toBe(100n)
     // The other two may agree before it has failed for good.
-    await vi.waitFor(() => expect(hits()).toEqual([expected, 1, 1]))
+    await eventually(() => expect(hits()).toEqual([expected, 1, 1]))
   })
 
   test('an error on which providers agree is final', async () => {
@@ -338,8 +339,8 @@ describe('under FallbackProvider', () => {
     )
     onTestFinished(() => provider.destroy())
     expect(await provider.broadcastTransaction(raw)).toMatchObject({ hash })
-    // The first answer is enough for ethers; the other member goes on.
-    await vi.waitFor(() => expect(servers.map((server) => hitsOf('eth_getTransactionByHash', server))).toEqual([1, 1]))
+    // The first answer is enough for ethers; the other provider continues.
+    await eventually(() => expect(servers.map((server) => hitsOf('eth_getTransactionByHash', server))).toEqual([1, 1]))
     expect(servers.map((server) => hitsOf('eth_sendRawTransaction', server))).toEqual([1, 1])
   })
 })

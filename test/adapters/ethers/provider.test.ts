@@ -6,12 +6,13 @@ import { createClient, OptionError } from 'hexline'
 import { HexlineProvider, type HexlineProviderOptions } from 'hexline/ethers'
 import { Agent as Dispatcher } from 'undici'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { eventually } from '../../support/eventually.ts'
 import { calls } from '../../support/node.ts'
 import { type Answer, always, cut, deadPort, type Entry, each, errorOf, gate, honest, type Received, refuse, serve, silent } from '../../support/server.ts'
 
 type Target = ConstructorParameters<typeof HexlineProvider>[0]
 
-/** Answers as a node of chain 1 that holds `0x64` of everything. */
+/** Answers as a node of chain 1, with `0x64` for every amount. */
 const node: Answer = each(({ id, method }: Entry) => ({ jsonrpc: '2.0', id, result: method === 'eth_chainId' ? '0x1' : '0x64' }))
 
 /** A provider whose retries take no time, and that ends with the test. */
@@ -190,14 +191,9 @@ describe('options', () => {
     ['an invalid client option', 'http://127.0.0.1:1', { concurrency: 0 }, 'concurrency: expected a whole number from 1 to 1000, received 0'],
     ['an invalid URL', 'nonsense', {}, 'endpoint: expected an http or https URL, such as'],
     ['batchMaxSize', 'http://127.0.0.1:1', { batchMaxSize: 1 << 20 }, 'batchMaxSize: expected undefined (a batch that is too large for the node is split'],
+    ['an invalid batchStallTime', 'http://127.0.0.1:1', { batchStallTime: -1 }, 'batchStallTime: expected a number of ms from 0 to 2147483647, received -1'],
     [
-      'a batchStallTime that is no time',
-      'http://127.0.0.1:1',
-      { batchStallTime: -1 },
-      'batchStallTime: expected a number of ms from 0 to 2147483647, received -1',
-    ],
-    [
-      'a pollingInterval that is no time',
+      'an invalid pollingInterval',
       'http://127.0.0.1:1',
       { pollingInterval: Number.NaN },
       'pollingInterval: expected a number of ms from 0 to 2147483647, received NaN',
@@ -262,7 +258,7 @@ describe('the network', () => {
   })
 })
 
-describe('a node that is dead', () => {
+describe('a dead node', () => {
   const lines: unknown[][] = []
   const listen = () => {
     lines.length = 0
@@ -302,7 +298,7 @@ describe('a node that is dead', () => {
     listen()
     const server = await serve(always('no', { status: 500 }))
     expect(await errorOf(HexlineProvider.connect(server.url, { retry: false }))).toMatchObject({ code: 'SERVER_ERROR' })
-    await vi.waitFor(() => expect(server.sockets.size).toBe(0))
+    await eventually(() => expect(server.sockets.size).toBe(0))
     expect(lines).toEqual([])
   })
 })
@@ -322,7 +318,7 @@ describe('destroy', () => {
     expect(await second).toMatchObject({ ...cancelled, operation: 'eth_getTransactionCount' })
     expect(await waiting).toMatchObject(cancelled)
     await hungUp
-    await vi.waitFor(() => expect(server.sockets.size).toBe(0))
+    await eventually(() => expect(server.sockets.size).toBe(0))
   })
 
   it('ends later calls, too, and may be called again', async () => {
@@ -392,7 +388,7 @@ describe('a subclass', () => {
     expect(seen).toEqual(['eth_blockNumber'])
   })
 
-  it('that loses a reply gets an error', async () => {
+  it('gets an error if it loses a reply', async () => {
     class Mine extends HexlineProvider {
       override async _send(): Promise<never[]> {
         return []
@@ -415,7 +411,7 @@ describe('a subclass', () => {
 describe('waitForTransaction', () => {
   const hash = `0x${'1'.repeat(64)}`
 
-  it('ends at its timeout, also while the node says nothing', async () => {
+  it('ends at its timeout, also while the node does not answer', async () => {
     const server = await serve(silent)
     expect(await errorOf(made(server.url).waitForTransaction(hash, 1, 100))).toMatchObject({ code: 'TIMEOUT', reason: 'timeout' })
   })
@@ -427,7 +423,7 @@ describe('waitForTransaction', () => {
     const server = await serve(each(({ id, method }) => ({ id, result: method === 'eth_chainId' ? '0x1' : method === 'eth_blockNumber' ? '0x64' : null })))
     const provider = made(server.url)
     const waits = Array.from({ length: 20 }, (_, i) => errorOf(provider.waitForTransaction(`0x${i.toString(16).padStart(64, '0')}`)))
-    await vi.waitFor(() => expect(methodsOf(server).filter((method) => method === 'eth_getTransactionReceipt').length).toBeGreaterThan(19))
+    await eventually(() => expect(methodsOf(server).filter((method) => method === 'eth_getTransactionReceipt').length).toBeGreaterThan(19))
     provider.destroy()
     for (const wait of waits) expect(await wait).toMatchObject({ code: 'UNSUPPORTED_OPERATION' })
     expect(warned).not.toHaveBeenCalled()
@@ -492,7 +488,7 @@ describe('receipts of a block', () => {
   }
   const whole = { ...receipt, gasUsed: '0x1', cumulativeGasUsed: '0x1', logs: [], logsBloom: '0x' }
 
-  it('without a price have that of their transactions, as a single one has', async () => {
+  it("without a price get their transactions', as a single one does", async () => {
     const block = { transactions: [{ hash: receipt.transactionHash, gasPrice: '0x9' }] }
     const results: Record<string, unknown> = { eth_chainId: '0x1', eth_getBlockReceipts: [whole], eth_getBlockByHash: block }
     const server = await serve(each(({ id, method }) => ({ id, result: results[method] })))

@@ -1,6 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { HexlineProvider, type HexlineProviderOptions } from 'hexline/ethers'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { eventually } from '../../support/eventually.ts'
 import { type Entry, send, serve } from '../../support/server.ts'
 
 const topic = `0x${'7'.repeat(64)}`
@@ -16,12 +17,11 @@ const receiptOf = (hash: string, block: number) => ({
   ...{ contractAddress: null, gasUsed: '0x1', cumulativeGasUsed: '0x1', effectiveGasPrice: '0x1', status: '0x1', type: '0x0', logs: [], logsBloom: '0x' },
 })
 
-/** Nothing here depends on how long it takes. */
-const waitFor = (check: () => void) => vi.waitFor(check, { timeout: 15_000 })
+/** The timeout only bounds a failing test. */
 
 type Fault = (entry: Entry) => { error: { code: number; message: string } } | { status: number } | undefined
 
-/** A node with filters, whose every block has one log, and that does wrong as the test says. */
+/** A node with filters, one log in each block, and faults as the test sets them. */
 async function startNode(options: HexlineProviderOptions = {}) {
   const node = {
     head: 1,
@@ -30,7 +30,7 @@ async function startNode(options: HexlineProviderOptions = {}) {
     fault: (() => undefined) as Fault,
     /** Awaited before a call is answered. */
     gate: (() => undefined) as (entry: Entry) => Promise<void> | undefined,
-    /** Awaited when the answer is known, before it is sent. */
+    /** Awaited after the answer is computed and before it is sent. */
     hold: (() => undefined) as (entry: Entry) => Promise<void> | undefined,
     receipts: new Set<string>(),
   }
@@ -102,7 +102,7 @@ async function startNode(options: HexlineProviderOptions = {}) {
     async mine() {
       const asked = node.asked.length
       node.head++
-      await waitFor(() => expect(node.asked.slice(asked).some((method) => method === 'eth_getFilterChanges' || method === 'eth_getLogs')).toBe(true))
+      await eventually(() => expect(node.asked.slice(asked).some((method) => method === 'eth_getFilterChanges' || method === 'eth_getLogs')).toBe(true))
       await turn()
     },
   }
@@ -113,37 +113,37 @@ type Node = Awaited<ReturnType<typeof startNode>>
 /** Listens, and waits until the filter has been asked for the first time. */
 async function listening(bed: Node) {
   await bed.listen()
-  await waitFor(() => expect(bed.count('eth_getFilterChanges')).toBe(1))
-  await waitFor(() => expect(bed.count('eth_blockNumber')).toBeGreaterThan(1))
+  await eventually(() => expect(bed.count('eth_getFilterChanges')).toBe(1))
+  await eventually(() => expect(bed.count('eth_blockNumber')).toBeGreaterThan(1))
 }
 
 describe('events by a filter', () => {
-  it('are not lost when one poll fails: the filter and what it holds stay', async () => {
+  it('are not lost when one poll fails: the filter and its contents remain', async () => {
     const bed = await startNode()
     await listening(bed)
     await bed.mine()
     bed.node.fault = ({ method }) => (method === 'eth_getFilterChanges' ? { status: 502 } : undefined)
     await bed.mine()
-    await waitFor(() => expect(bed.errors.length).toBeGreaterThan(0))
+    await eventually(() => expect(bed.errors.length).toBeGreaterThan(0))
     bed.node.fault = () => undefined
     await bed.mine()
     await bed.mine()
-    await waitFor(() => expect(bed.got).toEqual([2, 3, 4, 5]))
+    await eventually(() => expect(bed.got).toEqual([2, 3, 4, 5]))
     expect(bed.count('eth_newFilter')).toBe(1)
     expect(bed.node.filters.size).toBe(1)
   })
 
-  it('are not lost when the node forgets the filter: a new one is made, and the logs in between are asked for', async () => {
+  it('are not lost when the node drops the filter: a new one is made, and the logs in between are requested', async () => {
     const bed = await startNode()
     await listening(bed)
     await bed.mine()
-    await waitFor(() => expect(bed.got).toEqual([2]))
+    await eventually(() => expect(bed.got).toEqual([2]))
     bed.node.filters.clear()
     await bed.mine()
-    await waitFor(() => expect(bed.errors).toHaveLength(1))
+    await eventually(() => expect(bed.errors).toHaveLength(1))
     await bed.mine()
     await bed.mine()
-    await waitFor(() => expect(bed.got).toEqual([2, 3, 4, 5]))
+    await eventually(() => expect(bed.got).toEqual([2, 3, 4, 5]))
     expect(bed.count('eth_newFilter')).toBe(2)
   })
 
@@ -151,15 +151,15 @@ describe('events by a filter', () => {
     const bed = await startNode()
     await listening(bed)
     await bed.mine()
-    await waitFor(() => expect(bed.got).toEqual([2]))
+    await eventually(() => expect(bed.got).toEqual([2]))
     bed.node.filters.clear()
     bed.node.fault = ({ method }) => (method === 'eth_getLogs' ? { error: { code: -32602, message: 'no' } } : undefined)
     await bed.mine()
     await bed.mine()
-    await waitFor(() => expect(bed.errors).toHaveLength(2))
+    await eventually(() => expect(bed.errors).toHaveLength(2))
     bed.node.fault = () => undefined
     await bed.mine()
-    await waitFor(() => expect(bed.got).toEqual([2, 3, 4, 5]))
+    await eventually(() => expect(bed.got).toEqual([2, 3, 4, 5]))
   })
 
   it('that arrive during a pause are emitted once each after it, with one request per block', async () => {
@@ -175,10 +175,10 @@ describe('events by a filter', () => {
     open()
     await turn()
     bed.provider.resume()
-    await waitFor(() => expect(bed.got).toEqual([2]))
+    await eventually(() => expect(bed.got).toEqual([2]))
     const before = bed.count('eth_getFilterChanges')
     await bed.mine()
-    await waitFor(() => expect(bed.got).toEqual([2, 3]))
+    await eventually(() => expect(bed.got).toEqual([2, 3]))
     expect(bed.count('eth_getFilterChanges')).toBe(before + 1)
   })
 
@@ -186,13 +186,13 @@ describe('events by a filter', () => {
     const bed = await startNode()
     await listening(bed)
     bed.provider.pause(true)
-    await waitFor(() => expect(bed.node.filters.size).toBe(0))
+    await eventually(() => expect(bed.node.filters.size).toBe(0))
     bed.node.head += 3
     bed.provider.resume()
-    await waitFor(() => expect(bed.count('eth_getFilterChanges')).toBe(2))
-    await waitFor(() => expect(bed.node.filters.size).toBe(1))
+    await eventually(() => expect(bed.count('eth_getFilterChanges')).toBe(2))
+    await eventually(() => expect(bed.node.filters.size).toBe(1))
     await bed.mine()
-    await waitFor(() => expect(bed.got).toEqual([5]))
+    await eventually(() => expect(bed.got).toEqual([5]))
     expect(bed.errors).toEqual([])
   })
 
@@ -201,10 +201,10 @@ describe('events by a filter', () => {
     let open = () => {}
     bed.node.gate = ({ method }) => (method === 'eth_getFilterChanges' ? new Promise<void>((resolve) => (open = resolve)) : undefined)
     await bed.listen()
-    await waitFor(() => expect(bed.count('eth_getFilterChanges')).toBe(1))
+    await eventually(() => expect(bed.count('eth_getFilterChanges')).toBe(1))
     await bed.provider.off({ topics: [topic] }, bed.listener)
     open()
-    await waitFor(() => expect(bed.node.filters.size).toBe(0))
+    await eventually(() => expect(bed.node.filters.size).toBe(0))
     await turn()
     expect(bed.errors).toEqual([])
   })
@@ -213,10 +213,10 @@ describe('events by a filter', () => {
     const bed = await startNode()
     bed.node.fault = ({ method }) => (method === 'eth_newFilter' ? { error: { code: -32601, message: 'the method eth_newFilter does not exist' } } : undefined)
     await bed.listen()
-    await waitFor(() => expect(bed.count('eth_blockNumber')).toBeGreaterThan(2))
+    await eventually(() => expect(bed.count('eth_blockNumber')).toBeGreaterThan(2))
     await bed.mine()
     await bed.mine()
-    await waitFor(() => expect(bed.got).toEqual([2, 3]))
+    await eventually(() => expect(bed.got).toEqual([2, 3]))
     expect(bed.count('eth_newFilter')).toBe(1)
   })
 })
@@ -235,16 +235,16 @@ describe('a block that arrives during a request is handled next, even if no othe
     const blocks: number[] = []
     await bed.provider.on('block', (block) => blocks.push(block))
     await bed.listen()
-    await waitFor(() => expect(bed.count('eth_blockNumber')).toBeGreaterThan(2))
-    if (asking === 'eth_getFilterChanges') await waitFor(() => expect(bed.count(asking)).toBe(1))
+    await eventually(() => expect(bed.count('eth_blockNumber')).toBeGreaterThan(2))
+    if (asking === 'eth_getFilterChanges') await eventually(() => expect(bed.count(asking)).toBe(1))
     let open = () => {}
     bed.node.hold = ({ method }) => (method === asking ? new Promise<void>((resolve) => (open = resolve)) : undefined)
     await bed.mine()
     bed.node.hold = () => undefined
     bed.node.head++
-    await waitFor(() => expect(blocks).toEqual([2, 3]))
+    await eventually(() => expect(blocks).toEqual([2, 3]))
     open()
-    await waitFor(() => expect(bed.got).toEqual([2, 3]))
+    await eventually(() => expect(bed.got).toEqual([2, 3]))
   })
 
   it('also without any other block listener, if the first answer is late', async () => {
@@ -252,12 +252,12 @@ describe('a block that arrives during a request is handled next, even if no othe
     let open = () => {}
     bed.node.hold = ({ method }) => (method === 'eth_getFilterChanges' ? new Promise<void>((resolve) => (open = resolve)) : undefined)
     await bed.listen()
-    await waitFor(() => expect(bed.count('eth_getFilterChanges')).toBe(1))
+    await eventually(() => expect(bed.count('eth_getFilterChanges')).toBe(1))
     await turn()
     bed.node.hold = () => undefined
     bed.node.head++
     open()
-    await waitFor(() => expect(bed.got).toEqual([2]))
+    await eventually(() => expect(bed.got).toEqual([2]))
   })
 
   it.each<[string, (provider: HexlineProvider, done: () => void) => unknown]>([
@@ -275,29 +275,29 @@ describe('a block that arrives during a request is handled next, even if no othe
     void wait(bed.provider, () => {
       isDone = true
     })
-    await waitFor(() => expect(isDone).toBe(true))
+    await eventually(() => expect(isDone).toBe(true))
   })
 })
 
 describe('an outage', () => {
-  it('is reported to the listeners of `error` by everything that waits for blocks, and blocks continue after it', async () => {
+  it('is reported to the listeners of `error` by everything that waits for blocks; blocks continue after it', async () => {
     const bed = await startNode()
     const blocks: number[] = []
     await bed.provider.on('block', (block) => blocks.push(block))
-    await waitFor(() => expect(bed.count('eth_blockNumber')).toBeGreaterThan(1))
+    await eventually(() => expect(bed.count('eth_blockNumber')).toBeGreaterThan(1))
     bed.node.fault = () => ({ status: 502 })
-    await waitFor(() => expect(bed.errors.length).toBeGreaterThan(1))
+    await eventually(() => expect(bed.errors.length).toBeGreaterThan(1))
     expect(bed.errors[0]).toMatchObject({ code: 'SERVER_ERROR', info: { responseStatus: '502 Bad Gateway' } })
     bed.node.head += 2
     bed.node.fault = () => undefined
-    await waitFor(() => expect(blocks).toEqual([2, 3]))
+    await eventually(() => expect(blocks).toEqual([2, 3]))
   })
 
   it('is not reported after the provider has stopped', async () => {
     const bed = await startNode()
     bed.node.gate = () => new Promise(() => {})
     await bed.provider.on('block', () => {})
-    await waitFor(() => expect(bed.count('eth_blockNumber')).toBeGreaterThan(0))
+    await eventually(() => expect(bed.count('eth_blockNumber')).toBeGreaterThan(0))
     bed.provider.destroy()
     await turn()
     expect(bed.errors).toEqual([])
@@ -325,7 +325,7 @@ describe('a subscription with a dead node or a destroyed provider never ends the
     const bed = await startNode()
     bed.node.fault = () => ({ status: 500 })
     await bed.provider.on(event as never, () => {})
-    await waitFor(() => expect(bed.node.asked.length).toBeGreaterThan(3))
+    await eventually(() => expect(bed.node.asked.length).toBeGreaterThan(3))
     bed.node.gate = () => new Promise(() => {})
     bed.provider.destroy()
     await turn()

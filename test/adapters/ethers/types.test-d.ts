@@ -21,7 +21,7 @@ declare const provider: HexlineProvider
 declare const urls: string[]
 
 describe('HexlineProvider', () => {
-  test("stands wherever ethers' own does", () => {
+  test("can be used wherever ethers' own does", () => {
     expectTypeOf(provider).toExtend<JsonRpcProvider>()
     expectTypeOf(provider).toExtend<JsonRpcApiProvider>()
     expectTypeOf(provider).toExtend<Provider>()
@@ -32,7 +32,7 @@ describe('HexlineProvider', () => {
     new BrowserProvider(provider.client)
   })
 
-  test('takes what a hexline client takes, and what ethers takes', () => {
+  test('takes the options of a hexline client and those of ethers', () => {
     new HexlineProvider()
     new HexlineProvider('http://a', 1, { staticNetwork: true, polling: true, concurrency: 4 })
     new HexlineProvider('http://a', 'any')
@@ -49,7 +49,7 @@ describe('HexlineProvider', () => {
     new HexlineProvider('http://a', 1, { pollInterval: 1 })
   })
 
-  test('has what ethers has not', () => {
+  test('has what ethers lacks', () => {
     expectTypeOf(HexlineProvider.connect('http://a')).resolves.toEqualTypeOf<HexlineProvider>()
     expectTypeOf(provider.client).toEqualTypeOf<HexlineClient>()
     expectTypeOf(provider.getBlockReceipts('latest')).resolves.toEqualTypeOf<TransactionReceipt[] | null>()

@@ -2,6 +2,7 @@ import { JsonRpcProvider } from 'ethers'
 import { HexlineProvider } from 'hexline/ethers'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { CHAIN, closing, hexlineErrorOf, overEthers, overHexline, portraitOf } from '../../support/ethers-failures.ts'
+import { eventually } from '../../support/eventually.ts'
 import {
   type Answer,
   always,
@@ -19,7 +20,7 @@ import {
 } from '../../support/server.ts'
 
 /*
- * What ethers 6.17 does here is asserted, too: where a later one does better, its half of a test fails, and the comparison is to be
+ * The behaviour of ethers 6.17 is asserted, too. When a later version does better, its half of a test fails, and the comparison has to be
  * made anew.
  */
 
@@ -37,7 +38,7 @@ const hitsOf = (method: string, { requests }: TestServer) => requests.flatMap(({
 const batchingEthers = (url: string) => closing(new JsonRpcProvider(url, CHAIN, { staticNetwork: true, cacheTimeout: -1 }))
 const retryingHexline = (url: string) => overHexline(url, { retry: { baseDelayMs: 1, maxDelayMs: 5 } })
 
-/** Answers batches with what becomes of the right replies, and single calls rightly. */
+/** Answers batches with changed replies, and single calls correctly. */
 const batches =
   (mangle: (replies: ReturnType<typeof replyTo>[]) => unknown): Answer =>
   ({ entries, isBatch }, response) => {
@@ -45,7 +46,7 @@ const batches =
     send(response, JSON.stringify(isBatch ? mangle(replies) : replies[0]))
   }
 
-/** What comes of the promise within 250 ms: bounds the side that hangs. */
+/** The outcome of the promise within 250 ms, since one side hangs. */
 function soon(promise: Promise<unknown>): Promise<unknown> {
   let timer: NodeJS.Timeout | undefined
   const waiting = new Promise((resolve) => {
@@ -126,7 +127,7 @@ describe('Retry-After', () => {
 
   test('in seconds: ethers reads it as milliseconds, hexline waits', { timeout: 30_000 }, async () => {
     const server = await serve(throttled({ 'retry-after': '60' }), node)
-    // It was told to come back in a minute, which is twice as long as this test may take.
+    // Retry-After was a minute, twice as long as this test may take.
     expect(await read(batchingEthers(server.url))).toBe(1n)
     expect(server.requests).toHaveLength(2)
 
@@ -145,7 +146,7 @@ describe('Retry-After', () => {
       response: { statusCode: 599 },
     })
     expect(server.requests).toHaveLength(12)
-    // A wait that would pass the deadline is not begun.
+    // A wait beyond the deadline is not started.
     const error = await errorOf(read(overHexline(server.url, { retry: {}, deadlineMs: 10_000 })))
     expect(error).toMatchObject({ code: 'SERVER_ERROR', shortMessage: 'server response 429 Too Many Requests' })
     expect(hexlineErrorOf(error)).toMatchObject({ kind: 'rate-limit', retryAfterMs: 20_000, attempts: 1 })
@@ -161,8 +162,8 @@ describe('a node that is dead', () => {
     const url = await deadUrl()
     const ethers = closing(new JsonRpcProvider(url))
     await errorOf(ethers.getBlockNumber())
-    // The call is over, and nobody asks for anything any more.
-    await vi.waitFor(() => expect(lines.filter((line) => line.startsWith('JsonRpcProvider failed to detect network')).length).toBeGreaterThan(1), 20_000)
+    // The call is over, and nothing more is requested.
+    await eventually(() => expect(lines.filter((line) => line.startsWith('JsonRpcProvider failed to detect network')).length).toBeGreaterThan(1))
     ethers.destroy()
 
     lines.length = 0

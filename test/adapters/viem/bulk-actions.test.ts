@@ -9,6 +9,7 @@ import { seedChain } from '../../../demo/chain.ts'
 import { type Anvil, startAnvil } from '../../support/anvil.ts'
 import { blockHash, blockOf, type ChainOptions, hexOf, startChain, withLongFields } from '../../support/chain-server.ts'
 import { hasCorpus, noCorpus, readBlocks } from '../../support/corpus.ts'
+import { steadyTime } from '../../support/held-time.ts'
 import { isNewViem } from '../../support/peers.ts'
 
 const cleanUp: (() => Promise<void>)[] = []
@@ -84,7 +85,7 @@ describe("on a node, each block is what viem's own getBlock gives", () => {
   })
 })
 
-/** Answers one block and its receipts, as the node of another chain sends them, whatever is asked. */
+/** Answers every call with one block or its receipts, as the node of another chain sends them. */
 async function startOneBlock(block: unknown, receipts: unknown = []): Promise<string> {
   const server = createServer(async (request, response) => {
     let text = ''
@@ -107,7 +108,7 @@ async function startOneBlock(block: unknown, receipts: unknown = []): Promise<st
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-/** The same by hexline and by viem, and that they are equal. */
+/** Asserts that hexline and viem return the same. */
 async function equalBlocks(block: Record<string, unknown>, receipts: unknown[], chain: Chain | undefined) {
   const url = await startOneBlock(block, receipts)
   const includeTransactions = typeof (block.transactions as unknown[])[0] === 'object'
@@ -295,7 +296,7 @@ describe('a formatter that changes the linking fields', () => {
     ['leaves the transactions out', { block: defineBlock({ exclude: ['transactions'], format: () => ({}) }) }],
     ['leaves the hash out', { block: { format: (block: object) => ({ ...block, hash: undefined }), type: 'block' } }],
     ['changes receipts', { block: { format, type: 'block' }, transactionReceipt: { format: () => ({}), type: 'transactionReceipt' } }],
-  ])('one that %s is used all the same', async (_, formatters) => {
+  ])('one that %s is used anyway', async (_, formatters) => {
     const server = await startChain({ head: 5 })
     cleanUp.push(server.close)
     const client = clientOf(server.url, defineChain({ ...mainnet, formatters: formatters as never }))
@@ -318,6 +319,7 @@ describe('a formatter that changes the linking fields', () => {
 })
 
 it('a missing block below the head ends it with an explanation', async () => {
+  steadyTime()
   const server = await startChain({
     head: 5,
     answer: ({ method, params }) => (method === 'eth_getBlockByNumber' && params[0] === hexOf(3) ? { result: null } : undefined),
@@ -333,7 +335,7 @@ it('a missing block below the head ends it with an explanation', async () => {
   expect(failure).toMatchObject({ name: 'IntegrityError', kind: 'lagging' })
 })
 
-it('an authorization with absurd numbers does not stop it (EIP-7702)', async () => {
+it('an authorization with huge numbers does not stop it (EIP-7702)', async () => {
   const authorization = { chainId: `0x${'f'.repeat(64)}`, nonce: '0xfffffffffffffffe', address: blockHash(1), yParity: '0x0', r: '0x1', s: '0x2' }
   const transaction = {
     hash: blockHash(99),

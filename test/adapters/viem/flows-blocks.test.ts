@@ -7,7 +7,7 @@ import { type History, makeHistory, putContracts, token } from '../../support/vi
 let history: History
 const flow = viemFlows(async (bed) => {
   await putContracts(bed)
-  // The same over both transports: that is what the first test looks at.
+  // The same over both transports, as the first test checks.
   history = await makeHistory(bed)
 })
 
@@ -15,7 +15,7 @@ const unknown: Hash = keccak256(toHex('nothing has this hash'))
 
 describe('blocks', () => {
   flow(
-    'are the same to the last hash on both nodes',
+    'are the same on both nodes, down to the last hash',
     async ({ reader }) => Promise.all([0n, 1n, 2n, 3n].map((blockNumber) => reader.getBlock({ blockNumber }))),
     (blocks) => {
       expect(blocks.map((block) => block.timestamp)).toEqual([0n, 1n, 2n, 3n].map((i) => 1_700_000_000n + 12n * i))
@@ -39,7 +39,7 @@ describe('blocks', () => {
   )
 
   flow(
-    'getBlock of what is pending',
+    'getBlock of the pending block',
     async ({ reader, unlocked }) => {
       const hash = await unlocked.sendTransaction({ to: carol, value: 9n })
       return { hash, block: await reader.getBlock({ blockTag: 'pending', includeTransactions: true }) }
@@ -59,7 +59,7 @@ describe('blocks', () => {
   )
 
   flow(
-    'getBlock of none fails with BlockNotFoundError',
+    'getBlock of an unknown block fails with BlockNotFoundError',
     async (bed) => [await failureOf(bed, bed.reader.getBlock({ blockNumber: 99n })), await failureOf(bed, bed.reader.getBlock({ blockHash: unknown }))],
     ([byNumber, byHash]) => {
       expect(byNumber?.message).toContain('Block at number "99" could not be found.')
@@ -127,7 +127,7 @@ describe('transactions', () => {
   )
 
   flow(
-    'an unknown hash fails with the error of its action',
+    'an unknown hash fails with the action’s own error',
     async (bed) => [
       await failureOf(bed, bed.reader.getTransaction({ hash: unknown })),
       await failureOf(bed, bed.reader.getTransactionReceipt({ hash: unknown })),
@@ -143,7 +143,7 @@ describe('transactions', () => {
   )
 
   flow(
-    'a transaction that waits has no block',
+    'a pending transaction has no block',
     async ({ reader, unlocked }) => {
       const hash = await unlocked.sendTransaction({ to: carol, value: 1n })
       return { transaction: await reader.getTransaction({ hash }), confirmations: await reader.getTransactionConfirmations({ hash }) }
@@ -247,7 +247,7 @@ describe('at request level', () => {
   )
 
   flow(
-    'a method that the node does not know fails as viem names it',
+    'an unknown method fails with viem’s error',
     async (bed) => failureOf(bed, bed.reader.request({ method: 'eth_madeUp', params: [1] } as never)),
     ({ errors, message }) => {
       expect(errors[0]).toMatchObject({ name: 'MethodNotFoundRpcError', code: -32601 })
@@ -256,13 +256,13 @@ describe('at request level', () => {
   )
 
   flow(
-    'a call without params fails with a body without params',
+    'an error of a call without params shows a body without params',
     async (bed) => failureOf(bed, bed.reader.request({ method: 'eth_madeUp' } as never)),
     ({ message }) => expect(message).toContain('Request body: {"method":"eth_madeUp"}'),
   )
 
   flow(
-    'params that the node refuses fail as viem names it',
+    'refused params fail with viem’s error',
     async (bed) => failureOf(bed, bed.reader.request({ method: 'eth_getBalance', params: ['0x12', 'latest'] } as never)),
     ({ errors }) => expect(errors[0]).toMatchObject({ name: 'InvalidParamsRpcError', code: -32602 }),
   )
@@ -283,7 +283,7 @@ describe('at request level', () => {
 
 describe('clients', () => {
   flow(
-    'without a chain, and with the URL of their chain',
+    'work without a chain, and with the URL of their chain',
     async ({ url, transport }) => {
       const ownChain = { ...chain, rpcUrls: { default: { http: [url] } } }
       const ofChain: Transport = transport({}).config.type === 'hexline' ? hexline() : http()

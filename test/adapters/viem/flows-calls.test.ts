@@ -40,7 +40,7 @@ const word = (n: number) => pad(toHex(n), { size: 32 })
 
 describe('call', () => {
   flow(
-    'answers data, or nothing',
+    'returns data, or nothing',
     async ({ reader }) => [
       await reader.call({ account: alice, to: token, data: encodeFunctionData(transfer(1n)) }),
       await reader.call({ to: carol, data: '0x1234' }),
@@ -49,7 +49,7 @@ describe('call', () => {
   )
 
   flow(
-    'of a block that is past',
+    'at a past block',
     async ({ reader }) => [await reader.readContract({ ...readTime, blockNumber: 1n }), await reader.readContract({ ...readTime, blockNumber: 2n })],
     (times) => expect(times).toEqual([1_700_000_012n, 1_700_000_024n]),
   )
@@ -71,7 +71,7 @@ describe('call', () => {
   )
 
   flow(
-    'with block overrides, and without a contract at all',
+    'with block overrides, and without a contract',
     async ({ reader }) => ({
       time: await reader.readContract({ ...readTime, blockOverrides: { time: 4_000_000_000n } }),
       deployless: await reader.call({ code: deployment('602a60005260206000f3'), data: '0x' }),
@@ -80,7 +80,7 @@ describe('call', () => {
   )
 
   flow(
-    'fails in viem words: a reason, an error of the contract, no funds',
+    'fails with viem’s errors: a reason, a custom error, no funds',
     async (bed) => [
       await failureOf(bed, bed.reader.call({ to: talker })),
       await failureOf(bed, bed.reader.call({ to: refuser })),
@@ -128,7 +128,7 @@ describe('contracts', () => {
   )
 
   flow(
-    'simulateContract fails with the error of the contract, with a reason, and without a word',
+    'simulateContract fails with a custom error, with a reason, and without data',
     async (bed) => [
       await failureOf(bed, bed.reader.simulateContract(attempt)),
       await failureOf(bed, bed.reader.simulateContract({ ...attempt, address: talker })),
@@ -146,7 +146,7 @@ describe('multicall', () => {
   const contracts = [readName, readSlot(0n), { ...attempt }, { ...readName, address: carol }] as const
 
   flow(
-    'by multicall3, and without it',
+    'with multicall3, and without it',
     async ({ reader }) => {
       const told = async (given: object) =>
         (await reader.multicall({ contracts, ...given })).map((each) => ('error' in each && each.error ? each.error.message : each.result))
@@ -194,7 +194,7 @@ describe('CCIP read', () => {
   const lookup = { address: gateway, abi: gatewayAbi, functionName: 'lookup', args: ['hexline'] } as const
 
   flow(
-    'fetches from elsewhere what the contract asks for, and takes it back to it',
+    'fetches the off-chain data that the contract requests, and returns it to the contract',
     async ({ readerWith }) => {
       const asked: object[] = []
       const request = async ({ data, sender, urls }: { data: Hex; sender: Hex; urls: readonly string[] }): Promise<Hex> => {
@@ -210,7 +210,7 @@ describe('CCIP read', () => {
   )
 
   flow(
-    'that is switched off, and that fails',
+    'turned off, and failing',
     async (bed) => {
       const request = async () => {
         throw new Error('nobody there')
@@ -296,7 +296,7 @@ describe('gas and fees', () => {
     async ({ reader }) => {
       const calls = [{ to: carol, value: 5n }, { abi: tokenAbi, to: token, functionName: 'transfer', args: [carol, 3n] }, { to: talker }] as const
       const [block] = await reader.simulateBlocks({ blocks: [{ calls: calls.map((call) => ({ account: alice, ...call })) as never }] })
-      // What the calls came to: a simulated block's header may hold the time at which it was made.
+      // The results of the calls: a simulated block's header may contain the current time.
       const told = (results: readonly unknown[]) =>
         results.map((each) => {
           const { data, gasUsed, status, error } = each as { data: Hex; gasUsed: bigint; status: string; error?: Error }
@@ -309,7 +309,7 @@ describe('gas and fees', () => {
       expect(blocks.map((each) => each.status)).toEqual(['success', 'success', 'failure'])
       expect(calls.map((each) => each.status)).toEqual(['success', 'success', 'failure'])
     },
-    // anvil refuses what an old viem sends.
+    // anvil refuses the requests of an old viem.
     { needsNew: true },
   )
 })

@@ -11,7 +11,7 @@ const flow = viemFlows(putContracts)
 const dead = `http://127.0.0.1:${await deadPort()}`
 const readName = { address: named, abi: namedAbi, functionName: 'name' } as const
 
-/** Another node, on which carol has more: so it shows who has answered. */
+/** Another node, on which carol has a larger balance, which shows which node answered. */
 let other: Anvil
 const made: Transport[] = []
 beforeAll(async () => {
@@ -23,7 +23,7 @@ afterAll(async () => {
   await other?.stop()
 })
 
-/** viem's `fallback` over transports of the bed's own kind, and a client of it that notes who was asked. */
+/** viem's `fallback` over transports of the bed's kind, and a client that records which were called. */
 function over(bed: Bed, urls: readonly [string, string]) {
   const isHexline = bed.transport({}).config.type === 'hexline'
   const transports = urls.map((url, i) => (isHexline ? hexline : http)(url, { key: i === 0 ? 'first' : 'second', retryDelay: 1 }) as Transport)
@@ -37,7 +37,7 @@ function over(bed: Bed, urls: readonly [string, string]) {
 
 describe('fallback', () => {
   flow(
-    'of two that are alive asks the first',
+    'calls the first of two live nodes',
     async (bed) => {
       const { reader, asked } = over(bed, [bed.url, other.url])
       return { block: await reader.getBlock(), balance: await reader.getBalance({ address: carol }), name: await reader.readContract(readName), asked }
@@ -50,7 +50,7 @@ describe('fallback', () => {
   )
 
   flow(
-    'of a dead one and one that is alive asks the second each time',
+    'calls the second each time if the first is dead',
     async (bed) => {
       const { reader, asked } = over(bed, [dead, bed.url])
       return { block: await reader.getBlock(), name: await reader.readContract(readName), asked }
@@ -64,7 +64,7 @@ describe('fallback', () => {
   )
 
   flow(
-    'sends once through the one that is alive',
+    'sends once, through the live one',
     async (bed) => {
       const { transport } = over(bed, [dead, bed.url])
       const wallet = createWalletClient({ account: bob, chain, transport })
@@ -79,7 +79,7 @@ describe('fallback', () => {
   )
 
   flow(
-    'goes on with the second when the first ends in between',
+    'continues with the second when the first stops',
     async (bed) => {
       const passing = await startAnvil({ timestamp: 1_500_000_000 })
       const { reader, asked } = over(bed, [passing.url, bed.url])
@@ -95,7 +95,7 @@ describe('fallback', () => {
   )
 
   flow(
-    'does not ask the second what the first has refused to execute',
+    'does not send to the second what the first has refused to execute',
     async (bed) => {
       const { reader, asked } = over(bed, [bed.url, other.url])
       return { failure: await failureOf(bed, reader.readContract({ ...readName, address: talker })), asked }
@@ -107,7 +107,7 @@ describe('fallback', () => {
   )
 
   flow(
-    'asks the second for a method that the first does not know',
+    'calls the second if the first does not know the method',
     async (bed) => {
       const { reader, asked } = over(bed, [bed.url, other.url])
       const failure = await failureOf({ url: other.url }, reader.request({ method: 'eth_madeUp', params: [] } as never))
@@ -120,7 +120,7 @@ describe('fallback', () => {
   )
 
   flow(
-    'leaves the null of the first a null',
+    'keeps a null from the first',
     async (bed) => {
       const { reader, asked } = over(bed, [bed.url, other.url])
       return { answer: await reader.request({ method: 'eth_getTransactionByHash', params: [`0x${'ab'.repeat(32)}`] }), asked }
@@ -132,11 +132,11 @@ describe('fallback', () => {
   )
 
   flow(
-    'of two that are dead fails like one that is dead, after as many rounds',
+    'fails with two dead nodes as with one, after the same number of rounds',
     async (bed) => {
       const { reader, asked } = over(bed, [dead, dead])
       const { errors } = await failureOf(bed, reader.getBlockNumber())
-      // What lies below "HTTP request failed." is said by who made the request: fetch, or hexline.
+      // Below "HTTP request failed." each has its own message: fetch's, or hexline's.
       return { errors: errors.map((each) => ({ name: (each as Error).name, shortMessage: (each as { shortMessage?: string }).shortMessage })), asked }
     },
     ({ errors, asked }) => {

@@ -16,7 +16,7 @@ const always = { fromBlock: 0n, toBlock: 'latest' } as const
 
 describe('getLogs', () => {
   flow(
-    'of all, by address, and by several addresses',
+    'of all addresses, of one, and of several',
     async ({ reader }) => ({
       all: await reader.getLogs(always),
       ofToken: await reader.getLogs({ ...always, address: token }),
@@ -53,7 +53,7 @@ describe('getLogs', () => {
   )
 
   flow(
-    'strict: only what fits the event',
+    'strict: only logs that match the event',
     async ({ reader }) => ({
       ofToken: await reader.getLogs({ ...always, event: transferred, strict: true }),
       ofCollectible: await reader.getLogs({ ...always, event: collectibleAbi[1], strict: true }),
@@ -65,7 +65,7 @@ describe('getLogs', () => {
   )
 
   flow(
-    'by range of blocks and by the hash of one',
+    'by block range and by block hash',
     async ({ reader }) => {
       const { hash } = await reader.getBlock({ blockNumber: 3n })
       return {
@@ -84,7 +84,7 @@ describe('getLogs', () => {
   )
 
   flow(
-    'of an unknown block fails alike',
+    'of an unknown block fails the same way',
     async (bed) => failureOf(bed, bed.reader.getLogs({ blockHash: `0x${'ab'.repeat(32)}` })),
     ({ errors }) => expect(errors.length).toBeGreaterThan(0),
   )
@@ -102,7 +102,7 @@ describe('getLogs', () => {
   )
 })
 
-/** The ids of filters are drawn by anvil: no result of a flow has one. */
+/** anvil's filter ids are random, so no result of a flow has one. */
 describe('filters', () => {
   const transfer = (bed: Bed, amount: bigint) =>
     bed.unlocked.writeContract({ address: token, abi: tokenAbi, functionName: 'transfer', args: [carol, amount], gas: 100_000n })
@@ -135,7 +135,7 @@ describe('filters', () => {
   )
 
   flow(
-    'createEventFilter: getFilterChanges gives what is new, getFilterLogs what there is',
+    'createEventFilter: getFilterChanges returns new logs, getFilterLogs all',
     async (bed) => {
       const { reader, mine } = bed
       const filter = await reader.createEventFilter({ address: token, event: transferred, args: { from: alice }, fromBlock: 0n })
@@ -162,7 +162,7 @@ describe('filters', () => {
   )
 
   flow(
-    'an event given as a signature, with arguments that have no name',
+    'an event given as a signature, with unnamed arguments',
     async (bed) => {
       const event = parseAbiItem('event Transfer(address indexed, address indexed, uint256)')
       const filter = await bed.reader.createEventFilter({ event, args: [alice, null] as never })

@@ -13,7 +13,7 @@ const send = ({ unlocked }: Bed, value: bigint, nonce?: number) =>
 
 describe('mining', () => {
   flow(
-    'mine, with the interval that anvil was set to, and with one of its own',
+    'mine, with anvil’s interval, and with its own',
     async ({ tester, reader }) => {
       await tester.mine({ blocks: 2 })
       await tester.removeBlockTimestampInterval()
@@ -49,7 +49,7 @@ describe('mining', () => {
       }
       await tester.setNextBlockTimestamp({ timestamp: 1_800_000_000n })
       await mined()
-      // All seconds since the node started are in it, so it may differ by one between two nodes.
+      // It contains the seconds since the node started, so it may differ by one between two nodes.
       expect(await tester.increaseTime({ seconds: 1_000 })).toBeGreaterThanOrEqual(1_000)
       await mined()
       await tester.setBlockTimestampInterval({ interval: 7 })
@@ -63,7 +63,7 @@ describe('mining', () => {
   )
 
   flow(
-    'setIntervalMining mines by the clock',
+    'setIntervalMining mines at intervals',
     async ({ tester, reader }) => {
       await tester.setIntervalMining({ interval: 1 })
       await new Promise<void>((resolve) => {
@@ -89,7 +89,7 @@ describe('mining', () => {
       await tester.setCoinbase({ address: stranger })
       await mine()
       const block = await reader.getBlock()
-      // No snapshot holds them.
+      // A snapshot does not include them.
       await tester.setBlockGasLimit({ gasLimit: 30_000_000n })
       return block
     },
@@ -229,11 +229,11 @@ describe('reset', () => {
   })
   afterAll(() => origin?.stop())
 
-  // On nodes of its own: what is reset has no snapshots.
+  // On separate nodes, since a reset removes the snapshots.
   const flow = viemFlows(undefined, { isRevertible: false })
 
   flow(
-    'to nothing fails where nothing was forked',
+    'without a fork fails if nothing was forked',
     async (bed) => failureOf(bed, bed.tester.reset()),
     ({ message }) => expect(message).toContain('Forking not enabled and RPC URL not provided to start forking'),
   )

@@ -25,7 +25,7 @@ const fees = { maxFeePerGas: parseGwei('20'), maxPriorityFeePerGas: parseGwei('1
 const accessList = [{ address: token, storageKeys: [numberToHex(0, { size: 32 })] }] as const
 const transfer = { address: token, abi: tokenAbi, functionName: 'transfer', args: [carol, 5n] } as const
 
-/** Mines what was sent, and says what became of it. */
+/** Mines the transaction, and returns its outcome. */
 async function settled({ reader, mine }: Bed, hash: Hex) {
   const [receipt] = await mine(hash)
   return { hash, receipt, transaction: await reader.getTransaction({ hash }) }
@@ -36,7 +36,7 @@ for (const who of ['unlocked', 'signer'] as const) {
     const from = who === 'unlocked' ? alice : bob.address
 
     flow(
-      'with nothing set but what is to be done',
+      'with no other fields set',
       async (bed) => settled(bed, await bed[who].sendTransaction({ to: carol, value: parseEther('1') })),
       ({ receipt, transaction }) => {
         expect(transaction).toMatchObject({ type: 'eip1559', from: from.toLowerCase(), nonce: 0, value: parseEther('1'), gas: 21_000n })
@@ -72,7 +72,7 @@ for (const who of ['unlocked', 'signer'] as const) {
     )
 
     flow(
-      'that cannot be paid for, or has too little gas, fails as viem names it',
+      'without funds, or with too little gas, fails with viem’s error',
       async (bed) => [
         await failureOf(bed, bed[who].sendTransaction({ to: carol, value: parseEther('99999') })),
         await failureOf(bed, bed[who].sendTransaction({ to: carol, gas: 20_000n, ...fees })),
@@ -103,7 +103,7 @@ for (const who of ['unlocked', 'signer'] as const) {
     )
 
     flow(
-      'signMessage, of text and of bytes',
+      'signMessage of text and of bytes',
       async (bed) => [await bed[who].signMessage({ message: 'hello' }), await bed[who].signMessage({ message: { raw: '0x68656c6c6f' } })],
       async ([ofText, ofBytes]) => {
         expect(await recoverMessageAddress({ message: 'hello', signature: ofText as Hex })).toBe(from)
@@ -137,7 +137,7 @@ for (const who of ['unlocked', 'signer'] as const) {
     )
 
     flow(
-      'prepareTransactionRequest, whole and in part',
+      'prepareTransactionRequest, complete and partial',
       async (bed) => {
         const whole = await bed[who].prepareTransactionRequest({ to: carol, value: 1n })
         const part = await bed[who].prepareTransactionRequest({ to: carol, parameters: ['nonce', 'type'] })
@@ -170,7 +170,7 @@ describe('other types of transactions', () => {
       const blobVersionedHashes = commitmentsToVersionedHashes({ commitments: [infinity], to: 'hex' })
       expect(transaction).toMatchObject({ type: 'eip4844', blobVersionedHashes, maxFeePerBlobGas: parseGwei('1') })
     },
-    // On the proofs that an old viem sends, anvil ends with a panic.
+    // anvil panics on the proofs that an old viem sends.
     { needsNew: true },
   )
 
@@ -246,7 +246,7 @@ describe('wallets', () => {
   )
 
   flow(
-    'what only wallets do fails as viem names it',
+    'methods of wallets only fail with viem’s error',
     async (bed) => ({
       addChain: await failureOf(bed, bed.unlocked.addChain({ chain })),
       switchChain: await failureOf(bed, bed.unlocked.switchChain({ id: 1 })),
@@ -266,7 +266,7 @@ describe('wallets', () => {
   )
 
   flow(
-    'a nonce manager numbers what is sent at once',
+    'a nonce manager numbers simultaneous transactions',
     async (bed) => {
       const nonceManager = createNonceManager({ source: jsonRpc() })
       const dave = privateKeyToAccount(`0x${'77'.repeat(32)}`, { nonceManager })
@@ -299,7 +299,7 @@ describe('wallets', () => {
   )
 
   flow(
-    'sendTransactionSync and writeContractSync give the receipt',
+    'sendTransactionSync and writeContractSync return the receipt',
     async ({ tester, signer, unlocked }) => {
       await tester.setAutomine(true)
       return [await signer.sendTransactionSync({ to: carol, value: 1n }), await unlocked.writeContractSync(transfer)]

@@ -11,7 +11,7 @@ const transfer = ({ unlocked }: Bed, amount: bigint) =>
 
 describe('watching', () => {
   flow(
-    'watchBlockNumber tells each number once, and those that it missed',
+    'watchBlockNumber emits each number once, including those it missed',
     async ({ reader, mine, tester, answered }) => {
       const seen = collector<[bigint, bigint | undefined]>(5)
       const watching = answered('eth_blockNumber')
@@ -29,7 +29,7 @@ describe('watching', () => {
   )
 
   flow(
-    'watchBlocks tells blocks, with their transactions',
+    'watchBlocks emits blocks, with their transactions',
     async (bed) => {
       const seen = collector<object>(3)
       const watching = bed.answered('eth_getBlockByNumber')
@@ -52,7 +52,7 @@ describe('watching', () => {
   )
 
   flow(
-    'watchEvent tells logs as they come, one by one without `batch`',
+    'watchEvent emits logs as they arrive, one by one without `batch`',
     async (bed) => {
       const seen = collector<GetLogsReturnType<typeof transferred>>(3)
       const watching = bed.answered('eth_newFilter')
@@ -70,7 +70,7 @@ describe('watching', () => {
   )
 
   flow(
-    'watchEvent from a block that is past, strictly',
+    'watchEvent from a past block, strictly',
     async (bed) => {
       await bed.mine(await transfer(bed, 11n))
       await bed.mine(await transfer(bed, 12n))
@@ -91,13 +91,13 @@ describe('watching', () => {
   )
 
   flow(
-    'watchEvent of a node that has no filters asks for logs instead',
+    'watchEvent requests logs from a node without filters',
     async (bed) => {
-      // From block 0, viem does not come to ask.
+      // From block 0, viem never asks.
       await bed.mine()
       const seen = collector<unknown>(2)
       const reader = bed.readerWith({ transport: without(bed, 'eth_newFilter') })
-      // The first answer is where it begins.
+      // It starts at the first answer.
       const watching = bed.answered('eth_blockNumber')
       const unwatch = reader.watchEvent({ event: transferred, batch: false, onLogs: (logs) => seen.add(logs) })
       await watching
@@ -111,7 +111,7 @@ describe('watching', () => {
   )
 
   flow(
-    'watchContractEvent tells the events of a contract by name',
+    'watchContractEvent emits a contract’s events by name',
     async (bed) => {
       const seen = collector<unknown>(2)
       const watching = bed.answered('eth_newFilter')
@@ -130,7 +130,7 @@ describe('watching', () => {
   )
 
   flow(
-    'watchPendingTransactions tells what is sent',
+    'watchPendingTransactions emits sent transactions',
     async (bed) => {
       const seen = collector<Hash>(2)
       const watching = bed.answered('eth_newPendingTransactionFilter')
@@ -148,7 +148,7 @@ describe('watching', () => {
   )
 
   flow(
-    'a watcher tells failures of the node, and goes on',
+    'a watcher reports failures of the node, and continues',
     async (bed) => {
       const failures = collector<Error>(1)
       const seen = collector<bigint>(1)
@@ -201,7 +201,7 @@ describe('waitForTransactionReceipt', () => {
   }
 
   flow(
-    'of a transaction that is mined already',
+    'of a mined transaction',
     async (bed) => {
       const hash = await transfer(bed, 51n)
       await bed.mine()
@@ -224,7 +224,7 @@ describe('waitForTransactionReceipt', () => {
   )
 
   flow(
-    'of one that the node mines by itself',
+    'of one that the node mines automatically',
     async (bed) => {
       await bed.tester.setAutomine(true)
       const hash = await transfer(bed, 53n)
@@ -285,7 +285,7 @@ describe('waitForTransactionReceipt', () => {
   )
 
   flow(
-    'of one that never comes fails after its timeout',
+    'of one that is never mined fails after its timeout',
     async (bed) => failureOf(bed, bed.reader.waitForTransactionReceipt({ hash: `0x${'12'.repeat(32)}`, timeout: 40, retryCount: 0 })),
     ({ errors }) => expect(errors).toMatchObject([{ name: 'WaitForTransactionReceiptTimeoutError' }]),
   )

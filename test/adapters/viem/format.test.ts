@@ -14,7 +14,7 @@ const small = fc.nat(2 ** 31 - 1).map((value) => `0x${value.toString(16)}`)
 const hash = fc.bigInt({ min: 0n, max: 2n ** 256n - 1n }).map((value) => `0x${value.toString(16).padStart(64, '0')}`)
 const v = fc.oneof(fc.constantFrom('0x0', '0x1', '0x1b', '0x1c', '0x23', '0x24', '0x25', '0x26', '0x2', '0x1d'), small)
 
-/** A field as nodes send it: there, null, or not at all. */
+/** A field as nodes send it: present, null, or absent. */
 const perhaps = <T>(field: fc.Arbitrary<T>) => fc.option(fc.option(field, { nil: null }), { nil: undefined, freq: 8 })
 
 function present(record: Record<string, unknown>): Record<string, unknown> {

@@ -2,6 +2,7 @@ import { hexline } from 'hexline/viem'
 import { createPublicClient, encodeFunctionResult, fallback, keccak256, multicall3Abi, parseAbi, toHex } from 'viem'
 import { mainnet } from 'viem/chains'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { holdTime } from '../../support/held-time.ts'
 import {
   type Answer,
   always,
@@ -51,7 +52,7 @@ describe('a read', () => {
     ['a page instead of JSON', always('<html>')],
     ['an internal error', refuse(-32603, 'Internal error')],
     ['a node that lags', refuse(-32000, 'header not found')],
-  ])('is asked four times in all after %s', async (_, answer) => {
+  ])('is sent four times in all after %s', async (_, answer) => {
     const server = await serve(answer)
     await errorOf(readOver(overHexline(server.url)))
     expect(server.requests).toHaveLength(4)
@@ -63,7 +64,7 @@ describe('a read', () => {
     ['an unknown method', refuse(-32601, 'Method not found')],
     ['HTTP 401', always('no', { status: 401 })],
     ['HTTP 403', always('no', { status: 403 })],
-  ])('is asked once after %s: asking again changes nothing', async (_, answer) => {
+  ])('is sent once after %s, which a retry would not change', async (_, answer) => {
     const server = await serve(answer)
     await errorOf(readOver(overHexline(server.url)))
     expect(server.requests).toHaveLength(1)
@@ -71,12 +72,12 @@ describe('a read', () => {
 
   test.each<[string, unknown]>([
     ['no code', { message: 'no reason given' }],
-    ['words for a code', { code: 'UPSTREAM_DOWN', message: 'no reason given' }],
+    ['text for a code', { code: 'UPSTREAM_DOWN', message: 'no reason given' }],
     ['null for a code', { code: null, message: 'no reason given' }],
     ['the code of an unknown error', { code: -1, message: 'no reason given' }],
     ['an unknown code', { code: -32050, message: 'no reason given' }],
     ['a code that means nothing', { code: 0, message: 'no reason given' }],
-  ])('that gets an error with %s is asked as often as by http()', async (_, error) => {
+  ])('that gets an error with %s is sent as often as by http()', async (_, error) => {
     const hits = async (client: (url: string) => { request: unknown }) => {
       const server = await serve(each(({ id }) => ({ id, error })))
       await errorOf(readOver(client(server.url)))
@@ -137,7 +138,7 @@ describe('a call that must not run twice', () => {
     }
   })
 
-  test('goes to one of two endpoints, also when that one throttles: a user operation, a transaction, a call of a wallet', async () => {
+  test('goes to one of two endpoints, even if that one throttles: a user operation, a transaction, a wallet method', async () => {
     for (const method of ['eth_sendUserOperation', 'eth_sendTransaction', 'wallet_sendCalls', 'somethingNew']) {
       const [first, second] = [await serve(honest, throttled({ 'retry-after': '0' }), honest), await serve(honest)]
       const client = overHexline([first.url, second.url])
@@ -181,7 +182,7 @@ describe('a call that must not run twice', () => {
       expect(methodsAt(server)).toEqual(['eth_sendRawTransaction', 'eth_getTransactionByHash'])
     })
 
-    test('fails at once where the node refused it', async () => {
+    test('fails at once if the node refused it', async () => {
       for (const answer of [throttled(), refuse(-32000, 'nonce too low')]) {
         const server = await serve(answer)
         await errorOf(overHexline(server.url).sendRawTransaction({ serializedTransaction: await sign() }))
@@ -198,13 +199,13 @@ describe('under fallback', () => {
     return { client: clientOver(fallback(members, { retryDelay: 2 })), hits: () => servers.map(({ requests }) => requests.length) }
   }
 
-  test('a node that fails is asked once, and then the next one', async () => {
+  test('a failing node is called once, and then the next one', async () => {
     const { client, hits } = await pair([broken, honest], [honest])
     expect(await readOver(client, 1)).toEqual(answered)
     expect(hits()).toEqual([1, 1])
   })
 
-  test('failing nodes are asked once in each of fallback’s four rounds: 8 requests in all, since retries do not multiply', async () => {
+  test('failing nodes are called once in each of fallback’s four rounds: 8 requests in all, since retries do not multiply', async () => {
     const { client, hits } = await pair([broken], [broken])
     expect(await errorOf(readOver(client))).toMatchObject({ name: 'HttpRequestError', status: 500 })
     expect(hits()).toEqual([4, 4])
@@ -217,13 +218,13 @@ describe('under fallback', () => {
   ])('no call waits for a throttling node%s', { timeout: 20_000 }, async (_, ofA) => {
     for (const answer of [throttled({ 'retry-after': '60' }), refuse(-32005, 'limit exceeded', { status: 429, headers: { 'retry-after': '60' } })]) {
       const { client, hits } = await pair([answer, honest], [honest], ofA)
-      // One that waited would outlast the test.
+      // A call that waited would outlast the test.
       for (let i = 1; i <= 5; i++) expect(await readOver(client, i)).toEqual(answerTo([i, 'latest']))
       expect(hits()).toEqual([1, 5])
     }
   })
 
-  test('throttling nodes are asked again after the Retry-After of the last one', async () => {
+  test('throttling nodes are called again after the Retry-After of the last one', async () => {
     const headers = { date: 'Sun, 06 Nov 1994 08:49:37 GMT', 'retry-after': 'Sun, 06 Nov 1994 08:49:38 GMT' }
     const { client, hits } = await pair([throttled(headers), honest], [throttled(headers), honest])
     const started = performance.now()
@@ -232,7 +233,7 @@ describe('under fallback', () => {
     expect(hits()[1]).toBe(1)
   })
 
-  test('a node with its own retryCount gets that many retries before the next one is asked, as with http()', async () => {
+  test('a node with its own retryCount gets that many retries before the next one is called, as with http()', async () => {
     const { client, hits } = await pair([broken], [honest], { retryCount: 2 })
     expect(await readOver(client, 1)).toEqual(answered)
     expect(hits()).toEqual([3, 1])
@@ -373,9 +374,16 @@ describe('identical calls that viem dedupes', () => {
 
   test('end together when the node does not answer', async () => {
     const server = await serve(silent)
+    const time = holdTime()
     const client = overHexline(server.url, { timeout: 60, retryCount: 1 })
-    const errors = await Promise.all([errorOf(deduped(client)), errorOf(deduped(client))])
-    expect(errors.map(({ name }) => name)).toEqual(['TimeoutError', 'TimeoutError'])
+    const errors = Promise.all([errorOf(deduped(client)), errorOf(deduped(client))])
+    await server.received(1)
+    await time.pass(60)
+    // The delay before the second attempt.
+    await time.pass(20)
+    await server.received(2)
+    await time.pass(60)
+    expect((await errors).map(({ name }) => name)).toEqual(['TimeoutError', 'TimeoutError'])
     expect(server.requests).toHaveLength(2)
   })
 })

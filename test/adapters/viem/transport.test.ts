@@ -4,6 +4,7 @@ import { createPublicClient, defineChain, fallback, type HttpTransportConfig, ht
 import { localhost, mainnet } from 'viem/chains'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { callSettings, clientOptions } from '../../../adapters/viem/config.ts'
+import { steadyTime } from '../../support/held-time.ts'
 import { calls } from '../../support/node.ts'
 import { isNewViem } from '../../support/peers.ts'
 import {
@@ -60,8 +61,8 @@ describe('what viem sees', () => {
   it.each<[string, Pick<HttpTransportConfig, 'retryCount' | 'retryDelay' | 'timeout'>, Factory]>([
     ['by default', {}, {}],
     ['as given', { retryCount: 7, retryDelay: 9, timeout: 11 }, {}],
-    ['as fallback asks', {}, { retryCount: 0, timeout: 12 }],
-    ['as both say', { retryCount: 7, timeout: 11 }, { retryCount: 0, timeout: 12 }],
+    ['as set by fallback', {}, { retryCount: 0, timeout: 12 }],
+    ['as set by both', { retryCount: 7, timeout: 11 }, { retryCount: 0, timeout: 12 }],
   ])('shows retryCount, retryDelay and timeout as http() does: %s', (_, config, factory) => {
     const [ofHexline, ofHttp] = [hexline('http://127.0.0.1:1', config)(factory).config, http('http://127.0.0.1:1', config)(factory).config]
     expect({ ...ofHexline, timeout: ofHexline.timeout === 30_000 ? 10_000 : ofHexline.timeout }).toMatchObject({
@@ -109,7 +110,7 @@ describe('where it sends', () => {
 
   it.each([
     ['without a URL', undefined],
-    ['with an empty one, as a variable of the environment may be', ''],
+    ['with an empty one, such as an empty environment variable', ''],
   ])("%s, to the chain's URL, with a separate client for each chain", async (_, target) => {
     const [one, two] = [await serve(honest), await serve(honest)]
     const transport = hexline(target)
@@ -187,7 +188,7 @@ describe('options', () => {
   it.each<[string, object, string]>([
     ['an unknown one', { retrys: 1 }, 'options: expected only key, name, '],
     ['a negative retryCount', { retryCount: -1 }, 'retryCount: expected a whole number of at least 0, or Infinity, received -1'],
-    ['a timeout in words', { timeout: '1s' }, 'timeout: expected a number of ms from 0 to 2147483647, received "1s"'],
+    ['a timeout as text', { timeout: '1s' }, 'timeout: expected a number of ms from 0 to 2147483647, received "1s"'],
     ['a key that is not a string', { key: 1 }, 'key: expected a string, received 1'],
     ["hexline's own name for the retries", { retry: { attempts: 2 } }, 'received "retry"'],
     [
@@ -203,7 +204,7 @@ describe('options', () => {
     ],
     ['headers that would be dropped', { headers: new Headers({ a: 'secret' }) }, 'headers: expected a plain object of strings, received a Headers'],
     ['headers that are a string', { fetchOptions: { headers: 'secret' } }, 'fetchOptions.headers: expected a plain object of strings, received a string'],
-    ['raw in words', { raw: 'yes' }, 'raw: expected true or false, received "yes"'],
+    ['raw as text', { raw: 'yes' }, 'raw: expected true or false, received "yes"'],
     ['no batch', { batch: 10 }, 'batch: expected an object or false, received 10'],
     ['methods of another shape', { methods: ['eth_call'] }, 'methods: expected { include } or { exclude }, each an array of names, received an array of 1'],
     [
@@ -263,10 +264,10 @@ describe('retries', () => {
     ['3 by default', {}, {}, {}, 4],
     ['as configured', { retryCount: 1 }, {}, {}, 2],
     ['none with 0', { retryCount: 0 }, {}, {}, 1],
-    ['as the factory is asked, when not configured', {}, { retryCount: 1 }, {}, 2],
-    ['as configured before the factory', { retryCount: 2 }, { retryCount: 0 }, {}, 3],
-    ['as the call says before all', { retryCount: 2 }, { retryCount: 1 }, { retryCount: 0 }, 1],
-    ['more, when the call says so', { retryCount: 0 }, {}, { retryCount: 4 }, 5],
+    ['from the factory, when not configured', {}, { retryCount: 1 }, {}, 2],
+    ['from the config rather than the factory', { retryCount: 2 }, { retryCount: 0 }, {}, 3],
+    ['from the call before all others', { retryCount: 2 }, { retryCount: 1 }, { retryCount: 0 }, 1],
+    ['more, if the call sets it', { retryCount: 0 }, {}, { retryCount: 4 }, 5],
   ])('%s', async (_, config, factory, options, hits) => {
     const server = await serve(down)
     expect(await errorOf(made(server.url, config, factory).ask([], options))).toMatchObject({ name: 'HttpRequestError', status: 500 })
@@ -291,6 +292,7 @@ describe('timeout', () => {
     ['of the factory, which takes precedence', (url) => made(url, { timeout: 5000, retryCount: 1 }, { timeout: 400 }), {}],
     ['of a call', (url) => made(url, { retryCount: 1 }), { timeout: 400 }],
   ])('%s: each attempt has it', async (_, make, options) => {
+    steadyTime()
     const server = await serve(silent)
     expect(await errorOf(make(server.url).ask([], options))).toMatchObject({ name: 'TimeoutError', shortMessage: 'The request took too long to respond.' })
     expect(server.requests).toHaveLength(2)
@@ -302,7 +304,7 @@ describe('timeout', () => {
     expect(await errorOf(made(server.url, { timeout: 50, retryCount: 0 }).ask([]))).toMatchObject({ name: 'TimeoutError' })
   })
 
-  it('0 means none: a slow answer is waited for', async () => {
+  it('0 means none: a slow reply is accepted', async () => {
     const { open, answer } = gate()
     const server = await serve(answer)
     const asked = made(server.url, { timeout: 0 }).ask(['0x1'])
@@ -322,7 +324,7 @@ describe('timeout', () => {
     [{ timeout: 300, retryCount: 1, deadlineMs: 5000 }, { timeoutMs: 300, deadlineMs: 5000 }, undefined],
     [{ timeout: 0 }, { timeoutMs: 2 ** 31 - 1, deadlineMs: 120_000 }, 3_600_000],
     [{ timeout: 600_000, deadlineMs: 5000 }, { timeoutMs: 600_000, deadlineMs: 5000 }, undefined],
-  ])('%j leaves every attempt its time, and nothing waits for ever', (config, ofClient, ofCall) => {
+  ])('%j leaves every attempt its time, and nothing waits forever', (config, ofClient, ofCall) => {
     expect(clientOptions(config)).toMatchObject(ofClient)
     expect(callSettings({ config, factory: {}, call: {} }, true).deadlineMs).toBe(ofCall)
   })
@@ -331,14 +333,15 @@ describe('timeout', () => {
     ['HTTP 429', always('slow down', { status: 429 })],
     ['HTTP 429 and Retry-After', always('slow down', { status: 429, headers: { 'retry-after': '1' } })],
     ['a JSON-RPC error', refuse(-32005, 'limit exceeded')],
-  ])('and `retryCount` together end a call that is throttled by %s for ever', { timeout: 20_000 }, async (_, answer) => {
+  ])('and `retryCount` together end a call that is always throttled by %s', { timeout: 20_000 }, async (_, answer) => {
     const server = await serve(answer)
     const error = await errorOf(made(server.url, { timeout: 300, retryCount: 3 }).ask([]))
-    // It says why, not that its time was up.
+    // The error has the reason, not the deadline.
     expect(error.details).toMatch(/slow down|limit exceeded/)
   })
 
   it.each([made, shared])('reduces a batch that takes too long until it succeeds (%o)', async (make) => {
+    steadyTime()
     const server = await serve((request, response) => (request.entries.length > 5 ? request.hungUp : honest(request, response)))
     const { ask } = make(server.url, { timeout: 400, retryCount: 4 })
     const answers = await Promise.all(Array.from({ length: 40 }, (_, i) => ask([`0x${i}`])))
@@ -358,7 +361,7 @@ describe('a signal', () => {
     await hungUp
   })
 
-  it('that has aborted already sends nothing', async () => {
+  it('that is already aborted sends nothing', async () => {
     const server = await serve(honest)
     expect(await errorOf(made(server.url).ask([], { signal: AbortSignal.abort() }))).toMatchObject({ name: 'AbortError' })
     expect(server.requests).toEqual([])
@@ -414,7 +417,7 @@ describe('dedupe', () => {
     expect(server.requests).toHaveLength(1)
   })
 
-  it('never across two transports', async () => {
+  it('does not join calls of two transports', async () => {
     const { open, answer } = gate()
     const [one, two] = [await serve(answer), await serve(each(({ id }) => ({ jsonrpc: '2.0', id, result: 'of two' })))]
     const first = made(one.url).ask(['0x1'], { dedupe: true })

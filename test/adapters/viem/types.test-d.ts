@@ -5,7 +5,7 @@ import { type base, mainnet, optimism } from 'viem/chains'
 import { describe, expectTypeOf, test } from 'vitest'
 
 describe('hexline()', () => {
-  test('takes what a hexline client takes, or a client, or nothing', () => {
+  test('takes the arguments of a hexline client, or a client, or nothing', () => {
     expectTypeOf(hexline('http://a')).toEqualTypeOf<HexlineTransport>()
     hexline(['http://a', { url: 'http://b', headers: { a: 'b' } }])
     hexline({ baseUrl: 'http://a', chain: 'base', apiKey: 'k' })
@@ -18,7 +18,7 @@ describe('hexline()', () => {
     hexline('http://a', { fetchFn: fetch })
   })
 
-  test('refuses what only fetch has, also in a variable', () => {
+  test('refuses options of fetch only, also in a variable', () => {
     const config: HttpTransportConfig = { fetchFn: fetch }
     // @ts-expect-error it may have a fetchFn, which hexline refuses
     hexline('http://a', config)
@@ -33,7 +33,7 @@ describe('hexline()', () => {
     hexline('http://a', { fetchFn: undefined })
   })
 
-  test('is a transport of every client of viem', () => {
+  test('is a transport for every viem client', () => {
     const client = createPublicClient({ chain: mainnet, transport: hexline('http://a') })
     expectTypeOf(client.transport.client).toEqualTypeOf<HexlineClient>()
     expectTypeOf(client.transport.type).toEqualTypeOf<'hexline'>()
@@ -44,7 +44,7 @@ describe('hexline()', () => {
   })
 })
 
-describe('getBlocks gives what getBlock gives', () => {
+describe('getBlocks yields the type of getBlock', () => {
   type Item<T> = T extends AsyncIterable<infer I> ? I : never
 
   test('without a chain', () => {
@@ -76,7 +76,7 @@ describe('getBlocks gives what getBlock gives', () => {
   })
 })
 
-test('chainFor gives the very chain', () => {
+test('chainFor returns the exact chain', () => {
   expectTypeOf(chainFor('base')).toEqualTypeOf<typeof base>()
   // @ts-expect-error no chain of the service
   chainFor('solana')

@@ -20,11 +20,11 @@ const simulate = (contract: keyof typeof contracts) => (client: ViemClient) =>
 const write = (contract: keyof typeof contracts) => (client: ViemClient) =>
   client.writeContract({ abi, address: contracts[contract].address, functionName: 'withdraw', args: [7n] })
 
-/** What one of anvil's contracts, or anvil itself, is made to refuse. */
+/** A call that one of anvil's contracts, or anvil itself, refuses. */
 interface NodeRow {
   readonly name: string
   readonly run: (client: ViemClient) => Promise<unknown>
-  /** What it is over both transports. */
+  /** The expected error over both transports. */
   readonly is: string
   readonly has?: Partial<Portrait>
   /** How often hexline sends the call; 0 where no call fails, and viem itself makes an error of a null. Default 1. */
@@ -33,7 +33,7 @@ interface NodeRow {
 
 const ofContract = 'ContractFunctionExecutionError > ContractFunctionRevertedError > '
 const reverted = `${ofContract}CallExecutionError > ExecutionRevertedError > RpcRequestError`
-// viem asks the node to fill in the transaction, and wraps what comes of it twice.
+// viem has the node fill in the transaction, and wraps the error twice.
 const filled = 'TransactionExecutionError > ExecutionRevertedError > TransactionExecutionError > ExecutionRevertedError > '
 const rejected = 'TransactionRejectedRpcError > RpcRequestError'
 const invalid = 'InvalidInputRpcError > RpcRequestError'
@@ -123,7 +123,7 @@ const nodeRows: NodeRow[] = [
     name: 'a state that is not there yet',
     run: (client) => client.getBalance({ address: holder, blockNumber: 999_999n }),
     is: 'InvalidParamsRpcError > RpcRequestError',
-    // Whatever its code, it says that the node lags behind.
+    // Its message shows that the node lags, whatever its code.
     attempts: 4,
   },
   { name: 'a transaction that is not found', run: (client) => client.getTransaction({ hash: nowhere }), is: 'TransactionNotFoundError', attempts: 0 },
@@ -158,7 +158,7 @@ describe('an error of a node is the same with hexline as with http():', () => {
   })
 })
 
-// What anvil does not say, other nodes do.
+// Messages of other nodes than anvil.
 const wordRows: { name: string; code: number; words: string; data?: unknown; is: string; has?: Partial<Portrait> }[] = [
   { name: 'nonce too high', code: -32000, words: 'nonce too high: address 0x1, tx: 9 state: 1', is: `CallExecutionError > NonceTooHighError > ${invalid}` },
   {
@@ -186,7 +186,7 @@ const wordRows: { name: string; code: number; words: string; data?: unknown; is:
   },
 ]
 
-describe('viem maps a node’s message with hexline as with http():', () => {
+describe('viem maps a node’s message the same with hexline as with http():', () => {
   test.each(wordRows)('$name', async ({ code, words, data, is, has = {} }) => {
     const { url } = await serve(each((entry) => failed(entry, code, words, data)))
     const run = (client: ViemClient) => errorOf(client.call({ to: holder }))
@@ -221,7 +221,7 @@ describe('an error of the connection is the same with hexline as with http():', 
     expect(hexlineErrorOf(error)).toMatchObject({ name: under, attempts: 1 })
   })
 
-  // A newer http() does what hexline does with any.
+  // A newer http() behaves as hexline does with any version.
   test.runIf(changed.length > 0).each(changed)('$name, with an old viem', async ({ answer, config = {}, under, old }) => {
     const { url } = await serve(answer)
     const asked = { ...config, retryCount: 0 }
@@ -291,7 +291,7 @@ describe('an error is the same, too,', () => {
   })
 })
 
-test('a closed client is a provider that is disconnected', async () => {
+test('a closed client is a disconnected provider', async () => {
   const client = overHexline((await serve(silent)).url)
   await client.transport.client.close()
   const error = await errorOf(readOver(client))
@@ -349,7 +349,7 @@ describe('no error with hexline shows the key,', () => {
     expectNoSecret(await errorOf(readOver(client)))
   })
 
-  test('and the search would find it', async () => {
+  test('and the search would find a key', async () => {
     const { url } = await serve(errorObject({ code: 3 }))
     const error = await errorOf(readOver(overHttp(`${url}/v3/kEy0fThePath?key=kEy0fTheQuery`, { retryCount: 0 })))
     for (const text of textsOf(error)) expect(text).toContain('kEy0fThePath')
@@ -361,14 +361,14 @@ describe('no error with hexline shows the key,', () => {
   }
 })
 
-/** All that can be read off an error or an object. */
+/** Everything that can be read from an error or an object. */
 function textsOf(value: unknown): string[] {
   const { message, stack, details, metaMessages } = value as Partial<BaseError>
   const deep = inspect(value, { depth: Number.POSITIVE_INFINITY, showHidden: true, maxStringLength: null, maxArrayLength: null })
   return [deep, inspect(value), stringify(value), String(value), message, stack, details, metaMessages?.join()].filter((text) => text !== undefined)
 }
 
-/** The same but for what `better` says, and in nothing else. */
+/** The same except for the fields in `better`. */
 function expectSame(portrait: Portrait, expected: Portrait, better: TransportRow['better']): void {
   const changed = better === undefined ? [] : [...new Set([...Object.keys(better.http), ...Object.keys(better.hexline)])]
   const rest = (of: Portrait) => Object.fromEntries(Object.entries(of).filter(([key]) => !changed.includes(key)))

@@ -6,15 +6,15 @@ import { clientOver, closing, overHexline, overHttp, readOver, request } from '.
 import { hexlineErrorOf, portraitOf } from '../../support/viem-failures.ts'
 
 /*
- * What viem 2.57.1 does here is asserted, too: where a later one does better, its half of a test fails, and the comparison
- * is to be made anew.
+ * The behaviour of viem 2.57.1 is asserted, too. When a later version does better, its half of a test fails, and the comparison
+ * has to be made again.
  */
 
 const three = (client: { request: unknown }) => Promise.allSettled([1, 2, 3].map((i) => readOver(client, i)))
 const value = (i: number) => ({ status: 'fulfilled', value: answerTo([i, 'latest']) })
 const allRight = [1, 2, 3].map(value)
 
-/** Answers batches with what becomes of the right replies, and single calls rightly. */
+/** Answers batches with changed replies, and single calls correctly. */
 const batches =
   (mangle: (replies: ReturnType<typeof right>[]) => unknown): Answer =>
   ({ entries, isBatch }, response) => {
@@ -22,7 +22,7 @@ const batches =
     send(response, JSON.stringify(isBatch ? mangle(replies) : replies[0]))
   }
 
-/** What comes of the promise within 250 ms: bounds the side that hangs. */
+/** The outcome of the promise within 250 ms, since one side hangs. */
 function soon(promise: Promise<unknown>): Promise<unknown> {
   let timer: NodeJS.Timeout | undefined
   const waiting = new Promise((resolve) => {
@@ -139,7 +139,7 @@ describe('Retry-After', () => {
     ['beside a JSON-RPC error', inJson({ 'retry-after': '60' }), inJson({ 'retry-after': '1' })],
   ])('%s: http() does not wait, hexline does', { timeout: 30_000 }, async (_, aMinute, aSecond) => {
     const server = await serve(aMinute, honest)
-    // It was told to come back in a minute, which is twice as long as this test may take.
+    // Retry-After was a minute, twice as long as this test may take.
     expect(await readOver(overHttp(server.url), 1)).toEqual(answerTo([1, 'latest']))
     expect(server.requests).toHaveLength(2)
 
@@ -170,7 +170,7 @@ test('a body that is too large: http() fetches it four times, hexline once', asy
 
 test('two nodes that fail: fallback sends 8 requests, and 32 if its transports retry; hexline([a, b]) sends 4 in total', async () => {
   const [a, b] = [await serve(always('oops', { status: 500 })), await serve(always('oops', { status: 500 }))]
-  // Of the call itself: hexline also asks each node for its chain and its newest block, and for its chain again where that batch fails.
+  // Requests of the call itself: hexline also requests each node's chain and newest block, and the chain again if that batch fails.
   const ours = ['eth_chainId', 'eth_blockNumber']
   const hits = () => [...a.requests, ...b.requests].filter(({ entries }) => entries.some(({ method }) => !ours.includes(method))).length
   const hitsOf = async (client: { request: unknown }) => {

@@ -44,7 +44,7 @@ describe('the message', () => {
     expect(messageOf(error)).toEqual(message)
   })
 
-  it('of an unfinished job says where to go on', () => {
+  it('of an unfinished job says where to continue', () => {
     expect(messageOf(new Unfinished(new Error('no'), 42n, false))).toBe('no; continue with --from 42')
     expect(messageOf(new Unfinished(new Error('no'), 42n, true))).toBe(
       'no; the output ends in the middle of the line of block 42: remove that part, and continue with --from 42',

@@ -28,8 +28,8 @@ async function blocks(args: readonly string[] = [], gate?: ChainOptions['gate'])
 
 const linesOf = async (path: string) => (await readFile(path, 'utf8')).trimEnd().split('\n').length
 
-describe('a name that is taken meanwhile', () => {
-  it('by a file: it stays as it is, and the work is beside it', async () => {
+describe('a name that is taken during the job', () => {
+  it('by a file: that is unchanged, and the output is kept beside it', async () => {
     const { code, stderr } = await blocks([], () => writeFile(out, 'mine'))
     expect({ code, stderr }).toEqual({
       code: 1,
@@ -40,19 +40,19 @@ describe('a name that is taken meanwhile', () => {
     expect(await readdir(folder)).toEqual(['blocks.ndjson', 'blocks.ndjson.2'])
   })
 
-  it('by a link that leads nowhere: the same', async () => {
+  it('by a broken link: the same', async () => {
     expect((await blocks([], () => symlink('nowhere', out).catch(() => {}))).code).toBe(1)
     expect(await readlink(out)).toBe('nowhere')
     expect(await readdir(folder)).toEqual(['blocks.ndjson', 'blocks.ndjson.2'])
   })
 
-  it('by a second writer: one of them has it, and both works are kept', async () => {
+  it('by a second writer: one of them gets it, and both outputs are kept', async () => {
     let begun = 0
     let open = () => {}
     const bothBegan = new Promise<void>((resolve) => {
       open = resolve
     })
-    // Neither gets its blocks before both have begun.
+    // Neither gets its blocks before both have started.
     server = await startChain({
       head: 3,
       gate: (calls) => {
@@ -76,7 +76,7 @@ describe('a link', () => {
   it.each([
     ['to a file', 'file', 'which exists'],
     ['to nothing', 'none', 'which is a broken link'],
-  ])('%s is not written without --force; with it, what it leads to is', async (_, name, what) => {
+  ])('%s is not written without --force; with it, its target is', async (_, name, what) => {
     const target = join(folder, name)
     await symlink(name, join(folder, 'inner'))
     await symlink('inner', out)
@@ -90,13 +90,13 @@ describe('a link', () => {
     expect((await readdir(folder)).sort()).toEqual(['blocks.ndjson', 'inner', name].sort())
   })
 
-  it('to itself is told', async () => {
+  it('to itself is reported', async () => {
     await symlink('blocks.ndjson', out)
     expect(await blocks(['--force'])).toMatchObject({ code: 2, stderr: expect.stringContaining('(too many levels of symbolic links)') })
   })
 })
 
-it('without hard links, a name is given only where it is free, too, and once', async () => {
+it('without hard links, a name is also taken only if it is free, and once', async () => {
   const sources = ['a', 'b', 'c'].map((name) => join(folder, name))
   for (const source of sources) await writeFile(source, source)
   const given = await Promise.all(sources.map((source) => nameWithoutLinks(source, out)))

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { lineForTerminal, toJson } from '../../../src/cli/output/json.ts'
 
-test('a bigint becomes a string, and what a terminal obeys an escape', () => {
+test('a bigint becomes a string, and a control character an escape', () => {
   const value = { amount: 2n ** 70n, list: [1n], text: 'a\u001b[2J\u202eb\u0085' }
   expect(toJson(value)).toBe('{"amount":"1180591620717411303424","list":["1"],"text":"a\\u001b[2J\\u202eb\\u0085"}')
   expect(JSON.parse(toJson(value))).toEqual({ amount: `${2n ** 70n}`, list: ['1'], text: value.text })

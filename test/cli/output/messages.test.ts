@@ -28,7 +28,7 @@ describe('messages', () => {
     expect(lines).toEqual(['5 blocks\n', 'hexline: warning: be careful\n', 'hexline: --from: expected a number, received "x"\n'])
   })
 
-  it('are facts with --json, each a line', () => {
+  it('are JSON with --json, one a line', () => {
     const { lines, messages } = start({ json: true })
     messages.tell('5 blocks', { type: 'done', blocks: 5n })
     messages.warn('be\ncareful')
@@ -45,7 +45,7 @@ describe('messages', () => {
     ])
   })
 
-  it('are failures alone with --quiet', () => {
+  it('are only failures with --quiet', () => {
     const { lines, messages } = start({ quiet: true })
     messages.tell('5 blocks', {})
     messages.warn('be careful')

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { print, printJson, printText } from '../../../src/cli/output/print.ts'
 import { errorOf } from '../../support/server.ts'
 
-/** A stream that is slow, or that fails with a code from the `n`th chunk on. */
+/** A slow stream, which may fail with a code from the `n`th chunk on. */
 function start({ isTTY = false, failsAt = Number.POSITIVE_INFINITY, code = 'EPIPE' }: { isTTY?: boolean; failsAt?: number; code?: string } = {}) {
   const chunks: string[] = []
   const stream = new Writable({
@@ -18,7 +18,7 @@ function start({ isTTY = false, failsAt = Number.POSITIVE_INFINITY, code = 'EPIP
 }
 
 describe('print', () => {
-  it('is done when all has been written, however slow the reader is', async () => {
+  it('resolves once everything is written, however slow the reader is', async () => {
     const { stdout, chunks } = start()
     await print(stdout, async (write) => {
       for (const line of ['one\n', 'two\n', 'three\n']) await write(line)
@@ -26,7 +26,7 @@ describe('print', () => {
     expect(chunks.join('')).toBe('one\ntwo\nthree\n')
   })
 
-  it('ends quietly where the reader has closed it, without going on', async () => {
+  it('ends silently if the reader has closed it, without reading on', async () => {
     const { stdout, chunks } = start({ failsAt: 2 })
     let written = 0
     await print(stdout, async (write) => {
@@ -36,7 +36,7 @@ describe('print', () => {
     expect(written).toBeLessThan(10)
   })
 
-  it('rejects with any other error, after what was written before', async () => {
+  it('rejects with any other error, after the earlier output', async () => {
     const { stdout, chunks } = start()
     const error = new Error('no')
     expect(

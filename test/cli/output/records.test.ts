@@ -15,7 +15,7 @@ function gathered() {
   return { stream, text: () => chunks.join('') }
 }
 
-/** What is printed of pages of ids, and the number of pages that were asked for. */
+/** The output for pages of ids, and the number of pages requested. */
 async function printed(pages: readonly (readonly bigint[])[], flags: ListFlags, cursorOf = (page: number) => `p${page}`) {
   let asked = 0
   const list = new Paged<Page<{ id: bigint }>>('getStreams', undefined, async () => {
@@ -33,7 +33,7 @@ async function printed(pages: readonly (readonly bigint[])[], flags: ListFlags, 
   return { stdout: stdout.text(), stderr: stderr.text(), asked }
 }
 
-it('one page is a table, and what to do for more', async () => {
+it('one page is a table, with a hint for more', async () => {
   expect(await printed([[1n, 2n], [3n]], {})).toEqual({ stdout: 'Id\n1\n2\n', stderr: '2 records; for more, use --all or --cursor p1\n', asked: 1 })
 })
 
@@ -50,6 +50,6 @@ it('with --json each record is a line', async () => {
   expect((await printed([[5n]], { json: true })).stderr).toBe('{"type":"done","records":1}\n')
 })
 
-it('a cursor is quoted for the shell where it must be', async () => {
+it('a cursor is quoted for the shell if needed', async () => {
   expect((await printed([[1n], []], {}, () => "it's $(x)\u001b")).stderr).toBe("1 record; for more, use --all or --cursor 'it'\\''s $(x) '\n")
 })

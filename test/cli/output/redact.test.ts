@@ -8,7 +8,7 @@ import { startChain } from '../../support/chain-server.ts'
 import { hexline } from '../../support/command.ts'
 
 const KEY = 'Zk3yQ0123456789abcdefXYZ'
-/** How a key may come into a place where it does not belong. `host` answers everything with an error that echoes what it was sent. */
+/** Ways in which a key ends up in the wrong place. `host` answers every request with an error that echoes it. */
 const SECRETS: Record<string, (host: string) => string> = {
   'a URL with the key in its path': (host) => `http://${host}/v2/${KEY}`,
   'a URL with the key in its query': (host) => `http://${host}/?apikey=${KEY}`,
@@ -24,7 +24,7 @@ const HASH = `0x${'b2'.repeat(32)}`
 const NODE = ['--rpc', '--chain', '--base-url', '--api-key', '--deadline', '--timeout']
 const LIST = ['--api-key', '--limit', '--cursor', '--chain', '--offset']
 
-/** Every command with the words that it needs, and its flags. */
+/** Every command with its required arguments, and its flags. */
 const commands: readonly [words: readonly string[], flags: readonly string[]][] = [
   [['call', 'eth_getBalance', ADDRESS], NODE],
   [['call', 'eth_getLogs', '{"fromBlock":1}'], []],
@@ -75,7 +75,7 @@ function usagesWith(secret: string): string[][] {
   ])
 }
 
-/** What each of the usages said, and its exit code. They run in a folder of their own, where a file may get a secret for its name. */
+/** The output and the exit code of each usage. They run in a separate folder, where a file may be named by a secret. */
 async function run(usages: readonly string[][], env: Record<string, string>): Promise<{ args: readonly string[]; said: string; code: number }[]> {
   const [folder, before] = [await mkdtemp(join(tmpdir(), 'hexline-secrets-')), process.cwd()]
   process.chdir(folder)
@@ -109,7 +109,7 @@ describe('no wrong usage echoes a key', () => {
     const usages = usagesWith(secret).map((args, i) => (i % 2 === 0 ? args : [...args, '--json']))
     const ran = await run(usages, env)
     for (const { args, said } of ran) expect(said, args.join(' ')).not.toContain(KEY)
-    // It was wrong usage in most places, and was said to be.
+    // Most were wrong usage, and reported as such.
     expect(ran.filter(({ code, said }) => code === 2 && /expected|unknown|invalid|too many/.test(said)).length).toBeGreaterThan(usages.length / 2)
   })
 
@@ -128,7 +128,7 @@ describe('no wrong usage echoes a key', () => {
     [['call', 'eth_chainId', '--timeout', '0'], '--timeout: expected a number of seconds above 0, at most 2147483, received "0"'],
     [['tokens', ADDRESS, '--limit', KEY], "option '--limit <n>' argument that is a string of 24 characters is invalid. It must be a whole number."],
     [['bloks'], "unknown command 'bloks' (Did you mean blocks?)"],
-  ])('%j is told what it is', async (args, message) => {
+  ])('%j is reported with its reason', async (args, message) => {
     const { code, stdout, stderr } = await hexline(args, { env: { HEXLINE_RPC_URL: 'http://127.0.0.1:1' } })
     expect({ code, stdout, stderr }).toEqual({ code: 2, stdout: '', stderr: `hexline: ${message}\n` })
   })

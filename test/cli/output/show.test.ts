@@ -45,7 +45,7 @@ describe('an object', () => {
     expect(forPerson({ ['x'.repeat(100)]: 1, a: 2 }, 'x', true).split('\n')[1]).toBe(`a${' '.repeat(39)}  2`)
   })
 
-  it('is refused beyond 100 levels', () => {
+  it('is refused if nested more than 100 levels', () => {
     const nested = (levels: number): unknown => (levels === 0 ? 1 : { a: nested(levels - 1) })
     expect(forPerson(nested(101), 'x', true).split('\n')).toHaveLength(101)
     expect(() => forPerson(nested(102), 'x', true)).toThrow(RangeError)

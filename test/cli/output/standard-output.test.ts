@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { standardOutput } from '../../../src/cli/output/standard-output.ts'
 import { errorOf } from '../../support/server.ts'
 
-/** A reader that takes a chunk whenever `take` is called, or that fails. */
+/** A reader that accepts a chunk when `take` is called, or fails. */
 function start({ isTTY = false, highWaterMark = 4 } = {}) {
   const chunks: string[] = []
   let next = (_?: Error) => {}
@@ -28,7 +28,7 @@ function start({ isTTY = false, highWaterMark = 4 } = {}) {
 const line = (text: string) => [Buffer.from(text.slice(0, 2)), Buffer.from(text.slice(2))]
 
 describe('a stream', () => {
-  it('has room for more when the reader has taken what is there', async () => {
+  it('has room once the reader has taken the output', async () => {
     const { output, chunks, takeAll } = start()
     let hasRoom = false
     const written = output.write(line('first\n')).then(() => {
@@ -41,7 +41,7 @@ describe('a stream', () => {
     expect(chunks.join('')).toBe('first\n')
   })
 
-  it('is committed when all has been taken', async () => {
+  it('is committed once all has been taken', async () => {
     const { output, chunks, takeAll } = start({ highWaterMark: 1000 })
     await output.write(line('first\n'))
     await output.write(line('second\n'))
@@ -51,7 +51,7 @@ describe('a stream', () => {
     expect(chunks.join('')).toBe('first\nsecond\n')
   })
 
-  it('that is abandoned keeps its whole lines, also the one for which there was no room', async () => {
+  it('that is abandoned keeps its complete lines, including the one that waited for room', async () => {
     const { output, stop, chunks, takeAll } = start()
     const written = output.write(line('first\n'))
     stop.abort(new Error('the job has failed'))
@@ -65,7 +65,7 @@ describe('a stream', () => {
   it.each([
     ['EPIPE', true],
     ['EIO', false],
-  ])('that fails with %s stops the job, and says so in the end; closed by its reader: %s', async (code, isClosed) => {
+  ])('that fails with %s stops the job, and reports it at the end; closed by its reader: %s', async (code, isClosed) => {
     const { output, stop, fail } = start()
     const written = output.write(line('first\n'))
     await new Promise((resolve) => setImmediate(resolve))

@@ -20,7 +20,7 @@ test('columns are aligned, numbers to the right', () => {
   ).toEqual(['Name       Count', 'a              5', 'longer  12345678', '-              -'])
 })
 
-test('objects are JSON, and nothing ends in spaces', () => {
+test('objects are JSON, and no line ends in spaces', () => {
   expect(table([{ title: 'A', of: (each) => each }], [{ a: ['x'] }, ''], false)).toBe('A\n{"a":["x"]}\n')
 })
 

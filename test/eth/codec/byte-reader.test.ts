@@ -5,7 +5,7 @@ import { arrayOf, asSent, list, number, object, pick, quantity, stringOf } from 
 const decodeItem = object('item', ['id'], { id: asSent<string>(), gas: quantity, index: number, topics: list(stringOf('a topic')), more: asSent<unknown>() })
 const read = (json: string, reader = new ByteReader<unknown>(decodeItem)) => reader.read(Buffer.from(json))
 
-describe('plain bytes are decoded as they stand', () => {
+describe('plain bytes are decoded directly', () => {
   it.each<[string, unknown]>([
     ['{"id":"a","gas":"0x0"}', { id: 'a', gas: 0n }],
     ['{"gas":"0xffffffffffffffff","id":"a"}', { gas: 2n ** 64n - 1n, id: 'a' }],
@@ -28,7 +28,7 @@ describe('anything else is left to the decoder', () => {
     ['a character beyond ASCII', '{"id":"é"}'],
     ['a missing field', '{"gas":"0x1"}'],
     ['an empty object', '{}'],
-    ['bytes behind the value', '{"id":"a"}x'],
+    ['bytes after the value', '{"id":"a"}x'],
     ['the start of a value', '{"id":"a"'],
     ['an empty quantity', '{"id":"a","gas":"0x"}'],
     ['a quantity of 65 digits', `{"id":"a","gas":"0x${'1'.repeat(65)}"}`],
@@ -63,7 +63,7 @@ test('objects of one kind may have their keys in any order, and some of them', (
   }
 })
 
-test('a value that comes again and again in one read is the same each time, and another one is not', () => {
+test('a repeated value in one read is the same each time, and another one is not', () => {
   const reader = new ByteReader<{ id: string }[]>(arrayOf(decodeItem))
   const ids = ['aaaaaaaa', 'aaaaaaaa', 'aaaaaaab', 'baaaaaab', 'baaaaaab']
   for (const order of [ids, ids.toReversed()])
@@ -76,7 +76,7 @@ test('fields that are not picked are skipped, but must be JSON', () => {
   expect(() => read('{"id":"a","more":[{"x":]}', reader)).toThrow()
 })
 
-test('at most 17 keys are remembered behind one place', () => {
+test('at most 17 keys are remembered after one place', () => {
   const reader = new ByteReader<unknown>(decodeItem)
   const json = (i: number) => `{"id":"a","k${i}":1}`
   for (let i = 0; i < 17; i++) expect(read(json(i), reader)).toEqual({ id: 'a', [`k${i}`]: 1 })

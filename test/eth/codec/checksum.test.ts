@@ -23,7 +23,7 @@ describe('the checksum of an address', () => {
     for (const form of [address, address.toLowerCase(), `0x${address.slice(2).toUpperCase()}`]) expect(isChecksummed(form)).toBe(true)
   })
 
-  test('is right or wrong as ethers has it, for any address in any case', () => {
+  test('is right or wrong as in ethers, for any address in any case', () => {
     const isRight = (address: string) => {
       try {
         return ethersAddress(address) !== ''

@@ -11,7 +11,7 @@ describe('the path of a fault', () => {
     [['value', 3, 'transactions'], 'transactions[3].value'],
     [[2, 1, 'reward'], 'reward[1][2]'],
     [['gas', 0], '[0].gas'],
-  ])('%j, from the inside outwards, is %j', (steps, path) => {
+  ])('%j, from the inside out, is %j', (steps, path) => {
     const error = steps.reduce<unknown>((inner, step) => under(inner, step), quantity()) as CodecError
     expect(error).toBeInstanceOf(CodecError)
     expect(error).toMatchObject({ path, expected: 'a hex quantity', received: '"0x"' })
@@ -24,21 +24,21 @@ describe('the path of a fault', () => {
     expect(moved(inner, 'a.b', { method: 'eth_call', kind: 'invalid' })).toMatchObject({ path: 'a.b', method: 'eth_call', kind: 'invalid' })
   })
 
-  it('leaves any other error as it is', () => {
+  it('leaves any other error unchanged', () => {
     const other = new RangeError('no')
     expect(under(other, 'value')).toBe(other)
   })
 })
 
 describe('what was received', () => {
-  it('is known whole, wherever the error is moved, though the message shortens it', () => {
+  it('is kept complete when the error is moved, although the message shortens it', () => {
     const long = 'x'.repeat(500)
     const error = under(under(fault('a hash', long), 0), 'topics') as CodecError
     expect(error.received.length).toBeLessThan(100)
     expect(receivedBy(error)).toBe(long)
   })
 
-  it('is known only where it was a string', () => {
+  it('is kept only if it was a string', () => {
     expect(receivedBy(fault('a hash', 5))).toBeUndefined()
     expect(receivedBy(fault('a hash', ['secret']))).toBeUndefined()
   })

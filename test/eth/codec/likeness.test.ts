@@ -4,7 +4,7 @@ import { newLikeness, skipItems } from '../../../src/eth/codec/likeness.ts'
 import { skipValue, viewOf } from '../../../src/json/scan.ts'
 import { runs } from '../../support/runs.ts'
 
-/** Where the array at the start of `bytes` ends, or that it does not. */
+/** The end of the array at the start of `bytes`, or that it has none. */
 function endOf(bytes: Buffer, skip: (bytes: Buffer, view: DataView) => number): number | 'none' {
   try {
     const end = skip(bytes, viewOf(bytes))
@@ -15,7 +15,7 @@ function endOf(bytes: Buffer, skip: (bytes: Buffer, view: DataView) => number): 
   }
 }
 
-/** The same of one array after another, as a reader passes over them. */
+/** The same for one array after another, as a reader passes over them. */
 function reader() {
   const likeness = newLikeness()
   return { likeness, endOf: (bytes: Buffer) => endOf(bytes, (of, view) => skipItems(of, view, 0, likeness)) }
@@ -54,7 +54,7 @@ describe('objects of an array that are alike', () => {
     )
   })
 
-  it('are no JSON where a byte of one makes it none, whatever came before', () => {
+  it('are invalid JSON if a byte of one makes it invalid, whatever came before', () => {
     const items = Array.from({ length: 3 }, (_, i) => ({ hash: `0x${`${i}`.repeat(64)}`, gas: `0x${i}5208`, data: `0x${'ab'.repeat(30 + i)}`, type: `0x${i}` }))
     const right = Buffer.from(JSON.stringify(items))
     for (let at = 1; at < right.length; at++)
@@ -67,7 +67,7 @@ describe('objects of an array that are alike', () => {
       }
   })
 
-  it('are no JSON when they are cut anywhere', () => {
+  it('are invalid JSON if they are cut anywhere', () => {
     const right = Buffer.from(
       JSON.stringify([
         { hash: `0x${'1'.repeat(64)}`, gas: '0x1' },
@@ -76,11 +76,11 @@ describe('objects of an array that are alike', () => {
     )
     const { endOf } = reader()
     expect(endOf(right)).toBe(right.length)
-    // In memory that goes on behind the cut, which is not to be read.
+    // In memory that continues after the cut, which must not be read.
     for (let size = 1; size < right.length; size++) expect(endOf(right.subarray(0, size))).toBe('none')
   })
 
-  it('take one model, whatever their values are, and a few when they are of a few kinds', () => {
+  it('take one model for any values, and a few for a few kinds', () => {
     const { likeness, endOf } = reader()
     const all = (object: (i: number) => object) => Buffer.from(JSON.stringify(Array.from({ length: 200 }, (_, i) => object(i))))
     endOf(all((i) => ({ nonce: `0x${i.toString(16)}`, input: `0x${'ab'.repeat(i)}`, note: 'x'.repeat(i % 7) })))
@@ -89,7 +89,7 @@ describe('objects of an array that are alike', () => {
     expect(likeness.models).toHaveLength(2)
   })
 
-  it('take no more memory and no more time when no two are alike', () => {
+  it('take no more memory and no more time if no two are alike', () => {
     const { likeness, endOf } = reader()
     const bytes = Buffer.from(JSON.stringify(Array.from({ length: 1000 }, (_, i) => ({ [`key${i}`]: '0x1' }))))
     expect(endOf(bytes)).toBe(bytes.length)

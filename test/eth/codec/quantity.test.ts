@@ -5,17 +5,17 @@ import { runs } from '../../support/runs.ts'
 
 const LARGEST = 2n ** 256n - 1n
 const uint256 = fc.bigInt({ min: 0n, max: LARGEST })
-/** Every length of quantity is as likely as the others, which it is not in `uint256`. */
+/** Every length of quantity is equally likely, unlike in `uint256`. */
 const anyLength = fc.tuple(fc.integer({ min: 1, max: 256 }), uint256).map(([bits, value]) => value >> BigInt(256 - bits))
 const safe = fc.maxSafeNat()
 const hexDigits = '0123456789abcdef'
 
-/** The value of hex digits, by the school's way of counting. */
+/** The value of hex digits, digit by digit. */
 function counted(hex: string): bigint {
   return [...hex.slice(2).toLowerCase()].reduce((sum, digit) => sum * 16n + BigInt(hexDigits.indexOf(digit)), 0n)
 }
 
-/** Each letter in upper or lower case, as the numbers say. */
+/** Each letter in upper or lower case, according to the numbers. */
 function recase(hex: string, choices: readonly boolean[]): string {
   return `0x${[...hex.slice(2)].map((digit, i) => (choices[i % choices.length] ? digit.toUpperCase() : digit)).join('')}`
 }
@@ -31,19 +31,19 @@ function thrownBy(action: () => unknown): CodecError {
 }
 
 describe('encoding', () => {
-  test('and decoding give the value back: bigint of up to 256 bits', () => {
+  test('and decoding return the value: bigint of up to 256 bits', () => {
     fc.assert(fc.property(anyLength, (value) => decodeQuantity(encodeQuantity(value)) === value))
     for (const value of [0n, 1n, 15n, 16n, 2n ** 52n - 1n, 2n ** 52n, 2n ** 53n, 2n ** 64n, 2n ** 128n, 2n ** 255n, LARGEST]) {
       expect(decodeQuantity(encodeQuantity(value))).toBe(value)
     }
   })
 
-  test('and decoding give the value back: safe integers', () => {
+  test('and decoding return the value: safe integers', () => {
     fc.assert(fc.property(safe, (value) => decodeNumber(encodeQuantity(value)) === value && decodeQuantity(encodeQuantity(value)) === BigInt(value)))
     for (const value of [0, 1, 2 ** 31, 2 ** 32, 2 ** 52 - 1, 2 ** 52, Number.MAX_SAFE_INTEGER]) expect(decodeNumber(encodeQuantity(value))).toBe(value)
   })
 
-  test('and decoding give the value back: hex in any spelling', () => {
+  test('and decoding return the value: hex in any spelling', () => {
     const spelt = fc.tuple(anyLength, fc.nat(80), fc.array(fc.boolean(), { minLength: 1, maxLength: 64 }))
     fc.assert(
       fc.property(spelt, ([value, zeros, choices]) => {
@@ -73,7 +73,7 @@ describe('decoding', () => {
     fc.assert(fc.property(digits, (text) => decodeQuantity(`0x${text}`) === counted(`0x${text}`)))
   })
 
-  test('takes a safe integer of JSON', () => {
+  test('accepts a safe integer of JSON', () => {
     fc.assert(fc.property(safe, (value) => decodeNumber(value) === value && decodeQuantity(value) === BigInt(value)))
   })
 
@@ -88,13 +88,13 @@ describe('decoding', () => {
     expect(thrownBy(() => decodeNumber('0x20000000000000')).message).toBe('expected a hex quantity of at most 2^53 - 1, received "0x20000000000000"')
   })
 
-  test('gives zero without a sign', () => {
+  test('returns zero without a sign', () => {
     expect(decodeNumber('0x0')).toBe(0)
-    // JSON has a negative zero, and `toBe` tells it from zero.
+    // JSON has a negative zero, and `toBe` distinguishes it from zero.
     expect(decodeNumber(JSON.parse('-0'))).toBe(0)
   })
 
-  test('refuses more than 256 bits, but for leading zeros', () => {
+  test('refuses more than 256 bits, except for leading zeros', () => {
     expect(decodeQuantity(`0x${'f'.repeat(64)}`)).toBe(LARGEST)
     expect(decodeQuantity(`0x000${'f'.repeat(64)}`)).toBe(LARGEST)
     expect(thrownBy(() => decodeQuantity(`0x1${'0'.repeat(64)}`)).message).toBe(
@@ -105,12 +105,12 @@ describe('decoding', () => {
   })
 })
 
-/** What is no quantity, in any spelling or type. */
+/** Invalid quantities, in any spelling or type. */
 const malformed: [string, unknown][] = [
   ['no digits', '0x'],
   ['nothing at all', ''],
   ['a sign', '-0x1'],
-  ['a sign behind the prefix', '0x-1'],
+  ['a sign after the prefix', '0x-1'],
   ['a plus sign', '+0x1'],
   ['letters beyond f', '0xzz'],
   ['a letter just beyond f', '0xg'],
@@ -139,7 +139,7 @@ const malformed: [string, unknown][] = [
   ['a full-width digit', '0x\uff11'],
   ['an Arabic-Indic digit', '0x\u0661'],
   ['a full-width letter', '0x\uff21'],
-  // With the bit of the lower case set, or in upper case, some of these look like hex digits.
+  // With the lower-case bit set, or in upper case, some of these look like hex digits.
   ['a dotless i', '0x\u0131'],
   ['a letter 0x100 above A', '0x\u0141'],
   ['a control character', '0x\u0010'],
@@ -155,16 +155,16 @@ const malformed: [string, unknown][] = [
   ['true', true],
   ['an array', ['0x1']],
   ['an object', {}],
-  ['an object that turns into hex', { toString: () => '0x1', valueOf: () => 1 }],
+  ['an object that converts to hex', { toString: () => '0x1', valueOf: () => 1 }],
   ['a boxed string', new String('0x1')],
 ]
 
-/** The same with so many leading zeros that it is decoded another way. */
+/** The same with enough leading zeros to be decoded another way. */
 const longer = malformed.flatMap(([name, value]): [string, unknown][] =>
   typeof value === 'string' && value.includes('0x') ? [[`${name}, long`, value.replace('0x', `0x${'0'.repeat(30)}`)]] : [],
 )
 
-describe('what is no quantity', () => {
+describe('an invalid quantity', () => {
   test.each([...malformed, ...longer.filter(([name]) => name !== 'no digits, long')])('is refused: %s', (_, value) => {
     expect(() => decodeQuantity(value)).toThrow(CodecError)
     expect(() => decodeNumber(value)).toThrow(CodecError)
@@ -345,7 +345,7 @@ describe('a malformed quantity in a result', () => {
     slotNumber: '0x1',
   }
 
-  /** Where quantities stand, in each kind of result. */
+  /** The places of quantities in each kind of result. */
   const authorization = ['chainId', 'nonce', 'yParity'].map((key) => `authorizationList[1].${key}`)
   const ofTransaction =
     'blockNumber blockTimestamp transactionIndex type nonce gas value chainId gasPrice maxFeePerGas maxPriorityFeePerGas maxFeePerBlobGas v yParity'
@@ -397,10 +397,10 @@ describe('a malformed quantity in a result', () => {
     ['eth_chainId', '0x1', [], ['result']],
   ]
 
-  /** A copy that shares nothing, not even with itself: decoding is done in place. */
+  /** A deep copy without shared parts, since decoding is done in place. */
   const copyOf = (value: unknown) => JSON.parse(JSON.stringify(value))
 
-  /** `value` with what stands at `path` replaced. */
+  /** `value` with the part at `path` replaced. */
   function withAt(value: unknown, path: string, replacement: unknown): unknown {
     if (path === 'result') return replacement
     const copy = copyOf(value)
@@ -427,21 +427,21 @@ describe('a malformed quantity in a result', () => {
     })
   }
 
-  test('is told with its path: transactions[3].value', () => {
+  test('is reported with its path: transactions[3].value', () => {
     const block = copyOf({ ...header, transactions: [0, 1, 2, 3].map((i) => ({ ...transaction, value: i === 3 ? '0x' : '0x1' })) })
     expect(thrownBy(() => decodeResult('eth_getBlockByNumber', block, ['0x1', true])).message).toBe(
       'transactions[3].value: expected a hex quantity, received "0x"',
     )
   })
 
-  test('that would not fit into a number is told with its path, too', () => {
+  test('that would not fit into a number is reported with its path, too', () => {
     const block = copyOf({ ...header, transactions: [{ ...transaction, nonce: '0x20000000000000' }] })
     expect(thrownBy(() => decodeResult('eth_getBlockByNumber', block, ['0x1', true])).message).toBe(
       'transactions[0].nonce: expected a hex quantity of at most 2^53 - 1, received "0x20000000000000"',
     )
   })
 
-  test('is refused in a whole block wherever it stands', () => {
+  test('is refused anywhere in a whole block', () => {
     const [method, good, params, paths] = results[0] as (typeof results)[0]
     fc.assert(
       fc.property(fc.constantFrom(...paths), fc.constantFrom(...malformed.map(([, value]) => value)), (path, bad) => {
@@ -450,11 +450,11 @@ describe('a malformed quantity in a result', () => {
     )
   })
 
-  test('null and absence are none: they stay', () => {
+  test('null and absence are not quantities, and stay', () => {
     const [method, good, params, paths] = results[0] as (typeof results)[0]
     for (const path of paths) {
       for (const nothing of [null, undefined]) {
-        // What identifies an object must not be absent.
+        // The fields that identify an object must not be absent.
         if (nothing === undefined && /(?:^|\.)(?:number|index)$/.test(path)) continue
         const decoded = decodeResult(method, withAt(good, path, nothing), params)
         const at = (path.match(/[^.[\]]+/g) ?? []).reduce((value, step) => (value as Record<string, unknown>)[step], decoded)
@@ -464,7 +464,7 @@ describe('a malformed quantity in a result', () => {
   })
 })
 
-describe('what identifies an object', () => {
+describe('the fields that identify an object', () => {
   test.each<[MethodName, unknown, readonly unknown[], string]>([
     ['eth_getBlockByNumber', {}, ['0x1', true], 'hash: expected the hash of a block, received undefined'],
     ['eth_getBlockByNumber', { hash: '0x', number: '0x1' }, ['0x1', true], 'transactions: expected the transactions of a block, received undefined'],
@@ -499,7 +499,7 @@ describe('an authorization (EIP-7702)', () => {
     expect(decoded({ chainId: '0x1', nonce: '0x7' })).toEqual({ address: '0x', chainId: 1, nonce: 7 })
   })
 
-  test('may hold what nobody means, in a block that is valid all the same: bigints', () => {
+  test('may hold absurd values in a valid block, and they are bigints', () => {
     expect(decoded({ chainId: `0x${'f'.repeat(64)}`, nonce: '0xfffffffffffffffe' })).toEqual({ address: '0x', chainId: 2n ** 256n - 1n, nonce: 2n ** 64n - 2n })
   })
 

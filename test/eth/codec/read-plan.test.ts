@@ -35,7 +35,7 @@ test.each<[string, Decode<unknown>, number]>([
   expect(planOf(decode).kind).toBe(kind)
 })
 
-test('fields of an object are read by their decoders, others as they are, and those not picked are skipped', () => {
+test('fields of an object are read by their decoders, others unchanged, and those not picked are skipped', () => {
   const kindOf = (decode: Decode<unknown>, key: string) => planOf(decode).fields?.of(key)
   expect(kindOf(decodeItem, 'gas')?.kind).toBe(QUANTITY)
   expect(kindOf(decodeItem, 'id')?.kind).toBe(ANY)
@@ -62,14 +62,14 @@ describe('a key', () => {
     ['"transactioNIndex":1', 'transactionIndex', false],
     ['"ha', 'hash', false],
   ])('%s: is %s there? %s', (text, key, isThere) => {
-    // Behind other bytes, so that nothing depends on where the key begins.
+    // After other bytes, so that nothing depends on where the key begins.
     const bytes = Buffer.from(`{"x":1,${text}`)
     expect(keyIsAt(viewOf(bytes), bytes.length, 7, placeOf(key))).toBe(isThere)
   })
 })
 
 describe('the maker of a place', () => {
-  it('makes an object of the kept values, with the keys in their order', () => {
+  it('makes an object of the kept values, with the keys in order', () => {
     const made = makerOf(placeOf('number', 'hash'), ['hash'])([1n, '0x1'])
     expect(Object.entries(made)).toEqual([
       ['number', 1n],
@@ -77,7 +77,7 @@ describe('the maker of a place', () => {
     ])
   })
 
-  it('is refused where a field that must be there is not', () => {
+  it('is refused if a required field is missing', () => {
     expect(() => makerOf(placeOf('number'), ['hash'])).toThrow(UNUSUAL)
   })
 })
@@ -94,7 +94,7 @@ describe('a value is repeated', () => {
     expect(isRepeated(viewOf(bytes), bytes.length, at, last)).toBe(repeated)
   })
 
-  it('is not looked for where the last one was too short to compare', () => {
+  it('is not looked for if the last one was too short to compare', () => {
     expect(isRepeated(viewOf(bytes), bytes.length, 11, { ...last, lastSize: 3 })).toBe(false)
   })
 })

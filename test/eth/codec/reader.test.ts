@@ -19,7 +19,7 @@ function outcome(read: () => unknown): string {
   try {
     return JSON.stringify(read(), (_, value) => (typeof value === 'bigint' ? `${value}n` : value)) ?? 'undefined'
   } catch (error) {
-    // JSON.parse words its errors differently from one version of Node.js to the next, and they are not ours.
+    // The messages of JSON.parse differ between versions of Node.js.
     return error instanceof SyntaxError ? 'SyntaxError' : `${(error as Error).name}: ${(error as Error).message}`
   }
 }
@@ -74,7 +74,7 @@ const block = (transactions: fc.Arbitrary<unknown>) =>
     { requiredKeys: ['number', 'transactions', 'hash'] },
   )
 
-/** One change of the bytes: a byte put in, taken out or made another. */
+/** One change of the bytes: a byte inserted, removed or replaced. */
 const change = fc.record({
   at: fc.double({ min: 0, max: 1, noNaN: true }),
   takes: fc.constantFrom(0, 1),
@@ -90,14 +90,14 @@ const full = blockDecoder(true)
 const hashes = blockDecoder(false)
 const some = pick(full, ['number', 'hash', 'withdrawals.amount', 'transactions.hash', 'transactions.value', 'transactions.to'])
 
-describe('reading from bytes gives what JSON.parse and the decoder give', () => {
+describe('reading from bytes returns what JSON.parse and the decoder return', () => {
   it.each<[string, Decode<unknown>, fc.Arbitrary<unknown>]>([
     ['blocks with transactions', full, block(transaction)],
     ['blocks with hashes', hashes, block(field(hex(32)))],
-    ['blocks of which some fields are wanted', some, block(transaction)],
+    ['blocks with some fields selected', some, block(transaction)],
     ['anything', (value) => value, fc.jsonValue({ maxDepth: 6 })],
-  ])('for %s, whatever is in them', (_, decode, values) => {
-    // One reader for all: what it has learnt from one must not show in the next.
+  ])('for %s, with any contents', (_, decode, values) => {
+    // One reader for all: what it has learnt from one must not affect the next.
     const read = createReader(decode)
     fc.assert(
       fc.property(values, fc.constantFrom(0, 0, 0, 1), fc.option(change), (value, space, odds) => {
@@ -109,7 +109,7 @@ describe('reading from bytes gives what JSON.parse and the decoder give', () => 
     )
   })
 
-  it('for values that come again, and for those that only begin or end like the last one', () => {
+  it('for repeated values, and for those that only begin or end like the last one', () => {
     const again = fc.constantFrom<unknown>(
       '0x1',
       '0x11',
@@ -140,7 +140,7 @@ describe('reading from bytes gives what JSON.parse and the decoder give', () => 
     )
   })
 
-  it('for the same bytes in one block after another: nothing of the last one shows', () => {
+  it('for the same bytes in one block after another, without traces of the last one', () => {
     const reader = new ByteReader(full)
     for (let i = 0; i < 300; i++) {
       const hash = `0x${i.toString(16).padStart(64, '0')}`
@@ -192,7 +192,7 @@ describe('reading from bytes gives what JSON.parse and the decoder give', () => 
     }
   })
 
-  it('wherever the bytes lie in memory', () => {
+  it('at any position in memory', () => {
     const json = '{"number":"0x1f","hash":"0x2","transactions":[]}'
     for (let offset = 0; offset < 9; offset++) {
       const bytes = Buffer.concat([Buffer.alloc(offset), bytesOf(json), Buffer.alloc(3)]).subarray(offset, offset + json.length)
@@ -200,7 +200,7 @@ describe('reading from bytes gives what JSON.parse and the decoder give', () => 
     }
   })
 
-  it('also when there are more different objects than it remembers', () => {
+  it('also with more different objects than it remembers', () => {
     const read = createReader<unknown>((value) => value)
     for (let i = 0; i < 6000; i++) {
       const value = { [`a${i}`]: i, [`b${i}`]: [{ [`c${i}`]: '0x1' }] }
@@ -208,13 +208,13 @@ describe('reading from bytes gives what JSON.parse and the decoder give', () => 
     }
   })
 
-  it('an object of thousands of keys is not remembered: what is would grow with their square', () => {
+  it('an object of thousands of keys is not remembered, since memory would be quadratic', () => {
     const many = Object.fromEntries(Array.from({ length: 4000 }, (_, i) => [`k${i}`, i]))
     expect(() => new ByteReader((value) => value).read(bytesOf(many))).toThrow('unusual')
     expect(createReader((value) => value)(bytesOf(many))).toEqual(many)
   })
 
-  it('and holds nothing long of what it has read', () => {
+  it('and keeps nothing long of what it has read', () => {
     setFlagsFromString('--expose-gc')
     const collect = runInNewContext('gc') as () => void
     const reader = new ByteReader<unknown>((value) => value)
@@ -228,7 +228,7 @@ describe('reading from bytes gives what JSON.parse and the decoder give', () => 
     expect(heap() - before).toBeLessThan(20e6)
   })
 
-  it('where the runtime makes no code from strings', () => {
+  it('if the runtime forbids code from strings', () => {
     const script = `
       const { createReader } = await import('./dist/src/eth/codec/reader.js')
       const { blockDecoder } = await import('./dist/src/eth/objects.js')
@@ -250,7 +250,7 @@ describe('plain bytes', () => {
     )
   })
 
-  it('are told wherever they lie in memory, and wherever the odd byte is', () => {
+  it('are recognised at any position in memory, with the odd byte anywhere', () => {
     for (let offset = 0; offset < 8; offset++) {
       for (let length = 0; length < 40; length++) {
         const bytes = Buffer.alloc(offset + length + 8, 0xff)
@@ -268,7 +268,7 @@ describe('plain bytes', () => {
     }
   })
 
-  it('have no control character in a string, wherever it stands', () => {
+  it('have no control character in a string, at any position', () => {
     const strings = pick(full, ['number', 'hash'])
     for (const length of [1, 2, 3, 4, 5, 30, 66, 127, 128, 129, 131, 200, 600]) {
       for (const byte of [0, 1, 9, 10, 31, 32, 33, 127]) {
@@ -315,8 +315,8 @@ describe.runIf(hasCorpus)('what real nodes send', () => {
   })
 })
 
-describe('fields that are not wanted', () => {
-  it('are not decoded, so that nothing is wrong with them', () => {
+describe('fields that are not selected', () => {
+  it('are not decoded, so that invalid values do not matter', () => {
     const json = '{"number":"0x1","hash":"0x2","gasUsed":"what","transactions":[{"hash":"0x3","gas":"none","value":"0x5"}]}'
     const decode = pick(full, ['number', 'transactions.value'])
     const picked = { number: 1n, transactions: [{ value: 5n }] }
@@ -324,11 +324,11 @@ describe('fields that are not wanted', () => {
     expect(decode(JSON.parse(json)) satisfies Block).toEqual(picked)
   })
 
-  it('are JSON none the less', () => {
+  it('must still be JSON', () => {
     expect(() => createReader(pick(full, ['number']))(bytesOf('{"number":"0x1","hash":nothing,"transactions":[]}'))).toThrow(SyntaxError)
   })
 
-  it('are refused when there are none of the name', () => {
+  it('are refused if no field has the name', () => {
     expect(() => pick(full, ['number', 'gasUsd'])).toThrow(new RangeError('gasUsd'))
     expect(() => pick(full, ['transactions.hsah'])).toThrow(new RangeError('transactions.hsah'))
     expect(() => pick(full, ['number.hash'])).toThrow(new RangeError('number.hash'))

@@ -35,7 +35,7 @@ function messageOf(decode: Decode<unknown>, value: unknown): string {
 }
 
 describe('an object', () => {
-  it('is decoded in place; null, absent and unknown fields stay as they are', () => {
+  it('is decoded in place; null, absent and unknown fields are unchanged', () => {
     const sent = { hash: '0x1', value: '0xff', count: '0x20000000000000', items: [{ id: 'a', gas: '0x10', index: null }], extra: '0x5' }
     const decoded = decodeOrder(sent)
     expect(decoded).toBe(sent)
@@ -74,7 +74,7 @@ test.each<[string, Decode<unknown>, unknown, unknown]>([
   expect(decode(value)).toEqual(expected)
 })
 
-test('what andThen adds is in the schema, too, for readers of bytes', () => {
+test('the steps of andThen are in the schema, too, for byte readers', () => {
   const { schema } = andThen(
     andThen(decodeItem, ({ gas }) => ({ gas })),
     ({ gas }) => gas + 1n,
@@ -88,12 +88,12 @@ describe('pick', () => {
     [['hash'], { hash: '0x1' }],
     [['hash', 'items.id', 'items.gas'], { hash: '0x1', items: [{ id: 'a', gas: 16n }] }],
     [['hash', 'items.id', 'items'], { hash: '0x1', items: [{ id: 'a', gas: 16n, index: 0 }] }],
-  ])('%j keeps these fields alone', (paths, expected) => {
+  ])('%j keeps only these fields', (paths, expected) => {
     expect(pick(decodeOrder, paths)(sent())).toEqual(expected)
     expect(pick(arrayOf(decodeOrder), paths)([sent()])).toEqual([expected])
   })
 
-  it('does not read the others: a wrong one does no harm', () => {
+  it('does not read the others, so an invalid one does not matter', () => {
     expect(pick(decodeOrder, ['hash'])({ hash: '0x1', value: 'nonsense' })).toEqual({ hash: '0x1' })
   })
 

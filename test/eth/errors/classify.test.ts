@@ -6,7 +6,7 @@ import { type FailureRow, matches } from '../../../src/eth/errors/rule.ts'
 import { createClient, type ErrorKind, type Failure, HttpError, RpcError } from '../../../src/index.ts'
 import { coded, type Sample, said, unknown } from './failure-samples.ts'
 
-/** A failure, as the table is asked about it. */
+/** A failure in the form that the table gets. */
 function failureOf({ message, code, status = 200, method = 'eth_call', retryAfterMs, data }: Partial<Failure> & { message: string }): Failure {
   return { message, status, method, retryAfterMs, ...(code !== undefined && { code }), ...(data !== undefined && { data }) }
 }
@@ -25,12 +25,12 @@ function failuresOf(samples: Partial<Record<ErrorKind, readonly Sample[]>>): [Er
 const inWords = failuresOf(said)
 const inCodes = failuresOf(coded)
 
-/** Every row that holds for a failure, in the order of the table. */
+/** Every row that matches a failure, in the order of the table. */
 function rowsOf(failure: Failure): FailureRow[] {
   return failureRows.filter((row) => matches(row, failure))
 }
 
-describe('what nodes and providers say', () => {
+describe('messages of nodes and providers', () => {
   test.each(inWords.map((each) => [each[0], each[1][0], each[1][3], each[2]] as const))('%s: %s: %s', (kind, _from, _message, failure) => {
     expect(classify(failure)).toBe(kind)
   })
@@ -55,7 +55,7 @@ describe('what nodes and providers say', () => {
     expect(keys.filter((key, i) => keys.indexOf(key) !== i)).toEqual([])
   })
 
-  test('every row decides about one of them at least, and has its source', () => {
+  test('every row decides at least one of them, and has its source', () => {
     const decided = new Set([...inWords, ...inCodes].map(([, , failure]) => rowsOf(failure)[0]))
     const idle = failureRows
       .filter((row) => !decided.has(row))
@@ -64,17 +64,17 @@ describe('what nodes and providers say', () => {
     for (const { source } of failureRows) expect(source).toMatch(/\S/)
   })
 
-  test('what is said in words is decided by words, and what is not by a code or a status', () => {
+  test('clear messages are decided by their text, and others by a code or a status', () => {
     const misled = (failures: typeof inWords, byWords: boolean) =>
       failures
         .map(([, [from, , , message], failure]) => ({ from, message, row: rowsOf(failure)[0] }))
         .filter(({ row }) => (row?.message !== undefined || row?.code === 3) !== byWords)
-    // A logs query that is too large has words as empty as `limit exceeded`; the code and the method decide with them.
+    // A logs query that is too large may only say `limit exceeded`; the code and the method decide then.
     expect(misled(inWords, true)).toEqual([])
     expect(misled(inCodes, false)).toEqual([])
   })
 
-  test('no two rows of words claim one failure for different kinds, but where it is said why the first is right', () => {
+  test('no two rows of messages match one failure with different kinds, except where a reason is given', () => {
     const contested = inWords.flatMap(([kind, [from, , , message], failure]) => {
       const others = new Set(
         rowsOf(failure)
@@ -85,13 +85,13 @@ describe('what nodes and providers say', () => {
     })
     expect(contested.sort()).toEqual(
       [
-        // Used up for today, and slowed down for that.
+        // Used up for today, and throttled for that reason.
         'quota before rate-limit: Infura: daily request count exceeded, request rate limited',
         'quota before rate-limit: QuickNode: daily request limit reached - upgrade your account',
-        // Calls of the method pass alone.
+        // Single calls of the method pass.
         'batch-too-large before rate-limit: BSC: method eth_call in batch triggered rate limit',
         'batch-too-large before rate-limit: BSC: method eth_getLogs in batch triggered rate limit',
-        // Of logs, where a smaller range makes a smaller reply.
+        // Of logs: a smaller range makes a smaller reply.
         'range-too-large before response-too-large: 1RPC: response size should not greater than 10000000 bytes',
         'range-too-large before response-too-large: Alchemy, 2020: Log response size exceeded. Please reduce query block range.',
         'range-too-large before response-too-large: Alchemy: Log response size exceeded. You can make eth_getLogs request',
@@ -103,7 +103,7 @@ describe('what nodes and providers say', () => {
   })
 })
 
-describe('a contract may revert with any words', () => {
+describe('a contract may revert with any message', () => {
   const words = [
     'rate limit exceeded',
     'too many requests',
@@ -121,7 +121,7 @@ describe('a contract may revert with any words', () => {
     'overloaded',
     'archive node',
   ]
-  // The texts around the words, of nodes that are in use.
+  // The texts that nodes in use put around the message.
   const reverts: [string, (words: string) => { code: number; message: string; status?: number }][] = [
     ['geth', (reason) => ({ code: 3, message: `execution reverted: ${reason}` })],
     ['geth, without data', (reason) => ({ code: -32000, message: `execution reverted: ${reason}` })],
@@ -166,8 +166,8 @@ describe('one code, two meanings: -32005', () => {
   })
 })
 
-describe('words that belong to another method', () => {
-  test('a block range is a matter of logs only', () => {
+describe('messages for another method', () => {
+  test('a block range only concerns logs', () => {
     expect(classify(failureOf({ method: 'eth_feeHistory', code: -32602, message: 'block range is too large' }))).toBe('invalid')
     expect(classify(failureOf({ method: 'eth_getLogs', code: -32602, message: 'block range is too large' }))).toBe('range-too-large')
   })

@@ -1,8 +1,8 @@
 import type { ErrorKind } from '../../../src/index.ts'
 
 /**
- * What a node or provider really said: who, the HTTP status (200 where the source does not tell), the code of the error object
- * if there was one, the message or the start of the body, and where that stands.
+ * A real answer of a node or provider: its name, the HTTP status (200 if the source does not give it), the code of the error object
+ * if there was one, the message or the start of the body, and its source.
  */
 export type Sample = readonly [
   from: string,
@@ -31,7 +31,7 @@ const EIP1474 = 'eips.ethereum.org/EIPS/eip-1474'
 const CORPUS = 'ethereum/execution-apis tests'
 const INFURA = 'docs.metamask.io/services/how-to/avoid-rate-limiting'
 const QUICKNODE = 'quicknode.com/docs/ethereum/error-references'
-/** Where the words are quoted by several programs that met them, and by no page of the provider: a search for them finds these. */
+/** For messages quoted by several programs, and by no page of the provider: a search finds them. */
 const QUOTED = 'quoted in public repositories on GitHub'
 
 const RAW = { method: 'eth_sendRawTransaction' } as const

@@ -50,7 +50,7 @@ describe('the limit that a refusal of a logs query names', () => {
     expect(rangeLimit(message)).toBeUndefined()
   })
 
-  test('is a whole number of blocks, whatever is said', () => {
+  test('is a whole number of blocks, for any message', () => {
     for (const [, , , message] of said['range-too-large'] ?? [])
       expect([message, rangeLimit(message) ?? 1]).toEqual([message, expect.toSatisfy(Number.isSafeInteger)])
     fc.assert(
@@ -62,7 +62,7 @@ describe('the limit that a refusal of a logs query names', () => {
   })
 })
 
-describe('the range that a refusal of a logs query says would pass', () => {
+describe('the range that a refusal of a logs query suggests', () => {
   test.each<[string, bigint, bigint]>([
     ['Based on your parameters, this block range should work: [0x1a30dfd, 0x1a30ff0]', 0x1a30dfdn, 0x1a30ff0n],
     ['Try with this block range [0x2e18,0x2e3a].', 0x2e18n, 0x2e3an],

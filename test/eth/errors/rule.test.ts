@@ -30,7 +30,7 @@ describe('a row matches when each of its conditions holds', () => {
 })
 
 describe('data', () => {
-  it('is searched as JSON where it is not text', () => {
+  it('is searched as JSON if it is not text', () => {
     expect(matches(row({ data: /"max":10/ }), { ...failure, data: { max: 10 } })).toBe(true)
   })
 

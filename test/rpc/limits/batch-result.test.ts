@@ -34,7 +34,7 @@ test.each<[BatchResult['whole'], string, readonly Outcome[]]>([
   ['mixed', 'results and failures', [answered, broken]],
   ['mixed', 'failures of two sorts', [late, broken]],
   ['mixed', 'no outcome at all', []],
-])('a batch is %s as a whole where it has %s', (whole, _, outcomes) => {
+])('a batch is %s as a whole if it has %s', (whole, _, outcomes) => {
   expect(resultOf(...outcomes).whole).toBe(whole)
 })
 
@@ -47,17 +47,17 @@ describe('a batch result counts', () => {
     expect(whole.answered).toBe(whole.batch.calls)
   })
 
-  test('signs of too many calls at a time', () => {
+  test('signs of too many calls at once', () => {
     expect(resultOf(lost, late, stalled, reverted, answered).strained).toBe(2)
   })
 
-  test('of the calls that were throttled, the failure that asks for the longest pause', () => {
+  test('of the throttled calls, the failure that asks for the longest pause', () => {
     const longest = http(429, 'rate-limit', 500)
     expect(resultOf(http(429, 'rate-limit', 100), longest, http(429, 'rate-limit'), answered)).toMatchObject({ throttling: longest, rejected: 0 })
     expect(resultOf(answered, reverted).throttling).toBeUndefined()
   })
 
-  test('the refusal of a part, but not of a lone call: that is its own error', () => {
+  test('the refusal of a part, but not of a single call, whose own error it is', () => {
     expect(resultOf(answered, tooLarge).refusal).toBe(tooLarge)
     const own = new RpcError({ code: -32000, message: 'too large' }, { kind: 'response-too-large' })
     expect(resultOf(own)).toMatchObject({ refusal: undefined, rejected: 1 })

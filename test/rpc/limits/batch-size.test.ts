@@ -5,7 +5,7 @@ import { runs } from '../../support/runs.ts'
 
 const MiB = 1024 * 1024
 
-/** So many POSTs one after the other, each as long as it may be, from a server that takes up to `most` calls. Gives how many were refused. */
+/** Sends this many POSTs in sequence, each of the longest allowed length, to a server that takes up to `most` calls. Returns the number of refused ones. */
 function work(limits: BatchSize, posts: number, most = Number.POSITIVE_INFINITY): number {
   let refused = 0
   for (let i = 0; i < posts; i++) {
@@ -27,7 +27,7 @@ describe('the length of batches', () => {
   test.each<[string, (limits: BatchSize) => void]>([
     ['timed out', (limits) => limits.halve(100)],
     ['was throttled', (limits) => limits.throttled(50)],
-  ])('grows back after a POST that %s, once twenty in a row are answered in full', (_, shorten) => {
+  ])('grows back after a POST that %s, once twenty in a row are answered completely', (_, shorten) => {
     const limits = new BatchSize(100)
     shorten(limits)
     expect(limits.calls).toBe(50)
@@ -46,7 +46,7 @@ describe('the length of batches', () => {
     expect(limits.calls).toBe(100)
   })
 
-  test('is tried by one POST, while the others keep to what works', () => {
+  test('is probed by one POST, while the others keep to what works', () => {
     const limits = new BatchSize(100)
     limits.halve(100)
     work(limits, 20)
@@ -57,7 +57,7 @@ describe('the length of batches', () => {
     expect(limits.calls).toBe(50)
   })
 
-  test('waits for longer after each try that failed', () => {
+  test('waits longer after each failed probe', () => {
     const limits = new BatchSize(100)
     limits.halve(100)
     const postsUntilTry = () => {
@@ -71,26 +71,26 @@ describe('the length of batches', () => {
     expect([postsUntilTry(), postsUntilTry(), postsUntilTry()]).toEqual([20, 40, 80])
   })
 
-  test('is halved at most by a short POST that was throttled in its middle', () => {
+  test('is at most halved by a short POST that was throttled in the middle', () => {
     const limits = new BatchSize(100)
     limits.throttled(1)
     expect(limits.calls).toBe(50)
   })
 
-  test('finds the limit of a server, whatever it is, with few refusals', () => {
+  test('finds any limit of a server with few refusals', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 1000 }), fc.integer({ min: 1, max: 150 }), (maxCalls, most) => {
         const limits = new BatchSize(maxCalls)
         const refused = work(limits, 20_000, most)
         expect(limits.calls).toBe(Math.min(maxCalls, most))
-        // Halving down, and halving what is left between what works and what does not.
+        // Halving down, and then bisecting between what works and what does not.
         expect(refused).toBeLessThanOrEqual(Math.ceil(Math.log2(maxCalls)) + 10)
       }),
       runs(60, 8),
     )
   })
 
-  test('is one where no batch was ever answered, and batches are tried again ever more rarely', () => {
+  test('is one if no batch was ever answered, and batches are tried ever more rarely', () => {
     const limits = new BatchSize(100)
     limits.failed(100)
     expect(limits.most).toBe(1)
@@ -107,19 +107,19 @@ describe('the length of batches', () => {
     }
     expect(tries).toBeGreaterThan(2)
     expect(tries).toBeLessThan(10)
-    // One day the server knows them.
+    // Later the server accepts them.
     work(limits, 5000)
     expect(limits.calls).toBe(100)
   })
 
-  test('stays as it is when a batch fails that is like those that were answered', () => {
+  test('does not change if a batch fails that is like answered ones', () => {
     const limits = new BatchSize(100)
     work(limits, 1)
     limits.failed(100)
     expect(limits.most).toBe(100)
   })
 
-  test('always is from 1 to the longest, whatever happens', () => {
+  test('is always from 1 to the longest', () => {
     const event = fc.oneof(
       ...(['refused', 'halve', 'throttled', 'failed', 'start', 'end'] as const).map((what) => fc.tuple(fc.constant(what), fc.integer({ min: 1, max: 200 }))),
       ...(['worked', 'tooLarge'] as const).map((what) => fc.tuple(fc.constant(what), fc.integer({ min: 1, max: 200 }), fc.integer({ min: 0, max: 3 * MiB }))),
@@ -143,7 +143,7 @@ describe('the length of batches', () => {
 })
 
 describe('the bytes of replies', () => {
-  test('that were refused are asked for no more, and the length of batches stays', () => {
+  test('that were refused are not requested again, and the length of batches stays', () => {
     const limits = new BatchSize(100)
     limits.worked(10, 0.5 * MiB)
     limits.tooLarge(30, 1.4 * MiB)
@@ -152,7 +152,7 @@ describe('the bytes of replies', () => {
     expect(limits.isFull(0.9 * MiB, 0.1 * MiB)).toBe(false)
   })
 
-  test('never get fewer than were answered: then it is the calls that get fewer', () => {
+  test('never fall below an answered size: then the number of calls falls', () => {
     const limits = new BatchSize(100)
     limits.worked(10, MiB)
     limits.tooLarge(30, 1.1 * MiB)
@@ -162,13 +162,13 @@ describe('the bytes of replies', () => {
     expect(limits.calls).toBe(15)
   })
 
-  test('that nobody foresaw make fewer calls', () => {
+  test('of an unexpected size lead to fewer calls', () => {
     const limits = new BatchSize(100)
     limits.tooLarge(100, 100 * 1024 * 0.5)
     expect(limits.calls).toBe(50)
   })
 
-  test('grow back, and a call that is larger by itself still goes', () => {
+  test('grow back, and a single larger call is still sent', () => {
     const limits = new BatchSize(100)
     limits.tooLarge(30, 1.4 * MiB)
     expect(limits.isFull(0, 10 * MiB)).toBe(false)

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { Concurrency } from '../../../src/rpc/limits/concurrency.ts'
 
-/** A server that turns away what is more than `most` at a time, for so long, with POSTs of 50 ms in every slot. Gives how many were turned away. */
+/** Runs a server that refuses more than `most` POSTs at once for this time, with POSTs of 50 ms in every slot. Returns the number of refused ones. */
 function work(concurrency: Concurrency, most: number, fromMs: number, toMs: number): number {
   let refused = 0
   for (let now = fromMs; now < toMs; now += 50) {
@@ -18,13 +18,13 @@ function work(concurrency: Concurrency, most: number, fromMs: number, toMs: numb
 }
 
 describe('POSTs in flight', () => {
-  test('are as many as the user allows, until the endpoint has enough', () => {
+  test('are as many as the user allows, until the endpoint refuses some', () => {
     const concurrency = new Concurrency(8)
     work(concurrency, 8, 0, 10_000)
     expect(concurrency.limit).toBe(8)
   })
 
-  test.each([1, 2, 3, 5, 7])('are found to be %i where more are turned away, and more are tried ever more rarely', (most) => {
+  test.each([1, 2, 3, 5, 7])('are found to be %i if more are refused, and more are tried ever more rarely', (most) => {
     const concurrency = new Concurrency(8)
     work(concurrency, most, 0, 5000)
     expect(concurrency.limit).toBeGreaterThan(most / 2)
@@ -32,7 +32,7 @@ describe('POSTs in flight', () => {
     expect(work(concurrency, most, 5000, 65_000)).toBeLessThan(15)
   })
 
-  test('are more again when the endpoint takes more', () => {
+  test('increase again when the endpoint takes more', () => {
     const concurrency = new Concurrency(8)
     work(concurrency, 2, 0, 20_000)
     expect(concurrency.limit).toBeLessThanOrEqual(3)
@@ -40,7 +40,7 @@ describe('POSTs in flight', () => {
     expect(concurrency.limit).toBe(8)
   })
 
-  test('that fail as they do when they are too many become fewer, once a wave, and no fewer than a quarter: it may be chance', () => {
+  test('that fail as under overload become fewer once per wave, and no fewer than a quarter, since it may be chance', () => {
     const concurrency = new Concurrency(8)
     for (const nth of [8, 7, 6, 5]) concurrency.suffered(nth, 0, 100)
     expect(concurrency.limit).toBe(6)
@@ -48,13 +48,13 @@ describe('POSTs in flight', () => {
     expect(concurrency.limit).toBe(2)
   })
 
-  test('become as few with a high limit as with a low one: two are left', () => {
+  test('fall to two with a high limit as with a low one', () => {
     const concurrency = new Concurrency(100)
     for (let now = 0; now < 3000; now += 100) concurrency.suffered(concurrency.limit, now, now + 50)
     expect(concurrency.limit).toBe(2)
   })
 
-  test('follow another limit, and stay fewer where fewer were learnt', () => {
+  test('follow another limit, and stay fewer if fewer were learnt', () => {
     const concurrency = new Concurrency(8)
     concurrency.allow(100)
     expect(concurrency.limit).toBe(100)
@@ -66,7 +66,7 @@ describe('POSTs in flight', () => {
     expect(concurrency.limit).toBe(3)
   })
 
-  test('are proven once several were answered, since one may have been lucky', () => {
+  test('are proven once several were answered, since one may have been luck', () => {
     const concurrency = new Concurrency(8)
     concurrency.worked(4, 0)
     expect(concurrency.proven).toBe(0)
@@ -74,7 +74,7 @@ describe('POSTs in flight', () => {
     expect(concurrency.proven).toBeGreaterThan(2)
   })
 
-  test('always are from 1 to what the user allows', () => {
+  test('are always from 1 to the user’s limit', () => {
     const event = fc.tuple(fc.constantFrom('worked', 'refused', 'suffered'), fc.integer({ min: 1, max: 20 }), fc.integer({ min: 0, max: 3000 }))
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 20 }), fc.array(event, { maxLength: 300 }), (most, events) => {

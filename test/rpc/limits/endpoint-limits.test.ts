@@ -40,7 +40,7 @@ function send(limits: EndpointLimits, count: number, outcome: (i: number) => Out
 const planOf = (plan: Wait | BatchPlan) => ('waitMs' in plan ? plan.waitMs : plan.maxCalls)
 
 describe('a plan', () => {
-  test('changes nothing, however often it is asked for', () => {
+  test('changes nothing, however often it is made', () => {
     const asked = limitsWith({ rate: { perSecond: 100 } })
     const left = limitsWith({ rate: { perSecond: 100 } })
     for (const limits of [asked, left]) {
@@ -55,7 +55,7 @@ describe('a plan', () => {
     expect(asked.current).toEqual(left.current)
   })
 
-  test('keeps slow calls apart where there is another slot for them', () => {
+  test('keeps slow calls apart if another slot is free for them', () => {
     const [quick, heavy] = [...callsOf(1), ...callsOf(1, 'heavy')] as [Call, Call]
     for (const [maySplit, fit] of [
       [true, 'apart'],
@@ -67,7 +67,7 @@ describe('a plan', () => {
     }
   })
 
-  test('waits for the batch that probes a new length, unless the calls are few enough for what was taken', () => {
+  test('waits for the batch that probes a new length, unless the calls fit an accepted one', () => {
     const limits = limitsWith()
     expect(send(limits, 100, tooLong, 0)).toEqual({ isPaused: false, resend: 'too-large' })
     const probe = limits.started(callsOf(50), 100, false)
@@ -86,7 +86,7 @@ describe('a plan', () => {
   })
 })
 
-test('a server without batches gets its calls one by one, many at a time once these are answered', () => {
+test('a server without batches gets single calls, many at once after the first answers', () => {
   const limits = limitsWith()
   const notFound = () => http(404, { kind: 'not-found' })
   expect(send(limits, 10, notFound, 0).resend).toBe('all')

@@ -1,33 +1,33 @@
 import { describe, expect, test } from 'vitest'
 import { GivenRate } from '../../../src/rpc/limits/given-rate.ts'
 
-/* That no second has more: pacer.test.ts. */
+/* pacer.test.ts tests that no second has more. */
 
-describe('a rate that the user gave', () => {
+describe('a given rate', () => {
   test.each([
     [100, 5],
     [1000, 50],
     [10, 1],
     [0.5, 1],
-  ])('of %d a second lets %i calls go at once', (perSecond, burst) => {
+  ])('of %d a second allows %i calls at once', (perSecond, burst) => {
     expect(new GivenRate(perSecond, 0).available(0)).toBe(burst)
   })
 
-  test('takes the burst off the rate at which it fills', () => {
+  test('subtracts the burst from the rate at which it fills', () => {
     const rate = new GivenRate(100, 0)
     rate.take(5, 1, 0)
     expect(rate.available(0)).toBe(0)
     expect(rate.units(20)).toBeCloseTo(1.9, 3)
   })
 
-  test('wakes for half of a burst, or for fewer calls where no more wait', () => {
+  test('wakes for half a burst, or for fewer calls if no more wait', () => {
     const rate = new GivenRate(1000, 0)
     rate.take(50, 1, 0)
     expect(rate.msUntil(1, 1000, 0)).toBeCloseTo(25 / 0.95, 2)
     expect(rate.msUntil(1, 3, 0)).toBeCloseTo(3 / 0.95, 2)
   })
 
-  test('makes room for a call that costs more than a burst, and lets one that costs more than half of a second go alone', () => {
+  test('makes room for a call that costs more than a burst, and sends one that costs more than half a second alone', () => {
     const rate = new GivenRate(100, 0)
     expect(rate.msUntil(20, 1, 0)).toBeCloseTo((15 / 80) * 1000, 2)
     const large = new GivenRate(100, 0)

@@ -1,15 +1,15 @@
 import { describe, expect, test } from 'vitest'
 import { LearntRate } from '../../../src/rpc/limits/learnt-rate.ts'
 
-/* In worlds that throttle: pacer.test.ts. */
+/* pacer.test.ts tests it in worlds that throttle. */
 
 const first = { tookMs: 20, pauseMs: 0 }
 
 describe('a learnt rate', () => {
-  test('lets calls go at its pace, a few at a time', () => {
+  test('sends calls at its pace, a few at a time', () => {
     const rate = new LearntRate(200, first, 0)
     expect(rate.available(0)).toBe(0)
-    // 25 ms' worth of calls, for which an alarm is worth setting.
+    // 25 ms' worth of calls, enough to justify an alarm.
     const wait = rate.msUntil(1000, 0)
     expect(wait).toBeCloseTo(25, 1)
     expect(rate.available(wait)).toBe(5)
@@ -17,7 +17,7 @@ describe('a learnt rate', () => {
     expect(rate.msUntil(1, 0)).toBeCloseTo(5, 1)
   })
 
-  test('grows by the time for which it held calls back, and not while it is idle', () => {
+  test('grows with the time for which it held calls back, and not while idle', () => {
     const [held, idle] = [new LearntRate(200, first, 0), new LearntRate(200, first, 0)]
     for (let now = 25; now <= 500; now += 25) held.started(5, now)
     idle.started(5, 25)
@@ -45,7 +45,7 @@ describe('a learnt rate', () => {
     expect(rate.meanMs).toBeCloseTo(40, 6)
   })
 
-  test('is forgotten after five minutes in which it held nothing back, or where it takes whatever comes', () => {
+  test('is forgotten after five minutes without holding calls back, or if it exceeds all demand', () => {
     const rate = new LearntRate(200, first, 0)
     expect([300_000, 300_001].map((now) => rate.isForgotten(now))).toEqual([false, true])
     rate.started(1, 200_000)

@@ -4,9 +4,10 @@ import type { Call } from '../../../src/rpc/call.ts'
 import { GivenRate } from '../../../src/rpc/limits/given-rate.ts'
 import { LearntRate } from '../../../src/rpc/limits/learnt-rate.ts'
 import { Pacer } from '../../../src/rpc/limits/pacer.ts'
+import { seeds } from '../../support/runs.ts'
 import { simulate, type World } from '../../support/simulated-limit.ts'
 
-/** The most that was sent in any second. */
+/** The most calls sent in any second. */
 function mostInASecond(sent: readonly { readonly at: number; readonly units: number }[]): number {
   let most = 0
   let sum = 0
@@ -20,8 +21,8 @@ function mostInASecond(sent: readonly { readonly at: number; readonly units: num
 
 const callOf = (method: string) => ({ method }) as Call
 
-describe('a budget that is given', () => {
-  test('in calls is never passed in any second, and used', () => {
+describe('a given budget', () => {
+  test('in calls is never exceeded in any second, and is used', () => {
     for (const callsPerSecond of [0.5, 1, 3, 10, 19, 20, 25, 100, 999]) {
       const rate = new GivenRate(callsPerSecond, 0)
       const sent: { at: number; units: number }[] = []
@@ -31,12 +32,12 @@ describe('a budget that is given', () => {
         if (available > 0) sent.push({ at: now, units: available })
       }
       expect(mostInASecond(sent)).toBeLessThanOrEqual(Math.max(1, callsPerSecond))
-      // And does not make less of it than the burst costs.
+      // And it is used except for the cost of the burst.
       expect(sent.reduce((sum, { units }) => sum + units, 0)).toBeGreaterThan(callsPerSecond * 5 * 0.85 - 1)
     }
   })
 
-  test('says how long to wait, to the moment', () => {
+  test('gives the exact time to wait', () => {
     const rate = new GivenRate(100, 0)
     rate.take(rate.available(0), 1, 0)
     // For half of a burst of five.
@@ -46,7 +47,7 @@ describe('a budget that is given', () => {
     expect(rate.available(wait)).toBe(2)
   })
 
-  test('in units is never passed in any second by calls that cost up to half of it, whatever they cost and in what order', () => {
+  test('in units is never exceeded in any second by calls that cost up to half of it, in any order', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 20, max: 1000 }),
@@ -76,14 +77,14 @@ describe('a budget that is given', () => {
     )
   })
 
-  test('lets a call go that costs more than a second has, and makes the next one wait for it', () => {
+  test('sends a call that costs more than a second allows, and makes the next one wait for it', () => {
     const pace = new Pacer({ perSecond: 330, costOf: (method) => (method === 'dear' ? 1000 : 10) }, 0)
     expect(pace.msUntil({ size: 1, first: callOf('dear') }, 100, 1000)).toBe(0)
     pace.started([callOf('dear')], 1000)
     expect(pace.msUntil({ size: 1, first: callOf('cheap') }, 100, 1000)).toBeGreaterThan(1000)
   })
 
-  test('holds back no call that costs nothing', () => {
+  test('does not delay calls that cost nothing', () => {
     const pace = new Pacer({ perSecond: 1, costOf: (method) => (method === 'free' ? 0 : 1) }, 0)
     pace.started([callOf('one'), callOf('one')], 0)
     expect(pace.msUntil({ size: 1, first: callOf('free') }, 100, 0)).toBe(0)
@@ -91,16 +92,16 @@ describe('a budget that is given', () => {
   })
 })
 
-const seeds = [1, 2, 3, 4, 5, 6, 7, 8]
-/** A limit that drops, and rises again, in calls per second. */
+const SEEDS = seeds(2, 8)
+/** A limit that drops and rises again, in calls per second. */
 const dropsAndRises = (now: number) => (now > 20_000 && now < 40_000 ? 50 : 200)
 
-describe('a rate that is learnt', () => {
-  test.each([5, 20, 200, 2000])('is that of a server that takes %i a second, of which few are refused', (limit) => {
+describe('a learnt rate', () => {
+  test.each([5, 20, 200, 2000])('matches a server that takes %i a second, with few refusals', (limit) => {
     const seen = simulate({ limitAt: () => limit, burst: Math.max(5, limit / 10), refuses: 'posts', latencyMs: 50, untilMs: 60_000 })
     const { used, refused } = seen.between(10, 60)
     expect(used / limit).toBeGreaterThan(0.95)
-    // Each look beyond the limit costs a call, which is much where there are few.
+    // Each probe beyond the limit costs a call, which matters at low rates.
     expect(refused).toBeLessThan(limit < 20 ? 0.05 : 0.02)
   })
 
@@ -113,7 +114,7 @@ describe('a rate that is learnt', () => {
     ['replies take 300 ms', { refuses: 'entries', latencyMs: 300 }],
     ['it asks for 0.1 s of rest', { refuses: 'posts', retryAfterMs: 100 }],
   ])('follows a limit that drops, and one that rises: %s', (_, world) => {
-    for (const seed of seeds) {
+    for (const seed of SEEDS) {
       const seen = simulate({ limitAt: dropsAndRises, burst: 20, latencyMs: 50, untilMs: 68_000, seed, refuses: 'posts', ...world })
       for (const [from, to, limit] of [
         [10, 20, 200],
@@ -135,10 +136,10 @@ describe('a rate that is learnt', () => {
     [150, 20, 20],
     [150, 20, 40],
     [300, 150, 60],
-  ])('follows a limit that drifts: %i a second, give or take %i, over %i s', (mean, swing, seconds) => {
+  ])('follows a limit that drifts: %i a second, plus or minus %i, over %i s', (mean, swing, seconds) => {
     const limitAt = (now: number) => mean + swing * Math.sin((2 * Math.PI * now) / (seconds * 1000))
     for (const refuses of ['posts', 'entries'] as const) {
-      for (const seed of seeds) {
+      for (const seed of SEEDS) {
         // Whole periods, after the first ten seconds.
         const seen = simulate({ limitAt, burst: 20, refuses, latencyMs: 50, untilMs: 130_000, seed })
         const { used, refused } = seen.between(10, 130)
@@ -148,8 +149,8 @@ describe('a rate that is learnt', () => {
     }
   })
 
-  test('is looked at more rarely where each look costs a pause of a second', () => {
-    for (const seed of seeds) {
+  test('is probed less often if each probe costs a pause of a second', () => {
+    for (const seed of SEEDS) {
       const seen = simulate({ limitAt: () => 200, burst: 20, refuses: 'posts', latencyMs: 50, retryAfterMs: 1000, untilMs: 100_000, seed })
       const { used, refused } = seen.between(20, 100)
       expect(used / 200).toBeGreaterThan(0.85)
@@ -157,15 +158,15 @@ describe('a rate that is learnt', () => {
     }
   })
 
-  test('is no smaller for the times in which nothing is asked', () => {
+  test('is not reduced by idle times', () => {
     const demand = (now: number) => (now % 3000 === 1 ? 300_000 : 0)
-    for (const seed of seeds) {
+    for (const seed of SEEDS) {
       const seen = simulate({ limitAt: () => 200, burst: 20, refuses: 'posts', latencyMs: 50, demand, untilMs: 99_000, seed })
       expect(seen.between(18, 99).used / 100).toBeGreaterThan(0.9)
     }
   })
 
-  test('stays where there is a limit, and besides it POSTs are throttled by chance', () => {
+  test('stays at the limit if POSTs are also throttled at random', () => {
     for (const limit of [200, 2000]) {
       const seen = simulate({ limitAt: () => limit, burst: limit / 10, byChance: 0.03, refuses: 'posts', latencyMs: 50, untilMs: 60_000 })
       const { used, refused } = seen.between(10, 60)
@@ -174,13 +175,13 @@ describe('a rate that is learnt', () => {
     }
   })
 
-  test('is forgotten when it has long held nothing back', () => {
+  test('is forgotten after a long time without holding calls back', () => {
     const rate = new LearntRate(40, { tookMs: 50, pauseMs: 0 }, 0)
     expect(rate.isForgotten(200_000)).toBe(false)
     expect(rate.isForgotten(400_000)).toBe(true)
   })
 
-  test('is at least one call a second and at most 100,000, whatever happens', () => {
+  test('is always between one and 100,000 calls a second', () => {
     const event = fc.record({
       passed: fc.integer({ min: 0, max: 5000 }),
       calls: fc.integer({ min: 0, max: 100_000 }),
@@ -209,7 +210,7 @@ describe('a rate that is learnt', () => {
     )
   })
 
-  test('costs nothing where nothing is throttled', () => {
+  test('costs nothing if nothing is throttled', () => {
     const pace = new Pacer(undefined, 0)
     for (let now = 0; now < 1000; now++) {
       expect(pace.msUntil({ size: 1000, first: callOf('any') }, 100, now)).toBe(0)
@@ -220,26 +221,26 @@ describe('a rate that is learnt', () => {
   })
 })
 
-describe('throttling that has nothing to do with the rate', () => {
-  // Before there was a test for chance the rate went down to one call a second, and stayed there.
+describe('throttling unrelated to the rate', () => {
+  // Without the test for chance the rate would fall to one call a second, and stay there.
   test.each([
     [0.003, 0.9],
     [0.01, 0.9],
     [0.03, 0.9],
     [0.075, 0.9],
     [0.2, 0.5],
-  ])('teaches no rate that lasts: %f of POSTs are turned away, whatever their rate, and after a minute %f of all calls are answered', (byChance, part) => {
+  ])('leads to no lasting rate: %f of POSTs are refused, whatever their rate, and after a minute %f of all calls are answered', (byChance, part) => {
     for (const retryAfterMs of [0, 20]) {
-      for (const seed of seeds) {
+      for (const seed of SEEDS) {
         const seen = simulate({ byChance, refuses: 'posts', latencyMs: 50, retryAfterMs, demand: () => 2000, untilMs: 120_000, seed })
         expect(seen.between(60, 120).used / 2000, `seed ${seed}, ${retryAfterMs} ms`).toBeGreaterThan(part)
       }
     }
   })
 
-  test('teaches none to an endpoint that is asked now and then, either', () => {
+  test('leads to none at an endpoint that is rarely called, either', () => {
     const demand = (now: number) => (now % 2000 === 1 ? 2_000_000 : 0)
-    for (const seed of seeds) {
+    for (const seed of SEEDS) {
       const seen = simulate({ byChance: 0.075, refuses: 'posts', latencyMs: 5, demand, untilMs: 120_000, seed })
       expect(seen.between(60, 120).used / 1000, `seed ${seed}`).toBeGreaterThan(0.9)
     }

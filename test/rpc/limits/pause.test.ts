@@ -11,7 +11,7 @@ const backoff = { baseDelayMs: 100, maxDelayMs: 1000 }
 const busy = (retryAfterMs?: number) => new HttpError({ status: 429, headers: {}, body: '' }, { kind: 'rate-limit', method: 'eth_call', retryAfterMs })
 
 describe('a pause', () => {
-  /** How long each of these pauses in a row is; each begins when the one before has ended. */
+  /** The lengths of these pauses in a row; each begins when the one before has ended. */
   const lengths = (pause: Pause, failures: readonly HexlineError[]) =>
     failures.map((failure) => {
       const now = pause.until
@@ -19,14 +19,14 @@ describe('a pause', () => {
       return pause.until - now
     })
 
-  test('is half of the base delay, doubled for each in a row, up to half of the longest, and short again after an answer', () => {
+  test('is half the base delay, doubled for each in a row, up to half the longest, and short again after an answer', () => {
     const pause = new Pause(backoff)
     expect(lengths(pause, [busy(), busy(), busy(), busy(), busy(), busy()])).toEqual([50, 100, 200, 400, 500, 500])
     pause.recovered()
     expect(lengths(pause, [busy()])).toEqual([50])
   })
 
-  test('is as long as the endpoint asks for, and asks for nothing with 0', () => {
+  test('is as long as the endpoint asks for, where 0 asks for nothing', () => {
     expect(lengths(new Pause(backoff), [busy(7), busy(5000), busy(0)])).toEqual([7, 5000, 200])
   })
 
@@ -46,7 +46,7 @@ describe('a pause', () => {
     expect(pause.until).toBe(1400)
   })
 
-  test('fails the calls that do not wait, or whose deadline comes first, each with its own error', () => {
+  test('fails calls that do not wait, or whose deadline comes first, each with its own error', () => {
     const pause = new Pause(backoff)
     const call = ownRead({ method: 'eth_getLogs', params: [], deadline: 10_000 })
     expect(pause.failureFor({ ...call, whilePaused: 'fail' }, 0)).toBeUndefined()
@@ -68,7 +68,7 @@ describe('a pause', () => {
 describe('while an endpoint is paused', () => {
   const throttle = refuse(-32005, 'rate limit exceeded', { status: 429, headers: { 'retry-after': '60' } })
 
-  test('a call that does not wait fails at once, unsent, with what the endpoint said', async () => {
+  test('a call that does not wait fails at once, unsent, with the endpoint’s error', async () => {
     const server = await serve(throttle, honest)
     const client = clientOf(server.url).with({ whilePaused: 'fail' })
     expect(await errorOf(read(client, 1))).toMatchObject({ kind: 'rate-limit', attempts: 1, retryAfterMs: 60_000 })
@@ -90,7 +90,7 @@ describe('while an endpoint is paused', () => {
     expect(server.requests).toHaveLength(1)
   })
 
-  test('such a call goes to another endpoint where there is one', async () => {
+  test('such a call goes to another endpoint if there is one', async () => {
     const [busy, free] = [await serve(throttle), await serve(honest)]
     const client = clientOf([busy.url, free.url]).with({ whilePaused: 'fail' })
     expect(await read(client, 1)).toEqual(answerTo([1]))

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { RandomThrottling } from '../../../src/rpc/limits/random-throttling.ts'
 import { RateEstimate } from '../../../src/rpc/limits/rate-estimate.ts'
 
-/** A rate of 200 calls a second, asked for one POST of 5 calls every 25 ms. `isRefused` is told the rate. Gives how the rate was at each POST. */
+/** A rate of 200 calls a second, with one POST of 5 calls every 25 ms. `isRefused` gets the rate. Returns the rate at each POST. */
 function run(posts: number, isRefused: (perSecond: number, i: number) => boolean): number[] {
   const rate = new RandomThrottling(new RateEstimate(200, { tookMs: 20, pauseMs: 0 }, 0))
   const rates: number[] = []
@@ -18,17 +18,17 @@ function run(posts: number, isRefused: (perSecond: number, i: number) => boolean
 const isTenth = (_: number, i: number) => i % 10 === 9
 
 describe('throttling', () => {
-  test('of every tenth POST is found to be random, and the rate grows on', () => {
+  test('of every tenth POST is found to be random, and the rate grows further', () => {
     const rates = run(1000, isTenth)
     expect(rates.at(-1)).toBeGreaterThan(1000)
   })
 
-  test('is tried at half of the rate before', () => {
+  test('is tested at half the earlier rate', () => {
     const rates = run(200, isTenth)
     expect(rates.some((rate, i) => i > 0 && rate < 0.51 * (rates[i - 1] as number))).toBe(true)
   })
 
-  test('by a limit never is', () => {
+  test('by a limit is never found to be random', () => {
     const rates = run(2000, (perSecond) => perSecond > 150)
     expect(Math.max(...rates.slice(500))).toBeLessThan(200)
     expect(Math.min(...rates.slice(500))).toBeGreaterThan(100)

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { RateEstimate, type Throttling } from '../../../src/rpc/limits/rate-estimate.ts'
 
-/* In worlds that throttle: pacer.test.ts. */
+/* pacer.test.ts tests it in worlds that throttle. */
 
 const throttling = (answered: number, more: Partial<Throttling> = {}): Throttling => ({ sentAt: 0, tookMs: 20, pauseMs: 0, answered, idleMs: 0, ...more })
 
-/** A rate that was guessed as 100, and then cut after `calls` calls were answered in a second. */
+/** A rate guessed as 100, and then cut after `calls` calls were answered in a second. */
 function cutAt(calls: number, more: Partial<Throttling> = {}) {
   const rate = new RateEstimate(100, throttling(0), 0)
   rate.answered(calls)
@@ -24,7 +24,7 @@ describe('the rate', () => {
     expect(rate.perSecond).toBe(200)
   })
 
-  test('starts again at 92 % of what was answered between two cuts, at 90 % after a pause', () => {
+  test('restarts at 92 % of the rate answered between two cuts, at 90 % after a pause', () => {
     const { rate, verdict } = cutAt(400)
     expect(verdict).toBe('too-fast')
     expect(rate.level).toBeCloseTo(400, 0)
@@ -35,7 +35,7 @@ describe('the rate', () => {
     expect([rate.since, paused.since]).toEqual([1000, 2000])
   })
 
-  test('starts lower where few calls were answered', () => {
+  test('starts lower if few calls were answered', () => {
     const few = cutAt(12).rate
     expect(few.perSecond).toBeCloseTo(0.75 * few.level, 3)
   })
@@ -56,7 +56,7 @@ describe('the rate', () => {
     expect(growth.at(-1)).toBeGreaterThan(10 * (growth[first] as number))
   })
 
-  test('does not grow while it is lowered for the time being', () => {
+  test('does not grow while it is temporarily lowered', () => {
     const { rate } = cutAt(400)
     const { perSecond } = rate
     rate.passed(5000, 0)
@@ -74,7 +74,7 @@ describe('the rate', () => {
     expect(deep.level).toBeCloseTo(0.6 * before, 3)
   })
 
-  test('takes the part that is throttled at random off what it measures', () => {
+  test('excludes random throttling from its measurement', () => {
     const rate = new RateEstimate(100, throttling(0), 0)
     rate.answered(400)
     rate.started(1000, 0)
@@ -89,7 +89,7 @@ describe('the rate', () => {
     expect(rate.perSecond).toBe(100_000)
   })
 
-  test('is restored to a level that was cut for no reason, and to no lower one', () => {
+  test('is restored to a level that was cut wrongly, and to no lower one', () => {
     const { rate } = cutAt(400)
     rate.restore(900)
     expect(rate.level).toBe(900)

@@ -11,7 +11,7 @@ const speedsOf = (heavy = '') => new Speeds((method) => method === heavy)
 const methodsOf = ({ entries }: Received) => entries.map(({ method }) => method).sort()
 
 describe('calls of one turn', () => {
-  test('do not wait for a heavy one: it travels apart, before anything is learnt', async () => {
+  test('do not wait for a heavy one, which goes separately before anything is learnt', async () => {
     const held = gate()
     const server = await serve((request, response) => (methodsOf(request).includes('eth_getLogs') ? held.answer : honest)(request, response))
     const client = clientOf(server.url)
@@ -24,7 +24,7 @@ describe('calls of one turn', () => {
     expect(server.requests.map(methodsOf).sort()).toEqual([['eth_blockNumber', 'eth_gasPrice'], ['eth_getLogs']])
   })
 
-  test('do not wait for one that was slow when it went alone', async () => {
+  test('do not wait for one that was slow on its own', async () => {
     const slowly: Answer = async (request, response) => {
       if (methodsOf(request).includes('eth_call')) await sleep(500)
       return each(right)(request, response)
@@ -42,7 +42,7 @@ describe('calls of one turn', () => {
     expect(server.requests.map(methodsOf)).toHaveLength(4)
   })
 
-  test('stay together where no slot is free for another POST, and so do bulk calls', async () => {
+  test('stay together if no slot is free for another POST, and so do bulk calls', async () => {
     const server = await serve(honest)
     const ask = (client: Pick<ReturnType<typeof clientOf>, 'send'>) =>
       Promise.all([client.send({ method: 'eth_getLogs', params: [{}] }), client.send({ method: 'eth_blockNumber' })])
@@ -51,7 +51,7 @@ describe('calls of one turn', () => {
     expect(server.requests.map(({ entries }) => entries.length)).toEqual([2, 2])
   })
 
-  test('of alike speed stay together, however many methods there are', async () => {
+  test('of similar speed stay together, for any number of methods', async () => {
     const server = await serve(honest)
     const client = clientOf(server.url)
     const methods = ['eth_getBalance', 'eth_getCode', 'eth_call', 'eth_chainId']
@@ -62,7 +62,7 @@ describe('calls of one turn', () => {
 })
 
 describe('the time of a method', () => {
-  test('is that of its lone calls, and follows them', () => {
+  test('is that of its single calls, and follows them', () => {
     const speeds = speedsOf()
     speeds.learn(calls('quick'), 20)
     speeds.learn(calls('slow'), 1500)
@@ -71,14 +71,14 @@ describe('the time of a method', () => {
     expect(speeds.areApart('quick', 'slow')).toBe(false)
   })
 
-  test('is not made of one delay by chance', () => {
+  test('does not depend on one random delay', () => {
     const speeds = speedsOf()
     for (const method of ['one', 'other', 'one', 'other']) speeds.learn(calls(method), 5)
     speeds.learn(calls('other'), 300)
     expect(speeds.areApart('one', 'other')).toBe(false)
   })
 
-  test('is no longer than a POST that it went in', () => {
+  test('is no longer than a POST that contained it', () => {
     const speeds = speedsOf('heavy')
     speeds.learn(calls('quick'), 20)
     expect(speeds.areApart('quick', 'heavy')).toBe(true)
@@ -93,7 +93,7 @@ describe('the time of a method', () => {
     expect(speeds.areApart('one', 'other')).toBe(false)
   })
 
-  test('that is not known, in a slow POST of several methods, is found out by a POST of its own', () => {
+  test('is measured by a separate POST if it is unknown in a slow POST of several methods', () => {
     const speeds = speedsOf()
     expect(speeds.areApart('one', 'other')).toBe(false)
     speeds.learn(calls('one', 'other'), 1500)
@@ -104,7 +104,7 @@ describe('the time of a method', () => {
     expect(speeds.areApart('one', 'other')).toBe(true)
   })
 
-  test('at an endpoint where everything takes long sets nothing apart', () => {
+  test('separates nothing at an endpoint where everything is slow', () => {
     const speeds = speedsOf()
     speeds.learn(calls('one', 'other'), 1500)
     speeds.learn(calls('one'), 1500)

@@ -1,6 +1,7 @@
 import type { ClientOptions } from 'hexline'
 import { describe, expect, it, type TestContext } from 'vitest'
 import { type Limit, limiter, type Tally } from '../../support/limited-server.ts'
+import { nightly } from '../../support/runs.ts'
 import { virtualWorld } from '../../support/virtual-server.ts'
 
 /* A whole client at servers that throttle, in virtual time. On the wall clock, with sockets: test/chaos/throttling.test.ts. */
@@ -8,12 +9,12 @@ const { clock, serve, clientOf, sleep } = virtualWorld()
 
 interface Caller {
   readonly priority: 'interactive' | 'bulk'
-  /** This many ask one call after another, without end. */
+  /** This many callers send one call after another, endlessly. */
   readonly workers: number
   readonly options?: ClientOptions
 }
 
-/** Callers that always have more to ask. They end with the test; `failures` is what no call may end in. */
+/** Callers that always have more calls. They end with the test; `failures` collects errors, of which there must be none. */
 async function setUp(limit: Limit, { priority, workers, options = {} }: Caller, { onTestFinished }: TestContext) {
   const server = limiter(clock, limit)
   const { url } = await serve(server.answer)
@@ -47,7 +48,7 @@ const interactive: Caller = { priority: 'interactive', workers: 64 }
 const bulk: Caller = { priority: 'bulk', workers: 500 }
 const bucket = { perSecond: 200, burst: 20, latencyMs: 50 }
 
-/** The server allows this many calls a second. They are counted over `seconds`, which begin after `graceSeconds`. */
+/** The server allows this many calls a second. They are counted over `seconds`, after `graceSeconds`. */
 type Phase = readonly [perSecond: number, graceSeconds: number, seconds: number]
 
 const dropsAndRises: readonly Phase[] = [
@@ -56,28 +57,25 @@ const dropsAndRises: readonly Phase[] = [
   [200, 15, 20],
 ]
 
-describe('a limit that nobody told is used to 90 % and more, with under 2 % of calls throttled, where the server answers', () => {
+describe('an unknown limit is used to at least 90 %, with under 2 % of calls throttled, if the server answers', () => {
   it.for<[string, Limit, Caller, readonly Phase[]]>([
     ['each call over it with an error', { ...bucket, refuses: 'entries' }, interactive, dropsAndRises],
-    ['each bulk call over it with an error', { ...bucket, refuses: 'entries' }, bulk, dropsAndRises],
     ['a POST over it with HTTP 429', { ...bucket, refuses: 'posts' }, interactive, dropsAndRises],
-    ['a POST of bulk calls over it with HTTP 429', { ...bucket, refuses: 'posts' }, bulk, dropsAndRises],
     ['single calls over it with HTTP 429', { ...bucket, refuses: 'posts' }, { ...interactive, options: { batch: false, concurrency: 32 } }, dropsAndRises],
     ['with HTTP 429 and a Retry-After of 0.1 s', { ...bucket, refuses: 'posts', retryAfter: 0.1 }, interactive, dropsAndRises],
-    ['with an error after a burst of a whole second', { ...bucket, burst: 200, refuses: 'entries' }, interactive, dropsAndRises],
     [
       'after 300 ms, with an error',
       { ...bucket, latencyMs: 300, refuses: 'entries' },
       interactive,
       [
-        // A look at where the limit is costs some hundred ms of refusals here, and is rare.
+        // A probe of the limit costs some hundred ms of refusals here, and is rare.
         [200, 10, 60],
         [50, 5, 60],
         [200, 20, 60],
       ],
     ],
     [
-      // Each look at where the limit is costs a second: they are fewer, so that a limit that was raised would be found later.
+      // Each probe of the limit costs a second, so probes are rarer, and a raised limit would be found later.
       'with HTTP 429 and a Retry-After of 1 s',
       { ...bucket, refuses: 'posts', retryAfter: 1 },
       interactive,
@@ -86,6 +84,11 @@ describe('a limit that nobody told is used to 90 % and more, with under 2 % of c
         [50, 10, 30],
       ],
     ],
+    ...nightly<[string, Limit, Caller, readonly Phase[]]>(
+      ['each bulk call over it with an error', { ...bucket, refuses: 'entries' }, bulk, dropsAndRises],
+      ['a POST of bulk calls over it with HTTP 429', { ...bucket, refuses: 'posts' }, bulk, dropsAndRises],
+      ['with an error after a burst of a whole second', { ...bucket, burst: 200, refuses: 'entries' }, interactive, dropsAndRises],
+    ),
   ])('%s', async ([name, limit, caller, phases], context) => {
     const { server, failures } = await setUp(limit, caller, context)
     const tallies: [perSecond: number, tally: Tally][] = []
@@ -100,22 +103,19 @@ describe('a limit that nobody told is used to 90 % and more, with under 2 % of c
     console.log(`${name}: ${told.join('; ')}`)
     expect(failures).toEqual([])
     for (const [perSecond, tally] of tallies) {
-      // Each look costs a second, and there is one or two in 15 s.
+      // Each probe costs a second, and there are one or two in 15 s.
       expect(used(tally, perSecond)).toBeGreaterThan(limit.retryAfter === 1 ? 0.8 : 0.9)
       expect(throttled(tally)).toBeLessThan(0.02)
     }
   })
 })
 
-describe('a limit that drifts is used to 85 % and more, with under 3 % of calls throttled', () => {
+describe('a limit that drifts is used to at least 85 %, with under 3 % of calls throttled', () => {
   it.for<[mean: number, swing: number, seconds: number, refuses: Limit['refuses']]>([
     [150, 50, 10, 'posts'],
-    [150, 50, 10, 'entries'],
-    [150, 50, 20, 'posts'],
     [150, 50, 20, 'entries'],
-    [150, 50, 40, 'posts'],
-    [150, 20, 20, 'posts'],
-  ])('%i calls per second, give or take %i, over %i s, where it refuses %s', async ([mean, swing, seconds, refuses], context) => {
+    ...nightly<[number, number, number, Limit['refuses']]>([150, 50, 10, 'entries'], [150, 50, 20, 'posts'], [150, 50, 40, 'posts'], [150, 20, 20, 'posts']),
+  ])('%i calls per second, plus or minus %i, over %i s, if it refuses %s', async ([mean, swing, seconds, refuses], context) => {
     const { server, failures } = await setUp({ ...bucket, refuses }, interactive, context)
     const drift = async (fromMs: number, toMs: number) => {
       for (let at = fromMs; at < toMs; at += 50) {
@@ -135,7 +135,7 @@ describe('a limit that drifts is used to 85 % and more, with under 3 % of calls 
   })
 })
 
-describe('a server that takes three POSTs at a time has them in use, and refuses under 2 % of calls, where it answers', () => {
+describe('a server that takes three POSTs at a time is used fully, and refuses under 2 % of calls, if it answers', () => {
   const three = { concurrency: 3, latencyMs: 50 }
   const many: Caller = { priority: 'interactive', workers: 300, options: { batch: { maxCalls: 20 } } }
 
@@ -143,7 +143,7 @@ describe('a server that takes three POSTs at a time has them in use, and refuses
     ['with HTTP 429', { ...three, refuses: 'posts' }, many, 3],
     ['single calls with HTTP 429', { ...three, refuses: 'posts' }, { ...interactive, options: { batch: false } }, 3],
     ['each call with an error', { ...three, refuses: 'entries' }, many, 3],
-    // One slot is kept from them.
+    // One slot is reserved for interactive calls.
     ['bulk calls with HTTP 429', { ...three, refuses: 'posts' }, bulk, 2],
   ])('%s', async ([name, limit, caller, slots], context) => {
     const { server, failures } = await setUp(limit, caller, context)

@@ -4,7 +4,7 @@ import { TokenBucket } from '../../../src/rpc/limits/token-bucket.ts'
 const fill = { perSecond: 10, most: 5 }
 
 describe('a token bucket', () => {
-  test('fills steadily, and holds no more than it may', () => {
+  test('fills steadily, up to its capacity', () => {
     const bucket = new TokenBucket(2, 1000)
     for (const [now, tokens] of [
       [1000, 2],
@@ -15,7 +15,7 @@ describe('a token bucket', () => {
       expect(bucket.tokens(now, fill)).toBeCloseTo(tokens, 4)
   })
 
-  test('says how long it takes to hold as many, to the moment', () => {
+  test('gives the exact time until it holds that many', () => {
     const bucket = new TokenBucket(2, 1000)
     expect(bucket.msUntil(2, 1000, fill)).toBe(0)
     const ms = bucket.msUntil(4, 1000, fill)
@@ -30,14 +30,14 @@ describe('a token bucket', () => {
     expect(bucket.msUntil(1, 0, fill)).toBeCloseTo(400, 2)
   })
 
-  test('fills as each question says, and nothing changes for being asked', () => {
+  test('fills at the rate of each query, and queries change nothing', () => {
     const bucket = new TokenBucket(0, 0)
     expect(bucket.tokens(1000, { perSecond: 3, most: 9 })).toBeCloseTo(3, 4)
     expect(bucket.tokens(1000, { perSecond: 3, most: 2 })).toBeCloseTo(2, 4)
     expect(bucket.tokens(1000, { perSecond: 7, most: 9 })).toBeCloseTo(7, 4)
   })
 
-  test('holds nothing once it is emptied, and may owe some', () => {
+  test('holds nothing once emptied, and may have a debt', () => {
     const bucket = new TokenBucket(5, 0)
     bucket.empty(0, 100)
     expect(bucket.tokens(100, fill)).toBeCloseTo(0, 4)
@@ -46,7 +46,7 @@ describe('a token bucket', () => {
     expect(bucket.tokens(100, fill)).toBeCloseTo(-2, 4)
   })
 
-  test('holds as much after many small steps as after one', () => {
+  test('holds the same after many small steps as after one', () => {
     const bucket = new TokenBucket(0, 0)
     // Ten times 0.1 is a little less than 1.
     for (let now = 100; now <= 1000; now += 100) bucket.take(0, now, { perSecond: 1, most: 5 })

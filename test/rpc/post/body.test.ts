@@ -15,11 +15,11 @@ describe('a parsed body', () => {
   })
 })
 
-describe('a body that is cut unread', () => {
+describe('a body that is split without parsing', () => {
   const cut = (text: string, count: number) => cutBody(bytesOf(text), 1, count)?.map(({ start, end }) => bytesOf(text).toString('utf8', start, end))
   const envelope = (id: number, result: string) => `{"jsonrpc":"2.0","id":${id},"result":${result}}`
 
-  test('gives the text of each result', () => {
+  test('yields the text of each result', () => {
     expect(cut(`${envelope(1, '{"a":1}')} \n`, 1)).toEqual(['{"a":1}'])
     expect(cut(`[${envelope(1, '{"a":{}}')},${envelope(2, 'null')},${envelope(3, '[[]]')}]`, 3)).toEqual(['{"a":{}}', 'null', '[[]]'])
   })
@@ -29,9 +29,9 @@ describe('a body that is cut unread', () => {
     ['has too few replies', `[${envelope(1, '{}')}]`],
     ['has too many replies', `[${envelope(1, '{}')},${envelope(2, '{}')},${envelope(3, '{}')}]`],
     ['is cut short', `[${envelope(1, '{}')},${envelope(2, '{}')}`],
-    ['has an error in it', `[${envelope(1, '{}')},{"jsonrpc":"2.0","id":2,"error":{}}]`],
+    ['contains an error', `[${envelope(1, '{}')},{"jsonrpc":"2.0","id":2,"error":{}}]`],
     ['has a result that is neither an array, an object nor null', `[${envelope(1, '{}')},${envelope(2, '"0x1"')}]`],
-  ])('gives nothing where it %s', (_, text) => {
+  ])('yields nothing if it %s', (_, text) => {
     expect(cut(text, 2)).toBeUndefined()
   })
 })
@@ -41,7 +41,7 @@ describe('a scanned body', () => {
   const body =
     '\ufeff [ {"jsonrpc":"2.0","id":1,"result": {"a" : [1.0]} }, {"id":"2","result":null}, {"id":3,"error":{"code":-32000,"message":"no","data":[1]}}, 7 ] '
 
-  test('is what JSON.parse makes of it, with bytes in the place of results', () => {
+  test('is the result of JSON.parse, with bytes in place of results', () => {
     const parsed = scanBody(bytesOf(body), 1, 3) as { id: unknown; result?: unknown; error?: unknown }[]
     expect(parsed.map((reply) => [reply.id, reply.error])).toEqual([
       [1, undefined],
@@ -53,7 +53,7 @@ describe('a scanned body', () => {
     expect(parsed[1]?.result).toBeNull()
   })
 
-  test('gives each call its result in the form that it asked for', () => {
+  test('gives each call its result in the requested form', () => {
     const [first, second] = scanBody(bytesOf(body), 1, 3) as { result: unknown }[]
     expect(textOf(resultFor(call('bytes'), first?.result, true, 0).take())).toBe('{"a" : [1.0]}')
     expect(resultFor(call('value'), first?.result, true, 0).take()).toEqual({ a: [1] })
@@ -61,7 +61,7 @@ describe('a scanned body', () => {
     expect(resultFor(call('value'), second?.result, true, 0).take()).toBeNull()
   })
 
-  test.each(['{"id":1,"result":2} x', '[{"id":1,"result":2}', '{"id":1,"result":', '<html>', ''])('is refused when it is not JSON: %j', (text) => {
+  test.each(['{"id":1,"result":2} x', '[{"id":1,"result":2}', '{"id":1,"result":', '<html>', ''])('is refused if it is not JSON: %j', (text) => {
     expect(() => scanBody(bytesOf(text), 1, 1)).toThrow(SyntaxError)
   })
 
@@ -84,7 +84,7 @@ describe('a scanned body', () => {
   })
 })
 
-describe('what does not belong to the result', () => {
+describe('parts that do not belong to the result', () => {
   const reply = (id: number | null, part: string) => `{"jsonrpc":"2.0","id":${id},${part}}`
   const long = JSON.stringify({ code: -32000, message: 'm'.repeat(3000) })
   const result = `{"number":"0x1","list":[{"a":{}},{"b":{}}],"text":"${'x'.repeat(3000)}"}`
@@ -94,7 +94,7 @@ describe('what does not belong to the result', () => {
       return [id, result && textOf(result), error !== undefined]
     })
 
-  test.each(['{}', result, '[]'])('an error beside it is found, however long it is: %s', (value) => {
+  test.each(['{}', result, '[]'])('an error beside it is found, however long: %s', (value) => {
     const odd = reply(1, `"result":${value},"error":${long}`)
     expect(partsOf(odd, 1)).toEqual([[1, value, true]])
     expect(partsOf(`[${odd},${reply(2, `"result":${value}`)}]`, 2)).toEqual([
@@ -103,7 +103,7 @@ describe('what does not belong to the result', () => {
     ])
   })
 
-  test('replies to other ids stay separate, wherever they stand', () => {
+  test('replies to other ids stay separate, wherever they are', () => {
     const [first, second] = [reply(1, `"result":${result}`), reply(2, `"result":${result}`)]
     const one = [1, result, false]
     const two = [2, result, false]
@@ -123,8 +123,8 @@ describe('a long field of the envelope after the result', () => {
     ['an object', '{"number":"0x1"}'],
     ['an array', '[{"a":["x"],"b":1}]'],
     ['an empty object', '{}'],
-  ])('is no part of %s', (_, result) => {
-    // A lone reply in the usual form also comes as a list.
+  ])('is not part of %s', (_, result) => {
+    // A single reply in the usual form may also be a list.
     const resultsOf = (body: string, count: number) => [scanBody(bytesOf(body), 1, count)].flat().map((reply) => textOf((reply as { result: Buffer }).result))
     for (const tail of [`"meta":${long}`, `"meta":[${long}]`, `"error":null,"meta":${long}`]) {
       expect(resultsOf(`{"jsonrpc":"2.0","id":1,"result":${result},${tail}}`, 1)).toEqual([result])

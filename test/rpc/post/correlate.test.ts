@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type Client, HttpError, MalformedReplyError, NetworkError, RpcError, TimeoutError } from '../../../src/index.ts'
 import { correlate, type ReplyObject } from '../../../src/rpc/post/correlate.ts'
+import { bodyBytes, holdTime } from '../../support/held-time.ts'
 import { runs } from '../../support/runs.ts'
 import {
   type Answer,
@@ -25,7 +26,7 @@ import {
 /** A client that does not retry, so that a test sees what one POST gave. */
 const once = { retry: false, timeoutMs: 5_000 } as const
 
-/** Settled outcomes of `count` calls that travel in one POST: values, or errors. */
+/** Settled outcomes of `count` calls in one POST: values or errors. */
 async function batch(answers: [Answer, ...Answer[]], count = 3, options: object = once) {
   const server = await serve(...answers)
   const client = clientOf(server.url, options)
@@ -34,19 +35,19 @@ async function batch(answers: [Answer, ...Answer[]], count = 3, options: object 
   return { server, outcomes }
 }
 
-/** The outcome of one call that travels alone. */
+/** The outcome of a single call. */
 async function lone(answer: Answer, options: object = once) {
   const { outcomes } = await batch([answer], 1, options)
   return outcomes[0]
 }
 
-/** Answers a batch with what `make` makes of its right replies. */
+/** Answers a batch with the right replies as changed by `make`. */
 function replies(make: (replies: ReturnType<typeof right>[], request: Received) => unknown): Answer {
   return (request, response) => send(response, JSON.stringify(make(request.entries.map(right), request)))
 }
 
 describe('a batch', () => {
-  test('is matched by id when the replies come in another order', async () => {
+  test('is matched by id if the replies are in another order', async () => {
     const { outcomes } = await batch([replies((all) => all.reverse())])
     expect(outcomes).toEqual([answerTo([0]), answerTo([1]), answerTo([2])])
   })
@@ -65,12 +66,12 @@ describe('a batch', () => {
     for (const outcome of outcomes) expect(outcome.message).toMatch(/no reply with its id came: \[\]$/)
   })
 
-  test('a reply that comes twice with the same content counts once', async () => {
+  test('a duplicate reply with the same content counts once', async () => {
     const { outcomes } = await batch([replies(([a, b, c]) => [a, b, b, c, a])])
     expect(outcomes).toEqual([answerTo([0]), answerTo([1]), answerTo([2])])
   })
 
-  test('a reply that comes twice with different content is malformed, whichever came first', async () => {
+  test('duplicate replies with different content are malformed, whichever comes first', async () => {
     for (const order of [1, -1]) {
       const { outcomes } = await batch([replies(([a, b, c]) => [a, c, ...[b, { ...b, result: 'another' }].slice(0, 2).sort(() => order)])])
       expect(outcomes[0]).toEqual(answerTo([0]))
@@ -80,7 +81,7 @@ describe('a batch', () => {
     }
   })
 
-  test('a third reply does not mend a contradiction between two', async () => {
+  test('a third reply does not resolve a contradiction between two', async () => {
     const { outcomes } = await batch([replies(([a, b, c]) => [a, b, { ...b, result: 'another' }, b, c])])
     expect(outcomes[1]).toBeInstanceOf(MalformedReplyError)
   })
@@ -90,7 +91,7 @@ describe('a batch', () => {
     expect(outcomes[1].message).toContain('its id came more than once')
   })
 
-  test('replies with invented ids belong to no call', async () => {
+  test('replies with unknown ids belong to no call', async () => {
     const { outcomes } = await batch([
       replies(([a, b, c]) => [{ ...a, id: 4711, result: 'x' }, { ...a, id: -1 }, { ...a, id: 0 }, { ...a, id: 1.5 }, { ...a, id: {} }, a, b, c]),
     ])
@@ -114,7 +115,7 @@ describe('a batch', () => {
     expect(outcomes).toEqual([answerTo([0]), answerTo([1]), answerTo([2])])
   })
 
-  test('strings that only look like an id are not accepted', async () => {
+  test('strings that merely resemble an id are not accepted', async () => {
     for (const distort of [(id: number) => ` ${id}`, (id: number) => `0${id}`, (id: number) => `${id}.0`, (id: number) => `0x${id.toString(16)}`]) {
       const { outcomes } = await batch([replies(([a, b, c]) => [a, { ...b, id: distort((b as { id: number }).id) }, c])])
       expect(outcomes[1]).toBeInstanceOf(MalformedReplyError)
@@ -131,7 +132,7 @@ describe('a batch', () => {
     }
   })
 
-  test('an error with id null among good replies harms none of them', async () => {
+  test('an error with id null among good replies does not affect them', async () => {
     const { outcomes } = await batch([replies(([a, b, c]) => [{ id: null, error: { code: -32600, message: 'invalid request' } }, a, b, c])])
     expect(outcomes).toEqual([answerTo([0]), answerTo([1]), answerTo([2])])
   })
@@ -155,7 +156,7 @@ describe('a batch', () => {
     expect(outcomes[2]).toEqual(answerTo([2]))
   })
 
-  test('absurd error data of one call harms only that call', async () => {
+  test('invalid error data of one call affects only that call', async () => {
     const deep = `${'['.repeat(50_000)}${']'.repeat(50_000)}`
     const { outcomes } = await batch([
       (request, response) => {
@@ -168,14 +169,14 @@ describe('a batch', () => {
     expect(outcomes[2]).toEqual(answerTo([2]))
   })
 
-  test('answered by one result object gives it only to the call with its id', async () => {
+  test('answered by one result object gives it only to the call with that id', async () => {
     const { outcomes } = await batch([replies(([, b]) => b)])
     expect(outcomes[0]).toBeInstanceOf(MalformedReplyError)
     expect(outcomes[1]).toEqual(answerTo([1]))
     expect(outcomes[2]).toBeInstanceOf(MalformedReplyError)
   })
 
-  test('refused by one error object is sent again in smaller parts, and each call gets its own answer', async () => {
+  test('refused by one error object is sent again in smaller batches, and each call gets its own answer', async () => {
     for (const id of [null, 1, 'x']) {
       const { outcomes, server } = await batch([always({ jsonrpc: '2.0', id, error: { code: -32600, message: 'batch too large' } }), honest])
       expect(outcomes).toEqual([answerTo([0]), answerTo([1]), answerTo([2])])
@@ -183,7 +184,7 @@ describe('a batch', () => {
     }
   })
 
-  test('refused as geth does it, by an array of one error under the first call’s id, is not an error of the first call', async () => {
+  test('refused as by geth, by an array of one error with the first call’s id, is not an error of the first call', async () => {
     const { outcomes, server } = await batch([
       (request, response) => send(response, JSON.stringify([failed(request.entries[0] as { id: number }, -32600, 'batch too large')])),
       honest,
@@ -192,14 +193,14 @@ describe('a batch', () => {
     expect(server.requests).toHaveLength(4)
   })
 
-  test('with only the error of one call whose block is not there yet is not refused: the other replies are missing', async () => {
+  test('with only the error of one call for a future block is not refused: the other replies are missing', async () => {
     const only: Answer = (request, response) => send(response, JSON.stringify([failed(request.entries[1] as Entry, -32000, 'header not found')]))
     const { outcomes, server } = await batch([only, honest])
     expect(outcomes.map(({ kind }) => kind)).toEqual(['malformed', 'lagging', 'malformed'])
     expect(server.requests).toHaveLength(1)
   })
 
-  test('refused for another reason than its size fails each call with that reason', async () => {
+  test('refused for a reason other than its size fails each call with that reason', async () => {
     for (const [code, message, kind, status] of [
       [-32005, 'project ID request rate exceeded', 'rate-limit', 429],
       [-32000, 'Must be authenticated!', 'auth', 401],
@@ -213,7 +214,7 @@ describe('a batch', () => {
     }
   })
 
-  test('an error object that every call also meets alone is, in the end, the error of each call', async () => {
+  test('an error object that every call also gets alone becomes the error of each call', async () => {
     const { outcomes } = await batch([always({ jsonrpc: '2.0', id: null, error: { code: -32600, message: 'invalid request' } })])
     for (const outcome of outcomes) expect(outcome).toMatchObject({ name: 'RpcError', kind: 'invalid', said: 'invalid request' })
   })
@@ -268,7 +269,7 @@ describe('a reply', () => {
     }
   })
 
-  test('without an id is the answer to a call that travels alone, in every form of the body and of the result', async () => {
+  test('without an id is the answer to a single call, in every form of the body and of the result', async () => {
     for (const shape of [(reply: unknown) => reply, (reply: unknown) => [reply]]) {
       for (const as of ['value', 'bytes'] as const) {
         const server = await serve((_, response) => send(response, JSON.stringify(shape({ jsonrpc: '2.0', result: '0x12' }))))
@@ -287,7 +288,7 @@ describe('a reply', () => {
     expect(await lone(always([{ result: '0x12' }, { result: '0x13' }]))).toMatchObject({ kind: 'malformed' })
   })
 
-  test('under another id says which one came, which was sent, and that a mock has to echo it', async () => {
+  test('with another id is reported with both ids, and a hint that a mock has to echo it', async () => {
     const words = 'a server has to echo the id, and so has a mock'
     const error = await lone(always({ jsonrpc: '2.0', id: 7, result: '0x12' }))
     expect(error.message).toContain(`no reply with its id came (sent 1, received 7): ${words}: {"jsonrpc"`)
@@ -304,20 +305,20 @@ describe('a reply', () => {
     ])
   })
 
-  test('under an id that is part of the key does not show it', async () => {
+  test('with an id that is part of the key does not show it', async () => {
     const server = await serve(always({ id: 'KEYKEYKEY', result: '0x12' }))
     const error = await errorOf(read(clientOf(`${server.url}/KEYKEYKEY`, once)))
     expect(error.message).toContain('received "[hidden]"')
     expect(error.message).not.toContain('KEY')
   })
 
-  test('under another id is malformed, also when the call travels alone', async () => {
+  test('with another id is malformed, also for a single call', async () => {
     expect(await lone(each((entry) => ({ ...right(entry), id: entry.id + 1 })))).toMatchObject({ kind: 'malformed' })
     expect(await lone(each((entry) => ({ ...right(entry), id: null })))).toMatchObject({ kind: 'malformed' })
     expect(await lone(each((entry) => failed({ id: entry.id + 1 }, -32000, 'no')))).toMatchObject({ kind: 'malformed' })
   })
 
-  test('an error without an id is the answer to a call that travels alone', async () => {
+  test('an error without an id is the answer to a single call', async () => {
     expect(await lone(always({ jsonrpc: '2.0', id: null, error: { code: -32700, message: 'parse error' } }))).toMatchObject({
       name: 'RpcError',
       code: -32700,
@@ -325,7 +326,7 @@ describe('a reply', () => {
     })
   })
 
-  test('to a lone call may come in an array', async () => {
+  test('to a single call may be in an array', async () => {
     expect(await lone(replies((all) => all))).toEqual(answerTo([0]))
   })
 
@@ -333,19 +334,19 @@ describe('a reply', () => {
     expect(await lone((request, response) => send(response, `\ufeff${JSON.stringify(request.entries.map(right))}`))).toEqual(answerTo([0]))
   })
 
-  test('with UTF-8 is read whole, even where a chunk ends within a character', async () => {
+  test('in UTF-8 is decoded correctly, even if a chunk ends within a character', async () => {
     const text = 'grüß Gott, 你好, 🦊'
     const outcome = await lone(async ({ entries }, response) => {
       const body = Buffer.from(JSON.stringify({ id: entries[0]?.id, result: text }))
       response.writeHead(200)
-      // The fox has four bytes, and the body ends with `"}` behind it.
+      // The fox has four bytes, and `"}` follows it at the end of the body.
       await new Promise((resolve) => response.write(body.subarray(0, -4), resolve))
       response.end(body.subarray(-4))
     })
     expect(outcome).toBe(text)
   })
 
-  test('as bytes is the text of the result as the node wrote it', async () => {
+  test('as bytes is the text of the result as the node sent it', async () => {
     const server = await serve((request, response) => send(response, `{"jsonrpc":"2.0","id":${request.entries[0]?.id},"result":{"a":1.0,"b":"\\u0041"}}`))
     const reply = await clientOf(server.url, once).send({ method: 'eth_getBalance', params: [0], as: 'bytes' })
     const value = reply.take()
@@ -374,13 +375,13 @@ describe('a body that is not JSON-RPC', () => {
     }
   })
 
-  test('is quoted in one line, and only its start', async () => {
+  test('is quoted in one line, only its start', async () => {
     const error = await lone(always(`<html>\n\n${'x'.repeat(100_000)}`))
     expect(error.message.length).toBeLessThan(400)
     expect(error.message).not.toContain('\n')
   })
 
-  test('with an HTTP status of failure is an HttpError that holds the reply', async () => {
+  test('with a failing HTTP status is an HttpError with the reply', async () => {
     for (const [status, kind] of [
       [500, 'server'],
       [502, 'server'],
@@ -404,8 +405,8 @@ describe('a body that is not JSON-RPC', () => {
   })
 })
 
-describe('an HTTP status of failure with a JSON-RPC body', () => {
-  test('gives the call the node’s error, and tells the status', async () => {
+describe('a failing HTTP status with a JSON-RPC body', () => {
+  test('gives the call the node’s error, with the status', async () => {
     for (const status of [400, 429, 500, 503]) {
       const error = await lone(each((entry) => failed(entry, -32000, 'filter not found', { why: 1 }), { status }))
       expect(error).toBeInstanceOf(RpcError)
@@ -413,7 +414,7 @@ describe('an HTTP status of failure with a JSON-RPC body', () => {
     }
   })
 
-  test('gives the calls that have a result their result', async () => {
+  test('gives calls with a result that result', async () => {
     const { outcomes } = await batch([
       (request, response) => {
         const [a, b] = request.entries
@@ -436,7 +437,7 @@ describe('a connection', () => {
     }
   })
 
-  test('that is cut before content-length is reached answers no call, even when the JSON is whole', async () => {
+  test('that is cut before content-length is reached answers no call, even if the JSON is complete', async () => {
     const { outcomes } = await batch([
       async (request, response) => {
         const body = JSON.stringify(request.entries.map(right))
@@ -451,7 +452,7 @@ describe('a connection', () => {
     }
   })
 
-  test('that is cut in the middle of a chunked body likewise', async () => {
+  test('that is cut in a chunked body answers no call', async () => {
     const { outcomes } = await batch([
       async (request, response) => {
         await new Promise((resolve) => response.write(JSON.stringify(request.entries.map(right)), resolve))
@@ -461,7 +462,9 @@ describe('a connection', () => {
     for (const outcome of outcomes) expect(outcome).toBeInstanceOf(NetworkError)
   })
 
-  test('that stalls in the body times out, and the error tells how much had come', async () => {
+  test('that stalls in the body times out, and the error says how much had arrived', async () => {
+    const time = holdTime()
+    void bodyBytes(11).then(() => time.pass(100))
     const { outcomes } = await batch(
       [
         async (request, response) => {
@@ -479,7 +482,7 @@ describe('a connection', () => {
     }
   })
 
-  test('on which something other than HTTP comes is malformed', async () => {
+  test('with something other than HTTP is malformed', async () => {
     const { outcomes } = await batch([({ socket }) => void socket.end('SSH-2.0-OpenSSH_9.6\r\n')])
     for (const outcome of outcomes) expect(outcome).toMatchObject({ name: 'MalformedReplyError', kind: 'malformed' })
     expect(outcomes[0].message).toMatch(/the reply is not valid HTTP/)
@@ -498,7 +501,7 @@ describe('compression', () => {
     }
   })
 
-  test('that is broken, cut short or unknown is malformed', async () => {
+  test('that is broken, truncated or unknown is malformed', async () => {
     const whole = (request: Received) => zlib.gzipSync(JSON.stringify(request.entries.map(right)))
     for (const [pack, coding] of [
       [(request: Received) => whole(request).subarray(0, -12), 'gzip'],
@@ -516,7 +519,7 @@ describe('compression', () => {
 })
 
 describe('whatever a server does', () => {
-  // A reply under the id of another call of the same POST, in place of that call's own, is a lie that no client can see; all else is here.
+  // No client can detect a reply with the id of another call of the same POST, in place of that call's own; everything else is here.
   const entryFaults = [
     'right',
     'drop',
@@ -585,7 +588,7 @@ describe('whatever a server does', () => {
         return [{ ...reply, id: reply.id + 1_000_000 }]
       case 'earlier id':
         return [{ ...reply, id: earlierId }]
-      // Beside the other's own reply, or in spite of it: what is known for sure is that two contents came.
+      // Beside the other's own reply: all that is certain is that two different contents arrived.
       case 'other’s id too':
         return other === entry ? [reply] : [reply, { ...reply, id: other.id }, right(other)]
       case 'neither':
@@ -650,7 +653,7 @@ describe('whatever a server does', () => {
     }
   }
 
-  /** A read whose result comes parsed, or as the node's bytes, which are another way through the body. */
+  /** A read whose result is parsed, or the node's bytes, which takes another way through the body. */
   async function readAs(client: Client, as: 'value' | 'bytes', ...params: unknown[]): Promise<unknown> {
     const value = (await client.send({ method: 'eth_getBalance', params, as })).take()
     return as === 'bytes' ? JSON.parse(Buffer.from(value as Uint8Array).toString()) : value
@@ -709,26 +712,26 @@ describe('whatever a server does', () => {
       ),
       runs(200, 20_260_731),
     )
-    // The property would hold for a client that answers nobody.
+    // The property would also hold for a client that answers no call.
     expect(answered).toBeGreaterThan(1000)
     expect(refused).toBeGreaterThan(100)
   })
 
-  test('a failing call that travels alone gets an error of one of the library’s classes', async () => {
+  test('a failing single call gets an error of one of the library’s classes', async () => {
     const error = await errorOf(read(clientOf((await serve(cut)).url, once), 0))
     expect(error).toBeInstanceOf(NetworkError)
   })
 })
 
-describe('bytes under the same id twice', () => {
+describe('bytes for the same id twice', () => {
   const replies = (...results: string[]) => results.map((json) => ({ id: 1, result: Buffer.from(json) }))
 
-  test('are one reply when they are the same, or mean the same', () => {
+  test('are one reply if they are the same, or mean the same', () => {
     for (const again of ['{"a":[1,"x"]}', '{ "a" : [ 1.0, "\\u0078" ] }'])
       expect(String((correlate(replies('{"a":[1,"x"]}', again), 1, 1).replies[0] as ReplyObject).result)).toBe('{"a":[1,"x"]}')
   })
 
-  test('are malformed when they differ, or are nested too deeply to compare', () => {
+  test('are malformed if they differ, or are nested too deeply to compare', () => {
     const deep = `${'['.repeat(50_000)}${']'.repeat(50_000)}`
     for (const [a, b] of [
       ['{"a":1}', '{"a":2}'],

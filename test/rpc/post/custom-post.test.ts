@@ -17,7 +17,7 @@ test.each<[string, Post]>([
   ['an array with a hole', async (calls) => Object.assign(new Array(calls.length), { 0: replyOf('0x1') })],
   ['a rejection with a symbol', () => Promise.reject(Symbol('odd'))],
   ['a rejection with an object that has no prototype', () => Promise.reject(Object.create(null))],
-])('a post function that gives %s fails its calls, and they end', async (_, post) => {
+])('a post function that returns %s fails its calls', async (_, post) => {
   const client = clientOf(post)
   const errors = await Promise.all([1, 2].map((i) => errorOf(client.request({ method: 'eth_getBalance', params: [`0x${i}`, 'latest'] }))))
   for (const error of errors) expect(error).toMatchObject({ name: 'MalformedReplyError', kind: 'malformed' })
@@ -32,7 +32,7 @@ test('errors of a post function may be frozen and shared: callers get copies, an
   expect(shared).toMatchObject({ endpoint: undefined, attempts: 0 })
 })
 
-test('one error that a post function rejects with names each call in its message', async () => {
+test('an error that a post function rejects with is copied with the method of each call', async () => {
   const shared = new RpcError({ code: 3, message: 'execution reverted' }, { method: 'eth_call', endpoint: 'elsewhere' })
   const client = clientOf(() => Promise.reject(shared))
   expect(await errorOf(client.request({ method: 'eth_chainId' }))).toMatchObject({
@@ -42,7 +42,7 @@ test('one error that a post function rejects with names each call in its message
   })
 })
 
-test.each([Number.NaN, -5, '10'])('a `retryAfterMs` of %s in the error of a post function asks for nothing', async (retryAfterMs) => {
+test.each([Number.NaN, -5, '10'])('a `retryAfterMs` of %s in the error of a post function is ignored', async (retryAfterMs) => {
   let posts = 0
   const empty: number[] = []
   const refusal = new RpcError({ code: 429, message: 'not now' }, { kind: 'rate-limit', retryAfterMs: retryAfterMs as number })
@@ -58,10 +58,10 @@ test.each([Number.NaN, -5, '10'])('a `retryAfterMs` of %s in the error of a post
   expect(empty).toEqual([])
 })
 
-test('the stack of an error spends few of its ten frames on hexline', async () => {
+test('the stack of an error has few frames of hexline among its ten', async () => {
   const client = clientOf(async (calls) => calls.map(() => new RpcError({ code: 3, message: 'execution reverted' })))
   const frames = (await errorOf(client.request({ method: 'eth_call', params: [{}, 'latest'] }))).stack?.match(/^ +at .*/gm) ?? []
-  // How the retries fail leaves no frame; a frame more stands there while someone listens to `hexline:call`.
+  // Failed retries leave no frame; there is one more while `hexline:call` has a listener.
   expect(frames.findIndex((frame) => frame.includes('custom-post.test.ts'))).toBeLessThan(5)
   expect(frames.join('\n')).not.toMatch(/errorFor|call-failure/)
 })
@@ -84,7 +84,7 @@ test('a post function that never ends and ignores its signal ends at its timeout
   expect(await client.request({ method: 'eth_chainId' })).toBe('0x1')
 })
 
-test('a post function that nobody waits for any more frees its slot at once', async () => {
+test('a post function that nobody waits for frees its slot at once', async () => {
   const signals: AbortSignal[] = []
   const post: Post = (calls, signal) => {
     signals.push(signal)

@@ -12,7 +12,7 @@ const { signal } = new AbortController()
 const reverted = new RpcError({ code: 3, message: 'execution reverted' })
 const busy = new HttpError({ status: 429, headers: {}, body: '' }, { kind: 'rate-limit' })
 
-test('a POST is not watched while nobody listens', () => {
+test('a POST is not watched without listeners', () => {
   expect(watchPost('node', 1, signal, clock)).toBeUndefined()
 })
 
@@ -25,13 +25,13 @@ describe('the event of a POST', () => {
     expect(events).toEqual([{ endpoint: 'node', calls: 4, bytes: 70, durationMs: 20, status: 200, failures: { 'rate-limit': 2, execution: 1 }, isCut: false }])
   })
 
-  test('has the size of all results where there was no HTTP reply', () => {
+  test('has the size of all results if there was no HTTP reply', () => {
     const events = eventsOf('hexline:post')
     watchPost('node', 3, signal, clock)?.([replyOf('0x1', 30), busy, replyOf('0x2', 12)])
     expect(events).toMatchObject([{ bytes: 42, status: undefined }])
   })
 
-  test('has no failures where the POST was cut', () => {
+  test('has no failures if the POST was cut', () => {
     const events = eventsOf('hexline:post')
     watchPost('node', 1, AbortSignal.abort(), clock)?.([busy])
     expect(events.map(({ failures, isCut }) => [failures, isCut])).toEqual([[{}, true]])
@@ -43,7 +43,7 @@ describe('a watched post function', () => {
     ['holes', [undefined, null, replyOf('0x1', 5)]],
     ['no array', 'nonsense'],
     ['nothing', undefined],
-  ])('may give %s: that passes as it is, and the event is published', async (_, given) => {
+  ])('may return %s, which is passed on, and the event is published', async (_, given) => {
     const events = eventsOf('hexline:post')
     const post = (async () => given) as unknown as Post
     expect(await watched('node', post, clock)([], signal)).toBe(given)

@@ -10,7 +10,7 @@ import { virtualWorld } from '../../support/virtual-server.ts'
 
 const { serve, clientOf } = virtualWorld()
 
-/** A post over exchanges that end so, and the requests that it made. */
+/** A post function over exchanges that end like this, and its requests. */
 function postOver(answer: (request: HttpRequest) => Promise<HttpReply>, ids = { next: 1 }) {
   const requests: HttpRequest[] = []
   const exchange: Exchange = {
@@ -39,13 +39,13 @@ describe('a POST', () => {
     expect(ids.next).toBe(10)
   })
 
-  test('has params as they were encoded before', async () => {
+  test('has the params as they were encoded', async () => {
     const { post, requests } = postOver(fails)
     await post({ ...callOf('a'), json: '["0x1"]' } as Call)
     expect(JSON.parse(String(requests[0]?.body)).params).toEqual(['0x1'])
   })
 
-  test('of several calls has a limit to the size of its reply, and each the patience of its calls', async () => {
+  test('of several calls has a limit on the size of its reply, and every POST the patience of its calls', async () => {
     const { post, requests } = postOver(fails)
     await post(callOf('a', { stalls: 2 }))
     await post(callOf('b', { safe: false }), callOf('c'))
@@ -55,7 +55,7 @@ describe('a POST', () => {
     ])
   })
 
-  test('that fails gives each call an error of its own', async () => {
+  test('that fails gives each call its own error', async () => {
     const errors = await postOver(fails).post(callOf('a'), callOf('b'))
     expect(errors).toMatchObject(['a', 'b'].map((method) => ({ name: 'NetworkError', method, endpoint: 'node' })))
     expect(errors[0]).not.toBe(errors[1])
@@ -82,8 +82,8 @@ describe('a POST', () => {
   })
 })
 
-describe('a long reply that ends in its middle', () => {
-  /** The right reply to a batch, of some 200 kB, or its first half on a connection that ends. */
+describe('a long reply that ends in the middle', () => {
+  /** The right reply to a batch, about 200 kB, or its first half on a connection that ends. */
   const long =
     (isCut: boolean): Answer =>
     (request, response) => {
@@ -95,7 +95,7 @@ describe('a long reply that ends in its middle', () => {
   const ask = (client: ReturnType<typeof clientOf>, from: number) =>
     Promise.all(Array.from({ length: 50 }, (_, i) => client.request({ method: 'eth_getBalance', params: [`0x${from + i}`] })))
 
-  test('was cut by chance where longer ones came whole, so batches stay as long as they are', async () => {
+  test('was cut by chance if longer ones were complete, so batches keep their length', async () => {
     const server = await serve(long(false), long(true), long(false))
     const client = clientOf(server.url)
     await ask(client, 0)
@@ -104,7 +104,7 @@ describe('a long reply that ends in its middle', () => {
     expect(server.requests.map(({ entries }) => entries.length)).toEqual([50, 50, 50, 50])
   })
 
-  test('was cut for its size where no longer one has come whole since the last cut', async () => {
+  test('was cut for its size if no longer one was complete since the last cut', async () => {
     const server = await serve(long(false), long(true), long(true), long(false))
     const client = clientOf(server.url)
     await ask(client, 0)

@@ -11,7 +11,7 @@ const KEY = 'k9zQwv8SECRETkeyOfTheURL0123456789'
 const KiB = 1024
 const headers = { 'x-api-key': 'a header "with" back\\slashes/and more' }
 
-/** The error of a read that is answered so. */
+/** The error of a read with this answer. */
 async function failure<E = RpcError>(answer: Answer): Promise<E> {
   const server = await serve(answer)
   return errorOf(read(clientOf(`${server.url}/v2/${KEY}`, { retry: false, headers, deadlineMs: 20_000 }), 1)) as Promise<E>
@@ -21,7 +21,7 @@ function refusal(error: object): Answer {
   return each(({ id }) => ({ id, error }))
 }
 
-describe('the cost of a long error grows with its length, not with its square', () => {
+describe('the cost of a long error is linear in its length', () => {
   const hostile: [string, (length: number) => Answer][] = [
     ['ranges in a message', (length) => logs({ code: -32000, message: 'range '.repeat(length / 6) })],
     ['ranges in the data', (length) => logs({ code: -32602, message: 'invalid params', data: 'range '.repeat(length / 6) })],
@@ -44,20 +44,20 @@ describe('the cost of a long error grows with its length, not with its square', 
         const begun = process.cpuUsage()
         await error
         const { user, system } = process.cpuUsage(begun)
-        // An endpoint that throttles is left alone: then only the first one is a call.
+        // An endpoint that throttles is paused, and then only the first one is sent.
         if (i === 0 || server.requests.length > i) least = Math.min(least, user + system)
       }
       return least
     }
     await timeOf(KiB)
     const [short, long] = [await timeOf(16 * KiB), await timeOf(32 * 16 * KiB)]
-    // 32 times as long: 1,024 times the time, were it to grow with the square.
+    // 32 times as long would take 1,024 times as long if it were quadratic.
     expect(long / Math.max(short, 1000)).toBeLessThan(200)
   })
 })
 
-describe('what an error keeps', () => {
-  test('of a message: 4,096 characters, without half a key at their end', async () => {
+describe('an error keeps', () => {
+  test('4,096 characters of a message, without part of a key at the end', async () => {
     for (const before of [0, 4000, 4080, 4096, 12_200, 12_280]) {
       const error = await failure(refusal({ code: -32000, message: `${'x'.repeat(before)} ${KEY} ${'y'.repeat(20_000)}` }))
       expect(error.message.length).toBeLessThanOrEqual(4096)
@@ -67,22 +67,22 @@ describe('what an error keeps', () => {
     }
   })
 
-  test('of hex data: all of it, up to a size that no revert reaches', async () => {
+  test('all of hex data, up to a size that no revert reaches', async () => {
     const revert = `0x08c379a0${'00ab'.repeat(KiB * KiB - 16)}`
     expect((await failure(refusal({ code: 3, message: 'execution reverted', data: revert }))).data).toBe(revert)
     const longer = (await failure(refusal({ code: 3, message: 'execution reverted', data: `0x${'00'.repeat(3 * KiB * KiB)}` }))).data as string
     expect(longer.length).toBeLessThan(70 * KiB)
-    // Cut hex must not pass for whole hex.
+    // Cut hex must not look complete.
     expect(longer).toMatch(/^0x0.*\.\.\.$/)
   })
 
-  test('of hex data: everything but the key', async () => {
+  test('all of hex data except the key', async () => {
     const server = await serve(refusal({ code: 3, message: 'no', data: `0x${'ab'.repeat(50)}0123456789abcdef01` }))
     const error = await errorOf<RpcError>(read(clientOf(`${server.url}/0123456789abcdef01`, { retry: false }), 1))
     expect(error.data).toBe(`0x${'ab'.repeat(50)}[hidden]`)
   })
 
-  test('of other data: 64 Ki characters and 10,000 values, whatever fields come with it', async () => {
+  test('64 Ki characters and 10,000 values of other data, whatever fields are beside it', async () => {
     const { data, object } = await failure(
       refusal({ junk: 'z'.repeat(200_000), code: 1, message: 'no', data: { first: 'words', list: Array.from({ length: 50_000 }, (_, i) => i), last: 1 } }),
     )
@@ -93,7 +93,7 @@ describe('what an error keeps', () => {
     expect(JSON.stringify(object).length).toBeLessThan(300_000)
   })
 
-  test('of deeply nested data: the outer levels', async () => {
+  test('the outer levels of deeply nested data', async () => {
     const deep = (levels: number) => `${'['.repeat(levels)}"x"${']'.repeat(levels)}`
     for (const member of ['"message"', '"message":"no","data"', '"message":"no","other"']) {
       const server = await serve(({ entries }, response) => void response.end(`{"id":${entries[0]?.id},"error":{"code":1,${member}:${deep(50_000)}}}`))
@@ -101,7 +101,7 @@ describe('what an error keeps', () => {
     }
   })
 
-  test('of the refusal of a batch: the same for each call', async () => {
+  test('the same of a batch’s refusal, for each call', async () => {
     const server = await serve(always({ error: { code: -32000, message: 'batch too large', data: '\\'.repeat(KiB * KiB) } }))
     const client = clientOf(`${server.url}/v2/${KEY}`, { retry: false, headers })
     const errors = await Promise.all(Array.from({ length: 100 }, (_, i) => errorOf<RpcError>(read(client, i))))
@@ -109,7 +109,7 @@ describe('what an error keeps', () => {
     expect(String(errors[0]?.data).length).toBeLessThanOrEqual(64 * KiB)
   })
 
-  test('of the body of a service: the same', async () => {
+  test('the same of a service’s body', async () => {
     const server = await serveRest(answers({ message: 'm'.repeat(100_000), more: 'n'.repeat(500_000) }, { status: 400 }))
     const { call, params } = operations.getWalletTokens
     const error = await errorOf<ServiceError>(Promise.resolve(call(server.service, params, { retry: false })))
@@ -120,7 +120,7 @@ describe('what an error keeps', () => {
   })
 })
 
-/** What came instead of a reply, each of which asks for a minute. */
+/** Replies that throttle, each of which asks for a minute. */
 const bodies: [string, string | object, Record<string, string>][] = [
   ['plain text', 'Too Many Requests, retry in 60s', { 'content-type': 'text/plain' }],
   ['plain text with a header', 'error code: 1015', { 'content-type': 'text/plain', 'retry-after': '60' }],
@@ -135,7 +135,7 @@ describe('a reply with HTTP 200 that says "too many requests"', () => {
     const server = await serve(always(body, { headers }), honest)
     const client = clientOf(server.url, { retry: false })
     expect(await errorOf(read(client, 1))).toMatchObject({ kind: 'rate-limit', retryAfterMs: 60_000, attempts: 1 })
-    // Nothing more is sent meanwhile: calls that will not wait are told why.
+    // Nothing more is sent in the meantime: calls that do not wait get the reason.
     expect(await errorOf(read(client.with({ whilePaused: 'fail' }), 2))).toMatchObject({ kind: 'rate-limit', attempts: 0 })
     expect(server.requests).toHaveLength(1)
   })
@@ -155,13 +155,13 @@ describe('a reply with HTTP 200 that says "too many requests"', () => {
     expect((second?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(290)
   })
 
-  test('but not when that is only data of a reply that is malformed in another way', async () => {
+  test('but not if those are only data of a malformed reply', async () => {
     const server = await serve(always({ jsonrpc: '2.0', id: 999_999, result: { status: 200, code: 12345 } }))
     expect(await errorOf(read(clientOf(server.url, { retry: false }), 1))).toMatchObject({ kind: 'malformed' })
   })
 })
 
-describe('how long a throttling error asks to be left alone', () => {
+describe('the pause that a throttling error asks for', () => {
   const throttled = (code: number, message: string, data?: unknown): Answer => each((entry) => failed(entry, code, message, data))
 
   test.each<[string, Answer, number]>([
@@ -173,7 +173,7 @@ describe('how long a throttling error asks to be left alone', () => {
     expect(await errorOf(read(clientOf(server.url, { retry: false }), 1))).toMatchObject({ kind: 'rate-limit', retryAfterMs })
   })
 
-  test('is read from the headers of the limit where nothing else tells it', async () => {
+  test('is read from the limit’s headers if nothing else has it', async () => {
     const server = await serve(
       each((entry) => failed(entry, -32003, 'daily request limit reached - upgrade your account'), {
         status: 429,
@@ -183,7 +183,7 @@ describe('how long a throttling error asks to be left alone', () => {
     expect(await errorOf(read(clientOf(server.url, { retry: false }), 1))).toMatchObject({ kind: 'quota', retryAfterMs: 27_941_000 })
   })
 
-  test('is not searched for in other errors: a contract may revert with any words', async () => {
+  test('is not searched for in other errors, since a contract may revert with any message', async () => {
     const server = await serve(each((entry) => failed(entry, 3, 'execution reverted: cooling down, try again in 5 minutes')))
     const error = await errorOf(read(clientOf(server.url), 1))
     expect(error).toMatchObject({ kind: 'execution' })

@@ -9,7 +9,7 @@ import { runs } from '../../support/runs.ts'
 import { send, serve } from '../../support/server.ts'
 
 /*
- * Results as the node's own bytes: each call gets the bytes of what it would get if the body were parsed as a whole.
+ * Results as the node's own bytes: each call gets the bytes of the result that parsing the whole body would give it.
  */
 
 /** `#0`, `#1` and `#2` stand for the ids of the calls. */
@@ -17,12 +17,12 @@ const ids = fc.constantFrom('#0', '#1', '#2', '"#0"', '"#1"', '"#2"', 'null', '7
 
 const long = (item: string) => `[${Array.from({ length: 120 }, () => item).join()}]`
 
-/** Results, some of which have inside what looks like the next envelope. */
+/** Results, some of which contain what looks like the next envelope. */
 const result = fc.oneof(
   fc.jsonValue({ maxDepth: 2 }).map((value) => JSON.stringify(value)),
   fc.tuple(ids, ids).map(([a, b]) => `{"a":{"b":{}},"c":[{"jsonrpc":"2.0","id":${a},"result":{"x":{}}},{"jsonrpc":"2.0","id":${b},"result":{"y":{}}}]}`),
   ids.map((id) => `[{"n":[]},{"jsonrpc":"2.0","id":${id},"result":[{"inside":[1]}]},{"jsonrpc":"2.0","id":${id},"result":[]}]`),
-  // Cut before the envelope inside, the rest looks like a result to its end.
+  // If cut before the inner envelope, the rest looks like a complete result.
   ids.map((id) => `{"a":[{"e":{"b":{}}},{"jsonrpc":"2.0","id":${id},"result":[{"stolen":1}]}],"o":{}}`),
   ids.map((id) => `[{"e":[[]]},{"jsonrpc":"2.0","id":${id},"result":{"stolen":{}}}]`),
   fc.constantFrom('["own"]', '{"own":{}}'),
@@ -47,7 +47,7 @@ const reply = (id: string) =>
 
 const replies = fc.oneof({ arbitrary: fc.tuple(reply('#0'), reply('#1'), reply('#2')), weight: 6 }, fc.array(ids.chain(reply), { minLength: 1, maxLength: 4 }))
 
-/** One damage to the text, or none. */
+/** One change to the text, or none. */
 const damage = fc.oneof(
   { arbitrary: fc.constant((text: string) => text), weight: 4 },
   fc
@@ -75,7 +75,7 @@ const bodyOf = (all: fc.Arbitrary<readonly string[]>) =>
 
 const body = bodyOf(replies)
 
-/** Bodies of the form that is cut without a look at what lies between. */
+/** Bodies of the form that is split without looking inside. */
 const whole = fc.constantFrom(
   '["own"]',
   '{"own":{}}',
@@ -86,7 +86,7 @@ const whole = fc.constantFrom(
 )
 const usual = bodyOf(fc.tuple(whole, whole, whole).map((results) => results.map((each, i) => `{"jsonrpc":"2.0","id":#${i},"result":${each}}`)))
 
-describe('three calls for bytes get what parsing the body gives', () => {
+describe('three calls for bytes get the same as from parsing the body', () => {
   const outcome = async (asked: Promise<{ take(): unknown }>, read: (value: unknown) => unknown) => {
     try {
       return { value: read((await asked).take()) }
@@ -96,7 +96,7 @@ describe('three calls for bytes get what parsing the body gives', () => {
     }
   }
 
-  test('over HTTP, whatever the body is', async () => {
+  test('over HTTP, for any body', async () => {
     let text = ''
     const server = await serve((request, response) => {
       text = make(request.entries[0]?.id as number)
@@ -108,7 +108,7 @@ describe('three calls for bytes get what parsing the body gives', () => {
     await fc.assert(
       fc.asyncProperty(body, async (each) => {
         make = each
-        // A client of its own, so that ids are the same.
+        // A new client, so that ids are the same.
         const ask = async (as: 'value' | 'bytes', read: (value: unknown) => unknown) => {
           await using client = createClient(server.url, { retry: false })
           return await Promise.all([0, 1, 2].map((i) => outcome(client.send({ method: 'eth_getBalance', params: [i], as }), read)))
@@ -125,7 +125,7 @@ describe('three calls for bytes get what parsing the body gives', () => {
     expect(refused).toBeGreaterThan(500)
   })
 
-  test('when the bytes are read later, in any order, each by a reader that checks them', () => {
+  test('if the bytes are read later, in any order, each by a reader that checks them', () => {
     let read = 0
     let passed = 0
     fc.assert(
@@ -145,12 +145,12 @@ describe('three calls for bytes get what parsing the body gives', () => {
           try {
             value = readUnread(results[i] as Buffer, (bytes) => JSON.parse(bytes.toString()))
           } catch (error) {
-            // Only what has no right answer is refused.
+            // Only bytes without a right answer are refused.
             expect([text, error instanceof SyntaxError, typeof match !== 'object' || isError(match)]).toEqual([text, true, true])
             passed++
             continue
           }
-          // What comes behind a whole result may spoil the body, or repeat its id; what has been read then is what stands there first.
+          // Bytes after a complete result may invalidate the body, or repeat its id; the first result has been read by then.
           if (typeof match === 'object') expect([text, value]).toEqual([text, match.result])
           read++
         }
@@ -169,12 +169,12 @@ describe('a result that contains what looks like the next envelope', () => {
 
   test.each([[[0, 1]], [[1, 0]], [[1]], [[1, 1, 0]]])('gives each call its own result, read in the order %j', (order) => {
     const results = unreadResults(Buffer.from(text), 1, 2)
-    // Without a cut at a wrong place this shows nothing.
+    // Without a cut at a wrong place this would show nothing.
     expect(results?.map(String)[0]).not.toBe(inside)
     for (const i of order) expect(readUnread(results?.[i] as Buffer, read)).toEqual(i === 0 ? JSON.parse(inside) : ['own'])
   })
 
-  test('gives each call its own result over HTTP, too, where all of them are long', async () => {
+  test('gives each call its own result over HTTP, too, if all of them are long', async () => {
     const items = JSON.stringify(Array.from({ length: 500 }, () => 'x'))
     const first = `[{"e":${items}},{"jsonrpc":"2.0","id":2,"result":{"stolen":1}},{"z":1}]`
     const second = `{"own":"${'x'.repeat(2000)}"}`
@@ -189,7 +189,7 @@ describe('bytes that their reader has not looked at yet', () => {
   test('are not shared with an identical call', async () => {
     const server = await serve((request, response) => {
       const [a, b, ...others] = request.entries.map(({ id }) => id)
-      // In the first result stands what looks like the second reply, which comes behind it.
+      // The first result contains what looks like the second reply, which follows it.
       const inside = `{"x":[{"a":{}},{"jsonrpc":"2.0","id":${b},"result":{"stolen":1}}]}`
       const body = `[{"jsonrpc":"2.0","id":${a},"result":${inside}},{"id":${b},"jsonrpc":"2.0","result":{"own":2}}`
       const rest = others.map((id, i) => `,{"jsonrpc":"2.0","id":${id},"result":${i === 0 ? inside : '{"own":2}'}}`)

@@ -10,7 +10,7 @@ import { virtualWorld } from '../../support/virtual-server.ts'
 const { clock, serve, clientOf, sleep } = virtualWorld()
 
 describe("an attempt's own timeout", () => {
-  test('ends each attempt, and the call when all have failed', async () => {
+  test('ends each attempt, and the call once all have failed', async () => {
     const server = await serve(silent)
     const error = await errorOf(read(clientOf(server.url).with({ timeoutMs: 300, attempts: 3 }), 1))
     expect(error).toMatchObject({ name: 'TimeoutError', kind: 'timeout', attempts: 3, endpoint: `127.0.0.1:${server.port}`, unsent: false })
@@ -19,7 +19,7 @@ describe("an attempt's own timeout", () => {
     for (const { hungUp } of server.requests) await hungUp
   })
 
-  test('is for its call alone: the others of the same POST go on', async () => {
+  test('ends only its own call: the others of the same POST continue', async () => {
     const { open, answer } = gate()
     const server = await serve(answer)
     const client = clientOf(server.url)
@@ -30,7 +30,7 @@ describe("an attempt's own timeout", () => {
     expect(server.requests).toHaveLength(1)
   })
 
-  test('is counted from the POST, not from the call: waiting in line is free', async () => {
+  test('starts with the POST, not with the call, so waiting in line is free', async () => {
     const { open, answer } = gate()
     const server = await serve(answer, honest)
     const client = clientOf(server.url, { concurrency: 1 })
@@ -41,7 +41,7 @@ describe("an attempt's own timeout", () => {
     expect(await Promise.all([first, second])).toEqual([answerTo([1]), answerTo([2])])
   })
 
-  test('starts again when a refused batch is sent in halves', async () => {
+  test('restarts when a refused batch is sent in halves', async () => {
     let posts = 0
     const server = await serve(async (request, response) => {
       posts++
@@ -53,7 +53,7 @@ describe("an attempt's own timeout", () => {
     expect(posts).toBeGreaterThan(2)
   })
 
-  test("of calls that were joined: each has its own, and the other's answer still comes", async () => {
+  test("of joined calls is separate: the other's answer still arrives", async () => {
     const { open, answer } = gate()
     const server = await serve(answer)
     const client = clientOf(server.url)
@@ -64,7 +64,7 @@ describe("an attempt's own timeout", () => {
     expect(server.requests.flatMap(({ entries }) => entries)).toHaveLength(1)
   })
 
-  test('of a caller that joined: the first one goes on', async () => {
+  test('of a caller that joined does not end the first one', async () => {
     const { open, answer } = gate()
     const server = await serve(answer)
     const client = clientOf(server.url)
@@ -82,7 +82,7 @@ describe("an attempt's own timeout", () => {
 })
 
 describe('a caller', () => {
-  /** A caller that waits for a batch at this endpoint, or in line; what it gets, and what its entry is told. */
+  /** A caller that waits for a batch at this endpoint, or in line; its outcome, and the notices to its entry. */
   function callerOf(sentTo: string | undefined, more: Partial<Call> = {}) {
     const waiting = new Waiting(clock)
     const left: unknown[] = []
@@ -97,7 +97,7 @@ describe('a caller', () => {
     return { caller: made, outcome, left, waiting, tally: made.call.tally as Tally }
   }
 
-  test('gets its outcome once, and its entry is not told that it has left', async () => {
+  test('gets its outcome once, and its entry does not learn of a leaving caller', async () => {
     const { caller, outcome, left, tally } = callerOf('node')
     caller.settle(replyOf('0x1'), 'node')
     caller.cancel(new ClosedError())
@@ -123,7 +123,7 @@ describe('a caller', () => {
     expect([left, tally.attempts]).toEqual([[error], posts])
   })
 
-  test('gets the reason of its own signal as it is, even an error of hexline', async () => {
+  test('gets the reason of its own signal unchanged, even a hexline error', async () => {
     const aborter = new AbortController()
     const { outcome, left } = callerOf('node', { signal: aborter.signal })
     const reason = new HexlineError('enough', 'server')
@@ -141,7 +141,7 @@ describe('a caller', () => {
     expect(left).toHaveLength(1)
   })
 
-  test('is bound to its endpoint by a pin, or where it says so', () => {
+  test('is bound to its endpoint by a pin, or by its own setting', () => {
     expect([{}, { isBound: true }, { pin: { endpoint: undefined, newest: -1, sees() {} } }].map((more) => callerOf(undefined, more).caller.isBound)).toEqual([
       false,
       true,

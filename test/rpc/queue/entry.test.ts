@@ -12,7 +12,7 @@ import { Waiting } from '../../../src/wait/waiting.ts'
 const call: Call = ownRead({ method: 'eth_getLogs', params: [], deadline: Number.POSITIVE_INFINITY })
 const all: BatchPlan = { maxCalls: 100, fits: () => 'yes' }
 
-/** A caller, and what it gets. */
+/** A caller, and its outcome. */
 function caller() {
   const waiting = new Waiting(systemClock)
   let made: Caller | undefined
@@ -53,7 +53,7 @@ describe('an entry', () => {
     expect(await outcomes[0]).toEqual(['log'])
   })
 
-  test('waits again when its batch did not run', () => {
+  test('waits again if its batch did not run', () => {
     const { line, entry } = entryWith(1)
     const { entries } = line.take(all)
     entry.start(batch().inFlight)
@@ -83,7 +83,7 @@ describe('an entry', () => {
     expect(abandoned).toEqual(['last'])
   })
 
-  test('gives each caller that still waits a value or an error that no other has', async () => {
+  test('gives each waiting caller its own copy of the value or error', async () => {
     for (const outcome of [replyOf([{ data: '0x' }]), new RpcError({ code: -32000, message: 'no' }, { method: 'eth_getLogs' })]) {
       const { line, entry, callers, outcomes } = entryWith(4)
       line.take(all)

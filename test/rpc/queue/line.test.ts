@@ -18,7 +18,7 @@ function entryWith(deadline: number, method = 'eth_chainId'): Entry {
 
 const upTo = (maxCalls: number): BatchPlan => ({ maxCalls, fits: () => 'yes' })
 
-/** Calls of one method travel together, the others apart. */
+/** Calls of one method go together, the others separately. */
 function ofOneMethod(maxCalls: number): BatchPlan {
   let first: string | undefined
   return {
@@ -37,7 +37,7 @@ function drain(line: Line): number[] {
 }
 
 describe('calls that come back from a failure', () => {
-  it('stand among the others by their age, and those of unknown age in front', () => {
+  it('are placed by their age, and those of unknown age in front', () => {
     const line = new Line(ignore)
     for (const deadline of [10, 20, 30]) line.push(entryWith(deadline))
     for (const deadline of [25, 5, Number.POSITIVE_INFINITY, 20, 40]) line.insertByAge(entryWith(deadline))
@@ -45,7 +45,7 @@ describe('calls that come back from a failure', () => {
     expect(drain(line)).toEqual([Number.POSITIVE_INFINITY, 5, 10, 20, 20, 25, 30, 40])
   })
 
-  it('may be dropped before they go', () => {
+  it('may be dropped before they are sent', () => {
     const line = new Line(ignore)
     const gone = entryWith(5)
     line.push(entryWith(10))
@@ -56,9 +56,9 @@ describe('calls that come back from a failure', () => {
     expect(drain(line)).toEqual([7, 10])
   })
 
-  it('are compared about as often each, however many they are', () => {
+  it('take about the same number of comparisons each, however many there are', () => {
     const random = randomFrom(5)
-    /** How many times a deadline is read until all have been taken. */
+    /** The number of reads of a deadline until all have been taken. */
     const readsOf = (count: number) => {
       let reads = 0
       const counted = (deadline: number) => {
@@ -74,13 +74,13 @@ describe('calls that come back from a failure', () => {
       expect(drain(line)).toHaveLength(2 * count)
       return reads
     }
-    // Eight times as many, sorted: about ten times as often. 64 times would be quadratic.
+    // Eight times the calls, sorted, take about ten times the reads. 64 times would be quadratic.
     expect(readsOf(16_000)).toBeLessThan(16 * readsOf(2_000))
   })
 })
 
-describe('calls that travel apart', () => {
-  it('go once each, in their order, whatever is dropped and put back meanwhile', () => {
+describe('calls that go separately', () => {
+  it('go once each, in order, whatever is dropped and put back in the meantime', () => {
     const random = randomFrom(7)
     for (let run = 0; run < 50; run++) {
       const line = new Line(ignore)

@@ -21,25 +21,25 @@ function linesWith(calls: readonly (Partial<Call> & { name: string })[], dedupe 
 }
 
 describe('calls in line', () => {
-  test('go in their order, interactive ones before bulk calls', () => {
+  test('go in order, interactive ones before bulk calls', () => {
     const { lines, names } = linesWith([{ name: 'a', priority: 'bulk' }, { name: 'b' }, { name: 'c', priority: 'bulk' }, { name: 'd' }])
     expect(names()).toEqual(['b', 'd', 'a', 'c'])
     expect(lines.size).toBe(4)
     expect(lines.first).toBe(lines.interactive)
   })
 
-  test('of bulk go first where there are no others', () => {
+  test('in bulk go first if there are no others', () => {
     const { lines } = linesWith([{ name: 'a', priority: 'bulk' }])
     expect(lines.first).toBe(lines.bulk)
   })
 
-  test('that come back from a failure stand by their age', () => {
+  test('that come back from a failure are placed by their age', () => {
     const old = { deadline: 500, tried: ['node'] }
     expect(linesWith([{ name: 'new' }, { name: 'back', ...old }]).names()).toEqual(['back', 'new'])
     expect(linesWith([{ name: 'new' }, { name: 'first', deadline: 500 }]).names()).toEqual(['new', 'first'])
   })
 
-  test('that ask the same share an entry', () => {
+  test('that are identical share an entry', () => {
     const { lines, callers } = linesWith([{ name: 'a' }, { name: 'b' }, { name: 'a' }])
     expect(lines.size).toBe(2)
     expect(lines.callers).toEqual([callers[0], callers[2], callers[1]])
@@ -48,9 +48,9 @@ describe('calls in line', () => {
   test.each<[string, Partial<Call>, boolean]>([
     ['they must not run twice', { safe: false }, true],
     ['they are bulk calls', { priority: 'bulk' }, true],
-    ['they give unread bytes', { as: 'bytes', isUnread: true }, true],
-    ['the client was told so', {}, false],
-  ])('that ask the same stay apart where %s', (_, more, dedupe) => {
+    ['they return unread bytes', { as: 'bytes', isUnread: true }, true],
+    ['the client has that option', {}, false],
+  ])('that are identical stay separate if %s', (_, more, dedupe) => {
     expect(
       linesWith(
         [
@@ -62,11 +62,11 @@ describe('calls in line', () => {
     ).toEqual(['a', 'a'])
   })
 
-  test('that ask the same stay apart where one wants bytes, or is of another method', () => {
+  test('stay separate if one requests bytes, or has another method', () => {
     expect(linesWith([{ name: 'a' }, { name: 'a', as: 'bytes' }, { name: 'a', method: 'eth_getCode' }]).names()).toEqual(['a', 'a', 'a'])
   })
 
-  test('leave when nobody waits for them', () => {
+  test('leave once nobody waits for them', () => {
     const { lines, callers } = linesWith([{ name: 'a' }, { name: 'b' }, { name: 'a' }])
     callers[0]?.cancel('enough')
     expect(lines.callers).toEqual([callers[2], callers[1]])

@@ -34,7 +34,7 @@ function reads(client: Client, from: number, to: number): Promise<unknown[]> {
 const lengths = (requests: readonly Received[]) => requests.map(({ entries }) => entries.length)
 const asked = ({ entries }: Received) => entries.map(({ params }) => params[0])
 
-/** A client with one POST at a time, and that POST already under way: what is called now waits in line until `release`. */
+/** A client with one POST at a time, which is already in flight: new calls wait in line until `release`. */
 async function busy(options: ClientOptions = {}, ...answers: Answer[]) {
   const { open, answer } = gate()
   const server = await serve(answer, ...(answers.length === 0 ? [honest] : answers))
@@ -51,15 +51,15 @@ async function busy(options: ClientOptions = {}, ...answers: Answer[]) {
   }
 }
 
-describe('what travels together', () => {
-  test('calls of one turn go in one POST, in their order', async () => {
+describe('calls that go together', () => {
+  test('calls of one turn go in one POST, in order', async () => {
     const server = await serve(honest)
     await reads(clientOf(server.url), 0, 10)
     expect(server.requests.map(asked)).toEqual([[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]])
     expect(server.requests[0]?.isBatch).toBe(true)
   })
 
-  test('so do calls that one turn makes in microtasks after one another', async () => {
+  test('so do calls made in later microtasks of the turn', async () => {
     const server = await serve(honest)
     const client = clientOf(server.url)
     const later = async (n: number) => {
@@ -70,7 +70,7 @@ describe('what travels together', () => {
     expect(lengths(server.requests)).toEqual([3])
   })
 
-  test('a lone call goes as an object', async () => {
+  test('a single call is sent as an object', async () => {
     const server = await serve(honest)
     await read(clientOf(server.url), 1)
     expect(server.requests[0]?.isBatch).toBe(false)
@@ -86,7 +86,7 @@ describe('what travels together', () => {
     expect(lengths(server.requests)).toEqual([1, 1])
   })
 
-  test('calls that are made while every slot is taken travel together afterwards, whatever turn they are from', async () => {
+  test('calls made while every slot is taken go together afterwards, whatever their turn', async () => {
     const { server, client, release } = await busy()
     const calls = []
     for (let i = 0; i < 20; i++) {
@@ -129,7 +129,7 @@ describe('maxCalls', () => {
     expect(lengths(server.requests).sort()).toEqual([6, 7, 7])
   })
 
-  test('is 100 when nothing is said', async () => {
+  test('is 100 by default', async () => {
     const server = await serve(honest)
     await reads(clientOf(server.url), 0, 150)
     expect(lengths(server.requests).sort()).toEqual([100, 50])
@@ -154,8 +154,8 @@ describe('maxCalls', () => {
     expect(server.requests).toHaveLength(10)
   })
 
-  describe('where nothing is said is 100 for single calls', () => {
-    /** Calls that reach the server before it has answered any of them. */
+  describe('is 100 by default for single calls', () => {
+    /** The number of calls that reach the server before it has answered any. */
     const atOnce = async (client: Client, server: TestServer, calls: number) => {
       const { open, answer } = gate()
       const before = server.requests.length
@@ -181,7 +181,7 @@ describe('maxCalls', () => {
       expect(await atOnce(client, server, 150)).toBe(100)
     })
 
-    test('but not for bulk calls, of which the replies are large', async () => {
+    test('but not for bulk calls, whose replies are large', async () => {
       const { open, answer } = gate()
       const server = await serve(answer)
       const all = reads(clientOf(server.url, { batch: false }).with({ priority: 'bulk' }), 0, 20)
@@ -208,7 +208,7 @@ describe('maxCalls', () => {
 })
 
 describe('unsafe calls', () => {
-  test('travel alone, and in their order among the others', async () => {
+  test('go alone, and in order among the others', async () => {
     const { server, client, release } = await busy()
     const calls = [read(client, 1), read(client, 2), client.request({ method: 'eth_sendRawTransaction', params: ['0x00'] }), read(client, 3), read(client, 4)]
     await release()
@@ -216,7 +216,7 @@ describe('unsafe calls', () => {
     expect(server.requests.slice(1).map(asked)).toEqual([[1, 2], ['0x00'], [3, 4]])
   })
 
-  test('methods that are not in the table are among them', async () => {
+  test('include methods that are not in the table', async () => {
     const server = await serve(honest)
     const client = clientOf(server.url)
     await Promise.all(['debug_traceCall', 'toString', '__proto__', 'evm_mine'].map((method) => client.request({ method, params: [] })))
@@ -248,7 +248,7 @@ describe('priorities', () => {
     expect(server.requests).toHaveLength(2 + 10)
   })
 
-  test('a slot is kept from bulk calls, so that an interactive one need not wait for them', async () => {
+  test('one slot is reserved, so that an interactive call need not wait for bulk calls', async () => {
     const { open, answer } = gate()
     const server = await serve((request, response) => (asked(request)[0] === 'urgent' ? honest : answer)(request, response))
     const client = clientOf(server.url, { concurrency: 3, batch: { maxCalls: 10 } })
@@ -260,7 +260,7 @@ describe('priorities', () => {
     await bulk
   })
 
-  test('while all slots are taken, the first that is free goes to interactive calls, though bulk calls came before them', async () => {
+  test('the first free slot goes to interactive calls, even if bulk calls came before them', async () => {
     const gates = [gate(), gate(), gate()] as const
     const server = await serve(gates[0].answer, gates[1].answer, gates[2].answer, honest)
     const client = clientOf(server.url, { concurrency: 2 })
@@ -289,8 +289,8 @@ describe('priorities', () => {
   })
 })
 
-describe('a batch that is refused for its length', () => {
-  /** Refuses what is longer as geth does, under the first call's id. */
+describe('a batch refused for its length', () => {
+  /** Refuses longer batches as geth does, with the first call's id. */
   function takesAtMost(most: number): Answer {
     return (request, response) => {
       if (request.entries.length <= most) return honest(request, response)
@@ -299,12 +299,12 @@ describe('a batch that is refused for its length', () => {
   }
   const refusals = (requests: readonly Received[], most: number) => lengths(requests).filter((length) => length > most).length
 
-  test('is halved until it is taken, and every call gets its answer', async () => {
+  test('is halved until it is accepted, and every call gets its answer', async () => {
     for (const most of [1, 3, 10]) {
       const server = await serve(takesAtMost(most))
       const results = await reads(clientOf(server.url, { concurrency: 1 }), 0, 230)
       expect(results).toEqual(Array.from({ length: 230 }, (_, i) => answerTo([i])))
-      // 100, 50, 25, 12, 6, 3, and what lies between the last of them and the limit.
+      // 100, 50, 25, 12, 6, 3, and the lengths between the last of them and the limit.
       expect(refusals(server.requests, most)).toBeLessThanOrEqual(7)
     }
   })
@@ -322,12 +322,12 @@ describe('a batch that is refused for its length', () => {
     ])
   })
 
-  test('does not cost its calls an attempt', async () => {
+  test('does not count as an attempt of its calls', async () => {
     const server = await serve(takesAtMost(1))
     expect(await reads(clientOf(server.url, { retry: false }), 0, 64)).toHaveLength(64)
   })
 
-  test('is learnt: what comes later is not refused again', async () => {
+  test('is learnt: later calls are not refused again', async () => {
     const server = await serve(takesAtMost(10))
     const client = clientOf(server.url, { concurrency: 1 })
     await reads(client, 0, 100)
@@ -336,7 +336,7 @@ describe('a batch that is refused for its length', () => {
     expect(refusals(server.requests, 10)).toBe(before)
   })
 
-  test('is learnt for all clients that are made of one', async () => {
+  test('is learnt for all clients made from one', async () => {
     const server = await serve(takesAtMost(10))
     const client = clientOf(server.url, { concurrency: 1 })
     await reads(client, 0, 100)
@@ -345,14 +345,14 @@ describe('a batch that is refused for its length', () => {
     expect(refusals(server.requests, 10)).toBe(before)
   })
 
-  test('is refused few times, however many POSTs may be in flight: one probes the new length while the others wait', async () => {
+  test('is refused few times, for any number of POSTs in flight: one probes the new length while the others wait', async () => {
     const server = await serve(takesAtMost(3))
     await reads(clientOf(server.url, { concurrency: 8 }), 0, 800)
-    // All eight of the first wave, then one for each of 50, 25, 12, 6, and one that looks whether it is 4.
+    // All eight of the first wave, then one for each of 50, 25, 12, 6, and one that tries 4.
     expect(refusals(server.requests, 3)).toBeLessThanOrEqual(8 + 5)
   })
 
-  test('and when all that it holds are errors of the calls themselves, the POSTs after it no longer go one by one', async () => {
+  test('and whose calls all fail with their own errors ends the probing: later POSTs no longer go one by one', async () => {
     const tooLong = refuse(-32600, 'batch too large')
     const reverted = refuse(3, 'execution reverted')
     const limited: Answer = (request, response) => (request.entries.length > 5 ? tooLong : reverted)(request, response)
@@ -363,20 +363,20 @@ describe('a batch that is refused for its length', () => {
     server.script(answer)
     const before = server.requests.length
     const more = Promise.all(Array.from({ length: 20 }, (_, n) => read(client, 100 + n)))
-    // None of them is answered yet, and all four are there.
+    // All four have arrived, and none is answered yet.
     await server.received(before + 4)
     open()
     await more
   })
 
-  test('by HTTP 413, or for the length of its reply, is halved as well', async () => {
+  test('by HTTP 413, or for the length of its reply, is also halved', async () => {
     for (const refusal of [always('Request Entity Too Large', { status: 413 }), always({ id: null, error: { code: -32003, message: 'response too large' } })]) {
       const server = await serve((request, response) => (request.entries.length <= 5 ? honest : refusal)(request, response))
       expect(await reads(clientOf(server.url, { concurrency: 1 }), 0, 20)).toHaveLength(20)
     }
   })
 
-  test.each([400, 405, 415, 422])('by a plain HTTP %i, from a server that knows no batches, goes as single calls', async (status) => {
+  test.each([400, 405, 415, 422])('by a plain HTTP %i, from a server without batches, is sent as single calls', async (status) => {
     const plain = always('Bad Request', { status })
     const server = await serve((request, response) => (request.isBatch ? plain : honest)(request, response))
     expect(await reads(clientOf(server.url, { retry: false }), 0, 10)).toEqual(Array.from({ length: 10 }, (_, i) => answerTo([i])))
@@ -391,7 +391,7 @@ describe('a batch that is refused for its length', () => {
     const notFound = always('Not Found', { status: 404 })
     const batchless: Answer = (request, response) => (request.isBatch ? notFound : honest)(request, response)
 
-    test('from a server that answers single calls goes as single calls, and what comes later is not refused again', async () => {
+    test('from a server that answers single calls is sent as single calls, and later calls are not refused again', async () => {
       const server = await serve(batchless)
       const client = clientOf(server.url, { retry: false })
       expect(await reads(client, 0, 30)).toEqual(Array.from({ length: 30 }, (_, i) => answerTo([i])))
@@ -399,7 +399,7 @@ describe('a batch that is refused for its length', () => {
       expect(lengths(server.requests)).toEqual([30, ...Array(40).fill(1)])
     })
 
-    test('with single calls that get the same is a wrong URL: each call is told so, in few POSTs', async () => {
+    test('with single calls that get the same is a wrong URL, which each call reports, in few POSTs', async () => {
       const server = await serve(notFound)
       const client = clientOf(server.url)
       const errors = await Promise.all(Array.from({ length: 30 }, (_, i) => errorOf(read(client, i))))
@@ -408,7 +408,7 @@ describe('a batch that is refused for its length', () => {
       expect(lengths(server.requests).sort()).toEqual([...Array(8).fill(1), 22, 30])
     })
 
-    test('where batches have been answered says nothing about batches', async () => {
+    test('after answered batches says nothing about batches', async () => {
       const server = await serve(honest, notFound, honest)
       const client = clientOf(server.url)
       await reads(client, 0, 10)
@@ -418,18 +418,18 @@ describe('a batch that is refused for its length', () => {
     })
   })
 
-  test('with replies of more than 16 MiB together is cut, and asked for in smaller ones', async () => {
+  test('with replies of more than 16 MiB together is cut, and requested in smaller ones', async () => {
     const large = 'x'.repeat(500_000)
     const server = await serve(each(({ id, params }) => ({ jsonrpc: '2.0', id, result: [params[0], large] })))
     const results = (await reads(clientOf(server.url), 0, 60)) as [number, string][]
     expect(results.map(([n]) => n)).toEqual(Array.from({ length: 60 }, (_, n) => n))
     const [first, ...others] = lengths(server.requests)
     expect(first).toBe(60)
-    // How large they are is known from the one that was cut.
+    // Their size is known from the one that was cut.
     expect(Math.max(...others)).toBeLessThanOrEqual(6)
   })
 
-  test('a single call that is refused for its size is told so', async () => {
+  test('a single call that is refused for its size fails with that error', async () => {
     const server = await serve(refuse(-32600, 'request too large'))
     expect(await errorOf(read(clientOf(server.url), 1))).toMatchObject({ name: 'RpcError', kind: 'request-too-large', attempts: 1 })
     expect(server.requests).toHaveLength(1)
@@ -457,13 +457,13 @@ describe('a batch that times out', () => {
     const server = await serve(slow)
     const client = clientOf(server.url, { timeoutMs: 80, concurrency: 1, batch: { maxCalls: 16 }, retry: { attempts: 4, baseDelayMs: 1, maxDelayMs: 2 } })
     expect(await reads(client, 0, 16)).toHaveLength(16)
-    // They come back one by one, each after a wait of its own: how many meet in a POST is chance, but never more than half.
+    // They are retried one by one, each after its own wait: how many share a POST is chance, but never more than half.
     const [first, ...later] = lengths(server.requests)
     expect(first).toBe(16)
     expect(Math.max(...later)).toBeLessThanOrEqual(8)
   })
 
-  test('a call that the node says timed out does not shorten the batches of the others', async () => {
+  test('a call that timed out at the node does not shorten the batches of the others', async () => {
     const server = await serve(each((entry) => (entry.params[0] === 0 ? failed(entry, -32002, 'request timed out') : right(entry))))
     const client = clientOf(server.url, { retry: false, batch: { maxCalls: 8 }, concurrency: 1 })
     await Promise.allSettled(Array.from({ length: 8 }, (_, i) => read(client, i)))
@@ -473,7 +473,7 @@ describe('a batch that times out', () => {
 })
 
 describe('a good body', () => {
-  test('a POST ends where the replies that are expected reach 1.5 MB', async () => {
+  test('a POST is limited to 1.5 MB of expected replies', async () => {
     const server = await serve(each(({ id }) => ({ id, result: 'x'.repeat(200_000) })))
     const client = clientOf(server.url, { concurrency: 1 })
     await read(client, 'learn')
@@ -482,7 +482,7 @@ describe('a good body', () => {
     expect(lengths(server.requests)).toEqual([1, 8, 8, 8, 8, 8])
   })
 
-  test('a reply that is larger than that by itself still travels', async () => {
+  test('a single larger reply is still requested', async () => {
     const server = await serve(each(({ id }) => ({ id, result: 'x'.repeat(2_000_000) })))
     const client = clientOf(server.url, { concurrency: 1 })
     await read(client, 'learn')
@@ -490,7 +490,7 @@ describe('a good body', () => {
     expect(lengths(server.requests)).toEqual([1, 1, 1, 1])
   })
 
-  test('what one method’s replies weigh shortens no batch of another method', async () => {
+  test('the reply size of one method shortens no batch of another', async () => {
     const server = await serve(each((entry) => (entry.method === 'eth_getCode' ? { id: entry.id, result: 'x'.repeat(2_000_000) } : right(entry))))
     const client = clientOf(server.url, { concurrency: 1 })
     await client.request({ method: 'eth_getCode', params: [] })
@@ -500,18 +500,18 @@ describe('a good body', () => {
 })
 
 describe('rate', () => {
-  test('counts the entries of batches, and holds at the server', async () => {
+  test('counts the entries of batches, and is kept at the server', async () => {
     const server = await serve(honest)
     const perSecond = 100
     await reads(clientOf(server.url, { rate: { callsPerSecond: perSecond } }), 0, 220)
     const at = server.requests.flatMap((request) => request.entries.map(() => request.at))
     expect(at).toHaveLength(220)
-    // What left in 1,000 ms may arrive in less when the machine holds the first of it up. By 100 ms is taken for granted; the limit holds for what is sent.
+    // Calls sent in 1,000 ms may arrive in less if the machine delays the first. 100 ms are allowed for that; the limit is on what is sent.
     for (let i = 0; i + perSecond < at.length; i++) expect((at[i + perSecond] as number) - (at[i] as number)).toBeGreaterThan(900)
     expect(Math.max(...lengths(server.requests))).toBeLessThanOrEqual(perSecond / 20)
   })
 
-  test('in units counts what each method costs: by the table, or as the user says', async () => {
+  test('in units counts the cost of each method, by the table or as the user sets it', async () => {
     const server = await serve(honest)
     const client = clientOf(server.url, { rate: { unitsPerSecond: 1000, units: { eth_getBalance: 100 } } })
     const started = clock.now()
@@ -532,7 +532,7 @@ describe('rate', () => {
     expect(lengths(server.requests)).toEqual([1])
   })
 
-  test('a call that is given up while it waits for its turn holds up no call behind it', async () => {
+  test('a call that is given up while it waits delays no call behind it', async () => {
     const server = await serve(honest)
     const client = clientOf(server.url, { rate: { unitsPerSecond: 1, units: { eth_getLogs: 100, eth_chainId: 0 } } })
     await client.request({ method: 'eth_getLogs', params: [{}] })
@@ -548,7 +548,7 @@ describe('rate', () => {
 })
 
 describe('a pause', () => {
-  test('is kept by every call of the endpoint, for as long as Retry-After says', async () => {
+  test('applies to every call of the endpoint, for as long as Retry-After says', async () => {
     const { open, answer } = gate(refuse(429, 'Too many requests', { status: 429, headers: { 'retry-after': '1' } }))
     const server = await serve(answer, honest)
     const client = clientOf(server.url, { concurrency: 1 })
@@ -561,7 +561,7 @@ describe('a pause', () => {
     for (const request of server.requests.slice(1)) expect(request.at - at).toBeGreaterThan(990)
   })
 
-  test('holds calls back that were made while it lasts', async () => {
+  test('delays calls made while it lasts', async () => {
     const server = await serve(refuse(429, 'Too many requests', { status: 429, headers: { 'retry-after': '0.4' } }), honest)
     const client = clientOf(server.url, { retry: false })
     await errorOf(read(client, 'refused'))
@@ -571,7 +571,7 @@ describe('a pause', () => {
     expect(second.at - first.at).toBeGreaterThan(390)
   })
 
-  test('ends with all that waited for it: interactive calls first, then bulk calls', async () => {
+  test('ends with all waiting calls: interactive calls first, then bulk calls', async () => {
     const server = await serve(refuse(429, 'Too many requests', { status: 429, headers: { 'retry-after': '2' } }), honest)
     const client = clientOf(server.url, { retry: false, concurrency: 1 })
     await errorOf(read(client, 'refused'))
@@ -584,7 +584,7 @@ describe('a pause', () => {
     expect(server.requests.flatMap(asked)).toEqual(['refused', 'early', 'late', 0, 1])
   })
 
-  test('is made without a Retry-After, too, when nothing is answered, and for longer each time', async () => {
+  test('is also made without a Retry-After if nothing is answered, for longer each time', async () => {
     const server = await serve(refuse(429, 'Too many requests', { status: 429 }), refuse(429, 'Too many requests', { status: 429 }), honest)
     const client = clientOf(server.url, { retry: { attempts: 1, baseDelayMs: 400, maxDelayMs: 4000 } })
     await errorOf(read(client, 0))
@@ -595,7 +595,7 @@ describe('a pause', () => {
     expect(third.at - second.at).toBeGreaterThan(390)
   })
 
-  test('is none where only some entries of a batch have met a limit: calls go more slowly from then on', async () => {
+  test('is not made if only some entries of a batch were throttled: calls are sent more slowly from then on', async () => {
     const server = await serve(
       each((entry) => (entry.params[0] === 1 ? failed(entry, -32005, 'rate limit exceeded') : right(entry))),
       honest,
@@ -604,12 +604,12 @@ describe('a pause', () => {
     const [zero, one] = await Promise.allSettled([read(client, 0), read(client, 1)])
     expect(zero.status).toBe('fulfilled')
     expect(one).toMatchObject({ reason: { kind: 'rate-limit', attempts: 1 } })
-    // A pause would last for 30 s, which is more than it has.
+    // A pause would last 30 s, beyond its deadline.
     await reads(client.with({ deadlineMs: 20_000 }), 2, 12)
     expect(server.requests.length).toBeGreaterThan(3)
   })
 
-  test('a call whose deadline lies before its end fails at once, with what the node said', async () => {
+  test('a call whose deadline is before its end fails at once, with the node’s error', async () => {
     const server = await serve(refuse(429, 'Too many requests', { status: 429, headers: { 'retry-after': '3600' } }))
     const client = clientOf(server.url)
     await errorOf(read(client, 'refused'))
@@ -680,7 +680,7 @@ describe('joining', () => {
     expect(b).toEqual(answerTo([{ deep: [1] }]))
   })
 
-  test('a copy has whatever JSON can hold, __proto__ too', async () => {
+  test('a copy keeps everything that JSON can hold, including __proto__', async () => {
     const server = await serve((request, response) =>
       send(response, `{"id":${request.entries[0]?.id},"result":{"__proto__":{"a":1},"n":[null,false,1.5,"x",{}]}}`),
     )
@@ -691,7 +691,7 @@ describe('joining', () => {
     expect(Object.getPrototypeOf(b)).toBe(Object.prototype)
   })
 
-  test('bytes are each one’s own, too', async () => {
+  test('each gets its own bytes, too', async () => {
     const server = await serve(honest)
     const client = clientOf(server.url)
     const request = { method: 'eth_call', params: [{ a: 1 }], as: 'bytes' } as const
@@ -703,7 +703,7 @@ describe('joining', () => {
     expect(String(b)).toBe(before)
   })
 
-  test('an error is each one’s own, too', async () => {
+  test('each gets its own error, too', async () => {
     const server = await serve(refuse(3, 'execution reverted'))
     const client = clientOf(server.url)
     const [a, b] = await Promise.all([errorOf(read(client)), errorOf(read(client))])
@@ -726,7 +726,7 @@ describe('joining', () => {
     expect(lengths(server.requests)).toEqual([1, 4, 1])
   })
 
-  test('whichever of the joined calls is aborted, the others get their answer', async () => {
+  test('the others get their answer, whichever joined call is aborted', async () => {
     for (const aborted of [0, 1, 2]) {
       const { server, client, release } = await busy()
       const reason = new Error('enough')
@@ -735,7 +735,7 @@ describe('joining', () => {
       await turn()
       aborter.abort(reason)
       expect(await calls[aborted]).toBe(reason)
-      // Who comes after the first is gone joins those who are left.
+      // A call made after the first is gone joins those that are left.
       calls.push(read(client, 'same'))
       await release()
       const others = await Promise.all(calls.filter((_, i) => i !== aborted))
@@ -746,7 +746,7 @@ describe('joining', () => {
     }
   })
 
-  test('in flight, too, one that is aborted does not end the other', async () => {
+  test('an aborted call in flight does not end the other', async () => {
     for (const aborted of [0, 1]) {
       const { open, answer } = gate()
       const server = await serve(answer)
@@ -762,7 +762,7 @@ describe('joining', () => {
     }
   })
 
-  test('when all are aborted nothing is sent', async () => {
+  test('nothing is sent if all are aborted', async () => {
     const { server, client, release } = await busy()
     const aborter = new AbortController()
     const mine = client.with({ signal: aborter.signal })
@@ -775,7 +775,7 @@ describe('joining', () => {
     expect(server.requests.map(asked)).toEqual([['first'], ['next']])
   })
 
-  test('a call made after the first was sent is sent too, since the first may have been answered before a write', async () => {
+  test('a call made after the first was sent is sent, too, since the first may have been answered before a write', async () => {
     const { open, answer } = gate()
     const server = await serve(answer)
     const client = clientOf(server.url)
@@ -805,7 +805,7 @@ describe('joining', () => {
 })
 
 describe('calls that are handed over to other endpoints', () => {
-  /** An endpoint with one slot, and a call in it that ends when the gate opens. */
+  /** An endpoint with one slot, taken by a call that ends when the gate opens. */
   function endpoint() {
     let open = () => {}
     const opened = new Promise<void>((resolve) => {
@@ -827,7 +827,7 @@ describe('calls that are handed over to other endpoints', () => {
     return { queue, call, open, posted }
   }
 
-  test('are the last ones in line, and none that is bound to its endpoint', async () => {
+  test('are the last ones in line, and none bound to its endpoint', async () => {
     const { queue, call, open, posted } = endpoint()
     const first = call('first')
     await turn()
@@ -838,7 +838,7 @@ describe('calls that are handed over to other endpoints', () => {
     expect(posted).toEqual([['first'], [1, 2]])
   })
 
-  test('leave a bound call that asks the same where it is', async () => {
+  test('leave an identical bound call where it is', async () => {
     const { queue, call, open, posted } = endpoint()
     const first = call('first')
     await turn()

@@ -18,7 +18,7 @@ function entriesOf(...methods: string[]) {
 
 const outcomesOf = (post: Post, ...methods: string[]) => new BatchSender('node', post).send(entriesOf(...methods).entries)
 
-/** A post function that ends when the test says, and the signals that it was given. */
+/** A post function that ends when the test says, and the signals that it got. */
 function held() {
   const signals: AbortSignal[] = []
   const ends: ((outcomes: readonly Outcome[]) => void)[] = []
@@ -30,7 +30,7 @@ function held() {
 }
 
 describe('the outcomes of a batch', () => {
-  test('are those of its POST, in their order', async () => {
+  test('are those of its POST, in order', async () => {
     const given = [replyOf('0x1'), new RpcError({ code: 3, message: 'no' })]
     expect(await outcomesOf(async () => given, 'a', 'b')).toBe(given)
   })
@@ -45,15 +45,15 @@ describe('the outcomes of a batch', () => {
   const gave = (outcomes: unknown) => (async () => outcomes) as unknown as Post
   test.each<[string, Post, string]>([
     ['gives nothing', gave(undefined), 'gave no outcome for a call'],
-    ['gives too few', gave([replyOf(1)]), 'gave no outcome for a call'],
-    ['gives too many', gave([replyOf(1), replyOf(2), replyOf(3)]), 'gave no outcome for a call'],
+    ['returns too few', gave([replyOf(1)]), 'gave no outcome for a call'],
+    ['returns too many', gave([replyOf(1), replyOf(2), replyOf(3)]), 'gave no outcome for a call'],
     ['leaves a hole', gave(Object.assign(new Array(2), { 1: replyOf(1) })), 'gave no outcome for a call'],
-    ['gives results without `take`', gave(['0x1', '0x2']), 'gave no outcome for a call'],
-    ['gives errors of another class', gave([new Error('x'), new Error('y')]), 'gave no outcome for a call'],
+    ['returns results without `take`', gave(['0x1', '0x2']), 'gave no outcome for a call'],
+    ['returns errors of another class', gave([new Error('x'), new Error('y')]), 'gave no outcome for a call'],
     ['rejects with another error', () => Promise.reject(new TypeError('a bug')), 'rejected: a bug'],
     ['rejects with a symbol', () => Promise.reject(Symbol('odd')), 'rejected: Symbol(odd)'],
     ['throws', () => expect.fail('at once'), 'rejected: at once'],
-  ])('are malformed replies where a post function %s', async (_, post, problem) => {
+  ])('are malformed replies if a post function %s', async (_, post, problem) => {
     const message = `node: its post function ${problem}`
     expect(await outcomesOf(post, 'a', 'b')).toMatchObject(['a', 'b'].map((method) => ({ name: 'MalformedReplyError', method, message })))
   })
@@ -76,7 +76,7 @@ describe('a POST', () => {
   test.each([
     ['all', 2, 'TimeoutError'],
     ['some', 1, 'MalformedReplyError'],
-  ])('whose callers have left is a timeout for the limits where %s of them timed out', async (_, timeouts, name) => {
+  ])('whose callers have left is a timeout for the limits if %s of them timed out', async (_, timeouts, name) => {
     const { sender, ends } = held()
     const { callers, entries } = entriesOf('a', 'b')
     const sent = sender.send(entries)
@@ -85,7 +85,7 @@ describe('a POST', () => {
     expect(await sent).toMatchObject([{ name }, { name }])
   })
 
-  test('is not cut by a caller that leaves after an earlier one, which had the same signal', async () => {
+  test('is not cut by a caller that leaves after an earlier one with the same signal', async () => {
     const { sender, signals, ends } = held()
     const { callers, entries } = entriesOf('a')
     const first = sender.send(entries)

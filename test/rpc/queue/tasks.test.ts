@@ -15,12 +15,12 @@ function setUp(concurrency = 2) {
 const taskOf = <T>(run: Task<T>['run'], more: Partial<Task<T>> = {}): Task<T> => ({ method: 'getTokens', deadline: 1e6, run, ...more })
 
 describe('a task', () => {
-  test('resolves with what it gives, whatever that is', async () => {
+  test('resolves with its result, whatever that is', async () => {
     const { run } = setUp()
     expect(await Promise.all([run(taskOf(async () => 'one')), run(taskOf(async () => undefined))])).toEqual(['one', undefined])
   })
 
-  test('runs alone, and at most as many run at a time as may', async () => {
+  test('runs alone, and no more run at a time than allowed', async () => {
     const { clock, run } = setUp(2)
     let running = 0
     let most = 0
@@ -41,13 +41,13 @@ describe('a task', () => {
     expect(await Promise.all([run(taskOf(task)), run(taskOf(task))])).toEqual([1, 2])
   })
 
-  test('that fails rejects with a failure that says where', async () => {
+  test('that fails rejects with a failure that names the endpoint', async () => {
     const error = new HttpError({ status: 500, headers: {}, body: '' })
     const failure = setUp().run(taskOf(() => Promise.reject(error)))
     expect(await errorOf(failure)).toMatchObject({ posts: 1, endpoint: 'service', error: { name: 'HttpError', status: 500 } })
   })
 
-  test('that is throttled holds back the next one for as long as the endpoint asks', async () => {
+  test('that is throttled delays the next one for as long as the endpoint asks', async () => {
     const events = eventsOf('hexline:throttle')
     const { clock, run } = setUp()
     const busy = new HttpError({ status: 429, headers: {}, body: '' }, { kind: 'rate-limit', retryAfterMs: 5000 })

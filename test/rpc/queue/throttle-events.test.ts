@@ -14,7 +14,7 @@ const busy = (retryAfterMs?: number) => new HttpError({ status: 429, headers: {}
 const tooLarge = new LimitError('too large', 'response-too-large', { limit: 1, size: 2 })
 const lost = new NetworkError('no connection')
 
-/** What is published after each of these POSTs, at the time 1000. */
+/** The events published after each of these POSTs, at the time 1000. */
 function eventsAfter(...posts: [readonly Outcome[], Partial<CurrentLimits>][]) {
   const events = eventsOf('hexline:throttle')
   const made = new ThrottleEvents('node', usual)
@@ -36,7 +36,7 @@ describe('an event is published', () => {
       { pausedUntil: 1500 },
       { calls: 3, retryAfterMs: 500, pauseMs: 500 },
     ],
-    ['without a pause where that has passed', [busy()], { pausedUntil: 900 }, { pauseMs: 0 }],
+    ['without a pause if that has passed', [busy()], { pausedUntil: 900 }, { pauseMs: 0 }],
     ['when batches become shorter, with the cause', [tooLarge, tooLarge, reverted], { maxCalls: 50 }, { kind: 'response-too-large', calls: 2, maxCalls: 50 }],
     ['when there are fewer slots, with the cause', [lost], { concurrency: 4 }, { kind: 'network', calls: 1, concurrency: 4 }],
     ['when there are more slots, without a cause', [answered, lost], { concurrency: 9 }, { kind: undefined, calls: 0, concurrency: 9 }],
@@ -47,7 +47,7 @@ describe('an event is published', () => {
   })
 })
 
-test('nothing is published while nothing is throttled and the limits stay as they are', () => {
+test('nothing is published while nothing is throttled and the limits do not change', () => {
   expect(eventsAfter([[answered, reverted, lost], {}])).toEqual([])
   expect(eventsAfter([[tooLarge], { maxCalls: 50 }], [[tooLarge], { maxCalls: 50 }])).toHaveLength(1)
 })

@@ -19,7 +19,7 @@ const protocol = {
 const clock = new VirtualClock()
 const newest: Trait = { needs: () => HEAD }
 
-/** Endpoints of one chain whose queues answer nothing, but say that they lack each method. */
+/** Endpoints of one chain whose queues answer every call with "unknown method". */
 function endpointsOf(...names: string[]) {
   const group = new EndpointGroup(protocol, 1)
   const endpoints = names.map((name) => {
@@ -34,7 +34,7 @@ const callOf = (more: Partial<Call> = {}): Call => ownRead({ method: 'eth_call',
 const now = () => clock.now()
 const pause = ({ queue }: Endpoint, until: number) => void Object.assign(queue, { pausedUntil: until })
 
-/** What speaks against an endpoint, from the least to the most. */
+/** The costs of an endpoint, in ascending order. */
 const against: [string, (endpoint: Endpoint, other: Endpoint, group: EndpointGroup) => Partial<Call> | Promise<void> | void][] = [
   [
     'is behind',
@@ -76,7 +76,7 @@ describe('a call goes elsewhere rather than to an endpoint that', () => {
   )
 })
 
-describe('where all have the same fault, a call goes to', () => {
+describe('if all have the same fault, a call goes to', () => {
   test('the one that has failed it least recently', () => {
     const { endpoints, choice } = endpointsOf('a', 'b', 'c')
     expect(choice.best(callOf({ tried: ['b', 'c', 'a'] }), undefined, [], now())).toBe(endpoints[1])
@@ -98,7 +98,7 @@ describe('where all have the same fault, a call goes to', () => {
 })
 
 describe('an endpoint is never chosen', () => {
-  test('where the call has passed it over, or it is on another chain', () => {
+  test('if the call has passed it over, or it is on another chain', () => {
     const { endpoints, choice } = endpointsOf('a', 'b', 'c')
     const [a, b, c] = endpoints as [Endpoint, Endpoint, Endpoint]
     expect(choice.best(callOf(), undefined, [a], now())).toBe(b)
@@ -108,7 +108,7 @@ describe('an endpoint is never chosen', () => {
   })
 })
 
-describe('among endpoints that work', () => {
+describe('among working endpoints', () => {
   test('interactive calls stay where they are until another one is clearly faster', () => {
     const { endpoints, choice } = endpointsOf('a', 'b')
     const [a, b] = endpoints as [Endpoint, Endpoint]
@@ -127,7 +127,7 @@ describe('among endpoints that work', () => {
     expect(choice.best(callOf(), undefined, [], now())).toBe(endpoints[0])
   })
 
-  test('one that does not have the block of the call is passed over', () => {
+  test('one without the block of the call is passed over', () => {
     const { group, endpoints, choice } = endpointsOf('a', 'b')
     const [a, b] = endpoints as [Endpoint, Endpoint]
     group.heads.isAt(b.head, 100, now())
@@ -138,7 +138,7 @@ describe('among endpoints that work', () => {
   })
 })
 
-test('an endpoint is free that works, is not paused, and has not been passed over', () => {
+test('an endpoint is free if it works, is not paused, and has not been passed over', () => {
   const { endpoints, choice } = endpointsOf('a', 'b')
   const [a, b] = endpoints as [Endpoint, Endpoint]
   expect(choice.hasFree([], a, now())).toBe(true)

@@ -23,7 +23,7 @@ const protocol: Protocol = {
 
 type Results = Record<string, unknown>
 
-/** An endpoint whose queue gives these results by method; an error among them is a failure. */
+/** An endpoint whose queue returns these results by method; an error among them is a failure. */
 function endpointOf(
   results: Results,
   { declared, isRight = false, group = new EndpointGroup(protocol, declared), clock = new VirtualClock(), posts = 1 } = {} as Setup,
@@ -56,7 +56,7 @@ const callOf = (method: string, more: Partial<Call> = {}) => ownRead({ method, p
 const rpc = (kind: 'unsupported' | 'auth' | 'execution') => new RpcError({ code: -32000, message: 'no' }, { kind })
 
 describe('the chain of an endpoint', () => {
-  test('is asked for with its first call, and not again once it is known to be right', async () => {
+  test('is requested with its first call, and not again once it is confirmed', async () => {
     const { endpoint, group, methods } = endpointOf({ chain: 5, a: 'A' })
     expect((await endpoint.ask(callOf('a'), undefined)).take()).toBe('A')
     await endpoint.ask(callOf('a'), undefined)
@@ -71,20 +71,20 @@ describe('the chain of an endpoint', () => {
     expect(methods()).toEqual(['chain'])
   })
 
-  test('is another one: no call gets its answer, and it is never used again', async () => {
+  test('that differs takes it out for good: no call gets its answer', async () => {
     const { endpoint } = endpointOf({ chain: 5, a: 'A' }, { declared: 1 })
     expect(await errorOf(endpoint.ask(callOf('a'), undefined))).toMatchObject({ error: { kind: 'integrity' } })
     expect(endpoint.wrong).toMatchObject({ kind: 'integrity', endpoint: 'node' })
   })
 
-  test('is left open by an endpoint that lacks the method', async () => {
+  test('stays unknown at an endpoint without the method', async () => {
     const { endpoint, methods } = endpointOf({ chain: rpc('unsupported'), a: 'A' }, { declared: 1 })
     expect((await endpoint.ask(callOf('a'), undefined)).take()).toBe('A')
     await endpoint.ask(callOf('a'), undefined)
     expect(methods()).toEqual(['chain', 'a', 'a'])
   })
 
-  test('that could not be told is asked for again with the next call', async () => {
+  test('is requested again with the next call if that failed', async () => {
     const results: Results = { chain: new NetworkError('no connection'), a: 'A' }
     const { endpoint, methods } = endpointOf(results)
     expect(await errorOf(endpoint.ask(callOf('a'), undefined))).toMatchObject({ error: { kind: 'network' } })
@@ -95,7 +95,7 @@ describe('the chain of an endpoint', () => {
 })
 
 describe('an endpoint learns from replies', () => {
-  test('which block is its newest, and so do the pins of the calls', async () => {
+  test('its newest block, and so do the pins of the calls', async () => {
     const { endpoint } = endpointOf({ head: 100, block: { number: 105 } }, { isRight: true })
     const pin = new Pin()
     const reply = await endpoint.ask(callOf('head', { pin }), newest)
@@ -105,7 +105,7 @@ describe('an endpoint learns from replies', () => {
     expect([endpoint.head.number, pin.newest]).toEqual([105, 105])
   })
 
-  test('that a result in bytes shows the block that was asked for, and null none', async () => {
+  test('that a result in bytes proves the requested block, and null does not', async () => {
     const { endpoint } = endpointOf({ block: Buffer.from('{"number":1}'), none: Buffer.from('null') }, { isRight: true })
     await endpoint.ask(callOf('block', { params: [70] }), numbered)
     await endpoint.ask(callOf('none', { params: [80] }), numbered)
@@ -120,7 +120,7 @@ describe('an endpoint learns from replies', () => {
     expect([endpoint.lacks('a', now + 599_999), endpoint.lacks('a', now + 600_000), endpoint.lacks('b', now)]).toEqual([true, false, false])
   })
 
-  test('from a timeout that it is out: the calls in its line that do not wait are turned away', async () => {
+  test('from a timeout that it is out: calls in its line that do not wait are handed over', async () => {
     const { endpoint, turnedAway } = endpointOf({ a: new TimeoutError('node: no reply', { endpoint: 'node' }) }, { isRight: true })
     await errorOf(endpoint.ask(callOf('a'), undefined))
     expect(endpoint.health.isOut).toBe(true)
@@ -135,8 +135,8 @@ describe('an endpoint learns from replies', () => {
   })
 })
 
-describe('the question for the newest block', () => {
-  test('is asked with the question for the chain, whose answer waits until a call decides the chain', async () => {
+describe('the request for the newest block', () => {
+  test('is made with the one for the chain, whose reply waits until a call decides the chain', async () => {
     const { endpoint, group, methods } = endpointOf({ head: 100, chain: 5 })
     const asked = endpoint.askHead()
     expect(endpoint.isAsked).toBe(true)
@@ -148,14 +148,14 @@ describe('the question for the newest block', () => {
     expect([endpoint.isAsked, endpoint.head.number, endpoint.wrong]).toEqual([false, 100, undefined])
   })
 
-  test('does not wait for a pause, and waits three seconds for its answer at most', async () => {
+  test('does not wait for a pause, and waits at most three seconds for its reply', async () => {
     const { endpoint, sent, clock } = endpointOf({ head: 100 }, { isRight: true })
     await endpoint.askHead(undefined, clock.now() + 50)
     await endpoint.askHead()
     expect(sent).toMatchObject([50, 3000].map((ms) => ({ whilePaused: 'fail', isBound: true, deadline: clock.now() + ms })))
   })
 
-  test('never rejects; an endpoint that is out and does not answer it stays out for longer', async () => {
+  test('never rejects; an endpoint that is out and does not answer stays out longer', async () => {
     const clock = new VirtualClock()
     const { endpoint } = endpointOf({ head: new NetworkError('no connection', { unsent: true }) }, { isRight: true, clock, posts: 0 })
     endpoint.health.giveUp(clock.now())

@@ -18,14 +18,14 @@ const chain = node({
     method === 'eth_getBlockByNumber' ? { jsonrpc: '2.0', id, result: blockOf(Number(params[0]), false) } : undefined,
 })
 
-/** A node that takes its time. */
+/** A slow node. */
 const well: Answer = async (...args) => {
   await sleep(LATENCY_MS)
   return chain(...args)
 }
 const reset = (socket: Socket) => void socket.resetAndDestroy()
 
-/** What happened to a bulk job that was disturbed at two of its blocks. */
+/** The outcome of a bulk job that was disturbed at two of its blocks. */
 async function fetchWhile(server: TestServer, urls: [string, string], timeoutMs: number, at: Readonly<Record<number, () => void>>) {
   const client = clientOf(urls, { concurrency: 2, batch: { maxCalls: 10 }, timeoutMs, retry: {} })
   let expected = 0
@@ -68,7 +68,7 @@ test('one of two endpoints is killed in the middle of a bulk fetch, and comes ba
   expect(result.longestMs).toBeLessThan(2_000)
   const [before, meanwhile, after] = result.requests as [number, number, number]
   expect(before).toBeGreaterThan(10)
-  // A few that were on their way, some until the circuit opens, and questions whether it is back.
+  // Some that were in flight, some until the circuit opens, and the probes afterwards.
   expect(meanwhile).toBeLessThan(15)
   expect(after).toBeGreaterThan(20)
 })
@@ -94,7 +94,7 @@ test('one of two endpoints stalls in the middle of a bulk fetch, and comes back'
   expect(result.requests[2]).toBeGreaterThan(10)
 })
 
-test('the first of two endpoints is dead from the start: nobody notices', async () => {
+test('the first of two endpoints is dead from the start, without effect', async () => {
   const [a, b] = [await serve(({ socket }) => reset(socket)), await serve(well)]
   const client = clientOf([a.url, b.url], { retry: {} })
   let blocks = 0

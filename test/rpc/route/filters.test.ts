@@ -11,7 +11,7 @@ describe('a filter', () => {
     expect(filters.find('0x1')).toBeUndefined()
   })
 
-  test('gets another id where a second endpoint gives one that is taken', () => {
+  test('gets another id if a second endpoint returns one that is taken', () => {
     const filters = new Filters<string>()
     const given = ['a', 'b', 'c'].map((endpoint) => filters.add(endpoint, '0x1'))
     expect(given[0]).toBe('0x1')
@@ -20,7 +20,7 @@ describe('a filter', () => {
     for (const id of given) expect(id).toMatch(/^0x[0-9a-f]+$/)
   })
 
-  test('keeps its id where the same endpoint gives it again', () => {
+  test('keeps its id if the same endpoint returns it again', () => {
     const filters = new Filters<string>()
     expect([filters.add('a', '0x1'), filters.add('a', '0x1')]).toEqual(['0x1', '0x1'])
   })

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { Heads } from '../../../src/rpc/route/head.ts'
 
 describe('the heads of several endpoints', () => {
-  test('the lag of an endpoint is measured when it tells its head: one that has long told nothing is not therefore behind', () => {
+  test('the lag of an endpoint is measured when it reports its head: a long silence does not mean lag', () => {
     const heads = new Heads()
     const [a, b] = [heads.add(0), heads.add(0)]
     heads.isAt(a, 100, 0)
@@ -15,14 +15,14 @@ describe('the heads of several endpoints', () => {
     expect(heads.isBehind(a)).toBe(false)
   })
 
-  test('heads told while another endpoint is being asked are compared with its answer', () => {
+  test('heads reported while another endpoint is being asked are compared with its reply', () => {
     const heads = new Heads()
     const [stuck, fresh, old] = [heads.add(0), heads.add(0), heads.add(0)]
     heads.isAt(old, 90, 999, 990)
     heads.isAt(stuck, 90, 1_020, 1_000)
     heads.isAt(fresh, 100, 1_300, 1_000)
     expect([stuck, fresh, old].map((each) => heads.isBehind(each))).toEqual([true, false, false])
-    // It is asked again at once, since the other one may only have told later.
+    // It is asked again at once, since the other one may only have reported later.
     expect(stuck.askAt).toBeLessThanOrEqual(1_300)
   })
 
@@ -38,7 +38,7 @@ describe('the heads of several endpoints', () => {
     expect(heads.isBehind(b)).toBe(false)
   })
 
-  test('a missing block tells the lag of an endpoint only where another one has that block', () => {
+  test('a missing block shows the lag of an endpoint only if another one has that block', () => {
     const heads = new Heads()
     const [a, b] = [heads.add(0), heads.add(0)]
     heads.isAt(a, 100, 0)
@@ -46,7 +46,7 @@ describe('the heads of several endpoints', () => {
     expect(b.lag).toBe(0)
     heads.lacks(b, 97, 0)
     expect(b.lag).toBe(4)
-    // One that has gone back does not leave the others behind a block that nobody has.
+    // When one goes back, the others do not lag behind a block that no endpoint has.
     heads.isAt(a, 10, 0)
     heads.isAt(b, 10, 0)
     expect([a.lag, b.lag]).toEqual([0, 0])

@@ -12,12 +12,12 @@ const reverted = new RpcError({ code: 3, message: 'execution reverted' })
 const badKey = new HttpError({ status: 401, headers: {}, body: '' }, { kind: 'auth' })
 const throttled = new HttpError({ status: 429, headers: {}, body: '' }, { kind: 'rate-limit' })
 
-/** Health after these POSTs. */
+/** The health after these POSTs. */
 async function healthOf(...posts: (readonly Outcome[])[]): Promise<Health> {
   const health = new Health('node.example')
   for (const outcomes of posts) {
     await health.watch(async () => outcomes, clock)([], new AbortController().signal)
-    // What fails within a millisecond counts as one failure.
+    // Failures within a millisecond count as one.
     await clock.sleep(3)
   }
   return health
@@ -29,19 +29,19 @@ describe('the circuit', () => {
     expect((await healthOf([lost], [lost], [lost], [lost])).isOut).toBe(true)
   })
 
-  test('stays closed where one call of each POST is answered, be it with an error of its own', async () => {
+  test('stays closed if one call of each POST is answered, even with its own error', async () => {
     for (const answer of [good, reverted]) {
       const post = [lost, answer, lost]
       expect((await healthOf(post, post, post, post, post, post)).isOut).toBe(false)
     }
   })
 
-  test('opens at once for a key that is refused, and not for throttling: the queue pauses for that', async () => {
+  test('opens at once for a rejected key, and not for throttling, for which the queue pauses', async () => {
     expect((await healthOf([badKey])).isOut).toBe(true)
     expect((await healthOf([throttled], [throttled], [throttled], [throttled], [throttled])).isOut).toBe(false)
   })
 
-  test('opens for longer where a key is refused, and as long as the endpoint asks for', async () => {
+  test('opens for longer for a rejected key, and for as long as the endpoint asks', async () => {
     const health = await healthOf([badKey])
     expect(health.dueAt - clock.now()).toBeGreaterThan(4_000)
     const asks = new HttpError({ status: 402, headers: {}, body: '' }, { kind: 'quota', retryAfterMs: 60_000 })
@@ -50,7 +50,7 @@ describe('the circuit', () => {
     expect(health.isOut).toBe(false)
   })
 
-  test('opens at the first timeout of an endpoint that has said nothing all the while, and not of one that has answered others', () => {
+  test('opens at the first timeout of a silent endpoint, not of one that has answered others', () => {
     const [mute, busy] = [new Health('node.example'), new Health('node.example')]
     const post = (health: Health) => void health.watch(() => new Promise(() => {}), clock)([], new AbortController().signal)
     post(mute)
@@ -61,13 +61,13 @@ describe('the circuit', () => {
     expect(busy.isOut).toBe(false)
   })
 
-  test('does not heed a POST that was cut because nobody waited for it any more', async () => {
+  test('ignores a POST that was cut because nobody waited for it', async () => {
     const health = new Health('node.example')
     for (let i = 0; i < 6; i++) await health.watch(async () => [badKey], clock)([], AbortSignal.abort())
     expect(health.isOut).toBe(false)
   })
 
-  test('closes with the first answer; then one failure is enough to open it, for twice as long each time, up to half a minute', () => {
+  test('closes with the first answer; then a single failure opens it, for twice as long each time, up to half a minute', () => {
     const health = new Health('node.example')
     let now = 0
     const failUntilOut = () => {
@@ -88,7 +88,7 @@ describe('the circuit', () => {
     expect(failUntilOut()).toBe(1_000)
   })
 
-  test('stays open longer when the question whether it is back fails, and not for failures that were on their way', () => {
+  test('stays open longer if a probe fails, and not for failures that were in flight', () => {
     const health = new Health('node.example')
     for (let now = 10; now <= 40; now += 10) health.failed(now)
     expect(health.dueAt).toBe(1_040)
@@ -101,7 +101,7 @@ describe('the circuit', () => {
 })
 
 describe('the cost of a call', () => {
-  test('grows with errors and slowness, for a bulk call with every other call, for an interactive one with every hundredth', () => {
+  test('grows with errors and slowness: for bulk calls with every second call, for interactive ones with every hundredth', () => {
     const health = new Health('node.example')
     expect([health.cost('bulk', 0), health.cost('interactive', 0)]).toEqual([1, 1])
     health.calls = 99
@@ -122,7 +122,7 @@ describe('the cost of a call', () => {
     expect(health.cost('interactive', 15_000)).toBeLessThan(1.6)
   })
 
-  test('grows while replies are owed and none comes', () => {
+  test('grows while replies are due and none arrives', () => {
     const health = new Health('node.example')
     void health.watch(() => new Promise(() => {}), clock)([], new AbortController().signal)
     const now = clock.now()
@@ -130,7 +130,7 @@ describe('the cost of a call', () => {
     expect(health.cost('interactive', now + 5_000)).toBeGreaterThan(5)
   })
 
-  test('is measured by method: who gets the long calls is not slow for that', () => {
+  test('is measured by method: an endpoint that gets the long calls does not count as slow', () => {
     const usual = new Usual()
     for (let i = 0; i < 100; i++)
       for (const [method, ms] of [

@@ -8,11 +8,11 @@ const { clock, serve, clientOf, sleep } = virtualWorld()
 
 const USUAL_MS = 15
 const CALLS = 1_200
-/** Calls before those that are measured: nothing is sent twice until it is known how long calls take. */
+/** Calls before the measured ones: nothing is hedged until the usual duration is known. */
 const WARM_UP = 200
 const AT_A_TIME = 8
 
-/** A node whose replies take 15 ms, give or take a tenth; two in a hundred take a hundred times longer. */
+/** A node whose replies take 15 ms, plus or minus a tenth; two in a hundred take a hundred times longer. */
 function jittery(seed: number): Answer {
   const random = randomFrom(seed)
   const answer = node()

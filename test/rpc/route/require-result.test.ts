@@ -35,7 +35,7 @@ describe('a null result', () => {
     [`0x${'ab'.repeat(33)}`, false],
     ['<script>', false],
     [7, false],
-  ])('names what was asked for where that is short and plain: %s', async (param, isNamed) => {
+  ])('names the requested object if it is short and plain: %s', async (param, isNamed) => {
     const { error } = await failureOf(null, param)
     expect(error.message).toContain(
       isNamed ? `node: eth_getBlockByNumber ${param}: the node answers null` : 'node: eth_getBlockByNumber: the node answers null',
@@ -48,7 +48,7 @@ describe('a null result', () => {
   })
 })
 
-test('any other result passes as it is', () => {
+test('any other result is unchanged', () => {
   const reply = requireResult(replyOf({ number: '0x1' }, 40), callOf('latest'), 'node')
   expect(reply.bytes).toBe(40)
   expect(reply.take()).toEqual({ number: '0x1' })

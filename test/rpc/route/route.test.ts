@@ -36,13 +36,13 @@ const counts = (...servers: TestServer[]) => servers.map((server) => calls(serve
 describe('the chain', () => {
   const chainQuestions = (server: TestServer) => server.requests.flatMap(({ entries }) => entries.filter(({ method }) => method === 'eth_chainId')).length
 
-  test('of one endpoint alone is not asked for', async () => {
+  test('of a single endpoint is not requested', async () => {
     const server = await serve(node())
     await read(clientOf(server.url), 1)
     expect(chainQuestions(server)).toBe(0)
   })
 
-  test('of each of several is asked for once, with its newest block, at the first call: in the same POST', async () => {
+  test('of each of several is requested once, with its newest block, in the POST of the first call', async () => {
     const [a, b] = [await serve(node(), broken, node()), await serve(node())]
     const client = clientOf([a.url, b.url], quick)
     for (let i = 0; i < 4; i++) expect(await read(client, i)).toEqual(answerTo([i]))
@@ -50,7 +50,7 @@ describe('the chain', () => {
     expect([a.requests[0], b.requests[0]].map((request) => request?.entries.length)).toEqual([3, 2])
   })
 
-  test('of each of several is asked for once, also by many bulk calls that start together', async () => {
+  test('of each of several is requested once, also by many bulk calls that start together', async () => {
     const [a, b] = [await serve(node()), await serve(node())]
     const bulk = clientOf([a.url, b.url], quick).with({ priority: 'bulk' })
     const answers = await Promise.all(Array.from({ length: 60 }, (_, i) => read(bulk, i)))
@@ -58,7 +58,7 @@ describe('the chain', () => {
     expect(Math.max(...[a, b].map(chainQuestions))).toBe(1)
   })
 
-  test('is another one: the endpoint is taken out before anybody gets an answer of it, and the next one is asked', async () => {
+  test('that differs takes the endpoint out before a call gets its answer, and the next one is called', async () => {
     for (const answer of [right, (entry: Entry) => failed(entry, 3, 'execution reverted')]) {
       const [a, wrong, c] = [
         await serve(node(), broken),
@@ -71,7 +71,7 @@ describe('the chain', () => {
     }
   })
 
-  test('is another one at all others: the error says which, and why', async () => {
+  test('that differs at all others is reported with the endpoints and the reason', async () => {
     const [a, wrong] = [await serve(node(), broken), await serve(node({ chain: 137 }))]
     const client = clientOf([a.url, wrong.url], { retry: { attempts: 2, baseDelayMs: 1 } })
     await read(client, 1)
@@ -80,7 +80,7 @@ describe('the chain', () => {
     expect((error.cause as Error).message).toBe(`other endpoints failed, too: ${host(wrong)} is on chain 137, not 1, like ${host(a)}: it is taken out`)
   })
 
-  test('is the one that was declared, whoever answers first; without any on it a call rejects with that', async () => {
+  test('is the declared one, whichever answers first; without an endpoint on it a call rejects with that reason', async () => {
     const [a, b] = [await serve(node({ chain: 137 })), await serve(node({ chain: 56 }))]
     const client = clientOf([{ baseUrl: a.url, chain: 'eth', apiKey: 'k' }, b.url], quick)
     const error = await errorOf<HexlineError>(read(client, 1))
@@ -104,7 +104,7 @@ describe('the chain', () => {
     expect(calls(wrong)).toEqual([])
   })
 
-  test('cannot be told by an endpoint that does not know the question: it is used', async () => {
+  test('stays unknown at an endpoint without the method, which is used', async () => {
     const [a, b] = [
       await serve(node(), broken),
       await serve(node({ answer: (entry) => (entry.method === 'eth_chainId' ? failed(entry, -32601, 'the method eth_chainId does not exist') : undefined) })),
@@ -113,7 +113,7 @@ describe('the chain', () => {
     for (let i = 0; i < 3; i++) expect(await read(client, i)).toEqual(answerTo([i]))
   })
 
-  test('is that of the first one to answer a call, even if another one is quicker to tell its own', async () => {
+  test('is that of the first one to answer a call, even if another one reports its own sooner', async () => {
     const { open, answer } = gate(node())
     const [a, wrong] = [await serve(answer), await serve(node({ chain: 137 }))]
     const client = clientOf([a.url, wrong.url], quick)
@@ -126,7 +126,7 @@ describe('the chain', () => {
     expect(calls(wrong)).toEqual([])
   })
 
-  test('and the head of endpoints that know neither question are left open: they are used', async () => {
+  test('and the head stay unknown at endpoints that know neither method, which are used', async () => {
     const mock = () => serve(node({ answer: (entry) => (/chainId|blockNumber/.test(entry.method) ? failed(entry, -32601, 'method not found') : undefined) }))
     const [a, b] = [await mock(), await mock()]
     const client = clientOf([a.url, b.url], quick)
@@ -135,16 +135,16 @@ describe('the chain', () => {
     expect(await read(client, 2)).toEqual(answerTo([2]))
   })
 
-  test('is declared twice, and not the same: such endpoints cannot stand in for each other', () => {
+  test('may not be declared differently, since such endpoints cannot replace each other', () => {
     const at = (chain: 'eth' | 'base') => ({ baseUrl: 'http://127.0.0.1:1', chain, apiKey: 'k' })
     expect(() => createClient([at('eth'), at('base')])).toThrow('endpoint: expected endpoints of one chain (1), received one of chain 8453')
   })
 })
 
-describe('an endpoint that fails', () => {
-  test('gets no more calls, is asked after a second whether it is back, and is used again', async () => {
+describe('a failing endpoint', () => {
+  test('gets no more calls, is probed after a second, and is used again', async () => {
     const [a, b] = [await serve(node(), cut), await serve(node())]
-    // On a slow machine the first one may be left out when the other begins to fail, which takes four attempts to be left out as well.
+    // On a slow machine the first one may be out when the other begins to fail, which takes four attempts to be taken out as well.
     const client = clientOf([a.url, b.url], { retry: { attempts: 8, baseDelayMs: 1, maxDelayMs: 2 } })
     await read(client, 0)
     for (let i = 0; i < 20; i++) expect(await read(client, i)).toEqual(answerTo([i]))
@@ -153,16 +153,16 @@ describe('an endpoint that fails', () => {
     expect(failures).toBeLessThan(6)
     a.script(node())
     b.script(broken)
-    // Now the other one fails, until it is left out; then the first is the least bad of two.
+    // Now the other one fails until it is out; then the first is the better of the two.
     for (let i = 0; i < 10; i++) expect(await read(client, `then ${i}`)).toEqual(answerTo([`then ${i}`]))
     expect(counts(a)[0]).toBeGreaterThan(failures + 5)
   })
 
-  test('is asked for its head, one question at a time, and only while there are calls', async () => {
+  test('is asked for its head, one request at a time, and only while there are calls', async () => {
     const [a, b] = [await serve(node(), cut), await serve(node())]
     const client = clientOf([a.url, b.url], quick)
     await read(client, 0)
-    // Pinned to the one that fails, with `tried` empty each time: four failures, and it is left out.
+    // Pinned to the failing one, with `tried` empty each time: four failures, and it is out.
     const pinned = client.pinned().with({ attempts: 1 })
     for (let i = 0; i < 4; i++) await Promise.allSettled([read(pinned, i), sleep(3)])
     const before = counts(a)[0] as number
@@ -173,7 +173,7 @@ describe('an endpoint that fails', () => {
     expect(calls(a).slice(before)).toEqual(['eth_blockNumber'])
   })
 
-  test('that is the only one is never left out: retry’s waits are enough', async () => {
+  test('that is the only one is never taken out, since the waits of retry are enough', async () => {
     const server = await serve(broken)
     const client = clientOf(server.url, { retry: { attempts: 20, baseDelayMs: 1, maxDelayMs: 1 } })
     await errorOf(read(client, 0))
@@ -182,7 +182,7 @@ describe('an endpoint that fails', () => {
     expect(await read(client, 1)).toEqual(answerTo([1]))
   })
 
-  test('like all others: calls are still tried, and find the one that is back first', async () => {
+  test('among failing ones is still tried, and calls find the one that is back first', async () => {
     const [a, b] = [await serve(broken), await serve(broken)]
     const client = clientOf([a.url, b.url], { retry: { attempts: 12, baseDelayMs: 4, maxDelayMs: 8 } })
     const error = await errorOf<HexlineError>(read(client, 0))
@@ -192,7 +192,7 @@ describe('an endpoint that fails', () => {
     expect(await read(client, 1)).toEqual(answerTo([1]))
   })
 
-  test('by owing replies for a second gets no new calls meanwhile', async () => {
+  test('that has not replied for a second gets no new calls', async () => {
     const [a, b] = [await serve(node(), silent), await serve(node())]
     const client = clientOf([a.url, b.url], quick)
     await read(client, 0)
@@ -206,7 +206,7 @@ describe('an endpoint that fails', () => {
     await stuck
   })
 
-  test('to answer in time gives the calls in its line to another one, and those go in the order of their age', async () => {
+  test('that times out hands the calls in its line to another one, which sends them by age', async () => {
     const [a, b] = [await serve(node(), silent), await serve(node())]
     const client = clientOf([a.url, b.url], { ...quick, concurrency: 1, timeoutMs: 400, batch: { maxCalls: 5 } })
     await read(client, 0)
@@ -220,18 +220,18 @@ describe('an endpoint that fails', () => {
     expect(young).toEqual([...young].sort((x, y) => x - y))
   })
 
-  test('because of its key, or used up what it had, is taken out: the next calls do not go there', async () => {
+  test('with a rejected key or a used-up quota is taken out: the next calls do not go there', async () => {
     for (const answer of [always('unauthorized', { status: 401 }), refuse(-32000, 'daily request count exceeded')]) {
       const [a, b] = [await serve(node(), answer), await serve(node())]
       const client = clientOf([a.url, b.url], quick)
       for (let i = 0; i < 6; i++) expect(await read(client, i)).toEqual(answerTo([i]))
-      // Whatever the method.
+      // For any method.
       expect(await client.request({ method: 'eth_getCode', params: ['x'] })).toEqual(answerTo(['x']))
       expect(counts(a, b)).toEqual([2, 6])
     }
   })
 
-  test('to connect is passed over at once: nothing was sent, so that not even a lone attempt is spent', async () => {
+  test('that refuses the connection is passed over at once: nothing was sent, so not even a single attempt is used', async () => {
     const b = await serve(node())
     const client = clientOf([`http://127.0.0.1:${deadPort()}`, b.url], { retry: false })
     expect(await read(client, 1)).toEqual(answerTo([1]))
@@ -240,10 +240,10 @@ describe('an endpoint that fails', () => {
 })
 
 describe('an endpoint that has never answered', () => {
-  /** No call ends because its time is up. */
+  /** No call ends at its deadline. */
   const patient: ClientOptions = { timeoutMs: 2 ** 31 - 1, deadlineMs: Number.POSITIVE_INFINITY, retry: false }
 
-  test('is given up on once another one answers: its reads go there, with or without retries', async () => {
+  test('is given up once another one answers: its reads go there, with or without retries', async () => {
     const [a, b, c] = [await serve(silent), await serve(silent), await serve(node())]
     const client = clientOf([a.url, b.url, c.url], patient)
     expect(await Promise.all([read(client, 0), read(client.pinned(), 1)])).toEqual([answerTo([0]), answerTo([1])])
@@ -258,13 +258,13 @@ describe('an endpoint that has never answered', () => {
     expect(counts(a, b)).toEqual([0, 1])
   })
 
-  test('counts the attempt, and the failure of the other one is told', async () => {
+  test('counts the attempt, and the failure of the other one is reported', async () => {
     const [a, b] = [await serve(silent), await serve(node({ answer: (entry) => (entry.method === 'eth_getBalance' ? failed(entry, 3, 'no') : undefined) }))]
     const error = await errorOf<HexlineError>(read(clientOf([a.url, b.url], patient), 0))
     expect(error).toMatchObject({ message: expect.stringMatching(/: no$/), attempts: 2 })
   })
 
-  test.each([1, 4])('is asked again, and waited for, where the other one fails (attempts: %i)', async (attempts) => {
+  test.each([1, 4])('is called again, and waited for, if the other one fails (attempts: %i)', async (attempts) => {
     const asks = ({ entries }: { entries: readonly Entry[] }) => entries.some(({ method }) => method === 'eth_getBalance')
     const held = gate(node())
     const [a, b] = [await serve(held.answer), await serve((request, response) => (asks(request) ? broken : node())(request, response))]
@@ -275,7 +275,7 @@ describe('an endpoint that has never answered', () => {
     expect(await answer).toEqual(answerTo([0]))
   })
 
-  test('is waited for as long as no other one answers', async () => {
+  test('is waited for until another one answers', async () => {
     const held = gate(node())
     const [a, b] = [await serve(held.answer), await serve(silent)]
     const answer = read(clientOf([a.url, b.url], patient), 0)
@@ -285,7 +285,7 @@ describe('an endpoint that has never answered', () => {
     expect(counts(a, b)).toEqual([1, 0])
   })
 
-  test('is another thing than one that is at work on a slow call, and has told its newest block', async () => {
+  test('differs from one that works on a slow call and has reported its newest block', async () => {
     const held = gate()
     const [a, b] = [await serve((request, response) => (request.isBatch ? node() : held.answer)(request, response)), await serve(node())]
     const logs = clientOf([a.url, b.url], patient).request({ method: 'eth_getLogs', params: [{}] })
@@ -302,11 +302,11 @@ describe('a call that writes', () => {
   test.each([
     ['a connection that is cut', cut],
     ['HTTP 502', always('Bad Gateway', { status: 502 })],
-    ['a used-up quota in the words of a gateway', always('daily request quota exceeded', { status: 502 })],
-    ['a bad key in the words of a gateway', always('unauthorized: invalid api key', { status: 504 })],
-    ['missing history in the words of a gateway', always('upstream: requires an archive node', { status: 502 })],
-    ['throttling in the words of a gateway', always('upstream: too many connections', { status: 502 })],
-    ['a method that is not available, in words', refuse(-32000, 'method evm_mine is not available')],
+    ['a used-up quota in a gateway’s message', always('daily request quota exceeded', { status: 502 })],
+    ['a bad key in a gateway’s message', always('unauthorized: invalid api key', { status: 504 })],
+    ['missing history in a gateway’s message', always('upstream: requires an archive node', { status: 502 })],
+    ['throttling in a gateway’s message', always('upstream: too many connections', { status: 502 })],
+    ['a message that the method is not available', refuse(-32000, 'method evm_mine is not available')],
   ])('does not go to another endpoint after %s: it may have run', async (_, answer) => {
     const [a, b] = [await serve(answer), await serve(node())]
     a.script(node(), answer)
@@ -320,7 +320,7 @@ describe('a call that writes', () => {
     ['a bad key', always('unauthorized', { status: 401 })],
     ['throttling, as the answer to this very call', refuse(-32005, 'rate limit exceeded')],
     ['a method that does not exist', refuse(-32601, 'method not found')],
-  ])('does after %s: it has not run', async (_, answer) => {
+  ])('does so after %s: it has not run', async (_, answer) => {
     const [a, b] = [await serve(node(), answer), await serve(node())]
     const client = clientOf([a.url, b.url], quick)
     await read(client, 0)
@@ -336,7 +336,7 @@ describe('a call that writes', () => {
     ['HTTP 429 with an error object', inJson(429)],
     ['HTTP 503', bare(503)],
     ['HTTP 529', bare(529)],
-  ])('waits for the same endpoint after %s, which a gateway may answer that has passed it on', async (_, answer) => {
+  ])('waits for the same endpoint after %s, which may come from a gateway that forwarded it', async (_, answer) => {
     const [a, b] = [await serve(node(), answer, answer, node()), await serve(node())]
     const client = clientOf([a.url, b.url], quick)
     await read(client, 0)
@@ -344,7 +344,7 @@ describe('a call that writes', () => {
     expect(counts(a, b)).toEqual([4, 0])
   })
 
-  test('fails with what that endpoint said when it goes on so', async () => {
+  test('fails with that endpoint’s error if that continues', async () => {
     const [a, b] = [await serve(node(), bare(429)), await serve(node())]
     const client = clientOf([a.url, b.url], { ...quick, deadlineMs: 300 })
     await read(client, 0)
@@ -372,7 +372,7 @@ describe('a call that writes', () => {
     expect(counts(a, b)).toEqual([2, 2])
   })
 
-  test('is as good as a read after HTTP 429 when it may run twice: a signed transaction, a filter', async () => {
+  test('is treated as a read after HTTP 429 if it may run twice: a signed transaction, a filter', async () => {
     for (const method of ['eth_sendRawTransaction', 'eth_newFilter']) {
       const [a, b] = [await serve(node(), throttled('60')), await serve(node())]
       const client = clientOf([a.url, b.url], quick)
@@ -383,8 +383,8 @@ describe('a call that writes', () => {
   })
 })
 
-describe('an endpoint that is paused', () => {
-  test('gives the calls in its line to another one', async () => {
+describe('a paused endpoint', () => {
+  test('hands the calls in its line to another one', async () => {
     const { open, answer } = gate(throttled('60'))
     const [a, b] = [await serve(node(), answer), await serve(node())]
     const client = clientOf([a.url, b.url], { ...quick, concurrency: 1 })
@@ -398,7 +398,7 @@ describe('an endpoint that is paused', () => {
     expect(counts(a, b)).toEqual([2, 4])
   })
 
-  test('like all others is waited for: the one whose pause ends first', async () => {
+  test('is waited for if all are paused: the one whose pause ends first', async () => {
     const late: Answer = async (...args) => {
       await sleep(20)
       return throttled('30')(...args)
@@ -408,11 +408,11 @@ describe('an endpoint that is paused', () => {
     const started = clock.now()
     expect(await read(client, 1)).toEqual(answerTo([1]))
     expect(clock.now() - started).toBeGreaterThan(450)
-    // The question for its chain was throttled already.
+    // eth_chainId was already throttled.
     expect(counts(a, b)).toEqual([1, 1])
   })
 
-  test('takes no longer than the one that is back first: calls that stand in its line go there', async () => {
+  test('delays no call beyond the first endpoint that is back: calls in its line go there', async () => {
     const limit = limiter(clock, { perSecond: 5, burst: 5, refuses: 'entries', latencyMs: 5 })
     const slow = await serve(limit.answer)
     const port = deadPort()
@@ -421,12 +421,12 @@ describe('an endpoint that is paused', () => {
     await sleep(1_500)
     const back = await serveAt(port, node())
     expect(await waiting).toEqual(Array.from({ length: 100 }, (_, i) => answerTo([i])))
-    // In its line there was work for 15 s.
+    // Its line had work for 15 s.
     expect(calls(back).length).toBeGreaterThan(60)
     expect(limit.count().taken).toBeLessThan(45)
   })
 
-  test('like all others makes nobody wait past the time when one that could not be reached is back', async () => {
+  test('makes no call wait past the time when an unreachable one is back', async () => {
     const a = await serve(throttled('60'))
     const port = deadPort()
     const client = clientOf([a.url, `http://127.0.0.1:${port}`], { ...quick, deadlineMs: 300_000 })
@@ -438,7 +438,7 @@ describe('an endpoint that is paused', () => {
     expect(counts(a)).toEqual([1])
   })
 
-  test('like all others fails calls at once that do not wait', async () => {
+  test('fails calls that do not wait at once if all are paused', async () => {
     const [a, b] = [await serve(throttled('30')), await serve(throttled('30'))]
     const client = clientOf([a.url, b.url], quick).with({ whilePaused: 'fail' })
     expect(await errorOf(read(client, 0))).toMatchObject({ kind: 'rate-limit' })
@@ -448,13 +448,13 @@ describe('an endpoint that is paused', () => {
   })
 })
 
-describe('a method that an endpoint does not have', () => {
+describe('a method that an endpoint lacks', () => {
   const without = node({
     answer: (entry) => (entry.method === 'trace_block' ? failed(entry, -32601, 'the method trace_block does not exist/is not available') : undefined),
   })
   const trace = { method: 'trace_block', params: ['0x1'] }
 
-  test('is asked for at another one, and from then on only there', async () => {
+  test('is called at another one, and from then on only there', async () => {
     const [a, b] = [await serve(without), await serve(node())]
     const client = clientOf([a.url, b.url], quick)
     for (let i = 0; i < 3; i++) expect(await client.request(trace)).toEqual(answerTo(['0x1']))
@@ -462,7 +462,7 @@ describe('a method that an endpoint does not have', () => {
     expect(calls(a)).toEqual(['trace_block', 'eth_getBalance'])
   })
 
-  test('nor any other is the end; that is known from then on', async () => {
+  test('as do all others fails the call; that is remembered', async () => {
     const [a, b] = [await serve(without), await serve(without)]
     const client = clientOf([a.url, b.url], quick)
     expect(await errorOf(client.request(trace))).toMatchObject({ name: 'RpcError', kind: 'unsupported', attempts: 2 })
@@ -471,7 +471,7 @@ describe('a method that an endpoint does not have', () => {
   })
 })
 
-describe('an endpoint that keeps no old blocks', () => {
+describe('an endpoint without old blocks', () => {
   const old = { method: 'eth_getBlockByNumber', params: ['0x1', false] }
   const pruning = (code: number, message: string) =>
     node({ answer: (entry) => (entry.method === old.method && entry.params[0] === '0x1' ? failed(entry, code, message) : undefined) })
@@ -481,29 +481,29 @@ describe('an endpoint that keeps no old blocks', () => {
     [4444, 'gone'],
     [-32000, 'old data not available due to pruning: requested block 1, history is available from block 90'],
     [-32603, 'this request requires an archive node'],
-  ])('is passed over at once for one that does: %i %s', async (code, message) => {
+  ])('is passed over at once for one that has them: %i %s', async (code, message) => {
     const [a, b] = [await serve(pruning(code, message)), await serve(node())]
     const client = clientOf([a.url, b.url], { retry: false })
     for (let i = 0; i < 20; i++) expect(await client.request(old)).toEqual({ number: '0x1' })
-    // Nothing is wrong with it otherwise.
+    // It is fine otherwise.
     expect(await read(client, 'x')).toEqual(answerTo(['x']))
     expect(calls(a).at(-1)).toBe('eth_getBalance')
   })
 
-  test('like all others: the error says so, and its cause has what the others said', async () => {
+  test('is reported if all lack them, with the errors of the others as its cause', async () => {
     const [a, b] = [await serve(pruning(4444, 'pruned history unavailable')), await serve(pruning(-32602, 'Archive requests require a personal token'))]
     const error = await errorOf<HexlineError>(clientOf([a.url, b.url], quick).request(old))
     expect(error).toMatchObject({ name: 'RpcError', kind: 'pruned', code: 4444, said: 'pruned history unavailable', endpoint: host(a), attempts: 2 })
     expect((error.cause as Error).message).toBe(`other endpoints failed, too: ${host(b)}: Archive requests require a personal token`)
   })
 
-  test('and is the only one fails a call at once: asking again would not help', async () => {
+  test('that is the only one fails a call at once, since a retry would not help', async () => {
     const server = await serve(pruning(4444, 'pruned history unavailable'))
     expect(await errorOf(clientOf(server.url, quick).request(old))).toMatchObject({ kind: 'pruned', code: 4444, attempts: 1 })
     expect(server.requests).toHaveLength(1)
   })
 
-  test('looks to users of viem and ethers as it did, when it is the only one', async () => {
+  test('has the usual error for users of viem and ethers if it is the only one', async () => {
     const server = await serve(pruning(4444, 'pruned history unavailable'))
     const viem = createPublicClient({ transport: hexline(clientOf(server.url, quick)) })
     const ethers = new HexlineProvider(clientOf(server.url, quick), 1, { staticNetwork: true })
@@ -513,8 +513,8 @@ describe('an endpoint that keeps no old blocks', () => {
   })
 })
 
-describe('an endpoint that is behind', () => {
-  /** Two endpoints, both of which have told their heads: the first is three blocks behind. */
+describe('a lagging endpoint', () => {
+  /** Two endpoints with known heads: the first is three blocks behind. */
   async function apart() {
     const [a, b] = [await serve(node({ head: () => 97 })), await serve(broken)]
     const client = clientOf([a.url, b.url], quick)
@@ -522,7 +522,7 @@ describe('an endpoint that is behind', () => {
       other.script(broken)
       server.script(node({ head: () => head }))
       expect(await client.call('eth_blockNumber')).toBe(BigInt(head))
-      // The next one is asked after this one has told.
+      // The next one is called after this one has reported.
       await sleep(1)
     }
     await tells(a, 97, b)
@@ -532,7 +532,7 @@ describe('an endpoint that is behind', () => {
     return { a, b, client, before: calls(a).length }
   }
 
-  test('is not asked for the newest block, nor for one that only others have', async () => {
+  test('gets no call for the newest block, nor for one that only others have', async () => {
     const { a, b, client, before } = await apart()
     for (let i = 0; i < 5; i++) {
       expect(await client.call('eth_blockNumber')).toBe(100n)
@@ -540,19 +540,19 @@ describe('an endpoint that is behind', () => {
       expect(await client.request({ method: 'eth_getBalance', params: ['x', hex(99)] })).toEqual(answerTo(['x', hex(99)]))
     }
     expect(calls(a)).toHaveLength(before)
-    // What it has, it may be asked for.
+    // It may get calls for blocks that it has.
     b.script(broken)
     expect(await client.request({ method: 'eth_getBalance', params: ['x', hex(90)] })).toEqual(answerTo(['x', hex(90)]))
   })
 
-  test('from the start serves nothing for the newest block once both have told their heads', async () => {
+  test('gets no call for the newest block once both heads are known, if it lags from the start', async () => {
     const { open, answer } = gate(node({ head: () => 100 }))
     const [stuck, fresh] = [await serve(node({ head: () => 90 })), await serve(answer)]
     const client = clientOf([stuck.url, fresh.url], quick)
     const latest = () => client.request({ method: 'eth_getBalance', params: ['x', 'latest'] })
     const methods = (server: TestServer) => server.requests.map(({ entries }) => entries.map(({ method }) => method).sort())
     const reads = (server: TestServer) => calls(server).filter((method) => method === 'eth_getBalance').length
-    // The first calls do not wait for the slower one to tell its head.
+    // The first calls do not wait for the slower one's head.
     for (let i = 0; i < 3; i++) await latest()
     expect(reads(stuck)).toBe(3)
     expect(methods(stuck)[0]).toEqual(['eth_blockNumber', 'eth_chainId', 'eth_getBalance'])
@@ -564,13 +564,13 @@ describe('an endpoint that is behind', () => {
     expect([reads(stuck) - before, reads(fresh)]).toEqual([0, 21])
   })
 
-  test('answers when there is nobody else', async () => {
+  test('answers if there is no other', async () => {
     const { b, client } = await apart()
     await b.close()
     expect(await client.call('eth_blockNumber')).toBe(97n)
   })
 
-  test('is found out by what it does not have', async () => {
+  test('is detected by a missing block', async () => {
     const [a, b] = [await serve(broken), await serve(node({ head: () => 100 }))]
     const client = clientOf([a.url, b.url], quick)
     expect(await client.call('eth_blockNumber')).toBe(100n)
@@ -586,7 +586,7 @@ describe('an endpoint that is behind', () => {
 })
 
 describe('a pinned client', () => {
-  test('stays on one endpoint, whatever the others of its client do', async () => {
+  test('stays on one endpoint, whatever other clients do', async () => {
     const [a, b] = [await serve(node()), await serve(node())]
     const client = clientOf([a.url, b.url], quick)
     await read(client, 0)
@@ -601,7 +601,7 @@ describe('a pinned client', () => {
     expect([nowA - onA, nowB - onB]).toContain(21)
   })
 
-  test('goes on at another one that has the newest block it has seen', async () => {
+  test('moves to another one that has the newest block it has seen', async () => {
     const [a, b] = [await serve(node({ head: () => 100 })), await serve(node({ head: () => 101 }))]
     const pinned = clientOf([a.url, b.url], quick).pinned()
     expect(await pinned.call('eth_blockNumber')).toBe(100n)
@@ -610,12 +610,12 @@ describe('a pinned client', () => {
     expect(await read(pinned, 1)).toEqual(answerTo([1]))
   })
 
-  test('fails rather than see an older head, and says so; and goes on when the other one has caught up', async () => {
+  test('fails rather than see an older head, says so, and continues once the other one has caught up', async () => {
     let head = 99
     const [a, b] = [await serve(node({ head: () => 100 })), await serve(node({ head: () => head }))]
     const client = clientOf([a.url, b.url], { retry: { attempts: 3, baseDelayMs: 1, maxDelayMs: 2 } })
     const pinned = client.pinned()
-    // A receipt tells of a block, too.
+    // A receipt shows a block, too.
     a.script(node({ answer: (entry) => (entry.method === 'eth_getTransactionReceipt' ? { id: entry.id, result: { blockNumber: '0x64' } } : undefined) }))
     await pinned.request({ method: 'eth_getTransactionReceipt', params: ['0x1'] })
     await a.close()
@@ -627,7 +627,7 @@ describe('a pinned client', () => {
     expect(await read(pinned, 1)).toEqual(answerTo([1]))
   })
 
-  test('is what a viem transport and an ethers provider can stand on', async () => {
+  test('works under a viem transport and an ethers provider', async () => {
     const [a, b] = [await serve(node({ head: () => 100 })), await serve(node({ head: () => 100 }))]
     const client = clientOf([a.url, b.url], quick)
     const viem = createPublicClient({ transport: hexline(client.pinned()), cacheTime: 0 })
@@ -638,7 +638,7 @@ describe('a pinned client', () => {
     ethers.destroy()
   })
 
-  test('waits no longer than its deadline for another one to tell its head', async () => {
+  test('waits no longer than its deadline for another one’s head', async () => {
     const [a, b] = [await serve(node({ head: () => 100 })), await serve(node({ head: () => 101 }))]
     const pinned = clientOf([a.url, b.url], quick).pinned()
     expect(await pinned.call('eth_blockNumber')).toBe(100n)
@@ -646,11 +646,11 @@ describe('a pinned client', () => {
     b.script(silent)
     const started = clock.now()
     await errorOf(read(pinned.with({ deadlineMs: 150 }), 1))
-    // A question of its own may take 3 s.
+    // Its own request may take 3 s.
     expect(clock.now() - started).toBeLessThan(2_000)
   })
 
-  test('that has seen no block is free to go', async () => {
+  test('that has seen no block may go anywhere', async () => {
     const [a, b] = [await serve(node(), cut), await serve(node({ head: () => 1 }))]
     const pinned = clientOf([a.url, b.url], quick).pinned()
     await read(pinned, 0)
@@ -659,7 +659,7 @@ describe('a pinned client', () => {
 })
 
 describe('a filter', () => {
-  /** A node whose filters have the ids 0x1, 0x2, ..., and that says which filter it was asked for. */
+  /** A node whose filters have the ids 0x1, 0x2, ..., and that returns the id of the requested filter. */
   function filters(name: string) {
     let made = 0
     return node({
@@ -670,7 +670,7 @@ describe('a filter', () => {
     })
   }
 
-  test('is asked for where it was made, also when two endpoints give the same id', async () => {
+  test('is polled where it was made, even if two endpoints return the same id', async () => {
     const [a, b] = [await serve(filters('a')), await serve(filters('b'))]
     const client = clientOf([a.url, b.url], quick)
     const ask = (method: string, ...params: unknown[]) => client.request({ method, params })
@@ -687,7 +687,7 @@ describe('a filter', () => {
     expect(JSON.parse(Buffer.from(bytes.take() as Uint8Array).toString())).toMatch(/^0x/)
   })
 
-  test('waits where it was made, also when others are free', async () => {
+  test('waits where it was made, even if others are free', async () => {
     const [a, b] = [await serve(filters('a')), await serve(filters('b'))]
     const client = clientOf([a.url, b.url], quick)
     const id = await client.request({ method: 'eth_newBlockFilter' })
@@ -697,7 +697,7 @@ describe('a filter', () => {
     expect(calls(b).filter((method) => /Filter/.test(method))).toEqual([])
   })
 
-  test('of an endpoint that is gone is gone: no other one is asked for it', async () => {
+  test('of an endpoint that is gone is lost: no other one is asked for it', async () => {
     const [a, b] = [await serve(filters('a')), await serve(filters('b'))]
     const client = clientOf([a.url, b.url], quick)
     const id = await client.request({ method: 'eth_newBlockFilter' })
@@ -708,7 +708,7 @@ describe('a filter', () => {
 })
 
 describe('bulk calls', () => {
-  test('are spread over endpoints by their pace, interactive ones kept together', async () => {
+  test('are spread over endpoints by their pace, and interactive ones kept together', async () => {
     const slow =
       (ms: number, answer = node()): typeof answer =>
       async (...args) => {
@@ -726,7 +726,7 @@ describe('bulk calls', () => {
       }),
     )
     const [onA, onB] = counts(a, b) as [number, number]
-    // A sixth of them, by their paces.
+    // A sixth of the calls, by their paces.
     expect(onB).toBeGreaterThan(400 / 6 / 3)
     expect(onA).toBeGreaterThan(onB)
     const before = counts(a, b)
@@ -738,7 +738,7 @@ describe('bulk calls', () => {
     ).toEqual([0, 40])
   })
 
-  test('of getBlocks need no more of an endpoint than that it answers', async () => {
+  test('of getBlocks need an endpoint only to answer', async () => {
     const chain = (entry: Entry) => {
       if (entry.method !== 'eth_getBlockByNumber') return undefined
       const number = Number(entry.params[0])
@@ -756,13 +756,13 @@ describe('bulk calls', () => {
 })
 
 describe('hedging', () => {
-  /** Answers at once, but for calls that ask for it: those wait until they are cut. */
+  /** Answers at once, except calls with a marker, which wait until they are cut. */
   const stalling = each(right)
   const stuck: typeof stalling = (request, response) =>
     request.entries.some(({ params }) => params[0] === 'stuck') ? silent(request, response) : stalling(request, response)
   const hedged: ClientOptions = { ...quick, hedge: { percentile: 0.95, maxExtra: 0.5 } }
 
-  test('sends a read that takes long to another endpoint, takes the first answer, and cuts the other', async () => {
+  test('sends a slow read to another endpoint, uses the first answer, and cuts the other', async () => {
     const [a, b] = [
       await serve(stuck),
       await serve(async (...args) => {
@@ -776,12 +776,12 @@ describe('hedging', () => {
     expect(await read(client, 'stuck')).toEqual(answerTo(['stuck']))
     await (await a.received(posts + 1)).hungUp
     expect(calls(b).length).toBeGreaterThan(0)
-    // The one that lost has not failed: it gets the next call.
+    // The slower one has not failed: it gets the next call.
     await read(client, 'next')
     expect(a.requests.at(-1)?.entries[0]?.params).toEqual(['next'])
   })
 
-  test('sends it to the same endpoint, when there is no other one', async () => {
+  test('sends it to the same endpoint if there is no other', async () => {
     let isFirst = true
     const server = await serve((request, response) => {
       const isStuck = isFirst && request.entries.some(({ params }) => params[0] === 'stuck')
@@ -793,7 +793,7 @@ describe('hedging', () => {
     expect(await read(client, 'stuck')).toEqual(answerTo(['stuck']))
   })
 
-  test('copies no call that writes, no bulk call, and nothing before it knows how long calls take', async () => {
+  test('copies no call that writes, no bulk call, and no call before the usual duration is known', async () => {
     const server = await serve(stuck)
     const client = clientOf(server.url, hedged)
     const aborter = new AbortController()
@@ -809,7 +809,7 @@ describe('hedging', () => {
     expect(await Promise.all(waits)).toEqual(['enough', 'enough', 'enough'])
   })
 
-  test('takes a final error of either for the answer', async () => {
+  test('accepts a final error of either as the answer', async () => {
     const [a, b] = [
       await serve(stuck),
       await serve(node({ answer: (entry) => (entry.params[0] === 'stuck' ? failed(entry, 3, 'execution reverted') : undefined) })),

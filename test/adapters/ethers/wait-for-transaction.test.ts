@@ -1,0 +1,91 @@
+import { HexlineProvider } from 'hexline/ethers'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { Destroyed } from '../../../adapters/ethers/ethers-error.ts'
+import { waitForTransaction } from '../../../adapters/ethers/wait-for-transaction.ts'
+import { node } from '../../support/node.ts'
+import { failed, serve, silent } from '../../support/server.ts'
+
+const hash = `0x${'1b'.repeat(32)}`
+const receipt = {
+  ...{ transactionHash: hash, transactionIndex: '0x0', blockNumber: '0xa', blockHash: hash, from: `0x${'11'.repeat(20)}`, to: null },
+  ...{ contractAddress: null, gasUsed: '0x1', cumulativeGasUsed: '0x1', effectiveGasPrice: '0x1', status: '0x1', type: '0x0', logs: [], logsBloom: '0x' },
+}
+
+type Look = 'nothing' | 'failure' | 'receipt'
+
+/** A node that answers each request for the receipt as `looks` says, the last one again and again, and has a new block after each. */
+async function setUp(...looks: [Look, ...Look[]]) {
+  const chain = { head: 10 }
+  const answer = node({
+    head: () => chain.head,
+    answer(entry) {
+      if (entry.method === 'eth_getTransactionByHash') return { jsonrpc: '2.0', id: entry.id, result: null }
+      if (entry.method !== 'eth_getTransactionReceipt') return undefined
+      chain.head++
+      const look = looks.length > 1 ? looks.shift() : looks[0]
+      if (look === 'failure') return failed(entry, -32000, 'no')
+      return { jsonrpc: '2.0', id: entry.id, result: look === 'receipt' ? receipt : null }
+    },
+  })
+  const server = await serve(answer)
+  const provider = new HexlineProvider(server.url, 1, { staticNetwork: true, cacheTimeout: -1, pollingInterval: 1 })
+  onTestFinished(() => provider.destroy())
+  const end = new AbortController()
+  const wait = (confirms: number, timeoutMs?: number) => waitForTransaction(provider, hash, confirms, timeoutMs, end.signal)
+  return { chain, server, provider, end, wait }
+}
+
+describe('a wait for a transaction', () => {
+  it('with 0 confirmations resolves at once, to null or to the receipt', async () => {
+    const { wait } = await setUp('nothing', 'receipt')
+    expect(await wait(0)).toBeNull()
+    expect(await wait(0)).toMatchObject({ hash })
+  })
+
+  it('resolves at the first check if there are enough confirmations', async () => {
+    const { chain, wait } = await setUp('receipt')
+    expect(await wait(1)).toMatchObject({ hash })
+    expect(chain.head).toBe(11)
+  })
+
+  it('resolves once there are enough confirmations, and not before', async () => {
+    const { chain, provider, wait } = await setUp('nothing', 'receipt')
+    expect(await wait(4)).toMatchObject({ hash })
+    // The receipt is in block 10.
+    expect(chain.head).toBeGreaterThanOrEqual(13)
+    expect(await provider.listenerCount('block')).toBe(0)
+  })
+
+  it('rejects if its first request fails, and leaves no listener', async () => {
+    const { provider, wait } = await setUp('failure')
+    await expect(wait(1)).rejects.toMatchObject({ error: { message: 'no' } })
+    expect(await provider.listenerCount('block')).toBe(0)
+  })
+
+  it('reports a later failure, and tries again at the next block', async () => {
+    const { provider, wait } = await setUp('nothing', 'failure', 'receipt')
+    const reported: unknown[] = []
+    void provider.on('error', (error) => reported.push(error))
+    expect(await wait(1)).toMatchObject({ hash })
+    expect(reported).toEqual([expect.objectContaining({ error: expect.objectContaining({ message: 'no' }) })])
+  })
+
+  it('ends when the provider is destroyed, before and during the wait', async () => {
+    const { server, provider, end, wait } = await setUp('nothing')
+    server.script(silent)
+    const waiting = wait(1)
+    await server.received(1)
+    end.abort(new Destroyed())
+    const destroyed = { code: 'UNSUPPORTED_OPERATION', operation: 'waitForTransaction' }
+    await expect(waiting).rejects.toMatchObject(destroyed)
+    await expect(wait(1)).rejects.toMatchObject(destroyed)
+    expect(await provider.listenerCount('block')).toBe(0)
+  })
+
+  it('ends at its timeout, also while the node does not answer', async () => {
+    const { server, provider, wait } = await setUp('nothing')
+    server.script(silent)
+    await expect(wait(1, 1)).rejects.toMatchObject({ code: 'TIMEOUT', operation: 'waitForTransaction' })
+    expect(await provider.listenerCount('block')).toBe(0)
+  })
+})
