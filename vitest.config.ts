@@ -80,7 +80,7 @@ export default defineConfig({
           // What depends on the version of Node.js: sockets, streams, processes, modules.
           include: [
             'test/{client,wait}/**/*.test.ts',
-            'test/http/{compression,exchange,progress,receiving}.test.ts',
+            'test/http/{chunk-boundaries,compression,exchange,progress,receiving}.test.ts',
             'test/rpc/{abort-and-close,call-failure,callers-stack,copy-error}.test.ts',
             'test/rpc/post/*.test.ts',
             'test/bulk/{get-blocks,lines,released-bodies}.test.ts',

@@ -1,8 +1,10 @@
 import { type ChildProcess, execFileSync, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, writeFileSync } from 'node:fs'
-import { cpus, totalmem } from 'node:os'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { cpus, tmpdir, totalmem } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { cert } from './certificate.ts'
 import type { Task } from './client.ts'
 import { clients } from './clients/index.ts'
 import { type Options, readOptions, usage } from './options.ts'
@@ -27,6 +29,11 @@ const LONGEST_MS = 120_000
 const options = optionsOrUsage()
 installPeers()
 const execPath = options.node === undefined ? process.execPath : options.node === '24' ? installNode24() : options.node.path
+const folder = mkdtempSync(join(tmpdir(), 'hexline-bench-'))
+process.on('exit', () => rmSync(folder, { recursive: true }))
+/** Each client trusts the certificate of the server, also one without an option for it. */
+const certFile = join(folder, 'certificate.pem')
+writeFileSync(certFile, cert)
 const server = start('./server.ts', [], process.execPath)
 const news = await messageOf<ServerNews>(server)
 const results = await run(options)
@@ -84,8 +91,9 @@ async function runWorkload(name: WorkloadName, isQuick: boolean, rounds: number)
       const before = measured[client] ?? { amount, settings, rounds: [] }
       if (before.failure !== undefined) continue
       try {
+        const origin = workloads[name].isSecure ? news.secureUrl : news.url
         const path = name === 'throttled' ? `${workloads[name].path}/${round}-${encodeURIComponent(client)}` : (workloads[name].path ?? '/')
-        const url = name === 'throttled and faulty' ? await faultyUrl(round + 1) : `${news.url}${path}`
+        const url = name === 'throttled and faulty' ? await faultyUrl(round + 1) : `${origin}${path}`
         const figures = await runClient({ workload: name, client, url, warmUp: Math.round(amount * warmUp), measured: amount })
         const { refused } = name === 'throttled' ? ((await (await fetch(`${news.url}${path}`)).json()) as { refused: number }) : { refused: undefined }
         measured[client] = { ...before, rounds: [...before.rounds, { ...figures, ...(refused !== undefined && { refused }) }] }
@@ -107,7 +115,8 @@ async function faultyUrl(seed: number): Promise<string> {
 
 async function runClient(task: Omit<Task, 'transactions' | 'bytes'>): Promise<Figures> {
   const bytes = task.workload === '10,000 logs' ? news.bytes.logs : task.workload === 'blocks with hashes' ? news.bytes.hashes : news.bytes.full
-  const child = start('./client.ts', [JSON.stringify({ ...task, transactions: news.transactions, bytes: bytes * 0.8 } satisfies Task)], execPath)
+  const env = workloads[task.workload].isSecure ? { NODE_EXTRA_CA_CERTS: certFile } : {}
+  const child = start('./client.ts', [JSON.stringify({ ...task, transactions: news.transactions, bytes: bytes * 0.8 } satisfies Task)], execPath, env)
   const timer = setTimeout(() => child.kill('SIGKILL'), LONGEST_MS)
   try {
     const figures = await messageOf<Figures>(child)
@@ -118,9 +127,9 @@ async function runClient(task: Omit<Task, 'transactions' | 'bytes'>): Promise<Fi
   }
 }
 
-function start(script: string, args: readonly string[], execPath: string): ChildProcess {
+function start(script: string, args: readonly string[], execPath: string, env: NodeJS.ProcessEnv = {}): ChildProcess {
   const path = fileURLToPath(new URL(script.replace(/\.ts$/, import.meta.url.slice(-3)), import.meta.url))
-  return fork(path, args, { execPath, execArgv: [], stdio: ['ignore', 'inherit', 'pipe', 'ipc'] })
+  return fork(path, args, { execPath, execArgv: [], env: { ...process.env, ...env }, stdio: ['ignore', 'inherit', 'pipe', 'ipc'] })
 }
 
 async function messageOf<T>(child: ChildProcess): Promise<T> {

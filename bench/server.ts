@@ -1,14 +1,17 @@
-import { createServer, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createServer, type RequestListener, type ServerResponse } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
+import type { AddressInfo, Server } from 'node:net'
+import { gzip } from 'node:zlib'
 import { startSandbox } from 'hexline/sandbox'
 import { fill, loadBlocks, type Template } from './blocks.ts'
+import { cert, key } from './certificate.ts'
 import { FAULTS, FAULTY_RATE } from './workloads.ts'
 
 /*
  * A node for the benchmark, in its own process. It answers from memory at the lowest possible cost.
  * The path selects its behaviour: `/late/50` answers after 50 ms; `/throttled/1000/a` refuses more
  * than 1000 calls a second with 429, counted for `a` alone, and `GET /throttled/1000/a` returns the
- * number of refused calls; `GET /faulty/3` starts a sandbox in front of this server, with faults
+ * number of refused calls; `/gzip` compresses replies for clients that accept gzip; `GET /faulty/3` starts a sandbox in front of this server, with faults
  * from the seed 3, and returns its URL. `node server.ts made` generates the blocks even if real
  * ones are present.
  */
@@ -16,6 +19,8 @@ import { FAULTS, FAULTY_RATE } from './workloads.ts'
 /** What the server reports when it is ready. */
 export interface ServerNews {
   readonly url: string
+  /** The same server over TLS, with the certificate of certificate.ts. */
+  readonly secureUrl: string
   readonly source: string
   readonly transactions: readonly number[]
   /** Mean sizes of replies, in bytes. */
@@ -34,7 +39,7 @@ const OPEN = Buffer.from('[')
 const CLOSE = Buffer.from(']')
 const END = Buffer.from('}')
 
-const server = createServer((request, response) => {
+const listener: RequestListener = (request, response) => {
   const [, behaviour = '', setting = ''] = (request.url ?? '').split('/')
   const bucket = behaviour === 'throttled' ? bucketOf(request.url ?? '', Number(setting)) : undefined
   if (behaviour === 'faulty') return void startFaulty(Number(setting)).then((url) => reply(response, 200, [Buffer.from(JSON.stringify({ url }))]))
@@ -46,9 +51,13 @@ const server = createServer((request, response) => {
     if (bucket?.takes(Array.isArray(body) ? body.length : 1) === false) return reply(response, 429, [REFUSAL])
     const parts = Array.isArray(body) ? [...body.flatMap((call, i) => [i === 0 ? OPEN : COMMA, ...answer(call)]), CLOSE] : answer(body)
     if (behaviour === 'late') setTimeout(reply, Number(setting), response, 200, parts)
+    else if (behaviour === 'gzip' && String(request.headers['accept-encoding']).includes('gzip')) replyCompressed(response, parts)
     else reply(response, 200, parts)
   })
-})
+}
+
+const server = createServer(listener)
+const secureServer = createSecureServer({ cert, key }, listener)
 
 async function startFaulty(faultSeed: number): Promise<string> {
   const { port } = server.address() as AddressInfo
@@ -60,6 +69,14 @@ function reply(response: ServerResponse, status: number, parts: readonly Buffer[
   const body = Buffer.concat(parts)
   response.writeHead(status, { 'content-type': 'application/json', 'content-length': body.length, ...(status === 429 && { 'retry-after': '1' }) })
   response.end(body)
+}
+
+/** At level 1, nginx's default, and the cheapest for this server. */
+function replyCompressed(response: ServerResponse, parts: readonly Buffer[]): void {
+  gzip(Buffer.concat(parts), { level: 1 }, (_, body) => {
+    response.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip', 'content-length': body.length })
+    response.end(body)
+  })
 }
 
 function answer({ id, method, params }: Call): Buffer[] {
@@ -126,10 +143,14 @@ function bucketOf(path: string, callsPerSecond: number): Bucket {
 
 // Keeps the connection of a client that is busy with a long reply.
 server.keepAliveTimeout = 120_000
-server.listen(0, '127.0.0.1', () => {
-  const { port } = server.address() as AddressInfo
+secureServer.keepAliveTimeout = 120_000
+server.listen(0, '127.0.0.1', () => secureServer.listen(0, '127.0.0.1', () => tellReady()))
+
+function tellReady(): void {
+  const portOf = (listening: Server) => (listening.address() as AddressInfo).port
   const mean = (templates: readonly Template[]) => Math.round(templates.reduce((sum, { bytes }) => sum + bytes.length, 0) / templates.length)
   const bytes = { full: mean(full), hashes: mean(hashes), receipts: mean(receipts), logs: logs.length }
-  process.send?.({ url: `http://127.0.0.1:${port}`, source, transactions, bytes } satisfies ServerNews)
-})
+  const urls = { url: `http://127.0.0.1:${portOf(server)}`, secureUrl: `https://127.0.0.1:${portOf(secureServer)}` }
+  process.send?.({ ...urls, source, transactions, bytes } satisfies ServerNews)
+}
 process.on('disconnect', () => process.exit())

@@ -15,12 +15,15 @@ export type ClientName =
 
 export type WorkloadName =
   | 'full blocks'
+  | 'full blocks, gzip'
+  | 'full blocks, https, gzip'
   | 'full blocks, 6 fields'
   | 'blocks with hashes'
   | 'full blocks with receipts'
   | '10,000 logs'
   | 'NDJSON export'
   | 'small calls, 64 in parallel'
+  | 'small calls, gzip'
   | 'small calls, in sequence'
   | '50 ms latency'
   | 'throttled'
@@ -45,6 +48,8 @@ export interface Workload {
   readonly against: readonly ClientName[]
   /** The server's path for this workload. */
   readonly path?: string
+  /** Whether the clients connect over TLS. */
+  readonly isSecure?: boolean
   /** Number of rounds for each round of the run. Default 1. */
   readonly roundsEach?: number
   /**
@@ -60,6 +65,22 @@ export const THROTTLED_RATE = 500
 /** Limit of the faulty server, in calls per second, and the share of its POSTs that fail. */
 export const FAULTY_RATE = 200
 export const FAULTS = 0.1
+
+const COMPRESSED_BLOCKS: Pick<Workload, 'unit' | 'figure' | 'amounts' | 'against' | 'path'> = {
+  unit: 'block',
+  figure: 'cpu',
+  path: '/gzip',
+  amounts: {
+    'undici, bytes only': 600,
+    'undici + JSON.parse': 600,
+    hexline: 1000,
+    'viem on hexline': 400,
+    'ethers on hexline': 80,
+    'viem, batched': 120,
+    ethers: 8,
+  },
+  against: ['undici + JSON.parse', 'viem, batched', 'ethers'],
+}
 
 export const workloads: Readonly<Record<WorkloadName, Workload>> = {
   'full blocks': {
@@ -80,6 +101,15 @@ export const workloads: Readonly<Record<WorkloadName, Workload>> = {
       ox: 100,
     },
     against: ['undici + JSON.parse', 'viem, batched', 'ethers'],
+  },
+  'full blocks, gzip': {
+    what: 'The same full blocks from a server that compresses its replies with gzip, level 1.',
+    ...COMPRESSED_BLOCKS,
+  },
+  'full blocks, https, gzip': {
+    what: 'The same compressed replies over TLS, as providers send them.',
+    ...COMPRESSED_BLOCKS,
+    isSecure: true,
   },
   'full blocks, 6 fields': {
     what: 'The timestamp of the same blocks and six fields of each transaction.',
@@ -170,8 +200,22 @@ export const workloads: Readonly<Record<WorkloadName, Workload>> = {
     },
     against: ['undici + JSON.parse', 'viem, batched', 'ethers'],
   },
+  'small calls, gzip': {
+    what: 'The same calls, 64 in parallel, to a server that compresses even the smallest reply with gzip.',
+    unit: 'call',
+    figure: 'cpu',
+    path: '/gzip',
+    amounts: {
+      'undici + JSON.parse': 5000,
+      hexline: 40000,
+      'viem on hexline': 20000,
+      'viem, batched': 8000,
+      ethers: 3000,
+    },
+    against: ['undici + JSON.parse', 'viem, batched', 'ethers'],
+  },
   'small calls, in sequence': {
-    what: 'The same, one after another.',
+    what: 'The same calls uncompressed, one after another.',
     unit: 'call',
     figure: 'wall',
     amounts: {

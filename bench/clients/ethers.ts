@@ -1,5 +1,9 @@
 import type { JsonRpcApiProviderOptions, JsonRpcProvider } from 'ethers'
+import type { HexlineProvider, HexlineProviderOptions } from 'hexline/ethers'
 import { balances, calls, inParallel, type Job, Tally, throttledBalances, type Way, type Ways } from './way.ts'
+
+/** The default for all hosts but this machine. */
+const COMPRESSED: HexlineProviderOptions = { compression: true }
 
 /**
  * Sends one block per POST, since its queue serialises a growing batch repeatedly, and its
@@ -7,9 +11,12 @@ import { balances, calls, inParallel, type Job, Tally, throttledBalances, type W
  */
 export const ethers: Ways = {
   'full blocks': blocks(true, { batchMaxCount: 1 }, 8),
+  'full blocks, gzip': blocks(true, { batchMaxCount: 1 }, 8),
+  'full blocks, https, gzip': blocks(true, { batchMaxCount: 1 }, 8),
   'blocks with hashes': blocks(false, { batchMaxCount: 1 }, 10),
   '10,000 logs': logs(),
   'small calls, 64 in parallel': small('small calls, 64 in parallel', { batchStallTime: 0 }),
+  'small calls, gzip': small('small calls, gzip', { batchStallTime: 0 }),
   'small calls, in sequence': small('small calls, in sequence', { batchMaxCount: 1 }),
   '50 ms latency': blocks(true, { batchMaxCount: 1 }, 40),
   throttled: {
@@ -31,6 +38,8 @@ export const ethers: Ways = {
 /** An ethers provider on hexline, with its own `getBlocks`. */
 export const ethersOnHexline: Ways = {
   'full blocks': bulk(true),
+  'full blocks, gzip': bulk(true, COMPRESSED),
+  'full blocks, https, gzip': bulk(true, COMPRESSED),
   'blocks with hashes': bulk(false),
   'small calls, 64 in parallel': smallOnHexline('small calls, 64 in parallel'),
   'small calls, in sequence': smallOnHexline('small calls, in sequence'),
@@ -67,9 +76,7 @@ function small(name: keyof typeof calls, options: JsonRpcApiProviderOptions): Wa
 function way(options: JsonRpcApiProviderOptions, asked: string, jobOf: (provider: JsonRpcProvider) => Job['run']): Way {
   const all = { staticNetwork: true, cacheTimeout: -1, ...options }
   return {
-    settings: `JsonRpcProvider(url, 1, ${Object.entries(all)
-      .map(([name, value]) => `${name}: ${value}`)
-      .join(', ')}); ${asked}`,
+    settings: `JsonRpcProvider(url, 1, ${optionsText(all)}); ${asked}`,
     async load(url) {
       const { JsonRpcProvider } = await import('ethers')
       const provider = new JsonRpcProvider(url, 1, all)
@@ -78,24 +85,32 @@ function way(options: JsonRpcApiProviderOptions, asked: string, jobOf: (provider
   }
 }
 
-function bulk(prefetchTxs: boolean): Way {
-  return onHexline(`getBlocks with prefetchTxs: ${prefetchTxs}`, (provider) => async (first, count) => {
+function optionsText(options: object): string {
+  return Object.entries(options)
+    .map(([name, value]) => `${name}: ${value}`)
+    .join(', ')
+}
+
+function bulk(prefetchTxs: boolean, options: HexlineProviderOptions = {}): Way {
+  const run = (provider: HexlineProvider) => async (first: number, count: number) => {
     const tally = new Tally()
     for await (const block of provider.getBlocks(first, first + count - 1, { prefetchTxs })) tally.add(block.number, block.length)
     return tally
-  })
+  }
+  return onHexline(`getBlocks with prefetchTxs: ${prefetchTxs}`, run, options)
 }
 
 function smallOnHexline(name: keyof typeof calls): Way {
   return onHexline('getBalance', (provider) => balances(calls[name], (address) => provider.getBalance(address)).run)
 }
 
-function onHexline(asked: string, jobOf: (provider: import('hexline/ethers').HexlineProvider) => Job['run']): Way {
+function onHexline(asked: string, jobOf: (provider: HexlineProvider) => Job['run'], options: HexlineProviderOptions = {}): Way {
+  const all = { staticNetwork: true, cacheTimeout: -1, ...options }
   return {
-    settings: `HexlineProvider(url, 1, staticNetwork: true, cacheTimeout: -1); ${asked}`,
+    settings: `HexlineProvider(url, 1, ${optionsText(all)}); ${asked}`,
     async load(url) {
       const { HexlineProvider } = await import('hexline/ethers')
-      const provider = new HexlineProvider(url, 1, { staticNetwork: true, cacheTimeout: -1 })
+      const provider = new HexlineProvider(url, 1, all)
       return { run: jobOf(provider), end: () => provider.destroy() }
     },
   }

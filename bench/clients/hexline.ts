@@ -20,14 +20,20 @@ const SIX_FIELDS: readonly BlockField[] = [
   'transactions.nonce',
 ]
 
+/** The default for all hosts but this machine. */
+const COMPRESSED: ClientOptions = { compression: true }
+
 export const hexline: Ways = {
   'full blocks': blocks({ transactions: 'full' }),
+  'full blocks, gzip': blocks({ transactions: 'full' }, COMPRESSED),
+  'full blocks, https, gzip': blocks({ transactions: 'full' }, COMPRESSED),
   'full blocks, 6 fields': blocks({ transactions: 'full', fields: SIX_FIELDS }),
   'blocks with hashes': blocks({ transactions: 'hashes' }),
   'full blocks with receipts': blocks({ transactions: 'full', receipts: true }),
   '10,000 logs': { settings: "defaults; call('eth_getLogs'), one at a time", load: logs },
   'NDJSON export': { settings: 'the command: hexline blocks --out FILE --quiet', load: exported },
   'small calls, 64 in parallel': small('small calls, 64 in parallel'),
+  'small calls, gzip': small('small calls, gzip', COMPRESSED),
   'small calls, in sequence': small('small calls, in sequence'),
   '50 ms latency': blocks({ transactions: 'full' }),
   throttled: throttled('defaults', {}),
@@ -50,12 +56,12 @@ interface BlocksOptions {
   readonly fields?: readonly BlockField[]
 }
 
-function blocks(options: BlocksOptions): Way {
+function blocks(options: BlocksOptions, settings: ClientOptions = {}): Way {
   const asked = Object.entries(options).map(([name, value]) => `${name}: ${Array.isArray(value) ? '[timestamp, 6 of each transaction]' : value}`)
   return {
-    settings: `defaults; getBlocks with ${asked.join(', ')}`,
+    settings: `${saidOf(settings)}; getBlocks with ${asked.join(', ')}`,
     load: (url) =>
-      withClient(url, {}, async (client) => {
+      withClient(url, settings, async (client) => {
         const { getBlocks } = await import('hexline/bulk')
         return async (first, count) => {
           const tally = new Tally()
@@ -68,6 +74,11 @@ function blocks(options: BlocksOptions): Way {
         }
       }),
   }
+}
+
+function saidOf(settings: ClientOptions): string {
+  const said = Object.entries(settings).map(([name, value]) => `${name}: ${value}`)
+  return said.length === 0 ? 'defaults' : said.join(', ')
 }
 
 function logs(url: string): Promise<Job> {
@@ -101,10 +112,10 @@ async function exported(url: string): Promise<Job> {
   }
 }
 
-function small(name: keyof typeof calls): Way {
+function small(name: keyof typeof calls, settings: ClientOptions = {}): Way {
   return {
-    settings: 'defaults',
-    load: (url) => withClient(url, {}, (client) => balances(calls[name], (address) => client.call('eth_getBalance', address)).run),
+    settings: saidOf(settings),
+    load: (url) => withClient(url, settings, (client) => balances(calls[name], (address) => client.call('eth_getBalance', address)).run),
   }
 }
 

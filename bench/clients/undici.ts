@@ -8,6 +8,9 @@ import { balances, calls, hex, inParallel, type Job, type Seen, Tally, type Way,
 /** POSTs in flight, the same as hexline's default. */
 const POSTS = 8
 
+/** Part of the settings of compressed workloads. */
+const DECOMPRESSED = '; interceptors.decompress()'
+
 type Send = (body: unknown) => Promise<Buffer>
 
 interface Entry<T> {
@@ -25,6 +28,8 @@ const withReceipts = (i: number) => [...blocksOf(true)(i), { jsonrpc: '2.0', id:
 /** The lowest possible cost of a reply: its bytes, unread. */
 export const undiciBytes: Ways = {
   'full blocks': bytes(blocksOf(true), 10),
+  'full blocks, gzip': bytes(blocksOf(true), 10, true),
+  'full blocks, https, gzip': bytes(blocksOf(true), 10, true),
   'blocks with hashes': bytes(blocksOf(false), 50),
   'full blocks with receipts': bytes(withReceipts, 5),
   '10,000 logs': logs(() => 0),
@@ -34,42 +39,53 @@ export const undiciBytes: Ways = {
 /** The cost of a handwritten program that does only what is necessary and checks nothing. */
 export const undiciParse: Ways = {
   'full blocks': parsed(blocksOf(true), 10, addBlocks),
+  'full blocks, gzip': parsed(blocksOf(true), 10, addBlocks, true),
+  'full blocks, https, gzip': parsed(blocksOf(true), 10, addBlocks, true),
   'full blocks, 6 fields': parsed(blocksOf(true), 10, addBlocks),
   'blocks with hashes': parsed(blocksOf(false), 50, addBlocks),
   'full blocks with receipts': parsed(withReceipts, 5, addBlocksAndReceipts),
   '10,000 logs': logs((body) => (parse(body) as Entry<unknown[]>).result.length),
   'NDJSON export': { settings: `batches of 10, ${POSTS} POSTs at a time; each result through JSON.stringify to a write stream, in order`, load: exportParsed },
   'small calls, 64 in parallel': small('small calls, 64 in parallel'),
+  'small calls, gzip': small('small calls, gzip', true),
   'small calls, in sequence': small('small calls, in sequence'),
   '50 ms latency': parsed(blocksOf(true), 10, addBlocks),
   memory: parsed(blocksOf(true), 10, addBlocks),
   import: { settings: "await import('undici')", load: () => ({ run: async () => ({ items: 'Pool' in (await import('undici')) ? 1 : 0 }), end() {} }) },
 }
 
-function bytes(callsOf: (i: number) => unknown[], batch: number): Way {
+function bytes(callsOf: (i: number) => unknown[], batch: number, isCompressed = false): Way {
   return {
-    settings: `batches of ${batch} blocks, ${POSTS} POSTs at a time`,
+    settings: `batches of ${batch} blocks, ${POSTS} POSTs at a time${isCompressed ? DECOMPRESSED : ''}`,
     load: (url) =>
-      withPool(url, (send) => async (first, count) => {
-        let sum = 0
-        await inBatches(callsOf, batch, first, count, async (body) => {
-          const { length } = await send(body)
-          sum += length
-        })
-        return { items: count, bytes: sum }
-      }),
+      withPool(
+        url,
+        (send) => async (first, count) => {
+          let sum = 0
+          await inBatches(callsOf, batch, first, count, async (body) => {
+            const { length } = await send(body)
+            sum += length
+          })
+          return { items: count, bytes: sum }
+        },
+        isCompressed,
+      ),
   }
 }
 
-function parsed(callsOf: (i: number) => unknown[], batch: number, add: (tally: Tally, entries: readonly Entry<unknown>[]) => void): Way {
+function parsed(callsOf: (i: number) => unknown[], batch: number, add: (tally: Tally, entries: readonly Entry<unknown>[]) => void, isCompressed = false): Way {
   return {
-    settings: `batches of ${batch} blocks, ${POSTS} POSTs at a time`,
+    settings: `batches of ${batch} blocks, ${POSTS} POSTs at a time${isCompressed ? DECOMPRESSED : ''}`,
     load: (url) =>
-      withPool(url, (send) => async (first, count) => {
-        const tally = new Tally()
-        await inBatches(callsOf, batch, first, count, async (body) => add(tally, parse(await send(body)) as Entry<unknown>[]))
-        return tally
-      }),
+      withPool(
+        url,
+        (send) => async (first, count) => {
+          const tally = new Tally()
+          await inBatches(callsOf, batch, first, count, async (body) => add(tally, parse(await send(body)) as Entry<unknown>[]))
+          return tally
+        },
+        isCompressed,
+      ),
   }
 }
 
@@ -100,17 +116,21 @@ function logs(lengthOf: (body: Buffer) => number): Way {
   }
 }
 
-function small(name: keyof typeof calls): Way {
+function small(name: keyof typeof calls, isCompressed = false): Way {
   return {
-    settings: 'one POST per call',
+    settings: `one POST per call${isCompressed ? DECOMPRESSED : ''}`,
     load: (url) =>
-      withPool(url, (send) => {
-        const balanceOf = async (address: string) => {
-          const body = await send({ jsonrpc: '2.0', id: 1, method: 'eth_getBalance', params: [address, 'latest'] })
-          return BigInt((parse(body) as Entry<string>).result)
-        }
-        return balances(calls[name], balanceOf).run
-      }),
+      withPool(
+        url,
+        (send) => {
+          const balanceOf = async (address: string) => {
+            const body = await send({ jsonrpc: '2.0', id: 1, method: 'eth_getBalance', params: [address, 'latest'] })
+            return BigInt((parse(body) as Entry<string>).result)
+          }
+          return balances(calls[name], balanceOf).run
+        },
+        isCompressed,
+      ),
   }
 }
 
@@ -157,13 +177,14 @@ function inBatches(
   })
 }
 
-async function withPool(url: string, jobOf: (send: Send) => Job['run']): Promise<Job> {
-  const { Pool } = await import('undici')
+async function withPool(url: string, jobOf: (send: Send) => Job['run'], isCompressed = false): Promise<Job> {
+  const { interceptors, Pool } = await import('undici')
   const { origin, pathname: path } = new URL(url)
   const pool = new Pool(origin, { connections: 64 })
-  const headers = { 'content-type': 'application/json' }
+  const dispatcher = isCompressed ? pool.compose(interceptors.decompress()) : pool
+  const headers = { 'content-type': 'application/json', ...(isCompressed && { 'accept-encoding': 'gzip' }) }
   const send: Send = async (body) => {
-    const reply = await pool.request({ path, method: 'POST', headers, body: JSON.stringify(body) })
+    const reply = await dispatcher.request({ path, method: 'POST', headers, body: JSON.stringify(body) })
     return Buffer.from(await reply.body.arrayBuffer())
   }
   return { run: jobOf(send), end: () => pool.close() }

@@ -1,5 +1,9 @@
+import type { HexlineTransportConfig } from 'hexline/viem'
 import type { HttpTransportConfig, PublicClient } from 'viem'
 import { balances, calls, inParallel, type Job, Tally, throttledBalances, type Way, type Ways } from './way.ts'
+
+/** The default for all hosts but this machine. */
+const COMPRESSED: HexlineTransportConfig = { compression: true }
 
 const NOT_BATCHED: HttpTransportConfig = {}
 /**
@@ -11,9 +15,12 @@ const BODY_TIMEOUT_MS = 5_000
 /** viem makes batches of all calls in one turn of the event loop, up to `batchSize`. */
 export const viemBatched: Ways = {
   'full blocks': blocks(true, batchesOf(20), 20),
+  'full blocks, gzip': blocks(true, batchesOf(20), 20),
+  'full blocks, https, gzip': blocks(true, batchesOf(20), 20),
   'blocks with hashes': blocks(false, batchesOf(100), 100),
   'full blocks with receipts': receipts(batchesOf(20), 10),
   'small calls, 64 in parallel': small('small calls, 64 in parallel', batchesOf(100)),
+  'small calls, gzip': small('small calls, gzip', batchesOf(100)),
   '50 ms latency': blocks(true, batchesOf(20), 80),
   throttled: throttled({ ...batchesOf(16), retryCount: 20, retryDelay: 100 }),
   'throttled and faulty': faulty(),
@@ -32,10 +39,13 @@ export const viemPlain: Ways = {
 /** A viem client on hexline, with blocks in viem's own format. */
 export const viemOnHexline: Ways = {
   'full blocks': bulk(true, false),
+  'full blocks, gzip': bulk(true, false, COMPRESSED),
+  'full blocks, https, gzip': bulk(true, false, COMPRESSED),
   'blocks with hashes': bulk(false, false),
   'full blocks with receipts': bulk(true, true),
   '50 ms latency': bulk(true, false),
   'small calls, 64 in parallel': smallOnHexline('small calls, 64 in parallel'),
+  'small calls, gzip': smallOnHexline('small calls, gzip', COMPRESSED),
   'small calls, in sequence': smallOnHexline('small calls, in sequence'),
 }
 
@@ -132,13 +142,7 @@ function throttled(config: HttpTransportConfig): Way {
 
 function way(config: HttpTransportConfig, asked: string, jobOf: (client: PublicClient) => Job['run']): Way {
   return {
-    settings: `http(url${
-      Object.keys(config).length === 0
-        ? ''
-        : `, ${JSON.stringify(config)
-            .replaceAll('"', '')
-            .replaceAll(/([:,])/g, '$1 ')}`
-    }); ${asked}`,
+    settings: `http(url${configText(config)}); ${asked}`,
     async load(url) {
       const [{ createPublicClient, http }, { mainnet }] = await Promise.all([import('viem'), import('viem/chains')])
       return { run: jobOf(createPublicClient({ chain: mainnet, transport: http(url, config) })), end() {} }
@@ -146,11 +150,19 @@ function way(config: HttpTransportConfig, asked: string, jobOf: (client: PublicC
   }
 }
 
-function bulk(includeTransactions: boolean, includeReceipts: boolean): Way {
+/** A second argument as it is written, or nothing if it is empty. */
+function configText(config: object): string {
+  if (Object.keys(config).length === 0) return ''
+  return `, ${JSON.stringify(config)
+    .replaceAll('"', '')
+    .replaceAll(/([:,])/g, '$1 ')}`
+}
+
+function bulk(includeTransactions: boolean, includeReceipts: boolean, config: HexlineTransportConfig = {}): Way {
   return {
-    settings: `hexline(url); getBlocks of bulkActions() with includeTransactions: ${includeTransactions}, includeReceipts: ${includeReceipts}`,
+    settings: `hexline(url${configText(config)}); getBlocks of bulkActions() with includeTransactions: ${includeTransactions}, includeReceipts: ${includeReceipts}`,
     async load(url) {
-      const client = (await clientOnHexline(url)).extend((await import('hexline/viem')).bulkActions())
+      const client = (await clientOnHexline(url, config)).extend((await import('hexline/viem')).bulkActions())
       return {
         async run(first, count) {
           const tally = new Tally()
@@ -167,11 +179,11 @@ function bulk(includeTransactions: boolean, includeReceipts: boolean): Way {
   }
 }
 
-function smallOnHexline(name: keyof typeof calls): Way {
+function smallOnHexline(name: keyof typeof calls, config: HexlineTransportConfig = {}): Way {
   return {
-    settings: 'hexline(url); getBalance',
+    settings: `hexline(url${configText(config)}); getBalance`,
     async load(url) {
-      const client = await clientOnHexline(url)
+      const client = await clientOnHexline(url, config)
       return balances(
         calls[name],
         (address) => client.getBalance({ address }),
@@ -181,7 +193,7 @@ function smallOnHexline(name: keyof typeof calls): Way {
   }
 }
 
-async function clientOnHexline(url: string) {
+async function clientOnHexline(url: string, config: HexlineTransportConfig) {
   const [{ createPublicClient }, { mainnet }, { hexline }] = await Promise.all([import('viem'), import('viem/chains'), import('hexline/viem')])
-  return createPublicClient({ chain: mainnet, transport: hexline(url) })
+  return createPublicClient({ chain: mainnet, transport: hexline(url, config) })
 }

@@ -75,9 +75,14 @@ export function hex(i: number): `0x${string}` {
 export const PARALLEL = 64
 
 /** How to make small calls: in rounds of 64, or one after another. */
-export const calls: Readonly<Record<'small calls, 64 in parallel' | 'small calls, in sequence', typeof inTurn>> = {
-  'small calls, 64 in parallel': (first, count, one) => inRounds(PARALLEL, first, count, one),
+export const calls: Readonly<Record<'small calls, 64 in parallel' | 'small calls, gzip' | 'small calls, in sequence', typeof inTurn>> = {
+  'small calls, 64 in parallel': inRoundsOf64,
+  'small calls, gzip': inRoundsOf64,
   'small calls, in sequence': inTurn,
+}
+
+function inRoundsOf64(first: number, count: number, one: (i: number) => Promise<unknown>): Promise<void> {
+  return inRounds(PARALLEL, first, count, one)
 }
 
 async function inTurn(first: number, count: number, one: (i: number) => Promise<unknown>): Promise<void> {

@@ -2,7 +2,7 @@ import type { Dispatcher } from 'undici'
 import { type HexlineError, LimitError, MalformedReplyError, NetworkError, TimeoutError } from '../errors.ts'
 import { excerpt } from '../text.ts'
 import type { Alarm, Alarms } from '../wait/alarms.ts'
-import { acceptEncoding, decompress } from './compression.ts'
+import { acceptEncoding, Decompressor } from './compression.ts'
 import { BodyProgress } from './progress.ts'
 import { readIntoOneBuffer } from './receiving.ts'
 import { plainCause, type Scrub } from './secrets.ts'
@@ -111,6 +111,7 @@ export function createExchange(options: ExchangeOptions): Exchange {
       })
   const dispatcher = options.dispatcher ?? (own as Pool)
   const progress = options.progress ?? new BodyProgress()
+  const decompressor = new Decompressor()
   const headers: string[] = []
   for (const [name, value] of Object.entries({ ...(options.compression ? { 'accept-encoding': acceptEncoding } : {}), ...options.headers })) {
     headers.push(name, value)
@@ -119,7 +120,7 @@ export function createExchange(options: ExchangeOptions): Exchange {
   return {
     send(request, signal) {
       return new Promise((resolve, reject) => {
-        const running = new Running(options, request, progress, signal, resolve, reject)
+        const running = new Running(options, request, progress, decompressor, signal, resolve, reject)
         if (running.settled) return
         const body = request.body ?? null
         try {
@@ -150,6 +151,7 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
   readonly #patience: number
   readonly #bodies: BodyMemory | undefined
   readonly #progress: BodyProgress
+  readonly #decompressor: Decompressor
   readonly #signal: AbortSignal
   readonly #resolve: (reply: HttpReply) => void
   readonly #reject: (reason: unknown) => void
@@ -173,6 +175,7 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
     options: ExchangeOptions,
     { maxBytes, patience = Number.POSITIVE_INFINITY, bodies }: HttpRequest,
     progress: BodyProgress,
+    decompressor: Decompressor,
     signal: AbortSignal,
     resolve: (reply: HttpReply) => void,
     reject: (reason: unknown) => void,
@@ -182,6 +185,7 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
     this.#patience = patience
     this.#bodies = bodies
     this.#progress = progress
+    this.#decompressor = decompressor
     this.#signal = signal
     this.#resolve = resolve
     this.#reject = reject
@@ -303,7 +307,7 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
     const { url, scrub } = this.#options
     const maxBytes = this.#maxBytes
     try {
-      this.#succeed(await decompress(body, encoding, maxBytes))
+      this.#succeed(await this.#decompressor.undo(body, encoding, maxBytes))
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') {
         return this.#fail(this.#tooLarge(`more than ${maxBytes} bytes after decompression`, maxBytes + 1))

@@ -10,13 +10,19 @@ const buffer = Buffer.allocUnsafeSlow(65_536)
  */
 const LEAST_UNCOPIED = Math.max(16_384, maxHeaderSize)
 
+/*
+ * A chunk must be consumed before the next read of any socket. `push` keeps it in the socket's
+ * queue, `readable` makes undici's parser read the queue and pass each byte on, all in this call,
+ * and `readableLength` tells what it has left there: a paused parser, one that waits for its
+ * callback, or a socket that nobody reads any more. So whatever is left is known here, and copied.
+ */
 const onread = {
   buffer,
   callback(this: Socket, length: number, read: Uint8Array): boolean {
     const chunk = (read as Buffer).subarray(0, length)
     if (length < LEAST_UNCOPIED) return this.push(Buffer.from(chunk))
     const wantsMore = this.push(chunk)
-    // undici reads it now. At the next tick another read might have overwritten it.
+    // At the next tick, when Node.js would emit this, another read might have overwritten it.
     this.emit('readable')
     return this.readableLength === 0 ? true : keepUnread(this, wantsMore)
   },

@@ -119,6 +119,30 @@ describe('sockets that read into one buffer', () => {
     expect((await first).padding === 'h'.repeat(10_000)).toBe(true)
   })
 
+  test('give the bodies of others as they were sent while some are reset or half-closed', async () => {
+    // In turn: a body up to the end of the connection; one that is reset; one that ends too soon.
+    let served = 0
+    const body = Buffer.alloc(300_000, 'the end of the connection ends it')
+    const endings = await poolOf(
+      net.createServer({ allowHalfOpen: true }, (socket) => {
+        socket.on('error', () => {})
+        socket.once('data', () => {
+          const how = served++ % 3
+          socket.write(`HTTP/1.1 200 OK\r\ndigest: ${digestOf(body)}\r\n${how === 0 ? 'connection: close' : `content-length: ${body.length + 1}`}\r\n\r\n`)
+          socket.write(body, () => (how === 1 ? socket.resetAndDestroy() : socket.end()))
+        })
+      }),
+      false,
+    )
+    const others = await Promise.all([serveBodies(4, false), serveBodies(5, true)])
+    // Without pauses: undici's own assertion fails where a connection ends during one.
+    const ended = Array.from({ length: 30 }, () => get(endings, never).catch(() => undefined))
+    const replies = await Promise.all(Array.from({ length: 80 }, (_, i) => get(others[i % 2] as Pool, often)))
+    expect(replies.filter(({ sent, came }) => sent !== came)).toEqual([])
+    const whole = (await Promise.all(ended)).filter((reply) => reply !== undefined)
+    expect(whole.map(({ came }) => came)).toEqual(Array(10).fill(digestOf(body)))
+  })
+
   test('keep long ones, too, in a process that accepts them', async () => {
     const script = fileURLToPath(new URL('../support/long-headers-process.ts', import.meta.url))
     const { stdout } = await promisify(execFile)(process.execPath, ['--max-http-header-size=131072', '--import', 'tsx', script])

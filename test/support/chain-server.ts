@@ -171,7 +171,7 @@ export function blockOf(number: number, full: boolean, { transactions = () => 1,
   }
 }
 
-function receiptsOf(number: number, { transactions = () => 1 }: ChainOptions): Record<string, unknown>[] {
+export function receiptsOf(number: number, { transactions = () => 1 }: ChainOptions): Record<string, unknown>[] {
   return Array.from({ length: transactions(number) }, (_, i) => ({
     transactionHash: transactionHash(number, i),
     transactionIndex: hexOf(i),
