@@ -53,6 +53,12 @@ describe('the newest block that a result tells of', () => {
   })
 })
 
+test('a decoded result tells of the same block', () => {
+  expect(tells('eth_getLogs', [{ blockNumber: 1n }, { blockNumber: 2n }], {})).toBe(2)
+  expect(tells('eth_getBlockByNumber', { number: 16n }, 'latest', false)).toBe(16)
+  expect(tells('eth_getBlockByNumber', { number: 2n ** 60n }, 'latest', false)).toBeUndefined()
+})
+
 test('params by name say nothing of blocks, and break nothing', () => {
   for (const method of ['eth_getLogs', 'eth_getBlockByNumber', 'eth_getBalance']) {
     const trait = ethereum.traitOf(method)
