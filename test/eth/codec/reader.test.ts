@@ -8,7 +8,6 @@ import { createReader } from '../../../src/eth/codec/reader.ts'
 import { type Decode, pick } from '../../../src/eth/codec/schema.ts'
 import { methods } from '../../../src/eth/methods.ts'
 import { type Block, blockDecoder, decodeLogs, decodeReceipts } from '../../../src/eth/objects.ts'
-import { isPlain } from '../../../src/json/scan.ts'
 import { hasCorpus, readBlocks, readPairs } from '../../support/corpus.ts'
 import { runs } from '../../support/runs.ts'
 
@@ -240,34 +239,40 @@ describe('reading from bytes gives what JSON.parse and the decoder give', () => 
   })
 })
 
-describe('plain bytes', () => {
-  it('are ASCII without escapes and control characters', () => {
-    fc.assert(
-      fc.property(fc.uint8Array({ maxLength: 70 }), (data) => {
-        expect(isPlain(Buffer.from(data))).toBe(data.every((byte) => byte >= 0x20 && byte < 0x80 && byte !== 0x5c))
-      }),
-      runs(2000, 3),
-    )
-  })
+describe('an array of strings is what JSON.parse gives', () => {
+  const read = createReader<unknown>(hashes)
+  const blockOf = (array: Buffer) => Buffer.concat([bytesOf('{"number":"0x1","hash":"0x2","transactions":'), array, bytesOf('}')])
 
-  it('are told wherever they lie in memory, and wherever the odd byte is', () => {
-    for (let offset = 0; offset < 8; offset++) {
-      for (let length = 0; length < 40; length++) {
-        const bytes = Buffer.alloc(offset + length + 8, 0xff)
-          .subarray(offset, offset + length)
-          .fill('x')
-        expect([offset, length, isPlain(bytes)]).toEqual([offset, length, true])
-        for (const odd of [0x00, 0x0a, 0x1f, 0x5c, 0x80, 0xff]) {
-          for (let at = 0; at < length; at++) {
-            bytes[at] = odd
-            expect([offset, length, odd, at, isPlain(bytes)]).toEqual([offset, length, odd, at, false])
-            bytes[at] = 0x78
+  it('for any byte in it, put in or in place of another', () => {
+    const array = bytesOf('["0xab","","0xcd\\n"]')
+    const plain = bytesOf('["0xab","","0xcd"]')
+    for (const right of [plain, array]) {
+      for (let at = 0; at < right.length; at++) {
+        for (let byte = 0; byte < 256; byte++) {
+          for (const behind of [at, at + 1]) {
+            const bytes = blockOf(Buffer.concat([right.subarray(0, at), Buffer.of(byte), right.subarray(behind)]))
+            expect([at, byte, outcome(() => read(bytes))]).toEqual([at, byte, theLongWay(hashes, bytes)])
           }
         }
       }
     }
   })
 
+  it('for escapes, white space and text beyond ASCII, which may make up for each other in length', () => {
+    const text = fc.string({ unit: fc.constantFrom('a', '\\n', '\\u0041', '\\ud83d\\ude00', '\\"', 'é', '😀', ']', '[', ',', '\u007f'), maxLength: 4 })
+    const space = fc.constantFrom('', '', '', ' ', '\n', '      ')
+    const item = fc.tuple(space, text, space).map(([before, inner, after]) => `${before}"${inner}"${after}`)
+    fc.assert(
+      fc.property(fc.array(item, { maxLength: 4 }), space, (items, inside) => {
+        const bytes = blockOf(bytesOf(`[${inside}${items.join()}]`))
+        expect(outcome(() => read(bytes))).toBe(theLongWay(hashes, bytes))
+      }),
+      runs(2000, 17),
+    )
+  })
+})
+
+describe('plain bytes', () => {
   it('have no control character in a string, wherever it stands', () => {
     const strings = pick(full, ['number', 'hash'])
     for (const length of [1, 2, 3, 4, 5, 30, 66, 127, 128, 129, 131, 200, 600]) {
