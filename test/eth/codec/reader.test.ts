@@ -4,10 +4,11 @@ import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { ByteReader } from '../../../src/eth/codec/byte-reader.ts'
-import { createReader } from '../../../src/eth/codec/reader.ts'
+import { createCopier, createReader } from '../../../src/eth/codec/reader.ts'
 import { type Decode, pick } from '../../../src/eth/codec/schema.ts'
 import { methods } from '../../../src/eth/methods.ts'
 import { type Block, blockDecoder, decodeLogs, decodeReceipts } from '../../../src/eth/objects.ts'
+import { compact } from '../../../src/json/scan.ts'
 import { hasCorpus, readBlocks, readPairs } from '../../support/corpus.ts'
 import { runs } from '../../support/runs.ts'
 
@@ -241,6 +242,7 @@ describe('reading from bytes gives what JSON.parse and the decoder give', () => 
 
 describe('an array of strings is what JSON.parse gives', () => {
   const read = createReader<unknown>(hashes)
+  const copy = createCopier<unknown>(hashes)
   const blockOf = (array: Buffer) => Buffer.concat([bytesOf('{"number":"0x1","hash":"0x2","transactions":'), array, bytesOf('}')])
 
   it('for any byte in it, put in or in place of another', () => {
@@ -266,6 +268,8 @@ describe('an array of strings is what JSON.parse gives', () => {
       fc.property(fc.array(item, { maxLength: 4 }), space, (items, inside) => {
         const bytes = blockOf(bytesOf(`[${inside}${items.join()}]`))
         expect(outcome(() => read(bytes))).toBe(theLongWay(hashes, bytes))
+        // A copy is one line, without white space outside strings.
+        expect(outcome(() => copy(bytes).json.toString())).toBe(outcome(() => compact(copy(bytes) && bytes).toString()))
       }),
       runs(2000, 17),
     )
