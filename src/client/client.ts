@@ -1,12 +1,12 @@
 import * as check from '../check.ts'
 import { CodecError, OptionError } from '../errors.ts'
 import type { Hash } from '../eth/codec/hex.ts'
-import { costOf, decodeResult, encodeArguments, isHeavy, isSafe, type MethodName, type MethodParams, type MethodResult } from '../eth/methods.ts'
+import { byteDecoder, costOf, decodeResult, encodeArguments, isHeavy, isSafe, type MethodName, type MethodParams, type MethodResult } from '../eth/methods.ts'
 import type { Block } from '../eth/objects.ts'
 import type { BlockNumber } from '../eth/params.ts'
 import { ethereum } from '../eth/protocol.ts'
 import { sendRecovery } from '../eth/send-raw-transaction.ts'
-import type { Layer, PooledCall, Reply, Send } from '../rpc/call.ts'
+import { type Layer, type PooledCall, type Reply, type Send, takeDecoded } from '../rpc/call.ts'
 import { tallied } from '../rpc/call-events.ts'
 import { atTheEdge } from '../rpc/call-failure.ts'
 import { callEvents } from '../rpc/events.ts'
@@ -23,7 +23,7 @@ import { type Clock, systemClock } from '../wait/clock.ts'
 import { LinkedSignals } from '../wait/linked-signals.ts'
 import { Waiting } from '../wait/waiting.ts'
 import { type Connection, connect, type Endpoint } from './endpoint.ts'
-import { type RequestMarks, TALLY, UNREAD, withInternals } from './internals.ts'
+import { DECODE, type RequestMarks, TALLY, UNREAD, withInternals } from './internals.ts'
 import { type CallSettings, type ClientOptions, checkCallSettings, type Settings, settingsFrom } from './options.ts'
 import { scrubError } from './scrub-error.ts'
 
@@ -200,6 +200,7 @@ function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
       as,
       isUnread: bodies !== undefined,
       bodies,
+      decode: request[DECODE],
       required,
       safe: isSafe(method),
       tried: NOT_TRIED,
@@ -214,7 +215,9 @@ function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
     async call(method: string, ...args: unknown[]) {
       const params = encodeArguments(method, args)
       const tally = new Tally()
-      const reply = await send({ method, params, [TALLY]: tally })
+      const reply = await send({ method, params, [TALLY]: tally, [DECODE]: byteDecoder(method, params) })
+      const decoded = takeDecoded(reply)
+      if (decoded !== undefined) return decoded as never
       const value = reply.take()
       try {
         return decodeResult(method, value, params) as never

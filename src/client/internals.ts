@@ -1,4 +1,5 @@
 import type { BodyPool } from '../rpc/body-pool.ts'
+import type { PooledCall } from '../rpc/call.ts'
 import type { Tally } from '../rpc/tally.ts'
 import { type Clock, systemClock } from '../wait/clock.ts'
 import type { Connection } from './endpoint.ts'
@@ -49,8 +50,12 @@ export const UNREAD: unique symbol = Symbol.for('hexline.unread')
  */
 export const TALLY: unique symbol = Symbol.for('hexline.tally')
 
+/** Decodes the result of a request from its bytes, as `PooledCall` says. */
+export const DECODE: unique symbol = Symbol.for('hexline.decode')
+
 /** Fields that hexline's own modules add to a request of `client.send`. */
 export interface RequestMarks {
   readonly [UNREAD]?: BodyPool | undefined
   readonly [TALLY]?: Tally
+  readonly [DECODE]?: PooledCall['decode']
 }

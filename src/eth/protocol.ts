@@ -86,6 +86,7 @@ function blockOf(block: unknown): number | undefined {
 }
 
 function quantityOf(value: unknown): number | undefined {
-  const number = typeof value === 'string' && /^0x[0-9a-f]{1,13}$/i.test(value) ? Number(value) : value
+  const isNumber = typeof value === 'bigint' || (typeof value === 'string' && /^0x[0-9a-f]{1,13}$/i.test(value))
+  const number = isNumber ? Number(value) : value
   return typeof number === 'number' && Number.isSafeInteger(number) && number >= 0 ? number : undefined
 }

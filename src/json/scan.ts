@@ -88,46 +88,9 @@ export function compact(bytes: Buffer): Buffer {
 
 const SHORT_RUN = 32
 
-/**
- * Whether all bytes are as nodes usually write them: ASCII without escapes, so that every quote
- * begins or ends a string, and without control characters, which are not allowed in strings.
- */
-export function isPlain(bytes: Buffer): boolean {
-  return !bytes.includes(BACKSLASH) && isPrintable(bytes)
-}
-
 const SPACE = 0x20
 const SPACES_OF_A_WORD = 0x20202020
 const UPPER_BITS = 0x80808080
-
-/**
- * Whether all bytes are ASCII, from the space on. One pass in words of four bytes is cheaper than
- * `isAscii` and a check of each string.
- */
-function isPrintable(bytes: Buffer): boolean {
-  const { buffer, byteOffset, length } = bytes
-  // Words are aligned to multiples of four.
-  const first = Math.min(length, -byteOffset & 3)
-  const end = length - ((length - first) & 3)
-  // A byte that is not ASCII has its upper bit set. Of the bytes below a space, the lowest in a
-  // word borrows when four spaces are subtracted.
-  let odd = 0
-  for (let i = 0; i < first; i++) odd |= (bytes[i] as number) | ((bytes[i] as number) - SPACE)
-  for (let i = end; i < length; i++) odd |= (bytes[i] as number) | ((bytes[i] as number) - SPACE)
-  if (first < end) {
-    const words = new Int32Array(buffer, byteOffset + first, (end - first) >> 2)
-    const byFour = words.length & ~3
-    for (let i = 0; i < byFour; i += 4) {
-      const a = words[i] as number
-      const b = words[i + 1] as number
-      const c = words[i + 2] as number
-      const d = words[i + 3] as number
-      odd |= a | (a - SPACES_OF_A_WORD) | b | (b - SPACES_OF_A_WORD) | c | (c - SPACES_OF_A_WORD) | d | (d - SPACES_OF_A_WORD)
-    }
-    for (let i = byFour; i < words.length; i++) odd |= (words[i] as number) | ((words[i] as number) - SPACES_OF_A_WORD)
-  }
-  return (odd & UPPER_BITS) === 0
-}
 
 /**
  * Index after the value at `at`. Throws `SyntaxError` where `JSON.parse` does; with `isPlain`, also

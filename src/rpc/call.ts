@@ -58,6 +58,11 @@ export interface PooledCall extends Call {
    * memory back once the reader has released the replies to all calls of the POST.
    */
   readonly bodies?: BodyPool | undefined
+  /**
+   * Decodes the result from its bytes, if they are exactly one JSON value in the form that nodes
+   * usually give it. Other bytes are parsed: for them it throws or gives undefined.
+   */
+  readonly decode?: ((bytes: Buffer) => object | undefined) | undefined
 }
 
 /** A call whose params are encoded: what the queue gives to a `Post`. */
@@ -171,6 +176,54 @@ class Held implements Reply {
     const release = this.#release
     this.#release = undefined
     return release
+  }
+}
+
+/**
+ * A reply whose result `decoded` was decoded from `json`, plain ASCII. `take` parses those bytes,
+ * for whoever looks at the result on its way, such as a user's layer.
+ */
+export function decodedReply(decoded: object, json: Buffer, bytes: number): Reply {
+  return new DecodedReply(decoded, json, bytes)
+}
+
+/** Takes the decoded result of a reply; undefined where there is only the parsed one. */
+export function takeDecoded(reply: Reply): object | undefined {
+  const decoded = decodedOf(reply)
+  if (decoded !== undefined) (reply as DecodedReply).drop()
+  return decoded
+}
+
+/** The decoded result of a reply, which stays there. */
+export function decodedOf(reply: Reply): object | undefined {
+  return (reply as Partial<DecodedReply>)[DECODED]
+}
+
+/** Registered for the whole process, as `RELEASE` is. */
+const DECODED: unique symbol = Symbol.for('hexline.decoded')
+
+class DecodedReply implements Reply {
+  [DECODED]: object | undefined
+  #json: Buffer | undefined
+  readonly bytes: number
+
+  constructor(decoded: object, json: Buffer, bytes: number) {
+    this[DECODED] = decoded
+    this.#json = json
+    this.bytes = bytes
+  }
+
+  take(): unknown {
+    const json = this.#json
+    this[DECODED] = undefined
+    this.#json = undefined
+    return json && JSON.parse(json.toString('latin1'))
+  }
+
+  /** Empties it without parsing anything. */
+  drop(): void {
+    this[DECODED] = undefined
+    this.#json = undefined
   }
 }
 

@@ -53,6 +53,12 @@ describe('the newest block that a result proves', () => {
   })
 })
 
+test('a decoded result gives the same block', () => {
+  expect(tells('eth_getLogs', [{ blockNumber: 1n }, { blockNumber: 2n }], {})).toBe(2)
+  expect(tells('eth_getBlockByNumber', { number: 16n }, 'latest', false)).toBe(16)
+  expect(tells('eth_getBlockByNumber', { number: 2n ** 60n }, 'latest', false)).toBeUndefined()
+})
+
 test('named params give no block, and break nothing', () => {
   for (const method of ['eth_getLogs', 'eth_getBlockByNumber', 'eth_getBalance']) {
     const trait = ethereum.traitOf(method)

@@ -1,5 +1,18 @@
 import { expect, test } from 'vitest'
-import { asBuffer, type Call, movedReply, ownRead, patienceAfter, patienceOf, releasableReply, releaseReply, replyOf } from '../../src/rpc/call.ts'
+import {
+  asBuffer,
+  type Call,
+  decodedOf,
+  decodedReply,
+  movedReply,
+  ownRead,
+  patienceAfter,
+  patienceOf,
+  releasableReply,
+  releaseReply,
+  replyOf,
+  takeDecoded,
+} from '../../src/rpc/call.ts'
 
 test('a reply gives its value once, and then holds nothing', () => {
   const value = { number: '0x1' }
@@ -23,6 +36,16 @@ test('a reply is released once, by the first caller or by the reply that it was 
   releaseReply(moved)
   expect([released, moved.take(), moved.bytes]).toEqual([2, '0x1', 4])
   releaseReply(replyOf('0x1'))
+})
+
+test('a decoded reply gives the decoded result or the parsed one, once', () => {
+  const decoded = { number: 1n }
+  const make = () => decodedReply(decoded, Buffer.from('{"number":"0x1"}'), 16)
+  const first = make()
+  expect([first.bytes, decodedOf(first), takeDecoded(first), takeDecoded(first), first.take()]).toEqual([16, decoded, decoded, undefined, undefined])
+  const second = make()
+  expect([second.take(), second.take(), takeDecoded(second)]).toEqual([{ number: '0x1' }, undefined, undefined])
+  expect(takeDecoded(replyOf('0x1'))).toBeUndefined()
 })
 
 test('hexline’s own read is a safe call with one attempt by default', () => {

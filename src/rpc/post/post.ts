@@ -7,6 +7,7 @@ import { copyError } from '../copy-error.ts'
 import { isFailure } from '../failure-kinds.ts'
 import { parseBody, resultFor, scanBody } from './body.ts'
 import { correlate, isError, type ReplyObject } from './correlate.ts'
+import { decodedReplies } from './decoded.ts'
 import { watchPost } from './observe.ts'
 import { ReplyErrors, type ReplyErrorsOptions } from './reply-errors.ts'
 import { unreadResults } from './unread.ts'
@@ -138,6 +139,11 @@ function read(reply: HttpReply, calls: readonly Call[], first: number, options: 
   if (calls.every(({ isUnread }) => isUnread)) {
     const results = unreadResults(reply.body, first, calls.length)
     if (results !== undefined) return results.map((bytes) => replyOf(bytes, bytes.length))
+  }
+  const decoded = decodedReplies(reply.body, calls, first)
+  if (decoded !== undefined) {
+    cuts.whole(reply)
+    return decoded
   }
   const isScanned = calls.some((call) => call.as === 'bytes')
   let body: unknown

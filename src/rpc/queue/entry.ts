@@ -53,6 +53,7 @@ export class Entry implements EncodedCall, Awaited {
   readonly as: 'value' | 'bytes'
   readonly isUnread: boolean | undefined
   readonly bodies: BodyPool | undefined
+  readonly decode: ((bytes: Buffer) => object | undefined) | undefined
   readonly required: boolean
   readonly safe: boolean
   readonly tried: readonly string[]
@@ -82,6 +83,7 @@ export class Entry implements EncodedCall, Awaited {
     this.as = call.as
     this.isUnread = call.isUnread
     this.bodies = call.bodies
+    this.decode = call.decode
     this.required = call.required
     this.safe = call.safe
     this.tried = call.tried

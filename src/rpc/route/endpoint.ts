@@ -1,7 +1,7 @@
 import { type HexlineError, IntegrityError, NetworkError } from '../../errors.ts'
 import { excerpt } from '../../text.ts'
 import type { Clock } from '../../wait/clock.ts'
-import { type Call, movedReply, ownRead, type Reply } from '../call.ts'
+import { type Call, decodedOf, movedReply, ownRead, type Reply } from '../call.ts'
 import { CallFailure } from '../call-failure.ts'
 import { copyError } from '../copy-error.ts'
 import { routeEvents } from '../events.ts'
@@ -153,7 +153,8 @@ export class Endpoint {
   }
 
   #read(reply: Reply, call: Call, trait: Trait | undefined, started: number): Reply {
-    const value = takeResult(reply, call, this.name)
+    const decoded = decodedOf(reply)
+    const value = decoded ?? takeResult(reply, call, this.name)
     if (!isNull(value)) {
       const needed = trait?.needs?.(call.params)
       const { heads } = this.#group
@@ -164,7 +165,7 @@ export class Endpoint {
         call.pin?.sees(told)
       }
     }
-    return movedReply(reply, value)
+    return decoded === undefined ? movedReply(reply, value) : reply
   }
 
   #learn({ error, wasSent }: CallFailure, call: Call, trait: Trait | undefined, started: number): void {

@@ -4,7 +4,7 @@ import type { Call } from '../call.ts'
 export interface Trait {
   /** The block that a call needs: its number, `HEAD` for the newest, undefined for none. */
   readonly needs?: (params: readonly unknown[]) => number | undefined
-  /** The newest block that a result proves to be there. */
+  /** The newest block that a result proves to be there, which may be decoded. */
   readonly tells?: (result: unknown, params: readonly unknown[]) => number | undefined
   /** It is not a read, and may still go to a second endpoint. */
   readonly mayRunTwice?: true
