@@ -102,8 +102,8 @@ export default defineConfig({
         test: {
           name: 'commonjs',
           isolate: false,
-          // The flows, and where it matters which copy of a peer is met: `instanceof`, fallbacks, blocks in their shapes.
-          include: ['test/adapters/*/{ethers-error,viem-error,flows-*,bulk-actions,get-blocks}.test.ts'],
+          // The flows, and where it matters which copy of a peer is met: `instanceof`, fallbacks, blocks in their shapes. Ranges of blocks are the same code.
+          include: ['test/adapters/*/{ethers-error,viem-error,flows-*}.test.ts'],
           server: { deps: { external: [/\/dist\/cjs\//] } },
           maxWorkers: WORKERS,
           sequence: { groupOrder: 0 },

@@ -132,7 +132,7 @@ function jsonOf(block: Block): unknown {
 }
 
 const FIRST = 0x1400000
-const { numRuns: BLOCKS } = runs(5000)
+const { numRuns: BLOCKS } = runs(2500)
 
 describe.each(['identity', 'gzip'])('from released bodies that are overwritten, sent with coding %s,', (coding) => {
   test.each(Object.keys(ways))('blocks %s are what was sent', async (name) => {

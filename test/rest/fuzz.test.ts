@@ -64,7 +64,7 @@ describe('a helper ends with a result or with a HexlineError', () => {
       fc.asyncProperty(fc.oneof(anyJson, nearly), fc.constantFrom(200, 200, 200, 201, 302, 400, 401, 404, 429, 500), async (body, status) => {
         for (const ending of await endings(server, always(JSON.stringify(body), { status }))) seen.add(ending)
       }),
-      runs(150),
+      runs(80),
     )
     // Replies are both good and bad, or this would show little.
     expect([...seen].sort()).toEqual(expect.arrayContaining(['CodecError', 'ServiceError', 'given']))

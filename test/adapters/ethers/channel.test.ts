@@ -80,10 +80,11 @@ describe("a function registered with ethers' FetchRequest", () => {
     [true, 'does not matter if the caller chose how to send'],
   ])('%s: it %s', async (isOwnTransport) => {
     const { server, channel } = await setUp(honest, { isOwnTransport })
+    const own = new FetchRequest('http://localhost').getUrlFunc
     FetchRequest.registerGetUrl(async () => {
       throw new Error('a proxy')
     })
-    onTestFinished(() => FetchRequest.registerGetUrl(FetchRequest.createGetUrlFunc()))
+    onTestFinished(() => FetchRequest.registerGetUrl(own))
     if (isOwnTransport) await channel.send(payload)
     else await expect(channel.send(payload)).rejects.toMatchObject({ code: 'UNSUPPORTED_OPERATION', operation: 'FetchRequest.registerGetUrl' })
     expect(server.requests).toHaveLength(isOwnTransport ? 1 : 0)

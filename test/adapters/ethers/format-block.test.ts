@@ -142,7 +142,7 @@ it('returns what ethers returns, or leaves the block to ethers, for any fields',
       read++
       expect(isSameBlock(mine, byEthers(raw))).toBe(true)
     }),
-    runs(3000),
+    runs(1000),
   )
   expect(read).toBeGreaterThan(100)
 })

@@ -105,7 +105,7 @@ describe('reading from bytes returns what JSON.parse and the decoder return', ()
         const bytes = odds === null ? whole : changed(whole, odds)
         expect(outcome(() => read(bytes))).toBe(theLongWay(decode, bytes))
       }),
-      runs(3000, 11),
+      runs(1200, 11),
     )
   })
 
@@ -136,7 +136,7 @@ describe('reading from bytes returns what JSON.parse and the decoder return', ()
         const bytes = bytesOf({ number: '0x1', hash: '0x2', transactions })
         expect(outcome(() => read(bytes))).toBe(theLongWay(full, bytes))
       }),
-      runs(3000, 5),
+      runs(1200, 5),
     )
   })
 
@@ -271,7 +271,7 @@ describe('an array of strings is what JSON.parse gives', () => {
         // A copy is one line, without white space outside strings.
         expect(outcome(() => copy(bytes).json.toString())).toBe(outcome(() => compact(copy(bytes) && bytes).toString()))
       }),
-      runs(2000, 17),
+      runs(1000, 17),
     )
   })
 })

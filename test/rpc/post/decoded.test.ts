@@ -93,7 +93,7 @@ test('whatever a body is, its replies are those of JSON.parse, or it is left to 
         expect(reply.take()).toEqual(right)
       }
     }),
-    runs(3000, 17),
+    runs(1000, 17),
   )
   expect(outcomes.decoded).toBeGreaterThan(300)
   expect(outcomes.left).toBeGreaterThan(300)
