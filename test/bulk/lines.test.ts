@@ -99,7 +99,7 @@ describe('the line of a block', () => {
         if (line === undefined) refused++
         else lines++
       }),
-      runs(1500, 2),
+      runs(4000, 2),
     )
     expect(lines).toBeGreaterThan(1000)
     expect(refused).toBeGreaterThan(1000)
