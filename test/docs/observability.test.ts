@@ -1,5 +1,7 @@
+import channels from 'node:diagnostics_channel'
 import { readdirSync, readFileSync } from 'node:fs'
-import { expect, it, onTestFinished, vi } from 'vitest'
+import { syncBuiltinESMExports } from 'node:module'
+import { afterAll, beforeAll, expect, it, onTestFinished, vi } from 'vitest'
 import type { Events } from '../../src/index.ts'
 import { eventsOf } from '../support/events.ts'
 import { node } from '../support/node.ts'
@@ -8,6 +10,22 @@ import { always, clientOf, cut, honest, read, refuse, serve } from '../support/s
 const root = new URL('../../', import.meta.url)
 const page = readFileSync(new URL('docs/observability.md', root), 'utf8')
 const blocks = [...page.matchAll(/```ts\n(.*?)```/gs)].map(([, code]) => code as string)
+
+// The examples listen as long as their program runs, which here is that of other tests, too.
+const { subscribe } = channels
+const subscribed: Parameters<typeof subscribe>[] = []
+beforeAll(() => {
+  channels.subscribe = (...listening) => {
+    subscribed.push(listening)
+    subscribe(...listening)
+  }
+  syncBuiltinESMExports()
+})
+afterAll(() => {
+  for (const listening of subscribed) channels.unsubscribe(...listening)
+  channels.subscribe = subscribe
+  syncBuiltinESMExports()
+})
 
 /** Collects the output of an example from now on. */
 function printed(how: 'warn' | 'error'): string[] {
@@ -83,4 +101,8 @@ it('throttling, and the state of the endpoints', async () => {
   for (let i = 0; i < 5; i++) await Promise.allSettled(Array.from({ length: 20 }, (_, j) => read(client.with({ priority: 'bulk' }), i, j)))
   expect(warned).toContain(`127.0.0.1:${dead.port}: left out for 5000 ms, since it refuses`)
   expect(failed).toEqual([`127.0.0.1:${other.port}: taken out, since it is on chain 10, not 1`])
+})
+
+it('leaves no listener to other tests when it ends', () => {
+  expect(subscribed.length).toBeGreaterThanOrEqual(4)
 })
