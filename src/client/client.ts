@@ -23,7 +23,7 @@ import { type Clock, systemClock } from '../wait/clock.ts'
 import { LinkedSignals } from '../wait/linked-signals.ts'
 import { Waiting } from '../wait/waiting.ts'
 import { type Connection, connect, type Endpoint } from './endpoint.ts'
-import { type RequestMarks, TALLY, UNREAD, withInternals } from './internals.ts'
+import { AVOID, type RequestMarks, TALLY, UNREAD, withInternals } from './internals.ts'
 import { type CallSettings, type ClientOptions, checkCallSettings, type Settings, settingsFrom } from './options.ts'
 import { scrubError } from './scrub-error.ts'
 
@@ -202,7 +202,7 @@ function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
       bodies,
       required,
       safe: isSafe(method),
-      tried: [],
+      tried: request[AVOID] ?? [],
       pin,
       tally,
     }

@@ -49,8 +49,12 @@ export const UNREAD: unique symbol = Symbol.for('hexline.unread')
  */
 export const TALLY: unique symbol = Symbol.for('hexline.tally')
 
+/** Names of endpoints that a request goes to only if there is no other. */
+export const AVOID: unique symbol = Symbol.for('hexline.avoid')
+
 /** Fields that hexline's own modules add to a request of `client.send`. */
 export interface RequestMarks {
+  readonly [AVOID]?: readonly string[] | undefined
   readonly [UNREAD]?: BodyPool | undefined
   readonly [TALLY]?: Tally
 }
