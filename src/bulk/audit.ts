@@ -61,10 +61,7 @@ export interface AuditorOptions<T> {
   readonly filter: CheckedFilter
   readonly logOf: (item: T) => Log
   readonly readReceipts: ReadReceipts<T>
-  readonly keepsBytes: boolean
   readonly blocks: BlockLogsFetcher<T>
-  /** The only block of the span, if it was asked for by its hash. */
-  readonly blockHash: string | undefined
   /** The only block of the span, if it was asked for by its hash. */
   readonly blockHash: string | undefined
   readonly stop: AbortSignal

@@ -10,7 +10,10 @@ import { Link, type LinkedReceipt } from './link.ts'
 /** The fields of a header that an audit needs. */
 export type Header = Pick<Block, 'number' | 'hash' | 'parentHash' | 'logsBloom' | 'transactions'>
 
-/** Reads the receipts of a block. Throws `SyntaxError` and `CodecError`. */
+/**
+ * Reads the receipts of a block. The result must not refer to the bytes, which are reused. Throws
+ * `SyntaxError` and `CodecError`.
+ */
 export type ReadReceipts<T> = (bytes: Buffer) => { readonly linked: readonly LinkedReceipt[]; readonly items: T[] }
 
 /** The logs of a block, as its receipts have them. */
@@ -38,14 +41,12 @@ export class BlockLogsFetcher<T> {
   readonly #readHeader = headerReader()
   readonly #readReceipts: ReadReceipts<T>
   readonly #logOf: (item: T) => Log
-  readonly #keepsBytes: boolean
   readonly #blooms: BloomChecker
 
-  constructor(client: Client, readReceipts: ReadReceipts<T>, logOf: (item: T) => Log, keepsBytes: boolean) {
+  constructor(client: Client, readReceipts: ReadReceipts<T>, logOf: (item: T) => Log) {
     this.#fetcher = new Fetcher(client, { full: false, receipts: true })
     this.#readReceipts = readReceipts
     this.#logOf = logOf
-    this.#keepsBytes = keepsBytes
     this.#blooms = new BloomChecker()
   }
 
@@ -59,7 +60,7 @@ export class BlockLogsFetcher<T> {
         const link = new Link()
         link.follow(BigInt(number), header)
         link.checkReceipts(header, linked)
-        if (!this.#keepsBytes) release(fetched)
+        release(fetched)
         return { header, items, fitsBloom: this.#blooms.fits(header, items.map(this.#logOf)) }
       } catch (error) {
         if (!(error instanceof SyntaxError)) throw error

@@ -18,7 +18,7 @@ export interface LogReader<T> {
   /** The logs of an `eth_getLogs` result. Throws `SyntaxError` and `CodecError`. */
   logs(bytes: Buffer): T[]
   logOf(item: T): Log
-  /** Items refer to the bytes that they were read from. */
+  /** Items of `logs` refer to the bytes that they were read from. */
   readonly keepsBytes: boolean
 }
 

@@ -78,7 +78,7 @@ export class LogStream<T> {
       signal?.throwIfAborted()
       const target = await this.#target(client.with({ signal: stop.signal }))
       const { span, tail } = target
-      const blocks = new BlockLogsFetcher(client, this.#reader.receipts, this.#reader.logOf, this.#reader.keepsBytes)
+      const blocks = new BlockLogsFetcher(client, this.#reader.receipts, this.#reader.logOf)
       const range = new LogRange(filter.isSelective, limitsOf(client))
       const fetcher = new LogFetcher(
         client,
@@ -97,7 +97,6 @@ export class LogStream<T> {
         filter,
         logOf: this.#reader.logOf,
         readReceipts: this.#reader.receipts,
-        keepsBytes: this.#reader.keepsBytes,
         blocks,
         blockHash: this.#options.blockHash,
         stop: stop.signal,

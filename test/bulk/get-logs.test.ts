@@ -118,3 +118,117 @@ describe('bad input', () => {
     expect(() => getLogs(client(), options as GetLogsOptions)).toThrow(message)
   })
 })
+
+describe('a node that answers wrongly', () => {
+  it('with logs of other blocks, or that do not match, is not believed', async () => {
+    const wrong = (change: object) =>
+      startLogChain({
+        head: 50,
+        answer: (method, params) =>
+          method === 'eth_getLogs' ? { result: [{ ...(chainForLogs.logs(10, 10)[0] as object), ...change, ...(params.length === 0 && {}) }] } : undefined,
+      })
+    const chainForLogs = await startLogChain({ head: 50 })
+    const [log] = chainForLogs.logs(10, 10)
+    for (const [change, message] of [
+      [{ blockNumber: '0x99' }, 'requested logs of blocks 0 to 50, but received one of block 153'],
+      [{ address: tokens[7], topics: [TRANSFER] }, 'block 10: log 0 does not match the filter'],
+      [{ ...log, address: tokens[0], topics: [TRANSFER], removed: true }, 'block 10: log 0 is of a block that is no longer part of the chain'],
+      [{ blockNumber: null, blockHash: null }, 'requested logs of blocks 0 to 50, but received one of a pending block'],
+    ] as const) {
+      const chain = await wrong(change)
+      await expect(fetched(chain, { audit: 'none' })).rejects.toThrow(message)
+      expect(chain.calls.eth_getLogs).toBe(4)
+    }
+  })
+
+  it('is asked again elsewhere', async () => {
+    const good = await startLogChain({ head: 500 })
+    const bad = await startLogChain({
+      head: 500,
+      answer: (method) => (method === 'eth_getLogs' ? { result: [{ ...good.logs(0, 0)[0], blockNumber: '0x999' }] } : undefined),
+    })
+    expect((await fetched([bad, good], { audit: 'none' })).keys).toEqual(rightKeys(good, 0, 500))
+  })
+
+  it('with [] when it is overloaded is found by blooms', async () => {
+    let asked = 0
+    const chain = await startLogChain({ head: 1000, answer: (method) => (method === 'eth_getLogs' && asked++ % 2 === 0 ? { result: [] } : undefined) })
+    const { keys, audit } = await fetched(chain, { audit: 'bloom' })
+    expect(keys).toEqual(rightKeys(chain, 0, 1000))
+    expect(audit.recovered).toBe(keys.length)
+  })
+
+  it('with blooms that prove nothing leaves blocks unproven, and is no error', async () => {
+    const zero = `0x${'0'.repeat(512)}`
+    const empty = await fetched(await startLogChain({ head: 60, bloom: () => zero }), { audit: 'bloom' })
+    expect(empty.audit).toMatchObject({ blocks: 61, recovered: 0 })
+    expect(empty.audit.reasons["the header's bloom does not have the logs that the node gave"]).toBeGreaterThan(0)
+    const era = await fetched(await startLogChain({ head: 60, chainId: 324, bloom: () => zero, drops: () => true }), { audit: 'bloom' })
+    expect(era.audit).toMatchObject({ blocks: 61, unproven: 61, reasons: { 'zkSync Era leaves blooms empty': 61 } })
+  })
+})
+
+describe('a reorganisation', () => {
+  it('of the end of the range is named', async () => {
+    let name = 0
+    const chain = await startLogChain({
+      head: 3000,
+      fork: () => ({ name, at: 2990 }),
+      answer: (method) => {
+        if (method === 'eth_getLogs') name = 1
+        return undefined
+      },
+    })
+    await expect(fetched(chain, { audit: 'none', address: tokens as `0x${string}`[], topics: [] })).rejects.toThrow(
+      /^block 3000 came as 0xbbbbbbbb0{8}\S+, but its logs as those of 0xbbbbbbbb0{7}1\S+: the chain was reorganised in between/,
+    )
+  })
+
+  it('is named where the last block has no logs', async () => {
+    let name = 0
+    const chain = await startLogChain({
+      head: 3000,
+      logs: (block) => (block > 2990 ? 0 : 5),
+      fork: () => ({ name, at: 2995 }),
+      answer: (method) => {
+        if (method === 'eth_getLogs') name = 1
+        return undefined
+      },
+    })
+    await expect(fetched(chain, { audit: 'none' })).rejects.toThrow(/^block 3000 came as \S+, and at the end as \S+: the chain was reorganised in between/)
+  })
+})
+
+describe('the logs of one block by its hash', () => {
+  it('are requested by it, and audited', async () => {
+    const chain = await startLogChain({ head: 100, drops: (log) => log.logIndex === '0x0' })
+    const blockHash = chain.logs(42, 42)[0]?.blockHash as `0x${string}`
+    const logs = getLogs(clientFor(chain.url), { blockHash, audit: 'receipts' })
+    const found = []
+    for await (const log of logs) found.push(log)
+    expect(found.map(decodedKey)).toEqual(chain.logs(42, 42).map(keyOf))
+    expect(logs.audit).toMatchObject({ recovered: 1, blocks: 1, unproven: 0 })
+    expect(chain.ranges).toEqual([[42, 42]])
+  })
+})
+
+describe('a consumer', () => {
+  it('that stops early ends the requests', async () => {
+    const chain = await startLogChain({ head: 100_000, range: { most: 50, says: () => ({ message: 'query exceeds max block range 50' }) } })
+    for await (const page of getLogs(clientFor(chain.url), { ...filter, from: 0n, to: 'latest', audit: 'none' }).pages()) if (page.to > 1000n) break
+    const { length } = chain.ranges
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(length).toBeLessThan(600)
+  })
+
+  it('that aborts gets its reason', async () => {
+    const chain = await startLogChain({ head: 100_000, range: { most: 50, says: () => ({ message: 'query exceeds max block range 50' }) } })
+    const controller = new AbortController()
+    const reason = new Error('enough')
+    const run = async () => {
+      for await (const _ of getLogs(clientFor(chain.url), { ...filter, from: 0n, to: 'latest', audit: 'none', signal: controller.signal }))
+        controller.abort(reason)
+    }
+    await expect(run()).rejects.toBe(reason)
+  })
+})
