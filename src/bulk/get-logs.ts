@@ -88,8 +88,8 @@ export function getLogs(client: Client, options: GetLogsOptions): Logs {
   }
 }
 
-/** Decoded logs. */
-function decodedLogs(): PageReader<Log> {
+/** Reads decoded logs. */
+export function decodedLogs(): PageReader<Log> {
   const readReceipts = createReader(decodersOf(['receipts.logs'], { full: false, receipts: true }).receipts)
   return {
     logs: createReader(decodeLogs),

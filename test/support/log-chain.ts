@@ -102,8 +102,10 @@ function createLogChain(options: LogChainOptions) {
   }
 
   function logsOf(block: number): WireLog[] {
+    const length = countOf(block)
+    if (length === 0) return []
     const blockHash = hashOf(block)
-    return Array.from({ length: countOf(block) }, (_, i) => {
+    return Array.from({ length }, (_, i) => {
       const mixed = (block * 2_654_435_761 + i * 40_503) >>> 0
       return {
         address: tokens[mixed % tokens.length] as string,
@@ -153,8 +155,8 @@ function createLogChain(options: LogChainOptions) {
 
   function getLogs(filter: Filter): RpcAnswer {
     const one = filter.blockHash === undefined ? undefined : Number(`0x${filter.blockHash.slice(18)}`)
-    const from = one ?? Number(filter.fromBlock)
-    const to = one ?? Number(filter.toBlock)
+    const from = one ?? numberOf(filter.fromBlock)
+    const to = one ?? Math.min(head, numberOf(filter.toBlock ?? 'latest'))
     ranges.push([from, to])
     if (range !== undefined && to - from + 1 > range.most) return { error: { code: -32602, ...range.says(from, to) } }
     return {
