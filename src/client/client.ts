@@ -120,7 +120,7 @@ export function createClientOn(clock: Clock, endpoint: Endpoint | readonly Endpo
     const health = new Health(connection.name)
     // The health of a single endpoint affects nothing.
     const queue = createQueue({ ...settings, ...connection, rate, waiting, isHeavy, post: connections.length > 1 ? health.watch(post, clock) : post })
-    return { queue, health, chainId: connection.chainId }
+    return { queue, health, chainId: connection.chainId, since: connection.since }
   })
   const ownRetry = retry({ ...settings.backoff, waiting, recovery: sendRecovery })
   const layers: unknown = settings.layers([ownRetry])
