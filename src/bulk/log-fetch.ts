@@ -1,5 +1,5 @@
 import type { Client, Request } from '../client/client.ts'
-import { AVOID, connectionsOf, type RequestMarks, TALLY, UNREAD } from '../client/internals.ts'
+import { AVOID, clockOf, connectionsOf, type RequestMarks, TALLY, UNREAD } from '../client/internals.ts'
 import { scrubError } from '../client/scrub-error.ts'
 import { CodecError, HexlineError, IntegrityError, MalformedReplyError, RpcError } from '../errors.ts'
 import { moved } from '../eth/codec/codec-path.ts'
@@ -53,6 +53,8 @@ const ATTEMPTS_OF_RANGE = 2
 const MOST_SPLITS_ON_FAILURE = 4
 /** Attempts for a reply that is invalid JSON, or holds logs that were not asked for. */
 const ATTEMPTS = 4
+/** First wait for a second endpoint, in ms; twice as long each time. */
+const WAIT_MS = 500
 /** Fewer results are not suspected of being cut. */
 const LEAST_CUT = 500
 
@@ -101,9 +103,32 @@ export class LogFetcher<T> {
     return { ...span, items, bytes: parts.reduce((sum, { bytes }) => sum + bytes, 0), endpoints }
   }
 
-  /** The same logs from another endpoint. */
-  again(page: FetchedLogs<T>, signal: AbortSignal): Promise<FetchedLogs<T>> {
-    return this.fetch({ from: page.from, to: page.to }, { signal, urgent: false, avoid: [...page.endpoints] })
+  /**
+   * The same logs from another endpoint; undefined if none answers. One that is out for the moment
+   * is waited for.
+   */
+  async again({ from, to, endpoints }: FetchedLogs<T>, signal: AbortSignal): Promise<FetchedLogs<T> | undefined> {
+    if (this.#client.endpoints.length <= endpoints.size) return undefined
+    for (let attempt = 1; ; attempt++) {
+      const fetched = await this.fetch({ from, to }, { signal, urgent: false, avoid: [...endpoints] })
+      if (![...fetched.endpoints].some((name) => endpoints.has(name))) return fetched
+      if (attempt === ATTEMPTS) return undefined
+      await this.#pause(WAIT_MS * 2 ** attempt, signal)
+    }
+  }
+
+  async #pause(ms: number, signal: AbortSignal): Promise<void> {
+    const clock = clockOf(this.#client)
+    await new Promise<void>((resolve) => {
+      const timer = clock.wakeAt(clock.now() + ms, done)
+      function done(): void {
+        clock.cancel(timer)
+        signal.removeEventListener('abort', done)
+        resolve()
+      }
+      signal.addEventListener('abort', done)
+    })
+    signal.throwIfAborted()
   }
 
   async #askAll(group: FilterParams, span: LogSpan, options: AskOptions, endpoints: Set<string>, failures: number): Promise<Part<T>> {
