@@ -11,6 +11,7 @@ import {
   JsonRpcProvider,
   type JsonRpcResult,
   type Listener,
+  type Log,
   makeError,
   Network,
   type Networkish,
@@ -28,6 +29,7 @@ import { type Answer, Channel } from './channel.ts'
 import { caused, Destroyed, errorObject, ethersError, isAnswer, unsupported, withEthersCode } from './ethers-error.ts'
 import { BlockFormat, isSameBlock } from './format-block.ts'
 import { checkRangeOptions, type GetBlocksOptions, wrappedBlocks } from './get-blocks.ts'
+import { type FilterRange, isShort, isTooLong, mayBeCut, rangeOf, splitLogs } from './get-logs.ts'
 import { type HexlineProviderOptions, splitOptions } from './options.ts'
 import { hasNoPrice, type RawReceipt, withPrices } from './receipts.ts'
 import { sampleBlock } from './samples.ts'
@@ -307,8 +309,35 @@ export class HexlineProvider extends JsonRpcProvider {
     return this.#read(super.getTransactionReceipt(...args))
   }
 
-  override getLogs(...args: Parameters<JsonRpcProvider['getLogs']>): ReturnType<JsonRpcProvider['getLogs']> {
-    return this.#read(super.getLogs(...args))
+  /**
+   * As ethers' own, for ranges of any length: what the node does not send in one reply is requested
+   * in parts, so `contract.queryFilter(filter, 0, 'latest')` works over millions of blocks. The
+   * logs are held in memory.
+   */
+  override async getLogs(...args: Parameters<JsonRpcProvider['getLogs']>): ReturnType<JsonRpcProvider['getLogs']> {
+    const filter = await this._getFilter(args[0])
+    const range = rangeOf(filter)
+    if (range === undefined) return this.#read(super.getLogs(filter))
+    if (!isShort(range)) return this.#splitLogs(range)
+    try {
+      const logs = await this.#read(super.getLogs(filter))
+      return mayBeCut(logs) ? this.#splitLogs(range) : logs
+    } catch (error) {
+      if (!isTooLong(error)) throw error
+      return this.#splitLogs(range)
+    }
+  }
+
+  async #splitLogs(range: FilterRange): Promise<Log[]> {
+    try {
+      this.#end.signal.throwIfAborted()
+      this.#channel.checkTransport()
+      const network = await this.getNetwork()
+      const logs = await splitLogs(this.client.with({ signal: this.#end.signal }), range)
+      return logs.map((log) => this._wrapLog({ ...log, index: log.logIndex } as never, network))
+    } catch (error) {
+      throw this.#streamError(error, 'eth_getLogs')
+    }
   }
 
   override broadcastTransaction(...args: Parameters<JsonRpcProvider['broadcastTransaction']>): ReturnType<JsonRpcProvider['broadcastTransaction']> {
@@ -372,11 +401,16 @@ export class HexlineProvider extends JsonRpcProvider {
       }
     } catch (error) {
       if (options.signal?.aborted && error === options.signal.reason) throw error
-      const method = (error as { method?: string } | null)?.method ?? 'eth_getBlockByNumber'
-      if (this.destroyed) throw new Destroyed().errorOf(method)
-      if (isAnswer(error)) throw caused(this.getRpcError({ id: 0, method, params: [], jsonrpc: '2.0' }, { id: 0, error: errorObject(error) }), error)
-      throw ethersError(error, method, this.client.endpoints)
+      throw this.#streamError(error, 'eth_getBlockByNumber')
     }
+  }
+
+  /** The error of a job of several calls. `usual` is the method of errors that name none. */
+  #streamError(error: unknown, usual: string): unknown {
+    const method = (error as { method?: string } | null)?.method ?? usual
+    if (this.destroyed) return new Destroyed().errorOf(method)
+    if (isAnswer(error)) return caused(this.getRpcError({ id: 0, method, params: [], jsonrpc: '2.0' }, { id: 0, error: errorObject(error) }), error)
+    return ethersError(error, method, this.client.endpoints)
   }
 
   /**

@@ -6,6 +6,7 @@ import type { Client as HexlineClient } from '../../src/client/client.ts'
 import { HexlineError, OptionError } from '../../src/errors.ts'
 import { createReader } from '../../src/eth/codec/reader.ts'
 import { formatBlockOf, formatReceiptsOf, isLikeViem } from './format.ts'
+import { type GetLogsInRange, logsInRange } from './logs-in-range.ts'
 import { viemError } from './viem-error.ts'
 
 export interface GetBlocksParameters<includeTransactions extends boolean = boolean, includeReceipts extends boolean = boolean> {
@@ -57,6 +58,7 @@ export type BulkActions<chain extends Chain | undefined = Chain | undefined> = {
   getBlocks<includeTransactions extends boolean = false, includeReceipts extends boolean = false>(
     parameters: GetBlocksParameters<includeTransactions, includeReceipts>,
   ): GetBlocksReturnType<chain, includeTransactions, includeReceipts>
+  getLogsInRange: GetLogsInRange
 }
 
 /**
@@ -69,6 +71,7 @@ export function bulkActions() {
     const likeViem = isLikeViem()
     return {
       getBlocks: (parameters) => blocks(hexline, client.chain, likeViem, parameters) as never,
+      getLogsInRange: ((parameters: never) => logsInRange(hexline, parameters)) as never,
     }
   }
 }

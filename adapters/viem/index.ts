@@ -2,4 +2,5 @@
 export { type BulkActions, bulkActions, type GetBlocksParameters, type GetBlocksReturnType } from './bulk-actions.ts'
 export { chainFor } from './chain-for.ts'
 export type { HexlineTransportConfig } from './config.ts'
+export type { GetLogsInRange, LogRangeOptions, LogsInRange } from './logs-in-range.ts'
 export { type HexlineTransport, hexline } from './transport.ts'

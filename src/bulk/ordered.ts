@@ -7,7 +7,7 @@ import { type Bounds, ReadAhead } from './read-ahead.ts'
  * the consumer waits for it; it takes precedence then. The signal aborts a request whose answer is
  * no longer needed.
  */
-export type Ask<T> = (number: bigint, signal: AbortSignal, again: boolean) => Promise<T>
+export type Ask<I, T> = (item: I, signal: AbortSignal, again: boolean) => Promise<T>
 
 /**
  * Number of items that share an abort signal, and of late items that are requested again together.
@@ -19,25 +19,25 @@ const GROUP = 32
 const OBSOLETE: unique symbol = Symbol('the item is not needed any more')
 
 /**
- * Yields the items `first` to `last` in order, with several requests in flight, and no further
- * ahead of the consumer than `bounds` allow: a slow consumer slows the requests down. An item that
- * holds up the consumer while later ones arrive is requested again. The first answer counts, and
- * only the first request can fail. Rejects with the failure of the first failed item, after all
- * items before it, and with the reason of `stop`.
+ * Yields the answers to `items` in their order, with several requests in flight, and no further
+ * ahead of the consumer than `bounds` allow: a slow consumer slows the requests down. Items are
+ * taken one by one, each when it is requested. An item that holds up the consumer while later ones
+ * arrive is requested again. The first answer counts, and only the first request can fail. Rejects
+ * with the failure of the first failed item, after all items before it, and with the reason of
+ * `stop`.
  */
-export async function* ordered<T extends { readonly bytes: number }>(
-  first: bigint,
-  last: bigint,
-  ask: Ask<T>,
+export async function* ordered<I, T extends { readonly bytes: number }>(
+  items: Iterable<I>,
+  ask: Ask<I, T>,
   bounds: Bounds,
   stop: AbortSignal,
   clock: Clock,
 ): AsyncGenerator<T, void, undefined> {
-  const buffer = new ReorderBuffer(first, last, ask, bounds, clock)
+  const buffer = new ReorderBuffer(items[Symbol.iterator](), ask, bounds, clock)
   const onStop = () => buffer.close(stop.reason)
   stop.addEventListener('abort', onStop)
   try {
-    for (let number = first; number <= last; number++) yield await buffer.next()
+    while (buffer.hasNext()) yield await buffer.next()
   } finally {
     stop.removeEventListener('abort', onStop)
     buffer.close(OBSOLETE)
@@ -60,9 +60,9 @@ class RequestGroup {
 }
 
 /** An item in the buffer: in flight, arrived or failed. */
-class Slot<T> {
-  readonly number: bigint
-  /** Its position in the range, from 0. */
+class Slot<I, T> {
+  readonly item: I
+  /** Its position among the items, from 0. */
   readonly position: number
   value: T | undefined
   failure: { readonly reason: unknown } | undefined
@@ -75,8 +75,8 @@ class Slot<T> {
   /** Number of times it was requested again. */
   repeats = 0
 
-  constructor(number: bigint, position: number, group: RequestGroup) {
-    this.number = number
+  constructor(item: I, position: number, group: RequestGroup) {
+    this.item = item
     this.position = position
     this.groups = [group]
   }
@@ -90,16 +90,15 @@ class Slot<T> {
  * Puts items that arrive in any order back into sequence. Positions: `#head` is the next item for
  * the consumer, `#farthest` the last one that has arrived, `#tail` the next one to request.
  */
-class ReorderBuffer<T extends { readonly bytes: number }> {
-  readonly #ask: Ask<T>
+class ReorderBuffer<I, T extends { readonly bytes: number }> {
+  readonly #ask: Ask<I, T>
   readonly #clock: Clock
-  readonly #first: bigint
-  readonly #count: number
+  readonly #items: Iterator<I>
   readonly #readAhead: ReadAhead
   readonly #lateness = new Lateness()
   readonly #groups = new Set<RequestGroup>()
   /** The slots from position `#base` on. */
-  readonly #slots: Slot<T>[] = []
+  readonly #slots: Slot<I, T>[] = []
   #base = 0
   #head = 0
   #farthest = -1
@@ -108,21 +107,26 @@ class ReorderBuffer<T extends { readonly bytes: number }> {
   #group: RequestGroup | undefined
   #inFlight = 0
   #heldBytes = 0
+  #isAtEnd = false
   #hasFailed = false
   #closed: { readonly reason: unknown } | undefined
   #wake = () => {}
 
-  constructor(first: bigint, last: bigint, ask: Ask<T>, bounds: Bounds, clock: Clock) {
+  constructor(items: Iterator<I>, ask: Ask<I, T>, bounds: Bounds, clock: Clock) {
     this.#ask = ask
     this.#clock = clock
-    this.#first = first
-    this.#count = Number(last - first) + 1
+    this.#items = items
     this.#readAhead = new ReadAhead(bounds, clock)
+  }
+
+  /** Requests what there is room for. False after the last item. */
+  hasNext(): boolean {
+    this.#fill()
+    return this.#head < this.#tail
   }
 
   /** The next item, once it has arrived. */
   async next(): Promise<T> {
-    this.#fill()
     const slot = this.#slotAt(this.#head)
     while (slot.isInFlight) {
       await this.#change(slot)
@@ -154,10 +158,15 @@ class ReorderBuffer<T extends { readonly bytes: number }> {
   /** Requests as many items ahead as there is room for. */
   #fill(): void {
     this.#readAhead.update()
-    while (this.#tail < this.#count && !this.#hasFailed && this.#readAhead.hasRoom(this.#tail - this.#head, this.#inFlight, this.#heldBytes)) {
+    while (!this.#isAtEnd && !this.#hasFailed && this.#readAhead.hasRoom(this.#tail - this.#head, this.#inFlight, this.#heldBytes)) {
+      const item = this.#items.next()
+      if (item.done) {
+        this.#isAtEnd = true
+        return
+      }
       if (this.#tail % GROUP === 0) this.#group = this.#newGroup()
       const group = this.#group as RequestGroup
-      const slot = new Slot<T>(this.#first + BigInt(this.#tail), this.#tail, group)
+      const slot = new Slot<I, T>(item.value, this.#tail, group)
       this.#tail++
       this.#slots.push(slot)
       this.#inFlight++
@@ -165,9 +174,9 @@ class ReorderBuffer<T extends { readonly bytes: number }> {
     }
   }
 
-  #request(slot: Slot<T>, group: RequestGroup, again: boolean): void {
+  #request(slot: Slot<I, T>, group: RequestGroup, again: boolean): void {
     group.open++
-    this.#ask(slot.number, group.controller.signal, again).then(
+    this.#ask(slot.item, group.controller.signal, again).then(
       (value) => {
         if (this.#settle(slot, group)) this.#arrived(slot, value)
       },
@@ -179,7 +188,7 @@ class ReorderBuffer<T extends { readonly bytes: number }> {
   }
 
   /** Ends the request of this group. Returns false if the item no longer needed it. */
-  #settle(slot: Slot<T>, group: RequestGroup): boolean {
+  #settle(slot: Slot<I, T>, group: RequestGroup): boolean {
     const at = slot.groups.indexOf(group)
     if (at < 0) return false
     slot.groups.splice(at, 1)
@@ -190,7 +199,7 @@ class ReorderBuffer<T extends { readonly bytes: number }> {
     return true
   }
 
-  #arrived(slot: Slot<T>, value: T): void {
+  #arrived(slot: Slot<I, T>, value: T): void {
     const now = this.#clock.now()
     this.#inFlight--
     this.#heldBytes += value.bytes
@@ -203,7 +212,7 @@ class ReorderBuffer<T extends { readonly bytes: number }> {
     this.#wake()
   }
 
-  #failed(slot: Slot<T>, reason: unknown): void {
+  #failed(slot: Slot<I, T>, reason: unknown): void {
     this.#inFlight--
     this.#hasFailed = true
     slot.failure = { reason }
@@ -212,7 +221,7 @@ class ReorderBuffer<T extends { readonly bytes: number }> {
   }
 
   /** Cancels the item's other requests. */
-  #dropOthers(slot: Slot<T>): void {
+  #dropOthers(slot: Slot<I, T>): void {
     for (const group of [...slot.groups]) {
       group.hasObsolete = true
       this.#settle(slot, group)
@@ -220,7 +229,7 @@ class ReorderBuffer<T extends { readonly bytes: number }> {
   }
 
   /** Waits for an arrival, or until the item at the head is late and requested again. */
-  async #change(head: Slot<T>): Promise<void> {
+  async #change(head: Slot<I, T>): Promise<void> {
     let timer: Timer | undefined
     await new Promise<void>((resolve) => {
       this.#wake = resolve
@@ -231,7 +240,7 @@ class ReorderBuffer<T extends { readonly bytes: number }> {
   }
 
   /** When to request a late item again. The wait doubles each time. */
-  #dueAt({ overtakenAt, repeatedAt, repeats }: Slot<T>): number {
+  #dueAt({ overtakenAt, repeatedAt, repeats }: Slot<I, T>): number {
     return (repeatedAt || overtakenAt) + this.#lateness.limitMs * 2 ** repeats
   }
 
@@ -255,7 +264,7 @@ class ReorderBuffer<T extends { readonly bytes: number }> {
     return group
   }
 
-  #slotAt(position: number): Slot<T> {
-    return this.#slots[position - this.#base] as Slot<T>
+  #slotAt(position: number): Slot<I, T> {
+    return this.#slots[position - this.#base] as Slot<I, T>
   }
 }

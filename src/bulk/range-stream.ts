@@ -72,7 +72,7 @@ export async function* rangeStream<B extends { readonly linked: Linked }, R exte
   let done = 0
   let bytes = 0
   try {
-    for await (const first of ordered(from, to, (...asked) => fetcher.fetch(...asked), bounds, stop.signal, clockOf(client))) {
+    for await (const first of ordered(numbers(from, to), (...asked) => fetcher.fetch(...asked), bounds, stop.signal, clockOf(client))) {
       signal?.throwIfAborted()
       let fetched = first
       let made = itemOf(fetched)
@@ -108,6 +108,10 @@ export async function* rangeStream<B extends { readonly linked: Linked }, R exte
       throw scrubError(error, connectionsOf(client), originOf(error, fetched))
     }
   }
+}
+
+function* numbers(from: bigint, to: bigint): Generator<bigint> {
+  for (let number = from; number <= to; number++) yield number
 }
 
 /** Undefined if the bytes are invalid JSON. */

@@ -15,16 +15,20 @@ import { openOutput } from './output/open-output.ts'
 import type { Output } from './output/output.ts'
 import { onSignals } from './signals.ts'
 
-interface Flags extends NodeFlags, MessageFlags {
+/** Flags that limit the load on the node. */
+export interface LimitFlags extends NodeFlags {
+  readonly rate?: string
+  readonly concurrency?: string
+  readonly batch?: string
+}
+
+interface Flags extends LimitFlags, MessageFlags {
   readonly from: string
   readonly to: string
   readonly transactions: 'full' | 'hashes'
   readonly receipts: boolean
   readonly out?: string
   readonly force: boolean
-  readonly rate?: string
-  readonly concurrency?: string
-  readonly batch?: string
 }
 
 /**
@@ -35,7 +39,7 @@ export const EXPORT_AHEAD = 16 * 1024 * 1024
 
 /** `hexline blocks`: a range of blocks as NDJSON. */
 export function blocksCommand(io: Io): Command {
-  return addNodeFlags(
+  const command = addNodeFlags(
     new Command('blocks')
       .summary('a range of blocks as NDJSON')
       .description('Writes a range of blocks as NDJSON, one block per line, to stdout or to a file. The file appears once it is complete.'),
@@ -46,9 +50,7 @@ export function blocksCommand(io: Io): Command {
     .option('--receipts', 'include the receipts of each block', false)
     .option('--out <file>', 'write to a file instead of stdout')
     .option('--force', 'replace the file if it exists', false)
-    .option('--rate <calls>', 'at most this many calls per second')
-    .option('--concurrency <posts>', 'most POSTs in flight (default: 8)')
-    .option('--batch <calls>', 'most calls in a batch; 1 for no batches (default: 100)')
+  return limitFlags(command)
     .option('--quiet', 'print errors only')
     .option('--json', 'print progress and errors as lines of JSON on stderr')
     .addHelpText(
@@ -105,12 +107,21 @@ async function writeBlocks(flags: Flags, io: Io): Promise<void> {
   }
 }
 
+/** Adds the flags that limit the load on the node. */
+export function limitFlags(command: Command): Command {
+  return command
+    .option('--rate <calls>', 'at most this many calls per second')
+    .option('--concurrency <posts>', 'most POSTs in flight (default: 8)')
+    .option('--batch <calls>', 'most calls in a batch; 1 for no batches (default: 100)')
+}
+
 /** Parses decimal digits; hex and tags stay as they are. */
-function blockFrom(text: string): bigint | string {
+export function blockFrom(text: string): bigint | string {
   return /^\d+$/.test(text) ? BigInt(text) : text
 }
 
-function limitsFrom({ rate, concurrency, batch, ...flags }: Flags): ClientOptions {
+/** The limits as options of `createClient`. Throws `OptionError`. */
+export function limitsFrom({ rate, concurrency, batch, ...flags }: LimitFlags): ClientOptions {
   return {
     ...(rate !== undefined && { rate: { callsPerSecond: numberFrom('--rate', rate) } }),
     ...(concurrency !== undefined && { concurrency: numberFrom('--concurrency', concurrency) }),

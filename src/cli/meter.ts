@@ -31,18 +31,27 @@ const WIDE = 100
  * Shows the progress of a bulk job, also while nothing arrives: a bar on a terminal, elsewhere a
  * line every few seconds.
  */
-export class Meter {
+export class Meter<P extends Progress = Progress> {
   readonly #stream: TextStream
   readonly #messages: Messages
   readonly #tally: Tally
   readonly #hasBar: boolean
+  /** What else there is to say about the progress. */
+  readonly #detailOf: ((progress: P) => { readonly text: string; readonly json: object }) | undefined
   #bar: cliProgress.SingleBar | undefined
   #ticker: NodeJS.Timeout | undefined
   #startedAt = 0
   #saidAt = 0
-  #progress: Progress | undefined
+  #progress: P | undefined
 
-  constructor(stream: TextStream, messages: Messages, { quiet, json }: MessageFlags, tally: Tally) {
+  constructor(
+    stream: TextStream,
+    messages: Messages,
+    { quiet, json }: MessageFlags,
+    tally: Tally,
+    detailOf?: (progress: P) => { readonly text: string; readonly json: object },
+  ) {
+    this.#detailOf = detailOf
     this.#stream = stream
     this.#messages = messages
     this.#tally = tally
@@ -55,7 +64,7 @@ export class Meter {
     this.#ticker.unref()
   }
 
-  update(progress: Progress): void {
+  update(progress: P): void {
     const isFirst = this.#progress === undefined
     this.#progress = progress
     if (!this.#hasBar) return
@@ -80,13 +89,14 @@ export class Meter {
     const ms = performance.now() - this.#startedAt
     const [seconds, rate] = [ms / 1000, rateOf(done, ms)]
     this.#messages.tell(
-      `${count(done)} ${done === 1 ? 'block' : 'blocks'}, ${sizeOf(bytes)} in ${seconds.toFixed(1)} s (${count(rate)} blocks/s)${this.#trouble(' | ')}`,
+      `${count(done)} ${done === 1 ? 'block' : 'blocks'}, ${sizeOf(bytes)} in ${seconds.toFixed(1)} s (${count(rate)} blocks/s)${this.#detail}${this.#trouble(' | ')}`,
       {
         type: 'done',
         blocks: done,
         bytes: Math.round(bytes),
         seconds: Number(seconds.toFixed(3)),
         blocksPerSecond: rate,
+        ...this.#detailOf?.(progress).json,
         ...this.#counts,
       },
     )
@@ -105,29 +115,34 @@ export class Meter {
     }
   }
 
-  #tellProgress({ done, total, number, bytes }: Progress): void {
+  #tellProgress(progress: P): void {
+    const { done, total, number, bytes } = progress
     const percent = Math.floor((100 * done) / total)
     const msLeft = this.#msLeft
-    this.#messages.tell(`${percent} % | ${count(done)} of ${count(total)} blocks | ${count(this.#rate)} blocks/s${this.#left}${this.#trouble(' | ')}`, {
-      type: 'progress',
-      done,
-      total,
-      number: number.toString(),
-      bytes: Math.round(bytes),
-      blocksPerSecond: this.#rate,
-      secondsLeft: msLeft === undefined ? null : Math.round(msLeft / 1000),
-      ...this.#counts,
-    })
+    this.#messages.tell(
+      `${percent} % | ${count(done)} of ${count(total)} blocks | ${count(this.#rate)} blocks/s${this.#detail}${this.#left}${this.#trouble(' | ')}`,
+      {
+        type: 'progress',
+        done,
+        total,
+        number: number.toString(),
+        bytes: Math.round(bytes),
+        blocksPerSecond: this.#rate,
+        secondsLeft: msLeft === undefined ? null : Math.round(msLeft / 1000),
+        ...this.#detailOf?.(progress).json,
+        ...this.#counts,
+      },
+    )
   }
 
-  #startBar({ done, total }: Progress): void {
+  #startBar({ done, total }: P): void {
     const isWide = (this.#stream.columns ?? 80) >= WIDE
     this.#bar = new cliProgress.SingleBar(
       {
         stream: this.#stream,
         format: isWide
-          ? '{bar} {percentage} % | {value} of {total} blocks | {rate} blocks/s | {size}{left}{trouble}'
-          : '{bar} {percentage} % | {rate}/s{left}{trouble}',
+          ? '{bar} {percentage} % | {value} of {total} blocks | {rate} blocks/s | {size}{detail}{left}{trouble}'
+          : '{bar} {percentage} % | {rate}/s{detail}{left}{trouble}',
         formatValue: (value, _, type) => (type === 'value' || type === 'total' ? count(value) : String(value)),
         barsize: isWide ? 24 : 12,
         hideCursor: true,
@@ -140,11 +155,15 @@ export class Meter {
   }
 
   get #figures() {
-    return { rate: count(this.#rate), size: sizeOf(this.#progress?.bytes ?? 0), left: this.#left, trouble: this.#trouble(' | ') }
+    return { rate: count(this.#rate), size: sizeOf(this.#progress?.bytes ?? 0), detail: this.#detail, left: this.#left, trouble: this.#trouble(' | ') }
   }
 
   get #counts() {
     return { retries: this.#tally.retries, throttled: this.#tally.throttled }
+  }
+
+  get #detail(): string {
+    return this.#progress === undefined || this.#detailOf === undefined ? '' : ` | ${this.#detailOf(this.#progress).text}`
   }
 
   #trouble(before: string): string {

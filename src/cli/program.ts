@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { blocksCommand } from './blocks.ts'
 import { callCommand } from './call.ts'
+import { logsCommand } from './logs.ts'
 import { nftCommand, streamsCommand } from './nft.ts'
 import { UsageError } from './output/failure.ts'
 import type { Io } from './output/io.ts'
@@ -22,6 +23,7 @@ export function createProgram(version: string, messages: Messages, io: Io): Comm
     .version(version)
     .addCommand(callCommand(io))
     .addCommand(blocksCommand(io))
+    .addCommand(logsCommand(io))
     .addCommand(probeCommand(io))
     .addCommand(tokensCommand(io))
     .addCommand(txCommand(io))

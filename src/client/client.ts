@@ -23,7 +23,7 @@ import { type Clock, systemClock } from '../wait/clock.ts'
 import { LinkedSignals } from '../wait/linked-signals.ts'
 import { Waiting } from '../wait/waiting.ts'
 import { type Connection, connect, type Endpoint } from './endpoint.ts'
-import { DECODE, type RequestMarks, TALLY, UNREAD, withInternals } from './internals.ts'
+import { AVOID, DECODE, type RequestMarks, TALLY, UNREAD, withInternals } from './internals.ts'
 import { type CallSettings, type ClientOptions, checkCallSettings, type Settings, settingsFrom } from './options.ts'
 import { scrubError } from './scrub-error.ts'
 
@@ -120,7 +120,7 @@ export function createClientOn(clock: Clock, endpoint: Endpoint | readonly Endpo
     const health = new Health(connection.name)
     // The health of a single endpoint affects nothing.
     const queue = createQueue({ ...settings, ...connection, rate, waiting, isHeavy, post: connections.length > 1 ? health.watch(post, clock) : post })
-    return { queue, health, chainId: connection.chainId }
+    return { queue, health, chainId: connection.chainId, since: connection.since }
   })
   const ownRetry = retry({ ...settings.backoff, waiting, recovery: sendRecovery })
   const layers: unknown = settings.layers([ownRetry])
@@ -203,7 +203,7 @@ function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
       decode: request[DECODE],
       required,
       safe: isSafe(method),
-      tried: NOT_TRIED,
+      tried: request[AVOID] ?? NOT_TRIED,
       pin,
       tally,
     }

@@ -1,6 +1,7 @@
 import * as check from '../check.ts'
 import { OptionError } from '../errors.ts'
 import { type ChainSlug, chains, type NodeAddress, nodeUrl } from '../eth/chains.ts'
+import { decodeQuantity, encodeQuantity, type Quantity } from '../eth/codec/quantity.ts'
 import { classify } from '../eth/errors/classify.ts'
 import { isLoopback } from '../http/compression.ts'
 import { createExchange } from '../http/exchange.ts'
@@ -15,12 +16,19 @@ import type { Settings } from './options.ts'
 
 /**
  * A node: its URL, optionally with its own headers; a node of the service, by chain and key; or a
- * function that sends the POSTs.
+ * function that sends the POSTs. `since` is the oldest block that the node has, with its receipts,
+ * logs and state: calls that need an older one go to other endpoints.
  */
 export type Endpoint =
   | string
-  | { readonly url: string; readonly headers?: Readonly<Record<string, string>> }
-  | { readonly baseUrl: string; readonly chain: ChainSlug; readonly apiKey: string; readonly headers?: Readonly<Record<string, string>> }
+  | { readonly url: string; readonly headers?: Readonly<Record<string, string>>; readonly since?: Quantity }
+  | {
+      readonly baseUrl: string
+      readonly chain: ChainSlug
+      readonly apiKey: string
+      readonly headers?: Readonly<Record<string, string>>
+      readonly since?: Quantity
+    }
   | Post
 
 /** An endpoint with its means to send POSTs. */
@@ -34,6 +42,8 @@ export interface Connection {
   readonly scrub?: Scrub
   /** Id of its chain, if it was given by chain. */
   readonly chainId?: number
+  /** The oldest block that it has, as the user says. */
+  readonly since?: number
   close(): Promise<void>
 }
 
@@ -46,7 +56,7 @@ export function connect(endpoint: Endpoint, settings: Settings, ids: { next: num
     const name = unique(endpoint.name || 'custom', names)
     return { name, origin: name, post: watched(name, userPost(name, endpoint, settings.timeoutMs, alarms), alarms.clock), async close() {} }
   }
-  const { url, headers, keys, chainId } = addressOf(endpoint)
+  const { url, headers, keys, chainId, since } = addressOf(endpoint)
   const allHeaders: Record<string, string> = {
     accept: 'application/json',
     'content-type': 'application/json',
@@ -69,7 +79,7 @@ export function connect(endpoint: Endpoint, settings: Settings, ids: { next: num
     alarms,
   })
   const post = createPost({ exchange, path: url.pathname + url.search, endpoint: name, scrub, classify, ids, clock: alarms.clock })
-  return { name, origin: url.origin, post, scrub, ...(chainId !== undefined && { chainId }), close: exchange.close }
+  return { name, origin: url.origin, post, scrub, ...(chainId !== undefined && { chainId }), ...(since !== undefined && { since }), close: exchange.close }
 }
 
 function unique(name: string, names: Set<string>): string {
@@ -79,17 +89,38 @@ function unique(name: string, names: Set<string>): string {
   return unused
 }
 
-function addressOf(endpoint: Exclude<Endpoint, Post>): { url: URL; headers: Record<string, string>; keys: string[]; chainId?: number } {
+function addressOf(endpoint: Exclude<Endpoint, Post>): {
+  url: URL
+  headers: Record<string, string>
+  keys: string[]
+  chainId?: number
+  since?: number | undefined
+} {
   if (typeof endpoint === 'string') return { url: parse('endpoint', endpoint), headers: {}, keys: [] }
   if (typeof endpoint !== 'object' || endpoint === null)
     throw new OptionError('endpoint', 'a URL, { url }, { baseUrl, chain, apiKey } or a function', show(endpoint))
   const headers = check.headers('endpoint.headers', endpoint.headers ?? {})
   if ('url' in endpoint) {
-    check.onlyKnown('endpoint', endpoint, ['url', 'headers'])
-    return { url: parse('endpoint.url', endpoint.url), headers, keys: [] }
+    check.onlyKnown('endpoint', endpoint, ['url', 'headers', 'since'])
+    return { url: parse('endpoint.url', endpoint.url), headers, keys: [], since: sinceOf(endpoint.since) }
   }
-  check.onlyKnown('endpoint', endpoint, ['baseUrl', 'chain', 'apiKey', 'headers'])
-  return { url: parse('endpoint.baseUrl', nodeUrl(endpoint satisfies NodeAddress)), headers, keys: [endpoint.apiKey], chainId: chains[endpoint.chain] }
+  check.onlyKnown('endpoint', endpoint, ['baseUrl', 'chain', 'apiKey', 'headers', 'since'])
+  return {
+    url: parse('endpoint.baseUrl', nodeUrl(endpoint satisfies NodeAddress)),
+    headers,
+    keys: [endpoint.apiKey],
+    chainId: chains[endpoint.chain],
+    since: sinceOf(endpoint.since),
+  }
+}
+
+function sinceOf(since: unknown): number | undefined {
+  if (since === undefined) return undefined
+  try {
+    return Number(decodeQuantity(encodeQuantity(since)))
+  } catch {
+    throw new OptionError('endpoint.since', 'a block number (a whole number that is not negative)', show(since))
+  }
 }
 
 function parse(name: string, text: unknown): URL {

@@ -53,8 +53,12 @@ export const TALLY: unique symbol = Symbol.for('hexline.tally')
 /** Decodes the result of a request from its bytes, as `PooledCall` says. */
 export const DECODE: unique symbol = Symbol.for('hexline.decode')
 
+/** Names of endpoints that a request goes to only if there is no other. */
+export const AVOID: unique symbol = Symbol.for('hexline.avoid')
+
 /** Fields that hexline's own modules add to a request of `client.send`. */
 export interface RequestMarks {
+  readonly [AVOID]?: readonly string[] | undefined
   readonly [UNREAD]?: BodyPool | undefined
   readonly [TALLY]?: Tally
   readonly [DECODE]?: PooledCall['decode']

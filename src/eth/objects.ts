@@ -97,7 +97,7 @@ const logFields = {
 /** An event of a contract. */
 export interface Log extends Infer<typeof logFields> {}
 
-const decodeLog: Decode<Log> = object('log', ['address', 'topics'], logFields)
+export const decodeLog: Decode<Log> = object('log', ['address', 'topics'], logFields)
 
 const receiptFields = {
   transactionHash: hash,

@@ -1,3 +1,4 @@
+import { type HexlineError, RpcError } from '../errors.ts'
 import { HEAD, type Protocol, type Trait } from '../rpc/route/protocol.ts'
 
 /**
@@ -13,6 +14,13 @@ const at =
 const ofFilter: Required<Trait>['needs'] = (params) => {
   const { toBlock, blockHash } = (params[0] ?? {}) as { toBlock?: unknown; blockHash?: unknown }
   return blockHash === undefined ? blockOf(toBlock) : undefined
+}
+
+/** A range needs its first block, too. */
+const startOfFilter: Required<Trait>['oldest'] = (params) => {
+  const { fromBlock, blockHash } = (params[0] ?? {}) as { fromBlock?: unknown; blockHash?: unknown }
+  if (blockHash !== undefined) return undefined
+  return fromBlock === 'earliest' ? 0 : blockOf(fromBlock)
 }
 
 const head = () => HEAD
@@ -34,29 +42,29 @@ const blockNumber = field('blockNumber')
  */
 const traits: Readonly<Record<string, Trait>> = {
   eth_blockNumber: { needs: head, tells: quantityOf },
-  eth_call: { needs: at(1) },
-  eth_createAccessList: { needs: at(1) },
-  eth_estimateGas: { needs: at(1) },
+  eth_call: { needs: at(1), reads: 'state' },
+  eth_createAccessList: { needs: at(1), reads: 'state' },
+  eth_estimateGas: { needs: at(1), reads: 'state' },
   eth_feeHistory: { needs: at(1) },
   eth_gasPrice: { needs: head },
-  eth_getBalance: { needs: at(1) },
+  eth_getBalance: { needs: at(1), reads: 'state' },
   eth_getBlockByHash: { tells: numberOfBlock },
   // The pending block has the number that the next one will have.
-  eth_getBlockByNumber: { needs: at(0), tells: (result, params) => (params[0] === 'pending' ? undefined : numberOfBlock(result, [])) },
-  eth_getBlockReceipts: { needs: at(0), tells: blockNumber },
-  eth_getBlockTransactionCountByNumber: { needs: at(0) },
-  eth_getCode: { needs: at(1) },
+  eth_getBlockByNumber: { needs: at(0), reads: 'blocks', tells: (result, params) => (params[0] === 'pending' ? undefined : numberOfBlock(result, [])) },
+  eth_getBlockReceipts: { needs: at(0), reads: 'receipts', tells: blockNumber },
+  eth_getBlockTransactionCountByNumber: { needs: at(0), reads: 'blocks' },
+  eth_getCode: { needs: at(1), reads: 'state' },
   eth_getFilterChanges: { filter: 'takes', tells: blockNumber },
   eth_getFilterLogs: { filter: 'takes', tells: blockNumber },
-  eth_getLogs: { needs: ofFilter, tells: blockNumber },
-  eth_getProof: { needs: at(2) },
-  eth_getStorageAt: { needs: at(2) },
-  eth_getTransactionByBlockNumberAndIndex: { needs: at(0), tells: blockNumber },
+  eth_getLogs: { needs: ofFilter, oldest: startOfFilter, reads: 'logs', tells: blockNumber },
+  eth_getProof: { needs: at(2), reads: 'stateproofs' },
+  eth_getStorageAt: { needs: at(2), reads: 'state' },
+  eth_getTransactionByBlockNumberAndIndex: { needs: at(0), reads: 'blocks', tells: blockNumber },
   eth_getTransactionByHash: { tells: blockNumber },
-  eth_getTransactionCount: { needs: at(1) },
+  eth_getTransactionCount: { needs: at(1), reads: 'state' },
   eth_getTransactionReceipt: { tells: blockNumber },
-  eth_getUncleByBlockNumberAndIndex: { needs: at(0) },
-  eth_getUncleCountByBlockNumber: { needs: at(0) },
+  eth_getUncleByBlockNumberAndIndex: { needs: at(0), reads: 'blocks' },
+  eth_getUncleCountByBlockNumber: { needs: at(0), reads: 'blocks' },
   eth_maxPriorityFeePerGas: { needs: head },
   eth_newBlockFilter: { filter: 'makes', mayRunTwice: true },
   eth_newFilter: { filter: 'makes', mayRunTwice: true },
@@ -64,8 +72,8 @@ const traits: Readonly<Record<string, Trait>> = {
   // A signed transaction runs at most once, wherever it is sent.
   eth_sendRawTransaction: { mayRunTwice: true },
   eth_uninstallFilter: { filter: 'ends' },
-  debug_traceBlockByNumber: { needs: at(0) },
-  trace_block: { needs: at(0) },
+  debug_traceBlockByNumber: { needs: at(0), reads: 'state' },
+  trace_block: { needs: at(0), reads: 'state' },
 }
 
 /** What routing needs to know about Ethereum. */
@@ -74,7 +82,45 @@ export const ethereum: Protocol = {
   askHead: { method: 'eth_blockNumber', params: [] },
   askChain: { method: 'eth_chainId', params: [] },
   chainOf: quantityOf,
+  askHistory: { method: 'eth_capabilities', params: [] },
+  historyOf,
+  oldestIn,
 }
+
+/**
+ * The resources of `eth_capabilities` (https://github.com/ethereum/execution-apis/pull/755). A
+ * resource without an oldest block says nothing.
+ */
+function historyOf(result: unknown): ReadonlyMap<string, number> {
+  const floors = new Map<string, number>()
+  if (typeof result !== 'object' || result === null) return floors
+  for (const [resource, told] of Object.entries(result)) {
+    if (resource === 'head' || typeof told !== 'object' || told === null) continue
+    const { disabled, oldestBlock } = told as { disabled?: unknown; oldestBlock?: unknown }
+    const oldest = disabled === true ? Number.POSITIVE_INFINITY : quantityOf(oldestBlock)
+    if (oldest !== undefined) floors.set(resource, oldest)
+  }
+  return floors
+}
+
+/**
+ * reth names it in the message of its error 4444
+ * (https://github.com/paradigmxyz/reth/pull/26550); others may in its data.
+ */
+function oldestIn(error: HexlineError): number | undefined {
+  if (!(error instanceof RpcError)) return undefined
+  const [, digits] = /earliest[ _]available:? (\d{1,15})\b/i.exec(error.said) ?? []
+  if (digits !== undefined) return Number(digits)
+  const { data } = error
+  if (typeof data !== 'object' || data === null) return undefined
+  for (const name of NAMES_OF_OLDEST) {
+    const oldest = quantityOf((data as Record<string, unknown>)[name])
+    if (oldest !== undefined) return oldest
+  }
+  return undefined
+}
+
+const NAMES_OF_OLDEST = ['earliestAvailable', 'earliest_available', 'oldestBlock', 'earliestBlock']
 
 /**
  * `HEAD` for what moves with every block; undefined for a block that every endpoint has, or that is

@@ -34,9 +34,13 @@ function start(last: bigint, hold: (number: bigint, again: boolean) => boolean) 
       if (!hold(number, again)) answer()
     })
   const clock = new VirtualClock()
-  const items = ordered(0n, last, ask, bounds, stop.signal, clock)
+  const items = ordered(numbersTo(last), ask, bounds, stop.signal, clock)
   const findAsked = (number: bigint, again = false) => asked.find((each) => each.number === number && each.again === again) as Asked
   return { items, asked, stop, findAsked, clock }
+}
+
+function* numbersTo(last: bigint): Generator<bigint> {
+  for (let number = 0n; number <= last; number++) yield number
 }
 
 async function all(items: AsyncIterable<Item>): Promise<Item[]> {

@@ -22,12 +22,15 @@ export class Unfinished extends Error {
   readonly next: bigint
   /** True when the output ends in the middle of that line. */
   readonly isCut: boolean
+  /** Complete lines of that block, where a block has several. */
+  readonly lines: number
 
-  constructor(cause: unknown, next: bigint, isCut: boolean) {
+  constructor(cause: unknown, next: bigint, isCut: boolean, lines = 0) {
     super('unfinished')
     this.cause = cause
     this.next = next
     this.isCut = isCut
+    this.lines = lines
   }
 }
 
@@ -48,8 +51,13 @@ export function exitCodeOf(error: unknown): number {
  */
 export function messageOf(error: unknown, scrub: Scrub = (text) => text): string {
   if (error instanceof Unfinished) {
-    const { next } = error
-    const cut = error.isCut ? `the output ends in the middle of the line of block ${next}: remove that part, and ` : ''
+    const { next, lines, isCut } = error
+    const part = lines === 0 ? 'that part' : lines === 1 ? 'that part and the line before it' : `that part and the ${lines} lines before it`
+    const cut = isCut
+      ? `the output ends in the middle of ${lines === 0 ? 'the line' : 'a line'} of block ${next}: remove ${part}, and `
+      : lines > 0
+        ? `the output ends between the lines of block ${next}: remove the last ${lines === 1 ? 'line' : `${lines} lines`}, and `
+        : ''
     return `${messageOf(error.cause, scrub)}; ${cut}continue with --from ${next}`
   }
   if (error instanceof OptionError) return `${flagOf(error.option)}: expected ${error.expected}, received ${redactReceived(error.received)}`
@@ -70,6 +78,9 @@ const flags: Readonly<Record<string, string>> = {
   from: '--from',
   to: '--to',
   transactions: '--transactions',
+  address: '--address',
+  topics: '--topic',
+  audit: '--audit',
   concurrency: '--concurrency',
   'batch.maxCalls': '--batch',
   'rate.callsPerSecond': '--rate',
@@ -93,6 +104,11 @@ const flags: Readonly<Record<string, string>> = {
 
 function flagOf(option: string): string {
   for (const table of ['seed', 'prices']) if (option.startsWith(table)) return `--${table}: ${option}`
+  for (const [start, flag] of [
+    ['address[', '--address'],
+    ['topics[', '--topic'],
+  ] as const)
+    if (option.startsWith(start)) return `${flag}: ${option}`
   if (option.startsWith('allowedHosts')) return '--allow-host'
   return Object.hasOwn(flags, option) ? (flags[option] as string) : option
 }

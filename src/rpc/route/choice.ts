@@ -17,7 +17,7 @@ const against = {
   out: 1e9,
   /** It throttles, and is paused; the one whose pause ends first costs least. */
   paused: 1e12,
-  /** It does not have the block that is asked for, or the method. */
+  /** It does not have the block that is asked for, yet or any more, or the method. */
   lacking: 1e15,
 }
 
@@ -56,7 +56,7 @@ export class Choice {
         next = endpoint
         leastForAny = forAny
       }
-      const cost = forAny + this.#costForThis(endpoint, call, needed, now)
+      const cost = forAny + this.#costForThis(endpoint, call, trait, needed, now)
       if (cost < least) {
         best = endpoint
         least = cost
@@ -88,12 +88,13 @@ export class Choice {
     return cost
   }
 
-  #costForThis(endpoint: Endpoint, call: Call, needed: number | undefined, now: number): number {
+  #costForThis(endpoint: Endpoint, call: Call, trait: Trait | undefined, needed: number | undefined, now: number): number {
     const { heads } = this.#group
     const { head, name } = endpoint
     let cost = 0
     if (needed === HEAD) cost += heads.isBehind(head) ? against.behind : 0
     else if (needed !== undefined && heads.isBelow(head, needed)) cost += against.lacking
+    if (trait?.reads !== undefined && endpoint.lacksHistory(trait, call.params, now)) cost += against.lacking
     if (call.pin?.endpoint !== undefined && call.pin.endpoint !== name) cost += against.unpinned
     if (call.tried.length > 0) cost += against.tried * (call.tried.indexOf(name) + 1)
     if (endpoint.lacks(call.method, now)) cost += against.lacking

@@ -11,6 +11,7 @@ import { serverMessage } from '../server-message.ts'
 import { setBounded } from '../set-bounded.ts'
 import { type Head, Heads } from './head.ts'
 import { type Health, Usual } from './health.ts'
+import { History } from './history.ts'
 import { HEAD, type Protocol, type Trait } from './protocol.ts'
 import { isNull, takeResult } from './require-result.ts'
 
@@ -20,6 +21,8 @@ export interface EndpointOptions {
   readonly health: Health
   /** Id of the chain that it was declared to be on. */
   readonly chainId?: number | undefined
+  /** The oldest block that it has, as the user says. */
+  readonly since?: number | undefined
 }
 
 /** What the endpoints of a client have in common. */
@@ -57,6 +60,11 @@ export class EndpointGroup {
 
 /** Longest wait for the answer to a question of hexline's own, in ms. */
 const ASK_MS = 3_000
+/**
+ * Depth below the newest block from which a block is missing since it was dropped, not since it has
+ * not come yet: full nodes keep the state of 128 blocks.
+ */
+const OLD = 128
 /** How long it is remembered that an endpoint does not have a method, in ms. */
 const REMEMBERED_MS = 600_000
 
@@ -69,6 +77,7 @@ export class Endpoint {
   readonly queue: Queue
   readonly health: Health
   readonly head: Head
+  readonly history: History
   /** A question for its head is on the way. */
   isAsked = false
   /** Why it is never used again. */
@@ -83,12 +92,15 @@ export class Endpoint {
   #isRight: boolean
   /** Methods that it does not have for this key, and when it said so. */
   readonly #missing = new Map<string, number>()
+  /** It has been asked how far back its data reach. */
+  #hasBeenAskedHistory = false
 
-  constructor({ queue, health }: EndpointOptions, group: EndpointGroup, isRight: boolean, clock: Clock) {
+  constructor({ queue, health, since }: EndpointOptions, group: EndpointGroup, isRight: boolean, clock: Clock) {
     this.name = queue.name
     this.queue = queue
     this.health = health
     this.head = group.heads.add(clock.now())
+    this.history = new History(since)
     this.#group = group
     this.#clock = clock
     this.#isRight = isRight
@@ -111,6 +123,13 @@ export class Endpoint {
     } finally {
       this.health.calls--
     }
+  }
+
+  /** As far as is known, it does not have the oldest block that the call needs. */
+  lacksHistory(trait: Trait, params: readonly unknown[], now: number): boolean {
+    if (trait.reads === undefined) return false
+    const block = oldestOf(trait, params)
+    return block !== undefined && this.history.lacks(trait.reads, block, now)
   }
 
   /** It has said that it does not have the method. */
@@ -164,6 +183,8 @@ export class Endpoint {
         else heads.has(this.head, told)
         call.pin?.sees(told)
       }
+      const oldest = trait?.reads === undefined ? undefined : oldestOf(trait, call.params)
+      if (oldest !== undefined) this.history.has(trait?.reads as string, oldest)
     }
     return decoded === undefined ? movedReply(reply, value) : reply
   }
@@ -183,9 +204,31 @@ export class Endpoint {
     if (kind === 'unsupported' || kind === 'auth') {
       setBounded(this.#missing, call.method, now)
     }
-    if (kind === 'lagging') {
-      const needed = trait?.needs?.(call.params)
-      if (needed !== undefined && needed !== HEAD) this.#group.heads.lacks(this.head, needed, now)
+    if (kind === 'lagging' || kind === 'pruned') this.#lacksBlock(error, call, trait, now)
+  }
+
+  #lacksBlock(error: HexlineError, { params }: Call, trait: Trait | undefined, now: number): void {
+    const { heads, protocol } = this.#group
+    const oldest = trait && oldestOf(trait, params)
+    if (trait?.reads !== undefined && oldest !== undefined && (error.kind === 'pruned' || heads.isOld(this.head, oldest, OLD))) {
+      this.history.fails(trait.reads, oldest, heads.newest, protocol.oldestIn(error), now)
+      void this.#askHistory(now)
+      return
+    }
+    const needed = trait?.needs?.(params)
+    if (error.kind === 'lagging' && needed !== undefined && needed !== HEAD) heads.lacks(this.head, needed, now)
+  }
+
+  /** Asks once how far back its data reach; most nodes do not have the method. Never rejects. */
+  async #askHistory(now: number): Promise<void> {
+    if (this.#hasBeenAskedHistory) return
+    this.#hasBeenAskedHistory = true
+    const { askHistory, historyOf } = this.#group.protocol
+    try {
+      const reply = await this.queue.send(ownRead({ ...askHistory, whilePaused: 'fail', isBound: true, deadline: now + ASK_MS }))
+      for (const [resource, oldest] of historyOf(reply.take())) this.history.reachesTo(resource, oldest, this.#clock.now())
+    } catch {
+      // Its failures show it.
     }
   }
 
@@ -251,6 +294,12 @@ export class Endpoint {
     }
     throw new CallFailure(copyError(this.wrong, call.method), 1, this.name)
   }
+}
+
+/** The number of the oldest block that a call needs; undefined for the newest one, or none. */
+function oldestOf(trait: Trait, params: readonly unknown[]): number | undefined {
+  const block = trait.oldest === undefined ? trait.needs?.(params) : trait.oldest(params)
+  return block === HEAD ? undefined : block
 }
 
 /** A node without the method is not on another chain for that. */

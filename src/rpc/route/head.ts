@@ -40,7 +40,7 @@ export class Heads {
   isAt(head: Head, number: number, now: number, since = now): void {
     head.number = number
     head.toldAt = now
-    const newest = this.#newest
+    const newest = this.newest
     head.lag = newest - number
     this.isAsked(head, now)
     for (const other of this.#heads) {
@@ -60,14 +60,22 @@ export class Heads {
   has(head: Head, number: number): void {
     if (number <= head.number) return
     head.number = number
-    head.lag = Math.min(head.lag, this.#newest - number)
+    head.lag = Math.min(head.lag, this.newest - number)
   }
 
   /** The endpoint does not have block `number`; it exists if another one has told of it. */
   lacks(head: Head, number: number, now: number): void {
-    if (number > this.#newest || number <= head.number) return
-    head.lag = Math.max(head.lag, this.#newest - number + 1)
+    if (number > this.newest || number <= head.number) return
+    head.lag = Math.max(head.lag, this.newest - number + 1)
     head.askAt = Math.min(head.askAt, now + SOON_MS)
+  }
+
+  /**
+   * Block `number` is this far below the newest one, and not beyond the endpoint's own head: it can
+   * be missing only because it was dropped.
+   */
+  isOld(head: Head, number: number, depth: number): boolean {
+    return number + depth <= this.newest && (head.number < 0 || number <= head.number)
   }
 
   /** Others should be asked for the newest block. */
@@ -77,10 +85,11 @@ export class Heads {
 
   /** As far as is known, it does not have block `number`. */
   isBelow(head: Head, number: number): boolean {
-    return head.lag > 0 && number > head.number && number > this.#newest - head.lag
+    return head.lag > 0 && number > head.number && number > this.newest - head.lag
   }
 
-  get #newest(): number {
+  /** The newest block of all endpoints; -1 when none is known. */
+  get newest(): number {
     let newest = -1
     for (const { number } of this.#heads) if (number > newest) newest = number
     return newest

@@ -1,9 +1,15 @@
+import type { HexlineError } from '../../errors.ts'
 import type { Call } from '../call.ts'
+import type { Resource } from './history.ts'
 
 /** What routing has to know about a method. */
 export interface Trait {
   /** The block that a call needs: its number, `HEAD` for the newest, undefined for none. */
   readonly needs?: (params: readonly unknown[]) => number | undefined
+  /** What it reads of that block, or of the oldest block of its range. */
+  readonly reads?: Resource
+  /** The oldest block that a call needs, where that is not the same block. */
+  readonly oldest?: (params: readonly unknown[]) => number | undefined
   /** The newest block that a result proves to be there, which may be decoded. */
   readonly tells?: (result: unknown, params: readonly unknown[]) => number | undefined
   /** It is not a read, and may still go to a second endpoint. */
@@ -24,6 +30,12 @@ export interface Protocol {
   readonly askChain: Pick<Call, 'method' | 'params'>
   /** The chain's id in the result of `askChain`; undefined when the result is invalid. */
   readonly chainOf: (result: unknown) => number | undefined
+  /** Asks how far back an endpoint's data reach. */
+  readonly askHistory: Pick<Call, 'method' | 'params'>
+  /** The oldest block of each resource in the result of `askHistory`; infinite where it has none. */
+  readonly historyOf: (result: unknown) => ReadonlyMap<Resource, number>
+  /** The oldest block that the endpoint has, if the failure names it. */
+  readonly oldestIn: (error: HexlineError) => number | undefined
 }
 
 /** The newest block, whatever its number. */

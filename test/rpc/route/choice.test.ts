@@ -15,6 +15,9 @@ const protocol = {
   askHead: { method: 'eth_blockNumber', params: [] },
   askChain: { method: 'eth_chainId', params: [] },
   chainOf: () => 1,
+  askHistory: { method: 'eth_capabilities', params: [] },
+  historyOf: () => new Map(),
+  oldestIn: () => undefined,
 }
 const clock = new VirtualClock()
 const newest: Trait = { needs: () => HEAD }

@@ -19,6 +19,9 @@ const protocol: Protocol = {
   askHead: { method: 'head', params: [] },
   askChain: { method: 'chain', params: [] },
   chainOf: (result) => (typeof result === 'number' ? result : undefined),
+  askHistory: { method: 'eth_capabilities', params: [] },
+  historyOf: () => new Map(),
+  oldestIn: () => undefined,
 }
 
 type Results = Record<string, unknown>

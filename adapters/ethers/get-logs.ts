@@ -1,0 +1,69 @@
+import type { Filter, FilterByBlockHash } from 'ethers'
+import { checkLogOptions, decodedLogs } from '../../src/bulk/get-logs.ts'
+import { LogStream } from '../../src/bulk/log-stream.ts'
+import type { Client } from '../../src/client/client.ts'
+import { HexlineError } from '../../src/errors.ts'
+import type { Log } from '../../src/eth/objects.ts'
+
+/** A filter whose block tags ethers has resolved. */
+type ResolvedFilter = Filter | FilterByBlockHash
+
+/** Ranges up to this length are first asked for in one call, as ethers does. */
+const SHORT = 10_000
+/** A reply with a multiple of this number of results may have been cut there. */
+const CUT = 500
+
+/** The range of a filter; undefined if it is one block, pending, or has no start. */
+export interface FilterRange {
+  readonly filter: Filter
+  readonly from: bigint
+  /** Undefined for the latest block. */
+  readonly to: bigint | 'safe' | 'finalized' | undefined
+}
+
+export function rangeOf(filter: ResolvedFilter): FilterRange | undefined {
+  if ('blockHash' in filter && filter.blockHash !== undefined) return undefined
+  const { fromBlock, toBlock } = filter as Filter
+  const from = fromBlock === 'earliest' ? 0n : numberOf(fromBlock)
+  if (from === undefined || toBlock === 'pending' || toBlock === 'earliest') return undefined
+  const to = toBlock === 'safe' || toBlock === 'finalized' ? toBlock : numberOf(toBlock)
+  if (to === undefined && toBlock !== undefined && toBlock !== null && toBlock !== 'latest') return undefined
+  return typeof to === 'bigint' && to <= from ? undefined : { filter: filter as Filter, from, to }
+}
+
+function numberOf(tag: unknown): bigint | undefined {
+  return typeof tag === 'string' && /^0x[0-9a-f]+$/i.test(tag) ? BigInt(tag) : undefined
+}
+
+/** Whether one call may do for the range. */
+export function isShort({ from, to }: FilterRange): boolean {
+  return typeof to === 'bigint' && to - from < SHORT
+}
+
+/** Whether a node may have left out results beyond these. */
+export function mayBeCut(logs: readonly unknown[]): boolean {
+  return logs.length > 0 && logs.length % CUT === 0
+}
+
+/** Whether the node refused the call for the size of the range or of its reply. */
+export function isTooLong(error: unknown): boolean {
+  const cause: unknown = (error as { cause?: unknown } | null)?.cause
+  return cause instanceof HexlineError && (cause.kind === 'range-too-large' || cause.kind === 'response-too-large')
+}
+
+/** The logs of the range, requested in parts that the node accepts. Rejects with hexline's errors. */
+export async function splitLogs(client: Client, { filter, from, to }: FilterRange): Promise<Log[]> {
+  const head = await client.call('eth_blockNumber')
+  if (from > head) return []
+  const { address, topics } = filter
+  const options = checkLogOptions({
+    ...(address !== undefined && address !== null && { address: address as `0x${string}` }),
+    ...(topics !== undefined && topics !== null && { topics: topics as (`0x${string}` | null)[] }),
+    from,
+    to: typeof to === 'bigint' && to > head ? head : (to ?? 'latest'),
+    audit: 'none',
+  })
+  const logs: Log[] = []
+  for await (const { items } of new LogStream(client, options, decodedLogs()).pages()) for (const item of items) logs.push(item)
+  return logs
+}

@@ -1,0 +1,183 @@
+import {
+  type Abi,
+  type AbiEvent,
+  type BlockNumber,
+  type BlockTag,
+  type ContractEventName,
+  encodeEventTopics,
+  type GetContractEventsParameters,
+  type GetContractEventsReturnType,
+  type GetLogsParameters,
+  type GetLogsReturnType,
+  getAbiItem,
+  parseEventLogs,
+  type Log as ViemLog,
+} from 'viem'
+import type { AuditLevel, AuditReport } from '../../src/bulk/audit.ts'
+import { checkLogOptions, decodedLogs, type GetLogsOptions } from '../../src/bulk/get-logs.ts'
+import { type LogProgress, LogStream } from '../../src/bulk/log-stream.ts'
+import * as check from '../../src/check.ts'
+import type { Client as HexlineClient } from '../../src/client/client.ts'
+import { HexlineError, OptionError } from '../../src/errors.ts'
+import type { Log } from '../../src/eth/objects.ts'
+import { viemError } from './viem-error.ts'
+
+/** What `getLogsInRange` takes beside the parameters of viem's `getLogs` or `getContractEvents`. */
+export interface LogRangeOptions {
+  /** How to prove that no log is missing. Default: by blooms if the range is final. */
+  readonly audit?: AuditLevel | undefined
+  /** Ends the iteration; it rejects with the signal's reason. */
+  readonly signal?: AbortSignal | undefined
+  /** Limit for replies requested ahead of the consumer, in bytes. Default 32 MiB. */
+  readonly maxBytes?: number | undefined
+  /** Called after each page. */
+  readonly onProgress?: ((progress: LogProgress) => void) | undefined
+}
+
+/** Logs of a range. Iterate them once, or their pages. */
+export interface LogsInRange<log> extends AsyncIterable<log> {
+  [Symbol.asyncIterator](): AsyncGenerator<log, void, undefined>
+  /** The logs in pages that tile the range, also where there are none. */
+  pages(): AsyncGenerator<{ readonly fromBlock: bigint; readonly toBlock: bigint; readonly logs: log[] }, void, undefined>
+  /** What has been proven so far. */
+  readonly audit: AuditReport
+}
+
+/** A method type with two signatures, as `getLogs` and `getContractEvents` have them. */
+export interface GetLogsInRange {
+  /**
+   * Streams the logs of a range of any length in order, each once, as viem's `getLogs` returns
+   * them, decoded by `event` or `events`:
+   *
+   *     for await (const log of client.getLogsInRange({ address, event: transfer, fromBlock: 0n, toBlock: 'finalized' })) …
+   *
+   * The range is requested in parts that the node accepts. `audit` proves that nothing is missing,
+   * and adds what is.
+   *
+   * Throws `OptionError` at once for invalid parameters. The iteration rejects with viem's errors
+   * when a call fails, and with hexline's `IntegrityError` or `CodecError` when replies contradict
+   * each other or cannot be decoded.
+   */
+  <
+    const abiEvent extends AbiEvent | undefined = undefined,
+    const abiEvents extends readonly AbiEvent[] | readonly unknown[] | undefined = abiEvent extends AbiEvent ? [abiEvent] : undefined,
+    strict extends boolean | undefined = undefined,
+    fromBlock extends BlockNumber | BlockTag | undefined = undefined,
+    toBlock extends BlockNumber | BlockTag | undefined = undefined,
+  >(
+    parameters: GetLogsParameters<abiEvent, abiEvents, strict, fromBlock, toBlock> & LogRangeOptions & { readonly abi?: undefined },
+  ): LogsInRange<GetLogsReturnType<abiEvent, abiEvents, strict>[number]>
+  /** The same for the events of a contract, as viem's `getContractEvents` takes them. */
+  <
+    const abi extends Abi | readonly unknown[],
+    eventName extends ContractEventName<abi> | undefined = undefined,
+    strict extends boolean | undefined = undefined,
+  >(
+    parameters: GetContractEventsParameters<abi, eventName, strict> & LogRangeOptions,
+  ): LogsInRange<GetContractEventsReturnType<abi, eventName, strict>[number]>
+}
+
+/** The parameters of both signatures. */
+type Parameters = Omit<GetLogsParameters, 'event' | 'events' | 'args' | 'strict'> &
+  LogRangeOptions & {
+    readonly abi?: Abi
+    readonly eventName?: string
+    readonly event?: AbiEvent
+    readonly events?: readonly AbiEvent[]
+    readonly args?: unknown
+    readonly strict?: boolean
+  }
+
+const NAMES = [
+  'address',
+  'abi',
+  'eventName',
+  'event',
+  'events',
+  'args',
+  'strict',
+  'fromBlock',
+  'toBlock',
+  'blockHash',
+  'audit',
+  'signal',
+  'maxBytes',
+  'onProgress',
+]
+
+export function logsInRange(client: HexlineClient, parameters: Parameters): LogsInRange<ViemLog> {
+  check.onlyKnown('parameters', parameters, NAMES)
+  const { address, blockHash, fromBlock, toBlock, audit, signal, maxBytes, onProgress, args, strict = false } = parameters
+  check.flag('strict', strict)
+  const { events, topics } = selectionOf(parameters)
+  const stream = streamOf(client, {
+    ...(address !== undefined && { address }),
+    ...(topics.length > 0 && { topics }),
+    ...(blockHash === undefined ? { from: fromBlock === 'earliest' ? 0n : (fromBlock as bigint), to: (toBlock ?? 'latest') as bigint } : { blockHash }),
+    ...(audit !== undefined && { audit }),
+    ...(signal !== undefined && { signal }),
+    ...(maxBytes !== undefined && { maxBytes }),
+    ...(onProgress !== undefined && { onProgress }),
+  })
+
+  async function* pages(): AsyncGenerator<{ fromBlock: bigint; toBlock: bigint; logs: ViemLog[] }, void, undefined> {
+    try {
+      for await (const { from, to, items } of stream.pages()) {
+        const logs = items.map(asViem)
+        const decoded = events === undefined ? logs : (parseEventLogs({ abi: events, args, logs, strict } as never) as ViemLog[])
+        yield { fromBlock: BigInt(from), toBlock: BigInt(to), logs: decoded }
+      }
+    } catch (error) {
+      throw error instanceof HexlineError && error.method !== undefined
+        ? viemError(error, { method: error.method }, client.endpoints)
+        : withParameterName(error)
+    }
+  }
+  return {
+    async *[Symbol.asyncIterator]() {
+      for await (const { logs } of pages()) yield* logs
+    },
+    pages,
+    get audit() {
+      return stream.audit
+    },
+  }
+}
+
+function streamOf(client: HexlineClient, options: GetLogsOptions): LogStream<Log> {
+  try {
+    return new LogStream(client, checkLogOptions(options), decodedLogs())
+  } catch (error) {
+    throw withParameterName(error)
+  }
+}
+
+/** The events to decode, and the topics that select them, as viem's actions make them. */
+function selectionOf({ abi, eventName, event, events, args }: Parameters): {
+  events: readonly AbiEvent[] | undefined
+  topics: NonNullable<GetLogsOptions['topics']>
+} {
+  if (abi !== undefined) {
+    const one = eventName === undefined ? undefined : (getAbiItem({ abi, name: eventName, args } as never) as AbiEvent | undefined)
+    if (eventName !== undefined && one === undefined) throw new OptionError('eventName', 'the name of an event of abi', JSON.stringify(eventName))
+    const all = abi.filter((item): item is AbiEvent => item.type === 'event')
+    return selectionOf(one === undefined ? { events: all } : { event: one, args })
+  }
+  if (events !== undefined) return { events, topics: [events.flatMap((each) => topicsOf(each, undefined))] as never }
+  return event === undefined ? { events: undefined, topics: [] } : { events: [event], topics: topicsOf(event, args) as never }
+}
+
+function topicsOf(event: AbiEvent, args: unknown): readonly unknown[] {
+  return encodeEventTopics({ abi: [event], eventName: event.name, args } as never)
+}
+
+/** The log as viem's `formatLog` makes it. */
+function asViem(log: Log): ViemLog {
+  return { ...log, blockTimestamp: log.blockTimestamp } as ViemLog
+}
+
+/** The same error with viem's name for the parameter. */
+function withParameterName(error: unknown): unknown {
+  const theirs: Record<string, string> = { from: 'fromBlock', to: 'toBlock' }
+  return error instanceof OptionError ? new OptionError(theirs[error.option] ?? error.option, error.expected, error.received) : error
+}

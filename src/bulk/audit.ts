@@ -1,0 +1,289 @@
+import type { Client } from '../client/client.ts'
+import { HexlineError, IntegrityError } from '../errors.ts'
+import { isBloom } from '../eth/bloom.ts'
+import type { Log } from '../eth/objects.ts'
+import { unusableBlooms } from '../eth/unusable-blooms.ts'
+import { type BlockLogsFetcher, BloomChecker, checkSameBlock, type Header, headerReader, type ReadReceipts } from './block-logs.ts'
+import type { FetchedLogs, LogSpan } from './log-fetch.ts'
+import type { CheckedFilter } from './log-filter.ts'
+import { rangeStream } from './range-stream.ts'
+
+/** How the completeness of logs is checked. */
+export type AuditLevel = 'none' | 'bloom' | 'receipts' | 'peer'
+
+/** What an audit has proven so far. */
+export interface AuditReport {
+  readonly level: AuditLevel
+  /** Blocks audited. */
+  readonly blocks: number
+  /** Blocks whose logs might be missing: a bloom that may match without a log, or a difference. */
+  readonly suspects: number
+  /** Blocks whose receipts were fetched. */
+  readonly fetched: number
+  /** Logs that the node had left out, taken from receipts. */
+  readonly recovered: number
+  /** Blocks whose logs could not be proven complete. */
+  readonly unproven: number
+  /** Why, with the number of blocks of each reason. */
+  readonly reasons: Readonly<Record<string, number>>
+  /** What the audit costs, estimated from a sample of headers before it starts. */
+  readonly estimate: AuditEstimate
+}
+
+export interface AuditEstimate {
+  /** Headers to fetch, one for each block. */
+  readonly headers: number
+  /** Blocks whose receipts will be fetched, estimated. */
+  readonly receipts: number
+  /** `eth_getLogs` asked once more, of another endpoint. */
+  readonly isAskedTwice: boolean
+}
+
+/** Counts of a report, while it grows. */
+class Counts {
+  blocks = 0
+  suspects = 0
+  fetched = 0
+  recovered = 0
+  unproven = 0
+  readonly reasons: Record<string, number> = {}
+
+  leave(reason: string, blocks = 1): void {
+    this.unproven += blocks
+    this.reasons[reason] = (this.reasons[reason] ?? 0) + blocks
+  }
+}
+
+export interface AuditorOptions<T> {
+  readonly client: Client
+  readonly level: AuditLevel
+  readonly span: LogSpan
+  readonly filter: CheckedFilter
+  readonly logOf: (item: T) => Log
+  readonly readReceipts: ReadReceipts<T>
+  readonly blocks: BlockLogsFetcher<T>
+  /** The only block of the span, if it was asked for by its hash. */
+  readonly blockHash: string | undefined
+  readonly stop: AbortSignal
+  /** The same logs from another endpoint; undefined if there is none. */
+  readonly again: (fetched: FetchedLogs<T>, signal: AbortSignal) => Promise<FetchedLogs<T> | undefined>
+}
+
+/** Number of headers in the sample of the estimate. */
+const SAMPLE = 16
+/** Headers to request ahead of the logs. */
+const HEADERS_AHEAD = { maxBytes: 8 * 1024 * 1024, maxItems: 1000, assumedBytes: 8 * 1024, maxWaitMs: 15_000 }
+const RECEIPTS_AHEAD = { maxBytes: 16 * 1024 * 1024, maxItems: 1000, assumedBytes: 512 * 1024, maxWaitMs: 15_000 }
+
+/** Proves that logs are complete, page by page, and adds those that are missing. */
+export class Auditor<T> {
+  readonly #options: AuditorOptions<T>
+  readonly #counts = new Counts()
+  readonly #blooms = new BloomChecker()
+  #estimate: AuditEstimate = { headers: 0, receipts: 0, isAskedTwice: false }
+  /** The blocks of the range, in order. */
+  #stream: AsyncGenerator<Proof<T>, void, undefined> | undefined
+  /** Why the chain's blooms prove nothing. */
+  #unusable: ((number: number) => string | undefined) | undefined
+
+  constructor(options: AuditorOptions<T>) {
+    this.#options = options
+  }
+
+  get report(): AuditReport {
+    const { reasons, ...counts } = this.#counts
+    return { level: this.#options.level, ...counts, reasons: { ...reasons }, estimate: this.#estimate }
+  }
+
+  /** Estimates the cost, and learns what is known of the chain's blooms. */
+  async start(): Promise<void> {
+    const { client, level, span, filter, stop } = this.#options
+    if (level === 'none') return
+    const asked = client.with({ signal: stop })
+    const blocks = span.to - span.from + 1
+    if (level === 'peer') {
+      this.#estimate = { headers: 0, receipts: 0, isAskedTwice: true }
+      return
+    }
+    const chainId = await asked.call('eth_chainId').catch((error) => {
+      if (error instanceof HexlineError && error.kind === 'unsupported') return undefined
+      throw error
+    })
+    this.#unusable = chainId === undefined ? undefined : unusableBlooms(Number(chainId))
+    if (level === 'receipts') {
+      this.#estimate = { headers: blocks, receipts: blocks, isAskedTwice: false }
+      return
+    }
+    const numbers = new Set(Array.from({ length: Math.min(SAMPLE, blocks) }, (_, i) => span.from + Math.floor((i * blocks) / SAMPLE)))
+    const headers = await Promise.all([...numbers].map((number) => asked.call('eth_getBlockByNumber', number, false)))
+    const suspect = headers.filter((header) => header !== null && isBloom(header.logsBloom) && filter.bloom.mayMatch(header.logsBloom)).length
+    this.#estimate = { headers: blocks, receipts: Math.round((suspect / numbers.size) * blocks), isAskedTwice: false }
+  }
+
+  /** The page, with the logs that were missing. */
+  async check(page: FetchedLogs<T>): Promise<T[]> {
+    const { level } = this.#options
+    if (level === 'none') return page.items
+    const items = level === 'peer' ? await this.#compare(page) : await this.#prove(page)
+    this.#counts.blocks += page.to - page.from + 1
+    return items
+  }
+
+  async end(): Promise<void> {
+    await this.#stream?.return()
+  }
+
+  /** By the headers of the page's blocks, or by their receipts. */
+  async #prove(page: FetchedLogs<T>): Promise<T[]> {
+    this.#stream ??= this.#blocks()
+    const byBlock = this.#grouped(page.items)
+    const found = new Map<number, T[]>()
+    const pending: Promise<void>[] = []
+    for (let number = page.from; number <= page.to; number++) {
+      const { value } = (await this.#stream.next()) as IteratorYieldResult<Proof<T>>
+      const given = byBlock.get(number) ?? []
+      if (this.#options.blockHash !== undefined && value.header.hash !== this.#options.blockHash) {
+        this.#counts.leave('the block is no longer part of the chain')
+        continue
+      }
+      if (given.length > 0) checkSameBlock(this.#options.logOf(given[0] as T), value.header)
+      if (value.items !== undefined) {
+        this.#counts.fetched++
+        found.set(number, this.#resolve(number, value.header, given, value.items, this.#blooms.fits(value.header, value.items.map(this.#options.logOf))))
+        continue
+      }
+      const doubt = this.#doubt(number, value.header, given)
+      if (doubt === 'none') continue
+      this.#counts.suspects++
+      pending.push(
+        this.#fromReceipts(number, given, value.header).then((items) => {
+          found.set(number, items)
+        }),
+      )
+    }
+    await Promise.all(pending)
+    return found.size === 0 ? page.items : this.#merged(page, byBlock, found)
+  }
+
+  /** Whether a log of this block may be missing, by its header alone. */
+  #doubt(number: number, { logsBloom, transactions }: Header, given: readonly T[]): 'none' | 'suspect' {
+    const { filter } = this.#options
+    const why = this.#unusable?.(number)
+    if (why !== undefined || !isBloom(logsBloom)) {
+      if (given.length === 0 && transactions.length > 0) this.#counts.leave(why ?? 'the header has no logs bloom')
+      return 'none'
+    }
+    const mayMatch = filter.bloom.mayMatch(logsBloom)
+    if (given.length === 0) return mayMatch ? 'suspect' : 'none'
+    if (!mayMatch) this.#counts.leave("the header's bloom does not have the logs that the node gave")
+    return 'none'
+  }
+
+  async #fromReceipts(number: number, given: T[], header: Header): Promise<T[]> {
+    try {
+      const { items, fitsBloom, header: again } = await this.#options.blocks.fetch(number, this.#options.stop)
+      this.#counts.fetched++
+      if (again.hash !== header.hash)
+        throw new IntegrityError(`block ${number} came as ${header.hash}, and then as ${again.hash}: the chain was reorganised in between, or nodes disagree`)
+      return this.#resolve(number, header, given, items, fitsBloom)
+    } catch (error) {
+      if (!(error instanceof HexlineError) || !UNAVAILABLE.includes(error.kind)) throw error
+      this.#counts.leave('its receipts are not available')
+      return given
+    }
+  }
+
+  /** What the receipts of a block say about the logs that were given for it. */
+  #resolve(number: number, header: Header, given: readonly T[], all: readonly T[], fitsBloom: boolean | undefined): T[] {
+    const { filter, logOf } = this.#options
+    const items = all.filter((item) => filter.matches(logOf(item)))
+    const indexes = new Set(items.map((item) => logOf(item).logIndex))
+    const odd = given.find((item) => !indexes.has(logOf(item).logIndex))
+    if (odd !== undefined) throw new IntegrityError(`block ${number}: log ${logOf(odd).logIndex} was given, but is not in the receipts of the block`)
+    if (fitsBloom === false) this.#counts.leave("the receipts do not have the header's bloom")
+    else if (fitsBloom === undefined && header.transactions.length > 0 && this.#unusable?.(number) === undefined && items.length > 0)
+      this.#counts.leave('the bloom of the header is empty')
+    this.#counts.recovered += items.length - given.length
+    return items
+  }
+
+  /** By the reply of another endpoint. */
+  async #compare(page: FetchedLogs<T>): Promise<T[]> {
+    const { again, stop, logOf } = this.#options
+    const other = await again(page, stop)
+    if (other === undefined) {
+      this.#counts.leave('no second endpoint answered', page.to - page.from + 1)
+      return page.items
+    }
+    const [one, two] = [this.#grouped(page.items), this.#grouped(other.items)]
+    const found = new Map<number, T[]>()
+    const numbers = new Set([...one.keys(), ...two.keys()])
+    const keys = (items: readonly T[] = []) => items.map((item) => `${logOf(item).blockHash} ${logOf(item).logIndex}`).join()
+    const different = [...numbers].filter((number) => keys(one.get(number)) !== keys(two.get(number)))
+    this.#counts.suspects += different.length
+    await Promise.all(
+      different.map(async (number) => {
+        const given = one.get(number) ?? []
+        try {
+          const { items, fitsBloom, header } = await this.#options.blocks.fetch(number, stop)
+          this.#counts.fetched++
+          const ofBlock = given.filter((item) => logOf(item).blockHash === header.hash)
+          found.set(number, this.#resolve(number, header, ofBlock, items, fitsBloom))
+        } catch (error) {
+          if (!(error instanceof HexlineError) || !UNAVAILABLE.includes(error.kind)) throw error
+          this.#counts.leave('its receipts are not available')
+        }
+      }),
+    )
+    return found.size === 0 ? page.items : this.#merged(page, one, found)
+  }
+
+  #grouped(items: readonly T[]): Map<number, T[]> {
+    const groups = new Map<number, T[]>()
+    for (const item of items) {
+      const number = Number(this.#options.logOf(item).blockNumber)
+      const group = groups.get(number)
+      if (group === undefined) groups.set(number, [item])
+      else group.push(item)
+    }
+    return groups
+  }
+
+  #merged({ from, to }: LogSpan, given: ReadonlyMap<number, T[]>, found: ReadonlyMap<number, T[]>): T[] {
+    const items: T[] = []
+    for (let number = from; number <= to; number++) items.push(...(found.get(number) ?? given.get(number) ?? []))
+    return items
+  }
+
+  /** The headers of the range, linked to each other, with the logs of their receipts. */
+  #blocks(): AsyncGenerator<Proof<T>, void, undefined> {
+    const { client, level, span, stop, readReceipts } = this.#options
+    const readHeader = headerReader()
+    const withReceipts = level === 'receipts'
+    return rangeStream(
+      client,
+      {
+        range: { from: BigInt(span.from), to: BigInt(span.to) },
+        full: false,
+        receipts: withReceipts,
+        signal: stop,
+        onProgress: undefined,
+        bounds: withReceipts ? RECEIPTS_AHEAD : HEADERS_AHEAD,
+      },
+      {
+        block: (bytes) => ({ linked: readHeader(bytes) }),
+        receipts: readReceipts,
+        item: ({ linked: header }, receipts): Proof<T> => ({ header, items: receipts?.items }),
+      },
+    )
+  }
+}
+
+/** A header, with the logs of its receipts if they were fetched. */
+interface Proof<T> {
+  readonly header: Header
+  readonly items: T[] | undefined
+}
+
+/** Why receipts cannot be had. */
+const UNAVAILABLE = ['unsupported', 'pruned', 'not-found', 'lagging', 'response-too-large']

@@ -1,0 +1,95 @@
+import type { Client } from '../client/client.ts'
+import { IntegrityError, MalformedReplyError } from '../errors.ts'
+import { BloomBuilder, isBloom } from '../eth/bloom.ts'
+import { createReader } from '../eth/codec/reader.ts'
+import type { Block, Log } from '../eth/objects.ts'
+import { bytesOf, Fetcher, release } from './fetch.ts'
+import { decodersOf } from './fields.ts'
+import { Link, type LinkedReceipt } from './link.ts'
+
+/** The fields of a header that an audit needs. */
+export type Header = Pick<Block, 'number' | 'hash' | 'parentHash' | 'logsBloom' | 'transactions'>
+
+/**
+ * Reads the receipts of a block. The result must not refer to the bytes, which are reused. Throws
+ * `SyntaxError` and `CodecError`.
+ */
+export type ReadReceipts<T> = (bytes: Buffer) => { readonly linked: readonly LinkedReceipt[]; readonly items: T[] }
+
+/** The logs of a block, as its receipts have them. */
+export interface BlockLogs<T> {
+  readonly header: Header
+  readonly items: T[]
+  /**
+   * The header's bloom is the one of these logs. Undefined if the header has none, or an empty one
+   * though there are logs, as on some chains.
+   */
+  readonly fitsBloom: boolean | undefined
+}
+
+/** Reads headers with what an audit needs. */
+export function headerReader(): (bytes: Buffer) => Header {
+  return createReader(decodersOf(['logsBloom', 'transactions'], { full: false, receipts: false }).block)
+}
+
+/** Attempts for receipts whose bytes are invalid JSON. */
+const ATTEMPTS = 4
+
+/** Fetches the logs of single blocks from their receipts. */
+export class BlockLogsFetcher<T> {
+  readonly #fetcher: Fetcher
+  readonly #readHeader = headerReader()
+  readonly #readReceipts: ReadReceipts<T>
+  readonly #logOf: (item: T) => Log
+  readonly #blooms: BloomChecker
+
+  constructor(client: Client, readReceipts: ReadReceipts<T>, logOf: (item: T) => Log) {
+    this.#fetcher = new Fetcher(client, { full: false, receipts: true })
+    this.#readReceipts = readReceipts
+    this.#logOf = logOf
+    this.#blooms = new BloomChecker()
+  }
+
+  /** Throws `IntegrityError` for receipts that are not those of the block's transactions. */
+  async fetch(number: number, signal: AbortSignal): Promise<BlockLogs<T>> {
+    for (let attempt = 1; ; attempt++) {
+      const fetched = await this.#fetcher.fetch(BigInt(number), signal, true)
+      try {
+        const header = this.#readHeader(bytesOf(fetched.block))
+        const { linked, items } = this.#readReceipts(bytesOf(fetched.receipts as NonNullable<typeof fetched.receipts>))
+        const link = new Link()
+        link.follow(BigInt(number), header)
+        link.checkReceipts(header, linked)
+        release(fetched)
+        return { header, items, fitsBloom: this.#blooms.fits(header, items.map(this.#logOf)) }
+      } catch (error) {
+        if (!(error instanceof SyntaxError)) throw error
+        if (attempt === ATTEMPTS)
+          throw new MalformedReplyError(`block ${number}: received invalid JSON ${ATTEMPTS} times`, { endpoint: fetched.origins.block.endpoint })
+      }
+    }
+  }
+}
+
+/** Compares blooms of headers with those of logs. */
+export class BloomChecker {
+  readonly #builder = new BloomBuilder()
+
+  /** See `BlockLogs.fitsBloom`. */
+  fits({ logsBloom }: Header, logs: readonly Log[]): boolean | undefined {
+    if (!isBloom(logsBloom) || (logs.length > 0 && EMPTY.test(logsBloom))) return undefined
+    return this.#builder.of(logs) === logsBloom.toLowerCase()
+  }
+}
+
+/** A bloom without a bit. */
+const EMPTY = /^0x0+$/
+
+/** Throws `IntegrityError` for a log of another block of the same height. */
+export function checkSameBlock(log: Log, { number, hash }: Pick<Header, 'number' | 'hash'>): void {
+  if (log.blockHash === hash) return
+  throw new IntegrityError(
+    `block ${number} came as ${hash}, but its logs as those of ${log.blockHash}: the chain was reorganised in between, or nodes disagree; ` +
+      "start again some blocks before, or end at 'finalized'",
+  )
+}

@@ -1,0 +1,125 @@
+import * as check from '../check.ts'
+import type { Client } from '../client/client.ts'
+import { OptionError } from '../errors.ts'
+import type { Address, Hash } from '../eth/codec/hex.ts'
+import type { Quantity } from '../eth/codec/quantity.ts'
+import { createReader } from '../eth/codec/reader.ts'
+import { decodeLogs, type Log, type Receipt } from '../eth/objects.ts'
+import { show } from '../text.ts'
+import type { AuditLevel, AuditReport } from './audit.ts'
+import { decodersOf } from './fields.ts'
+import { checkFilter } from './log-filter.ts'
+import { type LogProgress, LogStream, type LogStreamOptions, type PageReader } from './log-stream.ts'
+import { checkRange, type RangeEnd } from './range.ts'
+
+export interface GetLogsOptions {
+  /** Logs of this address, or of any of several; thousands are split. Default: all addresses. */
+  readonly address?: Address | readonly Address[]
+  /** By position: one topic, any of several, or null for any. Default: any. */
+  readonly topics?: readonly (Hash | readonly Hash[] | null)[]
+  /** First block. */
+  readonly from?: Quantity
+  /** Last block, included: a number, or a tag that is resolved once, at the start. */
+  readonly to?: RangeEnd
+  /** Only logs of the block with this hash, in place of `from` and `to`. */
+  readonly blockHash?: Hash
+  /**
+   * How to prove that no log is missing:
+   * - `none`: not at all.
+   * - `bloom`: by the logs bloom of each header; receipts are fetched where it may match and no log
+   *   was given. Finds every block that was left out as a whole. Default if `to` is final.
+   * - `receipts`: by the receipts of each block. Also finds single logs that were left out.
+   * - `peer`: by the reply of a second endpoint of the client; receipts decide where they differ.
+   */
+  readonly audit?: AuditLevel
+  /** Ends the iteration; it rejects with the signal's reason. */
+  readonly signal?: AbortSignal
+  /** Limit for replies requested ahead of the consumer, in bytes. Default 32 MiB. */
+  readonly maxBytes?: number
+  /** Called after each page. */
+  readonly onProgress?: (progress: LogProgress) => void
+}
+
+/** Logs of the blocks `from` to `to`, both included. */
+export interface LogPage {
+  readonly from: bigint
+  readonly to: bigint
+  readonly logs: MinedLog[]
+}
+
+/** A log of a mined block, so nothing that tells its place is null. */
+export type MinedLog = { [K in keyof Log]: Exclude<Log[K], null> }
+
+/** The logs of a range. Iterate it once, or its pages. */
+export interface Logs extends AsyncIterable<MinedLog> {
+  [Symbol.asyncIterator](): AsyncGenerator<MinedLog, void, undefined>
+  /** The logs in pages that tile the range, also where there are none. */
+  pages(): AsyncGenerator<LogPage, void, undefined>
+  /** What has been proven so far. */
+  readonly audit: AuditReport
+}
+
+/**
+ * Streams the logs of a range in order, each once:
+ *
+ *     for await (const log of getLogs(client, { address, topics: [transfer], from: 0n, to: 'finalized' })) …
+ *
+ * The range may have any length: it is requested in parts that grow and shrink with what the node
+ * accepts, ahead of the consumer within `maxBytes`. A reply that may have been cut at a number of
+ * results is requested again in halves. `audit` proves that nothing is missing, and adds what is.
+ *
+ * Throws `OptionError` at once for invalid options. The iteration rejects with `IntegrityError`
+ * when replies contradict each other, for example after a reorganisation, and otherwise with the
+ * same errors as `client.call`. To resume after a failure, start at the block after the last page.
+ */
+export function getLogs(client: Client, options: GetLogsOptions): Logs {
+  const stream = new LogStream(client, checkLogOptions(options), decodedLogs())
+  async function* pages(): AsyncGenerator<LogPage, void, undefined> {
+    for await (const { from, to, items } of stream.pages()) yield { from: BigInt(from), to: BigInt(to), logs: items as MinedLog[] }
+  }
+  return {
+    async *[Symbol.asyncIterator]() {
+      for await (const { items } of stream.pages()) yield* items as MinedLog[]
+    },
+    pages,
+    get audit() {
+      return stream.audit
+    },
+  }
+}
+
+/** Reads decoded logs. */
+export function decodedLogs(): PageReader<Log> {
+  const readReceipts = createReader(decodersOf(['receipts.logs'], { full: false, receipts: true }).receipts)
+  return {
+    logs: createReader(decodeLogs),
+    logOf: (log) => log,
+    receipts(bytes) {
+      const linked: Pick<Receipt, 'transactionHash' | 'blockHash' | 'logs'>[] = readReceipts(bytes)
+      return { linked, items: linked.flatMap(({ logs }) => logs) }
+    },
+    keepsBytes: false,
+  }
+}
+
+const MiB = 1024 * 1024
+const LEVELS = ['none', 'bloom', 'receipts', 'peer'] as const
+const NAMES = ['address', 'topics', 'from', 'to', 'blockHash', 'audit', 'signal', 'maxBytes', 'onProgress']
+
+/** Checks the options and fills in the defaults. Throws `OptionError`. */
+export function checkLogOptions(options: GetLogsOptions): LogStreamOptions {
+  check.onlyKnown('options', options, NAMES, { refused: { fromBlock: 'from', toBlock: 'to' } })
+  const { from, to, blockHash, audit, signal, maxBytes = 32 * MiB, onProgress } = options
+  const filter = checkFilter(options)
+  if (audit !== undefined) check.oneOf('audit', audit, LEVELS)
+  if (signal !== undefined) check.signal(signal)
+  check.positive('maxBytes', maxBytes)
+  if (onProgress !== undefined) check.callback('onProgress', onProgress)
+  const common = { filter, audit, signal, maxBytes, onProgress }
+  if (blockHash !== undefined) {
+    if (from !== undefined || to !== undefined) throw new OptionError('blockHash', 'no range beside it: either blockHash, or from and to', 'both')
+    if (typeof blockHash !== 'string' || !/^0x[0-9a-fA-F]{64}$/.test(blockHash)) throw new OptionError('blockHash', 'a hash (32 bytes in hex)', show(blockHash))
+    return { ...common, range: undefined, blockHash: blockHash.toLowerCase() as Hash }
+  }
+  return { ...common, range: checkRange(from as Quantity, to as RangeEnd), blockHash: undefined }
+}

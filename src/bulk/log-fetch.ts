@@ -1,0 +1,311 @@
+import type { Client, Request } from '../client/client.ts'
+import { AVOID, clockOf, connectionsOf, type RequestMarks, TALLY, UNREAD } from '../client/internals.ts'
+import { scrubError } from '../client/scrub-error.ts'
+import { CodecError, HexlineError, IntegrityError, MalformedReplyError, RpcError } from '../errors.ts'
+import { moved } from '../eth/codec/codec-path.ts'
+import type { Hash } from '../eth/codec/hex.ts'
+import { rangeLimit, suggestedRange } from '../eth/errors/log-range.ts'
+import type { Log } from '../eth/objects.ts'
+import { BodyPool } from '../rpc/body-pool.ts'
+import { releaseReply } from '../rpc/call.ts'
+import { Tally } from '../rpc/tally.ts'
+import { bytesOf } from './fetch.ts'
+import type { CheckedFilter, FilterParams } from './log-filter.ts'
+import type { EndpointLimits, LogRange } from './log-range.ts'
+
+/** A log of a block: decoded, or in another form that holds one. */
+export interface LogReader<T> {
+  /** The logs of an `eth_getLogs` result. Throws `SyntaxError` and `CodecError`. */
+  logs(bytes: Buffer): T[]
+  logOf(item: T): Log
+  /** Items of `logs` refer to the bytes that they were read from. */
+  readonly keepsBytes: boolean
+}
+
+/** Blocks `from` to `to`, both included. */
+export interface LogSpan {
+  readonly from: number
+  readonly to: number
+}
+
+/** The logs of a span, in their order. */
+export interface FetchedLogs<T> extends LogSpan {
+  readonly items: T[]
+  readonly bytes: number
+  /** The endpoints that gave them. */
+  readonly endpoints: ReadonlySet<string>
+}
+
+/** How the logs of a span are asked for. */
+interface AskOptions {
+  readonly signal: AbortSignal
+  readonly urgent: boolean
+  /** Endpoints to ask only if there is no other. */
+  readonly avoid: readonly string[]
+}
+
+/** Logs of one block that no reply could hold. */
+export type FetchBlock<T> = (number: number, signal: AbortSignal) => Promise<T[]>
+
+/** Attempts for a range before it is split because of failures that may come from its size. */
+const ATTEMPTS_OF_RANGE = 2
+/** Splits because of such failures, one within the other, until they are taken for an outage. */
+const MOST_SPLITS_ON_FAILURE = 4
+/** Attempts for a reply that is invalid JSON, or holds logs that were not asked for. */
+const ATTEMPTS = 4
+/** First wait for a second endpoint, in ms; twice as long each time. */
+const WAIT_MS = 500
+/** Fewer results are not suspected of being cut. */
+const LEAST_CUT = 500
+
+/** Fetches logs, in ranges that the endpoint accepts. */
+export class LogFetcher<T> {
+  readonly #client: Client
+  readonly #bulk: Client
+  readonly #urgent: Client
+  readonly #filter: CheckedFilter
+  readonly #reader: LogReader<T>
+  readonly #range: LogRange
+  readonly #limits: EndpointLimits
+  readonly #fetchBlock: FetchBlock<T>
+  /** The only block, in place of a range. */
+  readonly #blockHash: Hash | undefined
+  readonly #bodies = new BodyPool()
+  /** Calls of `eth_getLogs`, and ranges that were split. */
+  calls = 0
+  splits = 0
+
+  constructor(
+    client: Client,
+    filter: CheckedFilter,
+    reader: LogReader<T>,
+    range: LogRange,
+    limits: EndpointLimits,
+    fetchBlock: FetchBlock<T>,
+    blockHash?: Hash,
+  ) {
+    this.#client = client
+    this.#bulk = client.with({ priority: 'bulk' })
+    this.#urgent = client.with({ priority: 'interactive', attempts: Number.POSITIVE_INFINITY })
+    this.#filter = filter
+    this.#reader = reader
+    this.#range = range
+    this.#limits = limits
+    this.#fetchBlock = fetchBlock
+    this.#blockHash = blockHash
+  }
+
+  /** All logs of the span that the filter selects. */
+  async fetch(span: LogSpan, options: AskOptions): Promise<FetchedLogs<T>> {
+    const endpoints = new Set<string>()
+    const parts = await Promise.all(this.#filter.groups.map((group) => this.#askAll(group, span, options, endpoints, 0)))
+    const items = parts.length === 1 ? (parts[0] as Part<T>).items : this.#sorted(parts.flatMap((part) => part.items))
+    return { ...span, items, bytes: parts.reduce((sum, { bytes }) => sum + bytes, 0), endpoints }
+  }
+
+  /**
+   * The same logs from another endpoint; undefined if none answers. One that is out for the moment
+   * is waited for.
+   */
+  async again({ from, to, endpoints }: FetchedLogs<T>, signal: AbortSignal): Promise<FetchedLogs<T> | undefined> {
+    if (this.#client.endpoints.length <= endpoints.size) return undefined
+    for (let attempt = 1; ; attempt++) {
+      const fetched = await this.fetch({ from, to }, { signal, urgent: false, avoid: [...endpoints] })
+      if (![...fetched.endpoints].some((name) => endpoints.has(name))) return fetched
+      if (attempt === ATTEMPTS) return undefined
+      await this.#pause(WAIT_MS * 2 ** attempt, signal)
+    }
+  }
+
+  async #pause(ms: number, signal: AbortSignal): Promise<void> {
+    const clock = clockOf(this.#client)
+    await new Promise<void>((resolve) => {
+      const timer = clock.wakeAt(clock.now() + ms, done)
+      function done(): void {
+        clock.cancel(timer)
+        signal.removeEventListener('abort', done)
+        resolve()
+      }
+      signal.addEventListener('abort', done)
+    })
+    signal.throwIfAborted()
+  }
+
+  async #askAll(group: FilterParams, span: LogSpan, options: AskOptions, endpoints: Set<string>, failures: number): Promise<Part<T>> {
+    const blocks = span.to - span.from + 1
+    const tally = new Tally()
+    let part: Part<T>
+    try {
+      part = await this.#ask(group, span, options, tally, blocks > 1 && failures < MOST_SPLITS_ON_FAILURE)
+    } catch (error) {
+      const split = blocks > 1 ? this.#splitAfter(error, blocks, failures) : undefined
+      if (split !== undefined) return this.#askParts(group, span, split.part, options, endpoints, split.failures)
+      if (blocks === 1 && isTooMuch(error)) return this.#askBlock(span.from, options, error)
+      throw error
+    }
+    if (tally.endpoint !== undefined) endpoints.add(tally.endpoint)
+    const { length } = part.items
+    const isCut = length >= this.#limits.maxResultsOf(tally.endpoint)
+    if (isCut || (length >= LEAST_CUT && length % LEAST_CUT === 0)) {
+      const whole =
+        blocks > 1
+          ? await this.#askParts(group, span, Math.ceil(blocks / 2), options, endpoints, failures)
+          : await this.#askBlock(span.from, options, undefined)
+      if (whole.items.length > length && !isCut) this.#limits.leavesOutAfter(tally.endpoint, length)
+      if (whole.items.length > length) this.#range.refused(blocks, Math.ceil(blocks / 2))
+      return whole
+    }
+    this.#range.answered({ blocks, bytes: part.bytes, logs: length, tookMs: undefined })
+    return part
+  }
+
+  /**
+   * The first part alone, since it may have to be split again; then the others at once, as large as
+   * it has shown that they may be.
+   */
+  async #askParts(group: FilterParams, { from, to }: LogSpan, size: number, options: AskOptions, endpoints: Set<string>, failures: number): Promise<Part<T>> {
+    this.splits++
+    const first = { from, to: Math.min(to, from + size - 1) }
+    const parts = [await this.#askAll(group, first, options, endpoints, failures)]
+    const most = Math.min(size, this.#range.blocks)
+    const others: LogSpan[] = []
+    for (let start = first.to + 1; start <= to; start += most) others.push({ from: start, to: Math.min(to, start + most - 1) })
+    parts.push(...(await Promise.all(others.map((span) => this.#askAll(group, span, options, endpoints, failures)))))
+    return { items: parts.flatMap(({ items }) => items), bytes: parts.reduce((sum, { bytes }) => sum + bytes, 0) }
+  }
+
+  /** The logs of a block that do not fit into one reply. */
+  async #askBlock(number: number, { signal }: AskOptions, refusal: unknown): Promise<Part<T>> {
+    try {
+      const items = await this.#fetchBlock(number, signal)
+      return { items: items.filter((item) => this.#filter.matches(this.#reader.logOf(item))), bytes: 0 }
+    } catch (error) {
+      if (!(refusal instanceof HexlineError) || !(error instanceof HexlineError)) throw error
+      const message = `block ${number} has more logs than the node sends in one reply, and its receipts could not be fetched (${error.message}): ${refusal.message}`
+      throw Object.assign(refusal, { message })
+    }
+  }
+
+  /** The size of the parts to ask for after a failure; undefined if a smaller range does not help. */
+  #splitAfter(error: unknown, blocks: number, failures: number): { readonly part: number; readonly failures: number } | undefined {
+    if (!(error instanceof HexlineError)) return undefined
+    if (isTooMuch(error)) {
+      const part = partAfter(error, blocks)
+      const isOfBlocks = error instanceof RpcError && suggestedRange(error.said) === undefined && rangeLimit(error.said) !== undefined
+      if (isOfBlocks) this.#limits.takes(error.endpoint, part)
+      else this.#range.refused(blocks, part)
+      return { part, failures }
+    }
+    if (!MAYBE_TOO_MUCH.includes(error.kind) || error.attempts === 0) return undefined
+    const part = Math.ceil(blocks / 2)
+    if (error.kind === 'timeout') this.#range.refused(blocks, part)
+    return { part, failures: failures + 1 }
+  }
+
+  /** One `eth_getLogs`, sent again while its reply is not one to this request. */
+  async #ask(group: FilterParams, { from, to }: LogSpan, { signal, urgent, avoid }: AskOptions, tally: Tally, mayBeSplit: boolean): Promise<Part<T>> {
+    const where = this.#blockHash === undefined ? { fromBlock: hexOf(from), toBlock: hexOf(to) } : { blockHash: this.#blockHash }
+    const params = [{ ...group, ...where }]
+    const avoided = [...avoid]
+    for (let attempt = 1; ; attempt++) {
+      const settings = mayBeSplit && !urgent ? { attempts: ATTEMPTS_OF_RANGE } : {}
+      const request: Request & RequestMarks = {
+        method: 'eth_getLogs',
+        params,
+        required: true,
+        as: 'bytes',
+        [UNREAD]: this.#bodies,
+        [TALLY]: tally,
+        [AVOID]: avoided,
+        signal,
+        ...settings,
+      }
+      this.calls++
+      const reply = await (urgent ? this.#urgent : this.#bulk).send(request)
+      try {
+        const items = this.#checked(this.#reader.logs(bytesOf(reply)), from, to)
+        if (!this.#reader.keepsBytes) releaseReply(reply)
+        return { items, bytes: reply.bytes }
+      } catch (error) {
+        if (error instanceof CodecError) {
+          const { path } = error
+          throw scrubError(
+            moved(error, `logs${path.startsWith('[') ? '' : '.'}${path}`, { method: 'eth_getLogs', kind: 'malformed' }),
+            connectionsOf(this.#client),
+            tally,
+          )
+        }
+        if (!(error instanceof SyntaxError || error instanceof IntegrityError)) throw error
+        if (attempt === ATTEMPTS) throw this.#unusable(error, from, to, tally)
+        if (tally.endpoint !== undefined) avoided.push(tally.endpoint)
+      }
+    }
+  }
+
+  #unusable(error: SyntaxError | IntegrityError, from: number, to: number, { endpoint }: Tally): HexlineError {
+    if (error instanceof SyntaxError) return new MalformedReplyError(`logs of blocks ${from} to ${to}: received invalid JSON ${ATTEMPTS} times`, { endpoint })
+    return scrubError(Object.assign(error, { endpoint }), connectionsOf(this.#client)) as HexlineError
+  }
+
+  /** The logs in order, each once. Throws `IntegrityError` for one that was not asked for. */
+  #checked(items: T[], from: number, to: number): T[] {
+    let isSorted = true
+    let lastBlock = -1
+    let lastIndex = -1
+    for (const item of items) {
+      const log = this.#reader.logOf(item)
+      const number = Number(log.blockNumber ?? -1)
+      const index = log.logIndex ?? -1
+      if (number < from || number > to || index < 0) {
+        throw new IntegrityError(
+          `requested logs of blocks ${from} to ${to}, but received one of ${log.blockNumber === null ? 'a pending block' : `block ${log.blockNumber}`}`,
+        )
+      }
+      if (typeof log.blockHash !== 'string') throw new IntegrityError(`block ${number}: log ${index} has no block hash`)
+      if (log.removed === true) throw new IntegrityError(`block ${number}: log ${index} is of a block that is no longer part of the chain`)
+      if (!this.#filter.matches(log)) throw new IntegrityError(`block ${number}: log ${index} does not match the filter`)
+      if (number < lastBlock || (number === lastBlock && index <= lastIndex)) isSorted = false
+      lastBlock = number
+      lastIndex = index
+    }
+    return isSorted ? items : this.#sorted(items)
+  }
+
+  /** In their order. Of duplicates, the first one is kept. */
+  #sorted(items: readonly T[]): T[] {
+    const { logOf } = this.#reader
+    const sorted = [...items].sort((a, b) => compare(logOf(a), logOf(b)))
+    return sorted.filter((item, i) => i === 0 || compare(logOf(sorted[i - 1] as T), logOf(item)) !== 0)
+  }
+}
+
+interface Part<T> {
+  readonly items: T[]
+  readonly bytes: number
+}
+
+function compare(a: Log, b: Log): number {
+  return Number(a.blockNumber) - Number(b.blockNumber) || (a.logIndex as number) - (b.logIndex as number)
+}
+
+/** The node, or hexline, refused the size of the range or of its reply. */
+function isTooMuch(error: unknown): boolean {
+  return error instanceof HexlineError && (error.kind === 'range-too-large' || error.kind === 'response-too-large')
+}
+
+/** Failures that may come from the size of the range. */
+const MAYBE_TOO_MUCH = ['timeout', 'server', 'malformed', 'overloaded']
+
+/**
+ * The size that the refusal names, if it is smaller than the refused one. A limit of exactly the
+ * refused size does not count the last block; any other that fails again is halved.
+ */
+function partAfter(error: unknown, blocks: number): number {
+  const named = error instanceof RpcError ? rangeLimit(error.said) : undefined
+  if (named !== undefined && named < blocks) return named
+  return named === blocks ? blocks - 1 : Math.ceil(blocks / 2)
+}
+
+function hexOf(number: number): string {
+  return `0x${number.toString(16)}`
+}

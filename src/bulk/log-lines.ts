@@ -1,0 +1,55 @@
+import { createCopier } from '../eth/codec/reader.ts'
+import { decodeLog, decodeLogs, decodeReceipts, type Log } from '../eth/objects.ts'
+import { parseAt, scanArray, scanObject, skipSpace } from '../json/scan.ts'
+import { readUnread } from '../rpc/post/unread.ts'
+import type { LinkedReceipt } from './link.ts'
+import type { PageReader } from './log-stream.ts'
+
+/** A log, and the JSON that the node sent for it, without white space outside strings. */
+export interface CopiedLog {
+  readonly value: Log
+  readonly json: Buffer
+}
+
+const OPEN_BRACKET = 0x5b
+
+/** Reads logs with the node's own bytes of each. All bytes are checked to be valid JSON. */
+export function copiedLogs(): PageReader<CopiedLog> {
+  const copyLog = createCopier(decodeLog)
+  const copiesAt = (bytes: Buffer, at: number, items: CopiedLog[]) => scanArray(bytes, at, (start, end) => items.push(copyLog(bytes.subarray(start, end))))
+
+  return {
+    logs: (bytes) =>
+      readUnread(bytes, (whole) => {
+        const start = skipSpace(whole, 0)
+        if (whole[start] !== OPEN_BRACKET) return decodeLogs(JSON.parse(whole.toString('utf8'))) as never
+        const items: CopiedLog[] = []
+        expectEnd(whole, copiesAt(whole, start, items))
+        return items
+      }),
+    // Their memory is reused, so the logs get memory of their own.
+    receipts: (bytes) =>
+      readUnread(bytes, (whole) => {
+        const start = skipSpace(whole, 0)
+        if (whole[start] !== OPEN_BRACKET) return decodeReceipts(JSON.parse(whole.toString('utf8'))) as never
+        const items: CopiedLog[] = []
+        const linked: LinkedReceipt[] = []
+        const end = scanArray(whole, start, (at) => {
+          const fields: { transactionHash?: unknown; blockHash?: unknown } = {}
+          scanObject(whole, at, (name, from, to) => {
+            if (name === 'transactionHash' || name === 'blockHash') fields[name] = parseAt(whole, from, to)
+            else if (name === 'logs') copiesAt(Buffer.from(whole.subarray(from, to)), 0, items)
+          })
+          linked.push(fields as LinkedReceipt)
+        })
+        expectEnd(whole, end)
+        return { linked, items }
+      }),
+    logOf: ({ value }) => value,
+    keepsBytes: true,
+  }
+}
+
+function expectEnd(bytes: Buffer, end: number): void {
+  if (skipSpace(bytes, end) !== bytes.length) throw new SyntaxError('something follows the JSON')
+}

@@ -1,0 +1,106 @@
+/** First size of a range, in blocks: of a filter that selects, and of one that selects nothing. */
+const FIRST = 10_000
+const FIRST_OF_ALL = 100
+/** A range grows while its replies stay below these: bytes, logs, and ms in their POST. */
+const TARGET_BYTES = 2 * 1024 * 1024
+const TARGET_LOGS = 5000
+const TARGET_MS = 3000
+/** Growth of a range from one reply to the next. */
+const MOST_GROWTH = 4
+/** Near a size that was refused, it grows by this part. */
+const CAREFUL_GROWTH = 1.05
+/** Weight of the newest reply where it asks for a smaller range. */
+const LEAST_SHRINKING = 0.5
+
+/** What one endpoint takes, whatever the filter. */
+interface EndpointLimit {
+  /** Most blocks in a range, as the endpoint says; infinite if it has said nothing. */
+  maxBlocks: number
+  /** Most results in a reply of an endpoint that leaves the others out silently. */
+  maxResults: number
+}
+
+/** The reply to one range. */
+export interface RangeReply {
+  readonly blocks: number
+  readonly bytes: number
+  readonly logs: number
+  /** Time in its POST, in ms; undefined if unknown. */
+  readonly tookMs: number | undefined
+}
+
+/**
+ * How many blocks one `eth_getLogs` covers. A range grows fourfold while its replies are small and
+ * quick, and shrinks in proportion when they are not. After a refusal it takes the size that the
+ * endpoint names, or half; from there it grows by 5 % only, since the limit is near. Limits on
+ * blocks are the endpoint's, whatever the filter; the rest depends on how many logs it selects.
+ */
+export class LogRange {
+  readonly #limits: EndpointLimits
+  #blocks: number
+  /** A size that was refused for what it held, such as too many results. */
+  #refused = Number.POSITIVE_INFINITY
+
+  constructor(isSelective: boolean, limits: EndpointLimits) {
+    this.#limits = limits
+    this.#blocks = isSelective ? FIRST : FIRST_OF_ALL
+  }
+
+  /** Blocks of the next range. */
+  get blocks(): number {
+    return Math.max(1, Math.floor(Math.min(this.#blocks, this.#limits.maxBlocks)))
+  }
+
+  answered({ blocks, bytes, logs, tookMs = 0 }: RangeReply): void {
+    const room = Math.min(TARGET_BYTES / bytes, TARGET_LOGS / logs, TARGET_MS / tookMs)
+    const isNear = blocks * 2 > this.#refused
+    const factor = room < 1 ? Math.max(room, LEAST_SHRINKING) : Math.min(room, isNear ? CAREFUL_GROWTH : MOST_GROWTH)
+    // A smaller range than the current one proves nothing about a larger one, and one of before a
+    // change nothing about the new size.
+    const next = blocks * factor
+    if (factor < 1 ? next < this.#blocks : next > this.#blocks) this.#blocks = next
+    if (blocks > this.#refused) this.#refused = Number.POSITIVE_INFINITY
+  }
+
+  /** A range was refused for what it holds, and is asked for in parts of this size. */
+  refused(blocks: number, part: number): void {
+    this.#refused = Math.min(this.#refused, blocks)
+    if (part < this.#blocks) this.#blocks = part
+  }
+}
+
+/** What the endpoints of a client take, learnt from their refusals. */
+export class EndpointLimits {
+  readonly #limits = new Map<string, EndpointLimit>()
+
+  /** Most blocks that every endpoint takes. */
+  get maxBlocks(): number {
+    let least = Number.POSITIVE_INFINITY
+    for (const { maxBlocks } of this.#limits.values()) least = Math.min(least, maxBlocks)
+    return least
+  }
+
+  /** Most results of this endpoint in a reply; infinite if it is not known to leave any out. */
+  maxResultsOf(endpoint: string | undefined): number {
+    return this.#of(endpoint).maxResults
+  }
+
+  /** The endpoint has said that it takes at most this many blocks. */
+  takes(endpoint: string | undefined, maxBlocks: number): void {
+    this.#of(endpoint).maxBlocks = maxBlocks
+  }
+
+  /** The endpoint has left out what exceeded this many results. */
+  leavesOutAfter(endpoint: string | undefined, maxResults: number): void {
+    this.#of(endpoint).maxResults = maxResults
+  }
+
+  #of(endpoint = ''): EndpointLimit {
+    let limit = this.#limits.get(endpoint)
+    if (limit === undefined) {
+      limit = { maxBlocks: Number.POSITIVE_INFINITY, maxResults: Number.POSITIVE_INFINITY }
+      this.#limits.set(endpoint, limit)
+    }
+    return limit
+  }
+}

@@ -1,0 +1,67 @@
+import { keccak_256 } from '@noble/hashes/sha3.js'
+import { OptionError } from '../errors.ts'
+import type { Hash } from '../eth/codec/hex.ts'
+import { show } from '../text.ts'
+
+const TYPE =
+  /^(?:address|bool|string|function|bytes(?:[1-9]|[12]\d|3[0-2])?|u?int(?:8|16|24|32|40|48|56|64|72|80|88|96|104|112|120|128|136|144|152|160|168|176|184|192|200|208|216|224|232|240|248|256)|u?fixed\d{1,3}x\d{1,2})$/
+const ARRAYS = /(?:\[\d*\])*$/
+
+/**
+ * The first topic of an event, from its signature as in the ABI or in Solidity: parameter names,
+ * `indexed`, white space and `event` are left out, and `uint` is `uint256`. Throws `OptionError`.
+ *
+ * @example
+ * eventTopic('Transfer(address indexed from, address indexed to, uint value)') // '0xddf252ad…'
+ */
+export function eventTopic(text: string): Hash {
+  const [, name, params] = /^\s*(?:event\s+)?([A-Za-z_$][\w$]*)\s*\((.*)\)\s*(?:anonymous\s*)?;?\s*$/s.exec(text) ?? []
+  const types = params === undefined ? undefined : typesOf(params)
+  if (types === undefined) throw new OptionError('--event', "an event such as 'Transfer(address,address,uint256)'", show(text))
+  return `0x${Buffer.from(keccak_256(Buffer.from(`${name}(${types.join(',')})`))).toString('hex')}`
+}
+
+/** The types of a list of parameters; undefined if one is none. */
+function typesOf(params: string): string[] | undefined {
+  if (params.trim() === '') return []
+  const types: string[] = []
+  for (const param of split(params) ?? ['']) {
+    const type = typeOf(param.trim())
+    if (type === undefined) return undefined
+    types.push(type)
+  }
+  return types
+}
+
+function typeOf(param: string): string | undefined {
+  const tuple = /^(?:tuple\s*)?\((.*)\)((?:\[\d*\])*)(?:\s+(?:indexed\s+)?[\w$]+|\s+indexed)?$/s.exec(param)
+  if (tuple !== null) {
+    const types = typesOf(tuple[1] as string)
+    return types && `(${types.join(',')})${tuple[2]}`
+  }
+  const [type = '', ...rest] = param.split(/\s+/)
+  const names = rest.filter((word) => word !== 'indexed')
+  if (names.length > 1 || !names.every((each) => /^[\w$]+$/.test(each))) return undefined
+  const [arrays = ''] = ARRAYS.exec(type) ?? []
+  const bare = type.slice(0, type.length - arrays.length)
+  const whole = bare === 'uint' || bare === 'int' ? `${bare}256` : bare
+  return TYPE.test(whole) ? whole + arrays : undefined
+}
+
+/** The parameters of a list, which commas outside parentheses separate; undefined if they do not match. */
+function split(params: string): string[] | undefined {
+  const parts: string[] = []
+  let depth = 0
+  let start = 0
+  for (let i = 0; i < params.length; i++) {
+    if (params[i] === '(') depth++
+    else if (params[i] === ')') depth--
+    else if (params[i] === ',' && depth === 0) {
+      parts.push(params.slice(start, i))
+      start = i + 1
+    }
+    if (depth < 0) return undefined
+  }
+  parts.push(params.slice(start))
+  return depth === 0 ? parts : undefined
+}

@@ -1,0 +1,234 @@
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { type GetLogsOptions, getLogs } from '../../src/bulk/index.ts'
+import { type ClientOptions, createClient, OptionError } from '../../src/index.ts'
+import { type LogChain, startLogChain, TRANSFER, tokens, type WireLog } from '../support/log-chain.ts'
+
+const filter = { address: tokens.slice(0, 4) as `0x${string}`[], topics: [TRANSFER] as `0x${string}`[] }
+
+function clientFor(urls: string | readonly string[], options: ClientOptions = {}) {
+  const client = createClient(urls as string, { deadlineMs: 60_000, ...options })
+  onTestFinished(() => client.close())
+  return client
+}
+
+/** What identifies a log, for comparison. */
+const keyOf = (log: WireLog) => `${Number(log.blockNumber)}/${Number(log.logIndex)}/${log.data}`
+const decodedKey = (log: { blockNumber: bigint; logIndex: number; data: string }) => `${log.blockNumber}/${log.logIndex}/${log.data}`
+
+async function fetched(chain: LogChain | readonly LogChain[], options: Partial<GetLogsOptions> = {}) {
+  const urls = [chain].flat().map(({ url }) => url)
+  const logs = getLogs(clientFor(urls), { ...filter, from: 0n, to: 'latest', ...options })
+  const keys: string[] = []
+  for await (const log of logs) keys.push(decodedKey(log))
+  return { keys, audit: logs.audit }
+}
+
+const rightKeys = (chain: LogChain, from: number, to: number) => chain.logs(from, to, filter).map(keyOf)
+
+describe('logs of a range', () => {
+  it('are those of the node, in order', async () => {
+    const chain = await startLogChain({ head: 3000 })
+    const { keys } = await fetched(chain, { audit: 'none' })
+    expect(keys).toEqual(rightKeys(chain, 0, 3000))
+    expect(keys.length).toBeGreaterThan(4000)
+  })
+
+  it('come in pages that tile the range, also where there are none', async () => {
+    const chain = await startLogChain({ head: 50_000, logs: (block) => (block % 20_000 === 7 ? 5 : 0) })
+    const pages = []
+    for await (const page of getLogs(clientFor(chain.url), { ...filter, from: 100n, to: 'latest', audit: 'none' }).pages()) pages.push(page)
+    expect(pages[0]?.from).toBe(100n)
+    expect(pages.at(-1)?.to).toBe(50_000n)
+    for (const [i, page] of pages.entries()) if (i > 0) expect(page.from).toBe((pages[i - 1]?.to ?? 0n) + 1n)
+    expect(pages.flatMap(({ logs }) => logs).map(decodedKey)).toEqual(rightKeys(chain, 100, 50_000))
+  })
+
+  it.each([
+    ['a limit on blocks', 2000, () => ({ message: 'query exceeds max block range 2000' })],
+    ['a limit that does not count the last block', 1000, () => ({ message: 'query exceeds max block range 1001' })],
+    ['a suggestion', 500, (from: number) => ({ message: `this block range should work: [0x${from.toString(16)}, 0x${(from + 499).toString(16)}]` })],
+    ['a suggestion that fails, too', 100, (from: number) => ({ message: `retry with the range ${from}-${from + 2999}` })],
+    ['a refusal without a number', 300, () => ({ code: -32005, message: 'block range is too wide' })],
+    ['a tiny limit', 10, () => ({ code: -32600, message: 'You can make eth_getLogs requests with up to a 10 block range.' })],
+  ])('follow %s', async (_, most, says) => {
+    const chain = await startLogChain({ head: 5000, range: { most, says } })
+    const { keys } = await fetched(chain, { audit: 'none' })
+    expect(keys).toEqual(rightKeys(chain, 0, 5000))
+    const refused = chain.ranges.filter(([from, to]) => to - from + 1 > most).length
+    expect(refused).toBeLessThan(60)
+  })
+
+  it('are complete where a node leaves out what exceeds a number of results', async () => {
+    const chain = await startLogChain({ head: 6000, cap: 1000 })
+    const { keys } = await fetched(chain, { audit: 'none' })
+    expect(keys).toEqual(rightKeys(chain, 0, 6000))
+  })
+
+  it('of one block that exceed the number of results come from its receipts', async () => {
+    const chain = await startLogChain({ head: 40, cap: 1000, logs: (block) => (block === 20 ? 5000 : 3) })
+    const { keys } = await fetched(chain, { audit: 'none' })
+    expect(keys).toEqual(rightKeys(chain, 0, 40))
+  })
+})
+
+describe('an audit', () => {
+  const everyTenth = (log: WireLog) => Number(log.data.slice(0, 66)) % 10 === 0
+
+  it('by blooms finds each block that was left out as a whole', async () => {
+    const chain = await startLogChain({ head: 3000, drops: (log) => Number(log.blockNumber) % 100 === 0 })
+    const { keys, audit } = await fetched(chain, { audit: 'bloom' })
+    expect(keys).toEqual(rightKeys(chain, 0, 3000))
+    expect(audit).toMatchObject({ level: 'bloom', blocks: 3001, unproven: 0 })
+    expect(audit.recovered).toBeGreaterThan(20)
+  })
+
+  it('by receipts finds each log that was left out', async () => {
+    const chain = await startLogChain({ head: 1000, drops: everyTenth })
+    const { keys, audit } = await fetched(chain, { audit: 'receipts' })
+    expect(keys).toEqual(rightKeys(chain, 0, 1000))
+    expect(audit).toMatchObject({ level: 'receipts', blocks: 1001, fetched: 1001, unproven: 0 })
+    expect(audit.recovered).toBe(chain.logs(0, 1000, filter).filter(everyTenth).length)
+  })
+
+  it('by a second endpoint finds what one of them left out', async () => {
+    const liar = await startLogChain({ head: 1000, drops: everyTenth })
+    const other = await startLogChain({ head: 1000 })
+    const { keys, audit } = await fetched([liar, other], { audit: 'peer' })
+    expect(keys).toEqual(rightKeys(other, 0, 1000))
+    expect(audit).toMatchObject({ level: 'peer', blocks: 1001, unproven: 0 })
+  })
+
+  it('is by blooms where the end is final', async () => {
+    const chain = await startLogChain({ head: 100 })
+    expect((await fetched(chain, { to: 'finalized' })).audit.level).toBe('bloom')
+  })
+})
+
+describe('bad input', () => {
+  const client = () => clientFor('http://127.0.0.1:1')
+  it.each<[string, object, RegExp]>([
+    ['an end before the start', { from: 5n, to: 4n }, /^to: expected at least the first block, 5/],
+    ['a topic that is no hash', { from: 0n, to: 1n, topics: ['0x12'] }, /^topics\[0\]: expected a topic \(32 bytes in hex\)/],
+    ['an address that is none', { from: 0n, to: 1n, address: [...Array(4999).fill(tokens[0]), '0x1'] }, /^address\[4999\]: expected an address/],
+    ['no addresses', { from: 0n, to: 1n, address: [] }, /^address: expected at least one address/],
+    ['an unknown audit', { from: 0n, to: 1n, audit: 'all' }, /^audit: expected/],
+    ['a hash and a range', { from: 0n, to: 1n, blockHash: `0x${'1'.repeat(64)}` }, /^blockHash: expected no range beside it/],
+  ])('is refused at once: %s', (_, options, message) => {
+    expect(() => getLogs(client(), options as GetLogsOptions)).toThrow(OptionError)
+    expect(() => getLogs(client(), options as GetLogsOptions)).toThrow(message)
+  })
+})
+
+describe('a node that answers wrongly', () => {
+  it('with logs of other blocks, or that do not match, is not believed', async () => {
+    const wrong = (change: object) =>
+      startLogChain({
+        head: 50,
+        answer: (method, params) =>
+          method === 'eth_getLogs' ? { result: [{ ...(chainForLogs.logs(10, 10)[0] as object), ...change, ...(params.length === 0 && {}) }] } : undefined,
+      })
+    const chainForLogs = await startLogChain({ head: 50 })
+    const [log] = chainForLogs.logs(10, 10)
+    for (const [change, message] of [
+      [{ blockNumber: '0x99' }, 'requested logs of blocks 0 to 50, but received one of block 153'],
+      [{ address: tokens[7], topics: [TRANSFER] }, 'block 10: log 0 does not match the filter'],
+      [{ ...log, address: tokens[0], topics: [TRANSFER], removed: true }, 'block 10: log 0 is of a block that is no longer part of the chain'],
+      [{ blockNumber: null, blockHash: null }, 'requested logs of blocks 0 to 50, but received one of a pending block'],
+    ] as const) {
+      const chain = await wrong(change)
+      await expect(fetched(chain, { audit: 'none' })).rejects.toThrow(message)
+      expect(chain.calls.eth_getLogs).toBe(4)
+    }
+  })
+
+  it('is asked again elsewhere', async () => {
+    const good = await startLogChain({ head: 500 })
+    const bad = await startLogChain({
+      head: 500,
+      answer: (method) => (method === 'eth_getLogs' ? { result: [{ ...good.logs(0, 0)[0], blockNumber: '0x999' }] } : undefined),
+    })
+    expect((await fetched([bad, good], { audit: 'none' })).keys).toEqual(rightKeys(good, 0, 500))
+  })
+
+  it('with [] when it is overloaded is found by blooms', async () => {
+    let asked = 0
+    const chain = await startLogChain({ head: 1000, answer: (method) => (method === 'eth_getLogs' && asked++ % 2 === 0 ? { result: [] } : undefined) })
+    const { keys, audit } = await fetched(chain, { audit: 'bloom' })
+    expect(keys).toEqual(rightKeys(chain, 0, 1000))
+    expect(audit.recovered).toBe(keys.length)
+  })
+
+  it('with blooms that prove nothing leaves blocks unproven, and is no error', async () => {
+    const zero = `0x${'0'.repeat(512)}`
+    const empty = await fetched(await startLogChain({ head: 60, bloom: () => zero }), { audit: 'bloom' })
+    expect(empty.audit).toMatchObject({ blocks: 61, recovered: 0 })
+    expect(empty.audit.reasons["the header's bloom does not have the logs that the node gave"]).toBeGreaterThan(0)
+    const era = await fetched(await startLogChain({ head: 60, chainId: 324, bloom: () => zero, drops: () => true }), { audit: 'bloom' })
+    expect(era.audit).toMatchObject({ blocks: 61, unproven: 61, reasons: { 'zkSync Era leaves blooms empty': 61 } })
+  })
+})
+
+describe('a reorganisation', () => {
+  it('of the end of the range is named', async () => {
+    let name = 0
+    const chain = await startLogChain({
+      head: 3000,
+      fork: () => ({ name, at: 2990 }),
+      answer: (method) => {
+        if (method === 'eth_getLogs') name = 1
+        return undefined
+      },
+    })
+    await expect(fetched(chain, { audit: 'none', address: tokens as `0x${string}`[], topics: [] })).rejects.toThrow(
+      /^block 3000 came as 0xbbbbbbbb0{8}\S+, but its logs as those of 0xbbbbbbbb0{7}1\S+: the chain was reorganised in between/,
+    )
+  })
+
+  it('is named where the last block has no logs', async () => {
+    let name = 0
+    const chain = await startLogChain({
+      head: 3000,
+      logs: (block) => (block > 2990 ? 0 : 5),
+      fork: () => ({ name, at: 2995 }),
+      answer: (method) => {
+        if (method === 'eth_getLogs') name = 1
+        return undefined
+      },
+    })
+    await expect(fetched(chain, { audit: 'none' })).rejects.toThrow(/^block 3000 came as \S+, and at the end as \S+: the chain was reorganised in between/)
+  })
+})
+
+describe('the logs of one block by its hash', () => {
+  it('are requested by it, and audited', async () => {
+    const chain = await startLogChain({ head: 100, drops: (log) => log.logIndex === '0x0' })
+    const blockHash = chain.logs(42, 42)[0]?.blockHash as `0x${string}`
+    const logs = getLogs(clientFor(chain.url), { blockHash, audit: 'receipts' })
+    const found = []
+    for await (const log of logs) found.push(log)
+    expect(found.map(decodedKey)).toEqual(chain.logs(42, 42).map(keyOf))
+    expect(logs.audit).toMatchObject({ recovered: 1, blocks: 1, unproven: 0 })
+    expect(chain.ranges).toEqual([[42, 42]])
+  })
+})
+
+describe('a consumer', () => {
+  it('that stops early ends the requests', async () => {
+    const chain = await startLogChain({ head: 100_000, range: { most: 50, says: () => ({ message: 'query exceeds max block range 50' }) } })
+    for await (const page of getLogs(clientFor(chain.url), { ...filter, from: 0n, to: 'latest', audit: 'none' }).pages()) if (page.to > 1000n) break
+    const { length } = chain.ranges
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(length).toBeLessThan(600)
+  })
+
+  it('that aborts gets its reason', async () => {
+    const chain = await startLogChain({ head: 100_000, range: { most: 50, says: () => ({ message: 'query exceeds max block range 50' }) } })
+    const controller = new AbortController()
+    const reason = new Error('enough')
+    const run = async () => {
+      for await (const _ of getLogs(clientFor(chain.url), { ...filter, from: 0n, to: 'latest', audit: 'none', signal: controller.signal }))
+        controller.abort(reason)
+    }
+    await expect(run()).rejects.toBe(reason)
+  })
+})

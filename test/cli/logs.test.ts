@@ -1,0 +1,93 @@
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { hexline, inShell } from '../support/command.ts'
+import { startLogChain, TRANSFER, tokens, type WireLog } from '../support/log-chain.ts'
+
+let folder: string
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'hexline-logs-'))
+})
+afterEach(() => rm(folder, { recursive: true }))
+
+const token = tokens[0] as string
+const event = 'Transfer(address,address,uint256)'
+const filter = { address: token, topics: [TRANSFER] }
+const job = (url: string, ...more: string[]) => ['logs', '--rpc', url, '--address', token, '--event', event, '--from', '0', '--to', 'latest', ...more]
+const linesOf = (text: string): WireLog[] =>
+  text
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+
+describe('hexline logs', () => {
+  it('writes one log a line to stdout, as the node sent it', async () => {
+    const chain = await startLogChain({ head: 2000 })
+    const { code, stdout } = await hexline(job(chain.url, '--audit', 'none'))
+    expect(code).toBe(0)
+    expect(stdout).toBe(
+      `${chain
+        .logs(0, 2000, filter)
+        .map((log) => JSON.stringify(log))
+        .join('\n')}\n`,
+    )
+  })
+
+  it('writes what the node left out in the bytes of its receipts, and says what it did', async () => {
+    const chain = await startLogChain({ head: 300, drops: (log) => Number(log.blockNumber) % 7 === 0 })
+    const out = join(folder, 'logs.ndjson')
+    const { code, stdout, stderr } = await hexline(job(chain.url, '--audit', 'receipts', '--out', out))
+    expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
+    expect(linesOf(await readFile(out, 'utf8'))).toEqual(chain.logs(0, 300, filter))
+    expect(await readdir(folder)).toEqual(['logs.ndjson'])
+    expect(stderr).toMatch(
+      /^audit by receipts: 301 headers, and the receipts of about 301 blocks\n301 blocks, [\d.]+ kB in [\d.]+ s \([\d,]+ blocks\/s\) \| \d+ logs, \d+ recovered\n$/,
+    )
+  })
+
+  it('ends with 1 when blocks are left that could not be proven, and keeps the file', async () => {
+    const chain = await startLogChain({ head: 50, bloom: () => `0x${'0'.repeat(512)}` })
+    const out = join(folder, 'logs.ndjson')
+    const { code, stderr } = await hexline(job(chain.url, '--audit', 'bloom', '--out', out))
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/hexline: \d+ blocks could not be proven: \d+ because the header's bloom does not have the logs that the node gave\n$/)
+    expect(linesOf(await readFile(out, 'utf8'))).toEqual(chain.logs(0, 50, filter))
+  })
+
+  it('takes topics by position, alternatives, and addresses for their topics', async () => {
+    const chain = await startLogChain({ head: 200 })
+    const all = chain.logs(0, 200)
+    const [one, two] = [all[3]?.topics[1] as string, all[9]?.topics[1] as string]
+    const { stdout } = await hexline(['logs', '--rpc', chain.url, '--topic', 'any', '--topic', `${one},0x${two.slice(26)}`, '--from', '0', '--to', '200'])
+    expect(linesOf(stdout)).toEqual(all.filter(({ topics }) => topics[1] === one || topics[1] === two))
+  })
+
+  it.each<[string[], string]>([
+    [['--address', '0x12'], '--address: address[1]: expected an address (20 bytes in hex)'],
+    [['--topic', 'Transfer'], '--topic: expected a topic (32 bytes in hex), an address, or `any`'],
+    [['--event', 'Transfer'], "--event: expected an event such as 'Transfer(address,address,uint256)'"],
+    [['--from', '9'], '--to: expected at least the first block, 9, received 5'],
+  ])('refuses %j with 2', async (more, message) => {
+    const { code, stdout, stderr } = await hexline([...job('http://127.0.0.1:1').slice(0, -1), '5', ...more])
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain(`hexline: ${message}`)
+  })
+
+  it('says where to go on when the disk is full, counting the lines of a block that is not complete', async () => {
+    const chain = await startLogChain({ head: 3000 })
+    const path = join(folder, 'y')
+    const { code, stderr } = await inShell(`ulimit -f 64; $hexline logs --rpc ${chain.url} --from 0 --to 3000 --audit none > ${path}`)
+    expect(code).toBe(1)
+    const parts = (await readFile(path, 'utf8')).split('\n')
+    const isCut = parts.pop() !== ''
+    const all = chain.logs(0, 3000)
+    const next = Number(all[parts.length]?.blockNumber)
+    const lines = parts.filter((line) => Number(JSON.parse(line).blockNumber) === next).length
+    expect(isCut).toBe(true)
+    const part = lines === 0 ? 'that part' : lines === 1 ? 'that part and the line before it' : `that part and the ${lines} lines before it`
+    expect(stderr).toContain(
+      `the output ends in the middle of ${lines === 0 ? 'the line' : 'a line'} of block ${next}: remove ${part}, and continue with --from ${next}\n`,
+    )
+  })
+})

@@ -1,0 +1,207 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { onTestFinished } from 'vitest'
+import { BloomBuilder } from '../../src/eth/bloom.ts'
+
+/** A log as the server sends it. */
+export interface WireLog {
+  readonly address: string
+  readonly topics: readonly string[]
+  readonly data: string
+  readonly blockNumber: string
+  readonly blockHash: string
+  readonly transactionHash: string
+  readonly transactionIndex: string
+  readonly logIndex: string
+  readonly removed: boolean
+}
+
+interface Filter {
+  readonly address?: string | readonly string[]
+  readonly topics?: readonly (string | readonly string[] | null)[]
+  readonly fromBlock?: string
+  readonly toBlock?: string
+  readonly blockHash?: string
+}
+
+type RpcAnswer = { readonly result: unknown } | { readonly error: { readonly code: number; readonly message: string; readonly data?: unknown } }
+
+export interface LogChainOptions {
+  readonly head: number
+  /** Number of logs in a block. Default 5. */
+  readonly logs?: (block: number) => number
+  /** Logs that `eth_getLogs` leaves out. */
+  readonly drops?: (log: WireLog) => boolean
+  /** Most results of `eth_getLogs`; it leaves out all others. */
+  readonly cap?: number
+  /** Most blocks of a range, both ends included, and how the refusal of a longer one reads. */
+  readonly range?: { readonly most: number; readonly says: (from: number, to: number) => { code?: number; message: string } }
+  /** What the server does in place of the right thing; undefined for the right one. */
+  readonly answer?: (method: string, params: readonly unknown[]) => RpcAnswer | undefined
+  /** The bloom of a block, if it is not the right one. */
+  readonly bloom?: (block: number, right: string) => string
+  readonly chainId?: number
+  /** Which of the forks of the chain the server is on; blocks from `forkedAt` on differ. */
+  readonly fork?: () => { readonly name: number; readonly at: number }
+}
+
+export interface LogChain {
+  readonly url: string
+  /** Calls of each method. */
+  readonly calls: Record<string, number>
+  /** Ranges that `eth_getLogs` was asked for. */
+  readonly ranges: [from: number, to: number][]
+  /** The right logs. */
+  logs(from: number, to: number, filter?: Filter): WireLog[]
+}
+
+export const TRANSFER = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef'
+const APPROVAL = '0x8c5be1e5ebec7d5bd14f71427d1e84f3dd0314c0f7b2291e5b200ac8c7c3b925'
+
+/** The contracts whose logs the chain has. */
+export const tokens = Array.from({ length: 8 }, (_, i) => `0x${(0xa0 + i).toString(16).repeat(20)}`)
+
+/**
+ * A node with generated logs, whose blooms and receipts are right, while its `eth_getLogs` has the
+ * faults that the options name.
+ */
+export async function startLogChain(options: LogChainOptions): Promise<LogChain> {
+  const chain = createLogChain(options)
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = []
+    request.on('data', (chunk) => chunks.push(chunk))
+    request.on('end', () => {
+      const body = JSON.parse(Buffer.concat(chunks).toString())
+      const reply = (call: { id: number; method: string; params: readonly unknown[] }) => ({
+        jsonrpc: '2.0',
+        id: call.id,
+        ...chain.answer(call.method, call.params),
+      })
+      response.writeHead(200, { 'content-type': 'application/json' })
+      response.end(JSON.stringify(Array.isArray(body) ? body.map(reply) : reply(body)))
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(async () => {
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
+  })
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, calls: chain.calls, ranges: chain.ranges, logs: chain.logs }
+}
+
+function createLogChain(options: LogChainOptions) {
+  const { head, logs: countOf = () => 5, drops = () => false, cap = Number.POSITIVE_INFINITY, range, chainId = 1 } = options
+  const calls: Record<string, number> = {}
+  const ranges: [number, number][] = []
+  const blooms = new BloomBuilder()
+
+  function hashOf(block: number): string {
+    const fork = options.fork?.()
+    const name = fork !== undefined && block >= fork.at ? fork.name : 0
+    return `0x${'b'.repeat(8)}${name.toString(16).padStart(8, '0')}${block.toString(16).padStart(48, '0')}`
+  }
+
+  function logsOf(block: number): WireLog[] {
+    const length = countOf(block)
+    if (length === 0) return []
+    const blockHash = hashOf(block)
+    return Array.from({ length }, (_, i) => {
+      const mixed = (block * 2_654_435_761 + i * 40_503) >>> 0
+      return {
+        address: tokens[mixed % tokens.length] as string,
+        topics: [mixed % 3 === 0 ? APPROVAL : TRANSFER, wordOf(mixed % 1000), wordOf((mixed >>> 10) % 1000)],
+        data: `0x${mixed.toString(16).padStart(64, '0')}`,
+        blockNumber: hexOf(block),
+        blockHash,
+        transactionHash: transactionHash(block, i),
+        transactionIndex: hexOf(i),
+        logIndex: hexOf(i),
+        removed: false,
+      }
+    })
+  }
+
+  function select(from: number, to: number, filter: Filter = {}): WireLog[] {
+    const found: WireLog[] = []
+    for (let block = from; block <= to; block++) for (const log of logsOf(block)) if (matches(log, filter)) found.push(log)
+    return found
+  }
+
+  function headerOf(block: number): Record<string, unknown> {
+    const logs = logsOf(block)
+    const right = blooms.of(logs)
+    return {
+      number: hexOf(block),
+      hash: hashOf(block),
+      parentHash: block === 0 ? `0x${'0'.repeat(64)}` : hashOf(block - 1),
+      logsBloom: options.bloom?.(block, right) ?? right,
+      gasUsed: '0x5208',
+      timestamp: hexOf(1_700_000_000 + block),
+      transactions: logs.map(({ transactionHash }) => transactionHash),
+    }
+  }
+
+  function receiptsOf(block: number): Record<string, unknown>[] {
+    return logsOf(block).map((log) => ({
+      transactionHash: log.transactionHash,
+      transactionIndex: log.transactionIndex,
+      blockHash: log.blockHash,
+      blockNumber: log.blockNumber,
+      status: '0x1',
+      gasUsed: '0x5208',
+      logs: [log],
+    }))
+  }
+
+  function getLogs(filter: Filter): RpcAnswer {
+    const one = filter.blockHash === undefined ? undefined : Number(`0x${filter.blockHash.slice(18)}`)
+    const from = one ?? numberOf(filter.fromBlock)
+    const to = one ?? Math.min(head, numberOf(filter.toBlock ?? 'latest'))
+    ranges.push([from, to])
+    if (range !== undefined && to - from + 1 > range.most) return { error: { code: -32602, ...range.says(from, to) } }
+    return {
+      result: select(from, to, filter)
+        .filter((log) => !drops(log))
+        .slice(0, cap),
+    }
+  }
+
+  function numberOf(tag: unknown): number {
+    if (tag === 'latest' || tag === 'safe' || tag === 'finalized') return head
+    return Number(tag)
+  }
+
+  function right(method: string, params: readonly unknown[]): RpcAnswer {
+    const number = numberOf(params[0])
+    if (method === 'eth_chainId') return { result: hexOf(chainId) }
+    if (method === 'eth_blockNumber') return { result: hexOf(head) }
+    if (method === 'eth_getBlockByHash') return { result: headerOf(Number(`0x${(params[0] as string).slice(18)}`)) }
+    if (method === 'eth_getBlockByNumber') return { result: number > head ? null : headerOf(number) }
+    if (method === 'eth_getBlockReceipts') return { result: receiptsOf(number) }
+    if (method === 'eth_getLogs') return getLogs(params[0] as Filter)
+    return { error: { code: -32601, message: `the method ${method} does not exist` } }
+  }
+
+  function answer(method: string, params: readonly unknown[]): RpcAnswer {
+    calls[method] = (calls[method] ?? 0) + 1
+    return options.answer?.(method, params) ?? right(method, params)
+  }
+  return { calls, ranges, answer, logs: select }
+}
+
+function matches(log: WireLog, { address, topics = [] }: Filter): boolean {
+  if (address !== undefined && ![address].flat().includes(log.address)) return false
+  return topics.every((topic, i) => topic === null || [topic].flat().includes(log.topics[i] as string))
+}
+
+function wordOf(value: number): string {
+  return `0x${(value + 1).toString(16).padStart(64, '0')}`
+}
+
+function transactionHash(block: number, index: number): string {
+  return `0x${'7'.repeat(8)}${block.toString(16).padStart(28, '0')}${index.toString(16).padStart(28, '0')}`
+}
+
+function hexOf(number: number): string {
+  return `0x${number.toString(16)}`
+}
