@@ -5,7 +5,6 @@ import { show } from '../text.ts'
 
 const TYPE =
   /^(?:address|bool|string|function|bytes(?:[1-9]|[12]\d|3[0-2])?|u?int(?:8|16|24|32|40|48|56|64|72|80|88|96|104|112|120|128|136|144|152|160|168|176|184|192|200|208|216|224|232|240|248|256)|u?fixed\d{1,3}x\d{1,2})$/
-const ARRAYS = /(?:\[\d*\])*$/
 
 /**
  * The first topic of an event, from its signature as in the ABI or in Solidity: parameter names,
@@ -42,8 +41,7 @@ function typeOf(param: string): string | undefined {
   const [type = '', ...rest] = param.split(/\s+/)
   const names = rest.filter((word) => word !== 'indexed')
   if (names.length > 1 || !names.every((each) => /^[\w$]+$/.test(each))) return undefined
-  const [arrays = ''] = ARRAYS.exec(type) ?? []
-  const bare = type.slice(0, type.length - arrays.length)
+  const [, bare = '', arrays = ''] = /^(\w+)((?:\[\d*\])*)$/.exec(type) ?? []
   const whole = bare === 'uint' || bare === 'int' ? `${bare}256` : bare
   return TYPE.test(whole) ? whole + arrays : undefined
 }

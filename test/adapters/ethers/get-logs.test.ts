@@ -45,7 +45,7 @@ describe('getLogs', () => {
     expect(logs).toHaveLength(chain.logs(0, 2000).length)
   })
 
-  it('lets a contract query a million blocks', async () => {
+  it('lets a contract query millions of blocks', async () => {
     const chain = await startLogChain({
       head: 3_000_000,
       logs: (block) => (block % 50_000 === 1 ? 8 : 0),
@@ -55,7 +55,7 @@ describe('getLogs', () => {
     const contract = new Contract(address, ['event Transfer(address indexed from, address indexed to, uint256 value)'], provider)
     const events = await contract.queryFilter('Transfer', 0, 'latest')
     expect(events.map(({ blockNumber, index }) => `${blockNumber} ${index}`)).toEqual(
-      chain.logs(0, 1_000_000, { address, topics: [TRANSFER] }).map((log) => `${Number(log.blockNumber)} ${Number(log.logIndex)}`),
+      chain.logs(0, 3_000_000, { address, topics: [TRANSFER] }).map((log) => `${Number(log.blockNumber)} ${Number(log.logIndex)}`),
     )
   })
 
