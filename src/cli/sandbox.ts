@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { Command } from 'commander'
+import * as check from '../check.ts'
 import { OptionError } from '../errors.ts'
 import { type ChainSlug, chains } from '../eth/chains.ts'
 import type { Sandbox, SandboxOptions } from '../sandbox/index.ts'
@@ -9,7 +10,7 @@ import type { Io } from './output/io.ts'
 import { toJson } from './output/json.ts'
 import { type Messages, messagesFor } from './output/messages.ts'
 import { printText } from './output/print.ts'
-import { redactPath } from './output/redact.ts'
+import { redact, redactPath } from './output/redact.ts'
 import { syntaxFault } from './params.ts'
 
 interface Flags {
@@ -19,6 +20,12 @@ interface Flags {
   readonly latency?: string
   readonly rate?: string
   readonly faults?: string
+  readonly maxBatch?: string
+  readonly maxLogRange?: string
+  readonly maxResults?: string
+  readonly dropLogs?: string
+  readonly lag?: string
+  readonly prunedBelow?: string
   readonly seed?: string
   readonly prices?: string
   readonly likeProduction?: boolean
@@ -37,6 +44,12 @@ export function sandboxCommand(io: Io): Command {
     .option('--latency <ms>', 'delay every request')
     .option('--rate <calls>', 'refuse more than this many calls per second')
     .option('--faults <share>', 'make a share of the requests fail, such as 0.1, or a share for each fault: stalled=0.1,cut=0.05')
+    .option('--max-batch <calls>', 'refuse batches of more calls')
+    .option('--max-log-range <blocks>', 'refuse eth_getLogs for more blocks')
+    .option('--max-results <logs>', 'refuse eth_getLogs with more logs; with 10000,silent, send the first 10000 and do not say so')
+    .option('--drop-logs <share>', 'leave a share of the logs out of eth_getLogs, such as 0.001')
+    .option('--lag <blocks>', 'stay this many blocks behind the node')
+    .option('--pruned-below <block>', 'have no blocks, receipts, logs or state from before this block')
     .option('--seed <file>', 'JSON file with records of the NFT and streams groups: { transfers, nfts, collections, streams }')
     .option('--prices <file>', 'JSON file with USD prices by token address, and of the native coin: { "native": { "usd": 2000, "usd24hAgo": 1950 } }')
     .option('--like-production', 'send values as real services do: nulls, booleans and lists where strings, numbers and objects are documented')
@@ -48,7 +61,8 @@ export function sandboxCommand(io: Io): Command {
 Examples:
   hexline sandbox
   hexline sandbox --port 8600 --chain base --upstream http://127.0.0.1:8545
-  hexline sandbox --latency 200 --rate 50 --faults 0.1`,
+  hexline sandbox --latency 200 --rate 50 --faults 0.1
+  hexline sandbox --max-log-range 2000 --max-results 10000,silent --drop-logs 0.001`,
     )
     .action((flags: Flags) => runSandbox(flags, io))
 }
@@ -73,6 +87,7 @@ async function runSandbox(flags: Flags, io: Io): Promise<void> {
 
 async function optionsFrom(flags: Flags, env: Io['env'], messages: Messages): Promise<SandboxOptions> {
   const { port, chain, latency, rate, faults, seed, prices, likeProduction, allowHost } = flags
+  const { maxBatch, maxLogRange, maxResults, dropLogs, lag, prunedBelow } = flags
   if (flags.upstream !== undefined) warnOfKey(messages, flags.upstream, 'HEXLINE_UPSTREAM_URL')
   const upstream = flags.upstream ?? env.HEXLINE_UPSTREAM_URL
   return {
@@ -83,6 +98,13 @@ async function optionsFrom(flags: Flags, env: Io['env'], messages: Messages): Pr
     ...(latency !== undefined && { latencyMs: numberFrom('--latency', latency) }),
     ...(rate !== undefined && { callsPerSecond: numberFrom('--rate', rate) }),
     ...(faults !== undefined && { faults: faultsFrom(faults) }),
+    ...(maxBatch !== undefined && { maxBatch: numberFrom('--max-batch', maxBatch) }),
+    // Checked here: the same option of the probe has another flag.
+    ...(maxLogRange !== undefined && { maxLogRange: check.whole('--max-log-range', numberFrom('--max-log-range', maxLogRange)) }),
+    ...(maxResults !== undefined && { maxResults: maxResultsFrom(maxResults) }),
+    ...(dropLogs !== undefined && { dropLogs: numberFrom('--drop-logs', dropLogs) }),
+    ...(lag !== undefined && { lag: numberFrom('--lag', lag) }),
+    ...(prunedBelow !== undefined && { prunedBelow: numberFrom('--pruned-below', prunedBelow) }),
     ...(seed !== undefined && { seed: await jsonFrom('--seed', seed) }),
     ...(prices !== undefined && { prices: await jsonFrom('--prices', prices) }),
     ...(likeProduction !== undefined && { likeProduction }),
@@ -98,6 +120,13 @@ function faultsFrom(text: string): NonNullable<SandboxOptions['faults']> {
     return [part.slice(0, at).trim(), numberFrom('--faults', part.slice(at + 1))] as const
   })
   return Object.fromEntries(shares)
+}
+
+/** `10000`, or `10000,silent`. */
+function maxResultsFrom(text: string): NonNullable<SandboxOptions['maxResults']> {
+  const [, digits, silent] = /^(\d+)(,silent)?$/.exec(text) ?? []
+  if (digits === undefined) throw new OptionError('--max-results', 'a number of logs, such as 10000, or 10000,silent', redact(text))
+  return { most: Number(digits), silently: silent !== undefined }
 }
 
 /** Reads a JSON file; startSandbox checks the value. */

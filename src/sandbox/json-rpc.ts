@@ -4,8 +4,9 @@ import { scrubber } from '../http/secrets.ts'
 import type { Alarms } from '../wait/alarms.ts'
 import { json, type Reply } from './reply.ts'
 
-/** A parsed request for the node: its bytes, and how many calls they hold. */
+/** A parsed request for the node: its value, its text, and how many calls it holds. */
 export interface RpcBody {
+  readonly value: unknown
   readonly text: string
   readonly calls: number
 }
@@ -25,7 +26,7 @@ export function readRpcBody(bytes: Buffer): RpcBody | undefined {
     const parsed: unknown = JSON.parse(text)
     const calls: unknown[] = Array.isArray(parsed) ? parsed : [parsed]
     const isChanged = calls.map(encodeBlockNumbers).includes(true)
-    return { text: isChanged ? JSON.stringify(parsed) : text, calls: Math.max(1, calls.length) }
+    return { value: parsed, text: isChanged ? JSON.stringify(parsed) : text, calls: Math.max(1, calls.length) }
   } catch {
     return undefined
   }

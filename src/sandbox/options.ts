@@ -5,6 +5,7 @@ import { type ChainSlug, checkChain } from '../eth/chains.ts'
 import { show } from '../text.ts'
 import { type FaultShares, faults } from './faults.ts'
 import { hostnameOf } from './host.ts'
+import type { NodeLimits } from './node-limits.ts'
 import type { Seed } from './records.ts'
 import { seedFrom } from './seed-check.ts'
 
@@ -77,10 +78,34 @@ export interface SandboxOptions {
   readonly faults?: FaultShares
   /** The same seed makes the same requests fail. Default 1. */
   readonly faultSeed?: number
+  /** Most calls in a JSON-RPC batch; a longer one is refused as a whole. Default: no limit. */
+  readonly maxBatch?: number
+  /** Most blocks in a range of `eth_getLogs`, both ends counted. Default: no limit. */
+  readonly maxLogRange?: number
+  /**
+   * Most logs in a reply of `eth_getLogs`. If there are more, the call is refused; with `silently`,
+   * the reply has the first ones, and nothing says that others are missing. Default: no limit.
+   */
+  readonly maxResults?: number | { readonly most: number; readonly silently?: boolean }
+  /**
+   * Share of the logs that `eth_getLogs` leaves out, from 0 to 1: the same ones each time. Receipts
+   * have them. Default 0.
+   */
+  readonly dropLogs?: number
+  /**
+   * Number of blocks that JSON-RPC is behind the upstream node. Newer blocks are null, their logs
+   * are missing, and `latest` is an older block; transactions can be sent. Default 0.
+   */
+  readonly lag?: number
+  /**
+   * The oldest block whose data JSON-RPC has. Older blocks, receipts and logs are refused with code
+   * 4444, and state with "missing trie node". The newest block is always there. Default 0.
+   */
+  readonly prunedBelow?: number
 }
 
 /** Options with every default filled in. */
-export interface Settings {
+export interface Settings extends NodeLimits {
   readonly port: number
   readonly chain: ChainSlug
   readonly upstream: string | undefined
@@ -114,6 +139,12 @@ export function settingsFrom(options: SandboxOptions): Settings {
     'callsPerSecond',
     'faults',
     'faultSeed',
+    'maxBatch',
+    'maxLogRange',
+    'maxResults',
+    'dropLogs',
+    'lag',
+    'prunedBelow',
   ])
   const { chain = 'eth', upstream, callsPerSecond, likeProduction = false } = options
   if (typeof chain !== 'string') throw new OptionError('chain', 'the name of a chain', show(chain))
@@ -140,6 +171,12 @@ export function settingsFrom(options: SandboxOptions): Settings {
     callsPerSecond: callsPerSecond === undefined ? Number.POSITIVE_INFINITY : check.positive('callsPerSecond', callsPerSecond),
     faults: faultShares(options.faults ?? 0),
     faultSeed: number('faultSeed', options.faultSeed ?? 1, Number.isSafeInteger, 'a whole number'),
+    maxBatch: mostOf('maxBatch', options.maxBatch),
+    maxLogRange: mostOf('maxLogRange', options.maxLogRange),
+    maxResults: resultLimit(options.maxResults),
+    dropLogs: share('dropLogs', options.dropLogs ?? 0),
+    lag: check.whole('lag', options.lag ?? 0, 0),
+    prunedBelow: check.whole('prunedBelow', options.prunedBelow ?? 0, 0),
   }
 }
 
@@ -158,8 +195,22 @@ function number(name: string, value: unknown, isGood: (value: number) => boolean
   throw new OptionError(name, expected, show(value))
 }
 
+function share(name: string, value: unknown): number {
+  return number(name, value, (value) => value >= 0 && value <= 1, 'a share from 0 to 1')
+}
+
+/** A limit that need not be there. */
+function mostOf(name: string, value: unknown): number {
+  return value === undefined ? Number.POSITIVE_INFINITY : check.whole(name, value)
+}
+
+function resultLimit(limit: SandboxOptions['maxResults']): NodeLimits['maxResults'] {
+  if (typeof limit !== 'object' || limit === null) return { most: mostOf('maxResults', limit), silently: false }
+  check.onlyKnown('maxResults', limit, ['most', 'silently'])
+  return { most: check.whole('maxResults.most', limit.most), silently: check.flag('maxResults.silently', limit.silently ?? false) }
+}
+
 function faultShares(shares: FaultShares): FaultShares {
-  const share = (name: string, value: unknown) => number(name, value, (value) => value >= 0 && value <= 1, 'a share from 0 to 1')
   if (typeof shares !== 'object' || shares === null) return share('faults', shares)
   check.onlyKnown('faults', shares, faults)
   const total = Object.entries(shares).reduce((sum, [name, value]) => sum + share(`faults[${show(name)}]`, value), 0)

@@ -8,6 +8,7 @@ import { systemClock } from '../wait/clock.ts'
 import { startAnvil } from './anvil.ts'
 import { createFaults } from './faults.ts'
 import { createForward } from './json-rpc.ts'
+import { limitNode } from './node-limits.ts'
 import { type SandboxOptions, settingsFrom } from './options.ts'
 import { createLimit } from './rate.ts'
 import type { Seed } from './records.ts'
@@ -93,7 +94,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     endings.push(client.close)
     // A missing node should fail the start, not the first request.
     const chainId = await client.with({ attempts: 1 }).call('eth_chainId')
-    const forward = createForward(upstream, new Alarms(systemClock))
+    const forward = limitNode(createForward(upstream, new Alarms(systemClock)), settings, client)
     endings.push(forward.close)
     const handler = serviceHandler({ settings, client, forward, limit: createLimit(settings.callsPerSecond) })
     const server = createServer(handler, {

@@ -10,6 +10,7 @@ import { promisify } from 'node:util'
 import { createClient } from 'hexline'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { type Sandbox, startSandbox } from '../../src/sandbox/index.ts'
+import { deploy, logsCode, viemOn } from '../sandbox/contracts.ts'
 import { startHexline as start, hexline as untilEnd } from '../support/command.ts'
 import { eventually } from '../support/eventually.ts'
 import { errorOf } from '../support/server.ts'
@@ -119,6 +120,34 @@ describe('hexline sandbox', () => {
   })
 })
 
+describe('a node with limits', () => {
+  /** The results and error messages of calls to the node of a sandbox. */
+  async function ask(said: string, ...calls: readonly (readonly [method: string, ...params: unknown[]])[]): Promise<unknown[]> {
+    const body = calls.map(([method, ...params], id) => ({ jsonrpc: '2.0', id, method, params }))
+    const reply = await fetch(JSON.parse(said).nodeUrl, { method: 'POST', body: JSON.stringify(body) })
+    return ((await reply.json()) as { result?: unknown; error?: { message: string } }[]).map(({ result, error }) => error?.message ?? result)
+  }
+
+  it('is what --max-batch, --max-log-range, --max-results, --drop-logs, --lag and --pruned-below make', async () => {
+    await using own = await startSandbox()
+    const viem = viemOn(own.upstream)
+    const address = await deploy(viem, logsCode)
+    // Five logs in block 2, and 20 blocks after it.
+    await viem.waitForTransactionReceipt({ hash: await viem.sendTransaction({ to: address, data: `0x${'5'.padStart(64, '0')}` }) })
+    await viem.mine({ blocks: 20 })
+    const limited = async (...flags: string[]) => (await sandbox('--json', '--upstream', own.upstream, ...flags)).said
+    const logs = ['eth_getLogs', { fromBlock: '0x0', toBlock: 'latest' }] as const
+
+    expect(await ask(await limited('--max-batch', '1'), logs, logs)).toEqual(['batch too large'])
+    expect(await ask(await limited('--max-log-range', '10'), logs)).toEqual(['query exceeds max block range 10'])
+    expect(await ask(await limited('--max-results', '4'), logs)).toEqual(['query returned more than 4 results'])
+    expect(await ask(await limited('--max-results', '4,silent'), logs)).toEqual([expect.objectContaining({ length: 4 })])
+    expect(await ask(await limited('--drop-logs', '1'), logs)).toEqual([[]])
+    const old = ['eth_getBlockByNumber', '0x1', false] as const
+    expect(await ask(await limited('--lag', '3', '--pruned-below', '2'), ['eth_blockNumber'], old)).toEqual(['0x13', 'pruned history unavailable'])
+  })
+})
+
 describe('the answers', () => {
   it('have the prices of --prices, and the documented types without --like-production', async () => {
     const file = join(folder, 'prices.json')
@@ -220,6 +249,13 @@ describe('invalid input is reported in one line, with exit code 2', () => {
     [['--latency', '-1'], 'hexline: --latency: expected a number of ms from 0 to 2147483647, received -1\n'],
     [['--rate', '0'], 'hexline: --rate: expected a number above 0, received 0\n'],
     [['--faults', '2'], 'hexline: --faults: expected a share from 0 to 1, received 2\n'],
+    [['--max-batch', '0'], 'hexline: --max-batch: expected a whole number of at least 1, received 0\n'],
+    [['--max-log-range', '-5'], 'hexline: --max-log-range: expected a whole number of at least 1, received -5\n'],
+    [['--max-results', '0,silent'], 'hexline: --max-results: expected a whole number of at least 1, received 0\n'],
+    [['--max-results', '10,quiet'], 'hexline: --max-results: expected a number of logs, such as 10000, or 10000,silent, received "10,quiet"\n'],
+    [['--drop-logs', '2'], 'hexline: --drop-logs: expected a share from 0 to 1, received 2\n'],
+    [['--lag', '1.5'], 'hexline: --lag: expected a whole number of at least 0, received 1.5\n'],
+    [['--pruned-below', '-1'], 'hexline: --pruned-below: expected a whole number of at least 0, received -1\n'],
     [['--allow-host', 'box.test:80'], 'hexline: --allow-host: expected a host name without a port, received "box.test:80"\n'],
     [['--fault', '2'], "hexline: unknown option '--fault' (Did you mean --faults?)\n"],
   ])('%j', async (args, stderr) => {

@@ -85,6 +85,9 @@ function deployment(runtime: string): Hex {
 /** Forwards its value to the address in its input: CALL(gas, input[0..32], value, no data). */
 export const passOnCode: Hex = deployment('6000600060006000346000355af100')
 
+/** Makes as many logs as the number in its input says, each with another topic. */
+export const logsCode: Hex = deployment('6000355b806000528060206000a16001900380600357' + '00')
+
 export const abi = parseAbi([
   'function mint(address to, uint256 amount)',
   'function transfer(address to, uint256 amount) returns (bool)',

@@ -75,6 +75,16 @@ it.each<[options: unknown, message: string]>([
   [{ callsPerSecond: 0 }, 'callsPerSecond: expected a number above 0, received 0'],
   [{ faults: 1.5 }, 'faults: expected a share from 0 to 1, received 1.5'],
   [{ faultSeed: 0.5 }, 'faultSeed: expected a whole number, received 0.5'],
+  [{ maxBatch: 0 }, 'maxBatch: expected a whole number of at least 1, received 0'],
+  [{ maxLogRange: '2k' }, 'maxLogRange: expected a whole number of at least 1, received "2k"'],
+  [{ maxResults: 0.5 }, 'maxResults: expected a whole number of at least 1, received 0.5'],
+  [{ maxResults: null }, 'maxResults: expected a whole number of at least 1, received null'],
+  [{ maxResults: {} }, 'maxResults.most: expected a whole number of at least 1, received undefined'],
+  [{ maxResults: { most: 5, silent: true } }, 'maxResults: expected only most, silently, received "silent"'],
+  [{ maxResults: { most: 5, silently: 1 } }, 'maxResults.silently: expected true or false, received 1'],
+  [{ dropLogs: 1.1 }, 'dropLogs: expected a share from 0 to 1, received 1.1'],
+  [{ lag: -1 }, 'lag: expected a whole number of at least 0, received -1'],
+  [{ prunedBelow: '1000' }, 'prunedBelow: expected a whole number of at least 0, received "1000"'],
 ])('%j is refused at once', async (options, message) => {
   const error = await errorOf(startSandbox(options as SandboxOptions))
   expect(error).toBeInstanceOf(OptionError)

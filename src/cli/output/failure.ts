@@ -100,6 +100,11 @@ const flags: Readonly<Record<string, string>> = {
   latencyMs: '--latency',
   callsPerSecond: '--rate',
   faults: '--faults',
+  maxResults: '--max-results',
+  'maxResults.most': '--max-results',
+  dropLogs: '--drop-logs',
+  lag: '--lag',
+  prunedBelow: '--pruned-below',
 }
 
 function flagOf(option: string): string {
