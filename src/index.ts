@@ -43,7 +43,18 @@ export type {
 } from './eth/objects.ts'
 export type { BlockId, BlockNumber, BlockTag, CallObject, Json, LogFilter } from './eth/params.ts'
 export { transactionHash } from './eth/send-raw-transaction.ts'
-export { type EndpointReport, type Figure, type ProbeOptions, type ProbeProgress, type ProbeReport, probe, type Support, type Tag } from './probe/index.ts'
+export {
+  type EndpointHistory,
+  type EndpointReport,
+  type Figure,
+  type OldState,
+  type ProbeOptions,
+  type ProbeProgress,
+  type ProbeReport,
+  probe,
+  type Support,
+  type Tag,
+} from './probe/index.ts'
 export { type Call, type Layer, type Outcome, type Post, type Reply, replyOf, type Send } from './rpc/call.ts'
 export type { CallEvent, Events, PostEvent, RetryEvent, RouteEvent, ThrottleEvent } from './rpc/events.ts'
 export type { Classify, Failure } from './rpc/post/reply-errors.ts'

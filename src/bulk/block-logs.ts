@@ -3,9 +3,11 @@ import { IntegrityError, MalformedReplyError } from '../errors.ts'
 import { BloomBuilder, isBloom } from '../eth/bloom.ts'
 import { createReader } from '../eth/codec/reader.ts'
 import type { Block, Log } from '../eth/objects.ts'
+import { releaseReply } from '../rpc/call.ts'
 import { bytesOf, Fetcher, release } from './fetch.ts'
 import { decodersOf } from './fields.ts'
-import { Link, type LinkedReceipt } from './link.ts'
+import { Link, type LinkedReceipt, receiptsFault } from './link.ts'
+import { receiptsByHash, type WrongReceipts } from './receipts-by-hash.ts'
 
 /** The fields of a header that an audit needs. */
 export type Header = Pick<Block, 'number' | 'hash' | 'parentHash' | 'logsBloom' | 'transactions'>
@@ -50,16 +52,19 @@ export class BlockLogsFetcher<T> {
     this.#blooms = new BloomChecker()
   }
 
-  /** Throws `IntegrityError` for receipts that are not those of the block's transactions. */
+  /**
+   * Throws `IntegrityError` for receipts that are not those of the block's transactions, also when
+   * requested by its hash.
+   */
   async fetch(number: number, signal: AbortSignal): Promise<BlockLogs<T>> {
     for (let attempt = 1; ; attempt++) {
       const fetched = await this.#fetcher.fetch(BigInt(number), signal, true)
       try {
         const header = this.#readHeader(bytesOf(fetched.block))
-        const { linked, items } = this.#readReceipts(bytesOf(fetched.receipts as NonNullable<typeof fetched.receipts>))
-        const link = new Link()
-        link.follow(BigInt(number), header)
-        link.checkReceipts(header, linked)
+        const receipts = this.#readReceipts(bytesOf(fetched.receipts as NonNullable<typeof fetched.receipts>))
+        new Link().follow(BigInt(number), header)
+        const fault = receiptsFault(header, receipts.linked)
+        const { items } = fault === undefined ? receipts : await this.#rightReceipts({ block: header, fault, origin: fetched.origins.receipts }, signal)
         release(fetched)
         return { header, items, fitsBloom: this.#blooms.fits(header, items.map(this.#logOf)) }
       } catch (error) {
@@ -68,6 +73,12 @@ export class BlockLogsFetcher<T> {
           throw new MalformedReplyError(`block ${number}: received invalid JSON ${ATTEMPTS} times`, { endpoint: fetched.origins.block.endpoint })
       }
     }
+  }
+
+  async #rightReceipts(wrong: WrongReceipts, signal: AbortSignal): Promise<ReturnType<ReadReceipts<T>>> {
+    const { reply, receipts } = await receiptsByHash(this.#fetcher, wrong, this.#readReceipts, signal)
+    releaseReply(reply)
+    return receipts
   }
 }
 

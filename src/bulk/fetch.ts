@@ -1,10 +1,12 @@
 import type { Client, Request } from '../client/client.ts'
-import { type RequestMarks, TALLY, UNREAD } from '../client/internals.ts'
+import { AVOID, clockOf, connectionsOf, type RequestMarks, TALLY, UNREAD } from '../client/internals.ts'
 import { HexlineError, TimeoutError } from '../errors.ts'
 import { parseResult } from '../eth/codec/reader.ts'
+import { billed, costsAt } from '../eth/costs.ts'
 import { BodyPool } from '../rpc/body-pool.ts'
 import { asBuffer, movedReply, type Reply, releaseReply, replyOf } from '../rpc/call.ts'
 import { Tally } from '../rpc/tally.ts'
+import type { Clock } from '../wait/clock.ts'
 import { type Linked, linkedFields } from './link.ts'
 
 /** A block as the node's own bytes, with its receipts if requested. */
@@ -25,27 +27,48 @@ export interface FetcherOptions {
 
 /** How the calls for a block are made. */
 interface AskOptions {
+  readonly client: Client
   readonly signal: AbortSignal
-  /** Ahead of all other blocks, because the consumer waits for this one. */
-  readonly urgent: boolean
+  /** Endpoints to be used only if there is no other. */
+  readonly avoid?: readonly string[]
 }
+
+/** What an endpoint charges for receipts. */
+interface Price {
+  readonly endpoint: string
+  readonly ofBlock: number
+  readonly single: number
+}
+
+/**
+ * How long receipts are requested one by one before `eth_getBlockReceipts` is tried again, in ms:
+ * an endpoint that has it may be back.
+ */
+const SINGLE_MS = 60_000
+/** Attempts of a request for receipts by their block's hash. */
+const ATTEMPTS_BY_HASH = 3
 
 /**
  * Fetches blocks, each with its own calls; the queue makes the batches. It repeats calls above the
  * retry layer, but only reads, and only those whose deadline passed while they waited in the queue
  * or in their first POST.
+ *
+ * Receipts come by `eth_getBlockReceipts` from endpoints that have it. They come one by one where
+ * none has it, and where the providers of all endpoints charge less for that.
  */
 export class Fetcher {
   readonly #bulk: Client
   readonly #urgent: Client
+  readonly #again: Client
   readonly #full: boolean
   readonly #withReceipts: boolean
   readonly #bodies = new BodyPool()
-  /**
-   * False once the node has proved not to support `eth_getBlockReceipts`; receipts are then
-   * requested one by one.
-   */
-  #hasBlockReceipts = true
+  readonly #clock: Clock
+  /** Of the endpoints where single receipts may be cheaper. */
+  readonly #prices: readonly Price[]
+  readonly #endpoints: number
+  /** When `eth_getBlockReceipts` is tried again, if no endpoint supports it; else 0. */
+  #singleUntil = 0
   /** Number of calls answered so far. */
   #answered = 0
 
@@ -57,44 +80,89 @@ export class Fetcher {
   constructor(client: Client, options: FetcherOptions) {
     this.#bulk = client.with({ priority: 'bulk' })
     this.#urgent = client.with({ priority: 'interactive', attempts: Number.POSITIVE_INFINITY })
+    this.#again = client.with({ priority: 'interactive', attempts: ATTEMPTS_BY_HASH })
     this.#full = options.full
     this.#withReceipts = options.receipts
+    this.#clock = clockOf(client)
+    const connections = connectionsOf(client) ?? []
+    this.#prices = connections.flatMap(({ name, origin }) => pricesAt(name, origin))
+    this.#endpoints = connections.length
   }
 
   fetch(number: bigint, signal: AbortSignal, urgent = false): Promise<Fetched> {
     const tag = `0x${number.toString(16)}`
-    const options: AskOptions = { signal, urgent }
+    const options: AskOptions = { client: urgent ? this.#urgent : this.#bulk, signal }
     const origin = new Tally()
     const asked = this.#ask('eth_getBlockByNumber', [tag, this.#full], options, origin)
-    if (this.#withReceipts) return this.#addReceipts(number, tag, asked, options, origin)
-    return asked.then((block) => ({ number, block, receipts: undefined, bytes: block.bytes, origins: { block: origin } }))
+    if (!this.#withReceipts) return asked.then((block) => ({ number, block, receipts: undefined, bytes: block.bytes, origins: { block: origin } }))
+    return this.#prices.length === 0 ? this.#addReceipts(number, tag, asked, options, origin) : this.#addByPrice(number, tag, asked, options, origin)
   }
 
-  async #addReceipts(number: bigint, tag: string, asked: Promise<Reply>, options: AskOptions, origin: Tally): Promise<Fetched> {
-    const receiptsOrigin = new Tally()
-    const [block, receipts] = await Promise.all([asked, this.#blockReceipts(tag, options, receiptsOrigin)])
-    if (receipts !== undefined) {
-      return { number, block, receipts, bytes: block.bytes + receipts.bytes, origins: { block: origin, receipts: receiptsOrigin } }
-    }
-    const bytes = bytesOf(block)
-    const single = await this.#singleReceipts(bytes, options)
-    return { number, block: movedReply(block, bytes), receipts: single, bytes: block.bytes + single.bytes, origins: { block: origin } }
-  }
-
-  /** Undefined if the node does not support the method. */
-  async #blockReceipts(tag: string, options: AskOptions, origin: Tally): Promise<Reply | undefined> {
-    if (!this.#hasBlockReceipts) return undefined
+  /**
+   * The receipts of a block, by its hash. Undefined if no endpoint has them. Their origin is not
+   * among `avoid` if there is another.
+   */
+  async receiptsByHash({ hash, transactions }: Linked, signal: AbortSignal, avoid: readonly string[]): Promise<{ receipts: Reply; origin: Tally } | undefined> {
+    const options: AskOptions = { client: this.#again, signal, avoid }
+    const origin = new Tally()
     try {
-      return await this.#ask('eth_getBlockReceipts', [tag], options, origin)
+      const receipts = await this.#blockReceipts(hash as string, options, origin).catch((error) => {
+        // Some nodes take only the number of a block.
+        if (error instanceof HexlineError && error.kind === 'invalid') return undefined
+        throw error
+      })
+      return { receipts: receipts ?? (await this.#singleReceipts(transactions, options)), origin }
     } catch (error) {
-      if (!(error instanceof HexlineError) || error.kind !== 'unsupported') throw error
-      this.#hasBlockReceipts = false
+      if (!(error instanceof HexlineError) || error.kind === 'closed' || signal.aborted) throw error
       return undefined
     }
   }
 
-  async #singleReceipts(block: Buffer, options: AskOptions): Promise<Reply> {
-    const transactions = transactionsOf(block)
+  /** Receipts that are requested together with their block. */
+  async #addReceipts(number: bigint, tag: string, asked: Promise<Reply>, options: AskOptions, origin: Tally): Promise<Fetched> {
+    const receiptsOrigin = new Tally()
+    const [block, receipts] = await Promise.all([asked, this.#blockReceipts(tag, options, receiptsOrigin)])
+    if (receipts !== undefined) return both(number, block, receipts, { block: origin, receipts: receiptsOrigin })
+    const bytes = bytesOf(block)
+    const single = await this.#singleReceipts(transactionsOf(bytes), options)
+    return both(number, movedReply(block, bytes), single, { block: origin })
+  }
+
+  /** Receipts that are requested after their block, by what costs less for its transactions. */
+  async #addByPrice(number: bigint, tag: string, asked: Promise<Reply>, options: AskOptions, origin: Tally): Promise<Fetched> {
+    const taken = await asked
+    const bytes = bytesOf(taken)
+    const block = movedReply(taken, bytes)
+    const transactions = transactionsOf(bytes)
+    const dear = this.#prices.filter(({ ofBlock, single }) => ofBlock > transactions.length * single)
+    if (dear.length < this.#endpoints) {
+      const receiptsOrigin = new Tally()
+      const receipts = await this.#blockReceipts(tag, { ...options, avoid: dear.map(({ endpoint }) => endpoint) }, receiptsOrigin)
+      if (receipts !== undefined) return both(number, block, receipts, { block: origin, receipts: receiptsOrigin })
+    }
+    return both(number, block, await this.#singleReceipts(transactions, options), { block: origin })
+  }
+
+  /** Undefined if no endpoint supports the method. */
+  async #blockReceipts(block: string, options: AskOptions, origin: Tally): Promise<Reply | undefined> {
+    if (this.#singleUntil !== 0) {
+      const now = this.#clock.now()
+      if (now < this.#singleUntil) return undefined
+      // One call tries it.
+      this.#singleUntil = now + SINGLE_MS
+    }
+    try {
+      const receipts = await this.#ask('eth_getBlockReceipts', [block], options, origin)
+      this.#singleUntil = 0
+      return receipts
+    } catch (error) {
+      if (!(error instanceof HexlineError) || error.kind !== 'unsupported') throw error
+      this.#singleUntil = this.#clock.now() + SINGLE_MS
+      return undefined
+    }
+  }
+
+  async #singleReceipts(transactions: Linked['transactions'], options: AskOptions): Promise<Reply> {
     const replies = await Promise.all(
       transactions.map((each) => this.#ask('eth_getTransactionReceipt', [typeof each === 'string' ? each : each.hash], options, new Tally(), false)),
     )
@@ -108,13 +176,27 @@ export class Fetcher {
    */
   #ask(method: string, params: readonly unknown[], options: AskOptions, origin: Tally, isUnread = true): Promise<Reply> {
     const bodies = isUnread ? this.#bodies : undefined
-    const request: Request & RequestMarks = { method, params, required: true, as: 'bytes', [UNREAD]: bodies, [TALLY]: origin, signal: options.signal }
+    const { client, signal, avoid } = options
+    const request: Request & RequestMarks = { method, params, required: true, as: 'bytes', [UNREAD]: bodies, [TALLY]: origin, [AVOID]: avoid, signal }
     const answered = this.#answered
-    return (options.urgent ? this.#urgent : this.#bulk).send(request).then(this.#onReply, (error) => {
+    return client.send(request).then(this.#onReply, (error) => {
       if (error instanceof TimeoutError && error.attempts <= 1 && this.#answered > answered) return this.#ask(method, params, options, origin, isUnread)
       throw error
     })
   }
+}
+
+function both(number: bigint, block: Reply, receipts: Reply, origins: Fetched['origins']): Fetched {
+  return { number, block, receipts, bytes: block.bytes + receipts.bytes, origins }
+}
+
+/** What the endpoint charges for receipts, if it may charge less for single ones. */
+function pricesAt(endpoint: string, origin: string): Price[] {
+  const costs = costsAt(origin)
+  if (costs === undefined) return []
+  const ofBlock = billed(costs, 'eth_getBlockReceipts')
+  const single = billed(costs, 'eth_getTransactionReceipt')
+  return ofBlock > single ? [{ endpoint, ofBlock, single }] : []
 }
 
 /** Takes the bytes of a reply, for `readUnread`. */

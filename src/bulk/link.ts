@@ -36,24 +36,24 @@ export class Link {
     }
     this.#hash = block.hash
   }
+}
 
-  /**
-   * Throws `IntegrityError` unless the receipts are those of this block's transactions, in the same
-   * order.
-   */
-  checkReceipts(block: Linked, receipts: readonly LinkedReceipt[]): void {
-    const { transactions, number, hash } = block
-    if (receipts.length !== transactions.length)
-      throw new IntegrityError(`block ${number} has ${transactions.length} transactions, but ${receipts.length} receipts`)
-    for (let i = 0; i < receipts.length; i++) {
-      const receipt = receipts[i] as LinkedReceipt
-      const transaction = transactions[i] as (typeof transactions)[number]
-      if (receipt.blockHash !== hash) throw new IntegrityError(`block ${number}: receipt ${i} is of block ${shown(receipt.blockHash)}, not of ${shown(hash)}`)
-      if (receipt.transactionHash !== (typeof transaction === 'string' ? transaction : transaction.hash)) {
-        throw new IntegrityError(`block ${number}: receipt ${i} is not of transaction ${i}`)
-      }
+/**
+ * The error for receipts that are not those of this block's transactions, in the same order;
+ * undefined if they are.
+ */
+export function receiptsFault({ transactions, number, hash }: Linked, receipts: readonly LinkedReceipt[]): IntegrityError | undefined {
+  if (receipts.length !== transactions.length)
+    return new IntegrityError(`block ${number} has ${transactions.length} transactions, but ${receipts.length} receipts`)
+  for (let i = 0; i < receipts.length; i++) {
+    const receipt = receipts[i] as LinkedReceipt
+    const transaction = transactions[i] as (typeof transactions)[number]
+    if (receipt.blockHash !== hash) return new IntegrityError(`block ${number}: receipt ${i} is of block ${shown(receipt.blockHash)}, not of ${shown(hash)}`)
+    if (receipt.transactionHash !== (typeof transaction === 'string' ? transaction : transaction.hash)) {
+      return new IntegrityError(`block ${number}: receipt ${i} is not of transaction ${i}`)
     }
   }
+  return undefined
 }
 
 /** A hash as the node sent it. Anything else is described, since it may be as long as a reply. */

@@ -3,12 +3,14 @@ import { clockOf, connectionsOf } from '../client/internals.ts'
 import { scrubError } from '../client/scrub-error.ts'
 import { CodecError, IntegrityError, MalformedReplyError } from '../errors.ts'
 import { moved, under } from '../eth/codec/codec-path.ts'
+import { type Reply, releaseReply } from '../rpc/call.ts'
 import type { Tally } from '../rpc/tally.ts'
 import { bytesOf, type Fetched, Fetcher, release } from './fetch.ts'
-import { Link, type Linked, type LinkedReceipt } from './link.ts'
+import { Link, type Linked, type LinkedReceipt, receiptsFault } from './link.ts'
 import { ordered } from './ordered.ts'
 import { type CheckedRange, resolveRange } from './range.ts'
 import type { Bounds } from './read-ahead.ts'
+import { receiptsByHash } from './receipts-by-hash.ts'
 
 /** Which blocks to stream, and how. Already checked. */
 export interface StreamOptions {
@@ -52,8 +54,8 @@ const ATTEMPTS = 4
 
 /**
  * The items of a range of blocks, in order. Each block has the requested number, names the previous
- * one as its parent, and comes with one receipt for each of its transactions. Otherwise the
- * iteration rejects with `IntegrityError`.
+ * one as its parent, and comes with one receipt for each of its transactions: receipts of another
+ * block are requested again by hash. Otherwise the iteration rejects with `IntegrityError`.
  */
 export async function* rangeStream<B extends { readonly linked: Linked }, R extends { readonly linked: readonly LinkedReceipt[] }, T>(
   client: Client,
@@ -81,10 +83,14 @@ export async function* rangeStream<B extends { readonly linked: Linked }, R exte
         fetched = await fetcher.fetch(first.number, stop.signal, true)
         made = itemOf(fetched)
       }
-      bytes += fetched.bytes
-      yield made.item
+      const { item, receipts } = 'fault' in made ? await withRightReceipts(fetched, made) : made
+      bytes += fetched.bytes + (receipts?.bytes ?? 0)
+      yield item
       // The consumer is done with the item, unless it was stopped in its middle.
-      if (!stop.signal.aborted) release(fetched)
+      if (!stop.signal.aborted) {
+        release(fetched)
+        if (receipts !== undefined) releaseReply(receipts)
+      }
       onProgress?.({ number: first.number, done: ++done, total, bytes })
     }
   } catch (error) {
@@ -96,18 +102,37 @@ export async function* rangeStream<B extends { readonly linked: Linked }, R exte
   }
 
   /** Undefined if the bytes are invalid JSON. */
-  function itemOf(fetched: Fetched): { readonly item: T } | undefined {
+  function itemOf(fetched: Fetched): Made<T> | Misfit<B> | undefined {
     try {
       const read = readBlock(fetched, reader)
       if (read === undefined) return undefined
       const { block, receipts } = read
       link.follow(fetched.number, block.linked)
-      if (receipts !== undefined) link.checkReceipts(block.linked, receipts.linked)
-      return { item: reader.item(block, receipts) }
+      const fault = receipts && receiptsFault(block.linked, receipts.linked)
+      if (fault === undefined) return { item: reader.item(block, receipts), receipts: undefined }
+      return { block, fault: scrubError(fault, connectionsOf(client), fetched.origins.block) as IntegrityError }
     } catch (error) {
       throw scrubError(error, connectionsOf(client), originOf(error, fetched))
     }
   }
+
+  async function withRightReceipts({ origins }: Fetched, { block, fault }: Misfit<B>): Promise<Made<T>> {
+    const wrong = { block: block.linked, fault, origin: origins.receipts }
+    const { reply, receipts } = await receiptsByHash(fetcher, wrong, (bytes) => reader.receipts(bytes), stop.signal)
+    return { item: reader.item(block, receipts), receipts: reply }
+  }
+}
+
+/** An item, and its receipts if they are not those of `Fetched`. */
+interface Made<T> {
+  readonly item: T
+  readonly receipts: Reply | undefined
+}
+
+/** A block whose receipts are not its own. */
+interface Misfit<B> {
+  readonly block: B
+  readonly fault: IntegrityError
 }
 
 function* numbers(from: bigint, to: bigint): Generator<bigint> {

@@ -2,6 +2,7 @@ import { Command } from 'commander'
 import { createClient } from '../client/client.ts'
 import { OptionError } from '../errors.ts'
 import type { Figure } from '../probe/figure.ts'
+import type { EndpointHistory } from '../probe/history.ts'
 import type { Support } from '../probe/methods.ts'
 import { checkProbe, type EndpointReport, type ProbeOptions, type ProbeProgress, type ProbeReport, probe } from '../probe/probe.ts'
 import { harmlessText } from '../text.ts'
@@ -28,7 +29,7 @@ export function probeCommand(io: Io): Command {
     new Command('probe')
       .summary('limits and features of a node')
       .description(
-        'Measures the limits and features of a node: batch, reply, log range and rate limits, archive depth, methods, tags, version, latency. It makes a limited number of calls, one after the other. Each figure says how it was found.',
+        'Measures the limits and features of a node: batch, reply, log range and rate limits, archive depth, history, methods, tags, version, latency. It makes a limited number of calls, one after the other. Each figure says how it was found.',
       )
       .argument('[url]', "the node's URL, instead of --rpc"),
     '10',
@@ -153,6 +154,7 @@ function rowsOf(report: EndpointReport): [string, string][] {
     ['log range', told(report.logRange, (blocks) => `${count(blocks)} ${blocks === 1 ? 'block' : 'blocks'}`)],
     ['rate', told(report.rate, (calls) => `${count(calls)} calls a second`)],
     ['archive depth', told(report.archiveDepth, (blocks) => `${count(blocks)} ${blocks === 1 ? 'block' : 'blocks'}`)],
+    ...historyRows(report.history),
     ...supportRows('methods', report.methods),
     ...supportRows('tags', report.tags),
     ['made', `${count(cost.calls)} calls in ${count(cost.posts)} POSTs, ${cost.seconds.toFixed(1)} s`],
@@ -170,6 +172,25 @@ function told({ known, value, refused, how }: Figure, say: (value: number) => st
   const amount =
     known === 'between' && refused !== null ? `between ${say(value)} and ${say(refused)}` : known === 'at least' ? `at least ${say(value)}` : say(value)
   return `${amount} (${how})`
+}
+
+/** The oldest block of each kind. */
+function historyRows({ blocks, receipts, logs, state, oldState }: EndpointHistory): [string, string][] {
+  const known = oldState.isRight === null ? 'not compared' : oldState.isRight ? 'right' : 'wrong'
+  return [
+    ['history', `blocks ${reaching(blocks)}`],
+    ['', `receipts ${reaching(receipts)}`],
+    ['', `logs ${reaching(logs)}`],
+    ['', `state ${reaching(state)}`],
+    ['', `an old value of the state: ${known} (${oldState.how})`],
+  ]
+}
+
+/** How far back, by the number of the oldest block. */
+function reaching({ known, value, refused, how }: Figure): string {
+  if (value === null) return `unknown (${how})`
+  if (known === 'between' && refused !== null) return `from between ${count(refused)} and ${count(value)} (${how})`
+  return `from ${count(value)}${known === 'at least' ? ', if not earlier' : ''} (${how})`
 }
 
 /** How many are supported, and each one that is not, or is not known. */

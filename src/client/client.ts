@@ -1,7 +1,8 @@
 import * as check from '../check.ts'
 import { CodecError, OptionError } from '../errors.ts'
 import type { Hash } from '../eth/codec/hex.ts'
-import { byteDecoder, costOf, decodeResult, encodeArguments, isHeavy, isSafe, type MethodName, type MethodParams, type MethodResult } from '../eth/methods.ts'
+import { throttledAt } from '../eth/costs.ts'
+import { byteDecoder, decodeResult, encodeArguments, isHeavy, isSafe, type MethodName, type MethodParams, type MethodResult } from '../eth/methods.ts'
 import type { Block } from '../eth/objects.ts'
 import type { BlockNumber } from '../eth/params.ts'
 import { ethereum } from '../eth/protocol.ts'
@@ -115,11 +116,17 @@ export function createClientOn(clock: Clock, endpoint: Endpoint | readonly Endpo
   const names = new Set<string>()
   const connections = endpoints.map((each) => connect(each, settings, ids, waiting.alarms, names))
   checkOneChain(connections)
-  const rate = budgetFrom(settings)
   const eachEndpoint = connections.map(({ post, ...connection }): EndpointOptions => {
     const health = new Health(connection.name)
     // The health of a single endpoint affects nothing.
-    const queue = createQueue({ ...settings, ...connection, rate, waiting, isHeavy, post: connections.length > 1 ? health.watch(post, clock) : post })
+    const queue = createQueue({
+      ...settings,
+      ...connection,
+      rate: budgetFrom(settings, connection.origin),
+      waiting,
+      isHeavy,
+      post: connections.length > 1 ? health.watch(post, clock) : post,
+    })
     return { queue, health, chainId: connection.chainId, since: connection.since }
   })
   const ownRetry = retry({ ...settings.backoff, waiting, recovery: sendRecovery })
@@ -148,11 +155,13 @@ export function createClientOn(clock: Clock, endpoint: Endpoint | readonly Endpo
   return clientOf({ pipeline: send, defaults: settings, endpoints: origins, close, connections, clock, links: new LinkedSignals() })
 }
 
-/** The rate budget, with the costs of the method table for methods whose cost the user omitted. */
-function budgetFrom({ rate }: Settings): Budget | undefined {
+/** The rate budget, with the costs of the provider for methods whose cost the user omitted. */
+function budgetFrom({ rate }: Settings, origin: string): Budget | undefined {
   if (rate === undefined) return undefined
   const { perSecond, units } = rate
-  return { perSecond, costOf: units && ((method) => units.get(method) ?? costOf(method)) }
+  if (units === undefined) return { perSecond }
+  const throttled = throttledAt(origin)
+  return { perSecond, costOf: (method) => units.get(method) ?? throttled(method) }
 }
 
 /**

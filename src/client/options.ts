@@ -16,8 +16,9 @@ export interface UnitRate {
   /** Units per second and endpoint. */
   readonly unitsPerSecond: number
   /**
-   * Cost by method, in units, where it differs from Alchemy's compute units; methods that Alchemy
-   * does not list cost 20.
+   * Cost by method, in units, where it differs from what the limit of the endpoint's provider
+   * counts. Alchemy, Infura, QuickNode and Chainstack are known by their hosts; elsewhere the
+   * default is Alchemy's throughput units, 20 for methods that it does not list.
    */
   readonly units?: Readonly<Record<string, number>>
 }

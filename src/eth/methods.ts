@@ -46,8 +46,7 @@ import {
 } from './params.ts'
 
 /**
- * One method: how its arguments are encoded and its result decoded, whether it may be repeated, and
- * what it costs.
+ * One method: how its arguments are encoded and its result decoded, and whether it may be repeated.
  */
 export interface Method<P extends readonly unknown[], R> {
   readonly params: Params<P>
@@ -57,8 +56,6 @@ export interface Method<P extends readonly unknown[], R> {
   readonly result: (value: unknown, params: readonly unknown[]) => R
   /** True when the call may run twice. */
   readonly safe: boolean
-  /** Cost in units, for a rate limit in units. */
-  readonly cost: number
 }
 
 /** Codecs of a method's parameters, and the type of the arguments that they take. */
@@ -68,19 +65,12 @@ interface Params<P extends readonly unknown[]> {
   readonly args?: P
 }
 
-/**
- * What most methods cost. Costs are Alchemy's compute units; where its throughput units differ,
- * these, since its limits per second count them:
- * https://www.alchemy.com/docs/reference/compute-unit-costs
- */
-const USUAL_COST = 20
-
-function read<P extends readonly unknown[], R>(params: Params<P>, result: Method<P, R>['result'], cost = USUAL_COST): Method<P, R> {
-  return { params, result, safe: true, cost }
+function read<P extends readonly unknown[], R>(params: Params<P>, result: Method<P, R>['result']): Method<P, R> {
+  return { params, result, safe: true }
 }
 
-function write<P extends readonly unknown[], R>(params: Params<P>, result: Method<P, R>['result'], cost = USUAL_COST): Method<P, R> {
-  return { params, result, safe: false, cost }
+function write<P extends readonly unknown[], R>(params: Params<P>, result: Method<P, R>['result']): Method<P, R> {
+  return { params, result, safe: false }
 }
 
 /** Codecs for arguments of the type `P`, whose labels name them. */
@@ -100,7 +90,7 @@ const blockOrNull = (value: unknown, [, full]: readonly unknown[]): Block | null
 
 /** The 28 methods of the service, in the order of its specification (section 8), one row each. */
 export const methods = {
-  eth_blockNumber: read(params<[]>(), decodeQuantity, 10),
+  eth_blockNumber: read(params<[]>(), decodeQuantity),
   eth_call: read(
     params<[call: CallObject, block?: BlockId | null, stateOverrides?: Json, blockOverrides?: Json]>(
       call,
@@ -109,13 +99,11 @@ export const methods = {
       withoutDefault(json, {}),
     ),
     hex,
-    26,
   ),
-  eth_chainId: read(params<[]>(), decodeNumber, 0),
+  eth_chainId: read(params<[]>(), decodeNumber),
   eth_createAccessList: read(
     params<[call: CallObject, block?: BlockId | null, stateOverrides?: Json]>(call, latest, withoutDefault(stateOverrides, {})),
     decodeAccessListResult,
-    10,
   ),
   eth_estimateGas: read(
     params<[call: CallObject, block?: BlockId | null, stateOverrides?: Json, blockOverrides?: Json]>(
@@ -129,7 +117,6 @@ export const methods = {
   eth_feeHistory: read(
     params<[blockCount: Quantity, newestBlock: BlockNumber, rewardPercentiles?: readonly number[] | null]>(quantity, blockNumber, withDefault(percentiles, [])),
     decodeFeeHistory,
-    10,
   ),
   eth_gasPrice: read(params<[]>(), decodeQuantity),
   eth_getBalance: read(params<[address: Address, block?: BlockId | null]>(address, latest), decodeQuantity),
@@ -137,9 +124,9 @@ export const methods = {
   eth_getBlockByNumber: read(params<[block: BlockNumber, full: boolean]>(blockNumber, flag), blockOrNull),
   eth_getBlockTransactionCountByHash: read(params<[blockHash: Hash]>(hash), count),
   eth_getBlockTransactionCountByNumber: read(params<[block: BlockNumber]>(blockNumber), count),
-  eth_getBlockReceipts: read(params<[block: BlockId]>(block), orNull(decodeReceipts), 500),
+  eth_getBlockReceipts: read(params<[block: BlockId]>(block), orNull(decodeReceipts)),
   eth_getCode: read(params<[address: Address, block?: BlockId | null]>(address, latest), hex),
-  eth_getLogs: read(params<[filter: LogFilter]>(filter), decodeLogs, 60),
+  eth_getLogs: read(params<[filter: LogFilter]>(filter), decodeLogs),
   eth_getProof: read(params<[address: Address, storageKeys: readonly Quantity[], block?: BlockId | null]>(address, storageKeys, latest), decodeProof),
   eth_getStorageAt: read(params<[address: Address, slot: Quantity, block?: BlockId | null]>(address, storageKey, latest), hex),
   eth_getTransactionByHash: read(params<[transactionHash: Hash]>(hash), transaction),
@@ -151,8 +138,8 @@ export const methods = {
   eth_getUncleByBlockNumberAndIndex: read(params<[block: BlockNumber, index: Quantity]>(blockNumber, quantity), uncle),
   eth_getUncleCountByBlockHash: read(params<[blockHash: Hash]>(hash), count),
   eth_getUncleCountByBlockNumber: read(params<[block: BlockNumber]>(blockNumber), count),
-  eth_maxPriorityFeePerGas: read(params<[]>(), decodeQuantity, 10),
-  eth_sendRawTransaction: write(params<[transaction: Hex]>(bytes), hex, 250),
+  eth_maxPriorityFeePerGas: read(params<[]>(), decodeQuantity),
+  eth_sendRawTransaction: write(params<[transaction: Hex]>(bytes), hex),
 }
 
 /** Name of one of the 28 methods. */
@@ -211,21 +198,6 @@ export function isHeavy(name: string): boolean {
 }
 
 const HEAVY = /^(?:eth_getLogs|eth_getFilterLogs|debug_trace\w+|(?:arb)?trace_\w+)$/
-
-/**
- * What a call costs in units: as the table says, or the same source for a few other methods, or
- * else what most methods cost.
- */
-export function costOf(name: string): number {
-  return methodOf(name)?.cost ?? otherCosts.find(({ method }) => method.test(name))?.cost ?? USUAL_COST
-}
-
-const otherCosts: readonly { readonly method: RegExp; readonly cost: number }[] = [
-  { method: /^(?:net_version|net_listening|eth_syncing|eth_protocolVersion)$/, cost: 0 },
-  { method: /^eth_(?:accounts|uninstallFilter)$/, cost: 10 },
-  { method: /^eth_getFilterLogs$/, cost: 60 },
-  { method: /^debug_trace/, cost: 1000 },
-]
 
 /** The arguments of a call as they are sent. Throws `CodecError`. */
 export function encodeArguments(name: string, args: readonly unknown[]): unknown[] {

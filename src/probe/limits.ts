@@ -8,7 +8,7 @@ import { longest, type Trial } from './longest.ts'
 import { quantity } from './methods.ts'
 
 /** An address without logs, so that the reply for a million blocks is as short as for one. */
-const WITHOUT_LOGS = `0x${Buffer.from('hexline').toString('hex').padEnd(40, '0')}`
+export const WITHOUT_LOGS = `0x${Buffer.from('hexline').toString('hex').padEnd(40, '0')}`
 
 /** Calls that one POST may hold, up to `most`. */
 export function batchLimit(asker: Asker, most: number): Promise<Figure> {

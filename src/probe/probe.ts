@@ -10,6 +10,7 @@ import { show } from '../text.ts'
 import { LONGEST_TIMER } from '../wait/clock.ts'
 import { Asker, type Heard, isRefusal } from './asker.ts'
 import { exactly, type Figure, unknown } from './figure.ts'
+import { type EndpointHistory, historyOf, noHistory } from './history.ts'
 import { archiveDepth, batchLimit, logRangeLimit, responseLimit } from './limits.ts'
 import { type Facts, METHODS, methodsOf, nothingOf, type Support, TAGS, type Tag, tagsOf } from './methods.ts'
 import { rateLimit } from './rate.ts'
@@ -71,6 +72,8 @@ export interface EndpointReport {
   readonly rate: Figure
   /** Blocks below the head whose state it has. */
   readonly archiveDepth: Figure
+  /** How far back its blocks, receipts, logs and state reach. */
+  readonly history: EndpointHistory
   /** The 28 methods of the service. */
   readonly methods: Readonly<Record<MethodName, Support>>
   /** The five block tags. */
@@ -146,6 +149,8 @@ async function probeEndpoint({ name, post, scrub = (text) => text }: Connection,
   const logRange = needsHead ?? (await learn('log range', () => logRangeLimit(asker, head, settings.maxLogRange), nothing))
   const batchCalls = await learn('batch limit', () => batchLimit(asker, settings.maxBatch), nothing)
   const replyBytes = needsHead ?? (await learn('reply limit', () => responseLimit(asker, head, batchCalls, settings.maxReplyBytes), nothing))
+  const known = { head, chainId: numberOf(first, scrub).value, archiveDepth: depth, methods }
+  const history = needsHead === undefined ? await learn('history', () => historyOf(asker, known), noHistory(nothing)) : noHistory(needsHead)
   const rate = rateCalls === 0 ? unknown('not tried') : await learn('rate', () => rateLimit(asker), nothing)
 
   const report: EndpointReport = {
@@ -159,7 +164,9 @@ async function probeEndpoint({ name, post, scrub = (text) => text }: Connection,
     replyBytes,
     logRange,
     rate,
-    archiveDepth: depth,
+    // A node that answers with a newer state seems to have all of the old one.
+    archiveDepth: history.oldState.isRight === false ? unknown(history.oldState.how) : depth,
+    history,
     methods,
     tags,
     cost: { calls: asker.calls, posts: asker.posts, seconds: Math.round(performance.now() - begun) / 1000 },

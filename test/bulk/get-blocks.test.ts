@@ -251,15 +251,17 @@ describe('contradictory replies', () => {
       `block 42: receipt 0 is of block ${blockHash(1)}`,
     ],
     ['receipts in another order', (receipts: object[]) => [...receipts].reverse(), 'block 42: receipt 0 is not of transaction 0'],
-  ])('%s end the iteration', async (_, change, message) => {
-    const { client } = await setUp({
+  ])('%s end the iteration, if they come by the hash of the block, too', async (_, change, message) => {
+    const { client, server } = await setUp({
       head: 100,
       transactions: () => 2,
-      answer: ({ method, params }, right) => (method === 'eth_getBlockReceipts' && params[0] === hexOf(42) ? { result: change(right as object[]) } : undefined),
+      answer: ({ method, params }, right) =>
+        method === 'eth_getBlockReceipts' && [hexOf(42), blockHash(42)].includes(params[0] as string) ? { result: change(right as object[]) } : undefined,
     })
     const { came, failure } = await untilFailure(getBlocks(client, { from: 0, to: 100, receipts: true }))
     expect(came).toHaveLength(42)
     expect(failure.message).toContain(message)
+    expect(server.calls.filter(({ params }) => params[0] === blockHash(42))).toHaveLength(3)
   })
 
   it('a field that cannot be decoded is named with its path', async () => {

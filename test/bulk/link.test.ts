@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from 'vitest'
-import { Link, type LinkedReceipt, linkedFields } from '../../src/bulk/link.ts'
+import { Link, type LinkedReceipt, linkedFields, receiptsFault } from '../../src/bulk/link.ts'
 import { IntegrityError } from '../../src/errors.ts'
 
 const hash = (n: number) => `0x${n.toString(16).padStart(64, '0')}`
@@ -46,9 +46,9 @@ describe('receipts', () => {
     ['in another order', [receipt(102), receipt(101)], 'block 7: receipt 0 is not of transaction 0'],
     ['of another block', [receipt(101), receipt(102, hash(8))], `block 7: receipt 1 is of block ${hash(8)}, not of ${hash(7)}`],
   ])('%s', (_, receipts, message) => {
-    const check = () => new Link().checkReceipts(block(7, { transactions }), receipts)
-    if (message === undefined) check()
-    else expect(faultOf(check)).toBe(message)
+    const fault = receiptsFault(block(7, { transactions }), receipts)
+    expect(fault?.message).toBe(message)
+    if (message !== undefined) expect(fault).toBeInstanceOf(IntegrityError)
   })
 })
 

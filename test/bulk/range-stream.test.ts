@@ -3,7 +3,7 @@ import { linkedFields } from '../../src/bulk/link.ts'
 import { type BlockReader, type Progress, rangeStream } from '../../src/bulk/range-stream.ts'
 import { fault, under } from '../../src/eth/codec/codec-path.ts'
 import { parseResult } from '../../src/eth/codec/reader.ts'
-import { type ChainOptions, chainAnswer, hexOf } from '../support/chain-server.ts'
+import { blockHash, type ChainOptions, chainAnswer, hexOf } from '../support/chain-server.ts'
 import { clientOf, errorOf, serve } from '../support/server.ts'
 
 type Linked = ReturnType<typeof linkedFields>
@@ -48,7 +48,8 @@ it('the items of a range are in order; progress is reported after each', async (
 
 describe('rejects after the earlier blocks', () => {
   const spoiled = (method: string, spoil: (right: never) => unknown): Partial<ChainOptions> => ({
-    answer: (call, right) => (call.method === method && call.params[0] === hexOf(3) ? { result: spoil(right as never) } : undefined),
+    answer: (call, right) =>
+      call.method === method && [hexOf(3), blockHash(3)].includes(call.params[0] as string) ? { result: spoil(right as never) } : undefined,
   })
   it.each<[string, Partial<ChainOptions>, object]>([
     ['a block with another parent', spoiled('eth_getBlockByNumber', (right: object) => ({ ...right, parentHash: '0x1' })), { name: 'IntegrityError' }],

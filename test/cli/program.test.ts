@@ -31,6 +31,7 @@ describe('help and version go to the output', () => {
     expect(printed.match(/^ {2}[a-z]+(?= )/gm)?.map((name) => name.trim())).toEqual([
       'call',
       'blocks',
+      'logs',
       'probe',
       'tokens',
       'tx',

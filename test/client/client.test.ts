@@ -135,7 +135,7 @@ describe('createClient checks', () => {
     [[], 'endpoint: expected at least one, received an empty array'],
     [[url, null], 'endpoint: expected a URL, { url }, { baseUrl, chain, apiKey } or a function, received null'],
     [{ url: 7 }, 'endpoint.url: expected an http or https URL, such as https://rpc.example.com/KEY, received 7'],
-    [{ url, header: {} }, 'endpoint: expected only url, headers, received "header" (did you mean `headers`?)'],
+    [{ url, header: {} }, 'endpoint: expected only url, headers, since, received "header" (did you mean `headers`?)'],
     [{ url, headers: { 'a b': '' } }, 'endpoint.headers: expected valid header names, received a name with invalid characters'],
     [{ baseUrl: 'https://rpc.example.com', chain: 'eth', apiKey: '' }, 'apiKey: expected a key, received an empty string'],
     [{ baseUrl: 'https://rpc.example.com', chain: 'eth' }, 'apiKey: expected a key, received undefined'],
@@ -144,7 +144,10 @@ describe('createClient checks', () => {
       { baseUrl: 'ftp://rpc.example.com', chain: 'eth', apiKey: 'KEY' },
       'baseUrl: expected an http or https URL, such as https://rpc.example.com, received a URL without http:// or https://',
     ],
-    [{ baseUrl: 'https://rpc.example.com', chain: 'eth', apiKey: 'KEY', key: 1 }, 'endpoint: expected only baseUrl, chain, apiKey, headers, received "key"'],
+    [
+      { baseUrl: 'https://rpc.example.com', chain: 'eth', apiKey: 'KEY', key: 1 },
+      'endpoint: expected only baseUrl, chain, apiKey, headers, since, received "key"',
+    ],
   ])('the endpoint %j', (endpoint, message) => {
     const error = refusal(() => createClient(endpoint as string))
     if (typeof message === 'string') expect(error.message).toBe(message)

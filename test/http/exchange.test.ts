@@ -7,20 +7,17 @@ import { join } from 'node:path'
 import { setTimeout as after } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import * as zlib from 'node:zlib'
-import { Agent, type Dispatcher } from 'undici'
+import type { Dispatcher } from 'undici'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createClient, LimitError } from '../../src/index.ts'
+import { agentForAnyHost } from '../support/agent.ts'
 import { steadyTime } from '../support/held-time.ts'
 import { type Answer, always, answerTo, clientOf, each, errorOf, honest, type Received, read, refuse, right, send, serve } from '../support/server.ts'
 
 /** A user's agent that resolves every host to this machine, and counts its requests. */
 function agentOf() {
-  const lookup = (_: string, options: { all?: boolean }, done: (error: null, ...found: unknown[]) => void) =>
-    options.all ? done(null, [{ address: '127.0.0.1', family: 4 }]) : done(null, '127.0.0.1', 4)
-  const agent = new Agent({ connect: { lookup: lookup as never } })
-  const dispatch = vi.spyOn(agent, 'dispatch')
-  onTestFinished(() => agent.destroy())
-  return { agent, dispatch }
+  const agent = agentForAnyHost()
+  return { agent, dispatch: vi.spyOn(agent, 'dispatch') }
 }
 
 const packed =

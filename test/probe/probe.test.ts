@@ -300,6 +300,7 @@ describe('probe', () => {
       'log range',
       'batch limit',
       'reply limit',
+      'history',
       'rate',
     ])
   })
@@ -356,6 +357,7 @@ describe('probe', () => {
       ...{ chainId: figure, clientVersion: { ...figure, value: 'string' }, head: figure },
       latencyMs: { median: 'number', p95: 'number', calls: 'number' },
       ...{ batchCalls: figure, replyBytes: figure, logRange: figure, rate: figure, archiveDepth: figure },
+      history: { blocks: figure, receipts: figure, logs: figure, state: figure, oldState: { isRight: 'null', how: 'string' } },
       methods: Object.fromEntries(Object.keys(report.methods).map((name) => [name, support])),
       tags: { latest: support, safe: support, finalized: support, pending: support, earliest: support },
       cost: { calls: 'number', posts: 'number', seconds: 'number' },
@@ -388,6 +390,7 @@ describe('anvil', () => {
       logRange: { known: 'at least', value: 998, how: 'the whole chain passed' },
       rate: { known: 'at least', value: 20 },
       archiveDepth: { known: 'exactly', value: 999 },
+      history: { blocks: { known: 'exactly', value: 1 }, receipts: { value: 1 }, logs: { value: 1 }, state: { value: 1 } },
     })
     expect(Object.entries(report.methods).filter(([, { supported }]) => supported !== true)).toEqual([])
     expect(Object.entries(report.tags).filter(([, { supported }]) => supported !== true)).toEqual([])

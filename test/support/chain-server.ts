@@ -121,7 +121,7 @@ function rightAnswer({ method, params }: SeenCall, options: ChainOptions): unkno
     const number = ['latest', 'safe', 'finalized'].includes(params[0] as string) ? options.head - (tagDepth[params[0] as string] as number) : Number(params[0])
     return number > options.head ? null : blockOf(number, params[1] === true, options)
   }
-  if (method === 'eth_getBlockReceipts') return receiptsOf(Number(params[0]), options)
+  if (method === 'eth_getBlockReceipts') return receiptsOf(numberOf(params[0] as string), options)
   if (method === 'eth_getTransactionReceipt') {
     const [block, index] = placeOf(params[0] as string)
     return receiptsOf(block, options)[index]
@@ -137,6 +137,11 @@ export function hexOf(number: number): string {
 
 export function blockHash(number: number): string {
   return `0x${'b'.repeat(8)}${number.toString(16).padStart(56, '0')}`
+}
+
+/** The number of a block, given by its number or its hash. */
+function numberOf(block: string): number {
+  return Number(block.length < 66 ? block : `0x${block.slice(10)}`)
 }
 
 function transactionHash(block: number, index: number): string {

@@ -24,6 +24,17 @@ export interface NodeLimits {
   readonly rate?: { readonly perSecond: number; readonly says: Failure | string; readonly status?: number }
   /** Number of blocks below the head with state. The genesis state is always present. */
   readonly stateDepth?: number
+  /** The oldest block of each kind that it has, and what it answers for older ones. */
+  readonly history?: { readonly blocks?: number; readonly receipts?: number; readonly logs?: number; readonly says: Failure | null }
+  /** What it says of its history. Default: it does not have the method. */
+  readonly capabilities?: unknown
+  /**
+   * Each block has one transaction, all of the same sender: the nonce of each is the number of its
+   * block.
+   */
+  readonly hasTransactions?: boolean
+  /** It answers for the newest state, whatever block is asked for. */
+  readonly newestState?: boolean
   /** Methods that it does not support. */
   readonly without?: readonly string[]
   /** Tags that it does not know. */
@@ -113,7 +124,7 @@ export async function startLimited(limits: NodeLimits = {}): Promise<LimitedNode
 }
 
 function answer({ method, params }: Call, limits: NodeLimits): { result: unknown } | { error: Failure } {
-  const { head = 100_000, stateDepth, range, blockBytes = 500 } = limits
+  const { head = 100_000, stateDepth, range, blockBytes = 500, history } = limits
   if (limits.without?.includes(method)) return { error: { code: -32601, message: `the method ${method} does not exist/is not available` } }
   const numberOf = (block: unknown) => (block === 'earliest' ? 0 : typeof block === 'string' && block.startsWith('0x') ? Number(block) : head)
   if (method === 'eth_chainId') return { result: '0x1' }
@@ -122,21 +133,41 @@ function answer({ method, params }: Call, limits: NodeLimits): { result: unknown
   if (method === 'eth_getBlockByNumber') {
     if (limits.withoutTags?.includes(params[0] as string)) return { error: { code: -32602, message: `invalid block tag ${params[0]}` } }
     const number = numberOf(params[0])
-    const block = { number: hex(number), hash: `0x${number.toString(16).padStart(64, '0')}`, transactions: [], extraData: '0x' }
+    if (isOld(history?.blocks, number)) return gone(history)
+    const hash = `0x${number.toString(16).padStart(64, '0')}`
+    const transaction = params[1] === true ? { hash, from: SENDER, nonce: hex(number), type: '0x2' } : hash
+    const block = { number: hex(number), hash, transactions: limits.hasTransactions ? [transaction] : [], extraData: '0x' }
     return { result: number > head ? null : { ...block, extraData: `0x${'ab'.repeat(params[1] === true ? blockBytes / 2 : 0)}` } }
   }
-  if (method === 'eth_getBalance' && stateDepth !== undefined) {
+  if (method === 'eth_capabilities') {
+    if (limits.capabilities !== undefined) return { result: limits.capabilities }
+    return { error: { code: -32601, message: `the method ${method} does not exist/is not available` } }
+  }
+  if (method === 'eth_getBlockReceipts' && isOld(history?.receipts, numberOf(params[0]))) return gone(history)
+  if ((method === 'eth_getBalance' || method === 'eth_getTransactionCount') && stateDepth !== undefined) {
     const number = numberOf(params[1])
     if (number !== 0 && number < head - stateDepth) return { error: { code: -32000, message: `missing trie node ${'5a'.repeat(32)} (path )` } }
   }
+  if (method === 'eth_getTransactionCount') return { result: hex((limits.newestState ? head : numberOf(params[1])) + 1) }
   if (method === 'eth_getLogs') {
     const { fromBlock, toBlock } = params[0] as { fromBlock: string; toBlock: string }
+    if (isOld(history?.logs, Number(fromBlock))) return gone(history)
     const blocks = Number(toBlock) - Number(fromBlock) + 1
     if (range !== undefined && blocks > range.most) return { error: range.says(blocks, Number(fromBlock)) }
     return { result: [] }
   }
   if (method === 'eth_sendRawTransaction') return { error: { code: -32000, message: 'typed transaction too short' } }
   return { result: '0x0' }
+}
+
+const SENDER = `0x${'5e'.repeat(20)}`
+
+function isOld(oldest: number | undefined, block: number): boolean {
+  return oldest !== undefined && block !== 0 && block < oldest
+}
+
+function gone(history: NodeLimits['history']): { result: null } | { error: Failure } {
+  return history?.says == null ? { result: null } : { error: history.says }
 }
 
 function hex(number: number): string {

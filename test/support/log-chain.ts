@@ -154,7 +154,7 @@ function createLogChain(options: LogChainOptions) {
   }
 
   function getLogs(filter: Filter): RpcAnswer {
-    const one = filter.blockHash === undefined ? undefined : Number(`0x${filter.blockHash.slice(18)}`)
+    const one = filter.blockHash === undefined ? undefined : numberIn(filter.blockHash)
     const from = one ?? numberOf(filter.fromBlock)
     const to = one ?? Math.min(head, numberOf(filter.toBlock ?? 'latest'))
     ranges.push([from, to])
@@ -175,9 +175,9 @@ function createLogChain(options: LogChainOptions) {
     const number = numberOf(params[0])
     if (method === 'eth_chainId') return { result: hexOf(chainId) }
     if (method === 'eth_blockNumber') return { result: hexOf(head) }
-    if (method === 'eth_getBlockByHash') return { result: headerOf(Number(`0x${(params[0] as string).slice(18)}`)) }
+    if (method === 'eth_getBlockByHash') return { result: headerOf(numberIn(params[0] as string)) }
     if (method === 'eth_getBlockByNumber') return { result: number > head ? null : headerOf(number) }
-    if (method === 'eth_getBlockReceipts') return { result: receiptsOf(number) }
+    if (method === 'eth_getBlockReceipts') return { result: receiptsOf(String(params[0]).length < 66 ? number : numberIn(params[0] as string)) }
     if (method === 'eth_getLogs') return getLogs(params[0] as Filter)
     return { error: { code: -32601, message: `the method ${method} does not exist` } }
   }
@@ -196,6 +196,11 @@ function matches(log: WireLog, { address, topics = [] }: Filter): boolean {
 
 function wordOf(value: number): string {
   return `0x${(value + 1).toString(16).padStart(64, '0')}`
+}
+
+/** The number of the block with this hash. */
+function numberIn(hash: string): number {
+  return Number(`0x${hash.slice(18)}`)
 }
 
 function transactionHash(block: number, index: number): string {
