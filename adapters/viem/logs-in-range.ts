@@ -5,11 +5,13 @@ import {
   type BlockTag,
   type ContractEventName,
   encodeEventTopics,
+  formatLog,
   type GetContractEventsParameters,
   type GetContractEventsReturnType,
   type GetLogsParameters,
   type GetLogsReturnType,
   getAbiItem,
+  numberToHex,
   parseEventLogs,
   type Log as ViemLog,
 } from 'viem'
@@ -171,9 +173,13 @@ function topicsOf(event: AbiEvent, args: unknown): readonly unknown[] {
   return encodeEventTopics({ abi: [event], eventName: event.name, args } as never)
 }
 
+/** Older versions of viem leave the timestamp as the node sends it. */
+const formatsTimestamp = 'blockTimestamp' in formatLog({})
+
 /** The log as viem's `formatLog` makes it. */
 function asViem(log: Log): ViemLog {
-  return { ...log, blockTimestamp: log.blockTimestamp } as ViemLog
+  if (formatsTimestamp) return { ...log, blockTimestamp: log.blockTimestamp } as ViemLog
+  return (log.blockTimestamp === undefined ? log : { ...log, blockTimestamp: numberToHex(log.blockTimestamp) }) as ViemLog
 }
 
 /** The same error with viem's name for the parameter. */
