@@ -11,10 +11,18 @@ const root = new URL('../../', import.meta.url)
 const page = readFileSync(new URL('docs/observability.md', root), 'utf8')
 const blocks = [...page.matchAll(/```ts\n(.*?)```/gs)].map(([, code]) => code as string)
 
-// The examples listen as long as their program runs, which here is that of other tests, too.
+// The examples listen, and print at intervals, as long as their program runs, which here is that of
+// other tests, too.
 const { subscribe } = channels
 const subscribed: Parameters<typeof subscribe>[] = []
+const intervals: NodeJS.Timeout[] = []
+const { setInterval: every } = globalThis
 beforeAll(() => {
+  vi.spyOn(globalThis, 'setInterval').mockImplementation(((...started: Parameters<typeof every>) => {
+    const interval = every(...started)
+    intervals.push(interval)
+    return interval
+  }) as typeof every)
   channels.subscribe = (...listening) => {
     subscribed.push(listening)
     subscribe(...listening)
@@ -22,6 +30,8 @@ beforeAll(() => {
   syncBuiltinESMExports()
 })
 afterAll(() => {
+  for (const interval of intervals) clearInterval(interval)
+  vi.restoreAllMocks()
   for (const listening of subscribed) channels.unsubscribe(...listening)
   channels.subscribe = subscribe
   syncBuiltinESMExports()
@@ -103,6 +113,7 @@ it('throttling, and the state of the endpoints', async () => {
   expect(failed).toEqual([`127.0.0.1:${other.port}: taken out, since it is on chain 10, not 1`])
 })
 
-it('leaves no listener to other tests when it ends', () => {
+it('leaves no listener and no interval to other tests when it ends', () => {
   expect(subscribed.length).toBeGreaterThanOrEqual(4)
+  expect(intervals.length).toBeGreaterThan(0)
 })
