@@ -90,10 +90,12 @@ export class LogStream<T> {
         (number, each) => this.#logsOfBlock(blocks, number, each),
         this.#options.blockHash,
       )
-      const ask = async (each: LogSpan, given: AbortSignal, urgent: boolean) => fetcher.fetch(each, { signal: given, urgent, avoid: [] })
+      const level = this.#options.audit ?? (target.isFinal ? 'bloom' : 'none')
+      const sources = level === 'peer' ? sourcesOf(client) : () => []
+      const ask = async (each: LogSpan, given: AbortSignal, urgent: boolean) => fetcher.fetch(each, { signal: given, urgent, avoid: sources() })
       const auditor = new Auditor({
         client,
-        level: this.#options.audit ?? (target.isFinal ? 'bloom' : 'none'),
+        level,
         span,
         filter,
         logOf: this.#reader.logOf,
@@ -221,6 +223,16 @@ function* spansOf(from: number, to: number, range: LogRange): Generator<LogSpan>
     yield { from: start, to: end }
     start = end + 1
   }
+}
+
+/**
+ * The endpoints to avoid for the next span: all but one, in turn. Its logs then come from a single
+ * endpoint where possible, so that another one is left to compare them with.
+ */
+function sourcesOf(client: Client): () => readonly string[] {
+  const names = connectionsOf(client)?.map(({ name }) => name) ?? []
+  let turn = 0
+  return () => names.toSpliced(turn++ % names.length, 1)
 }
 
 function limitsOf(client: Client): EndpointLimits {

@@ -135,6 +135,15 @@ describe('logs of a block', () => {
     expect(audit.fetched).toBe(audit.suspects)
   })
 
+  it('in parts of a range are compared with those of the other endpoint', async () => {
+    const range = { most: 7, says: () => ({ message: 'query exceeds max block range 7' }) }
+    const liar = await start({ range, drops: ({ blockNumber }) => Number(blockNumber) % 3 === 0 })
+    const honest = await start({ range })
+    const { keys, audit } = await audited([liar, honest], { audit: 'peer' })
+    expect(keys).toEqual(rightKeys(honest))
+    expect(audit).toMatchObject({ blocks: HEAD + 1, unproven: 0 })
+  })
+
   it.each([{ address: null }, { topics: null }, { topics: [null] }, { data: null }, { transactionHash: null }])(
     'with %j are requested elsewhere',
     async (change) => {
