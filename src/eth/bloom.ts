@@ -19,12 +19,19 @@ export function isBloom(bloom: unknown): bloom is string {
   return typeof bloom === 'string' && BLOOM.test(bloom)
 }
 
+/** Whether a bloom has no bit, as that of a block without logs. */
+export function isEmptyBloom(bloom: string): boolean {
+  return EMPTY.test(bloom)
+}
+
+const EMPTY = /^0x0*$/
+
 /** Items that are looked for in many blooms: the addresses or topics of a filter. */
 export class BloomTest {
   /** One of each group has to be there. */
   readonly #groups: readonly (readonly Mark[])[]
 
-  /** Addresses and topics in hex. An empty list of groups matches every bloom. */
+  /** Addresses and topics in hex. An empty list of groups matches each bloom of any log. */
   constructor(groups: readonly (readonly string[])[]) {
     this.#groups = groups.map((group) => group.map(markOf))
   }
@@ -34,6 +41,7 @@ export class BloomTest {
    * has none.
    */
   mayMatch(bloom: string): boolean {
+    if (this.#groups.length === 0) return !isEmptyBloom(bloom)
     return this.#groups.every((group) => group.some((mark) => has(bloom, mark)))
   }
 }

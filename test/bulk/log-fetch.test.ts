@@ -1,0 +1,94 @@
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { type GetLogsOptions, getLogs } from '../../src/bulk/index.ts'
+import { createClient } from '../../src/index.ts'
+import { type LogChain, startLogChain, tokens } from '../support/log-chain.ts'
+
+const filter = { address: tokens as `0x${string}`[] }
+
+/** Pages of the whole chain, requested one after the other, so that ranges have grown large. */
+async function pagesOf(chain: LogChain, isEnough: (to: bigint) => boolean = () => false, options: Partial<GetLogsOptions> = {}) {
+  const client = createClient(chain.url, { deadlineMs: 60_000 })
+  onTestFinished(() => client.close())
+  const pages: { readonly from: bigint; readonly to: bigint; readonly logs: number }[] = []
+  let next = 0n
+  for await (const { from, to, logs } of getLogs(client, { ...filter, from: 0n, to: 'latest', audit: 'none', maxBytes: 1, ...options }).pages()) {
+    expect(from).toBe(next)
+    for (const log of logs) expect(log.blockNumber >= from && log.blockNumber <= to).toBe(true)
+    pages.push({ from, to, logs: logs.length })
+    next = to + 1n
+    if (isEnough(to)) break
+  }
+  return pages
+}
+
+describe('a range that has grown where there are no logs', () => {
+  const DENSE = 900_000
+  const HEAD = 960_000
+  const MOST = 2000
+  const start = () =>
+    startLogChain({
+      head: HEAD,
+      logs: (block) => (block < DENSE ? 0 : 1),
+      answer: (method, [given]) => {
+        const { fromBlock, toBlock } = (given ?? {}) as { fromBlock?: string; toBlock?: string }
+        const isTooMuch = method === 'eth_getLogs' && Number(toBlock) - Math.max(DENSE, Number(fromBlock)) >= MOST
+        return isTooMuch ? { error: { code: -32005, message: `query returned more than ${MOST} results` } } : undefined
+      },
+    })
+
+  it('comes in several pages where there are many', async () => {
+    const pages = await pagesOf(await start())
+    expect(pages.reduce((sum, { logs }) => sum + logs, 0)).toBe(HEAD - DENSE + 1)
+    expect(pages.at(-1)?.to).toBe(BigInt(HEAD))
+    expect(Math.max(...pages.map(({ logs }) => logs))).toBeLessThan(20 * MOST)
+  })
+
+  it('comes whole in groups of addresses, of which one needs more parts', async () => {
+    const others = Array.from({ length: 1992 }, (_, i) => `0x${(i + 1).toString(16).padStart(40, '0')}`)
+    const address = [...tokens.slice(0, 7), ...others, ...tokens.slice(7)] as `0x${string}`[]
+    const chain: LogChain = await startLogChain({
+      head: 60_000,
+      logs: (block) => (block < 55_000 ? 0 : 1),
+      answer: (method, [given]) => {
+        if (method !== 'eth_getLogs') return undefined
+        const asked = given as { fromBlock: string; toBlock: string }
+        const logs = chain.logs(Math.max(55_000, Number(asked.fromBlock)), Number(asked.toBlock), asked)
+        return logs.length > 300 ? { error: { code: -32005, message: 'query returned more than 300 results' } } : { result: logs }
+      },
+    })
+    const pages = await pagesOf(chain, undefined, { address })
+    expect(pages.reduce((sum, { logs }) => sum + logs, 0)).toBe(5001)
+    expect(pages.at(-1)?.to).toBe(60_000n)
+  })
+})
+
+describe('a refusal', () => {
+  it('of a range that has grown large leads to a few requests at once, not to all of its parts', async () => {
+    let asked = 0
+    const chain = await startLogChain({
+      head: 3_000_000,
+      logs: () => 0,
+      answer: (method, [given]) => {
+        if (method !== 'eth_getLogs') return undefined
+        const { fromBlock, toBlock } = given as { fromBlock: string; toBlock: string }
+        const isRefused = asked++ >= 4 && Number(toBlock) - Number(fromBlock) >= 100
+        return isRefused ? { error: { code: -32602, message: 'query exceeds max block range 100' } } : { result: [] }
+      },
+    })
+    const pages = await pagesOf(chain, (to) => to > 850_000n)
+    expect(pages.slice(0, 4).map(({ from, to }) => to - from + 1n)).toEqual([10_000n, 40_000n, 160_000n, 640_000n])
+    expect(pages).toHaveLength(5)
+    expect(asked).toBeLessThan(100)
+  })
+
+  it('that suggests a single block does not lead to one request for each block', async () => {
+    const chain = await startLogChain({
+      head: 9000,
+      logs: (block) => (block % 100 === 0 ? 1 : 0),
+      range: { most: 5000, says: (from) => ({ message: `this block range should work: [0x${from.toString(16)}, 0x${from.toString(16)}]` }) },
+    })
+    const pages = await pagesOf(chain)
+    expect(pages.reduce((sum, { logs }) => sum + logs, 0)).toBe(91)
+    expect(chain.calls.eth_getLogs).toBeLessThan(300)
+  })
+})
