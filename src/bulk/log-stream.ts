@@ -5,6 +5,7 @@ import { HexlineError, IntegrityError, OptionError } from '../errors.ts'
 import type { Hash } from '../eth/codec/hex.ts'
 import { type AuditLevel, Auditor, type AuditReport } from './audit.ts'
 import { BlockLogsFetcher, checkSameBlock, type ReadReceipts } from './block-logs.ts'
+import { learnHistory } from './learn-history.ts'
 import { type FetchedLogs, LogFetcher, type LogReader, type LogSpan } from './log-fetch.ts'
 import type { CheckedFilter } from './log-filter.ts'
 import { EndpointLimits, LogRange } from './log-range.ts'
@@ -78,6 +79,7 @@ export class LogStream<T> {
       signal?.throwIfAborted()
       const target = await this.#target(client.with({ signal: stop.signal }))
       const { span, tail } = target
+      await learnHistory(client, BigInt(span.from), stop.signal)
       const blocks = new BlockLogsFetcher(client, this.#reader.receipts, this.#reader.logOf)
       const range = new LogRange(filter.isSelective, limitsOf(client))
       const fetcher = new LogFetcher(
