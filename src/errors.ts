@@ -343,8 +343,8 @@ export class ServiceError extends HexlineError {
  */
 export class IntegrityError extends HexlineError {
   override readonly name = 'IntegrityError'
-  declare readonly kind: 'integrity' | 'lagging'
-  constructor(message: string, context: ErrorContext<'integrity' | 'lagging'> = {}) {
+  declare readonly kind: 'integrity' | 'lagging' | 'pruned'
+  constructor(message: string, context: ErrorContext<'integrity' | 'lagging' | 'pruned'> = {}) {
     super(message, 'integrity', context)
   }
 }

@@ -8,6 +8,7 @@ import { rangeLimit, suggestedRange } from '../eth/errors/log-range.ts'
 import type { Log } from '../eth/objects.ts'
 import { BodyPool } from '../rpc/body-pool.ts'
 import { releaseReply } from '../rpc/call.ts'
+import { mayRepeat } from '../rpc/failure-kinds.ts'
 import { Tally } from '../rpc/tally.ts'
 import { bytesOf } from './fetch.ts'
 import { logFault } from './log-fault.ts'
@@ -46,6 +47,8 @@ interface AskOptions {
   readonly urgent: boolean
   /** Endpoints to ask only if there is no other. */
   readonly avoid: readonly string[]
+  /** It has failed for a reason that is not its size, and is repeated until its deadline. */
+  readonly isPatient?: boolean
 }
 
 /** Logs of one block that no reply could hold. */
@@ -161,14 +164,16 @@ export class LogFetcher<T> {
 
   async #askAll(group: FilterParams, span: LogSpan, options: AskOptions, endpoints: Set<string>, failures: number): Promise<Part<T>> {
     const blocks = span.to - span.from + 1
-    const tally = new Tally()
+    const tally = new Tally(clockOf(this.#client))
+    const mayBeSplit = blocks > 1 && failures < MOST_SPLITS_ON_FAILURE && !options.urgent && options.isPatient !== true
     let part: Part<T>
     try {
-      part = await this.#ask(group, span, options, tally, blocks > 1 && failures < MOST_SPLITS_ON_FAILURE)
+      part = await this.#ask(group, span, options, tally, mayBeSplit)
     } catch (error) {
       const split = blocks > 1 ? this.#splitAfter(error, blocks, failures) : undefined
       if (split !== undefined) return this.#askParts(group, span, split.part, options, endpoints, split.failures)
       if (blocks === 1 && isTooMuch(error)) return this.#askBlock(span.from, options, error)
+      if (mayBeSplit && isPassing(error)) return this.#askAll(group, span, { ...options, isPatient: true }, endpoints, failures)
       throw error
     }
     if (tally.endpoint !== undefined) endpoints.add(tally.endpoint)
@@ -184,7 +189,7 @@ export class LogFetcher<T> {
       if (isMore) this.#range.refused(blocks, Math.ceil(blocks / 2))
       return whole
     }
-    this.#range.answered({ blocks, bytes: part.bytes, logs: length, tookMs: undefined })
+    this.#range.answered({ blocks, bytes: part.bytes, logs: length, tookMs: tally.tookMs })
     return part
   }
 
@@ -236,7 +241,7 @@ export class LogFetcher<T> {
       else this.#range.refused(blocks, part)
       return { part, failures }
     }
-    if (!MAYBE_TOO_MUCH.includes(error.kind) || error.attempts === 0) return undefined
+    if (!MAYBE_TOO_MUCH.includes(error.kind) || error.attempts === 0 || failures >= MOST_SPLITS_ON_FAILURE) return undefined
     const part = Math.ceil(blocks / 2)
     if (error.kind === 'timeout') this.#range.refused(blocks, part)
     return { part, failures: failures + 1 }
@@ -248,7 +253,7 @@ export class LogFetcher<T> {
     const params = [{ ...group, ...where }]
     const avoided = [...avoid]
     for (let attempt = 1; ; attempt++) {
-      const settings = mayBeSplit && !urgent ? { attempts: ATTEMPTS_OF_RANGE } : {}
+      const settings = mayBeSplit ? { attempts: ATTEMPTS_OF_RANGE } : {}
       const request: Request & RequestMarks = {
         method: 'eth_getLogs',
         params,
@@ -345,6 +350,11 @@ function compare(a: Log, b: Log): number {
 /** The node, or hexline, refused the size of the range or of its reply. */
 function isTooMuch(error: unknown): boolean {
   return error instanceof HexlineError && (error.kind === 'range-too-large' || error.kind === 'response-too-large')
+}
+
+/** The same range may do better later, such as at a node that lags behind. */
+function isPassing(error: unknown): boolean {
+  return error instanceof HexlineError && mayRepeat(error) === true && error.attempts > 0
 }
 
 /** Failures that may come from the size of the range. */

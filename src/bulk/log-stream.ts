@@ -1,10 +1,11 @@
 import type { Client } from '../client/client.ts'
-import { clockOf, connectionsOf } from '../client/internals.ts'
+import { clockOf, connectionsOf, timeoutOf } from '../client/internals.ts'
 import { scrubError } from '../client/scrub-error.ts'
 import { HexlineError, IntegrityError, OptionError } from '../errors.ts'
 import type { Hash } from '../eth/codec/hex.ts'
 import { type AuditLevel, Auditor, type AuditReport } from './audit.ts'
 import { BlockLogsFetcher, checkSameBlock, logsFault, type ReadReceipts } from './block-logs.ts'
+import { learnHistory } from './learn-history.ts'
 import { shown } from './link.ts'
 import { type FetchedLogs, LogFetcher, type LogReader, type LogSpan } from './log-fetch.ts'
 import type { CheckedFilter } from './log-filter.ts'
@@ -47,6 +48,8 @@ export interface LogProgress extends Progress {
 const MOST_AHEAD = 64
 const ASSUMED_BYTES = 512 * 1024
 const MAX_WAIT_MS = 15_000
+/** For a client that `createClient` did not make. */
+const DEFAULT_TIMEOUT_MS = 30_000
 
 /** What endpoints take is learnt once for all streams of a client. */
 const limitsOfClients = new WeakMap<object, EndpointLimits>()
@@ -79,8 +82,9 @@ export class LogStream<T> {
       signal?.throwIfAborted()
       const target = await this.#target(client.with({ signal: stop.signal }))
       const { span, tail } = target
+      await learnHistory(client, BigInt(span.from), stop.signal)
       const blocks = new BlockLogsFetcher(client, this.#reader.receipts, this.#reader.logOf)
-      const range = new LogRange(filter.isSelective, limitsOf(client))
+      const range = new LogRange(filter.isSelective, limitsOf(client), timeoutOf(client) ?? DEFAULT_TIMEOUT_MS)
       const fetcher = new LogFetcher(
         client,
         filter,

@@ -6,6 +6,7 @@ import { moved, under } from '../eth/codec/codec-path.ts'
 import { type Reply, releaseReply } from '../rpc/call.ts'
 import type { Tally } from '../rpc/tally.ts'
 import { bytesOf, type Fetched, Fetcher, release } from './fetch.ts'
+import { learnHistory } from './learn-history.ts'
 import { Link, type Linked, type LinkedReceipt, receiptsFault } from './link.ts'
 import { ordered } from './ordered.ts'
 import { type CheckedRange, resolveRange } from './range.ts'
@@ -74,6 +75,7 @@ export async function* rangeStream<B extends { readonly linked: Linked }, R exte
   let done = 0
   let bytes = 0
   try {
+    await learnHistory(client, from, stop.signal)
     for await (const first of ordered(numbers(from, to), (...asked) => fetcher.fetch(...asked), bounds, stop.signal, clockOf(client))) {
       signal?.throwIfAborted()
       let fetched = first

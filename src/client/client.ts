@@ -268,7 +268,7 @@ function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
     close,
     [Symbol.asyncDispose]: close,
   }
-  return withInternals(client, { connections: parts.connections, clock })
+  return withInternals(client, { connections: parts.connections, clock, timeoutMs: Math.min(own.timeoutMs ?? defaults.timeoutMs, defaults.timeoutMs) })
 }
 
 function resultOf(reply: Reply): unknown {

@@ -15,6 +15,7 @@ const INTERNALS = Symbol.for('hexline.internals')
 interface Internals {
   readonly connections: readonly Connection[]
   readonly clock: Clock
+  readonly timeoutMs: number
 }
 
 /** Attaches internals to a new client. A copy of its public fields does not have them. */
@@ -33,6 +34,11 @@ export function connectionsOf(client: object | null | undefined): readonly Conne
 /** The clock of a client's calls. */
 export function clockOf(client: object): Clock {
   return internalsOf(client)?.clock ?? systemClock
+}
+
+/** Timeout of one attempt of a client's calls, in ms; undefined unless `createClient` made it. */
+export function timeoutOf(client: object): number | undefined {
+  return internalsOf(client)?.timeoutMs
 }
 
 function internalsOf(client: object | null | undefined): Internals | undefined {

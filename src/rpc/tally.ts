@@ -1,16 +1,33 @@
+import type { Clock } from '../wait/clock.ts'
+
 /**
- * What becomes of a call on its way: for `hexline:call` where somebody listens, and for the error
- * of a result that cannot be read.
+ * What becomes of a call on its way: for `hexline:call` where somebody listens, for the error of a
+ * result that cannot be read, and for ranges that depend on how long a reply takes.
  */
 export class Tally {
   /** POSTs that it was in. */
   attempts = 0
   /** The endpoint that gave the last outcome. */
   endpoint: string | undefined
+  /** How long the POST took that gave it, in ms; undefined without a clock. */
+  tookMs: number | undefined
+  /** Measures the POSTs. */
+  readonly #clock: Clock | undefined
+  #sentAt = 0
+
+  constructor(clock?: Clock) {
+    this.#clock = clock
+  }
+
+  /** It is in a POST that starts now. */
+  sent(): void {
+    if (this.#clock !== undefined) this.#sentAt = this.#clock.now()
+  }
 
   /** It was in a POST, which has given its outcome. */
   posted(endpoint: string | undefined): void {
     this.attempts++
     this.endpoint = endpoint
+    if (this.#clock !== undefined) this.tookMs = this.#clock.now() - this.#sentAt
   }
 }
