@@ -92,7 +92,8 @@ async function runWorkload(name: WorkloadName, isQuick: boolean, rounds: number)
       if (before.failure !== undefined) continue
       try {
         const origin = workloads[name].isSecure ? news.secureUrl : news.url
-        const path = name === 'throttled' ? `${workloads[name].path}/${round}-${encodeURIComponent(client)}` : (workloads[name].path ?? '/')
+        const path =
+          name === 'throttled' || workloads[name].isCounted ? `${workloads[name].path}/${round}-${encodeURIComponent(client)}` : (workloads[name].path ?? '/')
         const url = name === 'throttled and faulty' ? await faultyUrl(round + 1) : `${origin}${path}`
         const figures = await runClient({ workload: name, client, url, warmUp: Math.round(amount * warmUp), measured: amount })
         const { refused } = name === 'throttled' ? ((await (await fetch(`${news.url}${path}`)).json()) as { refused: number }) : { refused: undefined }

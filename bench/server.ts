@@ -5,6 +5,7 @@ import { gzip } from 'node:zlib'
 import { startSandbox } from 'hexline/sandbox'
 import { fill, loadBlocks, type Template } from './blocks.ts'
 import { cert, key } from './certificate.ts'
+import { logsReply } from './logs.ts'
 import { FAULTS, FAULTY_RATE } from './workloads.ts'
 
 /*
@@ -12,7 +13,8 @@ import { FAULTS, FAULTY_RATE } from './workloads.ts'
  * The path selects its behaviour: `/late/50` answers after 50 ms; `/throttled/1000/a` refuses more
  * than 1000 calls a second with 429, counted for `a` alone, and `GET /throttled/1000/a` returns the
  * number of refused calls; `/gzip` compresses replies for clients that accept gzip; `GET /faulty/3` starts a sandbox in front of this server, with faults
- * from the seed 3, and returns its URL. `node server.ts made` generates the blocks even if real
+ * from the seed 3, and returns its URL; `/logs/20/a` answers after 20 ms, with the logs of logs.ts, and
+ * `GET /logs/20/a` returns what it has counted for `a`. `node server.ts made` generates the blocks even if real
  * ones are present.
  */
 
@@ -25,6 +27,14 @@ export interface ServerNews {
   readonly transactions: readonly number[]
   /** Mean sizes of replies, in bytes. */
   readonly bytes: { readonly full: number; readonly hashes: number; readonly receipts: number; readonly logs: number }
+}
+
+/** What the server has counted for one client. */
+export interface Counts {
+  readonly posts: number
+  readonly calls: number
+  /** Bytes of the replies, without headers. */
+  readonly bytes: number
 }
 
 interface Call {
@@ -40,20 +50,40 @@ const CLOSE = Buffer.from(']')
 const END = Buffer.from('}')
 
 const listener: RequestListener = (request, response) => {
-  const [, behaviour = '', setting = ''] = (request.url ?? '').split('/')
-  const bucket = behaviour === 'throttled' ? bucketOf(request.url ?? '', Number(setting)) : undefined
+  const path = request.url ?? ''
+  const [, behaviour = '', setting = ''] = path.split('/')
+  const bucket = behaviour === 'throttled' ? bucketOf(path, Number(setting)) : undefined
+  const counts = countsOf(path)
   if (behaviour === 'faulty') return void startFaulty(Number(setting)).then((url) => reply(response, 200, [Buffer.from(JSON.stringify({ url }))]))
-  if (request.method === 'GET') return void reply(response, 200, [Buffer.from(JSON.stringify({ refused: bucket?.refused }))])
+  if (request.method === 'GET') return void reply(response, 200, [Buffer.from(JSON.stringify({ refused: bucket?.refused, ...counts }))])
   const chunks: Buffer[] = []
   request.on('data', (chunk) => chunks.push(chunk))
   request.on('end', () => {
     const body = JSON.parse(Buffer.concat(chunks).toString()) as Call | Call[]
     if (bucket?.takes(Array.isArray(body) ? body.length : 1) === false) return reply(response, 429, [REFUSAL])
-    const parts = Array.isArray(body) ? [...body.flatMap((call, i) => [i === 0 ? OPEN : COMMA, ...answer(call)]), CLOSE] : answer(body)
-    if (behaviour === 'late') setTimeout(reply, Number(setting), response, 200, parts)
+    const answered = behaviour === 'logs' ? answerLogs : answer
+    const parts = Array.isArray(body) ? [...body.flatMap((call, i) => [i === 0 ? OPEN : COMMA, ...answered(call)]), CLOSE] : answered(body)
+    counts.posts++
+    counts.calls += Array.isArray(body) ? body.length : 1
+    counts.bytes += parts.reduce((sum, { length }) => sum + length, 0)
+    if (LATE.includes(behaviour)) setTimeout(reply, Number(setting), response, 200, parts)
     else if (behaviour === 'gzip' && String(request.headers['accept-encoding']).includes('gzip')) replyCompressed(response, parts)
     else reply(response, 200, parts)
   })
+}
+
+/** Behaviours whose setting is a latency, in ms. */
+const LATE = ['late', 'logs']
+
+const counted = new Map<string, { -readonly [K in keyof Counts]: Counts[K] }>()
+
+function countsOf(path: string): { -readonly [K in keyof Counts]: Counts[K] } {
+  let counts = counted.get(path)
+  if (counts === undefined) {
+    counts = { posts: 0, calls: 0, bytes: 0 }
+    counted.set(path, counts)
+  }
+  return counts
 }
 
 const server = createServer(listener)
@@ -101,6 +131,14 @@ function answer({ id, method, params }: Call): Buffer[] {
     default:
       return [Buffer.from(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"error":{"code":-32601,"message":"the method ${method} does not exist"}}`)]
   }
+}
+
+function answerLogs(call: Call): Buffer[] {
+  if (call.method !== 'eth_getLogs') return answer(call)
+  const { fromBlock, toBlock } = call.params[0] as { fromBlock: string; toBlock: string }
+  const said = logsReply(Number(fromBlock), Number(toBlock))
+  const start = `{"jsonrpc":"2.0","id":${JSON.stringify(call.id)},`
+  return Buffer.isBuffer(said) ? [Buffer.from(`${start}"result":`), said, END] : [Buffer.from(`${start}"error":${JSON.stringify(said)}}`)]
 }
 
 function blockOf(templates: readonly Template[], number: unknown): Buffer {

@@ -1,3 +1,5 @@
+import { MOST_BLOCKS, MOST_RESULTS } from './logs.ts'
+
 /** The clients: the floor first, then hexline and the libraries on it, then the peers. */
 export type ClientName =
   | 'undici, bytes only'
@@ -21,6 +23,7 @@ export type WorkloadName =
   | 'blocks with hashes'
   | 'full blocks with receipts'
   | '10,000 logs'
+  | 'logs'
   | 'NDJSON export'
   | 'small calls, 64 in parallel'
   | 'small calls, gzip'
@@ -50,6 +53,11 @@ export interface Workload {
   readonly path?: string
   /** Whether the clients connect over TLS. */
   readonly isSecure?: boolean
+  /**
+   * Whether the server counts the POSTs, calls and bytes of each client, by a path of its own below
+   * that of the workload.
+   */
+  readonly isCounted?: boolean
   /** Number of rounds for each round of the run. Default 1. */
   readonly roundsEach?: number
   /**
@@ -173,6 +181,17 @@ export const workloads: Readonly<Record<WorkloadName, Workload>> = {
     },
     against: ['undici + JSON.parse', 'viem, not batched'],
     leftOut: { web3: 'takes at least four seconds for one reply' },
+  },
+  logs: {
+    what: `The logs of one contract in a long range of blocks, rare in most of them and many in some, from a server that answers each POST after 20 ms and refuses ranges of more than ${MOST_BLOCKS} blocks or ${MOST_RESULTS} results. hexline also checks that each log was asked for, and gives them in order.`,
+    unit: 'block',
+    figure: 'wall',
+    path: '/logs/20',
+    amounts: { hexline: 1_000_000, 'viem, not batched': 1_000_000, '@subsquid/rpc-client': 1_000_000 },
+    warmUp: 0.5,
+    isCounted: true,
+    against: ['viem, not batched', '@subsquid/rpc-client'],
+    leftOut: { 'viem, batched': 'a batch of long replies takes as long as all of them', ethers: 'takes 145 us a log: see 10,000 logs' },
   },
   'NDJSON export': {
     what: "Full blocks into a file, one line of JSON a block; undici's bytes are only read, not written.",

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Client, ClientOptions } from 'hexline'
 import type { BlockField } from 'hexline/bulk'
+import { CONTRACT } from '../logs.ts'
 import { root } from '../root.ts'
 import { balances, calls, hex, type Job, Tally, throttledBalances, type Way, type Ways } from './way.ts'
 
@@ -31,6 +32,7 @@ export const hexline: Ways = {
   'blocks with hashes': blocks({ transactions: 'hashes' }),
   'full blocks with receipts': blocks({ transactions: 'full', receipts: true }),
   '10,000 logs': { settings: "defaults; call('eth_getLogs'), one at a time", load: logs },
+  logs: { settings: "defaults; pages of getLogs with audit: 'none'", load: rangeOfLogs },
   'NDJSON export': { settings: 'the command: hexline blocks --out FILE --quiet', load: exported },
   'small calls, 64 in parallel': small('small calls, 64 in parallel'),
   'small calls, gzip': small('small calls, gzip', COMPRESSED),
@@ -88,6 +90,20 @@ function logs(url: string): Promise<Job> {
       parts += (await client.call('eth_getLogs', { fromBlock: hex(i), toBlock: hex(i + 99) })).length
     }
     return { items: count, parts }
+  })
+}
+
+function rangeOfLogs(url: string): Promise<Job> {
+  return withClient(url, {}, async (client) => {
+    const { getLogs } = await import('hexline/bulk')
+    return async (first, count) => {
+      let [numbers, parts] = [0, 0]
+      for await (const { logs } of getLogs(client, { address: CONTRACT, from: first, to: first + count - 1, audit: 'none' }).pages()) {
+        for (const { blockNumber } of logs) numbers += Number(blockNumber)
+        parts += logs.length
+      }
+      return { items: count, numbers, parts }
+    }
   })
 }
 

@@ -50,6 +50,10 @@ const ASSUMED_BYTES = 512 * 1024
 const MAX_WAIT_MS = 15_000
 /** For a client that `createClient` did not make. */
 const DEFAULT_TIMEOUT_MS = 30_000
+/** Where many logs are followed by few, pages become small from one to the next. */
+const DECAY = 0.5
+/** A page with many logs takes long without being late. Its parts are retried one by one. */
+const LEAST_LATE_MS = 10_000
 
 /** What endpoints take is learnt once for all streams of a client. */
 const limitsOfClients = new WeakMap<object, EndpointLimits>()
@@ -113,7 +117,7 @@ export class LogStream<T> {
       await auditor.start()
       const total = span.to - span.from + 1
       const counts = { done: 0, bytes: 0, logs: 0 }
-      const bounds = { maxBytes, maxItems: MOST_AHEAD, assumedBytes: ASSUMED_BYTES, maxWaitMs: MAX_WAIT_MS }
+      const bounds = { maxBytes, maxItems: MOST_AHEAD, assumedBytes: ASSUMED_BYTES, maxWaitMs: MAX_WAIT_MS, decay: DECAY, leastLateMs: LEAST_LATE_MS }
       // The first span shows what the node accepts before others are requested.
       const first = { from: span.from, to: Math.min(span.to, span.from + range.blocks - 1) }
       const askAll = (from: number, to: number) => ordered(spansOf(from, to, range), ask, bounds, stop.signal, clockOf(client))

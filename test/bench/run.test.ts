@@ -1,11 +1,14 @@
 import { execFile } from 'node:child_process'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { FIRST_BLOCK, fill, LOGS, loadBlocks, type Template } from '../../bench/blocks.ts'
 import { clients } from '../../bench/clients/index.ts'
-import type { Way } from '../../bench/clients/way.ts'
+import { logsByHand, type Way } from '../../bench/clients/way.ts'
+import { logSums, logsReply, MOST_BLOCKS, MOST_RESULTS } from '../../bench/logs.ts'
 import { readOptions } from '../../bench/options.ts'
 import { figureOf, type Measured, ratioOf, spreadOf } from '../../bench/results.ts'
 import { type ClientName, type WorkloadName, workloads } from '../../bench/workloads.ts'
@@ -21,6 +24,7 @@ describe('the arguments of the benchmark', () => {
   it('choose workloads by a part of their names, or one by its whole name', () => {
     expect(readOptions(['small', '--quick']).workloads).toEqual(['small calls, 64 in parallel', 'small calls, gzip', 'small calls, in sequence'])
     expect(readOptions(['full blocks']).workloads).toEqual(['full blocks'])
+    expect(readOptions(['logs']).workloads).toEqual(['logs'])
     expect(readOptions(['full']).workloads).toHaveLength(5)
     expect(readOptions(['gzip']).workloads).toEqual(['full blocks, gzip', 'full blocks, https, gzip', 'small calls, gzip'])
   })
@@ -54,6 +58,78 @@ it('the export of hexline writes what the command writes', async () => {
     await close()
   }
 })
+
+describe('the logs of the server', () => {
+  it('are refused by blocks and by results, and else those that clients are checked by', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 1_200_000 }), fc.integer({ min: 1, max: MOST_BLOCKS + 1 }), (offset, blocks) => {
+        const from = FIRST_BLOCK + offset
+        const { parts, numbers } = logSums(from, blocks)
+        const reply = logsReply(from, from + blocks - 1)
+        if (!Buffer.isBuffer(reply)) {
+          expect(reply.message).toContain(blocks > MOST_BLOCKS ? '2000 block range' : 'more than 10000 results')
+          expect(blocks > MOST_BLOCKS || parts > MOST_RESULTS).toBe(true)
+          return
+        }
+        const logs = JSON.parse(reply.toString()) as { blockNumber: string; logIndex: string }[]
+        expect(parts <= MOST_RESULTS && blocks <= MOST_BLOCKS).toBe(true)
+        expect([logs.length, logs.reduce((sum, { blockNumber }) => sum + Number(blockNumber), 0)]).toEqual([parts, numbers])
+        const places = logs.map(({ blockNumber, logIndex }) => Number(blockNumber) * 1000 + Number(logIndex))
+        expect(places.every((place, i) => i === 0 || place > (places[i - 1] as number))).toBe(true)
+      }),
+      { numRuns: 50 },
+    )
+  })
+
+  it.each(['hexline', 'viem, not batched'] as const)('are all seen by %s, though most ranges are refused', async (client) => {
+    const { url, refused, close } = await startLogs()
+    const job = await (clients[client].logs as Way).load(url)
+    try {
+      expect(await job.run(MANY_LOGS, 8000)).toEqual({ items: 8000, ...logSums(MANY_LOGS, 8000) })
+      expect(refused()).toBeGreaterThan(2)
+    } finally {
+      await job.end()
+      await close()
+    }
+  })
+
+  it('are not asked for in halves where something else is wrong', async () => {
+    const ask = async () => Promise.reject(new Error('the method eth_getLogs does not exist'))
+    await expect(logsByHand(4, FIRST_BLOCK, 10_000, ask, () => 0n)).rejects.toThrow('does not exist')
+  })
+})
+
+/** Blocks of which 2,000 have far more than 10,000 logs. */
+const MANY_LOGS = 21_992_000
+
+/** A node with the logs of the benchmark. */
+async function startLogs() {
+  let refused = 0
+  const hashOf = (number: number) => `0x${number.toString(16).padStart(64, 'b')}`
+  const headerOf = (number: string) => ({ number, hash: hashOf(Number(number)), parentHash: hashOf(Number(number) - 1), transactions: [] })
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = []
+    request.on('data', (chunk) => chunks.push(chunk))
+    request.on('end', () => {
+      const body = JSON.parse(Buffer.concat(chunks).toString())
+      const replies = [body].flat().map(({ id, method, params: [first] }) => {
+        const said =
+          method === 'eth_getLogs'
+            ? logsReply(Number(first.fromBlock), Number(first.toBlock))
+            : Buffer.from(JSON.stringify(method === 'eth_blockNumber' ? '0xfffffff' : headerOf(first)))
+        if (!Buffer.isBuffer(said)) refused++
+        return `{"jsonrpc":"2.0","id":${id},${Buffer.isBuffer(said) ? `"result":${said}` : `"error":${JSON.stringify(said)}`}}`
+      })
+      response.writeHead(200, { 'content-type': 'application/json' }).end(Array.isArray(body) ? `[${replies}]` : replies[0])
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const close = () => {
+    server.closeAllConnections()
+    return new Promise((resolve) => server.close(resolve))
+  }
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, refused: () => refused, close }
+}
 
 describe('the table of workloads', () => {
   it('names only clients that have a way to do them, and says why others are left out', () => {
