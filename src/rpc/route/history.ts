@@ -44,7 +44,9 @@ export class History {
   fails(resource: Resource, block: number, newest: number, told: number | undefined, now: number): void {
     const floor = this.#floors.get(resource)
     const known = floor === undefined || now - floor.at >= REMEMBERED_MS ? 0 : floor.oldest
-    const oldest = told !== undefined && told > block ? told : Math.max(known, block + 1, Math.floor(block + STEP * (newest - block)))
+    // Nothing can start after the newest block.
+    const isPlausible = told !== undefined && told > block && (newest < 0 || told <= newest)
+    const oldest = isPlausible ? told : Math.max(known, block + 1, Math.floor(block + STEP * (newest - block)))
     this.#floors.set(resource, { oldest, at: now })
   }
 
