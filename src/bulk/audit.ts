@@ -35,7 +35,7 @@ export interface AuditReport {
 export interface AuditEstimate {
   /** Headers to fetch, one for each block. */
   readonly headers: number
-  /** Blocks whose receipts will be fetched, estimated. */
+  /** Blocks whose receipts may be fetched, estimated: those with a bloom that may match. */
   readonly receipts: number
   /** `eth_getLogs` asked once more, of another endpoint. */
   readonly isAskedTwice: boolean

@@ -73,7 +73,8 @@ export class History {
    */
   fails(resource: Resource, block: number, newest: number, told: number | undefined, now: number): void {
     const { oldest, sure } = this.#floorOf(resource, now) ?? NO_FLOOR
-    if (told !== undefined && told > block) this.reachesTo(resource, told, now)
+    // Nothing can start after the newest block.
+    if (told !== undefined && told > block && (newest < 0 || told <= newest)) this.reachesTo(resource, told, now)
     else if (block >= sure) this.#floors.set(resource, { oldest: Math.max(oldest, block + 1, Math.floor(block + STEP * (newest - block))), sure, at: now })
   }
 

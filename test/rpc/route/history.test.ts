@@ -46,6 +46,17 @@ describe('what is known of the history', () => {
     expect([lacks(799), lacks(800)]).toEqual([true, false])
   })
 
+  it('is not what the endpoint names, if that is beyond the newest block or no newer than the one that failed', () => {
+    for (const told of [1001, 2 ** 48, 100, 0, -5]) {
+      const history = new History()
+      history.fails('blocks', 100, 1000, told, 0)
+      expect([history.lacks('blocks', 324, 1), history.lacks('blocks', 325, 1), history.lacks('blocks', 1000, 1)]).toEqual([true, false, false])
+    }
+    const unheard = new History()
+    unheard.fails('blocks', 100, -1, 5000, 0)
+    expect(unheard.lacks('blocks', 4999, 1)).toBe(true)
+  })
+
   it('is forgotten after ten minutes, but not what the user says', () => {
     const history = new History(1000)
     history.fails('state', 5000, -1, undefined, 0)
