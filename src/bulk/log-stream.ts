@@ -45,7 +45,8 @@ export interface LogProgress extends Progress {
 
 /** Spans to request ahead of the consumer. */
 const MOST_AHEAD = 64
-const ASSUMED_BYTES = 512 * 1024
+/** Size of a reply until the first ones of its kind have arrived, at least, in bytes. */
+const LEAST_ASSUMED_BYTES = 512 * 1024
 const MAX_WAIT_MS = 15_000
 /** For a client that `createClient` did not make. */
 const DEFAULT_TIMEOUT_MS = 30_000
@@ -110,13 +111,13 @@ export class LogStream<T> {
       await auditor.start()
       const total = span.to - span.from + 1
       const counts = { done: 0, bytes: 0, logs: 0 }
-      const bounds = { maxBytes, maxItems: MOST_AHEAD, assumedBytes: ASSUMED_BYTES, maxWaitMs: MAX_WAIT_MS }
-      // The first span shows what the node accepts before others are requested.
-      const first = { from: span.from, to: Math.min(span.to, span.from + range.blocks - 1) }
-      const source = this.#joined(
-        await ask(first, stop.signal, false),
-        ordered(spansOf(first.to + 1, span.to, range), ask, bounds, stop.signal, clockOf(client)),
-      )
+      // The first span shows what the node accepts, and how large its replies are, before others are
+      // requested.
+      const blocksOfFirst = Math.min(total, range.blocks)
+      const first = await ask({ from: span.from, to: span.from + blocksOfFirst - 1 }, stop.signal, false)
+      const assumedBytes = Math.max(LEAST_ASSUMED_BYTES, (first.bytes / blocksOfFirst) * range.blocks)
+      const bounds = { maxBytes, maxItems: MOST_AHEAD, assumedBytes, maxWaitMs: MAX_WAIT_MS }
+      const source = this.#joined(first, ordered(spansOf(first.to + 1, span.to, range), ask, bounds, stop.signal, clockOf(client)))
       for await (const fetched of source) {
         signal?.throwIfAborted()
         const items = await auditor.check(fetched)
