@@ -1,9 +1,12 @@
 /** First size of a range, in blocks: of a filter that selects, and of one that selects nothing. */
 const FIRST = 10_000
 const FIRST_OF_ALL = 100
-/** A range grows while its replies stay below these: bytes, and logs. */
+/**
+ * A range grows while its replies stay below these: bytes, and logs. Not a round number of logs: a
+ * reply with one is taken for cut, and requested again in parts.
+ */
 const TARGET_BYTES = 2 * 1024 * 1024
-const TARGET_LOGS = 5000
+const TARGET_LOGS = 4750
 /**
  * And below this part of the endpoint's timeout: ranges are not alike, and the next one may take
  * ten times as long without being given up.

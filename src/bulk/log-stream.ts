@@ -46,7 +46,8 @@ export interface LogProgress extends Progress {
 
 /** Spans to request ahead of the consumer. */
 const MOST_AHEAD = 64
-const ASSUMED_BYTES = 512 * 1024
+/** Size of a reply until the first ones of its kind have arrived, at least, in bytes. */
+const LEAST_ASSUMED_BYTES = 512 * 1024
 const MAX_WAIT_MS = 15_000
 /** For a client that `createClient` did not make. */
 const DEFAULT_TIMEOUT_MS = 30_000
@@ -117,11 +118,13 @@ export class LogStream<T> {
       await auditor.start()
       const total = span.to - span.from + 1
       const counts = { done: 0, bytes: 0, logs: 0 }
-      const bounds = { maxBytes, maxItems: MOST_AHEAD, assumedBytes: ASSUMED_BYTES, maxWaitMs: MAX_WAIT_MS, decay: DECAY, leastLateMs: LEAST_LATE_MS }
-      // The first span shows what the node accepts before others are requested.
-      const first = { from: span.from, to: Math.min(span.to, span.from + range.blocks - 1) }
+      // The first span shows what the node accepts, and how large its replies are, before others are
+      // requested.
+      const first = await ask({ from: span.from, to: Math.min(span.to, span.from + range.blocks - 1) }, stop.signal, false)
+      const assumedBytes = Math.max(LEAST_ASSUMED_BYTES, (first.bytes / (first.to - first.from + 1)) * range.blocks)
+      const bounds = { maxBytes, maxItems: MOST_AHEAD, assumedBytes, maxWaitMs: MAX_WAIT_MS, decay: DECAY, leastLateMs: LEAST_LATE_MS }
       const askAll = (from: number, to: number) => ordered(spansOf(from, to, range), ask, bounds, stop.signal, clockOf(client))
-      for await (const fetched of this.#whole(await ask(first, stop.signal, false), span.to, askAll)) {
+      for await (const fetched of this.#whole(first, span.to, askAll)) {
         signal?.throwIfAborted()
         const items = await auditor.check(fetched)
         if (fetched.to === span.to) await this.#checkTail(client.with({ signal: stop.signal }), items, span, tail)

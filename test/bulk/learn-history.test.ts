@@ -1,4 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest'
+import { getLogs } from '../../src/bulk/index.ts'
 import { learnHistory } from '../../src/bulk/learn-history.ts'
 import { createClient } from '../../src/index.ts'
 import { type ChainServer, hexOf, startChain } from '../support/chain-server.ts'
@@ -6,7 +7,10 @@ import { type ChainServer, hexOf, startChain } from '../support/chain-server.ts'
 async function start(count: number) {
   const nodes: ChainServer[] = []
   for (let i = 0; i < count; i++) {
-    const node = await startChain({ head: 1000, answer: ({ method }) => (method === 'eth_chainId' ? { result: '0x1' } : undefined) })
+    const node = await startChain({
+      head: 1000,
+      answer: ({ method }) => (method === 'eth_chainId' ? { result: '0x1' } : method === 'eth_getLogs' ? { result: [] } : undefined),
+    })
     onTestFinished(() => node.close())
     nodes.push(node)
   }
@@ -14,6 +18,12 @@ async function start(count: number) {
   onTestFinished(() => client.close())
   const asked = () => nodes.map(({ calls }) => calls.filter(({ method }) => method === 'eth_getBlockByNumber').map(({ params }) => params[0]))
   return { client, asked }
+}
+
+async function allOf<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = []
+  for await (const item of items) all.push(item)
+  return all
 }
 
 const { signal } = new AbortController()
@@ -33,6 +43,12 @@ it('a single endpoint is not asked', async () => {
   const { client, asked } = await start(1)
   await learnHistory(client, 400n, signal)
   expect(asked()).toEqual([[]])
+})
+
+it('a job of logs begins with it', async () => {
+  const { client, asked } = await start(2)
+  await allOf(getLogs(client, { from: 400n, to: 401n, audit: 'none' }))
+  for (const blocks of asked()) expect(blocks).toContain(hexOf(400))
 })
 
 it('endpoints that fail do not fail the job, and the signal ends it', async () => {
