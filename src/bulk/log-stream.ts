@@ -93,7 +93,9 @@ export class LogStream<T> {
         async (number, each) => (await blocks.fetch(number, each)).items,
         this.#options.blockHash,
       )
-      const ask = async (each: LogSpan, given: AbortSignal, urgent: boolean) => fetcher.fetch(each, { signal: given, urgent, avoid: [] })
+      // All parts of a page come from one endpoint, so that the others are peers to all of them.
+      const avoid = this.#options.audit === 'peer' ? (connectionsOf(client) ?? []).slice(1).map(({ name }) => name) : []
+      const ask = async (each: LogSpan, given: AbortSignal, urgent: boolean) => fetcher.fetch(each, { signal: given, urgent, avoid })
       const auditor = new Auditor({
         client,
         level: this.#options.audit ?? (target.isFinal ? 'bloom' : 'none'),
