@@ -127,6 +127,14 @@ describe('an audit', () => {
     expect(audit).toMatchObject({ level: 'peer', blocks: 1001, unproven: 0 })
   })
 
+  it('by a second endpoint proves pages whose range had to be split, too', async () => {
+    const range = { most: 300, says: () => ({ code: -32005, message: 'block range is too wide' }) }
+    const chains = [await startLogChain({ head: 3000, range }), await startLogChain({ head: 3000, range })]
+    const { keys, audit } = await fetched(chains, { audit: 'peer' })
+    expect(keys).toEqual(rightKeys(chains[0] as LogChain, 0, 3000))
+    expect(audit).toMatchObject({ level: 'peer', blocks: 3001, suspects: 0, unproven: 0 })
+  })
+
   it('is by blooms where the end is final', async () => {
     const chain = await startLogChain({ head: 100 })
     expect((await fetched(chain, { to: 'finalized' })).audit.level).toBe('bloom')
