@@ -273,24 +273,20 @@ export class LogFetcher<T> {
         if (!this.#reader.keepsBytes) releaseReply(reply)
         return { to, items, bytes: reply.bytes }
       } catch (error) {
-        if (error instanceof CodecError) {
-          const { path } = error
-          throw scrubError(
-            moved(error, `logs${path.startsWith('[') ? '' : '.'}${path}`, { method: 'eth_getLogs', kind: 'malformed' }),
-            connectionsOf(this.#client),
-            tally,
-          )
-        }
-        if (!(error instanceof SyntaxError || error instanceof IntegrityError)) throw error
+        if (!(error instanceof SyntaxError || error instanceof IntegrityError || error instanceof CodecError)) throw error
         if (attempt === ATTEMPTS) throw this.#unusable(error, from, to, tally)
         if (tally.endpoint !== undefined) avoided.push(tally.endpoint)
       }
     }
   }
 
-  #unusable(error: SyntaxError | IntegrityError, from: number, to: number, { endpoint }: Tally): HexlineError {
+  #unusable(error: SyntaxError | IntegrityError | CodecError, from: number, to: number, tally: Tally): HexlineError {
+    const { endpoint } = tally
     if (error instanceof SyntaxError) return new MalformedReplyError(`logs of blocks ${from} to ${to}: received invalid JSON ${ATTEMPTS} times`, { endpoint })
-    return scrubError(Object.assign(error, { endpoint }), connectionsOf(this.#client)) as HexlineError
+    const connections = connectionsOf(this.#client)
+    if (error instanceof IntegrityError) return scrubError(Object.assign(error, { endpoint }), connections) as HexlineError
+    const path = `logs${error.path.startsWith('[') ? '' : '.'}${error.path}`
+    return scrubError(moved(error, path, { method: 'eth_getLogs', kind: 'malformed' }), connections, tally) as HexlineError
   }
 
   /** The logs in order, each once. Throws `IntegrityError` for one that was not asked for. */

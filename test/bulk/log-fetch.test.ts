@@ -125,3 +125,15 @@ describe('a reply that may have been cut', () => {
     )
   })
 })
+
+describe('a log that cannot be decoded', () => {
+  it('is requested from another endpoint', async () => {
+    const liar = await startLogChain({ head: 20, gives: (log) => [{ ...log, logIndex: 'zz' }] })
+    const honest = await startLogChain({ head: 20 })
+    const client = createClient([liar.url, honest.url], { deadlineMs: 60_000 })
+    onTestFinished(() => client.close())
+    let logs = 0
+    for await (const _ of getLogs(client, { ...filter, from: 0n, to: 20n, audit: 'none' })) logs++
+    expect(logs).toBe(honest.logs(0, 20).length)
+  })
+})
