@@ -172,7 +172,7 @@ export class LogFetcher<T> {
     } catch (error) {
       const split = blocks > 1 ? this.#splitAfter(error, blocks, failures) : undefined
       if (split !== undefined) return this.#askParts(group, span, split.part, options, endpoints, split.failures)
-      if (blocks === 1 && isTooMuch(error)) return this.#askBlock(span.from, options, error)
+      if (blocks === 1 && isTooMuch(error)) return this.#askBlock(span.from, options, error, 0)
       if (mayBeSplit && isPassing(error)) return this.#askAll(group, span, { ...options, isPatient: true }, endpoints, failures)
       throw error
     }
@@ -183,11 +183,13 @@ export class LogFetcher<T> {
       const whole =
         blocks > 1
           ? await this.#askParts(group, span, Math.ceil(blocks / 2), options, endpoints, failures)
-          : await this.#askBlock(span.from, options, undefined)
-      const isMore = whole.items.length > this.#until(whole.to, part).length
+          : await this.#askBlock(span.from, options, undefined, length)
+      const given = this.#until(whole.to, part)
+      const isMore = whole.items.length > given.length
       if (isMore && !isCut) this.#limits.leavesOutAfter(tally.endpoint, length)
       if (isMore) this.#range.refused(blocks, Math.ceil(blocks / 2))
-      return whole
+      // What came once is not lost because it did not come again.
+      return whole.items.length < given.length ? { ...whole, items: this.#sorted([...given, ...whole.items]) } : whole
     }
     this.#range.answered({ blocks, bytes: part.bytes, logs: length, tookMs: tally.tookMs })
     return part
@@ -220,12 +222,16 @@ export class LogFetcher<T> {
   }
 
   /** The logs of a block that do not fit into one reply. */
-  async #askBlock(number: number, { signal }: AskOptions, refusal: unknown): Promise<Part<T>> {
+  async #askBlock(number: number, { signal }: AskOptions, refusal: unknown, given: number): Promise<Part<T>> {
     try {
       const items = await this.#fetchBlock(number, signal)
       return { to: number, items: items.filter((item) => this.#filter.matches(this.#reader.logOf(item))), bytes: 0 }
     } catch (error) {
-      if (!(refusal instanceof HexlineError) || !(error instanceof HexlineError)) throw error
+      if (!(error instanceof HexlineError)) throw error
+      if (!(refusal instanceof HexlineError)) {
+        const message = `block ${number}: the node gave ${given} logs, which may be all that fit into a reply, and its receipts could not be fetched: ${error.message}`
+        throw Object.assign(error, { message })
+      }
       const message = `block ${number} has more logs than the node sends in one reply, and its receipts could not be fetched (${error.message}): ${refusal.message}`
       throw Object.assign(refusal, { message })
     }
@@ -272,24 +278,20 @@ export class LogFetcher<T> {
         if (!this.#reader.keepsBytes) releaseReply(reply)
         return { to, items, bytes: reply.bytes }
       } catch (error) {
-        if (error instanceof CodecError) {
-          const { path } = error
-          throw scrubError(
-            moved(error, `logs${path.startsWith('[') ? '' : '.'}${path}`, { method: 'eth_getLogs', kind: 'malformed' }),
-            connectionsOf(this.#client),
-            tally,
-          )
-        }
-        if (!(error instanceof SyntaxError || error instanceof IntegrityError)) throw error
+        if (!(error instanceof SyntaxError || error instanceof IntegrityError || error instanceof CodecError)) throw error
         if (attempt === ATTEMPTS) throw this.#unusable(error, from, to, tally)
         if (tally.endpoint !== undefined) avoided.push(tally.endpoint)
       }
     }
   }
 
-  #unusable(error: SyntaxError | IntegrityError, from: number, to: number, { endpoint }: Tally): HexlineError {
+  #unusable(error: SyntaxError | IntegrityError | CodecError, from: number, to: number, tally: Tally): HexlineError {
+    const { endpoint } = tally
     if (error instanceof SyntaxError) return new MalformedReplyError(`logs of blocks ${from} to ${to}: received invalid JSON ${ATTEMPTS} times`, { endpoint })
-    return scrubError(Object.assign(error, { endpoint }), connectionsOf(this.#client)) as HexlineError
+    const connections = connectionsOf(this.#client)
+    if (error instanceof IntegrityError) return scrubError(Object.assign(error, { endpoint }), connections) as HexlineError
+    const path = `logs${error.path.startsWith('[') ? '' : '.'}${error.path}`
+    return scrubError(moved(error, path, { method: 'eth_getLogs', kind: 'malformed' }), connections, tally) as HexlineError
   }
 
   /** The logs in order, each once. Throws `IntegrityError` for one that was not asked for. */

@@ -92,3 +92,48 @@ describe('a refusal', () => {
     expect(chain.calls.eth_getLogs).toBeLessThan(300)
   })
 })
+
+describe('a reply that may have been cut', () => {
+  const all = { address: tokens as `0x${string}`[], from: 0n, to: 'latest', audit: 'none' } as const
+  const given = async (chain: LogChain, options: Partial<GetLogsOptions> = {}) => {
+    const client = createClient(chain.url, { deadlineMs: 60_000 })
+    onTestFinished(() => client.close())
+    const found: string[] = []
+    for await (const { blockNumber, logIndex } of getLogs(client, { ...all, ...options })) found.push(`${blockNumber} ${logIndex}`)
+    return found
+  }
+  const right = (chain: LogChain, from: number, to: number) =>
+    chain.logs(from, to).map(({ blockNumber, logIndex }) => `${Number(blockNumber)} ${Number(logIndex)}`)
+
+  it('is kept where its halves hold less', async () => {
+    let asked = 0
+    const chain = await startLogChain({ head: 99, answer: (method) => (method === 'eth_getLogs' && asked++ > 0 ? { result: [] } : undefined) })
+    expect(await given(chain)).toEqual(right(chain, 0, 99))
+    expect(asked).toBe(3)
+  })
+
+  it('is kept where the receipts of its only block hold less', async () => {
+    const chain = await startLogChain({ head: 2, logs: () => 500, receiptLogs: () => [] })
+    expect(await given(chain, { from: 1n, to: 1n })).toEqual(right(chain, 1, 1))
+  })
+
+  it('of a single block without receipts is named', async () => {
+    const answer = (method: string) => (/Receipt/.test(method) ? { error: { code: -32601, message: `the method ${method} does not exist` } } : undefined)
+    const chain = await startLogChain({ head: 2, logs: () => 500, answer })
+    await expect(given(chain, { from: 1n, to: 1n })).rejects.toThrow(
+      /^block 1: the node gave 500 logs, which may be all that fit into a reply, and its receipts/,
+    )
+  })
+})
+
+describe('a log that cannot be decoded', () => {
+  it('is requested from another endpoint', async () => {
+    const liar = await startLogChain({ head: 20, gives: (log) => [{ ...log, logIndex: 'zz' }] })
+    const honest = await startLogChain({ head: 20 })
+    const client = createClient([liar.url, honest.url], { deadlineMs: 60_000 })
+    onTestFinished(() => client.close())
+    let logs = 0
+    for await (const _ of getLogs(client, { ...filter, from: 0n, to: 20n, audit: 'none' })) logs++
+    expect(logs).toBe(honest.logs(0, 20).length)
+  })
+})
