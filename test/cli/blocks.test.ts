@@ -145,9 +145,12 @@ describe('a job that fails', () => {
     child.stdout?.pause()
     // A block is 2 MB, more than a pipe holds: after the first bytes, the command waits for room.
     await eventually(() => expect(child.stdout?.readableLength).toBeGreaterThan(0))
-    const said = once(child.stderr as NodeJS.ReadableStream, 'data')
+    let said = ''
+    child.stderr?.on('data', (text) => {
+      said += text
+    })
     child.kill('SIGINT')
-    await said
+    await eventually(() => expect(said).toContain('waiting for the reader'))
     child.stdout?.resume()
     return child.ended
   }
