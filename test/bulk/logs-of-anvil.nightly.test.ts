@@ -12,7 +12,7 @@ import {
   startTransferChain,
 } from '../support/anvil-logs.ts'
 
-it('200,000 transfers in 50,000 blocks of anvil are those that viem and ethers get in ranges, value by value', async () => {
+it('200,000 transfers in 50,000 blocks of anvil are those that viem and ethers get in ranges, value by value', { timeout: 3_600_000 }, async () => {
   const chain = await startTransferChain(50_000, 200_000, 100)
   const filter = { address: [...contracts] }
   const { lines } = await logsOfHexline(chain, filter)

@@ -48,6 +48,8 @@ export async function startTransferChain(head: number, transfers: number, spacin
   const node = createViemClient({ chain: foundry, transport: http(anvil.url, { timeout: 300_000 }) })
     .extend(publicActions)
     .extend(testActions({ mode: 'anvil' }))
+  // It would write several lines for each block.
+  await node.setLoggingEnabled(false)
   for (const address of contracts) await node.setCode({ address, bytecode: `0x${code}` })
   const [from] = (await node.request({ method: 'eth_accounts' } as never)) as [Address]
   await node.setAutomine(false)
