@@ -1,3 +1,4 @@
+import { hasRareLog } from './audited.ts'
 import { FIRST_BLOCK, LOGS } from './blocks.ts'
 import { clients } from './clients/index.ts'
 import type { Seen } from './clients/way.ts'
@@ -15,6 +16,7 @@ export interface Task {
   readonly measured: number
   /** Number of transactions in each of the blocks, which repeat. */
   readonly transactions: readonly number[]
+  readonly transfers: readonly number[]
   /** Size of the smallest possible reply for one unit, in bytes. */
   readonly bytes: number
 }
@@ -68,7 +70,13 @@ function check(first: number, count: number, seen: Seen): void {
   const numbers = count * (first + (isCalls ? 1 : 0) + (count - 1) / 2)
   let parts = 0
   for (let i = first; i < first + count; i++) parts += workload === '10,000 logs' ? LOGS : isCalls ? 0 : (transactions[i % transactions.length] as number)
-  const expected = { items: count, numbers, parts, ...(workload === 'logs' && logSums(first, count)) }
+  const expected = {
+    items: count,
+    numbers,
+    parts,
+    ...(workload === 'logs' && logSums(first, count)),
+    ...(workload.startsWith('audit') && auditSums(first, count)),
+  }
   for (const name of ['items', 'numbers', 'parts'] as const) {
     if (seen[name] !== undefined && seen[name] !== expected[name]) {
       throw new Error(`${client}, ${workload}, ${count} from ${first}: expected ${expected[name]} ${name}, received ${seen[name]}`)
@@ -77,6 +85,17 @@ function check(first: number, count: number, seen: Seen): void {
   if (seen.bytes !== undefined && seen.bytes < count * task.bytes) {
     throw new Error(`${client}, ${workload}, ${count} units: expected at least ${task.bytes} bytes each, received ${seen.bytes} in total`)
   }
+}
+
+function auditSums(first: number, count: number): { readonly parts: number; readonly numbers: number } {
+  const { transfers } = task
+  let [parts, numbers] = [0, 0]
+  for (let block = first; block < first + count; block++) {
+    const logs = workload === 'audit, one contract' ? Number(hasRareLog(block)) : (transfers[block % transfers.length] as number)
+    parts += logs
+    numbers += logs * block
+  }
+  return { parts, numbers }
 }
 
 /** Mean of a fifth of the samples around this share of the run, in MB. */

@@ -114,10 +114,15 @@ async function faultyUrl(seed: number): Promise<string> {
   return url
 }
 
-async function runClient(task: Omit<Task, 'transactions' | 'bytes'>): Promise<Figures> {
+async function runClient(task: Omit<Task, 'transactions' | 'transfers' | 'bytes'>): Promise<Figures> {
   const bytes = task.workload === '10,000 logs' ? news.bytes.logs : task.workload === 'blocks with hashes' ? news.bytes.hashes : news.bytes.full
   const env = workloads[task.workload].isSecure ? { NODE_EXTRA_CA_CERTS: certFile } : {}
-  const child = start('./client.ts', [JSON.stringify({ ...task, transactions: news.transactions, bytes: bytes * 0.8 } satisfies Task)], execPath, env)
+  const child = start(
+    './client.ts',
+    [JSON.stringify({ ...task, transactions: news.transactions, transfers: news.transfers, bytes: bytes * 0.8 } satisfies Task)],
+    execPath,
+    env,
+  )
   const timer = setTimeout(() => child.kill('SIGKILL'), LONGEST_MS)
   try {
     const figures = await messageOf<Figures>(child)

@@ -6,6 +6,10 @@ export type ClientName =
   | 'undici + JSON.parse'
   | 'hexline'
   | 'hexline, told the rate'
+  | 'hexline, audit none'
+  | 'hexline, audit bloom'
+  | 'hexline, audit receipts'
+  | 'hexline, audit peer'
   | 'viem on hexline'
   | 'ethers on hexline'
   | 'viem, batched'
@@ -24,6 +28,8 @@ export type WorkloadName =
   | 'full blocks with receipts'
   | '10,000 logs'
   | 'logs'
+  | 'audit, one contract'
+  | 'audit, all transfers'
   | 'NDJSON export'
   | 'small calls, 64 in parallel'
   | 'small calls, gzip'
@@ -88,6 +94,17 @@ const COMPRESSED_BLOCKS: Pick<Workload, 'unit' | 'figure' | 'amounts' | 'against
     ethers: 8,
   },
   against: ['undici + JSON.parse', 'viem, batched', 'ethers'],
+}
+
+function audits(blocks: number): Omit<Workload, 'what'> {
+  return {
+    unit: 'block',
+    figure: 'cpu',
+    path: '/audit/20',
+    amounts: { 'hexline, audit none': blocks, 'hexline, audit bloom': blocks, 'hexline, audit receipts': blocks, 'hexline, audit peer': blocks },
+    isCounted: true,
+    against: ['hexline, audit none'],
+  }
 }
 
 export const workloads: Readonly<Record<WorkloadName, Workload>> = {
@@ -192,6 +209,14 @@ export const workloads: Readonly<Record<WorkloadName, Workload>> = {
     isCounted: true,
     against: ['viem, not batched', '@subsquid/rpc-client'],
     leftOut: { 'viem, batched': 'a batch of long replies takes as long as all of them', ethers: 'takes 145 us a log: see 10,000 logs' },
+  },
+  'audit, one contract': {
+    what: 'The logs of one contract, one in each fiftieth block, with each level of audit. By chance the contract is in the blooms of one block in eight. The server answers each POST after 20 ms.',
+    ...audits(1000),
+  },
+  'audit, all transfers': {
+    what: 'Each Transfer of all contracts in the same blocks, with each level of audit.',
+    ...audits(200),
   },
   'NDJSON export': {
     what: "Full blocks into a file, one line of JSON a block; undici's bytes are only read, not written.",

@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Client, ClientOptions } from 'hexline'
-import type { BlockField } from 'hexline/bulk'
+import type { AuditLevel, BlockField } from 'hexline/bulk'
+import { TRANSFER } from '../audited.ts'
 import { CONTRACT } from '../logs.ts'
 import { root } from '../root.ts'
 import { balances, calls, hex, type Job, Tally, throttledBalances, type Way, type Ways } from './way.ts'
@@ -50,6 +51,14 @@ export const hexline: Ways = {
 /** A client with the node's rate as an option. */
 export const hexlineRate: Ways = {
   throttled: throttled('rate: { callsPerSecond: the rate }', (rate) => ({ rate: { callsPerSecond: rate } })),
+}
+
+/** Clients of one level of audit each. */
+export const hexlineAudits: Readonly<Record<'none' | 'bloom' | 'receipts' | 'peer', Ways>> = {
+  none: audited('none'),
+  bloom: audited('bloom'),
+  receipts: audited('receipts'),
+  peer: audited('peer'),
 }
 
 interface BlocksOptions {
@@ -107,6 +116,30 @@ function rangeOfLogs(url: string): Promise<Job> {
   })
 }
 
+function audited(audit: AuditLevel): Ways {
+  const way = (asked: string, isOfTransfers: boolean): Way => ({
+    settings: `defaults${audit === 'peer' ? ', two endpoints' : ''}; getLogs with ${asked}, audit: '${audit}'`,
+    async load(url) {
+      const { rare } = (await (await fetch(url)).json()) as { rare: `0x${string}` }
+      const filter = isOfTransfers ? { topics: [TRANSFER] as const } : { address: rare }
+      return withClient(audit === 'peer' ? [url, `${url}/second`] : url, {}, async (client) => {
+        const { getLogs } = await import('hexline/bulk')
+        return async (first, count) => {
+          let [numbers, parts] = [0, 0]
+          const logs = getLogs(client, { ...filter, from: first, to: first + count - 1, audit })
+          for await (const page of logs.pages()) {
+            for (const { blockNumber } of page.logs) numbers += Number(blockNumber)
+            parts += page.logs.length
+          }
+          if (logs.audit.unproven > 0) throw new Error(`blocks stayed unproven: ${JSON.stringify(logs.audit.reasons)}`)
+          return { items: count, numbers, parts }
+        }
+      })
+    },
+  })
+  return { 'audit, one contract': way('address', false), 'audit, all transfers': way('a topic', true) }
+}
+
 /** The command, without the start of its process. */
 async function exported(url: string): Promise<Job> {
   // Imported from its file, since it is not an entry point of the package.
@@ -149,7 +182,7 @@ function throttled(settings: string, options: ClientOptions | ((rate: number) =>
   }
 }
 
-async function withClient(url: string, options: ClientOptions, jobOf: (client: Client) => Job['run'] | Promise<Job['run']>): Promise<Job> {
+async function withClient(url: string | readonly string[], options: ClientOptions, jobOf: (client: Client) => Job['run'] | Promise<Job['run']>): Promise<Job> {
   const { createClient } = await import('hexline')
   const client = createClient(url, options)
   return { run: await jobOf(client), end: () => client.close() }
