@@ -31,6 +31,7 @@ async function measure(task: Partial<Task>) {
     warmUp: 3,
     measured: 10,
     transactions: news.transactions,
+    transfers: news.transactions,
     bytes: 1,
     ...task,
   }
