@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Client, ClientOptions } from 'hexline'
-import type { BlockField, Format } from 'hexline/bulk'
+import type { BlockField, DatasetFormat } from 'hexline/bulk'
 import { root } from '../root.ts'
 import { balances, calls, hex, type Job, Tally, throttledBalances, type Way, type Ways } from './way.ts'
 
@@ -115,7 +115,7 @@ async function exported(url: string): Promise<Job> {
   }
 }
 
-function dataset(format: Format): Way {
+function dataset(format: DatasetFormat): Way {
   return {
     settings: `exportDataset with format: ${format}, tables: blocks, transactions`,
     load: async (url) => {

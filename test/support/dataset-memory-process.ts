@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createClient } from 'hexline'
-import { exportDataset, type Format } from 'hexline/bulk'
+import { type DatasetFormat, exportDataset } from 'hexline/bulk'
 
 /*
  * Exports blocks of the server of the benchmark with the built package, in a process of its own, and
@@ -23,7 +23,7 @@ try {
     from: Number(first),
     to: Number(first) + Number(blocks) - 1,
     dir,
-    format: format as Format,
+    format: format as DatasetFormat,
     onProgress({ done }) {
       if (done % 1000 !== 0) return
       samples.push(megabytes(process.memoryUsage.rss()))
