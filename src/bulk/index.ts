@@ -1,4 +1,8 @@
-/** hexline/bulk: ranges of blocks and of logs, fast and in order. */
+/** hexline/bulk: ranges of blocks and of logs, fast and in order, and datasets of them on disk. */
+export type { VerifyLevel } from '../dataset/checks.ts'
+export { type ExportDatasetOptions, type ExportSummary, exportDataset } from '../dataset/export-dataset.ts'
+export type { DatasetFormat } from '../dataset/manifest.ts'
+export type { DatasetTable } from '../dataset/tables.ts'
 export type { AuditEstimate, AuditLevel, AuditReport } from './audit.ts'
 export type { BlockField, RangeBlock } from './fields.ts'
 export { type GetBlocksOptions, getBlocks } from './get-blocks.ts'

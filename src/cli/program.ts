@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { blocksCommand } from './blocks.ts'
 import { callCommand } from './call.ts'
+import { exportCommand } from './export.ts'
 import { logsCommand } from './logs.ts'
 import { nftCommand, streamsCommand } from './nft.ts'
 import { UsageError } from './output/failure.ts'
@@ -24,6 +25,7 @@ export function createProgram(version: string, messages: Messages, io: Io): Comm
     .addCommand(callCommand(io))
     .addCommand(blocksCommand(io))
     .addCommand(logsCommand(io))
+    .addCommand(exportCommand(io))
     .addCommand(probeCommand(io))
     .addCommand(tokensCommand(io))
     .addCommand(txCommand(io))

@@ -1,22 +1,5 @@
+import { reasonOf } from '../../system-error.ts'
 import type { Kept } from './line-writer.ts'
-
-const reasons: Readonly<Record<string, string>> = {
-  ENOSPC: 'no space left on the disk',
-  EDQUOT: 'disk quota exceeded',
-  EFBIG: 'the file would be too large',
-  EACCES: 'permission denied',
-  EPERM: 'permission denied',
-  EROFS: 'the disk is read-only',
-  ENOENT: 'no such folder',
-  ENOTDIR: 'no such folder',
-  ELOOP: 'too many levels of symbolic links',
-}
-
-/** The reason for a system error, in plain words. */
-export function reasonOf(error: unknown): string {
-  const { code = '', message } = error as NodeJS.ErrnoException
-  return reasons[code] ?? message
-}
 
 /**
  * The error for an output that cannot be written. `kept` is what was written; undefined where the

@@ -62,7 +62,10 @@ export function skipItems(bytes: Buffer, view: DataView, at: number, likeness: L
   }
 }
 
-function skipObject(bytes: Buffer, view: DataView, at: number, likeness: Likeness): number {
+/**
+ * Index after the object at `at`, in plain bytes. Throws `SyntaxError`.
+ */
+export function skipObject(bytes: Buffer, view: DataView, at: number, likeness: Likeness): number {
   const { models } = likeness
   for (let k = 0; k < models.length; k++) {
     const model = models[k] as Model

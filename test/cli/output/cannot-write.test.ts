@@ -1,15 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { cannotWrite, reasonOf } from '../../../src/cli/output/cannot-write.ts'
+import { cannotWrite } from '../../../src/cli/output/cannot-write.ts'
 
 const failure = (code: string) => Object.assign(new Error(`${code}: as Node.js says it`), { code })
-
-it.each([
-  ['ENOSPC', 'no space left on the disk'],
-  ['EACCES', 'permission denied'],
-  ['EIO', 'EIO: as Node.js says it'],
-])('%s means: %s', (code, reason) => {
-  expect(reasonOf(failure(code))).toBe(reason)
-})
 
 describe('the error for an output that cannot be written', () => {
   it.each([

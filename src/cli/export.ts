@@ -1,0 +1,96 @@
+import { Command, Option } from 'commander'
+import { createClient } from '../client/client.ts'
+import { verifyLevels } from '../dataset/checks.ts'
+import { checkExportOptions, type ExportDatasetOptions, runExport } from '../dataset/export-dataset.ts'
+import { formats } from '../dataset/manifest.ts'
+import { tableNames } from '../dataset/tables.ts'
+import { blockFrom, type LimitFlags, limitFlags, limitsFrom } from './blocks.ts'
+import { Meter, Tally } from './meter.ts'
+import { addNodeFlags, endpointFrom, numberFrom } from './node.ts'
+import { Interrupted } from './output/failure.ts'
+import type { Io } from './output/io.ts'
+import { type MessageFlags, messagesFor } from './output/messages.ts'
+import { count, sizeOf } from './output/units.ts'
+import { onSignals } from './signals.ts'
+
+interface Flags extends LimitFlags, MessageFlags {
+  readonly from: string
+  readonly to: string
+  readonly out: string
+  readonly tables: string
+  readonly format: string
+  readonly columns?: string
+  readonly blocksPerFile?: string
+  readonly verify: string
+}
+
+/** `hexline export`: a range of blocks as a folder of tables. */
+export function exportCommand(io: Io): Command {
+  const command = addNodeFlags(
+    new Command('export')
+      .summary('a range of blocks as a folder of tables')
+      .description(
+        'Writes a range of blocks to a folder, with one file for each table and thousand blocks, and manifest.json, which says what is there. ' +
+          'The same command continues a folder after it ended, for whatever reason, and with a larger --to extends it.',
+      ),
+  )
+    .requiredOption('--from <block>', 'first block: a number')
+    .requiredOption('--to <block>', 'last block, included: a number, or latest, safe, finalized')
+    .requiredOption('--out <folder>', 'a new or empty folder, or one to continue')
+    .option('--tables <names>', `which tables, separated by commas: ${tableNames.join(', ')}`, 'blocks,transactions')
+    .addOption(new Option('--format <format>', 'how rows are stored').choices(formats).default('parquet'))
+    .option('--columns <names>', 'Parquet: the columns to store, such as transactions.hash,transactions.value (default: all)')
+    .option('--blocks-per-file <blocks>', 'blocks in each file (default: 1000)')
+    .addOption(new Option('--verify <level>', 'how much to check of each block').choices(verifyLevels).default('link'))
+  return limitFlags(command)
+    .option('--quiet', 'print errors only')
+    .option('--json', 'print progress and errors as lines of JSON on stderr')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  hexline export --rpc http://127.0.0.1:8545 --from 0 --to finalized --out mainnet
+  HEXLINE_RPC_URL=https://rpc.example.com/KEY hexline export --from 21000000 --to 21099999 --out logs --tables blocks,receipts,logs
+  HEXLINE_API_KEY=… hexline export --base-url https://rpc.example.com --chain base --from 20000000 --to finalized --out base --format ndjson.gz --rate 100
+
+The folder is described in docs/datasets.md.`,
+    )
+    .action((flags: Flags) => exportFolder(flags, io))
+}
+
+async function exportFolder(flags: Flags, io: Io): Promise<void> {
+  const messages = messagesFor(flags, io)
+  const stop = new AbortController()
+  const tally = new Tally()
+  const meter = new Meter(io.stderr, messages, flags, tally)
+  const job = checkExportOptions({
+    from: blockFrom(flags.from) as bigint,
+    to: blockFrom(flags.to) as bigint,
+    dir: flags.out,
+    format: flags.format as ExportDatasetOptions['format'] & string,
+    tables: namesFrom(flags.tables) as ExportDatasetOptions['tables'] & string[],
+    ...(flags.columns !== undefined && { columns: namesFrom(flags.columns) }),
+    ...(flags.blocksPerFile !== undefined && { blocksPerFile: numberFrom('--blocks-per-file', flags.blocksPerFile) }),
+    verify: flags.verify as ExportDatasetOptions['verify'] & string,
+    signal: stop.signal,
+    onProgress: (progress) => meter.update(progress),
+  })
+  const client = createClient(endpointFrom(flags, io.env, messages), { ...limitsFrom(flags), layers: (defaults) => [...defaults, tally.layer] })
+  const release = onSignals((name, code) => stop.abort(new Interrupted(`ended by ${name}; the same command continues ${flags.out}`, code)))
+  try {
+    meter.start()
+    const { from, to, ranges, files, rows, bytes } = await runExport(client, job)
+    meter.finish()
+    const range = to < from ? 'no blocks' : `blocks ${from} to ${to}`
+    const added = ranges === 0 ? 'nothing to add' : `added ${count(files)} ${files === 1 ? 'file' : 'files'}, ${count(rows)} rows, ${sizeOf(bytes)}`
+    messages.tell(`${flags.out} has ${range}: ${added}`, { type: 'dataset', from: from.toString(), to: to.toString(), ranges, files, rows, bytes })
+  } finally {
+    meter.clear()
+    release()
+    await client.close()
+  }
+}
+
+function namesFrom(text: string): string[] {
+  return text.split(',').map((name) => name.trim())
+}

@@ -1,0 +1,49 @@
+import { type FileHandle, open, rename, rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { reasonOf } from '../system-error.ts'
+
+/** Runs `write`. Throws an error that names the path and, in plain words, the reason. */
+export async function writing<T>(path: string, write: () => Promise<T>): Promise<T> {
+  try {
+    return await write()
+  } catch (error) {
+    throw new Error(`${path} cannot be written: ${reasonOf(error)}`, { cause: error })
+  }
+}
+
+/** The suffix of files that are not whole. */
+export const PARTIAL = 'partial'
+
+/** Replaces a file at once: after a crash it is either the old one or the new one. */
+export async function replaceFile(path: string, bytes: string | Buffer): Promise<void> {
+  const aside = `${path}.${process.pid}.${PARTIAL}`
+  await writing(path, async () => {
+    try {
+      const handle = await open(aside, 'w')
+      try {
+        await handle.writeFile(bytes)
+        await handle.sync()
+      } finally {
+        await handle.close()
+      }
+      await rename(aside, path)
+    } catch (error) {
+      await rm(aside, { force: true }).catch(() => {})
+      throw error
+    }
+  })
+  await syncFolder(dirname(path))
+}
+
+/** Makes renames in a folder durable, where the system can. */
+export async function syncFolder(folder: string): Promise<void> {
+  let handle: FileHandle | undefined
+  try {
+    handle = await open(folder, 'r')
+    await handle.sync()
+  } catch {
+    // Windows opens no folders, and some file systems sync none.
+  } finally {
+    await handle?.close()
+  }
+}

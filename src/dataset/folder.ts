@@ -1,0 +1,68 @@
+import { mkdir, readdir, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { writing } from './disk.ts'
+import { LOCK } from './lock.ts'
+import { MANIFEST, type Manifest } from './manifest.ts'
+import { type DatasetTable, tableNames } from './tables.ts'
+
+/** Makes the folder, if it is not there. Throws for a path that is anything else. */
+export async function makeFolder(dir: string): Promise<void> {
+  const there = await stat(dir).catch(() => undefined)
+  if (there !== undefined && !there.isDirectory()) throw new Error(`${dir} cannot be written: it is a file, not a folder`)
+  await writing(dir, () => mkdir(dir, { recursive: true }))
+}
+
+/** Throws unless a folder without a manifest is empty, so that nothing is mixed with other files. */
+export async function checkEmpty(dir: string): Promise<void> {
+  const other = (await readdir(dir)).find((name) => !isOurs(name))
+  if (other !== undefined) throw new Error(`${dir} is neither empty nor a dataset: it has ${JSON.stringify(other)}, but no ${MANIFEST}; nothing was changed`)
+}
+
+/** The lock, and what a killed process leaves of it or of a manifest. */
+function isOurs(name: string): boolean {
+  return name === LOCK || name.startsWith(`${LOCK}.`) || isPartial(name, MANIFEST)
+}
+
+function isPartial(name: string, of: string): boolean {
+  return name.startsWith(`${of}.`) && /^\d+\.partial$/.test(name.slice(of.length + 1))
+}
+
+/** The name of a file of a range, and of one that is not whole. */
+const OF_RANGE = /^\d{9,}-\d{9,}\.(?:parquet|ndjson(?:\.gz|\.zst)?)(?:\.\d+\.partial)?$/
+
+/**
+ * Removes what killed processes left behind: temporary files, and files that the manifest does not
+ * name. Other files stay.
+ */
+export async function removeLeftovers(dir: string, { ranges }: Pick<Manifest, 'ranges'>): Promise<void> {
+  const known = new Set(ranges.flatMap(({ files }) => files.map(({ name }) => name)))
+  for (const name of await readdir(dir))
+    if (name.startsWith(`${LOCK}.`) || isPartial(name, MANIFEST)) await writing(join(dir, name), () => rm(join(dir, name), { force: true }))
+  for (const table of tableNames) {
+    for (const name of await filesOf(dir, table)) {
+      const path = join(dir, table, name)
+      if (OF_RANGE.test(name) && !known.has(`${table}/${name}`)) await writing(path, () => rm(path, { force: true }))
+    }
+  }
+}
+
+/** Throws if a file of the manifest is missing or has another size. */
+export async function checkFiles(dir: string, { ranges }: Pick<Manifest, 'ranges'>): Promise<void> {
+  for (const { files } of ranges) {
+    for (const { name, bytes } of files) {
+      const there = await stat(join(dir, name)).catch(() => undefined)
+      if (there?.size === bytes) continue
+      const found = there === undefined ? 'is missing' : `has ${there.size} bytes, not ${bytes}`
+      throw new Error(`${join(dir, name)} ${found}: the dataset is damaged; nothing was changed`)
+    }
+  }
+}
+
+/** Makes the folders of the tables. */
+export async function makeTableFolders(dir: string, tables: readonly DatasetTable[]): Promise<void> {
+  for (const table of tables) await writing(join(dir, table), () => mkdir(join(dir, table), { recursive: true }))
+}
+
+async function filesOf(dir: string, table: DatasetTable): Promise<string[]> {
+  return await readdir(join(dir, table)).catch(() => [])
+}

@@ -1,0 +1,161 @@
+import { randomUUID } from 'node:crypto'
+import { link, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { writing } from './disk.ts'
+
+/** Who holds a folder. */
+interface Holder {
+  readonly pid: number
+  readonly host: string
+  /** When the process started, so that a later process with its number is not taken for it. */
+  readonly start: string | null
+  /** Tells two locks of one process apart. */
+  readonly id: string
+}
+
+/** A folder that is held by this process. */
+export interface Lock {
+  /** Throws if another process has taken the folder. */
+  check(): Promise<void>
+  release(): Promise<void>
+}
+
+export const LOCK = '.lock'
+
+/**
+ * Takes a folder for this process. A lock of a process that no longer runs on this machine is
+ * replaced. Throws an error that says who holds it.
+ */
+export async function lockFolder(dir: string): Promise<Lock> {
+  const path = join(dir, LOCK)
+  const mine: Holder = { pid: process.pid, host: hostname(), start: await startOf(process.pid), id: randomUUID() }
+  const text = `${JSON.stringify(mine)}\n`
+  for (;;) {
+    if (await create(path, mine, text)) break
+    const found = await readFile(path, 'utf8').catch(() => undefined)
+    // Released in the meantime.
+    if (found === undefined) continue
+    const holder = holderOf(found)
+    if (holder === undefined || (await isAlive(holder))) throw new Error(heldBy(dir, holder))
+    if (await takeOver(dir, path, { found, mine, text })) break
+  }
+  return {
+    async check() {
+      if ((await readFile(path, 'utf8').catch(() => undefined)) !== text)
+        throw new Error(`${path} was removed or replaced while this process was writing: another process may use the folder`)
+    },
+    async release() {
+      if ((await readFile(path, 'utf8').catch(() => undefined)) === text) await rm(path, { force: true }).catch(() => {})
+    },
+  }
+}
+
+/**
+ * Creates the file whole, so that no crash leaves part of a lock. False if it exists, or if the
+ * holder has just removed what was to become it.
+ */
+async function create(path: string, { id }: Holder, text: string): Promise<boolean> {
+  const aside = `${path}.${id}`
+  return await writing(path, async () => {
+    try {
+      await writeFile(aside, text)
+      await link(aside, path)
+      return true
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException
+      if (code === 'EEXIST' || code === 'ENOENT') return false
+      if (!NO_LINKS.includes(code)) throw error
+      return await createWithoutLinks(path, text)
+    } finally {
+      await rm(aside, { force: true }).catch(() => {})
+    }
+  })
+}
+
+/** The errors of `link` on file systems without hard links. */
+const NO_LINKS: readonly unknown[] = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']
+
+/** The same on a file system without hard links, where a crash may leave an empty file. */
+async function createWithoutLinks(path: string, text: string): Promise<boolean> {
+  try {
+    await writeFile(path, text, { flag: 'wx' })
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
+    throw error
+  }
+}
+
+/**
+ * Replaces the lock that was found, of a process that no longer runs. Only one process at a time may
+ * do so, and only if it still is that lock. False if it is not.
+ */
+async function takeOver(dir: string, path: string, { found, mine, text }: { found: string; mine: Holder; text: string }): Promise<boolean> {
+  const turn = `${path}.turn`
+  if (!(await create(turn, mine, text))) {
+    const other = await readFile(turn, 'utf8').catch(() => undefined)
+    if (other === undefined) return false
+    const holder = holderOf(other)
+    if (holder !== undefined && (await isAlive(holder))) throw new Error(heldBy(dir, holder))
+    await rm(turn, { force: true })
+    return false
+  }
+  try {
+    if ((await readFile(path, 'utf8').catch(() => undefined)) !== found) return false
+    const aside = `${path}.${mine.id}`
+    await writing(path, async () => {
+      await writeFile(aside, text)
+      await rename(aside, path)
+    })
+    return true
+  } finally {
+    await rm(turn, { force: true })
+  }
+}
+
+/** Undefined for a file that is no lock, or not all of one. */
+function holderOf(text: string): Holder | undefined {
+  try {
+    const { pid, host, start, id } = JSON.parse(text) as Holder
+    return Number.isSafeInteger(pid) && typeof host === 'string' ? { pid, host, start, id } : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** A process of another machine counts as alive: nothing here can tell. */
+async function isAlive({ pid, host, start }: Holder): Promise<boolean> {
+  if (host !== hostname()) return true
+  try {
+    process.kill(pid, 0)
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== 'ESRCH'
+  }
+  const now = await startOf(pid)
+  return now === null || start === null || now === start
+}
+
+/**
+ * When a process started: the boot and the clock ticks since then, which no change of the clock
+ * affects. Null where the system does not tell.
+ */
+async function startOf(pid: number): Promise<string | null> {
+  try {
+    const [boot, stat] = await Promise.all([readFile('/proc/sys/kernel/random/boot_id', 'utf8'), readFile(`/proc/${pid}/stat`, 'utf8')])
+    // The name of the program, in brackets, may contain spaces.
+    const ticks = stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]
+    return ticks === undefined ? null : `${boot.trim()} ${ticks}`
+  } catch {
+    return null
+  }
+}
+
+function heldBy(dir: string, holder: Holder | undefined): string {
+  const lock = join(dir, LOCK)
+  if (holder === undefined)
+    return `${dir} is in use: another process has just made ${lock}, or left it damaged; delete that file if no process writes to the folder`
+  const { pid, host } = holder
+  const other = host === hostname() ? '' : ` on ${JSON.stringify(host)}; if it no longer runs, delete ${lock}`
+  return `${dir} is in use by process ${pid}${other}`
+}

@@ -1,0 +1,17 @@
+const reasons: Readonly<Record<string, string>> = {
+  ENOSPC: 'no space left on the disk',
+  EDQUOT: 'disk quota exceeded',
+  EFBIG: 'the file would be too large',
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  EROFS: 'the disk is read-only',
+  ENOENT: 'no such folder',
+  ENOTDIR: 'no such folder',
+  ELOOP: 'too many levels of symbolic links',
+}
+
+/** The reason for a system error, in plain words. */
+export function reasonOf(error: unknown): string {
+  const { code = '', message } = error as NodeJS.ErrnoException
+  return reasons[code] ?? message
+}
