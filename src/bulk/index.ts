@@ -1,4 +1,7 @@
 /** hexline/bulk: ranges of blocks and of logs, fast and in order. */
+
+export type { BlockLevel, SkippedCheck, Verification, VerifyCheck } from '../verify/verification.ts'
+export { type VerifyBlockOptions, verifyBlock } from '../verify/verify-block.ts'
 export type { AuditEstimate, AuditLevel, AuditReport } from './audit.ts'
 export type { BlockField, RangeBlock } from './fields.ts'
 export { type GetBlocksOptions, getBlocks } from './get-blocks.ts'
