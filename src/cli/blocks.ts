@@ -76,7 +76,7 @@ async function writeBlocks(flags: Flags, io: Io): Promise<void> {
   const messages = messagesFor(flags, io)
   const stop = new AbortController()
   const tally = new Tally()
-  const meter = new Meter(io.stderr, messages, flags, tally, verifiedOf)
+  const meter = new Meter(io.stderr, messages, flags, tally, flags.verify === 'link' ? undefined : verifiedOf)
   const options = checkOptions({
     from: blockFrom(flags.from) as Quantity,
     to: blockFrom(flags.to) as RangeEnd,
@@ -121,7 +121,7 @@ function verifiedOf({ verified }: Progress): { readonly text: string; readonly j
   if (verified === undefined) return { text: '', json: {} }
   const skipped = Object.entries(verified.skipped).map(([reason, blocks]) => `${reason} (${count(blocks)} ${blocks === 1 ? 'block' : 'blocks'})`)
   const proven = Object.keys(verified.checks).join(', ') || 'nothing'
-  return { text: ` | verified: ${proven}${skipped.length === 0 ? '' : ` | not verified: ${skipped.join('; ')}`}`, json: { verified } }
+  return { text: `verified: ${proven}${skipped.length === 0 ? '' : ` | not verified: ${skipped.join('; ')}`}`, json: { verified } }
 }
 
 /** Adds the flags that limit the load on the node. */
