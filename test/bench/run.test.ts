@@ -27,7 +27,7 @@ describe('the arguments of the benchmark', () => {
     expect(readOptions(['small', '--quick']).workloads).toEqual(['small calls, 64 in parallel', 'small calls, gzip', 'small calls, in sequence'])
     expect(readOptions(['full blocks']).workloads).toEqual(['full blocks'])
     expect(readOptions(['logs']).workloads).toEqual(['logs'])
-    expect(readOptions(['full']).workloads).toHaveLength(5)
+    expect(readOptions(['full']).workloads).toHaveLength(6)
     expect(readOptions(['gzip']).workloads).toEqual(['full blocks, gzip', 'full blocks, https, gzip', 'small calls, gzip'])
   })
 
