@@ -1,0 +1,77 @@
+import type { Block, Log, Receipt, Transaction } from '../eth/objects.ts'
+import { headerFields } from './header.ts'
+import { hasRoot, receiptFields } from './receipt.ts'
+import { transactionFields } from './transaction.ts'
+import type { VerifyCheck } from './verification.ts'
+
+/** Where a transaction, receipt or log stands. */
+const place = ['blockHash', 'blockNumber', 'transactionIndex']
+const ofBlock: ReadonlySet<string> = new Set([...headerFields, 'hash', 'transactions', 'receipts'])
+const ofTransaction: ReadonlySet<string> = new Set([...place, 'blockTimestamp', 'hash', 'type'])
+const ofReceipt: ReadonlySet<string> = new Set([...place, ...receiptFields, 'transactionHash', 'gasUsed'])
+/** What a receipt repeats of its transaction, or follows from it. */
+const ofBoth: ReadonlySet<string> = new Set(['from', 'to', 'contractAddress'])
+const ofLog: ReadonlySet<string> = new Set([...place, 'blockTimestamp', 'address', 'topics', 'data', 'transactionHash', 'logIndex', 'removed'])
+
+/**
+ * Names the fields that a verification with these checks leaves unproven, each once: what no root
+ * covers and nothing else tells. Fields that are null say nothing.
+ */
+export function uncoveredFields(
+  block: Block,
+  transactions: readonly Transaction[] | undefined,
+  receipts: readonly Receipt[] | undefined,
+  proven: ReadonlySet<VerifyCheck>,
+): string[] {
+  const names = new Set<string>()
+  const { uncles } = block
+  each(block, (name) => {
+    if (ofBlock.has(name)) return
+    const isProven =
+      (name === 'uncles' && proven.has('uncles')) || (name === 'withdrawals' && proven.has('withdrawals')) || (name === 'size' && proven.has('size'))
+    if (!isProven && !(name === 'uncles' && uncles.length === 0)) names.add(name)
+  })
+  if (proven.has('transactions')) for (const transaction of transactions ?? []) uncoveredOfTransaction(transaction, proven, names)
+  if (proven.has('receipts')) for (const [i, receipt] of (receipts ?? []).entries()) uncoveredOfReceipt(receipt, transactions?.[i], proven, names)
+  return [...names]
+}
+
+function uncoveredOfTransaction(transaction: Transaction, proven: ReadonlySet<VerifyCheck>, names: Set<string>): void {
+  const hashed = transactionFields(transaction.type)
+  each(transaction, (name) => {
+    if (ofTransaction.has(name) || hashed?.has(name)) return
+    if (name === 'from' && transaction.type <= 4 && proven.has('senders')) return
+    if (name === 'gasPrice' && transaction.type <= 4 && proven.has('prices')) return
+    // See `repeatFault`.
+    if (name === 'yParity' || name === 'v') return
+    if (name === 'chainId' && typeof transaction.v === 'bigint' && transaction.v >= 35n) return
+    names.add(`transactions.${name}`)
+  })
+}
+
+function uncoveredOfReceipt(receipt: Receipt, transaction: Transaction | undefined, proven: ReadonlySet<VerifyCheck>, names: Set<string>): void {
+  const ofState = hasRoot(receipt) ? 'status' : 'root'
+  each(receipt, (name) => {
+    if (name === ofState) names.add(`receipts.${name}`)
+    if (name === 'logs' || ofReceipt.has(name)) return
+    if (transaction !== undefined) {
+      if (ofBoth.has(name) && (name !== 'contractAddress' || transaction.type <= 4)) return
+      if (name === 'effectiveGasPrice' && proven.has('prices') && transaction.type <= 4) return
+      if (name === 'blobGasUsed' && transaction.type === 3) return
+    }
+    names.add(`receipts.${name}`)
+  })
+  for (const log of receipt.logs as readonly Log[]) {
+    each(log, (name) => {
+      if (!ofLog.has(name)) names.add(`receipts.logs.${name}`)
+    })
+  }
+}
+
+/** Calls for each field that has a value. */
+function each(record: object, visit: (name: string) => void): void {
+  for (const name in record) {
+    const value = (record as Readonly<Record<string, unknown>>)[name]
+    if (value !== null && value !== undefined) visit(name)
+  }
+}
