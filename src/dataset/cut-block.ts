@@ -29,6 +29,8 @@ export interface CutBlock {
   readonly number: number
   readonly hash: string
   readonly parentHash: string
+  /** In seconds, in hex. */
+  readonly timestamp: string | undefined
   /** Number of its transactions. */
   readonly transactionCount: number
   readonly tables: Readonly<Partial<Record<TableName, CutTable>>>
@@ -44,7 +46,8 @@ const OPEN_BRACE = 0x7b
 const QUOTE = 0x22
 const SMALL_N = 0x6e
 
-const LINKING = ['number', 'hash', 'parentHash', 'transactions'] as const
+const LINKING = ['number', 'hash', 'parentHash', 'transactions', 'timestamp'] as const
+const HASH = /^0x[0-9a-fA-F]{64}$/
 
 /**
  * Reads the blocks of a range, and their receipts, as the rows of these tables. All bytes are
@@ -81,9 +84,11 @@ export function blockCutter(
 
   function linkOf(text: Text): Linked {
     const { bytes } = text
-    const [number, hash, parentHash] = LINKING.map((_, i) => stringAt(bytes, blocks.rows.from(0, i), blocks.rows.to(0, i)))
+    const [number, hash, parentHash] = [0, 1, 2].map((i) => stringAt(bytes, blocks.rows.from(0, i), blocks.rows.to(0, i)))
     const list = blocks.rows.from(0, 3)
     if (number === undefined || hash === undefined || parentHash === undefined || bytes[list] !== OPEN_BRACKET) return linkedFields(parsed(text))
+    // They go to the manifest.
+    for (const [name, value] of Object.entries({ hash, parentHash })) if (!HASH.test(value)) throw under(fault('a hash of 32 bytes', value), name)
     const { rows } = transactions
     const hashes: string[] = []
     for (let row = 0; row < rows.count; row++) {
@@ -122,6 +127,7 @@ export function blockCutter(
         number: Number(number),
         hash: hash as string,
         parentHash,
+        timestamp: stringAt(from.bytes, blocks.rows.from(0, 4), blocks.rows.to(0, 4)),
         transactionCount: transactions.rows.count,
         tables: {
           ...(wanted.blocks && { blocks: { bytes: from.bytes, rows: blocks.rows } }),

@@ -157,13 +157,13 @@ async function fillFolder(client: Client, { dir, stream, verify }: ExportJob, as
   const added = { ranges: 0, blocks: 0, files: 0, rows: 0, bytes: 0 }
   const start = (manifest.ranges.at(-1)?.to ?? manifest.from - 1) + 1
   if (start <= to) {
-    const { cutter, createFile } = await rowsOf(manifest, stream)
+    const { cutter, createFile } = await rowsOf(dir, manifest, stream)
     let files: RangeFiles | undefined
     try {
       for await (const block of rangeStream(client, { ...stream, range: { from: BigInt(start), to: BigInt(to) } }, cutter)) {
         if (files === undefined) {
           checkFollows(dir, block, manifest)
-          files = await RangeFiles.create(manifest.tables, rangeFrom(block.number, to, manifest.blocksPerFile), createFile(dir))
+          files = await RangeFiles.create(manifest.tables, rangeFrom(block.number, to, manifest.blocksPerFile), createFile)
         }
         const room = files.add(block)
         if (room !== undefined) await room

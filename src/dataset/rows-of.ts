@@ -2,21 +2,30 @@ import { fileName } from './aligned-range.ts'
 import { blockCutter, type Wanted } from './cut-block.ts'
 import type { DatasetHeader } from './manifest.ts'
 import { createLines, wantedForLines } from './ndjson-files.ts'
+import { loadParquet } from './parquet-file.ts'
+import { createParquet, wantedForColumns } from './parquet-table.ts'
 import type { CreateFile } from './range-files.ts'
 import type { TableName } from './tables.ts'
 
-/** How the rows of a dataset are cut out of blocks and written, in its format. */
-export async function rowsOf(
-  header: DatasetHeader,
-  stream: { readonly full: boolean; readonly receipts: boolean },
-): Promise<{ readonly cutter: ReturnType<typeof blockCutter>; createFile(dir: string): CreateFile }> {
-  const { format, tables } = header
-  const wantedFor = (wanted: (table: TableName) => Wanted) => Object.fromEntries(tables.map((table) => [table, wanted(table)]))
+/** How the rows of a dataset are cut out of blocks, and its files created. */
+export interface RowsOf {
+  readonly cutter: ReturnType<typeof blockCutter>
+  readonly createFile: CreateFile
+}
+
+/** The same for a dataset in `dir`, in its format. */
+export async function rowsOf(dir: string, header: DatasetHeader, stream: { readonly full: boolean; readonly receipts: boolean }): Promise<RowsOf> {
+  const { format, compression, columns, tables } = header
+  const cutterFor = (wanted: (table: TableName) => Wanted) => blockCutter(Object.fromEntries(tables.map((table) => [table, wanted(table)])), stream)
+  if (columns === null || compression === null)
+    return {
+      cutter: cutterFor((table) => wantedForLines(table, tables)),
+      createFile: (table, range) => createLines(dir, fileName(table, range, format), table, format),
+    }
+  const namesOf = (table: TableName) => columns[table] ?? []
+  const library = await loadParquet()
   return {
-    cutter: blockCutter(
-      wantedFor((table) => wantedForLines(table, tables)),
-      stream,
-    ),
-    createFile: (dir) => (table, range) => createLines(dir, fileName(table, range, format), table, format),
+    cutter: cutterFor((table) => wantedForColumns(table, namesOf(table))),
+    createFile: (table, range) => createParquet(library, dir, fileName(table, range, format), { table, names: namesOf(table), compression }),
   }
 }
