@@ -13,3 +13,4 @@ export { type GetLogsOptions, getLogs, type LogPage, type Logs, type MinedLog } 
 export type { LogProgress } from './log-stream.ts'
 export type { RangeEnd } from './range.ts'
 export type { Progress } from './range-stream.ts'
+export type { VerifyReport } from './verifying.ts'

@@ -1,7 +1,7 @@
 import { IntegrityError } from '../errors.ts'
 import type { Block, Receipt, Transaction } from '../eth/objects.ts'
 import { checkPlace } from './check-place.ts'
-import { hasStateSync, isPlain, otherHash, otherTransactionsRoot, otherWithdrawalsRoot } from './deviations.ts'
+import { hasStateSync, otherHash, otherPrices, otherSize, otherTransactionsRoot, otherWithdrawalsRoot } from './deviations.ts'
 import { writeHeader } from './header.ts'
 import { ListRoot } from './list-root.ts'
 import { isSame, malformed, mismatch } from './mismatch.ts'
@@ -74,6 +74,8 @@ class Run {
   }
 
   verify(): Verification {
+    const given: unknown = this.#block.transactions
+    if (!Array.isArray(given)) throw mismatch(this.#block, 'transactions', 'an array', given)
     const transactions = wholeTransactions(this.#block)
     this.#hash(transactions)
     this.#chainId ??= chainIdOf(transactions)
@@ -269,20 +271,19 @@ class Run {
 
   #prices(transactions: readonly Transaction[]): string | undefined {
     const fault = priceFault(this.#block, transactions, this.#given)
-    if (fault === undefined || isPlain(this.#chainId)) return fault && this.#throw(fault)
-    return 'this chain has other prices than Ethereum'
+    return fault && (otherPrices(this.#chainId) ?? this.#throw(fault))
   }
 
   #size(transactions: readonly Transaction[]): string | undefined {
     const block = this.#block
     if (block.size === undefined || block.size === null) return 'the block does not say its size'
     if (!this.#checks.includes('transactions') || transactions.length < block.transactions.length) return 'not all of the block can be encoded'
-    if (block.uncles.length > 0) return 'the headers of uncles are not part of a block'
+    if (block.uncles?.length > 0) return 'the headers of uncles are not part of a block'
     const { header, transactions: ofTransactions, withdrawals } = this.#sizes
     const body = header + sizeWithHead(ofTransactions) + sizeWithHead(0) + (Array.isArray(block.withdrawals) ? sizeWithHead(withdrawals) : 0)
     const size = sizeWithHead(body)
     if (block.size === BigInt(size)) return undefined
-    return isPlain(this.#chainId) ? this.#throw(mismatch(block, 'size', block.size, BigInt(size))) : 'this chain has other sizes than Ethereum'
+    return otherSize(block, this.#chainId) ?? this.#throw(mismatch(block, 'size', BigInt(size), block.size))
   }
 
   #senders(transactions: readonly Transaction[], senderOf: SenderOf): undefined {
@@ -307,7 +308,8 @@ class Run {
 
 /** The transactions of a block, if they are whole. */
 function wholeTransactions({ transactions }: Block): readonly Transaction[] | undefined {
-  return (transactions as readonly (string | Transaction)[]).every((each) => typeof each !== 'string') ? (transactions as Transaction[]) : undefined
+  const isWhole = (each: unknown) => typeof each === 'object' && each !== null
+  return (transactions as readonly unknown[]).every(isWhole) ? (transactions as Transaction[]) : undefined
 }
 
 /** The chain that the first transaction with one was signed for. */

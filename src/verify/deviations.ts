@@ -62,10 +62,19 @@ export function otherHash(block: Block, chainId: number | undefined): string | u
 }
 
 /** Why the transactions root of a block with a proven header may not be the one of its transactions. */
-export function otherTransactionsRoot({ parentBeaconBlockRoot }: Block, transactions: readonly Transaction[]): string | undefined {
-  // A block of a real chain has a parent in the beacon chain.
-  const isMadeUp = /^0x0*$/.test(parentBeaconBlockRoot ?? '')
-  return isMadeUp && transactions.some(({ type }) => type === 3) ? 'anvil computes the root over the sidecars of blobs' : undefined
+export function otherTransactionsRoot(block: Block, transactions: readonly Transaction[]): string | undefined {
+  return isOfLocalNode(block) && transactions.some(({ type }) => type === 3) ? 'anvil computes the root over the sidecars of blobs' : undefined
+}
+
+/** Why the size of a block with a proven header may be another one. */
+export function otherSize(block: Block, chainId: number | undefined): string | undefined {
+  if (isOfLocalNode(block)) return 'anvil leaves the list of withdrawals out of the size'
+  return isPlain(chainId) ? undefined : 'this chain may count the size of a block in another way'
+}
+
+/** The proven header has no parent in a beacon chain, as a block of a real chain with blobs has. */
+function isOfLocalNode({ parentBeaconBlockRoot }: Block): boolean {
+  return /^0x0+$/.test(parentBeaconBlockRoot ?? '')
 }
 
 /** Why the receipts root, or the bloom, of a block with a proven header may not be the one of its receipts. */
@@ -93,7 +102,12 @@ export function hasStateSync(chainId: number | undefined): boolean {
  */
 const plain: ReadonlySet<number> = new Set([1, 5, 11155111, 17000, 560048, 100, 10200, 137, 80002, 56, 97, 10, 11155420, 8453, 84531, 84532, 31337, 1337])
 
-/** Whether prices and sizes follow the rules of Ethereum on this chain, which may be unknown. */
-export function isPlain(chainId: number | undefined): boolean {
-  return chainId === undefined || plain.has(chainId)
+/** Whether prices and sizes follow the rules of Ethereum on this chain; false if it is not known. */
+function isPlain(chainId: number | undefined): boolean {
+  return chainId !== undefined && plain.has(chainId)
+}
+
+/** Why gas may cost something else than the rules of Ethereum make it. */
+export function otherPrices(chainId: number | undefined): string | undefined {
+  return isPlain(chainId) ? undefined : 'this chain may have other prices than Ethereum'
 }

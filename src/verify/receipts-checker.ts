@@ -59,10 +59,12 @@ export class ReceiptsChecker {
     for (let i = 0; i < count; i++) {
       const receipt = receipts[i] as Receipt
       const path = `receipts[${i}]`
+      if (typeof receipt !== 'object' || receipt === null) throw mismatch(block, path, 'a receipt', receipt)
       const transaction = block.transactions[i] as string | Transaction
       const hash = typeof transaction === 'string' ? transaction : transaction.hash
       if (!isSame(receipt.transactionHash, hash)) throw mismatch(block, `${path}.transactionHash`, hash, receipt.transactionHash)
       checkPlace(block, path, receipt, i)
+      if (typeof receipt.cumulativeGasUsed !== 'bigint') throw mismatch(block, `${path}.cumulativeGasUsed`, 'a quantity', receipt.cumulativeGasUsed)
       const used = receipt.cumulativeGasUsed - usedBefore
       if (receipt.gasUsed !== used) throw mismatch(block, `${path}.gasUsed`, used, receipt.gasUsed)
       usedBefore = receipt.cumulativeGasUsed
@@ -108,6 +110,7 @@ export class ReceiptsChecker {
     for (let i = 0; i < logs.length; i++) {
       const log = logs[i] as Log
       const place = `${path}.logs[${i}]`
+      if (typeof log !== 'object' || log === null) throw mismatch(block, place, 'a log', log)
       checkPlace(block, place, log, index)
       if (!isSame(log.transactionHash, hash)) throw mismatch(block, `${place}.transactionHash`, hash, log.transactionHash)
       if (log.logIndex !== first + i) throw mismatch(block, `${place}.logIndex`, first + i, log.logIndex)

@@ -13,6 +13,10 @@ const ofReceipt: ReadonlySet<string> = new Set([...place, ...receiptFields, 'tra
 const ofBoth: ReadonlySet<string> = new Set(['from', 'to', 'contractAddress'])
 const ofLog: ReadonlySet<string> = new Set([...place, 'blockTimestamp', 'address', 'topics', 'data', 'transactionHash', 'logIndex', 'removed'])
 
+const ofAccess: ReadonlySet<string> = new Set(['address', 'storageKeys'])
+const ofAuthorization: ReadonlySet<string> = new Set(['chainId', 'address', 'nonce', 'yParity', 'r', 's'])
+const ofWithdrawal: ReadonlySet<string> = new Set(['index', 'validatorIndex', 'address', 'amount'])
+
 /**
  * Names the fields that a verification with these checks leaves unproven, each once: what no root
  * covers and nothing else tells. Fields that are null say nothing.
@@ -24,13 +28,13 @@ export function uncoveredFields(
   proven: ReadonlySet<VerifyCheck>,
 ): string[] {
   const names = new Set<string>()
-  const { uncles } = block
   each(block, (name) => {
     if (ofBlock.has(name)) return
     const isProven =
       (name === 'uncles' && proven.has('uncles')) || (name === 'withdrawals' && proven.has('withdrawals')) || (name === 'size' && proven.has('size'))
-    if (!isProven && !(name === 'uncles' && uncles.length === 0)) names.add(name)
+    if (!isProven) names.add(name)
   })
+  if (proven.has('withdrawals')) for (const withdrawal of block.withdrawals ?? []) uncoveredOfItem(withdrawal, ofWithdrawal, 'withdrawals', names)
   if (proven.has('transactions')) for (const transaction of transactions ?? []) uncoveredOfTransaction(transaction, proven, names)
   if (proven.has('receipts')) for (const [i, receipt] of (receipts ?? []).entries()) uncoveredOfReceipt(receipt, transactions?.[i], proven, names)
   return [...names]
@@ -43,9 +47,17 @@ function uncoveredOfTransaction(transaction: Transaction, proven: ReadonlySet<Ve
     if (name === 'from' && transaction.type <= 4 && proven.has('senders')) return
     if (name === 'gasPrice' && transaction.type <= 4 && proven.has('prices')) return
     // See `repeatFault`.
-    if (name === 'yParity' || name === 'v') return
+    if (transaction.type <= 4 && (name === 'yParity' || name === 'v')) return
     if (name === 'chainId' && typeof transaction.v === 'bigint' && transaction.v >= 35n) return
     names.add(`transactions.${name}`)
+  })
+  for (const item of transaction.accessList ?? []) uncoveredOfItem(item, ofAccess, 'transactions.accessList', names)
+  for (const item of transaction.authorizationList ?? []) uncoveredOfItem(item, ofAuthorization, 'transactions.authorizationList', names)
+}
+
+function uncoveredOfItem(item: object, covered: ReadonlySet<string>, path: string, names: Set<string>): void {
+  each(item, (name) => {
+    if (!covered.has(name)) names.add(`${path}.${name}`)
   })
 }
 
@@ -61,11 +73,7 @@ function uncoveredOfReceipt(receipt: Receipt, transaction: Transaction | undefin
     }
     names.add(`receipts.${name}`)
   })
-  for (const log of receipt.logs as readonly Log[]) {
-    each(log, (name) => {
-      if (!ofLog.has(name)) names.add(`receipts.logs.${name}`)
-    })
-  }
+  for (const log of receipt.logs as readonly Log[]) uncoveredOfItem(log, ofLog, 'receipts.logs', names)
 }
 
 /** Calls for each field that has a value. */

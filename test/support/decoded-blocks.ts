@@ -39,9 +39,15 @@ const BASE_FEE = 1_000_000_000n
 /**
  * A block as JSON with a transaction of every type from 0 to 4, one that deploys and one that
  * failed, with logs, a withdrawal and the header fields of every fork: signed by viem, encoded by
- * @ethereumjs/rlp and rooted by @ethereumjs/mpt.
+ * @ethereumjs/rlp and rooted by @ethereumjs/mpt. Fields in `header` replace those of the header
+ * before it is hashed.
  */
-export async function madeJson({ extraTransactions = 0, number = 7n, parentHash = word('01') } = {}): Promise<MadeBlock> {
+export async function madeJson({
+  extraTransactions = 0,
+  number = 7n,
+  parentHash = word('01'),
+  header: changed = {} as Record<string, string>,
+} = {}): Promise<MadeBlock> {
   const fees = { chainId: 1, gas: 100_000n, maxFeePerGas: 3n * BASE_FEE, maxPriorityFeePerGas: 5n } as const
   const authorization = await account.signAuthorization({ chainId: 1, address: to, nonce: 9 })
   const wanted: TransactionSerializable[] = [
@@ -84,6 +90,7 @@ export async function madeJson({ extraTransactions = 0, number = 7n, parentHash 
     requestsHash: word('05'),
     blockAccessListHash: word('06'),
     slotNumber: '0xabcdef',
+    ...changed,
   }
   const items = Object.entries(header).map(([name, value]) =>
     ['extraData', 'logsBloom', 'miner', 'nonce'].includes(name) ? hexToBytes(value as Hex) : item(value),
