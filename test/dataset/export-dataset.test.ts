@@ -7,6 +7,7 @@ import { type Client, createClient } from 'hexline'
 import { type ExportDatasetOptions, exportDataset, type TableName } from 'hexline/bulk'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { readManifest } from '../../src/dataset/manifest.ts'
+import { hasZstd } from '../../src/dataset/ndjson-files.ts'
 import { type DatasetChain, datasetBlock, datasetReceipts, hashOf, startDatasetChain } from '../support/dataset-chain.ts'
 
 const TABLES = ['blocks', 'transactions', 'receipts', 'logs', 'withdrawals'] as const
@@ -283,6 +284,11 @@ it('an abort leaves a folder that the next run continues', async () => {
   ])
   await run()
   expect(await digests()).toEqual(whole)
+})
+
+it('ndjson.zst is written where Node.js has Zstandard, and else refused at once', async () => {
+  if (hasZstd) expect(await run({ format: 'ndjson.zst' })).toMatchObject({ files: 20 })
+  else expect(() => run({ format: 'ndjson.zst' })).toThrow('another format: Zstandard needs Node.js 22.15, 23.8 or later')
 })
 
 it('a node that does not have the range leaves nothing', async () => {
