@@ -47,7 +47,7 @@ export class ColumnRows {
     for (const [i, column] of this.#columns.entries()) {
       const stored = values.columns[i]?.[row] ?? null
       const { source } = column
-      const value = stored === null ? null : valueOf(place, column, stored)
+      const value = stored === null ? null : fieldOf(place, column, stored)
       if (source.from === 'block') fields[column.name] = value
       else if (source.from === 'transactionCount') fields.transactionCount = value
       else if (source.from === 'extra') extra = value === null ? undefined : this.#checkExtra(place, value)
@@ -121,7 +121,7 @@ function fits(columns: readonly Column[], value: unknown): boolean {
 }
 
 /** A stored value as a node's JSON has it. */
-function valueOf(place: Place, { name, type }: Column, stored: Exclude<Stored, null>): unknown {
+function fieldOf(place: Place, { name, type }: Column, stored: Exclude<Stored, null>): unknown {
   switch (type) {
     case 'int32':
     case 'int64':
