@@ -8,6 +8,7 @@ import { isSame } from '../verify/mismatch.ts'
 import { RlpWriter } from '../verify/rlp.ts'
 import type { SenderOf } from '../verify/sender.ts'
 import { transactionTypes, writeTransaction } from '../verify/transaction.ts'
+import { uncoveredFields } from '../verify/uncovered.ts'
 import type { VerifyCheck } from '../verify/verification.ts'
 import type { BlockFacts } from './check-places.ts'
 import { type Missing, missingOf } from './checks.ts'
@@ -119,7 +120,7 @@ export class BlockChecker {
     const block = this.#blockOf(stored, facts)
     const result = this.#verify(stored, block, this.#receiptsOf(stored, block, facts), files)
     for (const check of result.checks) proven.push(...names[check])
-    for (const { check, reason } of result.skipped) for (const name of names[check]) skipped.push([name, reason])
+    for (const { check, reason } of result.skipped) for (const name of names[check]) skipped.push([name, this.#lackOf(name) ?? reason])
     const alone = [this.#transactionHashes(stored, files), this.#logsBloom(stored, block, files)]
     for (const each of alone) {
       if (each === undefined) continue
@@ -130,7 +131,13 @@ export class BlockChecker {
       } else skipped[at] = [each.check, each.reason]
     }
     const unproven = this.#header.tables.filter((table) => stored[table]?.length !== 0 && !proven.includes(coversTable[table]))
-    return { proven, skipped, uncovered: [...this.#uncovered(result.uncovered), ...unproven.map((table) => `${table}.*`)] }
+    const uncovered = this.#uncovered([...result.uncovered, ...this.#uncoveredAlone(stored, block, proven, result.checks)])
+    return { proven, skipped, uncovered: [...uncovered, ...unproven.map((table) => `${table}.*`)] }
+  }
+
+  #lackOf(check: BlockCheck): string | undefined {
+    const missing = this.#missing[check] ?? []
+    return missing.length === 0 ? undefined : lackOf(missing)
   }
 
   #verify(stored: StoredBlock, block: Block, receipts: readonly Receipt[] | undefined, files: FileNames) {
@@ -237,6 +244,15 @@ export class BlockChecker {
     const reason = otherReceiptsRoot(chainId) ?? (hasStateSync(chainId) ? 'logs of state sync are not in the bloom on Polygon' : undefined)
     if (reason !== undefined) return { check: 'logsBloom', reason }
     throw falsehood({ file: files.logs as string, block: number }, 'logsBloom', block.logsBloom, bloom, ', which the logs make')
+  }
+
+  /** What the hashes of transactions do not cover, where no root was compared; and a count without its rows. */
+  #uncoveredAlone({ transactions, receipts, blocks }: StoredBlock, block: Block, proven: readonly BlockCheck[], made: readonly VerifyCheck[]): string[] {
+    const hasCount = blocks?.[0]?.transactionCount !== undefined && transactions === undefined && receipts === undefined
+    const names = hasCount ? ['transactionCount'] : []
+    if (made.includes('transactions') || !proven.includes('transactionHashes')) return names
+    const all = uncoveredFields(block, transactions as unknown as Transaction[], undefined, new Set([...made, 'transactions']))
+    return [...names, ...all.filter((name) => name.startsWith('transactions.'))]
   }
 
   /** Fields that nothing proves, as columns. What the rows repeat of their block was compared. */

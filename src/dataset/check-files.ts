@@ -38,10 +38,13 @@ async function namesIn(folder: string): Promise<string[]> {
   }
 }
 
+/** Bytes that are read at a time. */
+const PIECE = 1024 * 1024
+
 /** Checks the bytes of a file. Throws `IntegrityError` unless they have the manifest's SHA-256. */
-export async function checkDigest(dir: string, { name, sha256 }: FileEntry, signal: AbortSignal | undefined): Promise<void> {
+export async function checkDigest(dir: string, { name, bytes, sha256 }: FileEntry, signal: AbortSignal | undefined): Promise<void> {
   const hash = createHash('sha256')
-  for await (const piece of createReadStream(join(dir, name), { highWaterMark: 1024 * 1024, ...(signal && { signal }) })) hash.update(piece)
+  for await (const piece of createReadStream(join(dir, name), { highWaterMark: Math.min(PIECE, bytes + 1), ...(signal && { signal }) })) hash.update(piece)
   const digest = hash.digest('hex')
   if (digest !== sha256) throw falsehood({ file: name }, 'sha256', sha256, digest)
 }

@@ -73,14 +73,14 @@ class Cursor {
         taken.push(row.fields)
         this.#next++
       } else if (row.number > number) return taken
-      else throw this.#misplaced(row.number, `at least ${number}, as the rows before it`)
+      else throw this.#misplaced(number, row.number, `at least ${number}, as the rows before it`)
     }
   }
 
   /** Throws `IntegrityError` if there are more rows. */
   async end(last: bigint): Promise<void> {
     while (this.#some[this.#next] === undefined) if (!(await this.#more())) return
-    throw this.#misplaced((this.#some[this.#next] as Row).number, `at most ${last}, the last block of the file`)
+    throw this.#misplaced(last, (this.#some[this.#next] as Row).number, `at most ${last}, the last block of the file`)
   }
 
   async close(): Promise<void> {
@@ -95,8 +95,8 @@ class Cursor {
     return !done
   }
 
-  #misplaced(found: bigint, expected: string): Error {
+  #misplaced(block: bigint, found: bigint, expected: string): Error {
     const name = this.#table === 'blocks' ? 'number' : 'blockNumber'
-    return falsehood({ file: this.#file, block: found }, `row ${this.#before + this.#next}: ${name}`, plain(expected), plain(`${found}`))
+    return falsehood({ file: this.#file, block }, `row ${this.#before + this.#next}: ${name}`, plain(expected), plain(`${found}`))
   }
 }
