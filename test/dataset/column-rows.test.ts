@@ -2,21 +2,21 @@ import { IntegrityError } from 'hexline'
 import { describe, expect, it } from 'vitest'
 import { ColumnRows } from '../../src/dataset/column-rows.ts'
 import type { Stored } from '../../src/dataset/read-parquet.ts'
-import { type TableName, tables } from '../../src/dataset/tables.ts'
+import { type DatasetTable, tables } from '../../src/dataset/tables.ts'
 
 const place = { file: 'f' }
 const bytes = (length: number, fill = 0x11) => new Uint8Array(length).fill(fill)
 const json = (value: unknown) => Buffer.from(JSON.stringify(value))
 
 /** The fields of a row with these columns. */
-function fieldsOf(table: TableName, row: Record<string, Stored>) {
+function fieldsOf(table: DatasetTable, row: Record<string, Stored>) {
   const columns = tables[table].filter(({ name }) => name in row)
   const rows = new ColumnRows(table, columns)
   const fields = rows.fieldsOf(place, { rows: 1, columns: columns.map(({ name }) => [row[name] as Stored]) }, 0)
   return { fields, nulls: rows.nulls }
 }
 
-function faultOf(table: TableName, row: Record<string, Stored>): string {
+function faultOf(table: DatasetTable, row: Record<string, Stored>): string {
   try {
     fieldsOf(table, row)
     return 'none'
@@ -91,7 +91,7 @@ it('topics', () => {
 })
 
 describe('a row that the writer would not have made is refused', () => {
-  it.each<[string, TableName, Record<string, Stored>, string]>([
+  it.each<[string, DatasetTable, Record<string, Stored>, string]>([
     [
       'a value that is hidden in extra',
       'transactions',

@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { IntegrityError } from 'hexline'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import type { Format } from '../../src/dataset/manifest.ts'
+import type { DatasetFormat } from '../../src/dataset/manifest.ts'
 import { readLines } from '../../src/dataset/read-lines.ts'
 import { runs } from '../support/runs.ts'
 
@@ -15,7 +15,7 @@ beforeAll(async () => {
 })
 afterAll(() => rm(dir, { recursive: true }))
 
-async function linesOf(bytes: Buffer, format: Format): Promise<string[]> {
+async function linesOf(bytes: Buffer, format: DatasetFormat): Promise<string[]> {
   await writeFile(join(dir, 'file'), bytes)
   const lines: string[] = []
   for await (const some of readLines(dir, 'file', format)) lines.push(...some.map(String))
