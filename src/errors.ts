@@ -353,10 +353,15 @@ export class IntegrityError extends HexlineError {
   declare readonly expected?: string
   /** What it is, or which hash or root its content has; shortened. */
   declare readonly found?: string
+  /** Number of the block, where a verification of a dataset found it in a block. */
+  declare readonly block?: bigint
+  /** The file of a dataset, by its path in the folder. */
+  declare readonly file?: string
 
-  constructor(message: string, { field, expected, found, ...context }: ErrorContext<'integrity' | 'lagging' | 'pruned'> & Mismatch = {}) {
+  constructor(message: string, { field, expected, found, block, file, ...context }: ErrorContext<'integrity' | 'lagging' | 'pruned'> & Mismatch = {}) {
     super(message, 'integrity', context)
     if (field !== undefined) Object.assign(this, { field, expected, found })
+    if (file !== undefined) Object.assign(this, { file, ...(block !== undefined && { block }) })
   }
 }
 
@@ -365,6 +370,8 @@ interface Mismatch {
   field?: string
   expected?: string
   found?: string
+  block?: bigint | undefined
+  file?: string
 }
 
 /** hexline's own classes. For a subclass made elsewhere, the name proves nothing. */

@@ -39,7 +39,7 @@ const needs: Readonly<Record<string, Readonly<Partial<Record<DatasetTable, reado
 }
 
 function transactionColumns(): string[] {
-  return tables.transactions.map(({ name }) => name).filter((name) => !['blockHash', 'blockTimestamp', 'valueDecimal', 'from'].includes(name))
+  return tables.transactions.map(({ name }) => name).filter((name) => !['blockHash', 'blockTimestamp', 'valueDecimal'].includes(name))
 }
 
 /** What each check that can be made offline lacks in a dataset. */
