@@ -141,7 +141,12 @@ it.each(['ndjson', 'parquet'] as const)('%s: what a real node says of its blocks
   try {
     await using real = createClient(anvil.url)
     const [from, to] = (await real.request({ method: 'eth_accounts' })) as [string, string]
-    for (let i = 0; i < 5; i++) await real.request({ method: 'eth_sendTransaction', params: [{ from, to, value: `0x${(i + 1).toString(16)}` }] })
+    // Mined by itself, a transaction may be in a block only after its call has returned.
+    await real.request({ method: 'evm_setAutomine', params: [false] })
+    for (let i = 0; i < 5; i++) {
+      await real.request({ method: 'eth_sendTransaction', params: [{ from, to, value: `0x${(i + 1).toString(16)}` }] })
+      await real.request({ method: 'evm_mine' })
+    }
     await exportDataset(real, { from: 0, to: 5, dir, format, tables: tableNames, blocksPerFile: 4 })
     const { checks, uncovered } = await verifyDataset(dir, { senders: true, against: real })
     const proven = [
