@@ -14,7 +14,7 @@ import { type CheckedRange, resolveRange } from './range.ts'
 import type { Bounds } from './read-ahead.ts'
 import { receiptsByHash } from './receipts-by-hash.ts'
 import { verifiedAhead } from './verify-ahead.ts'
-import { startVerifying, type VerifyOptions, type VerifyReport } from './verifying.ts'
+import { type Proof, startVerifying, type VerifyOptions, type VerifyReport } from './verifying.ts'
 
 /** Which blocks to stream, and how. Already checked. */
 export interface StreamOptions {
@@ -26,6 +26,8 @@ export interface StreamOptions {
   readonly bounds: Bounds
   /** Absent: only that blocks and receipts belong together. */
   readonly verify?: VerifyOptions | undefined
+  /** Called with what was proven of each block, before it is delivered. */
+  readonly onVerified?: ((proof: Proof) => void) | undefined
 }
 
 /** Progress of a bulk job. */
@@ -73,7 +75,7 @@ export async function* rangeStream<B extends { readonly linked: Linked }, R exte
   options: StreamOptions,
   reader: BlockReader<B, R, T>,
 ): AsyncGenerator<T, void, undefined> {
-  const { signal, onProgress, bounds } = options
+  const { signal, onProgress, onVerified, bounds } = options
   const asked = client.with(signal ? { signal } : {})
   const { from, to } = await resolveRange(asked, options.range)
   const total = Number(to - from) + 1
@@ -100,11 +102,15 @@ export async function* rangeStream<B extends { readonly linked: Linked }, R exte
           })
     for await (const arrived of stream) {
       signal?.throwIfAborted()
-      const { fetched, receiptsByHash: byHash } = arrived
+      const { fetched, receiptsByHash: byHash, proof } = arrived
       // A block that was verified has its own hash, which one that was replaced had not.
       if (verifying !== undefined) withOrigin(arrived.fetched, () => link.follow(fetched.number, arrived.block.linked))
       const item = withOrigin(fetched, () => reader.item(arrived.block, arrived.receipts))
       bytes += fetched.bytes + (byHash?.bytes ?? 0)
+      if (proof !== undefined) {
+        verifying?.add(proof)
+        onVerified?.(proof)
+      }
       yield item
       // The consumer is done with the item, unless it was stopped in its middle.
       if (!stop.signal.aborted) releaseAll(arrived)
@@ -179,7 +185,9 @@ export async function* rangeStream<B extends { readonly linked: Linked }, R exte
       // The requested block, or none.
       new Link().follow(fetched.number, block.linked)
       if (fault !== undefined) throw fault
-      return verifying?.verify(json, reader.whole?.(block, receipts))
+      const proof = verifying?.verify(json, reader.whole?.(block, receipts))
+      if (proof instanceof Promise) return proof.then((proven) => void Object.assign(arrived, { proof: proven }))
+      arrived.proof = proof
     })
   }
 
@@ -232,6 +240,8 @@ interface Read<B, R> {
 interface Arrived<B, R> extends Read<B, R> {
   readonly fetched: Fetched
   readonly receiptsByHash: Reply | undefined
+  /** What was proven of it, once that is done. */
+  proof?: Proof | undefined
 }
 
 function releaseAll({ fetched, receiptsByHash: byHash }: Arrived<unknown, unknown>): void {

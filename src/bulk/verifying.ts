@@ -25,6 +25,11 @@ export interface VerifyReport {
   readonly skipped: Readonly<Record<string, number>>
 }
 
+/** What was proven of one block. */
+export type Proof = Pick<Verification, 'checks' | 'skipped'>
+
+const NOTHING: Proof = { checks: [], skipped: [] }
+
 /** The verification of a range of blocks. */
 export interface Verifying {
   readonly report: VerifyReport
@@ -35,7 +40,9 @@ export interface Verifying {
    * free. The bytes have been read, and stay valid until it is done. Throws, or rejects with,
    * `IntegrityError`.
    */
-  verify(json: BlockJson, whole: WholeBlock | undefined): Promise<void> | void
+  verify(json: BlockJson, whole: WholeBlock | undefined): Promise<Proof> | Proof
+  /** Counts a block that is delivered. */
+  add(proof: Proof): void
   /** Ends the workers. */
   end(): void
 }
@@ -56,6 +63,7 @@ export async function startVerifying(client: Client, isFull: boolean, { level, s
   const verify = await createBytesVerifier(options)
   let workers: VerifyWorkers | undefined
   const counts = new VerifyCounts()
+  let begun = 0
   let isEnded = false
   return {
     get most() {
@@ -66,17 +74,13 @@ export async function startVerifying(client: Client, isFull: boolean, { level, s
     },
     verify(json, whole) {
       // A header takes less time than handing it over.
-      if (level === 'full' && counts.blocks === BEFORE_WORKERS) workers ??= new VerifyWorkers(options)
+      if (level === 'full' && begun++ === BEFORE_WORKERS) workers ??= new VerifyWorkers(options)
       const verdict = workers?.verify(() => ({ block: copyOf(json.block), receipts: json.receipts && copyOf(json.receipts) }))
-      if (verdict === undefined) {
-        counts.add(verify(json, whole))
-        return
-      }
-      // What is wrong is verified here, too, for the error.
-      return verdict.then((proven) => {
-        if (!isEnded) counts.add(proven ?? verify(json, whole))
-      })
+      if (verdict === undefined) return verify(json, whole)
+      // What is wrong is verified here, too, for the error, while its bytes are valid.
+      return verdict.then((proven) => proven ?? (isEnded ? NOTHING : verify(json, whole)))
     },
+    add: (proof) => counts.add(proof),
     end() {
       isEnded = true
       workers?.end()
@@ -95,7 +99,7 @@ export class VerifyCounts {
   readonly #checks: { [Check in VerifyCheck]?: number } = {}
   readonly #skipped: Record<string, number> = {}
 
-  add({ checks, skipped }: Pick<Verification, 'checks' | 'skipped'>): void {
+  add({ checks, skipped }: Proof): void {
     this.blocks++
     for (const check of checks) this.#checks[check] = (this.#checks[check] ?? 0) + 1
     for (const { check, reason } of skipped) this.#skipped[`${check}: ${reason}`] = (this.#skipped[`${check}: ${reason}`] ?? 0) + 1

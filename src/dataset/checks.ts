@@ -1,12 +1,14 @@
 import { type DatasetTable, tables } from './tables.ts'
 
+export const verifyLevels = ['link', 'header', 'full'] as const
+
 /**
  * How much is checked of each block that is exported: `link` that it has the requested number,
- * names the block before it as its parent, and comes with the receipts of its transactions.
+ * names the block before it as its parent, and comes with the receipts of its transactions;
+ * `header` also its hash; `full` also what is fetched for the tables: transactions, receipts and
+ * logs, by their hashes and roots.
  */
-export type VerifyLevel = 'link'
-
-export const verifyLevels = ['link'] as const
+export type VerifyLevel = (typeof verifyLevels)[number]
 
 /** What a check lacks, as `table` or `table.column`; empty if it can be made. */
 export type Missing = readonly string[]

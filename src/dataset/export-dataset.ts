@@ -1,6 +1,7 @@
 import { join, resolve } from 'node:path'
 import { checkRange, type RangeEnd, resolveRange } from '../bulk/range.ts'
 import { type Progress, rangeStream, type StreamOptions } from '../bulk/range-stream.ts'
+import type { Proof } from '../bulk/verifying.ts'
 import * as check from '../check.ts'
 import type { Client } from '../client/client.ts'
 import { IntegrityError, OptionError } from '../errors.ts'
@@ -37,7 +38,10 @@ export interface ExportDatasetOptions {
   readonly columns?: readonly string[]
   /** Number of blocks in each file. Default 1,000. */
   readonly blocksPerFile?: number
-  /** How much is checked of each block. Default `link`. */
+  /**
+   * How much is checked of each block. Default `link`. A wrong block is requested again from another
+   * endpoint. What cannot be checked is counted in the manifest, with the reason.
+   */
   readonly verify?: VerifyLevel
   /** Ends the export, which rejects with the signal's reason. A later one continues it. */
   readonly signal?: AbortSignal
@@ -88,7 +92,6 @@ const MiB = 1024 * 1024
 export interface ExportJob {
   readonly dir: string
   readonly header: Omit<DatasetHeader, 'chainId'>
-  readonly verify: VerifyLevel
   readonly stream: StreamOptions
 }
 
@@ -106,6 +109,10 @@ export function checkExportOptions(options: ExportDatasetOptions): ExportJob {
     throw new OptionError('columns', 'no columns with NDJSON, whose lines are what the node sent', `${show(columns)} with ${show(format)}`)
   const tables = checkTables(options.tables ?? ['blocks', 'transactions'])
   if (!verifyLevels.includes(verify)) throw new OptionError('verify', verifyLevels.map((level) => `'${level}'`).join(' or '), show(verify))
+  const full = tables.includes('transactions')
+  const receipts = tables.includes('receipts') || tables.includes('logs')
+  if (verify === 'full' && !full && !receipts)
+    throw new OptionError('verify', "'link' or 'header' without a table of transactions, receipts or logs", show(verify))
   const range = checkRange(options.from, options.to)
   if (range.from > Number.MAX_SAFE_INTEGER) throw new OptionError('from', 'a block number of at most 2^53 - 1', show(range.from))
   if (signal !== undefined) check.signal(signal)
@@ -113,7 +120,6 @@ export function checkExportOptions(options: ExportDatasetOptions): ExportJob {
   const stored = { tables, columns: format === 'parquet' ? columnsOf(tables, columns) : null }
   return {
     dir: resolve(dir),
-    verify,
     header: {
       schema: 1,
       format,
@@ -125,8 +131,9 @@ export function checkExportOptions(options: ExportDatasetOptions): ExportJob {
     },
     stream: {
       range,
-      full: tables.includes('transactions'),
-      receipts: tables.includes('receipts') || tables.includes('logs'),
+      full,
+      receipts,
+      verify: verify === 'link' ? undefined : { level: verify, senders: false },
       signal,
       onProgress,
       bounds: { maxBytes: check.positive('maxBytes', maxBytes), maxItems: 1000, assumedBytes: MiB, maxWaitMs: 15_000 },
@@ -151,7 +158,7 @@ export async function runExport(client: Client, job: ExportJob): Promise<ExportS
   }
 }
 
-async function fillFolder(client: Client, { dir, stream, verify }: ExportJob, asked: DatasetHeader, to: number, lock: Lock): Promise<ExportSummary> {
+async function fillFolder(client: Client, { dir, stream }: ExportJob, asked: DatasetHeader, to: number, lock: Lock): Promise<ExportSummary> {
   const file = await openManifest(dir, asked)
   const { manifest } = file
   const added = { ranges: 0, blocks: 0, files: 0, rows: 0, bytes: 0 }
@@ -159,16 +166,20 @@ async function fillFolder(client: Client, { dir, stream, verify }: ExportJob, as
   if (start <= to) {
     const { cutter, createFile } = await rowsOf(dir, manifest, stream)
     let files: RangeFiles | undefined
+    let proof: Proof | undefined
+    const onVerified = (proven: Proof) => {
+      proof = proven
+    }
     try {
-      for await (const block of rangeStream(client, { ...stream, range: { from: BigInt(start), to: BigInt(to) } }, cutter)) {
+      for await (const block of rangeStream(client, { ...stream, range: { from: BigInt(start), to: BigInt(to) }, onVerified }, cutter)) {
         if (files === undefined) {
           checkFollows(dir, block, manifest)
           files = await RangeFiles.create(manifest.tables, rangeFrom(block.number, to, manifest.blocksPerFile), createFile)
         }
-        const room = files.add(block)
+        const room = files.add(block, proof)
         if (room !== undefined) await room
         if (block.number < files.range.to) continue
-        const entry = await files.finish(verify)
+        const entry = await files.finish()
         await lock.check()
         await files.publish()
         for (const table of manifest.tables) await syncFolder(join(dir, table))

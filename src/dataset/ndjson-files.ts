@@ -1,3 +1,4 @@
+import type { Transform } from 'node:stream'
 import { promisify } from 'node:util'
 import zlib from 'node:zlib'
 import type { CutBlock, CutTable, Wanted } from './cut-block.ts'
@@ -6,7 +7,7 @@ import type { DatasetFormat } from './manifest.ts'
 import type { TableFile } from './table-file.ts'
 import type { DatasetTable } from './tables.ts'
 
-/** Size of a piece of a file, in bytes. With compression, each is a member or frame of its own. */
+/** Size of a piece of a file, in bytes. */
 const PIECE = 1024 * 1024
 
 const NEWLINE = 0x0a
@@ -17,20 +18,38 @@ const COMMA = 0x2c
 /** Level of gzip: higher ones cost several times as much for a few percent. */
 const GZIP_LEVEL = 4
 
-type Zstd = ((bytes: Buffer, done: (error: Error | null, result: Buffer) => void) => void) | undefined
+type CreateZstd = (() => Transform) | undefined
 
 /** Node's own Zstandard; undefined before 22.15 and 23.8. */
-const zstd = (zlib as { zstdCompress?: Zstd }).zstdCompress
+const createZstd = (zlib as { createZstdCompress?: CreateZstd }).createZstdCompress
 
 /** Whether this Node.js can write `ndjson.zst`. */
-export const hasZstd: boolean = zstd !== undefined
+export const hasZstd: boolean = createZstd !== undefined
 
 const gzip = promisify<Buffer, { level: number }, Buffer>(zlib.gzip)
 
-const encoders: Readonly<Partial<Record<DatasetFormat, Encode>>> = {
-  // Without a name or time.
-  'ndjson.gz': (piece) => gzip(piece, { level: GZIP_LEVEL }),
-  ...(zstd && { 'ndjson.zst': promisify<Buffer, Buffer>(zstd) }),
+/** Makes the encoder of one file. A piece without bytes is its last. */
+const encoders: Readonly<Partial<Record<DatasetFormat, () => Encode>>> = {
+  // Each piece is a member, without a name or time.
+  'ndjson.gz': () => (piece) => gzip(piece, { level: GZIP_LEVEL }),
+  'ndjson.zst': () => oneFrame((createZstd as NonNullable<CreateZstd>)()),
+}
+
+/** One frame for the whole file: Node's own decoder stops after the first one, without an error. */
+function oneFrame(stream: Transform): Encode {
+  let made: Buffer[] = []
+  let fail = (_: Error) => {}
+  stream.on('data', (bytes: Buffer) => made.push(bytes)).on('error', (error) => fail(error))
+  return (piece) =>
+    new Promise((resolve, reject) => {
+      const take = () => {
+        resolve(Buffer.concat(made))
+        made = []
+      }
+      fail = reject
+      if (piece.length === 0) stream.once('end', take).end()
+      else stream.write(piece, () => take())
+    })
 }
 
 /** What to find in the rows of a table for its lines. */
@@ -49,7 +68,7 @@ function listsOf(table: DatasetTable, tables: readonly DatasetTable[]): readonly
  * have tables of their own. A withdrawal has no block number of its own, and gets one in front.
  */
 export async function createLines(dir: string, name: string, table: DatasetTable, format: DatasetFormat): Promise<TableFile> {
-  const encode = encoders[format]
+  const encode = encoders[format]?.()
   const file = await DataFile.create(dir, name, encode)
   const pieces = new Pieces()
   let rows = 0
@@ -74,8 +93,8 @@ export async function createLines(dir: string, name: string, table: DatasetTable
     async finish() {
       pieces.end()
       await writeOut()
-      // A file of no members would be no valid gzip.
-      if (rows === 0 && encode !== undefined) await file.write(Buffer.alloc(0))
+      // A file of no members would be no valid gzip, and one of half a frame no valid Zstandard.
+      if (format === 'ndjson.zst' || (format === 'ndjson.gz' && rows === 0)) await file.write(Buffer.alloc(0))
       return { entry: await file.finish(rows), nulls: {} }
     },
     publish: () => file.publish(),

@@ -1,8 +1,8 @@
+import type { Proof } from '../bulk/verifying.ts'
 import { VERSION } from '../version.ts'
 import type { BlockRange } from './aligned-range.ts'
-import type { VerifyLevel } from './checks.ts'
 import type { CutBlock } from './cut-block.ts'
-import type { RangeEntry } from './manifest.ts'
+import type { ChecksMade, RangeEntry } from './manifest.ts'
 import type { TableFile } from './table-file.ts'
 import type { DatasetTable } from './tables.ts'
 
@@ -16,6 +16,7 @@ export class RangeFiles {
   #parentHash = ''
   #firstHash = ''
   #lastHash = ''
+  readonly #checks = new Checks()
 
   private constructor(range: BlockRange, files: readonly TableFile[]) {
     this.range = range
@@ -34,7 +35,8 @@ export class RangeFiles {
   }
 
   /** Adds the rows of the next block. A promise resolves when there is room for more. */
-  add(block: CutBlock): Promise<unknown> | undefined {
+  add(block: CutBlock, proof: Proof | undefined): Promise<unknown> | undefined {
+    this.#checks.add(proof)
     if (block.number === this.range.from) {
       this.#parentHash = block.parentHash
       this.#firstHash = block.hash
@@ -51,7 +53,7 @@ export class RangeFiles {
   }
 
   /** Makes all files durable, under their temporary names. */
-  async finish(verify: VerifyLevel): Promise<RangeEntry> {
+  async finish(): Promise<RangeEntry> {
     const finished = await Promise.all(this.#files.map((file) => file.finish()))
     const { from, to } = this.range
     return {
@@ -61,7 +63,7 @@ export class RangeFiles {
       firstHash: this.#firstHash,
       lastHash: this.#lastHash,
       files: finished.map(({ entry }) => entry),
-      checks: { made: { [verify]: to - from + 1 }, skipped: {} },
+      checks: this.#checks.made,
       nulls: Object.fromEntries(finished.flatMap(({ nulls }) => Object.entries(nulls))),
       tool: VERSION,
     }
@@ -76,4 +78,42 @@ export class RangeFiles {
   async abandon(): Promise<void> {
     for (const file of this.#files) await file.abandon()
   }
+}
+
+/** What was checked of the blocks of a range, in blocks. */
+class Checks {
+  #blocks = 0
+  readonly #made = new Map<string, number>()
+  readonly #skipped = new Map<string, Map<string, number>>()
+
+  /** Without a proof, a block was checked by its links alone. */
+  add(proof: Proof | undefined): void {
+    this.#blocks++
+    for (const check of proof?.checks ?? []) increase(this.#made, check)
+    for (const { check, reason } of proof?.skipped ?? []) {
+      const reasons = this.#skipped.get(check) ?? new Map<string, number>()
+      this.#skipped.set(check, reasons)
+      increase(reasons, reason)
+    }
+  }
+
+  /** In the order of their names: which check was made first depends on the first block. */
+  get made(): ChecksMade {
+    return {
+      made: { link: this.#blocks, ...sorted(this.#made) },
+      skipped: Object.fromEntries(inOrder(this.#skipped).map(([check, reasons]) => [check, sorted(reasons)])),
+    }
+  }
+}
+
+function increase(counts: Map<string, number>, name: string): void {
+  counts.set(name, (counts.get(name) ?? 0) + 1)
+}
+
+function inOrder<T>(map: ReadonlyMap<string, T>): [string, T][] {
+  return [...map].sort(([a], [b]) => (a < b ? -1 : 1))
+}
+
+function sorted(counts: ReadonlyMap<string, number>): Record<string, number> {
+  return Object.fromEntries(inOrder(counts))
 }

@@ -33,6 +33,7 @@ describe('help and version go to the output', () => {
       'blocks',
       'logs',
       'export',
+      'verify',
       'probe',
       'tokens',
       'tx',

@@ -6,10 +6,12 @@ import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { type Client, createClient } from 'hexline'
 import { type DatasetTable, type ExportDatasetOptions, exportDataset } from 'hexline/bulk'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { readManifest } from '../../src/dataset/manifest.ts'
 import { hasZstd } from '../../src/dataset/ndjson-files.ts'
 import { type DatasetChain, datasetBlock, datasetReceipts, hashOf, startDatasetChain } from '../support/dataset-chain.ts'
+import type { MadeBlock } from '../support/decoded-blocks.ts'
+import { FIRST, startValidChain, validBlocks } from '../support/valid-chain.ts'
 
 const TABLES = ['blocks', 'transactions', 'receipts', 'logs', 'withdrawals'] as const
 const HEAD = 60
@@ -333,4 +335,61 @@ it.each<[string, object]>([
   ['options', { table: ['blocks'] }],
 ])('an invalid %s is refused at once', (option, wrong) => {
   expect(() => run(wrong)).toThrow(expect.objectContaining({ name: 'OptionError', option }))
+})
+
+describe('verify', () => {
+  const COUNT = 6
+  const all = { from: FIRST, to: FIRST + COUNT - 1, format: 'ndjson', tables: TABLES, blocksPerFile: 4 } as const
+  const rangesOf = async () => ((await readManifest(dir)) as NonNullable<Awaited<ReturnType<typeof readManifest>>>).ranges
+
+  async function startNode(options: Parameters<typeof startValidChain>[1] = {}): Promise<string> {
+    const chain = await startValidChain(COUNT, options)
+    onTestFinished(() => chain.close())
+    return chain.url
+  }
+  async function clientOf(...urls: [string, ...string[]]): Promise<Client> {
+    const made = createClient(urls)
+    onTestFinished(() => made.close())
+    return made
+  }
+
+  it.each(['header', 'full'] as const)('%s: the manifest counts, for each range, what was proven of its blocks', async (verify) => {
+    await exportDataset(await clientOf(await startNode()), { ...all, dir, verify })
+    const ranges = await rangesOf()
+    expect(ranges.map(({ from, to }) => to - from + 1)).toEqual([4, 2])
+    for (const { from, to, checks } of ranges) {
+      const blocks = to - from + 1
+      expect(checks.made).toMatchObject({
+        link: blocks,
+        hash: blocks,
+        ...(verify === 'full' && { transactions: blocks, receipts: blocks, withdrawals: blocks }),
+      })
+      expect(checks.made).toHaveProperty(verify === 'header' ? 'link' : 'receipts')
+    }
+  })
+
+  it('full: counts what was skipped, with its reason', async () => {
+    await exportDataset(await clientOf(await startNode()), { ...all, tables: ['blocks', 'transactions'], dir, verify: 'full' })
+    for (const { from, to, checks } of await rangesOf()) expect(Object.values(checks.skipped.receipts ?? {})).toEqual([to - from + 1])
+  })
+
+  it('full: a value that a node altered is taken from another one, and fails where there is none', async () => {
+    const { block } = (await validBlocks(COUNT)).get(FIRST + 2) as MadeBlock
+    const transactions = (block.transactions as object[]).map((each, i) => (i === 0 ? { ...each, value: '0x7' } : each))
+    const altered = await startNode({
+      answer: ({ method, params }) =>
+        method === 'eth_getBlockByNumber' && Number(params[0]) === FIRST + 2 && params[1] === true ? { result: { ...block, transactions } } : undefined,
+    })
+    const lone = await clientOf(altered)
+    await expect(exportDataset(lone, { ...all, dir, verify: 'full' })).rejects.toMatchObject({ name: 'IntegrityError', field: 'transactions[0].hash' })
+    expect(await rangesOf()).toEqual([])
+    await exportDataset(await clientOf(altered, await startNode()), { ...all, dir, verify: 'full' })
+    expect((await rangesOf()).map(({ checks }) => checks.made.transactions)).toEqual([4, 2])
+  })
+
+  it('full without anything to verify is refused', () => {
+    expect(() => exportDataset(client, { ...all, tables: ['blocks'], dir, verify: 'full' })).toThrow(
+      expect.objectContaining({ name: 'OptionError', option: 'verify' }),
+    )
+  })
 })
