@@ -68,7 +68,7 @@ async function writeBlocks(flags: Flags, io: Io): Promise<void> {
   const messages = messagesFor(flags, io)
   const stop = new AbortController()
   const tally = new Tally()
-  const meter = new Meter(io.stderr, messages, flags, tally)
+  const meter = new Meter(io.stderr, messages, { ...flags, sharesTerminal: flags.out === undefined && io.stdout.isTTY === true }, tally)
   const options = checkOptions({
     from: blockFrom(flags.from) as Quantity,
     to: blockFrom(flags.to) as RangeEnd,
