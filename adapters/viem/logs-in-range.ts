@@ -108,7 +108,7 @@ const NAMES = [
 ]
 
 export function logsInRange(client: HexlineClient, parameters: Parameters): LogsInRange<ViemLog> {
-  check.onlyKnown('parameters', parameters, NAMES)
+  check.onlyKnown('parameters', parameters, NAMES, { refused: { from: 'it is called `fromBlock` here', to: 'it is called `toBlock` here' } })
   const { address, blockHash, fromBlock, toBlock, audit, signal, maxBytes, onProgress, args, strict = false } = parameters
   check.flag('strict', strict)
   const { events, topics } = selectionOf(parameters)

@@ -1,5 +1,5 @@
 import * as check from '../check.ts'
-import type { Client } from '../client/client.ts'
+import { type Client, checkClient } from '../client/client.ts'
 import { OptionError } from '../errors.ts'
 import type { Quantity } from '../eth/codec/quantity.ts'
 import { createReader } from '../eth/codec/reader.ts'
@@ -74,6 +74,7 @@ export function getBlocks<T extends 'full' | 'hashes' = 'hashes', R extends bool
   client: Client,
   options: GetBlocksOptions<T, R, F>,
 ): AsyncGenerator<RangeBlock<T, R, F>, void, undefined> {
+  checkClient(client)
   const checked = checkOptions(options)
   return rangeStream(client, checked, decoding(options.fields, checked)) as AsyncGenerator<unknown> as AsyncGenerator<RangeBlock<T, R, F>, void, undefined>
 }

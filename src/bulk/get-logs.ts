@@ -1,5 +1,5 @@
 import * as check from '../check.ts'
-import type { Client } from '../client/client.ts'
+import { type Client, checkClient } from '../client/client.ts'
 import { OptionError } from '../errors.ts'
 import type { Address, Hash } from '../eth/codec/hex.ts'
 import type { Quantity } from '../eth/codec/quantity.ts'
@@ -73,6 +73,7 @@ export interface Logs extends AsyncIterable<MinedLog> {
  * same errors as `client.call`. To resume after a failure, start at the block after the last page.
  */
 export function getLogs(client: Client, options: GetLogsOptions): Logs {
+  checkClient(client)
   const stream = new LogStream(client, checkLogOptions(options), decodedLogs())
   async function* pages(): AsyncGenerator<LogPage, void, undefined> {
     for await (const { from, to, items } of stream.pages()) yield { from: BigInt(from), to: BigInt(to), logs: items as MinedLog[] }
@@ -109,7 +110,7 @@ const NAMES = ['address', 'topics', 'from', 'to', 'blockHash', 'audit', 'signal'
 
 /** Checks the options and fills in the defaults. Throws `OptionError`. */
 export function checkLogOptions(options: GetLogsOptions): LogStreamOptions {
-  check.onlyKnown('options', options, NAMES, { refused: { fromBlock: 'from', toBlock: 'to' } })
+  check.onlyKnown('options', options, NAMES, { refused: { fromBlock: 'it is called `from` here', toBlock: 'it is called `to` here' } })
   const { from, to, blockHash, audit, signal, maxBytes = 32 * MiB, onProgress } = options
   const filter = checkFilter(options)
   if (audit !== undefined) check.oneOf('audit', audit, LEVELS)
@@ -118,7 +119,7 @@ export function checkLogOptions(options: GetLogsOptions): LogStreamOptions {
   if (onProgress !== undefined) check.callback('onProgress', onProgress)
   const common = { filter, audit, signal, maxBytes, onProgress }
   if (blockHash !== undefined) {
-    if (from !== undefined || to !== undefined) throw new OptionError('blockHash', 'no range beside it: either blockHash, or from and to', 'both')
+    if (from !== undefined || to !== undefined) throw new OptionError('blockHash', 'either blockHash, or from and to', 'both')
     if (typeof blockHash !== 'string' || !/^0x[0-9a-fA-F]{64}$/.test(blockHash)) throw new OptionError('blockHash', 'a hash (32 bytes in hex)', show(blockHash))
     return { ...common, range: undefined, blockHash: blockHash.toLowerCase() as Hash }
   }

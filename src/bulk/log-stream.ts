@@ -30,6 +30,8 @@ export interface LogStreamOptions {
   readonly signal: AbortSignal | undefined
   readonly maxBytes: number
   readonly onProgress: ((progress: LogProgress) => void) | undefined
+  /** Called once the cost of the audit is estimated, before it starts. */
+  readonly onAudit?: (report: AuditReport) => void
 }
 
 /** Progress of `getLogs`. Its blocks are counted as in `getBlocks`. */
@@ -116,6 +118,7 @@ export class LogStream<T> {
       })
       this.#auditor = auditor
       await auditor.start()
+      this.#options.onAudit?.(auditor.report)
       const total = span.to - span.from + 1
       const counts = { done: 0, bytes: 0, logs: 0 }
       // The first span shows what the node accepts, and how large its replies are, before others are

@@ -76,7 +76,8 @@ async function writeBlocks(flags: Flags, io: Io): Promise<void> {
   const messages = messagesFor(flags, io)
   const stop = new AbortController()
   const tally = new Tally()
-  const meter = new Meter(io.stderr, messages, flags, tally, flags.verify === 'link' ? undefined : verifiedOf)
+  const place = { ...flags, sharesTerminal: flags.out === undefined && io.stdout.isTTY === true }
+  const meter = new Meter(io.stderr, messages, place, tally, flags.verify === 'link' ? undefined : verifiedOf)
   const options = checkOptions({
     from: blockFrom(flags.from) as Quantity,
     to: blockFrom(flags.to) as RangeEnd,

@@ -1,7 +1,9 @@
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import { OptionError } from '../errors.ts'
 import type { Hash } from '../eth/codec/hex.ts'
+import { didYouMean } from '../nearest-name.ts'
 import { show } from '../text.ts'
+import { redact } from './output/redact.ts'
 
 const TYPE =
   /^(?:address|bool|string|function|bytes(?:[1-9]|[12]\d|3[0-2])?|u?int(?:8|16|24|32|40|48|56|64|72|80|88|96|104|112|120|128|136|144|152|160|168|176|184|192|200|208|216|224|232|240|248|256)|u?fixed\d{1,3}x\d{1,2})$/
@@ -17,15 +19,19 @@ const TYPE =
 export function eventTopic(text: string): Hash {
   const [, name, params, anonymous] = /^\s*(?:event\s+)?([A-Za-z_$][\w$]*)\s*\((.*)\)\s*(anonymous\s*)?;?\s*$/s.exec(text) ?? []
   const types = params === undefined ? undefined : typesOf(params)
-  if (types === undefined) throw new OptionError('--event', "an event such as 'Transfer(address,address,uint256)'", show(text))
+  if (types === undefined) throw new OptionError('--event', EVENT, show(text))
   if (anonymous !== undefined) throw new OptionError('--event', 'an event that is not anonymous; use --topic for the topics of one that is', show(text))
   return `0x${Buffer.from(keccak_256(Buffer.from(`${name}(${types.join(',')})`))).toString('hex')}`
 }
 
+const EVENT = "an event such as 'Transfer(address,address,uint256)'"
+/** Types that are often misspelt. */
+const COMMON = ['address', 'uint256', 'uint', 'int256', 'int', 'uint8', 'bool', 'string', 'bytes', 'bytes32', 'tuple']
+
 /** Tuples within tuples. */
 const MOST_DEPTH = 64
 
-/** The types of a list of parameters; undefined if one is none. */
+/** The types of a list of parameters; undefined if it is not one. Throws `OptionError` for a type that the ABI does not have. */
 function typesOf(params: string, depth = 0): string[] | undefined {
   if (depth > MOST_DEPTH) return undefined
   if (params.trim() === '') return []
@@ -49,7 +55,9 @@ function typeOf(param: string, depth: number): string | undefined {
   if (names.length > 1 || !names.every((each) => /^[\w$]+$/.test(each))) return undefined
   const [, bare = '', arrays = ''] = /^(\w+)((?:\[\d*\])*)$/.exec(type) ?? []
   const whole = bare === 'uint' || bare === 'int' ? `${bare}256` : bare
-  return TYPE.test(whole) ? whole + arrays : undefined
+  if (bare === '') return undefined
+  if (!TYPE.test(whole)) throw new OptionError('--event', EVENT, `a type that the ABI does not have: ${redact(bare)}${didYouMean(bare, COMMON)}`)
+  return whole + arrays
 }
 
 /** The parameters of a list, which commas outside parentheses separate; undefined if they do not match. */

@@ -23,8 +23,8 @@ import { onSignals } from './signals.ts'
 interface Flags extends NodeFlags, MessageFlags, LimitFlags {
   readonly from: string
   readonly to: string
-  readonly address: readonly string[]
-  readonly topic: readonly string[]
+  readonly address?: readonly string[]
+  readonly topic?: readonly string[]
   readonly event?: string
   readonly audit?: 'none' | 'bloom' | 'receipts'
   readonly out?: string
@@ -32,7 +32,7 @@ interface Flags extends NodeFlags, MessageFlags, LimitFlags {
 }
 
 const NEWLINE = Buffer.from('\n')
-const collect = (value: string, list: readonly string[]): string[] => [...list, value]
+const collect = (value: string, list: readonly string[] = []): string[] => [...list, value]
 
 /** `hexline logs`: the logs of a range of blocks as NDJSON. */
 export function logsCommand(io: Io): Command {
@@ -44,11 +44,11 @@ export function logsCommand(io: Io): Command {
           'The range may have any length. --audit proves that no log is missing.',
       ),
   )
-    .requiredOption('--from <block>', 'first block: a number')
+    .requiredOption('--from <block>', 'first block: a number, in decimal or hex')
     .requiredOption('--to <block>', 'last block, included: a number, or latest, safe, finalized')
-    .option('--address <address>', 'logs of this contract; repeat it, or separate several with commas', collect, [])
+    .option('--address <address>', 'logs of this contract; repeat it, or separate several with commas', collect)
     .option('--event <signature>', "logs of this event, such as 'Transfer(address,address,uint256)'")
-    .option('--topic <topic>', 'topics by position, after --event; several with commas, `any` for any, an address for its topic', collect, [])
+    .option('--topic <topic>', 'topics by position, after --event; several with commas, `any` for any, an address for its topic', collect)
     .addOption(
       new Option(
         '--audit <level>',
@@ -77,7 +77,8 @@ async function writeLogs(flags: Flags, io: Io): Promise<void> {
   const messages = messagesFor(flags, io)
   const stop = new AbortController()
   const tally = new Tally()
-  const meter = new Meter<LogProgress>(io.stderr, messages, flags, tally, (progress) => detailOf(progress))
+  const sharesTerminal = flags.out === undefined && io.stdout.isTTY === true
+  const meter = new Meter<LogProgress>(io.stderr, messages, { ...flags, sharesTerminal }, tally, (progress) => detailOf(progress))
   const options = checkLogOptions({
     ...filterFrom(flags),
     from: blockFrom(flags.from) as bigint,
@@ -94,15 +95,12 @@ async function writeLogs(flags: Flags, io: Io): Promise<void> {
     const isLost = flags.out !== undefined && !output?.isKept
     stop.abort(new Interrupted(`ended by ${name}${isLost ? `; ${flags.out} was not written: start again with --from ${from}` : ''}`, code))
   })
-  const stream = new LogStream(client, options, copiedLogs())
+  const stream = new LogStream(client, { ...options, onAudit: tellCost }, copiedLogs())
   try {
     output = await openOutput(flags.out, flags.force, io.stdout, stop)
     meter.start()
-    let isTold = false
     try {
       for await (const page of stream.pages()) {
-        if (!isTold) tellCost(stream.audit)
-        isTold = true
         for (const { value, json } of page.items) {
           lines.add(Number(value.blockNumber))
           await output.write(output.isTerminal ? [lineForTerminal([json, NEWLINE])] : [json, NEWLINE])
@@ -126,17 +124,23 @@ async function writeLogs(flags: Flags, io: Io): Promise<void> {
     release()
     await client.close()
   }
-  const { unproven, reasons } = stream.audit
-  if (flags.audit !== undefined && unproven > 0) {
+  const { level, unproven, reasons } = stream.audit
+  if (unproven > 0) {
     const why = Object.entries(reasons).map(([reason, blocks]) => `${count(blocks)} because ${reason}`)
-    throw new Error(`${count(unproven)} ${unproven === 1 ? 'block' : 'blocks'} could not be proven: ${why.join('; ')}`)
+    const sentence = `${count(unproven)} ${unproven === 1 ? 'block' : 'blocks'} could not be proven: ${why.join('; ')}`
+    if (flags.audit !== undefined) throw new Error(sentence)
+    messages.warn(sentence)
+  } else if (level === 'none' && flags.audit === undefined) {
+    messages.tell('not audited, because the range is not final: with --audit, or with --to finalized, missing logs are found', { type: 'not-audited' })
   }
 
   function tellCost({ level, estimate }: AuditReport): void {
     if (level === 'none') return
     const { headers, receipts } = estimate
     const about = level === 'bloom' ? 'at most about ' : ''
-    messages.tell(`audit by ${level}: ${count(headers)} headers, and the receipts of ${about}${count(receipts)} ${receipts === 1 ? 'block' : 'blocks'}`, {
+    const ofBlocks = receipts === 0 ? 'of hardly any block' : `of ${about}${count(receipts)} ${receipts === 1 ? 'block' : 'blocks'}`
+    meter.makeRoom()
+    messages.tell(`audit by ${level}: ${count(headers)} ${headers === 1 ? 'header' : 'headers'}, and the receipts ${ofBlocks}`, {
       type: 'audit',
       level,
       headers,
@@ -155,7 +159,7 @@ function detailOf({ logs, splits, audit }: LogProgress): { text: string; json: o
 }
 
 /** The filter that the flags name. Throws `OptionError`. */
-export function filterFrom({ address, topic, event }: Pick<Flags, 'address' | 'topic' | 'event'>): Pick<GetLogsOptions, 'address' | 'topics'> {
+export function filterFrom({ address = [], topic = [], event }: Pick<Flags, 'address' | 'topic' | 'event'>): Pick<GetLogsOptions, 'address' | 'topics'> {
   const addresses = address.flatMap((each) => each.split(',')).map((each) => each.trim())
   const topics = topic.map((each, i) => topicFrom(each, i + (event === undefined ? 0 : 1)))
   if (event !== undefined) topics.unshift(eventTopic(event))

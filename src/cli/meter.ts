@@ -15,9 +15,18 @@ export class Tally {
   /** Counts failures on their way to the retry layer. */
   readonly layer: Layer = (next) => (call) =>
     next(call).catch((error) => {
-      if (isFailure(error)) isThrottled(error) ? this.throttled++ : this.retries++
+      // A range that is too large is not repeated, but split.
+      if (isFailure(error) && error.kind !== 'range-too-large') isThrottled(error) ? this.throttled++ : this.retries++
       throw error
     })
+}
+
+interface MeterFlags extends MessageFlags {
+  /**
+   * The job's lines go to the same terminal. A bar would stand among them, and cut each to the
+   * width of the terminal.
+   */
+  readonly sharesTerminal?: boolean
 }
 
 /** Interval at which the display is updated, in ms. */
@@ -47,7 +56,7 @@ export class Meter<P extends Progress = Progress> {
   constructor(
     stream: TextStream,
     messages: Messages,
-    { quiet, json }: MessageFlags,
+    { quiet, json, sharesTerminal = false }: MeterFlags,
     tally: Tally,
     detailOf?: (progress: P) => { readonly text: string; readonly json: object },
   ) {
@@ -55,7 +64,7 @@ export class Meter<P extends Progress = Progress> {
     this.#stream = stream
     this.#messages = messages
     this.#tally = tally
-    this.#hasBar = stream.isTTY === true && !quiet && !json
+    this.#hasBar = stream.isTTY === true && !quiet && !json && !sharesTerminal
   }
 
   start(): void {
@@ -77,6 +86,11 @@ export class Meter<P extends Progress = Progress> {
     clearInterval(this.#ticker)
     this.#bar?.stop()
     this.#bar = undefined
+    this.makeRoom()
+  }
+
+  /** Removes the line that says for what the job waits, so that a message can take its place. */
+  makeRoom(): void {
     if (this.#hasBar && this.#progress === undefined) this.#stream.write('\r\x1b[K')
   }
 

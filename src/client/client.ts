@@ -96,6 +96,12 @@ export function isClient(value: unknown): value is Client {
   return typeof (value as Client | undefined)?.send === 'function' && typeof (value as Client).with === 'function'
 }
 
+/** Checks that an argument is a client. Throws `OptionError`. */
+export function checkClient(value: unknown): void {
+  if (isClient(value)) return
+  throw new OptionError('client', 'a client, as createClient returns it', typeof value === 'string' ? 'a string' : show(value))
+}
+
 /**
  * A client for one node, or for several as alternatives to each other. It opens no connection
  * before the first call. It keeps the process alive only while a call is pending, or for at most 3

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { type GetLogsOptions, getLogs } from '../../src/bulk/index.ts'
+import { type GetLogsOptions, getBlocks, getLogs } from '../../src/bulk/index.ts'
 import { type ClientOptions, createClient, OptionError } from '../../src/index.ts'
 import { type LogChain, startLogChain, TRANSFER, tokens, type WireLog } from '../support/log-chain.ts'
 
@@ -151,10 +151,19 @@ describe('bad input', () => {
     ['a hole in a list of addresses', { from: 0n, to: 1n, address: Object.assign(Array(2), { 1: tokens[0] }) }, /^address\[0\]: expected an address/],
     ['no addresses', { from: 0n, to: 1n, address: [] }, /^address: expected at least one address/],
     ['an unknown audit', { from: 0n, to: 1n, audit: 'all' }, /^audit: expected/],
-    ['a hash and a range', { from: 0n, to: 1n, blockHash: `0x${'1'.repeat(64)}` }, /^blockHash: expected no range beside it/],
+    ["viem's name of an option", { fromBlock: 0n, to: 1n }, /^fromBlock: expected undefined \(it is called `from` here\), received 0n/],
+    ['a hash and a range', { from: 0n, to: 1n, blockHash: `0x${'1'.repeat(64)}` }, /^blockHash: expected either blockHash, or from and to, received both/],
   ])('is refused at once: %s', (_, options, message) => {
     expect(() => getLogs(client(), options as GetLogsOptions)).toThrow(OptionError)
     expect(() => getLogs(client(), options as GetLogsOptions)).toThrow(message)
+  })
+
+  it.each([
+    ['https://rpc.example.com/KEY', 'a string'],
+    [undefined, 'undefined'],
+  ])('is refused at once: %j in place of a client', (client, received) => {
+    expect(() => getLogs(client as never, { from: 0, to: 1 })).toThrow(`client: expected a client, as createClient returns it, received ${received}`)
+    expect(() => getBlocks(client as never, { from: 0, to: 1 })).toThrow(`client: expected a client, as createClient returns it, received ${received}`)
   })
 })
 

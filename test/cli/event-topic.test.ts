@@ -30,6 +30,15 @@ describe('the topic of an event', () => {
   ])('is refused for %s', (text) => {
     expect(() => eventTopic(text)).toThrow("--event: expected an event such as 'Transfer(address,address,uint256)'")
   })
+  it.each([
+    ['Transfer(adress,address,uint256)', 'a type that the ABI does not have: "adress" (did you mean `address`?)'],
+    ['Transfer(address indexed from, (unit256, bool)[] pairs)', 'a type that the ABI does not have: "unit256" (did you mean `uint256`?)'],
+    ['Deposit(IERC20 token)', 'a type that the ABI does not have: "IERC20"'],
+    [`Deposit(${'k'.repeat(32)})`, 'a type that the ABI does not have: a string of 32 characters'],
+  ])('names the type that the ABI does not have in %s', (text, received) => {
+    expect(() => eventTopic(text)).toThrow(new RegExp(`received ${received.replace(/[?()]/g, '\\$&')}$`))
+  })
+
   it('is refused for an anonymous event, whose logs do not have it', () => {
     expect(() => eventTopic('Note(uint112) anonymous;')).toThrow('--event: expected an event that is not anonymous; use --topic')
   })

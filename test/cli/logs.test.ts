@@ -55,6 +55,34 @@ describe('hexline logs', () => {
     expect(linesOf(await readFile(out, 'utf8'))).toEqual(chain.logs(0, 50, filter))
   })
 
+  it('says that a range that is not final was not audited, unless that was asked for', async () => {
+    const chain = await startLogChain({
+      head: 50,
+      answer: (method, params) => (method === 'eth_getBlockByNumber' && params[0] === 'finalized' ? { result: null } : undefined),
+    })
+    const { code, stderr } = await hexline(job(chain.url))
+    expect(code).toBe(0)
+    expect(stderr).toMatch(/\nnot audited, because the range is not final: with --audit, or with --to finalized, missing logs are found\n$/)
+    expect((await hexline(job(chain.url, '--audit', 'none'))).stderr).not.toContain('not audited')
+  })
+
+  it('warns of blocks that could not be proven where --audit was not given', async () => {
+    const chain = await startLogChain({ head: 50, bloom: () => `0x${'0'.repeat(512)}` })
+    const { code, stderr } = await hexline([...job(chain.url).slice(0, -1), 'finalized'])
+    expect(code).toBe(0)
+    expect(stderr).toMatch(/\nhexline: warning: \d+ blocks could not be proven: \d+ because the chain leaves blooms empty\n$/)
+  })
+
+  it('tells the cost of an audit before it starts, and that it is small', async () => {
+    const chain = await startLogChain({
+      head: 50,
+      answer: (method) => (method === 'eth_getLogs' ? { error: { code: -32601, message: 'the method does not exist' } } : undefined),
+    })
+    const { code, stderr } = await hexline(['logs', '--rpc', chain.url, '--address', `0x${'12'.repeat(20)}`, '--from', '0', '--to', '50', '--audit', 'bloom'])
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/^audit by bloom: 51 headers, and the receipts of hardly any block\nhexline: /)
+  })
+
   it('takes topics by position, alternatives, and addresses for their topics', async () => {
     const chain = await startLogChain({ head: 200 })
     const all = chain.logs(0, 200)

@@ -9,7 +9,7 @@ import { errorOf } from '../support/server.ts'
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance', 'setInterval', 'clearInterval', 'Date'] }))
 afterEach(() => void vi.useRealTimers())
 
-function start(flags: MessageFlags = {}, terminal: { isTTY?: boolean; columns?: number } = {}) {
+function start(flags: MessageFlags & { sharesTerminal?: boolean } = {}, terminal: { isTTY?: boolean; columns?: number } = {}) {
   let printed = ''
   const stream = Object.assign(
     new Writable({
@@ -43,6 +43,8 @@ test('counts each failed attempt as throttled or repeated, and rethrows the erro
   for (const outcome of [throttled, throttled, new NetworkError('no'), new Error('the user has had enough'), undefined]) await fate(outcome)
   expect(await fate(throttled)).toBe(throttled)
   expect([tally.retries, tally.throttled]).toEqual([1, 3])
+  await fate(new RpcError({ code: -32602, message: 'too many blocks' }, { kind: 'range-too-large' }))
+  expect(tally.retries, 'a range that will be split').toBe(1)
 })
 
 describe('without a terminal', () => {
@@ -105,6 +107,25 @@ describe('on a terminal', () => {
     meter.clear()
     // biome-ignore lint/suspicious/noControlCharactersInRegex: that is how a line is erased
     expect(taken()).toMatch(/\x1b\[(?:0|2)?K|\x1b\[0J/)
+  })
+
+  it('shows no bar where the lines of the job go to the same terminal', () => {
+    const { meter, taken } = start({ sharesTerminal: true }, { isTTY: true })
+    meter.update(progress(1000))
+    vi.advanceTimersByTime(4_000)
+    expect(taken()).toBe('')
+    vi.advanceTimersByTime(1_000)
+    expect(taken()).toMatch(/^25 % \|/)
+  })
+
+  it('makes room for a message where it says for what it waits, and goes on', () => {
+    const { meter, taken } = start({}, { isTTY: true })
+    vi.advanceTimersByTime(2_500)
+    taken()
+    meter.makeRoom()
+    expect(taken()).toBe('\r\x1b[K')
+    vi.advanceTimersByTime(500)
+    expect(taken()).toMatch(/^\rwaiting for the node/)
   })
 
   it('shows no bar with --json', () => {

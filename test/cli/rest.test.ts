@@ -211,7 +211,7 @@ describe('wrong usage ends with 2 and one line, before anything is sent', () => 
     [['tokens', '0x12'], 'address: expected an address (0x and 40 hex digits), received "0x12"'],
     [['tokens', ADDRESS, '--chain', 'moon'], 'chain: expected one of eth, sepolia'],
     [['tokens', ADDRESS, '--token', 'a'], 'token_addresses[0]: expected an address'],
-    [['tokens', MISTYPED], `address: expected an address whose capitals are its checksum (EIP-55), or one in lower case, received "${MISTYPED}"`],
+    [['tokens', MISTYPED], `address: expected an address with a valid EIP-55 checksum, or in lower case, received "${MISTYPED}"`],
     [['tokens', ADDRESS, '--token', ...Array(21).fill(ADDRESS)], 'token_addresses: expected at most 20 entries (--max-array), received an array of 21'],
     [['tokens', ADDRESS, '--max-array', '0'], '--max-array: expected a whole number of at least 1, received 0'],
     [['tokens', ADDRESS, '--arrays', 'commas'], "option '--arrays <form>' argument 'commas' is invalid. Allowed choices are indices, brackets, repeat."],

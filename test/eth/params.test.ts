@@ -21,7 +21,7 @@ function thrownBy(method: string, args: readonly unknown[]): CodecError {
 
 const QUANTITY = 'a quantity (a bigint, a safe integer or a hex string) from 0 to 2^256 - 1'
 const ADDRESS = 'an address (20 bytes in hex)'
-const CHECKSUM = 'an address whose capitals are its checksum (EIP-55), or one in lower case'
+const CHECKSUM = 'an address with a valid EIP-55 checksum, or in lower case'
 const HASH = 'a hash (32 bytes in hex)'
 const TOPIC = 'a topic (32 bytes in hex)'
 const BYTES = 'bytes in hex'

@@ -175,7 +175,7 @@ function thrownBy(call: () => unknown): HexlineError {
 
 describe('invalid parameters are refused at once, and nothing is sent', () => {
   const address = 'expected an address (0x and 40 hex digits), received'
-  const checksum = 'expected an address whose capitals are its checksum (EIP-55), or one in lower case, received'
+  const checksum = 'expected an address with a valid EIP-55 checksum, or in lower case, received'
   const MISTYPED = '0xC02aaA39b224FE8D0A0e5C4F27eAD9083C756Cc2'
   const hash = 'expected a transaction hash (0x and 64 hex digits), received'
   const hex = 'expected up to 64 hex digits, received'

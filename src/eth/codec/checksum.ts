@@ -1,7 +1,7 @@
 import { keccak256 } from './keccak.ts'
 
 /** What an error expects in place of an address with a wrong checksum. */
-export const CHECKSUM = 'an address whose capitals are its checksum (EIP-55), or one in lower case'
+export const CHECKSUM = 'an address with a valid EIP-55 checksum, or in lower case'
 
 /**
  * Addresses with a right checksum: programs send the same ones again and again. It holds facts

@@ -96,6 +96,7 @@ describe('refuses at once', () => {
     [{ event: transfer }, 'fromBlock: expected a block number (a whole number that is not negative), received undefined'],
     [{ fromBlock: 5n, toBlock: 4n }, 'toBlock: expected at least the first block, 5, received 4'],
     [{ fromBlock: 5n, block: 4n }, 'parameters: expected only address, abi'],
+    [{ from: 5n, to: 9n }, 'from: expected undefined (it is called `fromBlock` here), received 5n'],
     [{ fromBlock: 5n, abi, eventName: 'Burn' }, 'eventName: expected the name of an event of abi, received "Burn"'],
     [{ fromBlock: 5n, events: [] }, 'events: expected at least one event; omit the parameter for all logs, received an empty array'],
     [{ fromBlock: 5n, abi: [] }, 'abi: expected at least one event, received none'],

@@ -127,6 +127,10 @@ describe('no wrong usage echoes a key', () => {
     [['call', 'eth_chainId', '--timeout', 'soon'], '--timeout: expected a number, received "soon"'],
     [['call', 'eth_chainId', '--timeout', '0'], '--timeout: expected a number of seconds above 0, at most 2147483, received "0"'],
     [['tokens', ADDRESS, '--limit', KEY], "option '--limit <n>' argument that is a string of 24 characters is invalid. It must be a whole number."],
+    [
+      ['logs', '--from', '0', '--to', '9', '--event', 'Transfer(address,address,uint256'],
+      `--event: expected an event such as 'Transfer(address,address,uint256)', received "Transfer(address,address,uint256"`,
+    ],
     [['bloks'], "unknown command 'bloks' (Did you mean blocks?)"],
   ])('%j is reported with its reason', async (args, message) => {
     const { code, stdout, stderr } = await hexline(args, { env: { HEXLINE_RPC_URL: 'http://127.0.0.1:1' } })

@@ -51,7 +51,7 @@ test('a mistyped address is refused before anything is sent', async () => {
   const error = await errorOf(clientOf(server.url).call('eth_getBalance', mistyped))
   expect(error).toMatchObject({
     name: 'CodecError',
-    message: `params[0]: expected an address whose capitals are its checksum (EIP-55), or one in lower case, received "${mistyped}"`,
+    message: `params[0]: expected an address with a valid EIP-55 checksum, or in lower case, received "${mistyped}"`,
   })
   expect(server.requests).toHaveLength(0)
 })
