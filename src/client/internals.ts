@@ -1,5 +1,6 @@
 import type { BodyPool } from '../rpc/body-pool.ts'
 import type { PooledCall } from '../rpc/call.ts'
+import type { CurrentLimits } from '../rpc/limits/endpoint-limits.ts'
 import type { Tally } from '../rpc/tally.ts'
 import { type Clock, systemClock } from '../wait/clock.ts'
 import type { Connection } from './endpoint.ts'
@@ -15,6 +16,8 @@ const INTERNALS = Symbol.for('hexline.internals')
 interface Internals {
   readonly connections: readonly Connection[]
   readonly clock: Clock
+  /** What each endpoint is sent from now on. */
+  readonly limits: () => readonly CurrentLimits[]
 }
 
 /** Attaches internals to a new client. A copy of its public fields does not have them. */
@@ -33,6 +36,17 @@ export function connectionsOf(client: object | null | undefined): readonly Conne
 /** The clock of a client's calls. */
 export function clockOf(client: object): Clock {
   return internalsOf(client)?.clock ?? systemClock
+}
+
+/** What each endpoint of a client is sent from now on; empty unless `createClient` made it. */
+export function limitsOf(client: object): readonly CurrentLimits[] {
+  return internalsOf(client)?.limits() ?? []
+}
+
+/** Gives `other`, which calls `client` for its requests, the internals of `client`. */
+export function withInternalsOf<C extends object>(client: object, other: C): C {
+  const internals = internalsOf(client)
+  return internals === undefined ? other : withInternals(other, internals)
 }
 
 function internalsOf(client: object | null | undefined): Internals | undefined {

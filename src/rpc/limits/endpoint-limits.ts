@@ -64,8 +64,12 @@ export interface CurrentLimits {
   /** Until when it gets no calls, on the clock. */
   readonly pausedUntil: number
   readonly maxCalls: number
+  /** Expected bytes of the replies to one POST. */
+  readonly bodyBytes: number
   readonly concurrency: number
   readonly callsPerSecond?: number | undefined
+  /** The rate that the user gave in units. */
+  readonly units?: Budget | undefined
 }
 
 /**
@@ -90,8 +94,8 @@ export class EndpointLimits {
   readonly #speeds: Speeds
   readonly #batchConcurrency: number
   readonly #singleConcurrency: number
-  /** Calls per second that the user gave, if they are calls. */
-  readonly #given: number | undefined
+  /** The rate that the user gave. */
+  readonly #given: Budget | undefined
   /** When the POSTs in flight started, in no order. */
   readonly #sentAt: number[] = []
   /** One of them is a probe. */
@@ -109,7 +113,7 @@ export class EndpointLimits {
     this.#pacer = new Pacer(rate, now)
     this.#pause = new Pause(backoff)
     this.#speeds = new Speeds(isHeavy)
-    this.#given = rate?.costOf === undefined ? rate?.perSecond : undefined
+    this.#given = rate
   }
 
   /** POSTs that may be in flight. */
@@ -124,11 +128,15 @@ export class EndpointLimits {
 
   /** What is sent to the endpoint from now on. */
   get current(): CurrentLimits {
+    const given = this.#given
+    const isInUnits = given?.costOf !== undefined
     return {
       pausedUntil: this.#pause.until,
       maxCalls: this.#size.calls,
+      bodyBytes: this.#size.bytes,
       concurrency: this.#concurrency.limit,
-      callsPerSecond: this.#pacer.perSecond ?? this.#given,
+      callsPerSecond: this.#pacer.perSecond ?? (isInUnits ? undefined : given?.perSecond),
+      units: isInUnits ? given : undefined,
     }
   }
 

@@ -5,6 +5,7 @@ import type { BodyPool } from '../body-pool.ts'
 import { type Call, type EncodedCall, type Outcome, type PooledCall, type Post, patienceOf, releasableReply, replyOf } from '../call.ts'
 import { copyError } from '../copy-error.ts'
 import { isFailure } from '../failure-kinds.ts'
+import type { PostFigures } from '../tally.ts'
 import { parseBody, resultFor, scanBody } from './body.ts'
 import { correlate, isError, type ReplyObject } from './correlate.ts'
 import { decodedReplies } from './decoded.ts'
@@ -38,6 +39,7 @@ export function createPost(options: PostOptions): Post {
     const onPosted = watchPost(endpoint, calls.length, signal, clock)
     // Where the calls belong to several jobs, the first one's.
     const bodies = calls.every(({ isUnread }) => isUnread) ? (calls[0] as PooledCall).bodies : undefined
+    const started = clock.now()
     let reply: HttpReply
     try {
       reply = await exchange.send(
@@ -52,9 +54,20 @@ export function createPost(options: PostOptions): Post {
       onPosted?.(failures)
       return failures
     }
+    tellFigures(calls, reply, clock.now() - started)
     const outcomes = read(reply, calls, first, options, cuts)
     onPosted?.(outcomes, reply)
     return bodies === undefined ? outcomes : releasable(outcomes, reply.body, bodies)
+  }
+}
+
+/** Tells the tallies of the calls, if they have any, about their POST. */
+function tellFigures(calls: readonly Call[], { body, wireBytes }: HttpReply, ms: number): void {
+  let post: PostFigures | undefined
+  for (const { tally } of calls) {
+    if (tally === undefined) continue
+    post ??= { calls: calls.length, bytes: body.length, wireBytes, ms }
+    tally.post = post
   }
 }
 
