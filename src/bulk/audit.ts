@@ -70,7 +70,7 @@ export interface AuditorOptions<T> {
 }
 
 /** Number of headers in the sample of the estimate. */
-const SAMPLE = 16
+export const ESTIMATE_HEADERS = 16
 /** Headers to request ahead of the logs. */
 const HEADERS_AHEAD = { maxBytes: 8 * 1024 * 1024, maxItems: 1000, assumedBytes: 8 * 1024, maxWaitMs: 15_000 }
 const RECEIPTS_AHEAD = { maxBytes: 16 * 1024 * 1024, maxItems: 1000, assumedBytes: 512 * 1024, maxWaitMs: 15_000 }
@@ -114,7 +114,7 @@ export class Auditor<T> {
       this.#estimate = { headers: blocks, receipts: blocks, isAskedTwice: false }
       return
     }
-    const numbers = new Set(Array.from({ length: Math.min(SAMPLE, blocks) }, (_, i) => span.from + Math.floor((i * blocks) / SAMPLE)))
+    const numbers = new Set(Array.from({ length: Math.min(ESTIMATE_HEADERS, blocks) }, (_, i) => span.from + Math.floor((i * blocks) / ESTIMATE_HEADERS)))
     const headers = await Promise.all([...numbers].map((number) => asked.call('eth_getBlockByNumber', number, false)))
     const suspect = headers.filter((header) => header !== null && isBloom(header.logsBloom) && filter.bloom.mayMatch(header.logsBloom)).length
     this.#estimate = { headers: blocks, receipts: Math.round((suspect / numbers.size) * blocks), isAskedTwice: false }

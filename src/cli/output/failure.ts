@@ -81,6 +81,8 @@ const flags: Readonly<Record<string, string>> = {
   address: '--address',
   topics: '--topic',
   audit: '--audit',
+  sample: '--sample',
+  provider: '--provider',
   dir: '--out',
   format: '--format',
   tables: '--tables',

@@ -1,0 +1,40 @@
+import type { Client, Request } from '../client/client.ts'
+import { type RequestMarks, TALLY, withInternalsOf } from '../client/internals.ts'
+import { type PostFigures, Tally } from '../rpc/tally.ts'
+
+/** What a sample took: each call that was in a POST, and each POST that had a reply. */
+export class Counts {
+  calls = 0
+  readonly posts = new Set<PostFigures>()
+  /** Results of the calls that were answered, and their size in bytes. */
+  results = 0
+  resultBytes = 0
+
+  add({ calls, posts, results, resultBytes }: Counts): this {
+    this.calls += calls
+    for (const post of posts) this.posts.add(post)
+    this.results += results
+    this.resultBytes += resultBytes
+    return this
+  }
+}
+
+/** The same client, whose `send` counts. */
+export function countingClient(client: Client, counts: Counts): Client {
+  return withInternalsOf(client, {
+    ...client,
+    with: (settings) => countingClient(client.with(settings), counts),
+    async send(request: Request & RequestMarks) {
+      const tally = request[TALLY] ?? new Tally()
+      try {
+        const reply = await client.send({ ...request, [TALLY]: tally } as Request)
+        counts.results++
+        counts.resultBytes += reply.bytes
+        return reply
+      } finally {
+        counts.calls += tally.attempts
+        if (tally.post !== undefined) counts.posts.add(tally.post)
+      }
+    },
+  } satisfies Client)
+}
