@@ -85,6 +85,7 @@ export default defineConfig({
             'test/rpc/post/*.test.ts',
             'test/bulk/{get-blocks,lines,released-bodies}.test.ts',
             'test/cli/{blocks,kill,pipes,resume}.test.ts',
+            'test/dataset/{export-dataset,ndjson-files,parquet-table}.test.ts',
             'test/cli/output/file-output.test.ts',
             'test/eth/codec/{byte-reader,likeness}.test.ts',
             'test/rest/{endings,record,service}.test.ts',

@@ -5,6 +5,7 @@ import { root } from './root.ts'
 /** Blocks to replay. The same index in each list is the same block in another form. */
 export interface Blocks {
   readonly source: string
+  readonly raw: readonly RawPair[]
   readonly full: readonly Template[]
   readonly hashes: readonly Template[]
   readonly receipts: readonly Template[]
@@ -12,6 +13,14 @@ export interface Blocks {
   readonly transactions: readonly number[]
   /** One reply with many logs. */
   readonly logs: Buffer
+}
+
+/** A block with its receipts, before they become templates. */
+export interface RawPair {
+  readonly block: RawBlock
+  readonly receipts: readonly RawReceipt[]
+  /** The receipts are generated. */
+  readonly isMade: boolean
 }
 
 /**
@@ -56,9 +65,10 @@ export function loadBlocks(areMade = false): Blocks {
           .map((name) => JSON.parse(readFileSync(new URL(name, corpus), 'utf8')) as { block: RawBlock; receipts?: RawReceipt[] })
       : []
   const made = real.length > 0 ? [] : makeBlocks().map((block) => ({ block, receipts: undefined }))
-  const blocks = [...real, ...made].map(({ block, receipts }) => ({ block, receipts: receipts ?? makeReceipts(block) }))
+  const blocks = [...real, ...made].map(({ block, receipts }) => ({ block, receipts: receipts ?? makeReceipts(block), isMade: receipts === undefined }))
   return {
     source: real.length > 0 ? 'real mainnet blocks' : 'made blocks of the shape of mainnet',
+    raw: blocks,
     full: blocks.map(({ block }) => templateOf(block, block)),
     hashes: blocks.map(({ block }) => templateOf(block, { ...block, transactions: block.transactions.map(({ hash }) => hash) })),
     receipts: blocks.map(({ block, receipts }) => templateOf(block, receipts)),
@@ -70,14 +80,16 @@ export function loadBlocks(areMade = false): Blocks {
 /** Placeholders of the right length that no node's JSON contains. */
 const MARKS = { number: '#'.repeat(FIRST_BLOCK.toString(16).length), hash: '@'.repeat(64), parent: '~'.repeat(64) }
 
-function templateOf({ number, hash, parentHash }: RawBlock, json: unknown): Template {
+/** The JSON of a part of this block as a template; `shorten` may cut its text at both ends. */
+export function templateOf({ number, hash, parentHash }: RawBlock, json: unknown, shorten = (text: string) => text): Template {
   const marks = new Map([
     [hash, `0x${MARKS.hash}`],
     [parentHash, `0x${MARKS.parent}`],
   ])
-  const text = JSON.stringify(json, (key, value) =>
+  const whole = JSON.stringify(json, (key, value) =>
     (key === 'number' || key === 'blockNumber') && value === number ? `0x${MARKS.number}` : (marks.get(value) ?? value),
   )
+  const text = shorten(whole)
   const placesOf = (mark: string) => [...text.matchAll(new RegExp(mark, 'g'))].map(({ index }) => index)
   return { bytes: Buffer.from(text, 'latin1'), numbers: placesOf(MARKS.number), hashes: placesOf(MARKS.hash), parents: placesOf(MARKS.parent) }
 }
@@ -86,6 +98,7 @@ function manyLogs(logs: readonly object[]): Buffer {
   return Buffer.from(JSON.stringify(Array.from({ length: LOGS }, (_, i) => ({ ...logs[i % logs.length], logIndex: `0x${i.toString(16)}` }))))
 }
 
-function hashOf(number: number): string {
+/** The hash of a block, without 0x. */
+export function hashOf(number: number): string {
   return number.toString(16).padStart(64, 'b')
 }

@@ -15,6 +15,10 @@ export interface Figures {
   /** Number of calls that failed in spite of all retries, and of calls that the server refused. */
   readonly failures?: number
   readonly refused?: number
+  /** POSTs, calls, and MB of replies, where the server counts them. */
+  readonly posts?: number
+  readonly calls?: number
+  readonly receivedMb?: number
 }
 
 /** One run, as saved in `bench/results`. */

@@ -92,7 +92,8 @@ async function runWorkload(name: WorkloadName, isQuick: boolean, rounds: number)
       if (before.failure !== undefined) continue
       try {
         const origin = workloads[name].isSecure ? news.secureUrl : news.url
-        const path = name === 'throttled' ? `${workloads[name].path}/${round}-${encodeURIComponent(client)}` : (workloads[name].path ?? '/')
+        const path =
+          name === 'throttled' || workloads[name].isCounted ? `${workloads[name].path}/${round}-${encodeURIComponent(client)}` : (workloads[name].path ?? '/')
         const url = name === 'throttled and faulty' ? await faultyUrl(round + 1) : `${origin}${path}`
         const figures = await runClient({ workload: name, client, url, warmUp: Math.round(amount * warmUp), measured: amount })
         const { refused } = name === 'throttled' ? ((await (await fetch(`${news.url}${path}`)).json()) as { refused: number }) : { refused: undefined }
@@ -113,10 +114,15 @@ async function faultyUrl(seed: number): Promise<string> {
   return url
 }
 
-async function runClient(task: Omit<Task, 'transactions' | 'bytes'>): Promise<Figures> {
+async function runClient(task: Omit<Task, 'transactions' | 'transfers' | 'bytes'>): Promise<Figures> {
   const bytes = task.workload === '10,000 logs' ? news.bytes.logs : task.workload === 'blocks with hashes' ? news.bytes.hashes : news.bytes.full
   const env = workloads[task.workload].isSecure ? { NODE_EXTRA_CA_CERTS: certFile } : {}
-  const child = start('./client.ts', [JSON.stringify({ ...task, transactions: news.transactions, bytes: bytes * 0.8 } satisfies Task)], execPath, env)
+  const child = start(
+    './client.ts',
+    [JSON.stringify({ ...task, transactions: news.transactions, transfers: news.transfers, bytes: bytes * 0.8 } satisfies Task)],
+    execPath,
+    env,
+  )
   const timer = setTimeout(() => child.kill('SIGKILL'), LONGEST_MS)
   try {
     const figures = await messageOf<Figures>(child)

@@ -3,8 +3,10 @@ import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo, Server } from 'node:net'
 import { gzip } from 'node:zlib'
 import { startSandbox } from 'hexline/sandbox'
+import { auditedBlocks } from './audited.ts'
 import { fill, loadBlocks, type Template } from './blocks.ts'
 import { cert, key } from './certificate.ts'
+import { logsReply, type Refusal } from './logs.ts'
 import { FAULTS, FAULTY_RATE } from './workloads.ts'
 
 /*
@@ -12,7 +14,8 @@ import { FAULTS, FAULTY_RATE } from './workloads.ts'
  * The path selects its behaviour: `/late/50` answers after 50 ms; `/throttled/1000/a` refuses more
  * than 1000 calls a second with 429, counted for `a` alone, and `GET /throttled/1000/a` returns the
  * number of refused calls; `/gzip` compresses replies for clients that accept gzip; `GET /faulty/3` starts a sandbox in front of this server, with faults
- * from the seed 3, and returns its URL. `node server.ts made` generates the blocks even if real
+ * from the seed 3, and returns its URL; `/logs/20/a` answers after 20 ms, with the logs of logs.ts, `/audit/20/a` with the blocks of audited.ts, and
+ * `GET /logs/20/a` returns what it has counted for `a`. `node server.ts made` generates the blocks even if real
  * ones are present.
  */
 
@@ -23,8 +26,18 @@ export interface ServerNews {
   readonly secureUrl: string
   readonly source: string
   readonly transactions: readonly number[]
+  /** Number of transfers in each of the blocks of the workloads `audit`. */
+  readonly transfers: readonly number[]
   /** Mean sizes of replies, in bytes. */
   readonly bytes: { readonly full: number; readonly hashes: number; readonly receipts: number; readonly logs: number }
+}
+
+/** What the server has counted for one client. */
+export interface Counts {
+  readonly posts: number
+  readonly calls: number
+  /** Bytes of the replies, without headers. */
+  readonly bytes: number
 }
 
 interface Call {
@@ -33,27 +46,51 @@ interface Call {
   readonly params: readonly unknown[]
 }
 
-const { source, full, hashes, receipts, transactions, logs } = loadBlocks(process.argv[2] === 'made')
+const blocks = loadBlocks(process.argv[2] === 'made')
+const { source, full, hashes, receipts, transactions, logs } = blocks
+const audited = auditedBlocks(blocks)
 const COMMA = Buffer.from(',')
 const OPEN = Buffer.from('[')
 const CLOSE = Buffer.from(']')
 const END = Buffer.from('}')
 
 const listener: RequestListener = (request, response) => {
-  const [, behaviour = '', setting = ''] = (request.url ?? '').split('/')
-  const bucket = behaviour === 'throttled' ? bucketOf(request.url ?? '', Number(setting)) : undefined
+  const path = request.url ?? ''
+  const [, behaviour = '', setting = ''] = path.split('/')
+  const bucket = behaviour === 'throttled' ? bucketOf(path, Number(setting)) : undefined
+  const counts = countsOf(path)
   if (behaviour === 'faulty') return void startFaulty(Number(setting)).then((url) => reply(response, 200, [Buffer.from(JSON.stringify({ url }))]))
-  if (request.method === 'GET') return void reply(response, 200, [Buffer.from(JSON.stringify({ refused: bucket?.refused }))])
+  if (request.method === 'GET') return void reply(response, 200, [Buffer.from(JSON.stringify({ refused: bucket?.refused, rare: audited.rare, ...counts }))])
   const chunks: Buffer[] = []
   request.on('data', (chunk) => chunks.push(chunk))
   request.on('end', () => {
     const body = JSON.parse(Buffer.concat(chunks).toString()) as Call | Call[]
     if (bucket?.takes(Array.isArray(body) ? body.length : 1) === false) return reply(response, 429, [REFUSAL])
-    const parts = Array.isArray(body) ? [...body.flatMap((call, i) => [i === 0 ? OPEN : COMMA, ...answer(call)]), CLOSE] : answer(body)
-    if (behaviour === 'late') setTimeout(reply, Number(setting), response, 200, parts)
+    const answered = behaviour === 'logs' ? answerLogs : behaviour === 'audit' ? answerAudit : answer
+    const parts = Array.isArray(body) ? [...body.flatMap((call, i) => [i === 0 ? OPEN : COMMA, ...answered(call)]), CLOSE] : answered(body)
+    counts.posts++
+    counts.calls += Array.isArray(body) ? body.length : 1
+    counts.bytes += parts.reduce((sum, { length }) => sum + length, 0)
+    if (LATE.includes(behaviour)) setTimeout(reply, Number(setting), response, 200, parts)
     else if (behaviour === 'gzip' && String(request.headers['accept-encoding']).includes('gzip')) replyCompressed(response, parts)
     else reply(response, 200, parts)
   })
+}
+
+/** Behaviours whose setting is a latency, in ms. */
+const LATE = ['late', 'logs', 'audit']
+
+const counted = new Map<string, { -readonly [K in keyof Counts]: Counts[K] }>()
+
+function countsOf(path: string): { -readonly [K in keyof Counts]: Counts[K] } {
+  // A client with two endpoints has a longer path for the second one.
+  const key = path.split('/').slice(0, 4).join('/')
+  let counts = counted.get(key)
+  if (counts === undefined) {
+    counts = { posts: 0, calls: 0, bytes: 0 }
+    counted.set(key, counts)
+  }
+  return counts
 }
 
 const server = createServer(listener)
@@ -101,6 +138,33 @@ function answer({ id, method, params }: Call): Buffer[] {
     default:
       return [Buffer.from(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"error":{"code":-32601,"message":"the method ${method} does not exist"}}`)]
   }
+}
+
+function answerLogs(call: Call): Buffer[] {
+  if (call.method !== 'eth_getLogs') return answer(call)
+  const { fromBlock, toBlock } = call.params[0] as { fromBlock: string; toBlock: string }
+  return envelope(call, logsReply(Number(fromBlock), Number(toBlock)))
+}
+
+function answerAudit(call: Call): Buffer[] {
+  const [first] = call.params
+  switch (call.method) {
+    case 'eth_getBlockByNumber':
+      return envelope(call, audited.header(Number(first)))
+    case 'eth_getBlockReceipts':
+      return envelope(call, audited.receipts(Number(first)))
+    case 'eth_getLogs': {
+      const { fromBlock, toBlock, address } = first as { fromBlock: string; toBlock: string; address?: string }
+      return envelope(call, audited.logs(Number(fromBlock), Number(toBlock), address === undefined))
+    }
+    default:
+      return answer(call)
+  }
+}
+
+function envelope({ id }: Call, said: Buffer | Refusal): Buffer[] {
+  const start = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},`
+  return Buffer.isBuffer(said) ? [Buffer.from(`${start}"result":`), said, END] : [Buffer.from(`${start}"error":${JSON.stringify(said)}}`)]
 }
 
 function blockOf(templates: readonly Template[], number: unknown): Buffer {
@@ -151,6 +215,6 @@ function tellReady(): void {
   const mean = (templates: readonly Template[]) => Math.round(templates.reduce((sum, { bytes }) => sum + bytes.length, 0) / templates.length)
   const bytes = { full: mean(full), hashes: mean(hashes), receipts: mean(receipts), logs: logs.length }
   const urls = { url: `http://127.0.0.1:${portOf(server)}`, secureUrl: `https://127.0.0.1:${portOf(secureServer)}` }
-  process.send?.({ ...urls, source, transactions, bytes } satisfies ServerNews)
+  process.send?.({ ...urls, source, transactions, transfers: audited.transfers, bytes } satisfies ServerNews)
 }
 process.on('disconnect', () => process.exit())

@@ -1,9 +1,15 @@
+import { MOST_BLOCKS, MOST_RESULTS } from './logs.ts'
+
 /** The clients: the floor first, then hexline and the libraries on it, then the peers. */
 export type ClientName =
   | 'undici, bytes only'
   | 'undici + JSON.parse'
   | 'hexline'
   | 'hexline, told the rate'
+  | 'hexline, audit none'
+  | 'hexline, audit bloom'
+  | 'hexline, audit receipts'
+  | 'hexline, audit peer'
   | 'viem on hexline'
   | 'ethers on hexline'
   | 'viem, batched'
@@ -20,8 +26,16 @@ export type WorkloadName =
   | 'full blocks, 6 fields'
   | 'blocks with hashes'
   | 'full blocks with receipts'
+  | 'verify: full'
+  | 'verify: header'
   | '10,000 logs'
+  | 'logs'
+  | 'audit, one contract'
+  | 'audit, all transfers'
   | 'NDJSON export'
+  | 'NDJSON dataset'
+  | 'NDJSON dataset, compressed'
+  | 'Parquet dataset'
   | 'small calls, 64 in parallel'
   | 'small calls, gzip'
   | 'small calls, in sequence'
@@ -50,6 +64,11 @@ export interface Workload {
   readonly path?: string
   /** Whether the clients connect over TLS. */
   readonly isSecure?: boolean
+  /**
+   * Whether the server counts the POSTs, calls and bytes of each client, by a path of its own below
+   * that of the workload.
+   */
+  readonly isCounted?: boolean
   /** Number of rounds for each round of the run. Default 1. */
   readonly roundsEach?: number
   /**
@@ -80,6 +99,25 @@ const COMPRESSED_BLOCKS: Pick<Workload, 'unit' | 'figure' | 'amounts' | 'against
     ethers: 8,
   },
   against: ['undici + JSON.parse', 'viem, batched', 'ethers'],
+}
+
+function audits(blocks: number): Omit<Workload, 'what'> {
+  return {
+    unit: 'block',
+    figure: 'cpu',
+    path: '/audit/20',
+    amounts: { 'hexline, audit none': blocks, 'hexline, audit bloom': blocks, 'hexline, audit receipts': blocks, 'hexline, audit peer': blocks },
+    isCounted: true,
+    against: ['hexline, audit none'],
+  }
+}
+
+const DATASET: Pick<Workload, 'unit' | 'figure' | 'amounts' | 'against' | 'leftOut'> = {
+  unit: 'block',
+  figure: 'cpu',
+  amounts: { 'undici, bytes only': 1000, 'undici + JSON.parse': 1000, hexline: 1000 },
+  against: ['undici, bytes only', 'undici + JSON.parse'],
+  leftOut: { 'viem, batched': 'no peer writes a folder that can be checked' },
 }
 
 export const workloads: Readonly<Record<WorkloadName, Workload>> = {
@@ -158,6 +196,21 @@ export const workloads: Readonly<Record<WorkloadName, Workload>> = {
       web3: 'has no eth_getBlockReceipts',
     },
   },
+  'verify: full': {
+    what: 'verifyBlock of decoded block 18,500,000 of mainnet (157 transactions, 408 logs) with its receipts, without a server. A core verifies 1,000,000 blocks a second, divided by the µs of CPU time.',
+    unit: 'block',
+    figure: 'cpu',
+    amounts: { hexline: 300 },
+    warmUp: 1,
+    against: ['hexline'],
+  },
+  'verify: header': {
+    what: 'The same, without transactions and receipts.',
+    unit: 'block',
+    figure: 'cpu',
+    amounts: { hexline: 10_000 },
+    against: ['hexline'],
+  },
   '10,000 logs': {
     what: 'eth_getLogs with one reply of 10,000 logs, decoded, one after another.',
     unit: 'reply',
@@ -174,6 +227,25 @@ export const workloads: Readonly<Record<WorkloadName, Workload>> = {
     against: ['undici + JSON.parse', 'viem, not batched'],
     leftOut: { web3: 'takes at least four seconds for one reply' },
   },
+  logs: {
+    what: `The logs of one contract in a long range of blocks, rare in most of them and many in some, from a server that answers each POST after 20 ms and refuses ranges of more than ${MOST_BLOCKS} blocks or ${MOST_RESULTS} results. hexline also checks that each log was asked for, and gives them in order.`,
+    unit: 'block',
+    figure: 'wall',
+    path: '/logs/20',
+    amounts: { hexline: 1_000_000, 'viem, not batched': 1_000_000, '@subsquid/rpc-client': 1_000_000 },
+    warmUp: 0.5,
+    isCounted: true,
+    against: ['viem, not batched', '@subsquid/rpc-client'],
+    leftOut: { 'viem, batched': 'a batch of long replies takes as long as all of them', ethers: 'takes 145 us a log: see 10,000 logs' },
+  },
+  'audit, one contract': {
+    what: 'The logs of one contract, one in each fiftieth block, with each level of audit. By chance the contract is in the blooms of one block in eight. The server answers each POST after 20 ms.',
+    ...audits(1000),
+  },
+  'audit, all transfers': {
+    what: 'Each Transfer of all contracts in the same blocks, with each level of audit.',
+    ...audits(200),
+  },
   'NDJSON export': {
     what: "Full blocks into a file, one line of JSON a block; undici's bytes are only read, not written.",
     unit: 'block',
@@ -182,6 +254,12 @@ export const workloads: Readonly<Record<WorkloadName, Workload>> = {
     against: ['undici, bytes only'],
     leftOut: { 'viem, batched': 'no peer writes NDJSON' },
   },
+  'NDJSON dataset': {
+    what: 'Full blocks into a folder of two tables as NDJSON, with a SHA-256 of each file; what undici reads is not written.',
+    ...DATASET,
+  },
+  'NDJSON dataset, compressed': { what: 'The same, compressed with gzip.', ...DATASET },
+  'Parquet dataset': { what: 'The same as Parquet, with all columns.', ...DATASET },
   'small calls, 64 in parallel': {
     what: 'eth_getBalance of distinct accounts, in rounds of 64 that start together.',
     unit: 'call',

@@ -338,15 +338,40 @@ export class ServiceError extends HexlineError {
 }
 
 /**
- * Replies that contradict each other: a block that does not follow its parent, receipts of another
- * block.
+ * Replies that contradict each other or a hash that covers them: a block that does not follow its
+ * parent, receipts of another block, a transaction that its block's root does not hold.
  */
 export class IntegrityError extends HexlineError {
   override readonly name = 'IntegrityError'
-  declare readonly kind: 'integrity' | 'lagging'
-  constructor(message: string, context: ErrorContext<'integrity' | 'lagging'> = {}) {
+  declare readonly kind: 'integrity' | 'lagging' | 'pruned'
+  /**
+   * Path of the wrong value, or the root that does not fit, such as `transactions[3].hash`,
+   * `receiptsRoot` or `receipts[3].logs[0].logIndex`; where a verification found it.
+   */
+  declare readonly field?: string
+  /** What the value has to be, or what the node gave for a hash or root; shortened. */
+  declare readonly expected?: string
+  /** What it is, or which hash or root its content has; shortened. */
+  declare readonly found?: string
+  /** Number of the block, where a verification of a dataset found it in a block. */
+  declare readonly block?: bigint
+  /** The file of a dataset, by its path in the folder. */
+  declare readonly file?: string
+
+  constructor(message: string, { field, expected, found, block, file, ...context }: ErrorContext<'integrity' | 'lagging' | 'pruned'> & Mismatch = {}) {
     super(message, 'integrity', context)
+    if (field !== undefined) Object.assign(this, { field, expected, found })
+    if (file !== undefined) Object.assign(this, { file, ...(block !== undefined && { block }) })
   }
+}
+
+/** What a verification found to be wrong. */
+interface Mismatch {
+  field?: string
+  expected?: string
+  found?: string
+  block?: bigint | undefined
+  file?: string
 }
 
 /** hexline's own classes. For a subclass made elsewhere, the name proves nothing. */

@@ -56,14 +56,18 @@ export async function splitLogs(client: Client, { filter, from, to }: FilterRang
   const head = await client.call('eth_blockNumber')
   if (from > head) return []
   const { address, topics } = filter
+  const isAny = (value: unknown) => value === undefined || value === null || (Array.isArray(value) && value.length === 0)
   const options = checkLogOptions({
-    ...(address !== undefined && address !== null && { address: address as `0x${string}` }),
-    ...(topics !== undefined && topics !== null && { topics: topics as (`0x${string}` | null)[] }),
+    ...(!isAny(address) && { address: address as `0x${string}` }),
+    // Nodes take an empty list for any topic.
+    ...(!isAny(topics) && { topics: (topics as (`0x${string}` | null)[]).map((topic) => (isAny(topic) ? null : topic)) }),
     from,
-    to: typeof to === 'bigint' && to > head ? head : (to ?? 'latest'),
+    to: typeof to === 'string' ? to : to === undefined || to > head ? head : to,
     audit: 'none',
   })
+  // A node that is asked next may be behind.
+  const range = options.range && { ...options.range, isKnown: true }
   const logs: Log[] = []
-  for await (const { items } of new LogStream(client, options, decodedLogs()).pages()) for (const item of items) logs.push(item)
+  for await (const { items } of new LogStream(client, { ...options, range }, decodedLogs()).pages()) for (const item of items) logs.push(item)
   return logs
 }

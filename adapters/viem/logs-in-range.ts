@@ -163,10 +163,16 @@ function selectionOf({ abi, eventName, event, events, args }: Parameters): {
     const one = eventName === undefined ? undefined : (getAbiItem({ abi, name: eventName, args } as never) as AbiEvent | undefined)
     if (eventName !== undefined && one === undefined) throw new OptionError('eventName', 'the name of an event of abi', JSON.stringify(eventName))
     const all = abi.filter((item): item is AbiEvent => item.type === 'event')
+    if (all.length === 0) throw new OptionError('abi', 'at least one event', 'none')
     return selectionOf(one === undefined ? { events: all } : { event: one, args })
   }
+  if (events?.length === 0) throw new OptionError('events', 'at least one event; omit the parameter for all logs', 'an empty array')
   if (events !== undefined) return { events, topics: [events.flatMap((each) => topicsOf(each, undefined))] as never }
-  return event === undefined ? { events: undefined, topics: [] } : { events: [event], topics: topicsOf(event, args) as never }
+  if (event === undefined) return { events: undefined, topics: [] }
+  const topics = topicsOf(event, args)
+  if (topics.some((topic) => Array.isArray(topic) && topic.length === 0))
+    throw new OptionError('args', 'at least one value of each argument; omit those that may have any', 'an empty array')
+  return { events: [event], topics: topics as never }
 }
 
 function topicsOf(event: AbiEvent, args: unknown): readonly unknown[] {

@@ -1,8 +1,10 @@
-import { mkdtempSync, rmSync, statSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Client, ClientOptions } from 'hexline'
-import type { BlockField } from 'hexline/bulk'
+import type { Block, Client, ClientOptions, Receipt } from 'hexline'
+import type { AuditLevel, BlockField, DatasetFormat } from 'hexline/bulk'
+import { TRANSFER } from '../audited.ts'
+import { CONTRACT } from '../logs.ts'
 import { root } from '../root.ts'
 import { balances, calls, hex, type Job, Tally, throttledBalances, type Way, type Ways } from './way.ts'
 
@@ -30,8 +32,14 @@ export const hexline: Ways = {
   'full blocks, 6 fields': blocks({ transactions: 'full', fields: SIX_FIELDS }),
   'blocks with hashes': blocks({ transactions: 'hashes' }),
   'full blocks with receipts': blocks({ transactions: 'full', receipts: true }),
+  'verify: full': { settings: "level: 'full'", load: () => verified('full') },
+  'verify: header': { settings: "level: 'header'", load: () => verified('header') },
   '10,000 logs': { settings: "defaults; call('eth_getLogs'), one at a time", load: logs },
+  logs: { settings: "defaults; pages of getLogs with audit: 'none'", load: rangeOfLogs },
   'NDJSON export': { settings: 'the command: hexline blocks --out FILE --quiet', load: exported },
+  'NDJSON dataset': dataset('ndjson'),
+  'NDJSON dataset, compressed': dataset('ndjson.gz'),
+  'Parquet dataset': dataset('parquet'),
   'small calls, 64 in parallel': small('small calls, 64 in parallel'),
   'small calls, gzip': small('small calls, gzip', COMPRESSED),
   'small calls, in sequence': small('small calls, in sequence'),
@@ -48,6 +56,14 @@ export const hexline: Ways = {
 /** A client with the node's rate as an option. */
 export const hexlineRate: Ways = {
   throttled: throttled('rate: { callsPerSecond: the rate }', (rate) => ({ rate: { callsPerSecond: rate } })),
+}
+
+/** Clients of one level of audit each. */
+export const hexlineAudits: Readonly<Record<'none' | 'bloom' | 'receipts' | 'peer', Ways>> = {
+  none: audited('none'),
+  bloom: audited('bloom'),
+  receipts: audited('receipts'),
+  peer: audited('peer'),
 }
 
 interface BlocksOptions {
@@ -91,6 +107,64 @@ function logs(url: string): Promise<Job> {
   })
 }
 
+function rangeOfLogs(url: string): Promise<Job> {
+  return withClient(url, {}, async (client) => {
+    const { getLogs } = await import('hexline/bulk')
+    return async (first, count) => {
+      let [numbers, parts] = [0, 0]
+      for await (const { logs } of getLogs(client, { address: CONTRACT, from: first, to: first + count - 1, audit: 'none' }).pages()) {
+        for (const { blockNumber } of logs) numbers += Number(blockNumber)
+        parts += logs.length
+      }
+      return { items: count, numbers, parts }
+    }
+  })
+}
+
+function audited(audit: AuditLevel): Ways {
+  const way = (asked: string, isOfTransfers: boolean): Way => ({
+    settings: `defaults${audit === 'peer' ? ', two endpoints' : ''}; getLogs with ${asked}, audit: '${audit}'`,
+    async load(url) {
+      const { rare } = (await (await fetch(url)).json()) as { rare: `0x${string}` }
+      const filter = isOfTransfers ? { topics: [TRANSFER] as const } : { address: rare }
+      return withClient(audit === 'peer' ? [url, `${url}/second`] : url, {}, async (client) => {
+        const { getLogs } = await import('hexline/bulk')
+        return async (first, count) => {
+          let [numbers, parts] = [0, 0]
+          const logs = getLogs(client, { ...filter, from: first, to: first + count - 1, audit })
+          for await (const page of logs.pages()) {
+            for (const { blockNumber } of page.logs) numbers += Number(blockNumber)
+            parts += page.logs.length
+          }
+          if (logs.audit.unproven > 0) throw new Error(`blocks stayed unproven: ${JSON.stringify(logs.audit.reasons)}`)
+          return { items: count, numbers, parts }
+        }
+      })
+    },
+  })
+  return { 'audit, one contract': way('address', false), 'audit, all transfers': way('a topic', true) }
+}
+
+/** Verifies a real block again and again. Made blocks have no right hashes. */
+async function verified(level: 'header' | 'full'): Promise<Job> {
+  const { decodeResult } = await import('hexline')
+  const { verifyBlock } = await import('hexline/bulk')
+  const { block, receipts } = JSON.parse(readFileSync(new URL('../shared/corpus/blocks/mainnet-18500000.json', root), 'utf8'))
+  const decoded = decodeResult('eth_getBlockByNumber', block, ['0x11a49a0', true]) as Block
+  const decodedReceipts = decodeResult('eth_getBlockReceipts', receipts, ['0x11a49a0']) as Receipt[]
+  return {
+    async run(_, count) {
+      let items = 0
+      for (; items < count; items++) {
+        const { skipped } = await verifyBlock(decoded, decodedReceipts, { level })
+        if (skipped.length > 0) throw new Error('the block was not verified')
+      }
+      return { items }
+    },
+    end() {},
+  }
+}
+
 /** The command, without the start of its process. */
 async function exported(url: string): Promise<Job> {
   // Imported from its file, since it is not an entry point of the package.
@@ -109,6 +183,29 @@ async function exported(url: string): Promise<Job> {
       return { items: count, bytes: statSync(out).size }
     },
     end: () => rmSync(folder, { recursive: true }),
+  }
+}
+
+function dataset(format: DatasetFormat): Way {
+  return {
+    settings: `exportDataset with format: ${format}, tables: blocks, transactions`,
+    load: async (url) => {
+      const { createClient } = await import('hexline')
+      const { exportDataset } = await import('hexline/bulk')
+      const client = createClient(url)
+      const folder = mkdtempSync(join(tmpdir(), 'hexline-bench-'))
+      return {
+        async run(first, count) {
+          const { from, to, blocks, rows } = await exportDataset(client, { from: first, to: first + count - 1, dir: join(folder, String(first)), format })
+          // The rows of the other table are transactions.
+          return { items: blocks, numbers: (Number(from + to) * blocks) / 2, parts: rows - blocks }
+        },
+        async end() {
+          await client.close()
+          rmSync(folder, { recursive: true })
+        },
+      }
+    },
   }
 }
 
@@ -133,7 +230,7 @@ function throttled(settings: string, options: ClientOptions | ((rate: number) =>
   }
 }
 
-async function withClient(url: string, options: ClientOptions, jobOf: (client: Client) => Job['run'] | Promise<Job['run']>): Promise<Job> {
+async function withClient(url: string | readonly string[], options: ClientOptions, jobOf: (client: Client) => Job['run'] | Promise<Job['run']>): Promise<Job> {
   const { createClient } = await import('hexline')
   const client = createClient(url, options)
   return { run: await jobOf(client), end: () => client.close() }

@@ -1,6 +1,6 @@
 import type { ClientName } from '../workloads.ts'
 import { ethers, ethersOnHexline } from './ethers.ts'
-import { hexline, hexlineRate } from './hexline.ts'
+import { hexline, hexlineAudits, hexlineRate } from './hexline.ts'
 import { ox } from './ox.ts'
 import { subsquid } from './subsquid.ts'
 import { undiciBytes, undiciParse } from './undici.ts'
@@ -14,6 +14,10 @@ export const clients: Readonly<Record<ClientName, Ways>> = {
   'undici + JSON.parse': undiciParse,
   hexline,
   'hexline, told the rate': hexlineRate,
+  'hexline, audit none': hexlineAudits.none,
+  'hexline, audit bloom': hexlineAudits.bloom,
+  'hexline, audit receipts': hexlineAudits.receipts,
+  'hexline, audit peer': hexlineAudits.peer,
   'viem on hexline': viemOnHexline,
   'ethers on hexline': ethersOnHexline,
   'viem, batched': viemBatched,

@@ -1,5 +1,6 @@
+import { CONTRACT, MOST_BLOCKS } from '../logs.ts'
 import { importPeer } from '../peers.ts'
-import { addressOf, balances, calls, hex, inParallel, type Job, PARALLEL, Tally, throttledBalances, type Way, type Ways } from './way.ts'
+import { addressOf, balances, calls, hex, inParallel, type Job, logsByHand, PARALLEL, Tally, throttledBalances, type Way, type Ways } from './way.ts'
 
 /** The parts of @subsquid/rpc-client in use. Its types are not installed with the project. */
 interface RpcClient {
@@ -14,6 +15,9 @@ interface RawBlock {
 }
 
 const blockCall = (i: number, full: boolean) => ({ method: 'eth_getBlockByNumber', params: [hex(i), full] })
+
+/** Ranges of logs in parallel. */
+const LOG_RANGES = 16
 
 /** Returns raw JSON; it does not decode. */
 export const subsquid: Ways = {
@@ -35,6 +39,7 @@ export const subsquid: Ways = {
     }
     return { items: count, parts }
   }),
+  logs: rangeOfLogs(LOG_RANGES),
   'small calls, 64 in parallel': way({}, 'batchCall of 64', (client) => async (first, count) => {
     const tally = new Tally()
     for (let at = first; at < first + count; at += PARALLEL) {
@@ -64,6 +69,22 @@ function blocks(full: boolean, batch: number): Way {
     })
     return tally
   })
+}
+
+function rangeOfLogs(width: number): Way {
+  const asked = `call of ${MOST_BLOCKS} blocks, ${width} at a time; a range with too many results in halves`
+  return way(
+    { capacity: width },
+    asked,
+    (client) => (first, count) =>
+      logsByHand(
+        width,
+        first,
+        count,
+        async (from, to) => (await client.call('eth_getLogs', [{ address: CONTRACT, fromBlock: hex(from), toBlock: hex(to) }])) as { blockNumber: string }[],
+        ({ blockNumber }) => blockNumber,
+      ),
+  )
 }
 
 function inBatches(batch: number, first: number, count: number, one: (at: number, length: number) => Promise<void>): Promise<void> {

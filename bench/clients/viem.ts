@@ -1,6 +1,7 @@
 import type { HexlineTransportConfig } from 'hexline/viem'
 import type { HttpTransportConfig, PublicClient } from 'viem'
-import { balances, calls, inParallel, type Job, Tally, throttledBalances, type Way, type Ways } from './way.ts'
+import { CONTRACT, MOST_BLOCKS } from '../logs.ts'
+import { balances, calls, inParallel, type Job, logsByHand, Tally, throttledBalances, type Way, type Ways } from './way.ts'
 
 /** The default for all hosts but this machine. */
 const COMPRESSED: HexlineTransportConfig = { compression: true }
@@ -11,6 +12,9 @@ const NOT_BATCHED: HttpTransportConfig = {}
  * never time out.
  */
 const BODY_TIMEOUT_MS = 5_000
+
+/** Ranges of logs in parallel. */
+const LOG_RANGES = 16
 
 /** viem makes batches of all calls in one turn of the event loop, up to `batchSize`. */
 export const viemBatched: Ways = {
@@ -31,6 +35,7 @@ export const viemPlain: Ways = {
   'full blocks': blocks(true, NOT_BATCHED, 8),
   'blocks with hashes': blocks(false, NOT_BATCHED, 20),
   '10,000 logs': logs(),
+  logs: rangeOfLogs(LOG_RANGES),
   'small calls, 64 in parallel': small('small calls, 64 in parallel', NOT_BATCHED),
   'small calls, in sequence': small('small calls, in sequence', NOT_BATCHED),
   '50 ms latency': blocks(true, NOT_BATCHED, 40),
@@ -130,6 +135,22 @@ function logs(): Way {
     for (let i = first; i < first + count; i++) parts += (await client.getLogs({ fromBlock: BigInt(i), toBlock: BigInt(i + 99) })).length
     return { items: count, parts }
   })
+}
+
+function rangeOfLogs(width: number): Way {
+  const asked = `getLogs of ${MOST_BLOCKS} blocks, ${width} at a time; a range with too many results in halves`
+  return way(
+    NOT_BATCHED,
+    asked,
+    (client) => (first, count) =>
+      logsByHand(
+        width,
+        first,
+        count,
+        (from, to) => client.getLogs({ address: CONTRACT, fromBlock: BigInt(from), toBlock: BigInt(to) }),
+        ({ blockNumber }) => blockNumber,
+      ),
+  )
 }
 
 function small(name: keyof typeof calls, config: HttpTransportConfig): Way {

@@ -1,3 +1,4 @@
+import { MOST_BLOCKS } from '../logs.ts'
 import type { WorkloadName } from '../workloads.ts'
 
 /** How a client runs a workload. */
@@ -60,6 +61,39 @@ export async function inRounds(width: number, first: number, count: number, one:
   for (let at = first; at < first + count; at += width) {
     await Promise.all(Array.from({ length: Math.min(width, first + count - at) }, (_, i) => one(at + i)))
   }
+}
+
+/**
+ * Sums up the logs of a range as a careful user would fetch them: ranges of the most blocks that
+ * the node takes, as it documents them, `width` at a time; a refused range in halves, both at once.
+ */
+export async function logsByHand<L>(
+  width: number,
+  first: number,
+  count: number,
+  ask: (from: number, to: number) => Promise<readonly L[]>,
+  blockOf: (log: L) => bigint | string,
+): Promise<Seen> {
+  const sums = { items: count, numbers: 0, parts: 0 }
+  const fetchRange = async (from: number, to: number): Promise<void> => {
+    let logs: readonly L[]
+    try {
+      logs = await ask(from, to)
+    } catch (error) {
+      if (from === to || !/more than \d+ results/.test(String((error as Error).message))) throw error
+      const middle = Math.floor((from + to) / 2)
+      await Promise.all([fetchRange(from, middle), fetchRange(middle + 1, to)])
+      return
+    }
+    for (const log of logs) sums.numbers += Number(blockOf(log))
+    sums.parts += logs.length
+  }
+  const end = first + count - 1
+  await inParallel(width, 0, Math.ceil(count / MOST_BLOCKS), (i) => {
+    const from = first + i * MOST_BLOCKS
+    return fetchRange(from, Math.min(end, from + MOST_BLOCKS - 1))
+  })
+  return sums
 }
 
 /** A different address for each `i`, since identical calls would be joined. */

@@ -42,6 +42,9 @@ const extras: readonly { readonly label: string; readonly of: (measured: Measure
     ['MB, end', 'endMb'],
     ['calls refused', 'refused'],
     ['calls failed', 'failures'],
+    ['POSTs', 'posts'],
+    ['calls', 'calls'],
+    ['MB received', 'receivedMb'],
   ] as const
 ).map(([label, figure]: readonly [string, keyof Figures]) => ({ label, of: (measured) => figureOf(measured, figure) }))
 

@@ -1,12 +1,14 @@
 import type { Client } from '../client/client.ts'
 import { HexlineError, IntegrityError } from '../errors.ts'
-import { isBloom } from '../eth/bloom.ts'
-import type { Log } from '../eth/objects.ts'
+import { isBloom, isEmptyBloom } from '../eth/bloom.ts'
+import type { Block, Log } from '../eth/objects.ts'
 import { unusableBlooms } from '../eth/unusable-blooms.ts'
-import { type BlockLogsFetcher, BloomChecker, checkSameBlock, type Header, headerReader, type ReadReceipts } from './block-logs.ts'
+import { type BlockLogsFetcher, BloomChecker, checkSameBlock, type Header, headerReader, logsFault, type ReadReceipts } from './block-logs.ts'
 import type { FetchedLogs, LogSpan } from './log-fetch.ts'
 import type { CheckedFilter } from './log-filter.ts'
 import { rangeStream } from './range-stream.ts'
+import { isSameLog } from './same-log.ts'
+import { Tasks } from './tasks.ts'
 
 /** How the completeness of logs is checked. */
 export type AuditLevel = 'none' | 'bloom' | 'receipts' | 'peer'
@@ -33,7 +35,7 @@ export interface AuditReport {
 export interface AuditEstimate {
   /** Headers to fetch, one for each block. */
   readonly headers: number
-  /** Blocks whose receipts will be fetched, estimated. */
+  /** Blocks whose receipts may be fetched, estimated: those with a bloom that may match. */
   readonly receipts: number
   /** `eth_getLogs` asked once more, of another endpoint. */
   readonly isAskedTwice: boolean
@@ -73,6 +75,8 @@ export interface AuditorOptions<T> {
 export const ESTIMATE_HEADERS = 16
 /** Headers to request ahead of the logs. */
 const HEADERS_AHEAD = { maxBytes: 8 * 1024 * 1024, maxItems: 1000, assumedBytes: 8 * 1024, maxWaitMs: 15_000 }
+/** Blocks whose receipts are requested at the same time, because of their blooms or of a difference. */
+const SUSPECTS_AHEAD = 128
 const RECEIPTS_AHEAD = { maxBytes: 16 * 1024 * 1024, maxItems: 1000, assumedBytes: 512 * 1024, maxWaitMs: 15_000 }
 
 /** Proves that logs are complete, page by page, and adds those that are missing. */
@@ -114,10 +118,27 @@ export class Auditor<T> {
       this.#estimate = { headers: blocks, receipts: blocks, isAskedTwice: false }
       return
     }
-    const numbers = new Set(Array.from({ length: Math.min(ESTIMATE_HEADERS, blocks) }, (_, i) => span.from + Math.floor((i * blocks) / ESTIMATE_HEADERS)))
-    const headers = await Promise.all([...numbers].map((number) => asked.call('eth_getBlockByNumber', number, false)))
+    const size = Math.min(ESTIMATE_HEADERS, blocks)
+    const numbers = Array.from({ length: size }, (_, i) => span.from + Math.floor((i * blocks) / size))
+    const headers = await Promise.all(numbers.map((number) => asked.call('eth_getBlockByNumber', number, false)))
     const suspect = headers.filter((header) => header !== null && isBloom(header.logsBloom) && filter.bloom.mayMatch(header.logsBloom)).length
-    this.#estimate = { headers: blocks, receipts: Math.round((suspect / numbers.size) * blocks), isAskedTwice: false }
+    this.#estimate = { headers: blocks, receipts: Math.round((suspect / size) * blocks), isAskedTwice: false }
+    if (this.#unusable === undefined) await this.#tryEmptyBloom(headers)
+  }
+
+  /** Learns whether a bloom of the sample is empty, though its block has logs: then all may be. */
+  async #tryEmptyBloom(headers: readonly (Block | null)[]): Promise<void> {
+    const { blocks, logOf, stop } = this.#options
+    const empty = headers.filter((header) => header !== null).filter(({ logsBloom }) => isBloom(logsBloom) && isEmptyBloom(logsBloom))
+    const [fullest] = empty.sort((a, b) => b.transactions.length - a.transactions.length)
+    if (fullest === undefined || fullest.transactions.length === 0) return
+    try {
+      const { items, header } = await blocks.fetch(Number(fullest.number), stop)
+      if (items.length > 0 && logsFault(header, items.map(logOf)) === undefined) this.#unusable = () => 'the chain leaves blooms empty'
+    } catch (error) {
+      // The audit itself meets what is wrong.
+      if (!(error instanceof HexlineError)) throw error
+    }
   }
 
   /** The page, with the logs that were missing. */
@@ -138,7 +159,7 @@ export class Auditor<T> {
     this.#stream ??= this.#blocks()
     const byBlock = this.#grouped(page.items)
     const found = new Map<number, T[]>()
-    const pending: Promise<void>[] = []
+    const fetches = new Tasks(SUSPECTS_AHEAD)
     for (let number = page.from; number <= page.to; number++) {
       const { value } = (await this.#stream.next()) as IteratorYieldResult<Proof<T>>
       const given = byBlock.get(number) ?? []
@@ -146,7 +167,7 @@ export class Auditor<T> {
         this.#counts.leave('the block is no longer part of the chain')
         continue
       }
-      if (given.length > 0) checkSameBlock(this.#options.logOf(given[0] as T), value.header)
+      for (const item of given) checkSameBlock(this.#options.logOf(item), value.header)
       if (value.items !== undefined) {
         this.#counts.fetched++
         found.set(number, this.#resolve(number, value.header, given, value.items, this.#blooms.fits(value.header, value.items.map(this.#options.logOf))))
@@ -155,13 +176,11 @@ export class Auditor<T> {
       const doubt = this.#doubt(number, value.header, given)
       if (doubt === 'none') continue
       this.#counts.suspects++
-      pending.push(
-        this.#fromReceipts(number, given, value.header).then((items) => {
-          found.set(number, items)
-        }),
-      )
+      await fetches.add(async () => {
+        found.set(number, await this.#fromReceipts(number, given, value.header))
+      })
     }
-    await Promise.all(pending)
+    await fetches.end()
     return found.size === 0 ? page.items : this.#merged(page, byBlock, found)
   }
 
@@ -196,15 +215,39 @@ export class Auditor<T> {
   /** What the receipts of a block say about the logs that were given for it. */
   #resolve(number: number, header: Header, given: readonly T[], all: readonly T[], fitsBloom: boolean | undefined): T[] {
     const { filter, logOf } = this.#options
+    const logs = all.map(logOf)
+    const fault = logsFault(header, logs)
+    if (fault !== undefined) {
+      this.#counts.leave('the logs of its receipts contradict each other')
+      return [...given]
+    }
     const items = all.filter((item) => filter.matches(logOf(item)))
-    const indexes = new Set(items.map((item) => logOf(item).logIndex))
-    const odd = given.find((item) => !indexes.has(logOf(item).logIndex))
-    if (odd !== undefined) throw new IntegrityError(`block ${number}: log ${logOf(odd).logIndex} was given, but is not in the receipts of the block`)
-    if (fitsBloom === false) this.#counts.leave("the receipts do not have the header's bloom")
-    else if (fitsBloom === undefined && header.transactions.length > 0 && this.#unusable?.(number) === undefined && items.length > 0)
-      this.#counts.leave('the bloom of the header is empty')
-    this.#counts.recovered += items.length - given.length
-    return items
+    const right = new Map(items.map((item) => [logOf(item).logIndex, logOf(item)]))
+    const others = given.filter((item) => !right.has(logOf(item).logIndex))
+    const why = this.#whyUnproven(number, header, logs, fitsBloom) ?? this.#whyDifferent(given, right)
+    if (why !== undefined) this.#counts.leave(why)
+    else if (others.length > 0)
+      throw new IntegrityError(`block ${number}: log ${logOf(others[0] as T).logIndex} was given, but is not in the receipts of the block`)
+    this.#counts.recovered += items.length + others.length - given.length
+    if (others.length === 0) return items
+    return [...items, ...others].sort((a, b) => (logOf(a).logIndex as number) - (logOf(b).logIndex as number))
+  }
+
+  /** A bloom does not say which of two logs is the right one. */
+  #whyDifferent(given: readonly T[], right: ReadonlyMap<number | null, Log>): string | undefined {
+    const differs = (log: Log, other: Log | undefined) => other !== undefined && !isSameLog(log, other)
+    const isDifferent = given.map(this.#options.logOf).some((log) => differs(log, right.get(log.logIndex)))
+    return isDifferent ? 'the logs that the node gave differ from those of its receipts' : undefined
+  }
+
+  /** Why these receipts prove nothing, though they are of the block's transactions. */
+  #whyUnproven(number: number, { logsBloom, transactions }: Header, logs: readonly Log[], fitsBloom: boolean | undefined): string | undefined {
+    if (transactions.length === 0) return undefined
+    const why = this.#unusable?.(number)
+    if (why !== undefined) return why
+    if (fitsBloom === undefined) return isBloom(logsBloom) ? 'the bloom of the header is empty' : 'the header has no logs bloom'
+    if (!fitsBloom) return "the receipts do not have the header's bloom"
+    return logs.some((log, i) => log.logIndex !== i) ? 'the logs of its receipts are not numbered from 0 on without a gap' : undefined
   }
 
   /** By the reply of another endpoint. */
@@ -218,23 +261,32 @@ export class Auditor<T> {
     const [one, two] = [this.#grouped(page.items), this.#grouped(other.items)]
     const found = new Map<number, T[]>()
     const numbers = new Set([...one.keys(), ...two.keys()])
-    const keys = (items: readonly T[] = []) => items.map((item) => `${logOf(item).blockHash} ${logOf(item).logIndex}`).join()
-    const different = [...numbers].filter((number) => keys(one.get(number)) !== keys(two.get(number)))
+    const areSame = (a: readonly T[] = [], b: readonly T[] = []) => {
+      const others = b.map(logOf)
+      return a.length === b.length && a.map(logOf).every((log, i) => log.logIndex === others[i]?.logIndex && isSameLog(log, others[i] as Log))
+    }
+    const different = [...numbers].filter((number) => !areSame(one.get(number), two.get(number)))
     this.#counts.suspects += different.length
-    await Promise.all(
-      different.map(async (number) => {
+    const fetches = new Tasks(SUSPECTS_AHEAD)
+    for (const number of different) {
+      await fetches.add(async () => {
         const given = one.get(number) ?? []
         try {
           const { items, fitsBloom, header } = await this.#options.blocks.fetch(number, stop)
           this.#counts.fetched++
+          if (this.#options.blockHash !== undefined && header.hash !== this.#options.blockHash) {
+            this.#counts.leave('the block is no longer part of the chain')
+            return
+          }
           const ofBlock = given.filter((item) => logOf(item).blockHash === header.hash)
           found.set(number, this.#resolve(number, header, ofBlock, items, fitsBloom))
         } catch (error) {
           if (!(error instanceof HexlineError) || !UNAVAILABLE.includes(error.kind)) throw error
           this.#counts.leave('its receipts are not available')
         }
-      }),
-    )
+      })
+    }
+    await fetches.end()
     return found.size === 0 ? page.items : this.#merged(page, one, found)
   }
 
@@ -263,7 +315,7 @@ export class Auditor<T> {
     return rangeStream(
       client,
       {
-        range: { from: BigInt(span.from), to: BigInt(span.to) },
+        range: { from: BigInt(span.from), to: BigInt(span.to), isKnown: true },
         full: false,
         receipts: withReceipts,
         signal: stop,

@@ -1,12 +1,13 @@
 import type { Client } from '../client/client.ts'
 import { IntegrityError, MalformedReplyError } from '../errors.ts'
-import { BloomBuilder, isBloom } from '../eth/bloom.ts'
+import { BloomBuilder, isBloom, isEmptyBloom } from '../eth/bloom.ts'
 import { createReader } from '../eth/codec/reader.ts'
 import type { Block, Log } from '../eth/objects.ts'
 import { releaseReply } from '../rpc/call.ts'
 import { bytesOf, Fetcher, release } from './fetch.ts'
 import { decodersOf } from './fields.ts'
 import { Link, type LinkedReceipt, receiptsFault } from './link.ts'
+import { logFault } from './log-fault.ts'
 import { receiptsByHash, type WrongReceipts } from './receipts-by-hash.ts'
 
 /** The fields of a header that an audit needs. */
@@ -88,13 +89,27 @@ export class BloomChecker {
 
   /** See `BlockLogs.fitsBloom`. */
   fits({ logsBloom }: Header, logs: readonly Log[]): boolean | undefined {
-    if (!isBloom(logsBloom) || (logs.length > 0 && EMPTY.test(logsBloom))) return undefined
+    if (!isBloom(logsBloom) || (logs.length > 0 && isEmptyBloom(logsBloom))) return undefined
     return this.#builder.of(logs) === logsBloom.toLowerCase()
   }
 }
 
-/** A bloom without a bit. */
-const EMPTY = /^0x0+$/
+/**
+ * The error for logs that a block cannot have: of another block, or not in the order of different
+ * indexes. Undefined if there is none.
+ */
+export function logsFault({ number, hash }: Pick<Header, 'number' | 'hash'>, logs: readonly Log[]): IntegrityError | undefined {
+  let last = -1
+  for (const log of logs) {
+    const why = logFault(log)
+    if (why !== undefined) return new IntegrityError(`block ${number}: a log of its receipts ${why}`)
+    if (log.blockHash !== hash || log.blockNumber !== number) return new IntegrityError(`block ${number}: a log of its receipts is of another block`)
+    const index = log.logIndex as number
+    if (index <= last) return new IntegrityError(`block ${number}: log ${index} of its receipts comes after log ${last}`)
+    last = index
+  }
+  return undefined
+}
 
 /** Throws `IntegrityError` for a log of another block of the same height. */
 export function checkSameBlock(log: Log, { number, hash }: Pick<Header, 'number' | 'hash'>): void {

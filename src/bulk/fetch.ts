@@ -45,6 +45,7 @@ interface Price {
  * an endpoint that has it may be back.
  */
 const SINGLE_MS = 60_000
+const NONE: readonly string[] = []
 /** Attempts of a request for receipts by their block's hash. */
 const ATTEMPTS_BY_HASH = 3
 
@@ -89,9 +90,10 @@ export class Fetcher {
     this.#endpoints = connections.length
   }
 
-  fetch(number: bigint, signal: AbortSignal, urgent = false): Promise<Fetched> {
+  /** `avoid` names endpoints to be used only if there is no other. */
+  fetch(number: bigint, signal: AbortSignal, urgent = false, avoid: readonly string[] = NONE): Promise<Fetched> {
     const tag = `0x${number.toString(16)}`
-    const options: AskOptions = { client: urgent ? this.#urgent : this.#bulk, signal }
+    const options: AskOptions = { client: urgent ? this.#urgent : this.#bulk, signal, avoid }
     const origin = new Tally()
     const asked = this.#ask('eth_getBlockByNumber', [tag, this.#full], options, origin)
     if (!this.#withReceipts) return asked.then((block) => ({ number, block, receipts: undefined, bytes: block.bytes, origins: { block: origin } }))
@@ -137,7 +139,11 @@ export class Fetcher {
     const dear = this.#prices.filter(({ ofBlock, single }) => ofBlock > transactions.length * single)
     if (dear.length < this.#endpoints) {
       const receiptsOrigin = new Tally()
-      const receipts = await this.#blockReceipts(tag, { ...options, avoid: dear.map(({ endpoint }) => endpoint) }, receiptsOrigin)
+      const receipts = await this.#blockReceipts(
+        tag,
+        { ...options, avoid: [...dear.map(({ endpoint }) => endpoint), ...(options.avoid ?? NONE)] },
+        receiptsOrigin,
+      )
       if (receipts !== undefined) return both(number, block, receipts, { block: origin, receipts: receiptsOrigin })
     }
     return both(number, block, await this.#singleReceipts(transactions, options), { block: origin })

@@ -5,6 +5,7 @@ import type { Quantity } from '../eth/codec/quantity.ts'
 import { createReader } from '../eth/codec/reader.ts'
 import type { Block, Receipt } from '../eth/objects.ts'
 import { show } from '../text.ts'
+import type { WholeBlock } from '../verify/bytes-verifier.ts'
 import { type BlockField, decodersOf, type RangeBlock } from './fields.ts'
 import { checkRange, type RangeEnd } from './range.ts'
 import { type Progress, rangeStream, type StreamOptions } from './range-stream.ts'
@@ -33,6 +34,20 @@ export interface GetBlocksOptions<
   readonly fields?: F
   /** Ends the iteration; it rejects with the signal's reason. */
   readonly signal?: AbortSignal
+  /**
+   * What is checked of each block. `link` (the default): numbers and parents, and that receipts are
+   * those of the block. `header`: also that the header has the block's hash, and withdrawals their
+   * root. `full`: also the transactions root with `transactions: 'full'`, and the receipts root and
+   * blooms with `receipts: true`. A wrong block is requested again from another endpoint. What
+   * hexline cannot encode is skipped, and counted in `Progress.verified`. `fields` limits what is
+   * delivered, not what is verified.
+   */
+  readonly verify?: 'link' | 'header' | 'full'
+  /**
+   * With `verify: 'full'` and `transactions: 'full'`: whether senders are recovered from
+   * signatures, which takes about a hundred times as long as all the rest. Default false.
+   */
+  readonly senders?: boolean
   /** Limit for replies requested ahead of the consumer, in bytes. Default 32 MiB. */
   readonly maxBytes?: number
   /** Called after each block. */
@@ -75,17 +90,29 @@ function decoding(fields: readonly BlockField[] | undefined, options: StreamOpti
       if (receipts !== undefined) block.receipts = receipts.linked
       return block
     },
+    whole: fields === undefined ? whole : undefined,
   }
+}
+
+function whole({ linked: block }: { linked: Block }, receipts: { linked: Receipt[] } | undefined): WholeBlock {
+  return { block, receipts: receipts?.linked }
 }
 
 const MiB = 1024 * 1024
 
 /** Checks the options and fills in the defaults. Throws `OptionError`. */
 export function checkOptions(options: GetBlocksOptions): StreamOptions {
-  check.onlyKnown('options', options, ['from', 'to', 'transactions', 'receipts', 'fields', 'signal', 'maxBytes', 'onProgress'])
-  const { transactions = 'hashes', receipts = false, signal, maxBytes = 32 * MiB, onProgress } = options
+  check.onlyKnown('options', options, ['from', 'to', 'transactions', 'receipts', 'fields', 'verify', 'senders', 'signal', 'maxBytes', 'onProgress'])
+  const { transactions = 'hashes', receipts = false, verify = 'link', senders = false, signal, maxBytes = 32 * MiB, onProgress } = options
   check.oneOf('transactions', transactions, ['full', 'hashes'])
   check.flag('receipts', receipts)
+  check.oneOf('verify', verify, ['link', 'header', 'full'])
+  // It would prove no more than `header` does.
+  if (verify === 'full' && transactions !== 'full' && !receipts)
+    throw new OptionError('verify', "'link' or 'header' without transactions: 'full' and without receipts: true", show(verify))
+  check.flag('senders', senders)
+  if (senders && (verify !== 'full' || transactions !== 'full'))
+    throw new OptionError('senders', "false without verify: 'full' and transactions: 'full'", 'true')
   if (signal !== undefined) check.signal(signal)
   if (!(typeof maxBytes === 'number' && maxBytes > 0)) throw new OptionError('maxBytes', 'a number of bytes above 0', show(maxBytes))
   if (onProgress !== undefined) check.callback('onProgress', onProgress)
@@ -96,6 +123,7 @@ export function checkOptions(options: GetBlocksOptions): StreamOptions {
     receipts,
     signal,
     onProgress,
+    verify: verify === 'link' ? undefined : { level: verify, senders },
     bounds: { maxBytes, maxItems: 1000, assumedBytes: MiB, maxWaitMs: 15_000 },
   }
 }

@@ -95,8 +95,9 @@ export function decodedLogs(): PageReader<Log> {
     logs: createReader(decodeLogs),
     logOf: (log) => log,
     receipts(bytes) {
-      const linked: Pick<Receipt, 'transactionHash' | 'blockHash' | 'logs'>[] = readReceipts(bytes)
-      return { linked, items: linked.flatMap(({ logs }) => logs) }
+      const linked: (Pick<Receipt, 'transactionHash' | 'blockHash'> & { readonly logs?: Log[] | null })[] = readReceipts(bytes)
+      // Some nodes send null for none. If there are some, the header's bloom tells.
+      return { linked, items: linked.flatMap(({ logs }) => logs ?? []) }
     },
     keepsBytes: false,
   }

@@ -17,12 +17,18 @@ const ENOUGH = 64
 /**
  * When an item of an ordered stream counts as late. Its delay is the time from the first arrival of
  * an item requested after it to its own arrival; 0 for most items. The limit is `mean + 4 x mean
- * deviation`, as in TCP's retransmission timeout, between 1 s and 10 s.
+ * deviation`, as in TCP's retransmission timeout, between 1 s (or another bound) and 10 s.
  */
 export class Lateness {
   #meanMs = 0
   #deviationMs = 0
   #seen = 0
+  readonly #leastMs: number
+
+  /** `leastMs` is the lower bound of the limit, at most 10 s. */
+  constructor(leastMs = LEAST_MS) {
+    this.#leastMs = leastMs
+  }
 
   /** Adds the delay of an item that has arrived. */
   add(delayMs: number): void {
@@ -33,6 +39,7 @@ export class Lateness {
 
   /** The longest delay, in ms, that is not late. */
   get limitMs(): number {
-    return this.#seen < ENOUGH ? FIRST_MS : Math.min(MOST_MS, Math.max(LEAST_MS, this.#meanMs + DEVIATIONS * this.#deviationMs))
+    const ms = this.#seen < ENOUGH ? FIRST_MS : this.#meanMs + DEVIATIONS * this.#deviationMs
+    return Math.min(MOST_MS, Math.max(this.#leastMs, ms))
   }
 }

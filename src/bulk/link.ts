@@ -57,7 +57,7 @@ export function receiptsFault({ transactions, number, hash }: Linked, receipts: 
 }
 
 /** A hash as the node sent it. Anything else is described, since it may be as long as a reply. */
-function shown(hash: unknown): string {
+export function shown(hash: unknown): string {
   if (typeof hash !== 'string') return show(hash)
   return /^0x[0-9a-fA-F]{1,64}$/.test(hash) ? hash : `an invalid hash (${hash.length} characters)`
 }

@@ -8,10 +8,13 @@ import { rangeLimit, suggestedRange } from '../eth/errors/log-range.ts'
 import type { Log } from '../eth/objects.ts'
 import { BodyPool } from '../rpc/body-pool.ts'
 import { releaseReply } from '../rpc/call.ts'
+import { mayRepeat } from '../rpc/failure-kinds.ts'
 import { Tally } from '../rpc/tally.ts'
 import { bytesOf } from './fetch.ts'
+import { logFault } from './log-fault.ts'
 import type { CheckedFilter, FilterParams } from './log-filter.ts'
 import type { EndpointLimits, LogRange } from './log-range.ts'
+import { isSameLog } from './same-log.ts'
 
 /** A log of a block: decoded, or in another form that holds one. */
 export interface LogReader<T> {
@@ -28,8 +31,10 @@ export interface LogSpan {
   readonly to: number
 }
 
-/** The logs of a span, in their order. */
+/** The logs of the blocks `from` to `to`, in their order. */
 export interface FetchedLogs<T> extends LogSpan {
+  /** Last block that was requested. The rest has to be requested if that is not `to`. */
+  readonly end: number
   readonly items: T[]
   readonly bytes: number
   /** The endpoints that gave them. */
@@ -42,6 +47,8 @@ interface AskOptions {
   readonly urgent: boolean
   /** Endpoints to ask only if there is no other. */
   readonly avoid: readonly string[]
+  /** It has failed for a reason that is not its size, and is repeated until its deadline. */
+  readonly isPatient?: boolean
 }
 
 /** Logs of one block that no reply could hold. */
@@ -55,6 +62,8 @@ const MOST_SPLITS_ON_FAILURE = 4
 const ATTEMPTS = 4
 /** First wait for a second endpoint, in ms; twice as long each time. */
 const WAIT_MS = 500
+/** Parts of a split range to request at once; the rest is left to the caller. */
+const MOST_PARTS = 4
 /** Fewer results are not suspected of being cut. */
 const LEAST_CUT = 500
 
@@ -95,12 +104,21 @@ export class LogFetcher<T> {
     this.#blockHash = blockHash
   }
 
-  /** All logs of the span that the filter selects. */
+  /**
+   * All logs of the span that the filter selects, or of its first blocks if it holds far more than
+   * expected.
+   */
   async fetch(span: LogSpan, options: AskOptions): Promise<FetchedLogs<T>> {
     const endpoints = new Set<string>()
     const parts = await Promise.all(this.#filter.groups.map((group) => this.#askAll(group, span, options, endpoints, 0)))
-    const items = parts.length === 1 ? (parts[0] as Part<T>).items : this.#sorted(parts.flatMap((part) => part.items))
-    return { ...span, items, bytes: parts.reduce((sum, { bytes }) => sum + bytes, 0), endpoints }
+    const to = Math.min(...parts.map((part) => part.to))
+    const items = parts.length === 1 ? (parts[0] as Part<T>).items : this.#sorted(parts.flatMap((part) => this.#until(to, part)))
+    return { from: span.from, to, end: span.to, items, bytes: parts.reduce((sum, { bytes }) => sum + bytes, 0), endpoints }
+  }
+
+  /** The logs of a part up to this block. */
+  #until(to: number, part: Part<T>): T[] {
+    return part.to <= to ? part.items : part.items.filter((item) => Number(this.#reader.logOf(item).blockNumber) <= to)
   }
 
   /**
@@ -110,10 +128,23 @@ export class LogFetcher<T> {
   async again({ from, to, endpoints }: FetchedLogs<T>, signal: AbortSignal): Promise<FetchedLogs<T> | undefined> {
     if (this.#client.endpoints.length <= endpoints.size) return undefined
     for (let attempt = 1; ; attempt++) {
-      const fetched = await this.fetch({ from, to }, { signal, urgent: false, avoid: [...endpoints] })
+      const fetched = await this.#fetchWhole({ from, to }, { signal, urgent: false, avoid: [...endpoints] })
       if (![...fetched.endpoints].some((name) => endpoints.has(name))) return fetched
       if (attempt === ATTEMPTS) return undefined
       await this.#pause(WAIT_MS * 2 ** attempt, signal)
+    }
+  }
+
+  async #fetchWhole({ from, to }: LogSpan, options: AskOptions): Promise<FetchedLogs<T>> {
+    const all: FetchedLogs<T>[] = []
+    for (let next = from; next <= to; next = (all.at(-1) as FetchedLogs<T>).to + 1) all.push(await this.fetch({ from: next, to }, options))
+    return {
+      from,
+      to,
+      end: to,
+      items: all.flatMap(({ items }) => items),
+      bytes: all.reduce((sum, { bytes }) => sum + bytes, 0),
+      endpoints: new Set(all.flatMap(({ endpoints }) => [...endpoints])),
     }
   }
 
@@ -133,14 +164,16 @@ export class LogFetcher<T> {
 
   async #askAll(group: FilterParams, span: LogSpan, options: AskOptions, endpoints: Set<string>, failures: number): Promise<Part<T>> {
     const blocks = span.to - span.from + 1
-    const tally = new Tally()
+    const tally = new Tally(clockOf(this.#client))
+    const mayBeSplit = blocks > 1 && failures < MOST_SPLITS_ON_FAILURE && !options.urgent && options.isPatient !== true
     let part: Part<T>
     try {
-      part = await this.#ask(group, span, options, tally, blocks > 1 && failures < MOST_SPLITS_ON_FAILURE)
+      part = await this.#ask(group, span, options, tally, mayBeSplit)
     } catch (error) {
       const split = blocks > 1 ? this.#splitAfter(error, blocks, failures) : undefined
       if (split !== undefined) return this.#askParts(group, span, split.part, options, endpoints, split.failures)
-      if (blocks === 1 && isTooMuch(error)) return this.#askBlock(span.from, options, error)
+      if (blocks === 1 && isTooMuch(error)) return this.#askBlock(span.from, options, error, 0)
+      if (mayBeSplit && isPassing(error)) return this.#askAll(group, span, { ...options, isPatient: true }, endpoints, failures)
       throw error
     }
     if (tally.endpoint !== undefined) endpoints.add(tally.endpoint)
@@ -150,37 +183,55 @@ export class LogFetcher<T> {
       const whole =
         blocks > 1
           ? await this.#askParts(group, span, Math.ceil(blocks / 2), options, endpoints, failures)
-          : await this.#askBlock(span.from, options, undefined)
-      if (whole.items.length > length && !isCut) this.#limits.leavesOutAfter(tally.endpoint, length)
-      if (whole.items.length > length) this.#range.refused(blocks, Math.ceil(blocks / 2))
-      return whole
+          : await this.#askBlock(span.from, options, undefined, length)
+      const given = this.#until(whole.to, part)
+      const isMore = whole.items.length > given.length
+      if (isMore && !isCut) this.#limits.leavesOutAfter(tally.endpoint, length)
+      if (isMore) this.#range.refused(blocks, Math.ceil(blocks / 2))
+      // What came once is not lost because it did not come again.
+      return whole.items.length < given.length ? { ...whole, items: this.#sorted([...given, ...whole.items]) } : whole
     }
-    this.#range.answered({ blocks, bytes: part.bytes, logs: length, tookMs: undefined })
+    this.#range.answered({ blocks, bytes: part.bytes, logs: length, tookMs: tally.tookMs })
     return part
   }
 
   /**
-   * The first part alone, since it may have to be split again; then the others at once, as large as
-   * it has shown that they may be.
+   * The first part alone, since it may have to be split again; then others at once, as large as it
+   * has shown that they may be. Ends early where there are too many.
    */
   async #askParts(group: FilterParams, { from, to }: LogSpan, size: number, options: AskOptions, endpoints: Set<string>, failures: number): Promise<Part<T>> {
     this.splits++
     const first = { from, to: Math.min(to, from + size - 1) }
-    const parts = [await this.#askAll(group, first, options, endpoints, failures)]
-    const most = Math.min(size, this.#range.blocks)
+    const part = await this.#askAll(group, first, options, endpoints, failures)
+    if (part.to < first.to) return part
+    const parts = [part]
+    const most = this.#range.blocks
     const others: LogSpan[] = []
-    for (let start = first.to + 1; start <= to; start += most) others.push({ from: start, to: Math.min(to, start + most - 1) })
-    parts.push(...(await Promise.all(others.map((span) => this.#askAll(group, span, options, endpoints, failures)))))
-    return { items: parts.flatMap(({ items }) => items), bytes: parts.reduce((sum, { bytes }) => sum + bytes, 0) }
+    for (let start = first.to + 1; start <= to && others.length < MOST_PARTS; start += most) others.push({ from: start, to: Math.min(to, start + most - 1) })
+    const asked = await Promise.all(others.map((span) => this.#askAll(group, span, options, endpoints, failures)))
+    for (const [i, other] of asked.entries()) {
+      parts.push(other)
+      // What follows a part that ended early is requested again, later.
+      if (other.to < (others[i] as LogSpan).to) break
+    }
+    return {
+      to: (parts.at(-1) as Part<T>).to,
+      items: parts.flatMap(({ items }) => items),
+      bytes: parts.reduce((sum, { bytes }) => sum + bytes, 0),
+    }
   }
 
   /** The logs of a block that do not fit into one reply. */
-  async #askBlock(number: number, { signal }: AskOptions, refusal: unknown): Promise<Part<T>> {
+  async #askBlock(number: number, { signal }: AskOptions, refusal: unknown, given: number): Promise<Part<T>> {
     try {
       const items = await this.#fetchBlock(number, signal)
-      return { items: items.filter((item) => this.#filter.matches(this.#reader.logOf(item))), bytes: 0 }
+      return { to: number, items: items.filter((item) => this.#filter.matches(this.#reader.logOf(item))), bytes: 0 }
     } catch (error) {
-      if (!(refusal instanceof HexlineError) || !(error instanceof HexlineError)) throw error
+      if (!(error instanceof HexlineError)) throw error
+      if (!(refusal instanceof HexlineError)) {
+        const message = `block ${number}: the node gave ${given} logs, which may be all that fit into a reply, and its receipts could not be fetched: ${error.message}`
+        throw Object.assign(error, { message })
+      }
       const message = `block ${number} has more logs than the node sends in one reply, and its receipts could not be fetched (${error.message}): ${refusal.message}`
       throw Object.assign(refusal, { message })
     }
@@ -196,7 +247,7 @@ export class LogFetcher<T> {
       else this.#range.refused(blocks, part)
       return { part, failures }
     }
-    if (!MAYBE_TOO_MUCH.includes(error.kind) || error.attempts === 0) return undefined
+    if (!MAYBE_TOO_MUCH.includes(error.kind) || error.attempts === 0 || failures >= MOST_SPLITS_ON_FAILURE) return undefined
     const part = Math.ceil(blocks / 2)
     if (error.kind === 'timeout') this.#range.refused(blocks, part)
     return { part, failures: failures + 1 }
@@ -208,7 +259,7 @@ export class LogFetcher<T> {
     const params = [{ ...group, ...where }]
     const avoided = [...avoid]
     for (let attempt = 1; ; attempt++) {
-      const settings = mayBeSplit && !urgent ? { attempts: ATTEMPTS_OF_RANGE } : {}
+      const settings = mayBeSplit ? { attempts: ATTEMPTS_OF_RANGE } : {}
       const request: Request & RequestMarks = {
         method: 'eth_getLogs',
         params,
@@ -225,26 +276,22 @@ export class LogFetcher<T> {
       try {
         const items = this.#checked(this.#reader.logs(bytesOf(reply)), from, to)
         if (!this.#reader.keepsBytes) releaseReply(reply)
-        return { items, bytes: reply.bytes }
+        return { to, items, bytes: reply.bytes }
       } catch (error) {
-        if (error instanceof CodecError) {
-          const { path } = error
-          throw scrubError(
-            moved(error, `logs${path.startsWith('[') ? '' : '.'}${path}`, { method: 'eth_getLogs', kind: 'malformed' }),
-            connectionsOf(this.#client),
-            tally,
-          )
-        }
-        if (!(error instanceof SyntaxError || error instanceof IntegrityError)) throw error
+        if (!(error instanceof SyntaxError || error instanceof IntegrityError || error instanceof CodecError)) throw error
         if (attempt === ATTEMPTS) throw this.#unusable(error, from, to, tally)
         if (tally.endpoint !== undefined) avoided.push(tally.endpoint)
       }
     }
   }
 
-  #unusable(error: SyntaxError | IntegrityError, from: number, to: number, { endpoint }: Tally): HexlineError {
+  #unusable(error: SyntaxError | IntegrityError | CodecError, from: number, to: number, tally: Tally): HexlineError {
+    const { endpoint } = tally
     if (error instanceof SyntaxError) return new MalformedReplyError(`logs of blocks ${from} to ${to}: received invalid JSON ${ATTEMPTS} times`, { endpoint })
-    return scrubError(Object.assign(error, { endpoint }), connectionsOf(this.#client)) as HexlineError
+    const connections = connectionsOf(this.#client)
+    if (error instanceof IntegrityError) return scrubError(Object.assign(error, { endpoint }), connections) as HexlineError
+    const path = `logs${error.path.startsWith('[') ? '' : '.'}${error.path}`
+    return scrubError(moved(error, path, { method: 'eth_getLogs', kind: 'malformed' }), connections, tally) as HexlineError
   }
 
   /** The logs in order, each once. Throws `IntegrityError` for one that was not asked for. */
@@ -261,25 +308,39 @@ export class LogFetcher<T> {
           `requested logs of blocks ${from} to ${to}, but received one of ${log.blockNumber === null ? 'a pending block' : `block ${log.blockNumber}`}`,
         )
       }
-      if (typeof log.blockHash !== 'string') throw new IntegrityError(`block ${number}: log ${index} has no block hash`)
-      if (log.removed === true) throw new IntegrityError(`block ${number}: log ${index} is of a block that is no longer part of the chain`)
+      const why = logFault(log)
+      if (why !== undefined) throw new IntegrityError(`block ${number}: log ${index} ${why}`)
       if (!this.#filter.matches(log)) throw new IntegrityError(`block ${number}: log ${index} does not match the filter`)
       if (number < lastBlock || (number === lastBlock && index <= lastIndex)) isSorted = false
       lastBlock = number
       lastIndex = index
     }
-    return isSorted ? items : this.#sorted(items)
+    const logs = isSorted ? items : this.#sorted(items)
+    for (let i = 1; i < logs.length; i++) {
+      const [before, log] = [this.#reader.logOf(logs[i - 1] as T), this.#reader.logOf(logs[i] as T)]
+      if (log.blockHash !== before.blockHash && log.blockNumber === before.blockNumber)
+        throw new IntegrityError(`block ${log.blockNumber}: its logs are those of two blocks, ${before.blockHash} and ${log.blockHash}`)
+    }
+    return logs
   }
 
-  /** In their order. Of duplicates, the first one is kept. */
+  /** In their order, each once. Throws `IntegrityError` for different ones in one place. */
   #sorted(items: readonly T[]): T[] {
     const { logOf } = this.#reader
     const sorted = [...items].sort((a, b) => compare(logOf(a), logOf(b)))
-    return sorted.filter((item, i) => i === 0 || compare(logOf(sorted[i - 1] as T), logOf(item)) !== 0)
+    return sorted.filter((item, i) => {
+      if (i === 0) return true
+      const [before, log] = [logOf(sorted[i - 1] as T), logOf(item)]
+      if (compare(before, log) !== 0) return true
+      if (!isSameLog(before, log)) throw new IntegrityError(`block ${log.blockNumber}: log ${log.logIndex} came twice, and differs`)
+      return false
+    })
   }
 }
 
 interface Part<T> {
+  /** Its last block, which may be one before the last one that was requested. */
+  readonly to: number
   readonly items: T[]
   readonly bytes: number
 }
@@ -291,6 +352,11 @@ function compare(a: Log, b: Log): number {
 /** The node, or hexline, refused the size of the range or of its reply. */
 function isTooMuch(error: unknown): boolean {
   return error instanceof HexlineError && (error.kind === 'range-too-large' || error.kind === 'response-too-large')
+}
+
+/** The same range may do better later, such as at a node that lags behind. */
+function isPassing(error: unknown): boolean {
+  return error instanceof HexlineError && mayRepeat(error) === true && error.attempts > 0
 }
 
 /** Failures that may come from the size of the range. */

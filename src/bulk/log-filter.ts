@@ -60,7 +60,7 @@ export function checkFilter({ address, topics }: Pick<LogFilter, 'address' | 'to
 function checkAddresses(address: Address | readonly Address[]): Address[] {
   const list: readonly unknown[] = Array.isArray(address) ? address : [address]
   if (list.length === 0) throw new OptionError('address', 'at least one address; omit the option for logs of all addresses', 'an empty array')
-  return [...new Set(list.map((each, i) => checkAddress(Array.isArray(address) ? `address[${i}]` : 'address', each)))]
+  return [...new Set(Array.from(list, (each, i) => checkAddress(Array.isArray(address) ? `address[${i}]` : 'address', each)))]
 }
 
 function checkAddress(name: string, value: unknown): Address {
@@ -82,7 +82,7 @@ function checkTopics(topics: unknown): Topics {
     if (!Array.isArray(each)) return [checkTopic(name, each)]
     if (each.length === 0) throw new OptionError(name, 'at least one topic, or null for any', 'an empty array')
     if (each.length > MOST_ALTERNATIVES) throw new OptionError(name, `at most ${MOST_ALTERNATIVES} topics`, `${each.length}`)
-    return [...new Set(each.map((topic, j) => checkTopic(`${name}[${j}]`, topic)))]
+    return [...new Set(Array.from(each, (topic, j) => checkTopic(`${name}[${j}]`, topic)))]
   })
   while (positions.length > 0 && positions.at(-1) === null) positions.pop()
   return positions

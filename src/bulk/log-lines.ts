@@ -12,6 +12,7 @@ export interface CopiedLog {
 }
 
 const OPEN_BRACKET = 0x5b
+const N_OF_NULL = 0x6e
 
 /** Reads logs with the node's own bytes of each. All bytes are checked to be valid JSON. */
 export function copiedLogs(): PageReader<CopiedLog> {
@@ -36,11 +37,16 @@ export function copiedLogs(): PageReader<CopiedLog> {
         const linked: LinkedReceipt[] = []
         const end = scanArray(whole, start, (at) => {
           const fields: { transactionHash?: unknown; blockHash?: unknown } = {}
+          let logs: CopiedLog[] = []
           scanObject(whole, at, (name, from, to) => {
             if (name === 'transactionHash' || name === 'blockHash') fields[name] = parseAt(whole, from, to)
-            else if (name === 'logs') copiesAt(Buffer.from(whole.subarray(from, to)), 0, items)
+            if (name !== 'logs') return
+            logs = []
+            // Some nodes send null for none.
+            if (whole[from] !== N_OF_NULL) copiesAt(Buffer.from(whole.subarray(from, to)), 0, logs)
           })
           linked.push(fields as LinkedReceipt)
+          for (const log of logs) items.push(log)
         })
         expectEnd(whole, end)
         return { linked, items }

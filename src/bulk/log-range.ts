@@ -1,10 +1,22 @@
 /** First size of a range, in blocks: of a filter that selects, and of one that selects nothing. */
 const FIRST = 10_000
 const FIRST_OF_ALL = 100
-/** A range grows while its replies stay below these: bytes, logs, and ms in their POST. */
+/**
+ * A range grows while its replies stay below these: bytes, and logs. Not a round number of logs: a
+ * reply with one is taken for cut, and requested again in parts.
+ */
 const TARGET_BYTES = 2 * 1024 * 1024
-const TARGET_LOGS = 5000
-const TARGET_MS = 3000
+const TARGET_LOGS = 4750
+/**
+ * And below this part of the endpoint's timeout: ranges are not alike, and the next one may take
+ * ten times as long without being given up.
+ */
+const TARGET_OF_TIMEOUT = 1 / 10
+/**
+ * A range of half the size, or less, that takes at least this part of the time shows that the time
+ * is not the range's: the node takes as long for any.
+ */
+const AS_LONG = 0.8
 /** Growth of a range from one reply to the next. */
 const MOST_GROWTH = 4
 /** Near a size that was refused, it grows by this part. */
@@ -31,7 +43,8 @@ export interface RangeReply {
 
 /**
  * How many blocks one `eth_getLogs` covers. A range grows fourfold while its replies are small and
- * quick, and shrinks in proportion when they are not. After a refusal it takes the size that the
+ * quick, and shrinks in proportion when they are not, by half at most. A reply is quick if it takes less than
+ * a tenth of the endpoint's timeout, not counting what the node takes for any range. After a refusal it takes the size that the
  * endpoint names, or half; from there it grows by 5 % only, since the limit is near. Limits on
  * blocks are the endpoint's, whatever the filter; the rest depends on how many logs it selects.
  */
@@ -40,9 +53,15 @@ export class LogRange {
   #blocks: number
   /** A size that was refused for what it held, such as too many results. */
   #refused = Number.POSITIVE_INFINITY
+  readonly #targetMs: number
+  /** What a reply takes whatever its range, in ms, as far as it is too much. */
+  #baseMs = 0
+  /** The reply that was too slow last. */
+  #slow: { readonly blocks: number; readonly tookMs: number } | undefined
 
-  constructor(isSelective: boolean, limits: EndpointLimits) {
+  constructor(isSelective: boolean, limits: EndpointLimits, timeoutMs: number) {
     this.#limits = limits
+    this.#targetMs = timeoutMs * TARGET_OF_TIMEOUT
     this.#blocks = isSelective ? FIRST : FIRST_OF_ALL
   }
 
@@ -52,7 +71,7 @@ export class LogRange {
   }
 
   answered({ blocks, bytes, logs, tookMs = 0 }: RangeReply): void {
-    const room = Math.min(TARGET_BYTES / bytes, TARGET_LOGS / logs, TARGET_MS / tookMs)
+    const room = Math.min(TARGET_BYTES / bytes, TARGET_LOGS / logs, this.#targetMs / this.#ownTime(blocks, tookMs))
     const isNear = blocks * 2 > this.#refused
     const factor = room < 1 ? Math.max(room, LEAST_SHRINKING) : Math.min(room, isNear ? CAREFUL_GROWTH : MOST_GROWTH)
     // A smaller range than the current one proves nothing about a larger one, and one of before a
@@ -60,6 +79,15 @@ export class LogRange {
     const next = blocks * factor
     if (factor < 1 ? next < this.#blocks : next > this.#blocks) this.#blocks = next
     if (blocks > this.#refused) this.#refused = Number.POSITIVE_INFINITY
+  }
+
+  /** The part of the time that a smaller range would shorten, in ms. */
+  #ownTime(blocks: number, tookMs: number): number {
+    this.#baseMs = Math.min(this.#baseMs, tookMs)
+    if (tookMs - this.#baseMs <= this.#targetMs) return tookMs - this.#baseMs
+    if (this.#slow !== undefined && blocks * 2 <= this.#slow.blocks && tookMs >= AS_LONG * this.#slow.tookMs) this.#baseMs = tookMs
+    this.#slow = { blocks, tookMs }
+    return tookMs - this.#baseMs
   }
 
   /** A range was refused for what it holds, and is asked for in parts of this size. */

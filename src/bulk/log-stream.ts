@@ -1,10 +1,12 @@
 import type { Client } from '../client/client.ts'
-import { clockOf, connectionsOf } from '../client/internals.ts'
+import { clockOf, connectionsOf, timeoutOf } from '../client/internals.ts'
 import { scrubError } from '../client/scrub-error.ts'
 import { IntegrityError, OptionError } from '../errors.ts'
 import type { Hash } from '../eth/codec/hex.ts'
 import { type AuditLevel, Auditor, type AuditReport } from './audit.ts'
-import { BlockLogsFetcher, checkSameBlock, type ReadReceipts } from './block-logs.ts'
+import { BlockLogsFetcher, checkSameBlock, logsFault, type ReadReceipts } from './block-logs.ts'
+import { learnHistory } from './learn-history.ts'
+import { shown } from './link.ts'
 import { type FetchedLogs, LogFetcher, type LogReader, type LogSpan } from './log-fetch.ts'
 import type { CheckedFilter } from './log-filter.ts'
 import { EndpointLimits, LogRange } from './log-range.ts'
@@ -44,8 +46,15 @@ export interface LogProgress extends Progress {
 
 /** Spans to request ahead of the consumer. */
 const MOST_AHEAD = 64
-const ASSUMED_BYTES = 512 * 1024
+/** Size of a reply until the first ones of its kind have arrived, at least, in bytes. */
+const LEAST_ASSUMED_BYTES = 512 * 1024
 const MAX_WAIT_MS = 15_000
+/** For a client that `createClient` did not make. */
+const DEFAULT_TIMEOUT_MS = 30_000
+/** Where many logs are followed by few, pages become small from one to the next. */
+const DECAY = 0.5
+/** A page with many logs takes long without being late. Its parts are retried one by one. */
+const LEAST_LATE_MS = 10_000
 
 /** What endpoints take is learnt once for all streams of a client. */
 const limitsOfClients = new WeakMap<object, EndpointLimits>()
@@ -64,7 +73,7 @@ export class LogStream<T> {
   }
 
   get audit(): AuditReport {
-    return this.#auditor?.report ?? NOTHING_AUDITED
+    return this.#auditor?.report ?? { ...NOTHING_AUDITED, level: this.#options.audit ?? 'none' }
   }
 
   /** Pages tile the range. */
@@ -78,21 +87,24 @@ export class LogStream<T> {
       signal?.throwIfAborted()
       const target = await this.#target(client.with({ signal: stop.signal }))
       const { span, tail } = target
+      await learnHistory(client, BigInt(span.from), stop.signal)
       const blocks = new BlockLogsFetcher(client, this.#reader.receipts, this.#reader.logOf)
-      const range = new LogRange(filter.isSelective, endpointLimitsOf(client))
+      const range = firstLogRange(client, filter)
       const fetcher = new LogFetcher(
         client,
         filter,
         this.#reader,
         range,
         endpointLimitsOf(client),
-        async (number, each) => (await blocks.fetch(number, each)).items,
+        (number, each) => this.#logsOfBlock(blocks, number, each),
         this.#options.blockHash,
       )
-      const ask = async (each: LogSpan, given: AbortSignal, urgent: boolean) => fetcher.fetch(each, { signal: given, urgent, avoid: [] })
+      const level = this.#options.audit ?? (target.isFinal ? 'bloom' : 'none')
+      const sources = level === 'peer' ? sourcesOf(client) : () => []
+      const ask = async (each: LogSpan, given: AbortSignal, urgent: boolean) => fetcher.fetch(each, { signal: given, urgent, avoid: sources() })
       const auditor = new Auditor({
         client,
-        level: this.#options.audit ?? (target.isFinal ? 'bloom' : 'none'),
+        level,
         span,
         filter,
         logOf: this.#reader.logOf,
@@ -106,14 +118,13 @@ export class LogStream<T> {
       await auditor.start()
       const total = span.to - span.from + 1
       const counts = { done: 0, bytes: 0, logs: 0 }
-      const bounds = { maxBytes, maxItems: MOST_AHEAD, assumedBytes: ASSUMED_BYTES, maxWaitMs: MAX_WAIT_MS }
-      // The first span shows what the node accepts before others are requested.
-      const first = { from: span.from, to: Math.min(span.to, span.from + range.blocks - 1) }
-      const source = this.#joined(
-        await ask(first, stop.signal, false),
-        ordered(spansOf(first.to + 1, span.to, range), ask, bounds, stop.signal, clockOf(client)),
-      )
-      for await (const fetched of source) {
+      // The first span shows what the node accepts, and how large its replies are, before others are
+      // requested.
+      const first = await ask({ from: span.from, to: Math.min(span.to, span.from + range.blocks - 1) }, stop.signal, false)
+      const assumedBytes = Math.max(LEAST_ASSUMED_BYTES, (first.bytes / (first.to - first.from + 1)) * range.blocks)
+      const bounds = { maxBytes, maxItems: MOST_AHEAD, assumedBytes, maxWaitMs: MAX_WAIT_MS, decay: DECAY, leastLateMs: LEAST_LATE_MS }
+      const askAll = (from: number, to: number) => ordered(spansOf(from, to, range), ask, bounds, stop.signal, clockOf(client))
+      for await (const fetched of this.#whole(first, span.to, askAll)) {
         signal?.throwIfAborted()
         const items = await auditor.check(fetched)
         if (fetched.to === span.to) await this.#checkTail(client.with({ signal: stop.signal }), items, span, tail)
@@ -132,9 +143,28 @@ export class LogStream<T> {
     }
   }
 
-  async *#joined(first: FetchedLogs<T>, others: AsyncIterable<FetchedLogs<T>>): AsyncGenerator<FetchedLogs<T>, void, undefined> {
+  /** The first logs and all others of the range, with the rest of spans that ended early in its place. */
+  async *#whole(
+    first: FetchedLogs<T>,
+    to: number,
+    askAll: (from: number, to: number) => AsyncIterable<FetchedLogs<T>>,
+  ): AsyncGenerator<FetchedLogs<T>, void, undefined> {
     yield first
-    yield* others
+    for await (const fetched of askAll(first.to + 1, to)) {
+      if (fetched.to === fetched.end) yield fetched
+      else yield* this.#whole(fetched, fetched.end, askAll)
+    }
+  }
+
+  /** All logs of a block, as its receipts have them. */
+  async #logsOfBlock(blocks: BlockLogsFetcher<T>, number: number, signal: AbortSignal): Promise<T[]> {
+    const { header, items } = await blocks.fetch(number, signal)
+    const { blockHash } = this.#options
+    if (blockHash !== undefined && header.hash !== blockHash)
+      throw new IntegrityError(`block ${number} is now ${header.hash}: ${blockHash} is no longer part of the chain`)
+    const fault = logsFault(header, items.map(this.#reader.logOf))
+    if (fault !== undefined) throw fault
+    return items
   }
 
   /** The blocks of the job, and the hash of the last one. */
@@ -146,10 +176,15 @@ export class LogStream<T> {
       return { span: { from: Number(block.number), to: Number(block.number) }, tail: blockHash, isFinal: await this.#isFinal(client, block.number) }
     }
     const { from, to } = await resolveRange(client, range as CheckedRange)
-    const last = await client.send({ method: 'eth_getBlockByNumber', params: [hexOf(to), false], required: true })
-    const tail = (last.take() as { hash?: unknown } | undefined)?.hash
-    if (typeof tail !== 'string') throw new IntegrityError(`block ${to} has no hash: the node takes it for pending`)
-    return { span: { from: Number(from), to: Number(to) }, tail: tail as Hash, isFinal: await this.#isFinal(client, to) }
+    const tail = await this.#hashOf(client, to)
+    if (!isHash(tail)) throw new IntegrityError(`block ${to} has no hash: the node takes it for pending`)
+    return { span: { from: Number(from), to: Number(to) }, tail, isFinal: await this.#isFinal(client, to) }
+  }
+
+  /** As the node sends it. A node that does not have the block is behind, and asked again. */
+  async #hashOf(client: Client, number: bigint): Promise<unknown> {
+    const reply = await client.send({ method: 'eth_getBlockByNumber', params: [hexOf(number), false], required: true })
+    return (reply.take() as { hash?: unknown } | undefined)?.hash
   }
 
   /** Where no audit was asked for, whether one is possible. */
@@ -166,10 +201,10 @@ export class LogStream<T> {
       checkSameBlock(log, { number: BigInt(to), hash: tail })
     }
     if (this.#options.blockHash !== undefined) return
-    const again = await client.call('eth_getBlockByNumber', BigInt(to), false)
-    if (again?.hash === tail) return
+    const again = await this.#hashOf(client, BigInt(to))
+    if (again === tail) return
     throw new IntegrityError(
-      `block ${to} came as ${tail}, and at the end as ${again?.hash ?? 'null'}: the chain was reorganised in between, or nodes disagree; ` +
+      `block ${to} came as ${tail}, and at the end as ${shown(again)}: the chain was reorganised in between, or nodes disagree; ` +
         "start again some blocks before, or end at 'finalized'",
     )
   }
@@ -194,6 +229,21 @@ function* spansOf(from: number, to: number, range: LogRange): Generator<LogSpan>
   }
 }
 
+/**
+ * The endpoints to avoid for the next span: all but one, in turn. Its logs then come from a single
+ * endpoint where possible, so that another one is left to compare them with.
+ */
+function sourcesOf(client: Client): () => readonly string[] {
+  const names = connectionsOf(client)?.map(({ name }) => name) ?? []
+  let turn = 0
+  return () => names.toSpliced(turn++ % names.length, 1)
+}
+
+/** The range that a stream of a client begins with. */
+export function firstLogRange(client: Client, { isSelective }: CheckedFilter): LogRange {
+  return new LogRange(isSelective, endpointLimitsOf(client), timeoutOf(client) ?? DEFAULT_TIMEOUT_MS)
+}
+
 /** What the endpoints of a client take, as learnt by all its streams. */
 export function endpointLimitsOf(client: Client): EndpointLimits {
   const key = connectionsOf(client) ?? client
@@ -203,6 +253,10 @@ export function endpointLimitsOf(client: Client): EndpointLimits {
     limitsOfClients.set(key, limits)
   }
   return limits
+}
+
+function isHash(value: unknown): value is Hash {
+  return typeof value === 'string' && /^0x[0-9a-fA-F]{64}$/.test(value)
 }
 
 function hexOf(number: bigint): string {

@@ -95,7 +95,7 @@ class ReorderBuffer<I, T extends { readonly bytes: number }> {
   readonly #clock: Clock
   readonly #items: Iterator<I>
   readonly #readAhead: ReadAhead
-  readonly #lateness = new Lateness()
+  readonly #lateness: Lateness
   readonly #groups = new Set<RequestGroup>()
   /** The slots from position `#base` on. */
   readonly #slots: Slot<I, T>[] = []
@@ -117,6 +117,7 @@ class ReorderBuffer<I, T extends { readonly bytes: number }> {
     this.#clock = clock
     this.#items = items
     this.#readAhead = new ReadAhead(bounds, clock)
+    this.#lateness = new Lateness(bounds.leastLateMs)
   }
 
   /** Requests what there is room for. False after the last item. */

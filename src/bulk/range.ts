@@ -11,6 +11,8 @@ export type RangeEnd = Quantity | Exclude<BlockTag, 'pending'>
 export interface CheckedRange {
   readonly from: bigint
   readonly to: bigint | Exclude<RangeEnd, Quantity>
+  /** The chain is known to have these blocks, though a node may be behind. */
+  readonly isKnown?: boolean
 }
 
 /** The blocks `from` to `to`, both included. */
@@ -37,6 +39,7 @@ export function checkRange(from: Quantity, to: RangeEnd): CheckedRange {
 export async function resolveRange(client: Client, range: CheckedRange): Promise<Range> {
   const { from, to } = range
   if (typeof to === 'bigint') {
+    if (range.isKnown) return { from, to }
     const head = await client.call('eth_blockNumber')
     if (to > head) throw new OptionError('to', `at most the node's latest block, ${head}`, String(to))
     return { from, to }

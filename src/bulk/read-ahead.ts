@@ -14,6 +14,16 @@ export interface Bounds {
    * arrive.
    */
   readonly maxWaitMs: number
+  /**
+   * Weight of an item that is smaller than expected; a larger one takes effect at once. Default
+   * 0.05, for items of much the same size.
+   */
+  readonly decay?: number
+  /**
+   * Least time that an item holds up the consumer before it is requested again, in ms. Default
+   * 1000.
+   */
+  readonly leastLateMs?: number
 }
 
 /** Number of items that may always be in flight. */
@@ -24,7 +34,6 @@ const AT_FIRST = 256
 const BUSY = 0.8
 /** Window over which the rate and the utilization are measured, in ms. */
 const WINDOW_MS = 250
-/** Weight of an item that is smaller than expected. A larger one takes effect at once. */
 const DECAY = 0.05
 
 /**
@@ -75,7 +84,7 @@ export class ReadAhead {
   add(bytes: number): void {
     this.#arrived++
     if (!this.#hasSize || bytes > this.#expectedBytes) this.#expectedBytes = bytes
-    else this.#expectedBytes += DECAY * (bytes - this.#expectedBytes)
+    else this.#expectedBytes += (this.#bounds.decay ?? DECAY) * (bytes - this.#expectedBytes)
     this.#hasSize = true
   }
 

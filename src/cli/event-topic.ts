@@ -8,34 +8,40 @@ const TYPE =
 
 /**
  * The first topic of an event, from its signature as in the ABI or in Solidity: parameter names,
- * `indexed`, white space and `event` are left out, and `uint` is `uint256`. Throws `OptionError`.
+ * `indexed`, white space and `event` are left out, and `uint` is `uint256`. Throws `OptionError`,
+ * also for an anonymous event, whose logs do not have this topic.
  *
  * @example
  * eventTopic('Transfer(address indexed from, address indexed to, uint value)') // '0xddf252ad…'
  */
 export function eventTopic(text: string): Hash {
-  const [, name, params] = /^\s*(?:event\s+)?([A-Za-z_$][\w$]*)\s*\((.*)\)\s*(?:anonymous\s*)?;?\s*$/s.exec(text) ?? []
+  const [, name, params, anonymous] = /^\s*(?:event\s+)?([A-Za-z_$][\w$]*)\s*\((.*)\)\s*(anonymous\s*)?;?\s*$/s.exec(text) ?? []
   const types = params === undefined ? undefined : typesOf(params)
   if (types === undefined) throw new OptionError('--event', "an event such as 'Transfer(address,address,uint256)'", show(text))
+  if (anonymous !== undefined) throw new OptionError('--event', 'an event that is not anonymous; use --topic for the topics of one that is', show(text))
   return `0x${Buffer.from(keccak_256(Buffer.from(`${name}(${types.join(',')})`))).toString('hex')}`
 }
 
+/** Tuples within tuples. */
+const MOST_DEPTH = 64
+
 /** The types of a list of parameters; undefined if one is none. */
-function typesOf(params: string): string[] | undefined {
+function typesOf(params: string, depth = 0): string[] | undefined {
+  if (depth > MOST_DEPTH) return undefined
   if (params.trim() === '') return []
   const types: string[] = []
   for (const param of split(params) ?? ['']) {
-    const type = typeOf(param.trim())
+    const type = typeOf(param.trim(), depth)
     if (type === undefined) return undefined
     types.push(type)
   }
   return types
 }
 
-function typeOf(param: string): string | undefined {
+function typeOf(param: string, depth: number): string | undefined {
   const tuple = /^(?:tuple\s*)?\((.*)\)((?:\[\d*\])*)(?:\s+(?:indexed\s+)?[\w$]+|\s+indexed)?$/s.exec(param)
   if (tuple !== null) {
-    const types = typesOf(tuple[1] as string)
+    const types = typesOf(tuple[1] as string, depth + 1)
     return types && `(${types.join(',')})${tuple[2]}`
   }
   const [type = '', ...rest] = param.split(/\s+/)

@@ -151,7 +151,8 @@ async function writeLogs(flags: Flags, io: Io): Promise<void> {
   function tellCost({ level, estimate }: AuditReport): void {
     if (level === 'none') return
     const { headers, receipts } = estimate
-    messages.tell(`audit by ${level}: ${count(headers)} headers, and the receipts of about ${count(receipts)} ${receipts === 1 ? 'block' : 'blocks'}`, {
+    const about = level === 'bloom' ? 'at most about ' : ''
+    messages.tell(`audit by ${level}: ${count(headers)} headers, and the receipts of ${about}${count(receipts)} ${receipts === 1 ? 'block' : 'blocks'}`, {
       type: 'audit',
       level,
       headers,

@@ -12,6 +12,7 @@ import { planCommand } from './plan.ts'
 import { probeCommand } from './probe.ts'
 import { sandboxCommand } from './sandbox.ts'
 import { tokensCommand, txCommand } from './tokens.ts'
+import { verifyCommand } from './verify.ts'
 
 /**
  * The command line with all its commands. A usage error is reported to `messages` and thrown as
@@ -27,6 +28,7 @@ export function createProgram(version: string, messages: Messages, io: Io): Comm
     .addCommand(blocksCommand(io))
     .addCommand(logsCommand(io))
     .addCommand(exportCommand(io))
+    .addCommand(verifyCommand(io))
     .addCommand(planCommand(io))
     .addCommand(probeCommand(io))
     .addCommand(tokensCommand(io))

@@ -271,7 +271,8 @@ function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
     close,
     [Symbol.asyncDispose]: close,
   }
-  return withInternals(client, { connections: parts.connections, clock, limits: parts.limits })
+  const timeoutMs = Math.min(own.timeoutMs ?? defaults.timeoutMs, defaults.timeoutMs)
+  return withInternals(client, { connections: parts.connections, clock, limits: parts.limits, timeoutMs })
 }
 
 function resultOf(reply: Reply): unknown {

@@ -18,6 +18,7 @@ interface Internals {
   readonly clock: Clock
   /** What each endpoint is sent from now on. */
   readonly limits: () => readonly CurrentLimits[]
+  readonly timeoutMs: number
 }
 
 /** Attaches internals to a new client. A copy of its public fields does not have them. */
@@ -41,6 +42,11 @@ export function clockOf(client: object): Clock {
 /** What each endpoint of a client is sent from now on; empty unless `createClient` made it. */
 export function limitsOf(client: object): readonly CurrentLimits[] {
   return internalsOf(client)?.limits() ?? []
+}
+
+/** Timeout of one attempt of a client's calls, in ms; undefined unless `createClient` made it. */
+export function timeoutOf(client: object): number | undefined {
+  return internalsOf(client)?.timeoutMs
 }
 
 /** Gives `other`, which calls `client` for its requests, the internals of `client`. */

@@ -31,13 +31,14 @@ export async function lockFolder(dir: string): Promise<Lock> {
   const path = join(dir, LOCK)
   const mine: Holder = { pid: process.pid, host: hostname(), start: await startOf(process.pid), id: randomUUID() }
   const text = `${JSON.stringify(mine)}\n`
-  while (!(await create(path, mine, text))) {
+  for (;;) {
+    if (await create(path, mine, text)) break
     const found = await readFile(path, 'utf8').catch(() => undefined)
     // Released in the meantime.
     if (found === undefined) continue
     const holder = holderOf(found)
     if (holder === undefined || (await isAlive(holder))) throw new Error(heldBy(dir, holder))
-    await removeStale(path, found, mine.id)
+    if (await takeOver(dir, path, { found, mine, text })) break
   }
   return {
     async check() {
@@ -87,19 +88,30 @@ async function createWithoutLinks(path: string, text: string): Promise<boolean> 
 }
 
 /**
- * Removes the lock that was found. Another process may have done so and made its own in between,
- * which is put back.
+ * Replaces the lock that was found, of a process that no longer runs. Only one process at a time may
+ * do so, and only if it still is that lock. False if it is not.
  */
-async function removeStale(path: string, found: string, id: string): Promise<void> {
-  const aside = `${path}.${id}`
-  try {
-    await rename(path, aside)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return
-    throw error
+async function takeOver(dir: string, path: string, { found, mine, text }: { found: string; mine: Holder; text: string }): Promise<boolean> {
+  const turn = `${path}.turn`
+  if (!(await create(turn, mine, text))) {
+    const other = await readFile(turn, 'utf8').catch(() => undefined)
+    if (other === undefined) return false
+    const holder = holderOf(other)
+    if (holder !== undefined && (await isAlive(holder))) throw new Error(heldBy(dir, holder))
+    await rm(turn, { force: true })
+    return false
   }
-  if ((await readFile(aside, 'utf8')) !== found) await link(aside, path).catch(() => {})
-  await rm(aside, { force: true })
+  try {
+    if ((await readFile(path, 'utf8').catch(() => undefined)) !== found) return false
+    const aside = `${path}.${mine.id}`
+    await writing(path, async () => {
+      await writeFile(aside, text)
+      await rename(aside, path)
+    })
+    return true
+  } finally {
+    await rm(turn, { force: true })
+  }
 }
 
 /** Undefined for a file that is no lock, or not all of one. */

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { IntegrityError } from '../errors.ts'
 import type { Missing } from './checks.ts'
 import { replaceFile } from './disk.ts'
-import type { TableName } from './tables.ts'
+import type { DatasetTable } from './tables.ts'
 
 /*
  * manifest.json is the truth about a dataset: what it does not name does not belong to it. Each
@@ -16,22 +17,22 @@ export const MANIFEST = 'manifest.json'
 
 export const formats = ['ndjson', 'ndjson.gz', 'ndjson.zst', 'parquet'] as const
 
-export type Format = (typeof formats)[number]
+export type DatasetFormat = (typeof formats)[number]
 
 /** What a dataset is; a later run must have the same. */
 export interface DatasetHeader {
   /** Version of this layout. */
   readonly schema: 1
   readonly chainId: number
-  readonly format: Format
+  readonly format: DatasetFormat
   /** Compression of the pages of Parquet files; null for other formats. */
   readonly compression: 'zstd' | 'snappy' | null
   /** First block. */
   readonly from: number
   readonly blocksPerFile: number
-  readonly tables: readonly TableName[]
+  readonly tables: readonly DatasetTable[]
   /** The columns of each table in Parquet files, in their order; null for other formats. */
-  readonly columns: Readonly<Partial<Record<TableName, readonly string[]>>> | null
+  readonly columns: Readonly<Partial<Record<DatasetTable, readonly string[]>>> | null
   /** What each offline check lacks, as `table` or `table.column`: with nothing missing, it can be made. */
   readonly checks: Readonly<Record<string, Missing>>
 }
@@ -86,12 +87,18 @@ export async function readManifest(dir: string): Promise<Manifest | undefined> {
   return parseManifest(text, path)
 }
 
-/** Throws an error with `path` for a text that `ManifestText` did not write. */
-export function parseManifest(text: string, path: string): Manifest {
+/**
+ * Throws `IntegrityError` with `path` for a text that `ManifestText` did not write; `note` ends its
+ * message.
+ */
+export function parseManifest(text: string, path: string, note = '; nothing was changed'): Manifest {
+  const damaged = (what: string, expected: string, found: string) =>
+    new IntegrityError(`${path} is damaged: ${what}${note}`, { file: MANIFEST, field: 'sha256', expected, found })
   const at = text.lastIndexOf(DIGEST)
   const said = /^([0-9a-f]{64})"\n}\n$/.exec(at < 0 ? '' : text.slice(at + DIGEST.length))?.[1]
-  if (said === undefined) throw new Error(`${path} is damaged: it does not end with its own SHA-256; nothing was changed`)
-  if (digestOf(text.slice(0, at)) !== said) throw new Error(`${path} is damaged: its lines do not have the SHA-256 that it ends with; nothing was changed`)
+  if (said === undefined) throw damaged('it does not end with its own SHA-256', 'a SHA-256', 'none')
+  const digest = digestOf(text.slice(0, at))
+  if (digest !== said) throw damaged('its lines do not have the SHA-256 that it ends with', said, digest)
   const { hexline, sha256: _, ...manifest } = JSON.parse(text) as Manifest & { hexline: string; sha256: string }
   if (hexline !== 'dataset' || manifest.schema !== 1)
     throw new Error(`${path} has schema ${JSON.stringify(manifest.schema)}, which this version of hexline does not know: it needs a newer one`)

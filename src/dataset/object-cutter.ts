@@ -172,7 +172,7 @@ export class ObjectCutter {
 
   /** No field is wanted: whole objects can be compared with one another. */
   get #isWhole(): boolean {
-    return this.rows.width === 1 && this.#cuts.size === 0 && !this.#keepsOthers && this.#likeness.worth > 0
+    return this.rows.width === 1 && this.#cuts.size === 0 && this.#apart.length === 0 && !this.#keepsOthers && this.#likeness.worth > 0
   }
 
   #cutFields(text: Text, at: number, row: number): number {

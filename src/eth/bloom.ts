@@ -1,4 +1,4 @@
-import { keccak_256 } from '@noble/hashes/sha3.js'
+import { keccak256 } from './codec/keccak.ts'
 
 /** A logs bloom as nodes send it: 2,048 bits in hex. */
 const BLOOM = /^0x[0-9a-fA-F]{512}$/
@@ -6,25 +6,29 @@ const BLOOM = /^0x[0-9a-fA-F]{512}$/
 const BITS = 3
 
 /**
- * The positions in the hex text of a bloom that an item sets (Yellow Paper, 4.3.1): of each of
- * the first three pairs of bytes of its Keccak-256 hash, the low 11 bits count from the end.
+ * The positions of the bits that an item sets, counted from the end of the bloom (Yellow Paper,
+ * 4.3.1): the low 11 bits of each of the first three pairs of bytes of its Keccak-256 hash.
  */
-interface Mark {
-  readonly at: readonly number[]
-  readonly bit: readonly number[]
-}
+type Mark = readonly [number, number, number]
 
 /** Whether a bloom has the form that a header's `logsBloom` has. */
 export function isBloom(bloom: unknown): bloom is string {
   return typeof bloom === 'string' && BLOOM.test(bloom)
 }
 
+/** Whether a bloom has no bit, as that of a block without logs. */
+export function isEmptyBloom(bloom: string): boolean {
+  return EMPTY.test(bloom)
+}
+
+const EMPTY = /^0x0*$/
+
 /** Items that are looked for in many blooms: the addresses or topics of a filter. */
 export class BloomTest {
   /** One of each group has to be there. */
   readonly #groups: readonly (readonly Mark[])[]
 
-  /** Addresses and topics in hex. An empty list of groups matches every bloom. */
+  /** Addresses and topics in hex. An empty list of groups matches each bloom of any log. */
   constructor(groups: readonly (readonly string[])[]) {
     this.#groups = groups.map((group) => group.map(markOf))
   }
@@ -34,27 +38,38 @@ export class BloomTest {
    * has none.
    */
   mayMatch(bloom: string): boolean {
+    if (this.#groups.length === 0) return !isEmptyBloom(bloom)
     return this.#groups.every((group) => group.some((mark) => has(bloom, mark)))
   }
 }
+
+/** A log, as far as blooms hold it. */
+interface BloomedLog {
+  readonly address: string
+  readonly topics: readonly string[]
+}
+
+/** Bytes of a bloom. */
+export const BLOOM_BYTES = 256
 
 /** Computes the bloom of logs. Each address and topic is hashed only once. */
 export class BloomBuilder {
   readonly #marks = new Map<string, Mark>()
 
   /** The bloom of these logs, in lower-case hex. */
-  of(logs: Iterable<{ readonly address: string; readonly topics: readonly string[] }>): string {
-    const digits = new Uint8Array(512)
-    for (const { address, topics } of logs) {
-      this.#add(digits, address)
-      for (const topic of topics) this.#add(digits, topic)
-    }
-    let text = '0x'
-    for (const digit of digits) text += HEX[digit]
-    return text
+  of(logs: Iterable<BloomedLog>): string {
+    const bloom = Buffer.alloc(BLOOM_BYTES)
+    for (const log of logs) this.add(bloom, log)
+    return `0x${bloom.toString('hex')}`
   }
 
-  #add(digits: Uint8Array, item: string): void {
+  /** Adds a log to a bloom of 256 bytes. */
+  add(bloom: Uint8Array, { address, topics }: BloomedLog): void {
+    this.#addItem(bloom, address)
+    for (const topic of topics) this.#addItem(bloom, topic)
+  }
+
+  #addItem(bloom: Uint8Array, item: string): void {
     let mark = this.#marks.get(item)
     if (mark === undefined) {
       mark = markOf(item)
@@ -62,32 +77,36 @@ export class BloomBuilder {
       this.#marks.set(item, mark)
     }
     for (let i = 0; i < BITS; i++) {
-      const at = (mark.at[i] as number) - 2
-      digits[at] = (digits[at] as number) | (mark.bit[i] as number)
+      const position = mark[i] as number
+      const at = BLOOM_BYTES - 1 - (position >> 3)
+      bloom[at] = (bloom[at] as number) | (1 << (position & 7))
     }
   }
 }
 
-const HEX = '0123456789abcdef'
-const MOST_KNOWN = 4096
+/** Addresses and topics of about ten blocks of mainnet. */
+const MOST_KNOWN = 8192
 
 function markOf(item: string): Mark {
-  const hash = keccak_256(Buffer.from(item.slice(2), 'hex'))
-  const at: number[] = []
-  const bit: number[] = []
-  for (let i = 0; i < BITS; i++) {
-    const position = (((hash[2 * i] as number) << 8) | (hash[2 * i + 1] as number)) & 2047
-    // A hex digit has four bits; the last digit has the lowest.
-    at.push(2 + 511 - (position >> 2))
-    bit.push(1 << (position & 3))
-  }
-  return { at, bit }
+  const hash = keccak256(Buffer.from(item.slice(2), 'hex'))
+  return [position(hash, 0), position(hash, 2), position(hash, 4)]
 }
 
-function has(bloom: string, { at, bit }: Mark): boolean {
-  for (let i = 0; i < BITS; i++) if ((digitAt(bloom, at[i] as number) & (bit[i] as number)) === 0) return false
+function position(hash: Uint8Array, at: number): number {
+  return (((hash[at] as number) << 8) | (hash[at + 1] as number)) & 2047
+}
+
+function has(bloom: string, mark: Mark): boolean {
+  for (let i = 0; i < BITS; i++) {
+    const position = mark[i] as number
+    // A hex digit has four bits; the last digit has the lowest.
+    if ((digitAt(bloom, LAST_DIGIT - (position >> 2)) & (1 << (position & 3))) === 0) return false
+  }
   return true
 }
+
+/** Place of the last digit in a bloom in hex. */
+const LAST_DIGIT = 2 + 2 * BLOOM_BYTES - 1
 
 function digitAt(text: string, at: number): number {
   const code = text.charCodeAt(at)

@@ -156,6 +156,8 @@ const withdrawalFields = {
 /** A payment from the beacon chain (EIP-4895). */
 export interface Withdrawal extends Infer<typeof withdrawalFields> {}
 
+export const decodeWithdrawal: Decode<Withdrawal> = object('withdrawal', ['index'], withdrawalFields)
+
 const headerFields = {
   /** Null for the pending block, as are nonce and miner. */
   hash: nullable(hash),
@@ -185,7 +187,7 @@ const headerFields = {
   /** In wei. */
   baseFeePerGas: optional(quantity),
   withdrawalsRoot: optional(hash),
-  withdrawals: optional(list<Withdrawal>(object('withdrawal', ['index'], withdrawalFields))),
+  withdrawals: optional(list(decodeWithdrawal)),
   /** In blob gas. */
   blobGasUsed: optional(quantity),
   /** In blob gas. */

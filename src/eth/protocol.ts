@@ -82,6 +82,8 @@ export const ethereum: Protocol = {
   askHead: { method: 'eth_blockNumber', params: [] },
   askChain: { method: 'eth_chainId', params: [] },
   chainOf: quantityOf,
+  // Bodies and receipts are dropped together (EIP-4444), and logs are read from receipts.
+  partOf: { receipts: 'blocks', logs: 'blocks' },
   askHistory: { method: 'eth_capabilities', params: [] },
   historyOf,
   oldestIn,

@@ -1,4 +1,3 @@
-import { keccak_256 } from '@noble/hashes/sha3.js'
 import { HexlineError, RpcError } from '../errors.ts'
 import { type Call, type Reply, replyOf, type Send } from '../rpc/call.ts'
 import { isAmbiguous } from '../rpc/failure-kinds.ts'
@@ -7,6 +6,7 @@ import type { Recovery } from '../rpc/recovery.ts'
 import { serverMessage } from '../rpc/server-message.ts'
 import { excerpt } from '../text.ts'
 import type { Hash } from './codec/hex.ts'
+import { keccak256 } from './codec/keccak.ts'
 
 /**
  * Messages for a transaction that the node already has: geth, Besu and zkSync, anvil and
@@ -136,7 +136,7 @@ function leftOpen(doubt: HexlineError, hash: Hash, refusal: HexlineError | undef
 export async function transactionHash(raw: unknown): Promise<Hash | undefined> {
   const bytes = hashedBytes(raw)
   if (bytes === undefined) return undefined
-  return `0x${Buffer.from(keccak_256(bytes)).toString('hex')}`
+  return `0x${Buffer.from(keccak256(bytes)).toString('hex')}`
 }
 
 /** The bytes to hash for the transaction's hash. */

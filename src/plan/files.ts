@@ -9,7 +9,7 @@ import { type DatasetHeader, ManifestFile, type RangeEntry } from '../dataset/ma
 import { lineBytes } from '../dataset/ndjson-files.ts'
 import { RangeFiles } from '../dataset/range-files.ts'
 import { rowsOf } from '../dataset/rows-of.ts'
-import type { TableName } from '../dataset/tables.ts'
+import type { DatasetTable } from '../dataset/tables.ts'
 import { added, type Estimate, type Estimator, known, linear, sum } from './estimate.ts'
 import type { SampledBlock } from './sample.ts'
 
@@ -22,7 +22,7 @@ export interface TablePlan {
 
 /** A dataset, as it will be. */
 export interface FilesPlan {
-  readonly tables: Readonly<Partial<Record<TableName, TablePlan>>>
+  readonly tables: Readonly<Partial<Record<DatasetTable, TablePlan>>>
   readonly files: number
   /** Size of all files and of the manifest, in bytes. */
   readonly bytes: Estimate
@@ -69,7 +69,7 @@ export async function planFiles(
     const plans = Object.values(tables)
     return { tables, files: ranges * whole.tables.length, bytes: added([...plans.map(({ bytes }) => bytes), known(manifest)]) }
 
-    function ofTable(table: TableName, i: number): TablePlan {
+    function ofTable(table: DatasetTable, i: number): TablePlan {
       const ofBlocks = lines.map((each) => each[table] ?? NO_LINES)
       const rows = estimate(ofBlocks.map((each) => each.rows))
       const sizes = entries.map(({ files }) => files[i]?.bytes ?? 0)
@@ -95,11 +95,11 @@ interface Lines {
 const NO_LINES: Lines = { rows: 0, bytes: 0 }
 
 /** What the blocks have as lines, whatever the format. */
-async function linesOf(header: DatasetHeader, stream: ExportJob['stream'], sample: readonly SampledBlock[]): Promise<Partial<Record<TableName, Lines>>[]> {
+async function linesOf(header: DatasetHeader, stream: ExportJob['stream'], sample: readonly SampledBlock[]): Promise<Partial<Record<DatasetTable, Lines>>[]> {
   const { cutter } = await rowsOf('', { ...header, format: 'ndjson', compression: null, columns: null }, stream)
   return sample.map(({ block, receipts }) => {
     const { number, tables } = cutter.item(cutter.block(block), receipts && cutter.receipts(receipts))
-    const entries = Object.entries(tables).map(([table, part]) => [table, { rows: part.rows.count, bytes: lineBytes(table as TableName, part, number) }])
+    const entries = Object.entries(tables).map(([table, part]) => [table, { rows: part.rows.count, bytes: lineBytes(table as DatasetTable, part, number) }])
     return Object.fromEntries(entries)
   })
 }

@@ -71,7 +71,7 @@ function rateOf(limits: ReturnType<typeof limitsOf>, load: Load): { rate: Durati
 
 /** A line through the times of the POSTs by their size. */
 function timesOf({ posts }: Counts): { latencyMs: number; msPerByte: number } {
-  const all = [...posts]
+  const all = [...posts].map(([{ wireBytes }, ms]) => ({ wireBytes, ms }))
   const [meanMs, meanBytes] = [mean(all.map(({ ms }) => ms)), mean(all.map(({ wireBytes }) => wireBytes))]
   const deviations = sum(all.map(({ wireBytes }) => (wireBytes - meanBytes) ** 2))
   const slope = deviations === 0 ? 0 : sum(all.map(({ ms, wireBytes }) => (ms - meanMs) * (wireBytes - meanBytes))) / deviations

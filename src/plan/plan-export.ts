@@ -1,7 +1,7 @@
 import { resolveRange } from '../bulk/range.ts'
 import type { Client } from '../client/client.ts'
 import { checkExportOptions, type ExportDatasetOptions, type ExportJob } from '../dataset/export-dataset.ts'
-import type { TableName } from '../dataset/tables.ts'
+import type { DatasetTable } from '../dataset/tables.ts'
 import { OptionError } from '../errors.ts'
 import { show } from '../text.ts'
 import { type Estimate, whole } from './estimate.ts'
@@ -19,7 +19,7 @@ export interface PlanExportOptions extends Omit<ExportDatasetOptions, 'dir'>, Pl
 /** What an export will take. */
 export interface ExportPlan extends Plan {
   /** Rows of each table, and the size of its files in bytes. */
-  readonly tables: Readonly<Partial<Record<TableName, TablePlan>>>
+  readonly tables: Readonly<Partial<Record<DatasetTable, TablePlan>>>
   readonly files: number
   /** Size of all files and the manifest, in bytes. */
   readonly diskBytes: Estimate

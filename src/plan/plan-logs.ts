@@ -3,8 +3,7 @@ import { BlockLogsFetcher } from '../bulk/block-logs.ts'
 import { checkLogOptions, type GetLogsOptions } from '../bulk/get-logs.ts'
 import { LogFetcher } from '../bulk/log-fetch.ts'
 import { copiedLogs } from '../bulk/log-lines.ts'
-import { LogRange } from '../bulk/log-range.ts'
-import { endpointLimitsOf, type LogStreamOptions } from '../bulk/log-stream.ts'
+import { endpointLimitsOf, firstLogRange, type LogStreamOptions } from '../bulk/log-stream.ts'
 import { isFinal, resolveRange } from '../bulk/range.ts'
 import type { Client } from '../client/client.ts'
 import { OptionError } from '../errors.ts'
@@ -62,7 +61,7 @@ export async function runLogsPlan(client: Client, job: LogStreamOptions, { sampl
     const reader = copiedLogs()
     const receipts = new BlockLogsFetcher(counting, reader.receipts, reader.logOf)
     const ofBlock = async (number: number, each: AbortSignal) => (await receipts.fetch(number, each)).items
-    const fetcher = new LogFetcher(counting, filter, reader, new LogRange(filter.isSelective, limits), limits, ofBlock)
+    const fetcher = new LogFetcher(counting, filter, reader, firstLogRange(client, filter), limits, ofBlock)
     const fetch = (span: { from: number; to: number }) => fetcher.fetch(span, { signal: stop, urgent: false, avoid: [] })
     return sampleWindows({ fetch, splits: () => fetcher.splits }, from, blocks, size)
   })
@@ -71,7 +70,7 @@ export async function runLogsPlan(client: Client, job: LogStreamOptions, { sampl
   const estimate = windowEstimator(blocks, windows)
   const logs = estimate(windows.map((each) => each.logs))
   const ranges = (each: keyof Estimate) =>
-    filter.groups.length * rangesFor(from, blocks, windows, logs.value === 0 ? 1 : logs[each] / logs.value, new LogRange(filter.isSelective, limits))
+    filter.groups.length * rangesFor(from, blocks, windows, logs.value === 0 ? 1 : logs[each] / logs.value, firstLogRange(client, filter))
   const logPart: Part = {
     calls: { eth_getLogs: { value: ranges('value'), low: ranges('low'), high: ranges('high') } },
     bytes: estimate(windows.map((each) => each.bytes)),

@@ -97,7 +97,7 @@ export function planOf({ client, range, parts, others, tables, missing }: Findin
     duration: durationOf(client, { calls, posts: leastPosts, wireBytes }, counts),
     units: unitsOf(tables, calls),
     missing,
-    cost: { calls: counts.calls, posts: counts.posts.size, wireBytes: sum([...counts.posts].map((post) => post.wireBytes)) },
+    cost: { calls: counts.calls, posts: counts.posts.size, wireBytes: sum([...counts.posts.keys()].map((post) => post.wireBytes)) },
   }
 }
 
@@ -113,8 +113,8 @@ function callsIn(parts: readonly Part[]): Calls {
  */
 export function bodiesOf({ calls, bytes, counts }: Part): { readonly bytes: Estimate; readonly wireBytes: Estimate } {
   const { posts, results, resultBytes } = counts
-  const all = sum([...posts].map((post) => post.bytes))
-  const overWire = sum([...posts].map((post) => post.wireBytes))
+  const all = sum([...posts.keys()].map((post) => post.bytes))
+  const overWire = sum([...posts.keys()].map((post) => post.wireBytes))
   const envelope = results === 0 ? 0 : Math.max(0, all - resultBytes) / results
   const bodies = added([bytes, linear(added(Object.values(calls)), envelope)])
   return { bytes: bodies, wireBytes: all === 0 ? bodies : linear(bodies, overWire / all) }

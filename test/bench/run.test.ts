@@ -1,14 +1,19 @@
 import { execFile } from 'node:child_process'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { auditedBlocks, hasRareLog, TRANSFER } from '../../bench/audited.ts'
 import { FIRST_BLOCK, fill, LOGS, loadBlocks, type Template } from '../../bench/blocks.ts'
 import { clients } from '../../bench/clients/index.ts'
-import type { Way } from '../../bench/clients/way.ts'
+import { logsByHand, type Way } from '../../bench/clients/way.ts'
+import { logSums, logsReply, MOST_BLOCKS, MOST_RESULTS, type Refusal } from '../../bench/logs.ts'
 import { readOptions } from '../../bench/options.ts'
 import { figureOf, type Measured, ratioOf, spreadOf } from '../../bench/results.ts'
 import { type ClientName, type WorkloadName, workloads } from '../../bench/workloads.ts'
+import { BloomBuilder, BloomTest } from '../../src/eth/bloom.ts'
 import { startChain } from '../support/chain-server.ts'
 
 const run = promisify(execFile)
@@ -21,7 +26,8 @@ describe('the arguments of the benchmark', () => {
   it('choose workloads by a part of their names, or one by its whole name', () => {
     expect(readOptions(['small', '--quick']).workloads).toEqual(['small calls, 64 in parallel', 'small calls, gzip', 'small calls, in sequence'])
     expect(readOptions(['full blocks']).workloads).toEqual(['full blocks'])
-    expect(readOptions(['full']).workloads).toHaveLength(5)
+    expect(readOptions(['logs']).workloads).toEqual(['logs'])
+    expect(readOptions(['full']).workloads).toHaveLength(6)
     expect(readOptions(['gzip']).workloads).toEqual(['full blocks, gzip', 'full blocks, https, gzip', 'small calls, gzip'])
   })
 
@@ -53,6 +59,149 @@ it('the export of hexline writes what the command writes', async () => {
     await job.end?.()
     await close()
   }
+})
+
+describe('the logs of the server', () => {
+  it('are refused by blocks and by results, and else those that clients are checked by', () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(fc.integer({ min: 0, max: 1_200_000 }), fc.integer({ min: 1_016_000, max: 1_028_000 })),
+        fc.integer({ min: 1, max: MOST_BLOCKS + 1 }),
+        (offset, blocks) => {
+          const from = FIRST_BLOCK + offset
+          const { parts, numbers } = logSums(from, blocks)
+          const reply = logsReply(from, from + blocks - 1)
+          if (!Buffer.isBuffer(reply)) {
+            expect(reply.message).toContain(blocks > MOST_BLOCKS ? '2000 block range' : 'more than 10000 results')
+            expect(blocks > MOST_BLOCKS || parts > MOST_RESULTS).toBe(true)
+            return
+          }
+          const logs = JSON.parse(reply.toString()) as { blockNumber: string; logIndex: string }[]
+          expect(parts <= MOST_RESULTS && blocks <= MOST_BLOCKS).toBe(true)
+          expect([logs.length, logs.reduce((sum, { blockNumber }) => sum + Number(blockNumber), 0)]).toEqual([parts, numbers])
+          const places = logs.map(({ blockNumber, logIndex }) => Number(blockNumber) * 1000 + Number(logIndex))
+          expect(places.every((place, i) => i === 0 || place > (places[i - 1] as number))).toBe(true)
+        },
+      ),
+      { numRuns: 50 },
+    )
+  })
+
+  it.each(['hexline', 'viem, not batched'] as const)('are all seen by %s, though most ranges are refused', async (client) => {
+    const { url, refused, close } = await startLogs()
+    const job = await (clients[client].logs as Way).load(url)
+    try {
+      expect(await job.run(MANY_LOGS, 8000)).toEqual({ items: 8000, ...logSums(MANY_LOGS, 8000) })
+      expect(refused()).toBeGreaterThan(2)
+    } finally {
+      await job.end()
+      await close()
+    }
+  })
+
+  it('are not asked for in halves where something else is wrong', async () => {
+    let asked = 0
+    const ask = async () => {
+      asked++
+      throw new Error('the method eth_getLogs does not exist')
+    }
+    await expect(logsByHand(4, FIRST_BLOCK, 10_000, ask, () => 0n)).rejects.toThrow('does not exist')
+    expect(asked).toBe(4)
+  })
+})
+
+/** Blocks of which 2,000 have far more than 10,000 logs. */
+const MANY_LOGS = 21_992_000
+
+type Answer = (method: string, first: never) => Buffer | Refusal
+
+/** A server with these results and refusals. A GET returns the rare contract. */
+async function startServer(answer: Answer, rare = '') {
+  let refused = 0
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = []
+    request.on('data', (chunk) => chunks.push(chunk))
+    request.on('end', () => {
+      if (request.method === 'GET') return response.end(JSON.stringify({ rare }))
+      const body = JSON.parse(Buffer.concat(chunks).toString())
+      const replies = [body].flat().map(({ id, method, params: [first] }) => {
+        const said = answer(method, first as never)
+        if (!Buffer.isBuffer(said)) refused++
+        return `{"jsonrpc":"2.0","id":${id},${Buffer.isBuffer(said) ? `"result":${said}` : `"error":${JSON.stringify(said)}`}}`
+      })
+      return response.writeHead(200, { 'content-type': 'application/json' }).end(Array.isArray(body) ? `[${replies}]` : replies[0])
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const close = () => {
+    server.closeAllConnections()
+    return new Promise((resolve) => server.close(resolve))
+  }
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, refused: () => refused, close }
+}
+
+/** A node with the logs of the benchmark. */
+function startLogs() {
+  const hashOf = (number: number) => `0x${number.toString(16).padStart(64, 'b')}`
+  const headerOf = (number: string) => ({ number, hash: hashOf(Number(number)), parentHash: hashOf(Number(number) - 1), transactions: [] })
+  return startServer((method, first: { fromBlock: string; toBlock: string } & string) =>
+    method === 'eth_getLogs'
+      ? logsReply(Number(first.fromBlock), Number(first.toBlock))
+      : Buffer.from(JSON.stringify(method === 'eth_blockNumber' ? '0xfffffff' : headerOf(first))),
+  )
+}
+
+describe('the blocks of the audits', () => {
+  const audited = auditedBlocks(loadBlocks(true))
+  const parsed = (bytes: Buffer | Refusal) => JSON.parse(String(bytes))
+  const numbers = Array.from({ length: 60 }, (_, i) => FIRST_BLOCK + i)
+
+  it('have the blooms of their receipts, and one contract that few of them have', () => {
+    const builder = new BloomBuilder()
+    const test = new BloomTest([[audited.rare]])
+    let suspects = 0
+    for (const number of numbers) {
+      const header = parsed(audited.header(number))
+      const logs = (parsed(audited.receipts(number)) as { logs: { address: string; topics: string[] }[] }[]).flatMap((receipt) => receipt.logs)
+      expect(header.logsBloom).toBe(builder.of(logs))
+      expect(logs.filter(({ address }) => address === audited.rare)).toHaveLength(hasRareLog(number) ? 1 : 0)
+      expect(logs.filter(({ topics }) => topics[0] === TRANSFER)).toHaveLength(audited.transfers[number % 8] as number)
+      if (test.mayMatch(header.logsBloom) && !hasRareLog(number)) suspects++
+    }
+    // One of the eight blocks that repeat.
+    expect(suspects).toBeGreaterThanOrEqual(6)
+    expect(suspects).toBeLessThanOrEqual(8)
+    // As full as those of real blocks: 326 to 1,302 bits.
+    const ones = numbers.map((number) => [...BigInt(parsed(audited.header(number)).logsBloom).toString(2)].filter((bit) => bit === '1').length)
+    expect(Math.min(...ones)).toBeGreaterThan(150)
+    expect(Math.max(...ones)).toBeLessThan(1400)
+  })
+
+  it.each(['none', 'bloom', 'receipts', 'peer'] as const)('are proven complete: audit %s', async (level) => {
+    const { url, close } = await startServer((method, first: { fromBlock: string; toBlock: string; address?: string } & string) => {
+      if (method === 'eth_getLogs') return audited.logs(Number(first.fromBlock), Number(first.toBlock), first.address === undefined)
+      if (method === 'eth_getBlockByNumber') return audited.header(Number(first))
+      return method === 'eth_getBlockReceipts' ? audited.receipts(Number(first)) : Buffer.from(method === 'eth_chainId' ? '"0x1"' : '"0xfffffff"')
+    }, audited.rare)
+    const ways = clients[`hexline, audit ${level}`]
+    const sums = (logsIn: (number: number) => number) => ({
+      items: numbers.length,
+      numbers: numbers.reduce((sum, number) => sum + number * logsIn(number), 0),
+      parts: numbers.reduce((sum, number) => sum + logsIn(number), 0),
+    })
+    try {
+      for (const [name, logsIn] of [
+        ['audit, one contract', (number: number) => Number(hasRareLog(number))],
+        ['audit, all transfers', (number: number) => audited.transfers[number % 8] as number],
+      ] as const) {
+        const job = await (ways[name] as Way).load(url)
+        expect(await job.run(FIRST_BLOCK, numbers.length), name).toEqual(sums(logsIn))
+        await job.end()
+      }
+    } finally {
+      await close()
+    }
+  })
 })
 
 describe('the table of workloads', () => {

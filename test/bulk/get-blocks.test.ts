@@ -397,7 +397,10 @@ describe('invalid options', () => {
       { from: 0, to: 1, fields: ['transactions.hash'] },
       'fields: expected no fields of transactions without transactions: \'full\', received "transactions.hash"',
     ],
-    [{ from: 0, to: 1, limit: 5 }, 'options: expected only from, to, transactions, receipts, fields, signal, maxBytes, onProgress, received "limit"'],
+    [
+      { from: 0, to: 1, limit: 5 },
+      'options: expected only from, to, transactions, receipts, fields, verify, senders, signal, maxBytes, onProgress, received "limit"',
+    ],
   ])('%o is refused at once', async (options, message) => {
     const { client, server } = await setUp({ head: 10 })
     expect(() => getBlocks(client, options as never)).toThrow(message)

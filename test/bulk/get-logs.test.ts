@@ -90,12 +90,49 @@ describe('an audit', () => {
     expect(audit.recovered).toBe(chain.logs(0, 1000, filter).filter(everyTenth).length)
   })
 
+  describe('enviodev/hyperindex#1498: a block with the right hash, without one of its logs', () => {
+    /** The node leaves out one log of block 42, and gives the others, with the right hash of the block. */
+    const missing = (log: WireLog) => Number(log.blockNumber) === 42 && log.logIndex === '0x2'
+    const all = { address: tokens as `0x${string}`[], topics: [] }
+    const start = () => startLogChain({ head: 100, drops: missing })
+
+    it('is found by receipts, and told', async () => {
+      const chain = await start()
+      const { keys, audit } = await fetched(chain, { ...all, audit: 'receipts' })
+      expect(keys).toEqual(chain.logs(0, 100).map(keyOf))
+      expect(audit).toMatchObject({ level: 'receipts', blocks: 101, fetched: 101, recovered: 1, unproven: 0 })
+    })
+
+    it('is found by a second endpoint, and told', async () => {
+      const chain = await start()
+      const { keys, audit } = await fetched([chain, await startLogChain({ head: 100 })], { ...all, audit: 'peer' })
+      expect(keys).toEqual(chain.logs(0, 100).map(keyOf))
+      expect(audit).toMatchObject({ level: 'peer', blocks: 101, suspects: 1, fetched: 1, unproven: 0 })
+    })
+
+    it('is not found by blooms: they say that the block has logs, and it was given some', async () => {
+      const chain = await start()
+      const { keys, audit } = await fetched(chain, { ...all, audit: 'bloom' })
+      const given = chain.logs(0, 100).filter((log) => !missing(log))
+      expect(keys).toEqual(given.map(keyOf))
+      expect(audit).toMatchObject({ level: 'bloom', blocks: 101, suspects: 0, fetched: 0, recovered: 0, unproven: 0 })
+    })
+  })
+
   it('by a second endpoint finds what one of them left out', async () => {
     const liar = await startLogChain({ head: 1000, drops: everyTenth })
     const other = await startLogChain({ head: 1000 })
     const { keys, audit } = await fetched([liar, other], { audit: 'peer' })
     expect(keys).toEqual(rightKeys(other, 0, 1000))
     expect(audit).toMatchObject({ level: 'peer', blocks: 1001, unproven: 0 })
+  })
+
+  it('by a second endpoint proves pages whose range had to be split, too', async () => {
+    const range = { most: 300, says: () => ({ code: -32005, message: 'block range is too wide' }) }
+    const chains = [await startLogChain({ head: 3000, range }), await startLogChain({ head: 3000, range })]
+    const { keys, audit } = await fetched(chains, { audit: 'peer' })
+    expect(keys).toEqual(rightKeys(chains[0] as LogChain, 0, 3000))
+    expect(audit).toMatchObject({ level: 'peer', blocks: 3001, suspects: 0, unproven: 0 })
   })
 
   it('is by blooms where the end is final', async () => {
@@ -110,6 +147,8 @@ describe('bad input', () => {
     ['an end before the start', { from: 5n, to: 4n }, /^to: expected at least the first block, 5/],
     ['a topic that is no hash', { from: 0n, to: 1n, topics: ['0x12'] }, /^topics\[0\]: expected a topic \(32 bytes in hex\)/],
     ['an address that is none', { from: 0n, to: 1n, address: [...Array(4999).fill(tokens[0]), '0x1'] }, /^address\[4999\]: expected an address/],
+    ['a hole in a list of topics', { from: 0n, to: 1n, topics: [Object.assign(Array(2), { 1: TRANSFER })] }, /^topics\[0\]\[0\]: expected a topic/],
+    ['a hole in a list of addresses', { from: 0n, to: 1n, address: Object.assign(Array(2), { 1: tokens[0] }) }, /^address\[0\]: expected an address/],
     ['no addresses', { from: 0n, to: 1n, address: [] }, /^address: expected at least one address/],
     ['an unknown audit', { from: 0n, to: 1n, audit: 'all' }, /^audit: expected/],
     ['a hash and a range', { from: 0n, to: 1n, blockHash: `0x${'1'.repeat(64)}` }, /^blockHash: expected no range beside it/],
@@ -160,11 +199,16 @@ describe('a node that answers wrongly', () => {
 
   it('with blooms that prove nothing leaves blocks unproven, and is no error', async () => {
     const zero = `0x${'0'.repeat(512)}`
-    const empty = await fetched(await startLogChain({ head: 60, bloom: () => zero }), { audit: 'bloom' })
-    expect(empty.audit).toMatchObject({ blocks: 61, recovered: 0 })
-    expect(empty.audit.reasons["the header's bloom does not have the logs that the node gave"]).toBeGreaterThan(0)
+    const one = await fetched(await startLogChain({ head: 60, bloom: (block, right) => (block === 1 ? zero : right) }), { audit: 'bloom' })
+    expect(one.audit).toMatchObject({ blocks: 61, unproven: 1, reasons: { "the header's bloom does not have the logs that the node gave": 1 } })
+    const empty = await fetched(await startLogChain({ head: 60, bloom: () => zero, drops: () => true }), { audit: 'bloom' })
+    expect(empty).toMatchObject({ keys: [], audit: { blocks: 61, unproven: 61, reasons: { 'the chain leaves blooms empty': 61 } } })
     const era = await fetched(await startLogChain({ head: 60, chainId: 324, bloom: () => zero, drops: () => true }), { audit: 'bloom' })
-    expect(era.audit).toMatchObject({ blocks: 61, unproven: 61, reasons: { 'zkSync Era leaves blooms empty': 61 } })
+    expect(era.audit).toMatchObject({
+      blocks: 61,
+      unproven: 61,
+      reasons: { 'zkSync Era had no blooms until August 2024, and nodes fill in those of older blocks later': 61 },
+    })
   })
 })
 

@@ -2,8 +2,8 @@ import { expect, test } from 'vitest'
 import { Lateness } from '../../src/bulk/lateness.ts'
 import { randomFrom } from '../support/random.ts'
 
-const after = (delays: readonly number[]) => {
-  const lateness = new Lateness()
+const after = (delays: readonly number[], leastMs?: number) => {
+  const lateness = new Lateness(leastMs)
   for (const delay of delays) lateness.add(delay)
   return lateness.limitMs
 }
@@ -17,4 +17,10 @@ test('an item is late after the mean delay and four times the mean deviation, fr
   const random = randomFrom(3)
   const uneven = Array.from({ length: 1_000 }, () => random() * 3_000)
   expect(uneven.filter((delay) => delay > after(uneven)).length).toBe(0)
+})
+
+test('it is late no sooner than a given bound says, not even at first', () => {
+  expect(after([], 8_000)).toBe(8_000)
+  expect(after(Array(64).fill(0), 8_000)).toBe(8_000)
+  expect(after(Array(500).fill(30_000), 8_000)).toBe(10_000)
 })

@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events'
 import { setImmediate as turn } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { ordered } from '../../src/bulk/ordered.ts'
+import type { Bounds } from '../../src/bulk/read-ahead.ts'
 import { eventually } from '../support/eventually.ts'
 import { VirtualClock } from '../support/virtual-clock.ts'
 
@@ -22,7 +23,7 @@ interface Asked {
 const bounds = { maxBytes: 1e9, maxItems: 1000, assumedBytes: 1, maxWaitMs: 15_000 }
 
 /** The items 0 to `last`. Those in `hold` arrive when the test answers, all others at once. */
-function start(last: bigint, hold: (number: bigint, again: boolean) => boolean) {
+function start(last: bigint, hold: (number: bigint, again: boolean) => boolean, more: Partial<Bounds> = {}) {
   const asked: Asked[] = []
   const stop = new AbortController()
   const ask = (number: bigint, signal: AbortSignal, again: boolean) =>
@@ -34,7 +35,7 @@ function start(last: bigint, hold: (number: bigint, again: boolean) => boolean) 
       if (!hold(number, again)) answer()
     })
   const clock = new VirtualClock()
-  const items = ordered(numbersTo(last), ask, bounds, stop.signal, clock)
+  const items = ordered(numbersTo(last), ask, { ...bounds, ...more }, stop.signal, clock)
   const findAsked = (number: bigint, again = false) => asked.find((each) => each.number === number && each.again === again) as Asked
   return { items, asked, stop, findAsked, clock }
 }
@@ -56,6 +57,18 @@ describe('an item that delays the consumer while others arrive', () => {
     expect(came.map(({ number }) => number)).toEqual(Array.from({ length: 100 }, (_, i) => BigInt(i)))
     expect(came.filter(({ again }) => again).map(({ number }) => number)).toEqual([70n])
     expect(asked.filter(({ again }) => again)).toHaveLength(1)
+  })
+
+  it('is requested again once it is late, after a given time at least', async () => {
+    const requestedAt = async (more: Partial<Bounds>) => {
+      const times: number[] = []
+      const { items, clock } = start(99n, (number, again) => (again ? times.push(clock.now()) < 0 : number === 70n), more)
+      const begin = clock.now()
+      await all(items)
+      return times.map((time) => time - begin)
+    }
+    expect(await requestedAt({})).toEqual([1000])
+    expect(await requestedAt({ leastLateMs: 4000 })).toEqual([4000])
   })
 
   it('is taken from the first request if that is sooner, and the second one ends', async () => {

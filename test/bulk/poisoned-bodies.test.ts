@@ -12,6 +12,7 @@ import { blockLines } from '../../src/bulk/lines.ts'
 import { BodyPool } from '../../src/rpc/body-pool.ts'
 import { blockHash, hexOf, type SeenCall } from '../support/chain-server.ts'
 import { asSent, startPieces } from '../support/pieces-server.ts'
+import { poisons } from '../support/poison.ts'
 import { runs } from '../support/runs.ts'
 
 /*
@@ -19,31 +20,18 @@ import { runs } from '../support/runs.ts'
  * compared value by value with what was sent. The nightly tests read 100,000.
  */
 
-const [ONE, NINE] = [0x31, 0x39]
-
-/**
- * Adds one to each digit from 1 to 8, and turns 9 into 1. What remains is JSON of another block: bytes that are not JSON would be
- * requested again, and nobody would see it.
- */
-function poison(bytes: Buffer): void {
-  for (let i = 0; i < bytes.length; i++) {
-    const byte = bytes[i] as number
-    if (byte >= ONE && byte <= NINE) bytes[i] = byte === NINE ? ONE : byte + 1
-  }
-}
-
 let released = 0
 
 beforeEach(() => {
   released = 0
   const { take, release } = BodyPool.prototype
   vi.spyOn(BodyPool.prototype, 'take').mockImplementation(function (this: BodyPool, size) {
-    return take.call(this, size)?.fill('?')
+    return take.call(this, size)?.fill(0xff)
   })
   vi.spyOn(BodyPool.prototype, 'release').mockImplementation(function (this: BodyPool, bytes) {
     release.call(this, bytes)
     if (bytes.length > 0) released++
-    poison(bytes)
+    poisons['other digits'](bytes)
   })
 })
 afterEach(() => {

@@ -37,6 +37,17 @@ describe('items ahead', () => {
     expect(roomOf(ahead)).toBe(19)
   })
 
+  it('follow smaller items as quickly as the caller says', () => {
+    const { ahead } = start({ maxBytes: 1000, assumedBytes: 100, decay: 0.5 })
+    ahead.add(200)
+    expect(roomOf(ahead)).toBe(5)
+    ahead.add(50)
+    expect(roomOf(ahead)).toBe(8)
+    ahead.add(50)
+    ahead.add(50)
+    expect(roomOf(ahead)).toBe(14)
+  })
+
   it('include held items', () => {
     const { ahead } = start({ maxBytes: 1000, assumedBytes: 100 })
     expect(ahead.hasRoom(5, 4, 500)).toBe(true)

@@ -14,10 +14,12 @@ import { blockLines } from '../../src/bulk/lines.ts'
 import { BodyPool } from '../../src/rpc/body-pool.ts'
 import { blockOf, type ChainOptions, startChain } from '../support/chain-server.ts'
 import { inShell } from '../support/command.ts'
+import { poisons } from '../support/poison.ts'
 
 /*
  * The memory of bodies is reused. In these tests a body is overwritten as soon as it is released, so
- * that reading it later gives bytes that no server has sent.
+ * that reading it later gives bytes that no server has sent: once such that are in no text, and once
+ * such that are JSON of other values, since what is no JSON would be requested again.
  */
 
 const { take, release } = BodyPool.prototype
@@ -25,6 +27,8 @@ const { take, release } = BodyPool.prototype
 let buffers: Set<unknown>
 let taken: number
 let released: number
+/** Overwrites a released body. */
+let poison: (bytes: Buffer) => void = poisons['other digits']
 
 beforeEach(() => {
   buffers = new Set()
@@ -35,12 +39,12 @@ beforeEach(() => {
     if (memory === undefined) return undefined
     buffers.add(memory.buffer)
     taken++
-    return memory.fill('?')
+    return memory.fill(0xff)
   })
   vi.spyOn(BodyPool.prototype, 'release').mockImplementation(function (this: BodyPool, bytes) {
     release.call(this, bytes)
     if (bytes.length > 0) released++
-    bytes.fill('!')
+    poison(bytes)
   })
 })
 afterEach(() => {
@@ -91,7 +95,11 @@ function expectLines(lines: readonly string[], count = LAST + 1) {
   }
 }
 
-describe('the memory of bodies', () => {
+describe.each(Object.entries(poisons))('the memory of bodies, overwritten by %s,', (_, overwrite) => {
+  beforeEach(() => {
+    poison = overwrite
+  })
+
   it('is reused for the bodies of later blocks, whose lines are correct', async () => {
     const { url } = await chain()
     expectLines(await linesFrom(url, { maxBytes: 1_000_000 }, { batch: { maxCalls: 1 } }))
@@ -194,11 +202,12 @@ function reordered(body: Buffer): string {
   return JSON.stringify(Array.isArray(replies) ? replies.map(turn) : turn(replies))
 }
 
-describe('hexline blocks', () => {
+describe.each(Object.entries(poisons))('hexline blocks, with bodies overwritten by %s,', (_, overwrite) => {
   const source = (url: string) => `
+    const poison = ${overwrite}
     const { BodyPool } = await import(${JSON.stringify(url)})
     const { release } = BodyPool.prototype
-    BodyPool.prototype.release = function (bytes) { release.call(this, bytes); bytes.fill('!') }`
+    BodyPool.prototype.release = function (bytes) { release.call(this, bytes); poison(bytes) }`
 
   it.each([
     ['--out', '--out $folder/lines'],

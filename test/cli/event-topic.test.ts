@@ -9,7 +9,8 @@ describe('the topic of an event', () => {
     ['Fill((address,uint,(int8[2],bytes)[])[] indexed orders, bytes32 id, string)', 'Fill((address,uint256,(int8[2],bytes)[])[],bytes32,string)'],
     ['Swap(tuple(int a, bool b)[3] x)', 'Swap((int256,bool)[3])'],
     ['  Sync ( ) ', 'Sync()'],
-    ['$x_1(uint112,function)anonymous', '$x_1(uint112,function)'],
+    ['$x_1(uint112,function)', '$x_1(uint112,function)'],
+    [`T(${'('.repeat(64)}bool${')'.repeat(64)})`, `T(${'('.repeat(64)}bool${')'.repeat(64)})`],
   ])('%s is that of %s', (text, canonical) => {
     expect(eventTopic(text)).toBe(id(canonical))
   })
@@ -25,7 +26,11 @@ describe('the topic of an event', () => {
     '',
     'T(bytes33)',
     '1(bool)',
+    `T(${'('.repeat(20_000)}${')'.repeat(20_000)})`,
   ])('is refused for %s', (text) => {
     expect(() => eventTopic(text)).toThrow("--event: expected an event such as 'Transfer(address,address,uint256)'")
+  })
+  it('is refused for an anonymous event, whose logs do not have it', () => {
+    expect(() => eventTopic('Note(uint112) anonymous;')).toThrow('--event: expected an event that is not anonymous; use --topic')
   })
 })

@@ -1,12 +1,14 @@
 import { createHash } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { type Client, createClient } from 'hexline'
-import { type ExportDatasetOptions, exportDataset, type TableName } from 'hexline/bulk'
+import { type DatasetTable, type ExportDatasetOptions, exportDataset } from 'hexline/bulk'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { readManifest } from '../../src/dataset/manifest.ts'
+import { hasZstd } from '../../src/dataset/ndjson-files.ts'
 import { type DatasetChain, datasetBlock, datasetReceipts, hashOf, startDatasetChain } from '../support/dataset-chain.ts'
 
 const TABLES = ['blocks', 'transactions', 'receipts', 'logs', 'withdrawals'] as const
@@ -52,7 +54,7 @@ async function digests(path = dir): Promise<Record<string, string>> {
 }
 
 /** The lines of a table, in order, as text. */
-async function linesOf(table: TableName): Promise<string[]> {
+async function linesOf(table: DatasetTable): Promise<string[]> {
   const { ranges } = (await readManifest(dir)) as NonNullable<Awaited<ReturnType<typeof readManifest>>>
   const lines: string[] = []
   for (const { files } of ranges)
@@ -71,7 +73,7 @@ const numbers = (from: number, to: number) => Array.from({ length: to - from + 1
 const text = (rows: readonly unknown[]) => rows.map((row) => JSON.stringify(row))
 
 /** What the lines of a table must be: the node's own JSON, without the lists that are tables. */
-const expected: Record<TableName, (number: number) => unknown[]> = {
+const expected: Record<DatasetTable, (number: number) => unknown[]> = {
   blocks: (number) => {
     const { transactions: _, withdrawals: __, ...block } = datasetBlock(number, branch)
     return [block]
@@ -285,6 +287,11 @@ it('an abort leaves a folder that the next run continues', async () => {
   expect(await digests()).toEqual(whole)
 })
 
+it('ndjson.zst is written where Node.js has Zstandard, and else refused at once', async () => {
+  if (hasZstd) expect(await run({ format: 'ndjson.zst' })).toMatchObject({ files: 20 })
+  else expect(() => run({ format: 'ndjson.zst' })).toThrow('another format: Zstandard needs Node.js 22.15, 23.8 or later')
+})
+
 it('a node that does not have the range leaves nothing', async () => {
   await expect(run({ to: HEAD + 1 })).rejects.toMatchObject({ option: 'to' })
   await expect(stat(dir)).rejects.toMatchObject({ code: 'ENOENT' })
@@ -298,6 +305,16 @@ it('a second export into the folder is refused while the first one runs', async 
   await run({ onProgress })
   expect(await second).toMatchObject({ message: `${dir} is in use by process ${process.pid}` })
   expect((await readdir(dir)).sort()).toEqual([...TABLES, 'manifest.json'].sort())
+})
+
+it('an export whose lock was replaced publishes nothing more', async () => {
+  let isReplaced = false
+  const onProgress = () => {
+    if (!isReplaced) writeFileSync(join(dir, '.lock'), '{"pid":1,"host":"elsewhere"}')
+    isReplaced = true
+  }
+  await expect(run({ onProgress })).rejects.toThrow(`${join(dir, '.lock')} was removed or replaced while this process was writing`)
+  expect(Object.keys(await digests())).toEqual(['.lock', 'manifest.json'])
 })
 
 it.each<[string, object]>([

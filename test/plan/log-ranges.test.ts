@@ -9,7 +9,7 @@ const ranges = (blocks: number, logs: readonly number[], limits = new EndpointLi
     blocks,
     logs.map((each, i) => windowOf(i * 10, i * 10 + 9, each)),
     density,
-    new LogRange(true, limits),
+    new LogRange(true, limits, 30_000),
   )
 
 describe('the number of log ranges', () => {
@@ -25,10 +25,10 @@ describe('the number of log ranges', () => {
   })
 
   it('follows how many logs there are', () => {
-    // 5,000 logs a range, once the first ranges have shown that there are as many.
+    // 4,750 logs a range, once the first ranges have shown that there are as many.
     const many = ranges(100_000_000, [50])
-    expect(many).toBeGreaterThan(0.95 * 100_000)
-    expect(many).toBeLessThan(1.05 * 100_000)
+    expect(many).toBeGreaterThan((0.95 * 500_000_000) / 4750)
+    expect(many).toBeLessThan((1.05 * 500_000_000) / 4750)
     expect(ranges(100_000_000, [50], new EndpointLimits(), 2) / many).toBeCloseTo(2, 1)
   })
 

@@ -1,10 +1,23 @@
 import { expect, test } from 'vitest'
 import { Tally } from '../../src/rpc/tally.ts'
+import { VirtualClock } from '../support/virtual-clock.ts'
 
 test('a tally counts POSTs, and knows the endpoint of the last one', () => {
   const tally = new Tally()
-  expect({ ...tally }).toEqual({ attempts: 0, endpoint: undefined, post: undefined })
+  expect({ ...tally }).toEqual({ attempts: 0, endpoint: undefined, tookMs: undefined })
   tally.posted('a')
   tally.posted('b')
-  expect({ ...tally }).toEqual({ attempts: 2, endpoint: 'b', post: undefined })
+  expect({ ...tally }).toEqual({ attempts: 2, endpoint: 'b', tookMs: undefined })
+})
+
+test('with a clock, a tally measures the last POST', async () => {
+  const clock = new VirtualClock()
+  const tally = new Tally(clock)
+  for (const ms of [700, 30]) {
+    tally.sent()
+    await clock.sleep(ms)
+    tally.posted('a')
+    expect(tally.tookMs).toBe(ms)
+    await clock.sleep(1000)
+  }
 })

@@ -32,6 +32,10 @@ export interface LogChainOptions {
   readonly logs?: (block: number) => number
   /** Logs that `eth_getLogs` leaves out. */
   readonly drops?: (log: WireLog) => boolean
+  /** What `eth_getLogs` gives in place of a log. */
+  readonly gives?: (log: WireLog) => readonly unknown[]
+  /** What a receipt has in place of its log. */
+  readonly receiptLogs?: (log: WireLog) => readonly unknown[]
   /** Most results of `eth_getLogs`; it leaves out all others. */
   readonly cap?: number
   /** Most blocks of a range, both ends included, and how the refusal of a longer one reads. */
@@ -90,7 +94,16 @@ export async function startLogChain(options: LogChainOptions): Promise<LogChain>
 }
 
 function createLogChain(options: LogChainOptions) {
-  const { head, logs: countOf = () => 5, drops = () => false, cap = Number.POSITIVE_INFINITY, range, chainId = 1 } = options
+  const {
+    head,
+    logs: countOf = () => 5,
+    drops = () => false,
+    gives = (log) => [log],
+    receiptLogs = (log) => [log],
+    cap = Number.POSITIVE_INFINITY,
+    range,
+    chainId = 1,
+  } = options
   const calls: Record<string, number> = {}
   const ranges: [number, number][] = []
   const blooms = new BloomBuilder()
@@ -149,7 +162,7 @@ function createLogChain(options: LogChainOptions) {
       blockNumber: log.blockNumber,
       status: '0x1',
       gasUsed: '0x5208',
-      logs: [log],
+      logs: receiptLogs(log),
     }))
   }
 
@@ -162,6 +175,7 @@ function createLogChain(options: LogChainOptions) {
     return {
       result: select(from, to, filter)
         .filter((log) => !drops(log))
+        .flatMap(gives)
         .slice(0, cap),
     }
   }

@@ -1,4 +1,4 @@
-import { CodecError, type ErrorKind, HexlineError, HttpError, MalformedReplyError, OptionError, RpcError } from '../../errors.ts'
+import { CodecError, type ErrorKind, HexlineError, HttpError, IntegrityError, MalformedReplyError, OptionError, RpcError } from '../../errors.ts'
 import { methodMeant } from '../../eth/methods.ts'
 import type { Scrub } from '../../http/secrets.ts'
 import { excerpt } from '../../text.ts'
@@ -63,7 +63,8 @@ export function messageOf(error: unknown, scrub: Scrub = (text) => text): string
   if (error instanceof OptionError) return `${flagOf(error.option)}: expected ${error.expected}, received ${redactReceived(error.received)}`
   if (error instanceof CodecError && error.kind === 'invalid')
     return `${error.path === '' ? '' : `${error.path}: `}expected ${error.expected.replace('(maxArrayLength)', '(--max-array)')}, received ${redactReceived(error.received)}`
-  // Only a server's text is shortened.
+  // Only a server's text is shortened. What is wrong in a dataset names two hashes.
+  if (error instanceof IntegrityError && error.file !== undefined) return error.message
   if (!(error instanceof HexlineError)) return error instanceof Error ? error.message : String(error)
   const message = excerpt(scrub(error.message)).replace('(deadlineMs)', '(--deadline)')
   const hint = hintFor(error)
@@ -81,9 +82,10 @@ const flags: Readonly<Record<string, string>> = {
   address: '--address',
   topics: '--topic',
   audit: '--audit',
-  sample: '--sample',
   provider: '--provider',
   dir: '--out',
+  sample: '--sample',
+  against: '--against',
   format: '--format',
   tables: '--tables',
   columns: '--columns',

@@ -1,4 +1,4 @@
-import { HexlineError } from '../../errors.ts'
+import { HexlineError, IntegrityError } from '../../errors.ts'
 import { harmlessText } from '../../text.ts'
 import { exitCodeOf, messageOf, Unfinished } from './failure.ts'
 import type { Io } from './io.ts'
@@ -36,7 +36,8 @@ export function messagesFor({ quiet = false, json = false }: MessageFlags, { std
       const cause = error instanceof Unfinished ? error.cause : error
       const { kind, method, endpoint, attempts } = cause instanceof HexlineError ? cause : ({} as Partial<HexlineError>)
       const { next, isCut } = error instanceof Unfinished ? error : ({} as Partial<Unfinished>)
-      const facts = { kind, method, endpoint, attempts, next, ...(isCut && { isCut }), exitCode: exitCodeOf(error) }
+      const { file, block, field, expected, found } = cause instanceof IntegrityError ? cause : ({} as Partial<IntegrityError>)
+      const facts = { file, block, field, expected, found, kind, method, endpoint, attempts, next, ...(isCut && { isCut }), exitCode: exitCodeOf(error) }
       print(`hexline: ${message}`, { type: 'error', message, ...facts })
     },
   }

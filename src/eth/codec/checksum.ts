@@ -1,4 +1,4 @@
-import { keccak_256 } from '@noble/hashes/sha3.js'
+import { keccak256 } from './keccak.ts'
 
 /** What an error expects in place of an address with a wrong checksum. */
 export const CHECKSUM = 'an address whose capitals are its checksum (EIP-55), or one in lower case'
@@ -26,7 +26,7 @@ export function isChecksummed(address: string): boolean {
 /** The address with the capitals of its checksum, from one in lower case. */
 export function checksumOf(address: string): string {
   const digits = Buffer.from(address.slice(2), 'latin1')
-  const digest = keccak_256(digits)
+  const digest = keccak256(digits)
   for (let i = 0; i < digits.length; i++) {
     const byte = digest[i >> 1] as number
     const isLetter = (digits[i] as number) >= 0x61

@@ -79,6 +79,8 @@ const TIMES_THE_MEAN = 4
 const LEAST_OVERDUE_MS = 25
 /** Weight of the newest POST in that mean. */
 const NEWEST = 1 / 8
+/** Heavy calls in a POST, at least, before others go to another slot. */
+const LEAST_SHARE = 4
 
 /**
  * What one endpoint takes, learnt from the result of each POST: how long a batch may be, how many
@@ -92,6 +94,7 @@ export class EndpointLimits {
   readonly #pacer: Pacer
   readonly #pause: Pause
   readonly #speeds: Speeds
+  readonly #isHeavy: (method: string) => boolean
   readonly #batchConcurrency: number
   readonly #singleConcurrency: number
   /** The rate that the user gave. */
@@ -113,6 +116,7 @@ export class EndpointLimits {
     this.#pacer = new Pacer(rate, now)
     this.#pause = new Pause(backoff)
     this.#speeds = new Speeds(isHeavy)
+    this.#isHeavy = isHeavy
     this.#given = rate
   }
 
@@ -166,15 +170,19 @@ export class EndpointLimits {
   /**
    * How long the waiting calls are to wait, or what the next batch of them may hold. Changes
    * nothing. `maySplit` where another slot is free for calls that are slower or quicker than the
-   * first one.
+   * first one. `slots` are free for these calls, this batch's own among them.
    */
-  plan(now: number, waiting: WaitingCalls, maySplit = false): Wait | BatchPlan {
+  plan(now: number, waiting: WaitingCalls, maySplit = false, slots = 1): Wait | BatchPlan {
     if (this.#isProbing && waiting.size > this.#size.taken) return { waitMs: Number.POSITIVE_INFINITY }
     if (this.#pause.until > now) return { waitMs: this.#pause.until - now }
     const { most } = this.#size
     const waitMs = this.#pacer.msUntil(waiting, most, now)
     if (waitMs > 0) return { waitMs }
-    return new Plan(this.#pacer.room(most, now), this.#size, this.#pacer.fitting(now), maySplit ? this.#speeds : undefined)
+    const room = this.#pacer.room(most, now)
+    // A node works on heavy calls one after the other: those of several POSTs, side by side.
+    const isShared = slots > 1 && this.#isHeavy(waiting.first.method)
+    const maxCalls = isShared ? Math.min(room, Math.max(LEAST_SHARE, Math.ceil(waiting.size / slots))) : room
+    return new Plan(maxCalls, this.#size, this.#pacer.fitting(now), maySplit ? this.#speeds : undefined)
   }
 
   /** A batch of these calls starts. It `hadRoom` for more calls than were waiting for it. */

@@ -16,6 +16,16 @@ const NEWEST = 0.2
 /** A rate that held nothing back for this long is forgotten, in ms. */
 const FORGOTTEN = 300_000
 
+/** What is assumed of an endpoint that has throttled for the first time. */
+export interface RateGuess {
+  readonly perSecond: number
+  /**
+   * Calls that it saves in the pause it asks for, as far as it has shown: these go at once when the
+   * pause is over.
+   */
+  readonly saved: number
+}
+
 /**
  * A rate learnt from being throttled, and the token bucket that spends it. The estimate grows in
  * `started`, by the time in which tokens were short.
@@ -25,14 +35,20 @@ export class LearntRate {
   readonly #bucket: TokenBucket
   #startedAt: number
   #heldAt: number
+  /** Saved calls that have not gone yet. */
+  #saved: number
+  /** Calls were saved, and none has been answered so far. */
+  #isUntried: boolean
   /** Mean time of replies, and the time between POSTs for which the slots suffice, in ms. */
   #meanMs: number
   #spacingMs = 0
 
-  /** `guess` in calls per second, made because of a throttled POST. */
-  constructor(guess: number, throttling: Pick<Throttling, 'tookMs' | 'pauseMs'>, now: number) {
-    this.#estimate = new RandomThrottling(new RateEstimate(guess, throttling, now))
+  /** The guess is made because of this throttled POST. */
+  constructor({ perSecond, saved }: RateGuess, throttling: Pick<Throttling, 'tookMs' | 'pauseMs'>, now: number) {
+    this.#estimate = new RandomThrottling(new RateEstimate(perSecond, throttling, now))
     this.#bucket = new TokenBucket(0, now)
+    this.#saved = saved
+    this.#isUntried = saved > 0
     this.#meanMs = throttling.tookMs
     this.#startedAt = now
     this.#heldAt = now
@@ -63,6 +79,11 @@ export class LearntRate {
     return now - this.#heldAt > FORGOTTEN || this.perSecond >= MOST_PER_SECOND
   }
 
+  /** A POST that was sent at this time and throttled proves that nothing had been saved. */
+  isRefutedBy(sentAt: number): boolean {
+    return this.#isUntried && sentAt >= this.since
+  }
+
   /** Which part of the rate POSTs had that were sent at this time. */
   slower(sentAt: number): number {
     return this.#estimate.slower(sentAt)
@@ -83,6 +104,7 @@ export class LearntRate {
     const passedMs = now - this.#startedAt
     const heldMs = Math.min(passedMs, this.msUntil(Number.POSITIVE_INFINITY, this.#startedAt))
     this.#bucket.take(calls, now, this.#fill)
+    this.#saved = Math.max(0, this.#saved - calls)
     this.#estimate.started(heldMs, passedMs - heldMs, now)
     this.#startedAt = now
     if (heldMs > 0) this.#heldAt = now
@@ -94,6 +116,7 @@ export class LearntRate {
    */
   answered(calls: number, tookMs: number, slots: number, isWhole: boolean, now: number): void {
     this.#estimate.answered(calls, now - tookMs, isWhole, now)
+    if (now - tookMs >= this.since) this.#isUntried = false
     this.#meanMs += NEWEST * (tookMs - this.#meanMs)
     this.#spacingMs = Math.min(MOST_SPACING, (MARGIN * this.#meanMs) / slots)
   }
@@ -104,6 +127,7 @@ export class LearntRate {
     if (this.perSecond < perSecond) {
       // The endpoint is out of tokens, too, and gets some before it is asked again.
       this.#bucket.empty(this.#worthWaiting, now)
+      this.#saved = 0
       this.#startedAt = now
       this.#heldAt = now
     }
@@ -111,7 +135,7 @@ export class LearntRate {
   }
 
   get #fill(): Fill {
-    return { perSecond: this.perSecond, most: Math.max(LEAST_BURST, 2 * this.#worthWaiting) }
+    return { perSecond: this.perSecond, most: Math.max(LEAST_BURST, 2 * this.#worthWaiting, this.#saved) }
   }
 
   /**

@@ -1,6 +1,6 @@
 import type { Call } from '../call.ts'
 import { GivenRate } from './given-rate.ts'
-import { LearntRate } from './learnt-rate.ts'
+import { LearntRate, type RateGuess } from './learnt-rate.ts'
 import type { RateVerdict, Throttling } from './rate-estimate.ts'
 
 /** What may go per second, as the user says. */
@@ -31,6 +31,12 @@ const LEAST_MEASURED = 120
  * that is too low in many.
  */
 const LEAST_GUESS = 100
+/**
+ * An endpoint that asks for a pause of at least this long, in ms, is assumed to give in it what it
+ * gave before it, and this part of that at once.
+ */
+const LEAST_PAUSE = 250
+const SAVED_PART = 0.9
 
 /**
  * When calls may go: by the rate that the user gave, and by the rate that throttling has taught,
@@ -127,9 +133,16 @@ export class Pacer {
   /** A POST was throttled. */
   throttled(throttling: Omit<Throttling, 'answered' | 'idleMs'>, now: number): RateVerdict {
     const answered = this.#lately.perSecond(this.#memoryMs, now)
-    if (this.#learnt !== undefined) return this.#learnt.throttled({ ...throttling, answered: answered ?? Number.POSITIVE_INFINITY }, now)
-    this.#learnt = new LearntRate(Math.max(LEAST_GUESS, answered ?? 0), throttling, now)
+    const isRefuted = this.#learnt?.isRefutedBy(throttling.sentAt) === true
+    if (this.#learnt !== undefined && !isRefuted) return this.#learnt.throttled({ ...throttling, answered: answered ?? Number.POSITIVE_INFINITY }, now)
+    this.#learnt = new LearntRate(isRefuted ? { perSecond: LEAST_GUESS, saved: 0 } : this.#firstGuess(throttling.pauseMs, now), throttling, now)
     return 'too-fast'
+  }
+
+  #firstGuess(pauseMs: number, now: number): RateGuess {
+    const calls = pauseMs < LEAST_PAUSE ? 0 : this.#lately.calls(LATELY, now)
+    const perSecond = Math.max(LEAST_GUESS, this.#lately.perSecond(LATELY, now) ?? 0, pauseMs === 0 ? 0 : (calls / pauseMs) * 1000)
+    return { perSecond, saved: SAVED_PART * calls }
   }
 
   /** How far back "lately" reaches, in ms. */
@@ -166,6 +179,10 @@ class Lately {
     this.#calls = this.#calls * kept + calls
     this.#ms = this.#ms * kept + memoryMs * (1 - kept)
     this.#at = now
+  }
+
+  calls(memoryMs: number, now: number): number {
+    return this.#calls * this.#kept(memoryMs, now)
   }
 
   /** Undefined while that is too little to tell. */

@@ -39,7 +39,6 @@ export function createPost(options: PostOptions): Post {
     const onPosted = watchPost(endpoint, calls.length, signal, clock)
     // Where the calls belong to several jobs, the first one's.
     const bodies = calls.every(({ isUnread }) => isUnread) ? (calls[0] as PooledCall).bodies : undefined
-    const started = clock.now()
     let reply: HttpReply
     try {
       reply = await exchange.send(
@@ -54,19 +53,19 @@ export function createPost(options: PostOptions): Post {
       onPosted?.(failures)
       return failures
     }
-    tellFigures(calls, reply, clock.now() - started)
+    tellFigures(calls, reply)
     const outcomes = read(reply, calls, first, options, cuts)
     onPosted?.(outcomes, reply)
     return bodies === undefined ? outcomes : releasable(outcomes, reply.body, bodies)
   }
 }
 
-/** Tells the tallies of the calls, if they have any, about their POST. */
-function tellFigures(calls: readonly Call[], { body, wireBytes }: HttpReply, ms: number): void {
+/** Tells those tallies of the calls that measure about their POST. */
+function tellFigures(calls: readonly Call[], { body, wireBytes }: HttpReply): void {
   let post: PostFigures | undefined
   for (const { tally } of calls) {
-    if (tally === undefined) continue
-    post ??= { calls: calls.length, bytes: body.length, wireBytes, ms }
+    if (tally?.clock === undefined) continue
+    post ??= { calls: calls.length, bytes: body.length, wireBytes }
     tally.post = post
   }
 }

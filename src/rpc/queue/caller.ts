@@ -44,7 +44,8 @@ export class Caller implements Wait {
 
   /** The call is in a batch that starts now. */
   startTimeout(): void {
-    const { timeoutMs, deadline } = this.call
+    const { timeoutMs, deadline, tally } = this.call
+    tally?.sent()
     if (timeoutMs !== undefined && this.isWaiting) this.#waiting.setAlarm(this, Math.min(deadline, this.#waiting.clock.now() + timeoutMs))
   }
 

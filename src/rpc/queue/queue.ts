@@ -154,8 +154,12 @@ class EndpointQueue implements Queue {
     if (interactive.size > 0) return interactive
     // Where there are several slots, one is kept from bulk calls. They get no more of them for
     // being POSTs of one call: their replies are large.
+    return bulk.size > 0 && this.#freeBulkSlots > 0 ? bulk : undefined
+  }
+
+  get #freeBulkSlots(): number {
     const slots = Math.min(this.#options.concurrency, this.#limits.concurrency)
-    return bulk.size > 0 && this.#bulkPosts < Math.max(1, slots - 1) ? bulk : undefined
+    return Math.max(1, slots - 1) - this.#bulkPosts
   }
 
   /** A job. Ends at once where the calls that it was added for have left, or others go first. */
@@ -178,8 +182,8 @@ class EndpointQueue implements Queue {
   async #post(line: Line, end: () => void): Promise<void> {
     const now = this.#now()
     // Calls left for another POST need a slot for it. Nobody waits for a single bulk call.
-    const maySplit = line === this.#lines.interactive && this.#inFlight.size + 1 < this.#limits.concurrency
-    const plan = this.#limits.plan(now, line, maySplit)
+    const slots = line === this.#lines.bulk ? this.#freeBulkSlots : this.#limits.concurrency - this.#inFlight.size
+    const plan = this.#limits.plan(now, line, line === this.#lines.interactive && slots > 1, slots)
     if ('waitMs' in plan) {
       this.#pauseUntil(now + plan.waitMs)
       end()

@@ -65,6 +65,11 @@ const ASK_MS = 3_000
  * not come yet: full nodes keep the state of 128 blocks.
  */
 const OLD = 128
+/**
+ * Depth from which a node cannot be so far behind the others behind the same URL: hours on
+ * Ethereum, and minutes on the fastest chains, as long as a call waits.
+ */
+const DEEP = 1024
 /** How long it is remembered that an endpoint does not have a method, in ms. */
 const REMEMBERED_MS = 600_000
 
@@ -88,6 +93,8 @@ export class Endpoint {
   readonly #clock: Clock
   /** End of the last outage for which the calls in its line were turned away. */
   #leftUntil = 0
+  /** The client has no other endpoint. */
+  readonly #isOnly: boolean
   /** It is on the right chain, or there is no need to ask. */
   #isRight: boolean
   /** Methods that it does not have for this key, and when it said so. */
@@ -95,7 +102,7 @@ export class Endpoint {
   /** It has been asked how far back its data reach. */
   #hasBeenAskedHistory = false
 
-  constructor({ queue, health, since }: EndpointOptions, group: EndpointGroup, isRight: boolean, clock: Clock) {
+  constructor({ queue, health, since }: EndpointOptions, group: EndpointGroup, isOnly: boolean, clock: Clock) {
     this.name = queue.name
     this.queue = queue
     this.health = health
@@ -103,7 +110,8 @@ export class Endpoint {
     this.history = new History(since)
     this.#group = group
     this.#clock = clock
-    this.#isRight = isRight
+    this.#isOnly = isOnly
+    this.#isRight = isOnly
   }
 
   /**
@@ -113,6 +121,7 @@ export class Endpoint {
   async ask(call: Call, trait: Trait | undefined): Promise<Reply> {
     const started = this.#clock.now()
     this.health.calls++
+    if (!this.#hasBeenAskedHistory && !this.#isOnly && this.#isOld(call, trait)) void this.#askHistory(started)
     try {
       const reply = this.#isRight ? await this.queue.send(call) : await this.#askWithChain(call)
       this.#measure(call, started)
@@ -125,11 +134,27 @@ export class Endpoint {
     }
   }
 
+  /**
+   * Its answer, where it is the client's only endpoint: there is no other to go to, so its health
+   * says nothing, and neither does its chain.
+   */
+  askAlone(call: Call, trait: Trait | undefined): Promise<Reply> {
+    const started = this.#clock.now()
+    const learn = (failure: unknown) => {
+      if (failure instanceof CallFailure && isMissing(failure)) this.#lacksBlock(failure.error, call, trait, started)
+      throw failure
+    }
+    return this.queue
+      .send(call)
+      .then((reply) => this.#read(reply, call, trait, started))
+      .catch(learn)
+  }
+
   /** As far as is known, it does not have the oldest block that the call needs. */
   lacksHistory(trait: Trait, params: readonly unknown[], now: number): boolean {
     if (trait.reads === undefined) return false
     const block = oldestOf(trait, params)
-    return block !== undefined && this.history.lacks(trait.reads, block, now)
+    return block !== undefined && this.history.lacks(trait.reads, block, now, this.#group.protocol.partOf[trait.reads])
   }
 
   /** It has said that it does not have the method. */
@@ -184,12 +209,14 @@ export class Endpoint {
         call.pin?.sees(told)
       }
       const oldest = trait?.reads === undefined ? undefined : oldestOf(trait, call.params)
-      if (oldest !== undefined) this.history.has(trait?.reads as string, oldest)
+      // No logs at all is also what some nodes answer for blocks that they have dropped.
+      if (oldest !== undefined && !isEmpty(value)) this.history.has(trait?.reads as string, oldest, this.#clock.now())
     }
     return decoded === undefined ? movedReply(reply, value) : reply
   }
 
-  #learn({ error, wasSent }: CallFailure, call: Call, trait: Trait | undefined, started: number): void {
+  #learn(failure: CallFailure, call: Call, trait: Trait | undefined, started: number): void {
+    const { error, wasSent } = failure
     const now = this.#clock.now()
     const { kind } = error
     const words = serverMessage(error)
@@ -204,19 +231,51 @@ export class Endpoint {
     if (kind === 'unsupported' || kind === 'auth') {
       setBounded(this.#missing, call.method, now)
     }
-    if (kind === 'lagging' || kind === 'pruned') this.#lacksBlock(error, call, trait, now)
+    if (isMissing(failure)) this.#lacksBlock(error, call, trait, started)
   }
 
-  #lacksBlock(error: HexlineError, { params }: Call, trait: Trait | undefined, now: number): void {
+  /**
+   * Learns which blocks it does not have. A failure as of a block that does not exist yet becomes
+   * `pruned` once the block is known to be gone: asking again is in vain then.
+   */
+  #lacksBlock(error: HexlineError, { params, tried }: Call, trait: Trait | undefined, started: number): void {
     const { heads, protocol } = this.#group
+    const { head, history } = this
+    const now = this.#clock.now()
     const oldest = trait && oldestOf(trait, params)
-    if (trait?.reads !== undefined && oldest !== undefined && (error.kind === 'pruned' || heads.isOld(this.head, oldest, OLD))) {
-      this.history.fails(trait.reads, oldest, heads.newest, protocol.oldestIn(error), now)
-      void this.#askHistory(now)
-      return
+    if (trait?.reads !== undefined && oldest !== undefined) {
+      if (error.kind === 'lagging' && history.isGone(trait.reads, oldest, heads.isOld(head, oldest, DEEP), started, now)) {
+        Object.assign(error, { kind: 'pruned', message: `${error.message}; block ${oldest} is old, so the node has dropped it` })
+      }
+      if (error.kind === 'pruned' || heads.isOld(head, oldest, OLD)) {
+        history.fails(trait.reads, oldest, heads.newest, protocol.oldestIn(error), now)
+        void this.#askHistory(now)
+        return
+      }
+      // Whether a block is old shows only beside a newer one. Several endpoints are asked for theirs
+      // in any case.
+      if (this.#isOnly && tried.length > 0 && now >= head.askAt) void this.#askNewest(now)
     }
     const needed = trait?.needs?.(params)
-    if (error.kind === 'lagging' && needed !== undefined && needed !== HEAD) heads.lacks(this.head, needed, now)
+    if (error.kind === 'lagging' && needed !== undefined && needed !== HEAD) heads.lacks(head, needed, now)
+  }
+
+  /** Asks for its newest block; nothing else is learnt from the answer. Never rejects. */
+  async #askNewest(now: number): Promise<void> {
+    const { protocol, heads } = this.#group
+    heads.isAsked(this.head, now)
+    const call = ownRead({ ...protocol.askHead, whilePaused: 'fail', isBound: true, deadline: now + ASK_MS })
+    try {
+      this.#read(await this.queue.send(call), call, protocol.traitOf(call.method), now)
+    } catch {
+      // The next failure asks again.
+    }
+  }
+
+  /** The call is for a block from which on a node may have dropped something. */
+  #isOld({ params }: Call, trait: Trait | undefined): boolean {
+    const oldest = trait?.reads === undefined ? undefined : oldestOf(trait, params)
+    return oldest !== undefined && this.#group.heads.isOld(this.head, oldest, OLD)
   }
 
   /** Asks once how far back its data reach; most nodes do not have the method. Never rejects. */
@@ -300,6 +359,16 @@ export class Endpoint {
 function oldestOf(trait: Trait, params: readonly unknown[]): number | undefined {
   const block = trait.oldest === undefined ? trait.needs?.(params) : trait.oldest(params)
   return block === HEAD ? undefined : block
+}
+
+/** The call failed as if what it asks for did not exist. */
+function isMissing({ error }: CallFailure): boolean {
+  return error.kind === 'lagging' || error.kind === 'pruned'
+}
+
+/** An array without items, parsed or as bytes. */
+function isEmpty(value: unknown): boolean {
+  return Array.isArray(value) ? value.length === 0 : value instanceof Uint8Array && value.length === 2
 }
 
 /** A node without the method is not on another chain for that. */

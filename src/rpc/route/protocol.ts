@@ -30,6 +30,8 @@ export interface Protocol {
   readonly askChain: Pick<Call, 'method' | 'params'>
   /** The chain's id in the result of `askChain`; undefined when the result is invalid. */
   readonly chainOf: (result: unknown) => number | undefined
+  /** What a resource is made of: an endpoint without the one hardly has the other. */
+  readonly partOf: Readonly<Record<Resource, Resource>>
   /** Asks how far back an endpoint's data reach. */
   readonly askHistory: Pick<Call, 'method' | 'params'>
   /** The oldest block of each resource in the result of `askHistory`; infinite where it has none. */

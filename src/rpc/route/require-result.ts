@@ -1,17 +1,11 @@
 import { IntegrityError } from '../../errors.ts'
-import { type Call, movedReply, type Reply } from '../call.ts'
+import type { Call, Reply } from '../call.ts'
 import { CallFailure } from '../call-failure.ts'
 
 /**
- * The reply, unless the call requires a result and it is null: then it throws a `lagging` failure.
- */
-export function requireResult(reply: Reply, call: Call, endpoint: string): Reply {
-  return movedReply(reply, takeResult(reply, call, endpoint))
-}
-
-/**
  * Takes the reply's value. The only place where null becomes `lagging`: a node that answers null
- * for what must exist is behind the others, which is a failure that retry and route act on.
+ * for what must exist is behind the others, or has dropped it, which is a failure that retry and
+ * route act on.
  */
 export function takeResult(reply: Reply, { method, params, required }: Call, endpoint: string): unknown {
   const value = reply.take()

@@ -13,7 +13,6 @@ import { Endpoint, EndpointGroup, type EndpointOptions } from './endpoint.ts'
 import { Filters } from './filters.ts'
 import { Hedge, type HedgeOptions } from './hedge.ts'
 import type { Protocol, Trait } from './protocol.ts'
-import { requireResult } from './require-result.ts'
 
 export interface RouteOptions {
   readonly endpoints: readonly [EndpointOptions, ...EndpointOptions[]]
@@ -30,17 +29,20 @@ export interface RouteOptions {
  * A call that an endpoint did not start goes to the next one at once, and so does a read that waits
  * for an endpoint which has never answered. Every other failure goes back to the retry layer, which
  * lists in `tried` the endpoints that have failed the call. With one endpoint there is nothing to
- * pick, and calls go straight to its queue.
+ * pick, and calls go straight to its queue; what it lacks is learnt all the same, so that a call
+ * for a block that it has dropped ends at once.
  */
 export function route(options: RouteOptions): Send {
-  const { endpoints, hedge } = options
+  const { endpoints, protocol, waiting, hedge } = options
   const [first, ...others] = endpoints
   if (others.length > 0 || hedge !== undefined) {
     const router = new Router(options)
     return (call) => router.send(call)
   }
-  const only = first.queue
-  return (call) => (call.required ? only.send(call).then((reply) => requireResult(reply, call, only.name)) : only.send(call))
+  const only = new Endpoint(first, new EndpointGroup(protocol, first.chainId), true, waiting.clock)
+  // An interactive call that is answered pays nothing for what is learnt from failures.
+  return (call) =>
+    call.required || call.priority === 'bulk' || call.tried.length > 0 ? only.askAlone(call, protocol.traitOf(call.method)) : first.queue.send(call)
 }
 
 /** Rebalancing interval, in ms, while calls are waiting. */

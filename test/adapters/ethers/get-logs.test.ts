@@ -32,6 +32,26 @@ describe('getLogs', () => {
     expect(ours[0]?.constructor).toBe(theirs[0]?.constructor)
   })
 
+  it.each([{ address: [] }, { topics: [[]] }, { topics: [[], null, []] }])('takes empty lists for any, as nodes do: %j', async (any) => {
+    const chain = await startLogChain({ head: 20_000, logs })
+    const found = await providerOn(HexlineProvider, chain.url).getLogs({ fromBlock: 0, toBlock: 'latest', ...any } as never)
+    expect(found).toHaveLength(chain.logs(0, 20_000).length)
+  })
+
+  it('takes a node that is behind when it is asked again for what it is', async () => {
+    let asked = 0
+    const chain = await startLogChain({
+      head: 20_000,
+      logs,
+      answer: (method) => (method === 'eth_blockNumber' ? { result: asked++ === 0 ? '0x4e20' : '0x4e1f' } : undefined),
+    })
+    const provider = providerOn(HexlineProvider, chain.url)
+    for (const toBlock of ['latest', 20_000]) {
+      asked = 0
+      expect(await provider.getLogs({ fromBlock: 0, toBlock })).toHaveLength(chain.logs(0, 20_000).length)
+    }
+  })
+
   it('asks once for what one call gives', async () => {
     const chain = await startLogChain({ head: 5000, logs: (block) => (block % 100 === 0 ? 1 : 0) })
     const logs = await providerOn(HexlineProvider, chain.url).getLogs({ fromBlock: 0, toBlock: 5000 })

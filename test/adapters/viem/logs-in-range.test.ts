@@ -97,6 +97,9 @@ describe('refuses at once', () => {
     [{ fromBlock: 5n, toBlock: 4n }, 'toBlock: expected at least the first block, 5, received 4'],
     [{ fromBlock: 5n, block: 4n }, 'parameters: expected only address, abi'],
     [{ fromBlock: 5n, abi, eventName: 'Burn' }, 'eventName: expected the name of an event of abi, received "Burn"'],
+    [{ fromBlock: 5n, events: [] }, 'events: expected at least one event; omit the parameter for all logs, received an empty array'],
+    [{ fromBlock: 5n, abi: [] }, 'abi: expected at least one event, received none'],
+    [{ fromBlock: 5n, event: transfer, args: { from: [] } }, 'args: expected at least one value of each argument; omit those that may have any'],
   ])('%o', (parameters, message) => {
     const client = clientOn('http://127.0.0.1:1')
     expect(() => client.getLogsInRange(parameters as never)).toThrow(message)

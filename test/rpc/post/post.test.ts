@@ -31,13 +31,14 @@ describe('a POST', () => {
   const fails = () => Promise.reject(new NetworkError('node: no connection', { endpoint: 'node' }))
   const envelope = (id: number, method: string) => ({ jsonrpc: '2.0', id, method, params: [1] })
 
-  test('tells the tallies of its calls what it took, compressed and not', async () => {
+  test('tells the tallies of its calls that measure what it took, compressed and not', async () => {
     const body = Buffer.from('[{"jsonrpc":"2.0","id":1,"result":1},{"jsonrpc":"2.0","id":2,"result":2}]')
     const { post } = postOver(async () => ({ status: 200, headers: {}, body, wireBytes: 33 }))
-    const [one, two] = [new Tally(), new Tally()]
-    await post(callOf('a', { tally: one }), callOf('b', { tally: two }))
-    expect(one.post).toEqual({ calls: 2, bytes: body.length, wireBytes: 33, ms: expect.any(Number) })
+    const [one, two, other] = [new Tally(systemClock), new Tally(systemClock), new Tally()]
+    await post(callOf('a', { tally: one }), callOf('b', { tally: two }), callOf('c', { tally: other }))
+    expect(one.post).toEqual({ calls: 3, bytes: body.length, wireBytes: 33 })
     expect(two.post).toBe(one.post)
+    expect(other.post).toBeUndefined()
   })
 
   test('of one call is an object, of several an array, and no id is used twice', async () => {

@@ -15,6 +15,7 @@ const protocol = {
   askHead: { method: 'eth_blockNumber', params: [] },
   askChain: { method: 'eth_chainId', params: [] },
   chainOf: () => 1,
+  partOf: {},
   askHistory: { method: 'eth_capabilities', params: [] },
   historyOf: () => new Map(),
   oldestIn: () => undefined,

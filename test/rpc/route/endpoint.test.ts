@@ -19,6 +19,7 @@ const protocol: Protocol = {
   askHead: { method: 'head', params: [] },
   askChain: { method: 'chain', params: [] },
   chainOf: (result) => (typeof result === 'number' ? result : undefined),
+  partOf: {},
   askHistory: { method: 'eth_capabilities', params: [] },
   historyOf: () => new Map(),
   oldestIn: () => undefined,

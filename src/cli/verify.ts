@@ -1,0 +1,159 @@
+import { Command } from 'commander'
+import { type Client, createClient } from '../client/client.ts'
+import { type DatasetReport, verifyDataset } from '../dataset/verify-dataset.ts'
+import { OptionError } from '../errors.ts'
+import { Meter, Tally } from './meter.ts'
+import { type NodeFlags, numberFrom, timesFrom, warnOfKey } from './node.ts'
+import { Interrupted } from './output/failure.ts'
+import type { Io } from './output/io.ts'
+import { toJson } from './output/json.ts'
+import { type MessageFlags, messagesFor } from './output/messages.ts'
+import { printText } from './output/print.ts'
+import { table } from './output/table.ts'
+import { count, sizeOf } from './output/units.ts'
+import { onSignals } from './signals.ts'
+
+interface Flags extends MessageFlags, Pick<NodeFlags, 'deadline' | 'timeout'> {
+  /** True without a URL. */
+  readonly against?: string | true
+  readonly sample?: string
+  readonly seed?: string
+  readonly senders?: boolean
+}
+
+/** `hexline verify`: whether a folder of tables is what its hashes say. */
+export function verifyCommand(io: Io): Command {
+  return new Command('verify')
+    .summary('whether a folder of tables is what its hashes say')
+    .description(
+      'Verifies a folder that hexline export wrote, without a node: the digests of all files, that no block is missing, that each names the one before it as its parent, ' +
+        'that the tables fit one another, and every hash and root that the columns allow. Prints what was proven and what could not be. Exits with 1 at the first falsehood, and names file, block and field.',
+    )
+    .argument('<folder>', 'the folder')
+    .option('--against [url]', 'also compare hashes of blocks with this node (without a URL: HEXLINE_RPC_URL, which is safer where the URL holds a key)')
+    .option('--sample <blocks>', 'with --against: how many blocks to compare, with the first and the last one (default: 20)')
+    .option('--seed <number>', 'with --against: compare the same blocks as a run that printed this number')
+    .option('--senders', 'also recover the sender of each transaction from its signature, which is slow')
+    .option('--deadline <seconds>', 'with --against: give up on a call after this time, including all attempts and waits (default: 120)')
+    .option('--timeout <seconds>', 'with --against: give up on a POST after this time (default: 30)')
+    .option('--json', 'print one JSON object')
+    .option('--quiet', 'print the table and errors only')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  hexline verify mainnet
+  HEXLINE_RPC_URL=https://rpc.example.com/KEY hexline verify mainnet --against --sample 100
+  hexline verify mainnet --json | jq .skipped
+
+What each line means is in docs/datasets.md.`,
+    )
+    .action((folder: string, flags: Flags) => verifyFolder(folder, flags, io))
+}
+
+async function verifyFolder(folder: string, flags: Flags, io: Io): Promise<void> {
+  const messages = messagesFor(flags, io)
+  const { sample, seed, senders = false } = flags
+  for (const [flag, value] of Object.entries({ '--sample': sample, '--seed': seed }))
+    if (value !== undefined && flags.against === undefined) throw new OptionError(flag, '--against beside it', 'no --against')
+  const stop = new AbortController()
+  const tally = new Tally()
+  const meter = new Meter(io.stderr, messages, flags, tally)
+  const url = urlOf(flags, io)
+  if (typeof flags.against === 'string') warnOfKey(messages, flags.against, 'HEXLINE_RPC_URL')
+  const client: Client | undefined = url === undefined ? undefined : createClient(url, timesFrom(flags))
+  const release = onSignals((name, code) => stop.abort(new Interrupted(`ended by ${name}`, code)))
+  try {
+    meter.start()
+    const report = await verifyDataset(folder, {
+      senders,
+      ...(client && { against: client }),
+      ...(sample !== undefined && { sample: numberFrom('--sample', sample) }),
+      ...(seed !== undefined && { seed: numberFrom('--seed', seed) }),
+      signal: stop.signal,
+      onProgress: (progress) => meter.update(progress),
+    })
+    meter.finish()
+    await printText(io.stdout, flags.json ? `${toJson(report)}\n` : textOf(report, io.stdout.isTTY === true))
+  } catch (error) {
+    throw inCommand(error)
+  } finally {
+    meter.clear()
+    release()
+    await client?.close()
+  }
+}
+
+/** Options that other commands call otherwise. */
+const called: Readonly<Record<string, string>> = { dir: '<folder>', seed: '--seed' }
+
+function inCommand(error: unknown): unknown {
+  const name = error instanceof OptionError ? called[error.option] : undefined
+  return name === undefined ? error : new OptionError(name, (error as OptionError).expected, (error as OptionError).received)
+}
+
+function urlOf({ against }: Flags, { env }: Io): string | undefined {
+  if (against === undefined || typeof against === 'string') return against
+  const { HEXLINE_RPC_URL: url } = env
+  if (!url) throw new OptionError('--against', "the node's URL, here or in HEXLINE_RPC_URL", 'nothing')
+  return url
+}
+
+/** What each check proves; others have their own names. */
+const meanings: Readonly<Record<string, string>> = {
+  files: 'digests and sizes of all files',
+  rows: 'rows: counts, order, and what they repeat',
+  link: 'each block is the child of the one before',
+  header: 'hash of the header',
+  transactionHashes: 'hash of each transaction',
+  transactionsRoot: 'transactions root',
+  receiptsRoot: 'receipts root, with the logs',
+  logsBloom: 'logs bloom',
+  withdrawalsRoot: 'withdrawals root',
+  uncles: 'no uncles',
+  prices: 'prices of gas',
+  size: 'size of the block',
+  senders: 'senders, by their signatures',
+  against: 'hash at the node',
+}
+
+interface Line {
+  readonly check: string
+  readonly proven: number
+  readonly unproven: number
+  readonly reason: string
+}
+
+function textOf(report: DatasetReport, isTerminal: boolean): string {
+  const { checks, skipped, uncovered, against, chainId, from, to, files, rows, bytes, lastHash } = report
+  const lines = Object.keys(meanings)
+    .filter((name) => name in checks || name in skipped)
+    .flatMap((name): Line[] => {
+      const proven = checks[name] ?? 0
+      const reasons = Object.entries(skipped[name] ?? {}).sort(([, a], [, b]) => b - a)
+      const first = reasons.shift()
+      const check = meanings[name] as string
+      return [
+        { check, proven, unproven: first?.[1] ?? 0, reason: first?.[0] ?? '' },
+        ...reasons.map(([reason, unproven]) => ({ check: '', proven: 0, unproven, reason })),
+      ]
+    })
+  const range = from === null || to === null ? 'no blocks' : `blocks ${from} to ${to}`
+  const head = `${range} of chain ${chainId}: ${count(files)} files, ${count(rows)} rows, ${sizeOf(bytes)}`
+  const proven = table<Line>(
+    [
+      { title: 'check', of: ({ check }) => check },
+      { title: 'proven', of: ({ proven, check }) => (check === '' ? '' : count(proven)), right: true },
+      { title: 'not', of: ({ unproven }) => (unproven === 0 ? '' : count(unproven)), right: true },
+      { title: 'why not', of: ({ reason }) => reason },
+    ],
+    lines,
+    isTerminal,
+  )
+  const notes = [
+    ...(uncovered.length === 0 ? [] : [`covered by no hash or root: ${uncovered.join(', ')}`]),
+    ...(against === null ? [] : [`compared with the node: ${count(against.blocks)} ${against.blocks === 1 ? 'block' : 'blocks'} (--seed ${against.seed})`]),
+    ...(lastHash === null ? [] : [`all of it follows from the hash of block ${to}: ${lastHash}`]),
+  ]
+  return `${[head, '', proven, '', ...notes].join('\n')}\n`
+}

@@ -1,0 +1,50 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { falsehood, plain } from './falsehood.ts'
+import { LOCK } from './lock.ts'
+import { type FileEntry, MANIFEST, type Manifest } from './manifest.ts'
+
+/**
+ * Checks that a folder holds what the manifest names, with the right sizes, and nothing else. Throws
+ * `IntegrityError`.
+ */
+export async function checkFolder(dir: string, { tables, ranges }: Manifest): Promise<void> {
+  const files = new Map(ranges.flatMap((range) => range.files.map((file) => [file.name, file])))
+  for (const { name, bytes } of files.values()) {
+    const there = await stat(join(dir, name)).catch(() => undefined)
+    if (!there?.isFile()) throw falsehood({ file: name }, 'file', plain('a file'), plain(there === undefined ? 'none' : 'something else'))
+    if (there.size !== bytes) throw falsehood({ file: name }, 'bytes', bytes, there.size)
+  }
+  for (const name of await readdir(dir)) {
+    if (name === LOCK) throw falsehood({ file: name }, 'file', plain('none'), plain('a lock: an export is running, or was killed and has to be run again'))
+    if (name !== MANIFEST && !tables.some((table) => table === name)) throw unnamed(name)
+  }
+  for (const table of tables) for (const name of await namesIn(join(dir, table))) if (!files.has(`${table}/${name}`)) throw unnamed(`${table}/${name}`)
+}
+
+function unnamed(name: string): Error {
+  return falsehood({ file: name }, 'file', plain('none, since the manifest does not name it'), plain('a file or folder'))
+}
+
+/** None of a folder that is not there: a dataset without ranges may have none. */
+async function namesIn(folder: string): Promise<string[]> {
+  try {
+    return await readdir(folder)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
+    throw error
+  }
+}
+
+/** Bytes that are read at a time. */
+const PIECE = 1024 * 1024
+
+/** Checks the bytes of a file. Throws `IntegrityError` unless they have the manifest's SHA-256. */
+export async function checkDigest(dir: string, { name, bytes, sha256 }: FileEntry, signal: AbortSignal | undefined): Promise<void> {
+  const hash = createHash('sha256')
+  for await (const piece of createReadStream(join(dir, name), { highWaterMark: Math.min(PIECE, bytes + 1), ...(signal && { signal }) })) hash.update(piece)
+  const digest = hash.digest('hex')
+  if (digest !== sha256) throw falsehood({ file: name }, 'sha256', sha256, digest)
+}

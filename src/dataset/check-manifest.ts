@@ -1,0 +1,124 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { IntegrityError } from '../errors.ts'
+import { fileName, rangeFrom } from './aligned-range.ts'
+import { falsehood, plain } from './falsehood.ts'
+import { type DatasetHeader, formats, MANIFEST, type Manifest, ManifestFile, parseManifest, type RangeEntry } from './manifest.ts'
+import { type DatasetTable, tableNames, tables } from './tables.ts'
+
+const HASH = /^0x[0-9a-fA-F]{64}$/
+const SHA256 = /^[0-9a-f]{64}$/
+
+const HEADER_FIELDS = ['schema', 'chainId', 'format', 'compression', 'from', 'blocksPerFile', 'tables', 'columns', 'checks']
+const RANGE_FIELDS = ['from', 'to', 'parentHash', 'firstHash', 'lastHash', 'files', 'checks', 'nulls', 'tool']
+const FILE_FIELDS = ['name', 'rows', 'bytes', 'sha256']
+
+/**
+ * The manifest of a folder, after its own digest, the form of each field, the tiling of the ranges
+ * and the names of the files were checked. Throws `IntegrityError`; and an `Error` for a manifest of
+ * another version.
+ */
+export async function readCheckedManifest(dir: string): Promise<Manifest> {
+  let text: string
+  try {
+    text = await readFile(join(dir, MANIFEST), 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    throw falsehood({ file: MANIFEST }, 'file', plain('a file'), plain('none'))
+  }
+  const manifest = parsed(text)
+  checkHeader(manifest)
+  manifest.ranges.forEach((range, i) => {
+    checkRange(manifest, range, i)
+  })
+  // Nothing is written twice, or in another way than a reader of JSON may expect.
+  if (new ManifestFile(dir, manifest).text !== text) throw wrong('text', 'the text that its values make', 'another')
+  return manifest
+}
+
+function parsed(text: string): Manifest {
+  try {
+    return parseManifest(text, MANIFEST, '')
+  } catch (error) {
+    if (!(error instanceof SyntaxError || error instanceof TypeError)) throw error
+    throw wrong('text', 'JSON of a manifest', error.message)
+  }
+}
+
+function wrong(field: string, expected: string, found: unknown): IntegrityError {
+  return falsehood({ file: MANIFEST }, field, plain(expected), typeof found === 'string' ? plain(found) : found)
+}
+
+function check(isRight: boolean, field: string, expected: string, found: unknown): asserts isRight {
+  if (!isRight) throw wrong(field, expected, found)
+}
+
+function checkKeys(field: string, value: unknown, known: readonly string[]): void {
+  const isRecord = typeof value === 'object' && value !== null && !Array.isArray(value)
+  const keys = isRecord ? Object.keys(value) : []
+  check(isRecord && keys.length === known.length && known.every((key) => keys.includes(key)), field, `the fields ${known.join(', ')}`, keys.join(', '))
+}
+
+function isWhole(value: unknown, least: number): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= least
+}
+
+function checkHeader(manifest: Manifest): void {
+  checkKeys('manifest', manifest, [...HEADER_FIELDS, 'ranges'])
+  const { chainId, format, compression, from, blocksPerFile, tables: stored, columns, ranges } = manifest
+  check(isWhole(chainId, 0), 'chainId', 'a whole number', chainId)
+  check(formats.includes(format), 'format', formats.join(', '), format)
+  const isParquet = format === 'parquet'
+  check(
+    isParquet ? compression === 'zstd' || compression === 'snappy' : compression === null,
+    'compression',
+    isParquet ? 'zstd or snappy' : 'null',
+    compression,
+  )
+  check(isWhole(from, 0), 'from', 'a whole number', from)
+  check(isWhole(blocksPerFile, 1), 'blocksPerFile', 'a whole number', blocksPerFile)
+  check(isSome(stored, tableNames), 'tables', `some of ${tableNames.join(', ')}`, stored)
+  check(isParquet === (columns !== null), 'columns', isParquet ? 'an object' : 'null', columns)
+  check(Array.isArray(ranges), 'ranges', 'an array', ranges)
+  if (columns === null) return
+  checkKeys('columns', columns, stored)
+  for (const [table, names] of Object.entries(columns)) {
+    const known = tables[table as DatasetTable].map(({ name }) => name)
+    check(isSome(names, known), `columns.${table}`, 'columns of the table, in their order', names)
+  }
+}
+
+/** Whether these are one or more of those names, in their order. */
+function isSome(names: unknown, known: readonly string[]): boolean {
+  return Array.isArray(names) && names.length > 0 && names.join() === known.filter((name) => names.includes(name)).join()
+}
+
+function checkRange(manifest: DatasetHeader & { readonly ranges: readonly RangeEntry[] }, range: RangeEntry, i: number): void {
+  const at = `ranges[${i}]`
+  checkKeys(at, range, RANGE_FIELDS)
+  const { from, to, parentHash, firstHash, lastHash, files, checks, nulls, tool } = range
+  const last = manifest.ranges[i - 1]
+  const start = last === undefined ? manifest.from : last.to + 1
+  check(from === start, `${at}.from`, `${start}, so that no block is missing or there twice`, from)
+  const end = rangeFrom(from, Number.MAX_SAFE_INTEGER, manifest.blocksPerFile).to
+  check(isWhole(to, from) && to <= end, `${at}.to`, `a number from ${from} to ${end}`, to)
+  for (const [name, hash] of Object.entries({ parentHash, firstHash, lastHash })) check(HASH.test(hash), `${at}.${name}`, 'a hash of 32 bytes', hash)
+  if (last !== undefined) check(parentHash === last.lastHash, `${at}.parentHash`, `${last.lastHash}, the last hash of the range before it`, parentHash)
+  if (from === to) check(firstHash === lastHash, `${at}.lastHash`, `${firstHash}, the hash of the only block`, lastHash)
+  check(Array.isArray(files) && files.length === manifest.tables.length, `${at}.files`, `${manifest.tables.length} files`, files)
+  for (const [j, table] of manifest.tables.entries()) {
+    const file = files[j] as RangeEntry['files'][number]
+    const path = `${at}.files[${j}]`
+    checkKeys(path, file, FILE_FIELDS)
+    const name = fileName(table, range, manifest.format)
+    check(file.name === name, `${path}.name`, name, file.name)
+    check(isWhole(file.rows, 0), `${path}.rows`, 'a whole number', file.rows)
+    check(isWhole(file.bytes, 0), `${path}.bytes`, 'a whole number', file.bytes)
+    check(SHA256.test(file.sha256), `${path}.sha256`, 'a SHA-256', file.sha256)
+    const blocks = to - from + 1
+    if (table === 'blocks') check(file.rows === blocks, `${path}.rows`, `${blocks}, one for each block`, file.rows)
+  }
+  checkKeys(`${at}.checks`, checks, ['made', 'skipped'])
+  for (const [name, count] of Object.entries(nulls)) check(isWhole(count, 1), `${at}.nulls.${name}`, 'a whole number', count)
+  check(typeof tool === 'string', `${at}.tool`, 'a version', tool)
+}

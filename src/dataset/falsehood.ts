@@ -1,0 +1,41 @@
+import { CodecError, IntegrityError } from '../errors.ts'
+import { show } from '../text.ts'
+
+/** Where something is wrong in a dataset: a file by its path in the folder, and a block in it. */
+export interface Place {
+  readonly file: string
+  readonly block?: bigint | undefined
+}
+
+/** The error for a value that is not what it has to be. `note` ends its message. */
+export function falsehood({ file, block }: Place, field: string, expected: unknown, found: unknown, note = ''): IntegrityError {
+  const [wanted, got] = [shown(expected), shown(found)]
+  const where = block === undefined ? file : `${file}: block ${block}`
+  return new IntegrityError(`${where}: ${field}: expected ${wanted}, found ${got}${note}`, { file, block, field, expected: wanted, found: got })
+}
+
+/** The same for a value that cannot be decoded; `path` is where it stands. Any other error stays. */
+export function undecodable(place: Place, path: string, error: unknown): unknown {
+  if (!(error instanceof CodecError)) return error
+  const field = [path, error.path].filter((part) => part !== '').join('.')
+  return falsehood(place, field, plain(error.expected), plain(error.received))
+}
+
+/** Words that are shown as they are. */
+class Words {
+  readonly text: string
+  constructor(text: string) {
+    this.text = text
+  }
+}
+
+/** Marks a description, such as `a file`, which is shown without quotes. */
+export function plain(text: string): unknown {
+  return new Words(text)
+}
+
+/** Hashes and descriptions as they are; anything else as in other messages. */
+function shown(value: unknown): string {
+  if (value instanceof Words) return value.text
+  return typeof value === 'string' && /^(?:0x)?[0-9a-fA-F]{1,64}$/.test(value) ? value : show(value)
+}

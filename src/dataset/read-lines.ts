@@ -1,0 +1,59 @@
+import { createReadStream } from 'node:fs'
+import { join } from 'node:path'
+import { pipeline, type Readable, type Transform } from 'node:stream'
+import zlib from 'node:zlib'
+import { falsehood, plain } from './falsehood.ts'
+import type { DatasetFormat } from './manifest.ts'
+
+const NEWLINE = 0x0a
+
+/** Bytes that are read at a time. */
+const PIECE = 256 * 1024
+
+const decompress: Readonly<Partial<Record<DatasetFormat, () => Transform>>> = {
+  'ndjson.gz': () => zlib.createGunzip(),
+  'ndjson.zst': () => (zlib as unknown as { createZstdDecompress(): Transform }).createZstdDecompress(),
+}
+
+/**
+ * The lines of a file without their ends, some at a time. Throws `IntegrityError` for a file that
+ * does not end with a line, or cannot be decompressed.
+ */
+export async function* readLines(dir: string, file: string, format: DatasetFormat): AsyncGenerator<readonly Buffer[]> {
+  let rest: Buffer[] = []
+  for await (const piece of bytesOf(dir, file, format)) {
+    let end = piece.indexOf(NEWLINE)
+    if (end < 0) {
+      rest.push(piece)
+      continue
+    }
+    const lines = [rest.length === 0 ? piece.subarray(0, end) : Buffer.concat([...rest, piece.subarray(0, end)])]
+    let start = end + 1
+    for (end = piece.indexOf(NEWLINE, start); end >= 0; end = piece.indexOf(NEWLINE, start)) {
+      lines.push(piece.subarray(start, end))
+      start = end + 1
+    }
+    rest = start < piece.length ? [piece.subarray(start)] : []
+    yield lines
+  }
+  if (rest.length > 0) throw falsehood({ file }, 'content', plain('whole lines'), plain('a last line without its end'))
+}
+
+async function* bytesOf(dir: string, file: string, format: DatasetFormat): AsyncGenerator<Buffer> {
+  const source: Readable = createReadStream(join(dir, file), { highWaterMark: PIECE })
+  const decoder = decompress[format]?.()
+  if (decoder === undefined) {
+    yield* source
+    return
+  }
+  // Errors of either end both.
+  pipeline(source, decoder, () => {})
+  try {
+    yield* decoder as AsyncIterable<Buffer>
+  } catch (error) {
+    if (!/^(?:Z_|ERR_ZLIB|ZSTD)/.test((error as NodeJS.ErrnoException).code ?? '')) throw error
+    throw falsehood({ file }, 'content', plain('compressed lines'), plain((error as Error).message))
+  } finally {
+    source.destroy()
+  }
+}

@@ -1,0 +1,28 @@
+/**
+ * `count` of the numbers `from` to `to`, in order: the first, the last, and one at random of each of
+ * equal parts between them. The same seed gives the same numbers.
+ */
+export function sampleOf(from: number, to: number, count: number, seed: number): number[] {
+  const all = to - from + 1
+  if (count >= all) return Array.from({ length: all }, (_, i) => from + i)
+  if (count <= 1) return [to].slice(0, count)
+  const random = randomFrom(seed)
+  const parts = count - 2
+  const between = all - 2
+  const inner = Array.from({ length: parts }, (_, i) => {
+    const [start, end] = [i, i + 1].map((part) => Math.floor((part * between) / parts)) as [number, number]
+    return from + 1 + start + Math.floor(random() * (end - start))
+  })
+  return [from, ...inner, to]
+}
+
+/** Numbers from 0 to 1, by mulberry32: https://gist.github.com/tommyettinger/46a874533244883189143505d203312c */
+function randomFrom(seed: number): () => number {
+  let state = seed | 0
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296
+  }
+}

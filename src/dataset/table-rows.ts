@@ -1,0 +1,143 @@
+import { under } from '../eth/codec/codec-path.ts'
+import { decodeQuantity } from '../eth/codec/quantity.ts'
+import { createReader } from '../eth/codec/reader.ts'
+import type { Decode } from '../eth/codec/schema.ts'
+import { decodeLog, decodeReceipt, decodeTransaction, decodeUncle, decodeWithdrawal } from '../eth/objects.ts'
+import { ColumnRows, type Fields } from './column-rows.ts'
+import { falsehood, type Place, plain, undecodable } from './falsehood.ts'
+import type { DatasetHeader, FileEntry, RangeEntry } from './manifest.ts'
+import { readLines } from './read-lines.ts'
+import { readParquet } from './read-parquet.ts'
+import { type DatasetTable, fieldsElsewhere, tables } from './tables.ts'
+
+/** A row with its fields decoded; those of columns that are not stored are absent. */
+export interface Row {
+  /** Number of its block. */
+  readonly number: bigint
+  readonly fields: Fields
+}
+
+/** The file of a table and range. */
+export interface TableSource {
+  readonly dir: string
+  readonly header: DatasetHeader
+  readonly range: RangeEntry
+  readonly table: DatasetTable
+  readonly file: FileEntry
+}
+
+const decoders = {
+  blocks: decodeUncle,
+  transactions: decodeTransaction,
+  receipts: decodeReceipt,
+  logs: decodeLog,
+  withdrawals: decodeWithdrawal,
+} as const satisfies Record<DatasetTable, Decode<object>>
+
+/** Rows that are made at a time. */
+const BATCH = 256
+
+/** Whether the rows of a table say which block they are of. */
+export function isPlaced({ columns }: DatasetHeader, table: DatasetTable): boolean {
+  return columns === null || (columns[table] ?? []).includes(table === 'blocks' ? 'number' : 'blockNumber')
+}
+
+/**
+ * The rows of a file, some at a time. Throws `IntegrityError` for what a row cannot hold, and if
+ * there are more or fewer rows than the manifest says.
+ */
+export async function* readRows(source: TableSource): AsyncGenerator<readonly Row[]> {
+  let rows = 0
+  for await (const some of source.header.columns === null ? rowsOfLines(source) : rowsOfColumns(source)) {
+    rows += some.length
+    yield some
+  }
+  if (rows !== source.file.rows) throw falsehood({ file: source.file.name }, 'rows', source.file.rows, rows)
+}
+
+async function* rowsOfLines({ dir, header, table, file }: TableSource): AsyncGenerator<readonly Row[]> {
+  const read = createReader(decoders[table] as Decode<object>)
+  const place = { file: file.name }
+  const apart = fieldsApart(table, header.tables)
+  let row = 0
+  for await (const lines of readLines(dir, file.name, header.format)) {
+    const rows: Row[] = []
+    for (const line of lines) {
+      const fields = decoding(place, row++, () => read(line) as Fields)
+      for (const field of apart)
+        if (fields[field] !== undefined) throw falsehood(place, `row ${row - 1}: ${field}`, plain('nothing, since it has a table'), fields[field])
+      rows.push(numbered(place, table, row - 1, fields))
+    }
+    yield rows
+  }
+}
+
+/** The lists of a row that have tables of their own. */
+function fieldsApart(table: DatasetTable, stored: readonly DatasetTable[]): readonly string[] {
+  return fieldsElsewhere[table].filter((field) => stored.includes(field as DatasetTable))
+}
+
+async function* rowsOfColumns({ dir, header, range, table, file }: TableSource): AsyncGenerator<readonly Row[]> {
+  const names = header.columns?.[table] ?? []
+  const columns = tables[table].filter(({ name }) => names.includes(name))
+  const make = new ColumnRows(table, columns)
+  const isNumbered = isPlaced(header, table)
+  const decode = fieldsDecoder(table)
+  const place = { file: file.name }
+  let first = 0
+  for await (const values of readParquet(dir, file.name, columns)) {
+    for (let from = 0; from < values.rows; from += BATCH) {
+      const rows: Row[] = []
+      for (let i = from; i < Math.min(from + BATCH, values.rows); i++) {
+        const row = first + i
+        const fields = decoding(place, row, () => decode(make.fieldsOf(place, values, i)))
+        rows.push(isNumbered ? numbered(place, table, row, fields) : { number: -1n, fields })
+      }
+      yield rows
+    }
+    first += values.rows
+  }
+  for (const column of columns) {
+    const name = `${table}.${column.name}`
+    const [said = 0, counted = 0] = [range.nulls[name], make.nulls[name]]
+    if (make.counts(column) && said !== counted) throw falsehood({ file: 'manifest.json' }, `ranges.nulls.${name}`, counted, said, `, for ${file.name}`)
+  }
+}
+
+/** Runs `decode` for a row. Throws what is wrong as `IntegrityError`. */
+function decoding(place: Place, row: number, decode: () => Fields): Fields {
+  try {
+    return decode()
+  } catch (error) {
+    if (error instanceof SyntaxError) throw falsehood(place, `row ${row}`, plain('JSON'), plain(error.message))
+    throw undecodable(place, `row ${row}`, error)
+  }
+}
+
+/**
+ * Decodes the fields that are there, in place. A table may be stored without the fields that
+ * identify its objects, which its decoder needs.
+ */
+function fieldsDecoder(table: DatasetTable): (fields: Fields) => Fields {
+  const { schema } = decoders[table] as Decode<object>
+  const each = schema?.is === 'object' ? [...schema.decoders] : []
+  return (fields) => {
+    for (const [name, decode] of each) {
+      const value = fields[name]
+      if (value === undefined || value === null) continue
+      try {
+        fields[name] = decode(value)
+      } catch (error) {
+        throw under(error, name)
+      }
+    }
+    return fields
+  }
+}
+
+function numbered(place: Place, table: DatasetTable, row: number, fields: Fields): Row {
+  const name = table === 'blocks' ? 'number' : 'blockNumber'
+  const value = fields[name]
+  const number = typeof value === 'bigint' ? value : decoding(place, row, () => ({ number: decodeQuantity(value) })).number
+  return { number: number as bigint, fields }
+}

@@ -1,0 +1,196 @@
+import { randomInt } from 'node:crypto'
+import { stat } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import type { Progress } from '../bulk/range-stream.ts'
+import * as check from '../check.ts'
+import type { Client } from '../client/client.ts'
+import { IntegrityError, OptionError } from '../errors.ts'
+import { show } from '../text.ts'
+import { isSame } from '../verify/mismatch.ts'
+import { loadSenderOf } from '../verify/sender.ts'
+import { checkFolder } from './check-files.ts'
+import { readCheckedManifest } from './check-manifest.ts'
+import { falsehood } from './falsehood.ts'
+import { fileNamesOf } from './join-blocks.ts'
+import { MANIFEST, type Manifest, type RangeEntry } from './manifest.ts'
+import { hasZstd } from './ndjson-files.ts'
+import { sampleOf } from './sample.ts'
+import { Tally } from './tally.ts'
+import { verifyRange } from './verify-range.ts'
+
+export interface VerifyDatasetOptions {
+  /** Whether the sender of each transaction is recovered from its signature, which is slow. Default false. */
+  readonly senders?: boolean
+  /** A client of a node whose hashes are compared with those of the dataset. */
+  readonly against?: Client
+  /** With `against`: number of blocks to compare, with the first and the last one. Default 20. */
+  readonly sample?: number
+  /** With `against`: chooses the blocks. Default: at random. */
+  readonly seed?: number
+  /** Ends the verification, which rejects with the signal's reason. */
+  readonly signal?: AbortSignal
+  /** Called after each block. `bytes` counts the files of whole ranges. */
+  readonly onProgress?: (progress: Progress) => void
+}
+
+/** What was proven of a dataset, and what could not be. Plain data. */
+export interface DatasetReport {
+  readonly chainId: number
+  /** The blocks; null for a dataset without any. */
+  readonly from: number | null
+  readonly to: number | null
+  /**
+   * Hash of the last block. All that is proven follows from it, so compare it with one that you
+   * trust. Null for a dataset without blocks.
+   */
+  readonly lastHash: string | null
+  readonly ranges: number
+  readonly blocks: number
+  readonly files: number
+  readonly rows: number
+  /** Size of all files, in bytes. */
+  readonly bytes: number
+  /** Number of blocks for which each check passed. */
+  readonly checks: Readonly<Record<string, number>>
+  /** Number of blocks for which a check could not be made, by check and reason. */
+  readonly skipped: Readonly<Record<string, Readonly<Record<string, number>>>>
+  /**
+   * Columns, as `table.column`, with values that no hash covers and nothing else tells; `table.*` for
+   * a table of which rows are not proven.
+   */
+  readonly uncovered: readonly string[]
+  /** The node comparison: how many blocks, and the seed that chooses the same ones again. */
+  readonly against: { readonly blocks: number; readonly seed: number } | null
+}
+
+/**
+ * Verifies a folder that `exportDataset` wrote, without a node, and says what was proven:
+ *
+ * - `files`: the manifest and each file have their digests, and there is nothing else;
+ * - `rows`: each block has its rows in each table, in order, and they fit one another;
+ * - `link`: each block names the one before it as its parent;
+ * - `header`, `transactionsRoot`, `receiptsRoot` and so on: hashes and roots that are computed anew
+ *   from the rows, as far as the stored columns allow.
+ *
+ *     const { checks, skipped, uncovered, lastHash } = await verifyDataset('mainnet')
+ *
+ * Who can write the folder can write digests, too, but cannot make other rows with the hashes of
+ * the chain. So compare `lastHash` with one that you trust, or pass a client as `against`.
+ *
+ * Rejects at the first falsehood with `IntegrityError`, which names file, block and field, with
+ * what was expected and found. Rejects with `OptionError` for invalid options, a path that is no
+ * folder, and a dataset that this version of Node.js cannot read.
+ */
+export async function verifyDataset(dir: string, options: VerifyDatasetOptions = {}): Promise<DatasetReport> {
+  const job = checkVerifyOptions(dir, options)
+  const { senders, signal, against } = job
+  signal?.throwIfAborted()
+  const manifest = await openDataset(job.dir)
+  const asking = signal === undefined ? against : against?.with({ signal })
+  if (asking !== undefined) await checkChain(asking, manifest)
+  const { from, ranges } = manifest
+  const to = ranges.at(-1)?.to ?? from - 1
+  const total = to - from + 1
+  const chosen = new Map<number, string | undefined>(asking === undefined ? [] : sampleOf(from, to, job.sample, job.seed).map((number) => [number, undefined]))
+  const tally = new Tally()
+  const senderOf = senders ? await loadSenderOf() : undefined
+  const sums = { files: 0, rows: 0, bytes: 0 }
+  let done = 0
+  const onBlock = (number: bigint, hash: string | undefined) => {
+    if (chosen.has(Number(number))) chosen.set(Number(number), hash)
+    job.onProgress?.({ number, done: ++done, total, bytes: sums.bytes })
+  }
+  for (const range of ranges) {
+    await verifyRange({ dir: job.dir, header: manifest, senderOf, signal, onBlock }, range, tally)
+    sums.files += range.files.length
+    for (const { rows, bytes } of range.files) {
+      sums.rows += rows
+      sums.bytes += bytes
+    }
+  }
+  if (asking !== undefined) await compare(asking, manifest, chosen, tally)
+  return {
+    chainId: manifest.chainId,
+    from: total === 0 ? null : from,
+    to: total === 0 ? null : to,
+    lastHash: ranges.at(-1)?.lastHash ?? null,
+    ranges: ranges.length,
+    blocks: total,
+    ...sums,
+    checks: tally.checks,
+    skipped: tally.skipped,
+    uncovered: tally.uncovered,
+    against: asking === undefined ? null : { blocks: tally.checks.against ?? 0, seed: job.seed },
+  }
+}
+
+/** Checked options, with defaults. */
+interface VerifyJob {
+  readonly dir: string
+  readonly senders: boolean
+  readonly against: Client | undefined
+  readonly sample: number
+  readonly seed: number
+  readonly signal: AbortSignal | undefined
+  readonly onProgress: ((progress: Progress) => void) | undefined
+}
+
+const LARGEST_SEED = 2 ** 31 - 1
+
+/** Checks the options and fills in the defaults. Throws `OptionError`. */
+function checkVerifyOptions(dir: string, options: VerifyDatasetOptions): VerifyJob {
+  if (typeof dir !== 'string' || dir === '') throw new OptionError('dir', 'the path of a folder', show(dir))
+  check.onlyKnown('options', options, ['senders', 'against', 'sample', 'seed', 'signal', 'onProgress'])
+  const { senders = false, against, sample, seed, signal, onProgress } = options
+  if (against !== undefined && typeof against?.call !== 'function') throw new OptionError('against', 'a client from createClient', show(against))
+  for (const [name, value] of Object.entries({ sample, seed }))
+    if (value !== undefined && against === undefined) throw new OptionError(name, 'against beside it', 'no against')
+  if (signal !== undefined) check.signal(signal)
+  if (onProgress !== undefined) check.callback('onProgress', onProgress)
+  return {
+    dir: resolve(dir),
+    senders: check.flag('senders', senders),
+    against,
+    sample: check.whole('sample', sample ?? 20),
+    seed: check.whole('seed', seed ?? randomInt(LARGEST_SEED), 0, LARGEST_SEED),
+    signal,
+    onProgress,
+  }
+}
+
+/** The manifest of a folder that holds what it names. */
+async function openDataset(dir: string): Promise<Manifest> {
+  const there = await stat(dir).catch(() => undefined)
+  if (!there?.isDirectory()) throw new OptionError('dir', 'a folder', there === undefined ? `a path where nothing is` : 'a path of a file')
+  const manifest = await readCheckedManifest(dir)
+  const isZstd = manifest.format === 'ndjson.zst' || manifest.compression === 'zstd'
+  if (isZstd && !hasZstd)
+    throw new OptionError('dir', 'a dataset without Zstandard, which needs Node.js 22.15, 23.8 or later', `one with it, and Node.js ${process.versions.node}`)
+  await checkFolder(dir, manifest)
+  return manifest
+}
+
+async function checkChain(client: Client, { chainId }: Manifest): Promise<void> {
+  const asked = await client.call('eth_chainId')
+  if (asked !== chainId) throw new OptionError('against', `a node of chain id ${chainId}, as ${MANIFEST} says`, `one of chain id ${asked}`)
+}
+
+/** Compares hashes with a node's. */
+async function compare(client: Client, manifest: Manifest, chosen: ReadonlyMap<number, string | undefined>, tally: Tally): Promise<void> {
+  for (const [number, known] of chosen) {
+    const range = manifest.ranges.find(({ from, to }) => from <= number && number <= to) as RangeEntry
+    const hash = known ?? (number === range.from ? range.firstHash : number === range.to ? range.lastHash : undefined)
+    if (hash === undefined) {
+      tally.skip('against', 'no column has the hash of the block')
+      continue
+    }
+    const block = await client.call('eth_getBlockByNumber', BigInt(number), false)
+    if (block === null) throw new IntegrityError(`the node has no block ${number}`, { kind: 'lagging' })
+    if (!isSame(block.hash, hash)) {
+      const names = fileNamesOf(manifest, range)
+      const file = names.blocks ?? (known === undefined ? MANIFEST : (Object.values(names)[0] as string))
+      throw falsehood({ file, block: BigInt(number) }, 'hash', block.hash, hash, '; expected is what the node says')
+    }
+    tally.prove('against')
+  }
+}

@@ -1,0 +1,53 @@
+import { isSame } from '../verify/mismatch.ts'
+import type { SenderOf } from '../verify/sender.ts'
+import { BlockChecker } from './check-block.ts'
+import { checkDigest } from './check-files.ts'
+import { type BlockFacts, checkPlaces } from './check-places.ts'
+import { falsehood } from './falsehood.ts'
+import { type FileNames, fileNamesOf, joinBlocks } from './join-blocks.ts'
+import { type DatasetHeader, MANIFEST, type RangeEntry } from './manifest.ts'
+import type { Tally } from './tally.ts'
+
+/** What the verification of a range needs beside the range. */
+export interface RangeJob {
+  readonly dir: string
+  readonly header: DatasetHeader
+  readonly senderOf: SenderOf | undefined
+  readonly signal: AbortSignal | undefined
+  /** Called with each block that was verified, and its hash if a row has it. */
+  readonly onBlock: (number: bigint, hash: string | undefined) => void
+}
+
+/** Verifies the files of a range, and counts what was proven. Throws `IntegrityError`. */
+export async function verifyRange({ dir, header, senderOf, signal, onBlock }: RangeJob, range: RangeEntry, tally: Tally): Promise<void> {
+  for (const file of range.files) await checkDigest(dir, file, signal)
+  const files = fileNamesOf(header, range)
+  const checker = new BlockChecker(header, senderOf)
+  const isLinked = ['number', 'hash', 'parentHash'].every((name) => checker.stores(`blocks.${name}`))
+  let parent: string | undefined = range.parentHash
+  for await (const block of joinBlocks(dir, header, range)) {
+    signal?.throwIfAborted()
+    const facts = checkPlaces(block, files, header.chainId)
+    checkLink(block.number, facts, parent, range, files)
+    parent = facts.hash
+    const result = checker.check(block, facts, files)
+    tally.prove('files')
+    tally.prove('rows')
+    if (isLinked) tally.prove('link')
+    else tally.skip('link', 'the blocks are not stored with number, hash and parentHash')
+    tally.add(result)
+    onBlock(block.number, facts.hash)
+  }
+}
+
+/** Checks that a block names the one before it as its parent, and the hashes of the manifest. */
+function checkLink(number: bigint, { hash, parentHash }: BlockFacts, parent: string | undefined, range: RangeEntry, files: FileNames): void {
+  const place = { file: files.blocks ?? (Object.values(files)[0] as string), block: number }
+  if (parent !== undefined && parentHash !== undefined && !isSame(parentHash, parent)) throw falsehood(place, 'parentHash', parent, parentHash)
+  if (hash === undefined) return
+  for (const [end, name] of [
+    [range.from, 'firstHash'],
+    [range.to, 'lastHash'],
+  ] as const)
+    if (number === BigInt(end) && !isSame(hash, range[name])) throw falsehood(place, 'hash', range[name], hash, `; expected is ${name} of ${MANIFEST}`)
+}

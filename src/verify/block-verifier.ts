@@ -1,0 +1,328 @@
+import { IntegrityError } from '../errors.ts'
+import type { Block, Receipt, Transaction } from '../eth/objects.ts'
+import { checkPlace } from './check-place.ts'
+import { hasStateSync, otherHash, otherPrices, otherSize, otherTransactionsRoot, otherWithdrawalsRoot } from './deviations.ts'
+import { writeHeader } from './header.ts'
+import { ListRoot } from './list-root.ts'
+import { isSame, malformed, mismatch } from './mismatch.ts'
+import { priceFault } from './prices.ts'
+import { ReceiptsChecker } from './receipts-checker.ts'
+import { RlpWriter } from './rlp.ts'
+import type { SenderOf } from './sender.ts'
+import { stateSyncHash } from './state-sync.ts'
+import { repeatFault, transactionTypes, writeTransaction } from './transaction.ts'
+import { uncoveredFields } from './uncovered.ts'
+import type { BlockLevel, SkippedCheck, Verification, VerifyCheck } from './verification.ts'
+import { writeWithdrawal } from './withdrawal.ts'
+
+export interface BlockVerifierOptions {
+  readonly level: BlockLevel
+  readonly chainId: number | undefined
+  /** Recovers senders; undefined to leave them unchecked. */
+  readonly senderOf: SenderOf | undefined
+  /** Checks that cannot be made, since fields that they need are not known, with the reasons. */
+  readonly without?: ReadonlyMap<VerifyCheck, string>
+}
+
+/** Verifies blocks, one after another, in memory that it uses again. */
+export class BlockVerifier {
+  readonly #writer = new RlpWriter()
+  readonly #root = new ListRoot(this.#writer)
+  readonly #receipts = new ReceiptsChecker(this.#writer, this.#root)
+
+  /** Throws `IntegrityError` for what is wrong. */
+  verify(block: Block, receipts: readonly Receipt[] | undefined, options: BlockVerifierOptions): Verification {
+    return new Run(block, receipts, options, this.#writer, this.#root, this.#receipts).verify()
+  }
+}
+
+/** `sha3Uncles` of a block without uncles: the hash of an empty list. */
+const NO_UNCLES = '0x1dcc4de8dec75d7aab85b567b6ccd41ad312451b948a7413f0a142fd40d49347'
+const ZERO_ADDRESS = /^0x0{40}$/
+
+/** The verification of one block. */
+class Run {
+  readonly #block: Block
+  readonly #given: readonly Receipt[] | undefined
+  readonly #options: BlockVerifierOptions
+  readonly #writer: RlpWriter
+  readonly #root: ListRoot
+  readonly #receiptsChecker: ReceiptsChecker
+  readonly #checks: VerifyCheck[] = []
+  readonly #skipped: SkippedCheck[] = []
+  #chainId: number | undefined
+  /** Why the header's hash proves nothing; undefined if the header is proven. */
+  #unproven: string | undefined
+  /** Bytes of the block so far, as RLP without the head of each list. */
+  #sizes = { header: 0, transactions: 0, withdrawals: 0 }
+
+  constructor(
+    block: Block,
+    receipts: readonly Receipt[] | undefined,
+    options: BlockVerifierOptions,
+    writer: RlpWriter,
+    root: ListRoot,
+    checker: ReceiptsChecker,
+  ) {
+    this.#block = block
+    this.#given = receipts
+    this.#options = options
+    this.#writer = writer
+    this.#root = root
+    this.#receiptsChecker = checker
+    this.#chainId = options.chainId
+  }
+
+  verify(): Verification {
+    const given: unknown = this.#block.transactions
+    if (!Array.isArray(given)) throw mismatch(this.#block, 'transactions', 'an array', given)
+    const transactions = wholeTransactions(this.#block)
+    this.#hash(transactions)
+    this.#chainId ??= chainIdOf(transactions)
+    this.#try('uncles', () => this.#uncles())
+    this.#try('withdrawals', () => this.#withdrawals())
+    if (this.#options.level === 'full') this.#content(transactions)
+    const proven = new Set(this.#checks)
+    const uncovered = uncoveredFields(this.#block, this.#options.level === 'full' ? transactions : undefined, this.#given, proven)
+    return { checks: this.#checks, skipped: this.#skipped, uncovered }
+  }
+
+  #content(transactions: readonly Transaction[] | undefined): void {
+    const stateSync = this.#stateSync()
+    const count = this.#block.transactions.length - stateSync
+    const mined = transactions?.slice(0, count)
+    this.#try('transactions', () => (mined === undefined ? 'the block has only the hashes of its transactions' : this.#transactions(mined)))
+    const receipts = this.#given
+    this.#try('receipts', () => {
+      if (receipts === undefined) return 'there are no receipts'
+      return this.#receiptsChecker.check({ block: this.#block, receipts, count, transactions: mined, chainId: this.#chainId })
+    })
+    if (stateSync > 0) this.#skip('transactions', 'a transaction of Polygon for state sync, and its receipt, are in no root')
+    if (mined === undefined) return
+    this.#try('prices', () => this.#prices(mined))
+    this.#try('size', () => this.#size(mined))
+    const { senderOf } = this.#options
+    if (senderOf !== undefined) this.#try('senders', () => this.#senders(mined, senderOf))
+  }
+
+  /** Makes a check, which returns why it is skipped. */
+  #try(check: VerifyCheck, make: () => string | undefined): void {
+    let reason = this.#options.without?.get(check)
+    try {
+      reason ??= make()
+    } catch (error) {
+      // What a header that proves nothing says of its content proves nothing, either.
+      if (this.#unproven === undefined || !(error instanceof IntegrityError)) throw error
+      reason = this.#unproven
+    }
+    if (reason === undefined) this.#checks.push(check)
+    else this.#skip(check, reason)
+  }
+
+  #skip(check: VerifyCheck, reason: string): void {
+    this.#skipped.push({ check, reason })
+  }
+
+  #hash(transactions: readonly Transaction[] | undefined): void {
+    const { without, chainId } = this.#options
+    const reason = without?.get('hash')
+    if (reason !== undefined) {
+      this.#unproven = otherHash(this.#block, chainId)
+      this.#skip('hash', reason)
+      return
+    }
+    const fault = this.#hashFault()
+    if (fault === undefined) {
+      this.#checks.push('hash')
+      return
+    }
+    this.#unproven = otherHash(this.#block, this.#options.chainId ?? this.#provenChainId(transactions))
+    if (this.#unproven === undefined) throw fault
+    this.#skip('hash', this.#unproven)
+  }
+
+  #hashFault(): unknown {
+    const block = this.#block
+    this.#writer.clear()
+    try {
+      writeHeader(this.#writer, block)
+    } catch (error) {
+      return malformed(block, '', error)
+    }
+    this.#sizes.header = this.#writer.size
+    this.#writer.hash()
+    const hash = this.#writer.digest()
+    return isSame(hash, block.hash) ? undefined : mismatch(block, 'hash', block.hash, hash, ', which the fields of the header make')
+  }
+
+  /** The chain that a transaction was signed for, if its hash proves that. */
+  #provenChainId(transactions: readonly Transaction[] | undefined): number | undefined {
+    const transaction = transactions?.find((each) => chainIdOf([each]) !== undefined)
+    if (transaction === undefined || !transactionTypes.includes(transaction.type)) return undefined
+    try {
+      return this.#hashesAs(transaction, transaction.type) ? chainIdOf([transaction]) : undefined
+    } catch {
+      return undefined
+    }
+  }
+
+  #uncles(): string | undefined {
+    const { uncles, sha3Uncles } = this.#block
+    if (!Array.isArray(uncles)) return 'the block has no list of uncles'
+    if (isSame(sha3Uncles, NO_UNCLES) !== (uncles.length === 0)) {
+      throw mismatch(this.#block, 'uncles', uncles.length === 0 ? 'the uncles of sha3Uncles' : 'no uncles', `an array of ${uncles.length}`)
+    }
+    return uncles.length === 0 ? undefined : 'the headers of uncles are not part of a block'
+  }
+
+  #withdrawals(): string | undefined {
+    const block = this.#block
+    const { withdrawals, withdrawalsRoot } = block
+    if (withdrawalsRoot === undefined || withdrawalsRoot === null) {
+      if (withdrawals === undefined || withdrawals === null || withdrawals.length === 0) return undefined
+      throw mismatch(block, 'withdrawals', 'none, since the header has no withdrawalsRoot', withdrawals)
+    }
+    const reason = otherWithdrawalsRoot(block)
+    if (!Array.isArray(withdrawals)) return reason ?? this.#throw(mismatch(block, 'withdrawals', 'an array', withdrawals))
+    const root = this.#root.of(withdrawals.length, (i) => {
+      try {
+        writeWithdrawal(this.#writer, withdrawals[i])
+      } catch (error) {
+        throw malformed(block, `withdrawals[${i}]`, error)
+      }
+      this.#sizes.withdrawals += this.#writer.size
+    })
+    if (isSame(root, withdrawalsRoot)) return undefined
+    return reason ?? this.#throw(mismatch(block, 'withdrawalsRoot', withdrawalsRoot, root, ', which the withdrawals make'))
+  }
+
+  #throw(error: unknown): never {
+    throw error
+  }
+
+  #transactions(transactions: readonly Transaction[]): string | undefined {
+    const block = this.#block
+    const unknown = new Set<number>()
+    for (let i = 0; i < transactions.length; i++) {
+      const transaction = transactions[i] as Transaction
+      checkPlace(block, `transactions[${i}]`, transaction, i)
+      const repeated = repeatFault(transaction)
+      if (repeated !== undefined) throw mismatch(block, `transactions[${i}].${repeated.name}`, repeated.expected, transaction[repeated.name])
+      if (transactionTypes.includes(transaction.type)) continue
+      // A type that was made up hides one that fits.
+      const type = transactionTypes.find((each) => this.#mayHashAs(transaction, each))
+      if (type !== undefined) throw mismatch(block, `transactions[${i}].type`, type, transaction.type)
+      unknown.add(transaction.type)
+    }
+    const write = (i: number) => this.#transaction(transactions[i] as Transaction, i)
+    if (unknown.size > 0) {
+      transactions.forEach(({ type }, i) => {
+        this.#writer.clear()
+        if (!unknown.has(type)) write(i)
+      })
+      return `hexline does not know transactions of type ${[...unknown].map((type) => `0x${Number(type).toString(16)}`).join(', ')}`
+    }
+    const root = this.#root.of(transactions.length, write)
+    if (isSame(root, block.transactionsRoot)) return undefined
+    return (
+      otherTransactionsRoot(block, transactions) ??
+      this.#throw(mismatch(block, 'transactionsRoot', block.transactionsRoot, root, ', which the transactions make'))
+    )
+  }
+
+  /** Writes a transaction, and checks its hash. */
+  #transaction(transaction: Transaction, i: number): void {
+    const writer = this.#writer
+    try {
+      writeTransaction(writer, transaction)
+    } catch (error) {
+      throw malformed(this.#block, `transactions[${i}]`, error)
+    }
+    this.#sizes.transactions += transaction.type === 0 ? writer.size : sizeWithHead(writer.size)
+    writer.hash()
+    const hash = writer.digest()
+    if (!isSame(hash, transaction.hash)) throw mismatch(this.#block, `transactions[${i}].hash`, transaction.hash, hash, ', which its fields make')
+  }
+
+  #mayHashAs(transaction: Transaction, type: number): boolean {
+    try {
+      return this.#hashesAs(transaction, type)
+    } catch {
+      return false
+    }
+  }
+
+  /** Throws `CodecError` for a transaction without the fields of this type. */
+  #hashesAs(transaction: Transaction, type: number): boolean {
+    this.#writer.clear()
+    writeTransaction(this.#writer, transaction, type)
+    this.#writer.hash()
+    return isSame(this.#writer.digest(), transaction.hash)
+  }
+
+  /** 1 if the last transaction is one of Polygon for state sync, which no root covers; else 0. */
+  #stateSync(): 0 | 1 {
+    const { transactions, hash, number } = this.#block
+    const last = transactions.at(-1)
+    if (last === undefined || !hasStateSync(this.#chainId)) return 0
+    if (typeof last !== 'string' && !ZERO_ADDRESS.test(last.from)) return 0
+    return isSame(stateSyncHash(number, hash), typeof last === 'string' ? last : last.hash) ? 1 : 0
+  }
+
+  #prices(transactions: readonly Transaction[]): string | undefined {
+    const fault = priceFault(this.#block, transactions, this.#given)
+    return fault && (otherPrices(this.#chainId) ?? this.#throw(fault))
+  }
+
+  #size(transactions: readonly Transaction[]): string | undefined {
+    const block = this.#block
+    if (block.size === undefined || block.size === null) return 'the block does not say its size'
+    if (!this.#checks.includes('transactions') || transactions.length < block.transactions.length) return 'not all of the block can be encoded'
+    if (block.uncles?.length > 0) return 'the headers of uncles are not part of a block'
+    const { header, transactions: ofTransactions, withdrawals } = this.#sizes
+    const body = header + sizeWithHead(ofTransactions) + sizeWithHead(0) + (Array.isArray(block.withdrawals) ? sizeWithHead(withdrawals) : 0)
+    const size = sizeWithHead(body)
+    if (block.size === BigInt(size)) return undefined
+    return otherSize(block, this.#chainId) ?? this.#throw(mismatch(block, 'size', BigInt(size), block.size))
+  }
+
+  #senders(transactions: readonly Transaction[], senderOf: SenderOf): undefined {
+    for (let i = 0; i < transactions.length; i++) {
+      const transaction = transactions[i] as Transaction
+      // Those of other types have no signature; most hold their sender.
+      if (transaction.type > 4) continue
+      const path = `transactions[${i}].from`
+      const sender = this.#recovered(transaction, path, senderOf)
+      if (!isSame(sender, transaction.from)) throw mismatch(this.#block, path, sender, transaction.from, '; expected is who signed it')
+    }
+  }
+
+  #recovered(transaction: Transaction, path: string, senderOf: SenderOf): string {
+    try {
+      return senderOf(transaction, this.#writer)
+    } catch (error) {
+      throw mismatch(this.#block, path, 'the sender of a valid signature', transaction.from, ` (${(error as Error).message})`)
+    }
+  }
+}
+
+/** The transactions of a block, if they are whole. */
+function wholeTransactions({ transactions }: Block): readonly Transaction[] | undefined {
+  const isWhole = (each: unknown) => typeof each === 'object' && each !== null
+  return (transactions as readonly unknown[]).every(isWhole) ? (transactions as Transaction[]) : undefined
+}
+
+/** The chain that the first transaction with one was signed for. */
+function chainIdOf(transactions: readonly Transaction[] | undefined): number | undefined {
+  for (const { type, chainId, v } of transactions ?? []) {
+    if (type === 0 && v !== undefined && v !== null && v >= 35n) return Number((v - 35n) / 2n)
+    if (type !== 0 && chainId !== undefined && chainId !== null) return chainId
+  }
+  return undefined
+}
+
+/** Size of a list or string of more than 1 byte, with the head in front of it. */
+function sizeWithHead(size: number): number {
+  if (size < 56) return size + 1
+  return size + 1 + Math.ceil((32 - Math.clz32(size)) / 8)
+}

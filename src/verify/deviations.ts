@@ -1,0 +1,113 @@
+import type { Block, Transaction } from '../eth/objects.ts'
+import { headerFields } from './header.ts'
+
+/*
+ * When a hash or root does not fit, the block is wrong, or its chain computes it in another way.
+ * This file says by which signs a mismatch is taken for the second. No sign counts before there is
+ * a mismatch: what fits is proven. A sign that a liar could add to a block of Ethereum counts only
+ * for the hash of the header; what a proven header holds cannot be made up.
+ */
+
+/** A chain whose headers are hashed in another way. */
+interface OtherHeaders {
+  readonly chains: readonly number[]
+  readonly why: string
+}
+
+const otherHeaders: readonly OtherHeaders[] = [
+  // Ethermint: the hash is the one of CometBFT's header.
+  { chains: [25, 338, 777, 7000, 7001, 9001, 9000, 7700, 2222, 2221, 1776], why: 'its blocks have the hashes of CometBFT' },
+  { chains: [324, 300, 388, 232, 2741, 11124], why: 'ZK Stack hashes its headers in another way' },
+  { chains: [43113, 43114], why: 'Avalanche has more fields in its headers' },
+  { chains: [1101, 2442], why: 'Polygon zkEVM hashes its headers in another way' },
+  { chains: [42220, 44787], why: 'Celo had other headers before it became a layer 2' },
+  { chains: [30, 31], why: 'Rootstock has other headers' },
+  { chains: [295, 296, 297], why: 'Hedera has no headers of Ethereum' },
+  { chains: [314, 314159], why: 'Filecoin has no headers of Ethereum' },
+  { chains: [250, 4002, 146], why: 'the hashes of blocks are those of Lachesis events' },
+  { chains: [1284, 1285, 1287], why: 'Frontier fills in headers for blocks of Substrate' },
+  { chains: [1313161554], why: 'Aurora makes up headers for blocks of NEAR' },
+  { chains: [8217, 1001], why: 'Kaia has other headers' },
+  { chains: [1329, 1328], why: 'Sei has the hashes of CometBFT' },
+  { chains: [4217, 42431], why: 'Tempo has more fields in its headers' },
+  { chains: [1666600000], why: 'Harmony has other headers' },
+]
+
+/** Chains with transactions or logs of the system that no root holds. */
+const HYPERLIQUID: readonly number[] = [998, 999]
+const POLYGON: readonly number[] = [137, 80001, 80002]
+
+/**
+ * Fields that some nodes add to a header, and that its hash does not cover. OpenEthereum's author
+ * and seal, Arbitrum's copies of what `extraData` and `mixHash` hold, and copies of the timestamp.
+ */
+const addedFields: ReadonlySet<string> = new Set(['author', 'sealFields', 'l1BlockNumber', 'sendCount', 'sendRoot', 'milliTimestamp', 'blockTimestamp'])
+/** Fields beside the header. */
+const besideHeader: ReadonlySet<string> = new Set(['hash', 'size', 'totalDifficulty', 'uncles', 'transactions', 'withdrawals', 'receipts'])
+
+/** `mixHash` of IBFT and QBFT, whose block hashes leave out the seals in `extraData`. */
+const IBFT = '0x63746963616c2062797a616e74696e65206661756c7420746f6c6572616e6365'
+
+/**
+ * Why the hash of this header may be computed in another way; undefined if there is no sign of
+ * that.
+ */
+export function otherHash(block: Block, chainId: number | undefined): string | undefined {
+  const unknown = Object.entries(block)
+    .filter(([name, value]) => value !== null && value !== undefined && !headerFields.has(name) && !besideHeader.has(name) && !addedFields.has(name))
+    .map(([name]) => name)
+  if (unknown.length > 0) return `the header has fields that hexline does not know (${unknown.slice(0, 5).join(', ')})`
+  if (block.mixHash === IBFT) return 'IBFT and QBFT leave seals out of the hash of a block'
+  return chainId === undefined ? undefined : otherHeaders.find(({ chains }) => chains.includes(chainId))?.why
+}
+
+/** Why the transactions root of a block with a proven header may not be the one of its transactions. */
+export function otherTransactionsRoot(block: Block, transactions: readonly Transaction[]): string | undefined {
+  return isOfLocalNode(block) && transactions.some(({ type }) => type === 3) ? 'anvil computes the root over the sidecars of blobs' : undefined
+}
+
+/** Why the size of a block with a proven header may be another one. */
+export function otherSize(block: Block, chainId: number | undefined): string | undefined {
+  if (isOfLocalNode(block)) return 'anvil leaves the list of withdrawals out of the size'
+  return isPlain(chainId) ? undefined : 'this chain may count the size of a block in another way'
+}
+
+/** The proven header has no parent in a beacon chain, as a block of a real chain with blobs has. */
+function isOfLocalNode({ parentBeaconBlockRoot }: Block): boolean {
+  return /^0x0+$/.test(parentBeaconBlockRoot ?? '')
+}
+
+/** Why the receipts root, or the bloom, of a block with a proven header may not be the one of its receipts. */
+export function otherReceiptsRoot(chainId: number | undefined): string | undefined {
+  return chainId !== undefined && HYPERLIQUID.includes(chainId) ? 'Hyperliquid has system transactions that no root holds' : undefined
+}
+
+/** Why the withdrawals root of a block with a proven header may not be the one of its withdrawals. */
+export function otherWithdrawalsRoot({ extraData, withdrawals }: Block): string | undefined {
+  // Since Holocene, the extra data of the OP Stack is a version (0 or 1) and parameters of the fee
+  // market, of 9 or 17 bytes. Since Isthmus, the root is that of a contract's storage.
+  const isOptimism = /^0x00.{16}$|^0x01.{32}$/.test(extraData)
+  return isOptimism && withdrawals?.length === 0 ? 'the OP Stack keeps the storage root of a contract there' : undefined
+}
+
+/** Whether the chain has transactions for state sync that no root holds. */
+export function hasStateSync(chainId: number | undefined): boolean {
+  return chainId !== undefined && POLYGON.includes(chainId)
+}
+
+/**
+ * Chains where the price of gas and the size of a block follow the rules of Ethereum: Ethereum and
+ * its test networks, Gnosis, Polygon, BNB Smart Chain, OP Mainnet, Base, and local nodes. Others
+ * may have rules of their own, and no root covers the two.
+ */
+const plain: ReadonlySet<number> = new Set([1, 5, 11155111, 17000, 560048, 100, 10200, 137, 80002, 56, 97, 10, 11155420, 8453, 84531, 84532, 31337, 1337])
+
+/** Whether prices and sizes follow the rules of Ethereum on this chain; false if it is not known. */
+function isPlain(chainId: number | undefined): boolean {
+  return chainId !== undefined && plain.has(chainId)
+}
+
+/** Why gas may cost something else than the rules of Ethereum make it. */
+export function otherPrices(chainId: number | undefined): string | undefined {
+  return isPlain(chainId) ? undefined : 'this chain may have other prices than Ethereum'
+}

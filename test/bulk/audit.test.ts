@@ -1,0 +1,184 @@
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { type GetLogsOptions, getLogs } from '../../src/bulk/index.ts'
+import { BloomBuilder } from '../../src/eth/bloom.ts'
+import { createClient } from '../../src/index.ts'
+import { type LogChain, type LogChainOptions, startLogChain, TRANSFER, tokens, type WireLog } from '../support/log-chain.ts'
+
+const filter = { address: tokens.slice(0, 4) as `0x${string}`[], topics: [TRANSFER] as `0x${string}`[] }
+const HEAD = 40
+const anotherWord = `0x${'d'.repeat(64)}`
+const zero = `0x${'0'.repeat(512)}`
+
+const keyOf = ({ blockNumber, logIndex, data }: WireLog) => `${Number(blockNumber)}/${Number(logIndex)}/${data}`
+const rightKeys = (chain: LogChain, which: object = filter) => chain.logs(0, HEAD, which).map(keyOf)
+
+async function audited(chains: LogChain | readonly LogChain[], options: Partial<GetLogsOptions>) {
+  const client = createClient([chains].flat().map(({ url }) => url) as never, { deadlineMs: 60_000 })
+  onTestFinished(() => client.close())
+  const logs = getLogs(client, { ...filter, from: 0n, to: 'latest', ...options })
+  const keys: string[] = []
+  for await (const { blockNumber, logIndex, data } of logs) keys.push(`${blockNumber}/${logIndex}/${data}`)
+  return { keys, audit: logs.audit }
+}
+
+const start = (options: Partial<LogChainOptions> = {}) => startLogChain({ head: HEAD, ...options })
+
+describe('receipts whose logs cannot be those of the block', () => {
+  it.each<[string, (log: WireLog) => unknown[]]>([
+    ['come twice', (log) => [log, log]],
+    ['are numbered within their transactions', (log) => [{ ...log, logIndex: '0x0' }]],
+    ['have no index', (log) => [{ ...log, logIndex: null }]],
+    ['have no block', (log) => [{ ...log, blockNumber: null }]],
+    ['are of another block', (log) => [{ ...log, blockHash: anotherWord }]],
+    ['are of another number', (log) => [{ ...log, blockNumber: '0x999' }]],
+    ['have no data', (log) => [{ ...log, data: null }]],
+    ['were removed', (log) => [{ ...log, removed: true }]],
+  ])('prove nothing, and add nothing: they %s', async (_, receiptLogs) => {
+    const complete = await start({ receiptLogs })
+    const proven = await audited(complete, { audit: 'receipts' })
+    expect(proven.keys).toEqual(rightKeys(complete))
+    expect(proven.audit).toMatchObject({ recovered: 0, unproven: HEAD + 1, reasons: { 'the logs of its receipts contradict each other': HEAD + 1 } })
+    const emptied = await start({ receiptLogs, drops: () => true })
+    const suspected = await audited(emptied, { audit: 'bloom' })
+    expect(suspected).toMatchObject({ keys: [], audit: { recovered: 0, unproven: suspected.audit.suspects } })
+    expect(suspected.audit.suspects).toBeGreaterThan(20)
+  })
+
+  it('prove nothing where a number is missing', async () => {
+    // The bloom does not tell, since another log of the block has the same address and topics.
+    const twin = (log: WireLog) => ({ ...log, address: tokens[0], topics: [TRANSFER] })
+    const chain = await start({
+      gives: (log) => (log.logIndex === '0x2' ? [] : [twin(log)]),
+      receiptLogs: (log) => (log.logIndex === '0x2' ? [] : [twin(log)]),
+      bloom: () => new BloomBuilder().of([{ address: tokens[0] as string, topics: [TRANSFER] }]),
+    })
+    const { audit } = await audited(chain, { audit: 'receipts', topics: [] })
+    expect(audit).toMatchObject({ unproven: HEAD + 1, reasons: { 'the logs of its receipts are not numbered from 0 on without a gap': HEAD + 1 } })
+  })
+
+  it('prove nothing where what the node gave differs', async () => {
+    const chain = await start({ receiptLogs: (log) => [{ ...log, data: '0x02' }] })
+    const { audit } = await audited(chain, { audit: 'receipts' })
+    expect(audit.reasons).toEqual({ 'the logs that the node gave differ from those of its receipts': audit.unproven })
+    expect(audit.unproven).toBeGreaterThan(20)
+  })
+
+  it('do not fail the audit where blooms say nothing, and hide no log', async () => {
+    for (const [options, reason] of [
+      [{ chainId: 999 }, 'Hyperliquid leaves logs of system transactions out of its blooms'],
+      [{ bloom: () => '0x' }, 'the header has no logs bloom'],
+      [{ bloom: () => zero }, 'the bloom of the header is empty'],
+    ] as const) {
+      const chain = await start({ ...options, receiptLogs: (log) => (log.logIndex === '0x4' ? [] : [log]) })
+      const { keys, audit } = await audited(chain, { audit: 'receipts' })
+      expect(keys).toEqual(rightKeys(chain))
+      expect(audit).toMatchObject({ recovered: 0, unproven: HEAD + 1, reasons: { [reason]: HEAD + 1 } })
+    }
+  })
+})
+
+describe('receipts', () => {
+  it('prove nothing on chains without usable blooms', async () => {
+    const chain = await start({ chainId: 324, bloom: () => zero, drops: () => true })
+    const { keys, audit } = await audited(chain, { audit: 'receipts' })
+    expect(keys).toEqual(rightKeys(chain))
+    expect(audit).toMatchObject({
+      unproven: HEAD + 1,
+      reasons: { 'zkSync Era had no blooms until August 2024, and nodes fill in those of older blocks later': HEAD + 1 },
+    })
+  })
+
+  it('that are refused for many suspects reject the iteration, and nothing else', async () => {
+    const unhandled: unknown[] = []
+    const onUnhandled = (reason: unknown) => unhandled.push(reason)
+    process.on('unhandledRejection', onUnhandled)
+    onTestFinished(() => void process.off('unhandledRejection', onUnhandled))
+    const chain = await startLogChain({
+      head: 3000,
+      drops: () => true,
+      answer: (method) => (method === 'eth_getBlockReceipts' ? { error: { code: -32000, message: 'execution aborted: broken' } } : undefined),
+    })
+    await expect(audited(chain, { audit: 'bloom' })).rejects.toThrow('execution aborted: broken')
+    expect(unhandled).toEqual([])
+    expect(chain.calls.eth_getBlockReceipts).toBeLessThan(400)
+  })
+
+  it('of blocks with an empty bloom are not fetched, whatever the filter', async () => {
+    const chain = await start({ logs: (block) => (block % 10 === 0 ? 2 : 0) })
+    const { audit } = await audited(chain, { audit: 'bloom', address: tokens as `0x${string}`[], topics: [] })
+    expect(audit).toMatchObject({ suspects: 0, fetched: 0, unproven: 0 })
+    const client = createClient(chain.url)
+    onTestFinished(() => client.close())
+    const all = getLogs(client, { from: 0n, to: 'latest', audit: 'bloom' })
+    for await (const _ of all);
+    expect(all.audit).toMatchObject({ suspects: 0, fetched: 0, unproven: 0 })
+    expect(chain.calls.eth_getBlockReceipts).toBe(undefined)
+  })
+})
+
+describe('logs of a block', () => {
+  it('by two forks are not taken for those of one', async () => {
+    const chain = await start({ gives: (log) => [log.logIndex === '0x0' ? log : { ...log, blockHash: anotherWord }] })
+    for (const audit of ['none', 'bloom', 'receipts'] as const)
+      await expect(audited(chain, { audit })).rejects.toThrow(/^block \d+: its logs are those of two blocks, 0xb\S+ and 0xd+$/)
+  })
+
+  it('that come twice, and differ, are requested again', async () => {
+    const liar = await start({ gives: (log) => [{ ...log, data: '0x01' }, log] })
+    await expect(audited(liar, { audit: 'none' })).rejects.toThrow('block 1: log 0 came twice, and differs')
+    expect(liar.calls.eth_getLogs).toBe(4)
+    const honest = await start()
+    expect((await audited([liar, honest], { audit: 'none' })).keys).toEqual(rightKeys(honest))
+  })
+
+  it('that two endpoints give with different data are resolved by receipts', async () => {
+    const liar = await start({ gives: (log) => [{ ...log, data: '0x01' }] })
+    const { audit } = await audited([liar, await start()], { audit: 'peer' })
+    expect(audit.suspects).toBeGreaterThan(20)
+    expect(audit.fetched).toBe(audit.suspects)
+  })
+
+  it('in parts of a range are compared with those of the other endpoint', async () => {
+    const range = { most: 7, says: () => ({ message: 'query exceeds max block range 7' }) }
+    const liar = await start({ range, drops: ({ blockNumber }) => Number(blockNumber) % 3 === 0 })
+    const honest = await start({ range })
+    const { keys, audit } = await audited([liar, honest], { audit: 'peer' })
+    expect(keys).toEqual(rightKeys(honest))
+    expect(audit).toMatchObject({ blocks: HEAD + 1, unproven: 0 })
+  })
+
+  it.each([{ address: null }, { topics: null }, { topics: [null] }, { data: null }, { transactionHash: null }])(
+    'with %j are requested elsewhere',
+    async (change) => {
+      const liar = await start({ gives: (log) => [{ ...log, ...change }] })
+      await expect(audited(liar, { audit: 'none' })).rejects.toMatchObject({ kind: 'integrity' })
+      const honest = await start()
+      expect((await audited([liar, honest], { audit: 'none' })).keys).toEqual(rightKeys(honest))
+    },
+  )
+})
+
+describe('a node whose head moves', () => {
+  it.each(['none', 'bloom', 'receipts'] as const)('back after the start is asked again, not taken for a reorganisation: audit %s', async (audit) => {
+    let head = HEAD
+    const chain = await start({
+      answer: (method, [block]) => {
+        if (method === 'eth_getLogs') head = HEAD - 3
+        if (method === 'eth_blockNumber') return { result: `0x${head.toString(16)}` }
+        if (!/^eth_getBlock(?:ByNumber|Receipts)$/.test(method) || !(Number(block) > head)) return undefined
+        // It has caught up when it is asked again.
+        head = HEAD
+        return { result: null }
+      },
+    })
+    expect((await audited(chain, { audit })).keys).toEqual(rightKeys(chain))
+  })
+})
+
+describe('a report', () => {
+  it('names its level from the start', async () => {
+    const client = createClient('http://127.0.0.1:1')
+    onTestFinished(() => client.close())
+    expect(getLogs(client, { ...filter, from: 0n, to: 1n, audit: 'receipts' }).audit).toMatchObject({ level: 'receipts', blocks: 0 })
+  })
+})

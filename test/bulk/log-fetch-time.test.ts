@@ -1,0 +1,123 @@
+import { describe, expect, it } from 'vitest'
+import { getLogs } from '../../src/bulk/index.ts'
+import type { HexlineError } from '../../src/index.ts'
+import { blockHash, blockOf, hexOf } from '../support/chain-server.ts'
+import { type Answer, cut, type Entry, each, errorOf, failed } from '../support/server.ts'
+import { virtualWorld } from '../support/virtual-server.ts'
+
+/* In virtual time: how long a node takes for a range decides how long the next one is. */
+const { clock, serve, clientOf, sleep } = virtualWorld()
+
+const HEAD = 1_000_000
+const address = `0x${'a'.repeat(40)}` as const
+
+interface Range {
+  readonly from: number
+  readonly to: number
+}
+
+/** A log in every thousandth block. */
+function logsOf({ from, to }: Range): object[] {
+  const blocks: number[] = []
+  for (let block = Math.ceil(from / 1000) * 1000; block <= to; block += 1000) blocks.push(block)
+  return blocks.map((block) => ({
+    address,
+    topics: [],
+    data: '0x',
+    blockNumber: hexOf(block),
+    blockHash: blockHash(block),
+    transactionHash: blockHash(block),
+    transactionIndex: '0x0',
+    logIndex: '0x0',
+    removed: false,
+  }))
+}
+
+function rangeOf({ method, params }: Entry): Range | undefined {
+  if (method !== 'eth_getLogs') return undefined
+  const { fromBlock, toBlock } = params[0] as { fromBlock: string; toBlock: string }
+  return { from: Number(fromBlock), to: Number(toBlock) }
+}
+
+function resultOf(entry: Entry): object {
+  const { id, method, params } = entry
+  const range = rangeOf(entry)
+  if (range !== undefined) return { id, result: logsOf(range) }
+  return { id, result: method === 'eth_blockNumber' ? hexOf(HEAD) : blockOf(Number(params[0]), false) }
+}
+
+/** A node that takes this long for its ranges, and fails what `fails` gives an answer for. */
+async function startNode(msOf: (blocks: number) => number, fails: (range: Range) => Answer | undefined = () => undefined) {
+  const ranges: Range[] = []
+  const { url } = await serve(async (request, response) => {
+    let ms = 0
+    let failure: Answer | undefined
+    for (const range of request.entries.flatMap((entry) => rangeOf(entry) ?? [])) {
+      ranges.push(range)
+      ms += msOf(range.to - range.from + 1)
+      failure ??= fails(range)
+    }
+    await sleep(ms)
+    return (failure ?? each(resultOf))(request, response)
+  })
+  return { url, ranges }
+}
+
+async function blocksOf(url: string, options = {}): Promise<number[]> {
+  const blocks: number[] = []
+  for await (const log of getLogs(clientOf(url, { batch: { maxCalls: 1 }, ...options }), { address, from: 0n, to: BigInt(HEAD), audit: 'none' }))
+    blocks.push(Number(log.blockNumber))
+  return blocks
+}
+
+const right = Array.from({ length: HEAD / 1000 + 1 }, (_, i) => i * 1000)
+const sizes = (ranges: readonly Range[]) => ranges.map(({ from, to }) => to - from + 1)
+
+describe('ranges of logs', () => {
+  it('shrink where the node takes long, to a tenth of the timeout', async () => {
+    const { url, ranges } = await startNode((blocks) => blocks)
+    expect(await blocksOf(url, { timeoutMs: 20_000 })).toEqual(right)
+    expect(sizes(ranges)[0]).toBe(10_000)
+    const later = sizes(ranges).slice(ranges.length / 2)
+    expect(Math.max(...later)).toBeLessThanOrEqual(2500)
+    expect(Math.min(...later.slice(0, -1))).toBeGreaterThanOrEqual(1000)
+  })
+
+  it('grow where it is quick', async () => {
+    const { url, ranges } = await startNode(() => 20)
+    expect(await blocksOf(url, { timeoutMs: 20_000 })).toEqual(right)
+    expect(Math.max(...sizes(ranges))).toBe(40_000)
+  })
+
+  it('do not shrink where the node takes as long for any range', async () => {
+    const { url, ranges } = await startNode(() => 5000)
+    expect(await blocksOf(url, { timeoutMs: 20_000 })).toEqual(right)
+    expect(Math.max(...sizes(ranges))).toBeGreaterThan(10_000)
+  })
+})
+
+describe('a range', () => {
+  it('that fails for a reason that is not its size is asked for again until it is answered', async () => {
+    for (const answer of [cut, (request, response) => each((entry) => failed(entry, -32000, 'header not found'))(request, response)] as Answer[]) {
+      let failures = 0
+      const { url, ranges } = await startNode(
+        () => 20,
+        () => (failures++ < 3 ? answer : undefined),
+      )
+      expect(await blocksOf(url)).toEqual(right)
+      // It was not split.
+      expect(ranges.slice(0, 4)).toEqual(Array(4).fill({ from: 0, to: 9999 }))
+    }
+  })
+
+  it('that fails in whatever size fails the job at its deadline', async () => {
+    const { url } = await startNode(
+      () => 20,
+      () => (request, response) =>
+        each((entry) => (rangeOf(entry) === undefined ? resultOf(entry) : failed(entry, -32603, 'internal error')))(request, response),
+    )
+    const started = clock.now()
+    expect(await errorOf<HexlineError>(blocksOf(url, { deadlineMs: 60_000 }))).toMatchObject({ kind: 'server' })
+    expect(clock.now() - started).toBeLessThan(90_000)
+  })
+})

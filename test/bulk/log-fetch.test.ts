@@ -1,0 +1,139 @@
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { type GetLogsOptions, getLogs } from '../../src/bulk/index.ts'
+import { createClient } from '../../src/index.ts'
+import { type LogChain, startLogChain, tokens } from '../support/log-chain.ts'
+
+const filter = { address: tokens as `0x${string}`[] }
+
+/** Pages of the whole chain, requested one after the other, so that ranges have grown large. */
+async function pagesOf(chain: LogChain, isEnough: (to: bigint) => boolean = () => false, options: Partial<GetLogsOptions> = {}) {
+  const client = createClient(chain.url, { deadlineMs: 60_000 })
+  onTestFinished(() => client.close())
+  const pages: { readonly from: bigint; readonly to: bigint; readonly logs: number }[] = []
+  let next = 0n
+  for await (const { from, to, logs } of getLogs(client, { ...filter, from: 0n, to: 'latest', audit: 'none', maxBytes: 1, ...options }).pages()) {
+    expect(from).toBe(next)
+    for (const log of logs) expect(log.blockNumber >= from && log.blockNumber <= to).toBe(true)
+    pages.push({ from, to, logs: logs.length })
+    next = to + 1n
+    if (isEnough(to)) break
+  }
+  return pages
+}
+
+describe('a range that has grown where there are no logs', () => {
+  const DENSE = 900_000
+  const HEAD = 960_000
+  const MOST = 2000
+  const start = () =>
+    startLogChain({
+      head: HEAD,
+      logs: (block) => (block < DENSE ? 0 : 1),
+      answer: (method, [given]) => {
+        const { fromBlock, toBlock } = (given ?? {}) as { fromBlock?: string; toBlock?: string }
+        const isTooMuch = method === 'eth_getLogs' && Number(toBlock) - Math.max(DENSE, Number(fromBlock)) >= MOST
+        return isTooMuch ? { error: { code: -32005, message: `query returned more than ${MOST} results` } } : undefined
+      },
+    })
+
+  it('comes in several pages where there are many', async () => {
+    const pages = await pagesOf(await start())
+    expect(pages.reduce((sum, { logs }) => sum + logs, 0)).toBe(HEAD - DENSE + 1)
+    expect(pages.at(-1)?.to).toBe(BigInt(HEAD))
+    expect(Math.max(...pages.map(({ logs }) => logs))).toBeLessThan(20 * MOST)
+  })
+
+  it('comes whole in groups of addresses, of which one needs more parts', async () => {
+    const others = Array.from({ length: 1992 }, (_, i) => `0x${(i + 1).toString(16).padStart(40, '0')}`)
+    const address = [...tokens.slice(0, 7), ...others, ...tokens.slice(7)] as `0x${string}`[]
+    const chain: LogChain = await startLogChain({
+      head: 60_000,
+      logs: (block) => (block < 55_000 ? 0 : 1),
+      answer: (method, [given]) => {
+        if (method !== 'eth_getLogs') return undefined
+        const asked = given as { fromBlock: string; toBlock: string }
+        const logs = chain.logs(Math.max(55_000, Number(asked.fromBlock)), Number(asked.toBlock), asked)
+        return logs.length > 300 ? { error: { code: -32005, message: 'query returned more than 300 results' } } : { result: logs }
+      },
+    })
+    const pages = await pagesOf(chain, undefined, { address })
+    expect(pages.reduce((sum, { logs }) => sum + logs, 0)).toBe(5001)
+    expect(pages.at(-1)?.to).toBe(60_000n)
+  })
+})
+
+describe('a refusal', () => {
+  it('of a range that has grown large leads to a few requests at once, not to all of its parts', async () => {
+    let asked = 0
+    const chain = await startLogChain({
+      head: 3_000_000,
+      logs: () => 0,
+      answer: (method, [given]) => {
+        if (method !== 'eth_getLogs') return undefined
+        const { fromBlock, toBlock } = given as { fromBlock: string; toBlock: string }
+        const isRefused = asked++ >= 4 && Number(toBlock) - Number(fromBlock) >= 100
+        return isRefused ? { error: { code: -32602, message: 'query exceeds max block range 100' } } : { result: [] }
+      },
+    })
+    const pages = await pagesOf(chain, (to) => to > 850_000n)
+    expect(pages.slice(0, 4).map(({ from, to }) => to - from + 1n)).toEqual([10_000n, 40_000n, 160_000n, 640_000n])
+    expect(pages).toHaveLength(5)
+    expect(asked).toBeLessThan(100)
+  })
+
+  it('that suggests a single block does not lead to one request for each block', async () => {
+    const chain = await startLogChain({
+      head: 9000,
+      logs: (block) => (block % 100 === 0 ? 1 : 0),
+      range: { most: 5000, says: (from) => ({ message: `this block range should work: [0x${from.toString(16)}, 0x${from.toString(16)}]` }) },
+    })
+    const pages = await pagesOf(chain)
+    expect(pages.reduce((sum, { logs }) => sum + logs, 0)).toBe(91)
+    expect(chain.calls.eth_getLogs).toBeLessThan(300)
+  })
+})
+
+describe('a reply that may have been cut', () => {
+  const all = { address: tokens as `0x${string}`[], from: 0n, to: 'latest', audit: 'none' } as const
+  const given = async (chain: LogChain, options: Partial<GetLogsOptions> = {}) => {
+    const client = createClient(chain.url, { deadlineMs: 60_000 })
+    onTestFinished(() => client.close())
+    const found: string[] = []
+    for await (const { blockNumber, logIndex } of getLogs(client, { ...all, ...options })) found.push(`${blockNumber} ${logIndex}`)
+    return found
+  }
+  const right = (chain: LogChain, from: number, to: number) =>
+    chain.logs(from, to).map(({ blockNumber, logIndex }) => `${Number(blockNumber)} ${Number(logIndex)}`)
+
+  it('is kept where its halves hold less', async () => {
+    let asked = 0
+    const chain = await startLogChain({ head: 99, answer: (method) => (method === 'eth_getLogs' && asked++ > 0 ? { result: [] } : undefined) })
+    expect(await given(chain)).toEqual(right(chain, 0, 99))
+    expect(asked).toBe(3)
+  })
+
+  it('is kept where the receipts of its only block hold less', async () => {
+    const chain = await startLogChain({ head: 2, logs: () => 500, receiptLogs: () => [] })
+    expect(await given(chain, { from: 1n, to: 1n })).toEqual(right(chain, 1, 1))
+  })
+
+  it('of a single block without receipts is named', async () => {
+    const answer = (method: string) => (/Receipt/.test(method) ? { error: { code: -32601, message: `the method ${method} does not exist` } } : undefined)
+    const chain = await startLogChain({ head: 2, logs: () => 500, answer })
+    await expect(given(chain, { from: 1n, to: 1n })).rejects.toThrow(
+      /^block 1: the node gave 500 logs, which may be all that fit into a reply, and its receipts/,
+    )
+  })
+})
+
+describe('a log that cannot be decoded', () => {
+  it('is requested from another endpoint', async () => {
+    const liar = await startLogChain({ head: 20, gives: (log) => [{ ...log, logIndex: 'zz' }] })
+    const honest = await startLogChain({ head: 20 })
+    const client = createClient([liar.url, honest.url], { deadlineMs: 60_000 })
+    onTestFinished(() => client.close())
+    let logs = 0
+    for await (const _ of getLogs(client, { ...filter, from: 0n, to: 20n, audit: 'none' })) logs++
+    expect(logs).toBe(honest.logs(0, 20).length)
+  })
+})

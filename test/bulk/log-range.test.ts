@@ -1,0 +1,89 @@
+import { describe, expect, it } from 'vitest'
+import { EndpointLimits, LogRange } from '../../src/bulk/log-range.ts'
+
+const TIMEOUT_MS = 30_000
+
+function start({ isSelective = true, timeoutMs = TIMEOUT_MS } = {}) {
+  const limits = new EndpointLimits()
+  const range = new LogRange(isSelective, limits, timeoutMs)
+  /** Replies to ranges of the current size, and the sizes after each. */
+  const answer = (times: number, reply: { bytes?: number; logs?: number; tookMs?: (blocks: number) => number }) =>
+    Array.from({ length: times }, () => {
+      const { blocks } = range
+      range.answered({ blocks, bytes: reply.bytes ?? 2, logs: reply.logs ?? 0, tookMs: reply.tookMs?.(blocks) })
+      return range.blocks
+    })
+  return { range, limits, answer }
+}
+
+describe('a range', () => {
+  it('begins at 10,000 blocks, or at 100 without a filter', () => {
+    expect([start().range.blocks, start({ isSelective: false }).range.blocks]).toEqual([10_000, 100])
+  })
+
+  it('grows fourfold while replies are small and quick', () => {
+    expect(start().answer(3, { tookMs: () => 5 })).toEqual([40_000, 160_000, 640_000])
+  })
+
+  it('shrinks by the size of replies, by half at most', () => {
+    expect(start().answer(1, { bytes: 2.5 * 1024 * 1024 })).toEqual([8000])
+    expect(start().answer(2, { logs: 50_000 })).toEqual([5000, 2500])
+  })
+
+  it('grows by 5 % near a size that was refused', () => {
+    const { range, answer } = start()
+    range.refused(10_000, 6000)
+    expect(answer(2, {})).toEqual([6300, 6615])
+  })
+
+  it('stays within what every endpoint takes', () => {
+    const { range, limits } = start()
+    limits.takes('a', 2000)
+    limits.takes('b', 500)
+    expect(range.blocks).toBe(500)
+  })
+})
+
+describe('the time of a reply', () => {
+  it.each([
+    [30_000, 3000],
+    [1000, 100],
+  ])('that is too long is a tenth of the timeout: of %d ms, %d', (timeoutMs, most) => {
+    const next = (tookMs: number) => start({ timeoutMs }).answer(1, { tookMs: () => tookMs })[0]
+    expect(next(most)).toBe(10_000)
+    expect(next(1.25 * most)).toBe(8000)
+    expect(next(10 * most)).toBe(5000)
+    expect(next(0.5 * most)).toBe(20_000)
+  })
+
+  it('settles a range near the target where it depends on the blocks', () => {
+    for (const msPerBlock of [0.01, 1, 20]) {
+      const { answer } = start()
+      const last = answer(40, { tookMs: (blocks) => 50 + blocks * msPerBlock }).at(-1) as number
+      expect(last * msPerBlock).toBeGreaterThan(2500)
+      expect(last * msPerBlock).toBeLessThan(3100)
+    }
+  })
+
+  it('does not count as far as the node takes it for any range', () => {
+    const { answer } = start()
+    expect(answer(4, { tookMs: () => 10_000 })).toEqual([5000, 20_000, 80_000, 320_000])
+    // What grows with the range does count.
+    expect(answer(1, { tookMs: () => 16_000 })[0]).toBeLessThan(200_000)
+  })
+
+  it('counts again once the node is quick', () => {
+    const { answer } = start()
+    answer(2, { tookMs: () => 10_000 })
+    answer(1, { tookMs: () => 100 })
+    expect(answer(1, { tookMs: () => 10_000 })[0]).toBeLessThan(80_000)
+  })
+})
+
+describe('what an endpoint takes', () => {
+  it('is kept for each', () => {
+    const limits = new EndpointLimits()
+    limits.leavesOutAfter('a', 10_000)
+    expect([limits.maxResultsOf('a'), limits.maxResultsOf('b'), limits.maxBlocks]).toEqual([10_000, Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY])
+  })
+})

@@ -1,0 +1,72 @@
+import { describe, expect, it } from 'vitest'
+import { getLogs } from '../../src/bulk/index.ts'
+import { blockHash, blockOf, hexOf } from '../support/chain-server.ts'
+import { type Entry, each } from '../support/server.ts'
+import { virtualWorld } from '../support/virtual-server.ts'
+
+/* A consumer that stalls, in virtual time: what is requested ahead of it is counted at the server. */
+const { serve, clientOf, sleep } = virtualWorld()
+
+const MiB = 1024 * 1024
+const HEAD = 200_000
+const address = `0x${'a'.repeat(40)}` as const
+
+/** A log in most blocks: a round number of them in the first range would be taken for a reply that was cut. */
+function logsOf(from: number, to: number): object[] {
+  const blocks = Array.from({ length: to - from + 1 }, (_, i) => from + i).filter((block) => block % 97 !== 0)
+  return blocks.map((block) => ({
+    address,
+    topics: [],
+    data: '0x',
+    blockNumber: hexOf(block),
+    blockHash: blockHash(block),
+    transactionHash: blockHash(block),
+    transactionIndex: '0x0',
+    logIndex: '0x0',
+    removed: false,
+  }))
+}
+
+const bytesOf = (from: number, to: number) => JSON.stringify(logsOf(from, to)).length
+
+async function startNode() {
+  const counts = { sent: 0, blocks: 0, last: 0 }
+  const resultOf = ({ id, method, params }: Entry): object => {
+    if (method !== 'eth_getLogs') return { id, result: method === 'eth_blockNumber' ? hexOf(HEAD) : blockOf(Number(params[0]), false) }
+    const { fromBlock, toBlock } = params[0] as { fromBlock: string; toBlock: string }
+    const result = logsOf(Number(fromBlock), Number(toBlock))
+    counts.blocks += Number(toBlock) - Number(fromBlock) + 1
+    counts.last = Math.max(counts.last, Number(toBlock))
+    counts.sent += JSON.stringify(result).length
+    return { id, result }
+  }
+  const { url } = await serve(each(resultOf))
+  return { url, counts }
+}
+
+describe('while the consumer stalls', () => {
+  it.each([4, 12])('at most %d MiB are requested ahead of it, besides one page', async (mebibytes) => {
+    const { url, counts } = await startNode()
+    const pages = getLogs(clientOf(url), { address, from: 0n, to: BigInt(HEAD), audit: 'none', maxBytes: mebibytes * MiB }).pages()
+    let taken = 0
+    let largest = 0
+    const ahead: number[] = []
+    for (let stall = 0; stall < 4; stall++) {
+      for (let i = 0; i < 2; i++) {
+        const { value } = await pages.next()
+        if (value === undefined) throw new Error('the logs ended too early')
+        const bytes = bytesOf(Number(value.from), Number(value.to))
+        largest = Math.max(largest, bytes)
+        taken += bytes
+      }
+      await sleep(600_000)
+      ahead.push(counts.sent - taken)
+    }
+    await pages.return(undefined)
+    expect(Math.max(...ahead)).toBeLessThanOrEqual(mebibytes * MiB + largest)
+    // No block is requested twice, as it would be where a range settles at a round number of logs.
+    expect(counts.blocks).toBe(counts.last + 1)
+    // It does request ahead, though.
+    expect(Math.max(...ahead)).toBeGreaterThan(MiB)
+  })
+})

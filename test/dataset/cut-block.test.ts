@@ -1,0 +1,120 @@
+import fc from 'fast-check'
+import { CodecError } from 'hexline'
+import { describe, expect, it } from 'vitest'
+import { makeBlocks, makeReceipts, type RawBlock } from '../../bench/made-blocks.ts'
+import { blockCutter } from '../../src/dataset/cut-block.ts'
+import { wantedForLines } from '../../src/dataset/ndjson-files.ts'
+import { tableNames } from '../../src/dataset/tables.ts'
+import { runs } from '../support/runs.ts'
+
+const [first] = makeBlocks()
+const made = { ...first, transactions: first?.transactions.slice(0, 3) } as RawBlock as RawBlock &
+  Record<'number' | 'hash' | 'parentHash' | 'timestamp', string>
+const right = JSON.stringify(made)
+const receipts = JSON.stringify(makeReceipts(made))
+
+const wanted = Object.fromEntries(tableNames.map((table) => [table, wantedForLines(table, tableNames)]))
+const reader = () => blockCutter(wanted, { full: true, receipts: true })
+
+/** The rows of the tables of a block, as JSON. */
+function cut(block: string, ofReceipts = receipts, { block: readBlock, receipts: readReceipts, item } = reader()) {
+  const read = readBlock(Buffer.from(block))
+  const { tables, ...facts } = item(read, readReceipts(Buffer.from(ofReceipts)))
+  const rows = Object.fromEntries(
+    Object.entries(tables).map(([table, part]) => [
+      table,
+      Array.from({ length: part.rows.count }, (_, row) => part.bytes.toString('utf8', part.rows.start(row), part.rows.end(row))),
+    ]),
+  )
+  return { linked: read.linked, facts, rows }
+}
+
+describe('a block', () => {
+  it('is cut into its rows, with what links them', () => {
+    const { linked, facts, rows } = cut(right)
+    expect(linked).toEqual({
+      number: BigInt(made.number),
+      hash: made.hash,
+      parentHash: made.parentHash,
+      transactions: made.transactions.map(({ hash }) => hash),
+    })
+    expect(facts).toEqual({
+      number: Number(made.number),
+      hash: made.hash,
+      parentHash: made.parentHash,
+      timestamp: made.timestamp,
+      transactionCount: 3,
+    })
+    expect(rows.transactions).toEqual(made.transactions.map((each) => JSON.stringify(each)))
+    expect(rows.withdrawals).toEqual((made.withdrawals as object[]).map((each) => JSON.stringify(each)))
+    expect(rows.blocks).toEqual([right])
+    expect(rows.receipts).toEqual((JSON.parse(receipts) as object[]).map((each) => JSON.stringify(each)))
+    expect(rows.logs).toEqual((JSON.parse(receipts) as { logs: object[] }[]).flatMap(({ logs }) => logs.map((each) => JSON.stringify(each))))
+  })
+
+  it('is the same with white space, and after other blocks', () => {
+    const once = reader()
+    const spaced = (json: string) => JSON.stringify(JSON.parse(json), undefined, 1)
+    cut(spaced(right), receipts, once)
+    cut(right.replace('"withdrawals":[', '"withdrawals":[],"x":['), '[]', once)
+    expect(cut(spaced(right), spaced(receipts), once)).toEqual(cut(right))
+  })
+
+  it('with escapes and other characters keeps them', () => {
+    const odd = right.replace('"input":"', '"not\\u0065":"\\"\u00e9 [","input":"')
+    expect(cut(odd).rows.transactions?.[0]).toContain('"not\\u0065":"\\"\u00e9 ["')
+  })
+
+  it('of two lists with a name, the last one counts', () => {
+    const twice = right.replace('"transactions":', '"transactions":[{"hash":"0x1"}],"transactions":')
+    expect(cut(twice).rows.transactions).toEqual(cut(right).rows.transactions)
+    const emptied = `${right.slice(0, -1)},"transactions":[],"withdrawals":null}`
+    expect(cut(emptied).rows).toMatchObject({ transactions: [], withdrawals: [] })
+    const logs = receipts.replaceAll('"logs":[', '"logs":[{"a":"0x1"}],"logs":[')
+    expect(cut(right, logs).rows.logs).toEqual(cut(right).rows.logs)
+  })
+})
+
+describe('what is no such block', () => {
+  it('is refused where JSON.parse refuses it, as a SyntaxError', () => {
+    fc.assert(
+      fc.property(fc.nat(999), fc.constantFrom('', '"', ',', '}', '[', '\\', '\0', '0', 'x'), fc.boolean(), (at, puts, isOfReceipts) => {
+        const json = isOfReceipts ? receipts : right
+        const i = Math.floor((at * json.length) / 1000)
+        const wrong = json.slice(0, i) + puts + json.slice(i + 1)
+        let isJson = true
+        try {
+          JSON.parse(wrong)
+        } catch {
+          isJson = false
+        }
+        const read = () => (isOfReceipts ? cut(right, wrong) : cut(wrong))
+        if (!isJson) expect(read).toThrow(SyntaxError)
+      }),
+      runs(500),
+    )
+  })
+
+  it.each<[string, string, string]>([
+    ['null', 'null', 'expected an array, received undefined'],
+    ['a block without transactions', '{"number":"0x1","hash":"0x1"}', 'transactions: expected an array'],
+    ['a transaction that is a hash', right.replace('"transactions":[', '"transactions":["0x12",'), 'transactions[0]: expected a transaction'],
+    ['transactions that are no list', right.replace(/"transactions":\[.*\],"withdrawals"/, '"transactions":7,"withdrawals"'), 'expected'],
+    ['a hash of another length', right.replace(`"hash":"${made.hash}"`, '"hash":"0x12"'), 'hash: expected a hash of 32 bytes'],
+    ['a number that is no number', right.replace(`"number":"${made.number}"`, '"number":"seven"'), 'number: expected'],
+    ['withdrawals that are no list', right.replace('"withdrawals":[', '"withdrawals":7,"x":['), 'expected lists of objects'],
+  ])('%s is refused as a CodecError', (_, json, message) => {
+    let error: unknown
+    try {
+      cut(json)
+    } catch (caught) {
+      error = caught
+    }
+    expect(error).toBeInstanceOf(CodecError)
+    expect((error as Error).message).toContain(message)
+  })
+
+  it.each(['{}', 'null', '[7]', '["0x1"]', '[{"logs":{}}]'])('receipts that are %s are refused as a CodecError', (json) => {
+    expect(() => cut(right, json)).toThrow(CodecError)
+  })
+})

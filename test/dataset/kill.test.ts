@@ -1,0 +1,12 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { type KillBench, startKillBench } from '../support/dataset-kills.ts'
+
+let bench: KillBench
+beforeAll(async () => {
+  bench = await startKillBench()
+})
+afterAll(() => bench.close())
+
+it('SIGKILL at any moment, again and again, and the folder ends as if nothing had happened', async () => {
+  expect(await bench.run('parquet', 3)).toEqual({ kills: 3, isSame: true })
+})

@@ -1,0 +1,81 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { hostname, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { lockFolder } from '../../src/dataset/lock.ts'
+
+let dir: string
+let path: string
+beforeEach(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'hexline-lock-'))
+  path = join(dir, '.lock')
+})
+afterEach(() => rm(dir, { recursive: true }))
+
+/** A process that has ended. */
+async function ended(): Promise<number> {
+  const child = spawn(process.execPath, ['-e', ''])
+  await once(child, 'close')
+  return child.pid as number
+}
+
+it('one process holds a folder until it releases it', async () => {
+  const lock = await lockFolder(dir)
+  await lock.check()
+  await expect(lockFolder(dir)).rejects.toThrow(`${dir} is in use by process ${process.pid}`)
+  await lock.release()
+  expect(await readdir(dir)).toEqual([])
+  await (await lockFolder(dir)).release()
+})
+
+it('the lock of a process that has ended is replaced', async () => {
+  await writeFile(path, JSON.stringify({ pid: await ended(), host: hostname(), start: null, id: 'a' }))
+  const lock = await lockFolder(dir)
+  await lock.check()
+  expect(await readdir(dir)).toEqual(['.lock'])
+  await lock.release()
+})
+
+it.runIf(process.platform === 'linux')('and so is that of an earlier process with the number of one that runs', async () => {
+  const lock = await lockFolder(dir)
+  const mine = JSON.parse(await readFile(path, 'utf8'))
+  await lock.release()
+  await writeFile(path, JSON.stringify({ ...mine, start: 'another boot 1' }))
+  await (await lockFolder(dir)).release()
+  await writeFile(path, JSON.stringify(mine))
+  await expect(lockFolder(dir)).rejects.toThrow('is in use by process')
+})
+
+it('the lock of another machine stays, and the error says what to do', async () => {
+  await writeFile(path, JSON.stringify({ pid: 1, host: 'elsewhere', start: null, id: 'a' }))
+  await expect(lockFolder(dir)).rejects.toThrow(`${dir} is in use by process 1 on "elsewhere"; if it no longer runs, delete ${path}`)
+  expect(await readdir(dir)).toEqual(['.lock'])
+})
+
+it.each(['', '{', '{"pid":"x"}', 'null'])('a lock that holds %j stays, and the error says what to do', async (text) => {
+  await writeFile(path, text)
+  await expect(lockFolder(dir)).rejects.toThrow(`delete that file if no process writes to the folder`)
+})
+
+it('of many that find a lock without an owner, one gets the folder', async () => {
+  const pid = await ended()
+  for (let round = 0; round < 10; round++) {
+    await writeFile(path, JSON.stringify({ pid, host: hostname(), start: null, id: 'a' }))
+    const results = await Promise.allSettled(Array.from({ length: 8 }, () => lockFolder(dir)))
+    const locks = results.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
+    expect(locks).toHaveLength(1)
+    await locks[0]?.check()
+    await locks[0]?.release()
+    expect(await readdir(dir)).toEqual([])
+  }
+})
+
+it('a lock that was taken by another is noticed, and not released', async () => {
+  const lock = await lockFolder(dir)
+  await writeFile(path, JSON.stringify({ pid: 1, host: 'elsewhere', start: null, id: 'b' }))
+  await expect(lock.check()).rejects.toThrow(`${path} was removed or replaced while this process was writing`)
+  await lock.release()
+  expect(await readdir(dir)).toEqual(['.lock'])
+})

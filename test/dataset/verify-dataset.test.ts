@@ -1,0 +1,280 @@
+import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Client, createClient, IntegrityError, OptionError } from 'hexline'
+import { type ExportDatasetOptions, exportDataset, type VerifyDatasetOptions, verifyDataset } from 'hexline/bulk'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { hasZstd } from '../../src/dataset/ndjson-files.ts'
+import { type DatasetTable, tableNames } from '../../src/dataset/tables.ts'
+import type { ChainOptions } from '../support/chain-server.ts'
+import { everyLie, lieAndVerify } from '../support/dataset-lies.ts'
+import type { MadeBlock } from '../support/decoded-blocks.ts'
+import { flipBits } from '../support/flipped-bits.ts'
+import { forgeLines, forgeManifest, type Line } from '../support/forged-dataset.ts'
+import { FIRST, startValidChain, type ValidChain } from '../support/valid-chain.ts'
+
+const COUNT = 5
+const LAST = FIRST + COUNT - 1
+const formats = ['ndjson', 'ndjson.gz', ...(hasZstd ? (['ndjson.zst'] as const) : []), 'parquet'] as const
+
+let answer: ChainOptions['answer']
+let server: ValidChain
+let client: Client
+let folder: string
+let dir: string
+beforeAll(async () => {
+  server = await startValidChain(COUNT, { answer: (call, right) => answer?.(call, right) })
+  client = createClient(server.url)
+})
+afterAll(async () => {
+  await client.close()
+  await server.close()
+})
+beforeEach(async () => {
+  answer = undefined
+  folder = await mkdtemp(join(tmpdir(), 'hexline-verify-'))
+  dir = join(folder, 'data')
+})
+afterEach(() => rm(folder, { recursive: true }))
+
+const write = (options: Partial<ExportDatasetOptions> = {}) =>
+  exportDataset(client, { from: FIRST, to: LAST, dir, format: 'ndjson', tables: tableNames, blocksPerFile: 2, ...options })
+
+/** What `verifyDataset` rejects with; undefined if it finds nothing. */
+async function faultOf(options: VerifyDatasetOptions = {}, path = dir): Promise<IntegrityError | undefined> {
+  try {
+    await verifyDataset(path, options)
+    return undefined
+  } catch (error) {
+    if (!(error instanceof IntegrityError)) throw error
+    return error
+  }
+}
+
+const all = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, COUNT]))
+
+describe('what is proven', () => {
+  const everything = [
+    ...['files', 'rows', 'link', 'header', 'transactionHashes', 'transactionsRoot', 'receiptsRoot', 'logsBloom', 'withdrawalsRoot'],
+    ...['uncles', 'prices', 'size'],
+  ]
+
+  it.each(formats)('%s with all tables: everything but the senders, and with them everything', async (format) => {
+    await write({ format })
+    const report = await verifyDataset(dir)
+    expect(report).toMatchObject({ chainId: 1, from: FIRST, to: LAST, ranges: 3, blocks: COUNT, files: 15, rows: 23 * COUNT, skipped: {}, against: null })
+    expect(report.checks).toEqual(all(everything))
+    expect(report.uncovered).toEqual(['transactions.from'])
+    expect(report.lastHash).toBe(server.blocks.get(LAST)?.block.hash)
+    const sizes = await Promise.all((await readdir(dir, { recursive: true })).filter((name) => /\d/.test(name)).map((name) => readFile(join(dir, name))))
+    expect(report.bytes).toBe(sizes.reduce((sum, { length }) => sum + length, 0))
+    const withSenders = await verifyDataset(dir, { senders: true })
+    expect(withSenders.checks).toEqual(all([...everything, 'senders']))
+    expect(withSenders.uncovered).toEqual([])
+  })
+
+  it.each([
+    ['ndjson', ['blocks'], ['files', 'rows', 'link', 'header', 'withdrawalsRoot', 'uncles'], ['blocks.size']],
+    ['parquet', ['blocks'], ['files', 'rows', 'link', 'header', 'uncles'], ['blocks.size', 'blocks.transactionCount']],
+    [
+      'ndjson',
+      ['blocks', 'receipts'],
+      ['files', 'rows', 'link', 'header', 'receiptsRoot', 'logsBloom', 'withdrawalsRoot', 'uncles'],
+      ['blocks.size', 'receipts.blobGasUsed', 'receipts.contractAddress', 'receipts.effectiveGasPrice', 'receipts.from', 'receipts.to'],
+    ],
+    ['parquet', ['blocks', 'logs'], ['files', 'rows', 'link', 'header', 'logsBloom', 'uncles'], ['blocks.size', 'blocks.transactionCount', 'logs.*']],
+    ['ndjson', ['transactions', 'logs'], ['files', 'rows', 'transactionHashes'], ['logs.*', 'transactions.from', 'transactions.gasPrice']],
+    ['parquet', ['withdrawals'], ['files', 'rows'], ['withdrawals.*']],
+  ] as const)('%s with %s', async (format, tables, proven, uncovered) => {
+    await write({ format, tables: tables as readonly DatasetTable[] })
+    const report = await verifyDataset(dir)
+    expect(report.checks).toEqual(all(proven))
+    expect(report.uncovered).toEqual(uncovered)
+    // Each check that is not made has a reason that names what is not stored.
+    for (const reasons of Object.values(report.skipped)) {
+      expect(Object.values(reasons)).toEqual([COUNT])
+      expect(Object.keys(reasons)[0]).toMatch(/not stored/)
+    }
+  })
+
+  it('of some columns: what they allow, with what is lacking', async () => {
+    const columns = ['blocks.number', 'blocks.hash', 'blocks.parentHash', 'transactions.hash', 'transactions.value']
+    await write({ format: 'parquet', tables: ['blocks', 'transactions'], columns })
+    const { checks, skipped } = await verifyDataset(dir)
+    expect(checks).toEqual(all(['files', 'rows', 'link']))
+    expect(skipped.transactionHashes).toEqual({
+      'not stored: transactions.blockNumber, transactions.transactionIndex, transactions.type, transactions.from, transactions.to and 16 more': COUNT,
+    })
+  })
+
+  it('a folder without any blocks', async () => {
+    await write()
+    for (const table of tableNames) await rm(join(dir, table), { recursive: true })
+    await forgeManifest(dir, (manifest) => ({ ...manifest, ranges: [] }))
+    expect(await verifyDataset(dir)).toMatchObject({ from: null, to: null, lastHash: null, blocks: 0, checks: {}, skipped: {} })
+  })
+
+  it('a folder that was extended', async () => {
+    await write({ to: FIRST + 2 })
+    await write()
+    expect((await verifyDataset(dir)).checks).toEqual(all(everything))
+  })
+
+  it('tells the progress of each block', async () => {
+    await write()
+    const seen: (readonly [bigint, number, number])[] = []
+    await verifyDataset(dir, { onProgress: ({ number, done, total }) => seen.push([number, done, total]) })
+    expect(seen).toEqual(Array.from({ length: COUNT }, (_, i) => [BigInt(FIRST + i), i + 1, COUNT]))
+  })
+
+  it('ends with its signal', async () => {
+    await write()
+    const stop = new AbortController()
+    await expect(verifyDataset(dir, { signal: stop.signal, onProgress: () => stop.abort(new Error('enough')) })).rejects.toThrow('enough')
+    await expect(verifyDataset(dir, { signal: AbortSignal.abort(new Error('at once')) })).rejects.toThrow('at once')
+  })
+})
+
+describe('a flipped bit is found', () => {
+  // verify-dataset.nightly.test.ts flips all bits of each byte.
+  it.each(formats)('%s: one of each byte', async (format) => {
+    await write({ format, tables: ['withdrawals'], to: FIRST, ...(format === 'parquet' && { columns: ['withdrawals.index'] }) })
+    const [data] = (await readdir(join(dir, 'withdrawals'))) as [string]
+    for (const name of [`withdrawals/${data}`, 'manifest.json']) {
+      const path = join(dir, name)
+      const bytes = await readFile(path)
+      await flipBits(bytes, 'one', async () => {
+        await writeFile(path, bytes)
+        return (await faultOf())?.file === name
+      })
+      await writeFile(path, bytes)
+    }
+    expect(await faultOf()).toBeUndefined()
+  })
+})
+
+describe('a node that lied: no digest tells, but hashes and roots do', () => {
+  // verify-dataset.nightly.test.ts tells all of them.
+  it.each(['ndjson', 'parquet'] as const)('%s: values of a block, its receipts and logs', async (format) => {
+    const lies = (await everyLie()).filter((_, i) => i % 15 === 3)
+    expect(lies.length).toBeGreaterThan(10)
+    expect(await lieAndVerify(lies, format, folder)).toEqual([])
+  })
+
+  it.each([
+    [
+      'transactions',
+      'transactions[1].value',
+      (lines: Line[]) => lines.map((line, i) => (i === 1 ? { ...line, value: '0x1' } : line)),
+      /transactions\[1\]\.hash/,
+    ],
+    ['transactions', 'an order', (lines: Line[]) => [lines[1] as Line, lines[0] as Line, ...lines.slice(2)], /transactions\[0\]\.transactionIndex/],
+    ['transactions', 'a row left out', (lines: Line[]) => lines.filter((_, i) => i !== 3), /transactions\[3\]\.transactionIndex/],
+    ['transactions', 'the last row left out', (lines: Line[]) => lines.filter((_, i) => i !== 6), /receipts: expected 6 rows, found 7 rows/],
+    ['transactions', 'a row twice', (lines: Line[]) => [...lines, lines.at(-1) as Line], /transactionIndex/],
+    ['receipts', 'a status', (lines: Line[]) => lines.map((line, i) => (i === 0 ? { ...line, status: '0x0' } : line)), /receiptsRoot/],
+    ['logs', 'data', (lines: Line[]) => lines.map((line, i) => (i === 1 ? { ...line, data: '0x' } : line)), /receiptsRoot/],
+    ['logs', 'a log left out', (lines: Line[]) => lines.slice(0, -1), /receiptsRoot/],
+    ['withdrawals', 'an amount', (lines: Line[]) => lines.map((line) => ({ ...line, amount: '0x1' })), /withdrawalsRoot/],
+    ['blocks', 'a time', (lines: Line[]) => lines.map((line, i) => (i === 0 ? { ...line, timestamp: '0x1' } : line)), /blockTimestamp|hash/],
+    ['blocks', 'blocks in another order', (lines: Line[]) => lines.reverse(), /rows: expected 1 row, found 0 rows/],
+    ['blocks', 'a block twice', (lines: Line[]) => [lines[0] as Line, lines[0] as Line], /rows: expected 1 row, found 2 rows/],
+  ] as const)('%s: %s, with all digests made anew', async (table, _, change, field) => {
+    await write()
+    await forgeLines(dir, table, change)
+    const fault = (await faultOf()) as IntegrityError
+    expect(fault.message).toMatch(field)
+    expect(fault.file).toMatch(/^(?:blocks|transactions|receipts|logs|withdrawals)\//)
+    expect(fault.block).toBeGreaterThanOrEqual(BigInt(FIRST))
+  })
+
+  it('a chain of its own, whose blocks do not follow those of the manifest', async () => {
+    await write()
+    await forgeManifest(dir, (manifest) => ({
+      ...manifest,
+      ranges: manifest.ranges.map((range, i) => (i === 0 ? { ...range, parentHash: `0x${'77'.repeat(32)}` } : range)),
+    }))
+    const fault = (await faultOf()) as IntegrityError
+    expect(fault).toMatchObject({ field: 'parentHash', block: BigInt(FIRST), expected: `0x${'77'.repeat(32)}` })
+  })
+})
+
+describe('against a node', () => {
+  it.each(['ndjson', 'parquet'] as const)('%s: compares the first, the last and others, the same for one seed', async (format) => {
+    await write({ format })
+    const before = server.calls.length
+    const report = await verifyDataset(dir, { against: client, sample: 3, seed: 7 })
+    expect(report).toMatchObject({ against: { blocks: 3, seed: 7 }, checks: { against: 3 } })
+    const asked = () => server.calls.slice(before).flatMap(({ method, params }) => (method === 'eth_getBlockByNumber' ? [Number(params[0])] : []))
+    expect(asked()).toHaveLength(3)
+    expect([asked()[0], asked()[2]]).toEqual([FIRST, LAST])
+    const first = asked()
+    await verifyDataset(dir, { against: client, sample: 3, seed: 7 })
+    expect(asked()).toEqual([...first, ...first])
+  })
+
+  it('names the block whose hash the node does not have', async () => {
+    await write()
+    const { block } = server.blocks.get(LAST) as MadeBlock
+    answer = ({ method, params }) =>
+      method === 'eth_getBlockByNumber' && Number(params[0]) === LAST ? { result: { ...block, hash: `0x${'99'.repeat(32)}`, transactions: [] } } : undefined
+    const fault = (await faultOf({ against: client })) as IntegrityError
+    expect(fault).toMatchObject({
+      file: `blocks/0000000${LAST}-0000000${LAST}.ndjson`,
+      block: BigInt(LAST),
+      field: 'hash',
+      found: block.hash,
+      expected: `0x${'99'.repeat(32)}`,
+    })
+  })
+
+  it('refuses a node of another chain, and says which block it does not have', async () => {
+    await write()
+    answer = ({ method }) => (method === 'eth_chainId' ? { result: '0x5' } : undefined)
+    await expect(verifyDataset(dir, { against: client })).rejects.toThrow(
+      'against: expected a node of chain id 1, as manifest.json says, received one of chain id 5',
+    )
+    answer = ({ method, params }) => (method === 'eth_getBlockByNumber' && Number(params[0]) === FIRST ? { result: null } : undefined)
+    await expect(verifyDataset(dir, { against: client })).rejects.toThrow(`the node has no block ${FIRST}`)
+  })
+
+  it('takes the hash of a row, or of the manifest, where blocks are not stored', async () => {
+    await write({ format: 'parquet', tables: ['withdrawals'], columns: ['withdrawals.index', 'withdrawals.amount'], blocksPerFile: 1000 })
+    const report = await verifyDataset(dir, { against: client })
+    expect(report.checks.against).toBe(2)
+    expect(report.skipped.against).toEqual({ 'no column has the hash of the block': COUNT - 2 })
+  })
+})
+
+describe('bad input', () => {
+  it.each([
+    [{ sender: true }, 'options: expected only senders, against, sample, seed, signal, onProgress, received "sender" (did you mean `senders`?)'],
+    [{ senders: 1 }, 'senders: expected true or false, received 1'],
+    [{ sample: 3 }, 'sample: expected against beside it, received no against'],
+    [{ against: 'http://127.0.0.1' }, 'against: expected a client from createClient, received "http://127.0.0.1"'],
+    [{ signal: 1 }, 'signal: expected an AbortSignal, received 1'],
+    [{ onProgress: 1 }, 'onProgress: expected a function, received 1'],
+  ])('%o', async (options, message) => {
+    const error = await verifyDataset(dir, options as VerifyDatasetOptions).catch((reason: unknown) => reason)
+    expect(error).toBeInstanceOf(OptionError)
+    expect((error as Error).message).toBe(message)
+  })
+
+  it('a path of nothing, or of a file', async () => {
+    await expect(verifyDataset(dir)).rejects.toThrow('dir: expected a folder, received a path where nothing is')
+    await writeFile(dir, '')
+    await expect(verifyDataset(dir)).rejects.toThrow('dir: expected a folder, received a path of a file')
+    await expect(verifyDataset('')).rejects.toThrow('dir: expected the path of a folder, received ""')
+  })
+
+  it('a folder without a manifest', async () => {
+    expect(await faultOf({}, folder)).toMatchObject({ file: 'manifest.json', field: 'file' })
+  })
+
+  it('a copy elsewhere is the same dataset', async () => {
+    await write()
+    const copy = join(folder, 'copy')
+    await cp(dir, copy, { recursive: true })
+    expect(await faultOf({}, copy)).toBeUndefined()
+  })
+})

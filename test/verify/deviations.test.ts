@@ -1,0 +1,188 @@
+import { keccak_256 } from '@noble/hashes/sha3.js'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { verifyBlock } from '../../src/bulk/index.ts'
+import { type Block, IntegrityError, type Receipt, type Transaction } from '../../src/index.ts'
+import { mineAnvilBlocks } from '../support/anvil-blocks.ts'
+import { madeBlock } from '../support/decoded-blocks.ts'
+
+/** When what does not fit is skipped, and when it is a failure none the less. */
+
+interface Made {
+  block: Block<true>
+  receipts: Receipt[]
+}
+
+let made: Made
+beforeAll(async () => {
+  made = (await madeBlock()) as Made
+})
+
+const copy = (): Made => structuredClone(made)
+const fieldOf = (pair: Made, options = {}) =>
+  verifyBlock(pair.block, pair.receipts, options).then(
+    () => 'nothing',
+    (error) => (error instanceof IntegrityError ? error.field : error),
+  )
+const skipsOf = async (pair: Made, options = {}) => {
+  const { checks, skipped } = await verifyBlock(pair.block, pair.receipts, options)
+  return { checks, skipped: skipped.map(({ check, reason }) => `${check}: ${reason}`) }
+}
+
+describe('a transaction of an unknown type', () => {
+  test('is skipped, with the reason', async () => {
+    const pair = copy()
+    const [transaction, receipt] = [pair.block.transactions[3] as Transaction, pair.receipts[3] as Receipt]
+    Object.assign(transaction, { type: 0x55, hash: `0x${'55'.repeat(32)}` })
+    Object.assign(receipt, { type: 0x55, transactionHash: transaction.hash })
+    for (const log of receipt.logs) log.transactionHash = transaction.hash
+    await expect(verifyBlock(pair.block)).resolves.toMatchObject({
+      skipped: [
+        { check: 'transactions', reason: 'hexline does not know transactions of type 0x55' },
+        { check: 'receipts', reason: 'there are no receipts' },
+        { check: 'size', reason: 'not all of the block can be encoded' },
+      ],
+    })
+    // The receipts of every type are alike, and their root does not fit.
+    expect(await fieldOf(pair)).toBe('receiptsRoot')
+  })
+
+  test('is found to be of another type, if its hash fits that', async () => {
+    for (const i of made.block.transactions.keys()) {
+      const pair = copy()
+      ;(pair.block.transactions[i] as Transaction).type = 0x55
+      expect(await fieldOf(pair)).toBe(`transactions[${i}].type`)
+    }
+  })
+
+  test('does not hide a wrong hash of another one', async () => {
+    const pair = copy()
+    Object.assign(pair.block.transactions[3] as Transaction, { type: 0x55, hash: `0x${'55'.repeat(32)}` })
+    ;(pair.block.transactions[0] as Transaction).value += 1n
+    expect(await fieldOf(pair)).toBe('transactions[0].hash')
+  })
+})
+
+describe('a header', () => {
+  test('with an unknown field is proven if the hash fits, and the field is named', async () => {
+    const pair = copy()
+    Object.assign(pair.block, { author: '0x00', madeUp: '0x1' })
+    const { checks, uncovered } = await verifyBlock(pair.block, pair.receipts)
+    expect(checks).toContain('hash')
+    expect(uncovered).toEqual(['author', 'madeUp', 'transactions.from'])
+  })
+
+  test('with an unknown field is skipped if the hash does not fit', async () => {
+    const pair = copy()
+    Object.assign(pair.block, { hash: `0x${'12'.repeat(32)}`, blockGasCost: '0x0' })
+    const { skipped } = await verifyBlock(pair.block, undefined, { level: 'header' })
+    expect(skipped).toEqual([{ check: 'hash', reason: 'the header has fields that hexline does not know (blockGasCost)' }])
+  })
+
+  test.each(['author', 'l1BlockNumber', 'sendRoot', 'milliTimestamp'])('with %s, which no chain hashes, is still a failure', async (name) => {
+    const pair = copy()
+    Object.assign(pair.block, { gasUsed: 1n, [name]: '0x1' })
+    expect(await fieldOf(pair)).toBe('hash')
+  })
+
+  test('of a chain that hashes in another way is skipped, by the option or by its transactions', async () => {
+    const pair = copy()
+    pair.block.gasLimit += 1n
+    expect(await fieldOf(pair)).toBe('hash')
+    expect((await skipsOf(pair, { chainId: 25 })).skipped).toContain('hash: its blocks have the hashes of CometBFT')
+    expect(await fieldOf(pair, { chainId: 1 })).toBe('hash')
+  })
+
+  test('is no better for a transaction that names another chain than it was signed for', async () => {
+    const pair = copy()
+    pair.block.gasLimit += 1n
+    for (const transaction of pair.block.transactions) transaction.chainId = 25
+    expect(await fieldOf(pair)).toBe('hash')
+  })
+
+  test('of IBFT is skipped', async () => {
+    const pair = copy()
+    pair.block.mixHash = '0x63746963616c2062797a616e74696e65206661756c7420746f6c6572616e6365'
+    expect((await skipsOf(pair)).skipped).toContain('hash: IBFT and QBFT leave seals out of the hash of a block')
+  })
+})
+
+describe('withdrawals', () => {
+  test('of the OP Stack, whose root is another one, are skipped by the extra data that the hash proves', async () => {
+    const made = (await madeBlock({ header: { extraData: '0x000000003200000006', withdrawalsRoot: `0x${'0e'.repeat(32)}` } })) as Made
+    made.block.withdrawals = []
+    const { checks, skipped } = await verifyBlock(made.block, undefined, { level: 'header' })
+    expect(checks).toContain('hash')
+    expect(skipped).toEqual([{ check: 'withdrawals', reason: 'the OP Stack keeps the storage root of a contract there' }])
+  })
+
+  test('that are missing are a failure on any other chain', async () => {
+    const pair = copy()
+    pair.block.withdrawals = []
+    expect(await fieldOf(pair)).toBe('withdrawalsRoot')
+  })
+})
+
+describe('anvil', () => {
+  test('computes the root of blobs in its own way, which is skipped', async () => {
+    const { blobs, mixed } = await mineAnvilBlocks()
+    const { checks, skipped } = await verifyBlock(blobs.block, blobs.receipts, { senders: true })
+    expect(checks).toEqual(['hash', 'uncles', 'withdrawals', 'receipts', 'prices', 'senders'])
+    expect(skipped).toEqual([
+      { check: 'transactions', reason: 'anvil computes the root over the sidecars of blobs' },
+      { check: 'size', reason: 'not all of the block can be encoded' },
+    ])
+    expect((await verifyBlock(mixed.block, mixed.receipts, { senders: true })).checks).toEqual([
+      ...['hash', 'uncles', 'withdrawals', 'transactions', 'receipts', 'prices', 'senders'],
+    ])
+  })
+
+  test('a block of a real chain with blobs and another root is a failure', async () => {
+    const made = (await madeBlock({ header: { transactionsRoot: `0x${'0e'.repeat(32)}` } })) as Made
+    expect(await fieldOf(made)).toBe('transactionsRoot')
+  })
+
+  test('a block without blobs and another root is a failure, too', async () => {
+    const { mixed } = await mineAnvilBlocks()
+    ;[mixed.block.transactions[0], mixed.block.transactions[1]] = [mixed.block.transactions[1] as Transaction, mixed.block.transactions[0] as Transaction]
+    expect(await fieldOf(mixed)).toBe('transactions[0].transactionIndex')
+    for (const [i, transaction] of mixed.block.transactions.entries()) transaction.transactionIndex = i
+    await expect(verifyBlock(mixed.block)).rejects.toMatchObject({ field: 'transactionsRoot' })
+  })
+})
+
+describe('Polygon', () => {
+  test('adds a transaction for state sync, which is in no root, and is recognized by its hash', async () => {
+    const pair = copy()
+    const { block, receipts } = pair
+    const key = Buffer.alloc(8)
+    key.writeBigUInt64BE(block.number)
+    const hash =
+      `0x${Buffer.from(keccak_256(Buffer.concat([Buffer.from('matic-bor-receipt-'), key, Buffer.from(String(block.hash).slice(2), 'hex')]))).toString('hex')}` as const
+    const zero = `0x${'0'.repeat(40)}` as const
+    const place = { blockHash: block.hash as `0x${string}`, blockNumber: block.number, transactionIndex: receipts.length }
+    block.transactions.push({ ...(block.transactions[0] as Transaction), ...place, hash, from: zero, to: zero })
+    receipts.push({ ...(receipts[0] as Receipt), ...place, transactionHash: hash, logs: [], gasUsed: 0n, cumulativeGasUsed: 0n })
+    const { checks, skipped } = await skipsOf(pair, { chainId: 137 })
+    expect(checks).toEqual(expect.arrayContaining(['transactions', 'receipts']))
+    expect(skipped).toContain('transactions: a transaction of Polygon for state sync, and its receipt, are in no root')
+    // On another chain, it was added.
+    expect(await fieldOf(pair, { chainId: 1 })).toBe('transactions[7].hash')
+    ;(block.transactions[7] as Transaction).hash = `0x${'12'.repeat(32)}`
+    expect(await fieldOf(pair, { chainId: 137 })).toBe('transactions[7].hash')
+  })
+})
+
+test('Hyperliquid has transactions of its system that no root holds', async () => {
+  const made = (await madeBlock({ header: { receiptsRoot: `0x${'0e'.repeat(32)}` } })) as Made
+  expect((await skipsOf(made, { chainId: 999 })).skipped).toContain('receipts: Hyperliquid has system transactions that no root holds')
+  expect(await fieldOf(made, { chainId: 1 })).toBe('receiptsRoot')
+})
+
+test('prices and sizes of chains with rules of their own are skipped, and are failures on Ethereum', async () => {
+  const pair = copy()
+  ;(pair.receipts[3] as Receipt).effectiveGasPrice = 1n
+  expect(await fieldOf(pair, { chainId: 1 })).toBe('receipts[3].effectiveGasPrice')
+  expect((await skipsOf(pair, { chainId: 5000 })).skipped).toEqual(['prices: this chain may have other prices than Ethereum'])
+  pair.block.size += 1n
+  expect((await skipsOf(pair, { chainId: 5000 })).skipped[1]).toBe('size: this chain may count the size of a block in another way')
+})
