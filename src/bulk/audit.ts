@@ -6,6 +6,7 @@ import { unusableBlooms } from '../eth/unusable-blooms.ts'
 import { type BlockLogsFetcher, BloomChecker, checkSameBlock, type Header, headerReader, logsFault, type ReadReceipts } from './block-logs.ts'
 import type { FetchedLogs, LogSpan } from './log-fetch.ts'
 import type { CheckedFilter } from './log-filter.ts'
+import { chainIdOf } from './range.ts'
 import { rangeStream } from './range-stream.ts'
 import { isSameLog } from './same-log.ts'
 import { Tasks } from './tasks.ts'
@@ -109,11 +110,8 @@ export class Auditor<T> {
       this.#estimate = { headers: 0, receipts: 0, isAskedTwice: true }
       return
     }
-    const chainId = await asked.call('eth_chainId').catch((error) => {
-      if (error instanceof HexlineError && error.kind === 'unsupported') return undefined
-      throw error
-    })
-    this.#unusable = chainId === undefined ? undefined : unusableBlooms(Number(chainId))
+    const chainId = await chainIdOf(asked)
+    this.#unusable = chainId === undefined ? undefined : unusableBlooms(chainId)
     if (level === 'receipts') {
       this.#estimate = { headers: blocks, receipts: blocks, isAskedTwice: false }
       return

@@ -61,6 +61,16 @@ export async function isFinal(client: Client, number: bigint): Promise<boolean> 
   }
 }
 
+/** Undefined where the node does not have the method. */
+export async function chainIdOf(client: Client): Promise<number | undefined> {
+  try {
+    return await client.call('eth_chainId')
+  } catch (error) {
+    if (error instanceof HexlineError && error.kind === 'unsupported') return undefined
+    throw error
+  }
+}
+
 /** How nodes refuse a tag that they do not know. */
 const UNKNOWN_TAG = ['invalid', 'unsupported', 'server', 'lagging', 'execution', 'not-found']
 

@@ -27,7 +27,8 @@ export interface Audit {
 
 interface AuditOptions {
   readonly blocks: number
-  readonly chainId: number
+  /** Undefined if the node does not tell. */
+  readonly chainId: number | undefined
   readonly sample: Sample
   readonly windows: readonly LogWindow[]
   /** The calls for the logs, which an audit by a peer makes again. */
@@ -88,7 +89,7 @@ function suspectsIn(blocks: number, headers: readonly Header[], windows: readonl
   return { value: least(matching.value - withLogs.value), low: least(matching.low - withLogs.high), high: least(matching.high - withLogs.low) }
 }
 
-function isSuspectOf(chainId: number, mayMatch: (bloom: string) => boolean): (header: Header) => boolean {
-  const unusable = unusableBlooms(chainId)
+function isSuspectOf(chainId: number | undefined, mayMatch: (bloom: string) => boolean): (header: Header) => boolean {
+  const unusable = chainId === undefined ? undefined : unusableBlooms(chainId)
   return ({ number, logsBloom }) => logsBloom !== undefined && unusable?.(number) === undefined && mayMatch(logsBloom)
 }

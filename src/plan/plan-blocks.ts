@@ -39,7 +39,11 @@ export async function runBlocksPlan(client: Client, stream: StreamOptions, { sam
   const sample = await takeSample(client, Number(range.from), blocks, size, stream)
   const estimate = estimatorFor(blocks, sample)
   const tables = tablesFor(client, provider)
-  const once = typeof stream.range.to === 'bigint' ? { eth_blockNumber: 1 } : { eth_getBlockByNumber: 1 }
+  const once = {
+    ...(typeof stream.range.to === 'bigint' ? { eth_blockNumber: 1 } : { eth_getBlockByNumber: 1 }),
+    // A verification asks which chain it is.
+    ...(stream.verify !== undefined && { eth_chainId: 1 }),
+  }
   const plan = planOf({
     client,
     range,

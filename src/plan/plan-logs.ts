@@ -4,7 +4,7 @@ import { checkLogOptions, type GetLogsOptions } from '../bulk/get-logs.ts'
 import { LogFetcher } from '../bulk/log-fetch.ts'
 import { copiedLogs } from '../bulk/log-lines.ts'
 import { endpointLimitsOf, firstLogRange, type LogStreamOptions } from '../bulk/log-stream.ts'
-import { isFinal, resolveRange } from '../bulk/range.ts'
+import { chainIdOf, isFinal, resolveRange } from '../bulk/range.ts'
 import type { Client } from '../client/client.ts'
 import { OptionError } from '../errors.ts'
 import { type AuditPlan, auditPlan, auditsOf } from './audits.ts'
@@ -52,7 +52,7 @@ export async function runLogsPlan(client: Client, job: LogStreamOptions, { sampl
   const [from, blocks] = [Number(range.from), Number(range.to - range.from) + 1]
   const asksFinal = job.audit === undefined && wanted.to !== 'finalized'
   const level = job.audit ?? (!asksFinal || (await isFinal(asking, range.to)) ? 'bloom' : 'none')
-  const chainId = await asking.call('eth_chainId')
+  const chainId = await chainIdOf(asking)
 
   const counts = new Counts()
   const counting = countingClient(client.with({ attempts: ATTEMPTS }), counts)

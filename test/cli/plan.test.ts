@@ -21,6 +21,7 @@ describe('hexline plan', () => {
     ['export', ['--tables', 'blocks,transactions,receipts,logs', '--format', 'ndjson.gz', '--rate', '100']],
     ['export', ['--tables', 'logs']],
     ['blocks', ['--receipts', '--provider', 'alchemy']],
+    ['blocks', ['--verify', 'header']],
     ['logs', ['--audit', 'bloom']],
   ])('%s %j fits 80 columns, and says what the job takes', async (job, more) => {
     const { code, stdout, stderr } = await hexline(['plan', job, ...range(), ...more])

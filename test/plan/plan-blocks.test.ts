@@ -1,9 +1,10 @@
 import { createClient } from 'hexline'
-import { type PlanBlocksOptions, planBlocks } from 'hexline/bulk'
+import { getBlocks, type PlanBlocksOptions, planBlocks } from 'hexline/bulk'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { checkOptions } from '../../src/bulk/get-blocks.ts'
 import { blockLines } from '../../src/bulk/lines.ts'
 import { startGrowingChain } from '../support/growing-chain.ts'
+import { madeChain, startMadeChain } from '../support/made-chain.ts'
 
 /** Plans a job, does it, and gives both. */
 async function planAndDo(transactions: (number: number) => number, job: PlanBlocksOptions) {
@@ -50,6 +51,24 @@ describe('planBlocks', () => {
     const { plan, did } = await planAndDo((number) => number / 100, { from: 490, to: 'latest', transactions: 'full', receipts: true })
     expect(plan).toMatchObject({ from: 490n, to: 500n, blocks: 11, diskBytes: { value: did.disk, low: did.disk, high: did.disk } })
     expect(values(plan.callsByMethod)).toEqual(did.calls)
+  })
+
+  it('counts the call with which a verification begins', async () => {
+    const chain = await startMadeChain(await madeChain(5), 0)
+    const client = createClient(chain.url)
+    onTestFinished(async () => {
+      await client.close()
+      await chain.close()
+    })
+    const job = { from: 0, to: 5, transactions: 'full', receipts: true, verify: 'full' } as const
+    const { callsByMethod } = await planBlocks(client, job)
+    chain.calls.length = 0
+    let blocks = 0
+    for await (const _ of getBlocks(client, job)) blocks++
+    const counted: Record<string, number> = {}
+    for (const { method } of chain.calls) counted[method] = (counted[method] ?? 0) + 1
+    expect(blocks).toBe(6)
+    expect(values(callsByMethod)).toEqual(counted)
   })
 
   it('counts the POSTs of the batches that are set', async () => {

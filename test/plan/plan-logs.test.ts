@@ -91,6 +91,14 @@ describe('planLogs', () => {
     expect(missing?.why).toContain('pruned')
   })
 
+  it('has all blocks where one of two nodes does', async () => {
+    const [pruned, whole] = [await start({ prunedBelow: 900 }), await start()]
+    const client = createClient([pruned.chain.url, whole.chain.url])
+    onTestFinished(() => client.close())
+    const { missing } = await planLogs(client, { from: 0, to: 1199, audit: 'none', sample: 5 })
+    expect(missing).toBeNull()
+  })
+
   it('rejects where the node has no block of the range', async () => {
     const { client } = await start({ prunedBelow: 900 })
     await expect(planLogs(client, { from: 0, to: 99, audit: 'none' })).rejects.toMatchObject({ kind: 'pruned' })

@@ -38,6 +38,8 @@ interface WireLog {
 
 type Answer = { readonly result: unknown } | { readonly error: { readonly code: number; readonly message: string } }
 
+const METHODS = ['eth_chainId', 'eth_blockNumber', 'eth_getLogs', 'eth_getBlockByNumber', 'eth_getBlockReceipts', 'eth_getTransactionReceipt']
+
 const hexOf = (number: number) => `0x${Math.floor(number).toString(16)}`
 const GENESIS = `0x${'0'.repeat(64)}`
 
@@ -70,7 +72,7 @@ export async function startGrowingChain(options: GrowingChainOptions): Promise<G
 
   function answer(method: string, params: readonly unknown[]): Answer {
     chain.calls[method] = (chain.calls[method] ?? 0) + 1
-    if (lacks.includes(method)) return { error: { code: -32601, message: `the method ${method} does not exist/is not available` } }
+    if (lacks.includes(method) || !METHODS.includes(method)) return { error: { code: -32601, message: `the method ${method} does not exist/is not available` } }
     if (method === 'eth_chainId') return { result: '0x1' }
     if (method === 'eth_blockNumber') return { result: hexOf(head) }
     if (method === 'eth_getLogs') return logsIn(params[0] as Record<string, unknown>)
