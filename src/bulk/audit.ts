@@ -6,6 +6,7 @@ import { unusableBlooms } from '../eth/unusable-blooms.ts'
 import { type BlockLogsFetcher, BloomChecker, checkSameBlock, type Header, headerReader, logsFault, type ReadReceipts } from './block-logs.ts'
 import type { FetchedLogs, LogSpan } from './log-fetch.ts'
 import type { CheckedFilter } from './log-filter.ts'
+import { chainIdOf } from './range.ts'
 import { rangeStream } from './range-stream.ts'
 import { isSameLog } from './same-log.ts'
 import { Tasks } from './tasks.ts'
@@ -72,7 +73,7 @@ export interface AuditorOptions<T> {
 }
 
 /** Number of headers in the sample of the estimate. */
-const SAMPLE = 16
+export const ESTIMATE_HEADERS = 16
 /** Headers to request ahead of the logs. */
 const HEADERS_AHEAD = { maxBytes: 8 * 1024 * 1024, maxItems: 1000, assumedBytes: 8 * 1024, maxWaitMs: 15_000 }
 /** Blocks whose receipts are requested at the same time, because of their blooms or of a difference. */
@@ -109,16 +110,13 @@ export class Auditor<T> {
       this.#estimate = { headers: 0, receipts: 0, isAskedTwice: true }
       return
     }
-    const chainId = await asked.call('eth_chainId').catch((error) => {
-      if (error instanceof HexlineError && error.kind === 'unsupported') return undefined
-      throw error
-    })
-    this.#unusable = chainId === undefined ? undefined : unusableBlooms(Number(chainId))
+    const chainId = await chainIdOf(asked)
+    this.#unusable = chainId === undefined ? undefined : unusableBlooms(chainId)
     if (level === 'receipts') {
       this.#estimate = { headers: blocks, receipts: blocks, isAskedTwice: false }
       return
     }
-    const size = Math.min(SAMPLE, blocks)
+    const size = Math.min(ESTIMATE_HEADERS, blocks)
     const numbers = Array.from({ length: size }, (_, i) => span.from + Math.floor((i * blocks) / size))
     const headers = await Promise.all(numbers.map((number) => asked.call('eth_getBlockByNumber', number, false)))
     const suspect = headers.filter((header) => header !== null && isBloom(header.logsBloom) && filter.bloom.mayMatch(header.logsBloom)).length

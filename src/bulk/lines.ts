@@ -1,7 +1,8 @@
 import type { Client } from '../client/client.ts'
 import { type Copied, createCopier } from '../eth/codec/reader.ts'
+import type { Block, Receipt } from '../eth/objects.ts'
 import { decodersOf } from './fields.ts'
-import { rangeStream, type StreamOptions } from './range-stream.ts'
+import { type BlockReader, rangeStream, type StreamOptions } from './range-stream.ts'
 
 const NEWLINE = Buffer.from('\n')
 const RECEIPTS = Buffer.from(',"receipts":')
@@ -14,17 +15,27 @@ const END = Buffer.from('}\n')
  * object, the last one counts. The bytes of a line are valid until the next line is requested.
  */
 export function blockLines(client: Client, options: StreamOptions): AsyncGenerator<readonly Uint8Array[], void, undefined> {
+  return rangeStream(client, options, lineReader(options))
+}
+
+/** Makes these lines of blocks and receipts. */
+export function lineReader(options: Pick<StreamOptions, 'full' | 'receipts'>): BlockReader<LinkedCopy<Block>, LinkedCopy<Receipt[]>, readonly Uint8Array[]> {
   const decode = decodersOf(['number'], options)
   const copyBlock = createCopier(decode.block)
   const copyReceipts = createCopier(decode.receipts)
-  return rangeStream(client, options, {
+  return {
     block: (bytes) => linkedCopy(copyBlock(bytes)),
     receipts: (bytes) => linkedCopy(copyReceipts(bytes)),
     item: (block, receipts) => (receipts === undefined ? [block.json, NEWLINE] : [block.json.subarray(0, block.json.length - 1), RECEIPTS, receipts.json, END]),
-  })
+  }
 }
 
-/** The decoded value is used for the checks only. */
-function linkedCopy<T>({ value, json }: Copied<T>): { readonly linked: T; readonly json: Buffer } {
+interface LinkedCopy<T> {
+  /** Decoded, for the checks only. */
+  readonly linked: T
+  readonly json: Buffer
+}
+
+function linkedCopy<T>({ value, json }: Copied<T>): LinkedCopy<T> {
   return { linked: value, json }
 }

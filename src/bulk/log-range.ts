@@ -97,6 +97,11 @@ export class LogRange {
   }
 }
 
+/** Blocks of a range that has as many logs, or as large a reply, as one should have. */
+export function goodRange(logsPerBlock: number, bytesPerBlock: number): number {
+  return Math.max(1, Math.min(TARGET_LOGS / logsPerBlock, TARGET_BYTES / bytesPerBlock))
+}
+
 /** What the endpoints of a client take, learnt from their refusals. */
 export class EndpointLimits {
   readonly #limits = new Map<string, EndpointLimit>()

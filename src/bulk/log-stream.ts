@@ -1,7 +1,7 @@
 import type { Client } from '../client/client.ts'
 import { clockOf, connectionsOf, timeoutOf } from '../client/internals.ts'
 import { scrubError } from '../client/scrub-error.ts'
-import { HexlineError, IntegrityError, OptionError } from '../errors.ts'
+import { IntegrityError, OptionError } from '../errors.ts'
 import type { Hash } from '../eth/codec/hex.ts'
 import { type AuditLevel, Auditor, type AuditReport } from './audit.ts'
 import { BlockLogsFetcher, checkSameBlock, logsFault, type ReadReceipts } from './block-logs.ts'
@@ -11,7 +11,7 @@ import { type FetchedLogs, LogFetcher, type LogReader, type LogSpan } from './lo
 import type { CheckedFilter } from './log-filter.ts'
 import { EndpointLimits, LogRange } from './log-range.ts'
 import { ordered } from './ordered.ts'
-import { type CheckedRange, resolveRange } from './range.ts'
+import { type CheckedRange, isFinal, resolveRange } from './range.ts'
 import type { Progress } from './range-stream.ts'
 
 /** Reads logs from results of `eth_getLogs` and from receipts. */
@@ -91,13 +91,13 @@ export class LogStream<T> {
       const { span, tail } = target
       await learnHistory(client, BigInt(span.from), stop.signal)
       const blocks = new BlockLogsFetcher(client, this.#reader.receipts, this.#reader.logOf)
-      const range = new LogRange(filter.isSelective, limitsOf(client), timeoutOf(client) ?? DEFAULT_TIMEOUT_MS)
+      const range = firstLogRange(client, filter)
       const fetcher = new LogFetcher(
         client,
         filter,
         this.#reader,
         range,
-        limitsOf(client),
+        endpointLimitsOf(client),
         (number, each) => this.#logsOfBlock(blocks, number, each),
         this.#options.blockHash,
       )
@@ -190,17 +190,10 @@ export class LogStream<T> {
     return (reply.take() as { hash?: unknown } | undefined)?.hash
   }
 
-  /** Whether the node says that this block is final. Not all nodes know the tag. */
+  /** Where no audit was asked for, whether one is possible. */
   async #isFinal(client: Client, number: bigint): Promise<boolean> {
     if (this.#options.audit !== undefined) return false
-    if (this.#options.range?.to === 'finalized') return true
-    try {
-      const block = await client.call('eth_getBlockByNumber', 'finalized', false)
-      return block !== null && number <= block.number
-    } catch (error) {
-      if (error instanceof HexlineError && ['invalid', 'unsupported', 'server', 'lagging', 'execution', 'not-found'].includes(error.kind)) return false
-      throw error
-    }
+    return this.#options.range?.to === 'finalized' || (await isFinal(client, number))
   }
 
   /** The chain still ends in the block that the job began with, and so do the logs. */
@@ -249,7 +242,13 @@ function sourcesOf(client: Client): () => readonly string[] {
   return () => names.toSpliced(turn++ % names.length, 1)
 }
 
-function limitsOf(client: Client): EndpointLimits {
+/** The range that a stream of a client begins with. */
+export function firstLogRange(client: Client, { isSelective }: CheckedFilter): LogRange {
+  return new LogRange(isSelective, endpointLimitsOf(client), timeoutOf(client) ?? DEFAULT_TIMEOUT_MS)
+}
+
+/** What the endpoints of a client take, as learnt by all its streams. */
+export function endpointLimitsOf(client: Client): EndpointLimits {
   const key = connectionsOf(client) ?? client
   let limits = limitsOfClients.get(key)
   if (limits === undefined) {

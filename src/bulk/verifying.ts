@@ -1,9 +1,9 @@
 import type { Client } from '../client/client.ts'
-import { HexlineError } from '../errors.ts'
 import { readUnread } from '../rpc/post/unread.ts'
 import { type BlockJson, createBytesVerifier, type WholeBlock } from '../verify/bytes-verifier.ts'
 import type { BlockLevel, Verification, VerifyCheck } from '../verify/verification.ts'
 import { VerifyWorkers } from '../verify/workers.ts'
+import { chainIdOf } from './range.ts'
 
 /** How the blocks of a range are verified. */
 export interface VerifyOptions {
@@ -55,10 +55,7 @@ const BEFORE_WORKERS = 100
 
 /** Asks which chain it is, since not all chains compute hashes alike. */
 export async function startVerifying(client: Client, isFull: boolean, { level, senders }: VerifyOptions): Promise<Verifying> {
-  const chainId = await client.call('eth_chainId').catch((error) => {
-    if (error instanceof HexlineError && error.kind === 'unsupported') return undefined
-    throw error
-  })
+  const chainId = await chainIdOf(client)
   const options = { isFull, level, senders, chainId }
   const verify = await createBytesVerifier(options)
   let workers: VerifyWorkers | undefined

@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander'
-import { checkOptions } from '../bulk/get-blocks.ts'
+import { checkOptions, type GetBlocksOptions } from '../bulk/get-blocks.ts'
 import { blockLines } from '../bulk/lines.ts'
 import type { RangeEnd } from '../bulk/range.ts'
 import type { Progress } from '../bulk/range-stream.ts'
@@ -24,12 +24,16 @@ export interface LimitFlags extends NodeFlags {
   readonly batch?: string
 }
 
-interface Flags extends LimitFlags, MessageFlags {
+/** The flags that say which blocks. */
+export interface BlocksFlags extends LimitFlags {
   readonly from: string
   readonly to: string
   readonly transactions: 'full' | 'hashes'
   readonly receipts: boolean
   readonly verify: 'link' | 'header' | 'full'
+}
+
+interface Flags extends BlocksFlags, MessageFlags {
   readonly out?: string
   readonly force: boolean
 }
@@ -42,23 +46,10 @@ export const EXPORT_AHEAD = 16 * 1024 * 1024
 
 /** `hexline blocks`: a range of blocks as NDJSON. */
 export function blocksCommand(io: Io): Command {
-  const command = addNodeFlags(
-    new Command('blocks')
-      .summary('a range of blocks as NDJSON')
-      .description('Writes a range of blocks as NDJSON, one block per line, to stdout or to a file. The file appears once it is complete.'),
-  )
-    .requiredOption('--from <block>', 'first block: a number')
-    .requiredOption('--to <block>', 'last block, included: a number, or latest, safe, finalized')
-    .addOption(new Option('--transactions <kind>', 'whole transactions, or their hashes').choices(['full', 'hashes']).default('full'))
-    .option('--receipts', 'include the receipts of each block', false)
-    .addOption(
-      new Option('--verify <level>', 'check that blocks belong together, that headers have their hashes, or everything that has a root')
-        .choices(['link', 'header', 'full'])
-        .default('link'),
-    )
-    .option('--out <file>', 'write to a file instead of stdout')
-    .option('--force', 'replace the file if it exists', false)
-  return limitFlags(command)
+  const command = new Command('blocks')
+    .summary('a range of blocks as NDJSON')
+    .description('Writes a range of blocks as NDJSON, one block per line, to stdout or to a file. The file appears once it is complete.')
+  return blocksFlags(command)
     .option('--quiet', 'print errors only')
     .option('--json', 'print progress and errors as lines of JSON on stderr')
     .addHelpText(
@@ -72,6 +63,35 @@ Examples:
     .action((flags: Flags) => writeBlocks(flags, io))
 }
 
+/** Adds the flags that say which blocks, and where to. */
+export function blocksFlags(command: Command): Command {
+  return limitFlags(
+    addNodeFlags(command)
+      .requiredOption('--from <block>', 'first block: a number')
+      .requiredOption('--to <block>', 'last block, included: a number, or latest, safe, finalized')
+      .addOption(new Option('--transactions <kind>', 'whole transactions, or their hashes').choices(['full', 'hashes']).default('full'))
+      .option('--receipts', 'include the receipts of each block', false)
+      .addOption(
+        new Option('--verify <level>', 'check that blocks belong together, that headers have their hashes, or everything that has a root')
+          .choices(['link', 'header', 'full'])
+          .default('link'),
+      )
+      .option('--out <file>', 'write to a file instead of stdout')
+      .option('--force', 'replace the file if it exists', false),
+  )
+}
+
+/** Which blocks, as options of `getBlocks`. */
+export function blocksOptionsFrom(flags: BlocksFlags): GetBlocksOptions {
+  return {
+    from: blockFrom(flags.from) as Quantity,
+    to: blockFrom(flags.to) as RangeEnd,
+    transactions: flags.transactions,
+    receipts: flags.receipts,
+    verify: flags.verify,
+  }
+}
+
 async function writeBlocks(flags: Flags, io: Io): Promise<void> {
   const messages = messagesFor(flags, io)
   const stop = new AbortController()
@@ -79,11 +99,7 @@ async function writeBlocks(flags: Flags, io: Io): Promise<void> {
   const place = { ...flags, sharesTerminal: flags.out === undefined && io.stdout.isTTY === true }
   const meter = new Meter(io.stderr, messages, place, tally, flags.verify === 'link' ? undefined : verifiedOf)
   const options = checkOptions({
-    from: blockFrom(flags.from) as Quantity,
-    to: blockFrom(flags.to) as RangeEnd,
-    transactions: flags.transactions,
-    receipts: flags.receipts,
-    verify: flags.verify,
+    ...blocksOptionsFrom(flags),
     signal: stop.signal,
     maxBytes: EXPORT_AHEAD,
     onProgress: (progress) => meter.update(progress),

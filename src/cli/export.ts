@@ -13,10 +13,10 @@ import { type MessageFlags, messagesFor } from './output/messages.ts'
 import { count, sizeOf } from './output/units.ts'
 import { onSignals } from './signals.ts'
 
-interface Flags extends LimitFlags, MessageFlags {
+/** The flags that say what to export. */
+export interface ExportFlags extends LimitFlags {
   readonly from: string
   readonly to: string
-  readonly out: string
   readonly tables: string
   readonly format: string
   readonly columns?: string
@@ -24,25 +24,19 @@ interface Flags extends LimitFlags, MessageFlags {
   readonly verify: string
 }
 
+interface Flags extends ExportFlags, MessageFlags {
+  readonly out: string
+}
+
 /** `hexline export`: a range of blocks as a folder of tables. */
 export function exportCommand(io: Io): Command {
-  const command = addNodeFlags(
-    new Command('export')
-      .summary('a range of blocks as a folder of tables')
-      .description(
-        'Writes a range of blocks to a folder, with one file for each table and thousand blocks, and manifest.json, which says what is there. ' +
-          'The same command continues a folder after it ended, for whatever reason, and with a larger --to extends it.',
-      ),
-  )
-    .requiredOption('--from <block>', 'first block: a number')
-    .requiredOption('--to <block>', 'last block, included: a number, or latest, safe, finalized')
-    .requiredOption('--out <folder>', 'a new or empty folder, or one to continue')
-    .option('--tables <names>', `which tables, separated by commas: ${tableNames.join(', ')}`, 'blocks,transactions')
-    .addOption(new Option('--format <format>', 'how rows are stored').choices(formats).default('parquet'))
-    .option('--columns <names>', 'Parquet: the columns to store, such as transactions.hash,transactions.value (default: all)')
-    .option('--blocks-per-file <blocks>', 'blocks in each file (default: 1000)')
-    .addOption(new Option('--verify <level>', 'how much to check of each block').choices(verifyLevels).default('link'))
-  return limitFlags(command)
+  const command = new Command('export')
+    .summary('a range of blocks as a folder of tables')
+    .description(
+      'Writes a range of blocks to a folder, with one file for each table and thousand blocks, and manifest.json, which says what is there. ' +
+        'The same command continues a folder after it ended, for whatever reason, and with a larger --to extends it.',
+    )
+  return exportFlags(command, new Option('--out <folder>', 'a new or empty folder, or one to continue').makeOptionMandatory())
     .option('--quiet', 'print errors only')
     .option('--json', 'print progress and errors as lines of JSON on stderr')
     .addHelpText(
@@ -58,20 +52,42 @@ The folder is described in docs/datasets.md.`,
     .action((flags: Flags) => exportFolder(flags, io))
 }
 
+/** Adds the flags that say what to export, among them where to. */
+export function exportFlags(command: Command, out: Option): Command {
+  return limitFlags(
+    addNodeFlags(command)
+      .requiredOption('--from <block>', 'first block: a number')
+      .requiredOption('--to <block>', 'last block, included: a number, or latest, safe, finalized')
+      .addOption(out)
+      .option('--tables <names>', `which tables, separated by commas: ${tableNames.join(', ')}`, 'blocks,transactions')
+      .addOption(new Option('--format <format>', 'how rows are stored').choices(formats).default('parquet'))
+      .option('--columns <names>', 'Parquet: the columns to store, such as transactions.hash,transactions.value (default: all)')
+      .option('--blocks-per-file <blocks>', 'blocks in each file (default: 1000)')
+      .addOption(new Option('--verify <level>', 'how much to check of each block').choices(verifyLevels).default('link')),
+  )
+}
+
+/** What to export, as options of `exportDataset`. Throws `OptionError`. */
+export function exportOptionsFrom(flags: ExportFlags): Omit<ExportDatasetOptions, 'dir'> {
+  return {
+    from: blockFrom(flags.from) as bigint,
+    to: blockFrom(flags.to) as bigint,
+    format: flags.format as ExportDatasetOptions['format'] & string,
+    tables: namesFrom(flags.tables) as ExportDatasetOptions['tables'] & string[],
+    ...(flags.columns !== undefined && { columns: namesFrom(flags.columns) }),
+    ...(flags.blocksPerFile !== undefined && { blocksPerFile: numberFrom('--blocks-per-file', flags.blocksPerFile) }),
+    verify: flags.verify as ExportDatasetOptions['verify'] & string,
+  }
+}
+
 async function exportFolder(flags: Flags, io: Io): Promise<void> {
   const messages = messagesFor(flags, io)
   const stop = new AbortController()
   const tally = new Tally()
   const meter = new Meter(io.stderr, messages, flags, tally)
   const job = checkExportOptions({
-    from: blockFrom(flags.from) as bigint,
-    to: blockFrom(flags.to) as bigint,
+    ...exportOptionsFrom(flags),
     dir: flags.out,
-    format: flags.format as ExportDatasetOptions['format'] & string,
-    tables: namesFrom(flags.tables) as ExportDatasetOptions['tables'] & string[],
-    ...(flags.columns !== undefined && { columns: namesFrom(flags.columns) }),
-    ...(flags.blocksPerFile !== undefined && { blocksPerFile: numberFrom('--blocks-per-file', flags.blocksPerFile) }),
-    verify: flags.verify as ExportDatasetOptions['verify'] & string,
     signal: stop.signal,
     onProgress: (progress) => meter.update(progress),
   })

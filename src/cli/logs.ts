@@ -9,7 +9,7 @@ import type { Address, Hash } from '../eth/codec/hex.ts'
 import { blockFrom, type LimitFlags, limitFlags, limitsFrom } from './blocks.ts'
 import { eventTopic } from './event-topic.ts'
 import { Meter, Tally } from './meter.ts'
-import { addNodeFlags, endpointFrom, type NodeFlags } from './node.ts'
+import { addNodeFlags, endpointFrom } from './node.ts'
 import { Interrupted, Unfinished } from './output/failure.ts'
 import type { Io } from './output/io.ts'
 import { lineForTerminal } from './output/json.ts'
@@ -20,13 +20,17 @@ import { redact } from './output/redact.ts'
 import { count } from './output/units.ts'
 import { onSignals } from './signals.ts'
 
-interface Flags extends NodeFlags, MessageFlags, LimitFlags {
+/** The flags that say which logs. */
+export interface LogsFlags extends LimitFlags {
   readonly from: string
   readonly to: string
   readonly address?: readonly string[]
   readonly topic?: readonly string[]
   readonly event?: string
   readonly audit?: 'none' | 'bloom' | 'receipts'
+}
+
+interface Flags extends LogsFlags, MessageFlags {
   readonly out?: string
   readonly force: boolean
 }
@@ -36,28 +40,13 @@ const collect = (value: string, list: readonly string[] = []): string[] => [...l
 
 /** `hexline logs`: the logs of a range of blocks as NDJSON. */
 export function logsCommand(io: Io): Command {
-  const command = addNodeFlags(
-    new Command('logs')
-      .summary('the logs of a range of blocks as NDJSON')
-      .description(
-        'Writes the logs of a range of blocks as NDJSON, one log per line, to stdout or to a file. The file appears once it is complete. ' +
-          'The range may have any length. --audit proves that no log is missing.',
-      ),
-  )
-    .requiredOption('--from <block>', 'first block: a number, in decimal or hex')
-    .requiredOption('--to <block>', 'last block, included: a number, or latest, safe, finalized')
-    .option('--address <address>', 'logs of this contract; repeat it, or separate several with commas', collect)
-    .option('--event <signature>', "logs of this event, such as 'Transfer(address,address,uint256)'")
-    .option('--topic <topic>', 'topics by position, after --event; several with commas, `any` for any, an address for its topic', collect)
-    .addOption(
-      new Option(
-        '--audit <level>',
-        'how to prove that no log is missing: by the bloom of each header, or by the receipts of each block (default: bloom if the range is final)',
-      ).choices(['none', 'bloom', 'receipts']),
+  const command = new Command('logs')
+    .summary('the logs of a range of blocks as NDJSON')
+    .description(
+      'Writes the logs of a range of blocks as NDJSON, one log per line, to stdout or to a file. The file appears once it is complete. ' +
+        'The range may have any length. --audit proves that no log is missing.',
     )
-    .option('--out <file>', 'write to a file instead of stdout')
-    .option('--force', 'replace the file if it exists', false)
-  return limitFlags(command)
+  return logsFlags(command)
     .option('--quiet', 'print errors only')
     .option('--json', 'print progress and errors as lines of JSON on stderr')
     .addHelpText(
@@ -73,6 +62,36 @@ The exit code is 1 if --audit is given and blocks remain that could not be prove
     .action((flags: Flags) => writeLogs(flags, io))
 }
 
+/** Adds the flags that say which logs, and where to. */
+export function logsFlags(command: Command): Command {
+  return limitFlags(
+    addNodeFlags(command)
+      .requiredOption('--from <block>', 'first block: a number, in decimal or hex')
+      .requiredOption('--to <block>', 'last block, included: a number, or latest, safe, finalized')
+      .option('--address <address>', 'logs of this contract; repeat it, or separate several with commas', collect)
+      .option('--event <signature>', "logs of this event, such as 'Transfer(address,address,uint256)'")
+      .option('--topic <topic>', 'topics by position, after --event; several with commas, `any` for any, an address for its topic', collect)
+      .addOption(
+        new Option(
+          '--audit <level>',
+          'how to prove that no log is missing: by the bloom of each header, or by the receipts of each block (default: bloom if the range is final)',
+        ).choices(['none', 'bloom', 'receipts']),
+      )
+      .option('--out <file>', 'write to a file instead of stdout')
+      .option('--force', 'replace the file if it exists', false),
+  )
+}
+
+/** Which logs, as options of `getLogs`. Throws `OptionError`. */
+export function logsOptionsFrom(flags: LogsFlags): GetLogsOptions {
+  return {
+    ...filterFrom(flags),
+    from: blockFrom(flags.from) as bigint,
+    to: blockFrom(flags.to) as bigint,
+    ...(flags.audit !== undefined && { audit: flags.audit }),
+  }
+}
+
 async function writeLogs(flags: Flags, io: Io): Promise<void> {
   const messages = messagesFor(flags, io)
   const stop = new AbortController()
@@ -80,10 +99,7 @@ async function writeLogs(flags: Flags, io: Io): Promise<void> {
   const sharesTerminal = flags.out === undefined && io.stdout.isTTY === true
   const meter = new Meter<LogProgress>(io.stderr, messages, { ...flags, sharesTerminal }, tally, (progress) => detailOf(progress))
   const options = checkLogOptions({
-    ...filterFrom(flags),
-    from: blockFrom(flags.from) as bigint,
-    to: blockFrom(flags.to) as bigint,
-    ...(flags.audit !== undefined && { audit: flags.audit }),
+    ...logsOptionsFrom(flags),
     signal: stop.signal,
     onProgress: (progress) => meter.update(progress),
   })

@@ -8,6 +8,7 @@ import { UsageError } from './output/failure.ts'
 import type { Io } from './output/io.ts'
 import type { Messages } from './output/messages.ts'
 import { redactUsage } from './output/redact.ts'
+import { planCommand } from './plan.ts'
 import { probeCommand } from './probe.ts'
 import { sandboxCommand } from './sandbox.ts'
 import { tokensCommand, txCommand } from './tokens.ts'
@@ -28,6 +29,7 @@ export function createProgram(version: string, messages: Messages, io: Io): Comm
     .addCommand(logsCommand(io))
     .addCommand(exportCommand(io))
     .addCommand(verifyCommand(io))
+    .addCommand(planCommand(io))
     .addCommand(probeCommand(io))
     .addCommand(tokensCommand(io))
     .addCommand(txCommand(io))

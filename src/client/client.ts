@@ -11,6 +11,7 @@ import { type Layer, type PooledCall, type Reply, type Send, takeDecoded } from 
 import { tallied } from '../rpc/call-events.ts'
 import { atTheEdge } from '../rpc/call-failure.ts'
 import { callEvents } from '../rpc/events.ts'
+import type { CurrentLimits } from '../rpc/limits/endpoint-limits.ts'
 import type { Budget } from '../rpc/limits/pacer.ts'
 import { Pin } from '../rpc/pin.ts'
 import { createQueue } from '../rpc/queue/queue.ts'
@@ -158,7 +159,8 @@ export function createClientOn(clock: Clock, endpoint: Endpoint | readonly Endpo
     return closed
   }
   const origins = connections.map(({ origin }) => origin)
-  return clientOf({ pipeline: send, defaults: settings, endpoints: origins, close, connections, clock, links: new LinkedSignals() })
+  const limits = () => eachEndpoint.map(({ queue }) => queue.limits)
+  return clientOf({ pipeline: send, defaults: settings, endpoints: origins, close, connections, limits, clock, links: new LinkedSignals() })
 }
 
 /** The rate budget, with the costs of the provider for methods whose cost the user omitted. */
@@ -186,6 +188,7 @@ interface Parts {
   readonly endpoints: readonly string[]
   readonly close: () => Promise<void>
   readonly connections: readonly Connection[]
+  readonly limits: () => readonly CurrentLimits[]
   readonly clock: Clock
   readonly links: LinkedSignals
 }
@@ -274,7 +277,8 @@ function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
     close,
     [Symbol.asyncDispose]: close,
   }
-  return withInternals(client, { connections: parts.connections, clock, timeoutMs: Math.min(own.timeoutMs ?? defaults.timeoutMs, defaults.timeoutMs) })
+  const timeoutMs = Math.min(own.timeoutMs ?? defaults.timeoutMs, defaults.timeoutMs)
+  return withInternals(client, { connections: parts.connections, clock, limits: parts.limits, timeoutMs })
 }
 
 function resultOf(reply: Reply): unknown {

@@ -1,5 +1,6 @@
 import type { BodyPool } from '../rpc/body-pool.ts'
 import type { PooledCall } from '../rpc/call.ts'
+import type { CurrentLimits } from '../rpc/limits/endpoint-limits.ts'
 import type { Tally } from '../rpc/tally.ts'
 import { type Clock, systemClock } from '../wait/clock.ts'
 import type { Connection } from './endpoint.ts'
@@ -15,6 +16,8 @@ const INTERNALS = Symbol.for('hexline.internals')
 interface Internals {
   readonly connections: readonly Connection[]
   readonly clock: Clock
+  /** What each endpoint is sent from now on. */
+  readonly limits: () => readonly CurrentLimits[]
   readonly timeoutMs: number
 }
 
@@ -36,9 +39,20 @@ export function clockOf(client: object): Clock {
   return internalsOf(client)?.clock ?? systemClock
 }
 
+/** What each endpoint of a client is sent from now on; empty unless `createClient` made it. */
+export function limitsOf(client: object): readonly CurrentLimits[] {
+  return internalsOf(client)?.limits() ?? []
+}
+
 /** Timeout of one attempt of a client's calls, in ms; undefined unless `createClient` made it. */
 export function timeoutOf(client: object): number | undefined {
   return internalsOf(client)?.timeoutMs
+}
+
+/** Gives `other`, which calls `client` for its requests, the internals of `client`. */
+export function withInternalsOf<C extends object>(client: object, other: C): C {
+  const internals = internalsOf(client)
+  return internals === undefined ? other : withInternals(other, internals)
 }
 
 function internalsOf(client: object | null | undefined): Internals | undefined {

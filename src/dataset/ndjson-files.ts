@@ -102,6 +102,15 @@ export async function createLines(dir: string, name: string, table: DatasetTable
   }
 }
 
+/** Size of the lines of these rows in a file without compression, in bytes. */
+export function lineBytes(table: DatasetTable, { rows }: CutTable, block: number): number {
+  let size = 0
+  for (let row = 0; row < rows.count; row++) size += rows.end(row) - rows.start(row) + 1
+  // Each list goes with the comma beside it.
+  for (let i = 0; i < rows.apart.length; i += 3) size -= (rows.apart[i + 2] as number) - (rows.apart[i + 1] as number) + 1
+  return table === 'withdrawals' ? size + rows.count * headOf(block).length : size
+}
+
 /** Rows stand in the bytes as they stand in a file, but with commas between them. */
 function addWhole(pieces: Pieces, { bytes, rows }: CutTable): void {
   let first = 0
@@ -149,7 +158,7 @@ function addWithout(pieces: Pieces, { bytes, rows }: CutTable): void {
 
 /** Rows that begin with the number of their block. */
 function addNumbered(pieces: Pieces, { bytes, rows }: CutTable, { number }: CutBlock): void {
-  const head = `{"blockNumber":"0x${number.toString(16)}"`
+  const head = headOf(number)
   for (let row = 0; row < rows.count; row++) {
     const start = rows.start(row) + 1
     const size = rows.end(row) - start
@@ -161,6 +170,10 @@ function addNumbered(pieces: Pieces, { bytes, rows }: CutTable, { number }: CutB
     buffer[to++] = NEWLINE
     pieces.giveBack(at + head.length + 1 + size + 1 - to)
   }
+}
+
+function headOf(block: number): string {
+  return `{"blockNumber":"0x${block.toString(16)}"`
 }
 
 /** Collects lines in pieces that end between lines. */

@@ -141,10 +141,13 @@ export function billed(table: CostTable, method: string): number {
  */
 export function throttledAt(origin: string): (method: string) => number {
   const table = costsAt(origin) ?? alchemy
-  return (method) => {
-    const cost = costOf(table, method)
-    return typeof cost === 'number' ? cost : cost.throttled
-  }
+  return (method) => throttled(table, method)
+}
+
+/** What the limit per second of a provider counts for a call. */
+export function throttled(table: CostTable, method: string): number {
+  const cost = costOf(table, method)
+  return typeof cost === 'number' ? cost : cost.throttled
 }
 
 function costOf({ methods, groups, usual }: CostTable, method: string): Cost {

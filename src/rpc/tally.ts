@@ -1,5 +1,14 @@
 import type { Clock } from '../wait/clock.ts'
 
+/** A POST whose reply came whole. */
+export interface PostFigures {
+  /** Calls in it. */
+  readonly calls: number
+  /** Size of the reply's body, in bytes: after decompression, and as it came over the wire. */
+  readonly bytes: number
+  readonly wireBytes: number
+}
+
 /**
  * What becomes of a call on its way: for `hexline:call` where somebody listens, for the error of a
  * result that cannot be read, and for ranges that depend on how long a reply takes.
@@ -9,25 +18,29 @@ export class Tally {
   attempts = 0
   /** The endpoint that gave the last outcome. */
   endpoint: string | undefined
+  /** Measures the POSTs, where it is set. */
+  clock: Clock | undefined
   /** How long the POST took that gave it, in ms; undefined without a clock. */
   tookMs: number | undefined
-  /** Measures the POSTs. */
-  readonly #clock: Clock | undefined
+  /** That POST; undefined without a clock, without a reply, and for an endpoint that is a function. */
+  post: PostFigures | undefined
   #sentAt = 0
 
   constructor(clock?: Clock) {
-    this.#clock = clock
+    this.clock = clock
   }
 
   /** It is in a POST that starts now. */
   sent(): void {
-    if (this.#clock !== undefined) this.#sentAt = this.#clock.now()
+    if (this.clock === undefined) return
+    this.post = undefined
+    this.#sentAt = this.clock.now()
   }
 
   /** It was in a POST, which has given its outcome. */
   posted(endpoint: string | undefined): void {
     this.attempts++
     this.endpoint = endpoint
-    if (this.#clock !== undefined) this.tookMs = this.#clock.now() - this.#sentAt
+    if (this.clock !== undefined) this.tookMs = this.clock.now() - this.#sentAt
   }
 }

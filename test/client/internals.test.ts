@@ -1,5 +1,7 @@
 import { createRequire } from 'node:module'
 import { expect, it, onTestFinished } from 'vitest'
+import { createClient } from '../../src/client/client.ts'
+import { limitsOf, withInternalsOf } from '../../src/client/internals.ts'
 import { startChain } from '../support/chain-server.ts'
 
 /* The ES modules and the CommonJS build in one process: each has a copy of everything. */
@@ -30,4 +32,15 @@ it.each([
   expect(numbers).toEqual([0n, 1n, 2n])
   const { endpoints } = await other.probe(client, { rateCalls: false })
   expect(endpoints.map(({ endpoint }) => endpoint)).toEqual([host])
+})
+
+it('a client tells what its endpoints are sent, also through a client that calls it', () => {
+  const units = { unitsPerSecond: 500, units: { eth_call: 7 } }
+  const client = createClient(['http://127.0.0.1:1', 'http://127.0.0.1:2'], { batch: { maxCalls: 7 }, concurrency: 3, rate: units })
+  const [one, two] = limitsOf(client)
+  expect(one).toMatchObject({ maxCalls: 7, concurrency: 3, callsPerSecond: undefined, units: { perSecond: 500 } })
+  expect([one?.units?.costOf?.('eth_call'), two?.units?.costOf?.('eth_getLogs')]).toEqual([7, 60])
+  expect(limitsOf(createClient('http://127.0.0.1:1', { rate: { callsPerSecond: 25 } }))[0]).toMatchObject({ callsPerSecond: 25, units: undefined })
+  expect(limitsOf(withInternalsOf(client, { ...client }))).toHaveLength(2)
+  expect(limitsOf({})).toEqual([])
 })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { billed, type Cost, type CostTable, costsAt, costTables, throttledAt } from '../../src/eth/costs.ts'
+import { billed, type Cost, type CostTable, costsAt, costTables, throttled, throttledAt } from '../../src/eth/costs.ts'
 import { agentForAnyHost } from '../support/agent.ts'
 import { clientOf, honest, serve } from '../support/server.ts'
 
@@ -34,7 +34,8 @@ describe('the costs of calls', () => {
     ['https://x.chainstack.com', 'eth_getLogs', 1, 1],
     ['https://x.chainstack.com', 'debug_traceCall', 2, 1],
   ])('at %s for %s are %i billed and %i throttled', (origin, method, price, units) => {
-    expect([billed(costsAt(origin) as CostTable, method), throttledAt(origin)(method)]).toEqual([price, units])
+    const table = costsAt(origin) as CostTable
+    expect([billed(table, method), throttled(table, method), throttledAt(origin)(method)]).toEqual([price, units, units])
   })
 
   it('at other providers are the throughput units of Alchemy, as a default for a limit in units', () => {

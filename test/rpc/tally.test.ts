@@ -15,6 +15,8 @@ test('with a clock, a tally measures the last POST', async () => {
   const tally = new Tally(clock)
   for (const ms of [700, 30]) {
     tally.sent()
+    expect(tally.post).toBeUndefined()
+    tally.post = { calls: 1, bytes: 2, wireBytes: 1 }
     await clock.sleep(ms)
     tally.posted('a')
     expect(tally.tookMs).toBe(ms)

@@ -64,8 +64,12 @@ export interface CurrentLimits {
   /** Until when it gets no calls, on the clock. */
   readonly pausedUntil: number
   readonly maxCalls: number
+  /** Expected bytes of the replies to one POST. */
+  readonly bodyBytes: number
   readonly concurrency: number
   readonly callsPerSecond?: number | undefined
+  /** The rate that the user gave in units. */
+  readonly units?: Budget | undefined
 }
 
 /**
@@ -93,8 +97,8 @@ export class EndpointLimits {
   readonly #isHeavy: (method: string) => boolean
   readonly #batchConcurrency: number
   readonly #singleConcurrency: number
-  /** Calls per second that the user gave, if they are calls. */
-  readonly #given: number | undefined
+  /** The rate that the user gave. */
+  readonly #given: Budget | undefined
   /** When the POSTs in flight started, in no order. */
   readonly #sentAt: number[] = []
   /** One of them is a probe. */
@@ -113,7 +117,7 @@ export class EndpointLimits {
     this.#pause = new Pause(backoff)
     this.#speeds = new Speeds(isHeavy)
     this.#isHeavy = isHeavy
-    this.#given = rate?.costOf === undefined ? rate?.perSecond : undefined
+    this.#given = rate
   }
 
   /** POSTs that may be in flight. */
@@ -128,11 +132,15 @@ export class EndpointLimits {
 
   /** What is sent to the endpoint from now on. */
   get current(): CurrentLimits {
+    const given = this.#given
+    const isInUnits = given?.costOf !== undefined
     return {
       pausedUntil: this.#pause.until,
       maxCalls: this.#size.calls,
+      bodyBytes: this.#size.bytes,
       concurrency: this.#concurrency.limit,
-      callsPerSecond: this.#pacer.perSecond ?? this.#given,
+      callsPerSecond: this.#pacer.perSecond ?? (isInUnits ? undefined : given?.perSecond),
+      units: isInUnits ? given : undefined,
     }
   }
 

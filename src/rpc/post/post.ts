@@ -5,6 +5,7 @@ import type { BodyPool } from '../body-pool.ts'
 import { type Call, type EncodedCall, type Outcome, type PooledCall, type Post, patienceOf, releasableReply, replyOf } from '../call.ts'
 import { copyError } from '../copy-error.ts'
 import { isFailure } from '../failure-kinds.ts'
+import type { PostFigures } from '../tally.ts'
 import { parseBody, resultFor, scanBody } from './body.ts'
 import { correlate, isError, type ReplyObject } from './correlate.ts'
 import { decodedReplies } from './decoded.ts'
@@ -52,9 +53,20 @@ export function createPost(options: PostOptions): Post {
       onPosted?.(failures)
       return failures
     }
+    tellFigures(calls, reply)
     const outcomes = read(reply, calls, first, options, cuts)
     onPosted?.(outcomes, reply)
     return bodies === undefined ? outcomes : releasable(outcomes, reply.body, bodies)
+  }
+}
+
+/** Tells those tallies of the calls that measure about their POST. */
+function tellFigures(calls: readonly Call[], { body, wireBytes }: HttpReply): void {
+  let post: PostFigures | undefined
+  for (const { tally } of calls) {
+    if (tally?.clock === undefined) continue
+    post ??= { calls: calls.length, bytes: body.length, wireBytes }
+    tally.post = post
   }
 }
 

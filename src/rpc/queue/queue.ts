@@ -7,7 +7,7 @@ import { copyError } from '../copy-error.ts'
 import { throttleEvents } from '../events.ts'
 import { isTooLarge } from '../failure-kinds.ts'
 import { type BatchInFlight, batchResult } from '../limits/batch-result.ts'
-import { EndpointLimits, type EndpointLimitsOptions } from '../limits/endpoint-limits.ts'
+import { type CurrentLimits, EndpointLimits, type EndpointLimitsOptions } from '../limits/endpoint-limits.ts'
 import { Caller } from './caller.ts'
 import { type Entry, paramsJson } from './entry.ts'
 import type { Line } from './line.ts'
@@ -53,6 +53,8 @@ export interface Queue {
   readonly pausedUntil: number
   /** Calls in line. */
   readonly size: number
+  /** What is sent to the endpoint from now on. */
+  readonly limits: CurrentLimits
   /** Fails the calls in line that have `whilePaused: 'fail'`, each with a copy of `failure`. */
   turnAway(failure: HexlineError): void
   /** How many calls in line cannot start within `ms`, because of a pause or a learnt rate. */
@@ -249,6 +251,10 @@ class EndpointQueue implements Queue {
 
   get size(): number {
     return this.#lines.size
+  }
+
+  get limits(): CurrentLimits {
+    return this.#limits.current
   }
 
   turnAway(failure: HexlineError): void {

@@ -4,6 +4,7 @@ import type { Exchange, HttpReply, HttpRequest } from '../../../src/http/exchang
 import { BodyPool } from '../../../src/rpc/body-pool.ts'
 import { type Call, ownRead, type Reply, releaseReply } from '../../../src/rpc/call.ts'
 import { createPost } from '../../../src/rpc/post/post.ts'
+import { Tally } from '../../../src/rpc/tally.ts'
 import { systemClock } from '../../../src/wait/clock.ts'
 import type { Answer } from '../../support/server.ts'
 import { virtualWorld } from '../../support/virtual-server.ts'
@@ -29,6 +30,16 @@ const callOf = (method: string, more: Partial<Call> = {}) => ownRead({ method, p
 describe('a POST', () => {
   const fails = () => Promise.reject(new NetworkError('node: no connection', { endpoint: 'node' }))
   const envelope = (id: number, method: string) => ({ jsonrpc: '2.0', id, method, params: [1] })
+
+  test('tells the tallies of its calls that measure what it took, compressed and not', async () => {
+    const body = Buffer.from('[{"jsonrpc":"2.0","id":1,"result":1},{"jsonrpc":"2.0","id":2,"result":2}]')
+    const { post } = postOver(async () => ({ status: 200, headers: {}, body, wireBytes: 33 }))
+    const [one, two, other] = [new Tally(systemClock), new Tally(systemClock), new Tally()]
+    await post(callOf('a', { tally: one }), callOf('b', { tally: two }), callOf('c', { tally: other }))
+    expect(one.post).toEqual({ calls: 3, bytes: body.length, wireBytes: 33 })
+    expect(two.post).toBe(one.post)
+    expect(other.post).toBeUndefined()
+  })
 
   test('of one call is an object, of several an array, and no id is used twice', async () => {
     const ids = { next: 7 }

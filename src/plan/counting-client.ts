@@ -1,0 +1,44 @@
+import type { Client, Request } from '../client/client.ts'
+import { clockOf, type RequestMarks, TALLY, withInternalsOf } from '../client/internals.ts'
+import { type PostFigures, Tally } from '../rpc/tally.ts'
+
+/** What a sample took: each call that was in a POST, and each POST that had a reply. */
+export class Counts {
+  calls = 0
+  /** With the time that each took, in ms. */
+  readonly posts = new Map<PostFigures, number>()
+  /** Results of the calls that were answered, and their size in bytes. */
+  results = 0
+  resultBytes = 0
+
+  add({ calls, posts, results, resultBytes }: Counts): this {
+    this.calls += calls
+    for (const [post, ms] of posts) this.posts.set(post, ms)
+    this.results += results
+    this.resultBytes += resultBytes
+    return this
+  }
+}
+
+/** The same client, whose `send` counts. */
+export function countingClient(client: Client, counts: Counts): Client {
+  const clock = clockOf(client)
+  return withInternalsOf(client, {
+    ...client,
+    with: (settings) => countingClient(client.with(settings), counts),
+    async send(request: Request & RequestMarks) {
+      const tally = request[TALLY] ?? new Tally()
+      tally.clock ??= clock
+      try {
+        const reply = await client.send({ ...request, [TALLY]: tally } as Request)
+        counts.results++
+        counts.resultBytes += reply.bytes
+        return reply
+      } finally {
+        counts.calls += tally.attempts
+        const { post, tookMs } = tally
+        if (post !== undefined && tookMs !== undefined) counts.posts.set(post, tookMs)
+      }
+    },
+  } satisfies Client)
+}

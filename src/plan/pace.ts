@@ -1,0 +1,81 @@
+import type { Client } from '../client/client.ts'
+import { limitsOf } from '../client/internals.ts'
+import type { Counts } from './counting-client.ts'
+import { type Estimate, linear, mean, sum } from './estimate.ts'
+import { type Calls, costOf } from './provider.ts'
+
+/** How long a job takes, and why not less. */
+export interface Duration {
+  readonly seconds: Estimate
+  /**
+   * `rate`: the rate that was given, or learnt from throttling. `node`: what its replies took in the
+   * sample.
+   */
+  readonly limitedBy: 'rate' | 'node'
+  /** The rate, in calls or in units; null if there is none. */
+  readonly rate: { readonly perSecond: number; readonly of: 'calls' | 'units' } | null
+}
+
+/** What a job takes in all. */
+export interface Load {
+  readonly calls: Calls
+  readonly posts: number
+  readonly wireBytes: Estimate
+}
+
+/** Until an endpoint has shown otherwise, and for clients of other make. */
+const USUAL = { maxCalls: 100, bodyBytes: 1.5 * 1024 * 1024, concurrency: 8, callsPerSecond: undefined, units: undefined }
+
+/**
+ * The fewest POSTs for a job: as many calls in each as the endpoint is known to take, until their
+ * replies together are of the size at which hexline begins another one.
+ */
+export function postsFor(client: Client, calls: Estimate, bytes: Estimate): { readonly leastPosts: number; readonly callsPerPost: number } {
+  const limits = limitsOf(client)
+  const { maxCalls, bodyBytes } = limits.reduce((a, b) => (b.maxCalls < a.maxCalls ? b : a), limits[0] ?? USUAL)
+  const callsPerPost = Math.max(1, Math.min(maxCalls, Math.ceil(bodyBytes / (bytes.value / calls.value))))
+  return { leastPosts: Math.ceil(calls.value / callsPerPost), callsPerPost }
+}
+
+/**
+ * How long a job takes at the rate of the client, or, if that is longer, at the pace of the sample:
+ *
+ *     rate:  calls / calls per second, or units / units per second
+ *     node:  POSTs * latency / POSTs in flight + bytes * time per byte
+ *
+ * Latency and time per byte are those of the sample's POSTs. A byte takes its time alone, as on a
+ * line that all POSTs share; where each has a line of its own, it is quicker.
+ */
+export function durationOf(client: Client, load: Load, counts: Counts): Duration {
+  const { latencyMs, msPerByte } = timesOf(counts)
+  const limits = limitsOf(client)
+  const inFlight = Math.max(1, (limits[0] ?? USUAL).concurrency - 1)
+  const node = (each: keyof Estimate, share: number) => (load.posts * latencyMs) / inFlight / 1000 + (load.wireBytes[each] * msPerByte) / share / 1000
+  const ofNode: Estimate = { value: node('value', 1), low: node('low', inFlight), high: node('high', 1) }
+  const { rate, seconds } = rateOf(limits, load)
+  if (seconds !== undefined && seconds.value >= ofNode.value) return { seconds, limitedBy: 'rate', rate }
+  return { seconds: ofNode, limitedBy: 'node', rate }
+}
+
+/** The rates of all endpoints together; none if one has none. */
+function rateOf(limits: ReturnType<typeof limitsOf>, load: Load): { rate: Duration['rate']; seconds: Estimate | undefined } {
+  const [ofMethod] = limits.flatMap(({ units }) => (units?.costOf === undefined ? [] : [units.costOf]))
+  const perSecond = limits.map(({ units, callsPerSecond }) => (ofMethod === undefined ? callsPerSecond : units?.perSecond))
+  if (perSecond.length === 0 || !perSecond.every((each) => each !== undefined)) return { rate: null, seconds: undefined }
+  const all = sum(perSecond)
+  return {
+    rate: { perSecond: all, of: ofMethod === undefined ? 'calls' : 'units' },
+    seconds: linear(costOf(load.calls, ofMethod ?? (() => 1)), 1 / all),
+  }
+}
+
+/** A line through the times of the POSTs by their size. */
+function timesOf({ posts }: Counts): { latencyMs: number; msPerByte: number } {
+  const all = [...posts].map(([{ wireBytes }, ms]) => ({ wireBytes, ms }))
+  const [meanMs, meanBytes] = [mean(all.map(({ ms }) => ms)), mean(all.map(({ wireBytes }) => wireBytes))]
+  const deviations = sum(all.map(({ wireBytes }) => (wireBytes - meanBytes) ** 2))
+  const slope = deviations === 0 ? 0 : sum(all.map(({ ms, wireBytes }) => (ms - meanMs) * (wireBytes - meanBytes))) / deviations
+  // No byte takes less than no time, and not more than if there were no latency.
+  const msPerByte = meanBytes === 0 ? 0 : Math.min(Math.max(0, slope), meanMs / meanBytes)
+  return { latencyMs: meanMs - msPerByte * meanBytes, msPerByte }
+}

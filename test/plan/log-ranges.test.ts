@@ -1,0 +1,40 @@
+import { describe, expect, it } from 'vitest'
+import { EndpointLimits, LogRange } from '../../src/bulk/log-range.ts'
+import { rangesFor } from '../../src/plan/log-ranges.ts'
+
+const windowOf = (from: number, to: number, logs: number) => ({ from, to, logs, bytes: 100 * logs, lineBytes: 0, blocksWithLogs: 0 })
+const ranges = (blocks: number, logs: readonly number[], limits = new EndpointLimits(), density = 1) =>
+  rangesFor(
+    0,
+    blocks,
+    logs.map((each, i) => windowOf(i * 10, i * 10 + 9, each)),
+    density,
+    new LogRange(true, limits, 30_000),
+  )
+
+describe('the number of log ranges', () => {
+  it('is one for a range that the first call covers', () => {
+    expect(ranges(10_000, [0])).toBe(1)
+    expect(ranges(10_001, [0])).toBe(2)
+  })
+
+  it('grows with the blocks as long as replies are empty, fourfold from one reply to the next', () => {
+    // 10,000 blocks, then 64 ranges of 40,000 before an answer to one of them lengthens the next.
+    expect(ranges(10_000 + 64 * 40_000, [0])).toBe(65)
+    expect(ranges(10_000 + 64 * 40_000 + 160_000, [0])).toBe(66)
+  })
+
+  it('follows how many logs there are', () => {
+    // 4,750 logs a range, once the first ranges have shown that there are as many.
+    const many = ranges(100_000_000, [50])
+    expect(many).toBeGreaterThan((0.95 * 500_000_000) / 4750)
+    expect(many).toBeLessThan((1.05 * 500_000_000) / 4750)
+    expect(ranges(100_000_000, [50], new EndpointLimits(), 2) / many).toBeCloseTo(2, 1)
+  })
+
+  it('is what an endpoint allows that takes few blocks', () => {
+    const limits = new EndpointLimits()
+    limits.takes('node', 10)
+    expect(ranges(1000, [0], limits)).toBe(100)
+  })
+})

@@ -1,0 +1,89 @@
+import { createClient } from 'hexline'
+import { getBlocks, type PlanBlocksOptions, planBlocks } from 'hexline/bulk'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { checkOptions } from '../../src/bulk/get-blocks.ts'
+import { blockLines } from '../../src/bulk/lines.ts'
+import { startGrowingChain } from '../support/growing-chain.ts'
+import { madeChain, startMadeChain } from '../support/made-chain.ts'
+
+/** Plans a job, does it, and gives both. */
+async function planAndDo(transactions: (number: number) => number, job: PlanBlocksOptions) {
+  const chain = await startGrowingChain({ head: 500, transactions })
+  const client = createClient(chain.url, { compression: true })
+  onTestFinished(async () => {
+    await client.close()
+    await chain.close()
+  })
+  const plan = await planBlocks(client, job)
+  for (const method of Object.keys(chain.calls)) delete chain.calls[method]
+  chain.sent = 0
+  let disk = 0
+  const fresh = createClient(chain.url, { compression: true })
+  for await (const line of blockLines(fresh, checkOptions(job))) for (const piece of line) disk += piece.length
+  await fresh.close()
+  return { plan, did: { calls: chain.calls, sent: chain.sent, disk } }
+}
+
+function expectNear(planned: number, counted: number): void {
+  expect(planned).toBeGreaterThanOrEqual(0.9 * counted)
+  expect(planned).toBeLessThanOrEqual(1.1 * counted)
+}
+
+const values = (calls: Readonly<Record<string, { readonly value: number }>>) =>
+  Object.fromEntries(Object.entries(calls).map(([method, { value }]) => [method, value]))
+
+describe('planBlocks', () => {
+  it.each([
+    { name: 'flat', transactions: () => 6 },
+    { name: 'growing', transactions: (number: number) => number / 40 },
+    { name: 'in bursts', transactions: (number: number) => (number % 10 === 0 ? 50 : 3) },
+  ])('is within 10 % of what was then counted: a chain that is $name', async ({ transactions }) => {
+    for (const [kind, receipts] of [['full', true] as const, ['hashes', false] as const]) {
+      const { plan, did } = await planAndDo(transactions, { from: 2, to: 480, transactions: kind, receipts })
+      expect(values(plan.callsByMethod)).toEqual(did.calls)
+      expectNear(plan.wireBytes.value, did.sent)
+      expectNear(plan.diskBytes.value, did.disk)
+      expect(plan.receipts === null).toBe(!receipts)
+    }
+  })
+
+  it('is exact for fewer blocks than the sample, up to a tag', async () => {
+    const { plan, did } = await planAndDo((number) => number / 100, { from: 490, to: 'latest', transactions: 'full', receipts: true })
+    expect(plan).toMatchObject({ from: 490n, to: 500n, blocks: 11, diskBytes: { value: did.disk, low: did.disk, high: did.disk } })
+    expect(values(plan.callsByMethod)).toEqual(did.calls)
+  })
+
+  it('counts the call with which a verification begins', async () => {
+    const chain = await startMadeChain(await madeChain(5), 0)
+    const client = createClient(chain.url)
+    onTestFinished(async () => {
+      await client.close()
+      await chain.close()
+    })
+    const job = { from: 0, to: 5, transactions: 'full', receipts: true, verify: 'full' } as const
+    const { callsByMethod } = await planBlocks(client, job)
+    chain.calls.length = 0
+    let blocks = 0
+    for await (const _ of getBlocks(client, job)) blocks++
+    const counted: Record<string, number> = {}
+    for (const { method } of chain.calls) counted[method] = (counted[method] ?? 0) + 1
+    expect(blocks).toBe(6)
+    expect(values(callsByMethod)).toEqual(counted)
+  })
+
+  it('counts the POSTs of the batches that are set', async () => {
+    const chain = await startGrowingChain({ head: 100, transactions: () => 0 })
+    const client = createClient(chain.url, { batch: { maxCalls: 10 } })
+    onTestFinished(async () => {
+      await client.close()
+      await chain.close()
+    })
+    expect(await planBlocks(client, { from: 1, to: 99 })).toMatchObject({ leastPosts: 10, callsPerPost: 10 })
+  })
+
+  it('throws for invalid options', () => {
+    const client = createClient('http://127.0.0.1:1')
+    expect(() => planBlocks(client, { from: 0, to: 5, transactions: 'some' } as never)).toThrow('transactions: expected')
+    expect(() => planBlocks(client, { from: 0, to: 5, sample: 1 })).toThrow('sample: expected')
+  })
+})
