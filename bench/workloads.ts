@@ -22,6 +22,9 @@ export type WorkloadName =
   | 'full blocks with receipts'
   | '10,000 logs'
   | 'NDJSON export'
+  | 'NDJSON dataset'
+  | 'NDJSON dataset, compressed'
+  | 'Parquet dataset'
   | 'small calls, 64 in parallel'
   | 'small calls, gzip'
   | 'small calls, in sequence'
@@ -80,6 +83,14 @@ const COMPRESSED_BLOCKS: Pick<Workload, 'unit' | 'figure' | 'amounts' | 'against
     ethers: 8,
   },
   against: ['undici + JSON.parse', 'viem, batched', 'ethers'],
+}
+
+const DATASET: Pick<Workload, 'unit' | 'figure' | 'amounts' | 'against' | 'leftOut'> = {
+  unit: 'block',
+  figure: 'cpu',
+  amounts: { 'undici, bytes only': 1000, 'undici + JSON.parse': 1000, hexline: 1000 },
+  against: ['undici, bytes only', 'undici + JSON.parse'],
+  leftOut: { 'viem, batched': 'no peer writes a folder that can be checked' },
 }
 
 export const workloads: Readonly<Record<WorkloadName, Workload>> = {
@@ -182,6 +193,12 @@ export const workloads: Readonly<Record<WorkloadName, Workload>> = {
     against: ['undici, bytes only'],
     leftOut: { 'viem, batched': 'no peer writes NDJSON' },
   },
+  'NDJSON dataset': {
+    what: 'Full blocks into a folder of two tables as NDJSON, with a SHA-256 of each file; what undici reads is not written.',
+    ...DATASET,
+  },
+  'NDJSON dataset, compressed': { what: 'The same, compressed with gzip.', ...DATASET },
+  'Parquet dataset': { what: 'The same as Parquet, with all columns.', ...DATASET },
   'small calls, 64 in parallel': {
     what: 'eth_getBalance of distinct accounts, in rounds of 64 that start together.',
     unit: 'call',

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Client, ClientOptions } from 'hexline'
-import type { BlockField } from 'hexline/bulk'
+import type { BlockField, DatasetFormat } from 'hexline/bulk'
 import { root } from '../root.ts'
 import { balances, calls, hex, type Job, Tally, throttledBalances, type Way, type Ways } from './way.ts'
 
@@ -32,6 +32,9 @@ export const hexline: Ways = {
   'full blocks with receipts': blocks({ transactions: 'full', receipts: true }),
   '10,000 logs': { settings: "defaults; call('eth_getLogs'), one at a time", load: logs },
   'NDJSON export': { settings: 'the command: hexline blocks --out FILE --quiet', load: exported },
+  'NDJSON dataset': dataset('ndjson'),
+  'NDJSON dataset, compressed': dataset('ndjson.gz'),
+  'Parquet dataset': dataset('parquet'),
   'small calls, 64 in parallel': small('small calls, 64 in parallel'),
   'small calls, gzip': small('small calls, gzip', COMPRESSED),
   'small calls, in sequence': small('small calls, in sequence'),
@@ -109,6 +112,29 @@ async function exported(url: string): Promise<Job> {
       return { items: count, bytes: statSync(out).size }
     },
     end: () => rmSync(folder, { recursive: true }),
+  }
+}
+
+function dataset(format: DatasetFormat): Way {
+  return {
+    settings: `exportDataset with format: ${format}, tables: blocks, transactions`,
+    load: async (url) => {
+      const { createClient } = await import('hexline')
+      const { exportDataset } = await import('hexline/bulk')
+      const client = createClient(url)
+      const folder = mkdtempSync(join(tmpdir(), 'hexline-bench-'))
+      return {
+        async run(first, count) {
+          const { from, to, blocks, rows } = await exportDataset(client, { from: first, to: first + count - 1, dir: join(folder, String(first)), format })
+          // The rows of the other table are transactions.
+          return { items: blocks, numbers: (Number(from + to) * blocks) / 2, parts: rows - blocks }
+        },
+        async end() {
+          await client.close()
+          rmSync(folder, { recursive: true })
+        },
+      }
+    },
   }
 }
 

@@ -34,6 +34,9 @@ export const undiciBytes: Ways = {
   'full blocks with receipts': bytes(withReceipts, 5),
   '10,000 logs': logs(() => 0),
   'NDJSON export': bytes(blocksOf(true), 10),
+  'NDJSON dataset': bytes(blocksOf(true), 10),
+  'NDJSON dataset, compressed': bytes(blocksOf(true), 10),
+  'Parquet dataset': bytes(blocksOf(true), 10),
 }
 
 /** The cost of a handwritten program that does only what is necessary and checks nothing. */
@@ -46,6 +49,9 @@ export const undiciParse: Ways = {
   'full blocks with receipts': parsed(withReceipts, 5, addBlocksAndReceipts),
   '10,000 logs': logs((body) => (parse(body) as Entry<unknown[]>).result.length),
   'NDJSON export': { settings: `batches of 10, ${POSTS} POSTs at a time; each result through JSON.stringify to a write stream, in order`, load: exportParsed },
+  'NDJSON dataset': parsed(blocksOf(true), 10, addBlocks),
+  'NDJSON dataset, compressed': parsed(blocksOf(true), 10, addBlocks),
+  'Parquet dataset': parsed(blocksOf(true), 10, addBlocks),
   'small calls, 64 in parallel': small('small calls, 64 in parallel'),
   'small calls, gzip': small('small calls, gzip', true),
   'small calls, in sequence': small('small calls, in sequence'),

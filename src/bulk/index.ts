@@ -1,8 +1,8 @@
 /** hexline/bulk: ranges of blocks and of logs, fast and in order, and datasets of them on disk. */
 export type { VerifyLevel } from '../dataset/checks.ts'
 export { type ExportDatasetOptions, type ExportSummary, exportDataset } from '../dataset/export-dataset.ts'
-export type { Format } from '../dataset/manifest.ts'
-export type { TableName } from '../dataset/tables.ts'
+export type { DatasetFormat } from '../dataset/manifest.ts'
+export type { DatasetTable } from '../dataset/tables.ts'
 export { type DatasetReport, type VerifyDatasetOptions, verifyDataset } from '../dataset/verify-dataset.ts'
 export type { BlockLevel, SkippedCheck, Verification, VerifyCheck } from '../verify/verification.ts'
 export { type VerifyBlockOptions, verifyBlock } from '../verify/verify-block.ts'

@@ -1,4 +1,4 @@
-import type { TableName } from './tables.ts'
+import type { DatasetTable } from './tables.ts'
 
 /** The blocks `from` to `to`, both included, whose rows are in one file of each table. */
 export interface BlockRange {
@@ -19,7 +19,7 @@ export function rangeFrom(from: number, to: number, blocksPerFile: number): Bloc
 const DIGITS = 9
 
 /** The file of a range, such as `blocks/000001000-000001999.parquet`. */
-export function fileName(table: TableName, { from, to }: BlockRange, extension: string): string {
+export function fileName(table: DatasetTable, { from, to }: BlockRange, extension: string): string {
   const digits = (number: number) => String(number).padStart(DIGITS, '0')
   return `${table}/${digits(from)}-${digits(to)}.${extension}`
 }

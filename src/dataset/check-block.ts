@@ -16,7 +16,7 @@ import type { Fields } from './column-rows.ts'
 import { falsehood, undecodable } from './falsehood.ts'
 import type { FileNames, StoredBlock } from './join-blocks.ts'
 import type { DatasetHeader } from './manifest.ts'
-import { type TableName, tables } from './tables.ts'
+import { type DatasetTable, tables } from './tables.ts'
 
 /** The checks of a block's content, in the order of reports. */
 export const blockChecks = [
@@ -55,7 +55,7 @@ const names: Readonly<Record<VerifyCheck, readonly BlockCheck[]>> = {
 }
 
 /** The check that covers the columns of each table, except for those that a verification names. */
-const coversTable: Readonly<Record<TableName, BlockCheck>> = {
+const coversTable: Readonly<Record<DatasetTable, BlockCheck>> = {
   blocks: 'header',
   transactions: 'transactionHashes',
   receipts: 'receiptsRoot',
@@ -100,7 +100,7 @@ export class BlockChecker {
     }
     const all = Object.entries(lacks).map(([check, lack]): [VerifyCheck, Missing] => {
       const also = alsoNeeds[check as VerifyCheck]?.filter((column) => !this.stores(column)) ?? []
-      const tableOr = (column: string) => (header.tables.includes(column.split('.')[0] as TableName) ? column : (column.split('.')[0] as string))
+      const tableOr = (column: string) => (header.tables.includes(column.split('.')[0] as DatasetTable) ? column : (column.split('.')[0] as string))
       return [check as VerifyCheck, [...new Set([...lack, ...also.map(tableOr)])]]
     })
     this.#without = new Map(all.filter(([, lack]) => lack.length > 0).map(([check, lack]) => [check, lackOf(lack)]))
@@ -108,7 +108,7 @@ export class BlockChecker {
 
   /** Whether a column, as `table.column`, is stored; of lines, each field is. */
   stores(column: string): boolean {
-    const [table, name] = column.split('.') as [TableName, string]
+    const [table, name] = column.split('.') as [DatasetTable, string]
     const { tables: stored, columns } = this.#header
     return stored.includes(table) && (columns === null || (columns[table] ?? []).includes(name))
   }
@@ -155,8 +155,8 @@ export class BlockChecker {
 
   /** The file whose rows are wrong, by the field that a verification names. */
   #fileOf(field: string, files: FileNames): string {
-    const likely: TableName[] = /^(?:transactions|withdrawals)/.test(field)
-      ? [/^\w+?(?=Root|$|\[)/.exec(field)?.[0] as TableName]
+    const likely: DatasetTable[] = /^(?:transactions|withdrawals)/.test(field)
+      ? [/^\w+?(?=Root|$|\[)/.exec(field)?.[0] as DatasetTable]
       : /\.logs\b/.test(field)
         ? ['logs', 'receipts']
         : /^receipts/.test(field)
@@ -207,7 +207,7 @@ export class BlockChecker {
     return filled as unknown as Receipt[]
   }
 
-  #missingOnes(table: TableName, fill: Fields): Fields {
+  #missingOnes(table: DatasetTable, fill: Fields): Fields {
     return this.#header.columns === null ? {} : Object.fromEntries(Object.entries(fill).filter(([name]) => !this.stores(`${table}.${name}`)))
   }
 
@@ -261,7 +261,7 @@ export class BlockChecker {
     return fields
       .map((field) => (field.includes('.') ? (stored.includes('logs') ? field.replace(/^receipts\.logs\./, 'logs.') : field) : `blocks.${field}`))
       .filter((column) => {
-        const [table, name = ''] = column.split('.') as [TableName, string]
+        const [table, name = ''] = column.split('.') as [DatasetTable, string]
         if (['blockHash', 'blockNumber', 'blockTimestamp'].includes(name)) return false
         if (columns === null || this.stores(column)) return stored.includes(table)
         return !tables[table].some((each) => each.name === name) && this.stores(`${table}.extra`)

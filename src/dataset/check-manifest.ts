@@ -4,7 +4,7 @@ import type { IntegrityError } from '../errors.ts'
 import { fileName, rangeFrom } from './aligned-range.ts'
 import { falsehood, plain } from './falsehood.ts'
 import { type DatasetHeader, formats, MANIFEST, type Manifest, ManifestFile, parseManifest, type RangeEntry } from './manifest.ts'
-import { type TableName, tableNames, tables } from './tables.ts'
+import { type DatasetTable, tableNames, tables } from './tables.ts'
 
 const HASH = /^0x[0-9a-fA-F]{64}$/
 const SHA256 = /^[0-9a-f]{64}$/
@@ -83,7 +83,7 @@ function checkHeader(manifest: Manifest): void {
   if (columns === null) return
   checkKeys('columns', columns, stored)
   for (const [table, names] of Object.entries(columns)) {
-    const known = tables[table as TableName].map(({ name }) => name)
+    const known = tables[table as DatasetTable].map(({ name }) => name)
     check(isSome(names, known), `columns.${table}`, 'columns of the table, in their order', names)
   }
 }

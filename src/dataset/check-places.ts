@@ -3,7 +3,7 @@ import { isSame } from '../verify/mismatch.ts'
 import type { Fields } from './column-rows.ts'
 import { falsehood, plain } from './falsehood.ts'
 import type { FileNames, StoredBlock } from './join-blocks.ts'
-import type { TableName } from './tables.ts'
+import type { DatasetTable } from './tables.ts'
 
 /** What the rows of a block say of the block itself. */
 export interface BlockFacts {
@@ -25,7 +25,7 @@ const LAST_SECOND = BigInt(Math.floor(Number.MAX_SAFE_INTEGER / 1e6))
  * Throws `IntegrityError`.
  */
 export function checkPlaces(block: StoredBlock, files: FileNames, chainId: number): BlockFacts {
-  const fail = (table: TableName, path: string, expected: unknown, found: unknown) =>
+  const fail = (table: DatasetTable, path: string, expected: unknown, found: unknown) =>
     falsehood({ file: files[table] as string, block: block.number }, path, expected, found)
   const header = headerOf()
   const hash = checkRepeated()
@@ -92,7 +92,7 @@ export function checkPlaces(block: StoredBlock, files: FileNames, chainId: numbe
     }
   }
 
-  function checkHash(table: TableName, path: string, found: unknown, index: number): void {
+  function checkHash(table: DatasetTable, path: string, found: unknown, index: number): void {
     const expected = transactionHashes?.[index]
     if (found !== undefined && expected !== undefined && !isSame(found, expected)) throw fail(table, `${path}.transactionHash`, expected, found)
   }

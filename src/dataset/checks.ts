@@ -1,4 +1,4 @@
-import { type TableName, tables } from './tables.ts'
+import { type DatasetTable, tables } from './tables.ts'
 
 /**
  * How much is checked of each block that is exported: `link` that it has the requested number,
@@ -13,9 +13,9 @@ export type Missing = readonly string[]
 
 /** What a dataset stores. */
 interface Stored {
-  readonly tables: readonly TableName[]
+  readonly tables: readonly DatasetTable[]
   /** Null where rows hold all that the node sent. */
-  readonly columns: Readonly<Partial<Record<TableName, readonly string[]>>> | null
+  readonly columns: Readonly<Partial<Record<DatasetTable, readonly string[]>>> | null
 }
 
 const LOG = ['address', 'topic0', 'topic1', 'topic2', 'topic3', 'data', 'transactionIndex', 'logIndex']
@@ -24,7 +24,7 @@ const LOG = ['address', 'topic0', 'topic1', 'topic2', 'topic3', 'data', 'transac
 const NOT_HASHED = ['size', 'totalDifficulty', 'transactionCount', 'uncles']
 
 /** What each check that can be made offline needs. */
-const needs: Readonly<Record<string, Readonly<Partial<Record<TableName, readonly string[]>>>>> = {
+const needs: Readonly<Record<string, Readonly<Partial<Record<DatasetTable, readonly string[]>>>>> = {
   link: { blocks: ['number', 'hash', 'parentHash'] },
   header: { blocks: tables.blocks.map(({ name }) => name).filter((name) => !NOT_HASHED.includes(name)) },
   transactionHashes: { transactions: transactionColumns() },
@@ -48,7 +48,7 @@ export function missingOf({ tables: stored, columns }: Stored): Record<string, M
 
   function missingFor(needed: (typeof needs)[string]): string[] {
     return Object.entries(needed).flatMap(([table, names]) => {
-      const name = table as TableName
+      const name = table as DatasetTable
       // The node's own receipts hold their logs where these have no table.
       if (name === 'logs' && columns === null && !stored.includes('logs') && stored.includes('receipts')) return []
       if (name === 'withdrawals' && columns === null && !stored.includes('withdrawals') && stored.includes('blocks')) return []

@@ -1,7 +1,7 @@
 import { falsehood, type Place, plain } from './falsehood.ts'
 import { isHex, ParquetColumn } from './parquet-column.ts'
 import type { ColumnValues, Stored } from './read-parquet.ts'
-import { type Column, fieldsElsewhere, type TableName, tables } from './tables.ts'
+import { type Column, type DatasetTable, fieldsElsewhere, tables } from './tables.ts'
 
 /** The fields of a row, as a node's JSON has them; a field whose column is not stored is absent. */
 export type Fields = Record<string, unknown>
@@ -18,14 +18,14 @@ const PLACE: ReadonlySet<string> = new Set(['number', 'hash', 'parentHash', 'tra
  * reader of the column would see another value than the one that is verified.
  */
 export class ColumnRows {
-  readonly #table: TableName
+  readonly #table: DatasetTable
   readonly #columns: readonly Column[]
   readonly #byField: ReadonlyMap<string, readonly Column[]>
   /** Values that a DECIMAL could not hold, by `table.column`. */
   readonly nulls: Record<string, number> = {}
   readonly #hasExtra: boolean
 
-  constructor(table: TableName, columns: readonly Column[]) {
+  constructor(table: DatasetTable, columns: readonly Column[]) {
     this.#table = table
     this.#columns = columns
     const known = tables[table].flatMap(({ source }) => (source.from === 'field' ? [source.field] : []))

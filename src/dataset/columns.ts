@@ -1,10 +1,10 @@
 import { OptionError } from '../errors.ts'
 import { didYouMean } from '../nearest-name.ts'
 import { show } from '../text.ts'
-import { type TableName, tableNames, tables } from './tables.ts'
+import { type DatasetTable, tableNames, tables } from './tables.ts'
 
 /** Checks the names of tables, and puts them in their order. Throws `OptionError`. */
-export function checkTables(value: unknown): TableName[] {
+export function checkTables(value: unknown): DatasetTable[] {
   if (!Array.isArray(value) || value.length === 0) throw new OptionError('tables', `an array of ${tableNames.join(', ')}`, show(value))
   const odd = value.find((name) => !tableNames.includes(name))
   if (odd !== undefined)
@@ -16,7 +16,7 @@ export function checkTables(value: unknown): TableName[] {
  * The columns of each table, in their order: those that `columns` names, such as
  * `transactions.hash`, or all of a table of which it names none. Throws `OptionError`.
  */
-export function columnsOf(stored: readonly TableName[], columns: unknown): Partial<Record<TableName, string[]>> {
+export function columnsOf(stored: readonly DatasetTable[], columns: unknown): Partial<Record<DatasetTable, string[]>> {
   if (columns !== undefined && (!Array.isArray(columns) || columns.length === 0 || !columns.every((each) => typeof each === 'string')))
     throw new OptionError('columns', "an array of columns such as 'transactions.hash'", show(columns))
   const all = stored.flatMap((table) => tables[table].map(({ name }) => `${table}.${name}`))

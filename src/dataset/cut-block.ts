@@ -6,7 +6,7 @@ import { UNUSUAL } from '../eth/codec/read-plan.ts'
 import { compact, skipValue, viewOf } from '../json/scan.ts'
 import { readUnread } from '../rpc/post/unread.ts'
 import { ObjectCutter, plainText, type Rows, type Text } from './object-cutter.ts'
-import type { TableName } from './tables.ts'
+import type { DatasetTable } from './tables.ts'
 
 /** What to find in the rows of a table. */
 export interface Wanted {
@@ -33,7 +33,7 @@ export interface CutBlock {
   readonly timestamp: string | undefined
   /** Number of its transactions. */
   readonly transactionCount: number
-  readonly tables: Readonly<Partial<Record<TableName, CutTable>>>
+  readonly tables: Readonly<Partial<Record<DatasetTable, CutTable>>>
 }
 
 interface CutPart<T> {
@@ -54,10 +54,10 @@ const HASH = /^0x[0-9a-fA-F]{64}$/
  * checked to be JSON; of duplicate names in an object, the last one counts.
  */
 export function blockCutter(
-  wanted: Readonly<Partial<Record<TableName, Wanted>>>,
+  wanted: Readonly<Partial<Record<DatasetTable, Wanted>>>,
   { full, receipts }: { readonly full: boolean; readonly receipts: boolean },
 ): BlockReader<CutPart<Linked>, CutPart<LinkedReceipt[]>, CutBlock> {
-  const cutterOf = (table: TableName, first: readonly string[], cuts = {}) => {
+  const cutterOf = (table: DatasetTable, first: readonly string[], cuts = {}) => {
     const { fields = [], others = false, apart = [] } = wanted[table] ?? {}
     return new ObjectCutter([...new Set([...first, ...fields])], { cuts, apart, keepsOthers: others })
   }

@@ -13,11 +13,11 @@ import type { CutBlock } from './cut-block.ts'
 import { syncFolder } from './disk.ts'
 import { checkEmpty, checkFiles, makeFolder, makeTableFolders, removeLeftovers } from './folder.ts'
 import { type Lock, lockFolder } from './lock.ts'
-import { type DatasetHeader, type Format, formats, type Manifest, ManifestFile, readManifest } from './manifest.ts'
+import { type DatasetFormat, type DatasetHeader, formats, type Manifest, ManifestFile, readManifest } from './manifest.ts'
 import { hasZstd } from './ndjson-files.ts'
 import { RangeFiles } from './range-files.ts'
 import { rowsOf } from './rows-of.ts'
-import type { TableName } from './tables.ts'
+import type { DatasetTable } from './tables.ts'
 
 export interface ExportDatasetOptions {
   /** First block. A folder keeps the one that it began with. */
@@ -27,9 +27,9 @@ export interface ExportDatasetOptions {
   /** The folder: a new or empty one, or a dataset with the same options, which is continued. */
   readonly dir: string
   /** How rows are stored. Default `parquet`. */
-  readonly format?: Format
+  readonly format?: DatasetFormat
   /** Default blocks and transactions. */
-  readonly tables?: readonly TableName[]
+  readonly tables?: readonly DatasetTable[]
   /**
    * The columns to store, such as `['transactions.hash', 'transactions.value']`; all those of tables
    * of which it names none. For Parquet alone.

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { writing } from './disk.ts'
 import { LOCK } from './lock.ts'
 import { MANIFEST, type Manifest } from './manifest.ts'
-import { type TableName, tableNames } from './tables.ts'
+import { type DatasetTable, tableNames } from './tables.ts'
 
 /** Makes the folder, if it is not there. Throws for a path that is anything else. */
 export async function makeFolder(dir: string): Promise<void> {
@@ -59,10 +59,10 @@ export async function checkFiles(dir: string, { ranges }: Pick<Manifest, 'ranges
 }
 
 /** Makes the folders of the tables. */
-export async function makeTableFolders(dir: string, tables: readonly TableName[]): Promise<void> {
+export async function makeTableFolders(dir: string, tables: readonly DatasetTable[]): Promise<void> {
   for (const table of tables) await writing(join(dir, table), () => mkdir(join(dir, table), { recursive: true }))
 }
 
-async function filesOf(dir: string, table: TableName): Promise<string[]> {
+async function filesOf(dir: string, table: DatasetTable): Promise<string[]> {
   return await readdir(join(dir, table)).catch(() => [])
 }

@@ -2,7 +2,7 @@ import type { Fields } from './column-rows.ts'
 import { falsehood, plain } from './falsehood.ts'
 import type { DatasetHeader, RangeEntry } from './manifest.ts'
 import { isPlaced, type Row, readRows } from './table-rows.ts'
-import type { TableName } from './tables.ts'
+import type { DatasetTable } from './tables.ts'
 
 /** The rows of a block in each table that is stored; undefined for tables that cannot be joined. */
 export interface StoredBlock {
@@ -15,7 +15,7 @@ export interface StoredBlock {
 }
 
 /** The name of each table's file in a range. */
-export type FileNames = Readonly<Partial<Record<TableName, string>>>
+export type FileNames = Readonly<Partial<Record<DatasetTable, string>>>
 
 export function fileNamesOf({ tables }: DatasetHeader, { files }: RangeEntry): FileNames {
   return Object.fromEntries(tables.map((table, i) => [table, files[i]?.name]))
@@ -27,7 +27,7 @@ export function fileNamesOf({ tables }: DatasetHeader, { files }: RangeEntry): F
  * rows do not say their block is read to its end first. Throws `IntegrityError`.
  */
 export async function* joinBlocks(dir: string, header: DatasetHeader, range: RangeEntry): AsyncGenerator<StoredBlock> {
-  const cursors: [TableName, Cursor][] = []
+  const cursors: [DatasetTable, Cursor][] = []
   try {
     for (const [i, table] of header.tables.entries()) {
       const file = range.files[i] as RangeEntry['files'][number]
@@ -36,7 +36,7 @@ export async function* joinBlocks(dir: string, header: DatasetHeader, range: Ran
       else for await (const _ of rows);
     }
     for (let number = BigInt(range.from); number <= BigInt(range.to); number++) {
-      const block: { number: bigint } & Partial<Record<TableName, Fields[]>> = { number }
+      const block: { number: bigint } & Partial<Record<DatasetTable, Fields[]>> = { number }
       for (const [table, cursor] of cursors) block[table] = await cursor.take(number)
       yield block
     }
@@ -48,7 +48,7 @@ export async function* joinBlocks(dir: string, header: DatasetHeader, range: Ran
 
 /** Takes rows block by block. */
 class Cursor {
-  readonly #table: TableName
+  readonly #table: DatasetTable
   readonly #file: string
   readonly #rows: AsyncGenerator<readonly Row[]>
   #some: readonly Row[] = []
@@ -56,7 +56,7 @@ class Cursor {
   /** Rows before `#some`. */
   #before = 0
 
-  constructor(table: TableName, file: string, rows: AsyncGenerator<readonly Row[]>) {
+  constructor(table: DatasetTable, file: string, rows: AsyncGenerator<readonly Row[]>) {
     this.#table = table
     this.#file = file
     this.#rows = rows

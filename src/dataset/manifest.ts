@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { IntegrityError } from '../errors.ts'
 import type { Missing } from './checks.ts'
 import { replaceFile } from './disk.ts'
-import type { TableName } from './tables.ts'
+import type { DatasetTable } from './tables.ts'
 
 /*
  * manifest.json is the truth about a dataset: what it does not name does not belong to it. Each
@@ -17,22 +17,22 @@ export const MANIFEST = 'manifest.json'
 
 export const formats = ['ndjson', 'ndjson.gz', 'ndjson.zst', 'parquet'] as const
 
-export type Format = (typeof formats)[number]
+export type DatasetFormat = (typeof formats)[number]
 
 /** What a dataset is; a later run must have the same. */
 export interface DatasetHeader {
   /** Version of this layout. */
   readonly schema: 1
   readonly chainId: number
-  readonly format: Format
+  readonly format: DatasetFormat
   /** Compression of the pages of Parquet files; null for other formats. */
   readonly compression: 'zstd' | 'snappy' | null
   /** First block. */
   readonly from: number
   readonly blocksPerFile: number
-  readonly tables: readonly TableName[]
+  readonly tables: readonly DatasetTable[]
   /** The columns of each table in Parquet files, in their order; null for other formats. */
-  readonly columns: Readonly<Partial<Record<TableName, readonly string[]>>> | null
+  readonly columns: Readonly<Partial<Record<DatasetTable, readonly string[]>>> | null
   /** What each offline check lacks, as `table` or `table.column`: with nothing missing, it can be made. */
   readonly checks: Readonly<Record<string, Missing>>
 }

@@ -2,9 +2,9 @@ import { promisify } from 'node:util'
 import zlib from 'node:zlib'
 import type { CutBlock, CutTable, Wanted } from './cut-block.ts'
 import { DataFile, type Encode } from './data-file.ts'
-import type { Format } from './manifest.ts'
+import type { DatasetFormat } from './manifest.ts'
 import type { TableFile } from './table-file.ts'
-import type { TableName } from './tables.ts'
+import type { DatasetTable } from './tables.ts'
 
 /** Size of a piece of a file, in bytes. With compression, each is a member or frame of its own. */
 const PIECE = 1024 * 1024
@@ -27,19 +27,19 @@ export const hasZstd: boolean = zstd !== undefined
 
 const gzip = promisify<Buffer, { level: number }, Buffer>(zlib.gzip)
 
-const encoders: Readonly<Partial<Record<Format, Encode>>> = {
+const encoders: Readonly<Partial<Record<DatasetFormat, Encode>>> = {
   // Without a name or time.
   'ndjson.gz': (piece) => gzip(piece, { level: GZIP_LEVEL }),
   ...(zstd && { 'ndjson.zst': promisify<Buffer, Buffer>(zstd) }),
 }
 
 /** What to find in the rows of a table for its lines. */
-export function wantedForLines(table: TableName, tables: readonly TableName[]): Wanted {
+export function wantedForLines(table: DatasetTable, tables: readonly DatasetTable[]): Wanted {
   return { fields: [], others: false, apart: listsOf(table, tables) }
 }
 
 /** The fields of a table's rows that are rows of other tables. */
-function listsOf(table: TableName, tables: readonly TableName[]): readonly string[] {
+function listsOf(table: DatasetTable, tables: readonly DatasetTable[]): readonly string[] {
   if (table === 'blocks') return (['transactions', 'withdrawals'] as const).filter((list) => tables.includes(list))
   return table === 'receipts' && tables.includes('logs') ? ['logs'] : []
 }
@@ -48,7 +48,7 @@ function listsOf(table: TableName, tables: readonly TableName[]): readonly strin
  * Creates the file of a table: the node's own bytes of each row, in a line, without the lists that
  * have tables of their own. A withdrawal has no block number of its own, and gets one in front.
  */
-export async function createLines(dir: string, name: string, table: TableName, format: Format): Promise<TableFile> {
+export async function createLines(dir: string, name: string, table: DatasetTable, format: DatasetFormat): Promise<TableFile> {
   const encode = encoders[format]
   const file = await DataFile.create(dir, name, encode)
   const pieces = new Pieces()

@@ -1,4 +1,4 @@
-import type { SchemaElement } from 'hyparquet'
+import type { ParquetWriteOptions } from 'hyparquet-writer'
 import type { ColumnType } from './tables.ts'
 
 /*
@@ -29,7 +29,10 @@ const sizes: Readonly<Record<ColumnType, number>> = {
   json: 0,
 }
 
-/** How a column is declared in the schema of a file. */
+/** A column in the schema of a file. */
+export type SchemaElement = NonNullable<ParquetWriteOptions['schema']>[number]
+
+/** How a column is declared. */
 export function schemaOf(name: string, type: ColumnType): SchemaElement {
   const element = { name, repetition_type: 'OPTIONAL' } as const
   switch (type) {

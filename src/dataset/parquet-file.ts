@@ -1,11 +1,10 @@
 import { promisify } from 'node:util'
 import zlib from 'node:zlib'
-import type { ColumnChunk, RowGroup, SchemaElement } from 'hyparquet'
 import type { Writer } from 'hyparquet-writer/src/types.js'
 import { VERSION } from '../version.ts'
 import { DataFile } from './data-file.ts'
 import type { FileEntry } from './manifest.ts'
-import { type ParquetColumn, schemaOf } from './parquet-column.ts'
+import { type ParquetColumn, type SchemaElement, schemaOf } from './parquet-column.ts'
 
 /** What is used of hyparquet-writer: the container. Columns are encoded here. */
 export interface ParquetLibrary {
@@ -14,6 +13,9 @@ export interface ParquetLibrary {
   readonly writeMetadata: typeof import('hyparquet-writer/src/metadata.js').writeMetadata
   readonly snappyCompress: typeof import('hyparquet-writer/src/snappy.js').snappyCompress
 }
+
+type RowGroup = Parameters<ParquetLibrary['writeMetadata']>[1]['row_groups'][number]
+type ColumnChunk = RowGroup['columns'][number]
 
 /** Loads hyparquet-writer, which only exports to Parquet need. */
 export async function loadParquet(): Promise<ParquetLibrary> {

@@ -2,7 +2,7 @@ import type { CutBlock, CutTable, Wanted } from './cut-block.ts'
 import { isHex, ParquetColumn } from './parquet-column.ts'
 import { type Compression, ParquetFile, type ParquetLibrary } from './parquet-file.ts'
 import type { TableFile } from './table-file.ts'
-import { type Column, fieldsElsewhere, type TableName, tables } from './tables.ts'
+import { type Column, type DatasetTable, fieldsElsewhere, tables } from './tables.ts'
 
 /** A row group ends after the block with which it reaches this size, in bytes of values. */
 const GROUP_BYTES = 16 * 1024 * 1024
@@ -19,7 +19,7 @@ const CLOSE_BRACKET = 0x5d
 const TOPICS = 4
 
 /** What to find in the rows of a table for these columns. */
-export function wantedForColumns(table: TableName, names: readonly string[]): Wanted {
+export function wantedForColumns(table: DatasetTable, names: readonly string[]): Wanted {
   const columns = chosen(table, names)
   const fieldsOf = (of: readonly Column[]) => of.flatMap(({ source }) => (source.from === 'field' ? [source.field] : []))
   // All known fields are found, so that the others are those for `extra`.
@@ -27,7 +27,7 @@ export function wantedForColumns(table: TableName, names: readonly string[]): Wa
   return { fields: [...new Set(others ? [...fieldsOf(tables[table]), ...fieldsElsewhere[table]] : fieldsOf(columns))], others, apart: [] }
 }
 
-function chosen(table: TableName, names: readonly string[]): readonly Column[] {
+function chosen(table: DatasetTable, names: readonly string[]): readonly Column[] {
   return tables[table].filter(({ name }) => names.includes(name))
 }
 
@@ -44,7 +44,7 @@ export async function createParquet(
   library: ParquetLibrary,
   dir: string,
   name: string,
-  { table, names, compression }: { readonly table: TableName; readonly names: readonly string[]; readonly compression: Compression },
+  { table, names, compression }: { readonly table: DatasetTable; readonly names: readonly string[]; readonly compression: Compression },
 ): Promise<TableFile> {
   const file = await ParquetFile.create(library, dir, name, compression)
   const rows = new TableColumns(table, chosen(table, names))
@@ -74,13 +74,13 @@ export async function createParquet(
 class TableColumns {
   readonly columns: readonly ParquetColumn[]
   readonly nulls: Record<string, number> = {}
-  readonly #table: TableName
+  readonly #table: DatasetTable
   readonly #sources: readonly Column[]
   #misfits: Misfit[] = []
   /** Starts and ends of the topics of each log of a block; -1 where it has no more. */
   #topics = new Int32Array(2 * TOPICS * 256)
 
-  constructor(table: TableName, sources: readonly Column[]) {
+  constructor(table: DatasetTable, sources: readonly Column[]) {
     this.#table = table
     this.#sources = sources
     this.columns = sources.map(({ name, type }) => new ParquetColumn(name, type))

@@ -4,9 +4,9 @@ import type { VerifyLevel } from './checks.ts'
 import type { CutBlock } from './cut-block.ts'
 import type { RangeEntry } from './manifest.ts'
 import type { TableFile } from './table-file.ts'
-import type { TableName } from './tables.ts'
+import type { DatasetTable } from './tables.ts'
 
-export type CreateFile = (table: TableName, range: BlockRange) => Promise<TableFile>
+export type CreateFile = (table: DatasetTable, range: BlockRange) => Promise<TableFile>
 
 /** The files of a range while they are written, one for each table. */
 export class RangeFiles {
@@ -22,7 +22,7 @@ export class RangeFiles {
     this.#files = files
   }
 
-  static async create(tables: readonly TableName[], range: BlockRange, createFile: CreateFile): Promise<RangeFiles> {
+  static async create(tables: readonly DatasetTable[], range: BlockRange, createFile: CreateFile): Promise<RangeFiles> {
     const files: TableFile[] = []
     try {
       for (const table of tables) files.push(await createFile(table, range))

@@ -3,14 +3,14 @@ import { join } from 'node:path'
 import { pipeline, type Readable, type Transform } from 'node:stream'
 import zlib from 'node:zlib'
 import { falsehood, plain } from './falsehood.ts'
-import type { Format } from './manifest.ts'
+import type { DatasetFormat } from './manifest.ts'
 
 const NEWLINE = 0x0a
 
 /** Bytes that are read at a time. */
 const PIECE = 256 * 1024
 
-const decompress: Readonly<Partial<Record<Format, () => Transform>>> = {
+const decompress: Readonly<Partial<Record<DatasetFormat, () => Transform>>> = {
   'ndjson.gz': () => zlib.createGunzip(),
   'ndjson.zst': () => (zlib as unknown as { createZstdDecompress(): Transform }).createZstdDecompress(),
 }
@@ -19,7 +19,7 @@ const decompress: Readonly<Partial<Record<Format, () => Transform>>> = {
  * The lines of a file without their ends, some at a time. Throws `IntegrityError` for a file that
  * does not end with a line, or cannot be decompressed.
  */
-export async function* readLines(dir: string, file: string, format: Format): AsyncGenerator<readonly Buffer[]> {
+export async function* readLines(dir: string, file: string, format: DatasetFormat): AsyncGenerator<readonly Buffer[]> {
   let rest: Buffer[] = []
   for await (const piece of bytesOf(dir, file, format)) {
     let end = piece.indexOf(NEWLINE)
@@ -39,7 +39,7 @@ export async function* readLines(dir: string, file: string, format: Format): Asy
   if (rest.length > 0) throw falsehood({ file }, 'content', plain('whole lines'), plain('a last line without its end'))
 }
 
-async function* bytesOf(dir: string, file: string, format: Format): AsyncGenerator<Buffer> {
+async function* bytesOf(dir: string, file: string, format: DatasetFormat): AsyncGenerator<Buffer> {
   const source: Readable = createReadStream(join(dir, file), { highWaterMark: PIECE })
   const decoder = decompress[format]?.()
   if (decoder === undefined) {

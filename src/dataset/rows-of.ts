@@ -5,7 +5,7 @@ import { createLines, wantedForLines } from './ndjson-files.ts'
 import { loadParquet } from './parquet-file.ts'
 import { createParquet, wantedForColumns } from './parquet-table.ts'
 import type { CreateFile } from './range-files.ts'
-import type { TableName } from './tables.ts'
+import type { DatasetTable } from './tables.ts'
 
 /** How the rows of a dataset are cut out of blocks, and its files created. */
 export interface RowsOf {
@@ -16,13 +16,13 @@ export interface RowsOf {
 /** The same for a dataset in `dir`, in its format. */
 export async function rowsOf(dir: string, header: DatasetHeader, stream: { readonly full: boolean; readonly receipts: boolean }): Promise<RowsOf> {
   const { format, compression, columns, tables } = header
-  const cutterFor = (wanted: (table: TableName) => Wanted) => blockCutter(Object.fromEntries(tables.map((table) => [table, wanted(table)])), stream)
+  const cutterFor = (wanted: (table: DatasetTable) => Wanted) => blockCutter(Object.fromEntries(tables.map((table) => [table, wanted(table)])), stream)
   if (columns === null || compression === null)
     return {
       cutter: cutterFor((table) => wantedForLines(table, tables)),
       createFile: (table, range) => createLines(dir, fileName(table, range, format), table, format),
     }
-  const namesOf = (table: TableName) => columns[table] ?? []
+  const namesOf = (table: DatasetTable) => columns[table] ?? []
   const library = await loadParquet()
   return {
     cutter: cutterFor((table) => wantedForColumns(table, namesOf(table))),

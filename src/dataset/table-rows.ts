@@ -8,7 +8,7 @@ import { falsehood, type Place, plain, undecodable } from './falsehood.ts'
 import type { DatasetHeader, FileEntry, RangeEntry } from './manifest.ts'
 import { readLines } from './read-lines.ts'
 import { readParquet } from './read-parquet.ts'
-import { fieldsElsewhere, type TableName, tables } from './tables.ts'
+import { type DatasetTable, fieldsElsewhere, tables } from './tables.ts'
 
 /** A row with its fields decoded; those of columns that are not stored are absent. */
 export interface Row {
@@ -22,7 +22,7 @@ export interface TableSource {
   readonly dir: string
   readonly header: DatasetHeader
   readonly range: RangeEntry
-  readonly table: TableName
+  readonly table: DatasetTable
   readonly file: FileEntry
 }
 
@@ -32,13 +32,13 @@ const decoders = {
   receipts: decodeReceipt,
   logs: decodeLog,
   withdrawals: decodeWithdrawal,
-} as const satisfies Record<TableName, Decode<object>>
+} as const satisfies Record<DatasetTable, Decode<object>>
 
 /** Rows that are made at a time. */
 const BATCH = 256
 
 /** Whether the rows of a table say which block they are of. */
-export function isPlaced({ columns }: DatasetHeader, table: TableName): boolean {
+export function isPlaced({ columns }: DatasetHeader, table: DatasetTable): boolean {
   return columns === null || (columns[table] ?? []).includes(table === 'blocks' ? 'number' : 'blockNumber')
 }
 
@@ -73,8 +73,8 @@ async function* rowsOfLines({ dir, header, table, file }: TableSource): AsyncGen
 }
 
 /** The lists of a row that have tables of their own. */
-function fieldsApart(table: TableName, stored: readonly TableName[]): readonly string[] {
-  return fieldsElsewhere[table].filter((field) => stored.includes(field as TableName))
+function fieldsApart(table: DatasetTable, stored: readonly DatasetTable[]): readonly string[] {
+  return fieldsElsewhere[table].filter((field) => stored.includes(field as DatasetTable))
 }
 
 async function* rowsOfColumns({ dir, header, range, table, file }: TableSource): AsyncGenerator<readonly Row[]> {
@@ -118,7 +118,7 @@ function decoding(place: Place, row: number, decode: () => Fields): Fields {
  * Decodes the fields that are there, in place. A table may be stored without the fields that
  * identify its objects, which its decoder needs.
  */
-function fieldsDecoder(table: TableName): (fields: Fields) => Fields {
+function fieldsDecoder(table: DatasetTable): (fields: Fields) => Fields {
   const { schema } = decoders[table] as Decode<object>
   const each = schema?.is === 'object' ? [...schema.decoders] : []
   return (fields) => {
@@ -135,7 +135,7 @@ function fieldsDecoder(table: TableName): (fields: Fields) => Fields {
   }
 }
 
-function numbered(place: Place, table: TableName, row: number, fields: Fields): Row {
+function numbered(place: Place, table: DatasetTable, row: number, fields: Fields): Row {
   const name = table === 'blocks' ? 'number' : 'blockNumber'
   const value = fields[name]
   const number = typeof value === 'bigint' ? value : decoding(place, row, () => ({ number: decodeQuantity(value) })).number

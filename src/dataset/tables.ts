@@ -9,7 +9,7 @@
 
 export const tableNames = ['blocks', 'transactions', 'receipts', 'logs', 'withdrawals'] as const
 
-export type TableName = (typeof tableNames)[number]
+export type DatasetTable = (typeof tableNames)[number]
 
 /**
  * How a column is stored in Parquet:
@@ -57,7 +57,7 @@ const extra: Column = { name: 'extra', type: 'json', source: { from: 'extra' } }
 const topic = (item: number): Column => ({ name: `topic${item}`, type: 'bytes32', source: { from: 'field', field: 'topics', item } })
 
 /** All columns of all tables, in the order of the files. */
-export const tables: Readonly<Record<TableName, readonly Column[]>> = {
+export const tables: Readonly<Record<DatasetTable, readonly Column[]>> = {
   blocks: [
     ...field('int64', 'number'),
     ...field('bytes32', 'hash', 'parentHash'),
@@ -153,7 +153,7 @@ export const tables: Readonly<Record<TableName, readonly Column[]>> = {
 /**
  * Fields that never go to `extra`: they repeat the block of the row, or are rows of another table.
  */
-export const fieldsElsewhere: Readonly<Record<TableName, readonly string[]>> = {
+export const fieldsElsewhere: Readonly<Record<DatasetTable, readonly string[]>> = {
   blocks: ['transactions', 'withdrawals'],
   transactions: ['blockNumber', 'blockHash', 'blockTimestamp'],
   receipts: ['blockNumber', 'blockHash', 'blockTimestamp', 'logs'],

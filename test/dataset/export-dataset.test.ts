@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { type Client, createClient } from 'hexline'
-import { type ExportDatasetOptions, exportDataset, type TableName } from 'hexline/bulk'
+import { type DatasetTable, type ExportDatasetOptions, exportDataset } from 'hexline/bulk'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { readManifest } from '../../src/dataset/manifest.ts'
 import { hasZstd } from '../../src/dataset/ndjson-files.ts'
@@ -53,7 +53,7 @@ async function digests(path = dir): Promise<Record<string, string>> {
 }
 
 /** The lines of a table, in order, as text. */
-async function linesOf(table: TableName): Promise<string[]> {
+async function linesOf(table: DatasetTable): Promise<string[]> {
   const { ranges } = (await readManifest(dir)) as NonNullable<Awaited<ReturnType<typeof readManifest>>>
   const lines: string[] = []
   for (const { files } of ranges)
@@ -72,7 +72,7 @@ const numbers = (from: number, to: number) => Array.from({ length: to - from + 1
 const text = (rows: readonly unknown[]) => rows.map((row) => JSON.stringify(row))
 
 /** What the lines of a table must be: the node's own JSON, without the lists that are tables. */
-const expected: Record<TableName, (number: number) => unknown[]> = {
+const expected: Record<DatasetTable, (number: number) => unknown[]> = {
   blocks: (number) => {
     const { transactions: _, withdrawals: __, ...block } = datasetBlock(number, branch)
     return [block]

@@ -5,7 +5,7 @@ import zlib from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { blockCutter } from '../../src/dataset/cut-block.ts'
 import { createLines, hasZstd, wantedForLines } from '../../src/dataset/ndjson-files.ts'
-import type { TableName } from '../../src/dataset/tables.ts'
+import type { DatasetTable } from '../../src/dataset/tables.ts'
 
 let dir: string
 beforeEach(async () => {
@@ -17,8 +17,8 @@ const HASH = `0x${'a'.repeat(64)}`
 
 /** The text of the file of a table, for blocks with these fields. */
 async function textOf(
-  table: TableName,
-  tables: readonly TableName[],
+  table: DatasetTable,
+  tables: readonly DatasetTable[],
   blocks: readonly string[],
   format: 'ndjson' | 'ndjson.gz' | 'ndjson.zst' = 'ndjson',
 ): Promise<string> {

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createClient } from 'hexline'
-import { type ExportDatasetOptions, exportDataset, type TableName } from 'hexline/bulk'
+import { type DatasetTable, type ExportDatasetOptions, exportDataset } from 'hexline/bulk'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { readManifest } from '../../src/dataset/manifest.ts'
 import { type Column, type ColumnType, fieldsElsewhere, tableNames, tables } from '../../src/dataset/tables.ts'
@@ -71,7 +71,7 @@ function rawValue({ source }: Column, row: Raw, block: Raw): unknown {
   return source.item === undefined ? row[source.field] : (row[source.field] as unknown[])[source.item]
 }
 
-const rowsOf: Record<TableName, (number: number) => readonly Raw[]> = {
+const rowsOf: Record<DatasetTable, (number: number) => readonly Raw[]> = {
   blocks: (number) => [datasetBlock(number)],
   transactions: (number) => datasetBlock(number).transactions,
   receipts: (number) => datasetReceipts(number),
@@ -80,7 +80,7 @@ const rowsOf: Record<TableName, (number: number) => readonly Raw[]> = {
 }
 
 const numbers = Array.from({ length: 30 }, (_, i) => i + 3)
-const order: Record<TableName, string> = {
+const order: Record<DatasetTable, string> = {
   blocks: 't.number',
   transactions: 't."blockNumber", t."transactionIndex"',
   receipts: 't."blockNumber", t."transactionIndex"',

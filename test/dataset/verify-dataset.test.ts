@@ -5,7 +5,7 @@ import { type Client, createClient, IntegrityError, OptionError } from 'hexline'
 import { type ExportDatasetOptions, exportDataset, type VerifyDatasetOptions, verifyDataset } from 'hexline/bulk'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { hasZstd } from '../../src/dataset/ndjson-files.ts'
-import { type TableName, tableNames } from '../../src/dataset/tables.ts'
+import { type DatasetTable, tableNames } from '../../src/dataset/tables.ts'
 import type { ChainOptions } from '../support/chain-server.ts'
 import { everyLie, lieAndVerify } from '../support/dataset-lies.ts'
 import type { MadeBlock } from '../support/decoded-blocks.ts'
@@ -86,7 +86,7 @@ describe('what is proven', () => {
     ['ndjson', ['transactions', 'logs'], ['files', 'rows', 'transactionHashes'], ['logs.*', 'transactions.from', 'transactions.gasPrice']],
     ['parquet', ['withdrawals'], ['files', 'rows'], ['withdrawals.*']],
   ] as const)('%s with %s', async (format, tables, proven, uncovered) => {
-    await write({ format, tables: tables as readonly TableName[] })
+    await write({ format, tables: tables as readonly DatasetTable[] })
     const report = await verifyDataset(dir)
     expect(report.checks).toEqual(all(proven))
     expect(report.uncovered).toEqual(uncovered)

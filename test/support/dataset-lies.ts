@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createClient, IntegrityError } from 'hexline'
 import { exportDataset, verifyDataset } from 'hexline/bulk'
-import type { Format } from '../../src/dataset/manifest.ts'
+import type { DatasetFormat } from '../../src/dataset/manifest.ts'
 import { tableNames } from '../../src/dataset/tables.ts'
 import type { MadeBlock } from './decoded-blocks.ts'
 import type { Line } from './forged-dataset.ts'
@@ -44,7 +44,7 @@ function altered(value: unknown): unknown {
  * verifies what was written: its digests are right. Returns the lies that nothing finds, neither the
  * export nor the verification.
  */
-export async function lieAndVerify(lies: readonly Lie[], format: Format, folder: string): Promise<string[]> {
+export async function lieAndVerify(lies: readonly Lie[], format: DatasetFormat, folder: string): Promise<string[]> {
   let lie: Lie | undefined
   const server: ValidChain = await startValidChain(2, {
     answer: ({ method, params }) =>

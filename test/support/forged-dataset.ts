@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Manifest, ManifestFile, readManifest } from '../../src/dataset/manifest.ts'
-import type { TableName } from '../../src/dataset/tables.ts'
+import type { DatasetTable } from '../../src/dataset/tables.ts'
 
 export type Line = Record<string, unknown>
 
@@ -15,7 +15,7 @@ export async function forgeManifest(dir: string, change: (manifest: Manifest) =>
 }
 
 /** Writes other bytes to the file of a table in one range, and their digest to the manifest. */
-export async function forgeFile(dir: string, table: TableName, bytes: Buffer, { range = 0, rows }: { range?: number; rows?: number } = {}): Promise<void> {
+export async function forgeFile(dir: string, table: DatasetTable, bytes: Buffer, { range = 0, rows }: { range?: number; rows?: number } = {}): Promise<void> {
   const { tables, ranges } = (await readManifest(dir)) as Manifest
   const at = tables.indexOf(table)
   const file = ranges[range]?.files[at]
@@ -29,7 +29,7 @@ export async function forgeFile(dir: string, table: TableName, bytes: Buffer, { 
 }
 
 /** The same for the lines of a file of NDJSON. */
-export async function forgeLines(dir: string, table: TableName, change: (lines: Line[]) => Line[], range = 0): Promise<void> {
+export async function forgeLines(dir: string, table: DatasetTable, change: (lines: Line[]) => Line[], range = 0): Promise<void> {
   const { tables, ranges } = (await readManifest(dir)) as Manifest
   const name = ranges[range]?.files[tables.indexOf(table)]?.name as string
   const lines = (await readFile(join(dir, name), 'utf8')).trimEnd().split('\n')
