@@ -10,6 +10,7 @@ import type { Messages } from './output/messages.ts'
 import { redactUsage } from './output/redact.ts'
 import { probeCommand } from './probe.ts'
 import { sandboxCommand } from './sandbox.ts'
+import { sqlCommand } from './sql.ts'
 import { tokensCommand, txCommand } from './tokens.ts'
 import { verifyCommand } from './verify.ts'
 
@@ -28,6 +29,7 @@ export function createProgram(version: string, messages: Messages, io: Io): Comm
     .addCommand(logsCommand(io))
     .addCommand(exportCommand(io))
     .addCommand(verifyCommand(io))
+    .addCommand(sqlCommand(io))
     .addCommand(probeCommand(io))
     .addCommand(tokensCommand(io))
     .addCommand(txCommand(io))

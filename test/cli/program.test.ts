@@ -33,6 +33,8 @@ describe('help and version go to the output', () => {
       'blocks',
       'logs',
       'export',
+      'verify',
+      'sql',
       'probe',
       'tokens',
       'tx',
