@@ -20,6 +20,8 @@ export type WorkloadName =
   | 'full blocks, 6 fields'
   | 'blocks with hashes'
   | 'full blocks with receipts'
+  | 'verify: full'
+  | 'verify: header'
   | '10,000 logs'
   | 'NDJSON export'
   | 'NDJSON dataset'
@@ -168,6 +170,21 @@ export const workloads: Readonly<Record<WorkloadName, Workload>> = {
       ethers: 'has no eth_getBlockReceipts',
       web3: 'has no eth_getBlockReceipts',
     },
+  },
+  'verify: full': {
+    what: 'verifyBlock of decoded block 18,500,000 of mainnet (157 transactions, 408 logs) with its receipts, without a server. A core verifies 1,000,000 blocks a second, divided by the µs of CPU time.',
+    unit: 'block',
+    figure: 'cpu',
+    amounts: { hexline: 300 },
+    warmUp: 1,
+    against: ['hexline'],
+  },
+  'verify: header': {
+    what: 'The same, without transactions and receipts.',
+    unit: 'block',
+    figure: 'cpu',
+    amounts: { hexline: 10_000 },
+    against: ['hexline'],
   },
   '10,000 logs': {
     what: 'eth_getLogs with one reply of 10,000 logs, decoded, one after another.',

@@ -1,7 +1,7 @@
-import { mkdtempSync, rmSync, statSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Client, ClientOptions } from 'hexline'
+import type { Block, Client, ClientOptions, Receipt } from 'hexline'
 import type { BlockField, DatasetFormat } from 'hexline/bulk'
 import { root } from '../root.ts'
 import { balances, calls, hex, type Job, Tally, throttledBalances, type Way, type Ways } from './way.ts'
@@ -30,6 +30,8 @@ export const hexline: Ways = {
   'full blocks, 6 fields': blocks({ transactions: 'full', fields: SIX_FIELDS }),
   'blocks with hashes': blocks({ transactions: 'hashes' }),
   'full blocks with receipts': blocks({ transactions: 'full', receipts: true }),
+  'verify: full': { settings: "level: 'full'", load: () => verified('full') },
+  'verify: header': { settings: "level: 'header'", load: () => verified('header') },
   '10,000 logs': { settings: "defaults; call('eth_getLogs'), one at a time", load: logs },
   'NDJSON export': { settings: 'the command: hexline blocks --out FILE --quiet', load: exported },
   'NDJSON dataset': dataset('ndjson'),
@@ -92,6 +94,26 @@ function logs(url: string): Promise<Job> {
     }
     return { items: count, parts }
   })
+}
+
+/** Verifies a real block again and again. Made blocks have no right hashes. */
+async function verified(level: 'header' | 'full'): Promise<Job> {
+  const { decodeResult } = await import('hexline')
+  const { verifyBlock } = await import('hexline/bulk')
+  const { block, receipts } = JSON.parse(readFileSync(new URL('../shared/corpus/blocks/mainnet-18500000.json', root), 'utf8'))
+  const decoded = decodeResult('eth_getBlockByNumber', block, ['0x11a49a0', true]) as Block
+  const decodedReceipts = decodeResult('eth_getBlockReceipts', receipts, ['0x11a49a0']) as Receipt[]
+  return {
+    async run(_, count) {
+      let items = 0
+      for (; items < count; items++) {
+        const { skipped } = await verifyBlock(decoded, decodedReceipts, { level })
+        if (skipped.length > 0) throw new Error('the block was not verified')
+      }
+      return { items }
+    },
+    end() {},
+  }
 }
 
 /** The command, without the start of its process. */

@@ -5,10 +5,10 @@ import type { Quantity } from '../eth/codec/quantity.ts'
 import { createReader } from '../eth/codec/reader.ts'
 import type { Block, Receipt } from '../eth/objects.ts'
 import { show } from '../text.ts'
+import type { WholeBlock } from '../verify/bytes-verifier.ts'
 import { type BlockField, decodersOf, type RangeBlock } from './fields.ts'
 import { checkRange, type RangeEnd } from './range.ts'
 import { type Progress, rangeStream, type StreamOptions } from './range-stream.ts'
-import type { WholeBlock } from './verifying.ts'
 
 export interface GetBlocksOptions<
   T extends 'full' | 'hashes' = 'full' | 'hashes',

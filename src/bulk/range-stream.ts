@@ -5,6 +5,7 @@ import { CodecError, IntegrityError, MalformedReplyError } from '../errors.ts'
 import { moved, under } from '../eth/codec/codec-path.ts'
 import { type Reply, releaseReply } from '../rpc/call.ts'
 import type { Tally } from '../rpc/tally.ts'
+import type { BlockJson, WholeBlock } from '../verify/bytes-verifier.ts'
 import { bytesOf, type Fetched, Fetcher, release } from './fetch.ts'
 import { Link, type Linked, type LinkedReceipt, receiptsFault } from './link.ts'
 import { ordered } from './ordered.ts'
@@ -12,7 +13,7 @@ import { type CheckedRange, resolveRange } from './range.ts'
 import type { Bounds } from './read-ahead.ts'
 import { receiptsByHash } from './receipts-by-hash.ts'
 import { verifiedAhead } from './verify-ahead.ts'
-import { type BlockJson, startVerifying, type VerifyOptions, type VerifyReport, type WholeBlock } from './verifying.ts'
+import { startVerifying, type VerifyOptions, type VerifyReport } from './verifying.ts'
 
 /** Which blocks to stream, and how. Already checked. */
 export interface StreamOptions {
@@ -85,7 +86,16 @@ export async function* rangeStream<B extends { readonly linked: Linked }, R exte
   let done = 0
   let bytes = 0
   try {
-    const stream = verifying === undefined ? arrivals() : verifiedAhead(arrivals(), { verify, replace, most: verifying.most })
+    const stream =
+      verifying === undefined
+        ? arrivals()
+        : verifiedAhead(arrivals(), {
+            verify,
+            replace,
+            get most() {
+              return verifying.most
+            },
+          })
     for await (const arrived of stream) {
       signal?.throwIfAborted()
       const { fetched, receiptsByHash: byHash } = arrived

@@ -6,7 +6,7 @@ export interface VerifyAhead<T> {
   readonly verify: (item: T) => Promise<void> | void
   /** Another item in place of a wrong one. Rejects if there is none. */
   readonly replace: (item: T, fault: IntegrityError) => Promise<T>
-  /** Most items that are held because they, or some before them, are being verified. */
+  /** Most items that are held because they, or some before them, are being verified. It may change. */
   readonly most: number
 }
 
@@ -20,10 +20,8 @@ interface Held<T> {
  * in the meantime, at most `most` of them. Rejects with the failure of the first item that failed,
  * after all items before it.
  */
-export async function* verifiedAhead<T>(
-  source: AsyncGenerator<T, void, undefined>,
-  { verify, replace, most }: VerifyAhead<T>,
-): AsyncGenerator<T, void, undefined> {
+export async function* verifiedAhead<T>(source: AsyncGenerator<T, void, undefined>, ahead: VerifyAhead<T>): AsyncGenerator<T, void, undefined> {
+  const { verify, replace } = ahead
   const held: Held<T>[] = []
   let isTaking = false
   let isAtEnd = false
@@ -66,7 +64,7 @@ export async function* verifiedAhead<T>(
 
   try {
     for (;;) {
-      if (!isTaking && !isAtEnd && held.length < most) take()
+      if (!isTaking && !isAtEnd && held.length < ahead.most) take()
       const head = held[0]
       if (head?.outcome === undefined) {
         if (head === undefined && isAtEnd) return

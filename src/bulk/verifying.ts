@@ -1,10 +1,9 @@
 import type { Client } from '../client/client.ts'
 import { HexlineError } from '../errors.ts'
-import { createReader } from '../eth/codec/reader.ts'
-import { type Block, blockDecoder, decodeReceipts, type Receipt } from '../eth/objects.ts'
-import { BlockVerifier } from '../verify/block-verifier.ts'
-import { loadSenderOf } from '../verify/sender.ts'
+import { readUnread } from '../rpc/post/unread.ts'
+import { type BlockJson, createBytesVerifier, type WholeBlock } from '../verify/bytes-verifier.ts'
 import type { BlockLevel, Verification, VerifyCheck } from '../verify/verification.ts'
+import { VerifyWorkers } from '../verify/workers.ts'
 
 /** How the blocks of a range are verified. */
 export interface VerifyOptions {
@@ -13,25 +12,16 @@ export interface VerifyOptions {
   readonly senders: boolean
 }
 
-/** The JSON of a block, and of its receipts if they were requested. */
-export interface BlockJson {
-  readonly block: Buffer
-  readonly receipts: Buffer | undefined
-}
-
-/** A block with all its fields, and its receipts if they were requested. */
-export interface WholeBlock {
-  readonly block: Block
-  readonly receipts: readonly Receipt[] | undefined
-}
-
 /** What was proven of a range of blocks so far. */
 export interface VerifyReport {
   /** Blocks verified. */
   readonly blocks: number
-  /** For each check, the number of blocks that it was made of. */
+  /** For each check, the number of blocks that passed it. */
   readonly checks: { readonly [Check in VerifyCheck]?: number }
-  /** For each check and reason, as in `receipts: there are no receipts`, the number of blocks where it was skipped. */
+  /**
+   * For each check and reason, as in `receipts: there are no receipts`, the number of blocks where
+   * it was skipped.
+   */
   readonly skipped: Readonly<Record<string, number>>
 }
 
@@ -41,12 +31,20 @@ export interface Verifying {
   /** Most blocks that are held to be verified. */
   readonly most: number
   /**
-   * Verifies a block by its JSON, or by `whole`, which is the same decoded. Throws
+   * Verifies a block by its JSON, or by `whole`, which is the same decoded; in a worker if one is
+   * free. The bytes have been read, and stay valid until it is done. Throws, or rejects with,
    * `IntegrityError`.
    */
-  verify(json: BlockJson, whole?: WholeBlock): void
+  verify(json: BlockJson, whole: WholeBlock | undefined): Promise<void> | void
+  /** Ends the workers. */
   end(): void
 }
+
+/**
+ * Blocks that are verified before workers start: a worker needs a few hundred ms of CPU time until
+ * it is as fast as the main thread.
+ */
+const BEFORE_WORKERS = 100
 
 /** Asks which chain it is, since not all chains compute hashes alike. */
 export async function startVerifying(client: Client, isFull: boolean, { level, senders }: VerifyOptions): Promise<Verifying> {
@@ -54,36 +52,56 @@ export async function startVerifying(client: Client, isFull: boolean, { level, s
     if (error instanceof HexlineError && error.kind === 'unsupported') return undefined
     throw error
   })
-  const options = { level, chainId, senderOf: senders ? await loadSenderOf() : undefined }
-  const verifier = new BlockVerifier()
-  const readers = [createReader(blockDecoder(isFull)), createReader(decodeReceipts)] as const
-  const decoded = ({ block, receipts }: BlockJson): WholeBlock => ({ block: readers[0](block), receipts: receipts && readers[1](receipts) })
+  const options = { isFull, level, senders, chainId }
+  const verify = await createBytesVerifier(options)
+  let workers: VerifyWorkers | undefined
   const counts = new VerifyCounts()
+  let isEnded = false
   return {
-    most: 1,
+    get most() {
+      return 1 + (workers?.capacity ?? 0)
+    },
     get report() {
       return counts.report
     },
-    verify(json, whole = decoded(json)) {
-      counts.add(verifier.verify(whole.block, whole.receipts, options))
+    verify(json, whole) {
+      // A header takes less time than handing it over.
+      if (level === 'full' && counts.blocks === BEFORE_WORKERS) workers ??= new VerifyWorkers(options)
+      const verdict = workers?.verify(() => ({ block: copyOf(json.block), receipts: json.receipts && copyOf(json.receipts) }))
+      if (verdict === undefined) {
+        counts.add(verify(json, whole))
+        return
+      }
+      // What is wrong is verified here, too, for the error.
+      return verdict.then((proven) => {
+        if (!isEnded) counts.add(proven ?? verify(json, whole))
+      })
     },
-    end() {},
+    end() {
+      isEnded = true
+      workers?.end()
+    },
   }
+}
+
+/** A copy of bytes that have been read before. */
+function copyOf(bytes: Buffer): ArrayBuffer {
+  return readUnread(bytes, (whole) => Uint8Array.prototype.slice.call(whole).buffer as ArrayBuffer)
 }
 
 /** Adds up what was proven of blocks. */
 export class VerifyCounts {
-  #blocks = 0
+  blocks = 0
   readonly #checks: { [Check in VerifyCheck]?: number } = {}
   readonly #skipped: Record<string, number> = {}
 
-  add({ checks, skipped }: Verification): void {
-    this.#blocks++
+  add({ checks, skipped }: Pick<Verification, 'checks' | 'skipped'>): void {
+    this.blocks++
     for (const check of checks) this.#checks[check] = (this.#checks[check] ?? 0) + 1
     for (const { check, reason } of skipped) this.#skipped[`${check}: ${reason}`] = (this.#skipped[`${check}: ${reason}`] ?? 0) + 1
   }
 
   get report(): VerifyReport {
-    return { blocks: this.#blocks, checks: { ...this.#checks }, skipped: { ...this.#skipped } }
+    return { blocks: this.blocks, checks: { ...this.#checks }, skipped: { ...this.#skipped } }
   }
 }

@@ -2,6 +2,7 @@ import { Command, Option } from 'commander'
 import { checkOptions } from '../bulk/get-blocks.ts'
 import { blockLines } from '../bulk/lines.ts'
 import type { RangeEnd } from '../bulk/range.ts'
+import type { Progress } from '../bulk/range-stream.ts'
 import { createClient } from '../client/client.ts'
 import type { ClientOptions } from '../client/options.ts'
 import type { Quantity } from '../eth/codec/quantity.ts'
@@ -13,6 +14,7 @@ import { lineForTerminal } from './output/json.ts'
 import { type MessageFlags, messagesFor } from './output/messages.ts'
 import { openOutput } from './output/open-output.ts'
 import type { Output } from './output/output.ts'
+import { count } from './output/units.ts'
 import { onSignals } from './signals.ts'
 
 /** Flags that limit the load on the node. */
@@ -27,6 +29,7 @@ interface Flags extends LimitFlags, MessageFlags {
   readonly to: string
   readonly transactions: 'full' | 'hashes'
   readonly receipts: boolean
+  readonly verify: 'link' | 'header' | 'full'
   readonly out?: string
   readonly force: boolean
 }
@@ -48,6 +51,11 @@ export function blocksCommand(io: Io): Command {
     .requiredOption('--to <block>', 'last block, included: a number, or latest, safe, finalized')
     .addOption(new Option('--transactions <kind>', 'whole transactions, or their hashes').choices(['full', 'hashes']).default('full'))
     .option('--receipts', 'include the receipts of each block', false)
+    .addOption(
+      new Option('--verify <level>', 'check that blocks belong together, that headers have their hashes, or everything that has a root')
+        .choices(['link', 'header', 'full'])
+        .default('link'),
+    )
     .option('--out <file>', 'write to a file instead of stdout')
     .option('--force', 'replace the file if it exists', false)
   return limitFlags(command)
@@ -68,12 +76,13 @@ async function writeBlocks(flags: Flags, io: Io): Promise<void> {
   const messages = messagesFor(flags, io)
   const stop = new AbortController()
   const tally = new Tally()
-  const meter = new Meter(io.stderr, messages, flags, tally)
+  const meter = new Meter(io.stderr, messages, flags, tally, flags.verify === 'link' ? undefined : verifiedOf)
   const options = checkOptions({
     from: blockFrom(flags.from) as Quantity,
     to: blockFrom(flags.to) as RangeEnd,
     transactions: flags.transactions,
     receipts: flags.receipts,
+    verify: flags.verify,
     signal: stop.signal,
     maxBytes: EXPORT_AHEAD,
     onProgress: (progress) => meter.update(progress),
@@ -105,6 +114,14 @@ async function writeBlocks(flags: Flags, io: Io): Promise<void> {
     release()
     await client.close()
   }
+}
+
+/** What was proven, and what was not. */
+function verifiedOf({ verified }: Progress): { readonly text: string; readonly json: object } {
+  if (verified === undefined) return { text: '', json: {} }
+  const skipped = Object.entries(verified.skipped).map(([reason, blocks]) => `${reason} (${count(blocks)} ${blocks === 1 ? 'block' : 'blocks'})`)
+  const proven = Object.keys(verified.checks).join(', ') || 'nothing'
+  return { text: `verified: ${proven}${skipped.length === 0 ? '' : ` | not verified: ${skipped.join('; ')}`}`, json: { verified } }
 }
 
 /** Adds the flags that limit the load on the node. */

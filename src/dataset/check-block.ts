@@ -9,7 +9,7 @@ import { RlpWriter } from '../verify/rlp.ts'
 import type { SenderOf } from '../verify/sender.ts'
 import { transactionTypes, writeTransaction } from '../verify/transaction.ts'
 import { uncoveredFields } from '../verify/uncovered.ts'
-import type { VerifyCheck } from '../verify/verification.ts'
+import type { SkippedCheck, Verification, VerifyCheck } from '../verify/verification.ts'
 import type { BlockFacts } from './check-places.ts'
 import { type Missing, missingOf } from './checks.ts'
 import type { Fields } from './column-rows.ts'
@@ -82,11 +82,16 @@ export class BlockChecker {
   /** What each check lacks. */
   readonly #missing: Readonly<Record<string, Missing>>
   readonly #without: ReadonlyMap<VerifyCheck, string>
+  /** The columns of a table that are not stored. */
+  readonly #absent: Readonly<Record<'transactions' | 'receipts' | 'logs', readonly string[]>>
 
   constructor(header: DatasetHeader, senderOf: SenderOf | undefined) {
     this.#header = header
     this.#senderOf = senderOf
     this.#missing = missingOf(header)
+    const absentOf = (table: DatasetTable) =>
+      tables[table].map(({ name }) => name).filter((name) => header.columns !== null && !this.stores(`${table}.${name}`))
+    this.#absent = { transactions: absentOf('transactions'), receipts: absentOf('receipts'), logs: absentOf('logs') }
     const { header: ofHeader = [], transactionsRoot = [], transactionHashes = [], receiptsRoot = [], withdrawalsRoot = [] } = this.#missing
     const lacks: Record<VerifyCheck, Missing> = {
       hash: ofHeader,
@@ -120,7 +125,7 @@ export class BlockChecker {
     const block = this.#blockOf(stored, facts)
     const result = this.#verify(stored, block, this.#receiptsOf(stored, block, facts), files)
     for (const check of result.checks) proven.push(...names[check])
-    for (const { check, reason } of result.skipped) for (const name of names[check]) skipped.push([name, this.#lackOf(name) ?? reason])
+    for (const { check, reason } of this.#allSkipped(result)) for (const name of names[check]) skipped.push([name, this.#lackOf(name) ?? reason])
     const alone = [this.#transactionHashes(stored, files), this.#logsBloom(stored, block, files)]
     for (const each of alone) {
       if (each === undefined) continue
@@ -133,6 +138,13 @@ export class BlockChecker {
     const unproven = this.#header.tables.filter((table) => stored[table]?.length !== 0 && !proven.includes(coversTable[table]))
     const uncovered = this.#uncovered([...result.uncovered, ...this.#uncoveredAlone(stored, block, proven, result.checks)])
     return { proven, skipped, uncovered: [...uncovered, ...unproven.map((table) => `${table}.*`)] }
+  }
+
+  /** With the checks that are not even begun for lack of columns. */
+  #allSkipped({ checks, skipped }: Verification): SkippedCheck[] {
+    const isTold = (check: VerifyCheck) => checks.includes(check) || skipped.some((each) => each.check === check)
+    const others = [...this.#without].filter(([check]) => !isTold(check) && (check !== 'senders' || this.#senderOf !== undefined))
+    return [...skipped, ...others.map(([check, reason]) => ({ check, reason }))]
   }
 
   #lackOf(check: BlockCheck): string | undefined {
@@ -177,7 +189,11 @@ export class BlockChecker {
       ...header,
       number,
       hash: (hash ?? NO_HASH) as Hash,
-      transactions: isWhole ? (transactions as unknown as Transaction[]) : ((transactionHashes ?? []).map((each) => each ?? NO_HASH) as Hash[]),
+      transactions: isWhole
+        ? (transactions.map((each, i) =>
+            this.#filled('transactions', each, { blockHash: hash ?? NO_HASH, blockNumber: number, transactionIndex: i }),
+          ) as unknown as Transaction[])
+        : ((transactionHashes ?? []).map((each) => each ?? NO_HASH) as Hash[]),
       ...(list !== undefined && !(list.length === 0 && hasNoRoot) && { withdrawals: list }),
       ...(receipts !== undefined && !this.stores('blocks.gasUsed') && { gasUsed: (last ?? 0n) as bigint }),
       ...(logs !== undefined && !this.stores('blocks.logsBloom') && { logsBloom: this.#blooms.of(logs as unknown as Log[]) as Hash }),
@@ -194,21 +210,26 @@ export class BlockChecker {
       const from = typeof transaction === 'object' ? transaction.from : undefined
       const fill = { transactionIndex: i, transactionHash: transactionHashes?.[i] ?? NO_HASH, gasUsed: used - before, from }
       before = used
-      return { ...this.#missingOnes('receipts', { ...fill, blockHash: block.hash, blockNumber: number }), ...receipt }
+      return this.#filled('receipts', receipt, { ...fill, blockHash: block.hash, blockNumber: number })
     }) as (Fields & { logs?: Fields[] })[]
     if (logs !== undefined) {
       for (const receipt of filled) receipt.logs = []
       for (const [i, log] of logs.entries()) {
         const index = log.transactionIndex as number
         const fill = { transactionHash: filled[index]?.transactionHash, logIndex: i, removed: false, blockHash: block.hash, blockNumber: number }
-        filled[index]?.logs?.push({ ...this.#missingOnes('logs', fill), ...log })
+        filled[index]?.logs?.push(this.#filled('logs', log, fill))
       }
     }
     return filled as unknown as Receipt[]
   }
 
-  #missingOnes(table: DatasetTable, fill: Fields): Fields {
-    return this.#header.columns === null ? {} : Object.fromEntries(Object.entries(fill).filter(([name]) => !this.stores(`${table}.${name}`)))
+  /** A row with the fields of `fill` whose columns are not stored. */
+  #filled(table: 'transactions' | 'receipts' | 'logs', row: Fields, fill: Fields): Fields {
+    const absent = this.#absent[table]
+    if (absent.length === 0) return row
+    const filled = { ...row }
+    for (const name of absent) if (name in fill) filled[name] = fill[name]
+    return filled
   }
 
   /** The hashes of transactions, where the root cannot be computed for lack of a header's. */

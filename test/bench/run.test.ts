@@ -21,7 +21,7 @@ describe('the arguments of the benchmark', () => {
   it('choose workloads by a part of their names, or one by its whole name', () => {
     expect(readOptions(['small', '--quick']).workloads).toEqual(['small calls, 64 in parallel', 'small calls, gzip', 'small calls, in sequence'])
     expect(readOptions(['full blocks']).workloads).toEqual(['full blocks'])
-    expect(readOptions(['full']).workloads).toHaveLength(5)
+    expect(readOptions(['full']).workloads).toHaveLength(6)
     expect(readOptions(['gzip']).workloads).toEqual(['full blocks, gzip', 'full blocks, https, gzip', 'small calls, gzip'])
   })
 

@@ -3,8 +3,9 @@ import { checkOptions } from '../../src/bulk/get-blocks.ts'
 import { type GetBlocksOptions, getBlocks, type Progress } from '../../src/bulk/index.ts'
 import { blockLines } from '../../src/bulk/lines.ts'
 import { IntegrityError, OptionError } from '../../src/index.ts'
-import { type ChainServer, startChain } from '../support/chain-server.ts'
-import { type MadeBlock, madeJson } from '../support/decoded-blocks.ts'
+import type { ChainServer } from '../support/chain-server.ts'
+import type { MadeBlock } from '../support/decoded-blocks.ts'
+import { type Alter, madeChain, startMadeChain } from '../support/made-chain.ts'
 import { clientOf, errorOf } from '../support/server.ts'
 
 const LAST = 5
@@ -13,27 +14,12 @@ const whole = { from: 0, to: LAST, transactions: 'full', receipts: true, verify:
 
 let chain: MadeBlock[]
 beforeAll(async () => {
-  chain = []
-  for (let number = 0n; number <= LAST; number++)
-    chain.push(await madeJson({ number, parentHash: (chain.at(-1)?.block.hash ?? `0x${'00'.repeat(32)}`) as `0x${string}` }))
+  chain = await madeChain(LAST)
 })
 
-type Alter = (made: { block: Record<string, unknown> & { transactions: Record<string, unknown>[] }; receipts: Record<string, unknown>[] }) => void
-
 /** A node of the chain, which alters block 3. */
-async function start(alter: Alter = () => {}): Promise<ChainServer> {
-  const server = await startChain({
-    head: LAST,
-    answer({ method, params: [which, full] }) {
-      if (method === 'eth_chainId') return { result: '0x1' }
-      const number = chain.findIndex(({ block }) => block.number === which || block.hash === which)
-      if (number < 0) return undefined
-      const made = structuredClone(chain[number]) as MadeBlock
-      if (number === WRONG) alter(made)
-      if (method === 'eth_getBlockReceipts') return { result: made.receipts }
-      return { result: full ? made.block : { ...made.block, transactions: made.block.transactions.map(({ hash }) => hash) } }
-    },
-  })
+async function start(alter?: Alter): Promise<ChainServer> {
+  const server = await startMadeChain(chain, WRONG, alter)
   onTestFinished(() => server.close())
   return server
 }

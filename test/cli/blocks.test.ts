@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { blockOf, type ChainOptions, type ChainServer, startChain, withLongFields } from '../support/chain-server.ts'
 import { hexline, startHexline } from '../support/command.ts'
 import { eventually } from '../support/eventually.ts'
+import { madeChain, startMadeChain } from '../support/made-chain.ts'
 
 let folder: string
 const servers: ChainServer[] = []
@@ -46,6 +47,26 @@ describe('hexline blocks', () => {
     expect(linesOf(await readFile(out, 'utf8'))).toEqual(Array.from({ length: 241 }, (_, i) => blockOf(i + 10, false)))
     expect(await readdir(folder)).toEqual(['blocks.ndjson'])
     expect(stderr).toMatch(/^241 blocks, [\d.]+ kB in [\d.]+ s \([\d,]+ blocks\/s\)\n$/)
+  })
+
+  it('verifies blocks, and says what was verified and what was not', async () => {
+    const made = await madeChain(3)
+    const right = await startMadeChain(made)
+    servers.push(right)
+    const args = ['blocks', '--from', '0', '--to', '3', '--verify', 'full']
+    const whole = await hexline([...args, '--receipts', '--rpc', right.url])
+    expect(whole.code).toBe(0)
+    expect(whole.stderr).toMatch(/ \| verified: hash, uncles, withdrawals, transactions, receipts, prices, size\n$/)
+    const { stderr } = await hexline([...args, '--rpc', right.url])
+    expect(stderr).toMatch(
+      / \| verified: hash, uncles, withdrawals, transactions, prices, size \| not verified: receipts: there are no receipts \(4 blocks\)\n$/,
+    )
+    const wrong = await startMadeChain(made, 2, ({ block }) => Object.assign(block, { gasLimit: '0x1' }))
+    servers.push(wrong)
+    const bad = await hexline([...args, '--rpc', wrong.url])
+    expect(bad.code).not.toBe(0)
+    expect(bad.stderr).toContain('block 2: hash: expected 0x')
+    expect(linesOf(bad.stdout)).toHaveLength(2)
   })
 
   it('counts repeated and throttled calls, not POSTs', async () => {

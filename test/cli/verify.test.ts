@@ -47,6 +47,8 @@ receipts root, with the logs                    0    4  not stored: receipts
 logs bloom                                      4
 withdrawals root                                4
 no uncles                                       4
+prices of gas                                   0    4  not stored: transactions
+size of the block                               0    4  not stored: transactions
 
 covered by no hash or root: blocks.size, logs.*
 all of it follows from the hash of block 11: ${hash()}

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -304,6 +305,16 @@ it('a second export into the folder is refused while the first one runs', async 
   await run({ onProgress })
   expect(await second).toMatchObject({ message: `${dir} is in use by process ${process.pid}` })
   expect((await readdir(dir)).sort()).toEqual([...TABLES, 'manifest.json'].sort())
+})
+
+it('an export whose lock was replaced publishes nothing more', async () => {
+  let isReplaced = false
+  const onProgress = () => {
+    if (!isReplaced) writeFileSync(join(dir, '.lock'), '{"pid":1,"host":"elsewhere"}')
+    isReplaced = true
+  }
+  await expect(run({ onProgress })).rejects.toThrow(`${join(dir, '.lock')} was removed or replaced while this process was writing`)
+  expect(Object.keys(await digests())).toEqual(['.lock', 'manifest.json'])
 })
 
 it.each<[string, object]>([

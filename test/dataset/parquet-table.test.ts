@@ -125,6 +125,9 @@ describe('read by DuckDB', () => {
       stats_max_value: most?.value,
       stats_null_count: '0',
     })
+    const [{ nulls } = {}] = await query(`select (count(*) - count("yParity"))::varchar as nulls from '${dir}/transactions/000000010-000000019.parquet'`)
+    expect(Number(nulls)).toBeGreaterThan(0)
+    expect(statistics.find((each) => each.path_in_schema === 'yParity')).toMatchObject({ stats_null_count: nulls })
     // A filter on them skips row groups, and still finds what is there.
     expect(await query(`select count(*)::int as n from '${dir}/transactions/*.parquet' where "blockNumber" = 11`)).toEqual([{ n: 11 % 7 }])
   })

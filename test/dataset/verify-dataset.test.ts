@@ -6,6 +6,7 @@ import { type ExportDatasetOptions, exportDataset, type VerifyDatasetOptions, ve
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { hasZstd } from '../../src/dataset/ndjson-files.ts'
 import { type DatasetTable, tableNames } from '../../src/dataset/tables.ts'
+import { startAnvil } from '../support/anvil.ts'
 import type { ChainOptions } from '../support/chain-server.ts'
 import { everyLie, lieAndVerify } from '../support/dataset-lies.ts'
 import type { MadeBlock } from '../support/decoded-blocks.ts'
@@ -133,6 +134,35 @@ describe('what is proven', () => {
     await expect(verifyDataset(dir, { signal: stop.signal, onProgress: () => stop.abort(new Error('enough')) })).rejects.toThrow('enough')
     await expect(verifyDataset(dir, { signal: AbortSignal.abort(new Error('at once')) })).rejects.toThrow('at once')
   })
+})
+
+it.each(['ndjson', 'parquet'] as const)('%s: what a real node says of its blocks', { timeout: 60_000 }, async (format) => {
+  const anvil = await startAnvil()
+  try {
+    await using real = createClient(anvil.url)
+    const [from, to] = (await real.request({ method: 'eth_accounts' })) as [string, string]
+    for (let i = 0; i < 5; i++) await real.request({ method: 'eth_sendTransaction', params: [{ from, to, value: `0x${(i + 1).toString(16)}` }] })
+    await exportDataset(real, { from: 0, to: 5, dir, format, tables: tableNames, blocksPerFile: 4 })
+    const { checks, uncovered } = await verifyDataset(dir, { senders: true, against: real })
+    const proven = [
+      'files',
+      'rows',
+      'link',
+      'header',
+      'transactionHashes',
+      'transactionsRoot',
+      'receiptsRoot',
+      'logsBloom',
+      'withdrawalsRoot',
+      'prices',
+      'senders',
+      'against',
+    ]
+    expect(checks).toMatchObject(Object.fromEntries(proven.map((name) => [name, 6])))
+    expect(uncovered.filter((name) => /^(?:transactions|logs|withdrawals)/.test(name))).toEqual([])
+  } finally {
+    await anvil.stop()
+  }
 })
 
 describe('a flipped bit is found', () => {

@@ -1,0 +1,54 @@
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { checkEmpty, checkFiles, makeFolder, makeTableFolders, removeLeftovers } from '../../src/dataset/folder.ts'
+import type { RangeEntry } from '../../src/dataset/manifest.ts'
+
+let dir: string
+beforeEach(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'hexline-folder-'))
+  await makeTableFolders(dir, ['blocks', 'logs'])
+})
+afterEach(() => rm(dir, { recursive: true }))
+
+const NAMED = 'blocks/000000000-000000009.parquet'
+const ranges = [{ files: [{ name: NAMED, rows: 1, bytes: 4, sha256: '' }] } as unknown as RangeEntry]
+
+it.each<[string, boolean]>([
+  [NAMED, true],
+  ['blocks/000000010-000000019.parquet', false],
+  ['blocks/1000000000-1000000009.ndjson.gz', false],
+  ['logs/000000000-000000009.parquet', false],
+  ['logs/000000000-000000009.ndjson.zst.12.partial', false],
+  ['manifest.json.12.partial', false],
+  ['.lock.0b5c', false],
+  ['.lock', true],
+  ['manifest.json', true],
+  ['manifest.json.old', true],
+  ['blocks/000000010-000000019.csv', true],
+  ['blocks/1-2.parquet', true],
+  ['blocks/000000010-000000019.parquet.partial', true],
+  ['notes.partial', true],
+])('%s stays: %s', async (name, stays) => {
+  await writeFile(join(dir, name), 'text')
+  await removeLeftovers(dir, { ranges })
+  expect((await readdir(dir, { recursive: true })).includes(name)).toBe(stays)
+})
+
+it('files of the manifest must be there, with their sizes', async () => {
+  await expect(checkFiles(dir, { ranges })).rejects.toThrow(`${join(dir, NAMED)} is missing`)
+  await writeFile(join(dir, NAMED), 'longer')
+  await expect(checkFiles(dir, { ranges })).rejects.toThrow('has 6 bytes, not 4')
+  await writeFile(join(dir, NAMED), 'four')
+  await checkFiles(dir, { ranges })
+})
+
+it('what a killed process leaves before its first manifest counts as nothing', async () => {
+  const empty = join(dir, 'deep/er')
+  await makeFolder(empty)
+  for (const name of ['.lock', '.lock.turn', 'manifest.json.7.partial']) await writeFile(join(empty, name), '')
+  await checkEmpty(empty)
+  await mkdir(join(empty, 'blocks'))
+  await expect(checkEmpty(empty)).rejects.toThrow('it has "blocks", but no manifest.json')
+})

@@ -1,0 +1,57 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createClient } from 'hexline'
+import { exportDataset } from 'hexline/bulk'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { type Manifest, type RangeEntry, readManifest } from '../../src/dataset/manifest.ts'
+import { Tally } from '../../src/dataset/tally.ts'
+import { verifyRange } from '../../src/dataset/verify-range.ts'
+import { FIRST, startValidChain, validBlocks } from '../support/valid-chain.ts'
+
+let dir: string
+let manifest: Manifest
+let range: RangeEntry
+beforeEach(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'hexline-range-'))
+  const server = await startValidChain(3)
+  await using client = createClient(server.url)
+  await exportDataset(client, { from: FIRST, to: FIRST + 2, dir, format: 'ndjson', tables: ['blocks'] })
+  await server.close()
+  manifest = (await readManifest(dir)) as Manifest
+  range = manifest.ranges[0] as RangeEntry
+})
+afterEach(() => rm(dir, { recursive: true }))
+
+async function verify(change: Partial<RangeEntry> = {}, signal?: AbortSignal) {
+  const tally = new Tally()
+  const seen: [bigint, string | undefined][] = []
+  await verifyRange({ dir, header: manifest, senderOf: undefined, signal, onBlock: (...block) => seen.push(block) }, { ...range, ...change }, tally)
+  return { tally, seen }
+}
+
+const wrong = `0x${'99'.repeat(32)}`
+
+it('counts what was proven of each block, and tells its hash', async () => {
+  const { tally, seen } = await verify()
+  expect(tally.checks).toMatchObject({ files: 3, rows: 3, link: 3, header: 3 })
+  const blocks = await validBlocks(3)
+  expect(seen).toEqual([...blocks].map(([number, { block }]) => [BigInt(number), block.hash]))
+})
+
+it.each([
+  ['parentHash', { parentHash: wrong }, 'parentHash', FIRST],
+  ['firstHash', { firstHash: wrong }, 'hash', FIRST],
+  ['lastHash', { lastHash: wrong }, 'hash', FIRST + 2],
+])('a manifest with another %s', async (_, change, field, block) => {
+  await expect(verify(change)).rejects.toMatchObject({ field, block: BigInt(block), expected: wrong, file: range.files[0]?.name })
+})
+
+it('reads no row of a file whose digest is wrong', async () => {
+  await writeFile(join(dir, range.files[0]?.name as string), 'no JSON')
+  await expect(verify()).rejects.toMatchObject({ field: 'sha256' })
+})
+
+it('ends with its signal', async () => {
+  await expect(verify({}, AbortSignal.abort(new Error('enough')))).rejects.toThrow()
+})
