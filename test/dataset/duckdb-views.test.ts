@@ -112,12 +112,14 @@ describe.each(Object.entries(dirs))('the views of %s', (format, name) => {
 
 describe('the views of NDJSON', () => {
   it("have the node's own text: quantities, hashes, lists", async () => {
-    const [found, logs] = await answers(
+    const [found, asNumbers, logs] = await answers(
       dirs.ndjson,
       'select number, hash, "baseFeePerGas" from blocks order by "timestamp"',
+      `select number::bigint::varchar as number from blocks order by "timestamp"`,
       'select topics, data, removed from logs order by "blockNumber", "transactionIndex", "logIndex" limit 5',
     )
     expect(found).toEqual(blocks.map(({ number, hash, baseFeePerGas }) => ({ number, hash, baseFeePerGas })))
+    expect(asNumbers).toEqual(numbers.map((number) => ({ number: `${number}` })))
     const first = receipts.slice(0, 10).flatMap((receipt) => receipt.logs)
     expect(logs).toEqual(first.slice(0, 5).map(({ topics, data, removed }) => ({ topics, data, removed })))
   })

@@ -62,6 +62,7 @@ describe('the package, packed and installed in an empty folder', () => {
     expect(names).toContain('undici')
     expect(names).not.toContain('viem')
     expect(names).not.toContain('ethers')
+    expect(names).not.toContain('@duckdb')
   })
   describe.each([
     {
