@@ -5,12 +5,14 @@ import { fileURLToPath } from 'node:url'
 import { startAnvil } from '../test/support/anvil.ts'
 import { type BadNode, type Faults, startBadNode } from './bad-node.ts'
 import { seedChain } from './chain.ts'
+import { exportArgs, prove, sqlArgs } from './dataset.ts'
 import { CALLERS, newRunner, runHexline, runViem, stuck } from './race.ts'
 import { count, showMaking, showRace } from './screen.ts'
 
 /*
  * Why to choose hexline, on this machine alone: a real node behind two endpoints that throttle, stall and die. hexline and viem's `http()`
- * read the same blocks through them, side by side; then the command writes them to a file.
+ * read the same blocks through them, side by side; then the command writes them to a file, and to a folder of tables that is verified without
+ * the node and asked in SQL.
  *
  *     npm run demo [BLOCKS]        # default 1,500
  */
@@ -26,6 +28,7 @@ const faults: readonly [Faults, Faults] = [
 
 const root = fileURLToPath(new URL('../', import.meta.url))
 const file = 'demo/out/blocks.ndjson'
+const folder = 'demo/out/chain'
 const command = 'dist/src/cli/bin.js'
 const say = (text = '') => process.stdout.write(`${text}\n`)
 
@@ -108,15 +111,33 @@ The same blocks into a file, through endpoint A alone:
 
 $ hexline blocks --rpc ${ours[0].url} --from 0 --to latest \\
     --out ${file}`)
-  // Detached, it gets one SIGINT. A second one, from the terminal, would end it before it has restored the terminal.
-  const child = spawn(process.execPath, [command, ...args], { cwd: root, stdio: 'inherit', detached: true })
-  signal.addEventListener('abort', () => child.kill('SIGINT'))
-  const [code] = await once(child, 'exit')
-  signal.throwIfAborted()
-  if (code !== 0) throw new Error(`hexline blocks ended with ${code}`)
+  await runCommand(args)
   const lines = (await readFile(root + file, 'latin1')).split('\n').length - 1
   if (lines !== BLOCKS) throw new Error(`${file} has ${lines} lines instead of ${BLOCKS}`)
   say(`\n${file} has ${count(lines)} lines: the node's own JSON, one block a line.`)
+
+  say(`
+The chain once more, as tables in Parquet with receipts and logs:
+
+$ hexline export --rpc ${anvil.url} --from 0 --to latest \\
+    --out ${folder} --tables blocks,transactions,receipts,logs,withdrawals`)
+  await runCommand(exportArgs(anvil.url, folder))
+  say(`\n${await prove(root + folder, BLOCKS, signal)}`)
+  const [, , query] = sqlArgs(folder)
+  say(`\n$ hexline sql ${folder} '${query}'\n`)
+  await runCommand(sqlArgs(folder))
+}
+
+/** Runs the command on this terminal, to its end. */
+async function runCommand(args: readonly string[]): Promise<void> {
+  // Detached, it gets one SIGINT. A second one, from the terminal, would end it before it has restored the terminal.
+  const child = spawn(process.execPath, [command, ...args], { cwd: root, stdio: 'inherit', detached: true })
+  const interrupt = () => child.kill('SIGINT')
+  signal.addEventListener('abort', interrupt)
+  const [code] = await once(child, 'exit')
+  signal.removeEventListener('abort', interrupt)
+  signal.throwIfAborted()
+  if (code !== 0) throw new Error(`hexline ${args[0]} ended with ${code}`)
 }
 
 let code = 0

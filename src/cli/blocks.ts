@@ -67,7 +67,7 @@ Examples:
 export function blocksFlags(command: Command): Command {
   return limitFlags(
     addNodeFlags(command)
-      .requiredOption('--from <block>', 'first block: a number')
+      .requiredOption('--from <block>', 'first block: a number, in decimal or hex')
       .requiredOption('--to <block>', 'last block, included: a number, or latest, safe, finalized')
       .addOption(new Option('--transactions <kind>', 'whole transactions, or their hashes').choices(['full', 'hashes']).default('full'))
       .option('--receipts', 'include the receipts of each block', false)

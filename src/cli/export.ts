@@ -56,7 +56,7 @@ The folder is described in docs/datasets.md.`,
 export function exportFlags(command: Command, out: Option): Command {
   return limitFlags(
     addNodeFlags(command)
-      .requiredOption('--from <block>', 'first block: a number')
+      .requiredOption('--from <block>', 'first block: a number, in decimal or hex')
       .requiredOption('--to <block>', 'last block, included: a number, or latest, safe, finalized')
       .addOption(out)
       .option('--tables <names>', `which tables, separated by commas: ${tableNames.join(', ')}`, 'blocks,transactions')

@@ -11,6 +11,7 @@ import { redactUsage } from './output/redact.ts'
 import { planCommand } from './plan.ts'
 import { probeCommand } from './probe.ts'
 import { sandboxCommand } from './sandbox.ts'
+import { sqlCommand } from './sql.ts'
 import { tokensCommand, txCommand } from './tokens.ts'
 import { verifyCommand } from './verify.ts'
 
@@ -30,6 +31,7 @@ export function createProgram(version: string, messages: Messages, io: Io): Comm
     .addCommand(exportCommand(io))
     .addCommand(verifyCommand(io))
     .addCommand(planCommand(io))
+    .addCommand(sqlCommand(io))
     .addCommand(probeCommand(io))
     .addCommand(tokensCommand(io))
     .addCommand(txCommand(io))

@@ -35,7 +35,7 @@ export class RangeFiles {
   }
 
   /** Adds the rows of the next block. A promise resolves when there is room for more. */
-  add(block: CutBlock, proof: Proof | undefined): Promise<unknown> | undefined {
+  add(block: CutBlock, proof?: Proof): Promise<unknown> | undefined {
     this.#checks.add(proof)
     if (block.number === this.range.from) {
       this.#parentHash = block.parentHash

@@ -37,7 +37,7 @@ export interface FilesPlan {
  *     bytes of a table = files * fixed + growth * size of its rows as lines
  */
 export async function planFiles(
-  { header, stream, verify }: ExportJob,
+  { header, stream }: ExportJob,
   { from, to }: BlockRange,
   chainId: number,
   sample: readonly SampledBlock[],
@@ -53,7 +53,7 @@ export async function planFiles(
       const files = await RangeFiles.create(whole.tables, { from: first.number, to: last.number }, createFile)
       try {
         for (const { block, receipts } of blocks) await files.add(cutter.item(cutter.block(block), receipts && cutter.receipts(receipts)))
-        return await files.finish(verify)
+        return await files.finish()
       } finally {
         await files.abandon()
       }

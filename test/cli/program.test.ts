@@ -34,6 +34,8 @@ describe('help and version go to the output', () => {
       'logs',
       'export',
       'verify',
+      'plan',
+      'sql',
       'probe',
       'tokens',
       'tx',

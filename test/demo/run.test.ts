@@ -9,7 +9,7 @@ const cwd = fileURLToPath(new URL('../../', import.meta.url))
 const program = ['--import', 'tsx', 'demo/run.ts', '100']
 
 describe('npm run demo, with 100 blocks', () => {
-  it('shows both clients in 80 columns, and ends with the blocks in a file', async () => {
+  it('shows both clients in 80 columns, and ends with the answer of a query', async () => {
     const command = `stty cols 80 rows 40 && ${process.execPath} ${program.join(' ')}`
     const demo = spawn('script', ['-qec', command, '/dev/null'], { cwd, stdio: ['ignore', 'pipe', 'inherit'] })
     const [output, [code]] = await Promise.all([text(demo.stdout), once(demo, 'close')])
@@ -19,6 +19,9 @@ describe('npm run demo, with 100 blocks', () => {
     expect(lines).toContainEqual(expect.stringMatching(/^hexline █+ 100 % 100 blocks$/))
     expect(lines).toContainEqual(expect.stringMatching(/^viem +█*░* +\d+ % +\d+ blocks/))
     expect(lines).toContain("demo/out/blocks.ndjson has 100 lines: the node's own JSON, one block a line.")
+    expect(lines).toContainEqual(expect.stringMatching(/^5 files verified in [\d.]+ s without the node: /))
+    expect(lines).toContainEqual(expect.stringMatching(/^0x[0-9a-f]{40} +\d+$/))
+    expect(lines.filter((line) => line !== '').at(-1)).toMatch(/^3 rows in [\d.]+ s$/)
     expect(code).toBe(0)
   })
 

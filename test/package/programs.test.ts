@@ -62,6 +62,7 @@ describe('the package, packed and installed in an empty folder', () => {
     expect(names).toContain('undici')
     expect(names).not.toContain('viem')
     expect(names).not.toContain('ethers')
+    expect(names).not.toContain('@duckdb')
   })
   it('runs the programs and the command of docs/logs.md, and those of docs/failover.md', async () => {
     for (const name of ['viem', 'ethers']) await installed.lay(name)

@@ -1,0 +1,146 @@
+import { stat } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { Command, Option } from 'commander'
+import { readCheckedManifest } from '../dataset/check-manifest.ts'
+import { duckDbViews } from '../dataset/duckdb-views.ts'
+import { checkFiles } from '../dataset/folder.ts'
+import { MANIFEST, type Manifest } from '../dataset/manifest.ts'
+import { tableNames } from '../dataset/tables.ts'
+import { OptionError } from '../errors.ts'
+import { harmlessText } from '../text.ts'
+import { type Answer, ask, loadDuckDb, type Value } from './duckdb.ts'
+import { csvLine } from './output/csv.ts'
+import { Interrupted } from './output/failure.ts'
+import type { Io } from './output/io.ts'
+import { toJson } from './output/json.ts'
+import { messagesFor } from './output/messages.ts'
+import { print, printText } from './output/print.ts'
+import { resultTable } from './output/result-table.ts'
+import { count } from './output/units.ts'
+import { onSignals } from './signals.ts'
+
+interface Flags {
+  readonly json?: boolean
+  readonly csv?: boolean
+  readonly quiet?: boolean
+}
+
+/** Rows that a table shows: its widths need all of them in memory. */
+const MOST_ROWS = 1000
+
+/** `hexline sql`: asks a folder of tables in SQL. */
+export function sqlCommand(io: Io): Command {
+  return new Command('sql')
+    .summary('asks a folder of tables in SQL')
+    .description(
+      `Asks a folder that hexline export wrote in SQL, with DuckDB: its tables are the views ${tableNames.join(', ')}. ` +
+        'Needs @duckdb/node-api (npm install @duckdb/node-api); without it, prints the command that asks the same with the duckdb program, and exits with 1. ' +
+        'Bytes, such as hashes and addresses, are shown as hex. A query reads the folder and nothing else, and writes nothing.',
+    )
+    .argument('<folder>', 'the folder')
+    .argument('<query>', 'one SELECT, or - to read it from standard input')
+    .option('--json', 'print one line of JSON for each row')
+    .addOption(new Option('--csv', 'print CSV with a line of names').conflicts('json'))
+    .option('--quiet', 'print rows and errors only')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  hexline sql mainnet 'select "from", count(*) from transactions group by 1 order by 2 desc limit 10'
+  hexline sql mainnet --csv - < transfers.sql > transfers.csv
+
+Views, types and ten queries are in docs/datasets.md.`,
+    )
+    .action((folder: string, query: string, flags: Flags) => askFolder(folder, query, flags, io))
+}
+
+async function askFolder(folder: string, given: string, flags: Flags, io: Io): Promise<void> {
+  const messages = messagesFor(flags, io)
+  const dir = resolve(folder)
+  const manifest = await openDataset(dir)
+  const query = given === '-' ? await text(process.stdin) : given
+  const setup = duckDbViews(dir, manifest)
+  const started = performance.now()
+  const stop = new AbortController()
+  const release = onSignals((name, code) => stop.abort(new Interrupted(`ended by ${name}`, code)))
+  try {
+    const duckDb = await loadDuckDb()
+    if (duckDb === undefined) {
+      await printText(io.stdout, shellCommand(setup, query, flags))
+      throw new Error('@duckdb/node-api is not installed (npm install @duckdb/node-api); the command on standard output asks the same with the duckdb program')
+    }
+    await ask(duckDb, setup, query, stop.signal, async (answer) => {
+      const { rows, isCut } = await printAnswer(answer, flags, io)
+      const seconds = ((performance.now() - started) / 1000).toFixed(2)
+      const sentence = isCut ? `the first ${count(rows)} rows; --json and --csv print all` : `${count(rows)} ${rows === 1 ? 'row' : 'rows'} in ${seconds} s`
+      messages.tell(sentence, { type: 'done', rows, isCut, seconds: Number(seconds) })
+    })
+  } catch (error) {
+    throw missingTable(error, dir, manifest)
+  } finally {
+    release()
+  }
+}
+
+/** The manifest of a folder whose files are there. */
+async function openDataset(dir: string): Promise<Manifest> {
+  const isThere = (path: string) => stat(path).catch(() => undefined)
+  if (!(await isThere(dir))?.isDirectory()) throw new OptionError('<folder>', 'a folder', (await isThere(dir)) ? 'a file' : 'a path where nothing is')
+  if ((await isThere(resolve(dir, MANIFEST))) === undefined) throw new OptionError('<folder>', 'a folder that hexline export wrote', `one without ${MANIFEST}`)
+  const manifest = await readCheckedManifest(dir)
+  await checkFiles(dir, manifest)
+  return manifest
+}
+
+/** How many rows were printed, and whether there are more. */
+async function printAnswer({ columns, rows }: Answer, flags: Flags, { stdout }: Io): Promise<{ readonly rows: number; readonly isCut: boolean }> {
+  const names = columns.map(({ name }) => name)
+  let printed = 0
+  let isCut = false
+  await print(stdout, async (write) => {
+    if (flags.json || flags.csv) {
+      const lineOf = flags.csv
+        ? (row: readonly Value[]) => shownOn(stdout, csvLine(row))
+        : (row: readonly Value[]) => `${toJson(Object.fromEntries(names.map((name, i) => [name, row[i]])))}\n`
+      if (flags.csv) await write(shownOn(stdout, csvLine(names)))
+      for await (const some of rows) {
+        await write(some.map(lineOf).join(''))
+        printed += some.length
+      }
+      return
+    }
+    const held: (readonly Value[])[] = []
+    for await (const some of rows) {
+      held.push(...some)
+      if (held.length > MOST_ROWS) break
+    }
+    isCut = held.length > MOST_ROWS
+    printed = Math.min(held.length, MOST_ROWS)
+    const titled = columns.map(({ name, isNumber }) => ({ title: harmlessText(name), isNumber }))
+    await write(`${resultTable(titled, held.slice(0, MOST_ROWS), stdout.isTTY ? stdout.columns || 80 : undefined)}\n`)
+  })
+  return { rows: printed, isCut }
+}
+
+/** A line of CSV, which on a terminal must not control it. */
+function shownOn({ isTTY }: Io['stdout'], line: string): string {
+  return isTTY ? `${harmlessText(line.trimEnd())}\n` : line
+}
+
+/** Says which tables there are, where DuckDB found none of that name. */
+function missingTable(error: unknown, dir: string, { tables }: Manifest): unknown {
+  const name = error instanceof Error ? /^Catalog Error: Table with name (\S+) does not exist!/.exec(error.message)?.[1] : undefined
+  return name === undefined ? error : new Error(`there is no table ${name}: ${dir} has ${tables.join(', ')}`)
+}
+
+/**
+ * A command for a POSIX shell that asks the same with the duckdb program. The statements stand in a
+ * here-document, since they may be longer than an argument can be, and need no quotes there.
+ */
+export function shellCommand(setup: readonly string[], query: string, { json, csv }: Pick<Flags, 'json' | 'csv'>): string {
+  const statements = [...setup, query.trim().replace(/;$/, '')].map((statement) => `${statement}\n;\n`).join('')
+  let end = 'SQL'
+  while (statements.split('\n').includes(end)) end += '_'
+  return `duckdb -bail${json ? ' -jsonlines' : csv ? ' -csv' : ''} <<'${end}'\n${statements}${end}\n`
+}
