@@ -3,6 +3,7 @@ import type { PooledCall } from '../rpc/call.ts'
 import type { Tally } from '../rpc/tally.ts'
 import { type Clock, systemClock } from '../wait/clock.ts'
 import type { Connection } from './endpoint.ts'
+import type { Listen } from './subscribe.ts'
 
 /*
  * What hexline's own modules share with a client beyond its public interface. The symbols are
@@ -15,6 +16,8 @@ const INTERNALS = Symbol.for('hexline.internals')
 interface Internals {
   readonly connections: readonly Connection[]
   readonly clock: Clock
+  /** Undefined where no endpoint is a WebSocket. */
+  readonly listen: Listen | undefined
 }
 
 /** Attaches internals to a new client. A copy of its public fields does not have them. */
@@ -33,6 +36,14 @@ export function connectionsOf(client: object | null | undefined): readonly Conne
 /** The clock of a client's calls. */
 export function clockOf(client: object): Clock {
   return internalsOf(client)?.clock ?? systemClock
+}
+
+/**
+ * Subscribes with raw params, for raw results; undefined where no endpoint is a WebSocket, and for
+ * a client that `createClient` has not made.
+ */
+export function listenOf(client: object): Listen | undefined {
+  return internalsOf(client)?.listen
 }
 
 function internalsOf(client: object | null | undefined): Internals | undefined {
