@@ -30,6 +30,8 @@ export interface KeepSubscribedOptions {
 
 /** Gets what a subscription brings. */
 export interface Subscriber {
+  /** A node has the subscription, for the first time. */
+  started(): void
   /** A notification's `result`, and the size of its message in bytes. */
   notified(result: unknown, bytes: number): void
   /** The subscription was interrupted, and is there again: something may have been missed. */
@@ -41,7 +43,10 @@ export interface Subscriber {
   ended(reason: unknown): void
 }
 
-/** A subscription that lives this long, in ms, counts as no failure when it is lost. */
+/**
+ * A subscription that lives this long, in ms, or brings anything, counts as no failure when it is
+ * lost.
+ */
 const STABLE_MS = 10_000
 
 /**
@@ -64,6 +69,8 @@ class Keeper {
   readonly #wait: Wait
   #live: { readonly subscription: LiveSubscription; readonly source: SubscriptionSource } | undefined
   #startedAt: number | undefined
+  /** It has brought something since it was started. */
+  #hasBrought = false
   #isStopped = false
 
   constructor(options: KeepSubscribedOptions, subscriber: Subscriber) {
@@ -130,9 +137,13 @@ class Keeper {
         started: () => {
           const isFirst = this.#startedAt === undefined
           this.#startedAt = this.#now()
-          if (!isFirst && !this.#isStopped) this.#subscriber.gap()
+          this.#hasBrought = false
+          if (this.#isStopped) return
+          if (isFirst) this.#subscriber.started()
+          else this.#subscriber.gap()
         },
         notified: (result: unknown, bytes: number) => {
+          this.#hasBrought = true
           if (!this.#isStopped) this.#subscriber.notified(result, bytes)
         },
         lost: resolve,
@@ -171,7 +182,7 @@ class Keeper {
   }
 
   #hasLasted(): boolean {
-    return this.#startedAt !== undefined && this.#now() - this.#startedAt >= STABLE_MS
+    return this.#hasBrought || (this.#startedAt !== undefined && this.#now() - this.#startedAt >= STABLE_MS)
   }
 
   async #pause(error: HexlineError, failures: number): Promise<void> {

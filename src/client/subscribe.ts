@@ -126,6 +126,8 @@ class Items implements Subscription<unknown>, Subscriber {
     await this.return()
   }
 
+  started(): void {}
+
   notified(value: unknown, bytes: number): void {
     if (this.#items.length >= MOST_ITEMS || this.#bytes + bytes > MOST_BYTES) return void this.gap()
     this.#items.push({ type: 'value', value, bytes })

@@ -73,10 +73,7 @@ class WebSocketClient implements WebSocketExchange {
     try {
       const id = await subscribe()
       // Nothing but microtasks has run since the reply: no other socket has answered meanwhile.
-      const line = this.#lastAnswered
-      if (line?.isOpen) return line.subscribe(id, listener)
-      listener.lost(ended(this.#options))
-      return { id: undefined, stop() {} }
+      return (this.#lastAnswered as Line).subscribe(id, listener)
     } finally {
       if (--this.#subscribing === 0) for (const line of this.#lines) line.forgetUnclaimed()
     }
@@ -119,7 +116,6 @@ class WebSocketClient implements WebSocketExchange {
         ended: (old) => {
           this.#lines.delete(old)
           if (this.#line === old) this.#line = undefined
-          if (this.#lastAnswered === old) this.#lastAnswered = undefined
         },
       })
       this.#lines.add(line)

@@ -64,7 +64,7 @@ export class Line implements SocketHandler, Sender {
    * all others have been answered.
    */
   #stray: { readonly reply: HttpReply; readonly from: Set<Pending> } | undefined
-  #hasEnded = false
+  #endedBy: HexlineError | undefined
 
   constructor(opened: Opened, options: LineOptions, owner: LineOwner) {
     this.#options = options
@@ -73,7 +73,7 @@ export class Line implements SocketHandler, Sender {
   }
 
   get isOpen(): boolean {
-    return !this.#hasEnded
+    return this.#endedBy === undefined
   }
 
   send(pending: Pending): void {
@@ -85,6 +85,10 @@ export class Line implements SocketHandler, Sender {
     this.#socket.send(pending.body)
   }
 
+  /**
+   * Passes on what came for this subscription, and what comes. It may have ended with the socket,
+   * in the same moment in which it began.
+   */
   subscribe(id: string, listener: SubscriptionListener): LiveSubscription {
     const listeners = this.#listeners
     listeners.set(id, listener)
@@ -93,6 +97,7 @@ export class Line implements SocketHandler, Sender {
     const missed = this.#unclaimed
     this.#unclaimed = missed.filter((each) => each.id !== id)
     for (const each of missed) if (each.id === id) listener.notified(each.result, each.bytes)
+    if (this.#endedBy !== undefined) this.#loseAll(this.#endedBy)
     const isOpen = () => this.isOpen
     return {
       get id() {
@@ -156,10 +161,14 @@ export class Line implements SocketHandler, Sender {
   }
 
   closed(error: HexlineError): void {
-    this.#hasEnded = true
+    this.#endedBy = error
     this.#owner.ended(this)
     for (const pending of this.#unanswered) pending.fail(error)
     this.#unanswered.length = 0
+    this.#loseAll(error)
+  }
+
+  #loseAll(error: HexlineError): void {
     for (const listener of this.#listeners.values()) listener.lost(error)
     this.#listeners.clear()
   }

@@ -10,7 +10,7 @@ const hash = (n: number) => `0x${n.toString(16).padStart(64, '0')}`
 function node(first = 1): Reaction {
   let n = first
   return ({ entries: [entry], peer }) => {
-    if (entry?.method !== 'eth_subscribe') return
+    if (entry?.method !== 'eth_subscribe') return peer.send({ jsonrpc: '2.0', id: entry?.id, result: '0x1' })
     peer.send({ jsonrpc: '2.0', id: entry.id, result: `0x${n}` })
     peer.notify(`0x${n}`, hash(n++))
   }
@@ -31,6 +31,18 @@ describe('one endpoint', () => {
       expect(await next(items)).toBe(hash(n))
       server.peers[n - 1]?.socket.destroy()
     }
+  })
+
+  test('that ends the socket with its first notification has told it', async () => {
+    const server = await serveWebSocket((message) => {
+      message.peer.socket.cork()
+      node(server.messages.length)(message)
+      message.peer.webSocket.close()
+      message.peer.socket.uncork()
+    })
+    const items = clientOf(server.url, { retry: { attempts: 1 } }).subscribe('newPendingTransactions')
+    expect(await next(items)).toBe(hash(1))
+    expect([await next(items), await next(items)]).toEqual(['gap', hash(2)])
   })
 
   test('that is away for long is asked until it is back, at growing intervals', async () => {
@@ -100,13 +112,10 @@ describe('two endpoints', () => {
     const a = await serveWebSocketWith({}, node(1))
     const b = await serveWebSocket(node(100))
     a.refuse(refusal(401))
-    const client = clientOf([a.url, b.url], { retry: false })
-    const answering: Reaction = ({ entries: [entry], peer }) => peer.send({ jsonrpc: '2.0', id: entry?.id, result: '0x1' })
-    b.script(answering, node(100))
-    await client.request({ method: 'eth_chainId' }).catch(() => {})
+    const client = clientOf([a.url, b.url], { retry: false, batch: false })
+    expect(await client.request({ method: 'eth_gasPrice' })).toBe('0x1')
     a.refuse(undefined)
     const handshakes = a.handshakes.length
-    b.script(node(100))
     expect(await next(client.subscribe('newPendingTransactions'))).toBe(hash(100))
     expect(a.handshakes).toHaveLength(handshakes)
   })
