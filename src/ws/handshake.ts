@@ -27,8 +27,8 @@ export interface Opened {
   readonly mayCompress: boolean
 }
 
-/** RFC 6455, 1.3. */
-const MAGIC = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
+/** What a server appends to the key of a handshake (RFC 6455, 1.3). */
+export const WEB_SOCKET_GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
 /** Bytes of a refusal's body that are kept. */
 const MOST_OF_A_REFUSAL = 16_384
 /**
@@ -163,7 +163,7 @@ class Handshake implements Dispatcher.DispatchHandler, Alarm {
   #faultOf(status: number, headers: Headers): string | undefined {
     if (status !== 101) return `status ${status}`
     const accept = createHash('sha1')
-      .update(this.#key + MAGIC)
+      .update(this.#key + WEB_SOCKET_GUID)
       .digest('base64')
     if (headers['sec-websocket-accept'] !== accept) return 'the Sec-WebSocket-Accept header does not answer the key'
     if (headers['sec-websocket-protocol'] !== undefined) return 'a subprotocol that was not asked for'
