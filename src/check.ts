@@ -128,18 +128,42 @@ export function apiKey(name: string, value: unknown): string {
 
 /** An http or https URL, parsed. Its text may hold a key, and is in no message. */
 export function httpUrl(name: string, value: unknown, example?: string): URL {
-  const expected = `an http or https URL${example === undefined ? '' : `, such as ${example}`}`
+  const url = parsedUrl(name, value, 'an http or https URL', example)
+  if (isHttp(url)) return url
+  throw new OptionError(name, expectedUrl('an http or https URL', example), isWebSocket(url) ? 'a WebSocket URL' : 'a URL without http:// or https://')
+}
+
+/** The URL of a node: http, https, ws or wss, parsed. */
+export function nodeUrl(name: string, value: unknown, example?: string): URL {
+  const url = parsedUrl(name, value, NODE_URL, example)
+  if (isHttp(url) || isWebSocket(url)) return url
+  throw new OptionError(name, expectedUrl(NODE_URL, example), 'a URL without https:// or wss://')
+}
+
+const NODE_URL = 'an http, https, ws or wss URL'
+
+/** Whether a URL is that of a WebSocket. */
+export function isWebSocket({ protocol }: URL): boolean {
+  return protocol === 'ws:' || protocol === 'wss:'
+}
+
+function isHttp({ protocol }: URL): boolean {
+  return protocol === 'http:' || protocol === 'https:'
+}
+
+function expectedUrl(what: string, example: string | undefined): string {
+  return example === undefined ? what : `${what}, such as ${example}`
+}
+
+function parsedUrl(name: string, value: unknown, what: string, example: string | undefined): URL {
+  const expected = expectedUrl(what, example)
   if (typeof value !== 'string' || value === '') throw new OptionError(name, expected, value === '' ? 'an empty string' : show(value))
-  let url: URL
   try {
-    url = new URL(value)
+    return new URL(value)
   } catch {
     // The error of URL holds the text.
     throw new OptionError(name, expected, 'an invalid URL')
   }
-  if (url.protocol === 'http:' || url.protocol === 'https:') return url
-  const isWebSocket = url.protocol === 'ws:' || url.protocol === 'wss:'
-  throw new OptionError(name, expected, isWebSocket ? 'a WebSocket URL, which is not supported' : 'a URL without http:// or https://')
 }
 
 /**

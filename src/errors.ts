@@ -177,16 +177,19 @@ export class HttpError extends HexlineError {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   /** The start of the body, at most 500 characters. */
   readonly body: string
+  /** True when a WebSocket was refused, before the call was sent: the call certainly did not run. */
+  readonly unsent: boolean
 
   constructor(
     response: { status: number; headers: Readonly<Record<string, string | string[] | undefined>>; body: string },
-    context: ErrorContext<AnswerKind> = {},
+    context: ErrorContext<AnswerKind> & { unsent?: boolean } = {},
   ) {
     const said = response.body === '' ? ' with an empty body' : `: ${excerpt(response.body)}`
     super(`${context.endpoint ?? 'the endpoint'} answered HTTP ${response.status}${said}`, 'server', context)
     this.status = response.status
     this.headers = response.headers
     this.body = response.body
+    this.unsent = context.unsent ?? false
   }
 }
 

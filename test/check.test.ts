@@ -60,6 +60,7 @@ test('each checker returns a valid value', () => {
   expect(check.oneOf('a', 'x', ['x', 'y'])).toBe('x')
   expect(check.headers('a', { 'X-Key': 'k' })).toEqual({ 'x-key': 'k' })
   expect(check.httpUrl('a', 'HTTPS://rpc.example.com/KEY').href).toBe('https://rpc.example.com/KEY')
+  expect(check.nodeUrl('a', 'WSS://rpc.example.com/KEY').href).toBe('wss://rpc.example.com/KEY')
 })
 
 test.each<[() => unknown, string]>([
@@ -83,7 +84,9 @@ test.each<[() => unknown, string]>([
   [() => check.headers('a', { x: 'KEY\n' }), 'a["x"]: expected printable Latin-1 characters, received a control character, or one beyond Latin-1'],
   [() => check.httpUrl('a', 'rpc.example.com/KEY'), 'a: expected an http or https URL, received an invalid URL'],
   [() => check.httpUrl('a', 'localhost:8545/KEY'), 'a: expected an http or https URL, received a URL without http:// or https://'],
-  [() => check.httpUrl('a', 'wss://rpc.example.com/KEY'), 'a: expected an http or https URL, received a WebSocket URL, which is not supported'],
+  [() => check.httpUrl('a', 'wss://rpc.example.com/KEY'), 'a: expected an http or https URL, received a WebSocket URL'],
+  [() => check.nodeUrl('a', 'ftp://rpc.example.com/KEY'), 'a: expected an http, https, ws or wss URL, received a URL without https:// or wss://'],
+  [() => check.nodeUrl('a', 'rpc.example.com/KEY'), 'a: expected an http, https, ws or wss URL, received an invalid URL'],
 ])('%s is refused', (run, message) => {
   expect(refusal(run)).toBe(message)
 })

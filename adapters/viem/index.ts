@@ -3,4 +3,5 @@ export { type BulkActions, bulkActions, type GetBlocksParameters, type GetBlocks
 export { chainFor } from './chain-for.ts'
 export type { HexlineTransportConfig } from './config.ts'
 export type { GetLogsInRange, LogRangeOptions, LogsInRange } from './logs-in-range.ts'
-export { type HexlineTransport, hexline } from './transport.ts'
+export type { Subscribe, SubscribeParameters, SubscribeReturnType } from './subscribe.ts'
+export { type HexlineTransport, type HexlineWebSocketTransport, hexline } from './transport.ts'

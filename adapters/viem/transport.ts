@@ -5,6 +5,7 @@ import type { Endpoint } from '../../src/client/endpoint.ts'
 import { type CallSettings, settingsFrom } from '../../src/client/options.ts'
 import { CodecError, RpcError } from '../../src/errors.ts'
 import { callSettings, checkConfig, clientOptions, DEFAULTS, type HexlineTransportConfig } from './config.ts'
+import { type Subscribe, subscribeOf } from './subscribe.ts'
 import { errorObject, viemError } from './viem-error.ts'
 
 /**
@@ -17,10 +18,28 @@ export type HexlineTransport<rpcSchema extends RpcSchema | undefined = undefined
   EIP1193RequestFn<rpcSchema, raw>
 >
 
+/**
+ * The same with a WebSocket among its endpoints: viem's watch actions subscribe by it, as they do by
+ * `webSocket()`.
+ */
+export type HexlineWebSocketTransport<rpcSchema extends RpcSchema | undefined = undefined, raw extends boolean = false> = Transport<
+  'webSocket',
+  { client: Client; subscribe: Subscribe },
+  EIP1193RequestFn<rpcSchema, raw>
+>
+
+/** The URL of a WebSocket, as its type shows it. */
+type WebSocketUrl = `ws://${string}` | `wss://${string}`
+
+/** A WebSocket, or endpoints of which the first one is a WebSocket. */
+type WebSocketTarget = WebSocketUrl | { readonly url: WebSocketUrl } | readonly [WebSocketUrl | { readonly url: WebSocketUrl }, ...Endpoint[]]
+
 /** A client, and the id under which viem joins its identical calls. */
 interface Engine {
   readonly client: Client
   readonly uid: string
+  /** Undefined for a client without a WebSocket. */
+  readonly subscribe: Subscribe | undefined
 }
 
 /** A call as viem makes it. */
@@ -36,6 +55,9 @@ interface Args {
  * - a hexline client, which it shares and does not close,
  * - nothing, or an empty URL, for the chain's default URL.
  *
+ * With a WebSocket among the endpoints, its `type` is `webSocket`, and viem's watch actions
+ * subscribe. TypeScript sees that where the first URL's type does.
+ *
  * hexline does the batching, retries and throttling. Errors are viem's own, with hexline's error as
  * their cause. Throws `OptionError` for invalid options.
  *
@@ -43,9 +65,17 @@ interface Args {
  * viem clients.
  */
 export function hexline<rpcSchema extends RpcSchema | undefined = undefined, raw extends boolean = false>(
+  target: WebSocketTarget,
+  config?: HexlineTransportConfig<rpcSchema, raw>,
+): HexlineWebSocketTransport<rpcSchema, raw>
+export function hexline<rpcSchema extends RpcSchema | undefined = undefined, raw extends boolean = false>(
+  target?: Endpoint | readonly Endpoint[] | Client,
+  config?: HexlineTransportConfig<rpcSchema, raw>,
+): HexlineTransport<rpcSchema, raw>
+export function hexline<rpcSchema extends RpcSchema | undefined = undefined, raw extends boolean = false>(
   target?: Endpoint | readonly Endpoint[] | Client,
   config: HexlineTransportConfig<rpcSchema, raw> = {},
-): HexlineTransport<rpcSchema, raw> {
+): HexlineTransport<rpcSchema, raw> | HexlineWebSocketTransport<rpcSchema, raw> {
   const ownsClient = !isClient(target)
   checkConfig(config, !ownsClient)
   // viem calls the factory often, and `fallback` does so on every call, so shared objects are made
@@ -57,7 +87,7 @@ export function hexline<rpcSchema extends RpcSchema | undefined = undefined, raw
   if (engine === undefined) settingsFrom(clientOptions(config))
 
   const factory = ({ chain, retryCount, timeout }: Parameters<Transport>[0]) => {
-    const { client, uid } = engine ?? engineOfChain(chain)
+    const { client, uid, subscribe } = engine ?? engineOfChain(chain)
     const request = async (args: Args, options: EIP1193RequestOptions & { timeout?: number } = {}) => {
       const settings = callSettings({ config, factory: { retryCount, timeout }, call: options }, ownsClient)
       const once = buildRequest((each: Args) => send(client, each, settings, config.raw === true), { methods: config.methods, uid })
@@ -79,13 +109,13 @@ export function hexline<rpcSchema extends RpcSchema | undefined = undefined, raw
         retryCount: config.retryCount ?? retryCount ?? defaults.retryCount,
         retryDelay: config.retryDelay ?? defaults.retryDelay,
         timeout: timeout ?? config.timeout ?? defaults.timeout,
-        type: 'hexline' as const,
+        type: subscribe === undefined ? ('hexline' as const) : ('webSocket' as const),
       },
       request: request as never,
-      value: { client },
+      value: subscribe === undefined ? { client } : { client, subscribe },
     }
   }
-  return factory as HexlineTransport<rpcSchema, raw>
+  return factory as unknown as HexlineTransport<rpcSchema, raw>
 
   function engineOfChain(chain: Chain | undefined): Engine {
     const url = chain?.rpcUrls.default.http[0]
@@ -99,7 +129,7 @@ export function hexline<rpcSchema extends RpcSchema | undefined = undefined, raw
 }
 
 function engineOf(client: Client): Engine {
-  return { client, uid: crypto.randomUUID() }
+  return { client, uid: crypto.randomUUID(), subscribe: subscribeOf(client) }
 }
 
 /** Sends one call with hexline. Rejects with an error of viem's, or with the signal's reason. */

@@ -3,7 +3,7 @@ import { CodecError, OptionError } from '../errors.ts'
 import type { Hash } from '../eth/codec/hex.ts'
 import { throttledAt } from '../eth/costs.ts'
 import { byteDecoder, decodeResult, encodeArguments, isHeavy, isSafe, type MethodName, type MethodParams, type MethodResult } from '../eth/methods.ts'
-import type { Block } from '../eth/objects.ts'
+import type { Block, Header, Log, Transaction } from '../eth/objects.ts'
 import type { BlockNumber } from '../eth/params.ts'
 import { ethereum } from '../eth/protocol.ts'
 import { sendRecovery } from '../eth/send-raw-transaction.ts'
@@ -26,8 +26,18 @@ import { LinkedSignals } from '../wait/linked-signals.ts'
 import { Waiting } from '../wait/waiting.ts'
 import { type Connection, connect, type Endpoint } from './endpoint.ts'
 import { AVOID, DECODE, type RequestMarks, TALLY, UNREAD, withInternals } from './internals.ts'
+import { keepSubscribed, type SubscriptionSource } from './keep-subscribed.ts'
 import { type CallSettings, type ClientOptions, checkCallSettings, type Settings, settingsFrom } from './options.ts'
 import { scrubError } from './scrub-error.ts'
+import {
+  type Listen,
+  type LogSubscription,
+  noWebSocket,
+  type PendingSubscription,
+  type SubscribeOptions,
+  type Subscription,
+  subscription,
+} from './subscribe.ts'
 
 /** A call for `client.send`, with its own settings. */
 export interface Request extends CallSettings {
@@ -80,6 +90,20 @@ export interface Client {
    */
   pinned(): Client
   /**
+   * New blocks' headers, logs, or pending transactions, as a node tells of them over a WebSocket.
+   * `for await` gets each as `{ type: 'value', value }`, and `{ type: 'gap' }` wherever something
+   * may have been missed. What comes twice is passed on twice, and logs of replaced blocks come with
+   * `removed: true`. Throws `OptionError` where no endpoint is a WebSocket, and for invalid options.
+   * The iterator throws the error of a node that refuses, and `CodecError` for a value that cannot
+   * be decoded.
+   */
+  subscribe(event: 'newHeads', options?: SubscribeOptions): Subscription<Header>
+  subscribe(event: 'logs', options?: LogSubscription): Subscription<Log>
+  subscribe<Full extends boolean = false>(
+    event: 'newPendingTransactions',
+    options?: PendingSubscription<Full>,
+  ): Subscription<Full extends true ? Transaction : Hash>
+  /**
    * Scheme, host and port of each endpoint, in order, such as `https://rpc.example.com`; never the
    * path, which may hold the key.
    */
@@ -123,8 +147,12 @@ export function createClientOn(clock: Clock, endpoint: Endpoint | readonly Endpo
   const names = new Set<string>()
   const connections = endpoints.map((each) => connect(each, settings, ids, waiting.alarms, names))
   checkOneChain(connections)
-  const eachEndpoint = connections.map(({ post, ...connection }): EndpointOptions => {
-    const health = new Health(connection.name)
+  const sources: SubscriptionSource[] = []
+  const eachEndpoint = connections.map(({ post: unwatched, webSocket, ...connection }): EndpointOptions => {
+    const { name } = connection
+    const health = new Health(name)
+    const post = connections.length > 1 ? health.watch(unwatched, clock) : unwatched
+    if (webSocket !== undefined) sources.push({ name, post, webSocket, health })
     // The health of a single endpoint affects nothing.
     const queue = createQueue({
       ...settings,
@@ -132,7 +160,7 @@ export function createClientOn(clock: Clock, endpoint: Endpoint | readonly Endpo
       rate: budgetFrom(settings, connection.origin),
       waiting,
       isHeavy,
-      post: connections.length > 1 ? health.watch(post, clock) : post,
+      post,
     })
     return { queue, health, chainId: connection.chainId, since: connection.since }
   })
@@ -158,9 +186,23 @@ export function createClientOn(clock: Clock, endpoint: Endpoint | readonly Endpo
     closed ??= Promise.all(connections.map((connection) => connection.close())).then(() => {})
     return closed
   }
+  const listen: Listen = (params, subscriber, signal) => {
+    const { attempts, backoff } = settings
+    return keepSubscribed({ sources, params, waiting, backoff, attempts, signal }, subscriber)
+  }
   const origins = connections.map(({ origin }) => origin)
   const limits = () => eachEndpoint.map(({ queue }) => queue.limits)
-  return clientOf({ pipeline: send, defaults: settings, endpoints: origins, close, connections, limits, clock, links: new LinkedSignals() })
+  return clientOf({
+    pipeline: send,
+    defaults: settings,
+    endpoints: origins,
+    close,
+    connections,
+    limits,
+    clock,
+    links: new LinkedSignals(),
+    listen: sources.length > 0 ? listen : undefined,
+  })
 }
 
 /** The rate budget, with the costs of the provider for methods whose cost the user omitted. */
@@ -191,6 +233,8 @@ interface Parts {
   readonly limits: () => readonly CurrentLimits[]
   readonly clock: Clock
   readonly links: LinkedSignals
+  /** Undefined where no endpoint is a WebSocket. */
+  readonly listen: Listen | undefined
 }
 
 function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
@@ -266,9 +310,15 @@ function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
 
     with(settings) {
       const merged = { ...own, ...checkCallSettings(settings) }
-      // Lives as long as both signals: one for each client, not for each call.
-      const signal = own.signal && settings.signal ? AbortSignal.any([own.signal, settings.signal]) : merged.signal
+      const signal = bothOf(own.signal, settings.signal)
       return clientOf({ ...parts, close: async () => {} }, signal === undefined ? merged : { ...merged, signal }, pin)
+    },
+
+    subscribe(event: string, options: object = {}): Subscription<never> {
+      const { listen } = parts
+      if (listen === undefined) throw noWebSocket()
+      const both: Listen = (params, subscriber, signal) => listen(params, subscriber, bothOf(own.signal, signal))
+      return subscription(event, options as Record<string, unknown>, both, (error) => scrubError(error, parts.connections)) as Subscription<never>
     },
 
     pinned: () => clientOf({ ...parts, close: async () => {} }, own, new Pin()),
@@ -278,7 +328,12 @@ function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
     [Symbol.asyncDispose]: close,
   }
   const timeoutMs = Math.min(own.timeoutMs ?? defaults.timeoutMs, defaults.timeoutMs)
-  return withInternals(client, { connections: parts.connections, clock, limits: parts.limits, timeoutMs })
+  return withInternals(client, { connections: parts.connections, clock, limits: parts.limits, timeoutMs, listen: parts.listen })
+}
+
+/** Lives as long as both signals: one for each client or subscription, not for each call. */
+function bothOf(a: AbortSignal | undefined, b: AbortSignal | undefined): AbortSignal | undefined {
+  return a && b ? AbortSignal.any([a, b]) : (a ?? b)
 }
 
 function resultOf(reply: Reply): unknown {

@@ -12,6 +12,7 @@ import { watched } from '../rpc/post/observe.ts'
 import { createPost } from '../rpc/post/post.ts'
 import { show } from '../text.ts'
 import type { Alarms } from '../wait/alarms.ts'
+import { createWebSocketExchange, type WebSocketExchange } from '../ws/exchange.ts'
 import type { Settings } from './options.ts'
 
 /**
@@ -44,6 +45,8 @@ export interface Connection {
   readonly chainId?: number
   /** The oldest block that it has, as the user says. */
   readonly since?: number
+  /** For subscriptions, where it is a WebSocket. */
+  readonly webSocket?: WebSocketExchange
   close(): Promise<void>
 }
 
@@ -58,8 +61,7 @@ export function connect(endpoint: Endpoint, settings: Settings, ids: { next: num
   }
   const { url, headers, keys, chainId, since } = addressOf(endpoint)
   const allHeaders: Record<string, string> = {
-    accept: 'application/json',
-    'content-type': 'application/json',
+    ...(check.isWebSocket(url) ? {} : { accept: 'application/json', 'content-type': 'application/json' }),
     'user-agent': 'hexline',
     ...(url.username === '' && url.password === '' ? {} : { authorization: basic(url) }),
     ...settings.headers,
@@ -67,19 +69,29 @@ export function connect(endpoint: Endpoint, settings: Settings, ids: { next: num
   }
   const name = unique(url.host, names)
   const scrub = scrubber(url, allHeaders, keys, Object.keys(chains))
-  const exchange = createExchange({
+  const shared = {
     url,
     headers: allHeaders,
-    connections: Math.max(settings.concurrency, settings.singleConcurrency),
     timeoutMs: settings.timeoutMs,
     maxResponseBytes: settings.maxResponseBytes,
     compression: settings.compression ?? !isLoopback(url.hostname),
     dispatcher: settings.dispatcher,
     scrub,
     alarms,
-  })
+  }
+  const webSocket = check.isWebSocket(url) ? createWebSocketExchange(shared) : undefined
+  const exchange = webSocket ?? createExchange({ ...shared, connections: Math.max(settings.concurrency, settings.singleConcurrency) })
   const post = createPost({ exchange, path: url.pathname + url.search, endpoint: name, scrub, classify, ids, clock: alarms.clock })
-  return { name, origin: url.origin, post, scrub, ...(chainId !== undefined && { chainId }), ...(since !== undefined && { since }), close: exchange.close }
+  return {
+    name,
+    origin: url.origin,
+    post,
+    scrub,
+    ...(chainId !== undefined && { chainId }),
+    ...(since !== undefined && { since }),
+    ...(webSocket && { webSocket }),
+    close: () => exchange.close(),
+  }
 }
 
 function unique(name: string, names: Set<string>): string {
@@ -124,7 +136,7 @@ function sinceOf(since: unknown): number | undefined {
 }
 
 function parse(name: string, text: unknown): URL {
-  const url = check.httpUrl(name, text, 'https://rpc.example.com/KEY')
+  const url = check.nodeUrl(name, text, 'https://rpc.example.com/KEY')
   url.hash = ''
   return url
 }

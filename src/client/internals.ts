@@ -4,6 +4,7 @@ import type { CurrentLimits } from '../rpc/limits/endpoint-limits.ts'
 import type { Tally } from '../rpc/tally.ts'
 import { type Clock, systemClock } from '../wait/clock.ts'
 import type { Connection } from './endpoint.ts'
+import type { Listen } from './subscribe.ts'
 
 /*
  * What hexline's own modules share with a client beyond its public interface. The symbols are
@@ -19,6 +20,8 @@ interface Internals {
   /** What each endpoint is sent from now on. */
   readonly limits: () => readonly CurrentLimits[]
   readonly timeoutMs: number
+  /** Undefined where no endpoint is a WebSocket. */
+  readonly listen: Listen | undefined
 }
 
 /** Attaches internals to a new client. A copy of its public fields does not have them. */
@@ -53,6 +56,14 @@ export function timeoutOf(client: object): number | undefined {
 export function withInternalsOf<C extends object>(client: object, other: C): C {
   const internals = internalsOf(client)
   return internals === undefined ? other : withInternals(other, internals)
+}
+
+/**
+ * Subscribes with raw params, for raw results; undefined where no endpoint is a WebSocket, and for
+ * a client that `createClient` has not made.
+ */
+export function listenOf(client: object): Listen | undefined {
+  return internalsOf(client)?.listen
 }
 
 function internalsOf(client: object | null | undefined): Internals | undefined {

@@ -198,6 +198,11 @@ const headerFields = {
   slotNumber: optional(quantity),
 }
 
+const newHeadFields = { ...headerFields, size: optional(quantity), uncles: optional(asSent<Hash[]>()) }
+
+/** The header of a new block, as a subscription tells it; nodes leave out its size and uncles. */
+export interface Header extends Infer<typeof newHeadFields> {}
+
 /** An uncle: a block without its transactions. */
 export interface Uncle extends Infer<typeof headerFields> {}
 
@@ -207,7 +212,7 @@ export interface Block<Full extends boolean = boolean> extends Uncle {
 }
 
 /** Any string: hashes stay as sent. What matters is that it is no transaction. */
-const decodeHash = stringOf('a transaction hash') as Decode<Hash>
+export const decodeHash: Decode<Hash> = stringOf('a transaction hash') as Decode<Hash>
 
 const decodeFullBlock = object('block', ['hash', 'number', 'transactions'], { ...headerFields, transactions: list(decodeTransaction) })
 const decodeHashBlock = object('block', ['hash', 'number', 'transactions'], { ...headerFields, transactions: list(decodeHash) })
@@ -215,6 +220,7 @@ const decodeHashBlock = object('block', ['hash', 'number', 'transactions'], { ..
 export const decodeReceipt: Decode<Receipt> = object('receipt', ['transactionHash'], receiptFields)
 export const decodeReceipts: Decode<Receipt[]> = arrayOf(decodeReceipt)
 export const decodeLogs: Decode<Log[]> = arrayOf(decodeLog)
+export const decodeHeader: Decode<Header> = object('header', ['hash', 'number'], newHeadFields)
 export const decodeUncle: Decode<Uncle> = object('uncle', ['hash', 'number'], headerFields)
 
 /**

@@ -59,6 +59,12 @@ export interface HttpRequest {
    * memory.
    */
   readonly bodies?: BodyMemory | undefined
+  /**
+   * JSON-RPC ids of the calls in `body`: the first one, and how many follow each other. Where
+   * replies have no connection of their own, they are matched by these.
+   */
+  readonly firstId?: number
+  readonly count?: number
 }
 
 export type Headers = Record<string, string | string[] | undefined>
@@ -71,6 +77,8 @@ export interface HttpReply {
   readonly body: Buffer
   /** Size of the body on the wire, in bytes. */
   readonly wireBytes: number
+  /** It refuses the connection: the request has not been sent. */
+  readonly unsent?: boolean
 }
 
 export interface Exchange {

@@ -80,7 +80,7 @@ export function saysOf(error: HexlineError): 'alive' | 'ill' | 'closed to us' {
 
 /** The failure does not prove that the call has not run. */
 export function mayHaveRun(error: HexlineError): boolean {
-  if ((error instanceof NetworkError || error instanceof TimeoutError) && error.unsent) return false
+  if ((error instanceof NetworkError || error instanceof TimeoutError || error instanceof HttpError) && error.unsent) return false
   // Words alone prove nothing: a gateway that timed out may say "overloaded" of a call that ran.
   if ((isThrottled(error) || mayRepeat(error) === 'elsewhere') && !isRefusal(error)) return true
   return meanings[error.kind].ran !== 'no'

@@ -92,11 +92,23 @@ function match(segments: readonly string[], path: readonly string[]): string | u
   return argument
 }
 
-/** Service specification, operation 8. */
-async function jsonRpc({ settings, forward, limit }: Service, chain: string, key: string, { method, body, signal }: Incoming): Promise<Reply> {
-  // A segment that is not a chain may be a key in the wrong place, so it is not repeated.
+/** Throws `Refusal` unless JSON-RPC is served at this path, with this key. */
+export function checkRpcPath(settings: Settings, path: readonly string[]): void {
+  const [chain = '', key = ''] = path
+  if (path.length !== 2 || key === '') throw new Refusal(404, 'no such path')
+  checkServed(settings, chain)
+  checkKey(settings, key, 'it is the last part of the path')
+}
+
+/** A segment that is not a chain may be a key in the wrong place, so it is not repeated. */
+function checkServed(settings: Settings, chain: string): void {
   if (!Object.hasOwn(chains, chain)) throw new Refusal(404, 'no such path')
   if (chain !== settings.chain) throw new Refusal(404, `this sandbox serves ${settings.chain}, not ${chain}`)
+}
+
+/** Service specification, operation 8. */
+async function jsonRpc({ settings, forward, limit }: Service, chain: string, key: string, { method, body, signal }: Incoming): Promise<Reply> {
+  checkServed(settings, chain)
   if (method !== 'POST') throw new Refusal(405, 'JSON-RPC takes POST', { headers: { allow: 'POST' } })
   checkKey(settings, key, 'it is the last part of the path')
   const parsed = readRpcBody(await body())

@@ -12,8 +12,9 @@ import { limitNode } from './node-limits.ts'
 import { type SandboxOptions, settingsFrom } from './options.ts'
 import { createLimit } from './rate.ts'
 import type { Seed } from './records.ts'
-import { serviceHandler } from './routes.ts'
+import { checkRpcPath, serviceHandler } from './routes.ts'
 import { createServer } from './server.ts'
+import { serveWebSockets } from './web-socket.ts'
 
 /** The whole service, running on this machine. */
 export interface Sandbox {
@@ -96,14 +97,15 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     const chainId = await client.with({ attempts: 1 }).call('eth_chainId')
     const forward = limitNode(createForward(upstream, new Alarms(systemClock)), settings, client)
     endings.push(forward.close)
-    const handler = serviceHandler({ settings, client, forward, limit: createLimit(settings.callsPerSecond) })
-    const server = createServer(handler, {
-      latencyMs: settings.latencyMs,
-      nextFault: createFaults(settings.faults, settings.faultSeed),
-      allowedHosts: settings.allowedHosts,
-    })
+    const limit = createLimit(settings.callsPerSecond)
+    const { latencyMs, allowedHosts } = settings
+    const nextFault = createFaults(settings.faults, settings.faultSeed)
+    const server = createServer(serviceHandler({ settings, client, forward, limit }), { latencyMs, nextFault, allowedHosts })
+    const checkPath = (path: readonly string[]) => checkRpcPath(settings, path)
+    const endWebSockets = serveWebSockets(server, { latencyMs, nextFault, allowedHosts, checkPath, forward, limit, upstream })
     const port = await listen(server, settings.port)
-    endings.push(() => close(server))
+    // A server closes only when its WebSockets have ended.
+    endings.push(() => close(server), endWebSockets)
     const url = `http://127.0.0.1:${port}`
     const bases = { dataUrl: url, nftUrl: url, streamsUrl: url }
     return {

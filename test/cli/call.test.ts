@@ -161,11 +161,11 @@ describe('the node', () => {
     [['--api-key', 'k'], '--api-key: expected --chain beside it, received no --chain'],
     [['--chain', 'eth'], "--base-url: expected the service's address, here or in HEXLINE_RPC_BASE_URL, received nothing"],
     [['--chain', 'eth', '--base-url', 'http://127.0.0.1:1'], '--api-key: expected the key, here or in HEXLINE_API_KEY, received nothing'],
-    [['--chain', 'eth', '--base-url', 'localhost:1', '--api-key', 'k'], '--base-url: expected an http or https URL'],
+    [['--chain', 'eth', '--base-url', 'localhost:1', '--api-key', 'k'], '--base-url: expected an http, https, ws or wss URL'],
     [[], "--rpc: expected the node's URL, here or in HEXLINE_RPC_URL, or --chain, received nothing"],
     [
-      ['--rpc', 'ws://127.0.0.1:1'],
-      '--rpc: expected an http or https URL, such as https://rpc.example.com/KEY, received a WebSocket URL, which is not supported',
+      ['--rpc', 'ftp://127.0.0.1:1'],
+      '--rpc: expected an http, https, ws or wss URL, such as https://rpc.example.com/KEY, received a URL without https:// or wss://',
     ],
   ])('%j is refused', async (args, message) => {
     const { code, stderr } = await hexline(['call', 'eth_blockNumber', ...args])

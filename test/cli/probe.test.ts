@@ -93,8 +93,8 @@ describe('hexline probe', () => {
   })
 
   it.each<[string[], string]>([
-    [['ftp://host/SECRET'], '--rpc: expected an http or https URL, such as https://rpc.example.com/KEY, received a URL without http:// or https://'],
-    [['SECRET'], '--rpc: expected an http or https URL, such as https://rpc.example.com/KEY, received an invalid URL'],
+    [['ftp://host/SECRET'], '--rpc: expected an http, https, ws or wss URL, such as https://rpc.example.com/KEY, received a URL without https:// or wss://'],
+    [['SECRET'], '--rpc: expected an http, https, ws or wss URL, such as https://rpc.example.com/KEY, received an invalid URL'],
     [['http://127.0.0.1:1/SECRET', '--rpc', 'http://127.0.0.1:1/SECRET'], '--rpc: expected either --rpc or a URL as an argument, received both'],
     [['http://127.0.0.1:1/SECRET', '--chain', 'eth'], '--chain: expected either --chain or --rpc, received both'],
     [[], "--rpc: expected the node's URL, here or in HEXLINE_RPC_URL, or --chain, received nothing"],

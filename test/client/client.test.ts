@@ -125,24 +125,28 @@ describe('createClient checks', () => {
   })
 
   test.each<[unknown, string | RegExp]>([
-    ['', 'endpoint: expected an http or https URL, such as https://rpc.example.com/KEY, received an empty string'],
-    ['rpc.example.com', 'endpoint: expected an http or https URL, such as https://rpc.example.com/KEY, received an invalid URL'],
-    ['ftp://rpc.example.com', 'endpoint: expected an http or https URL, such as https://rpc.example.com/KEY, received a URL without http:// or https://'],
-    ['ws://rpc.example.com', 'endpoint: expected an http or https URL, such as https://rpc.example.com/KEY, received a WebSocket URL, which is not supported'],
-    ['wss://rpc.example.com', 'endpoint: expected an http or https URL, such as https://rpc.example.com/KEY, received a WebSocket URL, which is not supported'],
+    ['', 'endpoint: expected an http, https, ws or wss URL, such as https://rpc.example.com/KEY, received an empty string'],
+    ['rpc.example.com', 'endpoint: expected an http, https, ws or wss URL, such as https://rpc.example.com/KEY, received an invalid URL'],
+    [
+      'ftp://rpc.example.com',
+      'endpoint: expected an http, https, ws or wss URL, such as https://rpc.example.com/KEY, received a URL without https:// or wss://',
+    ],
     [undefined, 'endpoint: expected a URL, { url }, { baseUrl, chain, apiKey } or a function, received undefined'],
     [7, 'endpoint: expected a URL, { url }, { baseUrl, chain, apiKey } or a function, received 7'],
     [[], 'endpoint: expected at least one, received an empty array'],
     [[url, null], 'endpoint: expected a URL, { url }, { baseUrl, chain, apiKey } or a function, received null'],
-    [{ url: 7 }, 'endpoint.url: expected an http or https URL, such as https://rpc.example.com/KEY, received 7'],
+    [{ url: 7 }, 'endpoint.url: expected an http, https, ws or wss URL, such as https://rpc.example.com/KEY, received 7'],
     [{ url, header: {} }, 'endpoint: expected only url, headers, since, received "header" (did you mean `headers`?)'],
     [{ url, headers: { 'a b': '' } }, 'endpoint.headers: expected valid header names, received a name with invalid characters'],
     [{ baseUrl: 'https://rpc.example.com', chain: 'eth', apiKey: '' }, 'apiKey: expected a key, received an empty string'],
     [{ baseUrl: 'https://rpc.example.com', chain: 'eth' }, 'apiKey: expected a key, received undefined'],
-    [{ baseUrl: 'nonsense', chain: 'eth', apiKey: 'KEY' }, 'baseUrl: expected an http or https URL, such as https://rpc.example.com, received an invalid URL'],
+    [
+      { baseUrl: 'nonsense', chain: 'eth', apiKey: 'KEY' },
+      'baseUrl: expected an http, https, ws or wss URL, such as https://rpc.example.com, received an invalid URL',
+    ],
     [
       { baseUrl: 'ftp://rpc.example.com', chain: 'eth', apiKey: 'KEY' },
-      'baseUrl: expected an http or https URL, such as https://rpc.example.com, received a URL without http:// or https://',
+      'baseUrl: expected an http, https, ws or wss URL, such as https://rpc.example.com, received a URL without https:// or wss://',
     ],
     [
       { baseUrl: 'https://rpc.example.com', chain: 'eth', apiKey: 'KEY', key: 1 },

@@ -78,9 +78,9 @@ describe('refused', () => {
   it.each<[unknown, string]>([
     [null, 'endpoint: expected a URL, { url }, { baseUrl, chain, apiKey } or a function, received null'],
     [5, 'endpoint: expected'],
-    ['', 'endpoint: expected an http or https URL'],
-    ['wss://a.example/SECRET', 'endpoint: expected an http or https URL'],
-    [{ url: 'nonsense SECRET' }, 'endpoint.url: expected an http or https URL'],
+    ['', 'endpoint: expected an http, https, ws or wss URL'],
+    ['ftp://a.example/SECRET', 'endpoint: expected an http, https, ws or wss URL'],
+    [{ url: 'nonsense SECRET' }, 'endpoint.url: expected an http, https, ws or wss URL'],
     [{ url: 'https://a.example', headers: { a: 1 } }, 'endpoint.headers["a"]: expected a string'],
     [{ url: 'https://a.example', key: 'SECRET' }, 'endpoint: expected only url, headers'],
     [{ baseUrl: 'https://a.example', chain: 'base', apiKey: 'k', url2: 'x' }, 'endpoint: expected only baseUrl, chain, apiKey, headers'],

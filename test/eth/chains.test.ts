@@ -72,6 +72,10 @@ describe('nodeUrl', () => {
     expect(url({ baseUrl })).toBe(expected)
   })
 
+  test('may be that of a WebSocket', () => {
+    expect(url({ baseUrl: 'wss://rpc.example.com' })).toBe('wss://rpc.example.com/eth/KEY')
+  })
+
   test.each(table)('has the chain as it is: %s', (chain) => {
     expect(url({ chain })).toBe(`https://rpc.example.com/${chain}/KEY`)
   })
@@ -106,15 +110,15 @@ describe('nodeUrl', () => {
 
   test.each(['', 'rpc.example.com', '/v2', undefined, null, 8545, {}])('refuses the base %o', (baseUrl) => {
     expect(() => url({ baseUrl })).toThrow(OptionError)
-    expect(() => url({ baseUrl })).toThrow(/^baseUrl: expected an http or https URL, such as https:\/\/rpc\.example\.com, received /)
+    expect(() => url({ baseUrl })).toThrow(/^baseUrl: expected an http, https, ws or wss URL, such as https:\/\/rpc\.example\.com, received /)
   })
 
   // Without its scheme, `localhost:8545` is a URL with the scheme `localhost:`, which has no path to put chain and key in.
-  test.each(['localhost:8545', 'ws://rpc.example.com', 'wss://rpc.example.com', 'ftp://rpc.example.com', 'file:///etc', 'mailto:someone@example.com'])(
-    'refuses a base that is not an http URL: %s',
+  test.each(['localhost:8545', 'ftp://rpc.example.com', 'file:///etc', 'mailto:someone@example.com'])(
+    'refuses a base that is no URL of a node: %s',
     (baseUrl) => {
       expect(() => url({ baseUrl })).toThrow(OptionError)
-      expect(() => url({ baseUrl })).toThrow(/^baseUrl: expected an http or https URL, such as https:\/\/rpc\.example\.com, received /)
+      expect(() => url({ baseUrl })).toThrow(/^baseUrl: expected an http, https, ws or wss URL, such as https:\/\/rpc\.example\.com, received /)
     },
   )
 

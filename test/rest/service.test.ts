@@ -26,7 +26,7 @@ function refused(service: unknown, options?: unknown, name: (typeof names)[numbe
 describe('an invalid service is refused at once', () => {
   const dataUrl = 'http://127.0.0.1:1'
   const scheme = 'service.dataUrl: expected an http or https URL, such as https://data.example.com, received a URL without http:// or https://'
-  const webSocket = 'service.dataUrl: expected an http or https URL, such as https://data.example.com, received a WebSocket URL, which is not supported'
+  const webSocket = 'service.dataUrl: expected an http or https URL, such as https://data.example.com, received a WebSocket URL'
   const none = 'service.dataUrl: expected an http or https URL, such as https://data.example.com, received an invalid URL'
   const more = 'service.dataUrl: expected an address and path only (keys go as apiKey or headers), received a URL with'
   const unprintable = 'service.apiKey: expected printable characters, received a control character such as a line break, or one beyond Latin-1'

@@ -12,6 +12,7 @@ import {
   type PublicClientConfig,
   type TransactionReceipt,
   type Transport,
+  webSocket,
 } from 'viem'
 import { mnemonicToAccount } from 'viem/accounts'
 import { foundry } from 'viem/chains'
@@ -75,24 +76,48 @@ const makeSigner = (transport: Transport) => createWalletClient({ ...config(tran
 const makeTester = (transport: Transport) => createTestClient({ ...config(transport), mode: 'anvil' })
 
 /**
- * Runs a flow with both transports, compares the results, and passes one to `check`. With an old
- * viem, flows with `needsNew` are skipped.
+ * Runs a flow with each transport, compares the results, and passes one to `check`. With an old
+ * viem, flows with `needsNew` are skipped. Those with `isWorded` show the node's words for an error:
+ * anvil has others over a WebSocket, where such a flow does not run.
  */
-export type Flow = <T>(name: string, run: (bed: Bed) => Promise<T>, check: (result: T) => void | Promise<void>, options?: { needsNew?: boolean }) => void
+export type Flow = <T>(
+  name: string,
+  run: (bed: Bed) => Promise<T>,
+  check: (result: T) => void | Promise<void>,
+  options?: { needsNew?: boolean; isWorded?: boolean },
+) => void
+
+/** Makes the transport of a side, for the URL of its node. */
+type MakeTransport = (url: string) => Transport
+
+const overHttp: MakeTransport = (url) => http(url, { timeout })
+const hexlineOverHttp: MakeTransport = (url) => hexline(url, { timeout })
+const overWebSocket: MakeTransport = (url) => webSocket(url.replace('http', 'ws'), { timeout })
+const hexlineOverWebSocket: MakeTransport = (url) => hexline(url.replace('http', 'ws'), { timeout })
+
+/** What a flow is run with, viem's own transport first. */
+const TRANSPORTS = {
+  all: [overHttp, hexlineOverHttp, hexlineOverWebSocket],
+  http: [overHttp, hexlineOverHttp],
+  webSocket: [overWebSocket, hexlineOverWebSocket],
+} as const
 
 /**
- * Returns a function that declares a test: the same flow with viem's `http()` and with `hexline()`,
- * each on its own anvil. The results must be equal and pass the check. Both nodes have the same
- * first timestamp and blocks 12 s apart, so that hashes are equal, too. The changes of a flow to
- * its node are reverted afterwards, unless the nodes are not `isRevertible`.
+ * Returns a function that declares a test: the same flow with viem's `http()` and with `hexline()`
+ * over HTTP and over a WebSocket, each on its own anvil; or over one of them, against viem's own
+ * transport. The results must be equal and pass the check. All nodes have the same first timestamp
+ * and blocks 12 s apart, so that hashes are equal, too. The changes of a flow to its node are
+ * reverted afterwards, unless the nodes are not `isRevertible`.
  */
-export function viemFlows(prepare: (bed: Bed) => Promise<unknown> = async () => {}, { isRevertible = true } = {}): Flow {
-  let sides: [Side, Side]
+export function viemFlows(
+  prepare: (bed: Bed) => Promise<unknown> = async () => {},
+  { isRevertible = true, over = 'all' }: { isRevertible?: boolean; over?: keyof typeof TRANSPORTS } = {},
+): Flow {
+  let sides: Side[]
   let snapshots: Hex[]
 
   beforeAll(async () => {
-    sides = [await startSide((url) => http(url, { timeout })), await startSide((url) => hexline(url, { timeout }))]
-    expect(sides.map(({ makeBed }) => makeBed().reader.transport.type)).toEqual(['http', 'hexline'])
+    sides = await Promise.all(TRANSPORTS[over].map(startSide))
     await Promise.all(
       sides.map(async ({ makeBed }) => {
         const bed = makeBed()
@@ -123,15 +148,15 @@ export function viemFlows(prepare: (bed: Bed) => Promise<unknown> = async () => 
     await Promise.all((sides ?? []).map((side) => side.stop()))
   })
 
-  return (name, run, check, { needsNew = false } = {}) =>
+  return (name, run, check, { needsNew = false, isWorded = false } = {}) =>
     it.skipIf(needsNew && !isNewViem)(name, async () => {
-      // Waits for both, so that neither continues while its node is being reverted. viem caches by
+      // Waits for all, so that none continues while its node is being reverted. viem caches by
       // client, so each flow gets new ones.
-      const [overHttp, overHexline] = await Promise.allSettled(sides.map(({ makeBed }) => run(makeBed())))
-      if (overHttp?.status === 'rejected') throw overHttp.reason
-      if (overHexline?.status === 'rejected') throw overHexline.reason
-      expect(overHexline?.value).toStrictEqual(overHttp?.value)
-      await check(overHexline?.value as never)
+      const results = await Promise.allSettled((isWorded ? sides.slice(0, 2) : sides).map(({ makeBed }) => run(makeBed())))
+      for (const result of results) if (result.status === 'rejected') throw result.reason
+      const [expected, ...others] = results.map((result) => (result as PromiseFulfilledResult<never>).value)
+      for (const value of others) expect(value).toStrictEqual(expected)
+      await check(expected as never)
     })
 }
 
@@ -158,7 +183,8 @@ async function startSide(makeTransport: (url: string) => Transport): Promise<Sid
  */
 export async function closeHexline(transport: Transport, ofChain: Chain = chain): Promise<void> {
   const client: Client = createClient({ chain: ofChain, transport })
-  if (client.transport.type === 'hexline') await (client as Client<HexlineTransport>).transport.client.close()
+  const { client: own } = client.transport as Partial<Client<HexlineTransport>['transport']>
+  await own?.close()
 }
 
 function bedOn({ url }: Anvil, direct: Transport): Bed {
@@ -193,7 +219,13 @@ function overheard(transport: Transport, onAnswer: (method: string) => void): Tr
       onAnswer(args.method)
       return result
     }
-    return { ...inner, request: request as typeof inner.request }
+    const { subscribe } = (inner.value ?? {}) as { subscribe?: (parameters: unknown) => Promise<unknown> }
+    const subscribed = async (parameters: unknown) => {
+      const subscription = await subscribe?.(parameters)
+      onAnswer('eth_subscribe')
+      return subscription
+    }
+    return { ...inner, request: request as typeof inner.request, value: { ...inner.value, ...(subscribe && { subscribe: subscribed }) } }
   }
 }
 
@@ -202,7 +234,7 @@ export async function failureOf({ url }: Pick<Bed, 'url'>, promise: Promise<unkn
   try {
     await promise
   } catch (error) {
-    const said = (text: unknown) => (typeof text === 'string' ? text.replaceAll(url, 'URL') : text)
+    const said = (text: unknown) => (typeof text === 'string' ? text.replaceAll(url, 'URL').replaceAll(url.replace('http', 'ws'), 'URL') : text)
     const errors: object[] = []
     // Below viem's own errors is the transport's failure, which with hexline is hexline's own.
     for (let each = error; each instanceof BaseError; each = each.cause) {

@@ -41,8 +41,9 @@ export function createPost(options: PostOptions): Post {
     const bodies = calls.every(({ isUnread }) => isUnread) ? (calls[0] as PooledCall).bodies : undefined
     let reply: HttpReply
     try {
+      const maxBytes = calls.length > 1 ? MOST_FOR_A_BATCH : undefined
       reply = await exchange.send(
-        { method: 'POST', path, body: encode(calls, first), maxBytes: calls.length > 1 ? MOST_FOR_A_BATCH : undefined, patience: patienceOf(calls), bodies },
+        { method: 'POST', path, body: encode(calls, first), maxBytes, patience: patienceOf(calls), bodies, firstId: first, count: calls.length },
         signal,
       )
     } catch (error) {
@@ -147,6 +148,7 @@ function isStartOfArray(body: Buffer): boolean {
 
 function read(reply: HttpReply, calls: readonly Call[], first: number, options: PostOptions, cuts: Cuts): readonly Outcome[] {
   const failures = new ReplyErrors(reply, options)
+  if (reply.unsent) return calls.map((call) => failures.notConnected(call))
   const isBatch = calls.length > 1
   if (calls.every(({ isUnread }) => isUnread)) {
     const results = unreadResults(reply.body, first, calls.length)

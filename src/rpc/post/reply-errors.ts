@@ -105,6 +105,11 @@ export class ReplyErrors {
     return this.said(call, refusal.error, (kind) => (kind !== undefined && refusesEverybody(kind) ? kind : 'batch-too-large'))
   }
 
+  /** The server refused the connection with a status of 300 or more. */
+  notConnected(call: Call): HexlineError {
+    return this.#status(call, false) as HttpError
+  }
+
   /** The body is not JSON. Where it was cut, a smaller batch may get a whole one. */
   unreadable(call: Call, isBatch: boolean, isCut = false): HexlineError {
     const { length } = this.#reply.body
@@ -143,7 +148,7 @@ export class ReplyErrors {
     const { endpoint, scrub } = this.#options
     return new HttpError(
       { status, headers: scrubJson(headers, scrub) as HttpReply['headers'], body: this.#start() },
-      { method, endpoint, kind, retryAfterMs: asked },
+      { method, endpoint, kind, retryAfterMs: asked, unsent: this.#reply.unsent === true },
     )
   }
 

@@ -189,7 +189,7 @@ describe('options', () => {
   it.each<[string, Target, object, string]>([
     ['an unknown one', 'http://127.0.0.1:1', { pollInterval: 1 }, 'options: expected only polling, staticNetwork, '],
     ['an invalid client option', 'http://127.0.0.1:1', { concurrency: 0 }, 'concurrency: expected a whole number from 1 to 1000, received 0'],
-    ['an invalid URL', 'nonsense', {}, 'endpoint: expected an http or https URL, such as'],
+    ['an invalid URL', 'nonsense', {}, 'endpoint: expected an http, https, ws or wss URL, such as'],
     ['batchMaxSize', 'http://127.0.0.1:1', { batchMaxSize: 1 << 20 }, 'batchMaxSize: expected undefined (a batch that is too large for the node is split'],
     ['an invalid batchStallTime', 'http://127.0.0.1:1', { batchStallTime: -1 }, 'batchStallTime: expected a number of ms from 0 to 2147483647, received -1'],
     [

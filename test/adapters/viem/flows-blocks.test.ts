@@ -253,18 +253,21 @@ describe('at request level', () => {
       expect(errors[0]).toMatchObject({ name: 'MethodNotFoundRpcError', code: -32601 })
       expect(message).toContain('Request body: {"method":"eth_madeUp","params":[1]}')
     },
+    { isWorded: true },
   )
 
   flow(
     'an error of a call without params shows a body without params',
     async (bed) => failureOf(bed, bed.reader.request({ method: 'eth_madeUp' } as never)),
     ({ message }) => expect(message).toContain('Request body: {"method":"eth_madeUp"}'),
+    { isWorded: true },
   )
 
   flow(
     'refused params fail with viem’s error',
     async (bed) => failureOf(bed, bed.reader.request({ method: 'eth_getBalance', params: ['0x12', 'latest'] } as never)),
     ({ errors }) => expect(errors[0]).toMatchObject({ name: 'InvalidParamsRpcError', code: -32602 }),
+    { isWorded: true },
   )
 
   flow(

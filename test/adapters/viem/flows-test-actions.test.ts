@@ -131,6 +131,7 @@ describe('state', () => {
       expect(receipt).toMatchObject({ status: 'success', from: stranger })
       expect(failure.message).toContain('No Signer available')
     },
+    { isWorded: true },
   )
 
   flow(

@@ -81,6 +81,7 @@ for (const who of ['unlocked', 'signer'] as const) {
         expect(funds?.errors.map((each) => (each as Error).name)).toContain('InsufficientFundsError')
         expect(gas?.errors[0]).toMatchObject({ name: 'TransactionExecutionError' })
       },
+      { isWorded: true },
     )
 
     flow(
@@ -257,12 +258,14 @@ describe('wallets', () => {
       expect(switchChain.errors[0]).toMatchObject({ name: 'MethodNotFoundRpcError' })
       expect(sendCalls.message).toContain('wallet_sendCalls')
     },
+    { isWorded: true },
   )
 
   flow(
     'watchAsset, whose params are an object',
     async (bed) => failureOf(bed, bed.unlocked.watchAsset({ type: 'ERC20', options: { address: token, decimals: 18, symbol: 'HEX' } })),
     ({ message }) => expect(message).toContain('Request body: {"method":"wallet_watchAsset","params":{"type":"ERC20"'),
+    { isWorded: true },
   )
 
   flow(

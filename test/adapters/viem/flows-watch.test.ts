@@ -3,7 +3,7 @@ import { describe, expect } from 'vitest'
 import { alice, type Bed, carol, collector, failureOf, viemFlows } from '../../support/viem-flows.ts'
 import { putContracts, token, tokenAbi } from '../../support/viem-flows-contracts.ts'
 
-const flow = viemFlows(putContracts)
+const flow = viemFlows(putContracts, { over: 'http' })
 
 const transferred = tokenAbi[1]
 const transfer = ({ unlocked }: Bed, amount: bigint) =>

@@ -223,7 +223,7 @@ describe('options', () => {
   })
 
   it.each<[string, unknown, string]>([
-    ['an invalid URL', 'nonsense', 'endpoint: expected an http or https URL, such as'],
+    ['an invalid URL', 'nonsense', 'endpoint: expected an http, https, ws or wss URL, such as'],
     ['no endpoints', [], 'endpoint: expected at least one, received an empty array'],
     ['null', null, 'endpoint: expected a URL, { url }, { baseUrl, chain, apiKey } or a function, received null'],
     ["a viem client in hexline's place", createPublicClient({ transport: http('http://127.0.0.1:1') }), 'endpoint: expected '],

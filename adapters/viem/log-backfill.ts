@@ -1,0 +1,137 @@
+import type { Address, LogTopic } from 'viem'
+import { checkLogOptions } from '../../src/bulk/get-logs.ts'
+import { copiedLogs } from '../../src/bulk/log-lines.ts'
+import { LogStream } from '../../src/bulk/log-stream.ts'
+import type { Client as HexlineClient } from '../../src/client/client.ts'
+
+/** A log as the node sent it. */
+interface RawLog {
+  readonly blockNumber?: string | null
+  readonly blockHash?: string | null
+  readonly logIndex?: string | null
+  readonly removed?: boolean
+}
+
+export interface RawFilter {
+  readonly address?: Address | Address[] | undefined
+  readonly topics?: LogTopic[] | undefined
+}
+
+/** Notifications that wait while missed logs are fetched. More are fetched, too. */
+const MOST_HELD = 10_000
+/** A notification may come this many blocks after its log was fetched, and is known by then. */
+const KEPT_BLOCKS = 64n
+
+/**
+ * The logs of a subscription, with those that it has missed. What is known is the first block whose
+ * logs may not all have been delivered, and which logs from that block on have been: so a range can
+ * be fetched again, and no log comes twice.
+ *
+ * Replaced blocks are told only while the socket is open: a log of a block that was replaced while
+ * it was not gets no `removed: true`.
+ */
+export class LogBackfill {
+  readonly #client: HexlineClient
+  readonly #filter: RawFilter
+  readonly #deliver: (log: unknown) => void
+  readonly #onError: (error: unknown) => void
+  readonly #stopping = new AbortController()
+  #from = 0n
+  /** Logs of the last blocks that have been delivered, with their blocks. */
+  readonly #delivered = new Map<string, bigint>()
+  #prunedAt = 0n
+  /** Notifications that came while missed logs are being fetched; undefined while they are not. */
+  #held: unknown[] | undefined
+  #isMissing = false
+  /** Blocks from `#from` on could not be fetched. */
+  #hasHole = false
+
+  constructor(client: HexlineClient, filter: RawFilter, deliver: (log: unknown) => void, onError: (error: unknown) => void) {
+    this.#client = client.with({ signal: this.#stopping.signal })
+    this.#filter = filter
+    this.#deliver = deliver
+    this.#onError = onError
+  }
+
+  /** Before the subscription: blocks from here on are its. */
+  async start(): Promise<void> {
+    this.#from = (await this.#client.call('eth_blockNumber')) + 1n
+  }
+
+  notified(log: unknown): void {
+    if (this.#held === undefined) this.#take(log as RawLog)
+    else if (this.#held.length < MOST_HELD) this.#held.push(log)
+    else this.#isMissing = true
+  }
+
+  /** Something may have been missed: it is delivered before what comes now. */
+  fill(): void {
+    this.#isMissing = true
+    if (this.#held === undefined) void this.#fill()
+  }
+
+  stop(): void {
+    this.#stopping.abort(new Error('unsubscribed'))
+  }
+
+  async #fill(): Promise<void> {
+    const held: unknown[] = []
+    this.#held = held
+    try {
+      while (this.#isMissing) {
+        this.#isMissing = false
+        const to = await this.#client.call('eth_blockNumber')
+        if (to < this.#from) continue
+        await this.#fetch(to)
+        if (to > this.#from) this.#advance(to)
+      }
+      this.#hasHole = false
+    } catch (error) {
+      // What is missing is fetched with the next gap.
+      this.#hasHole = true
+      if (!this.#stopping.signal.aborted) this.#onError(error)
+    } finally {
+      this.#held = undefined
+      if (!this.#stopping.signal.aborted) for (const log of held) this.#take(log as RawLog)
+    }
+  }
+
+  async #fetch(to: bigint): Promise<void> {
+    const { address, topics } = this.#filter
+    const options = {
+      from: this.#from,
+      to,
+      audit: 'none' as const,
+      ...(address !== undefined && { address }),
+      ...(topics !== undefined && { topics: topics as [] }),
+    }
+    const stream = new LogStream(this.#client, checkLogOptions(options), copiedLogs())
+    for await (const { items } of stream.pages()) for (const { json } of items) this.#take(JSON.parse(json.toString()) as RawLog)
+  }
+
+  /** Delivers a log that has not been delivered. */
+  #take(log: RawLog): void {
+    const { blockNumber, blockHash, logIndex, removed } = log
+    if (typeof blockNumber !== 'string') return void this.#deliver(log)
+    const number = BigInt(blockNumber)
+    const key = `${blockHash}:${logIndex}`
+    if (removed === true) {
+      this.#delivered.delete(key)
+      // The blocks that replace it are still to come.
+      if (number < this.#from) this.#from = number
+    } else {
+      if (this.#delivered.has(key)) return
+      this.#delivered.set(key, number)
+      if (number > this.#from && (this.#held !== undefined || !this.#hasHole)) this.#advance(number)
+    }
+    this.#deliver(log)
+  }
+
+  /** All logs of the blocks before this one have been delivered. */
+  #advance(number: bigint): void {
+    this.#from = number
+    if (number - this.#prunedAt < KEPT_BLOCKS) return
+    this.#prunedAt = number
+    for (const [key, block] of this.#delivered) if (block < number - KEPT_BLOCKS) this.#delivered.delete(key)
+  }
+}

@@ -1,0 +1,79 @@
+import type { Address, Hash, LogTopic } from 'viem'
+import type { Client as HexlineClient } from '../../src/client/client.ts'
+import { listenOf } from '../../src/client/internals.ts'
+import { LogBackfill } from './log-backfill.ts'
+import { viemError } from './viem-error.ts'
+
+/** What viem's `webSocket()` transport takes. */
+export interface SubscribeParameters {
+  readonly params:
+    | ['newHeads']
+    | ['newPendingTransactions']
+    | ['logs', { address?: Address | Address[] | undefined; topics?: LogTopic[] | undefined }]
+    | ['syncing']
+  /** Gets `{ subscription, result }` of each notification, as the node sent it. */
+  readonly onData: (data: { subscription: Hash; result: unknown }) => void
+  readonly onError?: ((error: unknown) => void) | undefined
+}
+
+export interface SubscribeReturnType {
+  /** The same through reconnects: it is not the node's. */
+  readonly subscriptionId: Hash
+  unsubscribe(): Promise<{ jsonrpc: '2.0'; id: number; result: boolean }>
+}
+
+/**
+ * Subscribes as viem's `webSocket()` does, and stays subscribed through reconnects. Logs that were
+ * missed meanwhile are delivered after them, each once; other notifications that were missed are
+ * not. Rejects with viem's errors. `onError` is called when the subscription has ended, or when
+ * missed logs cannot be fetched.
+ */
+export type Subscribe = (parameters: SubscribeParameters) => Promise<SubscribeReturnType>
+
+/** `subscribe` of a transport; undefined for a client without a WebSocket. */
+export function subscribeOf(client: HexlineClient): Subscribe | undefined {
+  const listen = listenOf(client)
+  if (listen === undefined) return undefined
+  return async ({ params, onData, onError }) => {
+    // Fields that are undefined would be left out anyway.
+    const sent = JSON.parse(JSON.stringify(params)) as SubscribeParameters['params']
+    const subscription = `0x${crypto.randomUUID().replaceAll('-', '')}` as const
+    const deliver = (result: unknown) => onData({ subscription, result })
+    const told = (error: unknown) => viemError(error, { method: 'eth_subscribe', params: sent }, client.endpoints)
+    const [name, filter] = sent
+    const backfill = name === 'logs' ? new LogBackfill(client, filter, deliver, (error) => onError?.(told(error))) : undefined
+    try {
+      await backfill?.start()
+      const stop = await new Promise<() => void>((resolve, reject) => {
+        let isStarted = false
+        const stopListening = listen(
+          sent,
+          {
+            started() {
+              isStarted = true
+              // Not before `listen` has returned.
+              queueMicrotask(() => resolve(stopListening))
+            },
+            gap: () => backfill?.fill(),
+            notified: (result) => (backfill === undefined ? deliver(result) : backfill.notified(result)),
+            ended(error) {
+              if (isStarted) onError?.(told(error))
+              else reject(error)
+            },
+          },
+          undefined,
+        )
+      })
+      return {
+        subscriptionId: subscription,
+        async unsubscribe() {
+          stop()
+          backfill?.stop()
+          return { jsonrpc: '2.0', id: 0, result: true }
+        },
+      }
+    } catch (error) {
+      throw told(error)
+    }
+  }
+}

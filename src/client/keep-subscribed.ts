@@ -1,0 +1,209 @@
+import { type HexlineError, MalformedReplyError } from '../errors.ts'
+import { ownRead, type Post } from '../rpc/call.ts'
+import { isFailure, isThrottled, mayRepeat } from '../rpc/failure-kinds.ts'
+import { type Backoff, jittered, type RetryAt } from '../rpc/retry-delay.ts'
+import type { Health } from '../rpc/route/health.ts'
+import { show } from '../text.ts'
+import type { Wait, Waiting } from '../wait/waiting.ts'
+import type { WebSocketExchange } from '../ws/exchange.ts'
+import type { LiveSubscription } from '../ws/line.ts'
+
+/** An endpoint that can have subscriptions. */
+export interface SubscriptionSource {
+  readonly name: string
+  readonly post: Post
+  readonly webSocket: WebSocketExchange
+  readonly health: Health
+}
+
+export interface KeepSubscribedOptions {
+  /** At least one. */
+  readonly sources: readonly SubscriptionSource[]
+  /** Params of `eth_subscribe`. */
+  readonly params: readonly unknown[]
+  readonly waiting: Waiting
+  readonly backoff: Backoff
+  /** How often each endpoint may fail before the first one has the subscription. */
+  readonly attempts: number
+  readonly signal?: AbortSignal | undefined
+}
+
+/** Gets what a subscription brings. */
+export interface Subscriber {
+  /** A node has the subscription, for the first time. */
+  started(): void
+  /** A notification's `result`, and the size of its message in bytes. */
+  notified(result: unknown, bytes: number): void
+  /** The subscription was interrupted, and is there again: something may have been missed. */
+  gap(): void
+  /**
+   * It has ended: by the signal, by the client's end, or because no endpoint takes it. Not called
+   * after it was stopped.
+   */
+  ended(reason: unknown): void
+}
+
+/**
+ * A subscription that lives this long, in ms, or brings anything, counts as no failure when it is
+ * lost.
+ */
+const STABLE_MS = 10_000
+
+/**
+ * Keeps one subscription at one endpoint at a time, as long as nobody stops it. When its socket is
+ * lost, another endpoint takes over at once, if there is one; else the same one is asked again,
+ * with full-jitter back-off and without end. Before there was a subscription, it fails as a call
+ * does. Gives the function that stops it.
+ */
+export function keepSubscribed(options: KeepSubscribedOptions, subscriber: Subscriber): () => void {
+  const keeper = new Keeper(options, subscriber)
+  keeper.start()
+  return () => keeper.stop()
+}
+
+class Keeper {
+  readonly #options: KeepSubscribedOptions
+  readonly #subscriber: Subscriber
+  readonly #stopping = new AbortController()
+  readonly #retryAt: RetryAt
+  readonly #wait: Wait
+  #live: { readonly subscription: LiveSubscription; readonly source: SubscriptionSource } | undefined
+  #startedAt: number | undefined
+  /** It has brought something since it was started. */
+  #hasBrought = false
+  #isStopped = false
+
+  constructor(options: KeepSubscribedOptions, subscriber: Subscriber) {
+    this.#options = options
+    this.#subscriber = subscriber
+    this.#retryAt = jittered(options.backoff)
+    const at = Number.POSITIVE_INFINITY
+    const call = { signal: options.signal, deadline: at, method: 'eth_subscribe' }
+    this.#wait = { call, at, place: -1, index: -1, ring: () => {}, cancel: (reason) => this.#end(reason) }
+  }
+
+  start(): void {
+    if (this.#options.waiting.hold(this.#wait)) void this.#run()
+  }
+
+  stop(): void {
+    if (this.#isStopped) return
+    this.#isStopped = true
+    this.#options.waiting.release(this.#wait)
+    this.#stopping.abort(new Error('stopped'))
+    this.#unsubscribe()
+  }
+
+  async #run(): Promise<void> {
+    /** Endpoints that have failed since the last wait, and failures since all went well. */
+    let tried: SubscriptionSource[] = []
+    let failures = 0
+    while (!this.#isStopped) {
+      const source = this.#choose(tried)
+      let error: unknown
+      let isLost = false
+      try {
+        error = await this.#subscribe(source)
+        isLost = true
+      } catch (refusal) {
+        error = refusal
+      }
+      if (this.#isStopped) return
+      if (!isFailure(error) || error.kind === 'closed') return this.#end(error)
+      if (isLost && this.#hasLasted()) {
+        tried = []
+        failures = 0
+      }
+      tried.push(source)
+      if (tried.length < this.#options.sources.length) continue
+      if (!isLost && mayRepeat(error) !== true) return this.#end(error)
+      if (!isThrottled(error)) failures++
+      if (this.#startedAt === undefined && failures >= this.#options.attempts) return this.#end(error)
+      tried = []
+      await this.#pause(error, Math.max(1, failures))
+    }
+  }
+
+  /** Those that work first, in their order. */
+  #choose(tried: readonly SubscriptionSource[]): SubscriptionSource {
+    const left = this.#options.sources.filter((source) => !tried.includes(source))
+    return left.find(({ health }) => !health.isOut) ?? (left[0] as SubscriptionSource)
+  }
+
+  /** Resolves to the reason when the subscription is lost. Rejects when there is none. */
+  #subscribe(source: SubscriptionSource): Promise<HexlineError> {
+    return new Promise((resolve, reject) => {
+      const listener = {
+        started: () => {
+          const isFirst = this.#startedAt === undefined
+          this.#startedAt = this.#now()
+          this.#hasBrought = false
+          if (this.#isStopped) return
+          if (isFirst) this.#subscriber.started()
+          else this.#subscriber.gap()
+        },
+        notified: (result: unknown, bytes: number) => {
+          this.#hasBrought = true
+          if (!this.#isStopped) this.#subscriber.notified(result, bytes)
+        },
+        lost: resolve,
+      }
+      source.webSocket
+        .listen(() => this.#ask(source), listener)
+        .then((subscription) => {
+          this.#live = { subscription, source }
+          if (this.#isStopped) this.#unsubscribe()
+        }, reject)
+    })
+  }
+
+  /** Asks for a subscription; gives its id. */
+  async #ask({ post, name }: SubscriptionSource): Promise<string> {
+    const { params } = this.#options
+    const method = 'eth_subscribe'
+    // Not given up when the subscriber leaves: the node would keep a subscription without an owner.
+    const [outcome] = await post([ownRead({ method, params, deadline: Number.POSITIVE_INFINITY })], NEVER)
+    if (outcome === undefined || outcome instanceof Error) throw outcome
+    const id = outcome.take()
+    if (typeof id === 'string') return id
+    throw new MalformedReplyError(`${name}: ${method}: expected the id of a subscription, received ${show(id)}`, { method, endpoint: name })
+  }
+
+  #unsubscribe(): void {
+    if (this.#live === undefined) return
+    const { subscription, source } = this.#live
+    this.#live = undefined
+    const { id } = subscription
+    if (id === undefined) return
+    const method = 'eth_unsubscribe'
+    // Sent first: the socket is not to be closed as unused before.
+    void source.post([ownRead({ method, params: [id], deadline: Number.POSITIVE_INFINITY })], NEVER)
+    subscription.stop()
+  }
+
+  #hasLasted(): boolean {
+    return this.#hasBrought || (this.#startedAt !== undefined && this.#now() - this.#startedAt >= STABLE_MS)
+  }
+
+  async #pause(error: HexlineError, failures: number): Promise<void> {
+    const call = { signal: this.#stopping.signal, deadline: Number.POSITIVE_INFINITY, method: 'eth_subscribe' }
+    const until = this.#retryAt(error, failures, this.#now())
+    try {
+      await this.#options.waiting.sleep(call, until)
+    } catch {
+      // Stopped, or closed: both are known by now.
+    }
+  }
+
+  #end(reason: unknown): void {
+    if (this.#isStopped) return
+    this.stop()
+    this.#subscriber.ended(reason)
+  }
+
+  #now(): number {
+    return this.#options.waiting.clock.now()
+  }
+}
+
+const NEVER = new AbortController().signal

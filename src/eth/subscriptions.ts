@@ -1,0 +1,63 @@
+import { OptionError } from '../errors.ts'
+import { didYouMean } from '../nearest-name.ts'
+import { show } from '../text.ts'
+import { decodeHash, decodeHeader, decodeLog, decodeTransaction } from './objects.ts'
+import { encodeParams, filter, type Param } from './params.ts'
+
+/**
+ * What `eth_subscribe` takes (https://geth.ethereum.org/docs/interacting-with-geth/rpc/pubsub), one
+ * row for each kind of event.
+ */
+const subscriptions = {
+  newHeads: { fields: [], params: () => [], decoder: () => decodeHeader },
+  logs: {
+    fields: ['address', 'topics'],
+    params: (fields: Fields) => encodeParams('eth_subscribe', [filter as Param<never>], [fields]),
+    decoder: () => decodeLog,
+  },
+  newPendingTransactions: {
+    fields: ['full'],
+    params: ({ full }: Fields) => (full === true ? [true] : []),
+    // Some nodes send hashes all the same.
+    decoder:
+      ({ full }: Fields) =>
+      (value: unknown) =>
+        full === true && typeof value === 'object' ? decodeTransaction(value) : decodeHash(value),
+  },
+} as const satisfies Record<string, Row>
+
+interface Row {
+  readonly fields: readonly string[]
+  readonly params: (fields: Fields) => unknown[]
+  readonly decoder: (fields: Fields) => (value: unknown) => unknown
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** A kind of event that a node tells of itself. */
+export type SubscriptionName = keyof typeof subscriptions
+
+/** How to subscribe to events, and how to read them. */
+export interface SubscriptionPlan {
+  /** Params of `eth_subscribe`. */
+  readonly params: readonly unknown[]
+  /** Decodes the `result` of a notification in place. Throws `CodecError`. */
+  readonly decode: (value: unknown) => unknown
+}
+
+/** The names of the fields that a subscription takes. Throws `OptionError` for an unknown kind. */
+export function subscriptionFields(name: string): readonly string[] {
+  return rowOf(name).fields
+}
+
+/** The plan of a subscription. Throws `CodecError` for invalid fields. */
+export function planSubscription(name: string, fields: Fields): SubscriptionPlan {
+  const row = rowOf(name)
+  return { params: [name, ...row.params(fields)], decode: row.decoder(fields) }
+}
+
+function rowOf(name: string): Row {
+  if (Object.hasOwn(subscriptions, name)) return subscriptions[name as SubscriptionName]
+  const names = Object.keys(subscriptions)
+  throw new OptionError('subscribe', `one of ${names.join(', ')}`, show(name) + (typeof name === 'string' ? didYouMean(name, names) : ''))
+}

@@ -1,0 +1,128 @@
+import type { Dispatcher } from 'undici'
+import { ClosedError } from '../errors.ts'
+import type { Exchange, HttpReply, HttpRequest } from '../http/exchange.ts'
+import { Pool } from '../http/undici.ts'
+import { openWebSocket } from './handshake.ts'
+import { ended, Line, type LineOptions, type LiveSubscription, type SubscriptionListener } from './line.ts'
+import { Pending } from './pending.ts'
+
+/** An exchange's endpoint and limits. */
+export interface WebSocketOptions extends LineOptions {
+  /** Headers of the handshake, with names in lower case. */
+  readonly headers: Readonly<Record<string, string>>
+  /** Whether to offer compression. */
+  readonly compression: boolean
+  /** Opens the sockets in place of an own pool. It is never closed here. */
+  readonly dispatcher?: Dispatcher | undefined
+}
+
+/** An exchange over a WebSocket, with its subscriptions. */
+export interface WebSocketExchange extends Exchange {
+  /**
+   * Calls `subscribe`, which sends `eth_subscribe` by this exchange and resolves to the id. Passes
+   * on each notification with this id, also one that came before the reply.
+   */
+  listen(subscribe: () => Promise<string>, listener: SubscriptionListener): Promise<LiveSubscription>
+}
+
+/**
+ * JSON-RPC over one WebSocket at a time, which the first request opens. A request is a message; its
+ * reply is the message with its id. What HTTP has and a message has not is made up: status 200, and
+ * no headers. A refused upgrade is an HTTP reply as it came.
+ *
+ * A socket that ends fails the requests in flight, and the next request opens another one.
+ */
+export function createWebSocketExchange(options: WebSocketOptions): WebSocketExchange {
+  return new WebSocketClient(options)
+}
+
+class WebSocketClient implements WebSocketExchange {
+  readonly #options: WebSocketOptions
+  readonly #own: Pool | undefined
+  readonly #dispatcher: Dispatcher
+  readonly #closing = new AbortController()
+  /** The socket for new requests. */
+  #line: Line | undefined
+  #opening: Promise<Line | HttpReply> | undefined
+  /** Sockets that are open, replaced ones included. */
+  readonly #lines = new Set<Line>()
+  /** Subscriptions whose ids have not come yet. */
+  #subscribing = 0
+  #lastAnswered: Line | undefined
+
+  constructor(options: WebSocketOptions) {
+    this.#options = options
+    const { url, timeoutMs } = options
+    this.#own = options.dispatcher
+      ? undefined
+      : new Pool(`${url.protocol === 'wss:' ? 'https:' : 'http:'}//${url.host}`, { pipelining: 1, connect: { timeout: timeoutMs } })
+    this.#dispatcher = options.dispatcher ?? (this.#own as Pool)
+  }
+
+  send(request: HttpRequest, signal: AbortSignal): Promise<HttpReply> {
+    return new Promise((resolve, reject) => {
+      const pending = new Pending(this.#options, request, signal, resolve, reject)
+      if (pending.isSettled) return
+      if (this.#line !== undefined) this.#line.send(pending)
+      else void this.#sendWhenOpen(pending)
+    })
+  }
+
+  async listen(subscribe: () => Promise<string>, listener: SubscriptionListener): Promise<LiveSubscription> {
+    this.#subscribing++
+    try {
+      const id = await subscribe()
+      // Nothing but microtasks has run since the reply: no other socket has answered meanwhile.
+      return (this.#lastAnswered as Line).subscribe(id, listener)
+    } finally {
+      if (--this.#subscribing === 0) for (const line of this.#lines) line.forgetUnclaimed()
+    }
+  }
+
+  async close(): Promise<void> {
+    const error = new ClosedError()
+    this.#closing.abort(error)
+    for (const line of this.#lines) line.close(error)
+    await this.#own?.destroy()
+  }
+
+  async #sendWhenOpen(pending: Pending): Promise<void> {
+    this.#opening ??= this.#open()
+    let opened: Line | HttpReply
+    try {
+      opened = await this.#opening
+    } catch (error) {
+      return pending.fail(error)
+    }
+    if (pending.isSettled) return
+    // The socket may have been replaced or have ended since.
+    if (!(opened instanceof Line)) pending.succeed(opened)
+    else if (this.#line !== undefined) this.#line.send(pending)
+    else pending.fail(ended(this.#options))
+  }
+
+  async #open(): Promise<Line | HttpReply> {
+    try {
+      const opened = await openWebSocket({ ...this.#options, dispatcher: this.#dispatcher }, this.#closing.signal)
+      if ('status' in opened) return opened
+      const line = new Line(opened, this.#options, {
+        isSubscribing: () => this.#subscribing > 0,
+        answered: (answering) => {
+          this.#lastAnswered = answering
+        },
+        replaced: (old) => {
+          if (this.#line === old) this.#line = undefined
+        },
+        ended: (old) => {
+          this.#lines.delete(old)
+          if (this.#line === old) this.#line = undefined
+        },
+      })
+      this.#lines.add(line)
+      this.#line = line
+      return line
+    } finally {
+      this.#opening = undefined
+    }
+  }
+}

@@ -1,0 +1,259 @@
+import { type HexlineError, LimitError, NetworkError } from '../errors.ts'
+import type { HttpReply } from '../http/exchange.ts'
+import type { Scrub } from '../http/secrets.ts'
+import { append, remove } from '../wait/listeners.ts'
+import type { Opened } from './handshake.ts'
+import { OpenSocket, type SocketHandler } from './open-socket.ts'
+import type { Pending, PendingOptions, Sender } from './pending.ts'
+import { recipientByStart, recipientOf } from './recipient.ts'
+
+/** What a line knows of its endpoint. */
+export interface LineOptions extends PendingOptions {
+  /** Hides the endpoint's secrets. */
+  readonly scrub: Scrub
+}
+
+/** Gets the notifications of one subscription. */
+export interface SubscriptionListener {
+  /** The node has the subscription: notifications follow. */
+  started(): void
+  /** A notification's `result`, and the size of its message in bytes. */
+  notified(result: unknown, bytes: number): void
+  /** The socket has ended, and the subscription with it. */
+  lost(error: HexlineError): void
+}
+
+/** A subscription that a node has. */
+export interface LiveSubscription {
+  /** Its id, as long as its socket is open; undefined after that. */
+  readonly id: string | undefined
+  /** Notifications that come from now on are dropped. */
+  stop(): void
+}
+
+/** Requests without a reply after which a socket is replaced. */
+const MOST_UNANSWERED = 1000
+/** Notifications that wait for the reply to `eth_subscribe`; more are dropped. */
+const MOST_UNCLAIMED = 1000
+
+/** What a line tells its exchange. */
+export interface LineOwner {
+  isSubscribing(): boolean
+  answered(line: Line): void
+  /** It takes no new requests. */
+  replaced(line: Line): void
+  ended(line: Line): void
+}
+
+/** One open socket, its requests in flight and its subscriptions. */
+export class Line implements SocketHandler, Sender {
+  readonly #options: LineOptions
+  readonly #owner: LineOwner
+  readonly #socket: OpenSocket
+  /** Requests that wait for their replies, those included that nobody waits for any more. */
+  readonly #unanswered: Pending[] = []
+  readonly #listeners = new Map<string, SubscriptionListener>()
+  #unclaimed: { readonly id: string; readonly result: unknown; readonly bytes: number }[] = []
+  /** Replies so far. */
+  #answers = 0
+  #firstId = Number.NaN
+  #lastId = Number.NaN
+  #isReplaced = false
+  /**
+   * A message that answers one of these requests, but does not say which: the one that is left when
+   * all others have been answered.
+   */
+  #stray: { readonly reply: HttpReply; readonly from: Set<Pending> } | undefined
+  #endedBy: HexlineError | undefined
+
+  constructor(opened: Opened, options: LineOptions, owner: LineOwner) {
+    this.#options = options
+    this.#owner = owner
+    this.#socket = new OpenSocket(opened, this, { endpoint: options.url.host, scrub: options.scrub, alarms: options.alarms })
+  }
+
+  get isOpen(): boolean {
+    return this.#endedBy === undefined
+  }
+
+  send(pending: Pending): void {
+    if (Number.isNaN(this.#firstId)) this.#firstId = pending.first
+    this.#lastId = pending.first + pending.count - 1
+    append(this.#unanswered, pending)
+    pending.sentBy(this, this.#answers)
+    this.#socket.use()
+    this.#socket.send(pending.body)
+  }
+
+  /**
+   * Passes on what came for this subscription, and what comes. It may have ended with the socket,
+   * in the same moment in which it began.
+   */
+  subscribe(id: string, listener: SubscriptionListener): LiveSubscription {
+    const listeners = this.#listeners
+    listeners.set(id, listener)
+    this.#socket.use()
+    listener.started()
+    const missed = this.#unclaimed
+    this.#unclaimed = missed.filter((each) => each.id !== id)
+    for (const each of missed) if (each.id === id) listener.notified(each.result, each.bytes)
+    if (this.#endedBy !== undefined) this.#loseAll(this.#endedBy)
+    const isOpen = () => this.isOpen
+    return {
+      get id() {
+        return isOpen() && listeners.get(id) === listener ? id : undefined
+      },
+      stop: () => {
+        if (listeners.get(id) !== listener) return
+        listeners.delete(id)
+        this.#socket.leave()
+        this.#endIfUnused()
+      },
+    }
+  }
+
+  forgetUnclaimed(): void {
+    this.#unclaimed = []
+  }
+
+  /**
+   * Nobody waits for this request any more. Its reply may still come, and must not be taken for
+   * another one's.
+   */
+  gaveUp(pending: Pending, hasTimedOut: boolean): void {
+    this.#socket.leave()
+    const isMute = hasTimedOut && pending.answersBefore === this.#answers
+    // No reply at all has come since it was sent: another socket may lead to a server that works.
+    if (isMute || this.#unanswered.length > MOST_UNANSWERED) this.#replace()
+    this.#endIfUnused()
+  }
+
+  close(error: HexlineError): void {
+    this.#socket.close(error)
+  }
+
+  limitOf(head: Buffer | undefined): number {
+    const { maxResponseBytes } = this.#options
+    return Math.min(maxResponseBytes, this.#byStart(head)?.maxBytes ?? maxResponseBytes)
+  }
+
+  memoryFor(head: Buffer, size: number): Buffer | undefined {
+    return this.#byStart(head)?.bodies?.take(size)
+  }
+
+  message(body: Buffer): void {
+    const recipient = recipientOf(body, (id) => this.#isOwn(id))
+    if (recipient === 'subscription') return void this.#notify(body)
+    const reply: HttpReply = { status: 200, headers: {}, body, wireBytes: body.length }
+    if (recipient === undefined) return void this.#keepStray(reply)
+    const pending = this.#find(recipient)
+    // A reply that came too late, or twice.
+    if (pending === undefined) return
+    this.#answer(pending, body.length > pending.maxBytes ? this.#tooLarge(pending.maxBytes, body.length) : reply)
+  }
+
+  tooLarge(head: Buffer | undefined, size: number): void {
+    const pending = this.#byStart(head) ?? (this.#unanswered.length === 1 ? this.#unanswered[0] : undefined)
+    const error = this.#tooLarge(Math.min(this.#options.maxResponseBytes, pending?.maxBytes ?? Number.POSITIVE_INFINITY), size)
+    // Whose reply it was is not known: there is no other way to tell them.
+    if (pending === undefined) return void this.#socket.close(error)
+    this.#answer(pending, error)
+  }
+
+  closed(error: HexlineError): void {
+    this.#endedBy = error
+    this.#owner.ended(this)
+    for (const pending of this.#unanswered) pending.fail(error)
+    this.#unanswered.length = 0
+    this.#loseAll(error)
+  }
+
+  #loseAll(error: HexlineError): void {
+    for (const listener of this.#listeners.values()) listener.lost(error)
+    this.#listeners.clear()
+  }
+
+  /** The id is one of a request that was sent here. */
+  #isOwn(id: number): boolean {
+    return id >= this.#firstId && id <= this.#lastId
+  }
+
+  #find(id: number): Pending | undefined {
+    return this.#unanswered.find(({ first, count }) => id >= first && id < first + count)
+  }
+
+  #byStart(head: Buffer | undefined): Pending | undefined {
+    const recipient = head && recipientByStart(head)
+    return typeof recipient === 'number' ? this.#find(recipient) : undefined
+  }
+
+  #answer(pending: Pending, outcome: HttpReply | HexlineError): void {
+    remove(this.#unanswered, pending)
+    this.#answers++
+    this.#owner.answered(this)
+    if (!pending.isSettled) {
+      this.#socket.leave()
+      if (outcome instanceof Error) pending.fail(outcome)
+      else pending.succeed(outcome)
+    }
+    this.#settleStray(pending)
+    this.#endIfUnused()
+  }
+
+  #notify(body: Buffer): void {
+    const { id, result } = notificationOf(body)
+    if (id === undefined) return
+    const listener = this.#listeners.get(id)
+    if (listener !== undefined) listener.notified(result, body.length)
+    else if (this.#owner.isSubscribing() && this.#unclaimed.length < MOST_UNCLAIMED) this.#unclaimed.push({ id, result, bytes: body.length })
+  }
+
+  #keepStray(reply: HttpReply): void {
+    if (this.#unanswered.length === 0) return
+    this.#stray = { reply, from: new Set(this.#unanswered) }
+    this.#settleStray(undefined)
+  }
+
+  #settleStray(answered: Pending | undefined): void {
+    if (this.#stray === undefined) return
+    const { reply, from } = this.#stray
+    if (answered !== undefined) from.delete(answered)
+    if (from.size > 1) return
+    this.#stray = undefined
+    for (const pending of from) this.#answer(pending, reply)
+  }
+
+  #replace(): void {
+    this.#isReplaced = true
+    this.#owner.replaced(this)
+  }
+
+  #endIfUnused(): void {
+    if (!this.#isReplaced || this.#unanswered.some(({ isSettled }) => !isSettled)) return
+    this.#socket.close(ended(this.#options))
+  }
+
+  #tooLarge(limit: number, size: number): LimitError {
+    const endpoint = this.#options.url.host
+    return new LimitError(`${endpoint}: the reply has at least ${size} bytes; maxResponseBytes allows ${limit}`, 'response-too-large', {
+      endpoint,
+      limit,
+      size,
+    })
+  }
+}
+
+/** For what has not been sent by a connection that is no longer used. */
+export function ended({ url: { host } }: PendingOptions): NetworkError {
+  return new NetworkError(`${host}: the connection is no longer used`, { endpoint: host, unsent: true })
+}
+
+/** The subscription of a notification, and what it says; nothing of one that makes no sense. */
+function notificationOf(body: Buffer): { id?: string; result?: unknown } {
+  try {
+    const { params } = JSON.parse(body.toString()) as { params?: { subscription?: unknown; result?: unknown } }
+    return typeof params?.subscription === 'string' ? { id: params.subscription, result: params.result } : {}
+  } catch {
+    return {}
+  }
+}

@@ -1,0 +1,251 @@
+import type { Socket } from 'node:net'
+import { promisify } from 'node:util'
+import { constants, inflateRaw } from 'node:zlib'
+import { type HexlineError, MalformedReplyError, NetworkError } from '../errors.ts'
+import { plainCause, type Scrub } from '../http/secrets.ts'
+import { excerpt } from '../text.ts'
+import type { Alarm, Alarms } from '../wait/alarms.ts'
+import { CLOSE, closePayload, encodeFrame, FrameError, type FrameHandler, FrameReader, NO_CODE, NORMAL, PING, PONG, TEXT } from './frames.ts'
+import type { Opened } from './handshake.ts'
+
+/** Gets what a socket receives. None of its functions may throw. */
+export interface SocketHandler {
+  /** Longest message of this kind, in bytes, by its start; by nothing for a compressed one. */
+  limitOf(head: Buffer | undefined): number
+  /** Memory for a message, as for `FrameHandler`. */
+  memoryFor(head: Buffer, size: number): Buffer | undefined
+  message(bytes: Buffer): void
+  /** A message was longer than its limit. Nothing is known of the start of a compressed one. */
+  tooLarge(head: Buffer | undefined, size: number): void
+  /** The socket has ended: nothing else comes. */
+  closed(error: HexlineError): void
+}
+
+export interface OpenSocketOptions {
+  /** The endpoint's host and port, for errors. */
+  readonly endpoint: string
+  readonly scrub: Scrub
+  readonly alarms: Alarms
+}
+
+/**
+ * While it is in use, a socket that has been silent for this long, in ms, is asked for a sign of
+ * life, and given up when it stays silent for as long again. Below the 30 s after which the first
+ * proxies forget a connection, and two of them below the default timeout of a call.
+ */
+export const SILENT_MS = 12_500
+/** Time for the peer to answer a close frame, in ms. */
+const CLOSE_MS = 1_000
+
+const inflate = promisify(inflateRaw) as (body: Buffer, options: object) => Promise<Buffer>
+/** What a sender leaves out at the end of a compressed message (RFC 7692, 7.2.2). */
+const DEFLATE_END = Buffer.from([0x00, 0x00, 0xff, 0xff])
+
+/**
+ * An open WebSocket of a client: messages in both directions, and a heartbeat. It holds the process
+ * up only while it is in use.
+ */
+export class OpenSocket implements FrameHandler, Alarm {
+  readonly #socket: Socket
+  readonly #handler: SocketHandler
+  readonly #options: OpenSocketOptions
+  readonly #reader: FrameReader
+  #users = 0
+  /** Something has come since the heartbeat last looked. */
+  #isHeard = true
+  #isPinged = false
+  /** When the last user left. */
+  #idleSince: number
+  #closedBy: HexlineError | undefined
+  /** Resolves when the messages so far have been decompressed; undefined when there are none. */
+  #inflating: Promise<void> | undefined
+  at = 0
+  place = -1
+
+  constructor({ socket, mayCompress }: Opened, handler: SocketHandler, options: OpenSocketOptions) {
+    this.#socket = socket
+    this.#handler = handler
+    this.#options = options
+    this.#reader = new FrameReader(this, { mayCompress })
+    this.#idleSince = options.alarms.clock.now()
+    // A small frame shall not wait for the acknowledgement of the one before it.
+    socket.setNoDelay?.(true)
+    socket.setTimeout?.(0)
+    socket.on('data', (chunk: Buffer) => this.#receive(chunk))
+    socket.on('error', (error) => this.#fail(this.#broken(error)))
+    socket.on('end', () => this.#fail(this.#network('the server ended the connection')))
+    socket.on('close', () => this.#fail(this.#network('the connection was closed')))
+    this.#ref(false)
+  }
+
+  get isOpen(): boolean {
+    return this.#closedBy === undefined
+  }
+
+  send(message: string): void {
+    if (this.isOpen) this.#socket.write(encodeFrame(TEXT, message, true))
+  }
+
+  /** Counts a user: a call in flight, or a subscription. */
+  use(): void {
+    if (this.#users++ > 0 || !this.isOpen) return
+    const { clock } = this.#options.alarms
+    this.#ref(true)
+    this.#isHeard = true
+    this.#isPinged = false
+    // A connection that was idle for long may be gone without a word: it is asked at once.
+    if (clock.now() - this.#idleSince >= SILENT_MS) this.#ping()
+    this.#lookIn(SILENT_MS)
+  }
+
+  /** A user of the socket has left. */
+  leave(): void {
+    if (--this.#users > 0) return
+    const { alarms } = this.#options
+    alarms.unset(this)
+    this.#idleSince = alarms.clock.now()
+    if (this.isOpen) this.#ref(false)
+  }
+
+  /** Closes the socket (RFC 6455, 7.1.1). `error` is what its handler is told. */
+  close(error: HexlineError, code = NORMAL): void {
+    if (!this.isOpen) return
+    this.#socket.end(encodeFrame(CLOSE, closePayload(code), true))
+    this.#fail(error)
+  }
+
+  /** The heartbeat. */
+  ring(): void {
+    // Data that arrived while this process was busy is read after its timers, so look after that.
+    setImmediate(() => this.#look())
+  }
+
+  limitOf(head: Buffer, isCompressed: boolean): number {
+    return this.#handler.limitOf(isCompressed ? undefined : head)
+  }
+
+  memoryFor(head: Buffer, size: number): Buffer | undefined {
+    return this.#handler.memoryFor(head, size)
+  }
+
+  message(payload: Buffer, isCompressed: boolean): void {
+    if (isCompressed) this.#inOrder(() => this.#inflate(payload))
+    else if (this.#inflating === undefined) this.#handler.message(payload)
+    else this.#inOrder(() => this.#handler.message(payload))
+  }
+
+  tooLarge(head: Buffer, size: number): void {
+    this.#handler.tooLarge(head, size)
+  }
+
+  control(opcode: number, payload: Buffer): void {
+    if (opcode === PING) {
+      // A peer that sends pings and reads nothing must not fill the memory.
+      if (!this.#socket.writableNeedDrain) this.#socket.write(encodeFrame(PONG, payload, true))
+    } else if (opcode === CLOSE) this.#closedByPeer(payload)
+  }
+
+  #receive(chunk: Buffer): void {
+    this.#isHeard = true
+    if (!this.isOpen) return
+    try {
+      this.#reader.push(chunk)
+    } catch (error) {
+      if (!(error instanceof FrameError)) throw error
+      const { endpoint } = this.#options
+      this.close(new MalformedReplyError(`${endpoint}: the WebSocket is not valid: ${error.message}`, { endpoint }), error.code)
+    }
+  }
+
+  #closedByPeer(payload: Buffer): void {
+    const code = payload.length < 2 ? NO_CODE : payload.readUInt16BE(0)
+    const reason = excerpt(this.#options.scrub(payload.toString('utf8', 2)))
+    const said = code === NO_CODE ? '' : ` with code ${code}${reason === '' ? '' : `: ${reason}`}`
+    this.close(this.#network(`the server closed the WebSocket${said}`), code === NO_CODE ? NORMAL : code)
+  }
+
+  #inOrder(next: () => unknown): void {
+    const done = (this.#inflating ?? Promise.resolve()).then(next).then(() => {
+      if (this.#inflating === done) this.#inflating = undefined
+    })
+    this.#inflating = done
+  }
+
+  async #inflate(payload: Buffer): Promise<void> {
+    const limit = this.#handler.limitOf(undefined)
+    try {
+      // A message has no last block.
+      const options = { maxOutputLength: limit, finishFlush: constants.Z_SYNC_FLUSH }
+      this.#handler.message(await inflate(Buffer.concat([payload, DEFLATE_END]), options))
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') return this.#handler.tooLarge(undefined, limit + 1)
+      const { endpoint, scrub } = this.#options
+      const cause = plainCause(error, scrub)
+      this.close(new MalformedReplyError(`${endpoint}: a message could not be decompressed: ${excerpt(cause.message)}`, { endpoint, cause }))
+    }
+  }
+
+  #look(): void {
+    if (this.#users === 0 || !this.isOpen || this.place >= 0) return
+    if (!this.#isHeard && this.#isPinged) {
+      this.#fail(this.#network(`the server has been silent for ${2 * SILENT_MS} ms, and does not answer a ping`))
+      return
+    }
+    if (this.#isHeard) this.#isPinged = false
+    else this.#ping()
+    this.#isHeard = false
+    this.#lookIn(SILENT_MS)
+  }
+
+  #ping(): void {
+    this.#isPinged = true
+    this.#isHeard = false
+    this.#socket.write(encodeFrame(PING, EMPTY, true))
+  }
+
+  #lookIn(ms: number): void {
+    const { alarms } = this.#options
+    alarms.unset(this)
+    this.at = alarms.clock.now() + ms
+    alarms.set(this)
+  }
+
+  #broken(error: Error): NetworkError {
+    const cause = plainCause(error, this.#options.scrub)
+    return this.#network(excerpt(cause.message), cause)
+  }
+
+  #network(what: string, cause?: Error): NetworkError {
+    const { endpoint } = this.#options
+    const receivedBytes = this.#reader.pendingBytes ?? 0
+    const where = receivedBytes === 0 ? '' : ` in the middle of a message (${receivedBytes} bytes)`
+    return new NetworkError(`${endpoint}: ${what}${where}`, { endpoint, cause, code: (cause as NodeJS.ErrnoException | undefined)?.code })
+  }
+
+  #fail(error: HexlineError): void {
+    if (!this.isOpen) return
+    this.#closedBy = error
+    const { alarms } = this.#options
+    alarms.unset(this)
+    this.#ref(false)
+    if (this.#socket.writableEnded) {
+      // What is still written is the close frame; the peer's answer to it is not waited for.
+      const timer = alarms.clock.wakeAt(alarms.clock.now() + CLOSE_MS, () => this.#socket.destroy())
+      timer.unref()
+      this.#socket.once('close', () => alarms.clock.cancel(timer))
+    } else this.#socket.destroy()
+    const tell = () => this.#handler.closed(error)
+    if (this.#inflating === undefined) tell()
+    else this.#inOrder(tell)
+  }
+
+  /** A proxy's or test's stream need not be a socket. */
+  #ref(isHeld: boolean): void {
+    if (isHeld) this.#socket.ref?.()
+    else this.#socket.unref?.()
+  }
+}
+
+const EMPTY = Buffer.alloc(0)
+/** As of module loading, since test frameworks replace it with a fake clock that stands still. */
+const { setImmediate } = globalThis

@@ -1,0 +1,104 @@
+import { TimeoutError } from '../errors.ts'
+import type { BodyMemory, HttpReply, HttpRequest } from '../http/exchange.ts'
+import type { Alarm, Alarms } from '../wait/alarms.ts'
+import type { Listed } from '../wait/listeners.ts'
+
+/** An endpoint, as far as one request concerns it. */
+export interface PendingOptions {
+  readonly url: URL
+  /** Time for one request, from its start to the last byte of its reply, in ms. */
+  readonly timeoutMs: number
+  /** Maximum size of a reply after decompression, in bytes. */
+  readonly maxResponseBytes: number
+  /** Sets the timeouts. */
+  readonly alarms: Alarms
+}
+
+/** The socket that a request was sent over. */
+export interface Sender {
+  /** Nobody waits for the reply any more. */
+  gaveUp(pending: Pending, hasTimedOut: boolean): void
+}
+
+/** One request, until its reply has come or nobody waits for it. */
+export class Pending implements Alarm, Listed {
+  readonly first: number
+  readonly count: number
+  readonly body: string
+  readonly maxBytes: number
+  readonly bodies: BodyMemory | undefined
+  readonly #options: PendingOptions
+  readonly #signal: AbortSignal
+  readonly #resolve: (reply: HttpReply) => void
+  readonly #reject: (reason: unknown) => void
+  readonly #onAbort = () => this.#giveUp(this.#signal.reason, false)
+  #sender: Sender | undefined
+  /** Replies that its socket had received when it was sent. */
+  answersBefore = 0
+  isSettled = false
+  readonly at: number
+  place = -1
+  index = -1
+
+  constructor(
+    options: PendingOptions,
+    { body = '', firstId = 0, count = 1, maxBytes = options.maxResponseBytes, bodies }: HttpRequest,
+    signal: AbortSignal,
+    resolve: (reply: HttpReply) => void,
+    reject: (reason: unknown) => void,
+  ) {
+    this.first = firstId
+    this.count = count
+    this.body = body
+    this.maxBytes = Math.min(options.maxResponseBytes, maxBytes)
+    this.bodies = bodies
+    this.#options = options
+    this.#signal = signal
+    this.#resolve = resolve
+    this.#reject = reject
+    this.at = options.alarms.clock.now() + options.timeoutMs
+    options.alarms.set(this)
+    signal.addEventListener('abort', this.#onAbort)
+    if (signal.aborted) this.#giveUp(signal.reason, false)
+  }
+
+  sentBy(sender: Sender, answersBefore: number): void {
+    this.#sender = sender
+    this.answersBefore = answersBefore
+  }
+
+  succeed(reply: HttpReply): void {
+    if (this.#settle()) this.#resolve(reply)
+  }
+
+  fail(reason: unknown): void {
+    if (this.#settle()) this.#reject(reason)
+  }
+
+  /** Data that arrived while this process was busy is read after its timers. */
+  ring(): void {
+    setImmediate(() => {
+      const { url, timeoutMs } = this.#options
+      const { host } = url
+      const what = this.#sender === undefined ? 'no connection' : 'no reply'
+      this.#giveUp(new TimeoutError(`${host}: ${what} within ${timeoutMs} ms`, { endpoint: host, unsent: this.#sender === undefined }), true)
+    })
+  }
+
+  #giveUp(reason: unknown, hasTimedOut: boolean): void {
+    if (!this.#settle()) return
+    this.#reject(reason)
+    this.#sender?.gaveUp(this, hasTimedOut)
+  }
+
+  #settle(): boolean {
+    if (this.isSettled) return false
+    this.isSettled = true
+    this.#options.alarms.unset(this)
+    this.#signal.removeEventListener('abort', this.#onAbort)
+    return true
+  }
+}
+
+/** As of module loading, since test frameworks replace it with a fake clock that stands still. */
+const { setImmediate } = globalThis

@@ -1,0 +1,160 @@
+import { createPublicClient, fallback, http, parseAbiItem } from 'viem'
+import { describe, expect, test } from 'vitest'
+import { hexline } from '../../../adapters/viem/index.ts'
+import { createClient } from '../../../src/index.ts'
+import { type Entry, failed, honest, serve } from '../../support/server.ts'
+import { closing } from '../../support/viem-clients.ts'
+import { collector } from '../../support/viem-flows.ts'
+import { type Message, type Reaction, serveWebSocket } from '../../support/web-socket-server.ts'
+
+const transfer = parseAbiItem('event Transfer(address indexed from, address indexed to, uint256 amount)')
+const topic = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef'
+const party = `0x${'0'.repeat(64)}`
+const hex = (n: number) => `0x${n.toString(16)}`
+const word = (n: number) => `0x${n.toString(16).padStart(64, '0')}`
+
+/** The log of one transfer in block `n`. */
+const logOf = (n: number) => ({
+  address: '0x00000000000000000000000000000000000000aa',
+  topics: [topic, party, party],
+  data: word(n),
+  blockHash: word(n),
+  blockNumber: hex(n),
+  transactionHash: word(n),
+  transactionIndex: '0x0',
+  logIndex: '0x0',
+  removed: false,
+})
+
+const blockOf = (n: number) => ({ number: hex(n), hash: word(n), parentHash: word(n - 1), timestamp: hex(n), transactions: [] })
+
+/** A node with one transfer in each block. It notifies of a block only over the sockets that it tells to. */
+function chain() {
+  const state = { head: 5, id: '', subscribed: 0 }
+  const reaction: Reaction = ({ entries, isBatch, peer }) => {
+    const replies = entries.map(({ id, method, params }) => {
+      if (method === 'eth_subscribe') {
+        state.id = hex(++state.subscribed)
+        return { jsonrpc: '2.0', id, result: state.id }
+      }
+      if (method === 'eth_blockNumber') return { jsonrpc: '2.0', id, result: hex(state.head) }
+      if (method === 'eth_getBlockByNumber') return { jsonrpc: '2.0', id, result: blockOf(Number(params[0])) }
+      if (method !== 'eth_getLogs') return { jsonrpc: '2.0', id, result: true }
+      const [{ fromBlock, toBlock }] = params as [{ fromBlock: string; toBlock: string }]
+      const numbers = Array.from({ length: Number(toBlock) - Number(fromBlock) + 1 }, (_, i) => Number(fromBlock) + i)
+      return { jsonrpc: '2.0', id, result: numbers.map(logOf) }
+    })
+    peer.send(isBatch ? replies : replies[0])
+  }
+  /** Mines a block; tells of it if there is someone to tell. */
+  const mine = ({ peer }: Message | { peer?: undefined }) => {
+    state.head++
+    peer?.notify(state.id, logOf(state.head))
+  }
+  return { state, reaction, mine }
+}
+
+const subscribes = async (server: Awaited<ReturnType<typeof serveWebSocket>>, times: number) => {
+  for (let n = 1; ; n++) {
+    const message = await server.received(n)
+    if (message.entries.some(({ method }) => method === 'eth_subscribe') && --times === 0) return message
+  }
+}
+
+describe('type and subscribe', () => {
+  test('are those of webSocket(), where an endpoint is a WebSocket', async () => {
+    const [a, b] = [await serveWebSocket(chain().reaction), await serve(honest)]
+    const own = createClient(a.url)
+    try {
+      for (const transport of [closing(hexline(a.url as 'ws://')), closing(hexline([b.url, a.url])), hexline(own)]) {
+        const { config, value } = transport({})
+        expect([config.type, config.key, typeof (value as { subscribe?: unknown }).subscribe]).toEqual(['webSocket', 'hexline', 'function'])
+      }
+      const { config, value } = closing(hexline(b.url))({})
+      expect([config.type, Object.keys(value ?? {})]).toEqual(['hexline', ['client']])
+    } finally {
+      await own.close()
+    }
+  })
+
+  test('are found in a fallback', async () => {
+    const node = chain()
+    const server = await serveWebSocket(node.reaction)
+    const http2 = await serve(honest)
+    const client = createPublicClient({ transport: fallback([closing(hexline(server.url as 'ws://')), http(http2.url)]) })
+    const seen = collector<bigint>(1)
+    const unwatch = client.watchBlockNumber({ onBlockNumber: (number) => seen.add(number) })
+    const { peer } = await subscribes(server, 1)
+    peer.notify('0x1', { number: '0x9' })
+    expect(await seen.all).toEqual([9n])
+    unwatch()
+  })
+})
+
+describe('a lost socket', () => {
+  test('loses no log and doubles none', async () => {
+    const node = chain()
+    const server = await serveWebSocket(node.reaction)
+    const client = createPublicClient({ transport: closing(hexline(server.url as 'ws://', { retryDelay: 1 })) })
+    const seen = collector<number>(60)
+    const unwatch = client.watchEvent({
+      event: transfer,
+      onLogs: (logs) => {
+        for (const { args } of logs) seen.add(Number(args.amount))
+      },
+    })
+    for (let times = 1; times <= 20; times++) {
+      const message = await subscribes(server, times)
+      node.mine(message)
+      node.mine(message)
+      const gone = new Promise((resolve) => message.peer.webSocket.once('close', resolve))
+      message.peer.webSocket.close()
+      await gone
+      node.mine({})
+    }
+    expect(await seen.all).toEqual(Array.from({ length: 60 }, (_, i) => 6 + i))
+    unwatch()
+  })
+
+  test('a log that comes live and with the missed ones comes once, and one of a replaced block again', async () => {
+    const node = chain()
+    const server = await serveWebSocket(node.reaction)
+    const client = createPublicClient({ transport: closing(hexline(server.url as 'ws://', { retryDelay: 1 })) })
+    const seen = collector<string>(6)
+    const unwatch = client.watchEvent({
+      event: transfer,
+      onLogs: (logs) => {
+        for (const { args, removed } of logs) seen.add(`${removed ? '-' : ''}${args.amount}`)
+      },
+    })
+    const first = await subscribes(server, 1)
+    first.peer.webSocket.terminate()
+    node.state.head = 8
+    const { peer } = await subscribes(server, 2)
+    peer.notify(node.state.id, logOf(7))
+    peer.notify(node.state.id, logOf(8))
+    peer.notify(node.state.id, { ...logOf(8), removed: true })
+    peer.notify(node.state.id, { ...logOf(8), blockHash: word(88) })
+    peer.notify(node.state.id, logOf(9))
+    expect(await seen.all).toEqual(['6', '7', '8', '-8', '8', '9'])
+    unwatch()
+  })
+})
+
+describe('ends', () => {
+  test('unwatching unsubscribes', async () => {
+    const node = chain()
+    const server = await serveWebSocket(node.reaction)
+    const client = createPublicClient({ transport: closing(hexline(server.url as 'ws://')) })
+    const { subscriptionId, unsubscribe } = await client.transport.subscribe({ params: ['newHeads'], onData() {} })
+    expect(subscriptionId).toMatch(/^0x[0-9a-f]{32}$/)
+    expect(await unsubscribe()).toMatchObject({ result: true })
+    expect((await server.received(2)).entries).toMatchObject([{ method: 'eth_unsubscribe', params: ['0x1'] }])
+  })
+
+  test('a node that refuses rejects with viem’s error', async () => {
+    const server = await serveWebSocket(({ entries: [entry], peer }) => peer.send(failed(entry as Entry, -32601, 'no subscriptions')))
+    const { subscribe } = createPublicClient({ transport: closing(hexline(server.url as 'ws://')) }).transport
+    await expect(subscribe({ params: ['newHeads'], onData() {} })).rejects.toMatchObject({ name: 'RpcRequestError', code: -32601, details: 'no subscriptions' })
+  })
+})

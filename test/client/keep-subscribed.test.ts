@@ -1,0 +1,122 @@
+import { describe, expect, test } from 'vitest'
+import type { Subscription } from '../../src/index.ts'
+import { holdTime } from '../support/held-time.ts'
+import { clientOf, type Entry, errorOf, failed } from '../support/server.ts'
+import { type Reaction, refusal, serveWebSocket, serveWebSocketWith } from '../support/web-socket-server.ts'
+
+const hash = (n: number) => `0x${n.toString(16).padStart(64, '0')}`
+
+/** Answers `eth_subscribe`, and tells of the transaction `n` at once: another one each time. */
+function node(first = 1): Reaction {
+  let n = first
+  return ({ entries: [entry], peer }) => {
+    if (entry?.method !== 'eth_subscribe') return peer.send({ jsonrpc: '2.0', id: entry?.id, result: '0x1' })
+    peer.send({ jsonrpc: '2.0', id: entry.id, result: `0x${n}` })
+    peer.notify(`0x${n}`, hash(n++))
+  }
+}
+
+async function next<T>(items: Subscription<T>): Promise<T | 'gap' | 'end'> {
+  const { done, value } = await items.next()
+  if (done) return 'end'
+  return value.type === 'gap' ? 'gap' : value.value
+}
+
+describe('one endpoint', () => {
+  test('that drops its socket is asked again, and a gap comes before what follows', async () => {
+    const server = await serveWebSocket(node())
+    const items = clientOf(server.url).subscribe('newPendingTransactions')
+    for (let n = 1; n <= 20; n++) {
+      if (n > 1) expect(await next(items)).toBe('gap')
+      expect(await next(items)).toBe(hash(n))
+      server.peers[n - 1]?.socket.destroy()
+    }
+  })
+
+  test('that ends the socket with its first notification has told it', async () => {
+    const server = await serveWebSocket((message) => {
+      message.peer.socket.cork()
+      node(server.messages.length)(message)
+      message.peer.webSocket.close()
+      message.peer.socket.uncork()
+    })
+    const items = clientOf(server.url, { retry: { attempts: 1 } }).subscribe('newPendingTransactions')
+    expect(await next(items)).toBe(hash(1))
+    expect([await next(items), await next(items)]).toEqual(['gap', hash(2)])
+  })
+
+  test('that is away for long is asked until it is back, at growing intervals', async () => {
+    const server = await serveWebSocket(node())
+    const items = clientOf(server.url, { retry: { attempts: 2, baseDelayMs: 1, maxDelayMs: 2 } }).subscribe('newPendingTransactions')
+    expect(await next(items)).toBe(hash(1))
+    let refused = 0
+    server.refuse((socket) => {
+      if (++refused === 30) server.refuse(undefined)
+      socket.end(refusal(503))
+    })
+    server.peers[0]?.socket.destroy()
+    expect([await next(items), await next(items)]).toEqual(['gap', hash(2)])
+    expect(refused).toBe(30)
+  })
+
+  test('that was never there fails it after the attempts of a call', async () => {
+    const server = await serveWebSocket(node())
+    server.refuse(refusal(500))
+    const client = clientOf(server.url, { retry: { attempts: 3, baseDelayMs: 1 } })
+    expect(await errorOf(client.subscribe('newHeads').next())).toMatchObject({ kind: 'server', status: 500 })
+    expect(server.handshakes).toHaveLength(3)
+  })
+
+  test('that does not take the key fails it at once', async () => {
+    const server = await serveWebSocket(node())
+    server.refuse(refusal(401))
+    expect(await errorOf(clientOf(server.url).subscribe('newHeads').next())).toMatchObject({ kind: 'auth' })
+    expect(server.handshakes).toHaveLength(1)
+  })
+
+  test('a wait for it ends when nobody subscribes any more', async () => {
+    const time = holdTime()
+    const server = await serveWebSocket(node())
+    const client = clientOf(server.url, { retry: { baseDelayMs: 1000, maxDelayMs: 1000 } })
+    const items = client.subscribe('newPendingTransactions')
+    await next(items)
+    const end = next(items)
+    const gone = new Promise((resolve) => server.peers[0]?.socket.once('close', resolve))
+    server.peers[0]?.socket.destroy()
+    await gone
+    await items.return()
+    expect(await end).toBe('end')
+    await time.pass(5000)
+    expect(server.handshakes).toHaveLength(1)
+  })
+})
+
+describe('two endpoints', () => {
+  test('the second one takes over at once, and the first one again', async () => {
+    const [a, b] = [await serveWebSocket(node(1)), await serveWebSocket(node(100))]
+    const items = clientOf([a.url, b.url]).subscribe('newPendingTransactions')
+    expect(await next(items)).toBe(hash(1))
+    a.peers[0]?.socket.destroy()
+    expect([await next(items), await next(items)]).toEqual(['gap', hash(100)])
+    b.peers[0]?.socket.destroy()
+    expect([await next(items), await next(items)]).toEqual(['gap', expect.stringMatching(/^0x0/)])
+  })
+
+  test('one that refuses to subscribe leaves it to the other one', async () => {
+    const a = await serveWebSocket(({ entries: [entry], peer }) => peer.send(failed(entry as Entry, -32601, 'the method eth_subscribe does not exist')))
+    const b = await serveWebSocket(node(100))
+    expect(await next(clientOf([a.url, b.url]).subscribe('newPendingTransactions'))).toBe(hash(100))
+  })
+
+  test('an endpoint that is out is asked last', async () => {
+    const a = await serveWebSocketWith({}, node(1))
+    const b = await serveWebSocket(node(100))
+    a.refuse(refusal(401))
+    const client = clientOf([a.url, b.url], { retry: false, batch: false })
+    expect(await client.request({ method: 'eth_gasPrice' })).toBe('0x1')
+    a.refuse(undefined)
+    const handshakes = a.handshakes.length
+    expect(await next(client.subscribe('newPendingTransactions'))).toBe(hash(100))
+    expect(a.handshakes).toHaveLength(handshakes)
+  })
+})

@@ -1,0 +1,42 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { recipientByStart, recipientOf } from '../../src/ws/recipient.ts'
+import { runs } from '../support/runs.ts'
+
+const known = (id: number) => id >= 5 && id <= 9
+const of = (text: string) => recipientOf(Buffer.from(text), known)
+
+test.each<[string, unknown]>([
+  ['{"jsonrpc":"2.0","id":7,"result":1}', 7],
+  ['[{"jsonrpc":"2.0","id":7,"result":1},{"jsonrpc":"2.0","id":8,"result":1}]', 7],
+  ['{"jsonrpc":"2.0","method":"eth_subscription","params":{}}', 'subscription'],
+  ['{"jsonrpc":"2.0","result":{"id":6,"method":"eth_subscription"},"id":7}', 7],
+  [' \n{ "id" : "7" , "result" : null}', 7],
+  ['{"method":"eth_subscription","jsonrpc":"2.0","params":{}}', 'subscription'],
+  ['[{"jsonrpc":"2.0","id":null,"error":{}},{"id":8,"result":1}]', 8],
+  ['{"jsonrpc":"2.0","id":70,"result":1}', undefined],
+  ['{"jsonrpc":"2.0","id":null,"error":{}}', undefined],
+  ['{"jsonrpc":"2.0","method":"other","params":[7]}', undefined],
+  ['{"id":7', undefined],
+  ['{"id":7} x', 7],
+  ['[7]', undefined],
+  ['"id"', undefined],
+  ['', undefined],
+])('%s', (text, recipient) => {
+  expect(of(text)).toBe(recipient)
+})
+
+test('the start alone tells nothing of unusual messages', () => {
+  expect(recipientByStart(Buffer.from('{"jsonrpc":"2.0","id":7,'))).toBe(7)
+  expect(recipientByStart(Buffer.from('{"jsonrpc":"2.0","id":7'))).toBeUndefined()
+  expect(recipientByStart(Buffer.from('{"id":7,"jsonrpc":"2.0"}'))).toBeUndefined()
+})
+
+test('any bytes have a recipient or none', () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
+      expect([undefined, 'subscription', 5, 6, 7, 8, 9]).toContain(recipientOf(Buffer.from(bytes), known))
+    }),
+    runs(2000),
+  )
+})
