@@ -23,7 +23,7 @@ export class Tally {
   /** That POST; undefined without a clock, without a reply, and for an endpoint that is a function. */
   post: PostFigures | undefined
   /** Measures the POSTs. */
-  #clock: Pick<Clock, 'now'> | undefined
+  #clock: { now(): number } | undefined
   #sentAt = 0
 
   constructor(clock?: Clock) {
@@ -36,7 +36,7 @@ export class Tally {
   }
 
   /** From now on, its POSTs are measured by this clock. */
-  measureBy(clock: Pick<Clock, 'now'>): void {
+  measureBy(clock: { now(): number }): void {
     this.#clock = clock
   }
 
