@@ -28,7 +28,7 @@ export function countingClient(client: Client, counts: Counts): Client {
     with: (settings) => countingClient(client.with(settings), counts),
     async send(request: Request & RequestMarks) {
       const tally = request[TALLY] ?? new Tally()
-      tally.clock ??= clock
+      tally.measureBy(clock)
       try {
         const reply = await client.send({ ...request, [TALLY]: tally } as Request)
         counts.results++

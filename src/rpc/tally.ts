@@ -18,29 +18,39 @@ export class Tally {
   attempts = 0
   /** The endpoint that gave the last outcome. */
   endpoint: string | undefined
-  /** Measures the POSTs, where it is set. */
-  clock: Clock | undefined
   /** How long the POST took that gave it, in ms; undefined without a clock. */
   tookMs: number | undefined
   /** That POST; undefined without a clock, without a reply, and for an endpoint that is a function. */
   post: PostFigures | undefined
+  /** Measures the POSTs. */
+  #clock: { now(): number } | undefined
   #sentAt = 0
 
   constructor(clock?: Clock) {
-    this.clock = clock
+    this.#clock = clock
+  }
+
+  /** Its POSTs are measured. */
+  get isMeasured(): boolean {
+    return this.#clock !== undefined
+  }
+
+  /** From now on, its POSTs are measured by this clock. */
+  measureBy(clock: { now(): number }): void {
+    this.#clock = clock
   }
 
   /** It is in a POST that starts now. */
   sent(): void {
-    if (this.clock === undefined) return
+    if (this.#clock === undefined) return
     this.post = undefined
-    this.#sentAt = this.clock.now()
+    this.#sentAt = this.#clock.now()
   }
 
   /** It was in a POST, which has given its outcome. */
   posted(endpoint: string | undefined): void {
     this.attempts++
     this.endpoint = endpoint
-    if (this.clock !== undefined) this.tookMs = this.clock.now() - this.#sentAt
+    if (this.#clock !== undefined) this.tookMs = this.#clock.now() - this.#sentAt
   }
 }

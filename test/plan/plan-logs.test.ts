@@ -91,12 +91,10 @@ describe('planLogs', () => {
     expect(missing?.why).toContain('pruned')
   })
 
-  it('has all blocks where one of two nodes does', async () => {
-    const [pruned, whole] = [await start({ prunedBelow: 900 }), await start()]
-    const client = createClient([pruned.chain.url, whole.chain.url])
-    onTestFinished(() => client.close())
-    const { missing } = await planLogs(client, { from: 0, to: 1199, audit: 'none', sample: 5 })
-    expect(missing).toBeNull()
+  it('goes on where the node does not tell its chain, as getLogs does', async () => {
+    const { plan, did } = await planAndDo({ lacks: ['eth_chainId'] }, { from: 0, to: 99, address: RARE_TOKEN, audit: 'bloom' })
+    expect(plan.audit).toBe('bloom')
+    expect(plan.logs.value).toBe(did.logs)
   })
 
   it('rejects where the node has no block of the range', async () => {

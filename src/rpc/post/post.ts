@@ -65,7 +65,7 @@ export function createPost(options: PostOptions): Post {
 function tellFigures(calls: readonly Call[], { body, wireBytes }: HttpReply): void {
   let post: PostFigures | undefined
   for (const { tally } of calls) {
-    if (tally?.clock === undefined) continue
+    if (tally?.isMeasured !== true) continue
     post ??= { calls: calls.length, bytes: body.length, wireBytes }
     tally.post = post
   }
