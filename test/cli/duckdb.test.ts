@@ -127,7 +127,7 @@ describe('an abort that DuckDB has not noticed', () => {
     const look = signal.throwIfAborted.bind(signal)
     signal.throwIfAborted = () => {
       look()
-      if (++looks === 2) queueMicrotask(() => stop.abort('enough'))
+      if (++looks === 2) stop.abort('enough')
     }
     await expect(rowsOf('select sum(range) from range(3000000000)', [], signal)).rejects.toBe('enough')
   })
