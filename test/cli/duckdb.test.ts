@@ -36,6 +36,12 @@ describe('the values of an answer', () => {
     ["date '2024-02-29'", '2024-02-29'],
     ['null', null],
   ])('%s is %j', async (sql, value) => {
+    // As on a machine in New York, which the module looks up when it is loaded.
+    const { timezoneOffsetInMinutes } = duckDb.DuckDBTimestampTZValue
+    duckDb.DuckDBTimestampTZValue.timezoneOffsetInMinutes = -300
+    onTestFinished(() => {
+      duckDb.DuckDBTimestampTZValue.timezoneOffsetInMinutes = timezoneOffsetInMinutes
+    })
     expect((await rowsOf(`select ${sql}`, ["SET TimeZone = 'America/New_York'"])).rows).toEqual([[value]])
   })
 
@@ -109,6 +115,21 @@ describe('an abort', () => {
       stop.abort('enough')
     }
     await expect(Promise.all([asked, after()])).rejects.toBe('enough')
+  })
+})
+
+describe('an abort that DuckDB has not noticed', () => {
+  it('is repeated: an interrupt before the work has begun is forgotten', async () => {
+    const stop = new AbortController()
+    const { signal } = stop
+    let looks = 0
+    // The second look is the last thing before the query is handed over.
+    const look = signal.throwIfAborted.bind(signal)
+    signal.throwIfAborted = () => {
+      look()
+      if (++looks === 2) stop.abort('enough')
+    }
+    await expect(rowsOf('select sum(range) from range(3000000000)', [], signal)).rejects.toBe('enough')
   })
 })
 

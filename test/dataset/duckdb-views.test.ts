@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { copyFile, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { copyFile, cp, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DuckDBInstance } from '@duckdb/node-api'
@@ -13,8 +13,8 @@ import { datasetBlock, datasetReceipts, startDatasetChain } from '../support/dat
 
 const HEAD = 25
 let folder: string
-/** A dataset of each format, in a folder whose name has all that SQL or a pattern may mistake. */
-const dirs = { parquet: "it's [1] * x=1?.parquet", ndjson: 'plain.ndjson', 'ndjson.gz': 'packed.ndjson.gz' } as const
+/** A dataset of each format; one in a folder whose name has what SQL, a pattern or a reader of partitions may mistake. */
+const dirs = { parquet: "x=1/it's [1]", ndjson: 'plain.ndjson', 'ndjson.gz': 'packed.ndjson.gz' } as const
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'hexline-views-'))
@@ -24,6 +24,11 @@ beforeAll(async () => {
     await exportDataset(client, { from: 1, to: HEAD, dir: join(folder, name), format: format as keyof typeof dirs, tables: tableNames, blocksPerFile: 10 })
   await client.close()
   await server.close()
+  // What the name would mean as a pattern: a dataset with another number of blocks.
+  const mistaken = join(folder, "x=1/it's 1")
+  await cp(join(folder, dirs.parquet), mistaken, { recursive: true })
+  const [first = '', second = ''] = (await readdir(join(mistaken, 'blocks'))).sort()
+  await copyFile(join(mistaken, 'blocks', second), join(mistaken, 'blocks', first))
 })
 afterAll(() => rm(folder, { recursive: true }))
 
