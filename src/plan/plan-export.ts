@@ -62,7 +62,7 @@ export async function runExportPlan(client: Client, job: ExportJob, { sample: si
   const files = await planFiles(job, { from, to }, chainId, sample.blocks, estimate)
   const hasTag = typeof stream.range.to !== 'bigint'
   // The range is resolved, and later compared with the head.
-  const once = { eth_chainId: 1, eth_blockNumber: hasTag ? 1 : 2, ...(hasTag && { eth_getBlockByNumber: 1 }) }
+  const once = { eth_chainId: stream.verify === undefined ? 1 : 2, eth_blockNumber: hasTag ? 1 : 2, ...(hasTag && { eth_getBlockByNumber: 1 }) }
   const plan = planOf({
     client,
     range,
