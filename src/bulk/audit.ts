@@ -1,9 +1,12 @@
 import type { Client } from '../client/client.ts'
+import { connectionsOf } from '../client/internals.ts'
 import { HexlineError, IntegrityError } from '../errors.ts'
 import { isBloom, isEmptyBloom } from '../eth/bloom.ts'
 import type { Block, Log } from '../eth/objects.ts'
 import { unusableBlooms } from '../eth/unusable-blooms.ts'
-import { type BlockLogsFetcher, BloomChecker, checkSameBlock, type Header, headerReader, logsFault, type ReadReceipts } from './block-logs.ts'
+import { ReceiptsRoot } from '../verify/receipts-root.ts'
+import { type BlockLogs, type BlockLogsFetcher, BloomChecker, checkSameBlock, type Header, headerReader, logsFault, type ReadReceipts } from './block-logs.ts'
+import type { LinkedRootedReceipt } from './link.ts'
 import type { FetchedLogs, LogSpan } from './log-fetch.ts'
 import type { CheckedFilter } from './log-filter.ts'
 import { chainIdOf } from './range.ts'
@@ -23,7 +26,7 @@ export interface AuditReport {
   readonly suspects: number
   /** Blocks whose receipts were fetched. */
   readonly fetched: number
-  /** Logs that the node had left out, taken from receipts. */
+  /** Logs that the node had left out or changed, taken from receipts. */
   readonly recovered: number
   /** Blocks whose logs could not be proven complete. */
   readonly unproven: number
@@ -85,6 +88,8 @@ export class Auditor<T> {
   readonly #options: AuditorOptions<T>
   readonly #counts = new Counts()
   readonly #blooms = new BloomChecker()
+  readonly #roots = new ReceiptsRoot()
+  #chainId: number | undefined
   #estimate: AuditEstimate = { headers: 0, receipts: 0, isAskedTwice: false }
   /** The blocks of the range, in order. */
   #stream: AsyncGenerator<Proof<T>, void, undefined> | undefined
@@ -106,12 +111,12 @@ export class Auditor<T> {
     if (level === 'none') return
     const asked = client.with({ signal: stop })
     const blocks = span.to - span.from + 1
+    this.#chainId = await chainIdOf(asked)
+    this.#unusable = this.#chainId === undefined ? undefined : unusableBlooms(this.#chainId)
     if (level === 'peer') {
       this.#estimate = { headers: 0, receipts: 0, isAskedTwice: true }
       return
     }
-    const chainId = await chainIdOf(asked)
-    this.#unusable = chainId === undefined ? undefined : unusableBlooms(chainId)
     if (level === 'receipts') {
       this.#estimate = { headers: blocks, receipts: blocks, isAskedTwice: false }
       return
@@ -166,9 +171,16 @@ export class Auditor<T> {
         continue
       }
       for (const item of given) checkSameBlock(this.#options.logOf(item), value.header)
-      if (value.items !== undefined) {
+      if (value.receipts !== undefined) {
         this.#counts.fetched++
-        found.set(number, this.#resolve(number, value.header, given, value.items, this.#blooms.fits(value.header, value.items.map(this.#options.logOf))))
+        const { header, receipts } = value
+        const fitsRoot = this.#fitsRoot(header, receipts.linked)
+        if (fitsRoot !== false) found.set(number, this.#resolve(number, given, { header, items: receipts.items, fitsRoot }))
+        else
+          await fetches.add(async () => {
+            const all = { header, items: receipts.items, receipts: receipts.linked, endpoint: undefined }
+            found.set(number, this.#resolve(number, given, await this.#rightReceipts(number, all)))
+          })
         continue
       }
       const doubt = this.#doubt(number, value.header, given)
@@ -198,11 +210,12 @@ export class Auditor<T> {
 
   async #fromReceipts(number: number, given: T[], header: Header): Promise<T[]> {
     try {
-      const { items, fitsBloom, header: again } = await this.#options.blocks.fetch(number, this.#options.stop)
+      const fetched = await this.#options.blocks.fetch(number, this.#options.stop)
       this.#counts.fetched++
+      const again = fetched.header
       if (again.hash !== header.hash)
         throw new IntegrityError(`block ${number} came as ${header.hash}, and then as ${again.hash}: the chain was reorganised in between, or nodes disagree`)
-      return this.#resolve(number, header, given, items, fitsBloom)
+      return this.#resolve(number, given, await this.#rightReceipts(number, { ...fetched, header }))
     } catch (error) {
       if (!(error instanceof HexlineError) || !UNAVAILABLE.includes(error.kind)) throw error
       this.#counts.leave('its receipts are not available')
@@ -210,8 +223,36 @@ export class Auditor<T> {
     }
   }
 
+  /** See `ReceiptsRoot`. Where each log stands is in no root, but follows from its receipt. */
+  #fitsRoot(header: Header, receipts: readonly LinkedRootedReceipt[]): boolean | undefined {
+    const fits = this.#roots.fits(header, receipts, this.#chainId)
+    return fits && receipts.every(areOwnLogs)
+  }
+
+  /** The receipts, or those of another endpoint if these do not have the header's root. */
+  async #rightReceipts(number: number, fetched: BlockLogs<T>): Promise<Proven<T>> {
+    const { client, blocks, stop } = this.#options
+    const { header, endpoint } = fetched
+    const fitsRoot = this.#fitsRoot(header, fetched.receipts)
+    const endpoints = connectionsOf(client)?.length ?? 1
+    if (fitsRoot !== false || endpoints === 1) return { header, items: fetched.items, fitsRoot }
+    const avoid = endpoint === undefined ? [] : [endpoint]
+    try {
+      for (let attempt = 1; attempt <= endpoints; attempt++) {
+        const other = await blocks.fetch(number, stop, avoid)
+        if (other.header.hash === header.hash && this.#fitsRoot(header, other.receipts)) return { header, items: other.items, fitsRoot: true }
+        if (other.endpoint === undefined || avoid.includes(other.endpoint)) break
+        avoid.push(other.endpoint)
+      }
+    } catch (error) {
+      // The first receipts stay unproven.
+      if (!(error instanceof HexlineError) || error.kind === 'closed' || stop.aborted) throw error
+    }
+    return { header, items: fetched.items, fitsRoot }
+  }
+
   /** What the receipts of a block say about the logs that were given for it. */
-  #resolve(number: number, header: Header, given: readonly T[], all: readonly T[], fitsBloom: boolean | undefined): T[] {
+  #resolve(number: number, given: readonly T[], { header, items: all, fitsRoot }: Proven<T>): T[] {
     const { filter, logOf } = this.#options
     const logs = all.map(logOf)
     const fault = logsFault(header, logs)
@@ -222,29 +263,38 @@ export class Auditor<T> {
     const items = all.filter((item) => filter.matches(logOf(item)))
     const right = new Map(items.map((item) => [logOf(item).logIndex, logOf(item)]))
     const others = given.filter((item) => !right.has(logOf(item).logIndex))
-    const why = this.#whyUnproven(number, header, logs, fitsBloom) ?? this.#whyDifferent(given, right)
+    const why = this.#whyUnproven(number, header, logs, fitsRoot) ?? (fitsRoot ? undefined : this.#whyDifferent(given, right))
     if (why !== undefined) this.#counts.leave(why)
     else if (others.length > 0)
       throw new IntegrityError(`block ${number}: log ${logOf(others[0] as T).logIndex} was given, but is not in the receipts of the block`)
     this.#counts.recovered += items.length + others.length - given.length
+    if (why === undefined) this.#counts.recovered += this.#different(given, right)
     if (others.length === 0) return items
     return [...items, ...others].sort((a, b) => (logOf(a).logIndex as number) - (logOf(b).logIndex as number))
   }
 
   /** A bloom does not say which of two logs is the right one. */
   #whyDifferent(given: readonly T[], right: ReadonlyMap<number | null, Log>): string | undefined {
+    return this.#different(given, right) > 0 ? 'the logs that the node gave differ from those of its receipts' : undefined
+  }
+
+  /** Number of logs that differ from those with the same index. */
+  #different(given: readonly T[], right: ReadonlyMap<number | null, Log>): number {
     const differs = (log: Log, other: Log | undefined) => other !== undefined && !isSameLog(log, other)
-    const isDifferent = given.map(this.#options.logOf).some((log) => differs(log, right.get(log.logIndex)))
-    return isDifferent ? 'the logs that the node gave differ from those of its receipts' : undefined
+    return given.filter((item) => differs(this.#options.logOf(item), right.get(this.#options.logOf(item).logIndex))).length
   }
 
   /** Why these receipts prove nothing, though they are of the block's transactions. */
-  #whyUnproven(number: number, { logsBloom, transactions }: Header, logs: readonly Log[], fitsBloom: boolean | undefined): string | undefined {
-    if (transactions.length === 0) return undefined
-    const why = this.#unusable?.(number)
-    if (why !== undefined) return why
-    if (fitsBloom === undefined) return isBloom(logsBloom) ? 'the bloom of the header is empty' : 'the header has no logs bloom'
-    if (!fitsBloom) return "the receipts do not have the header's bloom"
+  #whyUnproven(number: number, header: Header, logs: readonly Log[], fitsRoot: boolean | undefined): string | undefined {
+    if (header.transactions.length === 0) return undefined
+    if (!fitsRoot) {
+      const why = this.#unusable?.(number)
+      if (why !== undefined) return why
+      if (fitsRoot === false) return "the receipts do not have the header's receipts root"
+      const fitsBloom = this.#blooms.fits(header, logs)
+      if (fitsBloom === undefined) return isBloom(header.logsBloom) ? 'the bloom of the header is empty' : 'the header has no logs bloom'
+      if (!fitsBloom) return "the receipts do not have the header's bloom"
+    }
     return logs.some((log, i) => log.logIndex !== i) ? 'the logs of its receipts are not numbered from 0 on without a gap' : undefined
   }
 
@@ -270,14 +320,15 @@ export class Auditor<T> {
       await fetches.add(async () => {
         const given = one.get(number) ?? []
         try {
-          const { items, fitsBloom, header } = await this.#options.blocks.fetch(number, stop)
+          const fetched = await this.#options.blocks.fetch(number, stop)
+          const { header } = fetched
           this.#counts.fetched++
           if (this.#options.blockHash !== undefined && header.hash !== this.#options.blockHash) {
             this.#counts.leave('the block is no longer part of the chain')
             return
           }
           const ofBlock = given.filter((item) => logOf(item).blockHash === header.hash)
-          found.set(number, this.#resolve(number, header, ofBlock, items, fitsBloom))
+          found.set(number, this.#resolve(number, ofBlock, await this.#rightReceipts(number, fetched)))
         } catch (error) {
           if (!(error instanceof HexlineError) || !UNAVAILABLE.includes(error.kind)) throw error
           this.#counts.leave('its receipts are not available')
@@ -323,7 +374,7 @@ export class Auditor<T> {
       {
         block: (bytes) => ({ linked: readHeader(bytes) }),
         receipts: readReceipts,
-        item: ({ linked: header }, receipts): Proof<T> => ({ header, items: receipts?.items }),
+        item: ({ linked: header }, receipts): Proof<T> => ({ header, receipts }),
       },
     )
   }
@@ -332,7 +383,20 @@ export class Auditor<T> {
 /** A header, with the logs of its receipts if they were fetched. */
 interface Proof<T> {
   readonly header: Header
-  readonly items: T[] | undefined
+  readonly receipts: ReturnType<ReadReceipts<T>> | undefined
+}
+
+/** The logs of a block's receipts, and whether these have the header's root. */
+interface Proven<T> {
+  readonly header: Header
+  readonly items: readonly T[]
+  /** See `ReceiptsRoot`. */
+  readonly fitsRoot: boolean | undefined
+}
+
+/** Whether the logs of a receipt name its transaction. */
+function areOwnLogs({ transactionHash, logs }: LinkedRootedReceipt, i: number): boolean {
+  return (logs ?? []).every((log) => log.transactionHash === transactionHash && log.transactionIndex === i)
 }
 
 /** Why receipts cannot be had. */

@@ -6,33 +6,31 @@ import type { Block, Log } from '../eth/objects.ts'
 import { releaseReply } from '../rpc/call.ts'
 import { bytesOf, Fetcher, release } from './fetch.ts'
 import { decodersOf } from './fields.ts'
-import { Link, type LinkedReceipt, receiptsFault } from './link.ts'
+import { Link, type LinkedRootedReceipt, receiptsFault } from './link.ts'
 import { logFault } from './log-fault.ts'
 import { receiptsByHash, type WrongReceipts } from './receipts-by-hash.ts'
 
 /** The fields of a header that an audit needs. */
-export type Header = Pick<Block, 'number' | 'hash' | 'parentHash' | 'logsBloom' | 'transactions'>
+export type Header = Pick<Block, 'number' | 'hash' | 'parentHash' | 'logsBloom' | 'receiptsRoot' | 'transactions'>
 
 /**
  * Reads the receipts of a block. The result must not refer to the bytes, which are reused. Throws
  * `SyntaxError` and `CodecError`.
  */
-export type ReadReceipts<T> = (bytes: Buffer) => { readonly linked: readonly LinkedReceipt[]; readonly items: T[] }
+export type ReadReceipts<T> = (bytes: Buffer) => { readonly linked: readonly LinkedRootedReceipt[]; readonly items: T[] }
 
 /** The logs of a block, as its receipts have them. */
 export interface BlockLogs<T> {
   readonly header: Header
   readonly items: T[]
-  /**
-   * The header's bloom is the one of these logs. Undefined if the header has none, or an empty one
-   * though there are logs, as on some chains.
-   */
-  readonly fitsBloom: boolean | undefined
+  readonly receipts: readonly LinkedRootedReceipt[]
+  /** The endpoint that gave the receipts, if it was one. */
+  readonly endpoint: string | undefined
 }
 
 /** Reads headers with what an audit needs. */
 export function headerReader(): (bytes: Buffer) => Header {
-  return createReader(decodersOf(['logsBloom', 'transactions'], { full: false, receipts: false }).block)
+  return createReader(decodersOf(['logsBloom', 'receiptsRoot', 'transactions'], { full: false, receipts: false }).block)
 }
 
 /** Attempts for receipts whose bytes are invalid JSON. */
@@ -43,31 +41,27 @@ export class BlockLogsFetcher<T> {
   readonly #fetcher: Fetcher
   readonly #readHeader = headerReader()
   readonly #readReceipts: ReadReceipts<T>
-  readonly #logOf: (item: T) => Log
-  readonly #blooms: BloomChecker
 
-  constructor(client: Client, readReceipts: ReadReceipts<T>, logOf: (item: T) => Log) {
+  constructor(client: Client, readReceipts: ReadReceipts<T>) {
     this.#fetcher = new Fetcher(client, { full: false, receipts: true })
     this.#readReceipts = readReceipts
-    this.#logOf = logOf
-    this.#blooms = new BloomChecker()
   }
 
   /**
    * Throws `IntegrityError` for receipts that are not those of the block's transactions, also when
-   * requested by its hash.
+   * requested by its hash. `avoid` names endpoints to be used only if there is no other.
    */
-  async fetch(number: number, signal: AbortSignal): Promise<BlockLogs<T>> {
+  async fetch(number: number, signal: AbortSignal, avoid: readonly string[] = []): Promise<BlockLogs<T>> {
     for (let attempt = 1; ; attempt++) {
-      const fetched = await this.#fetcher.fetch(BigInt(number), signal, true)
+      const fetched = await this.#fetcher.fetch(BigInt(number), signal, true, avoid)
       try {
         const header = this.#readHeader(bytesOf(fetched.block))
         const receipts = this.#readReceipts(bytesOf(fetched.receipts as NonNullable<typeof fetched.receipts>))
         new Link().follow(BigInt(number), header)
         const fault = receiptsFault(header, receipts.linked)
-        const { items } = fault === undefined ? receipts : await this.#rightReceipts({ block: header, fault, origin: fetched.origins.receipts }, signal)
+        const { items, linked } = fault === undefined ? receipts : await this.#rightReceipts({ block: header, fault, origin: fetched.origins.receipts }, signal)
         release(fetched)
-        return { header, items, fitsBloom: this.#blooms.fits(header, items.map(this.#logOf)) }
+        return { header, items, receipts: linked, endpoint: fetched.origins.receipts?.endpoint }
       } catch (error) {
         if (!(error instanceof SyntaxError)) throw error
         if (attempt === ATTEMPTS)
@@ -87,7 +81,10 @@ export class BlockLogsFetcher<T> {
 export class BloomChecker {
   readonly #builder = new BloomBuilder()
 
-  /** See `BlockLogs.fitsBloom`. */
+  /**
+   * Whether the header's bloom is the one of these logs. Undefined if the header has none, or an
+   * empty one though there are logs, as on some chains.
+   */
   fits({ logsBloom }: Header, logs: readonly Log[]): boolean | undefined {
     if (!isBloom(logsBloom) || (logs.length > 0 && isEmptyBloom(logsBloom))) return undefined
     return this.#builder.of(logs) === logsBloom.toLowerCase()

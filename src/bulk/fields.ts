@@ -3,6 +3,8 @@ import type { Hash } from '../eth/codec/hex.ts'
 import { type Decode, pick } from '../eth/codec/schema.ts'
 import { type Block, blockDecoder, decodeReceipts, type Receipt, type Transaction } from '../eth/objects.ts'
 import { show } from '../text.ts'
+import { receiptFields } from '../verify/receipt.ts'
+import type { LinkedRootedReceipt } from './link.ts'
 
 /** Path of a field of a block, of its transactions or of its receipts. */
 export type BlockField = keyof Block | 'receipts' | `transactions.${keyof Transaction}` | `receipts.${keyof Receipt}`
@@ -63,6 +65,15 @@ export function decodersOf(
     receipts: ofReceipts.includes('') ? decodeReceipts : picked(decodeReceipts, [...ofReceipts, 'transactionHash', 'blockHash'], 'receipts.'),
   }
 }
+
+/** What links receipts to their block, and what the receipts root covers. */
+export const rootedFields: ReadonlySet<string> = new Set(['transactionHash', 'blockHash', ...receiptFields])
+
+/** Decodes these fields of receipts. */
+export const decodeRootedReceipts: Decode<LinkedRootedReceipt[]> = decodersOf(
+  [...rootedFields].map((name) => `receipts.${name}` as BlockField),
+  { full: false, receipts: true },
+).receipts
 
 function isOfReceipts(field: string): boolean {
   return field === 'receipts' || field.startsWith('receipts.')

@@ -4,10 +4,10 @@ import { OptionError } from '../errors.ts'
 import type { Address, Hash } from '../eth/codec/hex.ts'
 import type { Quantity } from '../eth/codec/quantity.ts'
 import { createReader } from '../eth/codec/reader.ts'
-import { decodeLogs, type Log, type Receipt } from '../eth/objects.ts'
+import { decodeLogs, type Log } from '../eth/objects.ts'
 import { show } from '../text.ts'
 import type { AuditLevel, AuditReport } from './audit.ts'
-import { decodersOf } from './fields.ts'
+import { decodeRootedReceipts } from './fields.ts'
 import { checkFilter } from './log-filter.ts'
 import { type LogProgress, LogStream, type LogStreamOptions, type PageReader } from './log-stream.ts'
 import { checkRange, type RangeEnd } from './range.ts'
@@ -91,13 +91,13 @@ export function getLogs(client: Client, options: GetLogsOptions): Logs {
 
 /** Reads decoded logs. */
 export function decodedLogs(): PageReader<Log> {
-  const readReceipts = createReader(decodersOf(['receipts.logs'], { full: false, receipts: true }).receipts)
+  const readReceipts = createReader(decodeRootedReceipts)
   return {
     logs: createReader(decodeLogs),
     logOf: (log) => log,
     receipts(bytes) {
-      const linked: (Pick<Receipt, 'transactionHash' | 'blockHash'> & { readonly logs?: Log[] | null })[] = readReceipts(bytes)
-      // Some nodes send null for none. If there are some, the header's bloom tells.
+      const linked = readReceipts(bytes)
+      // Some nodes send null for none. If there are some, the header tells.
       return { linked, items: linked.flatMap(({ logs }) => logs ?? []) }
     },
     keepsBytes: false,

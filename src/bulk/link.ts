@@ -2,6 +2,7 @@ import { IntegrityError } from '../errors.ts'
 import { fault, under } from '../eth/codec/codec-path.ts'
 import { decodeQuantity } from '../eth/codec/quantity.ts'
 import { show } from '../text.ts'
+import type { RootedReceipt } from '../verify/receipt.ts'
 
 /** The fields of a block that the checks need. */
 export interface Linked {
@@ -16,6 +17,9 @@ export interface LinkedReceipt {
   readonly transactionHash: string
   readonly blockHash: string
 }
+
+/** A receipt with what the receipts root covers. */
+export type LinkedRootedReceipt = LinkedReceipt & RootedReceipt
 
 /** Checks that each block is the requested one and the child of the previous one. */
 export class Link {

@@ -2,7 +2,7 @@ import { createCopier } from '../eth/codec/reader.ts'
 import { decodeLog, decodeLogs, decodeReceipts, type Log } from '../eth/objects.ts'
 import { parseAt, scanArray, scanObject, skipSpace } from '../json/scan.ts'
 import { readUnread } from '../rpc/post/unread.ts'
-import type { LinkedReceipt } from './link.ts'
+import { decodeRootedReceipts, rootedFields } from './fields.ts'
 import type { PageReader } from './log-stream.ts'
 
 /** A log, and the JSON that the node sent for it, without white space outside strings. */
@@ -34,21 +34,29 @@ export function copiedLogs(): PageReader<CopiedLog> {
         const start = skipSpace(whole, 0)
         if (whole[start] !== OPEN_BRACKET) return decodeReceipts(JSON.parse(whole.toString('utf8'))) as never
         const items: CopiedLog[] = []
-        const linked: LinkedReceipt[] = []
+        const raw: Record<string, unknown>[] = []
+        const logsOf: CopiedLog[][] = []
         const end = scanArray(whole, start, (at) => {
-          const fields: { transactionHash?: unknown; blockHash?: unknown } = {}
+          const fields: Record<string, unknown> = {}
           let logs: CopiedLog[] = []
           scanObject(whole, at, (name, from, to) => {
-            if (name === 'transactionHash' || name === 'blockHash') fields[name] = parseAt(whole, from, to)
-            if (name !== 'logs') return
+            if (name !== 'logs') {
+              if (rootedFields.has(name)) fields[name] = parseAt(whole, from, to)
+              return
+            }
             logs = []
             // Some nodes send null for none.
             if (whole[from] !== N_OF_NULL) copiesAt(Buffer.from(whole.subarray(from, to)), 0, logs)
           })
-          linked.push(fields as LinkedReceipt)
+          raw.push(fields)
+          logsOf.push(logs)
           for (const log of logs) items.push(log)
         })
         expectEnd(whole, end)
+        const linked = decodeRootedReceipts(raw)
+        linked.forEach((receipt, i) => {
+          receipt.logs = (logsOf[i] as CopiedLog[]).map(({ value }) => value)
+        })
         return { linked, items }
       }),
     logOf: ({ value }) => value,

@@ -90,7 +90,7 @@ export class LogStream<T> {
       const target = await this.#target(client.with({ signal: stop.signal }))
       const { span, tail } = target
       await learnHistory(client, BigInt(span.from), stop.signal)
-      const blocks = new BlockLogsFetcher(client, this.#reader.receipts, this.#reader.logOf)
+      const blocks = new BlockLogsFetcher(client, this.#reader.receipts)
       const range = firstLogRange(client, filter)
       const fetcher = new LogFetcher(
         client,

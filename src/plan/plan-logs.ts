@@ -59,7 +59,7 @@ export async function runLogsPlan(client: Client, job: LogStreamOptions, { sampl
   const limits = endpointLimitsOf(client)
   const { windows, missing } = await until(signal, (stop) => {
     const reader = copiedLogs()
-    const receipts = new BlockLogsFetcher(counting, reader.receipts, reader.logOf)
+    const receipts = new BlockLogsFetcher(counting, reader.receipts)
     const ofBlock = async (number: number, each: AbortSignal) => (await receipts.fetch(number, each)).items
     const fetcher = new LogFetcher(counting, filter, reader, firstLogRange(client, filter), limits, ofBlock)
     const fetch = (span: { from: number; to: number }) => fetcher.fetch(span, { signal: stop, urgent: false, avoid: [] })

@@ -1,5 +1,6 @@
-import type { Block, Transaction } from '../eth/objects.ts'
+import type { Block, Receipt, Transaction } from '../eth/objects.ts'
 import { headerFields } from './header.ts'
+import { transactionTypes } from './transaction.ts'
 
 /*
  * When a hash or root does not fit, the block is wrong, or its chain computes it in another way.
@@ -58,7 +59,11 @@ export function otherHash(block: Block, chainId: number | undefined): string | u
     .map(([name]) => name)
   if (unknown.length > 0) return `the header has fields that hexline does not know (${unknown.slice(0, 5).join(', ')})`
   if (block.mixHash === IBFT) return 'IBFT and QBFT leave seals out of the hash of a block'
-  return chainId === undefined ? undefined : otherHeaders.find(({ chains }) => chains.includes(chainId))?.why
+  return chainHeaders(chainId)?.why
+}
+
+function chainHeaders(chainId: number | undefined): OtherHeaders | undefined {
+  return chainId === undefined ? undefined : otherHeaders.find(({ chains }) => chains.includes(chainId))
 }
 
 /** Why the transactions root of a block with a proven header may not be the one of its transactions. */
@@ -80,6 +85,16 @@ function isOfLocalNode({ parentBeaconBlockRoot }: Block): boolean {
 /** Why the receipts root, or the bloom, of a block with a proven header may not be the one of its receipts. */
 export function otherReceiptsRoot(chainId: number | undefined): string | undefined {
   return chainId !== undefined && HYPERLIQUID.includes(chainId) ? 'Hyperliquid has system transactions that no root holds' : undefined
+}
+
+/**
+ * Whether a receipts root that does not fit says nothing, although it is not known whether the
+ * header is proven. A type that hexline does not know is no sign on chains that follow Ethereum,
+ * where a liar could have added it.
+ */
+export function isOtherReceiptsRoot(chainId: number | undefined, receipts: readonly Pick<Receipt, 'type'>[]): boolean {
+  if (otherReceiptsRoot(chainId) !== undefined || hasStateSync(chainId) || chainHeaders(chainId) !== undefined) return true
+  return !isPlain(chainId) && receipts.some(({ type }) => type === undefined || !transactionTypes.includes(type))
 }
 
 /** Why the withdrawals root of a block with a proven header may not be the one of its withdrawals. */

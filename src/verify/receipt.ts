@@ -15,8 +15,11 @@ const ofDeposit = [...withStatus, ...layout(['depositNonce', quantity], ['deposi
 /** Fields of a receipt, and of its logs, that the receipts root covers. */
 export const receiptFields: ReadonlySet<string> = new Set([...ofDeposit.map(({ name }) => name), 'root', 'type'])
 
+/** What the receipts root covers of a receipt. */
+export type RootedReceipt = Pick<Receipt, 'type' | 'status' | 'root' | 'cumulativeGasUsed' | 'logsBloom' | 'logs' | 'depositNonce' | 'depositReceiptVersion'>
+
 /** Whether the receipts root covers the state root in place of the status. */
-export function hasRoot({ root }: Receipt): boolean {
+export function hasRoot({ root }: Pick<Receipt, 'root'>): boolean {
   return typeof root === 'string' && root.length === 66
 }
 
@@ -24,7 +27,7 @@ export function hasRoot({ root }: Receipt): boolean {
  * Writes a receipt, as it stands in the trie of `receiptsRoot` (EIP-2718). Throws `CodecError` for
  * a field that is missing or wrong.
  */
-export function writeReceipt(writer: RlpWriter, receipt: Receipt, type: number): void {
+export function writeReceipt(writer: RlpWriter, receipt: RootedReceipt, type: number): void {
   const size = writer.size
   const isDeposit = typeof receipt.depositReceiptVersion === 'number'
   writeItems(writer, isDeposit ? ofDeposit : hasRoot(receipt) ? withRoot : withStatus, receipt as unknown as Readonly<Record<string, unknown>>)

@@ -21,6 +21,11 @@ async function audited(chains: LogChain | readonly LogChain[], options: Partial<
   return { keys, audit: logs.audit }
 }
 
+const noRoot = () => `0x${'0'.repeat(64)}`
+/** The bloom stays the same. */
+const withOtherData = (log: WireLog) => [log.logIndex === '0x2' ? { ...log, data: anotherWord } : log]
+const ROOT = "the receipts do not have the header's receipts root"
+
 const start = (options: Partial<LogChainOptions> = {}) => startLogChain({ head: HEAD, ...options })
 
 describe('receipts whose logs cannot be those of the block', () => {
@@ -48,6 +53,7 @@ describe('receipts whose logs cannot be those of the block', () => {
     // The bloom does not tell, since another log of the block has the same address and topics.
     const twin = (log: WireLog) => ({ ...log, address: tokens[0], topics: [TRANSFER] })
     const chain = await start({
+      root: noRoot,
       gives: (log) => (log.logIndex === '0x2' ? [] : [twin(log)]),
       receiptLogs: (log) => (log.logIndex === '0x2' ? [] : [twin(log)]),
       bloom: () => new BloomBuilder().of([{ address: tokens[0] as string, topics: [TRANSFER] }]),
@@ -57,7 +63,7 @@ describe('receipts whose logs cannot be those of the block', () => {
   })
 
   it('prove nothing where what the node gave differs', async () => {
-    const chain = await start({ receiptLogs: (log) => [{ ...log, data: '0x02' }] })
+    const chain = await start({ root: noRoot, receiptLogs: (log) => [{ ...log, data: '0x02' }] })
     const { audit } = await audited(chain, { audit: 'receipts' })
     expect(audit.reasons).toEqual({ 'the logs that the node gave differ from those of its receipts': audit.unproven })
     expect(audit.unproven).toBeGreaterThan(20)
@@ -65,9 +71,9 @@ describe('receipts whose logs cannot be those of the block', () => {
 
   it('do not fail the audit where blooms say nothing, and hide no log', async () => {
     for (const [options, reason] of [
-      [{ chainId: 999 }, 'Hyperliquid leaves logs of system transactions out of its blooms'],
-      [{ bloom: () => '0x' }, 'the header has no logs bloom'],
-      [{ bloom: () => zero }, 'the bloom of the header is empty'],
+      [{ chainId: 999, root: noRoot }, 'Hyperliquid leaves logs of system transactions out of its blooms'],
+      [{ bloom: () => '0x', root: noRoot }, 'the header has no logs bloom'],
+      [{ bloom: () => zero, root: noRoot }, 'the bloom of the header is empty'],
     ] as const) {
       const chain = await start({ ...options, receiptLogs: (log) => (log.logIndex === '0x4' ? [] : [log]) })
       const { keys, audit } = await audited(chain, { audit: 'receipts' })
@@ -78,8 +84,8 @@ describe('receipts whose logs cannot be those of the block', () => {
 })
 
 describe('receipts', () => {
-  it('prove nothing on chains without usable blooms', async () => {
-    const chain = await start({ chainId: 324, bloom: () => zero, drops: () => true })
+  it('prove nothing on chains without usable blooms or roots', async () => {
+    const chain = await start({ chainId: 324, bloom: () => zero, root: noRoot, drops: () => true })
     const { keys, audit } = await audited(chain, { audit: 'receipts' })
     expect(keys).toEqual(rightKeys(chain))
     expect(audit).toMatchObject({
@@ -113,6 +119,70 @@ describe('receipts', () => {
     for await (const _ of all);
     expect(all.audit).toMatchObject({ suspects: 0, fetched: 0, unproven: 0 })
     expect(chain.calls.eth_getBlockReceipts).toBe(undefined)
+  })
+})
+
+describe('the receipts root', () => {
+  it('shows that the data of a log was changed, also where the node gives the same', async () => {
+    const chain = await start({ gives: withOtherData, receiptLogs: withOtherData })
+    const { audit } = await audited(chain, { audit: 'receipts' })
+    expect(audit).toMatchObject({ recovered: 0, unproven: HEAD + 1, reasons: { [ROOT]: HEAD + 1 } })
+  })
+
+  it('shows it in the receipts of suspects, and of differences, too', async () => {
+    const chain = await start({ drops: () => true, receiptLogs: withOtherData })
+    const suspected = await audited(chain, { audit: 'bloom' })
+    expect(suspected.audit.reasons).toEqual({ [ROOT]: suspected.audit.suspects })
+    const liars = await Promise.all([start({ gives: withOtherData, receiptLogs: withOtherData }), start({ receiptLogs: withOtherData })])
+    const { audit } = await audited(liars, { audit: 'peer', address: tokens as `0x${string}`[], topics: [] })
+    expect(audit.suspects).toBeGreaterThan(20)
+    expect(audit.reasons).toEqual({ [ROOT]: audit.suspects })
+  })
+
+  it('shows that a log is not of its transaction', async () => {
+    const chain = await start({ receiptLogs: (log) => [{ ...log, transactionHash: anotherWord }] })
+    expect((await audited(chain, { audit: 'receipts' })).audit.reasons).toEqual({ [ROOT]: HEAD + 1 })
+  })
+
+  it('proves which data is right', async () => {
+    const chain = await start({ gives: withOtherData })
+    const { keys, audit } = await audited(chain, { audit: 'receipts' })
+    expect(keys).toEqual(rightKeys(chain))
+    expect(audit).toMatchObject({ unproven: 0, recovered: rightKeys(chain).filter((key) => key.split('/')[1] === '2').length })
+  })
+
+  it.each([{ chainId: 324, bloom: () => zero }, { bloom: () => '0x' }, { chainId: 137 }])('proves logs without a usable bloom: %j', async (options) => {
+    const chain = await start({ ...options, drops: ({ logIndex }) => logIndex === '0x1' })
+    const { keys, audit } = await audited(chain, { audit: 'receipts' })
+    expect(keys).toEqual(rightKeys(chain))
+    expect(audit).toMatchObject({ unproven: 0, reasons: {} })
+  })
+
+  it.each(['receipts', 'bloom'] as const)('that does not fit is followed by a request to another endpoint: %s', async (audit) => {
+    let liar: number | undefined
+    const named = (name: number) =>
+      start({
+        drops: () => true,
+        receiptLogs(log) {
+          liar ??= name
+          return liar === name ? withOtherData(log) : [log]
+        },
+      })
+    const chains = [await named(0), await named(1)] as const
+    const proven = await audited(chains, { audit })
+    expect(proven.keys).toEqual(rightKeys(chains[0]))
+    expect(proven.audit).toMatchObject({ unproven: 0 })
+    expect(liar).toBeDefined()
+  })
+
+  it.each<[string, Partial<LogChainOptions>]>([
+    ['has none', { root: () => undefined }],
+    ['has that of no receipts', { root: () => '0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421' }],
+    ['is of a chain with other headers', { chainId: 1285, root: () => anotherWord }],
+  ])('leaves the proof to the bloom where the header %s', async (_, options) => {
+    const chain = await start(options)
+    const { audit } = await audited(chain, { audit: 'receipts' })
+    expect(audit).toMatchObject({ fetched: HEAD + 1, unproven: 0 })
   })
 })
 

@@ -2,6 +2,9 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
 import { BloomBuilder } from '../../src/eth/bloom.ts'
+import { ListRoot } from '../../src/verify/list-root.ts'
+import { type RootedReceipt, writeReceipt } from '../../src/verify/receipt.ts'
+import { RlpWriter } from '../../src/verify/rlp.ts'
 
 /** A log as the server sends it. */
 export interface WireLog {
@@ -44,6 +47,8 @@ export interface LogChainOptions {
   readonly answer?: (method: string, params: readonly unknown[]) => RpcAnswer | undefined
   /** The bloom of a block, if it is not the right one. */
   readonly bloom?: (block: number, right: string) => string
+  /** The receipts root of a block, if it is not the right one; undefined for none. */
+  readonly root?: (block: number, right: string) => string | undefined
   readonly chainId?: number
   /** Which of the forks of the chain the server is on; blocks from `forkedAt` on differ. */
   readonly fork?: () => { readonly name: number; readonly at: number }
@@ -107,6 +112,20 @@ function createLogChain(options: LogChainOptions) {
   const calls: Record<string, number> = {}
   const ranges: [number, number][] = []
   const blooms = new BloomBuilder()
+  const writer = new RlpWriter()
+  const listRoot = new ListRoot(writer)
+  /** The right roots, of blocks whose headers were asked for. */
+  const roots = new Map<number, string>()
+
+  function rootOf(block: number): string {
+    let root = roots.get(block)
+    if (root === undefined) {
+      const logs = logsOf(block)
+      root = listRoot.of(logs.length, (i) => writeReceipt(writer, receiptOf(logs[i] as WireLog, i, [logs[i]]) as unknown as RootedReceipt, 0))
+      roots.set(block, root)
+    }
+    return root
+  }
 
   function hashOf(block: number): string {
     const fork = options.fork?.()
@@ -148,6 +167,7 @@ function createLogChain(options: LogChainOptions) {
       hash: hashOf(block),
       parentHash: block === 0 ? `0x${'0'.repeat(64)}` : hashOf(block - 1),
       logsBloom: options.bloom?.(block, right) ?? right,
+      receiptsRoot: options.root === undefined ? rootOf(block) : options.root(block, rootOf(block)),
       gasUsed: '0x5208',
       timestamp: hexOf(1_700_000_000 + block),
       transactions: logs.map(({ transactionHash }) => transactionHash),
@@ -155,15 +175,22 @@ function createLogChain(options: LogChainOptions) {
   }
 
   function receiptsOf(block: number): Record<string, unknown>[] {
-    return logsOf(block).map((log) => ({
+    return logsOf(block).map((log, i) => receiptOf(log, i, receiptLogs(log)))
+  }
+
+  function receiptOf(log: WireLog, i: number, logs: readonly unknown[]): Record<string, unknown> {
+    return {
       transactionHash: log.transactionHash,
       transactionIndex: log.transactionIndex,
       blockHash: log.blockHash,
       blockNumber: log.blockNumber,
+      type: '0x0',
       status: '0x1',
       gasUsed: '0x5208',
-      logs: receiptLogs(log),
-    }))
+      cumulativeGasUsed: hexOf(21_000 * (i + 1)),
+      logsBloom: blooms.of([log]),
+      logs,
+    }
   }
 
   function getLogs(filter: Filter): RpcAnswer {

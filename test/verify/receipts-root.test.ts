@@ -1,0 +1,44 @@
+import { beforeAll, describe, expect, test } from 'vitest'
+import type { Block, Receipt } from '../../src/index.ts'
+import { ReceiptsRoot } from '../../src/verify/receipts-root.ts'
+import { madeBlock } from '../support/decoded-blocks.ts'
+
+let block: Block
+let receipts: Receipt[]
+beforeAll(async () => {
+  ;({ block, receipts } = (await madeBlock()) as { block: Block<true>; receipts: Receipt[] })
+})
+
+const roots = new ReceiptsRoot()
+const other = `0x${'1'.repeat(64)}` as const
+
+describe('ReceiptsRoot', () => {
+  test('says whether receipts have the root of their header', () => {
+    expect(roots.fits(block, receipts, 1)).toBe(true)
+    expect(roots.fits({ receiptsRoot: other }, receipts, 1)).toBe(false)
+    expect(roots.fits(block, receipts.slice(1), 1)).toBe(false)
+  })
+
+  test('says nothing without a root, or of what it cannot encode', () => {
+    expect(roots.fits({ receiptsRoot: `0x${'0'.repeat(64)}` }, receipts, 1)).toBe(undefined)
+    expect(roots.fits({} as Block, receipts, 1)).toBe(undefined)
+    expect(roots.fits(block, [{ ...(receipts[0] as Receipt), logsBloom: '0x' }], 1)).toBe(undefined)
+  })
+
+  test.each([999, 137, 1285])('takes no mismatch for a fault on chain %d', (chainId) => {
+    expect(roots.fits({ receiptsRoot: other }, receipts, chainId)).toBe(undefined)
+  })
+
+  test('takes types that it does not know for a sign only on chains of their own', () => {
+    const odd = receipts.map((receipt) => ({ ...receipt, type: 0x55 }))
+    expect(roots.fits(block, odd, 1)).toBe(false)
+    expect(roots.fits(block, odd, 4242)).toBe(undefined)
+    expect(
+      roots.fits(
+        { receiptsRoot: other },
+        receipts.map((receipt) => ({ ...receipt, type: 2 })),
+        4242,
+      ),
+    ).toBe(false)
+  })
+})
