@@ -25,7 +25,7 @@ export interface KnownNames {
 
 /** Refuses anything but an object, and names that are not known, most of which are misspelt. */
 export function onlyKnown(name: string, options: unknown, known: readonly string[], { orElse = '', refused = {} }: KnownNames = {}): void {
-  if (typeof options !== 'object' || options === null || Array.isArray(options)) throw new OptionError(name, `an object${orElse}`, withoutText(options))
+  anObject(name, options, orElse)
   for (const [key, value] of Object.entries(options)) {
     if (known.includes(key)) continue
     if (Object.hasOwn(refused, key)) {
@@ -34,6 +34,10 @@ export function onlyKnown(name: string, options: unknown, known: readonly string
     }
     throw new OptionError(name, `only ${known.join(', ')}`, show(key) + didYouMean(key, known))
   }
+}
+
+export function anObject(name: string, value: unknown, orElse = ''): asserts value is object {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new OptionError(name, `an object${orElse}`, withoutText(value))
 }
 
 /** A whole number from `least` to `most`. */

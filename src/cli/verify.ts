@@ -21,10 +21,10 @@ interface Flags extends MessageFlags, Pick<NodeFlags, 'deadline' | 'timeout'> {
   readonly senders?: boolean
 }
 
-/** `hexline verify`: whether a folder of tables is what its hashes say. */
+/** `hexline verify`: check a folder of tables against its own hashes. */
 export function verifyCommand(io: Io): Command {
   return new Command('verify')
-    .summary('whether a folder of tables is what its hashes say')
+    .summary('check a folder of tables against its own hashes')
     .description(
       'Verifies a folder that hexline export wrote, without a node: the digests of all files, that no block is missing, that each names the one before it as its parent, ' +
         'that the tables fit one another, and every hash and root that the columns allow. Prints what was proven and what could not be. Exits with 1 at the first falsehood, and names file, block and field.',

@@ -121,10 +121,10 @@ export function isClient(value: unknown): value is Client {
   return typeof (value as Client | undefined)?.send === 'function' && typeof (value as Client).with === 'function'
 }
 
-/** Checks that an argument is a client. Throws `OptionError`. */
-export function checkClient(value: unknown): void {
+/** Checks that an argument is a client. Throws `OptionError`, which does not show a URL. */
+export function checkClient(value: unknown, name = 'client'): void {
   if (isClient(value)) return
-  throw new OptionError('client', 'a client, as createClient returns it', typeof value === 'string' ? 'a string' : show(value))
+  throw new OptionError(name, 'a client, as createClient returns it', typeof value === 'string' ? 'a string' : show(value))
 }
 
 /**

@@ -3,7 +3,7 @@ import { checkRange, type RangeEnd, resolveRange } from '../bulk/range.ts'
 import { type Progress, rangeStream, type StreamOptions } from '../bulk/range-stream.ts'
 import type { Proof } from '../bulk/verifying.ts'
 import * as check from '../check.ts'
-import type { Client } from '../client/client.ts'
+import { type Client, checkClient } from '../client/client.ts'
 import { IntegrityError, OptionError } from '../errors.ts'
 import type { Quantity } from '../eth/codec/quantity.ts'
 import { show } from '../text.ts'
@@ -83,6 +83,7 @@ export interface ExportSummary {
  * with the same errors as `client.call`.
  */
 export function exportDataset(client: Client, options: ExportDatasetOptions): Promise<ExportSummary> {
+  checkClient(client)
   return runExport(client, checkExportOptions(options))
 }
 

@@ -6,7 +6,7 @@ import { type Column, type DatasetTable, fieldsElsewhere, tables } from './table
 
 /** A row group ends after the block with which it reaches this size, in bytes of values. */
 const GROUP_BYTES = 16 * 1024 * 1024
-/** And after so many rows, which is what DuckDB reads at a time. */
+/** And after this many rows, which is what DuckDB reads at a time. */
 const GROUP_ROWS = 122_880
 
 const SMALL_N = 0x6e

@@ -14,7 +14,7 @@ export type DatasetTable = (typeof tableNames)[number]
 /**
  * How a column is stored in Parquet:
  *
- * - `bytes32`, `bytes20`, `bytes256`, `bytes8`: exactly so many bytes.
+ * - `bytes32`, `bytes20`, `bytes256`, `bytes8`: exactly this many bytes.
  * - `bytes`: any number of bytes.
  * - `uint256`: 32 bytes, big-endian.
  * - `decimal`: DECIMAL(38,0).

@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Progress } from '../bulk/range-stream.ts'
 import * as check from '../check.ts'
-import type { Client } from '../client/client.ts'
+import { type Client, checkClient } from '../client/client.ts'
 import { IntegrityError, OptionError } from '../errors.ts'
 import { show } from '../text.ts'
 import { isSame } from '../verify/mismatch.ts'
@@ -142,7 +142,7 @@ function checkVerifyOptions(dir: string, options: VerifyDatasetOptions): VerifyJ
   if (typeof dir !== 'string' || dir === '') throw new OptionError('dir', 'the path of a folder', show(dir))
   check.onlyKnown('options', options, ['senders', 'against', 'sample', 'seed', 'signal', 'onProgress'])
   const { senders = false, against, sample, seed, signal, onProgress } = options
-  if (against !== undefined && typeof against?.call !== 'function') throw new OptionError('against', 'a client from createClient', show(against))
+  if (against !== undefined) checkClient(against, 'against')
   for (const [name, value] of Object.entries({ sample, seed }))
     if (value !== undefined && against === undefined) throw new OptionError(name, 'against beside it', 'no against')
   if (signal !== undefined) check.signal(signal)

@@ -2,7 +2,8 @@ import { checkOptions, type GetBlocksOptions } from '../bulk/get-blocks.ts'
 import { lineReader } from '../bulk/lines.ts'
 import { resolveRange } from '../bulk/range.ts'
 import type { StreamOptions } from '../bulk/range-stream.ts'
-import type { Client } from '../client/client.ts'
+import * as check from '../check.ts'
+import { type Client, checkClient } from '../client/client.ts'
 import { type Estimate, sum, whole } from './estimate.ts'
 import { type CheckedPlanOptions, checkPlanOptions, onceOf, type Plan, type PlanOptions, partOf, planOf } from './plan.ts'
 import { tablesFor } from './provider.ts'
@@ -27,6 +28,8 @@ export interface BlocksPlan extends Plan {
  * Throws `OptionError` at once for invalid options, and rejects with the same errors as `getBlocks`.
  */
 export function planBlocks(client: Client, options: PlanBlocksOptions): Promise<BlocksPlan> {
+  checkClient(client)
+  check.anObject('options', options)
   const { sample, provider, ...job } = options
   return runBlocksPlan(client, checkOptions(job), checkPlanOptions({ sample, provider }))
 }

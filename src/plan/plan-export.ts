@@ -1,5 +1,6 @@
 import { resolveRange } from '../bulk/range.ts'
-import type { Client } from '../client/client.ts'
+import * as check from '../check.ts'
+import { type Client, checkClient } from '../client/client.ts'
 import { checkExportOptions, type ExportDatasetOptions, type ExportJob } from '../dataset/export-dataset.ts'
 import type { DatasetTable } from '../dataset/tables.ts'
 import { OptionError } from '../errors.ts'
@@ -42,6 +43,8 @@ export interface ExportPlan extends Plan {
  * `exportDataset`.
  */
 export function planExport(client: Client, options: PlanExportOptions): Promise<ExportPlan> {
+  checkClient(client)
+  check.anObject('options', options)
   const { sample, provider, dir = '.', ...job } = options
   return runExportPlan(client, checkExportOptions({ ...job, dir }), checkPlanOptions({ sample, provider }))
 }

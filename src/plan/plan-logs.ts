@@ -5,7 +5,8 @@ import { LogFetcher } from '../bulk/log-fetch.ts'
 import { copiedLogs } from '../bulk/log-lines.ts'
 import { endpointLimitsOf, firstLogRange, type LogStreamOptions } from '../bulk/log-stream.ts'
 import { chainIdOf, isFinal, resolveRange } from '../bulk/range.ts'
-import type { Client } from '../client/client.ts'
+import * as check from '../check.ts'
+import { type Client, checkClient } from '../client/client.ts'
 import { OptionError } from '../errors.ts'
 import { type AuditPlan, auditPlan, auditsOf } from './audits.ts'
 import { Counts, countingClient } from './counting-client.ts'
@@ -39,6 +40,8 @@ export interface LogsPlan extends Plan {
  * Throws `OptionError` at once for invalid options, and rejects with the same errors as `getLogs`.
  */
 export function planLogs(client: Client, options: PlanLogsOptions): Promise<LogsPlan> {
+  checkClient(client)
+  check.anObject('options', options)
   const { sample, provider, ...job } = options
   return runLogsPlan(client, checkLogOptions(job), checkPlanOptions({ sample, provider }))
 }

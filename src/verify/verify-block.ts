@@ -1,4 +1,5 @@
 import * as check from '../check.ts'
+import { OptionError } from '../errors.ts'
 import type { Block, Receipt } from '../eth/objects.ts'
 import { BlockVerifier } from './block-verifier.ts'
 import { loadSenderOf } from './sender.ts'
@@ -37,6 +38,8 @@ export interface VerifyBlockOptions {
  * and found; and with `OptionError` for invalid options.
  */
 export async function verifyBlock(block: Block, receipts?: readonly Receipt[] | null, options: VerifyBlockOptions = {}): Promise<Verification> {
+  check.anObject('block', block)
+  if (receipts != null && !Array.isArray(receipts)) throw new OptionError('receipts', 'an array', check.withoutText(receipts))
   check.onlyKnown('options', options, ['level', 'senders', 'chainId'])
   const { level = 'full', senders = false, chainId } = options
   check.oneOf('level', level, ['header', 'full'])

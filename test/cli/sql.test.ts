@@ -143,7 +143,7 @@ describe('hexline sql', () => {
 describe('hexline sql refuses', () => {
   it.each<[string, string[], number, string]>([
     ['a table that the dataset does not have', ['select * from receipts'], 1, 'there is no table receipts: DIR has blocks, transactions, logs'],
-    ['a table that there is not', ['select * from block'], 1, 'there is no table block: DIR has blocks, transactions, logs'],
+    ['a missing table', ['select * from block'], 1, 'there is no table block: DIR has blocks, transactions, logs'],
     ['what is no SQL', ['selec 1'], 1, 'Parser Error: syntax error at or near "selec"'],
     [
       'other files',

@@ -75,7 +75,7 @@ describe('a block', () => {
   })
 })
 
-describe('what is no such block', () => {
+describe('an invalid block', () => {
   it('is refused where JSON.parse refuses it, as a SyntaxError', () => {
     fc.assert(
       fc.property(fc.nat(999), fc.constantFrom('', '"', ',', '}', '[', '\\', '\0', '0', 'x'), fc.boolean(), (at, puts, isOfReceipts) => {

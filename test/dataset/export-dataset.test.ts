@@ -393,3 +393,11 @@ describe('verify', () => {
     )
   })
 })
+
+it.each<[string, unknown, string]>([
+  ['a URL', 'http://127.0.0.1/eth/k3y', 'a string'],
+  ['nothing', undefined, 'undefined'],
+])('%s in place of a client is refused at once, and not shown', (_, wrong, received) => {
+  const message = `client: expected a client, as createClient returns it, received ${received}`
+  expect(() => exportDataset(wrong as never, { from: 0, to: 1, dir })).toThrow(expect.objectContaining({ name: 'OptionError', message }))
+})

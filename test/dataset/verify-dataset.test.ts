@@ -286,7 +286,7 @@ describe('bad input', () => {
     [{ sender: true }, 'options: expected only senders, against, sample, seed, signal, onProgress, received "sender" (did you mean `senders`?)'],
     [{ senders: 1 }, 'senders: expected true or false, received 1'],
     [{ sample: 3 }, 'sample: expected against beside it, received no against'],
-    [{ against: 'http://127.0.0.1' }, 'against: expected a client from createClient, received "http://127.0.0.1"'],
+    [{ against: 'http://127.0.0.1' }, 'against: expected a client, as createClient returns it, received a string'],
     [{ signal: 1 }, 'signal: expected an AbortSignal, received 1'],
     [{ onProgress: 1 }, 'onProgress: expected a function, received 1'],
   ])('%o', async (options, message) => {

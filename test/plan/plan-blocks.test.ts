@@ -1,5 +1,5 @@
 import { createClient } from 'hexline'
-import { getBlocks, type PlanBlocksOptions, planBlocks } from 'hexline/bulk'
+import { getBlocks, type PlanBlocksOptions, planBlocks, planExport, planLogs } from 'hexline/bulk'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { checkOptions } from '../../src/bulk/get-blocks.ts'
 import { blockLines } from '../../src/bulk/lines.ts'
@@ -85,5 +85,13 @@ describe('planBlocks', () => {
     const client = createClient('http://127.0.0.1:1')
     expect(() => planBlocks(client, { from: 0, to: 5, transactions: 'some' } as never)).toThrow('transactions: expected')
     expect(() => planBlocks(client, { from: 0, to: 5, sample: 1 })).toThrow('sample: expected')
+  })
+
+  it.each([planBlocks, planExport, planLogs])('refuses anything but a client and an object of options: %o', (plan) => {
+    const client = createClient('http://127.0.0.1:1')
+    expect(() => plan('http://127.0.0.1/eth/k3y' as never, { from: 0, to: 5 })).toThrow(
+      'client: expected a client, as createClient returns it, received a string',
+    )
+    expect(() => plan(client, undefined as never)).toThrow('options: expected an object, received undefined')
   })
 })

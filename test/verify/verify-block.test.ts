@@ -82,4 +82,14 @@ describe('verifyBlock', () => {
     expect(error).toBeInstanceOf(OptionError)
     expect((error as Error).message).toBe(message)
   })
+
+  test.each<[unknown, unknown, string]>([
+    [null, undefined, 'block: expected an object, received null'],
+    ['0x1', undefined, 'block: expected an object, received a string'],
+    [{}, {}, 'receipts: expected an array, received an object'],
+  ])('refuses %o with receipts %o', async (block, receipts, message) => {
+    const error: unknown = await verifyBlock(block as never, receipts as never).catch((reason) => reason)
+    expect(error).toBeInstanceOf(OptionError)
+    expect((error as Error).message).toBe(message)
+  })
 })

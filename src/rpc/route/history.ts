@@ -19,8 +19,8 @@ const STEP = 1 / 4
  */
 const ENOUGH = 4
 /**
- * How long a failure counts, in ms: longer than the wait for the next attempt, and not so long that
- * a block that nobody asks for any more keeps others from being counted.
+ * How long a failure counts, in ms: longer than the wait for the next attempt, but short enough that
+ * a block no longer requested does not keep others from being counted.
  */
 const COUNTS_MS = 60_000
 
