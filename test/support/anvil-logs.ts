@@ -43,7 +43,7 @@ export interface TransferChain {
 export async function startTransferChain(head: number, transfers: number, spacing: number): Promise<TransferChain> {
   // From Cancun on, each block adds to the storage of a contract, and each state root hashes all of
   // it: 50,000 blocks would take half an hour.
-  const anvil = await startAnvil({ disableBlockGasLimit: true, hardfork: 'Shanghai' })
+  const anvil = await startAnvil({ disableBlockGasLimit: true, hardfork: 'Shanghai', pruneHistory: true })
   onTestFinished(() => anvil.stop())
   const node = createViemClient({ chain: foundry, transport: http(anvil.url, { timeout: 300_000 }) })
     .extend(publicActions)
