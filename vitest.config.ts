@@ -92,7 +92,6 @@ export default defineConfig({
             'test/eth/codec/{byte-reader,likeness}.test.ts',
             'test/rest/{endings,record,service}.test.ts',
             'test/sandbox/{json-rpc,misbehave}.test.ts',
-            'test/package/programs.test.ts',
           ],
           exclude: [NIGHTLY],
           maxWorkers: WORKERS,

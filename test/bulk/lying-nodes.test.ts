@@ -95,7 +95,7 @@ describe('whatever a node does to eth_getLogs', () => {
           expect(blocksOf(keys)).toEqual(blocksOf(right))
         },
       ),
-      runs(25),
+      runs(12),
     )
   })
 })

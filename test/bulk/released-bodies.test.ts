@@ -15,6 +15,7 @@ import { BodyPool } from '../../src/rpc/body-pool.ts'
 import { blockOf, type ChainOptions, startChain } from '../support/chain-server.ts'
 import { inShell } from '../support/command.ts'
 import { poisons } from '../support/poison.ts'
+import { nightly } from '../support/runs.ts'
 
 /*
  * The memory of bodies is reused. In these tests a body is overwritten as soon as it is released, so
@@ -95,99 +96,104 @@ function expectLines(lines: readonly string[], count = LAST + 1) {
   }
 }
 
-describe.each(Object.entries(poisons))('the memory of bodies, overwritten by %s,', (_, overwrite) => {
-  beforeEach(() => {
-    poison = overwrite
-  })
+const { 'other digits': otherDigits, 'no text': noText } = poisons
 
-  it('is reused for the bodies of later blocks, whose lines are correct', async () => {
-    const { url } = await chain()
-    expectLines(await linesFrom(url, { maxBytes: 1_000_000 }, { batch: { maxCalls: 1 } }))
-    expect(taken).toBeGreaterThan(LAST)
-    expect(buffers.size).toBeLessThan(taken / 2)
-  })
-
-  it.each([
-    ['without their length', (body, response) => void response.write(body.subarray(0, 70_000), () => response.end(body.subarray(70_000)))],
-    ['with the results before the ids', (body, response) => response.end(reordered(body))],
-    ['compressed', (body, response) => response.setHeader('content-encoding', 'gzip').end(gzipSync(body))],
-  ] as [string, Parameters<typeof passedOn>[1]][])('is reused for bodies %s', async (name, send) => {
-    const { url } = await chain()
-    expectLines(await linesFrom(await passedOn(url, send)))
-    // zlib allocates its own memory.
-    expect(taken > 0).toBe(name !== 'compressed')
-    expect(released).toBeGreaterThan(5)
-  })
-
-  it.each([{}, { receipts: true }])('is released once blocks are decoded: %o', async (options) => {
-    const { url } = await chain()
-    await using client = createClient(url)
-    const blocks = await allOf(getBlocks(client, { ...range, ...options }))
-    expect(released).toBeGreaterThan(5)
-    vi.restoreAllMocks()
-    const right = await allOf(getBlocks(client, { ...range, ...options }))
-    expect(blocks).toEqual(right)
-  })
-
-  it('is released with receipts, even if they are fetched one by one', async () => {
-    const right = await chain()
-    expectLines(await linesFrom(right.url, { receipts: true }))
-    const { url } = await chain({
-      answer: ({ method }) => (method === 'eth_getBlockReceipts' ? { error: { code: -32601, message: 'the method does not exist' } } : undefined),
+describe.each([['other digits', otherDigits] as const, ...nightly(['no text', noText] as const)])(
+  'the memory of bodies, overwritten by %s,',
+  (_, overwrite) => {
+    beforeEach(() => {
+      poison = overwrite
     })
-    expect(await linesFrom(url, { receipts: true, to: 40 })).toEqual(await linesFrom(right.url, { receipts: true, to: 40 }))
-    expect(released).toBeGreaterThan(5)
-  })
 
-  it('is not reused under a layer that keeps replies', async () => {
-    const { url, calls } = await chain()
-    const kept = new Map<string, { value: unknown; bytes: number }>()
-    const cache: Layer = (next) => async (call) => {
-      const key = JSON.stringify([call.method, call.params])
-      if (!kept.has(key)) {
-        const reply = await next(call)
-        kept.set(key, { value: reply.take(), bytes: reply.bytes })
+    it('is reused for the bodies of later blocks, whose lines are correct', async () => {
+      const { url } = await chain()
+      expectLines(await linesFrom(url, { maxBytes: 1_000_000 }, { batch: { maxCalls: 1 } }))
+      expect(taken).toBeGreaterThan(LAST)
+      expect(buffers.size).toBeLessThan(taken / 2)
+    })
+
+    it.each([
+      ['without their length', (body, response) => void response.write(body.subarray(0, 70_000), () => response.end(body.subarray(70_000)))],
+      ['with the results before the ids', (body, response) => response.end(reordered(body))],
+      ['compressed', (body, response) => response.setHeader('content-encoding', 'gzip').end(gzipSync(body))],
+    ] as [string, Parameters<typeof passedOn>[1]][])('is reused for bodies %s', async (name, send) => {
+      const { url } = await chain()
+      expectLines(await linesFrom(await passedOn(url, send)))
+      // zlib allocates its own memory.
+      expect(taken > 0).toBe(name !== 'compressed')
+      expect(released).toBeGreaterThan(5)
+    })
+
+    it.each([{}, { receipts: true }])('is released once blocks are decoded: %o', async (options) => {
+      const { url } = await chain()
+      await using client = createClient(url)
+      const blocks = await allOf(getBlocks(client, { ...range, ...options }))
+      expect(released).toBeGreaterThan(5)
+      vi.restoreAllMocks()
+      const right = await allOf(getBlocks(client, { ...range, ...options }))
+      expect(blocks).toEqual(right)
+    })
+
+    it('is released with receipts, even if they are fetched one by one', async () => {
+      const right = await chain()
+      expectLines(await linesFrom(right.url, { receipts: true }))
+      const { url } = await chain({
+        answer: ({ method }) => (method === 'eth_getBlockReceipts' ? { error: { code: -32601, message: 'the method does not exist' } } : undefined),
+      })
+      expect(await linesFrom(url, { receipts: true, to: 40 })).toEqual(await linesFrom(right.url, { receipts: true, to: 40 }))
+      expect(released).toBeGreaterThan(5)
+    })
+
+    it('is not reused under a layer that keeps replies', async () => {
+      const { url, calls } = await chain()
+      const kept = new Map<string, { value: unknown; bytes: number }>()
+      const cache: Layer = (next) => async (call) => {
+        const key = JSON.stringify([call.method, call.params])
+        if (!kept.has(key)) {
+          const reply = await next(call)
+          kept.set(key, { value: reply.take(), bytes: reply.bytes })
+        }
+        const { value, bytes } = kept.get(key) as { value: unknown; bytes: number }
+        return { take: () => value, bytes }
       }
-      const { value, bytes } = kept.get(key) as { value: unknown; bytes: number }
-      return { take: () => value, bytes }
-    }
-    const layers = (defaults: readonly Layer[]) => [cache, ...defaults]
-    expectLines(await linesFrom(url, {}, { layers }))
-    const asked = calls.length
-    expectLines(await linesFrom(url, {}, { layers }))
-    expect(calls.length).toBe(asked)
-  })
+      const layers = (defaults: readonly Layer[]) => [cache, ...defaults]
+      expectLines(await linesFrom(url, {}, { layers }))
+      const asked = calls.length
+      expectLines(await linesFrom(url, {}, { layers }))
+      expect(calls.length).toBe(asked)
+    })
 
-  it('is not reused after a job is stopped while others continue', async () => {
-    const { url } = await chain()
-    // Each block has its own body.
-    await using client = createClient(url, { batch: { maxCalls: 1 } })
-    const stopped = new AbortController()
-    const held: { line: readonly Uint8Array[]; text: string }[] = []
-    const hold = (line: readonly Uint8Array[]) => held.push({ line, text: Buffer.concat(line).toString() })
-    const iterator = blockLines(client, checkOptions({ ...range, signal: stopped.signal }))
-    const { value } = await iterator.next()
-    hold(value as readonly Uint8Array[])
-    stopped.abort(new Error('enough'))
-    await expect(iterator.next()).rejects.toThrow('enough')
-    for await (const line of blockLines(client, checkOptions(range))) {
-      hold(line)
-      break
-    }
-    expect(await allOf(blockLines(client, checkOptions(range)))).toHaveLength(LAST + 1)
-    for (const { line, text } of held) expect(Buffer.concat(line).toString() === text).toBe(true)
-  })
+    it('is not reused after a job is stopped while others continue', async () => {
+      const { url } = await chain()
+      // Each block has its own body.
+      await using client = createClient(url, { batch: { maxCalls: 1 } })
+      const stopped = new AbortController()
+      const held: { line: readonly Uint8Array[]; text: string }[] = []
+      const hold = (line: readonly Uint8Array[]) => held.push({ line, text: Buffer.concat(line).toString() })
+      const iterator = blockLines(client, checkOptions({ ...range, signal: stopped.signal }))
+      const { value } = await iterator.next()
+      hold(value as readonly Uint8Array[])
+      stopped.abort(new Error('enough'))
+      await expect(iterator.next()).rejects.toThrow('enough')
+      for await (const line of blockLines(client, checkOptions(range))) {
+        hold(line)
+        break
+      }
+      expect(await allOf(blockLines(client, checkOptions(range)))).toHaveLength(LAST + 1)
+      for (const { line, text } of held) expect(Buffer.concat(line).toString() === text).toBe(true)
+    })
 
-  it('is never reused for bytes that the user requested', async () => {
-    const { url } = await chain()
-    await using client = createClient(url)
-    const ask = (n: number) => client.send({ method: 'eth_getBlockByNumber', params: [`0x${n.toString(16)}`, true], as: 'bytes' })
-    const [mine] = await Promise.all([ask(7), allOf(getBlocks(client, range))])
-    const bytes = mine.take() as Uint8Array
-    expect(await allOf(blockLines(client, checkOptions(range)))).toHaveLength(LAST + 1)
-    expect(Number(JSON.parse(Buffer.from(bytes).toString()).number)).toBe(7)
-  })
-})
+    it('is never reused for bytes that the user requested', async () => {
+      const { url } = await chain()
+      await using client = createClient(url)
+      const ask = (n: number) => client.send({ method: 'eth_getBlockByNumber', params: [`0x${n.toString(16)}`, true], as: 'bytes' })
+      const [mine] = await Promise.all([ask(7), allOf(getBlocks(client, range))])
+      const bytes = mine.take() as Uint8Array
+      expect(await allOf(blockLines(client, checkOptions(range)))).toHaveLength(LAST + 1)
+      expect(Number(JSON.parse(Buffer.from(bytes).toString()).number)).toBe(7)
+    })
+  },
+)
 
 async function allOf<T>(items: AsyncIterable<T>): Promise<T[]> {
   const all: T[] = []

@@ -9,7 +9,7 @@ import { table } from '../../src/cli/output/table.ts'
 import { HexlineError, OptionError } from '../../src/errors.ts'
 import { excerpt, show } from '../../src/text.ts'
 import { startChain } from '../support/chain-server.ts'
-import { type Ended, hexline, hexlineOnTerminal } from '../support/command.ts'
+import { type Ended, hexline, hexlineOnTerminal, spawnOnTerminal } from '../support/command.ts'
 import { runs } from '../support/runs.ts'
 
 const range = (first: number, last: number) => Array.from({ length: last - first + 1 }, (_, i) => String.fromCharCode(first + i))
@@ -138,7 +138,7 @@ describe('the output of server text has no control characters', () => {
     )
     const args = ['call', 'x_y', '--raw', '--rpc', rpc]
     expect((await hexline(args)).stdout).toBe('{\r\n\t"a" :"\u009b\u202e\u007f","b":1.0}\n')
-    expect((await hexlineOnTerminal(args)).stdout).toBe('{   "a" :"\\u009b\\u202e\\u007f","b":1.0}\n')
+    expect((await spawnOnTerminal(args)).stdout).toBe('{   "a" :"\\u009b\\u202e\\u007f","b":1.0}\n')
   })
 })
 

@@ -5,6 +5,7 @@ import { setTimeout as after } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type ChainServer, startChain } from '../support/chain-server.ts'
 import { spawnHexline, startHexline } from '../support/command.ts'
+import { seeds } from '../support/runs.ts'
 
 let folder: string
 let server: ChainServer
@@ -30,7 +31,7 @@ function* moments(): Generator<number> {
 
 it.each(['SIGINT', 'SIGTERM', 'SIGKILL'] as const)('%s at any moment leaves a whole file or none, and no process', async (signal) => {
   const moment = moments()
-  for (let run = 0; run < 12; run++) {
+  for (const run of seeds(4, 12)) {
     const out = join(folder, `${signal}-${run}.ndjson`)
     const child = startHexline(['blocks', '--rpc', server.url, '--from', '0', '--to', String(BLOCKS), '--out', out])
     await Promise.race([after(moment.next().value as number), child.ended])

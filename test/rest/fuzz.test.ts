@@ -4,7 +4,7 @@ import { HexlineError } from '../../src/errors.ts'
 import { names, operations } from '../support/rest-operations.ts'
 import { samples } from '../support/rest-records.ts'
 import { type Answer, always, emptyPage, KEY, type RestServer, serveRest } from '../support/rest-server.ts'
-import { runs } from '../support/runs.ts'
+import { nightly, runs } from '../support/runs.ts'
 import { send } from '../support/server.ts'
 
 // Each has its own key: with a shared one, every throttled call would delay the next ones.
@@ -64,7 +64,7 @@ describe('a helper ends with a result or with a HexlineError', () => {
       fc.asyncProperty(fc.oneof(anyJson, nearly), fc.constantFrom(200, 200, 200, 201, 302, 400, 401, 404, 429, 500), async (body, status) => {
         for (const ending of await endings(server, always(JSON.stringify(body), { status }))) seen.add(ending)
       }),
-      runs(80),
+      runs(40),
     )
     // Replies are both good and bad, or this would show little.
     expect([...seen].sort()).toEqual(expect.arrayContaining(['CodecError', 'ServiceError', 'given']))
@@ -83,7 +83,7 @@ describe('a helper ends with a result or with a HexlineError', () => {
       fc.asyncProperty(texts, types, async (text, type) => {
         await endings(server, always(text, { headers: { 'content-type': type } }))
       }),
-      runs(80),
+      runs(40),
     )
   })
 
@@ -101,7 +101,7 @@ describe('a helper ends with a result or with a HexlineError', () => {
 
   const lists = (depth: number) => '['.repeat(depth) + ']'.repeat(depth)
   const objects = (depth: number) => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`
-  test.each([500, 2_000, 5_000, 30_000])('for any depth of nesting: %i', async (depth) => {
+  test.each([500, 30_000, ...nightly(2_000, 5_000)])('for any depth of nesting: %i', async (depth) => {
     const server = await serveRest(emptyPage)
     for (const nested of [lists(depth), objects(depth)]) {
       const inString = JSON.stringify(objects(depth))

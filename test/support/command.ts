@@ -43,6 +43,13 @@ export async function hexline(args: readonly string[], { env = {} }: { env?: Rec
   return { code, stdout: stdout.text, stderr: stderr.text }
 }
 
+/** The same with a terminal as standard output and error; `stdout` is all of its output. */
+export async function hexlineOnTerminal(args: readonly string[]): Promise<Ended> {
+  const terminal = Object.assign(new Gathered(), { isTTY: true, columns: 80 })
+  const code = await main('0.0.0', { args, env: {}, stdout: terminal, stderr: terminal })
+  return { code, stdout: terminal.text, stderr: '' }
+}
+
 /** Collects what is written. */
 class Gathered extends Writable {
   readonly #pieces: Buffer[] = []
@@ -58,10 +65,10 @@ class Gathered extends Writable {
 }
 
 /**
- * Runs it on its own terminal as standard input, output and error; `stdout` is all of the
+ * Runs the built command on its own terminal as standard input, output and error; `stdout` is all of the
  * terminal's output.
  */
-export async function hexlineOnTerminal(args: readonly string[]): Promise<Ended> {
+export async function spawnOnTerminal(args: readonly string[]): Promise<Ended> {
   const command = [process.execPath, bin, ...args].map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(' ')
   const child = spawn('script', ['-qec', command, '/dev/null'], { stdio: ['ignore', 'pipe', 'pipe'] })
   const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])

@@ -188,7 +188,7 @@ describe('every alteration is found and named', () => {
     const any = fc.constantFrom(...names).chain((name) => fc.constantFrom(...all.filter(({ kind, path }) => `${kind} ${nameOf(path)}` === name)))
     await fc.assert(
       fc.asyncProperty(any, (each) => expectFound({ block, receipts }, each, { chainId })),
-      runs(60),
+      runs(30),
     )
   })
 })

@@ -105,7 +105,7 @@ describe('reading from bytes returns what JSON.parse and the decoder return', ()
         const bytes = odds === null ? whole : changed(whole, odds)
         expect(outcome(() => read(bytes))).toBe(theLongWay(decode, bytes))
       }),
-      runs(1200, 11),
+      runs(600, 11),
     )
   })
 
@@ -136,7 +136,7 @@ describe('reading from bytes returns what JSON.parse and the decoder return', ()
         const bytes = bytesOf({ number: '0x1', hash: '0x2', transactions })
         expect(outcome(() => read(bytes))).toBe(theLongWay(full, bytes))
       }),
-      runs(1200, 5),
+      runs(600, 5),
     )
   })
 

@@ -92,7 +92,7 @@ describe('a given budget', () => {
   })
 })
 
-const SEEDS = seeds(2, 8)
+const SEEDS = seeds(1, 8)
 /** A limit that drops and rises again, in calls per second. */
 const dropsAndRises = (now: number) => (now > 20_000 && now < 40_000 ? 50 : 200)
 
