@@ -29,6 +29,10 @@ const withOldestPeers = {
 
 const NIGHTLY = 'test/**/*.nightly.test.ts'
 
+/** Are all tests of the adapters run on their other builds and versions of the peers? Else where these differ. */
+const ALL_FLOWS = process.env.ALL_FLOWS !== undefined
+const DIFFERENT = '{*-error,flows-{calls,events,fallback}}'
+
 /** The files that try more cases in the nightly tests. */
 const FUZZ = readdirSync(source('test'), { recursive: true, encoding: 'utf8' })
   .filter((file) => file.endsWith('.test.ts'))
@@ -105,7 +109,8 @@ export default defineConfig({
           name: 'commonjs',
           isolate: false,
           // The flows, and where it matters which copy of a peer is met: `instanceof`, fallbacks, blocks in their shapes. Ranges of blocks are the same code.
-          include: ['test/adapters/*/{ethers-error,viem-error,flows-*}.test.ts'],
+          include: [`test/adapters/*/${ALL_FLOWS ? '{*-error,flows-*}' : DIFFERENT}.test.ts`],
+          exclude: [NIGHTLY],
           server: { deps: { external: [/\/dist\/cjs\//] } },
           maxWorkers: WORKERS,
           sequence: { groupOrder: 0 },
@@ -118,7 +123,7 @@ export default defineConfig({
           name: 'oldest-peers',
           isolate: false,
           // All that adapters do, but for how the newest peers format blocks.
-          include: ['test/adapters/*/*.test.ts'],
+          include: [`test/adapters/*/${ALL_FLOWS ? '*' : DIFFERENT}.test.ts`],
           exclude: ['test/adapters/*/format*.test.ts', NIGHTLY],
           maxWorkers: WORKERS,
           sequence: { groupOrder: 0 },

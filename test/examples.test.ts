@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { startAnvil } from './support/anvil.ts'
+import { nightly } from './support/runs.ts'
 import { deadPort } from './support/server.ts'
 
 const run = promisify(execFile)
@@ -46,7 +47,7 @@ describe('examples/ethers.ts', () => {
     ])
   })
 
-  it('reports a missing node', async () => {
+  it.each(nightly('a missing node'))('reports %s', async () => {
     const failure = await example('ethers', `http://127.0.0.1:${await deadPort()}`).catch((error) => error)
     expect(failure).toMatchObject({ code: 1, stdout: expect.stringMatching(/^NETWORK_ERROR: 127\.0\.0\.1:\d+: no connection.*ECONNREFUSED/) })
   })

@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Anvil } from '../support/anvil.ts'
-import { blocksOf, type InstalledPackage, installPackage, root, run, startAnvilOfBlocks } from '../support/installed-package.ts'
+import { blocksOf, type InstalledPackage, installPackage, run, startAnvilOfBlocks } from '../support/installed-package.ts'
 
 describe('the package, packed and installed in an empty folder', () => {
   let installed: InstalledPackage
@@ -63,27 +63,6 @@ describe('the package, packed and installed in an empty folder', () => {
     expect(names).not.toContain('viem')
     expect(names).not.toContain('ethers')
     expect(names).not.toContain('@duckdb')
-  })
-  it('runs the programs and the command of docs/logs.md, and those of docs/failover.md', async () => {
-    for (const name of ['viem', 'ethers']) await installed.lay(name)
-    const local = (text: string) => text.replaceAll(/https:\/\/(?:node[12]|archive)\.example\.com\/KEY|http:\/\/127\.0\.0\.1:8545/g, anvil.url)
-    const runAll = async (page: string) => {
-      const printed: string[] = []
-      for (const program of await blocksOf('ts', page)) {
-        await writeFile(join(folder, 'program.ts'), local(program))
-        printed.push((await run(process.execPath, [join(root, 'node_modules/tsx/dist/cli.mjs'), 'program.ts'], { cwd: folder })).stdout)
-      }
-      return printed
-    }
-    // The second program is a function, and the third prints the logs that there are.
-    expect(await runAll('docs/logs.md')).toEqual([expect.stringMatching(/^\{\n {2}level: 'bloom',\n {2}blocks: \d+,\n {2}suspects: 0,/), '', ''])
-    expect(await runAll('docs/failover.md')).toEqual(['100n\n', '', ''])
-
-    const [command] = (await blocksOf('sh', 'docs/logs.md')) as [string]
-    const { stdout, stderr } = await run('bash', ['-c', local(command)], { cwd: folder })
-    expect(stdout).toBe('')
-    expect(stderr).toMatch(/^audit by bloom: \d+ headers, and the receipts of hardly any block$/m)
-    expect(await readFile(join(folder, 'transfers.ndjson'), 'utf8')).toBe('')
   })
 
   describe.each([

@@ -8,6 +8,7 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } fro
 import { type Client, type ClientOptions, ClosedError, TimeoutError } from '../../src/index.ts'
 import { eventually } from '../support/eventually.ts'
 import { bodyBytes, holdTime, steadyTime } from '../support/held-time.ts'
+import { nightly } from '../support/runs.ts'
 import {
   type Answer,
   always,
@@ -480,15 +481,17 @@ describe('a process with nothing left to do exits on its own', () => {
 
   test.each<[string, Respond[]]>([
     ['answered', [rightly]],
-    ['answered and closed', [rightly]],
-    ['answered after a pause', [later(429, 429, 0.5), rightly]],
-    ['aborted before sending', [never]],
     ['aborted in flight', [never]],
     ['aborted in back-off', [later(500, -32603, 60), rightly]],
-    ['aborted during a pause', [later(429, 429, 60)]],
-    ['closed in flight', [never]],
-    ['closed in back-off', [later(500, -32603, 60), rightly]],
     ['closed during a pause', [later(429, 429, 60)]],
+    ...nightly<[string, Respond[]]>(
+      ['answered and closed', [rightly]],
+      ['answered after a pause', [later(429, 429, 0.5), rightly]],
+      ['aborted before sending', [never]],
+      ['aborted during a pause', [later(429, 429, 60)]],
+      ['closed in flight', [never]],
+      ['closed in back-off', [later(500, -32603, 60), rightly]],
+    ),
   ])('when its calls were %s', async (what, responds) => {
     const url = await node(...responds)
     const script = fileURLToPath(new URL('../support/calling-process.ts', import.meta.url))

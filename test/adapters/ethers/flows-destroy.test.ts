@@ -8,6 +8,7 @@ import { alice, askNode, bob, carol, failureOf, fast } from '../../support/ether
 import { named, namedAbi, token, tokenAbi } from '../../support/ethers-flows-contracts.ts'
 import { type Line, lineTo, watchQuiet } from '../../support/ethers-flows-line.ts'
 import { eventually } from '../../support/eventually.ts'
+import { nightly } from '../../support/runs.ts'
 
 let anvil: Anvil
 beforeAll(async () => {
@@ -169,12 +170,10 @@ async function mineUntil(line: Line, done: Promise<unknown>): Promise<void> {
 
 describe('a program exits on its own', () => {
   it.each([
-    'destroyed when done',
-    'destroyed while busy',
     'destroyed while a transaction is waited for',
     'connect fails',
-    'never used',
     'after its calls are answered, without destroy',
+    ...nightly('destroyed when done', 'destroyed while busy', 'never used'),
   ])('%s', async (what) => {
     const script = fileURLToPath(new URL('../../support/ethers-flows-process.ts', import.meta.url))
     const child = spawn(process.execPath, ['--import', 'tsx', script, anvil.url, what], { stdio: ['ignore', 'pipe', 'pipe'] })
