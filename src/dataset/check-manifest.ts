@@ -1,8 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { IntegrityError } from '../errors.ts'
+import { plain } from '../verify/mismatch.ts'
 import { fileName, rangeFrom } from './aligned-range.ts'
-import { falsehood, plain } from './falsehood.ts'
+import { falsehood } from './falsehood.ts'
 import { type DatasetHeader, formats, MANIFEST, type Manifest, ManifestFile, parseManifest, type RangeEntry } from './manifest.ts'
 import { type DatasetTable, tableNames, tables } from './tables.ts'
 

@@ -1,7 +1,7 @@
 import { otherReceiptsRoot } from '../verify/deviations.ts'
-import { isSame } from '../verify/mismatch.ts'
+import { isSame, plain } from '../verify/mismatch.ts'
 import type { Fields } from './column-rows.ts'
-import { falsehood, plain } from './falsehood.ts'
+import { falsehood } from './falsehood.ts'
 import type { FileNames, StoredBlock } from './join-blocks.ts'
 import type { DatasetTable } from './tables.ts'
 

@@ -1,4 +1,5 @@
-import { falsehood, type Place, plain } from './falsehood.ts'
+import { plain } from '../verify/mismatch.ts'
+import { falsehood, type Place } from './falsehood.ts'
 import { isHex, ParquetColumn } from './parquet-column.ts'
 import type { ColumnValues, Stored } from './read-parquet.ts'
 import { type Column, type DatasetTable, fieldsElsewhere, tables } from './tables.ts'

@@ -1,5 +1,5 @@
 import { CodecError, IntegrityError } from '../errors.ts'
-import { show } from '../text.ts'
+import { plain, shown } from '../verify/mismatch.ts'
 
 /** Where something is wrong in a dataset: a file by its path in the folder, and a block in it. */
 export interface Place {
@@ -19,23 +19,4 @@ export function undecodable(place: Place, path: string, error: unknown): unknown
   if (!(error instanceof CodecError)) return error
   const field = [path, error.path].filter((part) => part !== '').join('.')
   return falsehood(place, field, plain(error.expected), plain(error.received))
-}
-
-/** Words that are shown as they are. */
-class Words {
-  readonly text: string
-  constructor(text: string) {
-    this.text = text
-  }
-}
-
-/** Marks a description, such as `a file`, which is shown without quotes. */
-export function plain(text: string): unknown {
-  return new Words(text)
-}
-
-/** Hashes and descriptions as they are; anything else as in other messages. */
-function shown(value: unknown): string {
-  if (value instanceof Words) return value.text
-  return typeof value === 'string' && /^(?:0x)?[0-9a-fA-F]{1,64}$/.test(value) ? value : show(value)
 }

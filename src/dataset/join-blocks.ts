@@ -1,5 +1,6 @@
+import { plain } from '../verify/mismatch.ts'
 import type { Fields } from './column-rows.ts'
-import { falsehood, plain } from './falsehood.ts'
+import { falsehood } from './falsehood.ts'
 import type { DatasetHeader, RangeEntry } from './manifest.ts'
 import { isPlaced, type Row, readRows } from './table-rows.ts'
 import type { DatasetTable } from './tables.ts'

@@ -2,7 +2,8 @@ import { createReadStream } from 'node:fs'
 import { join } from 'node:path'
 import { pipeline, type Readable, type Transform } from 'node:stream'
 import zlib from 'node:zlib'
-import { falsehood, plain } from './falsehood.ts'
+import { plain } from '../verify/mismatch.ts'
+import { falsehood } from './falsehood.ts'
 import type { DatasetFormat } from './manifest.ts'
 
 const NEWLINE = 0x0a

@@ -4,8 +4,8 @@ import { checkPlace } from './check-place.ts'
 import { hasStateSync, otherHash, otherPrices, otherSize, otherTransactionsRoot, otherWithdrawalsRoot } from './deviations.ts'
 import { writeHeader } from './header.ts'
 import { ListRoot } from './list-root.ts'
-import { isSame, malformed, mismatch } from './mismatch.ts'
-import { priceFault } from './prices.ts'
+import { isSame, malformed, mismatch, plain } from './mismatch.ts'
+import { checkPrices } from './prices.ts'
 import { ReceiptsChecker } from './receipts-checker.ts'
 import { RlpWriter } from './rlp.ts'
 import type { SenderOf } from './sender.ts'
@@ -75,29 +75,28 @@ class Run {
 
   verify(): Verification {
     const given: unknown = this.#block.transactions
-    if (!Array.isArray(given)) throw mismatch(this.#block, 'transactions', 'an array', given)
+    if (!Array.isArray(given)) throw mismatch(this.#block, 'transactions', plain('an array'), given)
     const transactions = wholeTransactions(this.#block)
     this.#hash(transactions)
     this.#chainId ??= chainIdOf(transactions)
     this.#try('uncles', () => this.#uncles())
     this.#try('withdrawals', () => this.#withdrawals())
-    if (this.#options.level === 'full') this.#content(transactions)
-    const proven = new Set(this.#checks)
-    const uncovered = uncoveredFields(this.#block, this.#options.level === 'full' ? transactions : undefined, this.#given, proven)
+    const count = this.#block.transactions.length - this.#stateSync()
+    const mined = this.#options.level === 'full' ? transactions?.slice(0, count) : undefined
+    if (this.#options.level === 'full') this.#content(mined, count)
+    const uncovered = uncoveredFields(this.#block, mined, this.#given?.slice(0, count), new Set(this.#checks))
     return { checks: this.#checks, skipped: this.#skipped, uncovered }
   }
 
-  #content(transactions: readonly Transaction[] | undefined): void {
-    const stateSync = this.#stateSync()
-    const count = this.#block.transactions.length - stateSync
-    const mined = transactions?.slice(0, count)
+  /** Checks the first `count` transactions and receipts: those that roots cover. */
+  #content(mined: readonly Transaction[] | undefined, count: number): void {
     this.#try('transactions', () => (mined === undefined ? 'the block has only the hashes of its transactions' : this.#transactions(mined)))
     const receipts = this.#given
     this.#try('receipts', () => {
       if (receipts === undefined) return 'there are no receipts'
       return this.#receiptsChecker.check({ block: this.#block, receipts, count, transactions: mined, chainId: this.#chainId })
     })
-    if (stateSync > 0) this.#skip('transactions', 'a transaction of Polygon for state sync, and its receipt, are in no root')
+    if (count < this.#block.transactions.length) this.#skip('transactions', 'a transaction of Polygon for state sync, and its receipt, are in no root')
     if (mined === undefined) return
     this.#try('prices', () => this.#prices(mined))
     this.#try('size', () => this.#size(mined))
@@ -170,7 +169,7 @@ class Run {
     const { uncles, sha3Uncles } = this.#block
     if (!Array.isArray(uncles)) return 'the block has no list of uncles'
     if (isSame(sha3Uncles, NO_UNCLES) !== (uncles.length === 0)) {
-      throw mismatch(this.#block, 'uncles', uncles.length === 0 ? 'the uncles of sha3Uncles' : 'no uncles', `an array of ${uncles.length}`)
+      throw mismatch(this.#block, 'uncles', plain(uncles.length === 0 ? 'the uncles of sha3Uncles' : 'no uncles'), uncles)
     }
     return uncles.length === 0 ? undefined : 'the headers of uncles are not part of a block'
   }
@@ -180,10 +179,10 @@ class Run {
     const { withdrawals, withdrawalsRoot } = block
     if (withdrawalsRoot === undefined || withdrawalsRoot === null) {
       if (withdrawals === undefined || withdrawals === null || withdrawals.length === 0) return undefined
-      throw mismatch(block, 'withdrawals', 'none, since the header has no withdrawalsRoot', withdrawals)
+      throw mismatch(block, 'withdrawals', plain('none, since the header has no withdrawalsRoot'), withdrawals)
     }
-    const reason = otherWithdrawalsRoot(block)
-    if (!Array.isArray(withdrawals)) return reason ?? this.#throw(mismatch(block, 'withdrawals', 'an array', withdrawals))
+    const reason = otherWithdrawalsRoot(block, this.#chainId)
+    if (!Array.isArray(withdrawals)) return reason ?? this.#throw(mismatch(block, 'withdrawals', plain('an array'), withdrawals))
     const root = this.#root.of(withdrawals.length, (i) => {
       try {
         writeWithdrawal(this.#writer, withdrawals[i])
@@ -225,7 +224,7 @@ class Run {
     const root = this.#root.of(transactions.length, write)
     if (isSame(root, block.transactionsRoot)) return undefined
     return (
-      otherTransactionsRoot(block, transactions) ??
+      otherTransactionsRoot(block, transactions, this.#chainId) ??
       this.#throw(mismatch(block, 'transactionsRoot', block.transactionsRoot, root, ', which the transactions make'))
     )
   }
@@ -270,8 +269,9 @@ class Run {
   }
 
   #prices(transactions: readonly Transaction[]): string | undefined {
-    const fault = priceFault(this.#block, transactions, this.#given)
-    return fault && (otherPrices(this.#chainId) ?? this.#throw(fault))
+    const found = checkPrices(this.#block, transactions, this.#given)
+    if (found === undefined || typeof found === 'string') return found
+    return otherPrices(this.#chainId) ?? this.#throw(found)
   }
 
   #size(transactions: readonly Transaction[]): string | undefined {
@@ -293,7 +293,7 @@ class Run {
       if (transaction.type > 4) continue
       const path = `transactions[${i}].from`
       const sender = this.#recovered(transaction, path, senderOf)
-      if (!isSame(sender, transaction.from)) throw mismatch(this.#block, path, sender, transaction.from, '; expected is who signed it')
+      if (!isSame(sender, transaction.from)) throw mismatch(this.#block, path, sender, transaction.from, ', which did not sign it')
     }
   }
 
@@ -301,7 +301,7 @@ class Run {
     try {
       return senderOf(transaction, this.#writer)
     } catch (error) {
-      throw mismatch(this.#block, path, 'the sender of a valid signature', transaction.from, ` (${(error as Error).message})`)
+      throw mismatch(this.#block, path, plain('the sender of a valid signature'), transaction.from, ` (${(error as Error).message})`)
     }
   }
 }

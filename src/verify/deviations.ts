@@ -1,5 +1,5 @@
 import type { Block, Receipt, Transaction } from '../eth/objects.ts'
-import { headerFields } from './header.ts'
+import { hasGap, headerFields } from './header.ts'
 import { transactionTypes } from './transaction.ts'
 
 /*
@@ -37,6 +37,10 @@ const otherHeaders: readonly OtherHeaders[] = [
 /** Chains with transactions or logs of the system that no root holds. */
 const HYPERLIQUID: readonly number[] = [998, 999]
 const POLYGON: readonly number[] = [137, 80001, 80002]
+/** BNB Smart Chain has blobs, and a `parentBeaconBlockRoot` of zero. */
+const WITHOUT_BEACON: readonly number[] = [56, 97]
+/** Ethereum, Gnosis and their test networks, whose validators withdraw. */
+const WITH_WITHDRAWALS: readonly number[] = [1, 5, 11155111, 17000, 560048, 100, 10200]
 
 /**
  * Fields that some nodes add to a header, and that its hash does not cover. OpenEthereum's author
@@ -59,7 +63,9 @@ export function otherHash(block: Block, chainId: number | undefined): string | u
     .map(([name]) => name)
   if (unknown.length > 0) return `the header has fields that hexline does not know (${unknown.slice(0, 5).join(', ')})`
   if (block.mixHash === IBFT) return 'IBFT and QBFT leave seals out of the hash of a block'
-  return chainHeaders(chainId)?.why
+  const { why } = chainHeaders(chainId) ?? {}
+  if (why !== undefined) return why
+  return chainId !== undefined && !isPlain(chainId) && hasGap(block) ? 'the header has fields of a later fork without those of an earlier one' : undefined
 }
 
 function chainHeaders(chainId: number | undefined): OtherHeaders | undefined {
@@ -67,19 +73,20 @@ function chainHeaders(chainId: number | undefined): OtherHeaders | undefined {
 }
 
 /** Why the transactions root of a block with a proven header may not be the one of its transactions. */
-export function otherTransactionsRoot(block: Block, transactions: readonly Transaction[]): string | undefined {
-  return isOfLocalNode(block) && transactions.some(({ type }) => type === 3) ? 'anvil computes the root over the sidecars of blobs' : undefined
+export function otherTransactionsRoot(block: Block, transactions: readonly Transaction[], chainId: number | undefined): string | undefined {
+  if (isOfLocalNode(block, chainId) && transactions.some(({ type }) => type === 3)) return 'anvil computes the root over the sidecars of blobs'
+  return otherReceiptsRoot(chainId)
 }
 
 /** Why the size of a block with a proven header may be another one. */
 export function otherSize(block: Block, chainId: number | undefined): string | undefined {
-  if (isOfLocalNode(block)) return 'anvil leaves the list of withdrawals out of the size'
+  if (isOfLocalNode(block, chainId)) return 'anvil leaves the list of withdrawals out of the size'
   return isPlain(chainId) ? undefined : 'this chain may count the size of a block in another way'
 }
 
 /** The proven header has no parent in a beacon chain, as a block of a real chain with blobs has. */
-function isOfLocalNode({ parentBeaconBlockRoot }: Block): boolean {
-  return /^0x0+$/.test(parentBeaconBlockRoot ?? '')
+function isOfLocalNode({ parentBeaconBlockRoot }: Block, chainId: number | undefined): boolean {
+  return /^0x0+$/.test(parentBeaconBlockRoot ?? '') && !(chainId !== undefined && WITHOUT_BEACON.includes(chainId))
 }
 
 /** Why the receipts root, or the bloom, of a block with a proven header may not be the one of its receipts. */
@@ -98,7 +105,9 @@ export function isOtherReceiptsRoot(chainId: number | undefined, receipts: reado
 }
 
 /** Why the withdrawals root of a block with a proven header may not be the one of its withdrawals. */
-export function otherWithdrawalsRoot({ extraData, withdrawals }: Block): string | undefined {
+export function otherWithdrawalsRoot({ extraData, withdrawals }: Block, chainId: number | undefined): string | undefined {
+  // On these, whoever proposes a block chooses its extra data.
+  if (chainId !== undefined && WITH_WITHDRAWALS.includes(chainId)) return undefined
   // Since Holocene, the extra data of the OP Stack is a version (0 or 1) and parameters of the fee
   // market, of 9 or 17 bytes. Since Isthmus, the root is that of a contract's storage.
   const isOptimism = /^0x00.{16}$|^0x01.{32}$/.test(extraData)

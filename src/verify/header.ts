@@ -1,5 +1,5 @@
 import type { Block } from '../eth/objects.ts'
-import { address, bytes, hash, type Item, layout, quantity, quantityOrZero, writeItems } from './encode.ts'
+import { address, bytes, hash, layout, quantity, quantityOrZero, writeItems } from './encode.ts'
 import type { RlpWriter } from './rlp.ts'
 
 const bloom = (writer: RlpWriter, value: unknown) => writer.hex(value, 256)
@@ -44,15 +44,32 @@ const later = layout(
 /** All fields that the hash of a block covers. */
 export const headerFields: ReadonlySet<string> = new Set([...always, ...later].map(({ name }) => name))
 
-/** Writes the header of a block. Throws `CodecError` for a field that is missing or wrong. */
+/**
+ * Writes the header of a block. Throws `CodecError` for a field that is missing or wrong. A field of
+ * a later fork needs all before it: RLP has no names, and under the name of a later field, an
+ * earlier one would have the same hash.
+ */
 export function writeHeader(writer: RlpWriter, block: Block): void {
   const record = block as unknown as Readonly<Record<string, unknown>>
   const size = writer.size
-  writeItems(writer, later.filter(isIn, record), record)
+  writeItems(writer, later.slice(0, laterFieldsOf(record)), record)
   writeItems(writer, always, record)
   writer.list(size)
 }
 
-function isIn(this: Readonly<Record<string, unknown>>, { name }: Item): boolean {
-  return this[name] !== undefined && this[name] !== null
+/** Whether the header has a field of a later fork, but not all before it. */
+export function hasGap(block: Block): boolean {
+  const record = block as unknown as Readonly<Record<string, unknown>>
+  return later.slice(0, laterFieldsOf(record)).some(({ name }) => !isGiven(record[name]))
+}
+
+/** Number of items of later forks, up to the last one that the header has. */
+function laterFieldsOf(record: Readonly<Record<string, unknown>>): number {
+  let count = later.length
+  while (count > 0 && !isGiven(record[(later[count - 1] as (typeof later)[number]).name])) count--
+  return count
+}
+
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null
 }

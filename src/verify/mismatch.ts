@@ -16,9 +16,23 @@ export function malformed({ number }: Pick<Block, 'number'>, path: string, error
   return new IntegrityError(`block ${number}: ${field}: expected ${expected}, found ${received}`, { field, expected, found: received })
 }
 
-/** Hashes as they are; anything else as in other messages. */
-function shown(value: unknown): string {
-  return typeof value === 'string' && /^0x[0-9a-fA-F]{1,64}$/.test(value) ? value : show(value)
+/** Words that are shown as they are. */
+class Words {
+  readonly text: string
+  constructor(text: string) {
+    this.text = text
+  }
+}
+
+/** Marks a description, such as `an array`, which is shown without quotes. */
+export function plain(text: string): unknown {
+  return new Words(text)
+}
+
+/** Hashes, digests and descriptions as they are; anything else as in other messages. */
+export function shown(value: unknown): string {
+  if (value instanceof Words) return value.text
+  return typeof value === 'string' && /^(?:0x)?[0-9a-fA-F]{1,64}$/.test(value) ? value : show(value)
 }
 
 /** Whether two strings of hex say the same; the capitals of a checksum do not count. */

@@ -4,20 +4,25 @@ import { mismatch } from './mismatch.ts'
 
 /**
  * The first price of gas that is not what the transaction's fees and the block's base fee make it
- * (EIP-1559), in a transaction or in a receipt; undefined if there is none.
+ * (EIP-1559), in a transaction or in a receipt; undefined if there is none. A string says why some
+ * prices cannot be told.
  */
-export function priceFault(block: Block, transactions: readonly Transaction[], receipts: readonly Receipt[] | undefined): IntegrityError | undefined {
+export function checkPrices(block: Block, transactions: readonly Transaction[], receipts: readonly Receipt[] | undefined): IntegrityError | string | undefined {
+  let reason: string | undefined
   for (let i = 0; i < transactions.length; i++) {
     const transaction = transactions[i] as Transaction
     if (transaction.type > 4) continue
     const price = priceOf(transaction, block.baseFeePerGas)
-    if (price === undefined) continue
+    if (!isGiven(price)) {
+      reason = 'the base fee, or a fee of a transaction, is missing'
+      continue
+    }
     const { gasPrice } = transaction
     if (isGiven(gasPrice) && gasPrice !== price) return mismatch(block, `transactions[${i}].gasPrice`, price, gasPrice)
     const effective = receipts?.[i]?.effectiveGasPrice
     if (isGiven(effective) && effective !== price) return mismatch(block, `receipts[${i}].effectiveGasPrice`, price, effective)
   }
-  return undefined
+  return reason
 }
 
 /** What a unit of gas costs, in wei. */

@@ -1,9 +1,11 @@
+import { IntegrityError } from '../errors.ts'
 import { BLOOM_BYTES, BloomBuilder } from '../eth/bloom.ts'
 import type { Block, Log, Receipt, Transaction } from '../eth/objects.ts'
 import { checkPlace } from './check-place.ts'
 import { otherReceiptsRoot } from './deviations.ts'
+import { address, layout, quantity, record } from './encode.ts'
 import type { ListRoot } from './list-root.ts'
-import { isSame, malformed, mismatch } from './mismatch.ts'
+import { isSame, malformed, mismatch, plain } from './mismatch.ts'
 import { writeReceipt } from './receipt.ts'
 import type { RlpWriter } from './rlp.ts'
 
@@ -31,25 +33,29 @@ export class ReceiptsChecker {
     this.#root = root
   }
 
-  /** Throws `IntegrityError`, or returns why a root that does not fit proves nothing. */
+  /** Throws `IntegrityError`, or returns why what does not fit proves nothing. */
   check(given: ReceiptsToCheck): string | undefined {
-    const { block, receipts, count, chainId } = given
+    try {
+      this.#check(given)
+      return undefined
+    } catch (error) {
+      const reason = error instanceof IntegrityError ? otherReceiptsRoot(given.chainId) : undefined
+      if (reason === undefined) throw error
+      return reason
+    }
+  }
+
+  #check(given: ReceiptsToCheck): void {
+    const { block, receipts, count } = given
     if (receipts.length !== block.transactions.length) throw mismatch(block, 'receipts', block.transactions.length, receipts.length)
     this.#bloomOfBlock.fill(0)
     this.#each(given)
     const used = count === 0 ? 0n : (receipts[count - 1] as Receipt).cumulativeGasUsed
     if (used !== block.gasUsed) throw mismatch(block, count === 0 ? 'receipts' : `receipts[${count - 1}].cumulativeGasUsed`, block.gasUsed, used)
     const root = this.#root.of(count, (i) => this.#write(given, i))
-    if (!isSame(root, block.receiptsRoot)) {
-      const reason = otherReceiptsRoot(chainId)
-      if (reason !== undefined) return reason
-      throw mismatch(block, 'receiptsRoot', block.receiptsRoot, root, ', which the receipts make')
-    }
+    if (!isSame(root, block.receiptsRoot)) throw mismatch(block, 'receiptsRoot', block.receiptsRoot, root, ', which the receipts make')
     const bloom = hexOf(this.#bloomOfBlock)
-    if (isSame(bloom, block.logsBloom)) return undefined
-    const reason = otherReceiptsRoot(chainId)
-    if (reason !== undefined) return reason
-    throw mismatch(block, 'logsBloom', block.logsBloom, bloom, ', which the logs make')
+    if (!isSame(bloom, block.logsBloom)) throw mismatch(block, 'logsBloom', block.logsBloom, bloom, ', which the logs make')
   }
 
   /** What no root covers, but follows from the place, the transaction or the receipt before. */
@@ -59,12 +65,12 @@ export class ReceiptsChecker {
     for (let i = 0; i < count; i++) {
       const receipt = receipts[i] as Receipt
       const path = `receipts[${i}]`
-      if (typeof receipt !== 'object' || receipt === null) throw mismatch(block, path, 'a receipt', receipt)
+      if (typeof receipt !== 'object' || receipt === null) throw mismatch(block, path, plain('a receipt'), receipt)
       const transaction = block.transactions[i] as string | Transaction
       const hash = typeof transaction === 'string' ? transaction : transaction.hash
       if (!isSame(receipt.transactionHash, hash)) throw mismatch(block, `${path}.transactionHash`, hash, receipt.transactionHash)
       checkPlace(block, path, receipt, i)
-      if (typeof receipt.cumulativeGasUsed !== 'bigint') throw mismatch(block, `${path}.cumulativeGasUsed`, 'a quantity', receipt.cumulativeGasUsed)
+      if (typeof receipt.cumulativeGasUsed !== 'bigint') throw mismatch(block, `${path}.cumulativeGasUsed`, plain('a quantity'), receipt.cumulativeGasUsed)
       const used = receipt.cumulativeGasUsed - usedBefore
       if (receipt.gasUsed !== used) throw mismatch(block, `${path}.gasUsed`, used, receipt.gasUsed)
       usedBefore = receipt.cumulativeGasUsed
@@ -81,7 +87,7 @@ export class ReceiptsChecker {
     if (receipt.to !== undefined && !isSame(receipt.to, to ?? null)) throw mismatch(block, `${path}.to`, to ?? null, receipt.to)
     const { contractAddress } = receipt
     if (type <= 4 && contractAddress !== undefined) {
-      const expected = isGiven(to) ? null : this.#contractOf(transaction)
+      const expected = isGiven(to) ? null : this.#contractOf(block, path, transaction)
       // Some nodes give none for a transaction that failed.
       const isNone = contractAddress === null && receipt.status === 0
       if (!isNone && !isSame(contractAddress, expected)) throw mismatch(block, `${path}.contractAddress`, expected, contractAddress)
@@ -92,31 +98,34 @@ export class ReceiptsChecker {
   }
 
   /** The address of the contract that a transaction makes (Yellow Paper, 7). */
-  #contractOf({ from, nonce }: Transaction): string {
+  #contractOf(block: Block, path: string, transaction: Transaction): string {
     const writer = this.#writer
     writer.clear()
-    writer.quantity(nonce)
-    writer.hex(from, 20)
-    writer.list(0)
+    try {
+      writeCreation(writer, transaction)
+    } catch (error) {
+      throw malformed(block, path, error)
+    }
     writer.hash()
     return `0x${writer.digest().slice(-40)}`
   }
 
   /** Checks the logs of a receipt, and its bloom; returns the index of the next log. */
   #logs(block: Block, path: string, { logs, logsBloom }: Receipt, hash: string, index: number, first: number): number {
-    if (!Array.isArray(logs)) throw mismatch(block, `${path}.logs`, 'an array', logs)
+    if (!Array.isArray(logs)) throw mismatch(block, `${path}.logs`, plain('an array'), logs)
     if (logs.length === 0 && isSame(logsBloom, NO_BITS)) return first
     this.#bloom.fill(0)
     for (let i = 0; i < logs.length; i++) {
       const log = logs[i] as Log
       const place = `${path}.logs[${i}]`
-      if (typeof log !== 'object' || log === null) throw mismatch(block, place, 'a log', log)
+      if (typeof log !== 'object' || log === null) throw mismatch(block, place, plain('a log'), log)
       checkPlace(block, place, log, index)
       if (!isSame(log.transactionHash, hash)) throw mismatch(block, `${place}.transactionHash`, hash, log.transactionHash)
       if (log.logIndex !== first + i) throw mismatch(block, `${place}.logIndex`, first + i, log.logIndex)
       if (log.removed) throw mismatch(block, `${place}.removed`, false, log.removed)
-      if (typeof log.address !== 'string') throw mismatch(block, `${place}.address`, 'an address', log.address)
-      if (!Array.isArray(log.topics) || !log.topics.every((topic) => typeof topic === 'string')) throw mismatch(block, `${place}.topics`, 'topics', log.topics)
+      if (typeof log.address !== 'string') throw mismatch(block, `${place}.address`, plain('an address'), log.address)
+      if (!Array.isArray(log.topics) || !log.topics.every((topic) => typeof topic === 'string'))
+        throw mismatch(block, `${place}.topics`, plain('an array of hashes'), log.topics)
       this.#blooms.add(this.#bloom, log)
     }
     const bloom = hexOf(this.#bloom)
@@ -135,6 +144,8 @@ export class ReceiptsChecker {
   }
 }
 
+/** What the address of a contract is the hash of. */
+const writeCreation = record(layout(['from', address], ['nonce', quantity]))
 /** Blob gas of each blob (EIP-4844). */
 const BLOB_GAS = 131_072n
 const NO_BITS = `0x${'0'.repeat(2 * BLOOM_BYTES)}`

@@ -67,14 +67,15 @@ const layouts: ReadonlyMap<number, Layout> = new Map([
 /** Types that hexline can encode. */
 export const transactionTypes: readonly number[] = [...layouts.keys()]
 
-/** The fields that the hash of a transaction of this type covers; undefined for an unknown type. */
+/**
+ * The fields that the hash of a transaction of this type covers, by their usual names; undefined for
+ * an unknown type.
+ */
 export function transactionFields(type: number): ReadonlySet<string> | undefined {
   return fieldsByType.get(type)
 }
 
-const fieldsByType = new Map(
-  [...layouts].map(([type, items]) => [type, new Set(items.flatMap(({ name, orElse }) => (orElse === undefined ? [name] : [name, orElse])))]),
-)
+const fieldsByType = new Map([...layouts].map(([type, items]) => [type, new Set(items.map(({ name }) => name))]))
 
 /**
  * Writes the bytes of a transaction, whose hash is its own (EIP-2718), as one of the type given.

@@ -41,14 +41,17 @@ export function uncoveredFields(
 }
 
 function uncoveredOfTransaction(transaction: Transaction, proven: ReadonlySet<VerifyCheck>, names: Set<string>): void {
-  const hashed = transactionFields(transaction.type)
+  const { type, v } = transaction
+  const hashed = transactionFields(type)
   each(transaction, (name) => {
     if (ofTransaction.has(name) || hashed?.has(name)) return
-    if (name === 'from' && transaction.type <= 4 && proven.has('senders')) return
-    if (name === 'gasPrice' && transaction.type <= 4 && proven.has('prices')) return
+    if (name === 'from' && type <= 4 && proven.has('senders')) return
+    if (name === 'gasPrice' && type <= 4 && proven.has('prices')) return
     // See `repeatFault`.
-    if (transaction.type <= 4 && (name === 'yParity' || name === 'v')) return
-    if (name === 'chainId' && typeof transaction.v === 'bigint' && transaction.v >= 35n) return
+    if ((name === 'yParity' || name === 'v') && (type === 0 ? isGiven(v) && v >= 27n : type <= 4)) return
+    if (name === 'chainId' && type === 0 && isGiven(v) && v >= 35n) return
+    // What some nodes call the fee cap.
+    if (name === 'gasPrice' && hashed?.has('maxFeePerGas') && !isGiven(transaction.maxFeePerGas)) return
     names.add(`transactions.${name}`)
   })
   for (const item of transaction.accessList ?? []) uncoveredOfItem(item, ofAccess, 'transactions.accessList', names)
@@ -63,8 +66,9 @@ function uncoveredOfItem(item: object, covered: ReadonlySet<string>, path: strin
 
 function uncoveredOfReceipt(receipt: Receipt, transaction: Transaction | undefined, proven: ReadonlySet<VerifyCheck>, names: Set<string>): void {
   const ofState = hasRoot(receipt) ? 'status' : 'root'
+  const hasNonce = typeof receipt.depositReceiptVersion === 'number'
   each(receipt, (name) => {
-    if (name === ofState) names.add(`receipts.${name}`)
+    if (name === ofState || (name === 'depositNonce' && !hasNonce)) names.add(`receipts.${name}`)
     if (name === 'logs' || ofReceipt.has(name)) return
     if (transaction !== undefined) {
       if (ofBoth.has(name) && (name !== 'contractAddress' || transaction.type <= 4)) return
@@ -80,6 +84,10 @@ function uncoveredOfReceipt(receipt: Receipt, transaction: Transaction | undefin
 function each(record: object, visit: (name: string) => void): void {
   for (const name in record) {
     const value = (record as Readonly<Record<string, unknown>>)[name]
-    if (value !== null && value !== undefined) visit(name)
+    if (isGiven(value)) visit(name)
   }
+}
+
+function isGiven<T>(value: T | null | undefined): value is T {
+  return value !== null && value !== undefined
 }

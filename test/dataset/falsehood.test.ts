@@ -1,6 +1,7 @@
 import { CodecError, IntegrityError } from 'hexline'
 import { expect, it } from 'vitest'
-import { falsehood, plain, undecodable } from '../../src/dataset/falsehood.ts'
+import { falsehood, undecodable } from '../../src/dataset/falsehood.ts'
+import { plain } from '../../src/verify/mismatch.ts'
 
 it('names file, block and field, with what was expected and found', () => {
   const hash = `0x${'ab'.repeat(32)}`

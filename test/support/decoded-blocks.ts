@@ -40,13 +40,14 @@ const BASE_FEE = 1_000_000_000n
  * A block as JSON with a transaction of every type from 0 to 4, one that deploys and one that
  * failed, with logs, a withdrawal and the header fields of every fork: signed by viem, encoded by
  * @ethereumjs/rlp and rooted by @ethereumjs/mpt. Fields in `header` replace those of the header
- * before it is hashed.
+ * before it is hashed; with `until`, it has no fields after this one.
  */
 export async function madeJson({
   extraTransactions = 0,
   number = 7n,
   parentHash = word('01'),
   header: changed = {} as Record<string, string>,
+  until = 'slotNumber',
 } = {}): Promise<MadeBlock> {
   const fees = { chainId: 1, gas: 100_000n, maxFeePerGas: 3n * BASE_FEE, maxPriorityFeePerGas: 5n } as const
   const authorization = await account.signAuthorization({ chainId: 1, address: to, nonce: 9 })
@@ -66,7 +67,7 @@ export async function madeJson({
     { index: '0x5', validatorIndex: '0x3039', address: to, amount: '0x1bc16d' },
     { index: '0x6', validatorIndex: '0x1', address: word('ab').slice(0, 42), amount: '0x0' },
   ]
-  const header = {
+  const all = {
     parentHash,
     sha3Uncles: hashOf(RLP.encode([])),
     miner: to,
@@ -92,6 +93,8 @@ export async function madeJson({
     slotNumber: '0xabcdef',
     ...changed,
   }
+  const names = Object.keys(all)
+  const header = Object.fromEntries(Object.entries(all).slice(0, names.indexOf(until) + 1)) as typeof all
   const items = Object.entries(header).map(([name, value]) =>
     ['extraData', 'logsBloom', 'miner', 'nonce'].includes(name) ? hexToBytes(value as Hex) : item(value),
   )

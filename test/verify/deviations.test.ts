@@ -106,13 +106,36 @@ describe('a header', () => {
   })
 })
 
+describe('a header with a field of a later fork', () => {
+  /** A block of Shanghai whose root of withdrawals has another name. */
+  const renamed = async (): Promise<Made> => {
+    const pair = (await madeBlock({ until: 'withdrawalsRoot' })) as Made
+    expect((await verifyBlock(pair.block, pair.receipts)).skipped).toEqual([])
+    const { withdrawalsRoot, withdrawals: _, ...rest } = pair.block
+    return { block: { ...rest, parentBeaconBlockRoot: withdrawalsRoot as `0x${string}` }, receipts: pair.receipts }
+  }
+
+  test('in the place of another one fails, although it has the same hash without names', async () => {
+    expect(await fieldOf(await renamed())).toBe('excessBlobGas')
+    expect(await fieldOf(await renamed(), { chainId: 1 })).toBe('excessBlobGas')
+  })
+
+  test('is skipped on a chain that may have its own forks', async () => {
+    const { checks, skipped } = await skipsOf(await renamed(), { chainId: 4242 })
+    expect(checks).not.toContain('hash')
+    expect(skipped).toContain('hash: the header has fields of a later fork without those of an earlier one')
+  })
+})
+
 describe('withdrawals', () => {
   test('of the OP Stack, whose root is another one, are skipped by the extra data that the hash proves', async () => {
     const made = (await madeBlock({ header: { extraData: '0x000000003200000006', withdrawalsRoot: `0x${'0e'.repeat(32)}` } })) as Made
     made.block.withdrawals = []
-    const { checks, skipped } = await verifyBlock(made.block, undefined, { level: 'header' })
+    const { checks, skipped } = await verifyBlock(made.block, undefined, { level: 'header', chainId: 10 })
     expect(checks).toContain('hash')
     expect(skipped).toEqual([{ check: 'withdrawals', reason: 'the OP Stack keeps the storage root of a contract there' }])
+    // Of Ethereum, any block may have such extra data.
+    for (const chainId of [1, 100]) expect(await fieldOf(made, { chainId })).toBe('withdrawalsRoot')
   })
 
   test('that are missing are a failure on any other chain', async () => {
@@ -134,6 +157,18 @@ describe('anvil', () => {
     expect((await verifyBlock(mixed.block, mixed.receipts, { senders: true })).checks).toEqual([
       ...['hash', 'uncles', 'withdrawals', 'transactions', 'receipts', 'prices', 'senders'],
     ])
+  })
+
+  test('is not taken for BNB Smart Chain, whose parentBeaconBlockRoot is zero, too', async () => {
+    const zero = { parentBeaconBlockRoot: `0x${'0'.repeat(64)}` }
+    const made = (await madeBlock({ header: zero })) as Made
+    expect((await skipsOf(made, { chainId: 56 })).skipped).toEqual([])
+    made.block.size += 1n
+    expect(await fieldOf(made, { chainId: 56 })).toBe('size')
+    expect((await skipsOf(made, { chainId: 31337 })).skipped).toEqual(['size: anvil leaves the list of withdrawals out of the size'])
+    const other = (await madeBlock({ header: { ...zero, transactionsRoot: `0x${'0e'.repeat(32)}` } })) as Made
+    expect(await fieldOf(other, { chainId: 56 })).toBe('transactionsRoot')
+    expect((await skipsOf(other, { chainId: 31337 })).skipped).toContain('transactions: anvil computes the root over the sidecars of blobs')
   })
 
   test('a block of a real chain with blobs and another root is a failure', async () => {
@@ -167,15 +202,34 @@ describe('Polygon', () => {
     expect(skipped).toContain('transactions: a transaction of Polygon for state sync, and its receipt, are in no root')
     // On another chain, it was added.
     expect(await fieldOf(pair, { chainId: 1 })).toBe('transactions[7].hash')
+    // What it is said to hold is proven by nothing, and may be anything.
+    receipts[7] = null as never
+    expect((await skipsOf(pair, { chainId: 137 })).checks).toEqual(checks)
     ;(block.transactions[7] as Transaction).hash = `0x${'12'.repeat(32)}`
     expect(await fieldOf(pair, { chainId: 137 })).toBe('transactions[7].hash')
   })
 })
 
-test('Hyperliquid has transactions of its system that no root holds', async () => {
-  const made = (await madeBlock({ header: { receiptsRoot: `0x${'0e'.repeat(32)}` } })) as Made
-  expect((await skipsOf(made, { chainId: 999 })).skipped).toContain('receipts: Hyperliquid has system transactions that no root holds')
-  expect(await fieldOf(made, { chainId: 1 })).toBe('receiptsRoot')
+describe('Hyperliquid', () => {
+  test.each<[string, (pair: Made) => void]>([
+    ['the root', ({ block }) => (block.receiptsRoot = `0x${'0e'.repeat(32)}`)],
+    ['a receipt of the system', ({ receipts }) => receipts.push(receipts[0] as Receipt)],
+    ['indexes of logs', ({ receipts }) => ((receipts[1] as Receipt).logs[0] as { logIndex: number }).logIndex++],
+    ['gas', ({ receipts }) => ((receipts[0] as Receipt).cumulativeGasUsed += 1n)],
+  ])('has transactions of its system that no root holds: %s', async (_, change) => {
+    const { receiptsRoot } = made.block
+    const pair = (await madeBlock({ header: { receiptsRoot } })) as Made
+    change(pair)
+    if (pair.block.receiptsRoot !== receiptsRoot) pair.block = (await madeBlock({ header: { receiptsRoot: pair.block.receiptsRoot } })).block
+    expect((await skipsOf(pair, { chainId: 999 })).skipped).toEqual(['receipts: Hyperliquid has system transactions that no root holds'])
+    expect(await fieldOf(pair, { chainId: 1 })).toMatch(/^receipts/)
+  })
+
+  test('has a transactions root without them', async () => {
+    const pair = (await madeBlock({ header: { transactionsRoot: `0x${'0e'.repeat(32)}` } })) as Made
+    expect((await skipsOf(pair, { chainId: 999 })).skipped).toContain('transactions: Hyperliquid has system transactions that no root holds')
+    expect(await fieldOf(pair, { chainId: 1 })).toBe('transactionsRoot')
+  })
 })
 
 test('prices and sizes of chains with rules of their own are skipped, and are failures on Ethereum', async () => {
