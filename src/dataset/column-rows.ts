@@ -1,36 +1,68 @@
+import { under } from '../eth/codec/codec-path.ts'
+import { decodeQuantity } from '../eth/codec/quantity.ts'
+import type { Decode } from '../eth/codec/schema.ts'
 import { plain } from '../verify/mismatch.ts'
+import { type Cell, cellOf, LARGEST_DECIMAL } from './column-cells.ts'
+import type { ColumnPage } from './column-page.ts'
 import { falsehood, type Place } from './falsehood.ts'
 import { isHex, ParquetColumn } from './parquet-column.ts'
-import type { ColumnValues, Stored } from './read-parquet.ts'
+import type { ColumnValues } from './read-parquet.ts'
 import { type Column, type DatasetTable, fieldsElsewhere, tables } from './tables.ts'
 
-/** The fields of a row, as a node's JSON has them; a field whose column is not stored is absent. */
+/** The decoded fields of a row; undefined or absent where they are null or their column is not stored. */
 export type Fields = Record<string, unknown>
 
-const LARGEST_DECIMAL = 10n ** 38n - 1n
-const MICROS = 1_000_000n
+/** The decoders of fields by their names; a field without one stays as sent. */
+export type FieldDecoders = ReadonlyMap<string, Decode<unknown>>
 
 /** Fields that say where a row belongs. Null where they are null, so that they are not taken for columns that are not stored. */
 const PLACE: ReadonlySet<string> = new Set(['number', 'hash', 'parentHash', 'transactionIndex', 'transactionHash', 'logIndex', 'index'])
 
+/** How the value of a column becomes one of a field. */
+interface Plan {
+  readonly column: Column
+  /** The place of the column among all. */
+  readonly index: number
+  readonly cell: Cell
+  readonly field: string
+}
+
+/** The same for the pages of a row group. */
+interface Bound extends Plan {
+  readonly page: ColumnPage
+}
+
 /**
- * Makes the fields of rows from the values of their columns, as they were in the node's JSON. What
- * a column cannot hold is in `extra`, and nothing else may be there, nor anywhere twice: otherwise a
+ * Makes the fields of rows from the values of their columns, decoded. What a column cannot hold is in `extra`, and nothing else may be there, nor anywhere twice: otherwise a
  * reader of the column would see another value than the one that is verified.
  */
 export class ColumnRows {
   readonly #table: DatasetTable
-  readonly #columns: readonly Column[]
+  readonly #decoders: FieldDecoders
+  readonly #plans: readonly Plan[]
   readonly #byField: ReadonlyMap<string, readonly Column[]>
+  readonly #hasExtra: boolean
+  #values: ColumnValues | undefined
+  /** Columns that are fields, or the first item of one. */
+  #plain: readonly Bound[] = []
+  /** Columns of further items of a list. */
+  #items: readonly Bound[] = []
+  #copies: readonly Bound[] = []
+  #extra: Bound | undefined
   /** Values that a DECIMAL could not hold, by `table.column`. */
   readonly nulls: Record<string, number> = {}
-  readonly #hasExtra: boolean
 
-  constructor(table: DatasetTable, columns: readonly Column[]) {
+  constructor(table: DatasetTable, columns: readonly Column[], decoders: FieldDecoders) {
     this.#table = table
-    this.#columns = columns
+    this.#decoders = decoders
     const known = tables[table].flatMap(({ source }) => (source.from === 'field' ? [source.field] : []))
     this.#byField = new Map(known.map((field) => [field, columns.filter(({ source, isCopy }) => source.from === 'field' && source.field === field && !isCopy)]))
+    const all = columns.map((column, index): Plan => {
+      const field = column.source.from === 'field' ? column.source.field : column.name
+      return { column, index, field, cell: cellOf(column, column.isCopy ? decodeQuantity : decoders.get(field)) }
+    })
+    // Some items of a list do not tell its others.
+    this.#plans = all.filter(({ column, field }) => itemOf(column) === undefined || this.#byField.get(field)?.length === columnsOfField(table, field))
     this.#hasExtra = columns.some(({ source }) => source.from === 'extra')
   }
 
@@ -40,33 +72,42 @@ export class ColumnRows {
     return isCopy ? (this.#byField.get(source.field)?.length ?? 0) > 0 : this.#hasExtra
   }
 
-  /** Throws `IntegrityError` for a row that the writer would not have made. */
+  /**
+   * Throws `IntegrityError` for a row that the writer would not have made, and `CodecError` for a
+   * field that cannot be decoded.
+   */
   fieldsOf(place: Place, values: ColumnValues, row: number): Fields {
+    if (values !== this.#values) this.#bind(values)
     const fields: Fields = {}
-    let copies: [Column, string | null][] | undefined
-    let extra: Fields | undefined
-    for (const [i, column] of this.#columns.entries()) {
-      const stored = values.columns[i]?.[row] ?? null
-      const { source } = column
-      const value = stored === null ? null : fieldOf(place, column, stored)
-      if (source.from === 'block') fields[column.name] = value
-      else if (source.from === 'transactionCount') fields.transactionCount = value
-      else if (source.from === 'extra') extra = value === null ? undefined : this.#checkExtra(place, value)
-      else if (column.isCopy) {
-        copies ??= []
-        copies.push([column, value as string | null])
-      } else if (source.item === undefined) {
-        if (value !== null || PLACE.has(source.field)) fields[source.field] = value
-      } else if (source.item === 0) fields[source.field] = value === null ? [] : [value]
-      else if (value !== null) this.#addItem(place, fields, column, source.item, value)
+    for (const { column, cell, field, page } of this.#plain) {
+      const value = cell(place, page, row)
+      // The same fields in each row, so that all have one shape.
+      if (itemOf(column) === 0) fields[field] = value === null ? [] : [value]
+      else fields[field] = value === null && !isKept(column) ? undefined : value
     }
-    if (extra !== undefined) this.#addExtra(place, fields, extra)
-    for (const [column, value] of copies ?? []) this.#checkCopy(place, fields, column, value)
+    for (const { column, cell, page } of this.#items) {
+      const value = cell(place, page, row)
+      if (value !== null) this.#addItem(place, fields, column, value)
+    }
+    const extra = this.#extra === undefined ? null : this.#extra.cell(place, this.#extra.page, row)
+    if (extra !== null) this.#addExtra(place, fields, this.#checkExtra(place, extra))
+    for (const { column, cell, field, page } of this.#copies) this.#checkCopy(place, column, fields[field], cell(place, page, row))
     return fields
   }
 
-  #addItem(place: Place, fields: Fields, { name, source }: Column, item: number, value: unknown): void {
-    const { field } = source as { field: string }
+  /** Takes the pages of a row group. Many columns have no value in all of it. */
+  #bind(values: ColumnValues): void {
+    this.#values = values
+    const bound = this.#plans.map((plan): Bound => ({ ...plan, page: values.columns[plan.index] as ColumnPage }))
+    const some = bound.filter(({ column, page }) => page.nulls < page.rows || column.isCopy || isKept(column) || itemOf(column) === 0)
+    this.#extra = some.find(({ column }) => column.source.from === 'extra')
+    this.#copies = some.filter(({ column }) => column.isCopy)
+    this.#items = some.filter(({ column }) => (itemOf(column) ?? 0) > 0)
+    this.#plain = some.filter(({ column }) => column.source.from !== 'extra' && !column.isCopy && (itemOf(column) ?? 0) === 0)
+  }
+
+  #addItem(place: Place, fields: Fields, { name, source }: Column, value: unknown): void {
+    const { field, item } = source as { field: string; item: number }
     fields[field] ??= []
     const items = fields[field] as unknown[]
     if (items.length !== item) throw falsehood(place, name, plain('null, as the item before it'), value)
@@ -88,18 +129,25 @@ export class ColumnRows {
         if (isThere || fits(columns, value)) throw falsehood(place, `extra.${field}`, plain('nothing, since its column holds it'), value)
         for (const { name, type } of columns) if (type === 'decimal') this.#countNull(name)
       }
-      fields[field] = value
+      fields[field] = this.#decoded(field, value)
     }
   }
 
-  #checkCopy(place: Place, fields: Fields, { name, source }: Column, value: string | null): void {
-    const { field } = source as { field: string }
-    const original = fields[field]
-    if (typeof original !== 'string' || !/^0x[0-9a-fA-F]+$/.test(original)) return
-    const isTooLarge = BigInt(original) > LARGEST_DECIMAL
+  #decoded(field: string, value: unknown): unknown {
+    const decode = this.#decoders.get(field)
+    if (decode === undefined || value === undefined || value === null) return value
+    try {
+      return decode(value)
+    } catch (error) {
+      throw under(error, field)
+    }
+  }
+
+  #checkCopy(place: Place, { name }: Column, original: unknown, found: unknown): void {
+    if (typeof original !== 'bigint') return
+    const isTooLarge = original > LARGEST_DECIMAL
     if (isTooLarge) this.#countNull(name)
-    const expected = isTooLarge ? null : BigInt(original)
-    const found = value === null ? null : BigInt(value)
+    const expected = isTooLarge ? null : original
     if (found !== expected) throw falsehood(place, name, expected, found)
   }
 
@@ -107,6 +155,21 @@ export class ColumnRows {
     const key = `${this.#table}.${name}`
     this.nulls[key] = (this.nulls[key] ?? 0) + 1
   }
+}
+
+/** Whether a null is kept as one. */
+function isKept({ source }: Column): boolean {
+  return source.from === 'field' ? PLACE.has(source.field) : source.from !== 'extra'
+}
+
+/** The item of a list that a column has. */
+function itemOf({ source }: Column): number | undefined {
+  return source.from === 'field' ? source.item : undefined
+}
+
+/** The number of columns that a field has when all are stored. */
+function columnsOfField(table: DatasetTable, field: string): number {
+  return tables[table].filter(({ source, isCopy }) => source.from === 'field' && source.field === field && !isCopy).length
 }
 
 /** Whether the columns of a field hold this value. */
@@ -119,48 +182,4 @@ function fits(columns: readonly Column[], value: unknown): boolean {
   }
   const json = Buffer.from(JSON.stringify(value))
   return new ParquetColumn(name, type).add(json, 0, json.length)
-}
-
-/** A stored value as a node's JSON has it. */
-function fieldOf(place: Place, { name, type }: Column, stored: Exclude<Stored, null>): unknown {
-  switch (type) {
-    case 'int32':
-    case 'int64':
-      return quantity(place, name, stored as number | bigint)
-    case 'timestamp': {
-      const micros = stored as bigint
-      if (micros % MICROS !== 0n) throw falsehood(place, name, plain('whole seconds'), micros, ' microseconds')
-      return quantity(place, name, micros / MICROS)
-    }
-    case 'boolean':
-      return stored
-    case 'json':
-      return parsed(place, name, stored as Uint8Array)
-    case 'uint256':
-    case 'decimal': {
-      const value = BigInt(hexOf(stored as Uint8Array))
-      // The highest bit of a decimal is its sign.
-      if (type === 'decimal' && value > LARGEST_DECIMAL) throw falsehood(place, name, plain('at most 38 digits'), value)
-      return `0x${value.toString(16)}`
-    }
-    default:
-      return hexOf(stored as Uint8Array)
-  }
-}
-
-function quantity(place: Place, name: string, value: number | bigint): string {
-  if (value < 0) throw falsehood(place, name, plain('no negative number'), value)
-  return `0x${value.toString(16)}`
-}
-
-function parsed(place: Place, name: string, bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8'))
-  } catch (error) {
-    throw falsehood(place, name, plain('JSON'), plain((error as Error).message))
-  }
-}
-
-function hexOf({ buffer, byteOffset, byteLength }: Uint8Array): string {
-  return `0x${Buffer.from(buffer, byteOffset, byteLength).toString('hex')}`
 }

@@ -13,8 +13,8 @@ const SMALL_X = 0x78
 const SMALL_T = 0x74
 const SMALL_F = 0x66
 
-/** Bytes of a value in a page; 0 where they vary. */
-const sizes: Readonly<Record<ColumnType, number>> = {
+/** Bytes of a value in a page; 0 where they vary, and for the bits of a boolean. */
+export const sizes: Readonly<Record<ColumnType, number>> = {
   bytes32: 32,
   bytes20: 20,
   bytes256: 256,
@@ -112,6 +112,26 @@ export interface Extremes {
   readonly max: number | bigint
 }
 
+/**
+ * The extremes of values in PLAIN encoding. Undefined for a column of bytes, and for no values.
+ */
+export function extremesOf(type: ColumnType, data: Buffer): Extremes | undefined {
+  if ((type !== 'int32' && type !== 'int64' && type !== 'timestamp') || data.length === 0) return undefined
+  const size = sizes[type]
+  let [min, max] = [0, 0]
+  const isBelow = (a: number, b: number) => {
+    if (size === 4) return data.readInt32LE(a) < data.readInt32LE(b)
+    const [high, other] = [data.readInt32LE(a + 4), data.readInt32LE(b + 4)]
+    return high < other || (high === other && data.readUInt32LE(a) < data.readUInt32LE(b))
+  }
+  for (let at = size; at < data.length; at += size) {
+    if (isBelow(at, min)) min = at
+    else if (isBelow(max, at)) max = at
+  }
+  const valueAt = (at: number) => (size === 4 ? data.readInt32LE(at) : data.readBigInt64LE(at))
+  return { min: valueAt(min), max: valueAt(max) }
+}
+
 export class ParquetColumn {
   readonly name: string
   readonly type: ColumnType
@@ -156,21 +176,7 @@ export class ParquetColumn {
 
   /** Undefined for a column of bytes, and where all values are null. */
   get extremes(): Extremes | undefined {
-    if ((this.type !== 'int32' && this.type !== 'int64' && this.type !== 'timestamp') || this.#size === 0) return undefined
-    const data = this.#data
-    let [min, max] = [0, 0]
-    // No value is negative, so the upper halves compare as they are.
-    const isBelow = (a: number, b: number) => {
-      if (this.#fixed === 4) return data.readInt32LE(a) < data.readInt32LE(b)
-      const [high, other] = [data.readInt32LE(a + 4), data.readInt32LE(b + 4)]
-      return high < other || (high === other && data.readUInt32LE(a) < data.readUInt32LE(b))
-    }
-    for (let at = this.#fixed; at < this.#size; at += this.#fixed) {
-      if (isBelow(at, min)) min = at
-      else if (isBelow(max, at)) max = at
-    }
-    const valueAt = (at: number) => (this.#fixed === 4 ? data.readInt32LE(at) : data.readBigInt64LE(at))
-    return { min: valueAt(min), max: valueAt(max) }
+    return extremesOf(this.type, this.data)
   }
 
   clear(): void {

@@ -1,22 +1,16 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
-import zlib from 'node:zlib'
-import type { AsyncBuffer, ColumnChunk, Compressors, FileMetaData, RowGroup, SchemaElement } from 'hyparquet'
+import type { AsyncBuffer, ColumnChunk, ColumnMetaData, FileMetaData, RowGroup, SchemaElement } from 'hyparquet'
 import { plain } from '../verify/mismatch.ts'
+import { type ColumnPage, type PageLibrary, readPage } from './column-page.ts'
 import { falsehood } from './falsehood.ts'
-import { schemaOf } from './parquet-column.ts'
+import { extremesOf, schemaOf } from './parquet-column.ts'
 import type { Column } from './tables.ts'
-
-/**
- * A value of a column as it is stored: bytes; a number or bigint; true or false; null. Dates,
- * decimals and text are not made of it.
- */
-export type Stored = Uint8Array | number | bigint | boolean | null
 
 /** Rows of a file, column by column, in the order of the columns. */
 export interface ColumnValues {
   readonly rows: number
-  readonly columns: readonly ArrayLike<Stored | undefined>[]
+  readonly columns: readonly ColumnPage[]
 }
 
 /**
@@ -30,17 +24,17 @@ export async function* readParquet(dir: string, file: string, columns: readonly 
     const buffer = await bufferOf(handle)
     const metadata = await reading(file, () => metadataOf(buffer))
     checkSchema(file, metadata, columns)
-    // Without the types that dates, decimals and text have.
-    const raw = { ...metadata, schema: metadata.schema.map(withoutMeaning) }
-    let start = 0
+    const library = await loadReader()
+    let count = 0
     for (const group of metadata.row_groups) {
       const rows = Number(group.num_rows)
-      const values = await reading(file, () => readGroup(buffer, raw, start, rows, columns))
-      checkStatistics(file, group, columns, values)
-      yield { rows, columns: values }
-      start += rows
+      checkChunks(file, group, columns)
+      const pages = await reading(file, () => readGroup(library, buffer, group, rows, columns))
+      checkStatistics(file, group, columns, pages)
+      yield { rows, columns: pages }
+      count += rows
     }
-    if (BigInt(start) !== metadata.num_rows) throw falsehood({ file }, 'rows', start, metadata.num_rows, ' in the footer')
+    if (BigInt(count) !== metadata.num_rows) throw falsehood({ file }, 'rows', count, metadata.num_rows, ' in the footer')
   } finally {
     await handle.close()
   }
@@ -61,6 +55,7 @@ async function bufferOf(handle: FileHandle): Promise<AsyncBuffer> {
   return {
     byteLength: size,
     async slice(start, end = size) {
+      if (end > size) throw new Error('the file ends before its parts')
       const bytes = new Uint8Array(end - start)
       for (let at = 0; at < bytes.length; ) {
         const { bytesRead } = await handle.read(bytes, at, bytes.length - at, start + at)
@@ -77,25 +72,30 @@ async function metadataOf(buffer: AsyncBuffer): Promise<FileMetaData> {
   return await parquetMetadataAsync(buffer, { geoparquet: false, parsers: { timestampFromMicroseconds: (micros) => micros } })
 }
 
-const compressors: Compressors = {
-  ZSTD: (input, size) =>
-    (zlib as unknown as { zstdDecompressSync(input: Uint8Array, options: object): Buffer }).zstdDecompressSync(input, { maxOutputLength: size }),
+async function loadReader(): Promise<PageLibrary> {
+  const [{ parquetHeader }, { snappyUncompress }] = await Promise.all([import('hyparquet/src/column.js'), import('hyparquet')])
+  return { parquetHeader, snappyUncompress }
 }
 
-async function readGroup(file: AsyncBuffer, metadata: FileMetaData, start: number, rows: number, columns: readonly Column[]) {
-  const { parquetRead } = await import('hyparquet')
-  const chunks = new Map<string, ArrayLike<Stored | undefined>[]>(columns.map(({ name }) => [name, []]))
-  const names = columns.map(({ name }) => name)
-  await parquetRead({
-    ...{ file, metadata, columns: names, rowStart: start, rowEnd: start + rows, compressors, utf8: false, geoparquet: false },
-    onChunk: ({ columnName, columnData }) => chunks.get(columnName)?.push(columnData as ArrayLike<Stored | undefined>),
-  })
-  return names.map((name) => {
-    const parts = chunks.get(name) as ArrayLike<Stored | undefined>[]
-    const whole = parts.length === 1 ? (parts[0] as ArrayLike<Stored | undefined>) : parts.flatMap((part) => Array.from(part))
-    if (whole.length !== rows) throw new Error(`${name} has ${whole.length} values in a group of ${rows} rows`)
-    return whole
-  })
+async function readGroup(
+  library: PageLibrary,
+  file: AsyncBuffer,
+  { columns: chunks }: RowGroup,
+  rows: number,
+  columns: readonly Column[],
+): Promise<ColumnPage[]> {
+  const pages: ColumnPage[] = []
+  for (const [i, { name, type }] of columns.entries()) {
+    const meta_data = metadataOfChunk(chunks[i])
+    const start = Number(meta_data.data_page_offset)
+    const bytes = Buffer.from(await file.slice(start, start + Number(meta_data.total_compressed_size)))
+    try {
+      pages.push(readPage(library, type, rows, bytes, meta_data))
+    } catch (error) {
+      throw new Error(`${name}: ${(error as Error).message}`)
+    }
+  }
+  return pages
 }
 
 function checkSchema(file: string, { schema }: FileMetaData, columns: readonly Column[]): void {
@@ -114,32 +114,30 @@ function described(element: SchemaElement | undefined): string {
   return [...parts, logical_type === undefined ? undefined : Object.entries(logical_type).sort().join(' ')].filter((part) => part !== undefined).join(' ')
 }
 
-function withoutMeaning({ converted_type: _, logical_type: __, ...element }: SchemaElement): SchemaElement {
-  return element
+/** Checks that a row group has these columns, and nothing beside their pages. */
+function checkChunks(file: string, { columns: chunks }: RowGroup, columns: readonly Column[]): void {
+  for (let i = 0; i < Math.max(chunks.length, columns.length); i++) {
+    const [chunk, name] = [chunks[i], columns[i]?.name]
+    const path = chunk?.meta_data?.path_in_schema.join('.')
+    if (chunk === undefined || path !== name) throw falsehood({ file }, 'columns', name, path)
+    const { bloom_filter_offset, dictionary_page_offset } = metadataOfChunk(chunk)
+    const { file_path, column_index_offset, offset_index_offset } = chunk
+    for (const [part, found] of Object.entries({ file_path, column_index_offset, offset_index_offset, bloom_filter_offset, dictionary_page_offset }))
+      if (found !== undefined) throw falsehood({ file }, `${name} (${part})`, undefined, found)
+  }
 }
 
-function checkStatistics(file: string, { columns: chunks }: RowGroup, columns: readonly Column[], values: readonly ArrayLike<Stored | undefined>[]): void {
-  for (const [i, { name }] of columns.entries()) {
-    const chunk = chunks[i] as ColumnChunk
-    if (chunk.meta_data?.path_in_schema.join('.') !== name) throw falsehood({ file }, 'columns', name, chunk.meta_data?.path_in_schema.join('.'))
-    for (const part of ['file_path', 'column_index_offset', 'offset_index_offset'] as const)
-      if (chunk[part] !== undefined) throw falsehood({ file }, `${name} (${part})`, undefined, chunk[part])
-    const { statistics, bloom_filter_offset, dictionary_page_offset } = chunk.meta_data
-    for (const [part, found] of Object.entries({ bloom_filter_offset, dictionary_page_offset }))
-      if (found !== undefined) throw falsehood({ file }, `${name} (${part})`, undefined, found)
+/** The metadata of a chunk that was checked. */
+function metadataOfChunk(chunk: ColumnChunk | undefined): ColumnMetaData {
+  return (chunk as ColumnChunk).meta_data as ColumnMetaData
+}
+
+function checkStatistics(file: string, { columns: chunks }: RowGroup, columns: readonly Column[], pages: readonly ColumnPage[]): void {
+  for (const [i, { name, type }] of columns.entries()) {
+    const { statistics } = metadataOfChunk(chunks[i])
     if (statistics === undefined) continue
-    let nulls = 0
-    let min: number | bigint | undefined
-    let max: number | bigint | undefined
-    const column = values[i] as ArrayLike<Stored | undefined>
-    for (let row = 0; row < column.length; row++) {
-      const value = column[row] ?? null
-      if (value === null) nulls++
-      else if (typeof value === 'number' || typeof value === 'bigint') {
-        if (min === undefined || value < min) min = value
-        if (max === undefined || value > max) max = value
-      }
-    }
+    const { nulls, bytes } = pages[i] as ColumnPage
+    const { min, max } = extremesOf(type, bytes) ?? {}
     const { null_count = BigInt(nulls), min_value = min, max_value = max, min: oldMin = min, max: oldMax = max } = statistics
     const of = (what: string) => `${name} (${what})`
     if (null_count !== BigInt(nulls)) throw falsehood({ file }, of('nulls'), nulls, null_count)

@@ -1,10 +1,9 @@
-import { under } from '../eth/codec/codec-path.ts'
 import { decodeQuantity } from '../eth/codec/quantity.ts'
 import { createReader } from '../eth/codec/reader.ts'
 import type { Decode } from '../eth/codec/schema.ts'
 import { decodeLog, decodeReceipt, decodeTransaction, decodeUncle, decodeWithdrawal } from '../eth/objects.ts'
 import { plain } from '../verify/mismatch.ts'
-import { ColumnRows, type Fields } from './column-rows.ts'
+import { ColumnRows, type FieldDecoders, type Fields } from './column-rows.ts'
 import { falsehood, type Place, undecodable } from './falsehood.ts'
 import type { DatasetHeader, FileEntry, RangeEntry } from './manifest.ts'
 import { readLines } from './read-lines.ts'
@@ -81,18 +80,21 @@ function fieldsApart(table: DatasetTable, stored: readonly DatasetTable[]): read
 async function* rowsOfColumns({ dir, header, range, table, file }: TableSource): AsyncGenerator<readonly Row[]> {
   const names = header.columns?.[table] ?? []
   const columns = tables[table].filter(({ name }) => names.includes(name))
-  const make = new ColumnRows(table, columns)
+  const make = new ColumnRows(table, columns, fieldDecoders(table))
   const isNumbered = isPlaced(header, table)
-  const decode = fieldsDecoder(table)
   const place = { file: file.name }
   let first = 0
   for await (const values of readParquet(dir, file.name, columns)) {
     for (let from = 0; from < values.rows; from += BATCH) {
       const rows: Row[] = []
-      for (let i = from; i < Math.min(from + BATCH, values.rows); i++) {
-        const row = first + i
-        const fields = decoding(place, row, () => decode(make.fieldsOf(place, values, i)))
-        rows.push(isNumbered ? numbered(place, table, row, fields) : { number: -1n, fields })
+      let i = from
+      try {
+        for (; i < Math.min(from + BATCH, values.rows); i++) {
+          const fields = make.fieldsOf(place, values, i)
+          rows.push(isNumbered ? numbered(place, table, first + i, fields) : { number: -1n, fields })
+        }
+      } catch (error) {
+        throw undecodable(place, `row ${first + i}`, error)
       }
       yield rows
     }
@@ -116,24 +118,12 @@ function decoding(place: Place, row: number, decode: () => Fields): Fields {
 }
 
 /**
- * Decodes the fields that are there, in place. A table may be stored without the fields that
- * identify its objects, which its decoder needs.
+ * The decoders of a table's fields. A table may be stored without the fields that identify its
+ * objects, which the decoder of whole ones needs.
  */
-function fieldsDecoder(table: DatasetTable): (fields: Fields) => Fields {
+function fieldDecoders(table: DatasetTable): FieldDecoders {
   const { schema } = decoders[table] as Decode<object>
-  const each = schema?.is === 'object' ? [...schema.decoders] : []
-  return (fields) => {
-    for (const [name, decode] of each) {
-      const value = fields[name]
-      if (value === undefined || value === null) continue
-      try {
-        fields[name] = decode(value)
-      } catch (error) {
-        throw under(error, name)
-      }
-    }
-    return fields
-  }
+  return schema?.is === 'object' ? schema.decoders : new Map()
 }
 
 function numbered(place: Place, table: DatasetTable, row: number, fields: Fields): Row {

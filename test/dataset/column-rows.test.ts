@@ -1,8 +1,9 @@
 import { IntegrityError } from 'hexline'
 import { describe, expect, it } from 'vitest'
 import { ColumnRows } from '../../src/dataset/column-rows.ts'
-import type { Stored } from '../../src/dataset/read-parquet.ts'
 import { type DatasetTable, tables } from '../../src/dataset/tables.ts'
+import { decodeLog, decodeTransaction, decodeUncle } from '../../src/eth/objects.ts'
+import { pageOf, type Stored } from '../support/column-page.ts'
 
 const place = { file: 'f' }
 const bytes = (length: number, fill = 0x11) => new Uint8Array(length).fill(fill)
@@ -11,8 +12,9 @@ const json = (value: unknown) => Buffer.from(JSON.stringify(value))
 /** The fields of a row with these columns. */
 function fieldsOf(table: DatasetTable, row: Record<string, Stored>) {
   const columns = tables[table].filter(({ name }) => name in row)
-  const rows = new ColumnRows(table, columns)
-  const fields = rows.fieldsOf(place, { rows: 1, columns: columns.map(({ name }) => [row[name] as Stored]) }, 0)
+  const { schema } = { transactions: decodeTransaction, logs: decodeLog, blocks: decodeUncle }[table as 'blocks']
+  const rows = new ColumnRows(table, columns, schema?.is === 'object' ? schema.decoders : new Map())
+  const fields = rows.fieldsOf(place, { rows: 1, columns: columns.map(({ name, type }) => pageOf(type, [row[name] as Stored])) }, 0)
   return { fields, nulls: rows.nulls }
 }
 
@@ -26,7 +28,7 @@ function faultOf(table: DatasetTable, row: Record<string, Stored>): string {
   }
 }
 
-it('values are as the node sent them', () => {
+it('values are those of the decoded fields', () => {
   const { fields, nulls } = fieldsOf('transactions', {
     blockNumber: 5n,
     blockTimestamp: 1_700_000_000_000_000n,
@@ -42,13 +44,13 @@ it('values are as the node sent them', () => {
     extra: json({ l1Fee: '0x1' }),
   })
   expect(fields).toEqual({
-    blockNumber: '0x5',
-    blockTimestamp: '0x6553f100',
-    transactionIndex: '0x3',
+    blockNumber: 5n,
+    blockTimestamp: 1_700_000_000n,
+    transactionIndex: 3,
     hash: `0x${'11'.repeat(32)}`,
-    nonce: '0x0',
-    value: '0x0',
-    gasPrice: '0x102',
+    nonce: 0,
+    value: 0n,
+    gasPrice: 258n,
     input: '0x',
     accessList: [{ address: '0x1', storageKeys: [] }],
     l1Fee: '0x1',
@@ -64,12 +66,12 @@ it('what a column cannot hold comes from extra, and is counted where it is a dec
   const large = `0x${'f'.repeat(64)}`
   const { fields, nulls } = fieldsOf('transactions', {
     gasPrice: null,
-    nonce: null,
+    gas: null,
     value: bytes(32, 0xff),
     valueDecimal: null,
-    extra: json({ gasPrice: large, nonce: large }),
+    extra: json({ gasPrice: large, gas: large }),
   })
-  expect(fields).toEqual({ gasPrice: large, nonce: large, value: large })
+  expect(fields).toEqual({ gasPrice: BigInt(large), gas: BigInt(large), value: BigInt(large) })
   expect(nulls).toEqual({ 'transactions.gasPrice': 1, 'transactions.valueDecimal': 1 })
 })
 
@@ -88,6 +90,10 @@ it('topics', () => {
   expect(faultOf('logs', topics(null, bytes(32)))).toContain('topic1: expected null, as the item before it')
   expect(faultOf('logs', { ...topics(), extra: json({ topics: [hex('11')] }) })).toContain('extra.topics: expected nothing, since its column holds it')
   expect(faultOf('logs', { ...topics(bytes(32)), extra: json({ topics: ['0x1'] }) })).toContain('extra.topics')
+})
+
+it('some topics do not tell the others, so that they are no list', () => {
+  expect(fieldsOf('logs', { topic1: bytes(32), address: bytes(20) }).fields).toEqual({ address: `0x${'11'.repeat(20)}` })
 })
 
 describe('a row that the writer would not have made is refused', () => {

@@ -7,8 +7,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { hasZstd } from '../../src/dataset/ndjson-files.ts'
 import { ParquetColumn, schemaOf } from '../../src/dataset/parquet-column.ts'
 import { loadParquet, ParquetFile } from '../../src/dataset/parquet-file.ts'
-import { readParquet, type Stored } from '../../src/dataset/read-parquet.ts'
+import { readParquet } from '../../src/dataset/read-parquet.ts'
 import { type Column, tables } from '../../src/dataset/tables.ts'
+import { type Stored, storedIn } from '../support/column-page.ts'
 
 let dir: string
 beforeAll(async () => {
@@ -21,7 +22,7 @@ const columns = (...names: string[]): Column[] => tables.blocks.filter(({ name }
 async function read(of: readonly Column[]): Promise<Stored[][]> {
   const rows: Stored[][] = []
   for await (const group of readParquet(dir, 'file', of)) {
-    for (let row = 0; row < group.rows; row++) rows.push(group.columns.map((column) => column[row] ?? null))
+    for (let row = 0; row < group.rows; row++) rows.push(group.columns.map((page) => storedIn(page, row)))
   }
   return rows
 }
@@ -34,7 +35,12 @@ async function fault(of: readonly Column[]): Promise<IntegrityError> {
 }
 
 /** Writes values as a node sends them, some rows in each group. */
-async function write(of: readonly Column[], groups: readonly (readonly (string | null)[])[][], compression: 'zstd' | 'snappy' = 'snappy'): Promise<void> {
+async function write(
+  of: readonly Column[],
+  groups: readonly (readonly (string | null)[])[][],
+  compression: 'zstd' | 'snappy' = 'snappy',
+  forge = (_: readonly ParquetColumn[]): unknown => undefined,
+): Promise<void> {
   const made = of.map(({ name, type }) => new ParquetColumn(name, type))
   const file = await ParquetFile.create(await loadParquet(), dir, 'file', compression)
   for (const rows of groups) {
@@ -44,6 +50,7 @@ async function write(of: readonly Column[], groups: readonly (readonly (string |
         if (row[i] === null) column.addNull()
         else expect(column.add(json, 0, json.length)).toBe(true)
       }
+    forge(made)
     await file.writeGroup(made)
     for (const column of made) column.clear()
   }
@@ -127,6 +134,33 @@ it.each([
   await fault(of)
 })
 
+describe('pages that the writer does not make are refused', () => {
+  // Other layouts have other readers, which may see other values.
+  it('several pages', async () => {
+    const page = { name: 'number', data: [1n, 2n, 3n, null], index: { offsetIndex: false, columnIndex: false } }
+    await other([page])
+    expect(await read(columns('number'))).toEqual([[1n], [2n], [3n], [null]])
+    await other([page], { pageSize: 8 })
+    expect(await fault(columns('number'))).toMatchObject({ field: 'content', found: 'number: a column has more or less than one page' })
+  })
+
+  it('another encoding', async () => {
+    await other([{ name: 'number', data: [1n, 2n, 3n], index: { encoding: 'DELTA_BINARY_PACKED' } }])
+    expect((await fault(columns('number'))).found).toContain('not PLAIN data of version 2')
+  })
+
+  it.each<[string, string, PropertyDescriptor, RegExp]>([
+    ['more levels than rows', 'levels', { value: Buffer.from([6, 1]) }, /levels that the writer does not make/],
+    ['no levels', 'levels', { value: Buffer.alloc(0) }, /without levels/],
+    ['a value too many', 'data', { value: Buffer.alloc(24) }, /2 values has 24 bytes instead of 16/],
+    ['other rows than its group', 'rows', { value: 3 }, /other than 3 rows|levels|instead of/],
+  ])('%s', async (_, part, property, message) => {
+    const of = columns('number')
+    await write(of, [[['0x1'], ['0x2']]], 'snappy', (made) => Object.defineProperty(made[0] as ParquetColumn, part, property))
+    expect((await fault(of)).found).toMatch(message)
+  })
+})
+
 describe('what a database would skip rows by', () => {
   it.each([
     ['the smallest value', 3n, 'number (smallest value)'],
@@ -144,10 +178,15 @@ describe('what a database would skip rows by', () => {
   })
 
   it('statistics of a column that has none; another count of nulls', async () => {
-    await other([{ name: 'number', data: [1n, null] }])
-    expect(await read(columns('number'))).toEqual([[1n], [null]])
-    await other([{ name: 'hash', data: [Buffer.alloc(32)], declared: schemaOf('hash', 'bytes32') }])
-    expect((await fault(columns('hash'))).field).toMatch(/^hash \(/)
+    const of = columns('number', 'hash')
+    const rows = [
+      ['0x1', hex('11')],
+      ['0x2', null],
+    ]
+    await write(of, [rows], 'snappy', (made) => Object.defineProperty(made[1] as ParquetColumn, 'extremes', { value: { min: 1, max: 2 } }))
+    expect((await fault(of)).field).toBe('hash (smallest value)')
+    await write(of, [rows], 'snappy', (made) => Object.defineProperty(made[1] as ParquetColumn, 'nulls', { value: 0 }))
+    expect(await fault(of)).toMatchObject({ field: 'content', found: 'hash: a page has 1 nulls instead of 0' })
   })
 
   it.each([

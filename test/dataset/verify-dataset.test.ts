@@ -108,6 +108,11 @@ describe('what is proven', () => {
     })
   })
 
+  it('of one topic without the one before it', async () => {
+    await write({ format: 'parquet', tables: ['logs'], columns: ['logs.blockNumber', 'logs.topic1'] })
+    expect((await verifyDataset(dir)).checks).toEqual(all(['files', 'rows']))
+  })
+
   it('a folder without any blocks', async () => {
     await write()
     for (const table of tableNames) await rm(join(dir, table), { recursive: true })

@@ -1,0 +1,121 @@
+import zlib from 'node:zlib'
+import type { ColumnMetaData, PageHeader } from 'hyparquet'
+import { sizes } from './parquet-column.ts'
+import type { ColumnType } from './tables.ts'
+
+/*
+ * A column of a row group as the writer stores it (parquet-file.ts): one page in PLAIN encoding,
+ * behind a level for each row. Values stay in the page until they are asked for: an object for each
+ * of them would take several times as much memory and time.
+ */
+
+/** What is used of hyparquet to read a page. */
+export interface PageLibrary {
+  readonly parquetHeader: (reader: { view: DataView; offset: number }) => PageHeader
+  readonly snappyUncompress: (input: Uint8Array, output: Uint8Array) => void
+}
+
+/** The values of a column in a row group. */
+export class ColumnPage {
+  readonly type: ColumnType
+  readonly rows: number
+  readonly nulls: number
+  /** The values that are not null, in PLAIN encoding. */
+  readonly bytes: Buffer
+  readonly #size: number
+  /** Where the value of each row starts, -1 for null; undefined where that follows from the row. */
+  readonly #starts: Int32Array | undefined
+
+  /** `present` has a bit for each row, the lowest first; undefined if no row is null. Throws for other bytes. */
+  constructor(type: ColumnType, rows: number, present: Uint8Array | undefined, bytes: Buffer) {
+    this.type = type
+    this.rows = rows
+    this.bytes = bytes
+    this.#size = sizes[type]
+    const isVarying = type === 'bytes' || type === 'json'
+    const starts = present === undefined && !isVarying ? undefined : new Int32Array(rows).fill(-1)
+    let count = rows
+    let at = 0
+    if (starts !== undefined) {
+      count = 0
+      for (let row = 0; row < rows; row++) {
+        if (present !== undefined && (((present[row >> 3] as number) >> (row & 7)) & 1) === 0) continue
+        starts[row] = isVarying ? at + 4 : count * (type === 'boolean' ? 1 : this.#size)
+        if (isVarying) at += 4 + bytes.readUInt32LE(at)
+        count++
+      }
+    }
+    const expected = isVarying ? at : type === 'boolean' ? (count + 7) >> 3 : count * this.#size
+    if (bytes.length !== expected) throw new Error(`a page of ${count} values has ${bytes.length} bytes instead of ${expected}`)
+    this.#starts = starts
+    this.nulls = rows - count
+  }
+
+  /** Where the value of a row starts in `bytes`, in bits for a boolean; -1 if it is null. */
+  startOf(row: number): number {
+    return this.#starts === undefined ? row * (this.#size || 1) : (this.#starts[row] as number)
+  }
+
+  /** Where the value that starts here ends. */
+  endOf(start: number): number {
+    return start + (this.#size || this.bytes.readUInt32LE(start - 4))
+  }
+}
+
+/**
+ * Reads a column chunk of `rows` rows. Throws an error for anything but what the writer makes, so
+ * that all readers see the values that are verified here.
+ */
+export function readPage(
+  { parquetHeader, snappyUncompress }: PageLibrary,
+  type: ColumnType,
+  rows: number,
+  chunk: Buffer,
+  { codec }: ColumnMetaData,
+): ColumnPage {
+  const reader = { view: new DataView(chunk.buffer, chunk.byteOffset, chunk.length), offset: 0 }
+  const { type: kind, compressed_page_size, uncompressed_page_size, data_page_header_v2: page } = parquetHeader(reader)
+  if (kind !== 'DATA_PAGE_V2' || page === undefined || page.encoding !== 'PLAIN') throw new Error('a page is not PLAIN data of version 2')
+  if (reader.offset + compressed_page_size !== chunk.length) throw new Error('a column has more or less than one page')
+  const { definition_levels_byte_length: levels, repetition_levels_byte_length: repetitions } = page
+  if (page.num_rows !== rows || page.num_values !== rows || repetitions !== 0) throw new Error(`a page of other than ${rows} rows`)
+  const content = chunk.subarray(reader.offset + levels)
+  const size = uncompressed_page_size - levels
+  const present = presentRows(chunk.subarray(reader.offset, reader.offset + levels), rows)
+  const values = page.is_compressed && codec !== 'UNCOMPRESSED' ? decompressed(content, size, codec, snappyUncompress) : content
+  if (values.length !== size) throw new Error(`a page has ${values.length} bytes instead of ${size}`)
+  const column = new ColumnPage(type, rows, present, values)
+  if (column.nulls !== page.num_nulls) throw new Error(`a page has ${column.nulls} nulls instead of ${page.num_nulls}`)
+  return column
+}
+
+function decompressed(bytes: Buffer, size: number, codec: ColumnMetaData['codec'], snappy: PageLibrary['snappyUncompress']): Buffer {
+  if (codec === 'ZSTD') {
+    const { zstdDecompressSync } = zlib as unknown as { zstdDecompressSync(input: Uint8Array, options: object): Buffer }
+    return zstdDecompressSync(bytes, { maxOutputLength: size })
+  }
+  if (codec !== 'SNAPPY') throw new Error(`a page is compressed with ${codec}`)
+  const output = Buffer.allocUnsafeSlow(size)
+  snappy(bytes, output)
+  return output
+}
+
+/**
+ * A bit for each row, of levels that are all the same or bit-packed, as the writer has them;
+ * undefined if no row is null.
+ */
+function presentRows(levels: Buffer, rows: number): Uint8Array | undefined {
+  let head = 0
+  let at = 0
+  for (let shift = 0; ; shift += 7) {
+    const byte = levels[at++]
+    if (byte === undefined || shift > 28) throw new Error('a page without levels')
+    head += (byte & 127) * 2 ** shift
+    if (byte < 128) break
+  }
+  const count = Math.floor(head / 2)
+  if (head % 2 === 1 && count === Math.ceil(rows / 8) && levels.length === at + count) return levels.subarray(at)
+  if (head % 2 === 1 || count !== rows || levels.length !== at + 1 || (levels[at] as number) > 1)
+    throw new Error('a page with levels that the writer does not make')
+  return levels[at] === 1 ? undefined : new Uint8Array(Math.ceil(rows / 8))
+}
