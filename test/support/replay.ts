@@ -6,13 +6,13 @@ export type ReplayItem =
       readonly type: 'block'
       readonly block: { readonly number: bigint; readonly hash: string; readonly parentHash: string }
       readonly logs?: readonly object[]
-      readonly cursor: FollowCursor
+      readonly cursor?: FollowCursor
     }
   | {
       readonly type: 'rollback'
       readonly to: bigint
       readonly blocks: readonly { readonly number: bigint; readonly hash: string }[]
-      readonly cursor: FollowCursor
+      readonly cursor?: FollowCursor
     }
 
 /**
@@ -57,8 +57,17 @@ export class Replay {
       }
       if (item.to !== BigInt(this.next - 1)) throw new Error(`rolled back to ${item.to}, but ${this.next - 1} is the last block`)
     }
-    if (item.cursor.number !== this.next - 1 || (this.hashes.length > 0 && item.cursor.hashes[0] !== this.hashes.at(-1)))
-      throw new Error(`the cursor is at ${item.cursor.number} (${item.cursor.hashes[0]}) after block ${this.next - 1}`)
-    this.cursor = item.cursor
+    const { cursor } = item
+    if (cursor === undefined) return
+    if (cursor.number !== this.next - 1 || (this.hashes.length > 0 && cursor.hashes[0] !== this.hashes.at(-1)))
+      throw new Error(`the cursor is at ${cursor.number} (${cursor.hashes[0]}) after block ${this.next - 1}`)
+    this.cursor = cursor
   }
+}
+
+/** An item of a line that `hexline follow` has written. */
+export function itemOf(line: string): ReplayItem {
+  const { type, block, logs, to, blocks } = JSON.parse(line)
+  if (type === 'block') return { type, block: { ...block, number: BigInt(block.number) }, logs }
+  return { type, to: BigInt(to), blocks: blocks.map(({ number, hash }: { number: number; hash: string }) => ({ number: BigInt(number), hash })) }
 }
