@@ -5,7 +5,9 @@ import type { RangeEnd } from '../bulk/range.ts'
 import type { Progress } from '../bulk/range-stream.ts'
 import { createClient } from '../client/client.ts'
 import type { ClientOptions } from '../client/options.ts'
+import { OptionError } from '../errors.ts'
 import type { Quantity } from '../eth/codec/quantity.ts'
+import { show } from '../text.ts'
 import { Meter, Tally } from './meter.ts'
 import { addNodeFlags, endpointFrom, type NodeFlags, numberFrom, timesFrom } from './node.ts'
 import { Interrupted, Unfinished } from './output/failure.ts'
@@ -15,6 +17,7 @@ import { type MessageFlags, messagesFor } from './output/messages.ts'
 import { openOutput } from './output/open-output.ts'
 import type { Output } from './output/output.ts'
 import { count } from './output/units.ts'
+import { runFollow } from './run-follow.ts'
 import { onSignals } from './signals.ts'
 
 /** Flags that limit the load on the node. */
@@ -49,7 +52,7 @@ export function blocksCommand(io: Io): Command {
   const command = new Command('blocks')
     .summary('a range of blocks as NDJSON')
     .description('Writes a range of blocks as NDJSON, one block per line, to stdout or to a file. The file appears once it is complete.')
-  return blocksFlags(command)
+  return blocksFlags(command, true)
     .option('--quiet', 'print errors only')
     .option('--json', 'print progress and errors as lines of JSON on stderr')
     .addHelpText(
@@ -63,12 +66,12 @@ Examples:
     .action((flags: Flags) => writeBlocks(flags, io))
 }
 
-/** Adds the flags that say which blocks, and where to. */
-export function blocksFlags(command: Command): Command {
+/** Adds the flags that say which blocks, and where to; with `orFollow`, `--to follow`, too. */
+export function blocksFlags(command: Command, orFollow = false): Command {
   return limitFlags(
     addNodeFlags(command)
       .requiredOption('--from <block>', 'first block: a number, in decimal or hex')
-      .requiredOption('--to <block>', 'last block, included: a number, or latest, safe, finalized')
+      .requiredOption('--to <block>', `last block, included: a number, or latest, safe, finalized${orFollow ? '; or follow, for `hexline follow`' : ''}`)
       .addOption(new Option('--transactions <kind>', 'whole transactions, or their hashes').choices(['full', 'hashes']).default('full'))
       .option('--receipts', 'include the receipts of each block', false)
       .addOption(
@@ -93,6 +96,7 @@ export function blocksOptionsFrom(flags: BlocksFlags): GetBlocksOptions {
 }
 
 async function writeBlocks(flags: Flags, io: Io): Promise<void> {
+  if (flags.to === 'follow') return followBlocks(flags, io)
   const messages = messagesFor(flags, io)
   const stop = new AbortController()
   const tally = new Tally()
@@ -131,6 +135,15 @@ async function writeBlocks(flags: Flags, io: Io): Promise<void> {
     release()
     await client.close()
   }
+}
+
+/** `--to follow` is short for `hexline follow`. */
+function followBlocks(flags: Flags, io: Io): Promise<void> {
+  if (flags.out !== undefined)
+    throw new OptionError('--out', 'no --out with --to follow, which has no end: redirect its output, as in `>> blocks.ndjson`', 'one')
+  if (flags.verify !== 'link') throw new OptionError('--verify', "'link' with --to follow", show(flags.verify))
+  const options = { from: blockFrom(flags.from) as bigint, transactions: flags.transactions, receipts: flags.receipts }
+  return runFollow({ flags, limits: limitsFrom(flags), options, cursor: undefined }, io)
 }
 
 /** What was proven, and what was not. */

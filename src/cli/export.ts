@@ -1,17 +1,22 @@
 import { Command, Option } from 'commander'
-import { createClient } from '../client/client.ts'
+import { type Client, createClient } from '../client/client.ts'
 import { verifyLevels } from '../dataset/checks.ts'
-import { checkExportOptions, type ExportDatasetOptions, runExport } from '../dataset/export-dataset.ts'
+import { checkExportOptions, type ExportDatasetOptions, type ExportJob, type ExportSummary, runExport } from '../dataset/export-dataset.ts'
 import { formats } from '../dataset/manifest.ts'
 import { tableNames } from '../dataset/tables.ts'
+import { IntegrityError } from '../errors.ts'
+import { follow } from '../follow/follow.ts'
+import type { FollowProgress } from '../follow/follow-stream.ts'
+import { isFailure, mayRepeat } from '../rpc/failure-kinds.ts'
 import { blockFrom, type LimitFlags, limitFlags, limitsFrom } from './blocks.ts'
 import { Meter, Tally } from './meter.ts'
 import { addNodeFlags, endpointFrom, numberFrom } from './node.ts'
 import { Interrupted } from './output/failure.ts'
 import type { Io } from './output/io.ts'
-import { type MessageFlags, messagesFor } from './output/messages.ts'
+import { type MessageFlags, type Messages, messagesFor } from './output/messages.ts'
 import { count, sizeOf } from './output/units.ts'
 import { onSignals } from './signals.ts'
+import { Trouble } from './trouble.ts'
 
 /** The flags that say what to export. */
 export interface ExportFlags extends LimitFlags {
@@ -36,7 +41,7 @@ export function exportCommand(io: Io): Command {
       'Writes a range of blocks to a folder, with one file for each table and thousand blocks, and manifest.json, which says what is there. ' +
         'The same command continues a folder after it ended, for whatever reason, and with a larger --to extends it.',
     )
-  return exportFlags(command, new Option('--out <folder>', 'a new or empty folder, or one to continue').makeOptionMandatory())
+  return exportFlags(command, new Option('--out <folder>', 'a new or empty folder, or one to continue').makeOptionMandatory(), true)
     .option('--quiet', 'print errors only')
     .option('--json', 'print progress and errors as lines of JSON on stderr')
     .addHelpText(
@@ -52,12 +57,15 @@ The folder is described in docs/datasets.md.`,
     .action((flags: Flags) => exportFolder(flags, io))
 }
 
-/** Adds the flags that say what to export, among them where to. */
-export function exportFlags(command: Command, out: Option): Command {
+/** Adds the flags that say what to export, among them where to; with `orFollow`, `--to follow`, too. */
+export function exportFlags(command: Command, out: Option, orFollow = false): Command {
   return limitFlags(
     addNodeFlags(command)
       .requiredOption('--from <block>', 'first block: a number, in decimal or hex')
-      .requiredOption('--to <block>', 'last block, included: a number, or latest, safe, finalized')
+      .requiredOption(
+        '--to <block>',
+        `last block, included: a number, or latest, safe, finalized${orFollow ? '; or follow, to add ranges as they become final' : ''}`,
+      )
       .addOption(out)
       .option('--tables <names>', `which tables, separated by commas: ${tableNames.join(', ')}`, 'blocks,transactions')
       .addOption(new Option('--format <format>', 'how rows are stored').choices(formats).default('parquet'))
@@ -85,26 +93,63 @@ async function exportFolder(flags: Flags, io: Io): Promise<void> {
   const stop = new AbortController()
   const tally = new Tally()
   const meter = new Meter(io.stderr, messages, flags, tally)
+  const follows = flags.to === 'follow'
   const job = checkExportOptions({
-    ...exportOptionsFrom(flags),
+    ...exportOptionsFrom(follows ? { ...flags, to: 'finalized' } : flags),
     dir: flags.out,
     signal: stop.signal,
     onProgress: (progress) => meter.update(progress),
   })
   const client = createClient(endpointFrom(flags, io.env, messages), { ...limitsFrom(flags), layers: (defaults) => [...defaults, tally.layer] })
   const release = onSignals((name, code) => stop.abort(new Interrupted(`ended by ${name}; the same command continues ${flags.out}`, code)))
-  try {
+  const run = async (part: ExportJob) => {
     meter.start()
-    const { from, to, ranges, files, rows, bytes } = await runExport(client, job)
+    const summary = await runExport(client, part)
     meter.finish()
-    const range = to < from ? 'no blocks' : `blocks ${from} to ${to}`
-    const added = ranges === 0 ? 'nothing to add' : `added ${count(files)} ${files === 1 ? 'file' : 'files'}, ${count(rows)} rows, ${sizeOf(bytes)}`
-    messages.tell(`${flags.out} has ${range}: ${added}`, { type: 'dataset', from: from.toString(), to: to.toString(), ranges, files, rows, bytes })
+    tellSummary(summary)
+  }
+  try {
+    if (follows) await exportWhatIsFinal(client, job, messages, run)
+    else await run(job)
   } finally {
     meter.clear()
     release()
     await client.close()
   }
+
+  function tellSummary({ from, to, ranges, files, rows, bytes }: ExportSummary): void {
+    const range = to < from ? 'no blocks' : `blocks ${from} to ${to}`
+    const added = ranges === 0 ? 'nothing to add' : `added ${count(files)} ${files === 1 ? 'file' : 'files'}, ${count(rows)} rows, ${sizeOf(bytes)}`
+    messages.tell(`${flags.out} has ${range}: ${added}`, { type: 'dataset', from: from.toString(), to: to.toString(), ranges, files, rows, bytes })
+  }
+}
+
+/** Exports each whole range of blocks as soon as it is final, without end. */
+async function exportWhatIsFinal(client: Client, job: ExportJob, messages: Messages, run: (part: ExportJob) => Promise<void>): Promise<void> {
+  const { stream, header } = job
+  const { from } = stream.range
+  const trouble = new Trouble(messages)
+  const onProgress = ({ failure }: FollowProgress) => trouble.tell(failure)
+  const wanted = { from: 'latest', confirmations: 'finalized', onProgress, ...(stream.signal && { signal: stream.signal }) } as const
+  let done = from - 1n
+  for await (const item of follow(client, wanted)) {
+    if (item.type === 'rollback') throw new IntegrityError(`the node has replaced blocks above ${item.to}, which it had called final: verify the dataset`)
+    const to = lastOfWholeRanges(item.block.number, BigInt(header.blocksPerFile))
+    if (to <= done) continue
+    try {
+      await run({ ...job, stream: { ...stream, range: { from, to } } })
+      done = to
+    } catch (error) {
+      // What is down now is there again when the next block is final.
+      if (!isFailure(error) || mayRepeat(error) !== true) throw error
+      trouble.tell(error)
+    }
+  }
+}
+
+/** The last block of the aligned ranges that end at this block or before it. */
+function lastOfWholeRanges(number: bigint, blocksPerFile: bigint): bigint {
+  return number - ((number + 1n) % blocksPerFile)
 }
 
 function namesFrom(text: string): string[] {

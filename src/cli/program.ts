@@ -2,6 +2,7 @@ import { Command } from 'commander'
 import { blocksCommand } from './blocks.ts'
 import { callCommand } from './call.ts'
 import { exportCommand } from './export.ts'
+import { followCommand } from './follow.ts'
 import { logsCommand } from './logs.ts'
 import { nftCommand, streamsCommand } from './nft.ts'
 import { UsageError } from './output/failure.ts'
@@ -28,6 +29,7 @@ export function createProgram(version: string, messages: Messages, io: Io): Comm
     .addCommand(callCommand(io))
     .addCommand(blocksCommand(io))
     .addCommand(logsCommand(io))
+    .addCommand(followCommand(io))
     .addCommand(exportCommand(io))
     .addCommand(verifyCommand(io))
     .addCommand(planCommand(io))

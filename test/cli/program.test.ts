@@ -32,6 +32,7 @@ describe('help and version go to the output', () => {
       'call',
       'blocks',
       'logs',
+      'follow',
       'export',
       'verify',
       'plan',

@@ -19,7 +19,7 @@ export const senders: readonly [Address, Address] = [`0x${'51'.repeat(20)}`, `0x
  * A contract that takes three words: a number of logs, the first receiver, and the sender. It logs
  * `Transfer(sender, first receiver + i, i)`, with `i` from the number of logs less one to 0.
  */
-const code = [
+export const transferCode: `0x${string}` = `0x${[
   '600035', // i = the number of logs
   '5b8015604257', // until i is 0:
   '60019003', // i = i - 1
@@ -28,7 +28,7 @@ const code = [
   `7f${TRANSFER.slice(2)}`, // and the event
   '60206000a3600356', // log it, and go on
   '5b00',
-].join('')
+].join('')}`
 
 export interface TransferChain {
   readonly url: string
@@ -50,7 +50,7 @@ export async function startTransferChain(head: number, transfers: number, spacin
     .extend(testActions({ mode: 'anvil' }))
   // It would write several lines for each block.
   await node.setLoggingEnabled(false)
-  for (const address of contracts) await node.setCode({ address, bytecode: `0x${code}` })
+  for (const address of contracts) await node.setCode({ address, bytecode: transferCode })
   const [from] = (await node.request({ method: 'eth_accounts' } as never)) as [Address]
   await node.setAutomine(false)
   const word = (value: bigint | Address) => toHex(BigInt(value), { size: 32 }).slice(2)

@@ -82,6 +82,7 @@ const flags: Readonly<Record<string, string>> = {
   address: '--address',
   topics: '--topic',
   audit: '--audit',
+  confirmations: '--confirmations',
   provider: '--provider',
   dir: '--out',
   sample: '--sample',

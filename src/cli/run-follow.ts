@@ -1,0 +1,64 @@
+import { fstatSync } from 'node:fs'
+import { createClient } from '../client/client.ts'
+import type { ClientOptions } from '../client/options.ts'
+import { checkFollowOptions, type FollowOptions } from '../follow/follow.ts'
+import { followLines } from '../follow/follow-lines.ts'
+import type { FollowProgress } from '../follow/follow-stream.ts'
+import { openCursorFile } from './cursor-file.ts'
+import { endpointFrom, type NodeFlags } from './node.ts'
+import { Interrupted } from './output/failure.ts'
+import type { Io } from './output/io.ts'
+import { lineForTerminal } from './output/json.ts'
+import { type MessageFlags, messagesFor } from './output/messages.ts'
+import { standardOutput } from './output/standard-output.ts'
+import { count } from './output/units.ts'
+import { onSignals } from './signals.ts'
+import { Trouble } from './trouble.ts'
+
+/** What to follow, and where to. */
+export interface FollowRun {
+  readonly flags: NodeFlags & MessageFlags
+  readonly limits: ClientOptions
+  /** Where there is a cursor, it comes before `from`. */
+  readonly options: FollowOptions
+  /** The file that says where to go on. */
+  readonly cursor: string | undefined
+}
+
+/** Writes lines until it is ended. */
+export async function runFollow({ flags, limits, options, cursor: path }: FollowRun, io: Io): Promise<void> {
+  const messages = messagesFor(flags, io)
+  const stop = new AbortController()
+  // Before anything is read or written.
+  checkFollowOptions(options)
+  const endpoint = endpointFrom(flags, io.env, messages)
+  const file = path === undefined ? undefined : openCursorFile(path, fileOf(io))
+  const trouble = new Trouble(messages)
+  const onProgress = ({ failure }: FollowProgress) => trouble.tell(failure)
+  const job = checkFollowOptions({ ...options, ...(file?.cursor && { from: file.cursor }), signal: stop.signal, onProgress })
+  const client = createClient(endpoint, limits)
+  const release = onSignals((name, code) => stop.abort(new Interrupted(`ended by ${name}${path === undefined ? '' : '; the same command goes on'}`, code)))
+  const output = standardOutput(io.stdout, stop)
+  try {
+    for await (const { line, cursor, rolledBack } of followLines(client, job)) {
+      file?.prepare(cursor, line)
+      await output.write([output.isTerminal ? lineForTerminal([line]) : line])
+      await output.commit()
+      file?.commit()
+      if (rolledBack > 0)
+        messages.tell(`${count(rolledBack)} ${rolledBack === 1 ? 'block was' : 'blocks were'} rolled back`, { type: 'rollback', blocks: rolledBack })
+    }
+  } catch (error) {
+    // The reader has closed our output, such as `head`.
+    if (!output.isClosedByReader(error)) throw error
+  } finally {
+    release()
+    await client.close()
+  }
+}
+
+/** The descriptor of standard output, where that is a file. */
+function fileOf({ stdout }: Io): number | undefined {
+  const { fd } = process.stdout
+  return stdout === process.stdout && fstatSync(fd).isFile() ? fd : undefined
+}

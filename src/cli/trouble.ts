@@ -1,0 +1,22 @@
+import type { HexlineError } from '../errors.ts'
+import { messageOf } from './output/failure.ts'
+import type { Messages } from './output/messages.ts'
+
+/** Tells once of each trouble with the node, and of its end. */
+export class Trouble {
+  readonly #messages: Messages
+  #said: string | undefined
+
+  constructor(messages: Messages) {
+    this.#messages = messages
+  }
+
+  /** Undefined for progress. */
+  tell(failure: HexlineError | undefined): void {
+    const sentence = failure && messageOf(failure)
+    if (sentence === this.#said) return
+    if (sentence === undefined) this.#messages.tell('the node answers again', { type: 'recovered' })
+    else this.#messages.tell(`no progress, trying again: ${sentence}`, { type: 'waiting', kind: failure?.kind, message: sentence })
+    this.#said = sentence
+  }
+}

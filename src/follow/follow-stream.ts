@@ -1,0 +1,230 @@
+import { chainIdOf } from '../bulk/range.ts'
+import type { Client } from '../client/client.ts'
+import { clockOf, connectionsOf } from '../client/internals.ts'
+import { scrubError } from '../client/scrub-error.ts'
+import { CodecError, type HexlineError, IntegrityError } from '../errors.ts'
+import type { Hash } from '../eth/codec/hex.ts'
+import { isFailure, mayRepeat } from '../rpc/failure-kinds.ts'
+import { type Bell, startBell } from './bell.ts'
+import { deepBlocks, type FollowReader, nearBlocks, type ReadBlock, type SourceOptions } from './block-source.ts'
+import { findFate } from './common-ancestor.ts'
+import { type ChainIdentity, checkSameChain, cursorAt, type FollowCursor } from './cursor.ts'
+import { type BlockRef, HeldChain, type Position } from './held-chain.ts'
+import { type Confirmations, look, targetFrom } from './look.ts'
+import { nextStep, type Step, type Target } from './next-step.ts'
+import { Pace } from './pace.ts'
+
+/** What to follow. Already checked. */
+export interface FollowJob extends SourceOptions {
+  /** A block number, the newest block that may be delivered, or a cursor. */
+  readonly from: number | 'latest' | FollowCursor
+  readonly confirmations: Confirmations
+  readonly onProgress: ((progress: FollowProgress) => void) | undefined
+}
+
+/** Progress of `follow`. */
+export interface FollowProgress {
+  /** The last block that was delivered; undefined before the first one. */
+  readonly number: bigint | undefined
+  /** The newest block that may be delivered, as far as is known. */
+  readonly head: bigint | undefined
+  /** Blocks delivered so far, those included that were rolled back later. */
+  readonly blocks: number
+  /** Rollbacks so far. */
+  readonly rollbacks: number
+  /** Why there was no progress: the node is down, for example. It is asked again. */
+  readonly failure?: HexlineError
+}
+
+/** What a stream brings. */
+export type StreamItem<I, L> =
+  | { readonly type: 'block'; readonly block: I; readonly logs: L[] | undefined; readonly cursor: FollowCursor }
+  | { readonly type: 'rollback'; readonly to: number; readonly blocks: readonly BlockRef[]; readonly cursor: FollowCursor }
+
+/** Failures in a row that no waiting mends, such as contradictions, until they are thrown. */
+const MOST_CONTRADICTIONS = 8
+
+/** Blocks from history through the head, and rollbacks of those that were replaced. */
+export async function* followStream<I, L>(
+  client: Client,
+  job: FollowJob,
+  reader: FollowReader<never, never, I, L>,
+): AsyncGenerator<StreamItem<I, L>, void, undefined> {
+  const { signal } = job
+  signal?.throwIfAborted()
+  const asked = client.with(signal ? { signal } : {})
+  const identity = await identityOf(asked)
+  const chain = new HeldChain(await startOf(asked, job, identity))
+  const bell = startBell(client, signal)
+  try {
+    yield* new Follower(asked, job, reader, identity, chain, bell).items()
+  } catch (error) {
+    throw error instanceof IntegrityError ? scrubError(error, connectionsOf(client)) : error
+  } finally {
+    bell.stop()
+  }
+}
+
+/** What tells the node's chain from another one. */
+async function identityOf(client: Client): Promise<ChainIdentity> {
+  const [chainId, genesis] = await Promise.all([chainIdOf(client), genesisOf(client)])
+  return { chainId: chainId ?? null, genesis }
+}
+
+/** Null where the node does not have it, or no longer. */
+async function genesisOf(client: Client): Promise<Hash | null> {
+  try {
+    return (await client.call('eth_getBlockByNumber', 0, false))?.hash ?? null
+  } catch (error) {
+    if (!isFailure(error) || error.kind === 'closed' || mayRepeat(error) === true) throw error
+    return null
+  }
+}
+
+async function startOf(client: Client, { from, confirmations }: FollowJob, identity: ChainIdentity): Promise<Position> {
+  if (typeof from === 'object') {
+    checkSameChain(from, identity, 'from')
+    return from
+  }
+  const first = typeof from === 'number' ? from : ((await look(client, confirmations))?.number ?? 0)
+  return { from: first, number: first - 1, hashes: [] }
+}
+
+/**
+ * Looks at the head, decides what to do next (`nextStep`), does it, and waits for the bell. A
+ * failure ends a round and never the stream, unless waiting cannot mend it.
+ */
+class Follower<I, L> {
+  readonly #client: Client
+  readonly #job: FollowJob
+  readonly #reader: FollowReader<never, never, I, L>
+  readonly #identity: ChainIdentity
+  readonly #chain: HeldChain
+  readonly #bell: Bell
+  readonly #pace: Pace
+  #head: number | undefined
+  #blocks = 0
+  #rollbacks = 0
+  /** Failures since the last progress that contradict what is known. */
+  #contradictions = 0
+
+  constructor(client: Client, job: FollowJob, reader: FollowReader<never, never, I, L>, identity: ChainIdentity, chain: HeldChain, bell: Bell) {
+    this.#client = client
+    this.#job = job
+    this.#reader = reader
+    this.#identity = identity
+    this.#chain = chain
+    this.#bell = bell
+    this.#pace = new Pace(this.#now())
+  }
+
+  async *items(): AsyncGenerator<StreamItem<I, L>, void, undefined> {
+    for (;;) {
+      let goesOn = false
+      try {
+        goesOn = yield* this.#round()
+      } catch (error) {
+        this.#failed(error)
+      }
+      if (!goesOn) await this.#bell.wait(this.#pace.waitMs(this.#now(), this.#bell.isLive, Math.random()))
+    }
+  }
+
+  /** Does what is next; true if there is more to do at once. */
+  async *#round(): AsyncGenerator<StreamItem<I, L>, boolean, undefined> {
+    // What belongs together comes from one endpoint, as long as that answers.
+    const pinned = this.#client.pinned()
+    const target = await this.#target(pinned)
+    if (target !== undefined) this.#head = target.number
+    const step = nextStep(this.#chain, target)
+    if (step.type === 'wait') {
+      this.#pace.missed()
+      this.#contradictions = 0
+      return false
+    }
+    if (step.type !== 'compare') {
+      const before = this.#blocks
+      const isWhole = yield* this.#fetch(pinned, step)
+      if (isWhole) {
+        if (step.type === 'fetch' && this.#blocks - before < CAUGHT_UP) this.#pace.found(this.#blocks - before, this.#now())
+        else this.#pace.caughtUp(this.#now())
+        return step.type === 'catch-up'
+      }
+    }
+    return yield* this.#rollBack(pinned, step)
+  }
+
+  async #target(client: Client): Promise<Target | undefined> {
+    const { confirmations } = this.#job
+    return targetFrom(this.#bell.take(), this.#chain, confirmations) ?? (await look(client, confirmations))
+  }
+
+  /** Delivers blocks; false where the next one is no child of the last one that was delivered. */
+  async *#fetch(pinned: Client, step: Extract<Step, { readonly from: number }>): AsyncGenerator<StreamItem<I, L>, boolean, undefined> {
+    const blocks = step.type === 'fetch' ? nearBlocks(pinned, step, this.#job, this.#reader) : deepBlocks(this.#client, step, this.#job, this.#reader)
+    for await (const block of blocks) {
+      if (!this.#chain.fits(block.parentHash)) return false
+      yield this.#delivered(block)
+      this.#tell()
+    }
+    return true
+  }
+
+  #delivered({ hash, item, logs }: ReadBlock<I, L>): StreamItem<I, L> {
+    this.#chain.add(hash)
+    this.#blocks++
+    this.#contradictions = 0
+    return { type: 'block', block: item, logs, cursor: cursorAt(this.#identity, this.#chain.position) }
+  }
+
+  /** Tells of blocks that were replaced; true if there were any. */
+  async *#rollBack(pinned: Client, step: Step): AsyncGenerator<StreamItem<I, L>, boolean, undefined> {
+    const fate = await findFate(pinned, this.#chain)
+    if (fate.type === 'same') {
+      this.#pace.missed()
+      // A block whose parent is another one than the node itself has in its place.
+      if (step.type !== 'compare') throw new IntegrityError(`block ${this.#chain.next} is no child of block ${this.#chain.next - 1} as the node has it`)
+      return false
+    }
+    if (fate.type === 'lost') {
+      this.#contradictions = MOST_CONTRADICTIONS
+      throw fate.error
+    }
+    const blocks = [...this.#chain.rollBackTo(fate.ancestor, fate.hash), ...fate.older]
+    this.#rollbacks++
+    yield { type: 'rollback', to: fate.ancestor, blocks, cursor: cursorAt(this.#identity, this.#chain.position) }
+    this.#tell()
+    return true
+  }
+
+  /** Throws what ends the stream. */
+  #failed(error: unknown): void {
+    this.#job.signal?.throwIfAborted()
+    if (!isFailure(error)) throw error
+    const isContradiction = error instanceof IntegrityError ? error.kind === 'integrity' : error instanceof CodecError && error.kind === 'malformed'
+    if (isContradiction) this.#contradictions++
+    if (isContradiction ? this.#contradictions >= MOST_CONTRADICTIONS : mayRepeat(error) !== true) throw error
+    this.#pace.failed()
+    this.#tell(error)
+  }
+
+  #tell(failure?: HexlineError): void {
+    const { onProgress } = this.#job
+    if (onProgress === undefined) return
+    const { next, from } = this.#chain
+    onProgress({
+      number: next > from ? BigInt(next - 1) : undefined,
+      head: this.#head === undefined ? undefined : BigInt(this.#head),
+      blocks: this.#blocks,
+      rollbacks: this.#rollbacks,
+      ...(failure && { failure }),
+    })
+  }
+
+  #now(): number {
+    return clockOf(this.#client).now()
+  }
+}
+
+/** More new blocks at once are no measure of the time between blocks. */
+const CAUGHT_UP = 64

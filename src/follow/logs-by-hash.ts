@@ -1,0 +1,112 @@
+import { bytesOf } from '../bulk/fetch.ts'
+import { logFault } from '../bulk/log-fault.ts'
+import type { CheckedFilter, FilterParams } from '../bulk/log-filter.ts'
+import { LogStream, type PageReader } from '../bulk/log-stream.ts'
+import type { Client, Request } from '../client/client.ts'
+import { type RequestMarks, UNREAD } from '../client/internals.ts'
+import { CodecError, HexlineError, IntegrityError, OptionError } from '../errors.ts'
+import { isBloom } from '../eth/bloom.ts'
+import type { Hash } from '../eth/codec/hex.ts'
+import { BodyPool } from '../rpc/body-pool.ts'
+import { releaseReply } from '../rpc/call.ts'
+import { isFailure, mayRepeat } from '../rpc/failure-kinds.ts'
+
+/** The block whose logs are asked for. */
+export interface LoggedBlock {
+  readonly number: bigint
+  readonly hash: Hash
+  readonly logsBloom: string
+}
+
+/** A reply with a multiple of this many logs may have been cut at a limit of the node. */
+const LEAST_CUT = 500
+
+/** The logs of single blocks, by their hashes. */
+export class LogsByHash<L> {
+  readonly #client: Client
+  readonly #filter: CheckedFilter
+  readonly #reader: PageReader<L>
+  readonly #options: { readonly signal: AbortSignal | undefined; readonly maxBytes: number }
+  readonly #bodies = new BodyPool()
+
+  constructor(client: Client, filter: CheckedFilter, reader: PageReader<L>, options: { readonly signal: AbortSignal | undefined; readonly maxBytes: number }) {
+    this.#client = client
+    this.#filter = filter
+    this.#reader = reader
+    this.#options = options
+  }
+
+  /**
+   * By one `eth_getLogs` for each group of addresses; where the reply is odd, too long, or lacks
+   * logs that the header's bloom may have, by the stream of `getLogs`, which knows what to do. Throws
+   * `IntegrityError` where the block is no longer known.
+   */
+  async fetch(block: LoggedBlock): Promise<L[]> {
+    const parts = await Promise.all(this.#filter.groups.map((group) => this.#ask(group, block)))
+    const logs = parts.length === 1 ? parts[0] : this.#joined(parts)
+    if (logs === undefined || this.#isDoubtful(logs, block.logsBloom)) return this.#fetchByStream(block)
+    return logs
+  }
+
+  /** Undefined where the reply cannot be taken as it is. */
+  async #ask(group: FilterParams, { number, hash }: LoggedBlock): Promise<L[] | undefined> {
+    const request: Request & RequestMarks = {
+      method: 'eth_getLogs',
+      params: [{ ...group, blockHash: hash }],
+      required: true,
+      as: 'bytes',
+      [UNREAD]: this.#bodies,
+    }
+    try {
+      const reply = await this.#client.send(request)
+      const items = this.#reader.logs(bytesOf(reply))
+      if (!this.#reader.keepsBytes) releaseReply(reply)
+      return this.#areRight(items, number, hash) ? items : undefined
+    } catch (error) {
+      if (error instanceof SyntaxError || error instanceof CodecError) return undefined
+      if (isFailure(error) && error.kind !== 'closed' && mayRepeat(error) === false) return undefined
+      throw error
+    }
+  }
+
+  #areRight(items: readonly L[], number: bigint, hash: string): boolean {
+    let last = -1
+    return items.every((item) => {
+      const log = this.#reader.logOf(item)
+      const isNext = (log.logIndex ?? -1) > last
+      last = log.logIndex ?? -1
+      return isNext && log.blockHash === hash && log.blockNumber === number && logFault(log) === undefined && this.#filter.matches(log)
+    })
+  }
+
+  #joined(parts: readonly (readonly L[] | undefined)[]): L[] | undefined {
+    if (parts.includes(undefined)) return undefined
+    const indexOf = (item: L) => this.#reader.logOf(item).logIndex as number
+    return (parts as readonly (readonly L[])[]).flat().sort((a, b) => indexOf(a) - indexOf(b))
+  }
+
+  #isDoubtful(logs: readonly L[], logsBloom: unknown): boolean {
+    if (logs.length > 0) return logs.length % LEAST_CUT === 0
+    return isBloom(logsBloom) && this.#filter.bloom.mayMatch(logsBloom)
+  }
+
+  async #fetchByStream({ number, hash }: LoggedBlock): Promise<L[]> {
+    const stream = new LogStream(
+      this.#client,
+      { ...this.#options, filter: this.#filter, range: undefined, blockHash: hash, audit: 'bloom', onProgress: undefined },
+      this.#reader,
+    )
+    try {
+      const logs: L[] = []
+      for await (const { items } of stream.pages()) logs.push(...items)
+      return logs
+    } catch (error) {
+      // Replaced blocks are forgotten at any time, and nodes say so in many ways.
+      const isForgotten = error instanceof OptionError || (error instanceof HexlineError && FORGOTTEN.includes(error.kind))
+      if (!isForgotten) throw error
+      throw new IntegrityError(`the logs of block ${number} (${hash}) cannot be fetched; it may have been replaced: ${(error as Error).message}`)
+    }
+  }
+}
+
+const FORGOTTEN = ['execution', 'invalid', 'not-found']

@@ -1,0 +1,12 @@
+import { expect, it } from 'vitest'
+import { Trouble } from '../../src/cli/trouble.ts'
+import { NetworkError } from '../../src/index.ts'
+
+it('tells of each trouble once, and of its end', () => {
+  const told: unknown[] = []
+  const trouble = new Trouble({ tell: (sentence, facts) => void told.push([sentence, facts.type]), warn() {}, fail() {} })
+  const refused = new NetworkError('host: no connection')
+  for (const each of [undefined, refused, refused, new NetworkError('host: cut'), undefined, undefined, refused]) trouble.tell(each)
+  const waiting = (why: string) => [`no progress, trying again: host: ${why}; is the node running, and is the URL right?`, 'waiting']
+  expect(told).toEqual([waiting('no connection'), waiting('cut'), ['the node answers again', 'recovered'], waiting('no connection')])
+})

@@ -1,0 +1,14 @@
+import { expect, it } from 'vitest'
+import { followForks } from '../support/anvil-forks.ts'
+
+it.each([
+  { over: 'polling', endpointsOf: (url: string) => url },
+  { over: 'a WebSocket', endpointsOf: (url: string) => url.replace('http', 'ws') },
+  { over: 'both', endpointsOf: (url: string) => [url.replace('http', 'ws'), url] },
+])('anvil, a dozen reorganisations of 1 to 30 blocks, by $over: the stream is its chain, with its logs', async ({ endpointsOf }) => {
+  const { replay, hashes, logs } = await followForks(endpointsOf, 12, 1)
+  expect(replay.hashes).toEqual(hashes)
+  expect(replay.logs.flat()).toEqual(logs)
+  expect(logs.length).toBeGreaterThan(10)
+  expect(replay.rollbacks).toBeGreaterThan(5)
+})

@@ -1,0 +1,380 @@
+import { describe, expect, it } from 'vitest'
+import { type FollowCursor, type FollowOptions, type FollowProgress, follow } from '../../src/bulk/index.ts'
+import type { Client } from '../../src/index.ts'
+import { CONTRACT, type ForkBlock, ForkingChain } from '../support/forking-chain.ts'
+import { randomFrom } from '../support/random.ts'
+import { Replay } from '../support/replay.ts'
+import { seeds } from '../support/runs.ts'
+import { errorOf, failed } from '../support/server.ts'
+import { virtualWorld } from '../support/virtual-server.ts'
+
+const { clock, serve, clientOf, sleep } = virtualWorld()
+
+/** Follows until the replay has the chain as it is then. `between` is called after each item. */
+async function followTo(
+  chain: ForkingChain,
+  client: Client,
+  replay: Replay,
+  options: FollowOptions,
+  between: (replay: Replay) => unknown = () => {},
+): Promise<void> {
+  for await (const item of follow(client, options)) {
+    replay.apply(item)
+    if ((await between(replay)) === 'stop') return
+    if (replay.hashes.at(-1) === chain.hashes.at(-1)) return
+  }
+}
+
+/** The replay has the chain, and the logs of its blocks. */
+function expectChain(replay: Replay, chain: ForkingChain, withLogs = true): void {
+  expect(replay.hashes).toEqual(chain.hashes.slice(replay.from))
+  if (withLogs) expect(replay.logs.map(({ length }) => length)).toEqual(chain.blocks.slice(replay.from).map(({ logs }) => logs))
+}
+
+const logs = { address: CONTRACT }
+
+describe('reorganisations at random moments', () => {
+  it.each(seeds(12, 300))('seed %i: the stream replayed is the chain', async (seed) => {
+    const random = randomFrom(seed)
+    const below = (most: number) => Math.floor(random() * most)
+    const chain = new ForkingChain(30 + below(400))
+    const server = await serve(chain.node())
+    const client = clientOf(server.url)
+    const replay = new Replay(below(chain.head))
+    let changes = 10
+    let done = false
+    const change = () => {
+      if (changes === 0) return
+      changes--
+      if (random() < 0.3) chain.mine(1 + below(3))
+      else chain.reorganise(1 + below(Math.min(30, chain.head)), below(40))
+    }
+    // Also while nothing is delivered, and in the middle of requests.
+    void (async () => {
+      while (changes > 0) {
+        await sleep(below(3000))
+        change()
+      }
+      chain.mine(1)
+      done = true
+    })()
+    const withReceipts = random() < 0.3
+    const stream = follow(client, { from: replay.from, logs, receipts: withReceipts })
+    for await (const item of stream) {
+      replay.apply(item)
+      if (random() < 0.02) change()
+      if (random() < 0.02) await sleep(below(2000))
+      if (done && replay.hashes.at(-1) === chain.hashes.at(-1)) break
+    }
+    expectChain(replay, chain)
+  })
+})
+
+it('goes on from the cursor of each item, with neither a gap nor a block that comes twice', async () => {
+  const chain = new ForkingChain(40)
+  const server = await serve(chain.node())
+  const replay = new Replay(20)
+  let cursor: FollowCursor | undefined
+  let turns = 0
+  while (replay.hashes.at(-1) !== chain.hashes.at(-1) || turns < 62) {
+    await using client = clientOf(server.url)
+    // One item for each stream, as if the process ended after each.
+    for await (const item of follow(client, { from: cursor ?? 20, logs })) {
+      replay.apply(item)
+      cursor = JSON.parse(JSON.stringify(item.cursor))
+      break
+    }
+    if (++turns % 5 === 0 && turns <= 60) chain.reorganise(1 + (turns % 7))
+    else if (turns <= 60 && replay.hashes.at(-1) === chain.hashes.at(-1)) chain.mine()
+    if (turns > 300) throw new Error('it does not arrive')
+  }
+  expectChain(replay, chain)
+  expect(replay.rollbacks).toBeGreaterThan(5)
+})
+
+it('rolls back below the first block of the stream, and begins with it again', async () => {
+  const chain = new ForkingChain(20)
+  const server = await serve(chain.node())
+  const replay = new Replay(15)
+  await followTo(chain, clientOf(server.url), replay, { from: 15 }, ({ next }) => {
+    if (next === 19 && replay.rollbacks === 0) chain.reorganise(10, 12)
+  })
+  expectChain(replay, chain, false)
+  expect(replay).toMatchObject({ rollbacks: 1, depth: 6 })
+})
+
+describe('a reorganisation deeper than the hashes that are held', () => {
+  const deep = async (knowsReplaced: boolean) => {
+    const chain = new ForkingChain(700)
+    const server = await serve(chain.node({ knowsReplaced }))
+    const replay = new Replay(1)
+    await followTo(chain, clientOf(server.url), replay, { from: 1 }, ({ next }) => {
+      if (next === 701 && replay.rollbacks === 0) chain.reorganise(500)
+    })
+    return { chain, replay }
+  }
+
+  it('is traced by asking for the replaced blocks by hash', async () => {
+    const { chain, replay } = await deep(true)
+    expectChain(replay, chain, false)
+    expect(replay).toMatchObject({ rollbacks: 1, depth: 500 })
+  })
+
+  it('ends the stream where the node has forgotten them', async () => {
+    const { message, name } = await errorOf(deep(false))
+    expect(name).toBe('IntegrityError')
+    expect(message).toMatch(
+      /^none of the \d{3} blocks that were delivered last is part of the node's chain any more, and it does not know block \d+ as 0x\w{64}, to find out where/,
+    )
+  })
+})
+
+it('a node that lags, and one that goes back, are no reorganisation', async () => {
+  const chain = new ForkingChain(50)
+  let turn = 0
+  // By turns: as it is, behind, far behind.
+  const lagging = () => chain.blocks.slice(0, chain.blocks.length - ([0, 3, 20][turn++ % 3] as number))
+  const server = await serve(chain.node({ chain: lagging }))
+  const other = await serve(chain.node())
+  const replay = new Replay(30)
+  await followTo(chain, clientOf([server.url, other.url]), replay, { from: 30, logs }, async () => {
+    if (chain.head < 120 && replay.hashes.at(-1) === chain.hashes.at(-1)) {
+      chain.mine(1 + (chain.head % 2))
+      await sleep(3000)
+    }
+  })
+  expectChain(replay, chain)
+  expect(chain.head).toBeGreaterThanOrEqual(120)
+  expect(replay.rollbacks).toBe(0)
+})
+
+it('a shorter chain is a reorganisation once a hash at the same height differs', async () => {
+  const chain = new ForkingChain(50)
+  const server = await serve(chain.node())
+  const replay = new Replay(40)
+  await followTo(chain, clientOf(server.url), replay, { from: 40 }, ({ next, rollbacks }) => {
+    // Without a block at a height that was delivered, and then with one.
+    if (next === 51 && rollbacks === 0 && chain.head === 50) {
+      chain.reorganise(5, 0)
+      void sleep(60_000).then(() => chain.mine(1))
+    }
+  })
+  expectChain(replay, chain, false)
+  expect(chain.head).toBe(46)
+  expect(replay).toMatchObject({ rollbacks: 1, depth: 5 })
+})
+
+describe('confirmations', () => {
+  it('holds back this many blocks, and tells no reorganisation above them', async () => {
+    const chain = new ForkingChain(50)
+    const server = await serve(chain.node())
+    const replay = new Replay(0)
+    for await (const item of follow(clientOf(server.url), { from: 0, confirmations: 5, logs })) {
+      replay.apply(item)
+      expect(replay.next - 1).toBeLessThanOrEqual(chain.head - 5)
+      if (replay.next - 1 < chain.head - 5) continue
+      if (chain.head > 90) break
+      chain.reorganise(1 + (chain.head % 5), 7)
+    }
+    expect(replay.rollbacks).toBe(0)
+    expect(replay.hashes).toEqual(chain.hashes.slice(0, -5))
+  })
+
+  it('tells a deeper one all the same', async () => {
+    const chain = new ForkingChain(50)
+    const server = await serve(chain.node())
+    const replay = new Replay(0)
+    for await (const item of follow(clientOf(server.url), { from: 0, confirmations: 5 })) {
+      replay.apply(item)
+      if (replay.next === 46 && replay.rollbacks === 0) chain.reorganise(9, 12)
+      if (replay.next === 49) break
+    }
+    expect(replay).toMatchObject({ rollbacks: 1, depth: 4 })
+    expect(replay.hashes).toEqual(chain.hashes.slice(0, 49))
+  })
+
+  it.each([
+    { tag: 'safe', behind: 2 },
+    { tag: 'finalized', behind: 4 },
+  ] as const)('$tag: ends at what the node calls so', async ({ tag, behind }) => {
+    const chain = new ForkingChain(20)
+    const server = await serve(chain.node())
+    const replay = new Replay(5)
+    for await (const item of follow(clientOf(server.url), { from: 5, confirmations: tag })) {
+      replay.apply(item)
+      expect(replay.next - 1).toBeLessThanOrEqual(chain.head - behind)
+      if (replay.next - 1 === chain.head - behind) {
+        if (chain.head === 23) break
+        chain.mine()
+      }
+    }
+    expect(replay.next).toBe(24 - behind)
+  })
+
+  it('waits for the first block that is deep enough, on a chain that is young', async () => {
+    const chain = new ForkingChain(2)
+    const server = await serve(chain.node())
+    void sleep(5000).then(() => chain.mine(3))
+    for await (const item of follow(clientOf(server.url), { from: 'latest', confirmations: 5 })) {
+      expect(item).toMatchObject({ type: 'block', block: { number: 0n } })
+      break
+    }
+    expect(chain.head).toBe(5)
+  })
+})
+
+it("from 'latest': begins with the newest block", async () => {
+  const chain = new ForkingChain(20)
+  const server = await serve(chain.node())
+  for await (const item of follow(clientOf(server.url), { from: 'latest' })) {
+    expect(item).toMatchObject({ type: 'block', block: { number: 20n }, cursor: { from: 20, number: 20, hashes: [chain.hashes[20]] } })
+    break
+  }
+})
+
+it('from a block that does not exist yet: waits for it', async () => {
+  const chain = new ForkingChain(20)
+  const server = await serve(chain.node())
+  void sleep(30_000).then(() => chain.mine(5))
+  for await (const item of follow(clientOf(server.url), { from: 25 })) {
+    expect(item).toMatchObject({ block: { number: 25n } })
+    break
+  }
+})
+
+it('a node that is down for a minute: asked a few times, and followed at bulk speed when it is back', async () => {
+  const chain = new ForkingChain(20)
+  const server = await serve(chain.node())
+  const client = clientOf(server.url, { retry: { attempts: 4 } })
+  const replay = new Replay(0)
+  const seen: FollowProgress[] = []
+  let down: { from: number; posts: number; until: number } | undefined
+  await followTo(chain, client, replay, { from: 0, logs, onProgress: (progress) => void seen.push(progress) }, ({ next }) => {
+    if (next !== 21) return
+    chain.mine(500)
+    server.script((_, response) => void response.writeHead(502).end('bad gateway'))
+    const posts = server.requests.length
+    const from = clock.now()
+    void sleep(60_000).then(() => {
+      down = { from, posts: server.requests.length - posts, until: clock.now() }
+      server.script(chain.node())
+    })
+  })
+  expectChain(replay, chain)
+  // Each attempt of a look with its retries; the waits between looks grow.
+  expect(down?.posts).toBeGreaterThan(4)
+  expect(down?.posts).toBeLessThan(60)
+  expect(seen.find(({ failure }) => failure !== undefined)).toMatchObject({ number: 20n, failure: { kind: 'server' } })
+})
+
+it('a consumer that stalls for a minute: no requests beyond what is read ahead, and no block is lost', async () => {
+  const chain = new ForkingChain(20)
+  const server = await serve(chain.node())
+  const replay = new Replay(0)
+  let posts = 0
+  await followTo(chain, clientOf(server.url), replay, { from: 0, logs }, async ({ next }) => {
+    if (next !== 21) return
+    const before = server.requests.length
+    for (let i = 0; i < 60; i++) {
+      chain.mine(5)
+      if (i % 10 === 9) chain.reorganise(12)
+      await sleep(1000)
+    }
+    posts = server.requests.length - before
+  })
+  expectChain(replay, chain)
+  expect(posts).toBe(0)
+})
+
+it('logs that the node leaves out of a block are taken from its receipts, because of its bloom', async () => {
+  const chain = new ForkingChain(20, () => 2)
+  const server = await serve(chain.node({ answer: (entry) => (entry.method === 'eth_getLogs' ? { jsonrpc: '2.0', id: entry.id, result: [] } : undefined) }))
+  const replay = new Replay(0)
+  await followTo(chain, clientOf(server.url), replay, { from: 0, logs })
+  expectChain(replay, chain)
+})
+
+it('ends with the error that no waiting mends', async () => {
+  const chain = new ForkingChain(20)
+  const server = await serve(chain.node())
+  const client = clientOf(server.url)
+  const error = await errorOf(
+    followTo(chain, client, new Replay(0), { from: 0 }, ({ next }) => {
+      if (next !== 21) return
+      chain.mine()
+      server.script((_, response) => void response.writeHead(401).end('no'))
+    }),
+  )
+  expect(error).toMatchObject({ kind: 'auth' })
+})
+
+it('ends when the node contradicts itself again and again', async () => {
+  const chain = new ForkingChain(20)
+  const odd = { ...(chain.blocks[20] as ForkBlock), parentHash: chain.hashes[3] as `0x${string}` }
+  const server = await serve(chain.node({ chain: () => [...chain.blocks.slice(0, 20), odd] }))
+  const error = await errorOf(followTo(chain, clientOf(server.url), new Replay(0), { from: 0 }))
+  expect(error).toMatchObject({ name: 'IntegrityError', message: expect.stringMatching(/^block 20 (names|is no child)/) })
+})
+
+it('the first call fails as any call does', async () => {
+  const server = await serve((_, response) => void response.writeHead(502).end('no'))
+  const error = await errorOf(followTo(new ForkingChain(0), clientOf(server.url), new Replay(0), { from: 0 }))
+  expect(error).toMatchObject({ kind: 'server' })
+})
+
+describe('a cursor of another chain', () => {
+  const cursorOf = async (chain: ForkingChain) => {
+    const server = await serve(chain.node())
+    for await (const { cursor } of follow(clientOf(server.url), { from: 3 })) return cursor
+    throw new Error('no item')
+  }
+
+  it('is refused by its chain id, and by its block 0', async () => {
+    const cursor = await cursorOf(new ForkingChain(9))
+    const other = await serve(new ForkingChain(9, undefined, 'other').node())
+    const client = clientOf(other.url)
+    const next = (from: FollowCursor) => errorOf(follow(client, { from }).next())
+    expect((await next({ ...cursor, chainId: 5 })).message).toBe("from: expected a cursor of the node's chain (chain id 1), received one of chain id 5")
+    expect((await next(cursor)).message).toMatch(
+      /^from: expected a cursor of the node's chain, which begins with 0x\w{64}, received one that begins with 0x\w{64}$/,
+    )
+    expect((await next({ ...cursor, genesis: null, from: 1 })).message).toMatch(
+      /^block 3, which was delivered last, is not part of the node's chain any more, and it does not know/,
+    )
+  })
+
+  it('a chain without block 0 or a chain id is not told apart by them', async () => {
+    const chain = new ForkingChain(9)
+    const server = await serve(
+      chain.node({
+        answer: (entry) =>
+          entry.params[0] === '0x0'
+            ? failed(entry, 4444, 'pruned history unavailable')
+            : entry.method === 'eth_chainId'
+              ? failed(entry, -32601, 'the method eth_chainId does not exist')
+              : undefined,
+      }),
+    )
+    for await (const { cursor } of follow(clientOf(server.url), { from: 3 })) {
+      expect(cursor).toEqual({ chainId: null, genesis: null, from: 3, number: 3, hashes: [chain.hashes[3]] })
+      break
+    }
+  })
+})
+
+it('ends with the reason of the signal, also while it waits', async () => {
+  const chain = new ForkingChain(9)
+  const server = await serve(chain.node())
+  const stop = new AbortController()
+  const reason = new Error('enough')
+  void sleep(5000).then(() => stop.abort(reason))
+  expect(await errorOf(followTo(new ForkingChain(99), clientOf(server.url), new Replay(0), { from: 0, signal: stop.signal }))).toBe(reason)
+})
+
+it('ends when the client is closed, also while it waits', async () => {
+  const chain = new ForkingChain(9)
+  const server = await serve(chain.node())
+  const client = clientOf(server.url)
+  void sleep(5000).then(() => client.close())
+  expect(await errorOf(followTo(new ForkingChain(99), client, new Replay(0), { from: 0 }))).toMatchObject({ kind: 'closed' })
+})

@@ -1,0 +1,91 @@
+import { describe, expect, it } from 'vitest'
+import { decodedLogs } from '../../src/bulk/get-logs.ts'
+import { checkFilter } from '../../src/bulk/log-filter.ts'
+import { LogsByHash } from '../../src/follow/logs-by-hash.ts'
+import type { LogFilter } from '../../src/index.ts'
+import { CONTRACT, ForkingChain, headerOf, type NodeFaults } from '../support/forking-chain.ts'
+import { clientOf, type Entry, errorOf, failed, serve } from '../support/server.ts'
+
+const filter = { address: CONTRACT }
+
+/** The logs of a block by a node with these faults, and the calls that this took. */
+async function logsOf(chain: ForkingChain, number: number, faults: NodeFaults = {}, wanted: Pick<LogFilter, 'address' | 'topics'> = filter) {
+  const server = await serve(chain.node(faults))
+  const byHash = new LogsByHash(clientOf(server.url), checkFilter(wanted), decodedLogs(), { signal: undefined, maxBytes: 1e6 })
+  const block = chain.blocks[number] as (typeof chain.blocks)[number]
+  const logs = await byHash.fetch({ number: BigInt(number), hash: block.hash, logsBloom: headerOf(block).logsBloom as string })
+  return { logs, methods: server.requests.flatMap(({ entries }) => entries.map(({ method }) => method)) }
+}
+
+const withoutLogs = (entry: Entry) => (entry.method === 'eth_getLogs' ? { jsonrpc: '2.0', id: entry.id, result: [] } : undefined)
+
+function blockWith(chain: ForkingChain, logs: number): number {
+  return chain.blocks.findIndex((block) => block.logs === logs)
+}
+
+it('takes one call where the reply is right', async () => {
+  const chain = new ForkingChain(20)
+  for (const count of [0, 2, 3]) {
+    const { logs, methods } = await logsOf(chain, blockWith(chain, count))
+    expect(logs.map(({ logIndex }) => logIndex)).toEqual(Array.from({ length: count }, (_, i) => i))
+    expect(methods).toEqual(['eth_getLogs'])
+  }
+})
+
+it('joins the logs of many addresses', async () => {
+  const chain = new ForkingChain(20)
+  const address = [...Array.from({ length: 1500 }, (_, i): `0x${string}` => `0x${i.toString(16).padStart(40, '0')}`), CONTRACT]
+  const faults: NodeFaults = {
+    // As a node answers that has the filter.
+    answer: (entry) =>
+      entry.method === 'eth_getLogs' && !JSON.stringify(entry.params).includes(CONTRACT) ? { jsonrpc: '2.0', id: entry.id, result: [] } : undefined,
+  }
+  const { logs, methods } = await logsOf(chain, blockWith(chain, 3), faults, { address })
+  expect(logs).toHaveLength(3)
+  expect(methods).toEqual(['eth_getLogs', 'eth_getLogs'])
+})
+
+describe('what is wrong with a reply', () => {
+  const chain = new ForkingChain(20)
+  const number = blockWith(chain, 3)
+  const { hash } = chain.blocks[number] as (typeof chain.blocks)[number]
+
+  it('logs that are left out, though the bloom has them, are taken from receipts', async () => {
+    const { logs, methods } = await logsOf(chain, number, { answer: withoutLogs })
+    expect(logs).toHaveLength(3)
+    expect(methods).toContain('eth_getBlockReceipts')
+  })
+
+  it.each<[string, (log: object) => object]>([
+    ['of another block', (log: object) => ({ ...log, blockHash: chain.hashes[3] })],
+    ['of another number', (log: object) => ({ ...log, blockNumber: '0x1' })],
+    ['removed', (log: object) => ({ ...log, removed: true })],
+    ['of another address', (log: object) => ({ ...log, address: `0x${'99'.repeat(20)}` })],
+    ['twice at one place', (log: object) => ({ ...log, logIndex: '0x1' })],
+    ['undecodable', (log: object) => ({ ...log, logIndex: '0xzz' })],
+  ])('a log %s: asked again', async (_, change) => {
+    let isFirst = true
+    const { logs } = await logsOf(chain, number, {
+      answer: (entry) => {
+        if (entry.method !== 'eth_getLogs' || !isFirst) return undefined
+        isFirst = false
+        const reply = chain.reply(entry) as { result: object[] }
+        return { ...reply, result: reply.result.map(change) }
+      },
+    })
+    expect(logs.map(({ logIndex, blockHash, removed }) => [logIndex, blockHash, removed])).toEqual([0, 1, 2].map((i) => [i, hash, false]))
+  })
+
+  it('a block whose logs the node refuses may have been replaced', async () => {
+    const refuse = (entry: Entry) => (entry.method === 'eth_getLogs' ? failed(entry, -32602, 'invalid block hash') : undefined)
+    expect(await errorOf(logsOf(chain, number, { answer: refuse }))).toMatchObject({
+      name: 'IntegrityError',
+      message: expect.stringMatching(/^the logs of block \d+ \(0x\w{64}\) cannot be fetched; it may have been replaced: .*invalid block hash/),
+    })
+  })
+
+  it('a failure of the node stays one', async () => {
+    const down = (entry: Entry) => failed(entry, -32603, 'internal error')
+    expect(await errorOf(logsOf(chain, number, { answer: down }))).toMatchObject({ name: 'RpcError', kind: 'server' })
+  })
+})

@@ -1,0 +1,51 @@
+import { describe, expect, it } from 'vitest'
+import { HeldChain } from '../../src/follow/held-chain.ts'
+import { look, targetFrom } from '../../src/follow/look.ts'
+import { ForkingChain } from '../support/forking-chain.ts'
+import { clientOf, serve } from '../support/server.ts'
+
+describe('look', () => {
+  it('gives the newest block that may be delivered', async () => {
+    const chain = new ForkingChain(20)
+    const server = await serve(chain.node())
+    const client = clientOf(server.url)
+    expect(await look(client, 0)).toEqual({ number: 20, hash: chain.hashes[20] })
+    expect(await look(client, 'safe')).toEqual({ number: 18, hash: chain.hashes[18] })
+    expect(await look(client, 'finalized')).toEqual({ number: 16, hash: chain.hashes[16] })
+    expect(await look(client, 7)).toEqual({ number: 13, hash: undefined })
+    expect(await look(client, 21)).toBeUndefined()
+    expect(await look(clientOf((await serve(new ForkingChain(2).node())).url), 'finalized')).toBeUndefined()
+  })
+})
+
+describe('targetFrom', () => {
+  const chain = new ForkingChain(20)
+  const held = new HeldChain({
+    from: 18,
+    number: 20,
+    hashes: chain.blocks
+      .slice(18)
+      .reverse()
+      .map(({ hash }) => hash),
+  })
+  const told = (number: number, hash = 'other') => ({ number, hash })
+
+  it('asks at once for a block that is told, and for those before it', () => {
+    expect(targetFrom(told(21), held, 0)).toEqual({ number: 21, hash: undefined })
+    expect(targetFrom(told(30), held, 0)).toEqual({ number: 30, hash: undefined })
+    expect(targetFrom(told(30), held, 5)).toEqual({ number: 25, hash: undefined })
+  })
+
+  it('knows a block that was delivered', () => {
+    expect(targetFrom(told(20, chain.hashes[20]), held, 0)).toEqual({ number: 20, hash: chain.hashes[20] })
+  })
+
+  it('leaves to the node what may not be true: a head far away, an older one, and tags', () => {
+    expect(targetFrom(undefined, held, 0)).toBeUndefined()
+    expect(targetFrom(told(200), held, 0)).toBeUndefined()
+    expect(targetFrom(told(20), held, 0)).toBeUndefined()
+    expect(targetFrom(told(24), held, 5)).toBeUndefined()
+    expect(targetFrom(told(21), held, 'safe')).toBeUndefined()
+    expect(targetFrom(told(21), new HeldChain({ from: 18, number: 17, hashes: [] }), 0)).toBeUndefined()
+  })
+})
