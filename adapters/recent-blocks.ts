@@ -11,22 +11,26 @@ export type HashAt = (number: number) => Promise<string | undefined>
  * node's chain is still the same, and down to where.
  */
 export class RecentBlocks {
-  /** In the order of their numbers. */
-  #blocks: { readonly number: number; readonly hash: string }[] = []
+  /** Hashes by number, in the order of the numbers. */
+  readonly #hashes = new Map<number, string>()
+  #last: { readonly number: number; readonly hash: string } | undefined
 
   /** The newest block. */
   get last(): { readonly number: number; readonly hash: string } | undefined {
-    return this.#blocks.at(-1)
+    return this.#last
   }
 
   has(number: number, hash: string): boolean {
-    return this.#blocks.some((each) => each.number === number && each.hash === hash)
+    return this.#hashes.get(number) === hash
   }
 
   /** Adds a block, which replaces all from its number on, unless it is known. */
   add(number: number, hash: string): void {
     if (this.has(number, hash)) return
-    this.#blocks = [...this.#blocks.filter((each) => each.number < number), { number, hash }].slice(-MOST)
+    if (this.#last !== undefined && this.#last.number >= number) this.#dropFrom(number)
+    this.#hashes.set(number, hash)
+    this.#last = { number, hash }
+    if (this.#hashes.size > MOST) this.#hashes.delete(this.#hashes.keys().next().value as number)
   }
 
   /**
@@ -34,18 +38,24 @@ export class RecentBlocks {
    * still has; the number below all known blocks where it has none of them.
    */
   async dropReplaced(hashAt: HashAt): Promise<number> {
-    const known = this.#blocks.toReversed()
-    const lowest = known.at(-1)?.number ?? 0
+    const known = [...this.#hashes].reverse()
+    const lowest = known.at(-1)?.[0] ?? 0
     for (let i = 0, at = 0; at < known.length; i++) {
       const looked = known.slice(at, at + (STEPS[i] ?? MOST))
       at += looked.length
-      const hashes = await Promise.all(looked.map(({ number }) => hashAt(number)))
-      const kept = looked.find(({ hash }, place) => hash === hashes[place])
+      const hashes = await Promise.all(looked.map(([number]) => hashAt(number)))
+      const kept = looked.find(([, hash], place) => hash === hashes[place])
       if (kept === undefined) continue
-      this.#blocks = this.#blocks.filter(({ number }) => number <= kept.number)
-      return kept.number
+      this.#dropFrom(kept[0] + 1)
+      this.#last = { number: kept[0], hash: kept[1] }
+      return kept[0]
     }
-    this.#blocks = []
+    this.#dropFrom(lowest)
+    this.#last = undefined
     return lowest - 1
+  }
+
+  #dropFrom(number: number): void {
+    for (const each of this.#hashes.keys()) if (each >= number) this.#hashes.delete(each)
   }
 }

@@ -56,7 +56,7 @@ describe('where it sends', () => {
   it('over a WebSocket, where nothing is answered from a cache unless asked for', async () => {
     const { server, calls: asked } = await liveChain()
     for (const cacheTimeout of [undefined, 250]) {
-      const provider = await HexlineProvider.connect(server.url, { cacheTimeout })
+      const provider = await HexlineProvider.connect(server.url, cacheTimeout === undefined ? {} : { cacheTimeout })
       onTestFinished(() => provider.destroy())
       const before = asked.length
       for (let i = 0; i < 2; i++) await provider.getBlockNumber()
