@@ -1,4 +1,5 @@
 import type { EventFilter, JsonRpcProvider, LogParams, Subscriber } from 'ethers'
+import { isTooLong } from './get-logs.ts'
 import { oneAtATime } from './one-at-a-time.ts'
 
 /**
@@ -20,22 +21,32 @@ export function eventsOf(provider: JsonRpcProvider, event: EventFilter): Events 
   }
 }
 
-/** Requests the logs of a range of blocks with `eth_getLogs`. */
+/**
+ * Requests the logs of a range of blocks with `eth_getLogs`. A range that is too long for the node,
+ * as after an outage, is halved.
+ */
 export async function logsOf(provider: JsonRpcProvider, filter: EventFilter, from: number, to: number): Promise<LogParams[]> {
   if (from > to) return []
-  const [logs] = await Promise.all([
-    provider.send('eth_getLogs', [{ ...filter, fromBlock: `0x${from.toString(16)}`, toBlock: `0x${to.toString(16)}` }]),
-    // The network must be known before a log is wrapped.
-    provider.getNetwork(),
-  ])
-  return logs
+  try {
+    const [logs] = await Promise.all([
+      provider.send('eth_getLogs', [{ ...filter, fromBlock: `0x${from.toString(16)}`, toBlock: `0x${to.toString(16)}` }]),
+      // The network must be known before a log is wrapped.
+      provider.getNetwork(),
+    ])
+    return logs
+  } catch (error) {
+    if (from === to || !isTooLong(error)) throw error
+    const middle = Math.floor((from + to) / 2)
+    const first = await logsOf(provider, filter, from, middle)
+    return first.concat(await logsOf(provider, filter, middle + 1, to))
+  }
 }
 
 /**
  * Nodes of fast chains may know a block before its logs. While there are none, this many recent
  * blocks are requested again.
  */
-const WINDOW = 60
+export const WINDOW = 60
 
 /**
  * Requests the logs of new blocks. A failure is reported to the listeners of `error`, and those

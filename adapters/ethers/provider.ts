@@ -25,6 +25,7 @@ import { type Client, isClient } from '../../src/client/client.ts'
 import { connectionsOf } from '../../src/client/internals.ts'
 import { scrubError } from '../../src/client/scrub-error.ts'
 import { encodeArguments } from '../../src/eth/methods.ts'
+import { bellOf } from './bell.ts'
 import { type Answer, Channel } from './channel.ts'
 import { caused, Destroyed, errorObject, ethersError, isAnswer, unsupported, withEthersCode } from './ethers-error.ts'
 import { BlockFormat, isSameBlock } from './format-block.ts'
@@ -200,7 +201,7 @@ export class HexlineProvider extends JsonRpcProvider {
     if (sub.type === 'debug') this.#isDebugged = true
     // A real subscriber would poll for ever, with no way to stop it.
     if (this.destroyed) return new UnmanagedSubscriber(sub.type)
-    return subscriberFor(this, sub, () => super._getSubscriber(sub))
+    return subscriberFor(this, sub, () => super._getSubscriber(sub), bellOf(this.client))
   }
 
   // ethers looks up subscriptions in a promise, and loses a listener that is added in the turn in
@@ -429,7 +430,10 @@ export class HexlineProvider extends JsonRpcProvider {
 function resolve(target: Target, options: HexlineProviderOptions) {
   return withCode(() => {
     const { ofEthers, ofClient } = splitOptions(options, isClient(target))
-    return { ofEthers, ...clientFor(target, ofClient) }
+    const made = clientFor(target, ofClient)
+    // At a block that has just been told, a reply from ethers' cache would be that of the block before.
+    const fresh = bellOf(made.client) === undefined ? {} : { cacheTimeout: -1 }
+    return { ofEthers: { ...fresh, ...ofEthers }, ...made }
   })
 }
 

@@ -1,16 +1,20 @@
 import type { JsonRpcProvider, Subscriber, Subscription } from 'ethers'
+import type { Bell } from './bell.ts'
 import { BlockSubscriber } from './block-subscriber.ts'
 import { FilterSubscriber } from './filter-subscriber.ts'
+import { LiveLogSubscriber } from './live-log-subscriber.ts'
 import { eventsOf, LogSubscriber } from './log-subscriber.ts'
 
 /**
  * A subscriber that survives failures without losing anything, reports them to the listeners of
  * `error`, and stops silently when the provider is destroyed. `byEthers` makes ethers' own
- * subscriber for events that hexline has none for.
+ * subscriber for events that hexline has none for. With a bell, new blocks are noticed when it
+ * rings, and all else at new blocks.
  */
-export function subscriberFor(provider: JsonRpcProvider, sub: Subscription, byEthers: () => Subscriber): Subscriber {
-  if (sub.type === 'block') return new BlockSubscriber(provider)
+export function subscriberFor(provider: JsonRpcProvider, sub: Subscription, byEthers: () => Subscriber, bell?: Bell): Subscriber {
+  if (sub.type === 'block') return new BlockSubscriber(provider, bell)
   if (sub.type === 'pending') return FilterSubscriber.ofPending(provider)
+  if (sub.type === 'event' && bell !== undefined) return new LiveLogSubscriber(provider, eventsOf(provider, sub.filter))
   if (sub.type === 'event')
     return provider._getOption('polling') ? new LogSubscriber(provider, eventsOf(provider, sub.filter)) : FilterSubscriber.ofEvent(provider, sub.filter)
   const subscriber = byEthers()

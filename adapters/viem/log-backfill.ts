@@ -3,6 +3,7 @@ import { checkLogOptions } from '../../src/bulk/get-logs.ts'
 import { copiedLogs } from '../../src/bulk/log-lines.ts'
 import { LogStream } from '../../src/bulk/log-stream.ts'
 import type { Client as HexlineClient } from '../../src/client/client.ts'
+import { RecentBlocks } from '../recent-blocks.ts'
 
 /** A log as the node sent it. */
 interface RawLog {
@@ -27,8 +28,8 @@ const KEPT_BLOCKS = 64n
  * logs may not all have been delivered, and which logs from that block on have been: so a range can
  * be fetched again, and no log comes twice.
  *
- * Replaced blocks are told only while the socket is open: a log of a block that was replaced while
- * it was not gets no `removed: true`.
+ * Blocks may have been replaced while the socket was not open. Their logs are delivered again with
+ * `removed: true`, newest first, and then those of the new blocks.
  */
 export class LogBackfill {
   readonly #client: HexlineClient
@@ -37,8 +38,10 @@ export class LogBackfill {
   readonly #onError: (error: unknown) => void
   readonly #stopping = new AbortController()
   #from = 0n
-  /** Logs of the last blocks that have been delivered, with their blocks. */
-  readonly #delivered = new Map<string, bigint>()
+  /** Logs of the last blocks that have been delivered, with their blocks, in their order. */
+  readonly #delivered = new Map<string, { readonly number: bigint; readonly log: RawLog }>()
+  /** The blocks of these logs. */
+  readonly #blocks = new RecentBlocks()
   #prunedAt = 0n
   /** Notifications that came while missed logs are being fetched; undefined while they are not. */
   #held: unknown[] | undefined
@@ -80,6 +83,7 @@ export class LogBackfill {
     try {
       while (this.#isMissing) {
         this.#isMissing = false
+        await this.#dropReplaced()
         const to = await this.#client.call('eth_blockNumber')
         if (to < this.#from) continue
         await this.#fetch(to)
@@ -93,6 +97,20 @@ export class LogBackfill {
     } finally {
       this.#held = undefined
       if (!this.#stopping.signal.aborted) for (const log of held) this.#take(log as RawLog)
+    }
+  }
+
+  async #dropReplaced(): Promise<void> {
+    if (this.#blocks.last === undefined) return
+    const kept = await this.#blocks.dropReplaced(async (number) => {
+      const reply = await this.#client.send({ method: 'eth_getBlockByNumber', params: [`0x${number.toString(16)}`, false] })
+      return (reply.take() as { hash?: string } | null)?.hash
+    })
+    if (this.#from > kept + 1) this.#from = BigInt(kept + 1)
+    for (const [key, { number, log }] of [...this.#delivered].reverse()) {
+      if (number <= kept) continue
+      this.#delivered.delete(key)
+      this.#deliver({ ...log, removed: true })
     }
   }
 
@@ -121,7 +139,8 @@ export class LogBackfill {
       if (number < this.#from) this.#from = number
     } else {
       if (this.#delivered.has(key)) return
-      this.#delivered.set(key, number)
+      this.#delivered.set(key, { number, log })
+      this.#blocks.add(Number(number), String(blockHash))
       if (number > this.#from && (this.#held !== undefined || !this.#hasHole)) this.#advance(number)
     }
     this.#deliver(log)
@@ -132,6 +151,6 @@ export class LogBackfill {
     this.#from = number
     if (number - this.#prunedAt < KEPT_BLOCKS) return
     this.#prunedAt = number
-    for (const [key, block] of this.#delivered) if (block < number - KEPT_BLOCKS) this.#delivered.delete(key)
+    for (const [key, { number: block }] of this.#delivered) if (block < number - KEPT_BLOCKS) this.#delivered.delete(key)
   }
 }

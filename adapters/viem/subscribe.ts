@@ -1,6 +1,7 @@
 import type { Address, Hash, LogTopic } from 'viem'
 import type { Client as HexlineClient } from '../../src/client/client.ts'
 import { listenOf } from '../../src/client/internals.ts'
+import { HeadBackfill } from './head-backfill.ts'
 import { LogBackfill } from './log-backfill.ts'
 import { viemError } from './viem-error.ts'
 
@@ -23,10 +24,10 @@ export interface SubscribeReturnType {
 }
 
 /**
- * Subscribes as viem's `webSocket()` does, and stays subscribed through reconnects. Logs that were
- * missed meanwhile are delivered after them, each once; other notifications that were missed are
- * not. Rejects with viem's errors. `onError` is called when the subscription has ended, or when
- * missed logs cannot be fetched.
+ * Subscribes as viem's `webSocket()` does, and stays subscribed through reconnects. Heads and logs
+ * that were missed meanwhile are delivered after them, each once; pending transactions that were
+ * missed are not. Rejects with viem's errors. `onError` is called when the subscription has ended,
+ * or when something that was missed cannot be fetched.
  */
 export type Subscribe = (parameters: SubscribeParameters) => Promise<SubscribeReturnType>
 
@@ -41,7 +42,9 @@ export function subscribeOf(client: HexlineClient): Subscribe | undefined {
     const deliver = (result: unknown) => onData({ subscription, result })
     const told = (error: unknown) => viemError(error, { method: 'eth_subscribe', params: sent }, client.endpoints)
     const [name, filter] = sent
-    const backfill = name === 'logs' ? new LogBackfill(client, filter, deliver, (error) => onError?.(told(error))) : undefined
+    const failed = (error: unknown) => onError?.(told(error))
+    const backfill =
+      name === 'logs' ? new LogBackfill(client, filter, deliver, failed) : name === 'newHeads' ? new HeadBackfill(client, deliver, failed) : undefined
     try {
       await backfill?.start()
       const stop = await new Promise<() => void>((resolve, reject) => {

@@ -20,6 +20,7 @@ interface Flags {
   readonly latency?: string
   readonly rate?: string
   readonly faults?: string
+  readonly notificationFaults?: string
   readonly maxBatch?: string
   readonly maxLogRange?: string
   readonly maxResults?: string
@@ -44,6 +45,7 @@ export function sandboxCommand(io: Io): Command {
     .option('--latency <ms>', 'delay every request')
     .option('--rate <calls>', 'refuse more than this many calls per second')
     .option('--faults <share>', 'make a share of the requests fail, such as 0.1, or a share for each fault: stalled=0.1,cut=0.05')
+    .option('--notification-faults <share>', 'spoil a share of the notifications of subscriptions, or a share by each fault: cut=0.05,late=0.1,double=0.1')
     .option('--max-batch <calls>', 'refuse batches of more calls')
     .option('--max-log-range <blocks>', 'refuse eth_getLogs for more blocks')
     .option('--max-results <logs>', 'refuse eth_getLogs with more logs; with 10000,silent, send the first 10000 and do not say so')
@@ -86,7 +88,7 @@ async function runSandbox(flags: Flags, io: Io): Promise<void> {
 }
 
 async function optionsFrom(flags: Flags, env: Io['env'], messages: Messages): Promise<SandboxOptions> {
-  const { port, chain, latency, rate, faults, seed, prices, likeProduction, allowHost } = flags
+  const { port, chain, latency, rate, faults, notificationFaults, seed, prices, likeProduction, allowHost } = flags
   const { maxBatch, maxLogRange, maxResults, dropLogs, lag, prunedBelow } = flags
   if (flags.upstream !== undefined) warnOfKey(messages, flags.upstream, 'HEXLINE_UPSTREAM_URL')
   const upstream = flags.upstream ?? env.HEXLINE_UPSTREAM_URL
@@ -97,7 +99,8 @@ async function optionsFrom(flags: Flags, env: Io['env'], messages: Messages): Pr
     ...(upstream !== undefined && { upstream }),
     ...(latency !== undefined && { latencyMs: numberFrom('--latency', latency) }),
     ...(rate !== undefined && { callsPerSecond: numberFrom('--rate', rate) }),
-    ...(faults !== undefined && { faults: faultsFrom(faults) }),
+    ...(faults !== undefined && { faults: faultsFrom('--faults', faults) }),
+    ...(notificationFaults !== undefined && { notificationFaults: faultsFrom('--notification-faults', notificationFaults) }),
     ...(maxBatch !== undefined && { maxBatch: numberFrom('--max-batch', maxBatch) }),
     // Checked here: the same option of the probe has another flag.
     ...(maxLogRange !== undefined && { maxLogRange: check.whole('--max-log-range', numberFrom('--max-log-range', maxLogRange)) }),
@@ -113,11 +116,11 @@ async function optionsFrom(flags: Flags, env: Io['env'], messages: Messages): Pr
 }
 
 /** `0.1`, or `stalled=0.1,cut=0.05`. */
-function faultsFrom(text: string): NonNullable<SandboxOptions['faults']> {
-  if (!text.includes('=')) return numberFrom('--faults', text)
+function faultsFrom(flag: string, text: string): number | Record<string, number> {
+  if (!text.includes('=')) return numberFrom(flag, text)
   const shares = text.split(',').map((part) => {
     const at = part.lastIndexOf('=')
-    return [part.slice(0, at).trim(), numberFrom('--faults', part.slice(at + 1))] as const
+    return [part.slice(0, at).trim(), numberFrom(flag, part.slice(at + 1))] as const
   })
   return Object.fromEntries(shares)
 }

@@ -36,6 +36,8 @@ export interface Subscriber {
   notified(result: unknown, bytes: number): void
   /** The subscription was interrupted, and is there again: something may have been missed. */
   gap(): void
+  /** The subscription is interrupted: nothing comes until `gap`. */
+  lost?(): void
   /**
    * It has ended: by the signal, by the client's end, or because no endpoint takes it. Not called
    * after it was stopped.
@@ -146,7 +148,10 @@ class Keeper {
           this.#hasBrought = true
           if (!this.#isStopped) this.#subscriber.notified(result, bytes)
         },
-        lost: resolve,
+        lost: (error: HexlineError) => {
+          if (!this.#isStopped) this.#subscriber.lost?.()
+          resolve(error)
+        },
       }
       source.webSocket
         .listen(() => this.#ask(source), listener)

@@ -19,10 +19,31 @@ export type FaultShares = number | Readonly<Partial<Record<Fault, number>>>
 
 /** Chooses the fault, if any, for each request. The same seed gives the same sequence. */
 export function createFaults(shares: FaultShares, seed: number): () => Fault | undefined {
+  return drawFrom(faults, shares, seed)
+}
+
+/**
+ * What can happen to a notification of a subscription: the socket is dropped in its place; it comes
+ * after the next one, or a second later where none follows; it comes twice.
+ */
+export const notificationFaults = ['cut', 'late', 'double'] as const
+
+/** One kind of fault of a notification. */
+export type NotificationFault = (typeof notificationFaults)[number]
+
+/** Shares of the notifications, as `FaultShares`. */
+export type NotificationFaultShares = number | Readonly<Partial<Record<NotificationFault, number>>>
+
+/** Chooses the fault, if any, for each notification. The same seed gives the same sequence. */
+export function createNotificationFaults(shares: NotificationFaultShares, seed: number): () => NotificationFault | undefined {
+  return drawFrom(notificationFaults, shares, seed)
+}
+
+function drawFrom<F extends string>(kinds: readonly F[], shares: number | Readonly<Partial<Record<F, number>>>, seed: number): () => F | undefined {
   const random = generator(seed)
-  const share = (fault: Fault) => (typeof shares === 'number' ? shares / faults.length : (shares[fault] ?? 0))
-  const total = faults.reduce((sum, fault) => sum + share(fault), 0)
-  const wanted = faults.filter((fault) => share(fault) > 0)
+  const share = (fault: F) => (typeof shares === 'number' ? shares / kinds.length : (shares[fault] ?? 0))
+  const total = kinds.reduce((sum, fault) => sum + share(fault), 0)
+  const wanted = kinds.filter((fault) => share(fault) > 0)
   return () => {
     const isFault = random() < total
     let rest = random() * total

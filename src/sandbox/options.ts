@@ -3,7 +3,7 @@ import * as check from '../check.ts'
 import { OptionError } from '../errors.ts'
 import { type ChainSlug, checkChain } from '../eth/chains.ts'
 import { show } from '../text.ts'
-import { type FaultShares, faults } from './faults.ts'
+import { type FaultShares, faults, type NotificationFaultShares, notificationFaults } from './faults.ts'
 import { hostnameOf } from './host.ts'
 import type { NodeLimits } from './node-limits.ts'
 import type { Seed } from './records.ts'
@@ -76,7 +76,13 @@ export interface SandboxOptions {
    * the names are `error 500`, `error 503`, `cut`, `stalled` and `truncated`. Default 0.
    */
   readonly faults?: FaultShares
-  /** The same seed makes the same requests fail. Default 1. */
+  /**
+   * Share of the notifications of subscriptions that something happens to, from 0 to 1: `cut` drops
+   * the socket in place of one, `late` lets the next one pass first, and `double` sends one twice. Or
+   * the share of each: `{ cut: 0.05, late: 0.1 }`. Default 0.
+   */
+  readonly notificationFaults?: NotificationFaultShares
+  /** The same seed makes the same requests and notifications fail. Default 1. */
   readonly faultSeed?: number
   /** Most calls in a JSON-RPC batch; a longer one is refused as a whole. Default: no limit. */
   readonly maxBatch?: number
@@ -119,6 +125,7 @@ export interface Settings extends NodeLimits {
   readonly latencyMs: number
   readonly callsPerSecond: number
   readonly faults: FaultShares
+  readonly notificationFaults: NotificationFaultShares
   readonly faultSeed: number
 }
 
@@ -138,6 +145,7 @@ export function settingsFrom(options: SandboxOptions): Settings {
     'latencyMs',
     'callsPerSecond',
     'faults',
+    'notificationFaults',
     'faultSeed',
     'maxBatch',
     'maxLogRange',
@@ -169,7 +177,8 @@ export function settingsFrom(options: SandboxOptions): Settings {
     allowedHosts: hostNames(options.allowedHosts ?? []),
     latencyMs: check.msOrZero('latencyMs', options.latencyMs ?? 0),
     callsPerSecond: callsPerSecond === undefined ? Number.POSITIVE_INFINITY : check.positive('callsPerSecond', callsPerSecond),
-    faults: faultShares(options.faults ?? 0),
+    faults: faultShares('faults', faults, options.faults ?? 0),
+    notificationFaults: faultShares('notificationFaults', notificationFaults, options.notificationFaults ?? 0),
     faultSeed: number('faultSeed', options.faultSeed ?? 1, Number.isSafeInteger, 'a whole number'),
     maxBatch: mostOf('maxBatch', options.maxBatch),
     maxLogRange: mostOf('maxLogRange', options.maxLogRange),
@@ -210,11 +219,17 @@ function resultLimit(limit: SandboxOptions['maxResults']): NodeLimits['maxResult
   return { most: check.whole('maxResults.most', limit.most), silently: check.flag('maxResults.silently', limit.silently ?? false) }
 }
 
-function faultShares(shares: FaultShares): FaultShares {
-  if (typeof shares !== 'object' || shares === null) return share('faults', shares)
-  check.onlyKnown('faults', shares, faults)
-  const total = Object.entries(shares).reduce((sum, [name, value]) => sum + share(`faults[${show(name)}]`, value), 0)
-  return total <= 1 ? shares : share('faults', total)
+function faultShares<S extends number | object>(option: string, kinds: readonly string[], shares: S): S {
+  if (typeof shares !== 'object' || shares === null) {
+    share(option, shares)
+    return shares
+  }
+  check.onlyKnown(option, shares, kinds)
+  share(
+    option,
+    Object.entries(shares).reduce((sum, [name, value]) => sum + share(`${option}[${show(name)}]`, value), 0),
+  )
+  return shares
 }
 
 /** A key must fit both a path and a header: groups take it in one or the other. */

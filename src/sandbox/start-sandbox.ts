@@ -6,12 +6,14 @@ import { type ChainSlug, chains, nodeUrl } from '../eth/chains.ts'
 import { Alarms } from '../wait/alarms.ts'
 import { systemClock } from '../wait/clock.ts'
 import { startAnvil } from './anvil.ts'
-import { createFaults } from './faults.ts'
+import { createFaults, createNotificationFaults } from './faults.ts'
 import { createForward } from './json-rpc.ts'
 import { limitNode } from './node-limits.ts'
+import { Notifications } from './notifications.ts'
 import { type SandboxOptions, settingsFrom } from './options.ts'
 import { createLimit } from './rate.ts'
 import type { Seed } from './records.ts'
+import { withReorganisations } from './reorganise.ts'
 import { checkRpcPath, serviceHandler } from './routes.ts'
 import { createServer } from './server.ts'
 import { serveWebSockets } from './web-socket.ts'
@@ -95,14 +97,27 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     endings.push(client.close)
     // A missing node should fail the start, not the first request.
     const chainId = await client.with({ attempts: 1 }).call('eth_chainId')
-    const forward = limitNode(createForward(upstream, new Alarms(systemClock)), settings, client)
+    const notifications = new Notifications()
+    const limited = limitNode(createForward(upstream, new Alarms(systemClock)), settings, client)
+    const forward = withReorganisations(limited, client, notifications)
     endings.push(forward.close)
     const limit = createLimit(settings.callsPerSecond)
     const { latencyMs, allowedHosts } = settings
     const nextFault = createFaults(settings.faults, settings.faultSeed)
     const server = createServer(serviceHandler({ settings, client, forward, limit }), { latencyMs, nextFault, allowedHosts })
     const checkPath = (path: readonly string[]) => checkRpcPath(settings, path)
-    const endWebSockets = serveWebSockets(server, { latencyMs, nextFault, allowedHosts, checkPath, forward, limit, upstream })
+    const nextNotificationFault = createNotificationFaults(settings.notificationFaults, settings.faultSeed)
+    const endWebSockets = serveWebSockets(server, {
+      latencyMs,
+      nextFault,
+      nextNotificationFault,
+      notifications,
+      allowedHosts,
+      checkPath,
+      forward,
+      limit,
+      upstream,
+    })
     const port = await listen(server, settings.port)
     // A server closes only when its WebSockets have ended.
     endings.push(() => close(server), endWebSockets)

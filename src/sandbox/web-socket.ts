@@ -7,19 +7,24 @@ import { listenOf } from '../client/internals.ts'
 import { HexlineError, RpcError } from '../errors.ts'
 import { CLOSE, encodeFrame, type FrameHandler, FrameReader, PING, PONG, TEXT } from '../ws/frames.ts'
 import { WEB_SOCKET_GUID } from '../ws/handshake.ts'
-import type { Fault } from './faults.ts'
+import type { Fault, NotificationFault } from './faults.ts'
 import { checkHost } from './host.ts'
 import { type Forward, failureOfNode, type RpcBody, readRpcBody } from './json-rpc.ts'
+import type { LogFilter, Notifications } from './notifications.ts'
 import type { Limit } from './rate.ts'
 import { Refusal } from './reply.ts'
 
 /** Longest message of a client, in bytes. */
 const LONGEST_MESSAGE = 10 * 1024 * 1024
+/** A late notification that no other one follows comes after this time, in ms. */
+const LATE_MS = 1_000
 
 export interface WebSocketSettings {
   readonly allowedHosts: readonly string[]
   readonly latencyMs: number
   readonly nextFault: () => Fault | undefined
+  readonly nextNotificationFault: () => NotificationFault | undefined
+  readonly notifications: Notifications
   /** Throws `Refusal` unless JSON-RPC is served at this path. */
   readonly checkPath: (path: readonly string[]) => void
   readonly forward: Forward
@@ -31,8 +36,8 @@ export interface WebSocketSettings {
 /**
  * Serves JSON-RPC over WebSockets beside HTTP, with the same node, keys, limits and faults:
  * `error 500` and `error 503` are JSON-RPC errors, `cut` drops the socket, and `stalled` gives no
- * reply. `eth_subscribe` is passed to the node's own WebSocket. Gives the function that ends all
- * sockets.
+ * reply. `eth_subscribe` is passed to the node's own WebSocket; notifications have faults of their
+ * own. Gives the function that ends all sockets.
  */
 export function serveWebSockets(server: Server, settings: WebSocketSettings): () => Promise<void> {
   const sockets = new Set<Socket>()
@@ -96,6 +101,8 @@ class Peer implements FrameHandler {
   readonly #node: () => Client
   readonly #reader = new FrameReader(this, { isMasked: true })
   readonly #stops = new Map<unknown, () => void>()
+  /** Notifications that are late, by subscription. */
+  readonly #late = new Map<string, unknown[]>()
   readonly #gone = new AbortController()
 
   constructor(socket: Socket, settings: WebSocketSettings, node: () => Client) {
@@ -173,22 +180,53 @@ class Peer implements FrameHandler {
     }
     if (method !== 'eth_subscribe' || !Array.isArray(params)) return false
     const subscription = `0x${randomBytes(16).toString('hex')}`
-    const stop = listenOf(this.#node())?.(
+    const { notifications } = this.#settings
+    const stopListening = listenOf(this.#node())?.(
       params,
       {
         started: () => this.#send(JSON.stringify({ jsonrpc: '2.0', id, result: subscription })),
         gap() {},
-        notified: (result) => this.#send(JSON.stringify({ jsonrpc: '2.0', method: 'eth_subscription', params: { subscription, result } })),
+        notified: (result) => notifications.pass(() => this.#notify(subscription, result)),
         ended: (error) => {
           this.#stops.delete(subscription)
+          notifications.remove(subscription)
           if (error instanceof RpcError) this.#fail(id, error.code, error.said)
           else this.#fail(id, -32603, 'the node behind this sandbox takes no subscriptions')
         },
       },
       undefined,
     )
-    if (stop !== undefined) this.#stops.set(subscription, stop)
+    if (params[0] === 'logs') notifications.addLogs(subscription, (params[1] ?? {}) as LogFilter, (log) => this.#notify(subscription, log))
+    this.#stops.set(subscription, () => {
+      notifications.remove(subscription)
+      stopListening?.()
+    })
     return true
+  }
+
+  #notify(subscription: string, result: unknown): void {
+    // What was held back may come after the end of its subscription.
+    if (!this.#stops.has(subscription)) return
+    const fault = this.#settings.nextNotificationFault()
+    if (fault === 'cut') return void this.#socket.destroy()
+    const late = this.#late.get(subscription) ?? []
+    this.#late.delete(subscription)
+    if (fault === 'late') {
+      this.#late.set(subscription, [...late, result])
+      setTimeout(() => this.#tellLate(subscription), LATE_MS).unref()
+      return
+    }
+    for (const each of fault === 'double' ? [result, result, ...late] : [result, ...late]) this.#tell(subscription, each)
+  }
+
+  #tellLate(subscription: string): void {
+    const late = this.#late.get(subscription) ?? []
+    this.#late.delete(subscription)
+    if (this.#stops.has(subscription)) for (const each of late) this.#tell(subscription, each)
+  }
+
+  #tell(subscription: string, result: unknown): void {
+    this.#send(JSON.stringify({ jsonrpc: '2.0', method: 'eth_subscription', params: { subscription, result } }))
   }
 
   #fail(id: unknown, code: number, message: string): void {

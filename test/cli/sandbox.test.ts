@@ -248,6 +248,7 @@ describe('invalid input is reported in one line, with exit code 2', () => {
     [['--upstream', 'localhost'], 'hexline: --upstream: expected an http or https URL, received an invalid URL\n'],
     [['--latency', '-1'], 'hexline: --latency: expected a number of ms from 0 to 2147483647, received -1\n'],
     [['--rate', '0'], 'hexline: --rate: expected a number above 0, received 0\n'],
+    [['--notification-faults', '2'], 'hexline: --notification-faults: expected a share from 0 to 1, received 2\n'],
     [['--faults', '2'], 'hexline: --faults: expected a share from 0 to 1, received 2\n'],
     [['--max-batch', '0'], 'hexline: --max-batch: expected a whole number of at least 1, received 0\n'],
     [['--max-log-range', '-5'], 'hexline: --max-log-range: expected a whole number of at least 1, received -5\n'],

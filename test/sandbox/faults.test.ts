@@ -1,7 +1,7 @@
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { createFaults, deliver, type Fault, type FaultShares, faults, replyOf } from '../../src/sandbox/faults.ts'
+import { createFaults, createNotificationFaults, deliver, type Fault, type FaultShares, faults, notificationFaults, replyOf } from '../../src/sandbox/faults.ts'
 import { json } from '../../src/sandbox/reply.ts'
 
 const drawn = (shares: FaultShares, seed: number, count: number) => {
@@ -40,6 +40,15 @@ describe('the drawn faults', () => {
     [{ truncated: 1 }, true],
   ])('with %o all requests fail, or none: %s', (shares, all) => {
     expect(drawn(shares, 3, 1_000).every((fault) => (fault !== undefined) === all)).toBe(true)
+  })
+})
+
+describe('the drawn faults of notifications', () => {
+  it('are the same for the same seed, and of the kinds with a share', () => {
+    const drawn = (shares: Parameters<typeof createNotificationFaults>[0]) => Array.from({ length: 1_000 }, createNotificationFaults(shares, 5))
+    expect(drawn(0.5)).toEqual(drawn(0.5))
+    expect(new Set(drawn(0.5))).toEqual(new Set([undefined, ...notificationFaults]))
+    expect(new Set(drawn({ late: 1 }))).toEqual(new Set(['late']))
   })
 })
 

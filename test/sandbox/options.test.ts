@@ -74,6 +74,8 @@ it.each<[options: unknown, message: string]>([
   [{ latencyMs: -1 }, 'latencyMs: expected a number of ms from 0 to 2147483647, received -1'],
   [{ callsPerSecond: 0 }, 'callsPerSecond: expected a number above 0, received 0'],
   [{ faults: 1.5 }, 'faults: expected a share from 0 to 1, received 1.5'],
+  [{ notificationFaults: -1 }, 'notificationFaults: expected a share from 0 to 1, received -1'],
+  [{ notificationFaults: { late: 0.6, double: 0.5 } }, 'notificationFaults: expected a share from 0 to 1, received 1.1'],
   [{ faultSeed: 0.5 }, 'faultSeed: expected a whole number, received 0.5'],
   [{ maxBatch: 0 }, 'maxBatch: expected a whole number of at least 1, received 0'],
   [{ maxLogRange: '2k' }, 'maxLogRange: expected a whole number of at least 1, received "2k"'],

@@ -1,10 +1,13 @@
 import { once } from 'node:events'
 import { createPublicClient, createTestClient, http, webSocket } from 'viem'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { hexline } from '../../adapters/viem/index.ts'
-import { type Sandbox, startSandbox } from '../../src/sandbox/index.ts'
+import { createNotificationFaults } from '../../src/sandbox/faults.ts'
+import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/index.ts'
 import { type Anvil, startAnvil } from '../support/anvil.ts'
+import { eventually } from '../support/eventually.ts'
+import { holdTime } from '../support/held-time.ts'
 import { clientOf, errorOf } from '../support/server.ts'
 import { closing } from '../support/viem-clients.ts'
 import { collector } from '../support/viem-flows.ts'
@@ -90,5 +93,61 @@ describe('eth_subscribe', () => {
     const id = await client.request({ method: 'eth_subscribe', params: ['newHeads'] })
     expect(await client.request({ method: 'eth_unsubscribe', params: [id] })).toBe(true)
     expect(await client.request({ method: 'eth_unsubscribe', params: [id] })).toBe(false)
+  })
+})
+
+describe('notifications', () => {
+  /** A sandbox with these faults from the first notification on, a socket, and the numbers of the blocks that it is told of. */
+  async function listening(notificationFaults: NonNullable<SandboxOptions['notificationFaults']>, first: readonly (string | undefined)[]) {
+    let faultSeed = 1
+    for (; ; faultSeed++) {
+      const next = createNotificationFaults(notificationFaults, faultSeed)
+      if (first.every((fault) => next() === fault)) break
+    }
+    const faulty = await startSandbox({ upstream: anvil.url, notificationFaults, faultSeed })
+    onTestFinished(() => faulty.stop())
+    const socket = new WebSocket(faulty.nodeUrl().replace('http', 'ws'))
+    onTestFinished(() => socket.close())
+    await once(socket, 'open')
+    const told: number[] = []
+    const subscribed = once(socket, 'message')
+    socket.send(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_subscribe', params: ['newHeads'] }))
+    await subscribed
+    socket.on('message', (data) => told.push(Number(JSON.parse(String(data)).params.result.number)))
+    const client = clientOf(anvil.url)
+    const head = Number(await client.call('eth_blockNumber'))
+    const mine = (count: number) => client.request({ method: 'anvil_mine', params: [`0x${count.toString(16)}`] })
+    return { socket, told, mine, head }
+  }
+
+  test('come twice', async () => {
+    const { told, mine, head } = await listening({ double: 1 }, ['double'])
+    await mine(2)
+    await eventually(() => expect(told).toEqual([1, 1, 2, 2].map((n) => head + n)))
+  })
+
+  test('come late: after the next one', async () => {
+    holdTime()
+    const { told, mine, head } = await listening({ late: 0.5 }, ['late', undefined])
+    await mine(2)
+    await eventually(() => expect(told).toEqual([2, 1].map((n) => head + n)))
+  })
+
+  test('come late: after a second, where none follows', async () => {
+    const time = holdTime()
+    const { told, mine, head } = await listening({ late: 1 }, ['late'])
+    await mine(1)
+    await eventually(async () => {
+      await time.pass(1_000)
+      expect(told).toEqual([head + 1])
+    })
+  })
+
+  test('drop the socket in their place', async () => {
+    const { socket, told, mine, head } = await listening({ cut: 0.5 }, [undefined, 'cut'])
+    const closed = once(socket, 'close')
+    await mine(2)
+    await closed
+    expect(told).toEqual([head + 1])
   })
 })

@@ -11,6 +11,7 @@ import {
   Result,
   type TransactionReceipt,
   TransactionResponse,
+  WebSocketProvider,
 } from 'ethers'
 import { HexlineProvider } from 'hexline/ethers'
 import { request } from 'undici'
@@ -75,14 +76,15 @@ export interface Flow extends State {
  * Returns a function that declares a test: the same flow with ethers' `JsonRpcProvider` and with
  * `HexlineProvider`, each on its own anvil. The results must be equal in everything that `shown`
  * shows, and pass the check. Both nodes have the same first timestamp and blocks 12 s apart, so
- * that hashes are equal, too. The changes of a flow to its node are reverted afterwards.
+ * that hashes are equal, too. The changes of a flow to its node are reverted afterwards. Over a
+ * `webSocket`, ethers' own is a `WebSocketProvider`.
  */
-export function ethersFlows(prepare: (bed: Bed) => Promise<unknown> = async () => {}): Flow {
+export function ethersFlows(prepare: (bed: Bed) => Promise<unknown> = async () => {}, { over = 'http' }: { over?: Over } = {}): Flow {
   let sides: Side[]
   let snapshots: unknown[]
 
   beforeAll(async () => {
-    sides = await Promise.all([startSide(false), startSide(true)])
+    sides = await Promise.all([startSide(false, over), startSide(true, over)])
     for (const side of sides) {
       const bed = side.makeBed()
       expect(bed.provider instanceof HexlineProvider).toBe(bed.isHexline)
@@ -139,7 +141,9 @@ interface Made {
   readonly pending: ReadonlySet<Promise<unknown>>
 }
 
-async function startSide(isHexline: boolean): Promise<Side> {
+type Over = 'http' | 'webSocket'
+
+async function startSide(isHexline: boolean, over: Over): Promise<Side> {
   const anvil = await startAnvil({ timestamp: 1_700_000_000 })
   const providers: Made[] = []
   const endProviders = async () => {
@@ -154,7 +158,7 @@ async function startSide(isHexline: boolean): Promise<Side> {
   }
   return {
     url: anvil.url,
-    makeBed: () => bedOn(anvil.url, isHexline, providers),
+    makeBed: () => bedOn(anvil.url, isHexline, over, providers),
     endProviders,
     async stop() {
       await endProviders()
@@ -170,10 +174,13 @@ async function setMining({ ask }: Pick<Bed, 'ask'>): Promise<void> {
   await ask('anvil_setNextBlockBaseFeePerGas', '0x3b9aca00')
 }
 
-function bedOn(url: string, isHexline: boolean, made: Made[]): Bed {
-  const Provider = isHexline ? HexlineProvider : JsonRpcProvider
+function bedOn(url: string, isHexline: boolean, over: Over, made: Made[]): Bed {
+  const nodeUrl = over === 'http' ? url : url.replace('http', 'ws')
+  // What the flows use of it is what it shares with a `JsonRpcProvider`.
+  const ofEthers = (over === 'http' ? JsonRpcProvider : WebSocketProvider) as typeof JsonRpcProvider
+  const Provider = isHexline ? HexlineProvider : ofEthers
   const awaited: { method: string; count: number; resolve: () => void }[] = []
-  const make = (options: JsonRpcApiProviderOptions = {}, to = url, network?: Networkish) => {
+  const make = (options: JsonRpcApiProviderOptions = {}, to = nodeUrl, network?: Networkish) => {
     // For its first blob anvil prepares a trusted setup, which takes longer than hexline's default
     // timeout on a busy machine.
     const provider = new Provider(to, network, { ...fast, ...(isHexline && { timeoutMs: 500_000 }), ...options })

@@ -111,6 +111,7 @@ const flags: Readonly<Record<string, string>> = {
   latencyMs: '--latency',
   callsPerSecond: '--rate',
   faults: '--faults',
+  notificationFaults: '--notification-faults',
   maxResults: '--max-results',
   'maxResults.most': '--max-results',
   dropLogs: '--drop-logs',

@@ -1,6 +1,8 @@
 import { setImmediate as turn } from 'node:timers/promises'
-import { describe, expect, it } from 'vitest'
-import { BlockSubscriber } from '../../../adapters/ethers/block-subscriber.ts'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import type { Ringer } from '../../../adapters/ethers/bell.ts'
+import { BlockSubscriber, QUIET_MS } from '../../../adapters/ethers/block-subscriber.ts'
+import { holdTime } from '../../support/held-time.ts'
 import { node } from '../../support/node.ts'
 import { RecordingProvider } from '../../support/recording-provider.ts'
 import { gate, refuse, serve } from '../../support/server.ts'
@@ -11,6 +13,7 @@ async function setUp() {
   const server = await serve(answer)
   const provider = new RecordingProvider(server.url)
   const subscriber = new BlockSubscriber(provider)
+  onTestFinished(() => subscriber.stop())
   /** Resolves when a poll that starts from now on is complete: the next one is under way. */
   const polled = () => server.received(server.requests.length + 2)
   return { chain, answer, server, provider, subscriber, polled }
@@ -54,6 +57,17 @@ describe('a block subscriber', () => {
     chain.head = 5
     await polled()
     expect(provider.emitted).toEqual([4, 5].map((number) => ['block', number]))
+  })
+
+  it('emits no block again when an endpoint that lags has answered', async () => {
+    const { answer, server, provider, subscriber, polled } = await setUp()
+    subscriber.start()
+    await server.received(2)
+    // The chain itself still has block 5.
+    server.script(node({ head: () => 3 }), answer)
+    await polled()
+    await polled()
+    expect(provider.emitted).toEqual([])
   })
 
   it('reports a failed poll and makes the next one', async () => {
@@ -103,6 +117,106 @@ describe('a block subscriber', () => {
     subscriber.start()
     await expect(provider.getBlockNumber()).rejects.toThrow('provider destroyed')
     await turn()
+    expect(provider.emitted).toEqual([])
+  })
+})
+
+describe('a block subscriber with a bell', () => {
+  async function withBell() {
+    const time = holdTime()
+    const { chain, server, provider } = await setUp()
+    let ringer: Ringer | undefined
+    const rung: { isStopped?: boolean } = {}
+    const subscriber = new BlockSubscriber(provider, (given) => {
+      ringer = given
+      return () => {
+        rung.isStopped = true
+      }
+    })
+    onTestFinished(() => subscriber.stop())
+    subscriber.pollingInterval = 1_000
+    subscriber.start()
+    await server.received(1)
+    /** Until the replies so far have arrived. */
+    const settled = async () => {
+      const { emitted } = provider
+      for (let turns = 0, before = -1; turns < 20; turns++) {
+        await provider.send('eth_chainId', [])
+        if (before === emitted.length) return
+        before = emitted.length
+      }
+    }
+    await settled()
+    return { time, chain, server, provider, subscriber, rung, settled, ring: (number?: number) => ringer?.rung(number), silence: () => ringer?.silent() }
+  }
+
+  it('polls when it rings, in order, and not by time', async () => {
+    const { time, chain, provider, ring, settled } = await withBell()
+    ring()
+    await settled()
+    chain.head = 7
+    await time.pass(10_000)
+    await settled()
+    expect(provider.emitted).toEqual([])
+    ring(7)
+    await provider.hasEmitted(2)
+    expect(provider.emitted).toEqual([6, 7].map((number) => ['block', number]))
+  })
+
+  it('polls after a ring that comes during a poll', async () => {
+    const { chain, server, provider, ring } = await withBell()
+    const late = gate(node({ head: () => 5 }))
+    server.script(late.answer, node({ head: () => chain.head }))
+    const before = server.requests.length
+    ring(6)
+    await server.received(before + 1)
+    chain.head = 6
+    ring(6)
+    late.open()
+    await provider.hasEmitted(1)
+    expect(provider.emitted).toEqual([['block', 6]])
+  })
+
+  it('polls by time until a block that was told is there', async () => {
+    const { time, chain, provider, ring, settled } = await withBell()
+    ring(6)
+    await settled()
+    chain.head = 6
+    await time.pass(1_000)
+    await provider.hasEmitted(1)
+    expect(provider.emitted).toEqual([['block', 6]])
+  })
+
+  it('polls once in a while, when it does not ring', async () => {
+    const { time, chain, provider, ring, settled } = await withBell()
+    ring(5)
+    await settled()
+    chain.head = 6
+    await time.pass(QUIET_MS - 1)
+    await settled()
+    expect(provider.emitted).toEqual([])
+    await time.pass(1)
+    await provider.hasEmitted(1)
+  })
+
+  it('polls by time while it is silent', async () => {
+    const { time, chain, provider, ring, silence, settled } = await withBell()
+    ring(5)
+    await settled()
+    silence()
+    chain.head = 6
+    await time.pass(1_000)
+    await provider.hasEmitted(1)
+    expect(provider.emitted).toEqual([['block', 6]])
+  })
+
+  it('stops the bell, and hears it no more', async () => {
+    const { chain, provider, subscriber, rung, ring, settled } = await withBell()
+    subscriber.stop()
+    expect(rung.isStopped).toBe(true)
+    chain.head = 6
+    ring(6)
+    await settled()
     expect(provider.emitted).toEqual([])
   })
 })

@@ -7,6 +7,7 @@ import { HexlineProvider, type HexlineProviderOptions } from 'hexline/ethers'
 import { Agent as Dispatcher } from 'undici'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { eventually } from '../../support/eventually.ts'
+import { liveChain } from '../../support/live-chain.ts'
 import { calls } from '../../support/node.ts'
 import { type Answer, always, cut, deadPort, type Entry, each, errorOf, gate, honest, type Received, refuse, serve, silent } from '../../support/server.ts'
 
@@ -50,6 +51,17 @@ describe('where it sends', () => {
     const [first, second] = [await serve(always('', { status: 500 })), await serve(node)]
     expect(await made([first.url, second.url]).send('eth_gasPrice', [])).toBe('0x64')
     expect([first, second].map((server) => calls(server))).toEqual([['eth_gasPrice'], ['eth_gasPrice']])
+  })
+
+  it('over a WebSocket, where nothing is answered from a cache unless asked for', async () => {
+    const { server, calls: asked } = await liveChain()
+    for (const cacheTimeout of [undefined, 250]) {
+      const provider = await HexlineProvider.connect(server.url, cacheTimeout === undefined ? {} : { cacheTimeout })
+      onTestFinished(() => provider.destroy())
+      const before = asked.length
+      for (let i = 0; i < 2; i++) await provider.getBlockNumber()
+      expect(asked.slice(before)).toHaveLength(cacheTimeout === undefined ? 2 : 1)
+    }
   })
 
   it("by ethers' FetchRequest: URL, headers, credentials, timeout", async () => {

@@ -2,6 +2,7 @@ import type { Subscriber, Subscription } from 'ethers'
 import { describe, expect, it } from 'vitest'
 import { BlockSubscriber } from '../../../adapters/ethers/block-subscriber.ts'
 import { FilterSubscriber } from '../../../adapters/ethers/filter-subscriber.ts'
+import { LiveLogSubscriber } from '../../../adapters/ethers/live-log-subscriber.ts'
 import { LogSubscriber } from '../../../adapters/ethers/log-subscriber.ts'
 import { subscriberFor } from '../../../adapters/ethers/subscribers.ts'
 import { node } from '../../support/node.ts'
@@ -30,6 +31,12 @@ describe('the subscriber for an event', () => {
   ])('%o, with polling: %s, is one of hexline', async (sub, polling, expected) => {
     const { provider } = await providerOn(polling)
     expect(subscriberFor(provider, sub, unexpected)).toBeInstanceOf(expected)
+  })
+
+  it.each([false, true])('looks for logs itself where there is a bell, with polling: %s', async (polling) => {
+    const { provider } = await providerOn(polling)
+    const made = subscriberFor(provider, { type: 'event', tag: 'event', filter: {} }, unexpected, () => () => {})
+    expect(made).toBeInstanceOf(LiveLogSubscriber)
   })
 
   it('is unchanged if ethers makes one that does not poll at blocks', async () => {

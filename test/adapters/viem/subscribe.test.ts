@@ -2,6 +2,7 @@ import { createPublicClient, fallback, http, parseAbiItem } from 'viem'
 import { describe, expect, test } from 'vitest'
 import { hexline } from '../../../adapters/viem/index.ts'
 import { createClient } from '../../../src/index.ts'
+import { liveChain } from '../../support/live-chain.ts'
 import { type Entry, failed, honest, serve } from '../../support/server.ts'
 import { closing } from '../../support/viem-clients.ts'
 import { collector } from '../../support/viem-flows.ts'
@@ -78,15 +79,14 @@ describe('type and subscribe', () => {
   })
 
   test('are found in a fallback', async () => {
-    const node = chain()
-    const server = await serveWebSocket(node.reaction)
+    const { server, subscribed, mine } = await liveChain()
     const http2 = await serve(honest)
     const client = createPublicClient({ transport: fallback([closing(hexline(server.url as 'ws://')), http(http2.url)]) })
     const seen = collector<bigint>(1)
     const unwatch = client.watchBlockNumber({ onBlockNumber: (number) => seen.add(number) })
-    const { peer } = await subscribes(server, 1)
-    peer.notify('0x1', { number: '0x9' })
-    expect(await seen.all).toEqual([9n])
+    await subscribed(1)
+    mine()
+    expect(await seen.all).toEqual([6n])
     unwatch()
   })
 })
@@ -141,15 +141,40 @@ describe('a lost socket', () => {
   })
 })
 
+describe('blocks over 40 lost sockets', () => {
+  test('are all told, each once, in order, by watchBlocks and watchBlockNumber', async () => {
+    const chain = await liveChain()
+    const client = createPublicClient({ transport: closing(hexline(chain.server.url as 'ws://', { retryDelay: 1 })) })
+    const numbers = collector<bigint>(160)
+    const blocks = collector<bigint>(160)
+    const unwatch = [
+      client.watchBlockNumber({ onBlockNumber: (number) => numbers.add(number) }),
+      client.watchBlocks({ onBlock: ({ number }) => blocks.add(number) }),
+    ]
+    await chain.subscribed(2)
+    for (let times = 2; times <= 41; times++) {
+      chain.mine()
+      chain.cut()
+      chain.mine(3)
+      await chain.subscribed(2 * times)
+    }
+    const expected = Array.from({ length: 160 }, (_, i) => BigInt(6 + i))
+    expect(await numbers.all).toEqual(expected)
+    // viem fetches each block by itself, and tells it when it is there.
+    expect((await blocks.all).toSorted((a, b) => Number(a - b))).toEqual(expected)
+    for (const end of unwatch) end()
+  })
+})
+
 describe('ends', () => {
   test('unwatching unsubscribes', async () => {
-    const node = chain()
-    const server = await serveWebSocket(node.reaction)
+    const { server, calls } = await liveChain()
     const client = createPublicClient({ transport: closing(hexline(server.url as 'ws://')) })
     const { subscriptionId, unsubscribe } = await client.transport.subscribe({ params: ['newHeads'], onData() {} })
     expect(subscriptionId).toMatch(/^0x[0-9a-f]{32}$/)
     expect(await unsubscribe()).toMatchObject({ result: true })
-    expect((await server.received(2)).entries).toMatchObject([{ method: 'eth_unsubscribe', params: ['0x1'] }])
+    expect((await server.received(3)).entries).toMatchObject([{ method: 'eth_unsubscribe', params: ['0x1'] }])
+    expect(calls).toEqual(['eth_getBlockByNumber', 'eth_subscribe', 'eth_unsubscribe'])
   })
 
   test('a node that refuses rejects with viem’s error', async () => {

@@ -1,0 +1,61 @@
+/** Most blocks that are remembered: a reorganisation that is deeper has to be guessed. */
+const MOST = 256
+/** How many blocks are looked up at a time: most reorganisations are short. */
+const STEPS = [1, 8, 64, MOST]
+
+/** Gives the hash that the node has now at a number; undefined where it has no block. */
+export type HashAt = (number: number) => Promise<string | undefined>
+
+/**
+ * The last blocks of a chain by number and hash. Some numbers may be missing. They show whether the
+ * node's chain is still the same, and down to where.
+ */
+export class RecentBlocks {
+  /** Hashes by number, in the order of the numbers. */
+  readonly #hashes = new Map<number, string>()
+  #last: { readonly number: number; readonly hash: string } | undefined
+
+  /** The newest block. */
+  get last(): { readonly number: number; readonly hash: string } | undefined {
+    return this.#last
+  }
+
+  has(number: number, hash: string): boolean {
+    return this.#hashes.get(number) === hash
+  }
+
+  /** Adds a block, which replaces all from its number on, unless it is known. */
+  add(number: number, hash: string): void {
+    if (this.has(number, hash)) return
+    if (this.#last !== undefined && this.#last.number >= number) this.#dropFrom(number)
+    this.#hashes.set(number, hash)
+    this.#last = { number, hash }
+    if (this.#hashes.size > MOST) this.#hashes.delete(this.#hashes.keys().next().value as number)
+  }
+
+  /**
+   * Forgets the blocks that the node has replaced. Gives the number of the newest block that it
+   * still has; the number below all known blocks where it has none of them.
+   */
+  async dropReplaced(hashAt: HashAt): Promise<number> {
+    const known = [...this.#hashes].reverse()
+    const lowest = known.at(-1)?.[0] ?? 0
+    for (let i = 0, at = 0; at < known.length; i++) {
+      const looked = known.slice(at, at + (STEPS[i] ?? MOST))
+      at += looked.length
+      const hashes = await Promise.all(looked.map(([number]) => hashAt(number)))
+      const kept = looked.find(([, hash], place) => hash === hashes[place])
+      if (kept === undefined) continue
+      this.#dropFrom(kept[0] + 1)
+      this.#last = { number: kept[0], hash: kept[1] }
+      return kept[0]
+    }
+    this.#dropFrom(lowest)
+    this.#last = undefined
+    return lowest - 1
+  }
+
+  #dropFrom(number: number): void {
+    for (const each of this.#hashes.keys()) if (each >= number) this.#hashes.delete(each)
+  }
+}

@@ -1,0 +1,184 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import { describe, expect, it } from 'vitest'
+import { LiveLogSubscriber } from '../../../adapters/ethers/live-log-subscriber.ts'
+import { collector } from '../../support/ethers-flows.ts'
+import { liveChain } from '../../support/live-chain.ts'
+import { RecordingProvider } from '../../support/recording-provider.ts'
+
+/** A chain with a log in each block, from block 6 on, and a provider whose block events the test makes. */
+async function setUp() {
+  const chain = await liveChain()
+  const provider = new RecordingProvider(chain.server.url)
+  let announce = (_: number) => {}
+  provider.on = async (_, listener) => {
+    announce = listener
+    return provider
+  }
+  provider.off = async () => provider
+  const seen = collector<string>(Number.POSITIVE_INFINITY)
+  const subscriber = new LiveLogSubscriber(provider, {
+    filter: {},
+    emit: (log) => seen.add(`${Number(log.blockNumber)}:${Number(log.data)}`),
+  })
+  subscriber.start()
+  await chain.server.received(1)
+  /** Until all that was asked has been answered and read. */
+  const settled = async () => {
+    for (let calls = -1; calls !== chain.calls.length; ) {
+      calls = chain.calls.length + 1
+      await provider.send('eth_chainId', [])
+      await turn()
+    }
+  }
+  await settled()
+  const asked = () => chain.calls.filter((method) => method !== 'eth_chainId')
+  return {
+    chain,
+    provider,
+    subscriber,
+    seen: seen.values,
+    settled,
+    asked,
+    async announce(block = chain.blocks.length - 1) {
+      announce(block)
+      await settled()
+    },
+  }
+}
+
+/** Of the chain's logs from block `from` on. */
+const logsFrom = (chain: { readonly logs: readonly { blockNumber: string; data: string }[] }, from: number) =>
+  chain.logs.map((log) => `${Number(log.blockNumber)}:${Number(log.data)}`).filter((log) => Number.parseInt(log, 10) >= from)
+
+describe('logs of new blocks', () => {
+  it('come each once, also where blocks were not announced', async () => {
+    const { chain, seen, announce } = await setUp()
+    chain.mine()
+    await announce()
+    await announce()
+    chain.mine(4)
+    await announce()
+    expect(seen).toEqual(logsFrom(chain, 6))
+    expect(seen).toHaveLength(5)
+  })
+
+  it('take two calls a block', async () => {
+    const { chain, asked, announce } = await setUp()
+    chain.mine()
+    await announce()
+    const before = asked().length
+    chain.mine()
+    await announce()
+    expect(asked().slice(before)).toEqual(['eth_getBlockByNumber', 'eth_getLogs'])
+  })
+
+  it('of a block that the node does not have yet come with the next one', async () => {
+    const { chain, seen, announce } = await setUp()
+    await announce(6)
+    expect(seen).toEqual([])
+    chain.mine(2)
+    await announce(7)
+    expect(seen).toEqual(logsFrom(chain, 6))
+  })
+
+  it('that the node has later than the block come with the next one, from the last 60 blocks', async () => {
+    const { chain, seen, announce } = await setUp()
+    chain.answers.set('eth_getLogs', () => [])
+    chain.mine(100)
+    await announce()
+    chain.answers.delete('eth_getLogs')
+    chain.mine()
+    await announce()
+    expect(seen).toEqual(logsFrom(chain, 46))
+  })
+
+  it('are asked for in halves, where the node takes no long range', async () => {
+    const { chain, seen, announce } = await setUp()
+    chain.limits.logRange = 10
+    chain.mine(50)
+    await announce()
+    expect(seen).toEqual(logsFrom(chain, 6))
+  })
+
+  it('that could not be fetched come with the next block, and the failure is reported', async () => {
+    const { chain, provider, seen, announce } = await setUp()
+    chain.answers.set('eth_getBlockByNumber', () => ({ number: 'none' }))
+    chain.mine()
+    await announce()
+    expect(provider.emitted).toEqual([['error', expect.objectContaining({ code: 'BAD_DATA' })]])
+    chain.answers.delete('eth_getBlockByNumber')
+    chain.mine()
+    await announce()
+    expect(seen).toEqual(logsFrom(chain, 6))
+  })
+})
+
+describe('logs of blocks that replace others', () => {
+  it.each([1, 2, 5, 30, 200])('come at a depth of %d, and no log comes twice', async (depth) => {
+    const { chain, seen, announce } = await setUp()
+    for (let i = 0; i < depth + 3; i++) {
+      chain.mine()
+      await announce()
+    }
+    const before = logsFrom(chain, 6)
+    chain.reorganise(depth, depth + 2)
+    await announce()
+    expect(seen).toEqual([...before, ...logsFrom(chain, 6).filter((log) => !before.includes(log))])
+    expect(seen).toHaveLength(2 * depth + 5)
+  })
+
+  it('come where the chain became shorter, and grew again', async () => {
+    const { chain, seen, announce } = await setUp()
+    chain.mine(6)
+    await announce()
+    const before = [...seen]
+    chain.reorganise(4, 1)
+    await announce()
+    chain.mine(1)
+    await announce()
+    expect(seen).toEqual([...before, ...logsFrom(chain, 8)])
+  })
+
+  it('come where the logs were those of the replaced blocks, while the block was not', async () => {
+    const { chain, seen, announce } = await setUp()
+    chain.mine(2)
+    // Between the block and its logs.
+    chain.answers.set('eth_getLogs', () => {
+      chain.answers.delete('eth_getLogs')
+      chain.reorganise(2, 2)
+      return []
+    })
+    await announce()
+    chain.mine()
+    await announce()
+    expect(seen).toEqual(logsFrom(chain, 6))
+  })
+})
+
+describe('a pause', () => {
+  it('holds the logs back until it ends', async () => {
+    const { chain, subscriber, seen, announce, settled } = await setUp()
+    chain.mine()
+    await announce()
+    subscriber.pause()
+    chain.mine(2)
+    await announce()
+    expect(seen).toHaveLength(1)
+    subscriber.resume()
+    await settled()
+    expect(seen).toEqual(logsFrom(chain, 6))
+  })
+
+  it('drops them, where it is asked to', async () => {
+    const { chain, subscriber, seen, announce, settled } = await setUp()
+    chain.mine()
+    await announce()
+    subscriber.pause(true)
+    chain.mine(2)
+    subscriber.resume()
+    await settled()
+    chain.mine()
+    await announce()
+    expect(seen).toEqual([logsFrom(chain, 6)[0], logsFrom(chain, 9)[0]])
+  })
+})

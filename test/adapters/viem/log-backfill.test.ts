@@ -1,0 +1,133 @@
+import { describe, expect, test } from 'vitest'
+import { LogBackfill } from '../../../adapters/viem/log-backfill.ts'
+import { eventually } from '../../support/eventually.ts'
+import { type LiveBlock, type LiveLog, liveChain } from '../../support/live-chain.ts'
+import { clientOf } from '../../support/server.ts'
+
+/** The number that tells a log from all others; negative for a removed one. */
+const nameOf = ({ data, removed }: LiveLog) => (removed ? -1 : 1) * Number(data)
+
+/** A back-fill whose notifications the test makes. The first log that it is to deliver is number 12. */
+async function setUp() {
+  const chain = await liveChain({ logsPerBlock: 2 })
+  const client = clientOf(chain.server.url, { retry: { baseDelayMs: 1, maxDelayMs: 2, attempts: 2 } })
+  const delivered: number[] = []
+  const errors: unknown[] = []
+  const backfill = new LogBackfill(
+    client,
+    {},
+    (log) => delivered.push(nameOf(log as LiveLog)),
+    (error) => errors.push(error),
+  )
+  await backfill.start()
+  const logsOf = (number: number) => (chain.blocks[number] as LiveBlock).logs
+  return { chain, backfill, delivered, errors, logsOf, notify: (number: number) => logsOf(number).forEach((log) => void backfill.notified(log)) }
+}
+
+/** The logs of the chain from block `from` on. */
+const from = ({ blocks }: { readonly blocks: readonly LiveBlock[] }, number: number) => blocks.slice(number).flatMap(({ logs }) => logs.map(nameOf))
+
+describe('logs', () => {
+  test('are passed on at once, and each once', async () => {
+    const { chain, delivered, notify } = await setUp()
+    const before = chain.calls.length
+    chain.mine(2)
+    for (const number of [6, 7, 7, 6]) notify(number)
+    expect(delivered).toEqual([12, 13, 14, 15])
+    expect(chain.calls).toHaveLength(before)
+  })
+
+  test('that are missing are fetched from the last block that was told on, also where only some of its logs were', async () => {
+    const { chain, backfill, delivered, logsOf } = await setUp()
+    chain.mine(4)
+    backfill.notified(logsOf(6)[0])
+    backfill.fill()
+    await eventually(() => expect(delivered).toEqual(from(chain, 6)))
+  })
+
+  test('that come while others are fetched come after them', async () => {
+    const { chain, backfill, delivered, notify } = await setUp()
+    chain.mine(3)
+    backfill.fill()
+    notify(8)
+    notify(7)
+    await eventually(() => expect(delivered).toEqual(from(chain, 6)))
+  })
+
+  test('that cannot be fetched are fetched at the next gap, and the failure is told', async () => {
+    const { chain, backfill, delivered, errors, notify } = await setUp()
+    chain.answers.set('eth_blockNumber', () => 'nonsense')
+    chain.mine(2)
+    backfill.fill()
+    await eventually(() => expect(errors).toHaveLength(1))
+    chain.answers.delete('eth_blockNumber')
+    chain.mine()
+    notify(8)
+    expect(delivered).toEqual([16, 17])
+    backfill.fill()
+    await eventually(() => expect(delivered).toEqual([16, 17, 12, 13, 14, 15]))
+  })
+
+  test('without a block are passed on', async () => {
+    const { backfill, delivered, logsOf } = await setUp()
+    backfill.notified({ ...logsOf(5)[0], blockNumber: null })
+    expect(delivered).toEqual([10])
+  })
+
+  test('are known for 64 blocks', async () => {
+    const { chain, delivered, notify } = await setUp()
+    chain.mine(200)
+    for (let number = 6; number < 206; number++) notify(number)
+    const { length } = delivered
+    notify(141)
+    expect(delivered).toHaveLength(length)
+    notify(6)
+    expect(delivered).toHaveLength(length + 2)
+  })
+})
+
+describe('logs of replaced blocks', () => {
+  test('come again as they are told', async () => {
+    const { chain, backfill, delivered, logsOf, notify } = await setUp()
+    chain.mine(2)
+    notify(6)
+    notify(7)
+    for (const log of logsOf(7)) backfill.notified({ ...log, removed: true })
+    chain.reorganise(1, 1)
+    notify(7)
+    expect(delivered).toEqual([12, 13, 14, 15, -14, -15, 16, 17])
+  })
+
+  test.each([1, 5, 40])('are removed at a gap, newest first, and those of %d new blocks come', async (depth) => {
+    const { chain, backfill, delivered, notify } = await setUp()
+    chain.mine(depth + 1)
+    for (let number = 6; number < chain.blocks.length; number++) notify(number)
+    const before = [...delivered]
+    chain.reorganise(depth, depth + 2)
+    backfill.fill()
+    const removed = before.slice(2).map((log) => -log)
+    await eventually(() => expect(delivered).toEqual([...before, ...removed.reverse(), ...from(chain, 7)]))
+  })
+
+  test('are removed where the chain became shorter', async () => {
+    const { chain, backfill, delivered, notify } = await setUp()
+    chain.mine(3)
+    for (const number of [6, 7, 8]) notify(number)
+    chain.reorganise(2, 0)
+    backfill.fill()
+    await eventually(() => expect(delivered).toEqual([12, 13, 14, 15, 16, 17, -17, -16, -15, -14]))
+    chain.mine()
+    notify(7)
+    expect(delivered.slice(-2)).toEqual(from(chain, 7))
+  })
+})
+
+test('nothing is delivered once it was stopped', async () => {
+  const { chain, backfill, delivered, errors } = await setUp()
+  chain.mine(2)
+  backfill.fill()
+  backfill.stop()
+  const { calls } = chain
+  await eventually(() => expect(calls.length).toBeGreaterThan(0))
+  expect([delivered, errors]).toEqual([[], []])
+})
