@@ -7,8 +7,9 @@ import { unusableBlooms } from '../eth/unusable-blooms.ts'
 import { ReceiptsRoot } from '../verify/receipts-root.ts'
 import { type BlockLogs, type BlockLogsFetcher, BloomChecker, checkSameBlock, type Header, headerReader, logsFault, type ReadReceipts } from './block-logs.ts'
 import type { LinkedRootedReceipt } from './link.ts'
-import type { FetchedLogs, LogSpan } from './log-fetch.ts'
+import type { ReadLogs } from './log-fetch.ts'
 import type { CheckedFilter } from './log-filter.ts'
+import type { LogSpan } from './log-reply.ts'
 import { chainIdOf } from './range.ts'
 import { rangeStream } from './range-stream.ts'
 import { isSameLog } from './same-log.ts'
@@ -72,7 +73,7 @@ export interface AuditorOptions<T> {
   readonly blockHash: string | undefined
   readonly stop: AbortSignal
   /** The same logs from another endpoint; undefined if there is none. */
-  readonly again: (fetched: FetchedLogs<T>, signal: AbortSignal) => Promise<FetchedLogs<T> | undefined>
+  readonly again: (fetched: ReadLogs<T>, signal: AbortSignal) => Promise<ReadLogs<T> | undefined>
 }
 
 /** Number of headers in the sample of the estimate. */
@@ -145,7 +146,7 @@ export class Auditor<T> {
   }
 
   /** The page, with the logs that were missing. */
-  async check(page: FetchedLogs<T>): Promise<T[]> {
+  async check(page: ReadLogs<T>): Promise<T[]> {
     const { level } = this.#options
     if (level === 'none') return page.items
     const items = level === 'peer' ? await this.#compare(page) : await this.#prove(page)
@@ -158,7 +159,7 @@ export class Auditor<T> {
   }
 
   /** By the headers of the page's blocks, or by their receipts. */
-  async #prove(page: FetchedLogs<T>): Promise<T[]> {
+  async #prove(page: ReadLogs<T>): Promise<T[]> {
     this.#stream ??= this.#blocks()
     const byBlock = this.#grouped(page.items)
     const found = new Map<number, T[]>()
@@ -299,7 +300,7 @@ export class Auditor<T> {
   }
 
   /** By the reply of another endpoint. */
-  async #compare(page: FetchedLogs<T>): Promise<T[]> {
+  async #compare(page: ReadLogs<T>): Promise<T[]> {
     const { again, stop, logOf } = this.#options
     const other = await again(page, stop)
     if (other === undefined) {

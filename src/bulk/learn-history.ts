@@ -1,8 +1,7 @@
-import type { Client, Request } from '../client/client.ts'
-import { AVOID, clockOf, connectionsOf, type RequestMarks } from '../client/internals.ts'
+import type { Client } from '../client/client.ts'
+import { clockOf, connectionsOf } from '../client/internals.ts'
+import { askEach } from './ask-each.ts'
 
-/** How long a job waits for an endpoint that does not answer, in ms. */
-const WAIT_MS = 1000
 /** How long what was learnt is good for, in ms: as long as endpoints' floors are remembered. */
 const REMEMBERED_MS = 600_000
 
@@ -23,13 +22,6 @@ export async function learnHistory(client: Client, block: bigint, signal: AbortS
   const known = learnt.get(connections)
   if (known !== undefined && block >= known.block && now - known.at < REMEMBERED_MS) return
   learnt.set(connections, { block, at: now })
-  const params = [`0x${block.toString(16)}`, false]
-  const names = connections.map(({ name }) => name)
-  const request: Request = { method: 'eth_getBlockByNumber', params, required: true, signal, attempts: 1, deadlineMs: WAIT_MS, whilePaused: 'fail' }
-  const asked = names.map((name) => {
-    const to: Request & RequestMarks = { ...request, [AVOID]: names.filter((other) => other !== name) }
-    return client.send(to)
-  })
-  await Promise.allSettled(asked)
+  await askEach(client, { method: 'eth_getBlockByNumber', params: [`0x${block.toString(16)}`, false], required: true, signal })
   signal.throwIfAborted()
 }

@@ -1,54 +1,67 @@
-import type { Client, Request } from '../client/client.ts'
-import { AVOID, clockOf, connectionsOf, type RequestMarks, TALLY, UNREAD } from '../client/internals.ts'
-import { scrubError } from '../client/scrub-error.ts'
-import { CodecError, HexlineError, IntegrityError, MalformedReplyError, RpcError } from '../errors.ts'
-import { moved } from '../eth/codec/codec-path.ts'
+import type { Client } from '../client/client.ts'
+import { clockOf } from '../client/internals.ts'
+import { HexlineError, RpcError } from '../errors.ts'
 import type { Hash } from '../eth/codec/hex.ts'
 import { rangeLimit, suggestedRange } from '../eth/errors/log-range.ts'
-import type { Log } from '../eth/objects.ts'
-import { BodyPool } from '../rpc/body-pool.ts'
-import { releaseReply } from '../rpc/call.ts'
 import { mayRepeat } from '../rpc/failure-kinds.ts'
-import { Tally } from '../rpc/tally.ts'
-import { bytesOf } from './fetch.ts'
-import { logFault } from './log-fault.ts'
-import type { CheckedFilter, FilterParams } from './log-filter.ts'
+import type { CheckedFilter } from './log-filter.ts'
 import type { EndpointLimits, LogRange } from './log-range.ts'
-import { isSameLog } from './same-log.ts'
+import {
+  isUnusable,
+  LogAsker,
+  type LogPiece,
+  type LogQuestion,
+  type LogReader,
+  type LogReply,
+  type LogSpan,
+  MOST_UNUSABLE,
+  readReply,
+  sorted,
+} from './log-reply.ts'
 
-/** A log of a block: decoded, or in another form that holds one. */
-export interface LogReader<T> {
-  /** The logs of an `eth_getLogs` result. Throws `SyntaxError` and `CodecError`. */
-  logs(bytes: Buffer): T[]
-  logOf(item: T): Log
-  /** Items of `logs` refer to the bytes that they were read from. */
-  readonly keepsBytes: boolean
-}
-
-/** Blocks `from` to `to`, both included. */
-export interface LogSpan {
-  readonly from: number
-  readonly to: number
-}
-
-/** The logs of the blocks `from` to `to`, in their order. */
+/** The logs of the blocks `from` to `to`, most of them still in the bytes that they came in. */
 export interface FetchedLogs<T> extends LogSpan {
   /** Last block that was requested. The rest has to be requested if that is not `to`. */
   readonly end: number
-  readonly items: T[]
+  /** For each group of addresses, what came. */
+  readonly parts: readonly Part<T>[]
+  /** Size of the replies, in bytes. */
+  readonly received: number
+  /** Memory that they take until they are read, in bytes. */
   readonly bytes: number
+  /** The endpoints that gave them. */
+  readonly endpoints: Set<string>
+}
+
+/** The logs of the blocks `from` to `to`, in their order. */
+export interface ReadLogs<T> extends LogSpan {
+  readonly items: T[]
+  /** Size of the replies, in bytes. */
+  readonly received: number
   /** The endpoints that gave them. */
   readonly endpoints: ReadonlySet<string>
 }
 
 /** How the logs of a span are asked for. */
-interface AskOptions {
+interface FetchOptions {
   readonly signal: AbortSignal
   readonly urgent: boolean
   /** Endpoints to ask only if there is no other. */
   readonly avoid: readonly string[]
+}
+
+/** The same for one group of addresses. */
+interface AskOptions extends FetchOptions {
+  /** Gets the endpoints that answer. */
+  readonly endpoints: Set<string>
   /** It has failed for a reason that is not its size, and is repeated until its deadline. */
   readonly isPatient?: boolean
+  /** Splits because of failures so far, one within the other. */
+  readonly failures?: number
+  /** Replies that could not be used so far. */
+  readonly unusable?: number
+  /** Replies are decoded when they arrive. */
+  readonly isRead?: boolean
 }
 
 /** Logs of one block that no reply could hold. */
@@ -58,30 +71,23 @@ export type FetchBlock<T> = (number: number, signal: AbortSignal) => Promise<T[]
 const ATTEMPTS_OF_RANGE = 2
 /** Splits because of such failures, one within the other, until they are taken for an outage. */
 const MOST_SPLITS_ON_FAILURE = 4
-/** Attempts for a reply that is invalid JSON, or holds logs that were not asked for. */
+/** Attempts to have the same logs from a second endpoint. */
 const ATTEMPTS = 4
-/** First wait for a second endpoint, in ms; twice as long each time. */
+/** First wait for it, in ms; twice as long each time. */
 const WAIT_MS = 500
 /** Parts of a split range to request at once; the rest is left to the caller. */
 const MOST_PARTS = 4
-/** Fewer results are not suspected of being cut. */
-const LEAST_CUT = 500
 
 /** Fetches logs, in ranges that the endpoint accepts. */
 export class LogFetcher<T> {
   readonly #client: Client
-  readonly #bulk: Client
-  readonly #urgent: Client
   readonly #filter: CheckedFilter
   readonly #reader: LogReader<T>
   readonly #range: LogRange
   readonly #limits: EndpointLimits
   readonly #fetchBlock: FetchBlock<T>
-  /** The only block, in place of a range. */
-  readonly #blockHash: Hash | undefined
-  readonly #bodies = new BodyPool()
-  /** Calls of `eth_getLogs`, and ranges that were split. */
-  calls = 0
+  readonly #asker: LogAsker<T>
+  /** Ranges that were split. */
   splits = 0
 
   constructor(
@@ -94,38 +100,64 @@ export class LogFetcher<T> {
     blockHash?: Hash,
   ) {
     this.#client = client
-    this.#bulk = client.with({ priority: 'bulk' })
-    this.#urgent = client.with({ priority: 'interactive', attempts: Number.POSITIVE_INFINITY })
     this.#filter = filter
     this.#reader = reader
     this.#range = range
     this.#limits = limits
     this.#fetchBlock = fetchBlock
-    this.#blockHash = blockHash
+    this.#asker = new LogAsker(client, filter, reader, (endpoint, logs) => limits.mayBeCut(endpoint, logs), blockHash)
+  }
+
+  /** Calls of `eth_getLogs`. */
+  get calls(): number {
+    return this.#asker.calls
   }
 
   /**
    * All logs of the span that the filter selects, or of its first blocks if it holds far more than
    * expected.
    */
-  async fetch(span: LogSpan, options: AskOptions): Promise<FetchedLogs<T>> {
+  async fetch(span: LogSpan, options: FetchOptions): Promise<FetchedLogs<T>> {
     const endpoints = new Set<string>()
-    const parts = await Promise.all(this.#filter.groups.map((group) => this.#askAll(group, span, options, endpoints, 0)))
+    const parts = await Promise.all(this.#filter.groups.map((group) => this.#askAll({ group, span }, { ...options, endpoints })))
+    const replies = parts.flatMap((part) => part.replies)
     const to = Math.min(...parts.map((part) => part.to))
-    const items = parts.length === 1 ? (parts[0] as Part<T>).items : this.#sorted(parts.flatMap((part) => this.#until(to, part)))
-    return { from: span.from, to, end: span.to, items, bytes: parts.reduce((sum, { bytes }) => sum + bytes, 0), endpoints }
+    return { from: span.from, to, end: span.to, parts, received: sumOf(replies, 'received'), bytes: sumOf(replies, 'bytes'), endpoints }
   }
 
-  /** The logs of a part up to this block. */
-  #until(to: number, part: Part<T>): T[] {
-    return part.to <= to ? part.items : part.items.filter((item) => Number(this.#reader.logOf(item).blockNumber) <= to)
+  /**
+   * Decodes the logs, in pages that tile the blocks. What turns out to be unusable is asked for
+   * again.
+   */
+  async *pages(fetched: FetchedLogs<T>, signal: AbortSignal): AsyncGenerator<ReadLogs<T>, void, undefined> {
+    const { parts, endpoints } = fetched
+    if (parts.length > 1) return yield await this.read(fetched, signal)
+    const options = { signal, urgent: true, avoid: [], endpoints }
+    for (const reply of (parts[0] as Part<T>).replies) {
+      let { received } = reply
+      for await (const { from, to, items } of this.#pieces(reply, options)) {
+        yield { from, to, items, received, endpoints }
+        received = 0
+      }
+    }
+  }
+
+  /** Decodes the logs, all at once. */
+  async read({ from, to, parts, received, endpoints }: FetchedLogs<T>, signal: AbortSignal): Promise<ReadLogs<T>> {
+    const options = { signal, urgent: true, avoid: [], endpoints }
+    const lists: T[][] = []
+    for (const part of parts) {
+      const items = await this.#readAll(part, options)
+      lists.push(part.to === to ? items : this.#until(to, items))
+    }
+    return { from, to, items: lists.length === 1 ? (lists[0] as T[]) : sorted(lists.flat(), this.#reader.logOf), received, endpoints }
   }
 
   /**
    * The same logs from another endpoint; undefined if none answers. One that is out for the moment
    * is waited for.
    */
-  async again({ from, to, endpoints }: FetchedLogs<T>, signal: AbortSignal): Promise<FetchedLogs<T> | undefined> {
+  async again({ from, to, endpoints }: ReadLogs<T>, signal: AbortSignal): Promise<ReadLogs<T> | undefined> {
     if (this.#client.endpoints.length <= endpoints.size) return undefined
     for (let attempt = 1; ; attempt++) {
       const fetched = await this.#fetchWhole({ from, to }, { signal, urgent: false, avoid: [...endpoints] })
@@ -135,15 +167,15 @@ export class LogFetcher<T> {
     }
   }
 
-  async #fetchWhole({ from, to }: LogSpan, options: AskOptions): Promise<FetchedLogs<T>> {
-    const all: FetchedLogs<T>[] = []
-    for (let next = from; next <= to; next = (all.at(-1) as FetchedLogs<T>).to + 1) all.push(await this.fetch({ from: next, to }, options))
+  async #fetchWhole({ from, to }: LogSpan, options: FetchOptions): Promise<ReadLogs<T>> {
+    const all: ReadLogs<T>[] = []
+    for (let next = from; next <= to; next = (all.at(-1) as ReadLogs<T>).to + 1)
+      all.push(await this.read(await this.fetch({ from: next, to }, options), options.signal))
     return {
       from,
       to,
-      end: to,
       items: all.flatMap(({ items }) => items),
-      bytes: all.reduce((sum, { bytes }) => sum + bytes, 0),
+      received: sumOf(all, 'received'),
       endpoints: new Set(all.flatMap(({ endpoints }) => [...endpoints])),
     }
   }
@@ -162,70 +194,117 @@ export class LogFetcher<T> {
     signal.throwIfAborted()
   }
 
-  async #askAll(group: FilterParams, span: LogSpan, options: AskOptions, endpoints: Set<string>, failures: number): Promise<Part<T>> {
-    const blocks = span.to - span.from + 1
-    const tally = new Tally(clockOf(this.#client))
-    const mayBeSplit = blocks > 1 && failures < MOST_SPLITS_ON_FAILURE && !options.urgent && options.isPatient !== true
-    let part: Part<T>
+  async #readAll({ replies }: Part<T>, options: AskOptions): Promise<T[]> {
+    const lists: T[][] = []
+    for (const reply of replies) for await (const { items } of this.#pieces(reply, options)) lists.push(items)
+    return lists.length === 1 ? (lists[0] as T[]) : lists.flat()
+  }
+
+  /** The logs of one reply. From where it turns out to be unusable, they are asked for again. */
+  async *#pieces(reply: LogReply<T>, options: AskOptions): AsyncGenerator<LogPiece<T>, void, undefined> {
+    const { group, span, attempt, tally } = reply
+    let { from } = span
     try {
-      part = await this.#ask(group, span, options, tally, mayBeSplit)
+      for (const piece of this.#asker.pieces(reply)) {
+        yield piece
+        from = piece.to + 1
+      }
+      return
+    } catch (error) {
+      if (!isUnusable(error)) throw error
+      if (attempt === MOST_UNUSABLE) throw this.#asker.failureOf(reply, error)
+    }
+    const rest = { group, span: { from, to: span.to } }
+    const avoid = tally.endpoint === undefined ? [] : [tally.endpoint]
+    yield { ...rest.span, items: await this.#readWhole(rest, { ...options, avoid, unusable: attempt, isRead: true }) }
+  }
+
+  async #readWhole({ group, span }: LogQuestion, options: AskOptions): Promise<T[]> {
+    const items: T[] = []
+    for (let { from } = span; from <= span.to; ) {
+      const part = await this.#askAll({ group, span: { from, to: span.to } }, options)
+      items.push(...(await this.#readAll(part, options)))
+      from = part.to + 1
+    }
+    return items
+  }
+
+  /** The logs of a part up to this block. */
+  #until(to: number, items: T[]): T[] {
+    return items.filter((item) => Number(this.#reader.logOf(item).blockNumber) <= to)
+  }
+
+  async #askAll(question: LogQuestion, options: AskOptions): Promise<Part<T>> {
+    const { span } = question
+    const { failures = 0 } = options
+    const blocks = span.to - span.from + 1
+    const mayBeSplit = blocks > 1 && failures < MOST_SPLITS_ON_FAILURE && !options.urgent && options.isPatient !== true
+    let reply: LogReply<T>
+    try {
+      reply = await this.#asker.ask(question, mayBeSplit ? { ...options, attempts: ATTEMPTS_OF_RANGE } : options)
     } catch (error) {
       const split = blocks > 1 ? this.#splitAfter(error, blocks, failures) : undefined
-      if (split !== undefined) return this.#askParts(group, span, split.part, options, endpoints, split.failures)
-      if (blocks === 1 && isTooMuch(error)) return this.#askBlock(span.from, options, error, 0)
-      if (mayBeSplit && isPassing(error)) return this.#askAll(group, span, { ...options, isPatient: true }, endpoints, failures)
+      if (split !== undefined) return this.#askParts(question, split.part, { ...options, failures: split.failures })
+      if (blocks === 1 && isTooMuch(error)) return this.#askBlock(question, options, error, 0)
+      if (mayBeSplit && isPassing(error)) return this.#askAll(question, { ...options, isPatient: true })
       throw error
     }
-    if (tally.endpoint !== undefined) endpoints.add(tally.endpoint)
-    const { length } = part.items
-    const isCut = length >= this.#limits.maxResultsOf(tally.endpoint)
-    if (isCut || (length >= LEAST_CUT && length % LEAST_CUT === 0)) {
-      const whole =
-        blocks > 1
-          ? await this.#askParts(group, span, Math.ceil(blocks / 2), options, endpoints, failures)
-          : await this.#askBlock(span.from, options, undefined, length)
-      const given = this.#until(whole.to, part)
-      const isMore = whole.items.length > given.length
-      if (isMore && !isCut) this.#limits.leavesOutAfter(tally.endpoint, length)
-      if (isMore) this.#range.refused(blocks, Math.ceil(blocks / 2))
-      // What came once is not lost because it did not come again.
-      return whole.items.length < given.length ? { ...whole, items: this.#sorted([...given, ...whole.items]) } : whole
-    }
-    this.#range.answered({ blocks, bytes: part.bytes, logs: length, tookMs: tally.tookMs })
-    return part
+    const { items, count, received, tally } = reply
+    if (tally.endpoint !== undefined) options.endpoints.add(tally.endpoint)
+    if (items !== undefined && this.#limits.mayBeCut(tally.endpoint, items.length)) return this.#askParted(reply, items, options)
+    this.#range.answered({ blocks, bytes: received, logs: count, tookMs: tally.tookMs })
+    return { to: span.to, replies: [reply] }
+  }
+
+  /** The logs of a span whose reply held so many that it may have been cut. */
+  async #askParted(reply: LogReply<T>, items: T[], options: AskOptions): Promise<Part<T>> {
+    const { span, tally } = reply
+    const blocks = span.to - span.from + 1
+    const isCut = items.length >= this.#limits.maxResultsOf(tally.endpoint)
+    const whole =
+      blocks > 1
+        ? await this.#askParts(reply, Math.ceil(blocks / 2), { ...options, isRead: true })
+        : await this.#askBlock(reply, options, undefined, items.length)
+    const given = whole.to === span.to ? items : this.#until(whole.to, items)
+    const found = sumOf(whole.replies, 'count')
+    const isMore = found > given.length
+    if (isMore && !isCut) this.#limits.leavesOutAfter(tally.endpoint, items.length)
+    if (isMore) this.#range.refused(blocks, Math.ceil(blocks / 2))
+    if (found >= given.length) return whole
+    // What came once is not lost because it did not come again.
+    const all = sorted([...given, ...(await this.#readAll(whole, options))], this.#reader.logOf)
+    return { to: whole.to, replies: [readReply(reply, all, sumOf(whole.replies, 'received'))] }
   }
 
   /**
    * The first part alone, since it may have to be split again; then others at once, as large as it
    * has shown that they may be. Ends early where there are too many.
    */
-  async #askParts(group: FilterParams, { from, to }: LogSpan, size: number, options: AskOptions, endpoints: Set<string>, failures: number): Promise<Part<T>> {
+  async #askParts({ group, span: { from, to } }: LogQuestion, size: number, options: AskOptions): Promise<Part<T>> {
     this.splits++
     const first = { from, to: Math.min(to, from + size - 1) }
-    const part = await this.#askAll(group, first, options, endpoints, failures)
+    const part = await this.#askAll({ group, span: first }, options)
     if (part.to < first.to) return part
     const parts = [part]
     const most = this.#range.blocks
     const others: LogSpan[] = []
     for (let start = first.to + 1; start <= to && others.length < MOST_PARTS; start += most) others.push({ from: start, to: Math.min(to, start + most - 1) })
-    const asked = await Promise.all(others.map((span) => this.#askAll(group, span, options, endpoints, failures)))
+    const asked = await Promise.all(others.map((span) => this.#askAll({ group, span }, options)))
     for (const [i, other] of asked.entries()) {
       parts.push(other)
       // What follows a part that ended early is requested again, later.
       if (other.to < (others[i] as LogSpan).to) break
     }
-    return {
-      to: (parts.at(-1) as Part<T>).to,
-      items: parts.flatMap(({ items }) => items),
-      bytes: parts.reduce((sum, { bytes }) => sum + bytes, 0),
-    }
+    return { to: (parts.at(-1) as Part<T>).to, replies: parts.flatMap(({ replies }) => replies) }
   }
 
   /** The logs of a block that do not fit into one reply. */
-  async #askBlock(number: number, { signal }: AskOptions, refusal: unknown, given: number): Promise<Part<T>> {
+  async #askBlock(question: LogQuestion, { signal }: AskOptions, refusal: unknown, given: number): Promise<Part<T>> {
+    const number = question.span.from
     try {
       const items = await this.#fetchBlock(number, signal)
-      return { to: number, items: items.filter((item) => this.#filter.matches(this.#reader.logOf(item))), bytes: 0 }
+      const chosen = items.filter((item) => this.#filter.matches(this.#reader.logOf(item)))
+      return { to: number, replies: [readReply(question, chosen, 0)] }
     } catch (error) {
       if (!(error instanceof HexlineError)) throw error
       if (!(refusal instanceof HexlineError)) {
@@ -252,101 +331,19 @@ export class LogFetcher<T> {
     if (error.kind === 'timeout') this.#range.refused(blocks, part)
     return { part, failures: failures + 1 }
   }
-
-  /** One `eth_getLogs`, sent again while its reply is not one to this request. */
-  async #ask(group: FilterParams, { from, to }: LogSpan, { signal, urgent, avoid }: AskOptions, tally: Tally, mayBeSplit: boolean): Promise<Part<T>> {
-    const where = this.#blockHash === undefined ? { fromBlock: hexOf(from), toBlock: hexOf(to) } : { blockHash: this.#blockHash }
-    const params = [{ ...group, ...where }]
-    const avoided = [...avoid]
-    for (let attempt = 1; ; attempt++) {
-      const settings = mayBeSplit ? { attempts: ATTEMPTS_OF_RANGE } : {}
-      const request: Request & RequestMarks = {
-        method: 'eth_getLogs',
-        params,
-        required: true,
-        as: 'bytes',
-        [UNREAD]: this.#bodies,
-        [TALLY]: tally,
-        [AVOID]: avoided,
-        signal,
-        ...settings,
-      }
-      this.calls++
-      const reply = await (urgent ? this.#urgent : this.#bulk).send(request)
-      try {
-        const items = this.#checked(this.#reader.logs(bytesOf(reply)), from, to)
-        if (!this.#reader.keepsBytes) releaseReply(reply)
-        return { to, items, bytes: reply.bytes }
-      } catch (error) {
-        if (!(error instanceof SyntaxError || error instanceof IntegrityError || error instanceof CodecError)) throw error
-        if (attempt === ATTEMPTS) throw this.#unusable(error, from, to, tally)
-        if (tally.endpoint !== undefined) avoided.push(tally.endpoint)
-      }
-    }
-  }
-
-  #unusable(error: SyntaxError | IntegrityError | CodecError, from: number, to: number, tally: Tally): HexlineError {
-    const { endpoint } = tally
-    if (error instanceof SyntaxError) return new MalformedReplyError(`logs of blocks ${from} to ${to}: received invalid JSON ${ATTEMPTS} times`, { endpoint })
-    const connections = connectionsOf(this.#client)
-    if (error instanceof IntegrityError) return scrubError(Object.assign(error, { endpoint }), connections) as HexlineError
-    const path = `logs${error.path.startsWith('[') ? '' : '.'}${error.path}`
-    return scrubError(moved(error, path, { method: 'eth_getLogs', kind: 'malformed' }), connections, tally) as HexlineError
-  }
-
-  /** The logs in order, each once. Throws `IntegrityError` for one that was not asked for. */
-  #checked(items: T[], from: number, to: number): T[] {
-    let isSorted = true
-    let lastBlock = -1
-    let lastIndex = -1
-    for (const item of items) {
-      const log = this.#reader.logOf(item)
-      const number = Number(log.blockNumber ?? -1)
-      const index = log.logIndex ?? -1
-      if (number < from || number > to || index < 0) {
-        throw new IntegrityError(
-          `requested logs of blocks ${from} to ${to}, but received one of ${log.blockNumber === null ? 'a pending block' : `block ${log.blockNumber}`}`,
-        )
-      }
-      const why = logFault(log)
-      if (why !== undefined) throw new IntegrityError(`block ${number}: log ${index} ${why}`)
-      if (!this.#filter.matches(log)) throw new IntegrityError(`block ${number}: log ${index} does not match the filter`)
-      if (number < lastBlock || (number === lastBlock && index <= lastIndex)) isSorted = false
-      lastBlock = number
-      lastIndex = index
-    }
-    const logs = isSorted ? items : this.#sorted(items)
-    for (let i = 1; i < logs.length; i++) {
-      const [before, log] = [this.#reader.logOf(logs[i - 1] as T), this.#reader.logOf(logs[i] as T)]
-      if (log.blockHash !== before.blockHash && log.blockNumber === before.blockNumber)
-        throw new IntegrityError(`block ${log.blockNumber}: its logs are those of two blocks, ${before.blockHash} and ${log.blockHash}`)
-    }
-    return logs
-  }
-
-  /** In their order, each once. Throws `IntegrityError` for different ones in one place. */
-  #sorted(items: readonly T[]): T[] {
-    const { logOf } = this.#reader
-    const sorted = [...items].sort((a, b) => compare(logOf(a), logOf(b)))
-    return sorted.filter((item, i) => {
-      if (i === 0) return true
-      const [before, log] = [logOf(sorted[i - 1] as T), logOf(item)]
-      if (compare(before, log) !== 0) return true
-      if (!isSameLog(before, log)) throw new IntegrityError(`block ${log.blockNumber}: log ${log.logIndex} came twice, and differs`)
-      return false
-    })
-  }
 }
 
+/** The replies to a question, of blocks that follow each other. */
 interface Part<T> {
   /** Its last block, which may be one before the last one that was requested. */
   readonly to: number
-  readonly items: T[]
-  readonly bytes: number
+  readonly replies: readonly LogReply<T>[]
 }
 
-function compare(a: Log, b: Log): number {
-  return Number(a.blockNumber) - Number(b.blockNumber) || (a.logIndex as number) - (b.logIndex as number)
+function sumOf<K extends string>(all: readonly { readonly [Name in K]: number }[], name: K): number {
+  let sum = 0
+  for (const each of all) sum += each[name]
+  return sum
 }
 
 /** The node, or hexline, refused the size of the range or of its reply. */
@@ -370,8 +367,4 @@ function partAfter(error: unknown, blocks: number): number {
   const named = error instanceof RpcError ? rangeLimit(error.said) : undefined
   if (named !== undefined && named < blocks) return named
   return named === blocks ? blocks - 1 : Math.ceil(blocks / 2)
-}
-
-function hexOf(number: number): string {
-  return `0x${number.toString(16)}`
 }

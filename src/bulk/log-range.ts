@@ -24,6 +24,9 @@ const CAREFUL_GROWTH = 1.05
 /** Weight of the newest reply where it asks for a smaller range. */
 const LEAST_SHRINKING = 0.5
 
+/** Nodes cut replies at a multiple of this many results, or not at all. */
+const LEAST_CUT = 500
+
 /** What one endpoint takes, whatever the filter. */
 interface EndpointLimit {
   /** Most blocks in a range, as the endpoint says; infinite if it has said nothing. */
@@ -116,6 +119,11 @@ export class EndpointLimits {
   /** Most results of this endpoint in a reply; infinite if it is not known to leave any out. */
   maxResultsOf(endpoint: string | undefined): number {
     return this.#of(endpoint).maxResults
+  }
+
+  /** Whether the endpoint may have left out others where it gave this many results. */
+  mayBeCut(endpoint: string | undefined, results: number): boolean {
+    return results >= this.maxResultsOf(endpoint) || (results >= LEAST_CUT && results % LEAST_CUT === 0)
   }
 
   /** The endpoint has said that it takes at most this many blocks. */

@@ -7,9 +7,10 @@ import { type AuditLevel, Auditor, type AuditReport } from './audit.ts'
 import { BlockLogsFetcher, checkSameBlock, logsFault, type ReadReceipts } from './block-logs.ts'
 import { learnHistory } from './learn-history.ts'
 import { shown } from './link.ts'
-import { type FetchedLogs, LogFetcher, type LogReader, type LogSpan } from './log-fetch.ts'
+import { type FetchedLogs, LogFetcher, type ReadLogs } from './log-fetch.ts'
 import type { CheckedFilter } from './log-filter.ts'
 import { EndpointLimits, LogRange } from './log-range.ts'
+import type { LogReader, LogSpan } from './log-reply.ts'
 import { ordered } from './ordered.ts'
 import { type CheckedRange, isFinal, resolveRange } from './range.ts'
 import type { Progress } from './range-stream.ts'
@@ -79,7 +80,7 @@ export class LogStream<T> {
   }
 
   /** Pages tile the range. */
-  async *pages(): AsyncGenerator<FetchedLogs<T>, void, undefined> {
+  async *pages(): AsyncGenerator<ReadLogs<T>, void, undefined> {
     const { signal, filter, maxBytes, onProgress } = this.#options
     const client = this.#client
     const stop = new AbortController()
@@ -124,18 +125,22 @@ export class LogStream<T> {
       // The first span shows what the node accepts, and how large its replies are, before others are
       // requested.
       const first = await ask({ from: span.from, to: Math.min(span.to, span.from + range.blocks - 1) }, stop.signal, false)
-      const assumedBytes = Math.max(LEAST_ASSUMED_BYTES, (first.bytes / (first.to - first.from + 1)) * range.blocks)
+      const assumedBytes = Math.max(LEAST_ASSUMED_BYTES, (first.received / (first.to - first.from + 1)) * range.blocks)
       const bounds = { maxBytes, maxItems: MOST_AHEAD, assumedBytes, maxWaitMs: MAX_WAIT_MS, decay: DECAY, leastLateMs: LEAST_LATE_MS }
       const askAll = (from: number, to: number) => ordered(spansOf(from, to, range), ask, bounds, stop.signal, clockOf(client))
       for await (const fetched of this.#whole(first, span.to, askAll)) {
-        signal?.throwIfAborted()
-        const items = await auditor.check(fetched)
-        if (fetched.to === span.to) await this.#checkTail(client.with({ signal: stop.signal }), items, span, tail)
-        counts.done += fetched.to - fetched.from + 1
-        counts.bytes += fetched.bytes
-        counts.logs += items.length
-        yield { ...fetched, items }
-        onProgress?.({ number: BigInt(fetched.to), ...counts, total, calls: fetcher.calls, splits: fetcher.splits, audit: auditor.report })
+        // A second endpoint is asked for the same ranges.
+        const pages = level === 'peer' ? [await fetcher.read(fetched, stop.signal)] : fetcher.pages(fetched, stop.signal)
+        for await (const page of pages) {
+          signal?.throwIfAborted()
+          const items = await auditor.check(page)
+          if (page.to === span.to) await this.#checkTail(client.with({ signal: stop.signal }), items, span, tail)
+          counts.done += page.to - page.from + 1
+          counts.bytes += page.received
+          counts.logs += items.length
+          yield { ...page, items }
+          onProgress?.({ number: BigInt(page.to), ...counts, total, calls: fetcher.calls, splits: fetcher.splits, audit: auditor.report })
+        }
       }
       await auditor.end()
     } catch (error) {

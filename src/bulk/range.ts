@@ -3,6 +3,7 @@ import { HexlineError, OptionError } from '../errors.ts'
 import { decodeQuantity, encodeQuantity, type Quantity } from '../eth/codec/quantity.ts'
 import type { BlockTag } from '../eth/params.ts'
 import { show } from '../text.ts'
+import { askEach } from './ask-each.ts'
 
 /** The end of a range: a number, or a tag that is resolved once, at the start. */
 export type RangeEnd = Quantity | Exclude<BlockTag, 'pending'>
@@ -40,7 +41,9 @@ export async function resolveRange(client: Client, range: CheckedRange): Promise
   const { from, to } = range
   if (typeof to === 'bigint') {
     if (range.isKnown) return { from, to }
-    const head = await client.call('eth_blockNumber')
+    let head = await client.call('eth_blockNumber')
+    // The endpoint that answered may be behind others, which can give what it does not have yet.
+    if (to > head) for (const other of await heads(client)) if (other > head) head = other
     if (to > head) throw new OptionError('to', `at most the node's latest block, ${head}`, String(to))
     return { from, to }
   }
@@ -48,6 +51,18 @@ export async function resolveRange(client: Client, range: CheckedRange): Promise
   if (head === null) throw new OptionError('to', `a tag that the node knows`, show(to))
   if (head.number < from) throw new OptionError('from', `at most the ${to} block, ${head.number}`, String(from))
   return { from, to: head.number }
+}
+
+/** The heads of several endpoints, as far as they answer. */
+async function heads(client: Client): Promise<bigint[]> {
+  const replies = await askEach(client, { method: 'eth_blockNumber', params: [] })
+  return replies.flatMap((reply) => {
+    try {
+      return [decodeQuantity(reply.take())]
+    } catch {
+      return []
+    }
+  })
 }
 
 /** Whether the node says that this block is final. Not all nodes know the tag. */

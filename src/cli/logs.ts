@@ -98,10 +98,12 @@ async function writeLogs(flags: Flags, io: Io): Promise<void> {
   const tally = new Tally()
   const sharesTerminal = flags.out === undefined && io.stdout.isTTY === true
   const meter = new Meter<LogProgress>(io.stderr, messages, { ...flags, sharesTerminal }, tally, (progress) => detailOf(progress))
+  let written = 0
   const options = checkLogOptions({
     ...logsOptionsFrom(flags),
     signal: stop.signal,
-    onProgress: (progress) => meter.update(progress),
+    // The size of the lines: that of the replies is not zero where there are no logs.
+    onProgress: (progress) => meter.update({ ...progress, bytes: written }),
   })
   const client = createClient(endpointFrom(flags, io.env, messages), { ...limitsFrom(flags), layers: (defaults) => [...defaults, tally.layer] })
   const from = BigInt(flags.from)
@@ -119,6 +121,7 @@ async function writeLogs(flags: Flags, io: Io): Promise<void> {
       for await (const page of stream.pages()) {
         for (const { value, json } of page.items) {
           lines.add(Number(value.blockNumber))
+          written += json.length + 1
           await output.write(output.isTerminal ? [lineForTerminal([json, NEWLINE])] : [json, NEWLINE])
         }
         lines.pageEnds(page.to)

@@ -1,5 +1,6 @@
-import type { FetchedLogs, LogSpan } from '../bulk/log-fetch.ts'
+import type { ReadLogs } from '../bulk/log-fetch.ts'
 import type { CopiedLog } from '../bulk/log-lines.ts'
+import type { LogSpan } from '../bulk/log-reply.ts'
 import { type Estimator, estimator, sum } from './estimate.ts'
 import { type Missing, missingOf, settled } from './sample.ts'
 import { oneOfEach, seeded } from './spread.ts'
@@ -23,7 +24,7 @@ const MOST = 100_000
 const ENOUGH = 250
 
 export interface WindowOptions {
-  fetch(span: LogSpan): Promise<FetchedLogs<CopiedLog>>
+  fetch(span: LogSpan): Promise<ReadLogs<CopiedLog>>
   /** Ranges had to be split so far: the node takes no longer ones. */
   splits(): number
 }
@@ -63,12 +64,12 @@ export async function sampleWindows(
 
 const spanStart = ({ from }: LogSpan): number => from
 
-function windowOf({ from, to }: LogSpan, { items, bytes }: FetchedLogs<CopiedLog>): LogWindow {
+function windowOf({ from, to }: LogSpan, { items, received }: ReadLogs<CopiedLog>): LogWindow {
   return {
     from,
     to,
     logs: items.length,
-    bytes,
+    bytes: received,
     lineBytes: sum(items.map(({ json }) => json.length + 1)),
     blocksWithLogs: new Set(items.map(({ value }) => value.blockNumber)).size,
   }

@@ -3,6 +3,7 @@ import { BlockLogsFetcher } from '../bulk/block-logs.ts'
 import { checkLogOptions, type GetLogsOptions } from '../bulk/get-logs.ts'
 import { LogFetcher } from '../bulk/log-fetch.ts'
 import { copiedLogs } from '../bulk/log-lines.ts'
+import type { LogSpan } from '../bulk/log-reply.ts'
 import { endpointLimitsOf, firstLogRange, type LogStreamOptions } from '../bulk/log-stream.ts'
 import { chainIdOf, isFinal, resolveRange } from '../bulk/range.ts'
 import * as check from '../check.ts'
@@ -65,7 +66,7 @@ export async function runLogsPlan(client: Client, job: LogStreamOptions, { sampl
     const receipts = new BlockLogsFetcher(counting, reader.receipts)
     const ofBlock = async (number: number, each: AbortSignal) => (await receipts.fetch(number, each)).items
     const fetcher = new LogFetcher(counting, filter, reader, firstLogRange(client, filter), limits, ofBlock)
-    const fetch = (span: { from: number; to: number }) => fetcher.fetch(span, { signal: stop, urgent: false, avoid: [] })
+    const fetch = async (span: LogSpan) => fetcher.read(await fetcher.fetch(span, { signal: stop, urgent: false, avoid: [] }), stop)
     return sampleWindows({ fetch, splits: () => fetcher.splits }, from, blocks, size)
   })
   const sample = await takeSample(client, from, blocks, size, { full: false, receipts: true, signal })

@@ -1,7 +1,6 @@
 import type { HexlineError } from '../errors.ts'
 import type { BodyPool } from './body-pool.ts'
 import type { Pin } from './pin.ts'
-import type { Tally } from './tally.ts'
 
 /** One call, with everything that concerns it alone. */
 export interface Call {
@@ -48,7 +47,15 @@ export interface Call {
   /**
    * Counts its POSTs, where anyone asks for them. Calls that hexline makes for its sake have none.
    */
-  readonly tally?: Tally | undefined
+  readonly tally?: CallTally | undefined
+}
+
+/** What becomes of a call on its way. */
+export interface CallTally {
+  /** POSTs that it was in. */
+  readonly attempts: number
+  /** The endpoint that gave the last outcome. */
+  readonly endpoint: string | undefined
 }
 
 /** What hexline's own modules add to a call. No public type names it. */

@@ -1,4 +1,5 @@
 import type { Clock } from '../wait/clock.ts'
+import type { Call, CallTally } from './call.ts'
 
 /** A POST whose reply came whole. */
 export interface PostFigures {
@@ -13,7 +14,7 @@ export interface PostFigures {
  * What becomes of a call on its way: for `hexline:call` where somebody listens, for the error of a
  * result that cannot be read, and for ranges that depend on how long a reply takes.
  */
-export class Tally {
+export class Tally implements CallTally {
   /** POSTs that it was in. */
   attempts = 0
   /** The endpoint that gave the last outcome. */
@@ -53,4 +54,12 @@ export class Tally {
     this.endpoint = endpoint
     if (this.#clock !== undefined) this.tookMs = this.#clock.now() - this.#sentAt
   }
+}
+
+/**
+ * The tally of a call, unless it is an object that a user's layer has put there. It may be of the
+ * other build's class.
+ */
+export function tallyOf({ tally }: Call): Tally | undefined {
+  return tally === undefined || (tally as Partial<Tally>).posted === undefined ? undefined : (tally as Tally)
 }

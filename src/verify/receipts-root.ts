@@ -13,8 +13,7 @@ export class ReceiptsRoot {
 
   /**
    * Whether the receipts have the header's root. Undefined where that cannot be told: the header
-   * has no root, hexline cannot encode the receipts, or the chain may compute the root in another
-   * way.
+   * has no root, or the chain may compute it in another way.
    */
   fits({ receiptsRoot }: Pick<Block, 'receiptsRoot'>, receipts: readonly RootedReceipt[], chainId: number | undefined): boolean | undefined {
     if (!isRoot(receiptsRoot) || (receipts.length > 0 && isSame(receiptsRoot, EMPTY_ROOT))) return undefined
@@ -25,8 +24,8 @@ export class ReceiptsRoot {
       })
       if (isSame(root, receiptsRoot)) return true
     } catch (error) {
+      // A receipt that cannot be encoded, such as one without a field, has no root at all.
       if (!(error instanceof CodecError)) throw error
-      return undefined
     }
     return isOtherReceiptsRoot(chainId, receipts) ? undefined : false
   }

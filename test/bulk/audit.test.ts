@@ -144,6 +144,11 @@ describe('the receipts root', () => {
     expect((await audited(chain, { audit: 'receipts' })).audit.reasons).toEqual({ [ROOT]: HEAD + 1 })
   })
 
+  it('is not replaced by the bloom where a receipt lacks a field', async () => {
+    const chain = await start({ drops: () => true, receiptLogs: withOtherData, receipt: ({ cumulativeGasUsed: _, ...receipt }) => receipt })
+    expect((await audited(chain, { audit: 'receipts' })).audit.reasons).toEqual({ [ROOT]: HEAD + 1 })
+  })
+
   it('proves which data is right', async () => {
     const chain = await start({ gives: withOtherData })
     const { keys, audit } = await audited(chain, { audit: 'receipts' })

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { checkRange, type RangeEnd, resolveRange } from '../../src/bulk/range.ts'
 import { OptionError } from '../../src/errors.ts'
 import { chainAnswer } from '../support/chain-server.ts'
-import { clientOf, serve } from '../support/server.ts'
+import { clientOf, deadPort, each, serve } from '../support/server.ts'
 
 describe('checks without the node', () => {
   it.each<[unknown, unknown, bigint, unknown]>([
@@ -38,6 +38,21 @@ describe('checks with the node', () => {
     const server = await serve(chainAnswer({ head: 10 }))
     expect(await resolveRange(clientOf(server.url), checkRange(from, to))).toEqual({ from: BigInt(from), to: last })
     expect(server.requests).toHaveLength(1)
+  })
+
+  it.each([
+    [10, 20],
+    [20, 10],
+  ])('with endpoints at heads %i and %i, the farther one decides', async (one, two) => {
+    const urls = [await serve(chainAnswer({ head: one })), await serve(chainAnswer({ head: two }))].map(({ url }) => url) as [string, string]
+    expect(await resolveRange(clientOf(urls), checkRange(3, 15))).toEqual({ from: 3n, to: 15n })
+    await expect(resolveRange(clientOf(urls), checkRange(3, 21))).rejects.toThrow("to: expected at most the node's latest block, 20, received 21")
+  })
+
+  it('an endpoint that does not answer, or says nothing of use, does not count', async () => {
+    const mute = await serve(each(({ id, method }) => ({ id, result: method === 'eth_blockNumber' ? 'soon' : null })))
+    const urls = [(await serve(chainAnswer({ head: 10 }))).url, mute.url, `http://127.0.0.1:${await deadPort()}`] as [string, ...string[]]
+    await expect(resolveRange(clientOf(urls), checkRange(3, 11))).rejects.toThrow("to: expected at most the node's latest block, 10, received 11")
   })
 
   it.each<[number, RangeEnd, string]>([

@@ -46,6 +46,13 @@ describe('hexline logs', () => {
     )
   })
 
+  it('says that it wrote nothing where there are no logs', async () => {
+    const chain = await startLogChain({ head: 300, logs: () => 0 })
+    const { code, stdout, stderr } = await hexline(job(chain.url, '--audit', 'none'))
+    expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
+    expect(stderr).toMatch(/^301 blocks, 0 B in [\d.]+ s \([\d,]+ blocks\/s\) \| 0 logs\n$/)
+  })
+
   it('ends with 1 when blocks are left that could not be proven, and keeps the file', async () => {
     const chain = await startLogChain({ head: 50, bloom: () => `0x${'0'.repeat(512)}` })
     const out = join(folder, 'logs.ndjson')

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { Tally } from '../../src/rpc/tally.ts'
+import { ownRead } from '../../src/rpc/call.ts'
+import { Tally, tallyOf } from '../../src/rpc/tally.ts'
 import { VirtualClock } from '../support/virtual-clock.ts'
 
 test('a tally counts POSTs, and knows the endpoint of the last one', () => {
@@ -22,4 +23,12 @@ test('with a clock, a tally measures the last POST', async () => {
     expect(tally.tookMs).toBe(ms)
     await clock.sleep(1000)
   }
+})
+
+test("an object that a layer has put in a tally's place counts nothing", () => {
+  const call = ownRead({ method: 'eth_chainId', params: [], deadline: 0 })
+  const tally = new Tally()
+  expect(tallyOf({ ...call, tally })).toBe(tally)
+  expect(tallyOf({ ...call, tally: { attempts: 0, endpoint: undefined } })).toBeUndefined()
+  expect(tallyOf(call)).toBeUndefined()
 })

@@ -39,6 +39,8 @@ export interface LogChainOptions {
   readonly gives?: (log: WireLog) => readonly unknown[]
   /** What a receipt has in place of its log. */
   readonly receiptLogs?: (log: WireLog) => readonly unknown[]
+  /** What the node gives in place of a receipt. */
+  readonly receipt?: (receipt: Record<string, unknown>) => Record<string, unknown>
   /** Most results of `eth_getLogs`; it leaves out all others. */
   readonly cap?: number
   /** Most blocks of a range, both ends included, and how the refusal of a longer one reads. */
@@ -105,6 +107,7 @@ function createLogChain(options: LogChainOptions) {
     drops = () => false,
     gives = (log) => [log],
     receiptLogs = (log) => [log],
+    receipt: given = (right) => right,
     cap = Number.POSITIVE_INFINITY,
     range,
     chainId = 1,
@@ -175,7 +178,7 @@ function createLogChain(options: LogChainOptions) {
   }
 
   function receiptsOf(block: number): Record<string, unknown>[] {
-    return logsOf(block).map((log, i) => receiptOf(log, i, receiptLogs(log)))
+    return logsOf(block).map((log, i) => given(receiptOf(log, i, receiptLogs(log))))
   }
 
   function receiptOf(log: WireLog, i: number, logs: readonly unknown[]): Record<string, unknown> {

@@ -81,6 +81,11 @@ const LEAST_OVERDUE_MS = 25
 const NEWEST = 1 / 8
 /** Heavy calls in a POST, at least, before others go to another slot. */
 const LEAST_SHARE = 4
+/**
+ * And at most: their replies may be a thousand times as large as those before, and all calls of a
+ * body that is too large are sent again.
+ */
+const MOST_HEAVY = 6
 
 /**
  * What one endpoint takes, learnt from the result of each POST: how long a batch may be, how many
@@ -180,8 +185,8 @@ export class EndpointLimits {
     if (waitMs > 0) return { waitMs }
     const room = this.#pacer.room(most, now)
     // A node works on heavy calls one after the other: those of several POSTs, side by side.
-    const isShared = slots > 1 && this.#isHeavy(waiting.first.method)
-    const maxCalls = isShared ? Math.min(room, Math.max(LEAST_SHARE, Math.ceil(waiting.size / slots))) : room
+    const share = Math.max(LEAST_SHARE, Math.ceil(waiting.size / slots))
+    const maxCalls = this.#isHeavy(waiting.first.method) ? Math.min(room, share, MOST_HEAVY) : room
     return new Plan(maxCalls, this.#size, this.#pacer.fitting(now), maySplit ? this.#speeds : undefined)
   }
 

@@ -5,7 +5,7 @@ import type { BodyPool } from '../body-pool.ts'
 import { type Call, type EncodedCall, type Outcome, type PooledCall, type Post, patienceOf, releasableReply, replyOf } from '../call.ts'
 import { copyError } from '../copy-error.ts'
 import { isFailure } from '../failure-kinds.ts'
-import type { PostFigures } from '../tally.ts'
+import { type PostFigures, tallyOf } from '../tally.ts'
 import { parseBody, resultFor, scanBody } from './body.ts'
 import { correlate, isError, type ReplyObject } from './correlate.ts'
 import { decodedReplies } from './decoded.ts'
@@ -64,7 +64,8 @@ export function createPost(options: PostOptions): Post {
 /** Tells those tallies of the calls that measure about their POST. */
 function tellFigures(calls: readonly Call[], { body, wireBytes }: HttpReply): void {
   let post: PostFigures | undefined
-  for (const { tally } of calls) {
+  for (const call of calls) {
+    const tally = tallyOf(call)
     if (tally?.isMeasured !== true) continue
     post ??= { calls: calls.length, bytes: body.length, wireBytes }
     tally.post = post

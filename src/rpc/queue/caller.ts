@@ -2,6 +2,7 @@ import { HexlineError, TimeoutError } from '../../errors.ts'
 import { pastDeadline, type Wait, type Waiting } from '../../wait/waiting.ts'
 import type { Call, Reply } from '../call.ts'
 import { CallFailure } from '../call-failure.ts'
+import { tallyOf } from '../tally.ts'
 
 /** What callers wait for: an entry of the queue. */
 export interface Awaited {
@@ -44,8 +45,8 @@ export class Caller implements Wait {
 
   /** The call is in a batch that starts now. */
   startTimeout(): void {
-    const { timeoutMs, deadline, tally } = this.call
-    tally?.sent()
+    const { timeoutMs, deadline } = this.call
+    tallyOf(this.call)?.sent()
     if (timeoutMs !== undefined && this.isWaiting) this.#waiting.setAlarm(this, Math.min(deadline, this.#waiting.clock.now() + timeoutMs))
   }
 
@@ -65,7 +66,8 @@ export class Caller implements Wait {
   /** Ends the waiting for this reason, and tells the entry. */
   cancel(reason: unknown): void {
     if (!this.isWaiting) return
-    const { signal, tally } = this.call
+    const { signal } = this.call
+    const tally = tallyOf(this.call)
     const posts = this.entry?.sentTo === undefined ? 0 : 1
     if (tally !== undefined) tally.attempts += posts
     // The caller's own abort reason stays what it is, even where it is an error of hexline.
@@ -76,7 +78,7 @@ export class Caller implements Wait {
 
   /** The outcome has come from this endpoint. */
   settle(outcome: Reply | HexlineError, endpoint: string | undefined): void {
-    this.call.tally?.posted(endpoint)
+    tallyOf(this.call)?.posted(endpoint)
     if (outcome instanceof Error) {
       this.#fail(new CallFailure(outcome, 1, endpoint))
     } else {

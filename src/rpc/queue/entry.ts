@@ -1,10 +1,9 @@
 import { CodecError, type HexlineError, MalformedReplyError } from '../../errors.ts'
 import { excerpt } from '../../text.ts'
 import type { BodyPool } from '../body-pool.ts'
-import { type Call, type EncodedCall, type PooledCall, type Reply, replyOf } from '../call.ts'
+import { type Call, type CallTally, type EncodedCall, type PooledCall, type Reply, replyOf } from '../call.ts'
 import { CallFailure } from '../call-failure.ts'
 import { copyError } from '../copy-error.ts'
-import type { Tally } from '../tally.ts'
 import type { Awaited, Caller } from './caller.ts'
 
 /** Where an entry is on its way from `send` to its outcome. */
@@ -58,7 +57,7 @@ export class Entry implements EncodedCall, Awaited {
   readonly safe: boolean
   readonly tried: readonly string[]
   readonly stalls: number | undefined
-  readonly tally: Tally | undefined
+  readonly tally: CallTally | undefined
   readonly isBound: boolean | undefined
 
   /** `params`, encoded once: for the body, and for finding an identical call. */

@@ -1,0 +1,307 @@
+import type { Client, Request } from '../client/client.ts'
+import { AVOID, clockOf, connectionsOf, type RequestMarks, TALLY, UNREAD } from '../client/internals.ts'
+import { scrubError } from '../client/scrub-error.ts'
+import { CodecError, type HexlineError, IntegrityError, MalformedReplyError } from '../errors.ts'
+import { moved } from '../eth/codec/codec-path.ts'
+import type { Hash } from '../eth/codec/hex.ts'
+import type { Log } from '../eth/objects.ts'
+import { BodyPool } from '../rpc/body-pool.ts'
+import { type Reply, releaseReply } from '../rpc/call.ts'
+import { Tally } from '../rpc/tally.ts'
+import { bytesOf } from './fetch.ts'
+import { logFault } from './log-fault.ts'
+import type { CheckedFilter, FilterParams } from './log-filter.ts'
+import { isSameLog } from './same-log.ts'
+import { type ScannedLogs, scanLogs } from './scan-logs.ts'
+
+/** A log of a block: decoded, or in another form that holds one. */
+export interface LogReader<T> {
+  /** The logs of an `eth_getLogs` result. Throws `SyntaxError` and `CodecError`. */
+  logs(bytes: Buffer): T[]
+  logOf(item: T): Log
+  /** Items of `logs` refer to the bytes that they were read from. */
+  readonly keepsBytes: boolean
+}
+
+/** Blocks `from` to `to`, both included. */
+export interface LogSpan {
+  readonly from: number
+  readonly to: number
+}
+
+/** One `eth_getLogs`. */
+export interface LogQuestion {
+  readonly group: FilterParams
+  readonly span: LogSpan
+}
+
+/** How it is asked. */
+export interface AskOptions {
+  readonly signal: AbortSignal
+  readonly urgent: boolean
+  /** Endpoints to ask only if there is no other. */
+  readonly avoid: readonly string[]
+  /** Attempts until the call fails. Default: the client's. */
+  readonly attempts?: number | undefined
+  /** Replies that could not be used so far. */
+  readonly unusable?: number | undefined
+  /** Its logs are decoded when it arrives, whatever it holds. */
+  readonly isRead?: boolean | undefined
+}
+
+/** The logs of a reply: decoded, or in the bytes that they came in. */
+export interface LogReply<T> extends LogQuestion {
+  /** Undefined until they are decoded. */
+  readonly items: T[] | undefined
+  /** Number of logs: exact for decoded ones, else as `scanLogs` finds it. */
+  readonly count: number
+  /** Size of the reply, and of the memory that it holds, in bytes. */
+  readonly received: number
+  readonly bytes: number
+  readonly tally: Tally
+  /** Attempts that gave it. */
+  readonly attempt: number
+  readonly held: HeldBytes | undefined
+}
+
+interface HeldBytes extends ScannedLogs {
+  readonly reply: Reply
+  readonly bytes: Buffer
+}
+
+/** Some logs of a reply, of these blocks. */
+export interface LogPiece<T> extends LogSpan {
+  readonly items: T[]
+}
+
+/** A reply that is invalid JSON, or holds what are no logs or not those that were asked for. */
+export type Unusable = SyntaxError | IntegrityError | CodecError
+
+export function isUnusable(error: unknown): error is Unusable {
+  return error instanceof SyntaxError || error instanceof IntegrityError || error instanceof CodecError
+}
+
+/** Attempts for a reply that is invalid JSON, or holds logs that were not asked for. */
+export const MOST_UNUSABLE = 4
+/** Smaller replies are decoded when they arrive, in bytes. */
+const LEAST_HELD = 16 * 1024
+const COMMA = 0x2c
+const OPEN_BRACKET = 0x5b
+const CLOSE_BRACKET = 0x5d
+
+/**
+ * Asks for logs, and checks that they are those that were asked for.
+ *
+ * A reply is kept as bytes until its logs are wanted, and then decoded piece by piece: objects that
+ * wait grow old, and old ones cost the garbage collector more than all else that is done with them.
+ * Until then the logs are counted. An endpoint is trusted with this once one of its replies could be used, and no longer
+ * once one could not: its later ones are decoded at once, and asked for elsewhere while others are
+ * under way.
+ */
+export class LogAsker<T> {
+  readonly #client: Client
+  readonly #bulk: Client
+  readonly #urgent: Client
+  readonly #filter: CheckedFilter
+  readonly #reader: LogReader<T>
+  /** The only block, in place of a range. */
+  readonly #blockHash: Hash | undefined
+  /** Whether this number of logs, from this endpoint, is decoded at once. */
+  readonly #isSuspect: (endpoint: string | undefined, logs: number) => boolean
+  readonly #bodies = new BodyPool()
+  /** Whether the endpoints' replies could be used, as far as they were read. */
+  readonly #areUsable = new Map<string | undefined, boolean>()
+  /** Calls of `eth_getLogs`. */
+  calls = 0
+
+  constructor(
+    client: Client,
+    filter: CheckedFilter,
+    reader: LogReader<T>,
+    isSuspect: (endpoint: string | undefined, logs: number) => boolean,
+    blockHash?: Hash,
+  ) {
+    this.#client = client
+    this.#bulk = client.with({ priority: 'bulk' })
+    this.#urgent = client.with({ priority: 'interactive', attempts: Number.POSITIVE_INFINITY })
+    this.#filter = filter
+    this.#reader = reader
+    this.#blockHash = blockHash
+    this.#isSuspect = isSuspect
+  }
+
+  /** One `eth_getLogs`, sent again while its reply is not one to this request. */
+  async ask(question: LogQuestion, { signal, urgent, avoid, attempts, unusable = 0, isRead }: AskOptions): Promise<LogReply<T>> {
+    const { group, span } = question
+    const where = this.#blockHash === undefined ? { fromBlock: hexOf(span.from), toBlock: hexOf(span.to) } : { blockHash: this.#blockHash }
+    const params = [{ ...group, ...where }]
+    const tally = new Tally(clockOf(this.#client))
+    const avoided = [...avoid]
+    for (let attempt = unusable + 1; ; attempt++) {
+      const request: Request & RequestMarks = {
+        method: 'eth_getLogs',
+        params,
+        required: true,
+        as: 'bytes',
+        [UNREAD]: this.#bodies,
+        [TALLY]: tally,
+        [AVOID]: avoided,
+        signal,
+        ...(attempts !== undefined && { attempts }),
+      }
+      this.calls++
+      const reply = await (urgent ? this.#urgent : this.#bulk).send(request)
+      const arrived = this.#arrived(question, reply, tally, attempt)
+      const { endpoint } = tally
+      const mayWait = isRead !== true && arrived.received >= LEAST_HELD && arrived.count > 0 && this.#areUsable.get(endpoint) === true
+      if (mayWait && !this.#isSuspect(endpoint, arrived.count)) return arrived
+      try {
+        return this.read(arrived)
+      } catch (error) {
+        if (!isUnusable(error)) throw error
+        if (attempt === MOST_UNUSABLE) throw this.failureOf(arrived, error)
+        if (endpoint !== undefined) avoided.push(endpoint)
+      }
+    }
+  }
+
+  #arrived(question: LogQuestion, reply: Reply, tally: Tally, attempt: number): LogReply<T> & { readonly held: HeldBytes } {
+    const bytes = bytesOf(reply)
+    const { count, cuts } = scanLogs(bytes) ?? NOT_SCANNED
+    // Its memory may have room to spare.
+    const room = tally.post === undefined ? 1 : Math.max(1, bytes.buffer.byteLength / tally.post.bytes)
+    return {
+      ...question,
+      items: undefined,
+      count,
+      received: reply.bytes,
+      bytes: Math.ceil(reply.bytes * room),
+      tally,
+      attempt,
+      held: { reply, bytes, count, cuts },
+    }
+  }
+
+  /** The reply with its logs decoded. Throws what `isUnusable` tells. */
+  read(reply: LogReply<T> & { readonly held: HeldBytes }): LogReply<T> & { readonly items: T[] } {
+    const { held, received, span, tally } = reply
+    try {
+      const items = this.#checked(this.#reader.logs(held.bytes), span)
+      this.#release(held)
+      if (items.length > 0 && !this.#areUsable.has(tally.endpoint)) this.#areUsable.set(tally.endpoint, true)
+      return { ...reply, items, count: items.length, bytes: received, held: undefined }
+    } catch (error) {
+      if (isUnusable(error)) this.#areUsable.set(tally.endpoint, false)
+      throw error
+    }
+  }
+
+  /**
+   * The logs of a reply in pieces that tile its blocks, each decoded when it is its turn. Throws what
+   * `isUnusable` tells, also where the reply holds other logs than were counted.
+   */
+  *pieces(reply: LogReply<T>): Generator<LogPiece<T>, void, undefined> {
+    const { items, held, span, tally } = reply
+    if (items !== undefined) return yield { ...span, items }
+    const { bytes, count, cuts } = held as HeldBytes
+    // Replies that share a body are read whole: what a reply is depends on those before it.
+    const isWhole = tally.post?.calls !== 1
+    const all = isWhole ? [] : cuts
+    for (let i = 0; i <= all.length; i++) {
+      const [start, end] = [all[i - 1], all[i]]
+      const piece = { from: start?.block ?? span.from, to: end === undefined ? span.to : end.block - 1 }
+      const expected = (end?.count ?? count) - (start?.count ?? 0)
+      yield { ...piece, items: this.#piece(bytes, start?.at, end?.at, piece, expected, tally) }
+    }
+    this.#release(held as HeldBytes)
+  }
+
+  #piece(bytes: Buffer, start: number | undefined, end: number | undefined, span: LogSpan, expected: number, { endpoint }: Tally): T[] {
+    // The commas at both ends are the brackets of an array while it is decoded.
+    if (start !== undefined) bytes[start] = OPEN_BRACKET
+    if (end !== undefined) bytes[end] = CLOSE_BRACKET
+    const isPart = start !== undefined || end !== undefined
+    try {
+      const items = this.#checked(this.#reader.logs(isPart ? bytes.subarray(start ?? 0, end === undefined ? bytes.length : end + 1) : bytes), span)
+      if (items.length === expected) return items
+      throw new IntegrityError(`blocks ${span.from} to ${span.to}: ${expected} logs were counted, and ${items.length} decoded`)
+    } catch (error) {
+      if (isUnusable(error)) this.#areUsable.set(endpoint, false)
+      throw error
+    } finally {
+      // A user's layer may keep the bytes.
+      if (start !== undefined) bytes[start] = COMMA
+      if (end !== undefined) bytes[end] = COMMA
+    }
+  }
+
+  #release({ reply }: HeldBytes): void {
+    if (!this.#reader.keepsBytes) releaseReply(reply)
+  }
+
+  /** What a job fails with where no reply to this question could be used. */
+  failureOf({ span: { from, to }, tally }: LogReply<T>, error: Unusable): HexlineError {
+    const { endpoint } = tally
+    if (error instanceof SyntaxError)
+      return new MalformedReplyError(`logs of blocks ${from} to ${to}: received invalid JSON ${MOST_UNUSABLE} times`, { endpoint })
+    const connections = connectionsOf(this.#client)
+    if (error instanceof IntegrityError) return scrubError(Object.assign(error, { endpoint }), connections) as HexlineError
+    const path = `logs${error.path.startsWith('[') ? '' : '.'}${error.path}`
+    return scrubError(moved(error, path, { method: 'eth_getLogs', kind: 'malformed' }), connections, tally) as HexlineError
+  }
+
+  /** The logs in order, each once. Throws `IntegrityError` for one that was not asked for. */
+  #checked(items: T[], { from, to }: LogSpan): T[] {
+    let isSorted = true
+    let last: Log | undefined
+    for (const item of items) {
+      const log = this.#reader.logOf(item)
+      const number = Number(log.blockNumber ?? -1)
+      const index = log.logIndex ?? -1
+      if (number < from || number > to || index < 0) {
+        throw new IntegrityError(
+          `requested logs of blocks ${from} to ${to}, but received one of ${log.blockNumber === null ? 'a pending block' : `block ${log.blockNumber}`}`,
+        )
+      }
+      const why = logFault(log)
+      if (why !== undefined) throw new IntegrityError(`block ${number}: log ${index} ${why}`)
+      if (!this.#filter.matches(log)) throw new IntegrityError(`block ${number}: log ${index} does not match the filter`)
+      if (last !== undefined && compare(last, log) >= 0) isSorted = false
+      last = log
+    }
+    const logs = isSorted ? items : sorted(items, this.#reader.logOf)
+    for (let i = 1; i < logs.length; i++) {
+      const [before, log] = [this.#reader.logOf(logs[i - 1] as T), this.#reader.logOf(logs[i] as T)]
+      if (log.blockHash !== before.blockHash && log.blockNumber === before.blockNumber)
+        throw new IntegrityError(`block ${log.blockNumber}: its logs are those of two blocks, ${before.blockHash} and ${log.blockHash}`)
+    }
+    return logs
+  }
+}
+
+const NOT_SCANNED: ScannedLogs = { count: 0, cuts: [] }
+
+/** Logs of a question that are decoded, and came in this many bytes. */
+export function readReply<T>({ group, span }: LogQuestion, items: T[], received: number): LogReply<T> {
+  return { group, span, items, count: items.length, received, bytes: received, tally: new Tally(), attempt: 1, held: undefined }
+}
+
+/** In their order, each once. Throws `IntegrityError` for different ones in one place. */
+export function sorted<T>(items: readonly T[], logOf: (item: T) => Log): T[] {
+  const all = [...items].sort((a, b) => compare(logOf(a), logOf(b)))
+  return all.filter((item, i) => {
+    if (i === 0) return true
+    const [before, log] = [logOf(all[i - 1] as T), logOf(item)]
+    if (compare(before, log) !== 0) return true
+    if (!isSameLog(before, log)) throw new IntegrityError(`block ${log.blockNumber}: log ${log.logIndex} came twice, and differs`)
+    return false
+  })
+}
+
+function compare(a: Log, b: Log): number {
+  return Number(a.blockNumber) - Number(b.blockNumber) || (a.logIndex as number) - (b.logIndex as number)
+}
+
+function hexOf(number: number): string {
+  return `0x${number.toString(16)}`
+}

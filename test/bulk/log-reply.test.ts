@@ -1,0 +1,126 @@
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { getLogs } from '../../src/bulk/index.ts'
+import { createClient, type Layer } from '../../src/index.ts'
+import { type LogChain, type LogChainOptions, startLogChain, tokens, type WireLog } from '../support/log-chain.ts'
+
+const HEAD = 4000
+/** Blocks in a range: its 2,495 logs are not taken for a reply that was cut. */
+const MOST = 499
+const says = () => ({ message: `query exceeds max block range ${MOST}` })
+
+const start = (options: Partial<LogChainOptions> = {}) => startLogChain({ head: HEAD, range: { most: MOST, says }, ...options })
+
+/** All logs in pages. Each reply comes in a POST of its own, so that it may be read in pieces. */
+async function pagesFrom(chains: readonly LogChain[], maxBytes = 32 * 1024 * 1024) {
+  const client = createClient(
+    chains.map(({ url }) => url),
+    { deadlineMs: 60_000, batch: { maxCalls: 1 } },
+  )
+  onTestFinished(() => client.close())
+  const pages: { readonly from: number; readonly to: number; readonly keys: readonly string[] }[] = []
+  for await (const { from, to, logs } of getLogs(client, { address: tokens as `0x${string}`[], from: 0, to: HEAD, audit: 'none', maxBytes }).pages())
+    pages.push({ from: Number(from), to: Number(to), keys: logs.map((log) => `${log.blockNumber}/${log.logIndex}/${log.data}`) })
+  for (const [i, { from }] of pages.entries()) expect(from).toBe(i === 0 ? 0 : (pages[i - 1]?.to ?? 0) + 1)
+  expect(pages.at(-1)?.to).toBe(HEAD)
+  expect(pages.flatMap(({ keys }) => keys)).toEqual(chains[0]?.logs(0, HEAD).map((log) => `${Number(log.blockNumber)}/${Number(log.logIndex)}/${log.data}`))
+  return pages
+}
+
+/** Changes the replies to ranges that are wide, from the one on that begins at or after `at`. */
+function changing(
+  change: (logs: WireLog[], from: number, to: number) => unknown[] | undefined,
+  at = 1500,
+): Pick<LogChainOptions, 'answer'> & { chain: LogChain | undefined } {
+  const options = {
+    chain: undefined as LogChain | undefined,
+    answer(method: string, [given]: readonly unknown[]) {
+      if (method !== 'eth_getLogs' || options.chain === undefined) return undefined
+      const [from, to] = [Number((given as { fromBlock: string }).fromBlock), Number((given as { toBlock: string }).toBlock)]
+      if (from < at || to - from >= MOST) return undefined
+      const result = change(options.chain.logs(from, to), from, to)
+      if (result !== undefined) options.chain.ranges.push([from, to])
+      return result && { result }
+    },
+  }
+  return options
+}
+
+describe('a large reply', () => {
+  it('comes in several pages', async () => {
+    const pages = await pagesFrom([await start()])
+    // The first one shows that the endpoint's replies can be used.
+    expect(Math.max(...pages.slice(1).map(({ keys }) => keys.length))).toBeLessThanOrEqual(505)
+    expect(pages.length).toBeGreaterThan(30)
+  })
+
+  it('is requested again from where it turns out to be wrong', async () => {
+    let wrong: { readonly from: number; readonly to: number } | undefined
+    const faults = changing((logs, from, to) => {
+      if (wrong !== undefined || logs.length < 2000) return undefined
+      wrong = { from, to }
+      return logs.map((log, i) => (i === 1950 ? { ...log, logIndex: 'zz' } : log))
+    })
+    const chain = await start(faults)
+    faults.chain = chain
+    await pagesFrom([chain])
+    const { from, to } = wrong ?? { from: 0, to: 0 }
+    const again = chain.ranges.filter((range) => range[0] > from && range[1] === to).map((range) => range[0] - from)
+    expect(again).toHaveLength(1)
+    // Three pieces of a hundred blocks, or a few more, were good.
+    expect(again[0]).toBeGreaterThanOrEqual(300)
+    expect(again[0]).toBeLessThan(330)
+  })
+
+  it('is requested from another endpoint where one goes on giving wrong logs', async () => {
+    const faults = changing((logs) => logs.map((log, i) => (i === 600 ? { ...log, removed: true } : log)))
+    const liar = await start(faults)
+    faults.chain = liar
+    await pagesFrom([liar, await start()])
+    expect(liar.ranges.some(([from]) => from >= 1500)).toBe(true)
+  })
+
+  it('fails the job with what is wrong after four attempts', async () => {
+    const faults = changing((logs) => logs.map((log, i) => (i === 600 ? { ...log, data: null } : log)))
+    const chain = await start(faults)
+    faults.chain = chain
+    await expect(pagesFrom([chain])).rejects.toThrow(/has no data$/)
+    // The rest of the range is requested three times more.
+    const ends = chain.ranges.filter(([from, to]) => from >= 1500 && to - from < MOST).map(([, to]) => to)
+    expect(ends.filter((to) => to === Math.min(...ends))).toHaveLength(4)
+  })
+
+  it('comes in order and whole where the node sorts its logs otherwise', async () => {
+    const faults = changing((logs) => logs.reverse(), 0)
+    const chain = await start(faults)
+    faults.chain = chain
+    await pagesFrom([chain])
+  })
+
+  it('comes whole where its logs cannot be counted without decoding them', async () => {
+    // One in three logs is counted twice, so that a reply of 1,000 does not seem to be cut.
+    const gives = (log: WireLog) => [
+      BigInt(log.data) % 3n === 0n && Number(log.blockNumber) >= 1000 ? { ...log, details: { blockNumber: log.blockNumber } } : log,
+    ]
+    await pagesFrom([await start({ gives })])
+    await pagesFrom([await start({ gives, cap: 1000, logs: (block) => (block < 1000 ? 1 : 4) })])
+  })
+
+  it('stays as it came for a layer that keeps it', async () => {
+    const chain = await start()
+    const kept = new Map<string, { readonly bytes: Uint8Array; readonly copy: string }>()
+    const keeping: Layer = (next) => async (call) => {
+      const reply = await next(call)
+      if (call.as !== 'bytes') return reply
+      const bytes = reply.take() as Uint8Array
+      kept.set(JSON.stringify(call.params), { bytes, copy: Buffer.from(bytes).toString() })
+      return { bytes: bytes.length, take: () => bytes }
+    }
+    const client = createClient(chain.url, { batch: { maxCalls: 1 }, layers: (defaults) => [keeping, ...defaults] })
+    onTestFinished(() => client.close())
+    let logs = 0
+    for await (const _ of getLogs(client, { address: tokens as `0x${string}`[], from: 0, to: HEAD, audit: 'none' })) logs++
+    expect(logs).toBe(5 * (HEAD + 1))
+    expect(kept.size).toBeGreaterThan(5)
+    for (const { bytes, copy } of kept.values()) expect(Buffer.from(bytes).toString()).toBe(copy)
+  })
+})
