@@ -53,7 +53,7 @@ describe('planLogs', () => {
   })
 
   it('is within 10 % of what was then counted: logs that begin suddenly', async () => {
-    const chain = await startLogChain({ head: 8000, logs: (number) => (number >= 3020 ? 3 : 0) })
+    const chain = await startLogChain({ head: 8000, logs: (number) => (number >= 3020 ? 6 : 0) })
     await using client = createClient(chain.url)
     const job = { from: 0, to: 7999, topics: [TRANSFER], audit: 'none' } as const
     const plan = await planLogs(client, job)
