@@ -27,13 +27,13 @@ export function planText(plan: AnyPlan): string {
 }
 
 function rowsOf(plan: AnyPlan): Row[] {
-  const { calls, leastPosts, callsPerPost, wireBytes, bytes, diskBytes, duration } = plan
+  const { calls, posts, wireBytes, bytes, diskBytes, duration } = plan
   const { seconds, limitedBy, rate } = duration
   const isCompressed = bytes.value > 1.05 * wireBytes.value
   const why = limitedBy === 'rate' && rate !== null ? `at ${count(Math.round(rate.perSecond))} ${rate.of} a second` : 'at the pace of the sample'
   return [
     rowOf('calls', calls, count),
-    { name: 'POSTs', about: `at least ${count(leastPosts)}`, between: `${count(callsPerPost)} ${callsPerPost === 1 ? 'call' : 'calls'} each` },
+    rowOf('POSTs', posts, count),
     rowOf('over the wire', wireBytes, sizeOf),
     ...(isCompressed ? [rowOf('decompressed', bytes, sizeOf)] : []),
     ...('logs' in plan ? [rowOf('logs', plan.logs, count)] : []),

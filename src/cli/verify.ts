@@ -151,9 +151,23 @@ function textOf(report: DatasetReport, isTerminal: boolean): string {
     isTerminal,
   )
   const notes = [
-    ...(uncovered.length === 0 ? [] : [`covered by no hash or root: ${uncovered.join(', ')}`]),
+    ...(uncovered.length === 0 ? [] : [wrapped(`covered by no hash or root: ${uncovered.join(', ')}`)]),
     ...(against === null ? [] : [`compared with the node: ${count(against.blocks)} ${against.blocks === 1 ? 'block' : 'blocks'} (--seed ${against.seed})`]),
-    ...(lastHash === null ? [] : [`all of it follows from the hash of block ${to}: ${lastHash}`]),
+    ...(lastHash === null ? [] : [`everything proven rests on the hash of block ${to}:\n  ${lastHash}`]),
   ]
   return `${[head, '', proven, '', ...notes].join('\n')}\n`
+}
+
+const WIDTH = 80
+
+/** Text in lines of at most 80 columns, where its words allow; all but the first are indented. */
+function wrapped(text: string): string {
+  const lines: string[] = []
+  for (const word of text.split(' ')) {
+    const line = lines.at(-1)
+    if (line === undefined) lines.push(word)
+    else if (line.length + 1 + word.length <= WIDTH) lines[lines.length - 1] = `${line} ${word}`
+    else lines.push(`  ${word}`)
+  }
+  return lines.join('\n')
 }

@@ -84,7 +84,7 @@ export function auditPlan({ level, parts, receipts }: Audit, tables: readonly Co
 function suspectsIn(blocks: number, headers: readonly Header[], windows: readonly LogWindow[], isSuspect: (header: Header) => boolean): Estimate {
   const none = headers.map(() => [])
   const matching = estimator(blocks, none, none)(headers.map((header) => (isSuspect(header) ? 1 : 0)))
-  const withLogs = windowEstimator(blocks, windows)(windows.map(({ blocksWithLogs }) => blocksWithLogs))
+  const withLogs = windowEstimator(windows)(windows.map(({ blocksWithLogs }) => blocksWithLogs))
   const least = (value: number) => Math.max(0, value)
   return { value: least(matching.value - withLogs.value), low: least(matching.low - withLogs.high), high: least(matching.high - withLogs.low) }
 }

@@ -41,6 +41,36 @@ export function estimator(blocks: number, sample: readonly Traits[], all: readon
   }
 }
 
+/** A part of a range: its blocks, and how many of them were seen. */
+export interface Stratum {
+  readonly blocks: number
+  readonly seen: number
+}
+
+/**
+ * Estimates sums over parts of a range from what was seen of each: stratified sampling, with one
+ * unit a stratum, whose variances are those between neighbours (Cochran, 5A.12).
+ *
+ *     total = sum(blocks * y / seen)
+ */
+export function strataEstimator(strata: readonly Stratum[]): Estimator {
+  const n = strata.length
+  const share = 1 - sum(strata.map(({ seen }) => seen)) / sum(strata.map(({ blocks }) => blocks))
+  return (values) => {
+    const perBlock = values.map((value, i) => value / (strata[i] as Stratum).seen)
+    const total = sum(perBlock.map((each, i) => each * (strata[i] as Stratum).blocks))
+    if (share === 0 || n < 2) return known(total)
+    let squares = 0
+    for (let i = 1; i < n; i++) {
+      const sizes = ((strata[i - 1] as Stratum).blocks ** 2 + (strata[i] as Stratum).blocks ** 2) / 2
+      squares += ((perBlock[i] as number) - (perBlock[i - 1] as number)) ** 2 * sizes
+    }
+    const spread = Math.sqrt((share * squares * n) / (2 * (n - 1))) * quantile(n - 1)
+    const seen = sum(values)
+    return { value: Math.max(seen, total), low: Math.max(seen, total - spread), high: total + spread }
+  }
+}
+
 const LEAST_FOR_SLOPE = 8
 
 /**

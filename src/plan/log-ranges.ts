@@ -2,11 +2,11 @@ import type { LogRange } from '../bulk/log-range.ts'
 import type { LogWindow } from './log-windows.ts'
 
 /** Ranges that `getLogs` requests ahead of its reader. */
-const AHEAD = 64
+export const RANGES_AHEAD = 64
 
 /**
  * Number of ranges that `getLogs` splits a range into: it is played through, with replies as dense as
- * the windows around them, times `density`. The first range is answered before others are requested.
+ * the windows that stand for their blocks, times `density`. The first range is answered before others are requested.
  */
 export function rangesFor(from: number, blocks: number, windows: readonly LogWindow[], density: number, range: LogRange): number {
   const end = from + blocks
@@ -14,16 +14,27 @@ export function rangesFor(from: number, blocks: number, windows: readonly LogWin
   let next = from
   let ranges = 0
   while (next < end || inFlight.length > 0) {
-    while (next < end && inFlight.length < (ranges <= 1 ? 1 : AHEAD)) {
+    while (next < end && inFlight.length < (ranges <= 1 ? 1 : RANGES_AHEAD)) {
       const length = Math.min(range.blocks, end - next)
       inFlight.push({ start: next, length })
       next += length
       ranges++
     }
     const { start, length } = inFlight.shift() as { start: number; length: number }
-    const { logs, bytes, from: first, to: last } = windows[Math.floor(((start - from) * windows.length) / blocks)] as LogWindow
-    const share = (density * length) / (last - first + 1)
-    range.answered({ blocks: length, logs: share * logs, bytes: share * bytes, tookMs: undefined })
+    range.answered({ blocks: length, ...repliesIn(windows, start, length, density), tookMs: undefined })
   }
   return ranges
+}
+
+/** Logs and bytes in a range, as dense as in the windows that stand for its blocks. */
+function repliesIn(windows: readonly LogWindow[], start: number, length: number, density: number): { logs: number; bytes: number } {
+  let [logs, bytes] = [0, 0]
+  for (const { first, blocks, from, to, ...seen } of windows) {
+    const common = Math.min(first + blocks, start + length) - Math.max(first, start)
+    if (common <= 0) continue
+    const share = (density * common) / (to - from + 1)
+    logs += share * seen.logs
+    bytes += share * seen.bytes
+  }
+  return { logs, bytes }
 }

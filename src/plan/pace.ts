@@ -19,22 +19,42 @@ export interface Duration {
 /** What a job takes in all. */
 export interface Load {
   readonly calls: Calls
-  readonly posts: number
+  readonly posts: Estimate
   readonly wireBytes: Estimate
 }
 
 /** Until an endpoint has shown otherwise, and for clients of other make. */
 const USUAL = { maxCalls: 100, bodyBytes: 1.5 * 1024 * 1024, concurrency: 8, callsPerSecond: undefined, units: undefined }
 
+/** Calls of a job, and how they are requested. */
+interface Requests {
+  readonly calls: Estimate
+  /** Size of the bodies of all replies, in bytes. */
+  readonly bytes: Estimate
+  /** Calls that are made one after the other, before or after all others. */
+  readonly single: number
+  /** Calls that are requested together, ahead of the reader. */
+  readonly ahead: number
+}
+
 /**
- * The fewest POSTs for a job: as many calls in each as the endpoint is known to take, until their
- * replies together are of the size at which hexline begins another one.
+ * The POSTs of a job, and the calls in a full one: as many as the endpoint is known to take, or as
+ * have replies of the size at which hexline begins another one. Between two bounds: all POSTs are
+ * full, or each round of calls that are requested together ends with one that is not. The first is
+ * so where replies come one by one, the second where they come faster than they are read.
  */
-export function postsFor(client: Client, calls: Estimate, bytes: Estimate): { readonly leastPosts: number; readonly callsPerPost: number } {
+export function postsFor(client: Client, { calls, bytes, single, ahead }: Requests): { readonly posts: Estimate; readonly callsPerPost: number } {
   const limits = limitsOf(client)
   const { maxCalls, bodyBytes } = limits.reduce((a, b) => (b.maxCalls < a.maxCalls ? b : a), limits[0] ?? USUAL)
-  const callsPerPost = Math.max(1, Math.min(maxCalls, Math.ceil(bodyBytes / (bytes.value / calls.value))))
-  return { leastPosts: Math.ceil(calls.value / callsPerPost), callsPerPost }
+  // The last call of a POST passes the size, by half a reply on average.
+  const callsPerPost = Math.max(1, Math.min(maxCalls, bodyBytes / (bytes.value / calls.value) + 0.5))
+  const fewest = (all: number) => single + Math.ceil((all - single) / callsPerPost)
+  const most = (all: number) => {
+    const many = all - single
+    return single + Math.floor(many / ahead) * Math.ceil(ahead / callsPerPost) + Math.ceil((many % ahead) / callsPerPost)
+  }
+  const posts = { value: (fewest(calls.value) + most(calls.value)) / 2, low: fewest(calls.low), high: most(calls.high) }
+  return { posts, callsPerPost: Math.round(callsPerPost) }
 }
 
 /**
@@ -50,7 +70,7 @@ export function durationOf(client: Client, load: Load, counts: Counts): Duration
   const { latencyMs, msPerByte } = timesOf(counts)
   const limits = limitsOf(client)
   const inFlight = Math.max(1, (limits[0] ?? USUAL).concurrency - 1)
-  const node = (each: keyof Estimate, share: number) => (load.posts * latencyMs) / inFlight / 1000 + (load.wireBytes[each] * msPerByte) / share / 1000
+  const node = (each: keyof Estimate, share: number) => (load.posts[each] * latencyMs) / inFlight / 1000 + (load.wireBytes[each] * msPerByte) / share / 1000
   const ofNode: Estimate = { value: node('value', 1), low: node('low', inFlight), high: node('high', 1) }
   const { rate, seconds } = rateOf(limits, load)
   if (seconds !== undefined && seconds.value >= ofNode.value) return { seconds, limitedBy: 'rate', rate }

@@ -8,7 +8,7 @@ import { type Estimate, sum, whole } from './estimate.ts'
 import { type CheckedPlanOptions, checkPlanOptions, onceOf, type Plan, type PlanOptions, partOf, planOf } from './plan.ts'
 import { tablesFor } from './provider.ts'
 import { planReceipts, type ReceiptsPlan } from './receipts-ways.ts'
-import { estimatorFor, takeSample } from './sample.ts'
+import { BLOCKS_AHEAD, estimatorFor, takeSample } from './sample.ts'
 
 /** The options of `getBlocks`, and how to plan. */
 export interface PlanBlocksOptions extends GetBlocksOptions, PlanOptions {}
@@ -52,6 +52,7 @@ export async function runBlocksPlan(client: Client, stream: StreamOptions, { sam
     range,
     parts: [partOf(estimate, sample.blocks, sample.counts), onceOf(once, sample.counts)],
     others: sample.headerCounts,
+    ahead: { items: BLOCKS_AHEAD, of: blocks },
     tables,
     missing: sample.missing,
   })

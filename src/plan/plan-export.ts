@@ -10,7 +10,7 @@ import { planFiles, type TablePlan } from './files.ts'
 import { type CheckedPlanOptions, checkPlanOptions, onceOf, type Plan, type PlanOptions, partOf, planOf } from './plan.ts'
 import { tablesFor } from './provider.ts'
 import { planReceipts, type ReceiptsPlan } from './receipts-ways.ts'
-import { estimatorFor, takeSample } from './sample.ts'
+import { BLOCKS_AHEAD, estimatorFor, takeSample } from './sample.ts'
 
 /** The options of `exportDataset`, and how to plan. The folder is not needed, and not looked at. */
 export interface PlanExportOptions extends Omit<ExportDatasetOptions, 'dir'>, PlanOptions {
@@ -71,6 +71,7 @@ export async function runExportPlan(client: Client, job: ExportJob, { sample: si
     range,
     parts: [partOf(estimate, sample.blocks, sample.counts), onceOf(once, sample.counts)],
     others: sample.headerCounts,
+    ahead: { items: BLOCKS_AHEAD, of: blocks },
     tables,
     missing: sample.missing,
   })

@@ -12,7 +12,7 @@ import { OptionError } from '../errors.ts'
 import { type AuditPlan, auditPlan, auditsOf } from './audits.ts'
 import { Counts, countingClient } from './counting-client.ts'
 import { type Estimate, mean, whole } from './estimate.ts'
-import { rangesFor } from './log-ranges.ts'
+import { RANGES_AHEAD, rangesFor } from './log-ranges.ts'
 import { sampleWindows, windowEstimator } from './log-windows.ts'
 import { type CheckedPlanOptions, checkPlanOptions, onceOf, type Part, type Plan, type PlanOptions, planOf } from './plan.ts'
 import { tablesFor } from './provider.ts'
@@ -71,7 +71,7 @@ export async function runLogsPlan(client: Client, job: LogStreamOptions, { sampl
   })
   const sample = await takeSample(client, from, blocks, size, { full: false, receipts: true, signal })
 
-  const estimate = windowEstimator(blocks, windows)
+  const estimate = windowEstimator(windows)
   const logs = estimate(windows.map((each) => each.logs))
   const ranges = (each: keyof Estimate) =>
     filter.groups.length * rangesFor(from, blocks, windows, logs.value === 0 ? 1 : logs[each] / logs.value, firstLogRange(client, filter))
@@ -90,7 +90,15 @@ export async function runLogsPlan(client: Client, job: LogStreamOptions, { sampl
   const tables = tablesFor(client, provider)
   const audit = audits.find((each) => each.level === level)
   return {
-    ...planOf({ client, range, parts: [logPart, ...(audit?.parts ?? []), ...once], others: sample.counts, tables, missing: sample.missing ?? missing }),
+    ...planOf({
+      client,
+      range,
+      parts: [logPart, ...(audit?.parts ?? []), ...once],
+      others: sample.counts,
+      ahead: { items: RANGES_AHEAD, of: ranges('value') },
+      tables,
+      missing: sample.missing ?? missing,
+    }),
     logs: whole(logs),
     diskBytes: whole(estimate(windows.map((each) => each.lineBytes))),
     blocksPerCall: Math.round((filter.groups.length * blocks) / ranges('value')),

@@ -25,8 +25,8 @@ export interface Plan {
   /** Calls in all, and by method. */
   readonly calls: Estimate
   readonly callsByMethod: Readonly<Record<string, Estimate>>
-  /** The fewest POSTs that the calls can be in, and the calls in each. */
-  readonly leastPosts: number
+  /** POSTs, and the calls in one that is full. */
+  readonly posts: Estimate
   readonly callsPerPost: number
   /** Size of the bodies of all replies, in bytes: over the wire, and after decompression. */
   readonly wireBytes: Estimate
@@ -63,6 +63,8 @@ export interface Part {
   /** Size of the results, in bytes. */
   readonly bytes: Estimate
   readonly counts: Counts
+  /** Its calls are made one after the other, whatever the range. */
+  readonly isSingle?: boolean
 }
 
 /** What is known of a job. */
@@ -72,29 +74,32 @@ export interface Findings {
   readonly parts: readonly Part[]
   /** Of all other calls of the sample. */
   readonly others: Counts
+  /** Blocks, or ranges of them, that are requested ahead of the reader, and how many there are. */
+  readonly ahead: { readonly items: number; readonly of: number }
   readonly tables: readonly CostTable[]
   readonly missing: Missing | null
 }
 
 /** What is the same for all jobs. */
-export function planOf({ client, range, parts, others, tables, missing }: Findings): Plan {
+export function planOf({ client, range, parts, others, ahead, tables, missing }: Findings): Plan {
   const calls = callsIn(parts)
   const total = added(Object.values(calls))
   const bodies = parts.map(bodiesOf)
   const bytes = added(bodies.map((each) => each.bytes))
   const wireBytes = added(bodies.map((each) => each.wireBytes))
-  const { leastPosts, callsPerPost } = postsFor(client, total, bytes)
+  const single = added(Object.values(callsIn(parts.filter((part) => part.isSingle)))).value
+  const { posts, callsPerPost } = postsFor(client, { calls: total, bytes, single, ahead: (ahead.items * (total.value - single)) / ahead.of })
   const counts = [...new Set([...parts.map((part) => part.counts), others])].reduce((all, each) => all.add(each), new Counts())
   return {
     ...range,
     blocks: Number(range.to - range.from) + 1,
     calls: whole(total),
     callsByMethod: Object.fromEntries(Object.entries(calls).map(([method, number]) => [method, whole(number)])),
-    leastPosts,
+    posts: whole(posts),
     callsPerPost,
     wireBytes: whole(wireBytes),
     bytes: whole(bytes),
-    duration: durationOf(client, { calls, posts: leastPosts, wireBytes }, counts),
+    duration: durationOf(client, { calls, posts, wireBytes }, counts),
     units: unitsOf(tables, calls),
     missing,
     cost: { calls: counts.calls, posts: counts.posts.size, wireBytes: sum([...counts.posts.keys()].map((post) => post.wireBytes)) },
@@ -129,6 +134,7 @@ export function onceOf(calls: Readonly<Record<string, number>>, counts: Counts, 
     calls: Object.fromEntries(Object.entries(calls).map(([method, number]) => [method, known(number)])),
     bytes: known(bytes ?? SMALL_RESULT * sum(Object.values(calls))),
     counts,
+    isSingle: true,
   }
 }
 

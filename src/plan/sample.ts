@@ -57,6 +57,9 @@ export interface Sample {
 /** Attempts for each call. What is missing is missing after the last one; throttling does not count. */
 export const ATTEMPTS = 4
 
+/** Blocks that a job requests ahead of its reader, until it has shown that it is quicker. */
+export const BLOCKS_AHEAD = 256
+
 /** What to sample: blocks of a range, as a job fetches them. */
 export interface SampleOptions {
   readonly full: boolean

@@ -15,29 +15,54 @@ interface OtherHeaders {
   readonly why: string
 }
 
+/** Each with the file of a node, or else the page, that shows it. */
 const otherHeaders: readonly OtherHeaders[] = [
-  // Ethermint: the hash is the one of CometBFT's header.
+  // evmos/ethermint, rpc/types/utils.go: the hash is the one of CometBFT's header.
   { chains: [25, 338, 777, 7000, 7001, 9001, 9000, 7700, 2222, 2221, 1776], why: 'its blocks have the hashes of CometBFT' },
+  // matter-labs/zksync-era, core/lib/types/src/block.rs
   { chains: [324, 300, 388, 232, 2741, 11124], why: 'ZK Stack hashes its headers in another way' },
+  // ava-labs/coreth, core/types/block.go: `extDataHash`, `extDataGasUsed`, `blockGasCost`.
   { chains: [43113, 43114], why: 'Avalanche has more fields in its headers' },
+  // No source of the hash was found.
   { chains: [1101, 2442], why: 'Polygon zkEVM hashes its headers in another way' },
+  // celo-org/celo-blockchain, core/types/block.go: no uncles, difficulty or gas limit.
   { chains: [42220, 44787], why: 'Celo had other headers before it became a layer 2' },
+  // rsksmart/rskj, rskj-core/src/main/java/org/ethereum/core/BlockHeader.java: merged mining.
   { chains: [30, 31], why: 'Rootstock has other headers' },
+  // No source of the hash was found: it is shortened from a hash of 48 bytes.
   { chains: [295, 296, 297], why: 'Hedera has no headers of Ethereum' },
+  // filecoin-project/lotus, chain/types/ethtypes/eth_types.go: the hash is the one of a tipset's key.
   { chains: [314, 314159], why: 'Filecoin has no headers of Ethereum' },
+  // Fantom-foundation/go-opera, evmcore/dummy_block.go: the hash is the one of the event.
   { chains: [250, 4002, 146], why: 'the hashes of blocks are those of Lachesis events' },
+  // polkadot-evm/frontier, frame/ethereum/src/lib.rs
   { chains: [1284, 1285, 1287], why: 'Frontier fills in headers for blocks of Substrate' },
+  // aurora-is-near/borealis-engine-lib, refiner-types/src/aurora_block.rs
   { chains: [1313161554], why: 'Aurora makes up headers for blocks of NEAR' },
+  // klaytn/klaytn, blockchain/types/block.go: `reward`, `governanceData`, `voteData`.
   { chains: [8217, 1001], why: 'Kaia has other headers' },
+  // sei-protocol/sei-chain, evmrpc/block.go
   { chains: [1329, 1328], why: 'Sei has the hashes of CometBFT' },
+  // tempoxyz/tempo, crates/primitives/src/header.rs
   { chains: [4217, 42431], why: 'Tempo has more fields in its headers' },
+  // harmony-one/harmony, block/header.go
   { chains: [1666600000], why: 'Harmony has other headers' },
 ]
 
-/** Chains with transactions or logs of the system that no root holds. */
+/**
+ * System transactions that no root holds are part of a block at some nodes:
+ * https://docs.chainstack.com/reference/hyperliquid-evm-eth-get-system-txs-by-block-hash
+ */
 const HYPERLIQUID: readonly number[] = [998, 999]
+/**
+ * A transaction for state sync, in no root (maticnetwork/bor, core/types/bor_receipt.go), until
+ * PIP-74 gave it the type 0x7f and a place in the roots. Its content is not in a node's replies.
+ */
 const POLYGON: readonly number[] = [137, 80001, 80002]
-/** BNB Smart Chain has blobs, and a `parentBeaconBlockRoot` of zero. */
+/**
+ * BNB Smart Chain has blobs, and a `parentBeaconBlockRoot` of zero (bnb-chain/bsc,
+ * consensus/parlia/parlia.go).
+ */
 const WITHOUT_BEACON: readonly number[] = [56, 97]
 /** Ethereum, Gnosis and their test networks, whose validators withdraw. */
 const WITH_WITHDRAWALS: readonly number[] = [1, 5, 11155111, 17000, 560048, 100, 10200]
@@ -50,7 +75,7 @@ const addedFields: ReadonlySet<string> = new Set(['author', 'sealFields', 'l1Blo
 /** Fields beside the header. */
 const besideHeader: ReadonlySet<string> = new Set(['hash', 'size', 'totalDifficulty', 'uncles', 'transactions', 'withdrawals', 'receipts'])
 
-/** `mixHash` of IBFT and QBFT, whose block hashes leave out the seals in `extraData`. */
+/** `mixHash` of IBFT (EIP-650) and QBFT, whose block hashes leave out the seals in `extraData`. */
 const IBFT = '0x63746963616c2062797a616e74696e65206661756c7420746f6c6572616e6365'
 
 /**
@@ -109,7 +134,8 @@ export function otherWithdrawalsRoot({ extraData, withdrawals }: Block, chainId:
   // On these, whoever proposes a block chooses its extra data.
   if (chainId !== undefined && WITH_WITHDRAWALS.includes(chainId)) return undefined
   // Since Holocene, the extra data of the OP Stack is a version (0 or 1) and parameters of the fee
-  // market, of 9 or 17 bytes. Since Isthmus, the root is that of a contract's storage.
+  // market, of 9 or 17 bytes. Since Isthmus, the root is that of a contract's storage:
+  // https://specs.optimism.io/protocol/isthmus/exec-engine.html
   const isOptimism = /^0x00.{16}$|^0x01.{32}$/.test(extraData)
   return isOptimism && withdrawals?.length === 0 ? 'the OP Stack keeps the storage root of a contract there' : undefined
 }

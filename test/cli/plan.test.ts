@@ -35,7 +35,7 @@ describe('hexline plan', () => {
   it('counts calls and units in full', async () => {
     const { stdout } = await hexline(['plan', 'export', ...range(), '--format', 'ndjson', '--tables', 'receipts', '--provider', 'alchemy', '--rate', '100'])
     expect(stdout).toMatch(/^calls +603$/m)
-    expect(stdout).toMatch(/^POSTs +at least 7 {2}100 calls each$/m)
+    expect(stdout).toMatch(/^POSTs +10 {2}9 to 10$/m)
     expect(stdout).toMatch(/^alchemy +12,020 +156,020$/m)
     expect(stdout).toMatch(/^eth_getBlockReceipts +6,000 \*$/m)
     expect(stdout).toMatch(/^\* what the provider charges least for$/m)
@@ -135,12 +135,16 @@ it('a plan is within 10 % of what was then counted on the sandbox', async () => 
   const client = createClient(sandbox.nodeUrl())
   let wireBytes = 0
   const calls: Record<string, number> = {}
+  const asked = new Set<string>()
   const counting = createClient(async (batch) => {
     const replies = await Promise.all(
       batch.map(async (call) => {
-        calls[call.method] = (calls[call.method] ?? 0) + 1
         const reply = await client.send({ method: call.method, params: call.params, as: 'bytes' })
-        wireBytes += reply.bytes + `{"jsonrpc":"2.0","id":1000,"result":},`.length
+        // A block that is late is requested again, which no plan counts.
+        const isAgain = call.params.length > 0 && asked.has(JSON.stringify(call))
+        asked.add(JSON.stringify(call))
+        if (!isAgain) calls[call.method] = (calls[call.method] ?? 0) + 1
+        if (!isAgain) wireBytes += reply.bytes + `{"jsonrpc":"2.0","id":1000,"result":},`.length
         return call.as === 'bytes' ? reply : { bytes: reply.bytes, take: () => JSON.parse(Buffer.from(reply.take() as Uint8Array).toString()) }
       }),
     )

@@ -51,9 +51,24 @@ prices of gas                                   0    4  not stored: transactions
 size of the block                               0    4  not stored: transactions
 
 covered by no hash or root: blocks.size, logs.*
-all of it follows from the hash of block 11: ${hash()}
+everything proven rests on the hash of block 11:
+  ${hash()}
 `)
   expect(stderr).toMatch(/^4 blocks, /)
+})
+
+it('prints notes of at most 80 columns', async () => {
+  const narrow = join(folder, 'narrow')
+  await using client = createClient(server.url)
+  const columns = ['transactions.value', 'receipts.gasUsed', 'logs.data', 'withdrawals.amount']
+  await exportDataset(client, { from: FIRST, to: LAST, dir: narrow, format: 'parquet', tables: tableNames, columns })
+  const { stdout } = await hexline(['verify', narrow])
+  const notes = stdout.slice(stdout.indexOf('covered by'))
+  expect(notes).toBe(`covered by no hash or root: blocks.size, blocks.transactionCount, logs.*,
+  receipts.*, transactions.*, withdrawals.*
+everything proven rests on the hash of block 11:
+  ${hash()}
+`)
 })
 
 it('--json prints the report', async () => {

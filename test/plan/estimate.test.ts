@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { added, estimator, known, linear, whole } from '../../src/plan/estimate.ts'
+import { added, estimator, known, linear, strataEstimator, whole } from '../../src/plan/estimate.ts'
 import { oneOfEach, seeded } from '../../src/plan/spread.ts'
 import { runs } from '../support/runs.ts'
 
@@ -60,6 +60,35 @@ describe('an estimate', () => {
     const { value, low } = estimator(21, [[], []], [[], []])([0, 1000])
     expect(low).toBe(1000)
     expect(value).toBeGreaterThan(low)
+  })
+
+  it('of parts of different size counts each for its blocks', () => {
+    const parts = [
+      { blocks: 100, seen: 10 },
+      { blocks: 10, seen: 10 },
+      { blocks: 50, seen: 5 },
+    ]
+    // 10 times 20, once 7, 10 times 3.
+    expect(strataEstimator(parts)([20, 7, 3]).value).toBe(237)
+    const even = parts.map(({ seen }) => ({ blocks: 5 * seen, seen }))
+    expect(strataEstimator(even)([20, 20, 10])).toEqual(known(250))
+    expect(strataEstimator(parts.map(({ seen }) => ({ blocks: seen, seen })))([1, 5, 9])).toEqual(known(15))
+    expect(strataEstimator([{ blocks: 40, seen: 4 }])([3])).toEqual(known(30))
+  })
+
+  it('of equal parts is the same as of a sample', () => {
+    const values = [3, 9, 4, 7, 0, 12]
+    const none = values.map(() => [])
+    const [one, other] = [estimator(60, none, none)(values), strataEstimator(values.map(() => ({ blocks: 50, seen: 5 })))(values)]
+    for (const each of ['value', 'low', 'high'] as const) expect(other[each]).toBeCloseTo(one[each], 9)
+  })
+
+  it('of parts knows more where those that differ are small', () => {
+    const spread = (blocks: readonly number[]) => {
+      const { low, high } = strataEstimator(blocks.map((each) => ({ blocks: each, seen: 1 })))([0, 0, 8, 8])
+      return high - low
+    }
+    expect(spread([1000, 10, 10, 1000])).toBeLessThan(0.03 * spread([500, 510, 510, 500]))
   })
 
   it('is added, scaled and rounded outwards', () => {

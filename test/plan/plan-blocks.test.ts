@@ -4,11 +4,12 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { checkOptions } from '../../src/bulk/get-blocks.ts'
 import { blockLines } from '../../src/bulk/lines.ts'
 import { startGrowingChain } from '../support/growing-chain.ts'
+import { holdTime } from '../support/held-time.ts'
 import { madeChain, startMadeChain } from '../support/made-chain.ts'
 
 /** Plans a job, does it, and gives both. */
-async function planAndDo(transactions: (number: number) => number, job: PlanBlocksOptions) {
-  const chain = await startGrowingChain({ head: 500, transactions })
+async function planAndDo(transactions: (number: number) => number, job: PlanBlocksOptions, head = 500) {
+  const chain = await startGrowingChain({ head, transactions })
   const client = createClient(chain.url, { compression: true })
   onTestFinished(async () => {
     await client.close()
@@ -17,11 +18,12 @@ async function planAndDo(transactions: (number: number) => number, job: PlanBloc
   const plan = await planBlocks(client, job)
   for (const method of Object.keys(chain.calls)) delete chain.calls[method]
   chain.sent = 0
+  chain.posts = 0
   let disk = 0
   const fresh = createClient(chain.url, { compression: true })
   for await (const line of blockLines(fresh, checkOptions(job))) for (const piece of line) disk += piece.length
   await fresh.close()
-  return { plan, did: { calls: chain.calls, sent: chain.sent, disk } }
+  return { plan, did: { calls: chain.calls, posts: chain.posts, sent: chain.sent, disk } }
 }
 
 function expectNear(planned: number, counted: number): void {
@@ -71,6 +73,17 @@ describe('planBlocks', () => {
     expect(values(callsByMethod)).toEqual(counted)
   })
 
+  it.each([
+    { name: 'small blocks', transactions: 0, job: { from: 0, to: 2999 } },
+    { name: 'whole blocks with receipts', transactions: 1, job: { from: 0, to: 1500, transactions: 'full', receipts: true } },
+    { name: 'few blocks', transactions: 3, job: { from: 0, to: 100, transactions: 'full', receipts: true } },
+  ] as const)('is within 10 % of the POSTs that were then counted: $name', async ({ transactions, job }) => {
+    // A slow machine would request late blocks again.
+    holdTime()
+    const { plan, did } = await planAndDo(() => transactions, job, 3000)
+    expectNear(plan.posts.value, did.posts)
+  })
+
   it('counts the POSTs of the batches that are set', async () => {
     const chain = await startGrowingChain({ head: 100, transactions: () => 0 })
     const client = createClient(chain.url, { batch: { maxCalls: 10 } })
@@ -78,7 +91,7 @@ describe('planBlocks', () => {
       await client.close()
       await chain.close()
     })
-    expect(await planBlocks(client, { from: 1, to: 99 })).toMatchObject({ leastPosts: 10, callsPerPost: 10 })
+    expect(await planBlocks(client, { from: 1, to: 99 })).toMatchObject({ posts: { value: 11, low: 11, high: 11 }, callsPerPost: 10 })
   })
 
   it('throws for invalid options', () => {

@@ -5,6 +5,7 @@ import { checkLogOptions } from '../../src/bulk/get-logs.ts'
 import { copiedLogs } from '../../src/bulk/log-lines.ts'
 import { LogStream } from '../../src/bulk/log-stream.ts'
 import { type GrowingChain, type GrowingChainOptions, RARE_TOKEN, startGrowingChain, TRANSFER } from '../support/growing-chain.ts'
+import { startLogChain } from '../support/log-chain.ts'
 
 async function start(options: Partial<GrowingChainOptions> = {}): Promise<{ chain: GrowingChain; client: Client }> {
   const chain = await startGrowingChain({ head: 1200, transactions: () => 3, ...options })
@@ -49,6 +50,27 @@ describe('planLogs', () => {
     expectNear(plan.calls.value, total(did.calls))
     expectNear(plan.wireBytes.value, did.sent)
     expectNear(plan.diskBytes.value, did.bytes)
+  })
+
+  it('is within 10 % of what was then counted: logs that begin suddenly', async () => {
+    const chain = await startLogChain({ head: 8000, logs: (number) => (number >= 3020 ? 6 : 0) })
+    await using client = createClient(chain.url)
+    const job = { from: 0, to: 7999, topics: [TRANSFER], audit: 'none' } as const
+    const plan = await planLogs(client, job)
+    for (const method of Object.keys(chain.calls)) delete chain.calls[method]
+    const stream = new LogStream(client, checkLogOptions(job), copiedLogs())
+    let [logs, bytes] = [0, 0]
+    for await (const { items } of stream.pages()) {
+      logs += items.length
+      for (const { json } of items) bytes += json.length + 1
+    }
+    expect(logs).toBeGreaterThan(5000)
+    // Without a look at where they begin, it would be 4 % more.
+    expect(plan.logs.value / logs).toBeGreaterThan(0.985)
+    expect(plan.logs.value / logs).toBeLessThan(1.015)
+    expect(plan.logs.high - plan.logs.low).toBeLessThan(0.2 * logs)
+    expectNear(plan.calls.value, total(chain.calls))
+    expectNear(plan.diskBytes.value, bytes)
   })
 
   it('counts the receipts of blocks whose bloom may match', async () => {

@@ -20,7 +20,7 @@ export function startMadeChain(chain: readonly MadeBlock[], wrong = 0, alter: Al
     head: chain.length - 1,
     answer({ method, params: [which, full] }) {
       if (method === 'eth_chainId') return { result: '0x1' }
-      const number = chain.findIndex(({ block }) => block.number === which || block.hash === which)
+      const number = which === 'latest' ? chain.length - 1 : chain.findIndex(({ block }) => block.number === which || block.hash === which)
       if (number < 0) return undefined
       const made = structuredClone(chain[number]) as MadeBlock
       if (number === wrong) alter(made)
