@@ -24,6 +24,7 @@ import { excerpt, show } from '../text.ts'
 import { type Clock, systemClock } from '../wait/clock.ts'
 import { LinkedSignals } from '../wait/linked-signals.ts'
 import { Waiting } from '../wait/waiting.ts'
+import { chainCheck } from './check-chain.ts'
 import { type Connection, connect, type Endpoint } from './endpoint.ts'
 import { AVOID, DECODE, type RequestMarks, type Sleep, TALLY, UNREAD, withInternals } from './internals.ts'
 import { keepSubscribed, type SubscriptionSource } from './keep-subscribed.ts'
@@ -152,7 +153,12 @@ export function createClientOn(clock: Clock, endpoint: Endpoint | readonly Endpo
     const { name } = connection
     const health = new Health(name)
     const post = connections.length > 1 ? health.watch(unwatched, clock) : unwatched
-    if (webSocket !== undefined) sources.push({ name, post, webSocket, health })
+    if (webSocket !== undefined) {
+      const isOneOfSeveral = connections.length > 1
+      // Asked when there is a subscription: the pipeline is made below.
+      const check = isOneOfSeveral ? chainCheck({ name, post, send: (call) => send(call), clock, deadlineMs: settings.deadlineMs }) : async () => {}
+      sources.push({ name, post, webSocket, health, check })
+    }
     // The health of a single endpoint affects nothing.
     const queue = createQueue({
       ...settings,

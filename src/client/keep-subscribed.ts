@@ -14,6 +14,8 @@ export interface SubscriptionSource {
   readonly post: Post
   readonly webSocket: WebSocketExchange
   readonly health: Health
+  /** Rejects where the endpoint must not be used: one of several may be on another chain. */
+  readonly check: () => Promise<void>
 }
 
 export interface KeepSubscribedOptions {
@@ -100,11 +102,15 @@ class Keeper {
     /** Endpoints that have failed since the last wait, and failures since all went well. */
     let tried: SubscriptionSource[] = []
     let failures = 0
+    /** One of those that have failed may work later. */
+    let mayRecover = false
     while (!this.#isStopped) {
       const source = this.#choose(tried)
       let error: unknown
       let isLost = false
       try {
+        await source.check()
+        if (this.#isStopped) return
         error = await this.#subscribe(source)
         isLost = true
       } catch (refusal) {
@@ -117,8 +123,10 @@ class Keeper {
         failures = 0
       }
       tried.push(source)
+      mayRecover ||= isLost || mayRepeat(error) === true
       if (tried.length < this.#options.sources.length) continue
-      if (!isLost && mayRepeat(error) !== true) return this.#end(error)
+      if (!mayRecover) return this.#end(error)
+      mayRecover = false
       if (!isThrottled(error)) failures++
       if (this.#startedAt === undefined && failures >= this.#options.attempts) return this.#end(error)
       tried = []

@@ -1,6 +1,7 @@
 import type { Dispatcher } from 'undici'
 import { ClosedError } from '../errors.ts'
 import type { Exchange, HttpReply, HttpRequest } from '../http/exchange.ts'
+import { BodyProgress } from '../http/progress.ts'
 import { Pool } from '../http/undici.ts'
 import { openWebSocket } from './handshake.ts'
 import { ended, Line, type LineOptions, type LiveSubscription, type SubscriptionListener } from './line.ts'
@@ -41,6 +42,7 @@ class WebSocketClient implements WebSocketExchange {
   readonly #own: Pool | undefined
   readonly #dispatcher: Dispatcher
   readonly #closing = new AbortController()
+  readonly #progress = new BodyProgress()
   /** The socket for new requests. */
   #line: Line | undefined
   #opening: Promise<Line | HttpReply> | undefined
@@ -105,7 +107,7 @@ class WebSocketClient implements WebSocketExchange {
     try {
       const opened = await openWebSocket({ ...this.#options, dispatcher: this.#dispatcher }, this.#closing.signal)
       if ('status' in opened) return opened
-      const line = new Line(opened, this.#options, {
+      const line = new Line(opened, this.#options, this.#progress, {
         isSubscribing: () => this.#subscribing > 0,
         answered: (answering) => {
           this.#lastAnswered = answering

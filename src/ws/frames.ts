@@ -152,6 +152,11 @@ export class FrameReader {
     return this.#messageOpcode === 0 ? undefined : this.#length
   }
 
+  /** Nothing has come of a next frame, and no message waits for one. */
+  get isBetweenMessages(): boolean {
+    return this.#messageOpcode === 0 && this.#isInHeader && this.#headerLength === 0
+  }
+
   /** Reads the next chunk. Throws `FrameError`; after that, nothing more can be read. */
   push(chunk: Buffer): void {
     let at = 0

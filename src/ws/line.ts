@@ -1,5 +1,6 @@
 import { type HexlineError, LimitError, NetworkError } from '../errors.ts'
 import type { HttpReply } from '../http/exchange.ts'
+import type { BodyProgress } from '../http/progress.ts'
 import type { Scrub } from '../http/secrets.ts'
 import { append, remove } from '../wait/listeners.ts'
 import type { Opened } from './handshake.ts'
@@ -66,10 +67,11 @@ export class Line implements SocketHandler, Sender {
   #stray: { readonly reply: HttpReply; readonly from: Set<Pending> } | undefined
   #endedBy: HexlineError | undefined
 
-  constructor(opened: Opened, options: LineOptions, owner: LineOwner) {
+  constructor(opened: Opened, options: LineOptions, progress: BodyProgress, owner: LineOwner) {
     this.#options = options
     this.#owner = owner
-    this.#socket = new OpenSocket(opened, this, { endpoint: options.url.host, scrub: options.scrub, alarms: options.alarms })
+    const { url, scrub, alarms, timeoutMs } = options
+    this.#socket = new OpenSocket(opened, this, { endpoint: url.host, scrub, alarms, progress, timeoutMs })
   }
 
   get isOpen(): boolean {
@@ -158,6 +160,11 @@ export class Line implements SocketHandler, Sender {
     // Whose reply it was is not known: there is no other way to tell them.
     if (pending === undefined) return void this.#socket.close(error)
     this.#answer(pending, error)
+  }
+
+  /** Whose message it is may not be known yet: that of the most patient request. */
+  patience(): number {
+    return Math.max(1, ...this.#unanswered.filter(({ isSettled }) => !isSettled).map(({ patience }) => patience))
   }
 
   closed(error: HexlineError): void {

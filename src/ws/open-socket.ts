@@ -1,7 +1,8 @@
 import type { Socket } from 'node:net'
 import { promisify } from 'node:util'
 import { constants, inflateRaw } from 'node:zlib'
-import { type HexlineError, MalformedReplyError, NetworkError } from '../errors.ts'
+import { type HexlineError, MalformedReplyError, NetworkError, TimeoutError } from '../errors.ts'
+import { BodyProgress } from '../http/progress.ts'
 import { plainCause, type Scrub } from '../http/secrets.ts'
 import { excerpt } from '../text.ts'
 import type { Alarm, Alarms } from '../wait/alarms.ts'
@@ -17,6 +18,8 @@ export interface SocketHandler {
   message(bytes: Buffer): void
   /** A message was longer than its limit. Nothing is known of the start of a compressed one. */
   tooLarge(head: Buffer | undefined, size: number): void
+  /** Multiple of the usual stall that a message may reach once it has begun, as of `HttpRequest`. */
+  patience(): number
   /** The socket has ended: nothing else comes. */
   closed(error: HexlineError): void
 }
@@ -26,6 +29,10 @@ export interface OpenSocketOptions {
   readonly endpoint: string
   readonly scrub: Scrub
   readonly alarms: Alarms
+  /** How long a message may stall, over all sockets of the endpoint. */
+  readonly progress: BodyProgress
+  /** Time for one message, from its first byte to its last, in ms. */
+  readonly timeoutMs: number
 }
 
 /**
@@ -44,6 +51,9 @@ const DEFLATE_END = Buffer.from([0x00, 0x00, 0xff, 0xff])
 /**
  * An open WebSocket of a client: messages in both directions, and a heartbeat. It holds the process
  * up only while it is in use.
+ *
+ * A message that stops in its middle keeps all others back, so it ends the socket: after the stall
+ * that a body over HTTP may have, and after `timeoutMs` where its bytes keep trickling.
  */
 export class OpenSocket implements FrameHandler, Alarm {
   readonly #socket: Socket
@@ -54,6 +64,11 @@ export class OpenSocket implements FrameHandler, Alarm {
   /** Something has come since the heartbeat last looked. */
   #isHeard = true
   #isPinged = false
+  /** Looks whether the message that has begun goes on. */
+  readonly #stall: Alarm = { at: 0, place: -1, ring: () => void setImmediate(() => this.#checkStall()) }
+  /** When the message that has begun did so, and when its last bytes came; undefined between messages. */
+  #begun: number | undefined
+  #progressAt = 0
   /** When the last user left. */
   #idleSince: number
   #closedBy: HexlineError | undefined
@@ -96,6 +111,7 @@ export class OpenSocket implements FrameHandler, Alarm {
     // A connection that was idle for long may be gone without a word: it is asked at once.
     if (clock.now() - this.#idleSince >= SILENT_MS) this.#ping()
     this.#lookIn(SILENT_MS)
+    if (this.#begun !== undefined) this.#checkStallIn(BodyProgress.leastMs)
   }
 
   /** A user of the socket has left. */
@@ -103,6 +119,7 @@ export class OpenSocket implements FrameHandler, Alarm {
     if (--this.#users > 0) return
     const { alarms } = this.#options
     alarms.unset(this)
+    alarms.unset(this.#stall)
     this.#idleSince = alarms.clock.now()
     if (this.isOpen) this.#ref(false)
   }
@@ -129,6 +146,7 @@ export class OpenSocket implements FrameHandler, Alarm {
   }
 
   message(payload: Buffer, isCompressed: boolean): void {
+    this.#begun = undefined
     if (isCompressed) this.#inOrder(() => this.#inflate(payload))
     else if (this.#inflating === undefined) this.#handler.message(payload)
     else this.#inOrder(() => this.#handler.message(payload))
@@ -148,13 +166,54 @@ export class OpenSocket implements FrameHandler, Alarm {
   #receive(chunk: Buffer): void {
     this.#isHeard = true
     if (!this.isOpen) return
+    const wasInMessage = this.#begun !== undefined
     try {
       this.#reader.push(chunk)
+      this.#watchProgress(wasInMessage)
     } catch (error) {
       if (!(error instanceof FrameError)) throw error
       const { endpoint } = this.#options
       this.close(new MalformedReplyError(`${endpoint}: the WebSocket is not valid: ${error.message}`, { endpoint }), error.code)
     }
+  }
+
+  /** Bytes have come: at the end of a message, in the middle of one, or both. */
+  #watchProgress(wasInMessage: boolean): void {
+    const { alarms, progress } = this.#options
+    if (this.#reader.isBetweenMessages) {
+      this.#begun = undefined
+      if (!wasInMessage) return
+      progress.completed()
+      alarms.unset(this.#stall)
+      return
+    }
+    const now = alarms.clock.now()
+    if (wasInMessage) progress.resumed(now - this.#progressAt)
+    this.#begun ??= now
+    this.#progressAt = now
+    if (this.#users > 0 && this.#stall.place < 0) this.#checkStallIn(BodyProgress.leastMs)
+  }
+
+  #checkStall(): void {
+    if (this.#begun === undefined || this.#users === 0 || !this.isOpen || this.#stall.place >= 0) return
+    const { endpoint, alarms, progress, timeoutMs } = this.#options
+    const now = alarms.clock.now()
+    const limitMs = progress.limitMs * this.#handler.patience()
+    const [waitedMs, readMs] = [now - this.#progressAt, now - this.#begun]
+    const bytes = this.#reader.pendingBytes ?? 0
+    if (waitedMs >= limitMs) {
+      const message = `${endpoint}: a message stalled after ${bytes} bytes: no data for ${Math.round(waitedMs)} ms`
+      this.#fail(new TimeoutError(message, { endpoint, stalled: true }))
+    } else if (readMs >= timeoutMs) {
+      this.#fail(new TimeoutError(`${endpoint}: a message was still incomplete (${bytes} bytes) within ${timeoutMs} ms`, { endpoint }))
+    } else this.#checkStallIn(Math.min(limitMs - waitedMs, timeoutMs - readMs))
+  }
+
+  #checkStallIn(ms: number): void {
+    const { alarms } = this.#options
+    alarms.unset(this.#stall)
+    this.#stall.at = alarms.clock.now() + ms
+    alarms.set(this.#stall)
   }
 
   #closedByPeer(payload: Buffer): void {
@@ -227,6 +286,7 @@ export class OpenSocket implements FrameHandler, Alarm {
     this.#closedBy = error
     const { alarms } = this.#options
     alarms.unset(this)
+    alarms.unset(this.#stall)
     this.#ref(false)
     if (this.#socket.writableEnded) {
       // What is still written is the close frame; the peer's answer to it is not waited for.

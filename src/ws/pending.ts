@@ -27,6 +27,7 @@ export class Pending implements Alarm, Listed {
   readonly body: string
   readonly maxBytes: number
   readonly bodies: BodyMemory | undefined
+  readonly patience: number
   readonly #options: PendingOptions
   readonly #signal: AbortSignal
   readonly #resolve: (reply: HttpReply) => void
@@ -42,7 +43,7 @@ export class Pending implements Alarm, Listed {
 
   constructor(
     options: PendingOptions,
-    { body = '', firstId = 0, count = 1, maxBytes = options.maxResponseBytes, bodies }: HttpRequest,
+    { body = '', firstId = 0, count = 1, maxBytes = options.maxResponseBytes, bodies, patience = 1 }: HttpRequest,
     signal: AbortSignal,
     resolve: (reply: HttpReply) => void,
     reject: (reason: unknown) => void,
@@ -52,6 +53,7 @@ export class Pending implements Alarm, Listed {
     this.body = body
     this.maxBytes = Math.min(options.maxResponseBytes, maxBytes)
     this.bodies = bodies
+    this.patience = patience
     this.#options = options
     this.#signal = signal
     this.#resolve = resolve

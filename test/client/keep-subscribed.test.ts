@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import type { Subscription } from '../../src/index.ts'
 import { holdTime } from '../support/held-time.ts'
-import { clientOf, type Entry, errorOf, failed } from '../support/server.ts'
+import { node as nodeOverHttp } from '../support/node.ts'
+import { clientOf, type Entry, errorOf, failed, serve } from '../support/server.ts'
 import { type Reaction, refusal, serveWebSocket, serveWebSocketWith } from '../support/web-socket-server.ts'
 
 const hash = (n: number) => `0x${n.toString(16).padStart(64, '0')}`
@@ -118,5 +119,48 @@ describe('two endpoints', () => {
     const handshakes = a.handshakes.length
     expect(await next(client.subscribe('newPendingTransactions'))).toBe(hash(100))
     expect(a.handshakes).toHaveLength(handshakes)
+  })
+})
+
+describe('several endpoints of which one', () => {
+  test('never takes a subscription: one that takes it is asked again after a lost socket', async () => {
+    const a = await serveWebSocket(({ entries: [entry], peer }) => peer.send(failed(entry as Entry, -32601, 'no subscriptions')))
+    const b = await serveWebSocket(node(100))
+    const items = clientOf([a.url, b.url], { retry: { baseDelayMs: 1 } }).subscribe('newPendingTransactions')
+    expect(await next(items)).toBe(hash(100))
+    for (let times = 0; times < 5; times++) {
+      b.peers[times]?.socket.destroy()
+      expect([await next(items), await next(items)]).toEqual(['gap', hash(101 + times)])
+    }
+  })
+
+  /** As `node`, on this chain. */
+  const onChain = (id: string, first?: number): Reaction => {
+    const inner = node(first)
+    return (message) => {
+      const [entry] = message.entries
+      if (entry?.method === 'eth_chainId' && !message.isBatch) message.peer.send({ jsonrpc: '2.0', id: entry.id, result: id })
+      else inner(message)
+    }
+  }
+
+  test('is on another chain: it gets no subscription, not even when the others are away', async () => {
+    const [a, b] = [await serveWebSocket(onChain('0x1', 100)), await serveWebSocket(onChain('0x2', 500))]
+    const client = clientOf([a.url, b.url], { batch: false, retry: { baseDelayMs: 1 } })
+    const items = client.subscribe('newPendingTransactions')
+    expect(await next(items)).toBe(hash(100))
+    for (let times = 0; times < 5; times++) {
+      a.peers[times]?.socket.destroy()
+      expect([await next(items), await next(items)]).toEqual(['gap', hash(101 + times)])
+    }
+    const methods = b.messages.flatMap(({ entries }) => entries.map(({ method }) => method))
+    expect(methods).not.toContain('eth_subscribe')
+  })
+
+  test('is the only one with a WebSocket, and on another chain: the subscription fails', async () => {
+    const [http, b] = [await serve(nodeOverHttp()), await serveWebSocket(onChain('0x2'))]
+    const client = clientOf([http.url, b.url], { batch: false, retry: { baseDelayMs: 1 } })
+    const error = await errorOf(client.subscribe('newHeads').next())
+    expect(error).toMatchObject({ name: 'IntegrityError', message: `127.0.0.1:${b.port} is on chain 2, not 1, like the others: it gets no subscription` })
   })
 })

@@ -61,7 +61,12 @@ export interface Bed {
   answered(method: string, count?: number): Promise<void>
 }
 
-type State = <T>(name: string, run: (bed: Bed) => Promise<T>, check: (result: T) => void | Promise<void>, options?: { needsNew?: boolean }) => void
+type State = <T>(
+  name: string,
+  run: (bed: Bed) => Promise<T>,
+  check: (result: T) => void | Promise<void>,
+  options?: { needsNew?: boolean; needsHttp?: boolean },
+) => void
 
 /** Runs a flow with both providers, compares the results, and passes hexline's to `check`. */
 export interface Flow extends State {
@@ -79,7 +84,7 @@ export interface Flow extends State {
  * that hashes are equal, too. The changes of a flow to its node are reverted afterwards. Over a
  * `webSocket`, ethers' own is a `WebSocketProvider`.
  */
-export function ethersFlows(prepare: (bed: Bed) => Promise<unknown> = async () => {}, { over = 'http' }: { over?: Over } = {}): Flow {
+export function ethersFlows(prepare: (bed: Bed) => Promise<unknown> = async () => {}, { over = usual }: { over?: Over } = {}): Flow {
   let sides: Side[]
   let snapshots: unknown[]
 
@@ -111,10 +116,10 @@ export function ethersFlows(prepare: (bed: Bed) => Promise<unknown> = async () =
     await Promise.all((sides ?? []).map((side) => side.stop()))
   })
 
-  const alone: State = (name, run, check, { needsNew = false } = {}) =>
-    it.skipIf(needsNew && !isNewEthers)(name, async () => check(await run((sides[1] as Side).makeBed())))
-  const both: State = (name, run, check, { needsNew = false } = {}) =>
-    it.skipIf(needsNew && !isNewEthers)(name, async () => {
+  const cannotRun = ({ needsNew = false, needsHttp = false }) => (needsNew && !isNewEthers) || (needsHttp && over === 'mixed')
+  const alone: State = (name, run, check, needs = {}) => it.skipIf(cannotRun(needs))(name, async () => check(await run((sides[1] as Side).makeBed())))
+  const both: State = (name, run, check, needs = {}) =>
+    it.skipIf(cannotRun(needs))(name, async () => {
       // Waits for both, so that neither continues while its node is being reverted. ethers caches
       // by provider, so each flow gets new ones.
       const beds = sides.map(({ makeBed }) => makeBed())
@@ -141,7 +146,16 @@ interface Made {
   readonly pending: ReadonlySet<Promise<unknown>>
 }
 
-type Over = 'http' | 'webSocket'
+/** How the two providers reach their nodes; `mixed`: ethers' own over HTTP, and hexline over a WebSocket. */
+type Over = 'http' | 'webSocket' | 'mixed'
+let usual: Over = 'http'
+
+/** Declares the flows of other files again, with hexline over a WebSocket. */
+export async function overWebSocket(load: () => Promise<unknown>): Promise<void> {
+  usual = 'mixed'
+  await load()
+  usual = 'http'
+}
 
 async function startSide(isHexline: boolean, over: Over): Promise<Side> {
   const anvil = await startAnvil({ timestamp: 1_700_000_000 })
@@ -175,9 +189,10 @@ async function setMining({ ask }: Pick<Bed, 'ask'>): Promise<void> {
 }
 
 function bedOn(url: string, isHexline: boolean, over: Over, made: Made[]): Bed {
-  const nodeUrl = over === 'http' ? url : url.replace('http', 'ws')
+  const isOverHttp = over === 'http' || (over === 'mixed' && !isHexline)
+  const nodeUrl = isOverHttp ? url : url.replace('http', 'ws')
   // What the flows use of it is what it shares with a `JsonRpcProvider`.
-  const ofEthers = (over === 'http' ? JsonRpcProvider : WebSocketProvider) as typeof JsonRpcProvider
+  const ofEthers = (over === 'webSocket' ? WebSocketProvider : JsonRpcProvider) as typeof JsonRpcProvider
   const Provider = isHexline ? HexlineProvider : ofEthers
   const awaited: { method: string; count: number; resolve: () => void }[] = []
   const make = (options: JsonRpcApiProviderOptions = {}, to = nodeUrl, network?: Networkish) => {

@@ -70,6 +70,84 @@ describe('heartbeat', () => {
   })
 })
 
+describe('a message that stops in its middle', () => {
+  /** The start of a frame of `length` bytes of text, and this much of its payload. */
+  const begin = (length: number, payload: string) => Buffer.concat([Buffer.from([0x81, 126, length >> 8, length & 0xff]), Buffer.from(payload)])
+  /** Passes time in small steps: each may set the next alarm. */
+  const passing = async (time: ReturnType<typeof holdTime>, ms: number) => {
+    for (let passed = 0; passed < ms; passed += 250) {
+      await time.pass(250)
+      await turn()
+    }
+  }
+
+  test('ends the socket long before the calls time out, and they go on by another one', async () => {
+    const time = holdTime()
+    const server = await serveWebSocket(({ peer }) => void peer.socket.write(begin(1000, '{"jsonrpc"')), rightly)
+    const client = clientOf(server.url, { batch: false, timeoutMs: 60_000, deadlineMs: 600_000, retry: { attempts: 3, baseDelayMs: 1 } })
+    const answers = [read(client, 1), read(client, 2)]
+    await server.received(2)
+    const retried = Promise.all(answers)
+    let isDone = false
+    void retried.then(() => {
+      isDone = true
+    })
+    let passed = 0
+    while (!isDone) {
+      await passing(time, 250)
+      passed += 250
+      await new Promise((resolve) => setImmediate(resolve))
+      if (passed > 30_000) throw new Error('the calls wait')
+    }
+    expect(await retried).toEqual([answerTo([1]), answerTo([2])])
+    expect(server.peers).toHaveLength(2)
+  })
+
+  test('fails a call by its own timeout, where it has no second attempt', async () => {
+    const time = holdTime()
+    const server = await serveWebSocket(({ peer }) => void peer.socket.write(begin(1000, '{"jsonrpc"')))
+    const client = clientOf(server.url, { ...ONCE, timeoutMs: 8_000 })
+    const error = errorOf(read(client, 1))
+    await server.received(1)
+    let reason: unknown
+    void error.then((failure) => {
+      reason = failure
+    })
+    await passing(time, 7_750)
+    expect(reason).toBeUndefined()
+    await passing(time, 500)
+    expect(await error).toMatchObject({ kind: 'timeout', message: expect.stringContaining('within 8000 ms') })
+  })
+
+  test('loses a subscription, which is made again: when nothing comes, and when bytes trickle', async () => {
+    const time = holdTime()
+    const payload = JSON.stringify({ jsonrpc: '2.0', method: 'eth_subscription', params: { subscription: '0x1', result: '0x01' } })
+    const server = await serveWebSocket(({ entries: [entry], peer }) => {
+      peer.send({ jsonrpc: '2.0', id: entry?.id, result: '0x1' })
+    })
+    const client = clientOf(server.url, { timeoutMs: 20_000, retry: { baseDelayMs: 1, maxDelayMs: 1 } })
+    const items = client.subscribe('newPendingTransactions')
+    const next = items.next()
+    const first = await server.received(1)
+    first.peer.socket.write(begin(1000, payload))
+    const until = async (sockets: number, each: () => void = () => {}) => {
+      for (let passed = 0; server.peers.length < sockets; passed += 250) {
+        if (passed > 60_000) throw new Error('the subscription waits')
+        each()
+        await passing(time, 250)
+        await new Promise((resolve) => setImmediate(resolve))
+      }
+    }
+    await until(2)
+    expect(await next).toEqual({ done: false, value: { type: 'gap' } })
+    const { peer } = await server.received(2)
+    peer.socket.write(begin(60_000, payload))
+    await until(3, () => void (peer.socket.writable && peer.socket.write('x')))
+    expect(await items.next()).toEqual({ done: false, value: { type: 'gap' } })
+    await items.return()
+  })
+})
+
 test('a server that closes is answered with its own code', async () => {
   const server = await serveWebSocket(({ peer }) => peer.webSocket.close(4029, 'slow down'))
   const error = errorOf(read(clientOf(server.url, ONCE), 1))

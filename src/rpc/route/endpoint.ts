@@ -1,4 +1,4 @@
-import { type HexlineError, IntegrityError, NetworkError } from '../../errors.ts'
+import { type ErrorKind, type HexlineError, IntegrityError, NetworkError } from '../../errors.ts'
 import { excerpt } from '../../text.ts'
 import type { Clock } from '../../wait/clock.ts'
 import { type Call, decodedOf, movedReply, ownRead, type Reply } from '../call.ts'
@@ -371,8 +371,10 @@ function isEmpty(value: unknown): boolean {
   return Array.isArray(value) ? value.length === 0 : value instanceof Uint8Array && value.length === 2
 }
 
-/** A node without the method is not on another chain for that. */
-const TELLS_NOTHING = ['unsupported', 'invalid', 'not-found', 'pruned', 'execution']
+/**
+ * Kinds of failures to tell the chain: a node without the method is not on another chain for that.
+ */
+export const TELLS_NOTHING: readonly ErrorKind[] = ['unsupported', 'invalid', 'not-found', 'pruned', 'execution']
 
 /**
  * Bytes are not parsed: a result shows that the block with the number that was asked for is there.

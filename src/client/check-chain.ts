@@ -1,0 +1,49 @@
+import { IntegrityError } from '../errors.ts'
+import { ethereum } from '../eth/protocol.ts'
+import { ownRead, type Post, type Send } from '../rpc/call.ts'
+import { TELLS_NOTHING } from '../rpc/route/endpoint.ts'
+import type { Clock } from '../wait/clock.ts'
+
+export interface ChainCheckOptions {
+  readonly name: string
+  readonly post: Post
+  /** The pipeline of all endpoints, which takes out those of another chain than the others. */
+  readonly send: Send
+  readonly clock: Clock
+  /** Time for the pipeline's answer, in ms. */
+  readonly deadlineMs: number
+}
+
+/**
+ * Checks that an endpoint is on the chain of the others, for what does not go through the pipeline.
+ * Each endpoint is asked until the chain is known. Gives a function that rejects with
+ * `IntegrityError` where it is on another chain, and with other errors where it or the others do
+ * not answer. A node that does not tell its chain passes, as it does for calls.
+ */
+export function chainCheck({ name, post, send, clock, deadlineMs }: ChainCheckOptions): () => Promise<void> {
+  let checked: Promise<void> | undefined
+  const { askChain, chainOf } = ethereum
+
+  async function check(): Promise<void> {
+    const [outcome] = await post([ownRead({ ...askChain, deadline: Number.POSITIVE_INFINITY })], NEVER)
+    if (outcome === undefined || outcome instanceof Error) {
+      if (outcome !== undefined && TELLS_NOTHING.includes(outcome.kind)) return
+      throw outcome
+    }
+    const own = chainOf(outcome.take())
+    const common = chainOf((await send(ownRead({ ...askChain, deadline: clock.now() + deadlineMs }))).take())
+    if (own === undefined || common === undefined || own === common) return
+    throw new IntegrityError(`${name} is on chain ${own}, not ${common}, like the others: it gets no subscription`, { endpoint: name })
+  }
+
+  return () => {
+    checked ??= check().catch((error) => {
+      // Another chain is final.
+      if (!(error instanceof IntegrityError)) checked = undefined
+      throw error
+    })
+    return checked
+  }
+}
+
+const NEVER = new AbortController().signal

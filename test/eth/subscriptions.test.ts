@@ -1,0 +1,59 @@
+import { describe, expect, test } from 'vitest'
+import { planSubscription, subscriptionFields } from '../../src/eth/subscriptions.ts'
+
+const hash = (n: number) => `0x${n.toString(16).padStart(64, '0')}`
+
+describe('a subscription', () => {
+  test.each([
+    ['newHeads', {}, []],
+    ['logs', {}, [{}]],
+    [
+      'logs',
+      { address: `0x${'ab'.repeat(20)}`, topics: [null, [hash(1), hash(2)]] },
+      [{ address: `0x${'ab'.repeat(20)}`, topics: [null, [hash(1), hash(2)]] }],
+    ],
+    ['newPendingTransactions', {}, []],
+    ['newPendingTransactions', { full: false }, []],
+    ['newPendingTransactions', { full: true }, [true]],
+  ])('%s with %j has its params', (name, fields, params) => {
+    expect(planSubscription(name, fields).params).toEqual([name, ...params])
+  })
+
+  test.each([
+    ['newHeads', {}, { number: '0x5', hash: hash(1) }, { number: 5n, hash: hash(1) }],
+    ['logs', {}, { address: '0x01', topics: [], data: '0x', logIndex: '0x5', blockNumber: '0x7' }, { logIndex: 5, blockNumber: 7n }],
+    ['newPendingTransactions', {}, hash(1), hash(1)],
+    ['newPendingTransactions', { full: true }, { hash: hash(1), nonce: '0x3' }, { hash: hash(1), nonce: 3 }],
+    // Of a node that does not have whole transactions.
+    ['newPendingTransactions', { full: true }, hash(1), hash(1)],
+  ])('%s with %j decodes what it brings', (name, fields, value, decoded) => {
+    expect(planSubscription(name, fields).decode(value)).toMatchObject(decoded as object)
+  })
+
+  test.each([
+    ['newHeads', {}, 'x'],
+    ['logs', {}, { address: '0x01', topics: [], data: '0x', logIndex: 'x' }],
+    ['newPendingTransactions', {}, { hash: hash(1) }],
+  ])('%s with %j rejects %j', (name, fields, value) => {
+    expect(() => planSubscription(name, fields).decode(value)).toThrow(expect.objectContaining({ name: 'CodecError' }))
+  })
+
+  test('to logs by an address or topic that is none is refused', () => {
+    for (const fields of [{ address: '0x1' }, { topics: ['0x1'] }, { topics: 'x' }])
+      expect(() => planSubscription('logs', fields), JSON.stringify(fields)).toThrow(expect.objectContaining({ name: 'CodecError' }))
+  })
+
+  test('has the fields of its kind', () => {
+    expect(['newHeads', 'logs', 'newPendingTransactions'].map(subscriptionFields)).toEqual([[], ['address', 'topics'], ['full']])
+  })
+
+  test.each([
+    ['newhead', '(did you mean `newHeads`?)'],
+    ['toString', 'one of newHeads, logs, newPendingTransactions'],
+    [5, 'received 5'],
+    [undefined, 'received undefined'],
+  ])('of the unknown kind %s is refused', (name, message) => {
+    for (const find of [subscriptionFields, (each: string) => planSubscription(each, {})])
+      expect(() => find(name as string)).toThrow(expect.objectContaining({ name: 'OptionError', message: expect.stringContaining(message) }))
+  })
+})

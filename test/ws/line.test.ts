@@ -1,0 +1,179 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { ClosedError, type HexlineError } from '../../src/errors.ts'
+import type { HttpReply } from '../../src/http/exchange.ts'
+import { BodyProgress } from '../../src/http/progress.ts'
+import { Pool } from '../../src/http/undici.ts'
+import { Alarms } from '../../src/wait/alarms.ts'
+import { systemClock } from '../../src/wait/clock.ts'
+import { openWebSocket } from '../../src/ws/handshake.ts'
+import { ended, Line } from '../../src/ws/line.ts'
+import { Pending } from '../../src/ws/pending.ts'
+import { never, type Reaction, serveWebSocket } from '../support/web-socket-server.ts'
+
+/** A line to a server, and what it tells its exchange and its listeners. */
+async function setUp(reaction: Reaction = never) {
+  const server = await serveWebSocket(reaction)
+  const dispatcher = new Pool(server.url.replace('ws', 'http'), { pipelining: 1 })
+  onTestFinished(() => dispatcher.destroy())
+  const alarms = new Alarms(systemClock)
+  const scrub = (text: string) => text
+  const options = { url: new URL(server.url), timeoutMs: 60_000, maxResponseBytes: 100_000, alarms, scrub }
+  const opened = await openWebSocket({ ...options, headers: {}, dispatcher, compression: false }, new AbortController().signal)
+  if ('status' in opened) throw new Error('refused')
+  const told: string[] = []
+  const state = { isSubscribing: false }
+  const line = new Line(opened, options, new BodyProgress(), {
+    isSubscribing: () => state.isSubscribing,
+    answered: () => void told.push('answered'),
+    replaced: () => void told.push('replaced'),
+    ended: () => void told.push('ended'),
+  })
+  onTestFinished(() => line.close(new ClosedError()))
+  let nextId = 1
+  let sent = 0
+  const send = ({ count = 1, patience = 1, signal = new AbortController().signal } = {}) => {
+    const firstId = nextId
+    nextId += count
+    sent++
+    const outcome = new Promise<HttpReply>((resolve, reject) => {
+      const request = { method: 'POST' as const, path: '/', body: JSON.stringify({ id: firstId, method: 'm', params: [] }), firstId, count, patience }
+      line.send(new Pending(options, request, signal, resolve, reject))
+    })
+    outcome.catch(() => {})
+    return outcome
+  }
+  const peer = await server.opened(1)
+  const heard: unknown[] = []
+  const listener = {
+    started: () => void heard.push('started'),
+    notified: (result: unknown) => void heard.push(result),
+    lost: (error: HexlineError) => void heard.push(error.kind),
+  }
+  /** Until what the server has sent is read. */
+  const settled = async () => {
+    const answer = send()
+    const message = await server.received(sent)
+    message.peer.send({ jsonrpc: '2.0', id: message.entries[0]?.id, result: 'settled' })
+    await answer
+    await turn()
+  }
+  return { server, peer, line, told, state, send, listener, heard, settled, options }
+}
+
+const idOf = ({ body }: HttpReply) => JSON.parse(body.toString()).id
+
+describe('requests', () => {
+  test('get the message with one of their ids', async () => {
+    const { peer, send } = await setUp()
+    const [one, several] = [send(), send({ count: 3 })]
+    peer.send([{ jsonrpc: '2.0', id: 3, result: 1 }])
+    peer.send({ jsonrpc: '2.0', id: 1, result: 1 })
+    expect(idOf(await one)).toBe(1)
+    expect(JSON.parse((await several).body.toString())).toMatchObject([{ id: 3 }])
+  })
+
+  test('that nobody waits for any more take their reply, and nothing follows from it', async () => {
+    const { peer, told, send, settled } = await setUp()
+    const aborting = new AbortController()
+    const left = send({ signal: aborting.signal })
+    aborting.abort('enough')
+    await expect(left).rejects.toBe('enough')
+    peer.send({ jsonrpc: '2.0', id: 1, result: 1 })
+    peer.send({ jsonrpc: '2.0', id: 1, result: 1 })
+    await settled()
+    expect(told).toEqual(['answered', 'answered'])
+  })
+
+  test('without replies replace the socket when there are more than 1,000 of them, and it ends with the last user', async () => {
+    const { server, told, send } = await setUp()
+    const stays = send()
+    for (let i = 0; i < 1_001; i++) {
+      const aborting = new AbortController()
+      void send({ signal: aborting.signal })
+      if (i === 999) expect(told).toEqual([])
+      aborting.abort()
+    }
+    expect(told).toContain('replaced')
+    expect(told).not.toContain('ended')
+    const { peer } = await server.received(1)
+    peer.send({ jsonrpc: '2.0', id: 1, result: 1 })
+    await stays
+    await turn()
+    expect(told.at(-1)).toBe('ended')
+  })
+
+  test('make it as patient as the most patient of them, while somebody waits for it', async () => {
+    const { line, send } = await setUp()
+    expect(line.patience()).toBe(1)
+    const aborting = new AbortController()
+    void send({ patience: 4, signal: aborting.signal })
+    void send({ patience: 2 })
+    expect(line.patience()).toBe(4)
+    aborting.abort()
+    expect(line.patience()).toBe(2)
+  })
+})
+
+describe('subscriptions', () => {
+  test('get what came before they were known, as long as one was being made', async () => {
+    const { peer, line, state, listener, heard, settled } = await setUp()
+    peer.notify('0xa', 'nobody was subscribing')
+    await settled()
+    state.isSubscribing = true
+    peer.notify('0xa', 1)
+    peer.notify('0xb', 'of another one')
+    await settled()
+    line.subscribe('0xa', listener)
+    peer.notify('0xa', 2)
+    await settled()
+    expect(heard).toEqual(['started', 1, 2])
+    line.forgetUnclaimed()
+    line.subscribe('0xb', listener)
+    expect(heard.slice(3)).toEqual(['started'])
+  })
+
+  test('hear nothing more once they are stopped, and have no id then', async () => {
+    const { peer, line, listener, heard, settled } = await setUp()
+    const subscription = line.subscribe('0xa', listener)
+    expect(subscription.id).toBe('0xa')
+    subscription.stop()
+    subscription.stop()
+    peer.notify('0xa', 1)
+    await settled()
+    expect([subscription.id, heard]).toEqual([undefined, ['started']])
+  })
+
+  test('are lost with the socket, each once', async () => {
+    const { peer, line, listener, heard, told } = await setUp()
+    const subscription = line.subscribe('0xa', listener)
+    const lost = new Promise<void>((resolve) => line.subscribe('0xb', { ...listener, started() {}, lost: () => resolve() }))
+    peer.socket.destroy()
+    await lost
+    expect([subscription.id, line.isOpen, heard, told]).toEqual([undefined, false, ['started', 'network'], ['ended']])
+    subscription.stop()
+    // Its reply came with the end of the socket.
+    line.subscribe('0xc', listener)
+    expect(heard.slice(2)).toEqual(['started', 'network'])
+  })
+
+  test.each(['not JSON', '{"method":"eth_subscription"}', '{"method":"eth_subscription","params":{"subscription":5,"result":1}}'])(
+    'ignore %s',
+    async (text) => {
+      const { peer, line, listener, heard, settled } = await setUp()
+      line.subscribe('0xa', listener)
+      peer.send(text)
+      await settled()
+      expect(heard).toEqual(['started'])
+    },
+  )
+})
+
+test('what was not sent says so', () => {
+  const url = new URL('ws://node.example/SECRET')
+  expect(ended({ url } as Parameters<typeof ended>[0])).toMatchObject({
+    kind: 'network',
+    unsent: true,
+    message: 'node.example: the connection is no longer used',
+  })
+})
