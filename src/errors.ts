@@ -54,6 +54,7 @@ export type AnyHexlineError =
   | OptionError
   | ServiceError
   | IntegrityError
+  | TransactionLostError
 
 /**
  * True for every error of hexline. Unlike `instanceof HexlineError`, it lets `kind` narrow the
@@ -368,6 +369,32 @@ export class IntegrityError extends HexlineError {
   }
 }
 
+/** A transaction that will have no receipt: `waitForReceipt` waited for it. */
+export class TransactionLostError extends HexlineError {
+  override readonly name = 'TransactionLostError'
+  declare readonly kind: 'not-found'
+  /**
+   * `replaced`: another transaction of the same sender with the same nonce is in a block. `dropped`:
+   * no node knows it, any more or at all.
+   */
+  readonly reason: 'replaced' | 'dropped'
+  /** Hash of the transaction that took the nonce; undefined where it is not found. */
+  readonly replacedBy: `0x${string}` | undefined
+  declare transactionHash: `0x${string}`
+
+  constructor(reason: 'replaced' | 'dropped', transactionHash: `0x${string}`, replacedBy?: `0x${string}`) {
+    super(
+      reason === 'replaced'
+        ? `${transactionHash} was replaced: ${replacedBy ?? 'another transaction'} of the same sender has its nonce`
+        : `${transactionHash} was dropped: no node knows it`,
+      'not-found',
+    )
+    this.reason = reason
+    this.transactionHash = transactionHash
+    this.replacedBy = replacedBy
+  }
+}
+
 /** What a verification found to be wrong. */
 interface Mismatch {
   field?: string
@@ -390,4 +417,5 @@ const ownClasses = new WeakSet<object>([
   OptionError,
   ServiceError,
   IntegrityError,
+  TransactionLostError,
 ])

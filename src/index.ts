@@ -22,6 +22,7 @@ export {
   RpcError,
   ServiceError,
   TimeoutError,
+  TransactionLostError,
 } from './errors.ts'
 export { type ChainSlug, chains, type NodeAddress, nodeUrl } from './eth/chains.ts'
 export type { Address, Hash, Hex } from './eth/codec/hex.ts'
@@ -45,6 +46,7 @@ export type {
 } from './eth/objects.ts'
 export type { BlockId, BlockNumber, BlockTag, CallObject, Json, LogFilter } from './eth/params.ts'
 export { transactionHash } from './eth/send-raw-transaction.ts'
+export { type WaitForReceiptOptions, waitForReceipt } from './follow/wait-for-receipt.ts'
 export {
   type EndpointHistory,
   type EndpointReport,

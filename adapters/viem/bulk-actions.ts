@@ -2,9 +2,10 @@ import type { BlockTag, Chain, Client, GetBlockReturnType, GetTransactionReceipt
 import { checkOptions } from '../../src/bulk/get-blocks.ts'
 import { type Progress, rangeStream, type StreamOptions } from '../../src/bulk/range-stream.ts'
 import * as check from '../../src/check.ts'
-import type { Client as HexlineClient } from '../../src/client/client.ts'
+import { type Client as HexlineClient, isClient } from '../../src/client/client.ts'
 import { HexlineError, OptionError } from '../../src/errors.ts'
 import { createReader } from '../../src/eth/codec/reader.ts'
+import { type FollowLogsParameters, type FollowParameters, type FollowReturnType, followBlocks } from './follow.ts'
 import { formatBlockOf, formatReceiptsOf, isLikeViem } from './format.ts'
 import { type GetLogsInRange, logsInRange } from './logs-in-range.ts'
 import { viemError } from './viem-error.ts'
@@ -59,6 +60,20 @@ export type BulkActions<chain extends Chain | undefined = Chain | undefined> = {
     parameters: GetBlocksParameters<includeTransactions, includeReceipts>,
   ): GetBlocksReturnType<chain, includeTransactions, includeReceipts>
   getLogsInRange: GetLogsInRange
+  /**
+   * Streams blocks from history through the head as one chain, with rollbacks, each block as viem's
+   * `getBlock` returns it, and its logs as `getLogs` does, decoded by `event` or `events`:
+   *
+   *     for await (const item of client.follow({ fromBlock: saved ?? 21_000_000n, logs: { address, event: transfer } })) …
+   *
+   * No block is missing or comes twice, whatever the socket, the node or the process does: see
+   * docs/follow.md. Throws `OptionError` at once for invalid parameters. The iteration rejects with
+   * viem's errors when a call fails in a way that no waiting mends, and with hexline's
+   * `IntegrityError` or `CodecError` when replies contradict each other again and again.
+   */
+  follow<includeTransactions extends boolean = false, includeReceipts extends boolean = false, const logs extends FollowLogsParameters | boolean = false>(
+    parameters: FollowParameters<includeTransactions, includeReceipts, logs>,
+  ): FollowReturnType<chain, includeTransactions, includeReceipts, logs>
 }
 
 /**
@@ -72,12 +87,14 @@ export function bulkActions() {
     return {
       getBlocks: (parameters) => blocks(hexline, client.chain, likeViem, parameters) as never,
       getLogsInRange: ((parameters: never) => logsInRange(hexline, parameters)) as never,
+      follow: (parameters) => followBlocks(hexline, client.chain, likeViem, parameters) as never,
     }
   }
 }
 
 function clientOf({ transport }: Client): HexlineClient {
-  if (transport.type === 'hexline') return transport.client as HexlineClient
+  // Over a WebSocket, the type is that of viem's own transport.
+  if (isClient(transport.client)) return transport.client
   const hint = transport.type === 'fallback' ? ' (several nodes are hexline([url, url]))' : ''
   throw new OptionError('transport', `hexline()${hint}`, `${transport.type}, which bulkActions cannot use`)
 }

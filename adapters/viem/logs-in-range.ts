@@ -155,7 +155,7 @@ function streamOf(client: HexlineClient, options: GetLogsOptions): LogStream<Log
 }
 
 /** The events to decode, and the topics that select them, as viem's actions make them. */
-function selectionOf({ abi, eventName, event, events, args }: Parameters): {
+export function selectionOf({ abi, eventName, event, events, args }: Pick<Parameters, 'abi' | 'eventName' | 'event' | 'events' | 'args'>): {
   events: readonly AbiEvent[] | undefined
   topics: NonNullable<GetLogsOptions['topics']>
 } {
@@ -183,7 +183,7 @@ function topicsOf(event: AbiEvent, args: unknown): readonly unknown[] {
 const formatsTimestamp = 'blockTimestamp' in formatLog({})
 
 /** The log as viem's `formatLog` makes it. */
-function asViem(log: Log): ViemLog {
+export function asViem(log: Log): ViemLog {
   if (formatsTimestamp) return { ...log, blockTimestamp: log.blockTimestamp } as ViemLog
   return (log.blockTimestamp === undefined ? log : { ...log, blockTimestamp: numberToHex(log.blockTimestamp) }) as ViemLog
 }

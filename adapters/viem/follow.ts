@@ -1,0 +1,184 @@
+import {
+  type AbiEvent,
+  type Address,
+  type Chain,
+  type ContractEventArgs,
+  type GetBlockReturnType,
+  type GetLogsReturnType,
+  type GetTransactionReceiptReturnType,
+  parseEventLogs,
+  type Log as ViemLog,
+} from 'viem'
+import { decodedLogs } from '../../src/bulk/get-logs.ts'
+import type { Linked, LinkedReceipt } from '../../src/bulk/link.ts'
+import * as check from '../../src/check.ts'
+import type { Client as HexlineClient } from '../../src/client/client.ts'
+import { HexlineError, OptionError } from '../../src/errors.ts'
+import { createReader } from '../../src/eth/codec/reader.ts'
+import type { Log } from '../../src/eth/objects.ts'
+import type { FollowReader } from '../../src/follow/block-source.ts'
+import type { FollowCursor } from '../../src/follow/cursor.ts'
+import { checkFollowOptions, type FollowOptions, type FollowRollback } from '../../src/follow/follow.ts'
+import { type FollowJob, type FollowProgress, followStream } from '../../src/follow/follow-stream.ts'
+import { formatBlockOf, formatReceiptsOf } from './format.ts'
+import { asViem, selectionOf } from './logs-in-range.ts'
+import { viemError } from './viem-error.ts'
+
+/** Which logs to deliver with each block: as viem's `getLogs` selects them. */
+export interface FollowLogsParameters {
+  readonly address?: Address | readonly Address[] | undefined
+  readonly event?: AbiEvent | undefined
+  readonly events?: readonly AbiEvent[] | undefined
+  /** Values of the indexed arguments of `event`. */
+  readonly args?: ContractEventArgs | undefined
+  /** Leaves out logs that the event cannot decode. Default false. */
+  readonly strict?: boolean | undefined
+}
+
+export interface FollowParameters<
+  includeTransactions extends boolean = boolean,
+  includeReceipts extends boolean = boolean,
+  logs extends FollowLogsParameters | boolean = FollowLogsParameters | boolean,
+> {
+  /** The first block: a number; `latest`; or a cursor, to go on after the item that it came with. */
+  readonly fromBlock: bigint | 'earliest' | 'latest' | FollowCursor
+  /** Whether each block comes with its logs: all (true), or those selected. Default false. */
+  readonly logs?: logs | undefined
+  /** Whether blocks hold whole transactions or their hashes. Default false (hashes). */
+  readonly includeTransactions?: includeTransactions | undefined
+  /** Whether each block comes with its receipts, in the order of its transactions. Default false. */
+  readonly includeReceipts?: includeReceipts | undefined
+  /** Holds blocks back until this many follow them, or until the node calls them so. Default 0. */
+  readonly confirmations?: number | 'safe' | 'finalized' | undefined
+  /** Ends the iteration; it rejects with the signal's reason. */
+  readonly signal?: AbortSignal | undefined
+  /** Called after each item, and with the `failure` of each attempt that fails. */
+  readonly onProgress?: ((progress: FollowProgress) => void) | undefined
+}
+
+type LogsOf<logs> = logs extends { readonly event: infer event extends AbiEvent }
+  ? GetLogsReturnType<event, [event], StrictOf<logs>>
+  : logs extends { readonly events: infer events extends readonly AbiEvent[] }
+    ? GetLogsReturnType<undefined, events, StrictOf<logs>>
+    : GetLogsReturnType
+
+type StrictOf<logs> = logs extends { readonly strict: true } ? true : undefined
+
+/** Blocks and logs as viem's `getBlock` and `getLogs` return them, and rollbacks. */
+export type FollowReturnType<
+  chain extends Chain | undefined = undefined,
+  includeTransactions extends boolean = boolean,
+  includeReceipts extends boolean = boolean,
+  logs extends FollowLogsParameters | boolean = FollowLogsParameters | boolean,
+> = AsyncGenerator<
+  | ({
+      readonly type: 'block'
+      readonly block: GetBlockReturnType<chain, includeTransactions> &
+        (includeReceipts extends true ? { receipts: GetTransactionReceiptReturnType<chain>[] } : unknown)
+      /** Where it goes on after this block: plain JSON. */
+      readonly cursor: FollowCursor
+    } & ([logs] extends [false] ? unknown : { readonly logs: LogsOf<logs> }))
+  | FollowRollback,
+  void,
+  undefined
+>
+
+const NAMES = ['fromBlock', 'logs', 'includeTransactions', 'includeReceipts', 'confirmations', 'signal', 'onProgress']
+const LOG_NAMES = ['address', 'event', 'events', 'args', 'strict']
+
+export function followBlocks(
+  client: HexlineClient,
+  chain: Chain | undefined,
+  likeViem: boolean,
+  parameters: FollowParameters,
+): AsyncGenerator<unknown, void, undefined> {
+  check.onlyKnown('parameters', parameters, NAMES, { refused: { from: 'it is called `fromBlock` here', cursor: 'it is given as `fromBlock`' } })
+  const { fromBlock, logs = false, includeTransactions = false, includeReceipts = false, confirmations, signal, onProgress } = parameters
+  check.flag('includeTransactions', includeTransactions)
+  try {
+    const selection = typeof logs === 'object' ? logSelection(logs) : undefined
+    const job = checkFollowOptions({
+      from: fromBlock === 'earliest' ? 0n : fromBlock,
+      logs: selection?.filter ?? (logs as boolean),
+      transactions: includeTransactions ? 'full' : 'hashes',
+      receipts: includeReceipts,
+      ...(confirmations !== undefined && { confirmations }),
+      ...(signal !== undefined && { signal }),
+      ...(onProgress !== undefined && { onProgress }),
+    })
+    return items(client, job, formatting(chain, likeViem, job), selection?.decode ?? ((own) => own))
+  } catch (error) {
+    throw withParameterName(error)
+  }
+}
+
+/** The filter of the parameters, and what makes viem's logs of those that it selects. */
+function logSelection(logs: FollowLogsParameters) {
+  check.onlyKnown('logs', logs, LOG_NAMES, { orElse: ', true or false' })
+  const { address, event, events: several, args, strict = false } = logs
+  check.flag('strict', strict)
+  const { events, topics } = selectionOf({ ...(event && { event }), ...(several && { events: several }), args })
+  const filter: Exclude<FollowOptions['logs'], boolean | undefined> = { ...(address !== undefined && { address }), ...(topics.length > 0 && { topics }) }
+  const decode = (own: ViemLog[]) => (events === undefined ? own : (parseEventLogs({ abi: events, args, logs: own, strict } as never) as ViemLog[]))
+  return { filter, decode }
+}
+
+async function* items(
+  client: HexlineClient,
+  job: FollowJob,
+  reader: FollowReader<never, never, object, Log>,
+  decode: (logs: ViemLog[]) => ViemLog[],
+): AsyncGenerator<unknown, void, undefined> {
+  try {
+    for await (const item of followStream(client, job, reader)) {
+      if (item.type === 'rollback') {
+        const { type, to, blocks, cursor } = item
+        yield { type, to: BigInt(to), blocks: blocks.map(({ number, hash }) => ({ number: BigInt(number), hash })), cursor }
+      } else {
+        const { type, block, logs, cursor } = item
+        // Those of receipts have viem's format already.
+        yield logs === undefined
+          ? { type, block, cursor }
+          : { type, block, logs: decode(job.receipts ? (logs as unknown as ViemLog[]) : logs.map(asViem)), cursor }
+      }
+    }
+  } catch (error) {
+    throw error instanceof HexlineError && error.method !== undefined ? viemError(error, { method: error.method }, client.endpoints) : withParameterName(error)
+  }
+}
+
+interface ReadReceipts {
+  readonly linked: LinkedReceipt[]
+  readonly values: { readonly logs?: Log[] | null }[]
+}
+
+function formatting(chain: Chain | undefined, likeViem: boolean, job: FollowJob): FollowReader<never, never, object, Log> {
+  const { filter } = job
+  const readBlock = createReader(formatBlockOf(chain, job.full, likeViem))
+  const readReceipts = createReader(formatReceiptsOf(chain, likeViem))
+  const reader: FollowReader<{ value: object; linked: Linked }, ReadReceipts, object, Log> = {
+    blocks: {
+      block: readBlock,
+      receipts(bytes) {
+        const receipts = readReceipts(bytes)
+        return { linked: receipts.map(({ linked }) => linked), values: receipts.map(({ value }) => value) }
+      },
+      item({ value, linked: { number, hash, parentHash } }, receipts) {
+        const item = receipts === undefined ? value : Object.assign(value, { receipts: receipts.values })
+        const logs = filter && receipts?.values.flatMap((receipt) => receipt.logs ?? []).filter((log) => filter.matches(log))
+        const { logsBloom = '' } = value as { readonly logsBloom?: string }
+        return { number, hash: hash as `0x${string}`, parentHash, logsBloom, item, logs }
+      },
+    },
+    logs: decodedLogs(),
+  }
+  return reader as unknown as FollowReader<never, never, object, Log>
+}
+
+/** The same error with viem's name for the parameter. */
+function withParameterName(error: unknown): unknown {
+  const theirs: Record<string, string> = { from: 'fromBlock', receipts: 'includeReceipts' }
+  return error instanceof OptionError
+    ? new OptionError(theirs[error.option] ?? error.option.replace(/^from\./, 'fromBlock.'), error.expected, error.received)
+    : error
+}

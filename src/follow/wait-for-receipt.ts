@@ -1,0 +1,159 @@
+import * as check from '../check.ts'
+import { type Client, checkClient } from '../client/client.ts'
+import { clockOf } from '../client/internals.ts'
+import { OptionError, TimeoutError, TransactionLostError } from '../errors.ts'
+import type { Address, Hash } from '../eth/codec/hex.ts'
+import type { Receipt } from '../eth/objects.ts'
+import { isFailure, mayRepeat } from '../rpc/failure-kinds.ts'
+import { show } from '../text.ts'
+import { type Bell, startBell } from './bell.ts'
+import { findReplacement } from './find-replacement.ts'
+import { Pace } from './pace.ts'
+
+export interface WaitForReceiptOptions {
+  /**
+   * Number of blocks that have to hold the transaction or follow it: 1 (default) is its own block, as
+   * in viem and ethers.
+   */
+  readonly confirmations?: number
+  /** Time for all of it, in ms. Default: no limit. */
+  readonly deadlineMs?: number
+  /** Ends the waiting; it rejects with the signal's reason. */
+  readonly signal?: AbortSignal
+}
+
+/**
+ * Waits until a transaction is in a block, and gives its receipt:
+ *
+ *     const receipt = await waitForReceipt(client, hash, { confirmations: 2 })
+ *
+ * It looks whenever a WebSocket endpoint of the client tells of a new block; without one, about as
+ * often as the chain has new blocks. Where the block is replaced, it waits for the next one that has
+ * the transaction. The receipt's block is part of the node's chain when it is given. A transaction
+ * that failed has a receipt, too: see its `status`.
+ *
+ * Rejects with `TransactionLostError` when another transaction of the sender has taken its nonce
+ * (`replaced`), with the same confirmations, and when no node has known it for 10 s (`dropped`). Rejects
+ * with `TimeoutError` at the deadline, with `OptionError` for invalid arguments, and otherwise as
+ * `client.call` does: at once if the first call fails, and later only for what no waiting mends.
+ */
+export async function waitForReceipt(client: Client, hash: Hash, options: WaitForReceiptOptions = {}): Promise<Receipt> {
+  checkClient(client)
+  if (typeof hash !== 'string' || !/^0x[0-9a-fA-F]{64}$/.test(hash)) throw new OptionError('hash', 'the hash of a transaction (32 bytes in hex)', show(hash))
+  check.onlyKnown('options', options, ['confirmations', 'deadlineMs', 'signal'])
+  const confirmations = check.whole('confirmations', options.confirmations ?? 1, 1)
+  const deadlineMs = check.msOrInfinity('deadlineMs', options.deadlineMs ?? Number.POSITIVE_INFINITY)
+  const { signal } = options
+  if (signal !== undefined) check.signal(signal)
+  signal?.throwIfAborted()
+  const bell = startBell(client, signal)
+  try {
+    return await new ReceiptWait(signal ? client.with({ signal }) : client, hash, confirmations, deadlineMs, bell).result()
+  } finally {
+    bell.stop()
+  }
+}
+
+/** A transaction counts as lost when no node has had it for this long, in ms, and this many looks. */
+const UNKNOWN_MS = 10_000
+const UNKNOWN_LOOKS = 5
+
+class ReceiptWait {
+  readonly #client: Client
+  readonly #hash: Hash
+  readonly #confirmations: number
+  readonly #deadline: number
+  readonly #bell: Bell
+  readonly #pace: Pace
+  /** Sender and nonce, once a node has told them. */
+  #sent: { readonly from: Address; readonly nonce: number } | undefined
+  #head = -1
+  /** Since when no node has had it in its pool or in a block, and in how many looks. */
+  #unknown: { readonly since: number; readonly looks: number } | undefined
+
+  constructor(client: Client, hash: Hash, confirmations: number, deadlineMs: number, bell: Bell) {
+    this.#client = client
+    this.#hash = hash
+    this.#confirmations = confirmations
+    this.#bell = bell
+    this.#deadline = clockOf(client).now() + deadlineMs
+    this.#pace = new Pace(this.#now())
+  }
+
+  async result(): Promise<Receipt> {
+    for (let isFirst = true; ; isFirst = false) {
+      this.#bell.take()
+      try {
+        const receipt = await this.#look()
+        if (receipt !== undefined) return receipt
+      } catch (error) {
+        if (this.#now() >= this.#deadline) throw this.#late()
+        if (isFirst || !isFailure(error) || mayRepeat(error) !== true) throw error
+        this.#pace.failed()
+      }
+      const left = this.#deadline - this.#now()
+      if (left <= 0) throw this.#late()
+      await this.#bell.wait(Math.min(left, this.#pace.waitMs(this.#now(), this.#bell.isLive, Math.random())))
+    }
+  }
+
+  /** The receipt, if it has its confirmations by now. */
+  async #look(): Promise<Receipt | undefined> {
+    // What belongs together comes from one endpoint. The deadline is that of all calls.
+    const left = this.#deadline - this.#now()
+    const node = (left === Number.POSITIVE_INFINITY ? this.#client : this.#client.with({ deadlineMs: Math.max(1, left) })).pinned()
+    const [receipt, transaction, newest] = await Promise.all([
+      node.call('eth_getTransactionReceipt', this.#hash),
+      node.call('eth_getTransactionByHash', this.#hash),
+      node.call('eth_blockNumber'),
+    ])
+    const head = Number(newest)
+    if (head > this.#head && this.#head >= 0) this.#pace.found(head - this.#head, this.#now())
+    else this.#pace.missed()
+    this.#head = Math.max(this.#head, head)
+    if (transaction !== null) this.#sent = { from: transaction.from, nonce: transaction.nonce }
+    if (receipt !== null) {
+      this.#unknown = undefined
+      const isDeep = head - Number(receipt.blockNumber) + 1 >= this.#confirmations
+      return isDeep && (await this.#isInChain(node, receipt)) ? receipt : undefined
+    }
+    const isNonceUsed = await this.#checkReplaced(node, head)
+    if (transaction !== null && !isNonceUsed) this.#unknown = undefined
+    else this.#checkLost(isNonceUsed ? 'replaced' : 'dropped')
+    return undefined
+  }
+
+  async #isInChain(node: Client, { blockNumber, blockHash }: Receipt): Promise<boolean> {
+    return (await node.call('eth_getBlockByNumber', blockNumber, false))?.hash === blockHash
+  }
+
+  /** Throws where another transaction has the nonce; true where something has, and it is not found. */
+  async #checkReplaced(node: Client, head: number): Promise<boolean> {
+    const confirmed = head - this.#confirmations + 1
+    if (this.#sent === undefined || confirmed < 0) return false
+    const { from, nonce } = this.#sent
+    if ((await node.call('eth_getTransactionCount', from, confirmed)) <= nonce) return false
+    const replacedBy = await findReplacement(node, this.#sent, confirmed)
+    if (replacedBy === undefined) return true
+    // A node may know the block and not yet the receipt.
+    if (replacedBy === this.#hash) return false
+    throw new TransactionLostError('replaced', this.#hash, replacedBy)
+  }
+
+  /** Throws when it has been so for long enough: one of several nodes may lag, or know less. */
+  #checkLost(reason: TransactionLostError['reason']): void {
+    const { since, looks } = this.#unknown ?? { since: this.#now(), looks: 0 }
+    this.#unknown = { since, looks: looks + 1 }
+    if (looks + 1 >= UNKNOWN_LOOKS && this.#now() - since >= UNKNOWN_MS) throw new TransactionLostError(reason, this.#hash)
+  }
+
+  #late(): TimeoutError {
+    return new TimeoutError(`waitForReceipt: ${this.#hash} has no receipt with ${this.#confirmations} confirmations after deadlineMs`, {
+      method: 'eth_getTransactionReceipt',
+    })
+  }
+
+  #now(): number {
+    return clockOf(this.#client).now()
+  }
+}
