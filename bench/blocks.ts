@@ -55,16 +55,16 @@ const corpus = new URL('../shared/corpus/blocks/', root)
 
 /**
  * Real mainnet blocks and their receipts if the corpus is present and `areMade` is false, otherwise
- * generated ones with the same shape.
+ * generated ones with the same shape. `counts` is the number of transactions in each generated one.
  */
-export function loadBlocks(areMade = false): Blocks {
+export function loadBlocks(areMade = false, counts?: readonly number[]): Blocks {
   const real =
     !areMade && existsSync(corpus)
       ? readdirSync(corpus)
           .filter((name) => /^mainnet-(?!1000000|DAO)/.test(name))
           .map((name) => JSON.parse(readFileSync(new URL(name, corpus), 'utf8')) as { block: RawBlock; receipts?: RawReceipt[] })
       : []
-  const made = real.length > 0 ? [] : makeBlocks().map((block) => ({ block, receipts: undefined }))
+  const made = real.length > 0 ? [] : makeBlocks(counts).map((block) => ({ block, receipts: undefined }))
   const blocks = [...real, ...made].map(({ block, receipts }) => ({ block, receipts: receipts ?? makeReceipts(block), isMade: receipts === undefined }))
   return {
     source: real.length > 0 ? 'real mainnet blocks' : 'made blocks of the shape of mainnet',

@@ -28,10 +28,10 @@ export interface RawReceipt {
 
 /**
  * Generated blocks with the shape of mainnet's, for clones without the corpus. They are the same in
- * every run.
+ * every run. `counts` is the number of transactions in each block.
  */
-export function makeBlocks(): RawBlock[] {
-  return TRANSACTIONS_PER_BLOCK.map((count, i) => makeBlock(count, makeRandom(i + 1)))
+export function makeBlocks(counts: readonly number[] = TRANSACTIONS_PER_BLOCK): RawBlock[] {
+  return counts.map((count, i) => makeBlock(count, makeRandom(i + 1)))
 }
 
 /** Receipts for a block's transactions, with a realistic number of logs. */

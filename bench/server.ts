@@ -16,7 +16,7 @@ import { FAULTS, FAULTY_RATE } from './workloads.ts'
  * number of refused calls; `/gzip` compresses replies for clients that accept gzip; `GET /faulty/3` starts a sandbox in front of this server, with faults
  * from the seed 3, and returns its URL; `/logs/20/a` answers after 20 ms, with the logs of logs.ts, `/audit/20/a` with the blocks of audited.ts, and
  * `GET /logs/20/a` returns what it has counted for `a`. `node server.ts made` generates the blocks even if real
- * ones are present.
+ * ones are present, and `node server.ts made 200` eight with 200 transactions each.
  */
 
 /** What the server reports when it is ready. */
@@ -46,7 +46,8 @@ interface Call {
   readonly params: readonly unknown[]
 }
 
-const blocks = loadBlocks(process.argv[2] === 'made')
+const [, , areMade, transactionsEach] = process.argv
+const blocks = loadBlocks(areMade === 'made', transactionsEach === undefined ? undefined : Array<number>(8).fill(Number(transactionsEach)))
 const { source, full, hashes, receipts, transactions, logs } = blocks
 const audited = auditedBlocks(blocks)
 const COMMA = Buffer.from(',')

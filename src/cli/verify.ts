@@ -30,7 +30,7 @@ export function verifyCommand(io: Io): Command {
         'that the tables fit one another, and every hash and root that the columns allow. Prints what was proven and what could not be. Exits with 1 at the first falsehood, and names file, block and field.',
     )
     .argument('<folder>', 'the folder')
-    .option('--against [url]', 'also compare hashes of blocks with this node (without a URL: HEXLINE_RPC_URL, which is safer where the URL holds a key)')
+    .option('--against [url]', 'also compare blocks with this node, row by row (without a URL: HEXLINE_RPC_URL, which is safer where the URL holds a key)')
     .option('--sample <blocks>', 'with --against: how many blocks to compare, with the first and the last one (default: 20)')
     .option('--seed <number>', 'with --against: compare the same blocks as a run that printed this number')
     .option('--senders', 'also recover the sender of each transaction from its signature, which is slow')
@@ -114,7 +114,7 @@ const meanings: Readonly<Record<string, string>> = {
   prices: 'prices of gas',
   size: 'size of the block',
   senders: 'senders, by their signatures',
-  against: 'hash at the node',
+  against: 'rows at the node',
 }
 
 interface Line {

@@ -82,6 +82,8 @@ export class BlockChecker {
   /** What each check lacks. */
   readonly #missing: Readonly<Record<string, Missing>>
   readonly #without: ReadonlyMap<VerifyCheck, string>
+  /** Whether the logs have all that is in a bloom. */
+  readonly #hasWholeLogs: boolean
   /** The columns of a table that are not stored. */
   readonly #absent: Readonly<Record<'transactions' | 'receipts' | 'logs', readonly string[]>>
 
@@ -89,6 +91,7 @@ export class BlockChecker {
     this.#header = header
     this.#senderOf = senderOf
     this.#missing = missingOf(header)
+    this.#hasWholeLogs = this.#missing.logsBloom?.every((column) => !column.startsWith('logs')) ?? false
     const absentOf = (table: DatasetTable) =>
       tables[table].map(({ name }) => name).filter((name) => header.columns !== null && !this.stores(`${table}.${name}`))
     this.#absent = { transactions: absentOf('transactions'), receipts: absentOf('receipts'), logs: absentOf('logs') }
@@ -196,7 +199,7 @@ export class BlockChecker {
         : ((transactionHashes ?? []).map((each) => each ?? NO_HASH) as Hash[]),
       ...(list !== undefined && !(list.length === 0 && hasNoRoot) && { withdrawals: list }),
       ...(receipts !== undefined && !this.stores('blocks.gasUsed') && { gasUsed: (last ?? 0n) as bigint }),
-      ...(logs !== undefined && !this.stores('blocks.logsBloom') && { logsBloom: this.#blooms.of(logs as unknown as Log[]) as Hash }),
+      ...(logs !== undefined && this.#hasWholeLogs && !this.stores('blocks.logsBloom') && { logsBloom: this.#blooms.of(logs as unknown as Log[]) as Hash }),
     } as Block
   }
 

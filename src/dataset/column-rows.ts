@@ -91,7 +91,7 @@ export class ColumnRows {
     }
     const extra = this.#extra === undefined ? null : this.#extra.cell(place, this.#extra.page, row)
     if (extra !== null) this.#addExtra(place, fields, this.#checkExtra(place, extra))
-    for (const { column, cell, field, page } of this.#copies) this.#checkCopy(place, column, fields[field], cell(place, page, row))
+    for (const plan of this.#copies) this.#checkCopy(place, fields, plan, plan.cell(place, plan.page, row))
     return fields
   }
 
@@ -143,8 +143,13 @@ export class ColumnRows {
     }
   }
 
-  #checkCopy(place: Place, { name }: Column, original: unknown, found: unknown): void {
-    if (typeof original !== 'bigint') return
+  #checkCopy(place: Place, fields: Fields, { column: { name }, field }: Plan, found: unknown): void {
+    const original = fields[field]
+    if (typeof original !== 'bigint') {
+      // Nothing else holds it.
+      if (found !== null) fields[name] = found
+      return
+    }
     const isTooLarge = original > LARGEST_DECIMAL
     if (isTooLarge) this.#countNull(name)
     const expected = isTooLarge ? null : original

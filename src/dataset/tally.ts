@@ -1,5 +1,8 @@
 import type { BlockResult } from './check-block.ts'
 
+/** What a tally holds. Plain data. */
+export type Tallied = Pick<Tally, 'checks' | 'skipped' | 'uncovered'>
+
 /** Counts, in blocks, what was proven and what was not. */
 export class Tally {
   readonly checks: Record<string, number> = {}
@@ -7,19 +10,26 @@ export class Tally {
   readonly skipped: Record<string, Record<string, number>> = {}
   readonly #uncovered = new Set<string>()
 
-  prove(check: string): void {
-    this.checks[check] = (this.checks[check] ?? 0) + 1
+  prove(check: string, blocks = 1): void {
+    this.checks[check] = (this.checks[check] ?? 0) + blocks
   }
 
-  skip(check: string, reason: string): void {
+  skip(check: string, reason: string, blocks = 1): void {
     const reasons = this.skipped[check] ?? {}
-    reasons[reason] = (reasons[reason] ?? 0) + 1
+    reasons[reason] = (reasons[reason] ?? 0) + blocks
     this.skipped[check] = reasons
   }
 
   add({ proven, skipped, uncovered }: BlockResult): void {
     for (const check of proven) this.prove(check)
     for (const [check, reason] of skipped) this.skip(check, reason)
+    for (const column of uncovered) this.#uncovered.add(column)
+  }
+
+  /** Adds what another tally holds. */
+  merge({ checks, skipped, uncovered }: Tallied): void {
+    for (const [check, blocks] of Object.entries(checks)) this.prove(check, blocks)
+    for (const [check, reasons] of Object.entries(skipped)) for (const [reason, blocks] of Object.entries(reasons)) this.skip(check, reason, blocks)
     for (const column of uncovered) this.#uncovered.add(column)
   }
 

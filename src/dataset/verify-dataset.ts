@@ -4,24 +4,22 @@ import { resolve } from 'node:path'
 import type { Progress } from '../bulk/range-stream.ts'
 import * as check from '../check.ts'
 import { type Client, checkClient } from '../client/client.ts'
-import { IntegrityError, OptionError } from '../errors.ts'
+import { OptionError } from '../errors.ts'
 import { show } from '../text.ts'
-import { isSame } from '../verify/mismatch.ts'
-import { loadSenderOf } from '../verify/sender.ts'
 import { checkFolder } from './check-files.ts'
 import { readCheckedManifest } from './check-manifest.ts'
-import { falsehood } from './falsehood.ts'
-import { fileNamesOf } from './join-blocks.ts'
+import { compareRows } from './compare-rows.ts'
 import { MANIFEST, type Manifest, type RangeEntry } from './manifest.ts'
 import { hasZstd } from './ndjson-files.ts'
 import { sampleOf } from './sample.ts'
 import { Tally } from './tally.ts'
-import { verifyRange } from './verify-range.ts'
+import type { ChosenBlock } from './verify-range.ts'
+import { verifyRanges } from './verify-ranges.ts'
 
 export interface VerifyDatasetOptions {
   /** Whether the sender of each transaction is recovered from its signature, which is slow. Default false. */
   readonly senders?: boolean
-  /** A client of a node whose hashes are compared with those of the dataset. */
+  /** A client of a node whose blocks are compared with those of the dataset, row by row. */
   readonly against?: Client
   /** With `against`: number of blocks to compare, with the first and the last one. Default 20. */
   readonly sample?: number
@@ -91,24 +89,26 @@ export async function verifyDataset(dir: string, options: VerifyDatasetOptions =
   const { from, ranges } = manifest
   const to = ranges.at(-1)?.to ?? from - 1
   const total = to - from + 1
-  const chosen = new Map<number, string | undefined>(asking === undefined ? [] : sampleOf(from, to, job.sample, job.seed).map((number) => [number, undefined]))
+  const chosen = new Set(asking === undefined ? [] : sampleOf(from, to, job.sample, job.seed))
   const tally = new Tally()
-  const senderOf = senders ? await loadSenderOf() : undefined
   const sums = { files: 0, rows: 0, bytes: 0 }
   let done = 0
-  const onBlock = (number: bigint, hash: string | undefined) => {
-    if (chosen.has(Number(number))) chosen.set(Number(number), hash)
-    job.onProgress?.({ number, done: ++done, total, bytes: sums.bytes })
-  }
-  for (const range of ranges) {
-    await verifyRange({ dir: job.dir, header: manifest, senderOf, signal, onBlock }, range, tally)
-    sums.files += range.files.length
-    for (const { rows, bytes } of range.files) {
-      sums.rows += rows
-      sums.bytes += bytes
-    }
-  }
-  if (asking !== undefined) await compare(asking, manifest, chosen, tally)
+  const { ranges: _, ...header } = manifest
+  await verifyRanges(
+    {
+      ...{ dir: job.dir, header, ranges, senders, signal, chosen },
+      compare: (block) => compare(asking as Client, manifest, block, tally),
+      onBlock: (number) => job.onProgress?.({ number, done: ++done, total, bytes: sums.bytes }),
+      onRange: ({ files }) => {
+        sums.files += files.length
+        for (const { rows, bytes } of files) {
+          sums.rows += rows
+          sums.bytes += bytes
+        }
+      },
+    },
+    tally,
+  )
   return {
     chainId: manifest.chainId,
     from: total === 0 ? null : from,
@@ -175,22 +175,11 @@ async function checkChain(client: Client, { chainId }: Manifest): Promise<void> 
   if (asked !== chainId) throw new OptionError('against', `a node of chain id ${chainId}, as ${MANIFEST} says`, `one of chain id ${asked}`)
 }
 
-/** Compares hashes with a node's. */
-async function compare(client: Client, manifest: Manifest, chosen: ReadonlyMap<number, string | undefined>, tally: Tally): Promise<void> {
-  for (const [number, known] of chosen) {
-    const range = manifest.ranges.find(({ from, to }) => from <= number && number <= to) as RangeEntry
-    const hash = known ?? (number === range.from ? range.firstHash : number === range.to ? range.lastHash : undefined)
-    if (hash === undefined) {
-      tally.skip('against', 'no column has the hash of the block')
-      continue
-    }
-    const block = await client.call('eth_getBlockByNumber', BigInt(number), false)
-    if (block === null) throw new IntegrityError(`the node has no block ${number}`, { kind: 'lagging' })
-    if (!isSame(block.hash, hash)) {
-      const names = fileNamesOf(manifest, range)
-      const file = names.blocks ?? (known === undefined ? MANIFEST : (Object.values(names)[0] as string))
-      throw falsehood({ file, block: BigInt(number) }, 'hash', block.hash, hash, '; expected is what the node says')
-    }
-    tally.prove('against')
-  }
+/** Compares a block with a node's. */
+async function compare(client: Client, manifest: Manifest, block: ChosenBlock, tally: Tally): Promise<void> {
+  const { number } = block.rows
+  const range = manifest.ranges.find(({ from, to }) => from <= number && number <= to) as RangeEntry
+  const reason = await compareRows(client, manifest, range, block)
+  if (reason === undefined) tally.prove('against')
+  else tally.skip('against', reason)
 }

@@ -4,7 +4,7 @@ import { BlockChecker } from './check-block.ts'
 import { checkDigest } from './check-files.ts'
 import { type BlockFacts, checkPlaces } from './check-places.ts'
 import { falsehood } from './falsehood.ts'
-import { type FileNames, fileNamesOf, joinBlocks } from './join-blocks.ts'
+import { type FileNames, fileNamesOf, joinBlocks, type StoredBlock } from './join-blocks.ts'
 import { type DatasetHeader, MANIFEST, type RangeEntry } from './manifest.ts'
 import type { Tally } from './tally.ts'
 
@@ -14,12 +14,21 @@ export interface RangeJob {
   readonly header: DatasetHeader
   readonly senderOf: SenderOf | undefined
   readonly signal: AbortSignal | undefined
-  /** Called with each block that was verified, and its hash if a row has it. */
-  readonly onBlock: (number: bigint, hash: string | undefined) => void
+  /** Numbers of the blocks whose rows are wanted. */
+  readonly chosen: ReadonlySet<number>
+  /** Called with each block that was verified, and its rows if it is chosen; awaited. */
+  readonly onBlock: (number: bigint, chosen: ChosenBlock | undefined) => Promise<void> | void
+}
+
+/** A block that was verified. Plain data. */
+export interface ChosenBlock {
+  /** Undefined where no row has it. */
+  readonly hash: string | undefined
+  readonly rows: StoredBlock
 }
 
 /** Verifies the files of a range, and counts what was proven. Throws `IntegrityError`. */
-export async function verifyRange({ dir, header, senderOf, signal, onBlock }: RangeJob, range: RangeEntry, tally: Tally): Promise<void> {
+export async function verifyRange({ dir, header, senderOf, signal, chosen, onBlock }: RangeJob, range: RangeEntry, tally: Tally): Promise<void> {
   for (const file of range.files) await checkDigest(dir, file, signal)
   const files = fileNamesOf(header, range)
   const checker = new BlockChecker(header, senderOf)
@@ -36,7 +45,8 @@ export async function verifyRange({ dir, header, senderOf, signal, onBlock }: Ra
     if (isLinked) tally.prove('link')
     else tally.skip('link', 'the blocks are not stored with number, hash and parentHash')
     tally.add(result)
-    onBlock(block.number, facts.hash)
+    const waiting = onBlock(block.number, chosen.has(Number(block.number)) ? { hash: facts.hash, rows: block } : undefined)
+    if (waiting !== undefined) await waiting
   }
 }
 

@@ -3,18 +3,18 @@ import { basename, dirname, extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /**
- * The file that a worker runs: beside this one, in the sources and in each build. Undefined where
- * it cannot be run: in a bundle, which has no such file, and for TypeScript where Node.js does not
+ * The file that a worker runs, by its path from this one without an extension, in the sources and in
+ * each build. Undefined where it cannot be run: in a bundle, which has no such file, and for TypeScript where Node.js does not
  * take it.
  */
-export function workerFile(): string | undefined {
+export function workerFile(path: string): string | undefined {
   const own = ownFile()
   if (own === undefined) return undefined
   const extension = extname(own)
   // A bundle has another name, and what stands beside it is not ours.
   if (basename(own) !== `worker-file${extension}`) return undefined
   if (extension === '.ts' && !(process.features as { typescript?: unknown }).typescript) return undefined
-  const file = join(dirname(own), `worker${extension}`)
+  const file = join(dirname(own), `${path}${extension}`)
   return existsSync(file) ? file : undefined
 }
 

@@ -27,7 +27,7 @@ export class VerifyWorkers {
 
   /** `count` workers; by default one for each core but the main thread's, at most 3. */
   constructor(options: WorkerOptions, count = Math.min(MOST_WORKERS, availableParallelism() - 1)) {
-    const file = count > 0 ? workerFile() : undefined
+    const file = count > 0 ? workerFile('worker') : undefined
     this.#workers = file === undefined ? [] : Array.from({ length: count }, () => new VerifyWorker(file, options))
   }
 

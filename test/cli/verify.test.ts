@@ -88,7 +88,7 @@ it('--json prints the report', async () => {
 it('--against compares with a node, and tells how to do so again', async () => {
   const first = await hexline(['verify', whole, '--against', server.url, '--sample', '3', '--quiet'])
   expect(first).toMatchObject({ code: 0, stderr: '' })
-  expect(first.stdout).toMatch(/\nhash at the node +3\n/)
+  expect(first.stdout).toMatch(/\nrows at the node +3\n/)
   const seed = /compared with the node: 3 blocks \(--seed (\d+)\)/.exec(first.stdout)?.[1] as string
   const again = await hexline(['verify', whole, '--against', '--sample', '3', '--seed', seed, '--quiet'], { env: { HEXLINE_RPC_URL: server.url } })
   expect(again.stdout).toBe(first.stdout)

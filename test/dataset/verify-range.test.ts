@@ -6,7 +6,7 @@ import { exportDataset } from 'hexline/bulk'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { type Manifest, type RangeEntry, readManifest } from '../../src/dataset/manifest.ts'
 import { Tally } from '../../src/dataset/tally.ts'
-import { verifyRange } from '../../src/dataset/verify-range.ts'
+import { type ChosenBlock, verifyRange } from '../../src/dataset/verify-range.ts'
 import { FIRST, startValidChain, validBlocks } from '../support/valid-chain.ts'
 
 let dir: string
@@ -26,17 +26,19 @@ afterEach(() => rm(dir, { recursive: true }))
 async function verify(change: Partial<RangeEntry> = {}, signal?: AbortSignal) {
   const tally = new Tally()
   const seen: [bigint, string | undefined][] = []
-  await verifyRange({ dir, header: manifest, senderOf: undefined, signal, onBlock: (...block) => seen.push(block) }, { ...range, ...change }, tally)
+  const onBlock = (number: bigint, chosen: ChosenBlock | undefined) => void seen.push([number, chosen?.hash])
+  const job = { dir, header: manifest, senderOf: undefined, signal, chosen: new Set([FIRST, FIRST + 2]), onBlock }
+  await verifyRange(job, { ...range, ...change }, tally)
   return { tally, seen }
 }
 
 const wrong = `0x${'99'.repeat(32)}`
 
-it('counts what was proven of each block, and tells its hash', async () => {
+it('counts what was proven of each block, and gives the rows of those that are chosen', async () => {
   const { tally, seen } = await verify()
   expect(tally.checks).toMatchObject({ files: 3, rows: 3, link: 3, header: 3 })
   const blocks = await validBlocks(3)
-  expect(seen).toEqual([...blocks].map(([number, { block }]) => [BigInt(number), block.hash]))
+  expect(seen).toEqual([...blocks].map(([number, { block }]) => [BigInt(number), number === FIRST + 1 ? undefined : block.hash]))
 })
 
 it.each([

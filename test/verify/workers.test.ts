@@ -78,6 +78,6 @@ describe.each(builds)('VerifyWorkers of the build as %s', (_, load) => {
 
 test('the sources run in threads where Node.js takes TypeScript', () => {
   const takes = Boolean((process.features as { typescript?: unknown }).typescript)
-  expect(workerFile()?.endsWith('/src/verify/worker.ts') ?? false).toBe(takes)
+  expect(workerFile('worker')?.endsWith('/src/verify/worker.ts') ?? false).toBe(takes)
   expect(new VerifyWorkers(options, 0).capacity).toBe(0)
 })
