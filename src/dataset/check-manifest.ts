@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { lstat, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { IntegrityError } from '../errors.ts'
 import { fileName, rangeFrom } from './aligned-range.ts'
@@ -19,13 +19,10 @@ const FILE_FIELDS = ['name', 'rows', 'bytes', 'sha256']
  * another version.
  */
 export async function readCheckedManifest(dir: string): Promise<Manifest> {
-  let text: string
-  try {
-    text = await readFile(join(dir, MANIFEST), 'utf8')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-    throw falsehood({ file: MANIFEST }, 'file', plain('a file'), plain('none'))
-  }
+  const there = await lstat(join(dir, MANIFEST)).catch(() => undefined)
+  if (there === undefined) throw falsehood({ file: MANIFEST }, 'file', plain('a file'), plain('none'), `; is ${dir} a folder that hexline export wrote?`)
+  if (!there.isFile()) throw falsehood({ file: MANIFEST }, 'file', plain('a file'), plain(there.isSymbolicLink() ? 'a symbolic link' : 'something else'))
+  const text = await readFile(join(dir, MANIFEST), 'utf8')
   const manifest = parsed(text)
   checkHeader(manifest)
   manifest.ranges.forEach((range, i) => {

@@ -70,7 +70,7 @@ it.each<[string, (text: string) => string, string]>([
 
 it('none is a falsehood, and another version is not', async () => {
   await rm(path)
-  expect((await fault()).message).toBe('manifest.json: file: expected a file, found none')
+  expect((await fault()).message).toBe(`manifest.json: file: expected a file, found none; is ${dir} a folder that hexline export wrote?`)
   await forge((copy) => Object.assign(copy, { schema: 2 }))
   await expect(readCheckedManifest(dir)).rejects.toThrow(/schema 2.*needs a newer one$/)
 })
