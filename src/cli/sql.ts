@@ -17,7 +17,7 @@ import { toJson } from './output/json.ts'
 import { messagesFor } from './output/messages.ts'
 import { print, printText } from './output/print.ts'
 import { resultTable } from './output/result-table.ts'
-import { count } from './output/units.ts'
+import { count, countOf } from './output/units.ts'
 import { onSignals } from './signals.ts'
 
 interface Flags {
@@ -73,7 +73,7 @@ async function askFolder(folder: string, given: string, flags: Flags, io: Io): P
     await ask(duckDb, setup, query, stop.signal, async (answer) => {
       const { rows, isCut } = await printAnswer(answer, flags, io)
       const seconds = ((performance.now() - started) / 1000).toFixed(2)
-      const sentence = isCut ? `the first ${count(rows)} rows; --json and --csv print all` : `${count(rows)} ${rows === 1 ? 'row' : 'rows'} in ${seconds} s`
+      const sentence = isCut ? `the first ${count(rows)} rows; --json and --csv print all` : `${countOf(rows, 'row')} in ${seconds} s`
       messages.tell(sentence, { type: 'done', rows, isCut, seconds: Number(seconds) })
     })
   } catch (error) {

@@ -87,7 +87,9 @@ export class ColumnRows {
         if (isThere || fits(columns, value)) throw falsehood(place, `extra.${field}`, plain('nothing, since its column holds it'), value)
         for (const { name, type } of columns) if (type === 'decimal') this.#countNull(name)
       }
-      fields[field] = value
+      // A plain assignment of `__proto__` would give the row fields that it does not have.
+      if (field === '__proto__') Object.defineProperty(fields, field, { value, enumerable: true })
+      else fields[field] = value
     }
   }
 

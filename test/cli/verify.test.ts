@@ -39,7 +39,7 @@ it('prints what was proven, and what could not be with the reason', async () => 
 check                                      proven  not  why not
 digests and sizes of all files                  4
 rows: counts, order, and what they repeat       4
-each block is the child of the one before       4
+each names the block before as its parent       4
 hash of the header                              4
 hash of each transaction                        0    4  not stored: transactions
 transactions root                               0    4  not stored: transactions
@@ -51,9 +51,19 @@ prices of gas                                   0    4  not stored: transactions
 size of the block                               0    4  not stored: transactions
 
 covered by no hash or root: blocks.size, logs.*
-all of it follows from the hash of block 11: ${hash()}
+what is proven follows from the hash of block 11: ${hash()}
 `)
   expect(stderr).toMatch(/^4 blocks, /)
+})
+
+it('does not say that anything follows from a hash that no header makes', async () => {
+  const dir = join(folder, 'withdrawals')
+  await using client = createClient(server.url)
+  await exportDataset(client, { from: FIRST, to: LAST, dir, tables: ['withdrawals'] })
+  const { code, stdout } = await hexline(['verify', dir, '--quiet'])
+  expect(code).toBe(0)
+  expect(stdout).toContain(`\nhash of block 11, from which nothing follows, since not all headers are proven: ${hash()}\n`)
+  expect(stdout).not.toContain('what is proven')
 })
 
 it('--json prints the report', async () => {

@@ -115,3 +115,9 @@ describe('a row that the writer would not have made is refused', () => {
     expect(faultOf(table, row)).toContain(message)
   })
 })
+
+it('a field named __proto__ is a field like any other, and gives the row nothing', () => {
+  const { fields } = fieldsOf('transactions', { to: null, extra: Buffer.from('{"__proto__":{"to":"0x11"}}') })
+  expect(fields.to).toBeUndefined()
+  expect(Object.entries(fields)).toEqual([['__proto__', { to: '0x11' }]])
+})
