@@ -1,3 +1,5 @@
+import { repeatedName } from '../json/scan.ts'
+import { show } from '../text.ts'
 import { falsehood, type Place, plain } from './falsehood.ts'
 import { isHex, ParquetColumn } from './parquet-column.ts'
 import type { ColumnValues, Stored } from './read-parquet.ts'
@@ -155,11 +157,17 @@ function quantity(place: Place, name: string, value: number | bigint): string {
 }
 
 function parsed(place: Place, name: string, bytes: Uint8Array): unknown {
+  const json = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  let value: unknown
   try {
-    return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8'))
+    value = JSON.parse(json.toString('utf8'))
   } catch (error) {
     throw falsehood(place, name, plain('JSON'), plain((error as Error).message))
   }
+  // Readers differ on which value counts.
+  const twice = repeatedName(json)
+  if (twice !== undefined) throw falsehood(place, name, plain('each name once'), plain(`${show(twice)} twice`))
+  return value
 }
 
 function hexOf({ buffer, byteOffset, byteLength }: Uint8Array): string {

@@ -110,6 +110,12 @@ describe('a row that the writer would not have made is refused', () => {
     ['a negative number', 'transactions', { gas: -1n }, 'gas: expected no negative number, found -1n'],
     ['part of a second', 'blocks', { timestamp: 1_000_001n }, 'timestamp: expected whole seconds, found 1000001n microseconds'],
     ['text that is no JSON', 'transactions', { accessList: Buffer.from('[') }, 'accessList: expected JSON'],
+    [
+      'a name twice',
+      'transactions',
+      { accessList: Buffer.from('[{"address":"0x1","address":"0x2"}]') },
+      'accessList: expected each name once, found "address" twice',
+    ],
     ['extra that is no object', 'transactions', { extra: json([1]) }, 'extra: expected an object'],
   ])('%s', (_, table, row, message) => {
     expect(faultOf(table, row)).toContain(message)
