@@ -2,6 +2,8 @@ import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import zlib from 'node:zlib'
 import type { AsyncBuffer, ColumnChunk, Compressors, FileMetaData, RowGroup, SchemaElement } from 'hyparquet'
+import { IntegrityError } from '../errors.ts'
+import { checkPages } from './check-pages.ts'
 import { falsehood, plain } from './falsehood.ts'
 import { schemaOf } from './parquet-column.ts'
 import type { Column } from './tables.ts'
@@ -21,7 +23,7 @@ export interface ColumnValues {
 /**
  * The rows of a Parquet file, a row group at a time. The file must have these columns, and the
  * statistics of each group must be those of its values: databases skip groups by them. For the same
- * reason, no index may be there, since none is written. Throws `IntegrityError` for any other file.
+ * reason, no index may be there, since none is written, nor anything else that tells readers of types. Throws `IntegrityError` for any other file.
  */
 export async function* readParquet(dir: string, file: string, columns: readonly Column[]): AsyncGenerator<ColumnValues> {
   const handle = await open(join(dir, file), 'r')
@@ -34,6 +36,8 @@ export async function* readParquet(dir: string, file: string, columns: readonly 
     let start = 0
     for (const group of metadata.row_groups) {
       const rows = Number(group.num_rows)
+      checkChunks(file, group, columns)
+      await reading(file, () => checkPages(file, buffer, group))
       const values = await reading(file, () => readGroup(buffer, raw, start, rows, columns))
       checkStatistics(file, group, columns, values)
       yield { rows, columns: values }
@@ -50,7 +54,7 @@ async function reading<T>(file: string, read: () => Promise<T>): Promise<T> {
   try {
     return await read()
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).syscall !== undefined) throw error
+    if ((error as NodeJS.ErrnoException).syscall !== undefined || error instanceof IntegrityError) throw error
     throw falsehood({ file }, 'content', plain('Parquet'), plain((error as Error).message))
   }
 }
@@ -97,19 +101,23 @@ async function readGroup(file: AsyncBuffer, metadata: FileMetaData, start: numbe
   })
 }
 
-function checkSchema(file: string, { schema }: FileMetaData, columns: readonly Column[]): void {
+function checkSchema(file: string, { schema, key_value_metadata }: FileMetaData, columns: readonly Column[]): void {
+  // Arrow and GeoParquet keep other types of the columns there.
+  const [note] = key_value_metadata ?? []
+  if (note !== undefined) throw falsehood({ file }, 'metadata', plain('none'), note.key)
   const expected = [undefined, ...columns].map((column) => (column === undefined ? undefined : schemaOf(column.name, column.type)))
   for (let i = 1; i < Math.max(schema.length, expected.length); i++) {
     const [wanted, got] = [described(expected[i]), described(schema[i])]
     if (wanted !== got) throw falsehood({ file }, 'schema', plain(wanted), plain(got))
   }
+  if (schema[0]?.num_children !== columns.length) throw falsehood({ file }, 'schema', plain(`${columns.length} columns`), plain(`${schema[0]?.num_children}`))
 }
 
 /** What of a column's declaration changes what its values mean. */
 function described(element: SchemaElement | undefined): string {
   if (element === undefined) return 'no more columns'
-  const { name, type, type_length, converted_type, logical_type, scale = 0, precision, num_children } = element
-  const parts = [name, type, type_length, converted_type, converted_type === 'DECIMAL' ? `(${precision},${scale})` : undefined, num_children]
+  const { name, type, repetition_type, type_length, converted_type, logical_type, scale = 0, precision, num_children } = element
+  const parts = [name, repetition_type, type, type_length, converted_type, converted_type === 'DECIMAL' ? `(${precision},${scale})` : undefined, num_children]
   return [...parts, logical_type === undefined ? undefined : Object.entries(logical_type).sort().join(' ')].filter((part) => part !== undefined).join(' ')
 }
 
@@ -117,15 +125,23 @@ function withoutMeaning({ converted_type: _, logical_type: __, ...element }: Sch
   return element
 }
 
-function checkStatistics(file: string, { columns: chunks }: RowGroup, columns: readonly Column[], values: readonly ArrayLike<Stored | undefined>[]): void {
+/** Each column is where its name is, in this file, without a dictionary or an index. */
+function checkChunks(file: string, { columns: chunks }: RowGroup, columns: readonly Column[]): void {
+  if (chunks.length !== columns.length) throw falsehood({ file }, 'columns', columns.length, chunks.length)
   for (const [i, { name }] of columns.entries()) {
     const chunk = chunks[i] as ColumnChunk
     if (chunk.meta_data?.path_in_schema.join('.') !== name) throw falsehood({ file }, 'columns', name, chunk.meta_data?.path_in_schema.join('.'))
     for (const part of ['file_path', 'column_index_offset', 'offset_index_offset'] as const)
       if (chunk[part] !== undefined) throw falsehood({ file }, `${name} (${part})`, undefined, chunk[part])
-    const { statistics, bloom_filter_offset, dictionary_page_offset } = chunk.meta_data
+    const { bloom_filter_offset, dictionary_page_offset } = chunk.meta_data
     for (const [part, found] of Object.entries({ bloom_filter_offset, dictionary_page_offset }))
       if (found !== undefined) throw falsehood({ file }, `${name} (${part})`, undefined, found)
+  }
+}
+
+function checkStatistics(file: string, { columns: chunks }: RowGroup, columns: readonly Column[], values: readonly ArrayLike<Stored | undefined>[]): void {
+  for (const [i, { name }] of columns.entries()) {
+    const { statistics } = (chunks[i] as ColumnChunk).meta_data as NonNullable<ColumnChunk['meta_data']>
     if (statistics === undefined) continue
     let nulls = 0
     let min: number | bigint | undefined
