@@ -252,6 +252,17 @@ it('the progress counts the bytes of the files whose blocks it names', async () 
   expect(seen.at(-1)).toBe(bytes)
 })
 
+it.each(['ndjson', 'parquet'] as const)('%s: blocks of a test network that claim to be of another chain', async (format) => {
+  await write({ format })
+  await forgeManifest(dir, (manifest) => ({ ...manifest, chainId: 11155111 }))
+  expect(await faultOf()).toMatchObject({ field: 'transactions[0].chainId', block: BigInt(FIRST), expected: '11155111', found: '1' })
+  // A local node may continue another chain, and others began as a copy of one.
+  for (const chainId of [31337, 10001]) {
+    await forgeManifest(dir, (manifest) => ({ ...manifest, chainId }))
+    expect(await faultOf()).toBeUndefined()
+  }
+})
+
 describe('against a node', () => {
   it.each(['ndjson', 'parquet'] as const)('%s: compares the first, the last and others, the same for one seed', async (format) => {
     await write({ format })
