@@ -9,7 +9,7 @@ import type { Quantity } from '../eth/codec/quantity.ts'
 import { show } from '../text.ts'
 import { rangeFrom } from './aligned-range.ts'
 import { missingOf, type VerifyLevel, verifyLevels } from './checks.ts'
-import { checkTables, columnsOf } from './columns.ts'
+import { checkTables, columnsOf, columnsText } from './columns.ts'
 import type { CutBlock } from './cut-block.ts'
 import { syncFolder } from './disk.ts'
 import { checkEmpty, checkFiles, makeFolder, makeTableFolders, removeLeftovers } from './folder.ts'
@@ -227,8 +227,8 @@ function checkSame(dir: string, there: Manifest, asked: DatasetHeader): void {
   for (const option of ['format', 'from', 'blocksPerFile'] as const) if (there[option] !== asked[option]) throw differs(option, there[option], asked[option])
   if (there.tables.join() !== asked.tables.join()) throw differs('tables', there.tables.join(', '), asked.tables.join(', '))
   for (const table of there.tables) {
-    const [has, wants] = [there.columns?.[table]?.join(', '), asked.columns?.[table]?.join(', ')]
-    if (has !== wants) throw differs('columns', `the columns ${has} of ${table}`, wants)
+    const [has, wants] = [there.columns?.[table], asked.columns?.[table]]
+    if (has?.join() !== wants?.join()) throw differs('columns', columnsText(table, has), columnsText(table, wants))
   }
   if (there.compression === 'zstd' && asked.compression !== 'zstd')
     throw differs('format', 'Parquet with zstd', `Node.js ${process.versions.node}, which cannot write it: use Node.js 22.15, 23.8 or later`)
