@@ -8,6 +8,7 @@ import { IntegrityError, OptionError } from '../errors.ts'
 import type { Quantity } from '../eth/codec/quantity.ts'
 import { show } from '../text.ts'
 import { rangeFrom } from './aligned-range.ts'
+import { readCheckedManifest } from './check-manifest.ts'
 import { missingOf, type VerifyLevel, verifyLevels } from './checks.ts'
 import { checkTables, columnsOf, columnsText } from './columns.ts'
 import type { CutBlock } from './cut-block.ts'
@@ -203,7 +204,8 @@ async function fillFolder(client: Client, { dir, stream }: ExportJob, asked: Dat
 
 /** The manifest of the folder, which must be of the dataset that was asked for; or a new one. */
 async function openManifest(dir: string, asked: DatasetHeader): Promise<ManifestFile> {
-  const there = await readManifest(dir)
+  // Its own digest first, which tells damage from what was never written by hexline.
+  const there = (await readManifest(dir)) && (await readCheckedManifest(dir))
   if (there === undefined) {
     await checkEmpty(dir)
     const file = new ManifestFile(dir, { ...asked, ranges: [] })

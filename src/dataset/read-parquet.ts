@@ -128,12 +128,14 @@ function withoutMeaning({ converted_type: _, logical_type: __, ...element }: Sch
 /** Each column is where its name is, in this file, without a dictionary or an index. */
 function checkChunks(file: string, { columns: chunks }: RowGroup, columns: readonly Column[]): void {
   if (chunks.length !== columns.length) throw falsehood({ file }, 'columns', columns.length, chunks.length)
-  for (const [i, { name }] of columns.entries()) {
+  for (const [i, { name, type }] of columns.entries()) {
     const chunk = chunks[i] as ColumnChunk
     if (chunk.meta_data?.path_in_schema.join('.') !== name) throw falsehood({ file }, 'columns', name, chunk.meta_data?.path_in_schema.join('.'))
     for (const part of ['file_path', 'column_index_offset', 'offset_index_offset'] as const)
       if (chunk[part] !== undefined) throw falsehood({ file }, `${name} (${part})`, undefined, chunk[part])
-    const { bloom_filter_offset, dictionary_page_offset } = chunk.meta_data
+    const { bloom_filter_offset, dictionary_page_offset, type: stored } = chunk.meta_data
+    const { type: declared } = schemaOf(name, type)
+    if (stored !== declared) throw falsehood({ file }, `${name} (type)`, declared, stored)
     for (const [part, found] of Object.entries({ bloom_filter_offset, dictionary_page_offset }))
       if (found !== undefined) throw falsehood({ file }, `${name} (${part})`, undefined, found)
   }

@@ -9,7 +9,6 @@ beforeAll(async () => {
   library = await loadParquet()
 })
 
-const LEVELS = Buffer.from([4, 1])
 const PAGE = {
   num_values: 2,
   num_nulls: 0,
@@ -26,28 +25,39 @@ interface Forged {
   readonly chunk?: object
   readonly rows?: bigint
   readonly columns?: number
+  readonly levels?: readonly number[]
 }
 
 /** Checks a group of two rows, as it is written but for what is forged. */
-async function check({ header, page, chunk, rows = 2n, columns = 1 }: Forged): Promise<void> {
+async function check({ header, page, chunk, rows = 2n, columns = 1, levels = [4, 1] }: Forged): Promise<void> {
   const writer = library.newWriter()
   const data = Buffer.alloc(16)
+  const size = levels.length + data.length
   library.writePageHeader(writer, {
     type: 'DATA_PAGE_V2',
-    uncompressed_page_size: LEVELS.length + data.length,
-    compressed_page_size: LEVELS.length + data.length,
-    data_page_header_v2: { ...PAGE, ...page },
+    uncompressed_page_size: size,
+    compressed_page_size: size,
+    data_page_header_v2: { ...PAGE, definition_levels_byte_length: levels.length, ...page },
     ...header,
   })
-  const bytes = Buffer.concat([Buffer.from('PAR1'), Buffer.from(writer.getBytes()), LEVELS, data])
+  const bytes = Buffer.concat([Buffer.from('PAR1'), Buffer.from(writer.getBytes()), Buffer.from(levels), data])
   const buffer: AsyncBuffer = { byteLength: bytes.length, slice: (from, to) => new Uint8Array(bytes.subarray(from, to)).buffer }
-  const meta = { path_in_schema: ['number'], data_page_offset: 4n, total_compressed_size: BigInt(bytes.length - 4), num_values: rows, ...chunk }
+  const meta = {
+    path_in_schema: ['number'],
+    encodings: ['PLAIN', 'RLE'],
+    codec: 'UNCOMPRESSED',
+    data_page_offset: 4n,
+    total_compressed_size: BigInt(bytes.length - 4),
+    num_values: rows,
+    ...chunk,
+  }
   await checkPages('f', buffer, { num_rows: rows, columns: Array.from({ length: columns }, () => ({ meta_data: meta })) } as unknown as RowGroup)
 }
 
 it('a page as it is written is right', async () => {
   await check({})
-  await check({ page: { num_nulls: 1 } })
+  await check({ page: { num_nulls: 1 }, levels: [3, 1] })
+  await check({ page: { num_nulls: 2 }, levels: [4, 0] })
 })
 
 it.each<[string, Forged, string]>([
@@ -62,8 +72,27 @@ it.each<[string, Forged, string]>([
   ['lists', { page: { repetition_levels_byte_length: 2 } }, 'number (levels): expected no repetition, found 2'],
   ['levels beyond the page', { page: { definition_levels_byte_length: 40 } }, 'number (levels): expected bytes of the page, found 40'],
   ['something behind the page', { header: { compressed_page_size: 10 } }, 'number (size of the page): expected 18, found 10'],
-  ['a page that claims to be huge', { header: { uncompressed_page_size: 2 ** 30 } }, 'size of a group: expected at most 536870912 bytes'],
-  ['pages that together claim it', { header: { uncompressed_page_size: 2 ** 28 }, columns: 3 }, 'size of a group: expected at most 536870912 bytes'],
+  ['a page that is not compressed, and has two sizes', { header: { uncompressed_page_size: 19 } }, 'number (size of the page): expected 18, found 19'],
+  [
+    'encodings that no page has',
+    { chunk: { encodings: ['PLAIN', 'RLE_DICTIONARY'] } },
+    'number (encodings): expected PLAIN and RLE, found PLAIN,RLE_DICTIONARY',
+  ],
+  ['levels above the highest', { levels: [4, 64] }, 'number (levels): expected one for each of 2 rows'],
+  ['fewer levels than rows', { levels: [2, 1] }, 'number (levels): expected one for each of 2 rows'],
+  ['more levels than rows', { levels: [4, 1, 4, 1] }, 'number (levels): expected one for each of 2 rows'],
+  ['bits for more rows', { levels: [5, 1, 1] }, 'number (levels): expected one for each of 2 rows'],
+  ['levels that never end', { levels: [132, 132] }, 'number (levels): expected one for each of 2 rows'],
+  [
+    'a page that claims to be huge',
+    { page: { is_compressed: true }, chunk: { codec: 'ZSTD' }, header: { uncompressed_page_size: 2 ** 30 } },
+    'size of a group: expected at most 536870912 bytes',
+  ],
+  [
+    'pages that together claim it',
+    { page: { is_compressed: true }, chunk: { codec: 'ZSTD' }, header: { uncompressed_page_size: 2 ** 28 }, columns: 3 },
+    'size of a group: expected at most 536870912 bytes',
+  ],
   [
     'a page of the first version',
     {
