@@ -1,6 +1,7 @@
 import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import fc from 'fast-check'
 import { type Client, createClient, IntegrityError, OptionError } from 'hexline'
 import { type ExportDatasetOptions, exportDataset, type VerifyDatasetOptions, verifyDataset } from 'hexline/bulk'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -11,7 +12,8 @@ import type { ChainOptions } from '../support/chain-server.ts'
 import { everyLie, lieAndVerify } from '../support/dataset-lies.ts'
 import type { MadeBlock } from '../support/decoded-blocks.ts'
 import { flipBits } from '../support/flipped-bits.ts'
-import { forgeLines, forgeManifest, type Line } from '../support/forged-dataset.ts'
+import { forgeFile, forgeLines, forgeManifest, type Line } from '../support/forged-dataset.ts'
+import { runs } from '../support/runs.ts'
 import { FIRST, startValidChain, type ValidChain } from '../support/valid-chain.ts'
 
 const COUNT = 5
@@ -186,6 +188,26 @@ describe('a flipped bit is found', () => {
       await writeFile(path, bytes)
     }
     expect(await faultOf()).toBeUndefined()
+  })
+})
+
+describe('other bytes with all digests made anew are proven or refused, and nothing else is thrown', () => {
+  it.each(formats)('%s', async (format) => {
+    await write({ format, to: FIRST + 1 })
+    const files = await Promise.all(
+      tableNames.map(async (table) => [table, await readFile(join(dir, table, (await readdir(join(dir, table)))[0] as string))] as const),
+    )
+    const change = fc.record({ from: fc.constantFrom('start', 'end'), at: fc.nat(3000), to: fc.nat(255) })
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom(...files), fc.array(change, { minLength: 1, maxLength: 3 }), async ([table, right], changes) => {
+        const bytes = Buffer.from(right)
+        for (const { from, at, to } of changes) bytes[from === 'start' ? at % bytes.length : bytes.length - 1 - (at % bytes.length)] = to
+        await forgeFile(dir, table, bytes)
+        await faultOf()
+        await forgeFile(dir, table, right)
+      }),
+      runs(40),
+    )
   })
 })
 
