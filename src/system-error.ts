@@ -6,7 +6,7 @@ const reasons: Readonly<Record<string, string>> = {
   EPERM: 'permission denied',
   EROFS: 'the disk is read-only',
   ENOENT: 'no such folder',
-  ENOTDIR: 'no such folder',
+  ENOTDIR: 'a part of the path is a file',
   ELOOP: 'too many levels of symbolic links',
 }
 

@@ -14,7 +14,7 @@ import { addNodeFlags, endpointFrom, numberFrom } from './node.ts'
 import { Interrupted } from './output/failure.ts'
 import type { Io } from './output/io.ts'
 import { type MessageFlags, type Messages, messagesFor } from './output/messages.ts'
-import { count, sizeOf } from './output/units.ts'
+import { countOf, sizeOf } from './output/units.ts'
 import { onSignals } from './signals.ts'
 import { Trouble } from './trouble.ts'
 
@@ -119,7 +119,7 @@ async function exportFolder(flags: Flags, io: Io): Promise<void> {
 
   function tellSummary({ from, to, ranges, files, rows, bytes }: ExportSummary): void {
     const range = to < from ? 'no blocks' : `blocks ${from} to ${to}`
-    const added = ranges === 0 ? 'nothing to add' : `added ${count(files)} ${files === 1 ? 'file' : 'files'}, ${count(rows)} rows, ${sizeOf(bytes)}`
+    const added = ranges === 0 ? 'nothing to add' : `added ${countOf(files, 'file')}, ${countOf(rows, 'row')}, ${sizeOf(bytes)}`
     messages.tell(`${flags.out} has ${range}: ${added}`, { type: 'dataset', from: from.toString(), to: to.toString(), ranges, files, rows, bytes })
   }
 }

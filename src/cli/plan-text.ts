@@ -4,7 +4,7 @@ import type { ExportPlan } from '../plan/plan-export.ts'
 import type { LogsPlan } from '../plan/plan-logs.ts'
 import type { Units } from '../plan/provider.ts'
 import { table } from './output/table.ts'
-import { count, durationOf, sizeOf } from './output/units.ts'
+import { count, countOf, durationOf, sizeOf } from './output/units.ts'
 
 type AnyPlan = ExportPlan | BlocksPlan | LogsPlan
 
@@ -18,7 +18,7 @@ interface Row {
 /** A plan as text, at most 80 columns wide. */
 export function planText(plan: AnyPlan): string {
   const parts = [
-    `blocks ${plan.from} to ${plan.to} (${count(plan.blocks)} ${plan.blocks === 1 ? 'block' : 'blocks'})`,
+    `blocks ${plan.from} to ${plan.to} (${countOf(plan.blocks, 'block')})`,
     shown(rowsOf(plan)),
     unitsText(plan.units),
     ...('audits' in plan ? [auditsText(plan)] : plan.receipts === null ? [] : [receiptsText(plan.receipts)]),
@@ -46,7 +46,7 @@ function rowsOf(plan: AnyPlan): Row[] {
 }
 
 function rowsText(rows: Estimate): string {
-  return `${count(Math.round(rows.value))} rows`
+  return countOf(Math.round(rows.value), 'row')
 }
 
 function rowOf(name: string, { value, low, high }: Estimate, show: (value: number) => string): Row {

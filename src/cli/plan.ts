@@ -101,7 +101,7 @@ async function tellPlan(
   const client = createClient(endpointFrom(flags, io.env, messages), limitsFrom(flags))
   const release = onSignals((name, code) => stop.abort(new Interrupted(`ended by ${name}; nothing was written`, code)))
   try {
-    messages.tell(`asking ${client.endpoints.join(', ')} for ${options.sample} blocks and ${10 * options.sample} headers`, {
+    messages.tell(`asking ${client.endpoints.join(', ')} for at most ${options.sample} blocks and ${10 * options.sample} headers`, {
       type: 'sample',
       endpoints: client.endpoints,
       blocks: options.sample,

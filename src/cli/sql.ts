@@ -17,7 +17,7 @@ import { toJson } from './output/json.ts'
 import { messagesFor } from './output/messages.ts'
 import { print, printText } from './output/print.ts'
 import { resultTable } from './output/result-table.ts'
-import { count } from './output/units.ts'
+import { count, countOf } from './output/units.ts'
 import { onSignals } from './signals.ts'
 
 interface Flags {
@@ -71,9 +71,11 @@ async function askFolder(folder: string, given: string, flags: Flags, io: Io): P
       throw new Error('@duckdb/node-api is not installed (npm install @duckdb/node-api); the command on standard output asks the same with the duckdb program')
     }
     await ask(duckDb, setup, query, stop.signal, async (answer) => {
-      const { rows, isCut } = await printAnswer(answer, flags, io)
+      const printed = await printAnswer(answer, flags, io)
+      if (printed === undefined) return
+      const { rows, isCut } = printed
       const seconds = ((performance.now() - started) / 1000).toFixed(2)
-      const sentence = isCut ? `the first ${count(rows)} rows; --json and --csv print all` : `${count(rows)} ${rows === 1 ? 'row' : 'rows'} in ${seconds} s`
+      const sentence = isCut ? `the first ${count(rows)} rows; --json and --csv print all` : `${countOf(rows, 'row')} in ${seconds} s`
       messages.tell(sentence, { type: 'done', rows, isCut, seconds: Number(seconds) })
     })
   } catch (error) {
@@ -93,11 +95,15 @@ async function openDataset(dir: string): Promise<Manifest> {
   return manifest
 }
 
-/** How many rows were printed, and whether there are more. */
-async function printAnswer({ columns, rows }: Answer, flags: Flags, { stdout }: Io): Promise<{ readonly rows: number; readonly isCut: boolean }> {
+/**
+ * Prints the rows. Returns how many, and whether there are more; undefined if the reader closed the
+ * output before, as `head` does.
+ */
+async function printAnswer({ columns, rows }: Answer, flags: Flags, { stdout }: Io): Promise<{ readonly rows: number; readonly isCut: boolean } | undefined> {
   const names = columns.map(({ name }) => name)
   let printed = 0
   let isCut = false
+  let isDone = false
   await print(stdout, async (write) => {
     if (flags.json || flags.csv) {
       const lineOf = flags.csv
@@ -108,6 +114,7 @@ async function printAnswer({ columns, rows }: Answer, flags: Flags, { stdout }: 
         await write(some.map(lineOf).join(''))
         printed += some.length
       }
+      isDone = true
       return
     }
     const held: (readonly Value[])[] = []
@@ -119,8 +126,9 @@ async function printAnswer({ columns, rows }: Answer, flags: Flags, { stdout }: 
     printed = Math.min(held.length, MOST_ROWS)
     const titled = columns.map(({ name, isNumber }) => ({ title: harmlessText(name), isNumber }))
     await write(`${resultTable(titled, held.slice(0, MOST_ROWS), stdout.isTTY ? stdout.columns || 80 : undefined)}\n`)
+    isDone = true
   })
-  return { rows: printed, isCut }
+  return isDone ? { rows: printed, isCut } : undefined
 }
 
 /** A line of CSV, which on a terminal must not control it. */

@@ -10,7 +10,7 @@ import { toJson } from './output/json.ts'
 import { type MessageFlags, messagesFor } from './output/messages.ts'
 import { printText } from './output/print.ts'
 import { table } from './output/table.ts'
-import { count, sizeOf } from './output/units.ts'
+import { count, countOf, sizeOf } from './output/units.ts'
 import { onSignals } from './signals.ts'
 
 interface Flags extends MessageFlags, Pick<NodeFlags, 'deadline' | 'timeout'> {
@@ -103,7 +103,7 @@ function urlOf({ against }: Flags, { env }: Io): string | undefined {
 const meanings: Readonly<Record<string, string>> = {
   files: 'digests and sizes of all files',
   rows: 'rows: counts, order, and what they repeat',
-  link: 'each block is the child of the one before',
+  link: 'each names the block before as its parent',
   header: 'hash of the header',
   transactionHashes: 'hash of each transaction',
   transactionsRoot: 'transactions root',
@@ -124,6 +124,14 @@ interface Line {
   readonly reason: string
 }
 
+/** Without each header and link, the chain of hashes is broken: then the last one is only what the folder says. */
+function lastHashText({ checks, blocks, to }: DatasetReport, lastHash: string): string {
+  const isChain = checks.header === blocks && checks.link === blocks
+  return isChain
+    ? `what is proven follows from the hash of block ${to}:\n  ${lastHash}`
+    : `hash of block ${to}, from which nothing follows, since not all headers are proven:\n  ${lastHash}`
+}
+
 function textOf(report: DatasetReport, isTerminal: boolean): string {
   const { checks, skipped, uncovered, against, chainId, from, to, files, rows, bytes, lastHash } = report
   const lines = Object.keys(meanings)
@@ -139,7 +147,7 @@ function textOf(report: DatasetReport, isTerminal: boolean): string {
       ]
     })
   const range = from === null || to === null ? 'no blocks' : `blocks ${from} to ${to}`
-  const head = `${range} of chain ${chainId}: ${count(files)} files, ${count(rows)} rows, ${sizeOf(bytes)}`
+  const head = `${range} of chain ${chainId}: ${countOf(files, 'file')}, ${countOf(rows, 'row')}, ${sizeOf(bytes)}`
   const proven = table<Line>(
     [
       { title: 'check', of: ({ check }) => check },
@@ -152,8 +160,8 @@ function textOf(report: DatasetReport, isTerminal: boolean): string {
   )
   const notes = [
     ...(uncovered.length === 0 ? [] : [wrapped(`covered by no hash or root: ${uncovered.join(', ')}`)]),
-    ...(against === null ? [] : [`compared with the node: ${count(against.blocks)} ${against.blocks === 1 ? 'block' : 'blocks'} (--seed ${against.seed})`]),
-    ...(lastHash === null ? [] : [`everything proven rests on the hash of block ${to}:\n  ${lastHash}`]),
+    ...(against === null ? [] : [`compared with the node: ${countOf(against.blocks, 'block')} (--seed ${against.seed})`]),
+    ...(lastHash === null ? [] : [lastHashText(report, lastHash)]),
   ]
   return `${[head, '', proven, '', ...notes].join('\n')}\n`
 }

@@ -3,11 +3,11 @@ import { BloomBuilder } from '../eth/bloom.ts'
 import type { Hash } from '../eth/codec/hex.ts'
 import type { Block, Log, Receipt, Transaction, Withdrawal } from '../eth/objects.ts'
 import { BlockVerifier } from '../verify/block-verifier.ts'
-import { hasStateSync, otherReceiptsRoot } from '../verify/deviations.ts'
+import { hasOwnTransactions, hasStateSync, otherReceiptsRoot } from '../verify/deviations.ts'
 import { isSame } from '../verify/mismatch.ts'
 import { RlpWriter } from '../verify/rlp.ts'
 import type { SenderOf } from '../verify/sender.ts'
-import { transactionTypes, writeTransaction } from '../verify/transaction.ts'
+import { signedChainId, transactionTypes, writeTransaction } from '../verify/transaction.ts'
 import { uncoveredFields } from '../verify/uncovered.ts'
 import type { SkippedCheck, Verification, VerifyCheck } from '../verify/verification.ts'
 import type { BlockFacts } from './check-places.ts'
@@ -15,7 +15,7 @@ import { type Missing, missingOf } from './checks.ts'
 import type { Fields } from './column-rows.ts'
 import { falsehood, undecodable } from './falsehood.ts'
 import type { FileNames, StoredBlock } from './join-blocks.ts'
-import type { DatasetHeader } from './manifest.ts'
+import { type DatasetHeader, MANIFEST } from './manifest.ts'
 import { type DatasetTable, tables } from './tables.ts'
 
 /** The checks of a block's content, in the order of reports. */
@@ -61,6 +61,11 @@ const coversTable: Readonly<Record<DatasetTable, BlockCheck>> = {
   receipts: 'receiptsRoot',
   logs: 'receiptsRoot',
   withdrawals: 'withdrawalsRoot',
+}
+
+/** A root that is in no proven header proves nothing; the hash of a transaction is known outside of its block, too. */
+function isCovered(table: DatasetTable, proven: readonly BlockCheck[]): boolean {
+  return proven.includes(coversTable[table]) && (table === 'transactions' || proven.includes('header'))
 }
 
 /** What each check needs beside what `missingOf` says. */
@@ -138,7 +143,8 @@ export class BlockChecker {
         proven.push(each.check)
       } else skipped[at] = [each.check, each.reason]
     }
-    const unproven = this.#header.tables.filter((table) => stored[table]?.length !== 0 && !proven.includes(coversTable[table]))
+    if (proven.includes('transactionHashes')) this.#checkChain(stored, files)
+    const unproven = this.#header.tables.filter((table) => stored[table]?.length !== 0 && !isCovered(table, proven))
     const uncovered = this.#uncovered([...result.uncovered, ...this.#uncoveredAlone(stored, block, proven, result.checks)])
     return { proven, skipped, uncovered: [...uncovered, ...unproven.map((table) => `${table}.*`)] }
   }
@@ -233,6 +239,24 @@ export class BlockChecker {
     const filled = { ...row }
     for (const name of absent) if (name in fill) filled[name] = fill[name]
     return filled
+  }
+
+  /** Transactions, whose hashes are proven, that are of another chain than the one that the manifest names. */
+  #checkChain({ transactions, number }: StoredBlock, files: FileNames): void {
+    const { chainId } = this.#header
+    if (!hasOwnTransactions(chainId)) return
+    for (const [i, fields] of (transactions ?? []).entries()) {
+      const transaction = fields as unknown as Transaction
+      const signed = transaction.type <= 4 ? signedChainId(transaction) : undefined
+      if (signed === undefined || signed === chainId) continue
+      throw falsehood(
+        { file: files.transactions as string, block: number },
+        `transactions[${i}].chainId`,
+        chainId,
+        signed,
+        `; expected is chainId of ${MANIFEST}`,
+      )
+    }
   }
 
   /** The hashes of transactions, where the root cannot be computed for lack of a header's. */

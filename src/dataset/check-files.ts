@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
-import { readdir, stat } from 'node:fs/promises'
+import { createReadStream, type Stats } from 'node:fs'
+import { lstat, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { plain } from '../verify/mismatch.ts'
 import { falsehood } from './falsehood.ts'
@@ -8,14 +8,18 @@ import { LOCK } from './lock.ts'
 import { type FileEntry, MANIFEST, type Manifest } from './manifest.ts'
 
 /**
- * Checks that a folder holds what the manifest names, with the right sizes, and nothing else. Throws
- * `IntegrityError`.
+ * Checks that a folder holds what the manifest names, with the right sizes, and nothing else. What
+ * is elsewhere, behind a symbolic link, is not in the folder. Throws `IntegrityError`.
  */
 export async function checkFolder(dir: string, { tables, ranges }: Manifest): Promise<void> {
   const files = new Map(ranges.flatMap((range) => range.files.map((file) => [file.name, file])))
+  for (const table of tables) {
+    const there = await lstat(join(dir, table)).catch(() => undefined)
+    if (there !== undefined && !there.isDirectory()) throw falsehood({ file: table }, 'file', plain('a folder'), plain(kindOf(there)))
+  }
   for (const { name, bytes } of files.values()) {
-    const there = await stat(join(dir, name)).catch(() => undefined)
-    if (!there?.isFile()) throw falsehood({ file: name }, 'file', plain('a file'), plain(there === undefined ? 'none' : 'something else'))
+    const there = await lstat(join(dir, name)).catch(() => undefined)
+    if (!there?.isFile()) throw falsehood({ file: name }, 'file', plain('a file'), plain(there === undefined ? 'none' : kindOf(there)))
     if (there.size !== bytes) throw falsehood({ file: name }, 'bytes', bytes, there.size)
   }
   for (const name of await readdir(dir)) {
@@ -23,6 +27,11 @@ export async function checkFolder(dir: string, { tables, ranges }: Manifest): Pr
     if (name !== MANIFEST && !tables.some((table) => table === name)) throw unnamed(name)
   }
   for (const table of tables) for (const name of await namesIn(join(dir, table))) if (!files.has(`${table}/${name}`)) throw unnamed(`${table}/${name}`)
+}
+
+function kindOf(there: Stats): string {
+  if (there.isSymbolicLink()) return 'a symbolic link'
+  return there.isFile() ? 'a file' : there.isDirectory() ? 'a folder' : 'something else'
 }
 
 function unnamed(name: string): Error {

@@ -1,8 +1,9 @@
-import { readFile } from 'node:fs/promises'
+import { lstat, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { IntegrityError } from '../errors.ts'
 import { plain } from '../verify/mismatch.ts'
 import { fileName, rangeFrom } from './aligned-range.ts'
+import { missingOf } from './checks.ts'
 import { falsehood } from './falsehood.ts'
 import { type DatasetHeader, formats, MANIFEST, type Manifest, ManifestFile, parseManifest, type RangeEntry } from './manifest.ts'
 import { type DatasetTable, tableNames, tables } from './tables.ts'
@@ -20,13 +21,10 @@ const FILE_FIELDS = ['name', 'rows', 'bytes', 'sha256']
  * another version.
  */
 export async function readCheckedManifest(dir: string): Promise<Manifest> {
-  let text: string
-  try {
-    text = await readFile(join(dir, MANIFEST), 'utf8')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-    throw falsehood({ file: MANIFEST }, 'file', plain('a file'), plain('none'))
-  }
+  const there = await lstat(join(dir, MANIFEST)).catch(() => undefined)
+  if (there === undefined) throw falsehood({ file: MANIFEST }, 'file', plain('a file'), plain('none'), `; is ${dir} a folder that hexline export wrote?`)
+  if (!there.isFile()) throw falsehood({ file: MANIFEST }, 'file', plain('a file'), plain(there.isSymbolicLink() ? 'a symbolic link' : 'something else'))
+  const text = await readFile(join(dir, MANIFEST), 'utf8')
   const manifest = parsed(text)
   checkHeader(manifest)
   manifest.ranges.forEach((range, i) => {
@@ -54,10 +52,30 @@ function check(isRight: boolean, field: string, expected: string, found: unknown
   if (!isRight) throw wrong(field, expected, found)
 }
 
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Not `RegExp.test` alone, which makes a text of anything. */
+function isText(value: unknown, form: RegExp): boolean {
+  return typeof value === 'string' && form.test(value)
+}
+
+/** Checks an object of counts. */
+function checkCounts(field: string, counts: unknown, most: number): void {
+  check(isRecord(counts), field, 'an object', counts)
+  for (const [name, count] of Object.entries(counts)) check(isWhole(count, 1) && count <= most, `${field}.${name}`, `a number from 1 to ${most}`, count)
+}
+
+/** Whether this is `table.column` of a stored decimal. */
+function isDecimal({ columns }: DatasetHeader, path: string): boolean {
+  const [table, name] = path.split('.') as [DatasetTable, string]
+  return columns?.[table]?.includes(name) === true && path === `${table}.${name}` && tables[table].some((each) => each.name === name && each.type === 'decimal')
+}
+
 function checkKeys(field: string, value: unknown, known: readonly string[]): void {
-  const isRecord = typeof value === 'object' && value !== null && !Array.isArray(value)
-  const keys = isRecord ? Object.keys(value) : []
-  check(isRecord && keys.length === known.length && known.every((key) => keys.includes(key)), field, `the fields ${known.join(', ')}`, keys.join(', '))
+  const keys = isRecord(value) ? Object.keys(value) : []
+  check(isRecord(value) && keys.length === known.length && known.every((key) => keys.includes(key)), field, `the fields ${known.join(', ')}`, keys.join(', '))
 }
 
 function isWhole(value: unknown, least: number): value is number {
@@ -66,7 +84,7 @@ function isWhole(value: unknown, least: number): value is number {
 
 function checkHeader(manifest: Manifest): void {
   checkKeys('manifest', manifest, [...HEADER_FIELDS, 'ranges'])
-  const { chainId, format, compression, from, blocksPerFile, tables: stored, columns, ranges } = manifest
+  const { chainId, format, compression, from, blocksPerFile, tables: stored, columns, checks, ranges } = manifest
   check(isWhole(chainId, 0), 'chainId', 'a whole number', chainId)
   check(formats.includes(format), 'format', formats.join(', '), format)
   const isParquet = format === 'parquet'
@@ -81,12 +99,15 @@ function checkHeader(manifest: Manifest): void {
   check(isSome(stored, tableNames), 'tables', `some of ${tableNames.join(', ')}`, stored)
   check(isParquet === (columns !== null), 'columns', isParquet ? 'an object' : 'null', columns)
   check(Array.isArray(ranges), 'ranges', 'an array', ranges)
-  if (columns === null) return
-  checkKeys('columns', columns, stored)
-  for (const [table, names] of Object.entries(columns)) {
+  if (columns !== null) checkKeys('columns', columns, stored)
+  for (const [table, names] of Object.entries(columns ?? {})) {
     const known = tables[table as DatasetTable].map(({ name }) => name)
     check(isSome(names, known), `columns.${table}`, 'columns of the table, in their order', names)
   }
+  const missing = missingOf({ tables: stored, columns })
+  checkKeys('checks', checks, Object.keys(missing))
+  for (const [name, lack] of Object.entries(missing))
+    check(JSON.stringify(checks[name]) === JSON.stringify(lack), `checks.${name}`, `[${lack.join(', ')}], as the columns make it`, checks[name])
 }
 
 /** Whether these are one or more of those names, in their order. */
@@ -103,10 +124,11 @@ function checkRange(manifest: DatasetHeader & { readonly ranges: readonly RangeE
   check(from === start, `${at}.from`, `${start}, so that no block is missing or there twice`, from)
   const end = rangeFrom(from, Number.MAX_SAFE_INTEGER, manifest.blocksPerFile).to
   check(isWhole(to, from) && to <= end, `${at}.to`, `a number from ${from} to ${end}`, to)
-  for (const [name, hash] of Object.entries({ parentHash, firstHash, lastHash })) check(HASH.test(hash), `${at}.${name}`, 'a hash of 32 bytes', hash)
+  for (const [name, hash] of Object.entries({ parentHash, firstHash, lastHash })) check(isText(hash, HASH), `${at}.${name}`, 'a hash of 32 bytes', hash)
   if (last !== undefined) check(parentHash === last.lastHash, `${at}.parentHash`, `${last.lastHash}, the last hash of the range before it`, parentHash)
   if (from === to) check(firstHash === lastHash, `${at}.lastHash`, `${firstHash}, the hash of the only block`, lastHash)
   check(Array.isArray(files) && files.length === manifest.tables.length, `${at}.files`, `${manifest.tables.length} files`, files)
+  const blocks = to - from + 1
   for (const [j, table] of manifest.tables.entries()) {
     const file = files[j] as RangeEntry['files'][number]
     const path = `${at}.files[${j}]`
@@ -115,11 +137,14 @@ function checkRange(manifest: DatasetHeader & { readonly ranges: readonly RangeE
     check(file.name === name, `${path}.name`, name, file.name)
     check(isWhole(file.rows, 0), `${path}.rows`, 'a whole number', file.rows)
     check(isWhole(file.bytes, 0), `${path}.bytes`, 'a whole number', file.bytes)
-    check(SHA256.test(file.sha256), `${path}.sha256`, 'a SHA-256', file.sha256)
-    const blocks = to - from + 1
+    check(isText(file.sha256, SHA256), `${path}.sha256`, 'a SHA-256', file.sha256)
     if (table === 'blocks') check(file.rows === blocks, `${path}.rows`, `${blocks}, one for each block`, file.rows)
   }
   checkKeys(`${at}.checks`, checks, ['made', 'skipped'])
-  for (const [name, count] of Object.entries(nulls)) check(isWhole(count, 1), `${at}.nulls.${name}`, 'a whole number', count)
+  checkCounts(`${at}.checks.made`, checks.made, blocks)
+  check(isRecord(checks.skipped), `${at}.checks.skipped`, 'an object', checks.skipped)
+  for (const [name, reasons] of Object.entries(checks.skipped)) checkCounts(`${at}.checks.skipped.${name}`, reasons, blocks)
+  checkCounts(`${at}.nulls`, nulls, Number.MAX_SAFE_INTEGER)
+  for (const name of Object.keys(nulls)) check(isDecimal(manifest, name), `${at}.nulls.${name}`, 'a column of decimals', 'another')
   check(typeof tool === 'string', `${at}.tool`, 'a version', tool)
 }

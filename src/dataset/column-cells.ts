@@ -1,6 +1,8 @@
 import { under } from '../eth/codec/codec-path.ts'
 import { decodeNumber, decodeQuantity } from '../eth/codec/quantity.ts'
 import type { Decode } from '../eth/codec/schema.ts'
+import { repeatedName } from '../json/scan.ts'
+import { show } from '../text.ts'
 import { plain } from '../verify/mismatch.ts'
 import type { ColumnPage } from './column-page.ts'
 import { falsehood, type Place } from './falsehood.ts'
@@ -121,16 +123,21 @@ const boolean: Cell = (_, page, row) => {
 function json(name: string, decode: Decode<unknown> | undefined): Cell {
   return (place, page, row) => {
     const start = page.startOf(row)
-    return start < 0 ? null : decoded(name, decode, parsed(place, name, page.bytes.toString('utf8', start, page.endOf(start))))
+    return start < 0 ? null : decoded(name, decode, parsed(place, name, page.bytes.subarray(start, page.endOf(start))))
   }
 }
 
-function parsed(place: Place, name: string, text: string): unknown {
+function parsed(place: Place, name: string, json: Buffer): unknown {
+  let value: unknown
   try {
-    return JSON.parse(text)
+    value = JSON.parse(json.toString())
   } catch (error) {
     throw falsehood(place, name, plain('JSON'), plain((error as Error).message))
   }
+  // Readers differ on which value counts.
+  const twice = repeatedName(json)
+  if (twice !== undefined) throw falsehood(place, name, plain('each name once'), plain(`${show(twice)} twice`))
+  return value
 }
 
 /** A number of several words, as a bigint. */

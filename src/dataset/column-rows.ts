@@ -129,7 +129,10 @@ export class ColumnRows {
         if (isThere || fits(columns, value)) throw falsehood(place, `extra.${field}`, plain('nothing, since its column holds it'), value)
         for (const { name, type } of columns) if (type === 'decimal') this.#countNull(name)
       }
-      fields[field] = this.#decoded(field, value)
+      const decoded = this.#decoded(field, value)
+      // A plain assignment of `__proto__` would give the row fields that it does not have.
+      if (field === '__proto__') Object.defineProperty(fields, field, { value: decoded, enumerable: true })
+      else fields[field] = decoded
     }
   }
 

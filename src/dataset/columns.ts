@@ -24,7 +24,8 @@ export function columnsOf(stored: readonly DatasetTable[], columns: unknown): Pa
   const odd = asked.find((column) => !all.includes(column))
   if (odd !== undefined) {
     const known = tableNames.flatMap((table) => tables[table].map(({ name }) => `${table}.${name}`)).includes(odd)
-    throw new OptionError('columns', 'columns of the exported tables', known ? `${show(odd)}, whose table is not in tables` : show(odd) + didYouMean(odd, all))
+    const found = known ? `${show(odd)}, whose table is not in tables` : show(odd) + (whole(odd, all) ?? didYouMean(odd, all))
+    throw new OptionError('columns', "columns of the exported tables, such as 'transactions.hash'", found)
   }
   return Object.fromEntries(
     stored.map((table) => {
@@ -33,4 +34,15 @@ export function columnsOf(stored: readonly DatasetTable[], columns: unknown): Pa
       return [table, chosen.length === 0 ? names : chosen]
     }),
   )
+}
+
+/** What a name without its table stands for. */
+function whole(name: string, all: readonly string[]): string | undefined {
+  const columns = all.filter((column) => column.endsWith(`.${name}`))
+  return columns.length === 0 ? undefined : ` (did you mean ${columns.map((column) => `\`${column}\``).join(' or ')}?)`
+}
+
+/** The columns of a table, as they are chosen. */
+export function columnsText(table: DatasetTable, names: readonly string[] = []): string {
+  return names.length === tables[table].length ? `all columns of ${table}` : names.map((name) => `${table}.${name}`).join(',')
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import { type FileHandle, open, rename, rm } from 'node:fs/promises'
+import { type FileHandle, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { PARTIAL, writing } from './disk.ts'
+import { openNew, PARTIAL, writing } from './disk.ts'
 import type { FileEntry } from './manifest.ts'
 
 /** Makes the bytes of a file from a piece of it. What it returns may be the piece itself. */
@@ -34,7 +34,7 @@ export class DataFile {
 
   static async create(dir: string, name: string, encode: Encode = (piece) => piece): Promise<DataFile> {
     const aside = asideOf(dir, name)
-    return new DataFile(dir, name, await writing(aside, () => open(aside, 'w')), encode)
+    return new DataFile(dir, name, await writing(aside, () => openNew(aside)), encode)
   }
 
   /**

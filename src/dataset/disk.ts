@@ -14,12 +14,18 @@ export async function writing<T>(path: string, write: () => Promise<T>): Promise
 /** The suffix of files that are not whole. */
 export const PARTIAL = 'partial'
 
+/** Opens a file that is not there: what is left at its path is removed, and never written through. */
+export async function openNew(path: string): Promise<FileHandle> {
+  await rm(path, { force: true })
+  return await open(path, 'wx')
+}
+
 /** Replaces a file at once: after a crash it is either the old one or the new one. */
 export async function replaceFile(path: string, bytes: string | Buffer): Promise<void> {
   const aside = `${path}.${process.pid}.${PARTIAL}`
   await writing(path, async () => {
     try {
-      const handle = await open(aside, 'w')
+      const handle = await openNew(aside)
       try {
         await handle.writeFile(bytes)
         await handle.sync()

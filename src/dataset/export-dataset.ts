@@ -8,8 +8,9 @@ import { IntegrityError, OptionError } from '../errors.ts'
 import type { Quantity } from '../eth/codec/quantity.ts'
 import { show } from '../text.ts'
 import { rangeFrom } from './aligned-range.ts'
+import { readCheckedManifest } from './check-manifest.ts'
 import { missingOf, type VerifyLevel, verifyLevels } from './checks.ts'
-import { checkTables, columnsOf } from './columns.ts'
+import { checkTables, columnsOf, columnsText } from './columns.ts'
 import type { CutBlock } from './cut-block.ts'
 import { syncFolder } from './disk.ts'
 import { checkEmpty, checkFiles, makeFolder, makeTableFolders, removeLeftovers } from './folder.ts'
@@ -203,7 +204,8 @@ async function fillFolder(client: Client, { dir, stream }: ExportJob, asked: Dat
 
 /** The manifest of the folder, which must be of the dataset that was asked for; or a new one. */
 async function openManifest(dir: string, asked: DatasetHeader): Promise<ManifestFile> {
-  const there = await readManifest(dir)
+  // Its own digest first, which tells damage from what was never written by hexline.
+  const there = (await readManifest(dir)) && (await readCheckedManifest(dir))
   if (there === undefined) {
     await checkEmpty(dir)
     const file = new ManifestFile(dir, { ...asked, ranges: [] })
@@ -227,8 +229,8 @@ function checkSame(dir: string, there: Manifest, asked: DatasetHeader): void {
   for (const option of ['format', 'from', 'blocksPerFile'] as const) if (there[option] !== asked[option]) throw differs(option, there[option], asked[option])
   if (there.tables.join() !== asked.tables.join()) throw differs('tables', there.tables.join(', '), asked.tables.join(', '))
   for (const table of there.tables) {
-    const [has, wants] = [there.columns?.[table]?.join(', '), asked.columns?.[table]?.join(', ')]
-    if (has !== wants) throw differs('columns', `the columns ${has} of ${table}`, wants)
+    const [has, wants] = [there.columns?.[table], asked.columns?.[table]]
+    if (has?.join() !== wants?.join()) throw differs('columns', columnsText(table, has), columnsText(table, wants))
   }
   if (there.compression === 'zstd' && asked.compression !== 'zstd')
     throw differs('format', 'Parquet with zstd', `Node.js ${process.versions.node}, which cannot write it: use Node.js 22.15, 23.8 or later`)

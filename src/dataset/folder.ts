@@ -1,5 +1,5 @@
-import { mkdir, readdir, rm, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { lstat, mkdir, readdir, rm, stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { writing } from './disk.ts'
 import { LOCK } from './lock.ts'
 import { MANIFEST, type Manifest } from './manifest.ts'
@@ -9,7 +9,27 @@ import { type DatasetTable, tableNames } from './tables.ts'
 export async function makeFolder(dir: string): Promise<void> {
   const there = await stat(dir).catch(() => undefined)
   if (there !== undefined && !there.isDirectory()) throw new Error(`${dir} cannot be written: it is a file, not a folder`)
-  await writing(dir, () => mkdir(dir, { recursive: true }))
+  await writing(dir, () => makePath(dir))
+}
+
+/** Makes a folder and those above it. Node's own `recursive` never ends where none can be made, as below /proc. */
+async function makePath(path: string): Promise<void> {
+  try {
+    await mkdir(path)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'EEXIST') return
+    if (code !== 'ENOENT' || dirname(path) === path) throw error
+    await makePath(dirname(path))
+    await makeFolderIn(path)
+  }
+}
+
+/** Makes a folder, if it is not there. */
+async function makeFolderIn(path: string): Promise<void> {
+  await mkdir(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw error
+  })
 }
 
 /** Throws unless a folder without a manifest is empty, so that nothing is mixed with other files. */
@@ -46,13 +66,17 @@ export async function removeLeftovers(dir: string, { ranges }: Pick<Manifest, 'r
   }
 }
 
-/** Throws if a file of the manifest is missing or has another size. */
+/**
+ * Throws if a file of the manifest is missing or has another size, or is not in the folder but
+ * elsewhere, behind a symbolic link.
+ */
 export async function checkFiles(dir: string, { ranges }: Pick<Manifest, 'ranges'>): Promise<void> {
+  await checkTableFolders(dir)
   for (const { files } of ranges) {
     for (const { name, bytes } of files) {
-      const there = await stat(join(dir, name)).catch(() => undefined)
-      if (there?.size === bytes) continue
-      const found = there === undefined ? 'is missing' : `has ${there.size} bytes, not ${bytes}`
+      const there = await lstat(join(dir, name)).catch(() => undefined)
+      if (there?.isFile() && there.size === bytes) continue
+      const found = there === undefined ? 'is missing' : there.isFile() ? `has ${there.size} bytes, not ${bytes}` : 'is not a file'
       throw new Error(`${join(dir, name)} ${found}: the dataset is damaged; nothing was changed`)
     }
   }
@@ -60,7 +84,17 @@ export async function checkFiles(dir: string, { ranges }: Pick<Manifest, 'ranges
 
 /** Makes the folders of the tables. */
 export async function makeTableFolders(dir: string, tables: readonly DatasetTable[]): Promise<void> {
-  for (const table of tables) await writing(join(dir, table), () => mkdir(join(dir, table), { recursive: true }))
+  for (const table of tables) await writing(join(dir, table), () => makeFolderIn(join(dir, table)))
+  await checkTableFolders(dir)
+}
+
+/** Throws if the folder of a table is anything else, such as a link to where other files may be. */
+async function checkTableFolders(dir: string): Promise<void> {
+  for (const table of tableNames) {
+    const there = await lstat(join(dir, table)).catch(() => undefined)
+    if (there === undefined || there.isDirectory()) continue
+    throw new Error(`${join(dir, table)} is ${there.isSymbolicLink() ? 'a symbolic link' : 'a file'}, not a folder; nothing was changed`)
+  }
 }
 
 async function filesOf(dir: string, table: DatasetTable): Promise<string[]> {

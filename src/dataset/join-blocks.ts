@@ -15,6 +15,9 @@ export interface StoredBlock {
   readonly withdrawals?: readonly Fields[]
 }
 
+/** More rows than a block can have in a table: those of a block are in memory together. */
+const MOST_ROWS = 1024 * 1024
+
 /** The name of each table's file in a range. */
 export type FileNames = Readonly<Partial<Record<DatasetTable, string>>>
 
@@ -27,13 +30,13 @@ export function fileNamesOf({ tables }: DatasetHeader, { files }: RangeEntry): F
  * rows of each table must be in the order of their blocks, and of blocks of the range. A table whose
  * rows do not say their block is read to its end first. Throws `IntegrityError`.
  */
-export async function* joinBlocks(dir: string, header: DatasetHeader, range: RangeEntry): AsyncGenerator<StoredBlock> {
+export async function* joinBlocks(dir: string, header: DatasetHeader, range: RangeEntry, mostRows = MOST_ROWS): AsyncGenerator<StoredBlock> {
   const cursors: [DatasetTable, Cursor][] = []
   try {
     for (const [i, table] of header.tables.entries()) {
       const file = range.files[i] as RangeEntry['files'][number]
       const rows = readRows({ dir, header, range, table, file })
-      if (isPlaced(header, table)) cursors.push([table, new Cursor(table, file.name, rows)])
+      if (isPlaced(header, table)) cursors.push([table, new Cursor(table, file.name, rows, mostRows)])
       else for await (const _ of rows);
     }
     for (let number = BigInt(range.from); number <= BigInt(range.to); number++) {
@@ -52,15 +55,17 @@ class Cursor {
   readonly #table: DatasetTable
   readonly #file: string
   readonly #rows: AsyncGenerator<readonly Row[]>
+  readonly #most: number
   #some: readonly Row[] = []
   #next = 0
   /** Rows before `#some`. */
   #before = 0
 
-  constructor(table: DatasetTable, file: string, rows: AsyncGenerator<readonly Row[]>) {
+  constructor(table: DatasetTable, file: string, rows: AsyncGenerator<readonly Row[]>, most: number) {
     this.#table = table
     this.#file = file
     this.#rows = rows
+    this.#most = most
   }
 
   /** The rows of a block. Those of earlier ones must have been taken. */
@@ -71,6 +76,7 @@ class Cursor {
       if (row === undefined) {
         if (!(await this.#more())) return taken
       } else if (row.number === number) {
+        if (taken.length === this.#most) throw falsehood({ file: this.#file, block: number }, 'rows', plain(`at most ${this.#most} rows`), plain('more'))
         taken.push(row.fields)
         this.#next++
       } else if (row.number > number) return taken

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { link, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { link, lstat, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
+import { reasonOf } from '../system-error.ts'
 import { writing } from './disk.ts'
 
 /** Who holds a folder. */
@@ -33,7 +34,7 @@ export async function lockFolder(dir: string): Promise<Lock> {
   const text = `${JSON.stringify(mine)}\n`
   for (;;) {
     if (await create(path, mine, text)) break
-    const found = await readFile(path, 'utf8').catch(() => undefined)
+    const found = await readLock(dir, path)
     // Released in the meantime.
     if (found === undefined) continue
     const holder = holderOf(found)
@@ -94,7 +95,7 @@ async function createWithoutLinks(path: string, text: string): Promise<boolean> 
 async function takeOver(dir: string, path: string, { found, mine, text }: { found: string; mine: Holder; text: string }): Promise<boolean> {
   const turn = `${path}.turn`
   if (!(await create(turn, mine, text))) {
-    const other = await readFile(turn, 'utf8').catch(() => undefined)
+    const other = await readLock(dir, turn)
     if (other === undefined) return false
     const holder = holderOf(other)
     if (holder !== undefined && (await isAlive(holder))) throw new Error(heldBy(dir, holder))
@@ -112,6 +113,18 @@ async function takeOver(dir: string, path: string, { found, mine, text }: { foun
   } finally {
     await rm(turn, { force: true })
   }
+}
+
+/** The text of a lock; undefined if it is gone. Throws for anything there that is no file or cannot be read. */
+async function readLock(dir: string, path: string): Promise<string | undefined> {
+  try {
+    const there = await lstat(path)
+    if (there.isFile()) return await readFile(path, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw new Error(`${path} cannot be read: ${reasonOf(error)}`, { cause: error })
+  }
+  throw new Error(`${dir} cannot be locked: ${path} is not a file; delete it if no process writes to the folder`)
 }
 
 /** Undefined for a file that is no lock, or not all of one. */

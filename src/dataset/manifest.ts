@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
+import { lstat, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { IntegrityError } from '../errors.ts'
 import type { Missing } from './checks.ts'
@@ -77,14 +77,10 @@ export interface Manifest extends DatasetHeader {
 /** The manifest of a folder; undefined if it has none. Throws for one that is damaged. */
 export async function readManifest(dir: string): Promise<Manifest | undefined> {
   const path = join(dir, MANIFEST)
-  let text: string
-  try {
-    text = await readFile(path, 'utf8')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
-  }
-  return parseManifest(text, path)
+  const there = await lstat(path).catch(() => undefined)
+  if (there === undefined) return undefined
+  if (!there.isFile()) throw new Error(`${path} is not a file; nothing was changed`)
+  return parseManifest(await readFile(path, 'utf8'), path)
 }
 
 /**

@@ -1,7 +1,9 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { AsyncBuffer, ColumnChunk, ColumnMetaData, FileMetaData, RowGroup, SchemaElement } from 'hyparquet'
+import { IntegrityError } from '../errors.ts'
 import { plain } from '../verify/mismatch.ts'
+import { checkPages } from './check-pages.ts'
 import { type ColumnPage, type PageLibrary, readPage } from './column-page.ts'
 import { falsehood } from './falsehood.ts'
 import { extremesOf, schemaOf } from './parquet-column.ts'
@@ -16,7 +18,7 @@ export interface ColumnValues {
 /**
  * The rows of a Parquet file, a row group at a time. The file must have these columns, and the
  * statistics of each group must be those of its values: databases skip groups by them. For the same
- * reason, no index may be there, since none is written. Throws `IntegrityError` for any other file.
+ * reason, no index may be there, since none is written, nor anything else that tells readers of types. Throws `IntegrityError` for any other file.
  */
 export async function* readParquet(dir: string, file: string, columns: readonly Column[]): AsyncGenerator<ColumnValues> {
   const handle = await open(join(dir, file), 'r')
@@ -29,6 +31,7 @@ export async function* readParquet(dir: string, file: string, columns: readonly 
     for (const group of metadata.row_groups) {
       const rows = Number(group.num_rows)
       checkChunks(file, group, columns)
+      await reading(file, () => checkPages(file, buffer, group))
       const pages = await reading(file, () => readGroup(library, buffer, group, rows, columns))
       checkStatistics(file, group, columns, pages)
       yield { rows, columns: pages }
@@ -45,7 +48,7 @@ async function reading<T>(file: string, read: () => Promise<T>): Promise<T> {
   try {
     return await read()
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).syscall !== undefined) throw error
+    if ((error as NodeJS.ErrnoException).syscall !== undefined || error instanceof IntegrityError) throw error
     throw falsehood({ file }, 'content', plain('Parquet'), plain((error as Error).message))
   }
 }
@@ -98,29 +101,36 @@ async function readGroup(
   return pages
 }
 
-function checkSchema(file: string, { schema }: FileMetaData, columns: readonly Column[]): void {
+function checkSchema(file: string, { schema, key_value_metadata }: FileMetaData, columns: readonly Column[]): void {
+  // Arrow and GeoParquet keep other types of the columns there.
+  const [note] = key_value_metadata ?? []
+  if (note !== undefined) throw falsehood({ file }, 'metadata', plain('none'), note.key)
   const expected = [undefined, ...columns].map((column) => (column === undefined ? undefined : schemaOf(column.name, column.type)))
   for (let i = 1; i < Math.max(schema.length, expected.length); i++) {
     const [wanted, got] = [described(expected[i]), described(schema[i])]
     if (wanted !== got) throw falsehood({ file }, 'schema', plain(wanted), plain(got))
   }
+  if (schema[0]?.num_children !== columns.length) throw falsehood({ file }, 'schema', plain(`${columns.length} columns`), plain(`${schema[0]?.num_children}`))
 }
 
 /** What of a column's declaration changes what its values mean. */
 function described(element: SchemaElement | undefined): string {
   if (element === undefined) return 'no more columns'
-  const { name, type, type_length, converted_type, logical_type, scale = 0, precision, num_children } = element
-  const parts = [name, type, type_length, converted_type, converted_type === 'DECIMAL' ? `(${precision},${scale})` : undefined, num_children]
+  const { name, type, repetition_type, type_length, converted_type, logical_type, scale = 0, precision, num_children } = element
+  const parts = [name, repetition_type, type, type_length, converted_type, converted_type === 'DECIMAL' ? `(${precision},${scale})` : undefined, num_children]
   return [...parts, logical_type === undefined ? undefined : Object.entries(logical_type).sort().join(' ')].filter((part) => part !== undefined).join(' ')
 }
 
 /** Checks that a row group has these columns, and nothing beside their pages. */
 function checkChunks(file: string, { columns: chunks }: RowGroup, columns: readonly Column[]): void {
   for (let i = 0; i < Math.max(chunks.length, columns.length); i++) {
-    const [chunk, name] = [chunks[i], columns[i]?.name]
+    const [chunk, column] = [chunks[i], columns[i]]
+    const name = column?.name
     const path = chunk?.meta_data?.path_in_schema.join('.')
-    if (chunk === undefined || path !== name) throw falsehood({ file }, 'columns', name, path)
-    const { bloom_filter_offset, dictionary_page_offset } = metadataOfChunk(chunk)
+    if (chunk === undefined || column === undefined || path !== name) throw falsehood({ file }, 'columns', name, path)
+    const { bloom_filter_offset, dictionary_page_offset, type: stored } = metadataOfChunk(chunk)
+    const { type: declared } = schemaOf(column.name, column.type)
+    if (stored !== declared) throw falsehood({ file }, `${name} (type)`, declared, stored)
     const { file_path, column_index_offset, offset_index_offset } = chunk
     for (const [part, found] of Object.entries({ file_path, column_index_offset, offset_index_offset, bloom_filter_offset, dictionary_page_offset }))
       if (found !== undefined) throw falsehood({ file }, `${name} (${part})`, undefined, found)

@@ -1,5 +1,5 @@
 import { decodeQuantity } from '../eth/codec/quantity.ts'
-import { createReader } from '../eth/codec/reader.ts'
+import { createStrictReader } from '../eth/codec/reader.ts'
 import type { Decode } from '../eth/codec/schema.ts'
 import { decodeLog, decodeReceipt, decodeTransaction, decodeUncle, decodeWithdrawal } from '../eth/objects.ts'
 import { plain } from '../verify/mismatch.ts'
@@ -56,7 +56,7 @@ export async function* readRows(source: TableSource): AsyncGenerator<readonly Ro
 }
 
 async function* rowsOfLines({ dir, header, table, file }: TableSource): AsyncGenerator<readonly Row[]> {
-  const read = createReader(decoders[table] as Decode<object>)
+  const read = createStrictReader(decoders[table] as Decode<object>)
   const place = { file: file.name }
   const apart = fieldsApart(table, header.tables)
   let row = 0

@@ -27,7 +27,7 @@ export interface VerifyDatasetOptions {
   readonly seed?: number
   /** Ends the verification, which rejects with the signal's reason. */
   readonly signal?: AbortSignal
-  /** Called after each block. `bytes` counts the files of whole ranges. */
+  /** Called after each block. `bytes` counts the files of its range and of those before. */
   readonly onProgress?: (progress: Progress) => void
 }
 
@@ -38,8 +38,9 @@ export interface DatasetReport {
   readonly from: number | null
   readonly to: number | null
   /**
-   * Hash of the last block. All that is proven follows from it, so compare it with one that you
-   * trust. Null for a dataset without blocks.
+   * Hash of the last block. Where `checks.header` and `checks.link` count all blocks, what is proven
+   * follows from it, so compare it with one that you trust. Otherwise, it is what the manifest says.
+   * Null for a dataset without blocks.
    */
   readonly lastHash: string | null
   readonly ranges: number

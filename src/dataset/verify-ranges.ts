@@ -17,7 +17,7 @@ export interface RangesJob {
   readonly compare: (block: ChosenBlock) => Promise<void>
   /** Called with each block, in order. */
   readonly onBlock: (number: bigint) => void
-  /** Called after each range, in order. */
+  /** Called before the blocks of each range, in order. */
   readonly onRange: (range: RangeEntry) => void
 }
 
@@ -65,9 +65,9 @@ export async function verifyRanges(job: RangesJob, tally: Tally, threads: Thread
     for (const [i, range] of ranges.entries()) {
       const run = runs[i]
       if (run === undefined) next = i + 1
+      onRange(range)
       const done = run === undefined ? 0 : await follow(run)
       if (done !== undefined) await verifyHere(range, done)
-      onRange(range)
     }
   } finally {
     signal?.removeEventListener('abort', endAll)

@@ -52,6 +52,35 @@ export function scanObject(bytes: Buffer, at: number, onField: (name: string, st
   }
 }
 
+/**
+ * A name that an object in `bytes` has twice; undefined if there is none. Readers differ on which of
+ * the two values counts. The bytes must be JSON.
+ */
+export function repeatedName(bytes: Buffer): string | undefined {
+  const view = viewOf(bytes)
+  // The names of each open object; undefined for an array.
+  const open: (Set<string> | undefined)[] = []
+  for (let i = 0; i < bytes.length; ) {
+    const byte = bytes[i]
+    if (byte === QUOTE) {
+      const end = skipString(bytes, view, i, false)
+      if (bytes[skipSpace(bytes, end)] === COLON) {
+        const name = nameOf(bytes, i, end)
+        const names = open.at(-1)
+        if (names?.has(name)) return name
+        names?.add(name)
+      }
+      i = end
+      continue
+    }
+    if (byte === OPEN_BRACE) open.push(new Set())
+    else if (byte === OPEN_BRACKET) open.push(undefined)
+    else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) open.pop()
+    i++
+  }
+  return undefined
+}
+
 /** Parses the value from `start` to `end`. */
 export function parseAt(bytes: Buffer, start: number, end: number): unknown {
   return JSON.parse(bytes.toString('utf8', start, end))

@@ -10,7 +10,7 @@ import { ReceiptsChecker } from './receipts-checker.ts'
 import { RlpWriter } from './rlp.ts'
 import type { SenderOf } from './sender.ts'
 import { stateSyncHash } from './state-sync.ts'
-import { repeatFault, transactionTypes, writeTransaction } from './transaction.ts'
+import { repeatFault, signedChainId, transactionTypes, writeTransaction } from './transaction.ts'
 import { uncoveredFields } from './uncovered.ts'
 import type { BlockLevel, SkippedCheck, Verification, VerifyCheck } from './verification.ts'
 import { writeWithdrawal } from './withdrawal.ts'
@@ -314,9 +314,9 @@ function wholeTransactions({ transactions }: Block): readonly Transaction[] | un
 
 /** The chain that the first transaction with one was signed for. */
 function chainIdOf(transactions: readonly Transaction[] | undefined): number | undefined {
-  for (const { type, chainId, v } of transactions ?? []) {
-    if (type === 0 && v !== undefined && v !== null && v >= 35n) return Number((v - 35n) / 2n)
-    if (type !== 0 && chainId !== undefined && chainId !== null) return chainId
+  for (const transaction of transactions ?? []) {
+    const chainId = signedChainId(transaction)
+    if (chainId !== undefined) return chainId
   }
   return undefined
 }

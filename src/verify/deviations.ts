@@ -66,6 +66,8 @@ const POLYGON: readonly number[] = [137, 80001, 80002]
 const WITHOUT_BEACON: readonly number[] = [56, 97]
 /** Ethereum, Gnosis and their test networks, whose validators withdraw. */
 const WITH_WITHDRAWALS: readonly number[] = [1, 5, 11155111, 17000, 560048, 100, 10200]
+/** What local nodes call their chains. */
+const LOCAL: readonly number[] = [31337, 1337]
 
 /**
  * Fields that some nodes add to a header, and that its hash does not cover. OpenEthereum's author
@@ -155,6 +157,14 @@ const plain: ReadonlySet<number> = new Set([1, 5, 11155111, 17000, 560048, 100, 
 /** Whether prices and sizes follow the rules of Ethereum on this chain; false if it is not known. */
 function isPlain(chainId: number | undefined): boolean {
   return chainId !== undefined && plain.has(chainId)
+}
+
+/**
+ * Whether each transaction of this chain that is signed for a chain is signed for this one: not on a
+ * local node, which may continue another chain, nor on chains that began as a copy of another.
+ */
+export function hasOwnTransactions(chainId: number): boolean {
+  return isPlain(chainId) && !LOCAL.includes(chainId)
 }
 
 /** Why gas may cost something else than the rules of Ethereum make it. */

@@ -127,3 +127,9 @@ export function repeatFault({ type, v, yParity, chainId }: Transaction): RepeatF
   const signedFor = Number((v - 35n) / 2n)
   return isProtected && typeof chainId === 'number' && chainId !== signedFor ? { name: 'chainId', expected: signedFor } : undefined
 }
+
+/** The chain that a transaction was signed for; undefined for one that is valid on any. */
+export function signedChainId({ type, chainId, v }: Pick<Transaction, 'type' | 'chainId' | 'v'>): number | undefined {
+  if (type === 0) return v !== undefined && v !== null && v >= 35n ? Number((v - 35n) / 2n) : undefined
+  return chainId ?? undefined
+}

@@ -25,7 +25,7 @@ describe('hexline plan', () => {
     ['logs', ['--audit', 'bloom']],
   ])('%s %j fits 80 columns, and says what the job takes', async (job, more) => {
     const { code, stdout, stderr } = await hexline(['plan', job, ...range(), ...more])
-    expect({ code, stderr }).toEqual({ code: 0, stderr: `asking ${chain.url} for 20 blocks and 200 headers\n` })
+    expect({ code, stderr }).toEqual({ code: 0, stderr: `asking ${chain.url} for at most 20 blocks and 200 headers\n` })
     const lines = stdout.trimEnd().split('\n')
     for (const line of lines) expect(line.length, line).toBeLessThanOrEqual(80)
     expect(lines[0]).toBe('blocks 0 to 299 (300 blocks)')

@@ -132,7 +132,7 @@ describe('hexline sql', () => {
   })
 
   it('ends quietly when its reader has enough', async () => {
-    expect(await inShell(`$hexline sql "${dir}" 'select range from range(1000000)' --csv --quiet | head -1`)).toEqual({
+    expect(await inShell(`$hexline sql "${dir}" 'select range from range(1000000)' --csv | head -1`)).toEqual({
       code: 0,
       stdout: 'range\n',
       stderr: '',

@@ -39,7 +39,7 @@ it('prints what was proven, and what could not be with the reason', async () => 
 check                                      proven  not  why not
 digests and sizes of all files                  4
 rows: counts, order, and what they repeat       4
-each block is the child of the one before       4
+each names the block before as its parent       4
 hash of the header                              4
 hash of each transaction                        0    4  not stored: transactions
 transactions root                               0    4  not stored: transactions
@@ -51,7 +51,7 @@ prices of gas                                   0    4  not stored: transactions
 size of the block                               0    4  not stored: transactions
 
 covered by no hash or root: blocks.size, logs.*
-everything proven rests on the hash of block 11:
+what is proven follows from the hash of block 11:
   ${hash()}
 `)
   expect(stderr).toMatch(/^4 blocks, /)
@@ -66,9 +66,19 @@ it('prints notes of at most 80 columns', async () => {
   const notes = stdout.slice(stdout.indexOf('covered by'))
   expect(notes).toBe(`covered by no hash or root: blocks.size, blocks.transactionCount, logs.*,
   receipts.*, transactions.*, withdrawals.*
-everything proven rests on the hash of block 11:
+what is proven follows from the hash of block 11:
   ${hash()}
 `)
+})
+
+it('does not say that anything follows from a hash that no header makes', async () => {
+  const dir = join(folder, 'withdrawals')
+  await using client = createClient(server.url)
+  await exportDataset(client, { from: FIRST, to: LAST, dir, tables: ['withdrawals'] })
+  const { code, stdout } = await hexline(['verify', dir, '--quiet'])
+  expect(code).toBe(0)
+  expect(stdout).toContain(`\nhash of block 11, from which nothing follows, since not all headers are proven:\n  ${hash()}\n`)
+  expect(stdout).not.toContain('what is proven')
 })
 
 it('--json prints the report', async () => {

@@ -83,14 +83,19 @@ it('a lock says that an export is running or was killed', async () => {
   )
 })
 
-it('files may be links to files', async () => {
-  await rename(at(FIRST), `${dir}-elsewhere`)
-  await symlink(`${dir}-elsewhere`, at(FIRST))
-  expect(await fault()).toEqual(['', ''])
-  await rm(`${dir}-elsewhere`)
-})
-
 it('a digest ends with its signal', async () => {
   const [file] = (manifest.ranges[0] as Manifest['ranges'][number]).files
   await expect(checkDigest(dir, file as NonNullable<typeof file>, AbortSignal.abort(new Error('enough')))).rejects.toThrow()
+})
+
+it('a file or table behind a symbolic link is not in the folder', async () => {
+  const elsewhere = `${dir}-elsewhere`
+  await rename(at(FIRST), elsewhere)
+  await symlink(elsewhere, at(FIRST))
+  expect(await fault()).toEqual([FIRST, 'file'])
+  await rename(elsewhere, at(FIRST))
+  expect(await fault()).toEqual(['', ''])
+  await rename(at('blocks'), at('moved'))
+  await symlink(at('moved'), at('blocks'))
+  expect(await fault()).toEqual(['blocks', 'file'])
 })

@@ -70,7 +70,7 @@ it.each<[string, (text: string) => string, string]>([
 
 it('none is a falsehood, and another version is not', async () => {
   await rm(path)
-  expect((await fault()).message).toBe('manifest.json: file: expected a file, found none')
+  expect((await fault()).message).toBe(`manifest.json: file: expected a file, found none; is ${dir} a folder that hexline export wrote?`)
   await forge((copy) => Object.assign(copy, { schema: 2 }))
   await expect(readCheckedManifest(dir)).rejects.toThrow(/schema 2.*needs a newer one$/)
 })
@@ -109,7 +109,20 @@ describe('a manifest with its digest made anew', () => {
     ['ranges[0].files[1].bytes', file(0, 1, { bytes: '7' })],
     ['ranges[0].files[1].sha256', file(0, 1, { sha256: 'x' })],
     ['ranges[0].checks', range(0, { checks: {} })],
-    ['ranges[0].nulls.blocks.size', range(0, { nulls: { 'blocks.size': -1 } })],
+    ['ranges[0].nulls.blocks.difficulty', range(0, { nulls: { 'blocks.difficulty': -1 } })],
+    ['ranges[0].nulls.blocks.size', range(0, { nulls: { 'blocks.size': 1 } })],
+    ['ranges[0].nulls.receipts.l1Fee', range(0, { nulls: { 'receipts.l1Fee': 1 } })],
+    ['ranges[0].nulls.blocks.difficulty.x', range(0, { nulls: { 'blocks.difficulty.x': 1 } })],
+    ['ranges[0].nulls', range(0, { nulls: null })],
+    ['ranges[0].parentHash', range(0, { parentHash: [HASH] })],
+    ['ranges[0].files[0].sha256', file(0, 0, { sha256: ['7'.repeat(64)] })],
+    ['checks', (copy) => Object.assign(copy, { checks: {} })],
+    ['checks.receiptsRoot', (copy) => Object.assign(copy.checks as object, { receiptsRoot: [] })],
+    ['ranges[0].checks.made', range(0, { checks: { made: null, skipped: {} } })],
+    ['ranges[0].checks.made.hash', range(0, { checks: { made: { hash: 6 }, skipped: {} } })],
+    ['ranges[0].checks.skipped', range(0, { checks: { made: {}, skipped: [] } })],
+    ['ranges[0].checks.skipped.hash', range(0, { checks: { made: {}, skipped: { hash: 'why' } } })],
+    ['ranges[0].checks.skipped.hash.why', range(0, { checks: { made: {}, skipped: { hash: { why: 0 } } } })],
     ['ranges[0].tool', range(0, { tool: 1 })],
   ])('%s', async (field, change) => {
     await forge((copy) => change(copy as unknown as Copy))

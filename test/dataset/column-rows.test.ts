@@ -116,8 +116,20 @@ describe('a row that the writer would not have made is refused', () => {
     ['a negative number', 'transactions', { gas: -1n }, 'gas: expected no negative number, found -1n'],
     ['part of a second', 'blocks', { timestamp: 1_000_001n }, 'timestamp: expected whole seconds, found 1000001n microseconds'],
     ['text that is no JSON', 'transactions', { accessList: Buffer.from('[') }, 'accessList: expected JSON'],
+    [
+      'a name twice',
+      'transactions',
+      { accessList: Buffer.from('[{"address":"0x1","address":"0x2"}]') },
+      'accessList: expected each name once, found "address" twice',
+    ],
     ['extra that is no object', 'transactions', { extra: json([1]) }, 'extra: expected an object'],
   ])('%s', (_, table, row, message) => {
     expect(faultOf(table, row)).toContain(message)
   })
+})
+
+it('a field named __proto__ is a field like any other, and gives the row nothing', () => {
+  const { fields } = fieldsOf('transactions', { to: null, extra: Buffer.from('{"__proto__":{"to":"0x11"}}') })
+  expect(fields.to).toBeUndefined()
+  expect(Object.entries(fields)).toEqual([['__proto__', { to: '0x11' }]])
 })

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { checkTables, columnsOf } from '../../src/dataset/columns.ts'
+import { checkTables, columnsOf, columnsText } from '../../src/dataset/columns.ts'
 import { tables } from '../../src/dataset/tables.ts'
 
 it('tables and columns are in their order, whatever the order asked for', () => {
@@ -21,7 +21,14 @@ it.each<[unknown, string]>([
   [[], 'an array of columns'],
   [[7], 'an array of columns'],
   [['logs.dat'], '(did you mean `logs.data`?)'],
+  [['data'], 'such as \'transactions.hash\', received "data" (did you mean `logs.data`?)'],
+  [['extra'], '(did you mean `blocks.extra` or `logs.extra`?)'],
   [['receipts.status'], 'whose table is not in tables'],
 ])('columns that are %j are refused', (value, message) => {
   expect(() => columnsOf(['blocks', 'logs'], value)).toThrow(message)
+})
+
+it('columns are told as they are asked for', () => {
+  expect(columnsText('logs', ['address', 'data'])).toBe('logs.address,logs.data')
+  expect(columnsText('blocks', columnsOf(['blocks'], undefined).blocks)).toBe('all columns of blocks')
 })

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
@@ -38,4 +38,15 @@ it('a piece that cannot be encoded fails the file, which is then removed', async
 
 it('a file that cannot be created says so', async () => {
   await expect(DataFile.create(join(dir, 'gone'), 'x')).rejects.toThrow(/gone\/x\.\d+\.partial cannot be written: no such folder/)
+})
+
+it('what is left under its temporary name is replaced, and not written through', async () => {
+  await writeFile(join(dir, 'outside'), 'kept')
+  await symlink(join(dir, 'outside'), join(dir, `x.${process.pid}.partial`))
+  const file = await DataFile.create(dir, 'x')
+  await file.write(Buffer.from('new'))
+  await file.finish(0)
+  await file.publish()
+  expect(await readFile(join(dir, 'outside'), 'utf8')).toBe('kept')
+  expect(await readFile(join(dir, 'x'), 'utf8')).toBe('new')
 })

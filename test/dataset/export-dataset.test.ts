@@ -11,6 +11,7 @@ import { readManifest } from '../../src/dataset/manifest.ts'
 import { hasZstd } from '../../src/dataset/ndjson-files.ts'
 import { type DatasetChain, datasetBlock, datasetReceipts, hashOf, startDatasetChain } from '../support/dataset-chain.ts'
 import type { MadeBlock } from '../support/decoded-blocks.ts'
+import { forgeManifest } from '../support/forged-dataset.ts'
 import { FIRST, startValidChain, validBlocks } from '../support/valid-chain.ts'
 
 const TABLES = ['blocks', 'transactions', 'receipts', 'logs', 'withdrawals'] as const
@@ -247,6 +248,14 @@ describe('a folder that is not as it was left', () => {
     await expect(run()).rejects.toThrow(`${path} is damaged`)
     await writeFile(path, right)
     await run()
+  })
+
+  it('a manifest that hexline did not write is refused, even with its digest, and nothing is changed', async () => {
+    await run({ to: 15 })
+    await forgeManifest(dir, (manifest) => ({ ...manifest, ranges: manifest.ranges.map((range) => ({ ...range, to: 9000 })) }))
+    const before = await digests()
+    await expect(run()).rejects.toMatchObject({ file: 'manifest.json', field: 'ranges[0].to' })
+    expect(await digests()).toEqual(before)
   })
 
   it.each(['missing', 'cut'])('a file that is %s is refused', async (how) => {

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
@@ -51,4 +51,25 @@ it('what a killed process leaves before its first manifest counts as nothing', a
   await checkEmpty(empty)
   await mkdir(join(empty, 'blocks'))
   await expect(checkEmpty(empty)).rejects.toThrow('it has "blocks", but no manifest.json')
+})
+
+it.runIf(process.platform === 'linux')('a folder that the system does not let be made', async () => {
+  await expect(makeFolder('/proc/hexline/data')).rejects.toThrow('/proc/hexline/data cannot be written: no such folder')
+  await writeFile(join(dir, 'file'), '')
+  await expect(makeFolder(join(dir, 'file', 'data'))).rejects.toThrow('cannot be written: a part of the path is a file')
+})
+
+it('nothing is read or removed behind a symbolic link', async () => {
+  const elsewhere = join(dir, 'elsewhere')
+  await mkdir(elsewhere)
+  const file = '000000000-000000009.parquet'
+  await writeFile(join(elsewhere, file), 'four')
+  await symlink(join(elsewhere, file), join(dir, NAMED))
+  await expect(checkFiles(dir, { ranges })).rejects.toThrow(`${join(dir, NAMED)} is not a file`)
+  await rm(join(dir, 'logs'), { recursive: true })
+  await symlink(elsewhere, join(dir, 'logs'))
+  await expect(checkFiles(dir, { ranges: [] })).rejects.toThrow(`${join(dir, 'logs')} is a symbolic link, not a folder`)
+  await expect(makeTableFolders(dir, ['blocks', 'logs'])).rejects.toThrow('is a symbolic link')
+  await writeFile(join(dir, 'receipts'), '')
+  await expect(makeTableFolders(dir, ['receipts'])).rejects.toThrow()
 })

@@ -67,3 +67,14 @@ it.each([
   expect(error.field).toContain(field.replace('row 1', `row ${index}`))
   expect(error.block).toBe(block)
 })
+
+it('a block with more rows than fit into memory is refused before they are there', async () => {
+  const manifest = await write('ndjson', { tables: ['transactions'] })
+  const range = manifest.ranges[0] as RangeEntry
+  const read = async (most: number) => {
+    for await (const _ of joinBlocks(dir, manifest, range, most));
+  }
+  const most = Math.max(...Array.from({ length: range.to - range.from + 1 }, (_, i) => datasetBlock(range.from + i).transactions.length))
+  await read(most)
+  await expect(read(most - 1)).rejects.toMatchObject({ file: range.files[0]?.name, field: 'rows', expected: `at most ${most - 1} rows` })
+})

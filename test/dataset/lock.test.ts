@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
@@ -78,4 +78,16 @@ it('a lock that was taken by another is noticed, and not released', async () => 
   await expect(lock.check()).rejects.toThrow(`${path} was removed or replaced while this process was writing`)
   await lock.release()
   expect(await readdir(dir)).toEqual(['.lock'])
+})
+
+it.each([
+  ['a folder', (lock: string) => mkdir(lock), 'is not a file; delete it if no process writes to the folder'],
+  ['a link to nothing', (lock: string) => symlink(join(dir, 'nothing'), lock), 'is not a file; delete it if no process writes to the folder'],
+])('%s in the place of a lock is no lock, and is told', async (_, make, message) => {
+  await make(path)
+  await expect(lockFolder(dir)).rejects.toThrow(`${path} ${message}`)
+  await rm(path, { recursive: true })
+  await writeFile(path, JSON.stringify({ pid: await ended(), host: hostname(), start: null, id: 'a' }))
+  await make(`${path}.turn`)
+  await expect(lockFolder(dir)).rejects.toThrow(`${path}.turn ${message}`)
 })

@@ -122,6 +122,18 @@ it('another schema is refused', async () => {
   expect(await fault(columns('baseFeePerGas'))).toMatchObject({ field: 'schema' })
 })
 
+it('what else tells readers of types is refused: lists, a smaller root, and notes for other tools', async () => {
+  await other([{ name: 'number', data: [1n], declared: { ...schemaOf('number', 'int64'), repetition_type: 'REQUIRED' } }])
+  expect(await fault(columns('number'))).toMatchObject({ field: 'schema', expected: 'number OPTIONAL INT64', found: 'number REQUIRED INT64' })
+  await other([{ name: 'number', data: [1n] }], { kvMetadata: [{ key: 'ARROW:schema', value: 'x' }] })
+  expect(await fault(columns('number'))).toMatchObject({ field: 'metadata', found: '"ARROW:schema"' })
+})
+
+it('more than one page in a column is refused', async () => {
+  await other([{ name: 'number', data: [1n, 2n, 3n], index: { offsetIndex: false } }], { pageSize: 8 })
+  expect((await fault(columns('number'))).field).toMatch(/^number \((?:rows|size) of the page\)$/)
+})
+
 it.each([
   ['no Parquet', () => Buffer.from('PAR1 and no more')],
   ['a file that is cut', (whole: Buffer) => whole.subarray(0, -20)],

@@ -70,6 +70,9 @@ describe('a line that is wrong', () => {
     ['no object', '[]', /row 0: expected/],
     ['a value that is no number', '{"hash":"0x1","number":"0x8","gasUsed":"x"}', /row 0\.gasUsed: expected a hex quantity, found "x"/],
     ['no number of its block', '{"hash":"0x1","number":null}', /row 0: expected a hex quantity, found null/],
+    ['a name twice', '{"hash":"0x1","number":"0x8","hash":"0x2"}', /row 0: expected JSON, found the name "hash" twice in one object/],
+    ['a name twice, once escaped', '{"hash":"0x1","number":"0x8","h\\u0061sh":"0x2"}', /row 0: expected JSON, found the name "hash" twice/],
+    ['a name twice, further in', '{"hash":"0x1","number":"0x8","more":[{"a":1},{"a":1,"b":{},"a":2}]}', /row 0: expected JSON, found the name "a" twice/],
     ['a list that has a table', '{"hash":"0x1","number":"0x8","transactions":[]}', /row 0: transactions: expected nothing, since it has a table/],
   ])('%s', async (_, line, message) => {
     const manifest = await write('ndjson')

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { compact, parseAt, scanArray, scanObject, skipValue, viewOf } from '../../src/json/scan.ts'
+import { compact, parseAt, repeatedName, scanArray, scanObject, skipValue, viewOf } from '../../src/json/scan.ts'
 import { scanBody } from '../../src/rpc/post/body.ts'
 import { correlate } from '../../src/rpc/post/correlate.ts'
 import { runs } from '../support/runs.ts'
@@ -169,6 +169,26 @@ describe('the end of a value', () => {
       expect(isOneValue(bytesOf(json))).toBe(true)
       expect(isOneValue(bytesOf(json.replace(close, close === ']' ? '}' : ']')))).toBe(false)
     }
+  })
+})
+
+describe('a name that an object has twice', () => {
+  const found = (json: string) => repeatedName(Buffer.from(json))
+
+  it('is found in any object, however it is written', () => {
+    expect(found('{"a":1,"a":1}')).toBe('a')
+    expect(found('{"a":{"b":1,"c":[{"b":2 , "d":3,"b" :4}]}}')).toBe('b')
+    expect(found('{"\\u0061":1,"a":2}')).toBe('a')
+    expect(found('[{},{"é":1,"é":2}]')).toBe('é')
+  })
+
+  it('is none where the objects differ, or the second is a value', () => {
+    fc.assert(
+      fc.property(fc.json(), (json) => found(json) === undefined),
+      runs(200),
+    )
+    expect(found('{"a":{"a":"a","b":["a",{"a":1}]},"b":{"a":2}}')).toBeUndefined()
+    expect(found('{"a":"b","b":":","c":"\\"a\\":"}')).toBeUndefined()
   })
 })
 

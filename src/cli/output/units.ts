@@ -3,6 +3,11 @@ export function count(value: number): string {
   return value.toLocaleString('en-US')
 }
 
+/** A count with its noun: `1 row`, `1,234 rows`. */
+export function countOf(value: number, noun: string): string {
+  return `${count(value)} ${noun}${value === 1 ? '' : 's'}`
+}
+
 /** A duration: `12 s`, `3 min 20 s`, `5 h 12 min`. */
 export function durationOf(ms: number): string {
   const seconds = Math.round(ms / 1000)

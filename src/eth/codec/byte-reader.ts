@@ -196,6 +196,8 @@ export class ByteReader<T> {
     const key = bytes.toString('latin1', at + 1, end - 1)
     // JavaScript treats `__proto__` specially, and orders keys that are numbers before the others.
     if (key === '__proto__' || !/^[a-z_$][\w$]*$/i.test(key)) throw UNUSUAL
+    // Which of two values counts is up to `JSON.parse`.
+    if (place.seen.includes(key)) throw UNUSUAL
     if (place.seen.length >= MOST_KEYS || place.others.length >= MOST_NEXT || ++this.#places > MOST_PLACES) throw UNUSUAL
     const plan = (fields as FieldPlans).of(key)
     const next = placeAfter(bytes.subarray(at, end + 1), plan, [...place.seen, key], plan === SKIP ? place.keys : [...place.keys, key])

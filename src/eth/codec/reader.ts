@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
-import { compact } from '../../json/scan.ts'
+import { compact, repeatedName } from '../../json/scan.ts'
 import { readUnread } from '../../rpc/post/unread.ts'
+import { show } from '../../text.ts'
 import { ByteReader } from './byte-reader.ts'
 import type { Decode } from './schema.ts'
 
@@ -16,6 +17,23 @@ import type { Decode } from './schema.ts'
  * readBlock(Buffer.from('{"number":"0x10","hash":"0x8f…"}')).number // 16n
  */
 export function createReader<T>(decode: Decode<T>): (bytes: Buffer) => T {
+  return readerOf(decode, (whole) => JSON.parse(whole.toString('utf8')))
+}
+
+/**
+ * The same for bytes that others will read, too: JSON with an object that has a name twice, of which
+ * each reader takes another value, is no JSON.
+ */
+export function createStrictReader<T>(decode: Decode<T>): (bytes: Buffer) => T {
+  return readerOf(decode, (whole) => {
+    const value = JSON.parse(whole.toString('utf8'))
+    const name = repeatedName(whole)
+    if (name !== undefined) throw new SyntaxError(`the name ${show(name)} twice in one object`)
+    return value
+  })
+}
+
+function readerOf<T>(decode: Decode<T>, parse: (bytes: Buffer) => unknown): (bytes: Buffer) => T {
   const reader = new ByteReader(decode)
   return (bytes) =>
     readUnread(bytes, (whole) => {
@@ -24,7 +42,7 @@ export function createReader<T>(decode: Decode<T>): (bytes: Buffer) => T {
       } catch {
         // Unusual or wrong: the decoder tells which.
       }
-      return decode(JSON.parse(whole.toString('utf8')))
+      return decode(parse(whole))
     })
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { count, durationOf, sizeOf } from '../../../src/cli/output/units.ts'
+import { count, countOf, durationOf, sizeOf } from '../../../src/cli/output/units.ts'
 
 test.each<[(value: number) => string, number, string]>([
   [count, 0, '0'],
@@ -16,4 +16,12 @@ test.each<[(value: number) => string, number, string]>([
   [sizeOf, 1e9, '1.00 GB'],
 ])('%o of %i is %s', (format, value, text) => {
   expect(format(value)).toBe(text)
+})
+
+test.each([
+  [0, 'row', '0 rows'],
+  [1, 'row', '1 row'],
+  [1234, 'file', '1,234 files'],
+])('%i %s: %s', (value, noun, text) => {
+  expect(countOf(value, noun)).toBe(text)
 })

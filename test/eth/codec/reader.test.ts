@@ -4,7 +4,7 @@ import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { ByteReader } from '../../../src/eth/codec/byte-reader.ts'
-import { createCopier, createReader } from '../../../src/eth/codec/reader.ts'
+import { createCopier, createReader, createStrictReader } from '../../../src/eth/codec/reader.ts'
 import { type Decode, pick } from '../../../src/eth/codec/schema.ts'
 import { methods } from '../../../src/eth/methods.ts'
 import { type Block, blockDecoder, decodeLogs, decodeReceipts } from '../../../src/eth/objects.ts'
@@ -341,5 +341,21 @@ describe('fields that are not selected', () => {
     expect(() => pick(full, ['number', 'gasUsd'])).toThrow(new RangeError('gasUsd'))
     expect(() => pick(full, ['transactions.hsah'])).toThrow(new RangeError('transactions.hsah'))
     expect(() => pick(full, ['number.hash'])).toThrow(new RangeError('number.hash'))
+  })
+})
+
+describe('a strict reader', () => {
+  it('refuses a name twice, also after it has learnt both orders', () => {
+    const decode: Decode<unknown> = Object.assign((value: unknown) => value, {
+      schema: { is: 'object', name: 'thing', identity: [], names: [], decoders: new Map() },
+    } as const)
+    const [strict, plain] = [createStrictReader(decode), createReader(decode)]
+    for (const json of ['{"a":1,"b":2}', '{"b":2,"a":1}', '{"a":1,"c":2}']) expect(strict(bytesOf(json))).toEqual(JSON.parse(json))
+    for (const json of ['{"a":1,"b":2,"a":3}', '{"a":1,"a":1}', '{"b":2,"a":1,"b":3}', '{"a":1,"c":{"d":1,"d":2}}']) {
+      for (let time = 0; time < 2; time++) {
+        expect(() => strict(bytesOf(json))).toThrow(/^the name "[abd]" twice in one object$/)
+        expect(plain(bytesOf(json))).toEqual(JSON.parse(json))
+      }
+    }
   })
 })
