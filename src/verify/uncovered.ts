@@ -69,7 +69,7 @@ function uncoveredOfReceipt(receipt: Receipt, transaction: Transaction | undefin
   const hasNonce = typeof receipt.depositReceiptVersion === 'number'
   each(receipt, (name) => {
     if (name === ofState || (name === 'depositNonce' && !hasNonce)) names.add(`receipts.${name}`)
-    if (name === 'logs' || ofReceipt.has(name)) return
+    if (ofReceipt.has(name)) return
     if (transaction !== undefined) {
       if (ofBoth.has(name) && (name !== 'contractAddress' || transaction.type <= 4)) return
       if (name === 'effectiveGasPrice' && proven.has('prices') && transaction.type <= 4) return

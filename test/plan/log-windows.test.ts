@@ -131,6 +131,16 @@ describe('where logs begin suddenly', () => {
     expect(Math.abs(value / (3 * 660_000) - 1)).toBeLessThan(0.02)
   })
 
+  it('and where there are four times as many, but not where there are twice as many', async () => {
+    const asked = async (after: number) => {
+      const chain = logsOf((number) => (number < 430_000 ? 3 : after))
+      await sampleWindows(chain, 0, 1_000_000, 20)
+      return chain.asked.length
+    }
+    expect(await asked(12)).toBeGreaterThan(23)
+    expect(await asked(6)).toBe(23)
+  })
+
   it('nothing is looked for where logs are everywhere', async () => {
     const chain = logsOf((number) => 3 + (number % 2))
     await sampleWindows(chain, 0, 1_000_000, 20)

@@ -56,6 +56,7 @@ describe('uncoveredFields', () => {
   test('names unknown fields within lists', () => {
     const list = [{ strange: 1 }]
     expect(ofBlock({ withdrawals: list })).toEqual(['withdrawals.strange'])
+    expect(ofBlock({ withdrawals: list }, without('withdrawals'))).toEqual(['withdrawals'])
     expect(ofOne({ type: 2, accessList: list, authorizationList: [] })).toEqual(['transactions.authorizationList', 'transactions.accessList.strange'])
     expect(ofOne({ type: 4, authorizationList: list })).toEqual(['transactions.authorizationList.strange'])
     expect(ofOne({ type: 0 }, { logs: [{ strange: 1, data: '0x', removed: false }] })).toEqual(['receipts.logs.strange'])
@@ -92,6 +93,7 @@ describe('of a receipt', () => {
     [{ type: 0 }, { root, status: 1 }, ['receipts.status']],
     [{ type: 0 }, { root: '0x', status: 1 }, ['receipts.root']],
     [{ type: 0 }, { from: '0x', to: '0x', contractAddress: '0x' }, []],
+    [{ type: 4 }, { contractAddress: '0x' }, []],
     [{ type: 0x7e }, { from: '0x', to: '0x', contractAddress: '0x' }, ['receipts.contractAddress']],
     [{ type: 4 }, { effectiveGasPrice: 1n }, []],
     [{ type: 5 }, { effectiveGasPrice: 1n }, ['receipts.effectiveGasPrice']],
