@@ -252,6 +252,25 @@ describe('logs of a block', () => {
   )
 })
 
+describe('a second endpoint', () => {
+  it('that has dropped old blocks leaves the others proven', async () => {
+    const second = await startLogChain({
+      head: 2000,
+      answer(method, [given]) {
+        if (method !== 'eth_getLogs' || Number((given as { fromBlock: string }).fromBlock) >= 1400) return undefined
+        return { error: { code: 4444, message: 'pruned history unavailable' } }
+      },
+    })
+    const first = await startLogChain({ head: 2000, drops: ({ blockNumber, logIndex }) => Number(blockNumber) % 100 === 50 && logIndex === '0x1' })
+    const { audit } = await audited([first, second], { audit: 'peer', address: tokens as `0x${string}`[], topics: [], to: 2000n })
+    // What is known of an endpoint's history is not exact to the block.
+    expect(audit.unproven).toBeGreaterThanOrEqual(1400)
+    expect(audit.unproven).toBeLessThan(1450)
+    expect(audit).toMatchObject({ blocks: 2001, reasons: { 'no second endpoint answered': audit.unproven } })
+    expect(audit.recovered).toBe(6)
+  })
+})
+
 describe('a node whose head moves', () => {
   it.each(['none', 'bloom', 'receipts'] as const)('back after the start is asked again, not taken for a reorganisation: audit %s', async (audit) => {
     let head = HEAD
