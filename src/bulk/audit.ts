@@ -72,7 +72,7 @@ export interface AuditorOptions<T> {
   /** The only block of the span, if it was asked for by its hash. */
   readonly blockHash: string | undefined
   readonly stop: AbortSignal
-  /** The same logs from another endpoint; undefined if there is none. */
+  /** The same logs from another endpoint, as far as one has them. */
   readonly again: (fetched: ReadLogs<T>, signal: AbortSignal) => Promise<ReadLogs<T> | undefined>
 }
 
@@ -303,18 +303,18 @@ export class Auditor<T> {
   async #compare(page: ReadLogs<T>): Promise<T[]> {
     const { again, stop, logOf } = this.#options
     const other = await again(page, stop)
-    if (other === undefined) {
-      this.#counts.leave('no second endpoint answered', page.to - page.from + 1)
-      return page.items
-    }
+    const left = page.to - page.from - (other === undefined ? -1 : other.to - other.from)
+    if (left > 0) this.#counts.leave('no second endpoint answered', left)
+    if (other === undefined) return page.items
     const [one, two] = [this.#grouped(page.items), this.#grouped(other.items)]
+    const isCompared = (number: number) => number >= other.from && number <= other.to
     const found = new Map<number, T[]>()
     const numbers = new Set([...one.keys(), ...two.keys()])
     const areSame = (a: readonly T[] = [], b: readonly T[] = []) => {
       const others = b.map(logOf)
       return a.length === b.length && a.map(logOf).every((log, i) => log.logIndex === others[i]?.logIndex && isSameLog(log, others[i] as Log))
     }
-    const different = [...numbers].filter((number) => !areSame(one.get(number), two.get(number)))
+    const different = [...numbers].filter((number) => isCompared(number) && !areSame(one.get(number), two.get(number)))
     this.#counts.suspects += different.length
     const fetches = new Tasks(SUSPECTS_AHEAD)
     for (const number of different) {

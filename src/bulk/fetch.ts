@@ -31,6 +31,8 @@ interface AskOptions {
   readonly signal: AbortSignal
   /** Endpoints to be used only if there is no other. */
   readonly avoid?: readonly string[]
+  /** The result may be null: the endpoint is not asked again for it. */
+  readonly mayBeNull?: boolean
 }
 
 /** What an endpoint charges for receipts. */
@@ -126,7 +128,7 @@ export class Fetcher {
     const [block, receipts] = await Promise.all([asked, this.#blockReceipts(tag, options, receiptsOrigin)])
     if (receipts !== undefined) return both(number, block, receipts, { block: origin, receipts: receiptsOrigin })
     const bytes = bytesOf(block)
-    const single = await this.#singleReceipts(transactionsOf(bytes), options)
+    const single = await this.#singleReceipts(transactionsOf(bytes), { ...options, mayBeNull: true })
     return both(number, movedReply(block, bytes), single, { block: origin })
   }
 
@@ -146,7 +148,7 @@ export class Fetcher {
       )
       if (receipts !== undefined) return both(number, block, receipts, { block: origin, receipts: receiptsOrigin })
     }
-    return both(number, block, await this.#singleReceipts(transactions, options), { block: origin })
+    return both(number, block, await this.#singleReceipts(transactions, { ...options, mayBeNull: true }), { block: origin })
   }
 
   /** Undefined if no endpoint supports the method. */
@@ -168,11 +170,15 @@ export class Fetcher {
     }
   }
 
+  /**
+   * Those that the node has, where some may be null: after a reorganisation it will never have the
+   * others. The receipts then do not fit their block, and are requested by its hash.
+   */
   async #singleReceipts(transactions: Linked['transactions'], options: AskOptions): Promise<Reply> {
     const replies = await Promise.all(
       transactions.map((each) => this.#ask('eth_getTransactionReceipt', [typeof each === 'string' ? each : each.hash], options, new Tally(), false)),
     )
-    const receipts = jsonArray(replies.map(bytesOf))
+    const receipts = jsonArray(replies.map(bytesOf).filter((bytes) => !NULL.equals(bytes)))
     return replyOf(receipts, receipts.length)
   }
 
@@ -182,8 +188,8 @@ export class Fetcher {
    */
   #ask(method: string, params: readonly unknown[], options: AskOptions, origin: Tally, isUnread = true): Promise<Reply> {
     const bodies = isUnread ? this.#bodies : undefined
-    const { client, signal, avoid } = options
-    const request: Request & RequestMarks = { method, params, required: true, as: 'bytes', [UNREAD]: bodies, [TALLY]: origin, [AVOID]: avoid, signal }
+    const { client, signal, avoid, mayBeNull = false } = options
+    const request: Request & RequestMarks = { method, params, required: !mayBeNull, as: 'bytes', [UNREAD]: bodies, [TALLY]: origin, [AVOID]: avoid, signal }
     const answered = this.#answered
     return client.send(request).then(this.#onReply, (error) => {
       if (error instanceof TimeoutError && error.attempts <= 1 && this.#answered > answered) return this.#ask(method, params, options, origin, isUnread)
@@ -232,6 +238,7 @@ function jsonArray(items: readonly Buffer[]): Buffer {
   return Buffer.concat([...(parts.length === 0 ? [OPEN] : parts), CLOSE])
 }
 
+const NULL = Buffer.from('null')
 const OPEN = Buffer.from('[')
 const COMMA = Buffer.from(',')
 const CLOSE = Buffer.from(']')

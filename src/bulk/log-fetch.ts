@@ -154,17 +154,40 @@ export class LogFetcher<T> {
   }
 
   /**
-   * The same logs from another endpoint; undefined if none answers. One that is out for the moment
-   * is waited for.
+   * The same logs from another endpoint: of all blocks, or of those that another one has. Undefined if
+   * no other answers. One that is out for the moment is waited for.
    */
-  async again({ from, to, endpoints }: ReadLogs<T>, signal: AbortSignal): Promise<ReadLogs<T> | undefined> {
+  async again(page: ReadLogs<T>, signal: AbortSignal): Promise<ReadLogs<T> | undefined> {
+    const { endpoints } = page
     if (this.#client.endpoints.length <= endpoints.size) return undefined
     for (let attempt = 1; ; attempt++) {
-      const fetched = await this.#fetchWhole({ from, to }, { signal, urgent: false, avoid: [...endpoints] })
-      if (![...fetched.endpoints].some((name) => endpoints.has(name))) return fetched
-      if (attempt === ATTEMPTS) return undefined
+      const found = (await this.#fromOther(page, endpoints, signal)) ?? (await this.#partFromOther(page, endpoints, signal))
+      if (found !== undefined || attempt === ATTEMPTS) return found
       await this.#pause(WAIT_MS * 2 ** attempt, signal)
     }
+  }
+
+  /** Undefined if one of the endpoints that are to be avoided gave some of them. */
+  async #fromOther({ from, to }: LogSpan, endpoints: ReadonlySet<string>, signal: AbortSignal): Promise<ReadLogs<T> | undefined> {
+    const fetched = await this.#fetchWhole({ from, to }, { signal, urgent: false, avoid: [...endpoints] })
+    return [...fetched.endpoints].some((name) => endpoints.has(name)) ? undefined : fetched
+  }
+
+  /** From an endpoint that has dropped old blocks, or does not have the newest ones yet. */
+  async #partFromOther({ from, to }: LogSpan, endpoints: ReadonlySet<string>, signal: AbortSignal): Promise<ReadLogs<T> | undefined> {
+    for (const spanOf of [(size: number) => ({ from: to - size + 1, to }), (size: number) => ({ from, to: from + size - 1 })]) {
+      let found: ReadLogs<T> | undefined
+      // The largest size that it has lies between the two.
+      let [has, lacks] = [0, to - from + 1]
+      for (let size = 1; lacks - has > 1; size = Math.floor((has + lacks) / 2)) {
+        const part = await this.#fromOther(spanOf(size), endpoints, signal)
+        if (part === undefined) lacks = size
+        else has = size
+        found = part ?? found
+      }
+      if (found !== undefined) return found
+    }
+    return undefined
   }
 
   async #fetchWhole({ from, to }: LogSpan, options: FetchOptions): Promise<ReadLogs<T>> {

@@ -109,6 +109,25 @@ describe('receipts', () => {
     expect(chain.calls.eth_getBlockReceipts).toBeLessThan(400)
   })
 
+  it('that come one by one are not waited for where the node has dropped a transaction', async () => {
+    const chain: LogChain = await start({
+      answer(method, [hash]) {
+        if (method === 'eth_getBlockReceipts') return { error: { code: -32601, message: `the method ${method} does not exist` } }
+        if (method !== 'eth_getTransactionReceipt') return undefined
+        const log = chain.logs(0, HEAD).find(({ transactionHash }) => transactionHash === hash) as WireLog
+        if (Number(log.blockNumber) === 5 && log.logIndex === '0x2') return { result: null }
+        return { result: { ...log, logsBloom: zero, status: '0x1', cumulativeGasUsed: '0x5208', logs: [log] } }
+      },
+    })
+    // With a deadline that no test waits for.
+    const client = createClient(chain.url, { deadlineMs: 3_600_000 })
+    onTestFinished(() => client.close())
+    const run = async () => {
+      for await (const _ of getLogs(client, { address: tokens as `0x${string}`[], from: 5, to: 5, audit: 'receipts' }));
+    }
+    await expect(run()).rejects.toThrow(/^block 5 has 5 transactions, but 4 receipts/)
+  })
+
   it('of blocks with an empty bloom are not fetched, whatever the filter', async () => {
     const chain = await start({ logs: (block) => (block % 10 === 0 ? 2 : 0) })
     const { audit } = await audited(chain, { audit: 'bloom', address: tokens as `0x${string}`[], topics: [] })
@@ -231,6 +250,25 @@ describe('logs of a block', () => {
       expect((await audited([liar, honest], { audit: 'none' })).keys).toEqual(rightKeys(honest))
     },
   )
+})
+
+describe('a second endpoint', () => {
+  it('that has dropped old blocks leaves the others proven', async () => {
+    const second = await startLogChain({
+      head: 2000,
+      answer(method, [given]) {
+        if (method !== 'eth_getLogs' || Number((given as { fromBlock: string }).fromBlock) >= 1400) return undefined
+        return { error: { code: 4444, message: 'pruned history unavailable' } }
+      },
+    })
+    const first = await startLogChain({ head: 2000, drops: ({ blockNumber, logIndex }) => Number(blockNumber) % 100 === 50 && logIndex === '0x1' })
+    const { audit } = await audited([first, second], { audit: 'peer', address: tokens as `0x${string}`[], topics: [], to: 2000n })
+    // What is known of an endpoint's history is not exact to the block.
+    expect(audit.unproven).toBeGreaterThanOrEqual(1400)
+    expect(audit.unproven).toBeLessThan(1450)
+    expect(audit).toMatchObject({ blocks: 2001, reasons: { 'no second endpoint answered': audit.unproven } })
+    expect(audit.recovered).toBe(6)
+  })
 })
 
 describe('a node whose head moves', () => {
