@@ -127,6 +127,16 @@ describe('logs of blocks that replace others', () => {
     expect(seen).toHaveLength(2 * depth + 5)
   })
 
+  it('come where the next block follows another one than the last', async () => {
+    const { chain, seen, announce } = await setUp()
+    chain.mine()
+    await announce()
+    const before = [...seen]
+    chain.reorganise(1, 2)
+    await announce()
+    expect(seen).toEqual([...before, ...logsFrom(chain, 6)])
+  })
+
   it('come where the chain became shorter, and grew again', async () => {
     const { chain, seen, announce } = await setUp()
     chain.mine(6)
