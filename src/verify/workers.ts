@@ -25,8 +25,11 @@ const MOST_JOBS = 2
 export class VerifyWorkers {
   readonly #workers: VerifyWorker[]
 
-  /** `count` workers; by default one for each core but the main thread's, at most 3. */
-  constructor(options: WorkerOptions, count = Math.min(MOST_WORKERS, availableParallelism() - 1)) {
+  /**
+   * `count` workers; by default one for each core but two, at most 3. Of two cores, the second one
+   * has the garbage collector and often the node: a worker there took more time than it saved.
+   */
+  constructor(options: WorkerOptions, count = Math.min(MOST_WORKERS, availableParallelism() - 2)) {
     const file = count > 0 ? workerFile('worker') : undefined
     this.#workers = file === undefined ? [] : Array.from({ length: count }, () => new VerifyWorker(file, options))
   }
