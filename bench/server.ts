@@ -16,7 +16,8 @@ import { FAULTS, FAULTY_RATE } from './workloads.ts'
  * number of refused calls; `/gzip` compresses replies for clients that accept gzip; `GET /faulty/3` starts a sandbox in front of this server, with faults
  * from the seed 3, and returns its URL; `/logs/20/a` answers after 20 ms, with the logs of logs.ts, `/audit/20/a` with the blocks of audited.ts, and
  * `GET /logs/20/a` returns what it has counted for `a`. `node server.ts made` generates the blocks even if real
- * ones are present, and `node server.ts made 200` eight with 200 transactions each.
+ * ones are present, and `node server.ts made 200` eight with 200 transactions on
+ * average.
  */
 
 /** What the server reports when it is ready. */
@@ -47,7 +48,9 @@ interface Call {
 }
 
 const [, , areMade, transactionsEach] = process.argv
-const blocks = loadBlocks(areMade === 'made', transactionsEach === undefined ? undefined : Array<number>(8).fill(Number(transactionsEach)))
+// No two are alike: the blooms of the workloads `audit` have to differ.
+const counts = transactionsEach === undefined ? undefined : [-4, -3, -2, -1, 1, 2, 3, 4].map((more) => Number(transactionsEach) + more)
+const blocks = loadBlocks(areMade === 'made', counts)
 const { source, full, hashes, receipts, transactions, logs } = blocks
 const audited = auditedBlocks(blocks)
 const COMMA = Buffer.from(',')

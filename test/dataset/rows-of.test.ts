@@ -49,7 +49,7 @@ it('or rows of columns, of which there are as many as were chosen', async () => 
   const all = await logsFile({ format: 'parquet' })
   expect(all.name).toBe('logs/000000005-000000005.parquet')
   expect([all.rows, all.bytes.subarray(0, 4).toString(), all.bytes.subarray(-4).toString()]).toEqual([logs().length, 'PAR1', 'PAR1'])
-  await rm(dir, { recursive: true })
+  await rm(join(dir, 'logs'), { recursive: true })
   const few = await logsFile({ format: 'parquet', columns: ['logs.data'] })
   expect(few.rows).toBe(all.rows)
   expect(few.bytes.length).toBeLessThan(0.7 * all.bytes.length)

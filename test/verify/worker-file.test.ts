@@ -27,14 +27,14 @@ async function copyAs(name: string): Promise<void> {
 async function foundBy(name: string): Promise<string | undefined> {
   await copyAs(name)
   const { workerFile } = await import(pathToFileURL(join(dir, name)).href)
-  return workerFile()
+  return workerFile('worker')
 }
 
 describe('the file of a worker', () => {
   test('is the one beside this module, in both builds', async () => {
     const { workerFile } = await import(pathToFileURL(built('src/verify/worker-file.js')).href)
-    expect(workerFile()).toBe(built('src/verify/worker.js'))
-    expect(createRequire(import.meta.url)('../../dist/cjs/src/verify/worker-file.js').workerFile()).toBe(built('cjs/src/verify/worker.js'))
+    expect(workerFile('worker')).toBe(built('src/verify/worker.js'))
+    expect(createRequire(import.meta.url)('../../dist/cjs/src/verify/worker-file.js').workerFile('worker')).toBe(built('cjs/src/verify/worker.js'))
   })
 
   test('has the extension of the module', async () => {
@@ -55,7 +55,7 @@ describe('the file of a worker', () => {
     const program = `
       Error.prepareStackTrace = () => 'changed'
       const { workerFile } = await import('./worker-file.mjs')
-      console.log(workerFile(), new Error('x').stack)
+      console.log(workerFile('worker'), new Error('x').stack)
     `
     const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', program], { cwd: dir })
     expect(stdout.trim()).toBe(`${join(dir, 'worker.mjs')} changed`)
