@@ -46,17 +46,25 @@ const LOGS_AHEAD = 16
 const ATTEMPTS_NEAR_HEAD = 4
 
 /** Blocks far below the head, each linked to the one before it, with their logs, at bulk speed. */
-export async function* deepBlocks<I, L>(
+export function deepBlocks<I, L>(
   client: Client,
   span: Span,
   options: SourceOptions,
   reader: FollowReader<never, never, I, L>,
 ): AsyncGenerator<ReadBlock<I, L>, void, undefined> {
-  const { filter } = options
+  const { filter, receipts } = options
   const blocks = blocksOf(client, span, options, reader)
-  if (filter === undefined || options.receipts) return yield* blocks
+  return filter === undefined || receipts ? blocks : withLogsOfRange(client, span, { ...options, filter }, reader, blocks)
+}
+
+async function* withLogsOfRange<I, L>(
+  client: Client,
+  span: Span,
+  { filter, signal, maxBytes }: SourceOptions & { readonly filter: CheckedFilter },
+  reader: FollowReader<never, never, I, L>,
+  blocks: AsyncGenerator<ReadBlock<I, L>, void, undefined>,
+): AsyncGenerator<ReadBlock<I, L>, void, undefined> {
   const range = { from: BigInt(span.from), to: BigInt(span.to), isKnown: true }
-  const { signal, maxBytes } = options
   const stream = new LogStream(client, { filter, range, blockHash: undefined, audit: 'bloom', signal, maxBytes, onProgress: undefined }, reader.logs)
   const pages = stream.pages()
   try {
@@ -87,17 +95,22 @@ export async function* deepBlocks<I, L>(
  * Blocks near the head, each linked to the one before it. Their logs are requested by their hashes,
  * so that they cannot be those of a block that has been replaced.
  */
-export async function* nearBlocks<I, L>(
+export function nearBlocks<I, L>(
   client: Client,
   span: Span,
   options: SourceOptions,
   reader: FollowReader<never, never, I, L>,
 ): AsyncGenerator<ReadBlock<I, L>, void, undefined> {
-  const { filter } = options
+  const { filter, receipts } = options
   const near = client.with({ attempts: ATTEMPTS_NEAR_HEAD })
   const blocks = blocksOf(near, span, options, reader)
-  if (filter === undefined || options.receipts) return yield* blocks
-  const byHash = new LogsByHash(near, filter, reader.logs, options)
+  return filter === undefined || receipts ? blocks : withLogsByHash(blocks, new LogsByHash(near, filter, reader.logs, options))
+}
+
+async function* withLogsByHash<I, L>(
+  blocks: AsyncGenerator<ReadBlock<I, L>, void, undefined>,
+  byHash: LogsByHash<L>,
+): AsyncGenerator<ReadBlock<I, L>, void, undefined> {
   try {
     for (;;) {
       const { chunk, failure, isLast } = await take(blocks, LOGS_AHEAD)

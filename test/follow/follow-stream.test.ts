@@ -108,7 +108,10 @@ describe('a reorganisation deeper than the hashes that are held', () => {
     const chain = new ForkingChain(700)
     const server = await serve(chain.node({ knowsReplaced }))
     const replay = new Replay(1)
-    await followTo(chain, clientOf(server.url), replay, { from: 1 }, ({ next }) => {
+    const onProgress = ({ failure }: FollowProgress) => {
+      if (failure !== undefined) throw new Error('it is tried again')
+    }
+    await followTo(chain, clientOf(server.url), replay, { from: 1, onProgress }, ({ next }) => {
       if (next === 701 && replay.rollbacks === 0) chain.reorganise(500)
     })
     return { chain, replay }
