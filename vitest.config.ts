@@ -40,7 +40,7 @@ const FUZZ = readdirSync(source('test'), { recursive: true, encoding: 'utf8' })
   .filter((file) => /^import .*\/support\/runs\.ts'$/m.test(readFileSync(source(file), 'utf8')))
 
 /** At a time: more than there are cores in a small machine, since much of a test is waiting. */
-const WORKERS = 3
+const WORKERS = 4
 
 export default defineConfig({
   // Tests read like programs of users, and run on the sources.
@@ -86,15 +86,14 @@ export default defineConfig({
             'test/{client,wait}/**/*.test.ts',
             'test/http/{chunk-boundaries,compression,exchange,progress,receiving}.test.ts',
             'test/rpc/{abort-and-close,call-failure,callers-stack,copy-error}.test.ts',
-            'test/rpc/post/*.test.ts',
-            'test/bulk/get-blocks.test.ts',
+            'test/rpc/post/{custom-post,post}.test.ts',
             'test/cli/{kill,pipes}.test.ts',
             'test/dataset/{ndjson-files,parquet-table,read-lines}.test.ts',
             'test/verify/workers.test.ts',
             'test/ws/*.test.ts',
             'test/cli/output/file-output.test.ts',
             'test/eth/codec/{byte-reader,likeness}.test.ts',
-            'test/rest/{endings,record,service}.test.ts',
+            'test/rest/{record,service}.test.ts',
             'test/sandbox/{json-rpc,misbehave}.test.ts',
           ],
           exclude: [NIGHTLY],

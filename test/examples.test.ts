@@ -26,7 +26,7 @@ describe('examples/viem.ts', () => {
     ])
   })
 
-  it('reports a missing node', async () => {
+  it.each(nightly('a missing node'))('reports %s', async () => {
     const failure = await example('viem', `http://127.0.0.1:${await deadPort()}`).catch((error) => error)
     expect(failure).toMatchObject({
       code: 1,

@@ -68,7 +68,7 @@ const altered = (value: unknown): unknown => {
 }
 
 describe.each(['ndjson', 'parquet'] as const)('%s', (format) => {
-  it('each field of each row is compared, and named with its file and block', { timeout: 60_000 }, async () => {
+  it('each field of each row is compared, and named with its file and block', async () => {
     await write(format)
     expect(await faultOf()).toBeUndefined()
     const { block, receipts } = made()

@@ -13,6 +13,7 @@ import { steadyTime } from '../support/held-time.ts'
 import { randomFrom } from '../support/random.ts'
 import { operations } from '../support/rest-operations.ts'
 import * as rest from '../support/rest-server.ts'
+import { nightly } from '../support/runs.ts'
 import { clientOf, each, serve } from '../support/server.ts'
 import { shownBy } from '../support/shown.ts'
 
@@ -220,7 +221,7 @@ describe('a secret that a server echoes is in no error', () => {
     ],
     ['ethers', (client) => new HexlineProvider(client, 1, { staticNetwork: true }).getBlocks(0, 5, { prefetchTxs: true })],
   ]
-  test.each(readers)('of a range of blocks, by %s', async (_, read) => {
+  test.each([...readers.slice(1, 3), ...nightly(...readers.filter((_, i) => i < 1 || i > 2))])('of a range of blocks, by %s', async (_, read) => {
     const chain = await chainWithEchoes(3)
     const client = clientOf(keyed(chain.url), { retry: false, headers: HEADERS })
     const faults = await faultsIn(120, () => {

@@ -20,6 +20,16 @@ describe('the package, packed and installed in an empty folder', () => {
     await installed?.remove()
   })
 
+  it('runs the programs of docs/client.md and docs/blocks.md', async () => {
+    const runOf = async (page: string) => {
+      const [program] = await blocksOf('ts', page)
+      await writeFile(join(folder, 'program.js'), (program as string).replaceAll('http://127.0.0.1:8545', anvil.url))
+      return (await run(process.execPath, ['program.js'], { cwd: folder })).stdout.trimEnd().split('\n')
+    }
+    expect(await runOf('docs/client.md')).toEqual([expect.stringMatching(/^100n \d+n 10000000000000000000000n$/), 'anvil/v1.7.1'])
+    expect(await runOf('docs/blocks.md')).toEqual(Array.from({ length: 101 }, (_, number) => `${number}n 0 0`))
+  })
+
   it('runs the programs and the command of docs/logs.md, and those of docs/failover.md', async () => {
     for (const name of ['viem', 'ethers']) await installed.lay(name)
     const local = (text: string) => text.replaceAll(/https:\/\/(?:node[12]|archive)\.example\.com\/KEY|http:\/\/127\.0\.0\.1:8545/g, anvil.url)

@@ -6,6 +6,7 @@ import { copiedLogs } from '../../src/bulk/log-lines.ts'
 import { LogStream } from '../../src/bulk/log-stream.ts'
 import { type GrowingChain, type GrowingChainOptions, RARE_TOKEN, startGrowingChain, TRANSFER } from '../support/growing-chain.ts'
 import { startLogChain } from '../support/log-chain.ts'
+import { nightly } from '../support/runs.ts'
 
 async function start(options: Partial<GrowingChainOptions> = {}): Promise<{ chain: GrowingChain; client: Client }> {
   const chain = await startGrowingChain({ head: 1200, transactions: () => 3, ...options })
@@ -42,7 +43,9 @@ const total = (calls: Readonly<Record<string, number>>) => Object.values(calls).
 
 describe('planLogs', () => {
   const densities = { flat: () => 3, growing: (number: number) => number / 150, 'in bursts': (number: number) => (number % 10 === 0 ? 15 : 1) }
-  const cases = Object.entries(densities).flatMap(([name, transactions]) => (['none', 'receipts'] as const).map((audit) => ({ name, transactions, audit })))
+  const cases = Object.entries(densities).flatMap(([name, transactions]) =>
+    ['none' as const, ...nightly('receipts' as const)].map((audit) => ({ name, transactions, audit })),
+  )
 
   it.each(cases)('is within 10 % of what was then counted: a chain that is $name, audit $audit', async ({ transactions, audit }) => {
     const { plan, did } = await planAndDo({ transactions }, { from: 3, to: 1190, topics: [TRANSFER], audit })

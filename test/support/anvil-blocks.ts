@@ -1,7 +1,7 @@
 import { createWalletClient, getContractAddress, type Hex, http, parseGwei, sidecarsToVersionedHashes, toHex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { anvil as chain } from 'viem/chains'
-import { type Block, createClient, type Receipt } from '../../src/index.ts'
+import { type Block, type Client, createClient, type Receipt } from '../../src/index.ts'
 import { startAnvil } from './anvil.ts'
 
 /** A block of anvil, decoded, with its receipts. */
@@ -18,55 +18,61 @@ const to: Hex = '0x00000000000000000000000000000000000000a1'
 const price = { maxFeePerGas: parseGwei('10'), maxPriorityFeePerGas: 1n }
 
 /** Mined once: files share this module. */
-let mined: Promise<{ readonly mixed: AnvilBlock; readonly blobs: AnvilBlock }> | undefined
+let mined: Promise<AnvilBlock> | undefined
 
-/** The blocks of `mine`, to change as you like. */
-export async function mineAnvilBlocks(): Promise<{ readonly mixed: AnvilBlock; readonly blobs: AnvilBlock }> {
-  mined ??= mine()
+/** The block of `mineMixed`, to change as you like. */
+export async function mineAnvilBlock(): Promise<AnvilBlock> {
+  mined ??= onAnvil(mineMixed)
   return structuredClone(await mined)
 }
 
-/**
- * Two blocks of a real node: one with transactions of types 0, 1, 2 and 4, a new contract and its
- * logs, and one with blobs.
- */
-async function mine(): Promise<{ readonly mixed: AnvilBlock; readonly blobs: AnvilBlock }> {
+/** A block of a real node with a blob. It takes anvil 5 s to read the trusted setup. */
+export const mineBlobBlock = (): Promise<AnvilBlock> => onAnvil(mineBlob)
+
+/** The first block that is mined so. */
+async function onAnvil(mine: (client: Client, url: string) => Promise<void>): Promise<AnvilBlock> {
   const anvil = await startAnvil()
   const client = createClient(anvil.url)
   try {
-    const wallet = createWalletClient({ account, chain, transport: http(anvil.url) })
     await client.request({ method: 'evm_setAutomine', params: [false] })
-    const contract = getContractAddress({ from: account.address, nonce: 0n })
-    const authorizationList = [await account.signAuthorization({ chainId: chain.id, address: to, nonce: 9 })]
-    const gas = 200_000n
-    await wallet.sendTransaction({ ...price, gas, nonce: 0, data: LOGGER })
-    await wallet.sendTransaction({ gas, nonce: 1, to, value: 5n, type: 'legacy', gasPrice: parseGwei('10') })
-    await wallet.sendTransaction({
-      gas,
-      nonce: 2,
-      to,
-      type: 'eip2930',
-      gasPrice: parseGwei('10'),
-      accessList: [{ address: to, storageKeys: [toHex(1, { size: 32 })] }],
-    })
-    await wallet.sendTransaction({ ...price, gas, nonce: 3, to: contract })
-    await wallet.sendTransaction({ ...price, gas, nonce: 4, to: contract, authorizationList })
+    await mine(client, anvil.url)
     await client.request({ method: 'evm_mine' })
-    const infinity = `0xc0${'00'.repeat(47)}` as const
-    const sidecars = [{ blob: toHex(new Uint8Array(131_072)), commitment: infinity, proof: infinity }]
-    const raw = await account.signTransaction({
-      ...{ ...price, type: 'eip4844', chainId: chain.id, nonce: 5, gas: 21_000n, to, maxFeePerBlobGas: parseGwei('1') },
-      ...{ sidecars, blobVersionedHashes: sidecarsToVersionedHashes({ sidecars }) },
-    })
-    await client.request({ method: 'eth_sendRawTransaction', params: [raw] })
-    await client.request({ method: 'evm_mine' })
-    const fetched = async (number: bigint) => ({
-      block: (await client.call('eth_getBlockByNumber', number, true)) as Block<true>,
-      receipts: (await client.call('eth_getBlockReceipts', number)) as Receipt[],
-    })
-    return { mixed: await fetched(1n), blobs: await fetched(2n) }
+    return {
+      block: (await client.call('eth_getBlockByNumber', 1n, true)) as Block<true>,
+      receipts: (await client.call('eth_getBlockReceipts', 1n)) as Receipt[],
+    }
   } finally {
     await client.close()
     await anvil.stop()
   }
+}
+
+/** Transactions of types 0, 1, 2 and 4, a new contract and its logs. */
+async function mineMixed(_: Client, url: string): Promise<void> {
+  const wallet = createWalletClient({ account, chain, transport: http(url) })
+  const contract = getContractAddress({ from: account.address, nonce: 0n })
+  const authorizationList = [await account.signAuthorization({ chainId: chain.id, address: to, nonce: 9 })]
+  const gas = 200_000n
+  await wallet.sendTransaction({ ...price, gas, nonce: 0, data: LOGGER })
+  await wallet.sendTransaction({ gas, nonce: 1, to, value: 5n, type: 'legacy', gasPrice: parseGwei('10') })
+  await wallet.sendTransaction({
+    gas,
+    nonce: 2,
+    to,
+    type: 'eip2930',
+    gasPrice: parseGwei('10'),
+    accessList: [{ address: to, storageKeys: [toHex(1, { size: 32 })] }],
+  })
+  await wallet.sendTransaction({ ...price, gas, nonce: 3, to: contract })
+  await wallet.sendTransaction({ ...price, gas, nonce: 4, to: contract, authorizationList })
+}
+
+async function mineBlob(client: Client): Promise<void> {
+  const infinity = `0xc0${'00'.repeat(47)}` as const
+  const sidecars = [{ blob: toHex(new Uint8Array(131_072)), commitment: infinity, proof: infinity }]
+  const raw = await account.signTransaction({
+    ...{ ...price, type: 'eip4844', chainId: chain.id, nonce: 0, gas: 21_000n, to, maxFeePerBlobGas: parseGwei('1') },
+    ...{ sidecars, blobVersionedHashes: sidecarsToVersionedHashes({ sidecars }) },
+  })
+  await client.request({ method: 'eth_sendRawTransaction', params: [raw] })
 }

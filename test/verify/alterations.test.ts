@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Verification, verifyBlock } from '../../src/bulk/index.ts'
 import { type Block, IntegrityError, type Receipt } from '../../src/index.ts'
-import { mineAnvilBlocks } from '../support/anvil-blocks.ts'
+import { mineAnvilBlock } from '../support/anvil-blocks.ts'
 import { hasCorpus, noCorpus } from '../support/corpus.ts'
 import { type DecodedBlock, decodedBlocks, madeBlock } from '../support/decoded-blocks.ts'
 import { runs } from '../support/runs.ts'
@@ -154,9 +154,9 @@ function partOf(field: string): string {
 }
 
 describe('every alteration is found and named', () => {
-  let anvil: Awaited<ReturnType<typeof mineAnvilBlocks>>
+  let anvil: Awaited<ReturnType<typeof mineAnvilBlock>>
   beforeAll(async () => {
-    anvil = await mineAnvilBlocks()
+    anvil = await mineAnvilBlock()
   })
 
   test('in a made block with transactions of all types, withdrawals and the header of every fork', async () => {
@@ -167,7 +167,7 @@ describe('every alteration is found and named', () => {
   })
 
   test('in a block of anvil', async () => {
-    for (const each of alterationsOf(anvil.mixed)) await expectFound(anvil.mixed, each, {})
+    for (const each of alterationsOf(anvil)) await expectFound(anvil, each, {})
   })
 
   const found = (name: string) => decodedBlocks().find((each) => each.name === name) as DecodedBlock

@@ -215,7 +215,7 @@ describe('under fallback', () => {
     ['', {}],
     [', also when its own retryCount is 0', { retryCount: 0 }],
     [', also when its own retryCount is 1', { retryCount: 1 }],
-  ])('no call waits for a throttling node%s', { timeout: 20_000 }, async (_, ofA) => {
+  ])('no call waits for a throttling node%s', async (_, ofA) => {
     for (const answer of [throttled({ 'retry-after': '60' }), refuse(-32005, 'limit exceeded', { status: 429, headers: { 'retry-after': '60' } })]) {
       const { client, hits } = await pair([answer, honest], [honest], ofA)
       // A call that waited would outlast the test.

@@ -61,8 +61,6 @@ describe('an unknown limit is used to at least 90 %, with under 2 % of calls thr
   it.for<[string, Limit, Caller, readonly Phase[]]>([
     ['each call over it with an error', { ...bucket, refuses: 'entries' }, interactive, dropsAndRises],
     ['a POST over it with HTTP 429', { ...bucket, refuses: 'posts' }, interactive, dropsAndRises],
-    ['single calls over it with HTTP 429', { ...bucket, refuses: 'posts' }, { ...interactive, options: { batch: false, concurrency: 32 } }, dropsAndRises],
-    ['with HTTP 429 and a Retry-After of 0.1 s', { ...bucket, refuses: 'posts', retryAfter: 0.1 }, interactive, dropsAndRises],
     [
       'after 300 ms, with an error',
       { ...bucket, latencyMs: 300, refuses: 'entries' },
@@ -85,6 +83,8 @@ describe('an unknown limit is used to at least 90 %, with under 2 % of calls thr
       ],
     ],
     ...nightly<[string, Limit, Caller, readonly Phase[]]>(
+      ['single calls over it with HTTP 429', { ...bucket, refuses: 'posts' }, { ...interactive, options: { batch: false, concurrency: 32 } }, dropsAndRises],
+      ['with HTTP 429 and a Retry-After of 0.1 s', { ...bucket, refuses: 'posts', retryAfter: 0.1 }, interactive, dropsAndRises],
       ['each bulk call over it with an error', { ...bucket, refuses: 'entries' }, bulk, dropsAndRises],
       ['a POST of bulk calls over it with HTTP 429', { ...bucket, refuses: 'posts' }, bulk, dropsAndRises],
       ['with an error after a burst of a whole second', { ...bucket, burst: 200, refuses: 'entries' }, interactive, dropsAndRises],

@@ -710,7 +710,7 @@ describe('whatever a server does', () => {
           }
         },
       ),
-      runs(200, 20_260_731),
+      runs(100, 20_260_731),
     )
     // The property would also hold for a client that answers no call.
     expect(answered).toBeGreaterThan(1000)
