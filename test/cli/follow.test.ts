@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { hexline, startHexline } from '../support/command.ts'
-import { followWithKills } from '../support/follow-kills.ts'
 import { CONTRACT, ForkingChain, headerOf, TOPIC } from '../support/forking-chain.ts'
 import { itemOf, Replay } from '../support/replay.ts'
 import { serve } from '../support/server.ts'
@@ -100,13 +99,6 @@ describe('a cursor file', () => {
     expect(code).toBe(1)
     expect(stderr).toMatch(/cursor\.json" cannot be written: no such folder\n$/)
   })
-})
-
-it('killed and started again, into a file: no line is missing or comes twice', async () => {
-  const { replay, rest, hashes, logs, code } = await followWithKills(1, 1)
-  expect(replay.hashes).toEqual(hashes)
-  expect(replay.logs.map(({ length }) => length)).toEqual(logs)
-  expect({ rest, code }).toEqual({ rest: '', code: 130 })
 })
 
 it('tells once that the node is down, and that it answers again', async () => {

@@ -13,6 +13,7 @@ import { type Sandbox, startSandbox } from '../../src/sandbox/index.ts'
 import { deploy, logsCode, viemOn } from '../sandbox/contracts.ts'
 import { startHexline as start, hexline as untilEnd } from '../support/command.ts'
 import { eventually } from '../support/eventually.ts'
+import { nightly } from '../support/runs.ts'
 import { errorOf } from '../support/server.ts'
 
 let node: Sandbox
@@ -120,7 +121,7 @@ describe('hexline sandbox', () => {
   })
 })
 
-describe('a node with limits', () => {
+describe.each(nightly('a node with limits'))('%s', () => {
   /** The results and error messages of calls to the node of a sandbox. */
   async function ask(said: string, ...calls: readonly (readonly [method: string, ...params: unknown[]])[]): Promise<unknown[]> {
     const body = calls.map(([method, ...params], id) => ({ jsonrpc: '2.0', id, method, params }))

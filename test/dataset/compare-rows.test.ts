@@ -7,6 +7,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { type DatasetTable, tableNames } from '../../src/dataset/tables.ts'
 import type { ChainOptions } from '../support/chain-server.ts'
 import type { MadeBlock } from '../support/decoded-blocks.ts'
+import { nightly } from '../support/runs.ts'
 import { FIRST, startValidChain, type ValidChain } from '../support/valid-chain.ts'
 
 let answer: ChainOptions['answer']
@@ -67,7 +68,7 @@ const altered = (value: unknown): unknown => {
   return text === '0x' ? '0x11' : `${text.slice(0, -1)}${text.endsWith('1') ? '2' : '1'}`
 }
 
-describe.each(['ndjson', 'parquet'] as const)('%s', (format) => {
+describe.each(['ndjson', ...nightly('parquet')] as ('ndjson' | 'parquet')[])('%s', (format) => {
   it('each field of each row is compared, and named with its file and block', async () => {
     await write(format)
     expect(await faultOf()).toBeUndefined()

@@ -80,7 +80,7 @@ await import(${JSON.stringify(pathToFileURL(built).href)})
   return file
 }
 
-describe.each(['ndjson', 'parquet'] as const)('%s', (format) => {
+describe.each(['parquet', ...nightly('ndjson')] as ('ndjson' | 'parquet')[])('%s', (format) => {
   it('threads prove the same as none, and report it in the same order', async () => {
     await write(format)
     const expected = await verify(alone)
