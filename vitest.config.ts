@@ -83,13 +83,13 @@ export default defineConfig({
           // What depends on the version of Node.js: sockets, streams, processes, modules.
           include: [
             'test/{client,wait}/**/*.test.ts',
-            'test/http/{compression,exchange,progress,receiving}.test.ts',
+            'test/http/{compression,exchange,progress}.test.ts',
             'test/rpc/{abort-and-close,call-failure,callers-stack,copy-error}.test.ts',
             'test/rpc/post/{custom-post,post}.test.ts',
             'test/cli/{kill,pipes}.test.ts',
             'test/dataset/{ndjson-files,parquet-table,read-lines}.test.ts',
             'test/verify/workers.test.ts',
-            'test/ws/*.test.ts',
+            'test/ws/{exchange,frames,handshake}.test.ts',
             'test/cli/output/file-output.test.ts',
             'test/eth/codec/byte-reader.test.ts',
             'test/rest/{record,service}.test.ts',

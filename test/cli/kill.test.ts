@@ -31,7 +31,7 @@ function* moments(): Generator<number> {
 
 it.each(['SIGINT', 'SIGTERM', 'SIGKILL'] as const)('%s at any moment leaves a whole file or none, and no process', async (signal) => {
   const moment = moments()
-  for (const run of seeds(4, 12)) {
+  for (const run of seeds(2, 12)) {
     const out = join(folder, `${signal}-${run}.ndjson`)
     const child = startHexline(['blocks', '--rpc', server.url, '--from', '0', '--to', String(BLOCKS), '--out', out])
     await Promise.race([after(moment.next().value as number), child.ended])

@@ -13,7 +13,7 @@ import { everyLie, lieAndVerify } from '../support/dataset-lies.ts'
 import type { MadeBlock } from '../support/decoded-blocks.ts'
 import { flipBits } from '../support/flipped-bits.ts'
 import { forgeFile, forgeLines, forgeManifest, type Line } from '../support/forged-dataset.ts'
-import { runs } from '../support/runs.ts'
+import { nightly, runs } from '../support/runs.ts'
 import { FIRST, startValidChain, type ValidChain } from '../support/valid-chain.ts'
 
 const COUNT = 5
@@ -218,7 +218,7 @@ describe('other bytes with all digests made anew are proven or refused, and noth
 
 describe('a node that lied: no digest tells, but hashes and roots do', () => {
   // verify-dataset.nightly.test.ts tells all of them.
-  it.each(['ndjson', 'parquet'] as const)('%s: values of a block, its receipts and logs', async (format) => {
+  it.each(['ndjson', ...nightly('parquet')] as ('ndjson' | 'parquet')[])('%s: values of a block, its receipts and logs', async (format) => {
     const lies = (await everyLie()).filter((_, i) => i % 15 === 3)
     expect(lies.length).toBeGreaterThan(10)
     expect(await lieAndVerify(lies, format, folder)).toEqual([])

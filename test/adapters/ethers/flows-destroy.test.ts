@@ -171,9 +171,7 @@ async function mineUntil(line: Line, done: Promise<unknown>): Promise<void> {
 describe('a program exits on its own', () => {
   it.each([
     'destroyed while a transaction is waited for',
-    'connect fails',
-    'after its calls are answered, without destroy',
-    ...nightly('destroyed when done', 'destroyed while busy', 'never used'),
+    ...nightly('connect fails', 'after its calls are answered, without destroy', 'destroyed when done', 'destroyed while busy', 'never used'),
   ])('%s', async (what) => {
     const script = fileURLToPath(new URL('../../support/ethers-flows-process.ts', import.meta.url))
     const child = spawn(process.execPath, ['--import', 'tsx', script, anvil.url, what], { stdio: ['ignore', 'pipe', 'pipe'] })
