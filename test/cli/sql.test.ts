@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { shellCommand } from '../../src/cli/sql.ts'
 import { hexline, hexlineOnTerminal, inShell, spawnHexline, startHexline } from '../support/command.ts'
 import { datasetBlock, hashOf, startDatasetChain } from '../support/dataset-chain.ts'
+import { nightly } from '../support/runs.ts'
 
 const HEAD = 30
 const root = fileURLToPath(new URL('../../', import.meta.url))
@@ -111,12 +112,10 @@ describe('hexline sql', () => {
   it('leaves the folder as it is, also when it is the working directory', async () => {
     const before = await digests(dir)
     for (const query of [
-      firstBlocks,
-      'select nothing',
+      ...nightly(firstBlocks, 'select nothing', 'create table blocks2 as from blocks'),
       `copy blocks to 'copied.csv'`,
       `copy (select 1) to '${join(dir, 'blocks/000000001-000000009.parquet').replaceAll("'", "''")}'`,
       `export database 'exported'`,
-      'create table blocks2 as from blocks',
     ])
       await spawnHexline(['sql', '.', query], { cwd: dir })
     expect(await digests(dir)).toEqual(before)

@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Anvil } from '../support/anvil.ts'
@@ -18,6 +18,14 @@ describe('the package, packed and installed in an empty folder', () => {
   afterAll(async () => {
     await anvil?.stop()
     await installed?.remove()
+  })
+
+  it('loads no optional peer', async () => {
+    const names = await readdir(join(folder, 'node_modules'))
+    expect(names).toContain('undici')
+    expect(names).not.toContain('viem')
+    expect(names).not.toContain('ethers')
+    expect(names).not.toContain('@duckdb')
   })
 
   it('runs the programs of docs/client.md and docs/blocks.md', async () => {
@@ -50,5 +58,81 @@ describe('the package, packed and installed in an empty folder', () => {
     expect(stdout).toBe('')
     expect(stderr).toMatch(/^audit by bloom: \d+ headers, and the receipts of hardly any block$/m)
     expect(await readFile(join(folder, 'transfers.ndjson'), 'utf8')).toBe('')
+  })
+
+  describe.each([
+    {
+      library: 'viem',
+      change: { 'https://rpc.example.com/KEY': () => anvil.url, "{ fromBlock: 21_000_000n, toBlock: 'finalized',": () => '{ fromBlock: 0n, toBlock: 100n,' },
+      line: (number: number) => `${number}n 0 0`,
+    },
+    {
+      library: 'ethers',
+      change: { 'https://rpc.example.com/KEY': () => anvil.url, "getBlocks(21_000_000, 'finalized',": () => 'getBlocks(0, 100,' },
+      line: (number: number) => `${number} 0`,
+    },
+  ])('with $library beside it', ({ library, change, line }) => {
+    beforeAll(() => installed.lay(library))
+
+    it('runs the program of its page', async () => {
+      let program = (await blocksOf('ts', `docs/${library}.md`)).find((code) => code.includes(`from 'hexline/${library}'`)) as string
+      for (const [text, instead] of Object.entries(change)) {
+        expect(program).toContain(text)
+        program = program.replace(text, instead())
+      }
+      await writeFile(join(folder, `${library}.js`), `${program}\nconsole.log(balance)\n`)
+      const { stdout } = await run(process.execPath, [`${library}.js`], { cwd: folder })
+      expect(stdout.trimEnd().split('\n')).toEqual([...Array.from({ length: 101 }, (_, number) => line(number)), '10000000000000000000000n'])
+    })
+  })
+
+  describe('from CommonJS, with viem and ethers beside it', () => {
+    const own = 'commonjs'
+
+    beforeAll(async () => {
+      for (const library of ['viem', 'ethers']) await installed.lay(library)
+      await mkdir(join(folder, own))
+      await writeFile(join(folder, own, 'package.json'), '{ "type": "commonjs" }')
+    })
+
+    it("has the program's viem: its classes, its transports, its fallback", async () => {
+      const program = `const { BaseError, createPublicClient, custom, fallback, HttpRequestError } = require('viem')
+const { bulkActions, hexline } = require('hexline/viem')
+const { RpcError } = require('hexline')
+async function main() {
+  const alive = hexline('${anvil.url}')
+  const dead = hexline('http://127.0.0.1:1', { retryCount: 0 })
+  const error = await createPublicClient({ transport: dead }).getChainId().catch((error) => error)
+  console.log(error instanceof HttpRequestError, error instanceof BaseError)
+  const client = createPublicClient({ transport: fallback([dead, alive]) })
+  console.log(await client.getBlockNumber())
+  const refused = await createPublicClient({ transport: alive }).request({ method: 'eth_nothing' }).catch((error) => error)
+  console.log(refused.name, refused instanceof BaseError, refused.walk((each) => each instanceof RpcError) !== null)
+  for await (const { number } of createPublicClient({ transport: alive }).extend(bulkActions()).getBlocks({ fromBlock: 99n, toBlock: 'latest' })) console.log(number)
+}
+main()
+`
+      await writeFile(join(folder, own, 'viem.js'), program)
+      const { stdout, stderr } = await run(process.execPath, ['viem.js'], { cwd: join(folder, own) })
+      expect(stderr).toBe('')
+      expect(stdout.trimEnd().split('\n')).toEqual(['true true', '100n', 'MethodNotFoundRpcError true true', '99n', '100n'])
+    })
+
+    it("has the program's ethers: its classes, its FallbackProvider", async () => {
+      const program = `const { Block, FallbackProvider, JsonRpcProvider } = require('ethers')
+const { HexlineProvider } = require('hexline/ethers')
+async function main() {
+  const provider = await HexlineProvider.connect('${anvil.url}')
+  console.log(provider instanceof JsonRpcProvider, (await provider.getBlock(1)) instanceof Block)
+  console.log(await new FallbackProvider([provider, provider]).getBlockNumber())
+  provider.destroy()
+}
+main()
+`
+      await writeFile(join(folder, own, 'ethers.js'), program)
+      const { stdout, stderr } = await run(process.execPath, ['ethers.js'], { cwd: join(folder, own) })
+      expect(stderr).toBe('')
+      expect(stdout.trimEnd().split('\n')).toEqual(['true true', '100'])
+    })
   })
 })

@@ -43,9 +43,10 @@ const total = (calls: Readonly<Record<string, number>>) => Object.values(calls).
 
 describe('planLogs', () => {
   const densities = { flat: () => 3, growing: (number: number) => number / 150, 'in bursts': (number: number) => (number % 10 === 0 ? 15 : 1) }
-  const cases = Object.entries(densities).flatMap(([name, transactions]) =>
-    ['none' as const, ...nightly('receipts' as const)].map((audit) => ({ name, transactions, audit })),
-  )
+  const all = Object.entries(densities).flatMap(([name, transactions]) => (['none', 'receipts'] as const).map((audit) => ({ name, transactions, audit })))
+  const cases = all
+    .filter(({ name, audit }) => name === 'in bursts' && audit === 'none')
+    .concat(nightly(...all.filter(({ name, audit }) => name !== 'in bursts' || audit !== 'none')))
 
   it.each(cases)('is within 10 % of what was then counted: a chain that is $name, audit $audit', async ({ transactions, audit }) => {
     const { plan, did } = await planAndDo({ transactions }, { from: 3, to: 1190, topics: [TRANSFER], audit })

@@ -12,6 +12,7 @@ import { steadyTime } from '../support/held-time.ts'
 import { calls } from '../support/node.ts'
 import { type Fault, startPool } from '../support/pool.ts'
 import { randomFrom } from '../support/random.ts'
+import { runs } from '../support/runs.ts'
 import { type Answer, always, clientOf, cut, deadPort, each, errorOf, failed, refuse, serve, silent } from '../support/server.ts'
 
 let anvil: Anvil
@@ -296,6 +297,7 @@ describe('eth_sendRawTransaction', () => {
     const faults: readonly (Fault | undefined)[] = [undefined, undefined, undefined, 'lost', 'lost', 'unreached', 'bad gateway', 'internal error']
 
     test.each([1, 2])('at %i endpoints: no accepted one is reported as refused, and no other as accepted', async (endpoints) => {
+      const { numRuns: count } = runs(160)
       const random = randomFrom(endpoints)
       const pick = <T>(list: readonly T[]) => list[Math.floor(random() * list.length)] as T
       const pool = await startPool(endpoints, { fault: () => pick(faults), random })
@@ -320,7 +322,7 @@ describe('eth_sendRawTransaction', () => {
           expect([error.transactionHash, error.message.includes(hash), error.kind], what).toEqual([hash, true, expect.stringMatching(/^(network|server)$/)])
         }
       }
-      for (let n = 0; n < 400; n += 20) await Promise.all(Array.from({ length: 20 }, (_, i) => send(n + i)))
+      for (let n = 0; n < count; n += 20) await Promise.all(Array.from({ length: 20 }, (_, i) => send(n + i)))
       expect(Math.min(seen.taken, seen.refused, seen.open)).toBeGreaterThan(10)
     })
   })

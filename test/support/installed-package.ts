@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -43,8 +43,14 @@ export async function unpackPackage(): Promise<InstalledPackage> {
   const place = join(folder, 'node_modules/hexline')
   await mkdir(place, { recursive: true })
   await run('tar', ['-xzf', tarball, '--strip-components=1'], { cwd: place })
-  const { dependencies } = JSON.parse(await readFile(join(place, 'package.json'), 'utf8'))
+  const { dependencies, bin: commands } = JSON.parse(await readFile(join(place, 'package.json'), 'utf8'))
   for (const name of [...Object.keys(dependencies), '@types/node']) await lay(name)
+  const bin = join(folder, 'node_modules/.bin')
+  await mkdir(bin, { recursive: true })
+  for (const [name, file] of Object.entries(commands as Record<string, string>)) {
+    await chmod(join(place, file), 0o755)
+    await symlink(join(place, file), join(bin, name))
+  }
   return installed
 }
 

@@ -11,6 +11,7 @@ import { blockHash, blockOf, type ChainOptions, hexOf, startChain, withLongField
 import { hasCorpus, noCorpus, readBlocks } from '../../support/corpus.ts'
 import { steadyTime } from '../../support/held-time.ts'
 import { isNewViem } from '../../support/peers.ts'
+import { nightly } from '../../support/runs.ts'
 
 const cleanUp: (() => Promise<void>)[] = []
 afterEach(async () => {
@@ -63,10 +64,9 @@ describe("on a node, each block is what viem's own getBlock gives", () => {
   afterAll(() => anvil.stop())
 
   it.each([
-    { includeTransactions: true, includeReceipts: false },
-    { includeTransactions: false, includeReceipts: false },
     { includeTransactions: true, includeReceipts: true },
-    { includeTransactions: false, includeReceipts: true },
+    { includeTransactions: false, includeReceipts: false },
+    ...nightly({ includeTransactions: true, includeReceipts: false }, { includeTransactions: false, includeReceipts: true }),
   ])('%j, with transactions of every type', async ({ includeTransactions, includeReceipts }) => {
     const client = clientOf(anvil.url)
     const peer = createPublicClient({ transport: http(anvil.url) })

@@ -119,10 +119,10 @@ describe('three calls for bytes get the same as from parsing the body', () => {
         for (const each of values) 'value' in each ? answered++ : refused++
         expect([text, bytes]).toEqual([text, values])
       }),
-      runs(800, 14),
+      runs(200, 14),
     )
-    expect(answered).toBeGreaterThan(500)
-    expect(refused).toBeGreaterThan(500)
+    expect(answered).toBeGreaterThan(100)
+    expect(refused).toBeGreaterThan(100)
   })
 
   test('if the bytes are read later, in any order, each by a reader that checks them', () => {
