@@ -66,7 +66,8 @@ export class LiveLogSubscriber implements Subscriber {
           this.#from = head.number + 1
           this.#blocks.add(head.number, head.hash)
         }
-        // A reply that came during the pause was dropped, and no further event announces its blocks.
+        // A reply that came during the pause was dropped, and no further event announces its
+        // blocks.
         else this.#onBlock(head.number)
       },
       // The block subscriber makes a request, too, and reports the failure.

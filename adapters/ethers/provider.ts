@@ -431,7 +431,8 @@ function resolve(target: Target, options: HexlineProviderOptions) {
   return withCode(() => {
     const { ofEthers, ofClient } = splitOptions(options, isClient(target))
     const made = clientFor(target, ofClient)
-    // At a block that has just been told, a reply from ethers' cache would be that of the block before.
+    // At a block that has just been told, a reply from ethers' cache would be that of the block
+    // before.
     const fresh = bellOf(made.client) === undefined ? {} : { cacheTimeout: -1 }
     return { ofEthers: { ...fresh, ...ofEthers }, ...made }
   })

@@ -6,8 +6,8 @@ import type { Reply } from '../rpc/call.ts'
 const WAIT_MS = 1000
 
 /**
- * Asks each of several endpoints of a client the same, once, and gives the replies that come. For one
- * that cannot be reached, another may answer. Empty for a single endpoint. Never rejects.
+ * Asks each of several endpoints of a client the same, once, and gives the replies that come. For
+ * one that cannot be reached, another may answer. Empty for a single endpoint. Never rejects.
  */
 export async function askEach(client: Client, request: Pick<Request, 'method' | 'params' | 'required' | 'signal'>): Promise<Reply[]> {
   const names = connectionsOf(client)?.map(({ name }) => name) ?? []

@@ -154,8 +154,8 @@ export class LogFetcher<T> {
   }
 
   /**
-   * The same logs from another endpoint: of all blocks, or of those that another one has. Undefined if
-   * no other answers. One that is out for the moment is waited for.
+   * The same logs from another endpoint: of all blocks, or of those that another one has. Undefined
+   * if no other answers. One that is out for the moment is waited for.
    */
   async again(page: ReadLogs<T>, signal: AbortSignal): Promise<ReadLogs<T> | undefined> {
     const { endpoints } = page
@@ -339,7 +339,9 @@ export class LogFetcher<T> {
     }
   }
 
-  /** The size of the parts to ask for after a failure; undefined if a smaller range does not help. */
+  /**
+   * The size of the parts to ask for after a failure; undefined if a smaller range does not help.
+   */
   #splitAfter(error: unknown, blocks: number, failures: number): { readonly part: number; readonly failures: number } | undefined {
     if (!(error instanceof HexlineError)) return undefined
     if (isTooMuch(error)) {

@@ -46,10 +46,11 @@ export interface RangeReply {
 
 /**
  * How many blocks one `eth_getLogs` covers. A range grows fourfold while its replies are small and
- * quick, and shrinks in proportion when they are not, by half at most. A reply is quick if it takes less than
- * a tenth of the endpoint's timeout, not counting what the node takes for any range. After a refusal it takes the size that the
- * endpoint names, or half; from there it grows by 5 % only, since the limit is near. Limits on
- * blocks are the endpoint's, whatever the filter; the rest depends on how many logs it selects.
+ * quick, and shrinks in proportion when they are not, by half at most. A reply is quick if it takes
+ * less than a tenth of the endpoint's timeout, not counting what the node takes for any range.
+ * After a refusal it takes the size that the endpoint names, or half; from there it grows by 5 %
+ * only, since the limit is near. Limits on blocks are the endpoint's, whatever the filter; the rest
+ * depends on how many logs it selects.
  */
 export class LogRange {
   readonly #limits: EndpointLimits

@@ -94,9 +94,9 @@ const CLOSE_BRACKET = 0x5d
  *
  * A reply is kept as bytes until its logs are wanted, and then decoded piece by piece: objects that
  * wait grow old, and old ones cost the garbage collector more than all else that is done with them.
- * Until then the logs are counted. An endpoint is trusted with this once one of its replies could be used, and no longer
- * once one could not: its later ones are decoded at once, and asked for elsewhere while others are
- * under way.
+ * Until then the logs are counted. An endpoint is trusted with this once one of its replies could
+ * be used, and no longer once one could not: its later ones are decoded at once, and asked for
+ * elsewhere while others are under way.
  */
 export class LogAsker<T> {
   readonly #client: Client
@@ -197,8 +197,8 @@ export class LogAsker<T> {
   }
 
   /**
-   * The logs of a reply in pieces that tile its blocks, each decoded when it is its turn. Throws what
-   * `isUnusable` tells, also where the reply holds other logs than were counted.
+   * The logs of a reply in pieces that tile its blocks, each decoded when it is its turn. Throws
+   * what `isUnusable` tells, also where the reply holds other logs than were counted.
    */
   *pieces(reply: LogReply<T>): Generator<LogPiece<T>, void, undefined> {
     const { items, held, span, tally } = reply

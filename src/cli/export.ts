@@ -57,7 +57,9 @@ The folder is described in docs/datasets.md.`,
     .action((flags: Flags) => exportFolder(flags, io))
 }
 
-/** Adds the flags that say what to export, among them where to; with `orFollow`, `--to follow`, too. */
+/**
+ * Adds the flags that say what to export, among them where to; with `orFollow`, `--to follow`, too.
+ */
 export function exportFlags(command: Command, out: Option, orFollow = false): Command {
   return limitFlags(
     addNodeFlags(command)

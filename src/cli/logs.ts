@@ -218,7 +218,10 @@ class BlocksOfLines {
     this.#complete = block
   }
 
-  /** The first block that is not complete after this many lines, and how many of its lines are among them. */
+  /**
+   * The first block that is not complete after this many lines, and how many of its lines are among
+   * them.
+   */
   after(lines: number, from: number): { readonly next: number; readonly before: number } {
     const isWhole = lines >= this.#lines && (this.#blocks.at(-1) ?? -1) <= this.#complete
     if (isWhole) return { next: Math.max(from, this.#complete + 1), before: 0 }

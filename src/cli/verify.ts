@@ -124,7 +124,10 @@ interface Line {
   readonly reason: string
 }
 
-/** Without each header and link, the chain of hashes is broken: then the last one is only what the folder says. */
+/**
+ * Without each header and link, the chain of hashes is broken: then the last one is only what the
+ * folder says.
+ */
 function lastHashText({ checks, blocks, to }: DatasetReport, lastHash: string): string {
   const isChain = checks.header === blocks && checks.link === blocks
   return isChain

@@ -63,7 +63,10 @@ const coversTable: Readonly<Record<DatasetTable, BlockCheck>> = {
   withdrawals: 'withdrawalsRoot',
 }
 
-/** A root that is in no proven header proves nothing; the hash of a transaction is known outside of its block, too. */
+/**
+ * A root that is in no proven header proves nothing; the hash of a transaction is known outside of
+ * its block, too.
+ */
 function isCovered(table: DatasetTable, proven: readonly BlockCheck[]): boolean {
   return proven.includes(coversTable[table]) && (table === 'transactions' || proven.includes('header'))
 }
@@ -241,7 +244,10 @@ export class BlockChecker {
     return filled
   }
 
-  /** Transactions, whose hashes are proven, that are of another chain than the one that the manifest names. */
+  /**
+   * Transactions, whose hashes are proven, that are of another chain than the one that the manifest
+   * names.
+   */
   #checkChain({ transactions, number }: StoredBlock, files: FileNames): void {
     const { chainId } = this.#header
     if (!hasOwnTransactions(chainId)) return
@@ -294,7 +300,10 @@ export class BlockChecker {
     throw falsehood({ file: files.logs as string, block: number }, 'logsBloom', block.logsBloom, bloom, ', which the logs make')
   }
 
-  /** What the hashes of transactions do not cover, where no root was compared; and a count without its rows. */
+  /**
+   * What the hashes of transactions do not cover, where no root was compared; and a count without
+   * its rows.
+   */
   #uncoveredAlone({ transactions, receipts, blocks }: StoredBlock, block: Block, proven: readonly BlockCheck[], made: readonly VerifyCheck[]): string[] {
     const hasCount = blocks?.[0]?.transactionCount !== undefined && transactions === undefined && receipts === undefined
     const names = hasCount ? ['transactionCount'] : []

@@ -17,8 +17,8 @@ const FILE_FIELDS = ['name', 'rows', 'bytes', 'sha256']
 
 /**
  * The manifest of a folder, after its own digest, the form of each field, the tiling of the ranges
- * and the names of the files were checked. Throws `IntegrityError`; and an `Error` for a manifest of
- * another version.
+ * and the names of the files were checked. Throws `IntegrityError`; and an `Error` for a manifest
+ * of another version.
  */
 export async function readCheckedManifest(dir: string): Promise<Manifest> {
   const there = await lstat(join(dir, MANIFEST)).catch(() => undefined)

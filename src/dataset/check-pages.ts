@@ -56,7 +56,10 @@ export async function checkPages(file: string, buffer: AsyncBuffer, { columns, n
   }
 }
 
-/** Whether these are levels as `ParquetColumn` makes them: a run of one level, or a bit for each row. */
+/**
+ * Whether these are levels as `ParquetColumn` makes them: a run of one level, or a bit for each
+ * row.
+ */
 function areLevels(levels: Buffer, rows: number): boolean {
   const [head, start] = varint(levels)
   if (head % 2 === 0) return head === rows * 2 && levels.length === start + 1 && (levels[start] as number) <= 1

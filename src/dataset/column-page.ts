@@ -26,7 +26,10 @@ export class ColumnPage {
   /** Where the value of each row starts, -1 for null; undefined where that follows from the row. */
   readonly #starts: Int32Array | undefined
 
-  /** `present` has a bit for each row, the lowest first; undefined if no row is null. Throws for other bytes. */
+  /**
+   * `present` has a bit for each row, the lowest first; undefined if no row is null. Throws for
+   * other bytes.
+   */
   constructor(type: ColumnType, rows: number, present: Uint8Array | undefined, bytes: Buffer) {
     this.type = type
     this.rows = rows

@@ -15,8 +15,8 @@ import type { ChosenBlock } from './verify-range.ts'
 const NOTE = '; expected is what the node says'
 
 /**
- * Fields that some nodes give and others leave out, or that were added later, as `table.field`. They
- * are compared where both have them.
+ * Fields that some nodes give and others leave out, or that were added later, as `table.field`.
+ * They are compared where both have them.
  */
 const MAY_BE_ABSENT: ReadonlySet<string> = new Set([
   ...['difficulty', 'totalDifficulty', 'size', 'uncles'].map((name) => `blocks.${name}`),
@@ -29,8 +29,8 @@ const MAY_BE_ABSENT: ReadonlySet<string> = new Set([
 
 /**
  * Compares the rows of a block with what a node says of it: its hash, the number of rows in each
- * table, and each field. Resolves to why there is nothing to compare, and to undefined if all is the
- * same. Rejects with `IntegrityError` that names file, block and field.
+ * table, and each field. Resolves to why there is nothing to compare, and to undefined if all is
+ * the same. Rejects with `IntegrityError` that names file, block and field.
  */
 export async function compareRows(client: Client, header: DatasetHeader, range: RangeEntry, { hash: known, rows }: ChosenBlock): Promise<string | undefined> {
   const { number } = rows

@@ -38,8 +38,8 @@ export class DataFile {
   }
 
   /**
-   * Takes a piece, which must not be changed until the returned promise resolves. Then there is room
-   * for another.
+   * Takes a piece, which must not be changed until the returned promise resolves. Then there is
+   * room for another.
    */
   async write(piece: Buffer): Promise<void> {
     const encoded = this.#encode(piece)

@@ -89,8 +89,8 @@ async function createWithoutLinks(path: string, text: string): Promise<boolean> 
 }
 
 /**
- * Replaces the lock that was found, of a process that no longer runs. Only one process at a time may
- * do so, and only if it still is that lock. False if it is not.
+ * Replaces the lock that was found, of a process that no longer runs. Only one process at a time
+ * may do so, and only if it still is that lock. False if it is not.
  */
 async function takeOver(dir: string, path: string, { found, mine, text }: { found: string; mine: Holder; text: string }): Promise<boolean> {
   const turn = `${path}.turn`
@@ -115,7 +115,10 @@ async function takeOver(dir: string, path: string, { found, mine, text }: { foun
   }
 }
 
-/** The text of a lock; undefined if it is gone. Throws for anything there that is no file or cannot be read. */
+/**
+ * The text of a lock; undefined if it is gone. Throws for anything there that is no file or cannot
+ * be read.
+ */
 async function readLock(dir: string, path: string): Promise<string | undefined> {
   try {
     const there = await lstat(path)

@@ -42,7 +42,10 @@ export class Rows {
    * order of the names; -1 where the row does not have the field.
    */
   places: Int32Array
-  /** Of each field without a name in the cutter: its row, the start of its key, the end of its value. */
+  /**
+   * Of each field without a name in the cutter: its row, the start of its key, the end of its
+   * value.
+   */
   readonly others: number[] = []
   /** The same of each field that is apart. */
   readonly apart: number[] = []

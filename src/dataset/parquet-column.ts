@@ -192,8 +192,8 @@ export class ParquetColumn {
   }
 
   /**
-   * Adds the value whose JSON is in `bytes` from `from` to `to`. False if the column cannot hold it:
-   * then nothing was added.
+   * Adds the value whose JSON is in `bytes` from `from` to `to`. False if the column cannot hold
+   * it: then nothing was added.
    */
   add(bytes: Buffer, from: number, to: number): boolean {
     this.#ensure(this.#fixed === 0 ? to - from + 4 : this.#fixed)

@@ -36,8 +36,8 @@ const zstdCompress = (zlib as { zstdCompress?: Zstd }).zstdCompress
 const zstd = zstdCompress && promisify<Buffer, Buffer>(zstdCompress)
 
 /**
- * A sample of this many bytes tells whether a column is worth compressing. Hashes and signatures are
- * not.
+ * A sample of this many bytes tells whether a column is worth compressing. Hashes and signatures
+ * are not.
  */
 const SAMPLE = 16 * 1024
 const WORTH = 0.9

@@ -5,8 +5,8 @@ import { Tally } from './tally.ts'
 import { verifyRange } from './verify-range.ts'
 
 /*
- * Verifies the ranges that its parent sends, one at a time, and tells how far it is. What is wrong is
- * left to the parent, which verifies the range itself.
+ * Verifies the ranges that its parent sends, one at a time, and tells how far it is. What is wrong
+ * is left to the parent, which verifies the range itself.
  */
 
 const { dir, header, senders } = workerData as RangeWorkerOptions

@@ -18,7 +18,8 @@ export interface ColumnValues {
 /**
  * The rows of a Parquet file, a row group at a time. The file must have these columns, and the
  * statistics of each group must be those of its values: databases skip groups by them. For the same
- * reason, no index may be there, since none is written, nor anything else that tells readers of types. Throws `IntegrityError` for any other file.
+ * reason, no index may be there, since none is written, nor anything else that tells readers of
+ * types. Throws `IntegrityError` for any other file.
  */
 export async function* readParquet(dir: string, file: string, columns: readonly Column[]): AsyncGenerator<ColumnValues> {
   const handle = await open(join(dir, file), 'r')

@@ -17,7 +17,10 @@ import type { ChosenBlock } from './verify-range.ts'
 import { verifyRanges } from './verify-ranges.ts'
 
 export interface VerifyDatasetOptions {
-  /** Whether the sender of each transaction is recovered from its signature, which is slow. Default false. */
+  /**
+   * Whether the sender of each transaction is recovered from its signature, which is slow. Default
+   * false.
+   */
   readonly senders?: boolean
   /** A client of a node whose blocks are compared with those of the dataset, row by row. */
   readonly against?: Client
@@ -38,9 +41,9 @@ export interface DatasetReport {
   readonly from: number | null
   readonly to: number | null
   /**
-   * Hash of the last block. Where `checks.header` and `checks.link` count all blocks, what is proven
-   * follows from it, so compare it with one that you trust. Otherwise, it is what the manifest says.
-   * Null for a dataset without blocks.
+   * Hash of the last block. Where `checks.header` and `checks.link` count all blocks, what is
+   * proven follows from it, so compare it with one that you trust. Otherwise, it is what the
+   * manifest says. Null for a dataset without blocks.
    */
   readonly lastHash: string | null
   readonly ranges: number
@@ -54,8 +57,8 @@ export interface DatasetReport {
   /** Number of blocks for which a check could not be made, by check and reason. */
   readonly skipped: Readonly<Record<string, Readonly<Record<string, number>>>>
   /**
-   * Columns, as `table.column`, with values that no hash covers and nothing else tells; `table.*` for
-   * a table of which rows are not proven.
+   * Columns, as `table.column`, with values that no hash covers and nothing else tells; `table.*`
+   * for a table of which rows are not proven.
    */
   readonly uncovered: readonly string[]
   /** The node comparison: how many blocks, and the seed that chooses the same ones again. */

@@ -50,7 +50,9 @@ export function checkCursor(value: unknown, name: string): FollowCursor {
   return { chainId: chainId as number | null, genesis: genesis as Hash | null, from, number, hashes: [...hashes] }
 }
 
-/** Throws `OptionError` for a cursor of another chain. What one side does not know is no difference. */
+/**
+ * Throws `OptionError` for a cursor of another chain. What one side does not know is no difference.
+ */
 export function checkSameChain(cursor: ChainIdentity, node: ChainIdentity, name: string): void {
   const differs = (field: keyof ChainIdentity) => cursor[field] !== null && node[field] !== null && cursor[field] !== node[field]
   if (differs('chainId')) throw new OptionError(name, `a cursor of the node's chain (chain id ${node.chainId})`, `one of chain id ${cursor.chainId}`)

@@ -36,7 +36,9 @@ export interface FollowOptions<
   readonly logs?: L
   /** Whether blocks hold whole transactions (`full`) or their hashes (`hashes`, the default). */
   readonly transactions?: T
-  /** Whether each block comes with its receipts, in the order of its transactions. Default false. */
+  /**
+   * Whether each block comes with its receipts, in the order of its transactions. Default false.
+   */
   readonly receipts?: R
   /**
    * Holds blocks back: until this many blocks follow them (default 0), or until the node calls them
@@ -57,7 +59,9 @@ export type FollowBlock<T extends 'full' | 'hashes' = 'full' | 'hashes', R exten
   readonly cursor: FollowCursor
 } & ([L] extends [false] ? unknown : { readonly logs: MinedLog[] })
 
-/** Blocks that were delivered have been replaced: undo them. The blocks that replace them come next. */
+/**
+ * Blocks that were delivered have been replaced: undo them. The blocks that replace them come next.
+ */
 export interface FollowRollback {
   readonly type: 'rollback'
   /** The last block that is still part of the chain; one before the first block, if none is. */

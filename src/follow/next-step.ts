@@ -23,8 +23,8 @@ export type Step =
 export const NEAR = 128
 
 /**
- * What a stream does next, by what it has delivered and what a node has. A node that is shorter
- * may just lag behind, so only a different hash at the same height is a reason to compare. Where the
+ * What a stream does next, by what it has delivered and what a node has. A node that is shorter may
+ * just lag behind, so only a different hash at the same height is a reason to compare. Where the
  * hash is not known, being shorter is one: comparing costs a call, and finds what a node that lags
  * has.
  */

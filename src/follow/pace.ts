@@ -23,9 +23,9 @@ const FIRST_RETRY_MS = 250
 const MOST_RETRY_MS = 30_000
 
 /**
- * When to look for new blocks without having been told of one: when the next one is expected by the time between the
- * last ones, and then ever less often. So a look in vain is rare, and a block is seen within about
- * a tenth of the time between blocks.
+ * When to look for new blocks without having been told of one: when the next one is expected by the
+ * time between the last ones, and then ever less often. So a look in vain is rare, and a block is
+ * seen within about a tenth of the time between blocks.
  */
 export class Pace {
   #blockMs = FIRST_MS
@@ -50,7 +50,10 @@ export class Pace {
     this.#failures = 0
   }
 
-  /** The stream has caught up with the head: what was found is no measure of the time between blocks. */
+  /**
+   * The stream has caught up with the head: what was found is no measure of the time between
+   * blocks.
+   */
   caughtUp(now: number): void {
     this.#newAt = now
     this.#misses = 0

@@ -8,8 +8,8 @@ import { type Calls, costOf } from './provider.ts'
 export interface Duration {
   readonly seconds: Estimate
   /**
-   * `rate`: the rate that was given, or learnt from throttling. `node`: what its replies took in the
-   * sample.
+   * `rate`: the rate that was given, or learnt from throttling. `node`: what its replies took in
+   * the sample.
    */
   readonly limitedBy: 'rate' | 'node'
   /** The rate, in calls or in units; null if there is none. */

@@ -54,7 +54,9 @@ export interface Sample {
   readonly headerCounts: Counts
 }
 
-/** Attempts for each call. What is missing is missing after the last one; throttling does not count. */
+/**
+ * Attempts for each call. What is missing is missing after the last one; throttling does not count.
+ */
 export const ATTEMPTS = 4
 
 /** Blocks that a job requests ahead of its reader, until it has shown that it is quicker. */

@@ -59,8 +59,8 @@ function isCall(value: unknown): value is ReceivedCall {
 }
 
 /**
- * Sends the calls that have no answer yet, in one POST. Their ids are replaced by their places, since
- * ids may repeat.
+ * Sends the calls that have no answer yet, in one POST. Their ids are replaced by their places,
+ * since ids may repeat.
  */
 async function answer(
   forward: Forward,

@@ -30,8 +30,8 @@ export class Notifications {
   }
 
   /**
-   * Calls `replace`, which replaces blocks whose logs `logsOf` gives. The subscriptions to these logs
-   * are told that they were removed, newest first. One reorganisation at a time.
+   * Calls `replace`, which replaces blocks whose logs `logsOf` gives. The subscriptions to these
+   * logs are told that they were removed, newest first. One reorganisation at a time.
    */
   replaceBlocks<T>(logsOf: (filter: LogFilter) => Promise<readonly object[]>, replace: () => Promise<T>): Promise<T> {
     const next = this.#last.then(() => this.#replace(logsOf, replace))

@@ -31,7 +31,8 @@ const otherHeaders: readonly OtherHeaders[] = [
   { chains: [30, 31], why: 'Rootstock has other headers' },
   // No source of the hash was found: it is shortened from a hash of 48 bytes.
   { chains: [295, 296, 297], why: 'Hedera has no headers of Ethereum' },
-  // filecoin-project/lotus, chain/types/ethtypes/eth_types.go: the hash is the one of a tipset's key.
+  // filecoin-project/lotus, chain/types/ethtypes/eth_types.go: the hash is the one of a tipset's
+  // key.
   { chains: [314, 314159], why: 'Filecoin has no headers of Ethereum' },
   // Fantom-foundation/go-opera, evmcore/dummy_block.go: the hash is the one of the event.
   { chains: [250, 4002, 146], why: 'the hashes of blocks are those of Lachesis events' },
@@ -99,7 +100,9 @@ function chainHeaders(chainId: number | undefined): OtherHeaders | undefined {
   return chainId === undefined ? undefined : otherHeaders.find(({ chains }) => chains.includes(chainId))
 }
 
-/** Why the transactions root of a block with a proven header may not be the one of its transactions. */
+/**
+ * Why the transactions root of a block with a proven header may not be the one of its transactions.
+ */
 export function otherTransactionsRoot(block: Block, transactions: readonly Transaction[], chainId: number | undefined): string | undefined {
   if (isOfLocalNode(block, chainId) && transactions.some(({ type }) => type === 3)) return 'anvil computes the root over the sidecars of blobs'
   return otherReceiptsRoot(chainId)
@@ -116,7 +119,10 @@ function isOfLocalNode({ parentBeaconBlockRoot }: Block, chainId: number | undef
   return /^0x0+$/.test(parentBeaconBlockRoot ?? '') && !(chainId !== undefined && WITHOUT_BEACON.includes(chainId))
 }
 
-/** Why the receipts root, or the bloom, of a block with a proven header may not be the one of its receipts. */
+/**
+ * Why the receipts root, or the bloom, of a block with a proven header may not be the one of its
+ * receipts.
+ */
 export function otherReceiptsRoot(chainId: number | undefined): string | undefined {
   return chainId !== undefined && HYPERLIQUID.includes(chainId) ? 'Hyperliquid has system transactions that no root holds' : undefined
 }
@@ -131,7 +137,9 @@ export function isOtherReceiptsRoot(chainId: number | undefined, receipts: reado
   return !isPlain(chainId) && receipts.some(({ type }) => type === undefined || !transactionTypes.includes(type))
 }
 
-/** Why the withdrawals root of a block with a proven header may not be the one of its withdrawals. */
+/**
+ * Why the withdrawals root of a block with a proven header may not be the one of its withdrawals.
+ */
 export function otherWithdrawalsRoot({ extraData, withdrawals }: Block, chainId: number | undefined): string | undefined {
   // On these, whoever proposes a block chooses its extra data.
   if (chainId !== undefined && WITH_WITHDRAWALS.includes(chainId)) return undefined
@@ -154,14 +162,16 @@ export function hasStateSync(chainId: number | undefined): boolean {
  */
 const plain: ReadonlySet<number> = new Set([1, 5, 11155111, 17000, 560048, 100, 10200, 137, 80002, 56, 97, 10, 11155420, 8453, 84531, 84532, 31337, 1337])
 
-/** Whether prices and sizes follow the rules of Ethereum on this chain; false if it is not known. */
+/**
+ * Whether prices and sizes follow the rules of Ethereum on this chain; false if it is not known.
+ */
 function isPlain(chainId: number | undefined): boolean {
   return chainId !== undefined && plain.has(chainId)
 }
 
 /**
- * Whether each transaction of this chain that is signed for a chain is signed for this one: not on a
- * local node, which may continue another chain, nor on chains that began as a copy of another.
+ * Whether each transaction of this chain that is signed for a chain is signed for this one: not on
+ * a local node, which may continue another chain, nor on chains that began as a copy of another.
  */
 export function hasOwnTransactions(chainId: number): boolean {
   return isPlain(chainId) && !LOCAL.includes(chainId)

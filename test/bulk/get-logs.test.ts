@@ -91,7 +91,10 @@ describe('an audit', () => {
   })
 
   describe('enviodev/hyperindex#1498: a block with the right hash, without one of its logs', () => {
-    /** The node leaves out one log of block 42, and gives the others, with the right hash of the block. */
+    /**
+     * The node leaves out one log of block 42, and gives the others, with the right hash of the
+     * block.
+     */
     const missing = (log: WireLog) => Number(log.blockNumber) === 42 && log.logIndex === '0x2'
     const all = { address: tokens as `0x${string}`[], topics: [] }
     const start = () => startLogChain({ head: 100, drops: missing })

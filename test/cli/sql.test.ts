@@ -186,7 +186,10 @@ describe('hexline sql refuses', () => {
 })
 
 describe('without @duckdb/node-api', () => {
-  /** The command, built, with all packages beside it but DuckDB's; and a duckdb program that is its engine. */
+  /**
+   * The command, built, with all packages beside it but DuckDB's; and a duckdb program that is its
+   * engine.
+   */
   async function install(): Promise<{ readonly bin: string; readonly cwd: string; readonly path: string }> {
     const place = await mkdtemp(join(tmpdir(), 'hexline-alone-'))
     onTestFinished(() => rm(place, { recursive: true }))

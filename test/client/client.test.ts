@@ -549,7 +549,8 @@ describe('several endpoints', () => {
     const log: string[] = []
     const named = async (name: string) =>
       serve((request, response) => {
-        // The first call to each comes with eth_chainId, or in a separate POST if that endpoint has answered no batch.
+        // The first call to each comes with eth_chainId, or in a separate POST if that endpoint has
+        // answered no batch.
         if (request.entries.some(({ method }) => method === 'eth_getBalance')) log.push(name)
         return always('oops', { status: 500 })(request, response)
       })

@@ -53,7 +53,8 @@ describe('a disk that runs full', () => {
         execFileSync('umount', [dir])
       }
     } else {
-      // Without the right to mount, a limit on the size of a file, in KiB: those of the logs exceed it.
+      // Without the right to mount, a limit on the size of a file, in KiB: those of the logs exceed
+      // it.
       ;({ stderr } = await inShell(`trap '' XFSZ; ulimit -f 12; exec $hexline ${argsFor(dir).join(' ')}`))
       expect(stderr).toContain('the file would be too large')
       await checkLeft()

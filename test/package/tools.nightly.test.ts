@@ -74,7 +74,10 @@ for await (const { receipts } of getBlocks(client, { from: 0, to: 'latest', rece
       return installed.check(['typed.ts'], [...options, ...more], { cwd: join(folder, own), ...(tsc !== undefined && { tsc }) })
     }
 
-    /** viem's declarations are only those of ES modules, which node16 lets CommonJS import as types only; ox, under viem, uses browser types. */
+    /**
+     * viem's declarations are only those of ES modules, which node16 lets CommonJS import as types
+     * only; ox, under viem, uses browser types.
+     */
     const ofViem = (resolution: string) =>
       resolution === 'node16'
         ? "import type { Transport } from 'viem' with { 'resolution-mode': 'import' }"

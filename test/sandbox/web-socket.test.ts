@@ -97,7 +97,10 @@ describe('eth_subscribe', () => {
 })
 
 describe('notifications', () => {
-  /** A sandbox with these faults from the first notification on, a socket, and the numbers of the blocks that it is told of. */
+  /**
+   * A sandbox with these faults from the first notification on, a socket, and the numbers of the
+   * blocks that it is told of.
+   */
   async function listening(notificationFaults: NonNullable<SandboxOptions['notificationFaults']>, first: readonly (string | undefined)[]) {
     let faultSeed = 1
     for (; ; faultSeed++) {

@@ -16,8 +16,8 @@ export type ReplayItem =
     }
 
 /**
- * A consumer: it applies blocks, undoes rollbacks, and throws for anything that does not fit what it
- * has: a gap, a block that comes twice, another parent, or a rollback of what it does not have.
+ * A consumer: it applies blocks, undoes rollbacks, and throws for anything that does not fit what
+ * it has: a gap, a block that comes twice, another parent, or a rollback of what it does not have.
  */
 export class Replay {
   readonly from: number

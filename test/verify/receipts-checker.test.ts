@@ -5,7 +5,9 @@ import { ReceiptsChecker, type ReceiptsToCheck } from '../../src/verify/receipts
 import { RlpWriter } from '../../src/verify/rlp.ts'
 import { madeBlock } from '../support/decoded-blocks.ts'
 
-/* Every alteration is found: alterations.test.ts. Here: what is found first, and what is no fault. */
+/*
+ * Every alteration is found: alterations.test.ts. Here: what is found first, and what is no fault.
+ */
 
 const writer = new RlpWriter()
 const checker = new ReceiptsChecker(writer, new ListRoot(writer))

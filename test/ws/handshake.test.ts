@@ -9,7 +9,10 @@ import { holdTime } from '../support/held-time.ts'
 import { errorOf } from '../support/server.ts'
 import { refusal, rightly, serveWebSocket } from '../support/web-socket-server.ts'
 
-/** What a server answers to a handshake with this key, with other headers beside or in place of the right ones. */
+/**
+ * What a server answers to a handshake with this key, with other headers beside or in place of the
+ * right ones.
+ */
 const accepted = (key: string, headers: Readonly<Record<string, string | undefined>> = {}) => {
   const accept = createHash('sha1')
     .update(key + WEB_SOCKET_GUID)

@@ -8,7 +8,10 @@ import { holdTime } from '../support/held-time.ts'
 
 const REPLY: HttpReply = { status: 200, headers: {}, body: Buffer.from('{}'), wireBytes: 2 }
 
-/** A request with a timeout of 100 ms, its outcome, and the times that its sender was told that it is given up. */
+/**
+ * A request with a timeout of 100 ms, its outcome, and the times that its sender was told that it
+ * is given up.
+ */
 function setUp({ signal = new AbortController().signal, maxBytes = 500 } = {}) {
   const clock = holdTime()
   const outcomes: unknown[] = []

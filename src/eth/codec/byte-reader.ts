@@ -65,9 +65,9 @@ const DEEPEST = 100
  *     {"hash":"0x3c…","number":"0x11","size":"0x2b"}
  *     {"hash":"0x77…","size":"0x2c"}
  *
- *     start ──"hash":──▶ place ──"number":──▶ place ──"size":──▶ place, make: { hash, number, size }
- *                          │ others
- *                          └──"size":──▶ place, make: { hash, size }
+ *     start ─"hash":─▶ place ─"number":─▶ place ─"size":─▶ place, make: { hash, number, size }
+ *                        │ others
+ *                        └─"size":─▶ place, make: { hash, size }
  *
  * Each `Place` knows the bytes of the key that leads to it, how the value after that key is read,
  * and `next`, the place that followed the first time. So a known key costs a comparison of its

@@ -89,7 +89,8 @@ const WATCHING: State = { is: 'watching' }
  * nothing until a cumulative sum test (CUSUM; E. S. Page, Continuous Inspection Schemes, 1954)
  * finds more than p:
  *
- *     S = max(0, S + ln(q / p)) if refused, max(0, S + ln((1 - q) / (1 - p))) if not,   q = p + 0.1,   until S > 4.5
+ *     S = max(0, S + ln(q / p))              if refused,
+ *         max(0, S + ln((1 - q) / (1 - p)))  if not,       q = p + 0.1,  until S > 4.5
  */
 export class RandomThrottling {
   readonly #estimate: RateEstimate

@@ -252,8 +252,8 @@ export class Endpoint {
         void this.#askHistory(now)
         return
       }
-      // Whether a block is old shows only beside a newer one. Several endpoints are asked for theirs
-      // in any case.
+      // Whether a block is old shows only beside a newer one. Several endpoints are asked for
+      // theirs in any case.
       if (this.#isOnly && tried.length > 0 && now >= head.askAt) void this.#askNewest(now)
     }
     const needed = trait?.needs?.(params)

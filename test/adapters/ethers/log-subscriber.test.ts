@@ -6,7 +6,10 @@ import { hex, node } from '../../support/node.ts'
 import { RecordingProvider } from '../../support/recording-provider.ts'
 import { type Entry, gate, refuse, serve } from '../../support/server.ts'
 
-/** A node whose blocks up to `logs` have one log each, and a provider whose block events the test makes. */
+/**
+ * A node whose blocks up to `logs` have one log each, and a provider whose block events the test
+ * makes.
+ */
 async function setUp() {
   const chain = { head: 5, logs: Number.POSITIVE_INFINITY }
   const asked: [number, number][] = []

@@ -20,8 +20,8 @@ import {
 } from '../../support/server.ts'
 
 /*
- * The behaviour of ethers 6.17 is asserted, too. When a later version does better, its half of a test fails, and the comparison has to be
- * made anew.
+ * The behaviour of ethers 6.17 is asserted, too. When a later version does better, its half of a
+ * test fails, and the comparison has to be made anew.
  */
 
 const replyTo = ({ id, method, params }: Entry) => ({ jsonrpc: '2.0', id, result: method === 'eth_chainId' ? '0x7a69' : (params[0] ?? '0x1') })

@@ -7,7 +7,9 @@ import { clientOf } from '../../support/server.ts'
 /** The number that tells a log from all others; negative for a removed one. */
 const nameOf = ({ data, removed }: LiveLog) => (removed ? -1 : 1) * Number(data)
 
-/** A back-fill whose notifications the test makes. The first log that it is to deliver is number 12. */
+/**
+ * A back-fill whose notifications the test makes. The first log that it is to deliver is number 12.
+ */
 async function setUp() {
   const chain = await liveChain({ logsPerBlock: 2 })
   const client = clientOf(chain.server.url, { retry: { baseDelayMs: 1, maxDelayMs: 2, attempts: 2 } })

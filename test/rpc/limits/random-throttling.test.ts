@@ -2,7 +2,10 @@ import { describe, expect, test } from 'vitest'
 import { RandomThrottling } from '../../../src/rpc/limits/random-throttling.ts'
 import { RateEstimate } from '../../../src/rpc/limits/rate-estimate.ts'
 
-/** A rate of 200 calls a second, with one POST of 5 calls every 25 ms. `isRefused` gets the rate. Returns the rate at each POST. */
+/**
+ * A rate of 200 calls a second, with one POST of 5 calls every 25 ms. `isRefused` gets the rate.
+ * Returns the rate at each POST.
+ */
 function run(posts: number, isRefused: (perSecond: number, i: number) => boolean): number[] {
   const rate = new RandomThrottling(new RateEstimate(200, { tookMs: 20, pauseMs: 0 }, 0))
   const rates: number[] = []
