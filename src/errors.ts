@@ -169,7 +169,7 @@ export class RpcError extends HexlineError {
   }
 }
 
-/** An HTTP status of 300 or more whose body is no JSON-RPC reply. */
+/** An HTTP status of 300 or more whose body is not a JSON-RPC reply. */
 export class HttpError extends HexlineError {
   override readonly name = 'HttpError'
   declare readonly kind: AnswerKind

@@ -279,7 +279,7 @@ export class LogFetcher<T> {
     return { to: span.to, replies: [reply] }
   }
 
-  /** The logs of a span whose reply held so many that it may have been cut. */
+  /** The logs of a span whose reply may have been cut at a maximum number of logs. */
   async #askParted(reply: LogReply<T>, items: T[], options: AskOptions): Promise<Part<T>> {
     const { span, tally } = reply
     const blocks = span.to - span.from + 1

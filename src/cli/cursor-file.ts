@@ -28,7 +28,7 @@ interface Saved {
 
 /**
  * Reads the file, and puts what a killed process has left in order. `output` is the descriptor that
- * lines go to, where that is a file. Throws `OptionError` for a file that is none of this kind.
+ * lines go to, where that is a file. Throws `OptionError` for a file that holds something else.
  */
 export function openCursorFile(path: string, output: number | undefined): CursorFile {
   const next = `${path}.next`

@@ -116,8 +116,8 @@ async function takeOver(dir: string, path: string, { found, mine, text }: { foun
 }
 
 /**
- * The text of a lock; undefined if it is gone. Throws for anything there that is no file or cannot
- * be read.
+ * The text of a lock; undefined if it is gone. Throws if what is there is not a file or cannot be
+ * read.
  */
 async function readLock(dir: string, path: string): Promise<string | undefined> {
   try {
@@ -130,7 +130,7 @@ async function readLock(dir: string, path: string): Promise<string | undefined> 
   throw new Error(`${dir} cannot be locked: ${path} is not a file; delete it if no process writes to the folder`)
 }
 
-/** Undefined for a file that is no lock, or not all of one. */
+/** Undefined for a file that is not a lock, or not all of one. */
 function holderOf(text: string): Holder | undefined {
   try {
     const { pid, host, start, id } = JSON.parse(text) as Holder

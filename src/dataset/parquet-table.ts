@@ -142,7 +142,7 @@ class TableColumns {
   }
 
   /**
-   * Finds the topics of each log. Where they are no list of at most four strings, all are misfits.
+   * Finds the topics of each log. Unless they are a list of at most four strings, all are misfits.
    */
   #findTopics({ bytes, rows }: CutTable): void {
     const field = rows.names.indexOf('topics')

@@ -44,7 +44,7 @@ export async function* readParquet(dir: string, file: string, columns: readonly 
   }
 }
 
-/** Throws what a reader throws for bytes that are no Parquet as `IntegrityError`. */
+/** Throws what a reader throws for bytes that are not Parquet as `IntegrityError`. */
 async function reading<T>(file: string, read: () => Promise<T>): Promise<T> {
   try {
     return await read()

@@ -211,7 +211,7 @@ export interface Block<Full extends boolean = boolean> extends Uncle {
   transactions: Full extends true ? Transaction[] : Hash[]
 }
 
-/** Any string: hashes stay as sent. What matters is that it is no transaction. */
+/** Any string: hashes stay as sent. What matters is that it is not a transaction. */
 export const decodeHash: Decode<Hash> = stringOf('a transaction hash') as Decode<Hash>
 
 const decodeFullBlock = object('block', ['hash', 'number', 'transactions'], { ...headerFields, transactions: list(decodeTransaction) })

@@ -88,7 +88,7 @@ export function startBell(client: Client, signal: AbortSignal | undefined): Bell
   }
 }
 
-/** Undefined for what is no header: the ring alone counts. */
+/** Undefined for what is not a header: the ring alone counts. */
 function toldHead(result: unknown): ToldHead | undefined {
   const { number, hash } = (result ?? {}) as { readonly number?: unknown; readonly hash?: unknown }
   try {

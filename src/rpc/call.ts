@@ -188,7 +188,7 @@ class Held implements Reply {
 
 /**
  * A reply whose result `decoded` was decoded from `json`, plain ASCII. `take` parses those bytes,
- * for whoever looks at the result on its way, such as a user's layer.
+ * for what reads the result on its way, such as a user's layer.
  */
 export function decodedReply(decoded: object, json: Buffer, bytes: number): Reply {
   return new DecodedReply(decoded, json, bytes)

@@ -141,7 +141,7 @@ export function isOtherReceiptsRoot(chainId: number | undefined, receipts: reado
  * Why the withdrawals root of a block with a proven header may not be the one of its withdrawals.
  */
 export function otherWithdrawalsRoot({ extraData, withdrawals }: Block, chainId: number | undefined): string | undefined {
-  // On these, whoever proposes a block chooses its extra data.
+  // On these, the proposer of a block chooses its extra data.
   if (chainId !== undefined && WITH_WITHDRAWALS.includes(chainId)) return undefined
   // Since Holocene, the extra data of the OP Stack is a version (0 or 1) and parameters of the fee
   // market, of 9 or 17 bytes. Since Isthmus, the root is that of a contract's storage:

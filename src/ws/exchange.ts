@@ -13,7 +13,7 @@ export interface WebSocketOptions extends LineOptions {
   readonly headers: Readonly<Record<string, string>>
   /** Whether to offer compression. */
   readonly compression: boolean
-  /** Opens the sockets in place of an own pool. It is never closed here. */
+  /** Opens the sockets in place of a pool made here. It is never closed here. */
   readonly dispatcher?: Dispatcher | undefined
 }
 

@@ -148,7 +148,7 @@ describe('bad input', () => {
   const client = () => clientFor('http://127.0.0.1:1')
   it.each<[string, object, RegExp]>([
     ['an end before the start', { from: 5n, to: 4n }, /^to: expected at least the first block, 5/],
-    ['a topic that is no hash', { from: 0n, to: 1n, topics: ['0x12'] }, /^topics\[0\]: expected a topic \(32 bytes in hex\)/],
+    ['a topic that is not a hash', { from: 0n, to: 1n, topics: ['0x12'] }, /^topics\[0\]: expected a topic \(32 bytes in hex\)/],
     ['an invalid address among thousands', { from: 0n, to: 1n, address: [...Array(4999).fill(tokens[0]), '0x1'] }, /^address\[4999\]: expected an address/],
     ['a hole in a list of topics', { from: 0n, to: 1n, topics: [Object.assign(Array(2), { 1: TRANSFER })] }, /^topics\[0\]\[0\]: expected a topic/],
     ['a hole in a list of addresses', { from: 0n, to: 1n, address: Object.assign(Array(2), { 1: tokens[0] }) }, /^address\[0\]: expected an address/],

@@ -82,7 +82,7 @@ describe('a cursor file', () => {
     ['{"cursor":5}', 'in which cursor is wrong: expected an object'],
     ['{"cursor":{"chainId":1,"genesis":null,"from":3,"number":3,"hashes":["0x"]}}', 'in which cursor.hashes[0] is wrong: expected a hash (32 bytes in hex)'],
     ['{"cursor":{"chainId":1,"genesis":null,"from":3,"number":2,"hashes":[]},"lines":{"file":1}}', 'which holds something else'],
-  ])('that is none is refused: %s', async (text, why) => {
+  ])('that holds something else is refused: %s', async (text, why) => {
     const cursor = join(folderOf(), 'cursor.json')
     writeFileSync(cursor, text)
     const { code, stderr } = await hexline(['follow', '--rpc', 'http://127.0.0.1:1', '--cursor', cursor])

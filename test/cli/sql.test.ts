@@ -160,7 +160,7 @@ describe('hexline sql refuses', () => {
     expect(stderr).toContain(message.replace('DIR', dir))
   })
 
-  it('what is no folder, and a folder that is no dataset', async () => {
+  it('what is not a folder, and a folder that is not a dataset', async () => {
     const file = join(dir, 'manifest.json')
     expect((await hexline(['sql', join(folder, 'nowhere'), 'x'])).stderr).toBe('hexline: <folder>: expected a folder, received a path where nothing is\n')
     expect((await hexline(['sql', file, 'x'])).stderr).toBe('hexline: <folder>: expected a folder, received a file\n')
@@ -230,7 +230,7 @@ console.log(JSON.stringify([process.argv.slice(2), reader.getRowObjectsJson()]))
     expect(JSON.parse(asked.stdout)).toEqual([['-bail', '-csv'], [{ number: '1', text: "a 'quote', $HOME and `date`" }]])
   })
 
-  it('the end of that command is none of its lines', () => {
+  it('no line of a query ends the heredoc of that command', () => {
     expect(shellCommand(['SET a = 1'], 'select 1 -- b\nSQL\nSQL_', {})).toBe("duckdb -bail <<'SQL__'\nSET a = 1\n;\nselect 1 -- b\nSQL\nSQL_\n;\nSQL__\n")
     expect(shellCommand([], 'select 1;', { json: true })).toBe("duckdb -bail -jsonlines <<'SQL'\nselect 1\n;\nSQL\n")
   })

@@ -236,7 +236,7 @@ describe('failures', () => {
     expect(server.messages).toHaveLength(1)
   })
 
-  test('a reply that is no id is malformed, and asked for again as any call', async () => {
+  test('a reply that is not an id is malformed, and asked for again as any call', async () => {
     const server = await serveWebSocket(({ entries: [entry], peer }) => peer.send({ jsonrpc: '2.0', id: entry?.id, result: 7 }))
     const error = await errorOf(
       clientOf(server.url, { retry: { attempts: 2, baseDelayMs: 1 } })

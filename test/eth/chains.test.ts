@@ -119,7 +119,7 @@ describe('nodeUrl', () => {
   // Without its scheme, `localhost:8545` is a URL with the scheme `localhost:`, which has no path
   // to put chain and key in.
   test.each(['localhost:8545', 'ftp://rpc.example.com', 'file:///etc', 'mailto:someone@example.com'])(
-    'refuses a base that is no URL of a node: %s',
+    'refuses a base that is not the URL of a node: %s',
     (baseUrl) => {
       expect(() => url({ baseUrl })).toThrow(OptionError)
       expect(() => url({ baseUrl })).toThrow(/^baseUrl: expected an http, https, ws or wss URL, such as https:\/\/rpc\.example\.com, received /)

@@ -73,8 +73,8 @@ const NEVER_MET = ['Block.slotNumber', 'Receipt.depositNonce', 'Receipt.depositR
  */
 const INVALID_ON_PURPOSE: Record<string, string> = {
   'eth_getStorageAt/get-storage-invalid-key-too-large': 'a storage key of more than 32 bytes',
-  'eth_getStorageAt/get-storage-invalid-key': 'a storage key that is no hex',
-  'mainnet/eth_getStorageAt/test_09': 'a storage key that is no hex',
+  'eth_getStorageAt/get-storage-invalid-key': 'a storage key that is not hex',
+  'mainnet/eth_getStorageAt/test_09': 'a storage key that is not hex',
   'mainnet/eth_getProof/test_26': 'an address in mixed case with a wrong checksum',
 }
 

@@ -44,7 +44,7 @@ describe('JSON-RPC over a WebSocket', () => {
     expect([kind, 'unsupported', 'not-found']).toContain(error.kind)
   })
 
-  test('answers what is no JSON with a parse error', async () => {
+  test('answers what is not JSON with a parse error', async () => {
     const socket = new WebSocket(url())
     await once(socket, 'open')
     socket.send('{')

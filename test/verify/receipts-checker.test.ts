@@ -85,7 +85,7 @@ describe('is found and named', () => {
     ],
     ['logs that are left out', ({ receipts }) => (at(receipts, 2).logs = []), 'receipts[2].logsBloom: expected "0x0000'],
     ['data of a log', ({ receipts }) => (at(at(receipts, 1).logs, 0).data = '0x00'), 'receiptsRoot: expected 0x'],
-    ['data that is no hex', ({ receipts }) => (at(at(receipts, 1).logs, 0).data = '0xz0'), 'receipts[1].logs[0].data: expected bytes in hex'],
+    ['data that is not hex', ({ receipts }) => (at(at(receipts, 1).logs, 0).data = '0xz0'), 'receipts[1].logs[0].data: expected bytes in hex'],
     ['the bloom of the block', ({ block }) => ((block as Block).logsBloom = `0x${'00'.repeat(256)}`), 'block 7: logsBloom: expected "0x0000'],
   ])('%s', (_, change, message) => expect(faultOf(change)).toContain(message))
 })

@@ -98,13 +98,13 @@ describe('calls', () => {
 
 describe('a message that answers no call by its id', () => {
   test.each<[string, (id: number) => unknown, string, RegExp]>([
-    ['that is no JSON', () => 'upstream connect error', 'malformed', /not JSON.*upstream connect error/],
+    ['that is not JSON', () => 'upstream connect error', 'malformed', /not JSON.*upstream connect error/],
     ['that throttles in words', () => 'rate limit exceeded', 'rate-limit', /rate limit exceeded/],
     ['with an error without an id', () => ({ jsonrpc: '2.0', id: null, error: { code: -32005, message: 'too many requests' } }), 'rate-limit', /too many/],
     ['with an id that was not sent', (id) => ({ jsonrpc: '2.0', id: id + 1000, result: 1 }), 'malformed', /no reply with its id/],
     ['that is empty', () => '', 'malformed', /empty/],
-    ['in bytes that are no text', () => Buffer.from([0xff, 0xfe, 0x00]), 'malformed', /not JSON/],
-    ['with a value that is no reply', () => 'null', 'malformed', /no reply with its id/],
+    ['in bytes that are not text', () => Buffer.from([0xff, 0xfe, 0x00]), 'malformed', /not JSON/],
+    ['with a value that is not a reply', () => 'null', 'malformed', /no reply with its id/],
   ])('%s, is the reply to the only call in flight', async (_, make, kind, message) => {
     const server = await serveWebSocket(({ entries: [entry], peer }) => peer.send(make(entry?.id as number)))
     expect(await errorOf(read(clientOf(server.url, ONCE), 1))).toMatchObject({ kind, message: expect.stringMatching(message) })

@@ -22,7 +22,7 @@ export function createReader<T>(decode: Decode<T>): (bytes: Buffer) => T {
 
 /**
  * The same for bytes that others will read, too: JSON with an object that has a name twice, of
- * which each reader takes another value, is no JSON.
+ * which each reader takes another value, is not JSON.
  */
 export function createStrictReader<T>(decode: Decode<T>): (bytes: Buffer) => T {
   return readerOf(decode, (whole) => {

@@ -123,7 +123,7 @@ describe('the logs of a range', () => {
     ])
   })
 
-  it('of no blocks are none, without a request', async () => {
+  it('are empty for a range without blocks, and not requested', async () => {
     const { server, provider } = await setUp()
     expect(await logsOf(provider, {}, 7, 6)).toEqual([])
     expect(server.requests).toEqual([])
