@@ -1,5 +1,6 @@
 /**
- * A self-signed certificate for localhost, and its key. Valid until 2126, for the benchmark only.
+ * A self-signed certificate for localhost, and its key. Valid until 2126, for tests and
+ * benchmarks.
  */
 export const key = `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgAOKgrL99rYiCH3ac

@@ -1,36 +1,22 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Anvil } from '../support/anvil.ts'
-import { blocksOf, type InstalledPackage, installPackage, run, startAnvilOfBlocks } from '../support/installed-package.ts'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { blocksOf, run, useInstalledPackage } from '../support/installed-package.ts'
 
 describe('the package, packed and installed in an empty folder', () => {
-  let installed: InstalledPackage
-  let folder: string
-  let anvil: Anvil
-
-  beforeAll(async () => {
-    anvil = await startAnvilOfBlocks()
-    installed = await installPackage()
-    folder = installed.folder
-  })
-
-  afterAll(async () => {
-    await anvil?.stop()
-    await installed?.remove()
-  })
+  const suite = useInstalledPackage()
 
   it("runs the README's first program, and ends by itself", async () => {
     const [program] = await blocksOf('ts')
     expect(program).toContain("from 'hexline/bulk'")
-    await writeFile(join(folder, 'program.js'), (program as string).replaceAll('http://127.0.0.1:8545', anvil.url))
-    const { stdout, stderr } = await run(process.execPath, ['program.js'], { cwd: folder })
+    await writeFile(join(suite.folder, 'program.js'), (program as string).replaceAll('http://127.0.0.1:8545', suite.anvil.url))
+    const { stdout, stderr } = await run(process.execPath, ['program.js'], { cwd: suite.folder })
     expect(stderr).toBe('')
     expect(stdout.trimEnd().split('\n')).toEqual(Array.from({ length: 101 }, (_, number) => `${number}n 0`))
   })
 
   it('contains its documents, and the meaning of each field of the records', async () => {
-    const place = join(folder, 'node_modules/hexline')
+    const place = join(suite.folder, 'node_modules/hexline')
     const records = await readFile(join(place, 'dist/src/rest/records.d.ts'), 'utf8')
     expect(records).toContain('/** In the smallest unit. */\n    balance: ')
     expect(await readdir(join(place, 'docs'))).toContain('service.md')
@@ -38,17 +24,17 @@ describe('the package, packed and installed in an empty folder', () => {
 
   it("runs the README's commands, which print what stands below them", async () => {
     const commands = (await blocksOf('sh')).find((block) => block.includes('hexline blocks')) as string
-    await writeFile(join(folder, 'commands.sh'), commands.replaceAll('http://127.0.0.1:8545', anvil.url))
-    const { stdout } = await run('bash', ['-c', 'bash commands.sh 2>&1'], { cwd: folder })
+    await writeFile(join(suite.folder, 'commands.sh'), commands.replaceAll('http://127.0.0.1:8545', suite.anvil.url))
+    const { stdout } = await run('bash', ['-c', 'bash commands.sh 2>&1'], { cwd: suite.folder })
     // Sizes and times differ each time, and npm may print its own warnings.
     const shape = (text: string) => text.replaceAll(/^npm .*\n/gm, '').replaceAll(/\b[\d.,]+ (kB|s\b|blocks\/s)/g, '… $1')
     const shown = [...commands.matchAll(/^# (.*\n)/gm)].map(([, line]) => line).join('')
     expect(shape(stdout)).toBe(shape(shown))
-    expect((await readFile(join(folder, 'blocks.ndjson'), 'utf8')).trimEnd().split('\n')).toHaveLength(101)
+    expect((await readFile(join(suite.folder, 'blocks.ndjson'), 'utf8')).trimEnd().split('\n')).toHaveLength(101)
   })
 
   it('loads no optional peer', async () => {
-    const names = await readdir(join(folder, 'node_modules'))
+    const names = await readdir(join(suite.folder, 'node_modules'))
     expect(names).toContain('undici')
     expect(names).not.toContain('viem')
     expect(names).not.toContain('ethers')
@@ -58,30 +44,33 @@ describe('the package, packed and installed in an empty folder', () => {
   describe.each([
     {
       library: 'viem',
-      change: { 'https://rpc.example.com/KEY': () => anvil.url, "{ fromBlock: 21_000_000n, toBlock: 'finalized',": () => '{ fromBlock: 0n, toBlock: 100n,' },
+      change: {
+        'https://rpc.example.com/KEY': () => suite.anvil.url,
+        "{ fromBlock: 21_000_000n, toBlock: 'finalized',": () => '{ fromBlock: 0n, toBlock: 100n,',
+      },
       line: (number: number) => `${number}n 0 0`,
     },
     {
       library: 'ethers',
-      change: { 'https://rpc.example.com/KEY': () => anvil.url, "getBlocks(21_000_000, 'finalized',": () => 'getBlocks(0, 100,' },
+      change: { 'https://rpc.example.com/KEY': () => suite.anvil.url, "getBlocks(21_000_000, 'finalized',": () => 'getBlocks(0, 100,' },
       line: (number: number) => `${number} 0`,
     },
   ])('with $library beside it', ({ library, change, line }) => {
-    beforeAll(() => installed.lay(library))
+    beforeAll(() => suite.installed.lay(library))
 
     const programOf = async (page: string) => (await blocksOf('ts', page)).find((code) => code.includes(`from 'hexline/${library}'`)) as string
 
     it("runs the README's program, and that of its own page", async () => {
-      await writeFile(join(folder, `${library}.js`), (await programOf('README.md')).replaceAll('http://127.0.0.1:8545', anvil.url))
-      expect((await run(process.execPath, [`${library}.js`], { cwd: folder })).stdout).toMatch(/^100n?\n$/)
+      await writeFile(join(suite.folder, `${library}.js`), (await programOf('README.md')).replaceAll('http://127.0.0.1:8545', suite.anvil.url))
+      expect((await run(process.execPath, [`${library}.js`], { cwd: suite.folder })).stdout).toMatch(/^100n?\n$/)
 
       let program = await programOf(`docs/${library}.md`)
       for (const [text, instead] of Object.entries(change)) {
         expect(program).toContain(text)
         program = program.replace(text, instead())
       }
-      await writeFile(join(folder, `${library}.js`), `${program}\nconsole.log(balance)\n`)
-      const { stdout } = await run(process.execPath, [`${library}.js`], { cwd: folder })
+      await writeFile(join(suite.folder, `${library}.js`), `${program}\nconsole.log(balance)\n`)
+      const { stdout } = await run(process.execPath, [`${library}.js`], { cwd: suite.folder })
       expect(stdout.trimEnd().split('\n')).toEqual([...Array.from({ length: 101 }, (_, number) => line(number)), '10000000000000000000000n'])
     })
   })
@@ -89,9 +78,9 @@ describe('the package, packed and installed in an empty folder', () => {
     const own = 'commonjs'
 
     beforeAll(async () => {
-      for (const library of ['viem', 'ethers']) await installed.lay(library)
-      await mkdir(join(folder, own))
-      await writeFile(join(folder, own, 'package.json'), '{ "type": "commonjs" }')
+      for (const library of ['viem', 'ethers']) await suite.installed.lay(library)
+      await mkdir(join(suite.folder, own))
+      await writeFile(join(suite.folder, own, 'package.json'), '{ "type": "commonjs" }')
     })
 
     it("has the program's viem: its classes, its transports, its fallback", async () => {
@@ -99,7 +88,7 @@ describe('the package, packed and installed in an empty folder', () => {
 const { bulkActions, hexline } = require('hexline/viem')
 const { RpcError } = require('hexline')
 async function main() {
-  const alive = hexline('${anvil.url}')
+  const alive = hexline('${suite.anvil.url}')
   const dead = hexline('http://127.0.0.1:1', { retryCount: 0 })
   const error = await createPublicClient({ transport: dead }).getChainId().catch((error) => error)
   console.log(error instanceof HttpRequestError, error instanceof BaseError)
@@ -111,8 +100,8 @@ async function main() {
 }
 main()
 `
-      await writeFile(join(folder, own, 'viem.js'), program)
-      const { stdout, stderr } = await run(process.execPath, ['viem.js'], { cwd: join(folder, own) })
+      await writeFile(join(suite.folder, own, 'viem.js'), program)
+      const { stdout, stderr } = await run(process.execPath, ['viem.js'], { cwd: join(suite.folder, own) })
       expect(stderr).toBe('')
       expect(stdout.trimEnd().split('\n')).toEqual(['true true', '100n', 'MethodNotFoundRpcError true true', '99n', '100n'])
     })
@@ -121,15 +110,15 @@ main()
       const program = `const { Block, FallbackProvider, JsonRpcProvider } = require('ethers')
 const { HexlineProvider } = require('hexline/ethers')
 async function main() {
-  const provider = await HexlineProvider.connect('${anvil.url}')
+  const provider = await HexlineProvider.connect('${suite.anvil.url}')
   console.log(provider instanceof JsonRpcProvider, (await provider.getBlock(1)) instanceof Block)
   console.log(await new FallbackProvider([provider, provider]).getBlockNumber())
   provider.destroy()
 }
 main()
 `
-      await writeFile(join(folder, own, 'ethers.js'), program)
-      const { stdout, stderr } = await run(process.execPath, ['ethers.js'], { cwd: join(folder, own) })
+      await writeFile(join(suite.folder, own, 'ethers.js'), program)
+      const { stdout, stderr } = await run(process.execPath, ['ethers.js'], { cwd: join(suite.folder, own) })
       expect(stderr).toBe('')
       expect(stdout.trimEnd().split('\n')).toEqual(['true true', '100'])
     })
@@ -139,7 +128,7 @@ main()
 async function main() {
   const { getBlocks } = await import('hexline/bulk')
   const modules = await import('hexline')
-  const client = createClient('${anvil.url}')
+  const client = createClient('${suite.anvil.url}')
   console.log(modules.createClient !== createClient)
   for await (const { number } of getBlocks(client, { from: 98, to: 100 })) console.log(number)
   const error = await client.request({ method: 'eth_nothing' }).catch((error) => error)
@@ -149,25 +138,25 @@ async function main() {
 }
 main()
 `
-      await writeFile(join(folder, own, 'both.js'), program)
-      const { stdout, stderr } = await run(process.execPath, ['both.js'], { cwd: join(folder, own) })
+      await writeFile(join(suite.folder, own, 'both.js'), program)
+      const { stdout, stderr } = await run(process.execPath, ['both.js'], { cwd: join(suite.folder, own) })
       expect(stderr).toBe('')
       expect(stdout.trimEnd().split('\n')).toEqual(['true', '98n', '99n', '100n', 'true true false', 'true true false'])
     })
   })
 
   it('names the lines of its sources in stack traces', async () => {
-    await writeFile(join(folder, 'stack.js'), "import { createClient } from 'hexline'\ncreateClient('nowhere')\n")
-    const { stderr } = await run(process.execPath, ['--enable-source-maps', 'stack.js'], { cwd: folder }).catch((error) => error)
+    await writeFile(join(suite.folder, 'stack.js'), "import { createClient } from 'hexline'\ncreateClient('nowhere')\n")
+    const { stderr } = await run(process.execPath, ['--enable-source-maps', 'stack.js'], { cwd: suite.folder }).catch((error) => error)
     const [, file, line] = /\((.*\/node_modules\/hexline\/src\/[\w/]+\.ts):(\d+):\d+\)/.exec(stderr) ?? []
     expect((await readFile(file as string, 'utf8')).split('\n')[Number(line) - 1]).toContain('throw new OptionError')
   })
   it('runs the program of docs/sandbox.md, with anvil beside it, and exits on its own', async () => {
-    await installed.lay('@foundry-rs')
+    await suite.installed.lay('@foundry-rs')
     const [program] = (await blocksOf('ts', 'docs/sandbox.md')) as [string]
     expect(program).toContain('faults: 0.1')
-    await writeFile(join(folder, 'sandbox.js'), program.replace('faults: 0.1', 'faults: 0'))
-    const { stdout } = await run(process.execPath, ['sandbox.js'], { cwd: folder })
+    await writeFile(join(suite.folder, 'sandbox.js'), program.replace('faults: 0.1', 'faults: 0'))
+    const { stdout } = await run(process.execPath, ['sandbox.js'], { cwd: suite.folder })
     expect(stdout).toMatch(/^8453 \{\n {2}dataUrl: 'http:\/\/127\.0\.0\.1:\d+',/)
   })
 })
