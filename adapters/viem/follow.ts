@@ -140,7 +140,7 @@ async function* items(
         yield { type, to: BigInt(to), blocks: blocks.map(({ number, hash }) => ({ number: BigInt(number), hash })), cursor }
       } else {
         const { type, block, logs, cursor } = item
-        // Those of receipts have viem's format already.
+        // Logs of receipts have viem's format already.
         yield logs === undefined
           ? { type, block, cursor }
           : { type, block, logs: decode(job.receipts ? (logs as unknown as ViemLog[]) : logs.map(asViem)), cursor }

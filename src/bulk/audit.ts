@@ -42,7 +42,7 @@ export interface AuditEstimate {
   readonly headers: number
   /** Blocks whose receipts may be fetched, estimated: those with a bloom that may match. */
   readonly receipts: number
-  /** `eth_getLogs` asked once more, of another endpoint. */
+  /** `eth_getLogs` calls that are made again, at another endpoint. */
   readonly isAskedTwice: boolean
 }
 

@@ -54,9 +54,9 @@ interface FetchOptions {
 interface AskOptions extends FetchOptions {
   /** Gets the endpoints that answer. */
   readonly endpoints: Set<string>
-  /** It has failed for a reason that is not its size, and is repeated until its deadline. */
+  /** It has failed for a reason other than its size, and is repeated until its deadline. */
   readonly isPatient?: boolean
-  /** Splits because of failures so far, one within the other. */
+  /** How many splits because of failures it lies within. */
   readonly failures?: number
   /** Replies that could not be used so far. */
   readonly unusable?: number
@@ -69,7 +69,7 @@ export type FetchBlock<T> = (number: number, signal: AbortSignal) => Promise<T[]
 
 /** Attempts for a range before it is split because of failures that may come from its size. */
 const ATTEMPTS_OF_RANGE = 2
-/** Splits because of such failures, one within the other, until they are taken for an outage. */
+/** Nested splits because of such failures, until they are taken for an outage. */
 const MOST_SPLITS_ON_FAILURE = 4
 /** Attempts to have the same logs from a second endpoint. */
 const ATTEMPTS = 4

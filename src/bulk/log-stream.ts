@@ -59,7 +59,7 @@ const DECAY = 0.5
 /** A page with many logs takes long without being late. Its parts are retried one by one. */
 const LEAST_LATE_MS = 10_000
 
-/** What endpoints take is learnt once for all streams of a client. */
+/** What endpoints accept is learnt once for all streams of a client. */
 const limitsOfClients = new WeakMap<object, EndpointLimits>()
 
 /** The logs of a range in pages, proven as far as asked. */

@@ -102,7 +102,7 @@ export async function ask(
  * No setting keeps `COPY` from writing to files that may be read, so nothing but a query is run.
  */
 async function checkReads({ StatementType }: DuckDb, connection: DuckDBConnection, query: string): Promise<void> {
-  // One more than there are: DuckDB has no answer to a text without any.
+  // One more than there are: DuckDB does not accept a text without statements.
   const statements = await connection.extractStatements(`${query}\n;SELECT 0`)
   const queries = statements.count - 1
   if (queries !== 1) throw new OptionError('<query>', 'one query', queries === 0 ? 'none' : `${queries}`)

@@ -33,7 +33,7 @@ const MOST_DEPTH = 64
 
 /**
  * The types of a list of parameters; undefined if it is not one. Throws `OptionError` for a type
- * that the ABI does not have.
+ * that is not in the ABI.
  */
 function typesOf(params: string, depth = 0): string[] | undefined {
   if (depth > MOST_DEPTH) return undefined

@@ -84,7 +84,7 @@ async function verifyFolder(folder: string, flags: Flags, io: Io): Promise<void>
   }
 }
 
-/** Options that other commands call otherwise. */
+/** Options that have other names in other commands. */
 const called: Readonly<Record<string, string>> = { dir: '<folder>', seed: '--seed' }
 
 function inCommand(error: unknown): unknown {

@@ -71,7 +71,7 @@ function isCovered(table: DatasetTable, proven: readonly BlockCheck[]): boolean 
   return proven.includes(coversTable[table]) && (table === 'transactions' || proven.includes('header'))
 }
 
-/** What each check needs beside what `missingOf` says. */
+/** What each check needs in addition to what `missingOf` says. */
 const alsoNeeds: Readonly<Partial<Record<VerifyCheck, readonly string[]>>> = {
   uncles: ['blocks.number', 'blocks.uncles', 'blocks.sha3Uncles'],
   prices: ['blocks.number', 'blocks.baseFeePerGas'],
@@ -152,7 +152,7 @@ export class BlockChecker {
     return { proven, skipped, uncovered: [...uncovered, ...unproven.map((table) => `${table}.*`)] }
   }
 
-  /** With the checks that are not even begun for lack of columns. */
+  /** With the checks that are not begun because columns are missing. */
   #allSkipped({ checks, skipped }: Verification): SkippedCheck[] {
     const isTold = (check: VerifyCheck) => checks.includes(check) || skipped.some((each) => each.check === check)
     const others = [...this.#without].filter(([check]) => !isTold(check) && (check !== 'senders' || this.#senderOf !== undefined))
@@ -265,7 +265,7 @@ export class BlockChecker {
     }
   }
 
-  /** The hashes of transactions, where the root cannot be computed for lack of a header's. */
+  /** The hashes of transactions, where there is no header's root to compare with. */
   #transactionHashes({ transactions, number }: StoredBlock, files: FileNames): { check: BlockCheck; reason?: string } | undefined {
     if (!this.#without.has('transactions') || this.#missing.transactionHashes?.length !== 0) return undefined
     let reason: string | undefined

@@ -16,9 +16,9 @@ const RANGE_FIELDS = ['from', 'to', 'parentHash', 'firstHash', 'lastHash', 'file
 const FILE_FIELDS = ['name', 'rows', 'bytes', 'sha256']
 
 /**
- * The manifest of a folder, after its own digest, the form of each field, the tiling of the ranges
- * and the names of the files were checked. Throws `IntegrityError`; and an `Error` for a manifest
- * of another version.
+ * The manifest of a folder. Checks its own digest, the form of each field, that the ranges tile,
+ * and the names of the files. Throws `IntegrityError`; and an `Error` for a manifest of another
+ * version.
  */
 export async function readCheckedManifest(dir: string): Promise<Manifest> {
   const there = await lstat(join(dir, MANIFEST)).catch(() => undefined)
@@ -30,7 +30,7 @@ export async function readCheckedManifest(dir: string): Promise<Manifest> {
   manifest.ranges.forEach((range, i) => {
     checkRange(manifest, range, i)
   })
-  // Nothing is written twice, or in another way than a reader of JSON may expect.
+  // No field is written twice, or in a form that a reader of JSON would not expect.
   if (new ManifestFile(dir, manifest).text !== text) throw wrong('text', 'the text that its values make', 'another')
   return manifest
 }

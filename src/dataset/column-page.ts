@@ -9,7 +9,7 @@ import type { ColumnType } from './tables.ts'
  * of them would take several times as much memory and time.
  */
 
-/** What is used of hyparquet to read a page. */
+/** The part of hyparquet that reads a page. */
 export interface PageLibrary {
   readonly parquetHeader: (reader: { view: DataView; offset: number }) => PageHeader
   readonly snappyUncompress: (input: Uint8Array, output: Uint8Array) => void

@@ -40,8 +40,8 @@ interface Bound extends Plan {
 
 /**
  * Makes the fields of rows from the values of their columns, decoded. What a column cannot hold is
- * in `extra`, and nothing else may be there, nor anywhere twice: otherwise a reader of the column
- * would see another value than the one that is verified.
+ * in `extra`, and nothing else may be there, nor any value twice: otherwise a reader of the column
+ * would see a value other than the one that is verified.
  */
 export class ColumnRows {
   readonly #table: DatasetTable
@@ -68,7 +68,7 @@ export class ColumnRows {
       const field = column.source.from === 'field' ? column.source.field : column.name
       return { column, index, field, cell: cellOf(column, column.isCopy ? decodeQuantity : decoders.get(field)) }
     })
-    // Some items of a list do not tell its others.
+    // Some items of a list alone do not determine its others.
     this.#plans = all.filter(({ column, field }) => itemOf(column) === undefined || this.#byField.get(field)?.length === columnsOfField(table, field))
     this.#hasExtra = columns.some(({ source }) => source.from === 'extra')
   }

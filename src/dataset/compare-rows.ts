@@ -109,7 +109,7 @@ function fieldsOf({ columns }: DatasetHeader, table: DatasetTable): readonly str
   const stored = columns[table] ?? []
   const all = tables[table].filter(({ source }) => source.from !== 'extra')
   const names = all.filter(({ name }) => stored.includes(name)).map(({ name, source, isCopy }) => (source.from === 'field' && !isCopy ? source.field : name))
-  // Some topics do not tell the others.
+  // Some topics alone do not determine the others.
   const isPart = (field: string) =>
     all.some(({ name, source }) => source.from === 'field' && source.field === field && source.item !== undefined && !stored.includes(name))
   return [...new Set(names)].filter((name) => !isPart(name) && !(name === 'valueDecimal' && stored.includes('value')))

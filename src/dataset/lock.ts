@@ -140,7 +140,7 @@ function holderOf(text: string): Holder | undefined {
   }
 }
 
-/** A process of another machine counts as alive: nothing here can tell. */
+/** A process of another machine counts as alive, since that cannot be found out here. */
 async function isAlive({ pid, host, start }: Holder): Promise<boolean> {
   if (host !== hostname()) return true
   try {
@@ -154,7 +154,7 @@ async function isAlive({ pid, host, start }: Holder): Promise<boolean> {
 
 /**
  * When a process started: the boot and the clock ticks since then, which no change of the clock
- * affects. Null where the system does not tell.
+ * affects. Null where the system does not say.
  */
 async function startOf(pid: number): Promise<string | null> {
   try {

@@ -95,7 +95,7 @@ export class Rows {
 /** Cuts the value at `at`, of a field of this row, and returns the index after it. */
 export type CutField = (text: Text, at: number, row: number) => number
 
-/** A key that was met, and what to do with its value. */
+/** A key that was found, and what to do with its value. */
 interface Key {
   readonly place: Place
   /** Index among the names; -1 for any other field. */

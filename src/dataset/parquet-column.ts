@@ -4,7 +4,7 @@ import type { ColumnType } from './tables.ts'
 /*
  * A column of a row group while its rows are added. Its memory is the page as Parquet stores it in
  * PLAIN encoding: the values that are not null, one after another, and a bit for each row that says
- * which are. So nothing is made of a value but its bytes.
+ * which are. So no value becomes anything but its bytes.
  */
 
 const QUOTE = 0x22

@@ -14,8 +14,8 @@ const NEWLINE = 0x0a
 const PIECE = 256 * 1024
 
 /**
- * The longest line, in bytes: longer ones can be no text in Node.js. A few bytes may claim
- * gigabytes of them.
+ * The longest line, in bytes: Node.js has no longer strings. A few compressed bytes may claim
+ * gigabytes.
  */
 const LONGEST = constants.MAX_STRING_LENGTH
 

@@ -57,8 +57,8 @@ export interface DatasetReport {
   /** Number of blocks for which a check could not be made, by check and reason. */
   readonly skipped: Readonly<Record<string, Readonly<Record<string, number>>>>
   /**
-   * Columns, as `table.column`, with values that no hash covers and nothing else tells; `table.*`
-   * for a table of which rows are not proven.
+   * Columns, as `table.column`, with values that no hash covers and that follow from nothing else;
+   * `table.*` for a table of which rows are not proven.
    */
   readonly uncovered: readonly string[]
   /** The node comparison: how many blocks, and the seed that chooses the same ones again. */
@@ -76,11 +76,12 @@ export interface DatasetReport {
  *
  *     const { checks, skipped, uncovered, lastHash } = await verifyDataset('mainnet')
  *
- * Who can write the folder can write digests, too, but cannot make other rows with the hashes of
- * the chain. So compare `lastHash` with one that you trust, or pass a client as `against`.
+ * A person who can write the folder can write digests, too, but cannot make other rows with the
+ * hashes of the chain. So compare `lastHash` with one that you trust, or pass a client as
+ * `against`.
  *
  * Rejects at the first falsehood with `IntegrityError`, which names file, block and field, with
- * what was expected and found. Rejects with `OptionError` for invalid options, a path that is no
+ * what was expected and found. Rejects with `OptionError` for invalid options, a path that is not a
  * folder, and a dataset that this version of Node.js cannot read.
  */
 export async function verifyDataset(dir: string, options: VerifyDatasetOptions = {}): Promise<DatasetReport> {

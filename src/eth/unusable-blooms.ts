@@ -1,4 +1,4 @@
-/** Blooms of a chain that do not tell which blocks have logs. */
+/** Blooms of a chain that do not show which blocks have logs. */
 interface UnusableBlooms {
   readonly chainIds: readonly number[]
   /** Blocks below this number; all if undefined. */

@@ -27,7 +27,7 @@ export interface WaitForReceiptOptions {
  *
  *     const receipt = await waitForReceipt(client, hash, { confirmations: 2 })
  *
- * It looks whenever a WebSocket endpoint of the client tells of a new block; without one, about as
+ * It looks whenever a WebSocket endpoint of the client announces a new block; without one, about as
  * often as the chain has new blocks. Where the block is replaced, it waits for the next one that
  * has the transaction. The receipt's block is part of the node's chain when it is given. A
  * transaction that failed has a receipt, too: see its `status`.
@@ -35,8 +35,8 @@ export interface WaitForReceiptOptions {
  * Rejects with `TransactionLostError` when another transaction of the sender has taken its nonce
  * (`replaced`), with the same confirmations, and when no node has known it for 10 s (`dropped`).
  * Rejects with `TimeoutError` at the deadline, with `OptionError` for invalid arguments, and
- * otherwise as `client.call` does: at once if the first call fails, and later only for what no
- * waiting mends.
+ * otherwise as `client.call` does: at once if the first call fails, and later only for what waiting
+ * cannot mend.
  */
 export async function waitForReceipt(client: Client, hash: Hash, options: WaitForReceiptOptions = {}): Promise<Receipt> {
   checkClient(client)
@@ -68,7 +68,7 @@ class ReceiptWait {
   readonly #deadline: number
   readonly #bell: Bell
   readonly #pace: Pace
-  /** Sender and nonce, once a node has told them. */
+  /** Sender and nonce, once a node has given them. */
   #sent: { readonly from: Address; readonly nonce: number } | undefined
   #head = -1
   /** Since when no node has had it in its pool or in a block, and in how many looks. */

@@ -1,6 +1,6 @@
 /**
- * An estimate: the value, and between what it is in 95 of 100 cases. All are the same if it is
- * known.
+ * An estimate: the value, and the bounds that hold it in 95 of 100 cases. All three are the same if
+ * it is known.
  */
 export interface Estimate {
   readonly value: number
@@ -9,8 +9,8 @@ export interface Estimate {
 }
 
 /**
- * Figures of a block that its header tells, the same ones in the same order for each block. What is
- * estimated tends to grow with one of them.
+ * Figures of a block that are in its header, the same ones in the same order for each block. What
+ * is estimated tends to grow with one of them.
  */
 export type Traits = readonly number[]
 

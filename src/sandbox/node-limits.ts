@@ -83,7 +83,7 @@ async function answer(
     for (const response of [received].flat()) {
       const { id, result } = (response ?? {}) as { id?: unknown; result?: unknown }
       const call = calls[id as number]
-      // Responses to what is no call.
+      // Responses to anything but a call.
       if (typeof id !== 'number' || !isCall(call)) responses.push(response)
       else responses[id] = result === undefined ? { ...(response as object), id: call.id } : responseTo(call, plans[id]?.read?.(result) ?? { result })
     }

@@ -62,8 +62,8 @@ export interface SandboxOptions {
    */
   readonly likeProduction?: boolean
   /**
-   * Names in the header `Host` to accept besides those of the loopback. Others are refused, so that
-   * no web page can read the sandbox by DNS rebinding.
+   * Names in the header `Host` to accept in addition to those of the loopback. Others are refused,
+   * so that no web page can read the sandbox by DNS rebinding.
    */
   readonly allowedHosts?: readonly string[]
   /** Delay of every request, in ms. Default 0. */

@@ -129,7 +129,7 @@ export function otherReceiptsRoot(chainId: number | undefined): string | undefin
 
 /**
  * Whether a receipts root that does not fit says nothing, although it is not known whether the
- * header is proven. A type that hexline does not know is no sign on chains that follow Ethereum,
+ * header is proven. A type that hexline does not know is not a sign on chains that follow Ethereum,
  * where a liar could have added it.
  */
 export function isOtherReceiptsRoot(chainId: number | undefined, receipts: readonly Pick<Receipt, 'type'>[]): boolean {
@@ -158,7 +158,7 @@ export function hasStateSync(chainId: number | undefined): boolean {
 /**
  * Chains where the price of gas and the size of a block follow the rules of Ethereum: Ethereum and
  * its test networks, Gnosis, Polygon, BNB Smart Chain, OP Mainnet, Base, and local nodes. Others
- * may have rules of their own, and no root covers the two.
+ * may have their own rules, and no root covers the two.
  */
 const plain: ReadonlySet<number> = new Set([1, 5, 11155111, 17000, 560048, 100, 10200, 137, 80002, 56, 97, 10, 11155420, 8453, 84531, 84532, 31337, 1337])
 

@@ -19,8 +19,8 @@ export function workerFile(path: string): string | undefined {
 }
 
 /**
- * The file of this module. A stack tells it both in ES modules and in CommonJS, which have no
- * expression for it in common.
+ * The file of this module. A stack names it both in ES modules and in CommonJS, which have no
+ * common expression for it.
  */
 function ownFile(): string | undefined {
   const { prepareStackTrace } = Error

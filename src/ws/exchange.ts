@@ -28,8 +28,8 @@ export interface WebSocketExchange extends Exchange {
 
 /**
  * JSON-RPC over one WebSocket at a time, which the first request opens. A request is a message; its
- * reply is the message with its id. What HTTP has and a message has not is made up: status 200, and
- * no headers. A refused upgrade is an HTTP reply as it came.
+ * reply is the message with its id. What a message lacks of an HTTP reply is filled in: status 200,
+ * and no headers. A refused upgrade is an HTTP reply as it came.
  *
  * A socket that ends fails the requests in flight, and the next request opens another one.
  */

@@ -224,8 +224,9 @@ export class ByteReader<T> {
   }
 
   /**
-   * An array of strings, which `JSON.parse` reads faster. It checks all but two things: ASCII, and
-   * that there is no white space between tokens, which the length of what it gives tells.
+   * An array of strings, which `JSON.parse` reads faster. It accepts two things that are refused
+   * here: other characters than ASCII, which are looked for first, and white space between tokens,
+   * which shows in the length of its result.
    */
   #strings(): unknown {
     const bytes = this.#bytes

@@ -117,9 +117,7 @@ export class BatchSize {
     if (length > this.calls) this.#trial = { state: 'in-flight', length }
   }
 
-  /**
-   * A POST has ended, and all has been learnt from it. A trial that showed nothing is made again.
-   */
+  /** A POST has ended, and all has been learnt from it. A trial without a result is made again. */
   end(length: number): void {
     if (this.#isTrial(length)) this.#trial = { state: 'due', length: Math.min(this.#ceiling, length) }
   }

@@ -21,7 +21,7 @@ export class Line {
    * long while its keys come and go is slow, and so is taking out one entry after the other.
    */
   #joinable = new Map<string, Entry>()
-  /** Entries that somebody waits for. */
+  /** Number of entries that have a caller. */
   size = 0
 
   /** `onDropped` is called when the first or the last entry has been dropped. */
@@ -56,7 +56,7 @@ export class Line {
     this.#enter(entry)
   }
 
-  /** Nobody waits for `entry` any more: no batch takes it. */
+  /** The last caller of `entry` has left: no batch takes it. */
   drop(entry: Entry): void {
     const isFirst = this.#entries[this.#head] === entry
     this.#leave(entry)

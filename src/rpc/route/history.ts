@@ -80,7 +80,7 @@ export class History {
 
   /**
    * It has failed a block as if the block did not exist, though it exists. True once it is known
-   * that asking again is in vain.
+   * that asking again cannot help.
    *
    * A node that has dropped a block fails it each time. But one URL may stand for several nodes, of
    * which one lags behind, or one has dropped what another still has; then the next answer may be
