@@ -55,7 +55,7 @@ async function verifyFolder(folder: string, flags: Flags, io: Io): Promise<void>
   const messages = messagesFor(flags, io)
   const { sample, seed, senders = false } = flags
   for (const [flag, value] of Object.entries({ '--sample': sample, '--seed': seed }))
-    if (value !== undefined && flags.against === undefined) throw new OptionError(flag, '--against beside it', 'no --against')
+    if (value !== undefined && flags.against === undefined) throw new OptionError(flag, '--against with it', 'no --against')
   const stop = new AbortController()
   const tally = new Tally()
   const meter = new Meter(io.stderr, messages, flags, tally)

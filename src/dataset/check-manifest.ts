@@ -121,7 +121,7 @@ function checkRange(manifest: DatasetHeader & { readonly ranges: readonly RangeE
   const { from, to, parentHash, firstHash, lastHash, files, checks, nulls, tool } = range
   const last = manifest.ranges[i - 1]
   const start = last === undefined ? manifest.from : last.to + 1
-  check(from === start, `${at}.from`, `${start}, so that no block is missing or there twice`, from)
+  check(from === start, `${at}.from`, `${start}, so that no block is missing or comes twice`, from)
   const end = rangeFrom(from, Number.MAX_SAFE_INTEGER, manifest.blocksPerFile).to
   check(isWhole(to, from) && to <= end, `${at}.to`, `a number from ${from} to ${end}`, to)
   for (const [name, hash] of Object.entries({ parentHash, firstHash, lastHash })) check(isText(hash, HASH), `${at}.${name}`, 'a hash of 32 bytes', hash)

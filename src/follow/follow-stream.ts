@@ -159,7 +159,9 @@ class Follower<I, L> {
     return targetFrom(this.#bell.take(), this.#chain, confirmations) ?? (await look(client, confirmations))
   }
 
-  /** Delivers blocks; false where the next one is no child of the last one that was delivered. */
+  /**
+   * Delivers blocks; false where the next one is not a child of the last one that was delivered.
+   */
   async *#fetch(pinned: Client, step: Extract<Step, { readonly from: number }>): AsyncGenerator<StreamItem<I, L>, boolean, undefined> {
     const blocks = step.type === 'fetch' ? nearBlocks(pinned, step, this.#job, this.#reader) : deepBlocks(this.#client, step, this.#job, this.#reader)
     for await (const block of blocks) {
@@ -183,7 +185,7 @@ class Follower<I, L> {
     if (fate.type === 'same') {
       this.#pace.missed()
       // A block whose parent is another one than the node itself has in its place.
-      if (step.type !== 'compare') throw new IntegrityError(`block ${this.#chain.next} is no child of block ${this.#chain.next - 1} as the node has it`)
+      if (step.type !== 'compare') throw new IntegrityError(`block ${this.#chain.next} is not a child of block ${this.#chain.next - 1} as the node has it`)
       return false
     }
     if (fate.type === 'lost') {

@@ -30,10 +30,10 @@ const otherHeaders: readonly OtherHeaders[] = [
   // rsksmart/rskj, rskj-core/src/main/java/org/ethereum/core/BlockHeader.java: merged mining.
   { chains: [30, 31], why: 'Rootstock has other headers' },
   // No source of the hash was found: it is shortened from a hash of 48 bytes.
-  { chains: [295, 296, 297], why: 'Hedera has no headers of Ethereum' },
+  { chains: [295, 296, 297], why: 'Hedera has no Ethereum headers' },
   // filecoin-project/lotus, chain/types/ethtypes/eth_types.go: the hash is the one of a tipset's
   // key.
-  { chains: [314, 314159], why: 'Filecoin has no headers of Ethereum' },
+  { chains: [314, 314159], why: 'Filecoin has no Ethereum headers' },
   // Fantom-foundation/go-opera, evmcore/dummy_block.go: the hash is the one of the event.
   { chains: [250, 4002, 146], why: 'the hashes of blocks are those of Lachesis events' },
   // polkadot-evm/frontier, frame/ethereum/src/lib.rs

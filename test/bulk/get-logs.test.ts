@@ -99,14 +99,14 @@ describe('an audit', () => {
     const all = { address: tokens as `0x${string}`[], topics: [] }
     const start = () => startLogChain({ head: 100, drops: missing })
 
-    it('is found by receipts, and told', async () => {
+    it('is found by receipts, and reported', async () => {
       const chain = await start()
       const { keys, audit } = await fetched(chain, { ...all, audit: 'receipts' })
       expect(keys).toEqual(chain.logs(0, 100).map(keyOf))
       expect(audit).toMatchObject({ level: 'receipts', blocks: 101, fetched: 101, recovered: 1, unproven: 0 })
     })
 
-    it('is found by a second endpoint, and told', async () => {
+    it('is found by a second endpoint, and reported', async () => {
       const chain = await start()
       const { keys, audit } = await fetched([chain, await startLogChain({ head: 100 })], { ...all, audit: 'peer' })
       expect(keys).toEqual(chain.logs(0, 100).map(keyOf))
@@ -209,7 +209,7 @@ describe('a node that answers wrongly', () => {
     expect(audit.recovered).toBe(keys.length)
   })
 
-  it('with blooms that prove nothing leaves blocks unproven, and is no error', async () => {
+  it('with blooms that prove nothing leaves blocks unproven, without an error', async () => {
     const zero = `0x${'0'.repeat(512)}`
     const one = await fetched(await startLogChain({ head: 60, bloom: (block, right) => (block === 1 ? zero : right) }), { audit: 'bloom' })
     expect(one.audit).toMatchObject({ blocks: 61, unproven: 1, reasons: { "the header's bloom does not have the logs that the node gave": 1 } })

@@ -50,7 +50,7 @@ async function startNode() {
 }
 
 describe('while the consumer stalls', () => {
-  it.each([4, 12])('at most %d MiB are requested ahead of it, besides one page', async (mebibytes) => {
+  it.each([4, 12])('at most %d MiB are requested ahead of it, and one page more', async (mebibytes) => {
     const { url, counts } = await startNode()
     const pages = getLogs(clientOf(url), { address, from: 0n, to: BigInt(HEAD), audit: 'none', maxBytes: mebibytes * MiB }).pages()
     let taken = 0

@@ -215,14 +215,14 @@ console.log(JSON.stringify([process.argv.slice(2), reader.getRowObjectsJson()]))
     return { bin: join(place, 'dist/src/cli/bin.js'), cwd: place, path: `${join(place, 'bin')}:${process.env.PATH}` }
   }
 
-  it('prints a command that asks the same', async () => {
+  it('prints a command that runs the same query', async () => {
     const { bin, cwd, path } = await install()
     const query = `select number, 'a ''quote'', $HOME and \`date\`' as text from blocks order by number limit 1;`
     await writeFile(join(cwd, 'query.sql'), query)
     const { code, stdout, stderr } = await inShell(`cd ${cwd} && ${process.execPath} ${bin} sql "${dir}" --csv - < query.sql`)
     expect(code).toBe(1)
     expect(stderr).toBe(
-      'hexline: @duckdb/node-api is not installed (npm install @duckdb/node-api); the command on standard output asks the same with the duckdb program\n',
+      'hexline: @duckdb/node-api is not installed (npm install @duckdb/node-api); the command on standard output runs the same query with the duckdb program\n',
     )
     await writeFile(join(cwd, 'command.sh'), stdout)
     const asked = await inShell(`PATH="${path}" sh ${cwd}/command.sh`)

@@ -59,7 +59,7 @@ describe('createClient checks', () => {
     [{ rate: { perSecond: 1 } }, 'rate: expected only callsPerSecond, unitsPerSecond, units, received "perSecond"'],
     [{ rate: { unitsPerSecond: '330' } }, 'rate.unitsPerSecond: expected a number above 0, received "330"'],
     [{ rate: { callsPerSecond: 1, unitsPerSecond: 1 } }, 'rate: expected either callsPerSecond or unitsPerSecond, received both'],
-    [{ rate: { callsPerSecond: 1, units: {} } }, 'rate.units: expected unitsPerSecond beside it, received callsPerSecond'],
+    [{ rate: { callsPerSecond: 1, units: {} } }, 'rate.units: expected unitsPerSecond with it, received callsPerSecond'],
     [{ rate: { unitsPerSecond: 330, units: [75] } }, 'rate.units: expected a plain object of numbers, by method, received an array of 1'],
     [{ rate: { unitsPerSecond: 330, units: { eth_getLogs: -1 } } }, 'rate.units.eth_getLogs: expected a number of at least 0, received -1'],
     [{ retry: true }, 'retry: expected an object or false, received true'],

@@ -92,7 +92,7 @@ it('topics', () => {
   expect(faultOf('logs', { ...topics(bytes(32)), extra: json({ topics: ['0x1'] }) })).toContain('extra.topics')
 })
 
-it('some topics do not tell the others, so that they are not a list', () => {
+it('some topics alone do not determine the others, so that they do not become a list', () => {
   expect(fieldsOf('logs', { topic1: bytes(32), address: bytes(20) }).fields).toEqual({ address: `0x${'11'.repeat(20)}` })
 })
 

@@ -35,7 +35,7 @@ async function expected(): Promise<Record<string, string>> {
 const canMount = process.getuid?.() === 0 && spawnSync('unshare', ['--mount', 'true']).status === 0
 
 describe('a disk that runs full', () => {
-  it('ends the export with the reason, keeps the whole files, and nothing of the others; with room, it goes on', async () => {
+  it('ends the export with the reason, keeps the whole files and no part of the others; with room, it continues', async () => {
     const whole = await expected()
     const dir = join(folder, 'data')
     await mkdir(dir)

@@ -60,7 +60,7 @@ describe('the package, packed and installed in an empty folder', () => {
 
     const programOf = async (page: string) => (await blocksOf('ts', page)).find((code) => code.includes(`from 'hexline/${library}'`)) as string
 
-    it("runs the README's program, and that of its own page", async () => {
+    it("runs the README's program, and the one of its page", async () => {
       await writeFile(join(suite.folder, `${library}.js`), (await programOf('README.md')).replaceAll('http://127.0.0.1:8545', suite.anvil.url))
       expect((await run(process.execPath, [`${library}.js`], { cwd: suite.folder })).stdout).toMatch(/^100n?\n$/)
 

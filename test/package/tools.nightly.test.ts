@@ -116,7 +116,7 @@ export type Token = TokenBalance
       expect(await check(program, [...module, '--skipLibCheck'], tsc)).toBe('')
     })
 
-    it('node16, with an older TypeScript: those of its own entries pass without skipLibCheck', async () => {
+    it('node16, with an older TypeScript: the types of its own entries pass without skipLibCheck', async () => {
       const entries = ['hexline', 'hexline/bulk', 'hexline/rest', 'hexline/sandbox']
       const program = entries.map((entry, i) => `import * as entry${i} from '${entry}'\nexport const all${i} = entry${i}\n`).join('')
       expect(await check(program, ['--module', 'node16'], old)).toBe('')

@@ -185,7 +185,7 @@ describe('an aborted call', () => {
 })
 
 describe('the socket of a POST', () => {
-  test('is cut once nobody waits for it', async () => {
+  test('is cut once its last caller has left', async () => {
     const server = await serve(silent)
     const client = clientOf(server.url)
     const aborters = [new AbortController(), new AbortController()]

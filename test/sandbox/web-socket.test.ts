@@ -87,7 +87,7 @@ describe('eth_subscribe', () => {
     unwatch()
   })
 
-  test('of an unknown kind is refused with the node’s error, and eth_unsubscribe tells whether there was one', async () => {
+  test('of an unknown kind is refused with the node’s error, and eth_unsubscribe says whether there was one', async () => {
     const client = clientOf(url(), { retry: false })
     expect(await errorOf(client.request({ method: 'eth_subscribe', params: ['nonsense'] }))).toMatchObject({ name: 'RpcError' })
     const id = await client.request({ method: 'eth_subscribe', params: ['newHeads'] })

@@ -43,7 +43,7 @@ export class Replay {
       const { number, hash, parentHash } = item.block
       if (number !== BigInt(this.next)) throw new Error(`block ${number} came where ${this.next} is next`)
       const parent = this.hashes.at(-1)
-      if (parent !== undefined && parent !== parentHash) throw new Error(`block ${number} is no child of ${parent}`)
+      if (parent !== undefined && parent !== parentHash) throw new Error(`block ${number} is not a child of ${parent}`)
       this.hashes.push(hash)
       this.logs.push(item.logs ?? [])
     } else {

@@ -6,7 +6,8 @@ import { RlpWriter } from '../../src/verify/rlp.ts'
 import { madeBlock } from '../support/decoded-blocks.ts'
 
 /*
- * Every alteration is found: alterations.test.ts. Here: what is found first, and what is no fault.
+ * Every alteration is found: alterations.test.ts. Here: what is found first, and what is not a
+ * fault.
  */
 
 const writer = new RlpWriter()
@@ -35,7 +36,7 @@ const at = <T>(list: readonly T[], index: number) => list[index] as T
 /** The transaction that makes a contract, and its receipt. */
 const CREATION = 1
 
-test('receipts that are right are no fault, with or without their transactions', () => {
+test('right receipts pass, with or without their transactions', () => {
   expect(faultOf(() => {})).toBeUndefined()
   expect(
     faultOf((parts) => {
@@ -90,7 +91,7 @@ describe('is found and named', () => {
   ])('%s', (_, change, message) => expect(faultOf(change)).toContain(message))
 })
 
-describe('is no fault', () => {
+describe('is not a fault', () => {
   test.each<[string, (parts: Parts) => void]>([
     [
       'a type that is absent, where the transaction has one',
@@ -112,7 +113,7 @@ describe('is no fault', () => {
     ['blob gas that is absent', ({ receipts }) => (at(receipts, 4).blobGasUsed = null as never)],
   ])('%s', (_, change) => expect(faultOf(change)).toBeUndefined())
 
-  test('without transactions, what only they tell', () => {
+  test('without transactions, what follows from them alone', () => {
     expect(
       faultOf((parts) => {
         parts.transactions = undefined

@@ -81,7 +81,7 @@ describe('calls', () => {
     expect(Math.max(...server.messages.slice(-3).map(({ entries }) => entries.length))).toBeLessThanOrEqual(2)
   })
 
-  test('move to an HTTP endpoint when the socket ends, and are told in events', async () => {
+  test('move to an HTTP endpoint when the socket ends, and events report it', async () => {
     const posts = eventsOf('hexline:post')
     const webSocket = await serveWebSocket(({ peer }) => peer.socket.destroy())
     const http = await serve(honest)
@@ -122,7 +122,7 @@ describe('a message that answers no call by its id', () => {
     expect(second?.entries[0]?.params).toEqual([2])
   })
 
-  test('that comes twice, late, or for nobody changes nothing', async () => {
+  test('that comes twice, late, or for no call changes nothing', async () => {
     const server = await serveWebSocket((message) => {
       rightly(message)
       rightly(message)
@@ -214,7 +214,7 @@ describe('a server that refuses the WebSocket', () => {
     expect(error).toMatchObject({ kind: 'network', unsent: true, message: expect.stringMatching(message) })
   })
 
-  test('because there is none, or no such host, or no TLS, fails every call as `network`, unsent', async () => {
+  test('because there is no server, no such host, or no TLS, fails every call as `network`, unsent', async () => {
     const server = await serve(honest)
     const { port } = server
     const tls = await errorOf(read(clientOf(`wss://127.0.0.1:${port}/KEY`, ONCE), 1))
@@ -309,7 +309,7 @@ describe('maxResponseBytes', () => {
     expect(server.peers).toHaveLength(1)
   })
 
-  test('of a reply that does not begin with its id is known when it is the only one, else all end', async () => {
+  test('of a reply that does not begin with its id is known when it is the only one, otherwise all end', async () => {
     const server = await serveWebSocket(never)
     const client = clientOf(server.url, { ...ONCE, maxResponseBytes: 1000 })
     const only = errorOf(read(client, 1))

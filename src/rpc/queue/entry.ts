@@ -95,7 +95,7 @@ export class Entry implements EncodedCall, Awaited {
     caller.entry = this
   }
 
-  /** Another caller asks the same. */
+  /** Another caller makes the same call. */
   join(caller: Caller): void {
     this.#others ??= []
     this.#others.push(caller)

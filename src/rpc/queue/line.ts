@@ -29,7 +29,7 @@ export class Line {
     this.#onDropped = onDropped
   }
 
-  /** The waiting entry that asks the same, if any. */
+  /** The waiting entry of an identical call, if there is one. */
   find(key: string): Entry | undefined {
     return this.#joinable.get(key)
   }

@@ -230,7 +230,7 @@ class EndpointQueue implements Queue {
       entry.settle(outcome)
     }
     line.putBack(again)
-    // Those fail now that do not wait for the end of a pause, or whose deadline comes before it.
+    // Calls that do not wait for the end of a pause, or whose deadline comes before it, fail now.
     if (isPaused) this.#failInLine((call) => this.#limits.failureFor(call, now))
     if (throttleEvents.hasSubscribers) this.#throttleEvents.publish(outcomes, this.#limits.current, now)
   }

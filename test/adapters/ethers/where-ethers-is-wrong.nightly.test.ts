@@ -73,7 +73,7 @@ describe('a batch that is answered with one error object', () => {
     expect(await three(overHexline(url))).toEqual(allRight)
   })
 
-  test('that refuses some calls: ethers says that a response is missing, hexline tells each call why', async () => {
+  test('that refuses some calls: ethers says that a response is missing, hexline gives each call the reason', async () => {
     const { url } = await serve(refusing('must be authenticated'))
     for (const failure of await three(batchingEthers(url))) expect(failure).toMatchObject({ status: 'rejected', reason: { code: 'BAD_DATA' } })
     const refused = { status: 'rejected', reason: { code: 'UNKNOWN_ERROR', error: { code: -32000, message: 'must be authenticated' } } }

@@ -39,7 +39,7 @@ describe('logs', () => {
     expect(chain.calls).toHaveLength(before)
   })
 
-  test('that are missing are fetched from the last block that was told on, also where only some of its logs were', async () => {
+  test('that are missing are fetched from the last notified block on, also where only some of its logs had come', async () => {
     const { chain, backfill, delivered, logsOf } = await setUp()
     chain.mine(4)
     backfill.notified(logsOf(6)[0])
@@ -56,7 +56,7 @@ describe('logs', () => {
     await eventually(() => expect(delivered).toEqual(from(chain, 6)))
   })
 
-  test('that cannot be fetched are fetched at the next gap, and the failure is told', async () => {
+  test('that cannot be fetched are fetched at the next gap, and the failure is reported', async () => {
     const { chain, backfill, delivered, errors, notify } = await setUp()
     chain.answers.set('eth_blockNumber', () => 'nonsense')
     chain.mine(2)
@@ -89,7 +89,7 @@ describe('logs', () => {
 })
 
 describe('logs of replaced blocks', () => {
-  test('come again as they are told', async () => {
+  test('come again each time the node sends them', async () => {
     const { chain, backfill, delivered, logsOf, notify } = await setUp()
     chain.mine(2)
     notify(6)

@@ -145,7 +145,7 @@ describe('a lost socket', () => {
 })
 
 describe('blocks over 40 lost sockets', () => {
-  test('are all told, each once, in order, by watchBlocks and watchBlockNumber', async () => {
+  test('are all delivered, each once, in order, by watchBlocks and watchBlockNumber', async () => {
     const chain = await liveChain()
     const client = createPublicClient({ transport: closing(hexline(chain.server.url as 'ws://', { retryDelay: 1 })) })
     const numbers = collector<bigint>(160)

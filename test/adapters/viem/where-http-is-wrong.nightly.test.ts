@@ -75,7 +75,7 @@ describe('a batch that is answered with one error object', () => {
     expect(await three(overHexline(server.url))).toEqual(allRight)
   })
 
-  test('that refuses some calls: http() hides which, hexline tells each call', async () => {
+  test('that refuses some calls: http() hides which, hexline fails exactly those', async () => {
     const { url } = await serve(refusing('must be authenticated'))
     for (const failure of await three(overHttp(url, { batch: true, retryCount: 0 })))
       expect(String((failure as PromiseRejectedResult).reason)).not.toContain('must be authenticated')

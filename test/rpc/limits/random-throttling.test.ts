@@ -37,7 +37,7 @@ describe('throttling', () => {
     expect(Math.min(...rates.slice(500))).toBeGreaterThan(100)
   })
 
-  test('by a limit that comes later is found beside random throttling', () => {
+  test('by a limit that comes later is found in spite of random throttling', () => {
     const rates = run(4000, (perSecond, i) => (i > 1000 && perSecond > 2000) || isTenth(perSecond, i))
     expect(Math.max(...rates.slice(2000))).toBeLessThan(6000)
   })
