@@ -4,8 +4,8 @@ import { MOST_BLOCKS, MOST_RESULTS, type Refusal } from './logs.ts'
 import type { RawReceipt } from './made-blocks.ts'
 
 /*
- * The chain of the workloads `audit`: the blocks of the others, with blooms that fit their receipts.
- * One contract, which is in none of them, has a log in one block of fifty.
+ * The chain of the workloads `audit`: the blocks of the others, with blooms that fit their
+ * receipts. One contract, which is in none of them, has a log in one block of fifty.
  */
 
 /** The topic of a transfer. */
@@ -117,8 +117,8 @@ const CONTRACTS = 0.5
 const ACCOUNTS = 2.2
 
 /**
- * Generated logs have an address and topics of their own each, which would set nearly all bits. Here
- * they get those of fewer contracts and accounts, and six of ten are transfers.
+ * Generated logs have an address and topics of their own each, which would set nearly all bits.
+ * Here they get those of fewer contracts and accounts, and six of ten are transfers.
  */
 function withLikelyItems(pair: RawPair): RawPair {
   if (!pair.isMade) return pair

@@ -1,4 +1,7 @@
-/** A self-signed certificate for localhost, and its key. Valid until 2126, for the benchmark only. */
+/**
+ * A self-signed certificate for localhost, and its key. Valid until 2126, for tests and
+ * benchmarks.
+ */
 export const key = `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgAOKgrL99rYiCH3ac
 A1GDkRX5DfqS5pvhij6wOR+B1j6hRANCAAQWEmB3avaewcinrWw6O/e8mFDwatt7

@@ -13,11 +13,12 @@ import { FAULTS, FAULTY_RATE } from './workloads.ts'
  * A node for the benchmark, in its own process. It answers from memory at the lowest possible cost.
  * The path selects its behaviour: `/late/50` answers after 50 ms; `/throttled/1000/a` refuses more
  * than 1000 calls a second with 429, counted for `a` alone, and `GET /throttled/1000/a` returns the
- * number of refused calls; `/gzip` compresses replies for clients that accept gzip; `GET /faulty/3` starts a sandbox in front of this server, with faults
- * from the seed 3, and returns its URL; `/logs/20/a` answers after 20 ms, with the logs of logs.ts, `/audit/20/a` with the blocks of audited.ts, and
- * `GET /logs/20/a` returns what it has counted for `a`. `node server.ts made` generates the blocks even if real
- * ones are present, and `node server.ts made 200` eight with 200 transactions on
- * average.
+ * number of refused calls; `/gzip` compresses replies for clients that accept gzip; `GET /faulty/3`
+ * starts a sandbox in front of this server, with faults from the seed 3, and returns its URL;
+ * `/logs/20/a` answers after 20 ms, with the logs of logs.ts, `/audit/20/a` with the blocks of
+ * audited.ts, and `GET /logs/20/a` returns what it has counted for `a`. `node server.ts made`
+ * generates the blocks even if real ones are present, and `node server.ts made 200` eight with 200
+ * transactions on average.
  */
 
 /** What the server reports when it is ready. */

@@ -4,7 +4,10 @@ import { request } from 'undici'
 
 /** What is wrong with an endpoint. */
 export interface Faults {
-  /** Calls that it answers per second, entries of a batch counted; the others are refused as rate limited. */
+  /**
+   * Calls that it answers per second, entries of a batch counted; the others are refused as rate
+   * limited.
+   */
   readonly callsPerSecond: number
   /** One reply in this many stops in the middle. */
   readonly stallEvery: number

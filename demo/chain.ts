@@ -7,8 +7,9 @@ export interface SeedOptions {
   /** Blocks to add, at least 20. Default 5,000. */
   readonly blocks?: number
   /**
-   * Blob transactions among them, each in a separate block. Default 4. anvil 1.7.1 serves a blob with its transaction (256 KiB in hex, which
-   * nodes leave out) and counts it into the block's `transactionsRoot` (which nodes do not): `0` where roots are to be recomputed.
+   * Blob transactions among them, each in a separate block. Default 4. anvil 1.7.1 serves a blob
+   * with its transaction (256 KiB in hex, which nodes leave out) and counts it into the block's
+   * `transactionsRoot` (which nodes do not): `0` where roots are to be recomputed.
    */
   readonly blobs?: number
   /** Called as blocks are mined. */
@@ -36,10 +37,12 @@ export interface SeededChain {
 }
 
 /**
- * Makes a chain worth reading on a fresh anvil, in about three seconds per thousand blocks: transfers, contract calls with logs, calls that
- * revert, transactions of types 0 to 4, empty blocks and crowded ones. The same blocks every time, hashes included, when anvil
- * is started with a `timestamp`: blocks are 12 s apart, so one that lies `blocks * 12` s back puts the head at the present. Start it with
- * `pruneHistory: true` where no old state is asked for: anvil 1.7.1 writes that of every block to disk otherwise (0.9 GB for 5,000 blocks) and leaves it there.
+ * Makes a chain worth reading on a fresh anvil, in about three seconds per thousand blocks:
+ * transfers, contract calls with logs, calls that revert, transactions of types 0 to 4, empty
+ * blocks and crowded ones. The same blocks every time, hashes included, when anvil is started with
+ * a `timestamp`: blocks are 12 s apart, so one that lies `blocks * 12` s back puts the head at the
+ * present. Start it with `pruneHistory: true` where no old state is asked for: anvil 1.7.1 writes
+ * that of every block to disk otherwise (0.9 GB for 5,000 blocks) and leaves it there.
  */
 export async function seedChain(url: string, options: SeedOptions = {}): Promise<SeededChain> {
   const { blocks = 5_000, blobs = 4, onProgress } = options
@@ -60,7 +63,10 @@ export async function seedChain(url: string, options: SeedOptions = {}): Promise
   }
 }
 
-/** Methods beyond hexline's table travel one per POST, since they might not bear repeating. A transaction with a nonce does: it runs once. */
+/**
+ * Methods beyond hexline's table travel one per POST, since they might not bear repeating. A
+ * transaction with a nonce does: it runs once.
+ */
 const sendsMayRepeat: Layer = (next) => (call) => next(call.method === 'eth_sendTransaction' ? { ...call, safe: true } : call)
 
 function ask(client: Client, method: string, ...params: unknown[]): Promise<unknown> {
@@ -68,8 +74,9 @@ function ask(client: Client, method: string, ...params: unknown[]): Promise<unkn
 }
 
 /**
- * Every block writes its parent's hash into the storage of the contract of EIP-2935, and anvil 1.7.1 sorts all of that storage again for every
- * block: after 2,500 blocks a block takes ten times as long as the first. Without its code the contract stays empty.
+ * Every block writes its parent's hash into the storage of the contract of EIP-2935, and anvil
+ * 1.7.1 sorts all of that storage again for every block: after 2,500 blocks a block takes ten times
+ * as long as the first. Without its code the contract stays empty.
  */
 async function pauseHistory(client: Client): Promise<() => Promise<unknown>> {
   const contract = '0x0000F90827F1C53a10cb7A02335B175320002935'
@@ -82,7 +89,10 @@ type Kind = 'deploy-token' | 'deploy-collectible' | 'fund' | 'transfer' | 'token
 
 const TOKENS = 3
 
-/** What each block holds. Blob, delegated and crowded blocks have fixed places, so that short chains have them, too. */
+/**
+ * What each block holds. Blob, delegated and crowded blocks have fixed places, so that short chains
+ * have them, too.
+ */
 function plan(blocks: number, blobs: number): readonly Kind[][] {
   const random = generator(1)
   const some = (count: number) => Array.from({ length: count }, () => pick(random, EVERYDAY))
@@ -203,7 +213,10 @@ const GWEI = 10n ** 9n
 const MILLIETHER = 10n ** 15n
 const erc20 = parseAbi(['function transfer(address to, uint256 amount) returns (bool)'])
 
-/** One transaction. All that is chosen for it is chosen now, so that the chain does not depend on what is sent when. */
+/**
+ * One transaction. All that is chosen for it is chosen now, so that the chain does not depend on
+ * what is sent when.
+ */
 function draft(cast: Cast, kind: Kind, place: number): Draft {
   const { random } = cast
   // anvil sorts a block by fee: a wei less for each place keeps the order of the plan.
@@ -247,7 +260,10 @@ function transferOf(to: Address, amount: bigint): Hex {
   return encodeFunctionData({ abi: erc20, functionName: 'transfer', args: [to, amount] })
 }
 
-/** Type 4 (EIP-7702): an account without code lends itself a token's, and is then called as if it were one: its logs carry its own address. */
+/**
+ * Type 4 (EIP-7702): an account without code lends itself a token's, and is then called as if it
+ * were one: its logs carry its own address.
+ */
 function delegated(cast: Cast, fee: bigint): Draft {
   const { random, chainId, signer } = cast
   const authority = pick(random, cast.authorities)
@@ -282,8 +298,9 @@ function blob(cast: Cast, fee: bigint): Draft {
 }
 
 /**
- * With the one blob that needs no trusted setup: all zero, it is the polynomial 0, whose commitment and proof are both the point at infinity.
- * It goes in the wrapper of EIP-4844. That of EIP-7594 (128 cell proofs, all the same point), which networks demand since Fusaka, anvil takes as well.
+ * With the one blob that needs no trusted setup: all zero, it is the polynomial 0, whose commitment
+ * and proof are both the point at infinity. It goes in the wrapper of EIP-4844. That of EIP-7594
+ * (128 cell proofs, all the same point), which networks demand since Fusaka, anvil takes as well.
  */
 function signBlob(signer: PrivateKeyAccount, about: { chainId: number; nonce: number; to: Address; maxFeePerGas: bigint }): Promise<Hex> {
   const infinity: Hex = `0xc0${'00'.repeat(47)}`
@@ -298,7 +315,10 @@ function signBlob(signer: PrivateKeyAccount, about: { chainId: number; nonce: nu
   })
 }
 
-/** The first blob has anvil prepare its own trusted setup, for three seconds: one that nobody can pay for is refused after that, while blocks are mined. */
+/**
+ * The first blob has anvil prepare its own trusted setup, for three seconds: one that nobody can
+ * pay for is refused after that, while blocks are mined.
+ */
 async function checkOneBlob(client: Client, chainId: number): Promise<void> {
   const unpaid = await signBlob(accountOf('nobody'), { chainId, nonce: 0, to: accountOf('nobody').address, maxFeePerGas: GWEI })
   await client.call('eth_sendRawTransaction', unpaid).catch(() => {})

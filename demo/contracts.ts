@@ -1,7 +1,8 @@
 import type { Hex } from '../src/index.ts'
 
 /*
- * The contracts of the demo's chain, written out instruction by instruction. A contract's code is a hex string without 0x.
+ * The contracts of the demo's chain, written out instruction by instruction. A contract's code is a
+ * hex string without 0x.
  */
 
 /** The code that runs once, and answers the code to keep. */
@@ -24,7 +25,10 @@ function code(listing: string): string {
   return listing.replaceAll(/^\s*((?:[0-9a-f]{2} ?|[0-9a-f]{64} )+)\s.*$/gm, '$1').replaceAll(/\s/g, '')
 }
 
-/** `transfer(to, amount)` counts itself in slot 0, logs `Transfer(caller, to, amount)` as an ERC-20 does, and reverts for an amount of 0. It keeps no balances. */
+/**
+ * `transfer(to, amount)` counts itself in slot 0, logs `Transfer(caller, to, amount)` as an ERC-20
+ * does, and reverts for an amount of 0. It keeps no balances.
+ */
 export const tokenCode = code(`
   60 24     PUSH1 36       after the selector and the first word
   35        CALLDATALOAD   amount
@@ -59,7 +63,10 @@ export const tokenCode = code(`
   fd        REVERT         with nothing to say
 `)
 
-/** Any call with `to` as its first argument gives it a new item, logged as an ERC-721 does: `Transfer(0, to, id)`, all in topics. The last id is in slot 0. */
+/**
+ * Any call with `to` as its first argument gives it a new item, logged as an ERC-721 does:
+ * `Transfer(0, to, id)`, all in topics. The last id is in slot 0.
+ */
 export const collectibleCode = code(`
   60 01     PUSH1 1
   60 00     PUSH1 0

@@ -13,7 +13,10 @@ export const sqlArgs = (dir: string): string[] => [
     from logs group by token order by transfers desc limit 3`,
 ]
 
-/** Verifies the folder of tables without a node, and says what was proven, in at most 80 columns. Throws unless each block was. */
+/**
+ * Verifies the folder of tables without a node, and says what was proven, in at most 80 columns.
+ * Throws unless each block was.
+ */
 export async function prove(dir: string, blocks: number, signal: AbortSignal): Promise<string> {
   const startedAt = performance.now()
   const report = await verifyDataset(dir, { signal })

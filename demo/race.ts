@@ -37,8 +37,9 @@ export async function runHexline(runner: Runner, urls: readonly [string, string]
 export const CALLERS = 8
 
 /**
- * viem's `http()` and `fallback` with their default settings, and callers that take the next block when they have the last one. Resolves when
- * all blocks have come or failed. Nothing ends a call of it that waits: when the signal ends the work, such a call is left as it is.
+ * viem's `http()` and `fallback` with their default settings, and callers that take the next block
+ * when they have the last one. Resolves when all blocks have come or failed. Nothing ends a call of
+ * it that waits: when the signal ends the work, such a call is left as it is.
  */
 export async function runViem(runner: Runner, [a, b]: readonly [string, string], blocks: number, signal: AbortSignal): Promise<void> {
   const client = createPublicClient({ transport: fallback([http(a), http(b)]) })

@@ -10,9 +10,10 @@ import { CALLERS, newRunner, runHexline, runViem, stuck } from './race.ts'
 import { count, showMaking, showRace } from './screen.ts'
 
 /*
- * Why to choose hexline, on this machine alone: a real node behind two endpoints that throttle, stall and die. hexline and viem's `http()`
- * read the same blocks through them, side by side; then the command writes them to a file, and to a folder of tables that is verified without
- * the node and asked in SQL.
+ * Why to choose hexline, on this machine alone: a real node behind two endpoints that throttle,
+ * stall and die. hexline and viem's `http()` read the same blocks through them, side by side; then
+ * the command writes them to a file, and to a folder of tables that is verified without the node
+ * and asked in SQL.
  *
  *     npm run demo [BLOCKS]        # default 1,500
  */
@@ -130,7 +131,8 @@ $ hexline export --rpc ${anvil.url} --from 0 --to latest \\
 
 /** Runs the command on this terminal, to its end. */
 async function runCommand(args: readonly string[]): Promise<void> {
-  // Detached, it gets one SIGINT. A second one, from the terminal, would end it before it has restored the terminal.
+  // Detached, it gets one SIGINT. A second one, from the terminal, would end it before it has
+  // restored the terminal.
   const child = spawn(process.execPath, [command, ...args], { cwd: root, stdio: 'inherit', detached: true })
   const interrupt = () => child.kill('SIGINT')
   signal.addEventListener('abort', interrupt)

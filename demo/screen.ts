@@ -12,7 +12,10 @@ export function showMaking(stream: NodeJS.WriteStream, done: number, total: numb
   if (stream.isTTY) stream.write(done === total ? '\r\x1b[K' : `\r  ${count(done)} of ${count(total)} blocks\x1b[K`)
 }
 
-/** Shows the lanes until `stop` is called: bars and the state of the nodes on a terminal, elsewhere a line for each every few seconds. */
+/**
+ * Shows the lanes until `stop` is called: bars and the state of the nodes on a terminal, elsewhere
+ * a line for each every few seconds.
+ */
 export function showRace(stream: NodeJS.WriteStream, lanes: readonly Lane[], nodes: readonly [BadNode, BadNode], total: number): { stop(): void } {
   if (!stream.isTTY) {
     const tell = () => {

@@ -5,14 +5,14 @@ import { show } from './text.ts'
 import { LONGEST_TIMER } from './wait/clock.ts'
 
 /*
- * One checker for each kind of option. Each takes the option's name, as the message shall have it,
- * and the value; it returns the value, typed, or throws `OptionError`. Defaults are filled in by
- * the caller: undefined is refused like any other.
+ * One checker for each kind of option. Each takes the option's name, as the message shows it, and
+ * the value; it returns the value, typed, or throws `OptionError`. Defaults are filled in by the
+ * caller: undefined is refused like any other.
  *
  *   timeoutMs: check.ms('timeoutMs', options.timeoutMs ?? 30_000)
  */
 
-/** What `onlyKnown` says beside the names. */
+/** What `onlyKnown` says in addition to the names. */
 export interface KnownNames {
   /** What the option may be instead of an object, such as ` or false`. */
   readonly orElse?: string

@@ -96,10 +96,11 @@ export class HexlineError extends Error {
    */
   static override [Symbol.hasInstance](error: unknown): boolean {
     if (typeof error !== 'object' || error === null || !(BRAND in error)) return false
-    // biome-ignore-start lint/complexity/noThisInStatic: the class that is asked, which may be one that extends this one
+    // `this` is the class that is asked, which may be one that extends this one.
+    // biome-ignore-start lint/complexity/noThisInStatic: see above
     if (Object.prototype.isPrototypeOf.call(this.prototype, error)) return true
     return this === HexlineError || (ownClasses.has(this) && this.name === (error as { name?: unknown }).name)
-    // biome-ignore-end lint/complexity/noThisInStatic: as above
+    // biome-ignore-end lint/complexity/noThisInStatic: see above
   }
 
   override readonly name: string = 'HexlineError'
@@ -109,7 +110,7 @@ export class HexlineError extends Error {
   readonly method: string | undefined
   /** Host and port of the endpoint that failed. */
   readonly endpoint: string | undefined
-  /** How often the call was sent; 0 when it never was. Set once, when the call rejects. */
+  /** How many times the call was sent; 0 when it never was. Set once, when the call rejects. */
   attempts = 0
   /** How long the endpoint asked to wait, in ms. */
   readonly retryAfterMs?: number
@@ -168,7 +169,7 @@ export class RpcError extends HexlineError {
   }
 }
 
-/** An HTTP status of 300 or more whose body is no JSON-RPC reply. */
+/** An HTTP status of 300 or more whose body is not a JSON-RPC reply. */
 export class HttpError extends HexlineError {
   override readonly name = 'HttpError'
   declare readonly kind: AnswerKind
@@ -178,7 +179,9 @@ export class HttpError extends HexlineError {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   /** The start of the body, at most 500 characters. */
   readonly body: string
-  /** True when a WebSocket was refused, before the call was sent: the call certainly did not run. */
+  /**
+   * True when a WebSocket was refused, before the call was sent: the call certainly did not run.
+   */
   readonly unsent: boolean
 
   constructor(
@@ -374,8 +377,8 @@ export class TransactionLostError extends HexlineError {
   override readonly name = 'TransactionLostError'
   declare readonly kind: 'not-found'
   /**
-   * `replaced`: another transaction of the same sender with the same nonce is in a block. `dropped`:
-   * no node knows it, any more or at all.
+   * `replaced`: another transaction of the same sender with the same nonce is in a block.
+   * `dropped`: no node knows it, any more or at all.
    */
   readonly reason: 'replaced' | 'dropped'
   /** Hash of the transaction that took the nonce; undefined where it is not found. */

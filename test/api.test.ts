@@ -2,8 +2,9 @@ import { describe, expect, it } from 'vitest'
 import { type Entry, entries, publicApi } from './support/public-api.ts'
 
 /*
- * The names and types of every entry point are a contract. `test/api` holds them as text, and a change shows as a difference. For an intended
- * change, `npm run build && npx vitest run --project hexline test/api.test.ts --update` rewrites the text, and CHANGELOG.md informs users.
+ * The names and types of every entry point are a contract. `test/api` holds them as text, and a
+ * change shows as a difference. For an intended change, `npm run build && npx vitest run --project
+ * hexline test/api.test.ts --update` rewrites the text, and CHANGELOG.md informs users.
  */
 describe('the public API', () => {
   const built = publicApi('dist')

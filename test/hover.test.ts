@@ -6,7 +6,10 @@ import { expect, it } from 'vitest'
 const require = createRequire(createRequire(import.meta.url).resolve('@arethetypeswrong/core'))
 const ts = require('typescript')
 
-/** The hover text of an editor at each empty comment of a program in this folder: the type and its documentation. */
+/**
+ * The hover text of an editor at each empty comment of a program in this folder: the type and its
+ * documentation.
+ */
 function hovers(program: string): [type: string, words: string][] {
   const file = fileURLToPath(new URL('hovered.ts', import.meta.url))
   const read = (path: string) => (path === file ? program : ts.sys.readFile(path))

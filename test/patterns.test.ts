@@ -7,10 +7,16 @@ import { CLASSES, patternsOf, wordsOf } from './support/patterns.ts'
 
 const SMALL = 4_096
 const TIMES = 8
-/** Shorter CPU times, in ms, are not compared, since garbage collection may take as long: a quadratic pattern takes hundreds. */
+/**
+ * Shorter CPU times, in ms, are not compared, since garbage collection may take as long: a
+ * quadratic pattern takes hundreds.
+ */
 const FLOOR = 25
 
-/** How many times as long `read` takes for a text that is eight times as long. Near 8 where time grows with length, near 64 where it grows with its square. */
+/**
+ * How many times as long `read` takes for a text that is eight times as long. Near 8 where time
+ * grows with length, near 64 where it grows with its square.
+ */
 function growth(read: (text: string) => unknown, unit: string, start = ''): number {
   const textOf = (length: number) => `${start}${unit.repeat(Math.ceil(length / unit.length))}\u0001!`
   const [small, large] = [textOf(SMALL), textOf(SMALL * TIMES)]

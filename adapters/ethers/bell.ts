@@ -5,7 +5,7 @@ import { listenOf } from '../../src/client/internals.ts'
 export interface Ringer {
   /** There may be a new block; its number, where the node has said it. */
   rung(number?: number): void
-  /** New blocks are not told until it is rung again. */
+  /** New blocks are not announced until it rings again. */
   silent(): void
 }
 

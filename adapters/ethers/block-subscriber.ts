@@ -105,7 +105,7 @@ export class BlockSubscriber implements Subscriber {
     }
   }
 
-  /** The chain goes on above this head: a lagging endpoint has told it, not a shorter chain. */
+  /** Whether the chain goes on above this head: then a lagging endpoint has named it. */
   async #isBehind(head: number): Promise<boolean> {
     const next: unknown = await this.#provider.send('eth_getBlockByNumber', [`0x${(head + 1).toString(16)}`, false])
     return next !== null
@@ -113,7 +113,7 @@ export class BlockSubscriber implements Subscriber {
 
   #schedule(run: Run): void {
     if (run !== this.#run) return
-    // A block that was told and is not there yet: another endpoint may have answered.
+    // A block that was announced and is not there yet: another endpoint may have answered.
     const isQuiet = run.isTold && run.told <= (this.#last ?? 0)
     this.#provider._clearTimeout(this.#timer)
     this.#timer = this.#provider._setTimeout(() => void this.#poll(run), isQuiet ? QUIET_MS : this.pollingInterval)

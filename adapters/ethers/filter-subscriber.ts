@@ -1,6 +1,6 @@
-import { isError, type JsonRpcProvider, type LogParams, type Subscriber } from 'ethers'
+import { isError, type JsonRpcProvider, type LogParams } from 'ethers'
 import { type Events, eventsOf, LogSubscriber, logsOf } from './log-subscriber.ts'
-import { oneAtATime } from './one-at-a-time.ts'
+import { OnBlockSubscriber } from './on-block-subscriber.ts'
 
 /** What to subscribe to, and how to emit it. */
 interface Filter {
@@ -12,24 +12,20 @@ interface Filter {
 }
 
 /**
- * Subscribes through a filter of the node, polled at each block, as ethers' own subscriber does. A
- * failure is reported to the listeners of `error`, and the next block tries again. If the node has
- * dropped the filter, it is installed again and the logs in between are requested.
+ * Subscribes through a filter of the node, polled at each block, as ethers' own subscriber does.
+ * After a failure, the next block tries again. If the node has dropped the filter, it is installed
+ * again and the logs since the last poll are requested.
  */
-export class FilterSubscriber implements Subscriber {
-  readonly #provider: JsonRpcProvider
+export class FilterSubscriber extends OnBlockSubscriber<undefined> {
   readonly #filter: Filter
   /** The id of the filter, while it is installed or being installed. */
   #id: Promise<unknown> | undefined
-  #isRunning = false
   /** Changes that arrived while paused. */
   #unread: unknown[] = []
   /** The last block whose changes were read. */
   #done: number | undefined
   /** The first block whose logs were lost when the node dropped the filter. */
   #missedFrom: number | undefined
-  readonly #pollAt = oneAtATime((block: number | undefined) => this.#poll(block))
-  readonly #onBlock = (block: number) => this.#pollAt(block)
 
   static ofEvent(provider: JsonRpcProvider, event: Events['filter']): FilterSubscriber {
     const events = eventsOf(provider, event)
@@ -41,41 +37,25 @@ export class FilterSubscriber implements Subscriber {
   }
 
   constructor(provider: JsonRpcProvider, filter: Filter) {
-    this.#provider = provider
+    super(provider)
     this.#filter = filter
   }
 
-  start(): void {
-    // Before the first poll, so that no block falls in between.
-    void this.#provider.on('block', this.#onBlock)
-    this.resume()
+  protected override begin(): void {
+    this.pollAt(undefined)
   }
 
-  stop(): void {
-    void this.#provider.off('block', this.#onBlock)
-    this.pause(true)
-  }
-
-  pause(dropWhilePaused?: boolean): void {
-    this.#isRunning = false
-    if (!dropWhilePaused) return
+  protected override drop(): void {
     this.#unread = []
     this.#done = undefined
     this.#missedFrom = undefined
     const id = this.#id
     this.#id = undefined
-    id?.then((known) => this.#provider.destroyed || this.#provider.send('eth_uninstallFilter', [known])).catch(() => {})
+    id?.then((known) => this.provider.destroyed || this.provider.send('eth_uninstallFilter', [known])).catch(() => {})
   }
 
-  resume(): void {
-    if (this.#isRunning) return
-    this.#isRunning = true
-    this.#pollAt(undefined)
-  }
-
-  async #poll(block: number | undefined): Promise<void> {
-    if (!this.#isRunning) return
-    const provider = this.#provider
+  protected override async poll(block: number | undefined): Promise<void> {
+    const { provider } = this
     const { make, events } = this.#filter
     this.#id ??= Promise.all([provider.send(...make), provider.getNetwork()]).then(([made]) => made)
     const id = this.#id
@@ -103,7 +83,7 @@ export class FilterSubscriber implements Subscriber {
       if (isFilterGone(error) && this.#done !== undefined) this.#missedFrom ??= this.#done + 1
       void provider.emit('error', error)
     }
-    if (!this.#isRunning) return
+    if (!this.isRunning) return
     for (const change of this.#unread.splice(0)) this.#filter.emit(change)
   }
 }

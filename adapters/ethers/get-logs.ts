@@ -51,7 +51,9 @@ export function isTooLong(error: unknown): boolean {
   return cause instanceof HexlineError && (cause.kind === 'range-too-large' || cause.kind === 'response-too-large')
 }
 
-/** The logs of the range, requested in parts that the node accepts. Rejects with hexline's errors. */
+/**
+ * The logs of the range, requested in parts that the node accepts. Rejects with hexline's errors.
+ */
 export async function splitLogs(client: Client, { filter, from, to }: FilterRange): Promise<Log[]> {
   const head = await client.call('eth_blockNumber')
   if (from > head) return []

@@ -1,7 +1,7 @@
-import { type JsonRpcProvider, type LogParams, makeError, type Subscriber } from 'ethers'
+import { type JsonRpcProvider, type LogParams, makeError } from 'ethers'
 import { RecentBlocks } from '../recent-blocks.ts'
 import { type Events, logsOf, WINDOW } from './log-subscriber.ts'
-import { oneAtATime } from './one-at-a-time.ts'
+import { OnBlockSubscriber } from './on-block-subscriber.ts'
 
 /** A log may be requested again this many blocks after it was emitted, and is known by then. */
 const KEPT_BLOCKS = 256
@@ -15,90 +15,66 @@ interface Header {
 
 /**
  * Requests the logs of new blocks with `eth_getLogs`, each once, and those of blocks that replace
- * others: the hashes of recent blocks show where the chain has changed. A failure is reported to
- * the listeners of `error`, and the next block tries again.
+ * others: the hashes of recent blocks show where the chain has changed. After a failure, the next
+ * block tries again.
  */
-export class LiveLogSubscriber implements Subscriber {
-  readonly #provider: JsonRpcProvider
+export class LiveLogSubscriber extends OnBlockSubscriber {
   readonly #events: Events
-  #isRunning = false
   #blocks = new RecentBlocks()
   /** The first block whose logs may not all have been emitted; undefined before the first. */
   #from: number | undefined
   /** The logs that were emitted, by block hash. */
   #emitted = new Map<string, { readonly number: number; readonly indices: Set<unknown> }>()
-  /** Incremented whenever everything is dropped. */
-  #round = 0
-  readonly #onBlock = oneAtATime((block: number) => this.#poll(block))
 
   constructor(provider: JsonRpcProvider, events: Events) {
-    this.#provider = provider
+    super(provider)
     this.#events = events
   }
 
-  start(): void {
-    void this.#provider.on('block', this.#onBlock)
-    this.resume()
-  }
-
-  stop(): void {
-    void this.#provider.off('block', this.#onBlock)
-    this.pause(true)
-  }
-
-  pause(dropWhilePaused?: boolean): void {
-    this.#isRunning = false
-    if (!dropWhilePaused) return
-    this.#from = undefined
-    this.#blocks = new RecentBlocks()
-    this.#emitted = new Map()
-    this.#round++
-  }
-
-  resume(): void {
-    if (this.#isRunning) return
-    this.#isRunning = true
-    const round = this.#round
+  protected override begin(): void {
+    const { round } = this
     this.#headerOf('latest').then(
       (head) => {
-        if (round !== this.#round || head === undefined) return
+        if (round !== this.round || head === undefined) return
         if (this.#from === undefined) {
           this.#from = head.number + 1
           this.#blocks.add(head.number, head.hash)
         }
-        // A reply that came during the pause was dropped, and no further event announces its blocks.
-        else this.#onBlock(head.number)
+        // A reply that came during the pause was dropped, and no further event announces its
+        // blocks.
+        else this.pollAt(head.number)
       },
       // The block subscriber makes a request, too, and reports the failure.
       () => {},
     )
   }
 
-  async #poll(block: number): Promise<void> {
-    if (!this.#isRunning) return
-    const round = this.#round
-    const hasEnded = () => !this.#isRunning || round !== this.#round
-    try {
-      // Before the logs: a block that is replaced from here on is noticed at the next one.
-      const header = await this.#headerOf(block)
-      if (header === undefined || hasEnded()) return
-      this.#from ??= block
-      const { last } = this.#blocks
-      const isNext = last?.number === block - 1 && last.hash === header.parentHash
-      if (last !== undefined && !isNext) {
-        const kept = await this.#blocks.dropReplaced(async (number) => (await this.#headerOf(number))?.hash)
-        if (hasEnded()) return
-        this.#from = Math.min(this.#from, kept + 1)
-      }
-      const logs = await logsOf(this.#provider, this.#events.filter, this.#from, block)
+  protected override drop(): void {
+    this.#from = undefined
+    this.#blocks = new RecentBlocks()
+    this.#emitted = new Map()
+  }
+
+  protected override async poll(block: number): Promise<void> {
+    const { round } = this
+    const hasEnded = () => !this.isRunning || round !== this.round
+    // Before the logs: a block that is replaced from here on is noticed at the next one.
+    const header = await this.#headerOf(block)
+    if (header === undefined || hasEnded()) return
+    this.#from ??= block
+    const { last } = this.#blocks
+    const isNext = last?.number === block - 1 && last.hash === header.parentHash
+    if (last !== undefined && !isNext) {
+      const kept = await this.#blocks.dropReplaced(async (number) => (await this.#headerOf(number))?.hash)
       if (hasEnded()) return
-      this.#blocks.add(block, header.hash)
-      this.#from = Math.max(this.#from, block - WINDOW + 1, ...logs.map(({ blockNumber }) => Number(blockNumber) + 1))
-      for (const log of logs) if (this.#isNew(log)) this.#events.emit(log)
-      for (const [hash, { number }] of this.#emitted) if (number < block - KEPT_BLOCKS) this.#emitted.delete(hash)
-    } catch (error) {
-      if (!this.#provider.destroyed) void this.#provider.emit('error', error)
+      this.#from = Math.min(this.#from, kept + 1)
     }
+    const logs = await logsOf(this.provider, this.#events.filter, this.#from, block)
+    if (hasEnded()) return
+    this.#blocks.add(block, header.hash)
+    this.#from = Math.max(this.#from, block - WINDOW + 1, ...logs.map(({ blockNumber }) => Number(blockNumber) + 1))
+    for (const log of logs) if (this.#isNew(log)) this.#events.emit(log)
+    for (const [hash, { number }] of this.#emitted) if (number < block - KEPT_BLOCKS) this.#emitted.delete(hash)
   }
 
   #isNew(log: LogParams): boolean {
@@ -112,7 +88,7 @@ export class LiveLogSubscriber implements Subscriber {
 
   async #headerOf(block: number | 'latest'): Promise<Header | undefined> {
     const tag = block === 'latest' ? block : `0x${block.toString(16)}`
-    const raw = (await this.#provider.send('eth_getBlockByNumber', [tag, false])) as { [K in keyof Header]?: unknown } | null
+    const raw = (await this.provider.send('eth_getBlockByNumber', [tag, false])) as { [K in keyof Header]?: unknown } | null
     if (raw === null) return undefined
     const { hash, parentHash } = raw
     const number = Number(raw.number)

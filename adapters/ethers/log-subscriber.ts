@@ -1,6 +1,6 @@
-import type { EventFilter, JsonRpcProvider, LogParams, Subscriber } from 'ethers'
+import type { EventFilter, JsonRpcProvider, LogParams } from 'ethers'
 import { isTooLong } from './get-logs.ts'
-import { oneAtATime } from './one-at-a-time.ts'
+import { OnBlockSubscriber } from './on-block-subscriber.ts'
 
 /**
  * A subscription to logs: ethers' filter as it was at the time of subscribing, and how to emit a
@@ -49,71 +49,46 @@ export async function logsOf(provider: JsonRpcProvider, filter: EventFilter, fro
 export const WINDOW = 60
 
 /**
- * Requests the logs of new blocks. A failure is reported to the listeners of `error`, and those
- * blocks are requested again with the next one.
+ * Requests the logs of new blocks. Those of a block for which that fails are requested again with
+ * the next one.
  */
-export class LogSubscriber implements Subscriber {
-  readonly #provider: JsonRpcProvider
+export class LogSubscriber extends OnBlockSubscriber {
   readonly #events: Events
-  #isRunning = false
   /** The last block whose logs were emitted; undefined before the first. */
   #done: number | undefined
-  /** Incremented whenever everything is dropped. */
-  #round = 0
-  readonly #onBlock = oneAtATime((block: number) => this.#poll(block))
 
   constructor(provider: JsonRpcProvider, events: Events) {
-    this.#provider = provider
+    super(provider)
     this.#events = events
   }
 
-  start(): void {
-    void this.#provider.on('block', this.#onBlock)
-    this.resume()
-  }
-
-  stop(): void {
-    void this.#provider.off('block', this.#onBlock)
-    this.pause(true)
-  }
-
-  pause(dropWhilePaused?: boolean): void {
-    this.#isRunning = false
-    if (!dropWhilePaused) return
-    this.#done = undefined
-    this.#round++
-  }
-
-  resume(): void {
-    if (this.#isRunning) return
-    this.#isRunning = true
-    const round = this.#round
-    this.#provider.getBlockNumber().then(
+  protected override begin(): void {
+    const { round } = this
+    this.provider.getBlockNumber().then(
       (head) => {
-        if (round !== this.#round) return
+        if (round !== this.round) return
         if (this.#done === undefined) this.#done = head
         // A reply that came during the pause was dropped, and no further event announces its
         // blocks.
-        else this.#onBlock(head)
+        else this.pollAt(head)
       },
       // The block subscriber makes the same request and reports the failure.
       () => {},
     )
   }
 
-  async #poll(block: number): Promise<void> {
-    if (!this.#isRunning) return
+  protected override drop(): void {
+    this.#done = undefined
+  }
+
+  protected override async poll(block: number): Promise<void> {
     this.#done ??= block - 1
+    const { round } = this
     const done = this.#done
-    const round = this.#round
-    try {
-      const logs = await logsOf(this.#provider, this.#events.filter, done + 1, block)
-      // Paused or stopped in the meantime.
-      if (!this.#isRunning || round !== this.#round) return
-      this.#done = Math.max(done, block - WINDOW, ...logs.map(({ blockNumber }) => Number(blockNumber)))
-      for (const log of logs) this.#events.emit(log)
-    } catch (error) {
-      if (!this.#provider.destroyed) void this.#provider.emit('error', error)
-    }
+    const logs = await logsOf(this.provider, this.#events.filter, done + 1, block)
+    // Paused or stopped in the meantime.
+    if (!this.isRunning || round !== this.round) return
+    this.#done = Math.max(done, block - WINDOW, ...logs.map(({ blockNumber }) => Number(blockNumber)))
+    for (const log of logs) this.#events.emit(log)
   }
 }

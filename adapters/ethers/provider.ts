@@ -431,7 +431,7 @@ function resolve(target: Target, options: HexlineProviderOptions) {
   return withCode(() => {
     const { ofEthers, ofClient } = splitOptions(options, isClient(target))
     const made = clientFor(target, ofClient)
-    // At a block that has just been told, a reply from ethers' cache would be that of the block before.
+    // When a block has just been announced, ethers' cache still holds the reply for the one before.
     const fresh = bellOf(made.client) === undefined ? {} : { cacheTimeout: -1 }
     return { ofEthers: { ...fresh, ...ofEthers }, ...made }
   })

@@ -40,13 +40,17 @@ export interface FollowParameters<
   includeReceipts extends boolean = boolean,
   logs extends FollowLogsParameters | boolean = FollowLogsParameters | boolean,
 > {
-  /** The first block: a number; `latest`; or a cursor, to go on after the item that it came with. */
+  /**
+   * The first block: a number; `latest`; or a cursor, to go on after the item that it came with.
+   */
   readonly fromBlock: bigint | 'earliest' | 'latest' | FollowCursor
   /** Whether each block comes with its logs: all (true), or those selected. Default false. */
   readonly logs?: logs | undefined
   /** Whether blocks hold whole transactions or their hashes. Default false (hashes). */
   readonly includeTransactions?: includeTransactions | undefined
-  /** Whether each block comes with its receipts, in the order of its transactions. Default false. */
+  /**
+   * Whether each block comes with its receipts, in the order of its transactions. Default false.
+   */
   readonly includeReceipts?: includeReceipts | undefined
   /** Holds blocks back until this many follow them, or until the node calls them so. Default 0. */
   readonly confirmations?: number | 'safe' | 'finalized' | undefined
@@ -136,7 +140,7 @@ async function* items(
         yield { type, to: BigInt(to), blocks: blocks.map(({ number, hash }) => ({ number: BigInt(number), hash })), cursor }
       } else {
         const { type, block, logs, cursor } = item
-        // Those of receipts have viem's format already.
+        // Logs of receipts have viem's format already.
         yield logs === undefined
           ? { type, block, cursor }
           : { type, block, logs: decode(job.receipts ? (logs as unknown as ViemLog[]) : logs.map(asViem)), cursor }

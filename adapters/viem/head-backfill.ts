@@ -29,7 +29,7 @@ export class HeadBackfill {
   /** Notifications that came while missed heads are being fetched; undefined while they are not. */
   #held: unknown[] | undefined
   #isMissing = false
-  /** A block that was told: the chain goes on at least so far. */
+  /** A block that was announced: the chain goes on at least up to it. */
   #told = 0
 
   constructor(client: HexlineClient, deliver: (head: unknown) => void, onError: (error: unknown) => void) {
@@ -68,7 +68,7 @@ export class HeadBackfill {
         this.#isMissing = false
         await this.#fetch()
         while (held.length > 0 && !this.#isMissing) {
-          // One that has no place by now was replaced, unless the chain has grown up to it.
+          // One that still has no place was replaced, unless the chain has grown up to it.
           if (!this.#place(held[0]) && this.#told > (this.#blocks.last?.number ?? 0)) this.#isMissing = true
           else held.shift()
         }

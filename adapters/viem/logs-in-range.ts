@@ -24,7 +24,10 @@ import { HexlineError, OptionError } from '../../src/errors.ts'
 import type { Log } from '../../src/eth/objects.ts'
 import { viemError } from './viem-error.ts'
 
-/** What `getLogsInRange` takes beside the parameters of viem's `getLogs` or `getContractEvents`. */
+/**
+ * What `getLogsInRange` takes in addition to the parameters of viem's `getLogs` or
+ * `getContractEvents`.
+ */
 export interface LogRangeOptions {
   /** How to prove that no log is missing. Default: by blooms if the range is final. */
   readonly audit?: AuditLevel | undefined

@@ -25,9 +25,9 @@ export interface SubscribeReturnType {
 
 /**
  * Subscribes as viem's `webSocket()` does, and stays subscribed through reconnects. Heads and logs
- * that were missed meanwhile are delivered after them, each once; pending transactions that were
- * missed are not. Rejects with viem's errors. `onError` is called when the subscription has ended,
- * or when something that was missed cannot be fetched.
+ * that were missed in the meantime are delivered afterwards, each once; pending transactions that
+ * were missed are not. Rejects with viem's errors. `onError` is called when the subscription has
+ * ended, or when something that was missed cannot be fetched.
  */
 export type Subscribe = (parameters: SubscribeParameters) => Promise<SubscribeReturnType>
 

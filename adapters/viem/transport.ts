@@ -19,8 +19,8 @@ export type HexlineTransport<rpcSchema extends RpcSchema | undefined = undefined
 >
 
 /**
- * The same with a WebSocket among its endpoints: viem's watch actions subscribe by it, as they do by
- * `webSocket()`.
+ * The same with a WebSocket among its endpoints: viem's watch actions subscribe by it, as they do
+ * by `webSocket()`.
  */
 export type HexlineWebSocketTransport<rpcSchema extends RpcSchema | undefined = undefined, raw extends boolean = false> = Transport<
   'webSocket',

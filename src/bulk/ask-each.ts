@@ -2,12 +2,13 @@ import type { Client, Request } from '../client/client.ts'
 import { AVOID, connectionsOf, type RequestMarks } from '../client/internals.ts'
 import type { Reply } from '../rpc/call.ts'
 
-/** How long an endpoint that does not answer is waited for, in ms. */
+/** Longest wait for an endpoint that does not answer, in ms. */
 const WAIT_MS = 1000
 
 /**
- * Asks each of several endpoints of a client the same, once, and gives the replies that come. For one
- * that cannot be reached, another may answer. Empty for a single endpoint. Never rejects.
+ * Makes the same call once at each endpoint of a client that has several, and gives the replies
+ * that come. Another endpoint may answer for one that cannot be reached. Empty for a single
+ * endpoint. Never rejects.
  */
 export async function askEach(client: Client, request: Pick<Request, 'method' | 'params' | 'required' | 'signal'>): Promise<Reply[]> {
   const names = connectionsOf(client)?.map(({ name }) => name) ?? []

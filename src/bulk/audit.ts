@@ -42,7 +42,7 @@ export interface AuditEstimate {
   readonly headers: number
   /** Blocks whose receipts may be fetched, estimated: those with a bloom that may match. */
   readonly receipts: number
-  /** `eth_getLogs` asked once more, of another endpoint. */
+  /** `eth_getLogs` calls that are made again, at another endpoint. */
   readonly isAskedTwice: boolean
 }
 
@@ -80,7 +80,9 @@ export interface AuditorOptions<T> {
 export const ESTIMATE_HEADERS = 16
 /** Headers to request ahead of the logs. */
 const HEADERS_AHEAD = { maxBytes: 8 * 1024 * 1024, maxItems: 1000, assumedBytes: 8 * 1024, maxWaitMs: 15_000 }
-/** Blocks whose receipts are requested at the same time, because of their blooms or of a difference. */
+/**
+ * Blocks whose receipts are requested at the same time, because of their blooms or of a difference.
+ */
 const SUSPECTS_AHEAD = 128
 const RECEIPTS_AHEAD = { maxBytes: 16 * 1024 * 1024, maxItems: 1000, assumedBytes: 512 * 1024, maxWaitMs: 15_000 }
 

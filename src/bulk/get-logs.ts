@@ -97,7 +97,7 @@ export function decodedLogs(): PageReader<Log> {
     logOf: (log) => log,
     receipts(bytes) {
       const linked = readReceipts(bytes)
-      // Some nodes send null for none. If there are some, the header tells.
+      // Some nodes send null for no logs. Whether there are any follows from the header.
       return { linked, items: linked.flatMap(({ logs }) => logs ?? []) }
     },
     keepsBytes: false,

@@ -1,4 +1,7 @@
-/** hexline/bulk: ranges of blocks and of logs, fast and in order, datasets of them on disk, and what each will take. */
+/**
+ * hexline/bulk: ranges of blocks and of logs, fast and in order, datasets of them on disk, and what
+ * each will take.
+ */
 export type { VerifyLevel } from '../dataset/checks.ts'
 export { type ExportDatasetOptions, type ExportSummary, exportDataset } from '../dataset/export-dataset.ts'
 export type { DatasetFormat } from '../dataset/manifest.ts'

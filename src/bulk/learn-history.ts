@@ -2,7 +2,7 @@ import type { Client } from '../client/client.ts'
 import { clockOf, connectionsOf } from '../client/internals.ts'
 import { askEach } from './ask-each.ts'
 
-/** How long what was learnt is good for, in ms: as long as endpoints' floors are remembered. */
+/** How long what was learnt holds, in ms: as long as the floors of endpoints are remembered. */
 const REMEMBERED_MS = 600_000
 
 /** The oldest block that all endpoints of a client were asked for, and when. */

@@ -54,9 +54,9 @@ interface FetchOptions {
 interface AskOptions extends FetchOptions {
   /** Gets the endpoints that answer. */
   readonly endpoints: Set<string>
-  /** It has failed for a reason that is not its size, and is repeated until its deadline. */
+  /** It has failed for a reason other than its size, and is repeated until its deadline. */
   readonly isPatient?: boolean
-  /** Splits because of failures so far, one within the other. */
+  /** How many splits because of failures it lies within. */
   readonly failures?: number
   /** Replies that could not be used so far. */
   readonly unusable?: number
@@ -69,7 +69,7 @@ export type FetchBlock<T> = (number: number, signal: AbortSignal) => Promise<T[]
 
 /** Attempts for a range before it is split because of failures that may come from its size. */
 const ATTEMPTS_OF_RANGE = 2
-/** Splits because of such failures, one within the other, until they are taken for an outage. */
+/** Nested splits because of such failures, until they are taken for an outage. */
 const MOST_SPLITS_ON_FAILURE = 4
 /** Attempts to have the same logs from a second endpoint. */
 const ATTEMPTS = 4
@@ -154,8 +154,8 @@ export class LogFetcher<T> {
   }
 
   /**
-   * The same logs from another endpoint: of all blocks, or of those that another one has. Undefined if
-   * no other answers. One that is out for the moment is waited for.
+   * The same logs from another endpoint: of all blocks, or of those that another one has. Undefined
+   * if no other answers. One that is out for the moment is waited for.
    */
   async again(page: ReadLogs<T>, signal: AbortSignal): Promise<ReadLogs<T> | undefined> {
     const { endpoints } = page
@@ -279,7 +279,7 @@ export class LogFetcher<T> {
     return { to: span.to, replies: [reply] }
   }
 
-  /** The logs of a span whose reply held so many that it may have been cut. */
+  /** The logs of a span whose reply may have been cut at a maximum number of logs. */
   async #askParted(reply: LogReply<T>, items: T[], options: AskOptions): Promise<Part<T>> {
     const { span, tally } = reply
     const blocks = span.to - span.from + 1
@@ -339,7 +339,9 @@ export class LogFetcher<T> {
     }
   }
 
-  /** The size of the parts to ask for after a failure; undefined if a smaller range does not help. */
+  /**
+   * The size of the parts to ask for after a failure; undefined if a smaller range does not help.
+   */
   #splitAfter(error: unknown, blocks: number, failures: number): { readonly part: number; readonly failures: number } | undefined {
     if (!(error instanceof HexlineError)) return undefined
     if (isTooMuch(error)) {

@@ -45,7 +45,7 @@ export function copiedLogs(): PageReader<CopiedLog> {
               return
             }
             logs = []
-            // Some nodes send null for none.
+            // Some nodes send null for no logs.
             if (whole[from] !== N_OF_NULL) copiesAt(Buffer.from(whole.subarray(from, to)), 0, logs)
           })
           raw.push(fields)

@@ -46,10 +46,11 @@ export interface RangeReply {
 
 /**
  * How many blocks one `eth_getLogs` covers. A range grows fourfold while its replies are small and
- * quick, and shrinks in proportion when they are not, by half at most. A reply is quick if it takes less than
- * a tenth of the endpoint's timeout, not counting what the node takes for any range. After a refusal it takes the size that the
- * endpoint names, or half; from there it grows by 5 % only, since the limit is near. Limits on
- * blocks are the endpoint's, whatever the filter; the rest depends on how many logs it selects.
+ * quick, and shrinks in proportion when they are not, by half at most. A reply is quick if it takes
+ * less than a tenth of the endpoint's timeout, not counting what the node takes for any range.
+ * After a refusal it takes the size that the endpoint names, or half; from there it grows by 5 %
+ * only, since the limit is near. Limits on blocks are the endpoint's, whatever the filter; the rest
+ * depends on how many logs it selects.
  */
 export class LogRange {
   readonly #limits: EndpointLimits
@@ -57,7 +58,7 @@ export class LogRange {
   /** A size that was refused for what it held, such as too many results. */
   #refused = Number.POSITIVE_INFINITY
   readonly #targetMs: number
-  /** What a reply takes whatever its range, in ms, as far as it is too much. */
+  /** The part of a reply's time that does not depend on its range, where it is too long; in ms. */
   #baseMs = 0
   /** The reply that was too slow last. */
   #slow: { readonly blocks: number; readonly tookMs: number } | undefined
@@ -77,8 +78,8 @@ export class LogRange {
     const room = Math.min(TARGET_BYTES / bytes, TARGET_LOGS / logs, this.#targetMs / this.#ownTime(blocks, tookMs))
     const isNear = blocks * 2 > this.#refused
     const factor = room < 1 ? Math.max(room, LEAST_SHRINKING) : Math.min(room, isNear ? CAREFUL_GROWTH : MOST_GROWTH)
-    // A smaller range than the current one proves nothing about a larger one, and one of before a
-    // change nothing about the new size.
+    // A range that is smaller than the current one proves nothing about larger ones, and one from
+    // before a change proves nothing about the new size.
     const next = blocks * factor
     if (factor < 1 ? next < this.#blocks : next > this.#blocks) this.#blocks = next
     if (blocks > this.#refused) this.#refused = Number.POSITIVE_INFINITY

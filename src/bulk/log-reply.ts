@@ -74,7 +74,7 @@ export interface LogPiece<T> extends LogSpan {
   readonly items: T[]
 }
 
-/** A reply that is invalid JSON, or holds what are no logs or not those that were asked for. */
+/** A reply that is invalid JSON, or holds anything but the logs that were requested. */
 export type Unusable = SyntaxError | IntegrityError | CodecError
 
 export function isUnusable(error: unknown): error is Unusable {
@@ -93,10 +93,10 @@ const CLOSE_BRACKET = 0x5d
  * Asks for logs, and checks that they are those that were asked for.
  *
  * A reply is kept as bytes until its logs are wanted, and then decoded piece by piece: objects that
- * wait grow old, and old ones cost the garbage collector more than all else that is done with them.
- * Until then the logs are counted. An endpoint is trusted with this once one of its replies could be used, and no longer
- * once one could not: its later ones are decoded at once, and asked for elsewhere while others are
- * under way.
+ * wait grow old, and old ones cost the garbage collector more than all other work on them. Until
+ * then the logs are counted. An endpoint is trusted with this once one of its replies could be
+ * used, and no longer once one could not: its later ones are decoded at once, and asked for
+ * elsewhere while others are under way.
  */
 export class LogAsker<T> {
   readonly #client: Client
@@ -197,8 +197,8 @@ export class LogAsker<T> {
   }
 
   /**
-   * The logs of a reply in pieces that tile its blocks, each decoded when it is its turn. Throws what
-   * `isUnusable` tells, also where the reply holds other logs than were counted.
+   * The logs of a reply in pieces that tile its blocks, each decoded when it is its turn. Throws
+   * what `isUnusable` tells, also where the reply holds other logs than were counted.
    */
   *pieces(reply: LogReply<T>): Generator<LogPiece<T>, void, undefined> {
     const { items, held, span, tally } = reply

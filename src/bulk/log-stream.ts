@@ -59,7 +59,7 @@ const DECAY = 0.5
 /** A page with many logs takes long without being late. Its parts are retried one by one. */
 const LEAST_LATE_MS = 10_000
 
-/** What endpoints take is learnt once for all streams of a client. */
+/** What endpoints accept is learnt once for all streams of a client. */
 const limitsOfClients = new WeakMap<object, EndpointLimits>()
 
 /** The logs of a range in pages, proven as far as asked. */
@@ -122,8 +122,8 @@ export class LogStream<T> {
       this.#options.onAudit?.(auditor.report)
       const total = span.to - span.from + 1
       const counts = { done: 0, bytes: 0, logs: 0 }
-      // The first span shows what the node accepts, and how large its replies are, before others are
-      // requested.
+      // The first span shows what the node accepts, and how large its replies are, before others
+      // are requested.
       const first = await ask({ from: span.from, to: Math.min(span.to, span.from + range.blocks - 1) }, stop.signal, false)
       const assumedBytes = Math.max(LEAST_ASSUMED_BYTES, (first.received / (first.to - first.from + 1)) * range.blocks)
       const bounds = { maxBytes, maxItems: MOST_AHEAD, assumedBytes, maxWaitMs: MAX_WAIT_MS, decay: DECAY, leastLateMs: LEAST_LATE_MS }
@@ -151,7 +151,10 @@ export class LogStream<T> {
     }
   }
 
-  /** The first logs and all others of the range, with the rest of spans that ended early in its place. */
+  /**
+   * The first logs and all others of the range, with the rest of spans that ended early in its
+   * place.
+   */
   async *#whole(
     first: FetchedLogs<T>,
     to: number,

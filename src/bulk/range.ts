@@ -42,7 +42,7 @@ export async function resolveRange(client: Client, range: CheckedRange): Promise
   if (typeof to === 'bigint') {
     if (range.isKnown) return { from, to }
     let head = await client.call('eth_blockNumber')
-    // The endpoint that answered may be behind others, which can give what it does not have yet.
+    // The endpoint that answered may lag behind others, which have the block already.
     if (to > head) for (const other of await heads(client)) if (other > head) head = other
     if (to > head) throw new OptionError('to', `at most the node's latest block, ${head}`, String(to))
     return { from, to }

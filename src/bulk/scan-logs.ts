@@ -34,8 +34,8 @@ for (let i = 0; i < LAST; i++) SHIFTS[KEY[i] as number] = LAST - i
 /**
  * Counts logs, and finds where to cut between them, without decoding or checking anything: several
  * times quicker than a decoder. Undefined where the JSON is in an unusual form, or the logs are not
- * in the order of their blocks. It may be wrong about JSON that nobody would write, so what it says
- * has to be compared with what is decoded.
+ * in the order of their blocks. It may be wrong about JSON that no node would write, so what it
+ * says has to be compared with what is decoded.
  */
 export function scanLogs(bytes: Buffer): ScannedLogs | undefined {
   const { length } = bytes

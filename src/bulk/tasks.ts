@@ -23,7 +23,9 @@ export class Tasks {
       })
   }
 
-  /** Waits until all tasks have ended. Rejects with the first failure, without waiting for others. */
+  /**
+   * Waits until all tasks have ended. Rejects with the first failure, without waiting for others.
+   */
   end(): Promise<void> {
     return this.#until(() => this.#running === 0)
   }

@@ -6,7 +6,9 @@ export interface VerifyAhead<T> {
   readonly verify: (item: T) => Promise<void> | void
   /** Another item in place of a wrong one. Rejects if there is none. */
   readonly replace: (item: T, fault: IntegrityError) => Promise<T>
-  /** Most items that are held because they, or some before them, are being verified. It may change. */
+  /**
+   * Most items that are held because they, or some before them, are being verified. It may change.
+   */
   readonly most: number
 }
 

@@ -7,8 +7,8 @@ import { redactPath } from './output/redact.ts'
 /**
  * Where `hexline follow` goes on, in a file that is always whole. What comes next is prepared in a
  * second file before a line is written, and takes the name of the first one when the line is out.
- * Where lines go to a file, the length of that tells whether a process was killed before or after:
- * so no line is missing or comes twice. A pipe does not tell, and the line comes again.
+ * Where lines go to a file, its length shows whether a process was killed before or after the line:
+ * so no line is missing or comes twice. A pipe does not show that, and the line is written again.
  */
 export interface CursorFile {
   /** Undefined where there is none yet. */
@@ -28,12 +28,12 @@ interface Saved {
 
 /**
  * Reads the file, and puts what a killed process has left in order. `output` is the descriptor that
- * lines go to, where that is a file. Throws `OptionError` for a file that is none of this kind.
+ * lines go to, where that is a file. Throws `OptionError` for a file that holds something else.
  */
 export function openCursorFile(path: string, output: number | undefined): CursorFile {
   const next = `${path}.next`
   const about = output === undefined ? undefined : fstatSync(output)
-  // A number of a file is given again when that is removed.
+  // The inode number of a removed file may be used again.
   const name = `${about?.ino} ${about?.birthtimeMs}`
   let bytes = about?.size ?? 0
   if (output !== undefined) {

@@ -59,8 +59,8 @@ const INTERRUPT_EVERY = 20
 
 /**
  * Runs one query in memory after the statements of `setup`, and gives the answer to `take`, which
- * reads as much of it as it needs. Rejects with `OptionError` for anything but one query that reads,
- * with the signal's reason, and with an `Error` of DuckDB's own message, shortened.
+ * reads as much of it as it needs. Rejects with `OptionError` for anything but one query that
+ * reads, with the signal's reason, and with an `Error` of DuckDB's own message, shortened.
  */
 export async function ask(
   duckDb: DuckDb,
@@ -98,9 +98,11 @@ export async function ask(
   }
 }
 
-/** No setting keeps `COPY` from writing to files that may be read, so nothing but a query is run. */
+/**
+ * No setting keeps `COPY` from writing to files that may be read, so nothing but a query is run.
+ */
 async function checkReads({ StatementType }: DuckDb, connection: DuckDBConnection, query: string): Promise<void> {
-  // One more than there are: DuckDB has no answer to a text without any.
+  // One more than there are: DuckDB does not accept a text without statements.
   const statements = await connection.extractStatements(`${query}\n;SELECT 0`)
   const queries = statements.count - 1
   if (queries !== 1) throw new OptionError('<query>', 'one query', queries === 0 ? 'none' : `${queries}`)

@@ -31,7 +31,10 @@ const COMMON = ['address', 'uint256', 'uint', 'int256', 'int', 'uint8', 'bool', 
 /** Tuples within tuples. */
 const MOST_DEPTH = 64
 
-/** The types of a list of parameters; undefined if it is not one. Throws `OptionError` for a type that the ABI does not have. */
+/**
+ * The types of a list of parameters; undefined if it is not one. Throws `OptionError` for a type
+ * that is not in the ABI.
+ */
 function typesOf(params: string, depth = 0): string[] | undefined {
   if (depth > MOST_DEPTH) return undefined
   if (params.trim() === '') return []
@@ -60,7 +63,10 @@ function typeOf(param: string, depth: number): string | undefined {
   return whole + arrays
 }
 
-/** The parameters of a list, which commas outside parentheses separate; undefined if they do not match. */
+/**
+ * The parameters of a list, which commas outside parentheses separate; undefined if they do not
+ * match.
+ */
 function split(params: string): string[] | undefined {
   const parts: string[] = []
   let depth = 0

@@ -39,7 +39,7 @@ export function exportCommand(io: Io): Command {
     .summary('a range of blocks as a folder of tables')
     .description(
       'Writes a range of blocks to a folder, with one file for each table and thousand blocks, and manifest.json, which says what is there. ' +
-        'The same command continues a folder after it ended, for whatever reason, and with a larger --to extends it.',
+        'Run again, the same command continues a folder, however the last run ended; with a larger --to, it extends the folder.',
     )
   return exportFlags(command, new Option('--out <folder>', 'a new or empty folder, or one to continue').makeOptionMandatory(), true)
     .option('--quiet', 'print errors only')
@@ -57,7 +57,9 @@ The folder is described in docs/datasets.md.`,
     .action((flags: Flags) => exportFolder(flags, io))
 }
 
-/** Adds the flags that say what to export, among them where to; with `orFollow`, `--to follow`, too. */
+/**
+ * Adds the flags that say what to export, among them where to; with `orFollow`, `--to follow`, too.
+ */
 export function exportFlags(command: Command, out: Option, orFollow = false): Command {
   return limitFlags(
     addNodeFlags(command)

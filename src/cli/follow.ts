@@ -32,7 +32,7 @@ export function followCommand(io: Io): Command {
     )
   return limitFlags(
     addNodeFlags(command)
-      .option('--from <block>', 'first block: a number, in decimal or hex, or latest; a cursor file comes before it', 'latest')
+      .option('--from <block>', 'first block: a number, in decimal or hex, or latest; a cursor file takes precedence', 'latest')
       .option('--cursor <file>', 'where to go on after it was ended: written after each line, and read at the start')
       .option('--confirmations <blocks>', 'hold blocks back until this many follow them, or until they are safe or finalized', '0')
       .option('--logs', 'include all logs of each block', false)
@@ -62,8 +62,8 @@ function followOptionsFrom(flags: Flags): FollowOptions {
   const filter = filterFrom(flags)
   const isFiltered = Object.keys(filter).length > 0
   if (flags.receipts && (isFiltered || flags.logs))
-    throw new OptionError('--receipts', 'no --logs, --address, --event or --topic beside it: receipts have all logs', 'one of them')
-  if (flags.logs && isFiltered) throw new OptionError('--logs', 'no --address, --event or --topic beside it', 'one of them')
+    throw new OptionError('--receipts', 'no --logs, --address, --event or --topic with it: receipts have all logs', 'one of them')
+  if (flags.logs && isFiltered) throw new OptionError('--logs', 'no --address, --event or --topic with it', 'one of them')
   return {
     from: blockFrom(flags.from) as bigint,
     logs: isFiltered ? filter : flags.logs,

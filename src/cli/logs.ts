@@ -198,7 +198,7 @@ function paddedTopic(text: string, position: number): Hash {
   throw new OptionError('--topic', position > 0 ? 'a topic (32 bytes in hex), an address, or `any`' : 'a topic (32 bytes in hex), or `any`', redact(text))
 }
 
-/** Of which block each line is, to say where to go on. */
+/** Which block each line belongs to, to say where to go on. */
 class BlocksOfLines {
   readonly #blocks: number[] = []
   readonly #firstLines: number[] = []
@@ -218,7 +218,10 @@ class BlocksOfLines {
     this.#complete = block
   }
 
-  /** The first block that is not complete after this many lines, and how many of its lines are among them. */
+  /**
+   * The first block that is not complete after this many lines, and how many of its lines are among
+   * them.
+   */
   after(lines: number, from: number): { readonly next: number; readonly before: number } {
     const isWhole = lines >= this.#lines && (this.#blocks.at(-1) ?? -1) <= this.#complete
     if (isWhole) return { next: Math.max(from, this.#complete + 1), before: 0 }

@@ -89,7 +89,7 @@ export class Meter<P extends Progress = Progress> {
     this.makeRoom()
   }
 
-  /** Removes the line that says for what the job waits, so that a message can take its place. */
+  /** Removes the line that says what the job waits for, so that a message can take its place. */
   makeRoom(): void {
     if (this.#hasBar && this.#progress === undefined) this.#stream.write('\r\x1b[K')
   }

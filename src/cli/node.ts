@@ -38,7 +38,7 @@ export function endpointFrom(flags: NodeFlags, env: Io['env'], messages: Message
       ['--base-url', flags.baseUrl],
       ['--api-key', flags.apiKey],
     ] as const) {
-      if (value !== undefined) throw new OptionError(flag, '--chain beside it', 'no --chain')
+      if (value !== undefined) throw new OptionError(flag, '--chain with it', 'no --chain')
     }
     const url = rpc ?? env.HEXLINE_RPC_URL
     if (rpc !== undefined) warnOfKey(messages, rpc, 'HEXLINE_RPC_URL')

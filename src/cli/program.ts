@@ -21,7 +21,7 @@ import { verifyCommand } from './verify.ts'
  * `CommanderError`.
  */
 export function createProgram(version: string, messages: Messages, io: Io): Command {
-  // A command loads what it alone needs, such as the REST schemas, when it runs.
+  // What only one command needs, such as the REST schemas, is loaded when that command runs.
   const program = new Command('hexline')
     .description('Talks to Ethereum nodes over JSON-RPC, and to a data service over REST.')
     .configureHelp({ subcommandTerm: (command) => command.name() })
@@ -43,7 +43,7 @@ export function createProgram(version: string, messages: Messages, io: Io): Comm
   for (const command of [program, ...program.commands, ...program.commands.flatMap(({ commands }) => commands)]) {
     command.configureOutput({
       writeOut(text) {
-        // Help that its reader has had enough of, such as `head`.
+        // The reader of the help, such as `head`, has closed it.
         io.stdout.once('error', () => {})
         io.stdout.write(text)
       },

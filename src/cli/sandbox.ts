@@ -55,7 +55,7 @@ export function sandboxCommand(io: Io): Command {
     .option('--seed <file>', 'JSON file with records of the NFT and streams groups: { transfers, nfts, collections, streams }')
     .option('--prices <file>', 'JSON file with USD prices by token address, and of the native coin: { "native": { "usd": 2000, "usd24hAgo": 1950 } }')
     .option('--like-production', 'send values as real services do: nulls, booleans and lists where strings, numbers and objects are documented')
-    .option('--allow-host <name...>', 'host names to accept besides 127.0.0.1 and localhost')
+    .option('--allow-host <name...>', 'host names to accept in addition to 127.0.0.1 and localhost')
     .option('--json', 'print addresses and key as one line of JSON')
     .addHelpText(
       'after',

@@ -29,19 +29,19 @@ interface Flags {
 /** Rows that a table shows: its widths need all of them in memory. */
 const MOST_ROWS = 1000
 
-/** `hexline sql`: asks a folder of tables in SQL. */
+/** `hexline sql`: queries a folder of tables in SQL. */
 export function sqlCommand(io: Io): Command {
   return new Command('sql')
-    .summary('asks a folder of tables in SQL')
+    .summary('query a folder of tables in SQL')
     .description(
-      `Asks a folder that hexline export wrote in SQL, with DuckDB: its tables are the views ${tableNames.join(', ')}. ` +
-        'Needs @duckdb/node-api (npm install @duckdb/node-api); without it, prints the command that asks the same with the duckdb program, and exits with 1. ' +
+      `Runs an SQL query on a folder that hexline export wrote, with DuckDB: its tables are the views ${tableNames.join(', ')}. ` +
+        'Needs @duckdb/node-api (npm install @duckdb/node-api); without it, prints a command that runs the same query with the duckdb program, and exits with 1. ' +
         'Bytes, such as hashes and addresses, are shown as hex. A query reads the folder and nothing else, and writes nothing.',
     )
     .argument('<folder>', 'the folder')
     .argument('<query>', 'one SELECT, or - to read it from standard input')
     .option('--json', 'print one line of JSON for each row')
-    .addOption(new Option('--csv', 'print CSV with a line of names').conflicts('json'))
+    .addOption(new Option('--csv', 'print CSV, with the names of the columns first').conflicts('json'))
     .option('--quiet', 'print rows and errors only')
     .addHelpText(
       'after',
@@ -68,7 +68,7 @@ async function askFolder(folder: string, given: string, flags: Flags, io: Io): P
     const duckDb = await loadDuckDb()
     if (duckDb === undefined) {
       await printText(io.stdout, shellCommand(setup, query, flags))
-      throw new Error('@duckdb/node-api is not installed (npm install @duckdb/node-api); the command on standard output asks the same with the duckdb program')
+      throw new Error('@duckdb/node-api is not installed (npm install @duckdb/node-api); the command on standard output runs the same query with the duckdb program')
     }
     await ask(duckDb, setup, query, stop.signal, async (answer) => {
       const printed = await printAnswer(answer, flags, io)
@@ -143,8 +143,9 @@ function missingTable(error: unknown, dir: string, { tables }: Manifest): unknow
 }
 
 /**
- * A command for a POSIX shell that asks the same with the duckdb program. The statements stand in a
- * here-document, since they may be longer than an argument can be, and need no quotes there.
+ * A command for a POSIX shell that runs the same query with the duckdb program. The statements
+ * stand in a here-document, since they may be longer than an argument can be, and need no quotes
+ * there.
  */
 export function shellCommand(setup: readonly string[], query: string, { json, csv }: Pick<Flags, 'json' | 'csv'>): string {
   const statements = [...setup, query.trim().replace(/;$/, '')].map((statement) => `${statement}\n;\n`).join('')

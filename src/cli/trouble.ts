@@ -2,7 +2,7 @@ import type { HexlineError } from '../errors.ts'
 import { messageOf } from './output/failure.ts'
 import type { Messages } from './output/messages.ts'
 
-/** Tells once of each trouble with the node, and of its end. */
+/** Reports each trouble with the node once, and its end. */
 export class Trouble {
   readonly #messages: Messages
   #said: string | undefined

@@ -55,7 +55,7 @@ async function verifyFolder(folder: string, flags: Flags, io: Io): Promise<void>
   const messages = messagesFor(flags, io)
   const { sample, seed, senders = false } = flags
   for (const [flag, value] of Object.entries({ '--sample': sample, '--seed': seed }))
-    if (value !== undefined && flags.against === undefined) throw new OptionError(flag, '--against beside it', 'no --against')
+    if (value !== undefined && flags.against === undefined) throw new OptionError(flag, '--against with it', 'no --against')
   const stop = new AbortController()
   const tally = new Tally()
   const meter = new Meter(io.stderr, messages, flags, tally)
@@ -84,7 +84,7 @@ async function verifyFolder(folder: string, flags: Flags, io: Io): Promise<void>
   }
 }
 
-/** Options that other commands call otherwise. */
+/** Options that have other names in other commands. */
 const called: Readonly<Record<string, string>> = { dir: '<folder>', seed: '--seed' }
 
 function inCommand(error: unknown): unknown {
@@ -124,7 +124,10 @@ interface Line {
   readonly reason: string
 }
 
-/** Without each header and link, the chain of hashes is broken: then the last one is only what the folder says. */
+/**
+ * Without each header and link, the chain of hashes is broken: then the last one is only what the
+ * folder says.
+ */
 function lastHashText({ checks, blocks, to }: DatasetReport, lastHash: string): string {
   const isChain = checks.header === blocks && checks.link === blocks
   return isChain

@@ -18,7 +18,7 @@ export interface ChainCheckOptions {
  * Checks that an endpoint is on the chain of the others, for what does not go through the pipeline.
  * Each endpoint is asked until the chain is known. Gives a function that rejects with
  * `IntegrityError` where it is on another chain, and with other errors where it or the others do
- * not answer. A node that does not tell its chain passes, as it does for calls.
+ * not answer. A node that does not give its chain passes, as it does for calls.
  */
 export function chainCheck({ name, post, send, clock, deadlineMs }: ChainCheckOptions): () => Promise<void> {
   let checked: Promise<void> | undefined

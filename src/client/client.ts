@@ -91,12 +91,12 @@ export interface Client {
    */
   pinned(): Client
   /**
-   * New blocks' headers, logs, or pending transactions, as a node tells of them over a WebSocket.
-   * `for await` gets each as `{ type: 'value', value }`, and `{ type: 'gap' }` wherever something
-   * may have been missed. What comes twice is passed on twice, and logs of replaced blocks come with
-   * `removed: true`. Throws `OptionError` where no endpoint is a WebSocket, and for invalid options.
-   * The iterator throws the error of a node that refuses, and `CodecError` for a value that cannot
-   * be decoded.
+   * New blocks' headers, logs, or pending transactions, as a node sends them over a WebSocket. `for
+   * await` gets each as `{ type: 'value', value }`, and `{ type: 'gap' }` wherever something may
+   * have been missed. What comes twice is passed on twice, and logs of replaced blocks come with
+   * `removed: true`. Throws `OptionError` where no endpoint is a WebSocket, and for invalid
+   * options. The iterator throws the error of a node that refuses, and `CodecError` for a value
+   * that cannot be decoded.
    */
   subscribe(event: 'newHeads', options?: SubscribeOptions): Subscription<Header>
   subscribe(event: 'logs', options?: LogSubscription): Subscription<Log>

@@ -54,10 +54,10 @@ export interface Subscriber {
 const STABLE_MS = 10_000
 
 /**
- * Keeps one subscription at one endpoint at a time, as long as nobody stops it. When its socket is
- * lost, another endpoint takes over at once, if there is one; else the same one is asked again,
- * with full-jitter back-off and without end. Before there was a subscription, it fails as a call
- * does. Gives the function that stops it.
+ * Keeps one subscription, at one endpoint at a time, until it is stopped. When its socket is lost,
+ * another endpoint takes over at once, if there is one; else the same one is asked again, with
+ * full-jitter back-off and without end. Before there was a subscription, it fails as a call does.
+ * Gives the function that stops it.
  */
 export function keepSubscribed(options: KeepSubscribedOptions, subscriber: Subscriber): () => void {
   const keeper = new Keeper(options, subscriber)
@@ -99,7 +99,7 @@ class Keeper {
   }
 
   async #run(): Promise<void> {
-    /** Endpoints that have failed since the last wait, and failures since all went well. */
+    /** Endpoints that have failed since the last wait, and the number of failures in a row. */
     let tried: SubscriptionSource[] = []
     let failures = 0
     /** One of those that have failed may work later. */

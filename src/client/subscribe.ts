@@ -17,7 +17,7 @@ export interface LogSubscription extends SubscribeOptions {
   readonly topics?: readonly (Hash | readonly Hash[] | null)[]
 }
 
-/** How pending transactions are told. */
+/** How pending transactions are delivered. */
 export interface PendingSubscription<Full extends boolean = boolean> extends SubscribeOptions {
   /** Whole transactions in place of their hashes. Not every node has them. Default false. */
   readonly full?: Full
@@ -93,7 +93,7 @@ class Items implements Subscription<unknown>, Subscriber {
   #items: ({ readonly type: 'value'; readonly value: unknown; readonly bytes: number } | typeof GAP)[] = []
   #bytes = 0
   readonly #waiters: Waiter[] = []
-  /** Why it has ended, until someone has been told. */
+  /** Why it has ended, until a consumer has got the reason. */
   #failure: { readonly reason: unknown } | undefined
   #isDone = false
 
@@ -146,7 +146,7 @@ class Items implements Subscription<unknown>, Subscriber {
     this.#serve()
   }
 
-  /** Gives what there is to those who wait. */
+  /** Gives the items to the consumers that wait. */
   #serve(): void {
     while (this.#waiters.length > 0) {
       const item = this.#items.shift()

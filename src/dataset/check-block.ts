@@ -63,12 +63,15 @@ const coversTable: Readonly<Record<DatasetTable, BlockCheck>> = {
   withdrawals: 'withdrawalsRoot',
 }
 
-/** A root that is in no proven header proves nothing; the hash of a transaction is known outside of its block, too. */
+/**
+ * A root that is in no proven header proves nothing; the hash of a transaction is known outside of
+ * its block, too.
+ */
 function isCovered(table: DatasetTable, proven: readonly BlockCheck[]): boolean {
   return proven.includes(coversTable[table]) && (table === 'transactions' || proven.includes('header'))
 }
 
-/** What each check needs beside what `missingOf` says. */
+/** What each check needs in addition to what `missingOf` says. */
 const alsoNeeds: Readonly<Partial<Record<VerifyCheck, readonly string[]>>> = {
   uncles: ['blocks.number', 'blocks.uncles', 'blocks.sha3Uncles'],
   prices: ['blocks.number', 'blocks.baseFeePerGas'],
@@ -149,7 +152,7 @@ export class BlockChecker {
     return { proven, skipped, uncovered: [...uncovered, ...unproven.map((table) => `${table}.*`)] }
   }
 
-  /** With the checks that are not even begun for lack of columns. */
+  /** With the checks that are not begun because columns are missing. */
   #allSkipped({ checks, skipped }: Verification): SkippedCheck[] {
     const isTold = (check: VerifyCheck) => checks.includes(check) || skipped.some((each) => each.check === check)
     const others = [...this.#without].filter(([check]) => !isTold(check) && (check !== 'senders' || this.#senderOf !== undefined))
@@ -241,7 +244,10 @@ export class BlockChecker {
     return filled
   }
 
-  /** Transactions, whose hashes are proven, that are of another chain than the one that the manifest names. */
+  /**
+   * Transactions, whose hashes are proven, that are of another chain than the one that the manifest
+   * names.
+   */
   #checkChain({ transactions, number }: StoredBlock, files: FileNames): void {
     const { chainId } = this.#header
     if (!hasOwnTransactions(chainId)) return
@@ -259,7 +265,7 @@ export class BlockChecker {
     }
   }
 
-  /** The hashes of transactions, where the root cannot be computed for lack of a header's. */
+  /** The hashes of transactions, where there is no header's root to compare with. */
   #transactionHashes({ transactions, number }: StoredBlock, files: FileNames): { check: BlockCheck; reason?: string } | undefined {
     if (!this.#without.has('transactions') || this.#missing.transactionHashes?.length !== 0) return undefined
     let reason: string | undefined
@@ -294,7 +300,10 @@ export class BlockChecker {
     throw falsehood({ file: files.logs as string, block: number }, 'logsBloom', block.logsBloom, bloom, ', which the logs make')
   }
 
-  /** What the hashes of transactions do not cover, where no root was compared; and a count without its rows. */
+  /**
+   * What the hashes of transactions do not cover, where no root was compared; and a count without
+   * its rows.
+   */
   #uncoveredAlone({ transactions, receipts, blocks }: StoredBlock, block: Block, proven: readonly BlockCheck[], made: readonly VerifyCheck[]): string[] {
     const hasCount = blocks?.[0]?.transactionCount !== undefined && transactions === undefined && receipts === undefined
     const names = hasCount ? ['transactionCount'] : []

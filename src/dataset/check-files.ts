@@ -38,7 +38,7 @@ function unnamed(name: string): Error {
   return falsehood({ file: name }, 'file', plain('none, since the manifest does not name it'), plain('a file or folder'))
 }
 
-/** None of a folder that is not there: a dataset without ranges may have none. */
+/** Empty for a folder that does not exist: a dataset without ranges may have none. */
 async function namesIn(folder: string): Promise<string[]> {
   try {
     return await readdir(folder)

@@ -16,9 +16,9 @@ const RANGE_FIELDS = ['from', 'to', 'parentHash', 'firstHash', 'lastHash', 'file
 const FILE_FIELDS = ['name', 'rows', 'bytes', 'sha256']
 
 /**
- * The manifest of a folder, after its own digest, the form of each field, the tiling of the ranges
- * and the names of the files were checked. Throws `IntegrityError`; and an `Error` for a manifest of
- * another version.
+ * The manifest of a folder. Checks its own digest, the form of each field, that the ranges tile,
+ * and the names of the files. Throws `IntegrityError`; and an `Error` for a manifest of another
+ * version.
  */
 export async function readCheckedManifest(dir: string): Promise<Manifest> {
   const there = await lstat(join(dir, MANIFEST)).catch(() => undefined)
@@ -30,7 +30,7 @@ export async function readCheckedManifest(dir: string): Promise<Manifest> {
   manifest.ranges.forEach((range, i) => {
     checkRange(manifest, range, i)
   })
-  // Nothing is written twice, or in another way than a reader of JSON may expect.
+  // No field is written twice, or in a form that a reader of JSON would not expect.
   if (new ManifestFile(dir, manifest).text !== text) throw wrong('text', 'the text that its values make', 'another')
   return manifest
 }
@@ -121,7 +121,7 @@ function checkRange(manifest: DatasetHeader & { readonly ranges: readonly RangeE
   const { from, to, parentHash, firstHash, lastHash, files, checks, nulls, tool } = range
   const last = manifest.ranges[i - 1]
   const start = last === undefined ? manifest.from : last.to + 1
-  check(from === start, `${at}.from`, `${start}, so that no block is missing or there twice`, from)
+  check(from === start, `${at}.from`, `${start}, so that no block is missing or comes twice`, from)
   const end = rangeFrom(from, Number.MAX_SAFE_INTEGER, manifest.blocksPerFile).to
   check(isWhole(to, from) && to <= end, `${at}.to`, `a number from ${from} to ${end}`, to)
   for (const [name, hash] of Object.entries({ parentHash, firstHash, lastHash })) check(isText(hash, HASH), `${at}.${name}`, 'a hash of 32 bytes', hash)

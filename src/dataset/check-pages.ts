@@ -13,7 +13,7 @@ const HEADER = 128
  * Checks that each column of a row group is one page as `ParquetFile` writes it, with a value or
  * null for each row. In another form, a reader could find other values than the ones that are
  * verified, or a small file could claim more than fits into memory. Throws `IntegrityError`; and
- * what a reader throws for bytes that are no page.
+ * what a reader throws for bytes that are not a page.
  */
 export async function checkPages(file: string, buffer: AsyncBuffer, { columns, num_rows }: RowGroup): Promise<void> {
   const { parquetHeader } = await import('hyparquet/src/column.js')
@@ -56,7 +56,10 @@ export async function checkPages(file: string, buffer: AsyncBuffer, { columns, n
   }
 }
 
-/** Whether these are levels as `ParquetColumn` makes them: a run of one level, or a bit for each row. */
+/**
+ * Whether these are levels as `ParquetColumn` makes them: a run of one level, or a bit for each
+ * row.
+ */
 function areLevels(levels: Buffer, rows: number): boolean {
   const [head, start] = varint(levels)
   if (head % 2 === 0) return head === rows * 2 && levels.length === start + 1 && (levels[start] as number) <= 1

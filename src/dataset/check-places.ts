@@ -16,7 +16,10 @@ export interface BlockFacts {
 
 const rowTables = ['transactions', 'receipts', 'logs', 'withdrawals'] as const
 
-/** Microseconds of a later second are no safe integer: a column of timestamps does not hold it. */
+/**
+ * The microseconds of a later second are not a safe integer: a column of timestamps does not hold
+ * it.
+ */
 const LAST_SECOND = BigInt(Math.floor(Number.MAX_SAFE_INTEGER / 1e6))
 
 /**

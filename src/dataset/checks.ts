@@ -16,7 +16,7 @@ export type Missing = readonly string[]
 /** What a dataset stores. */
 interface Stored {
   readonly tables: readonly DatasetTable[]
-  /** Null where rows hold all that the node sent. */
+  /** Null where rows hold everything that the node sent. */
   readonly columns: Readonly<Partial<Record<DatasetTable, readonly string[]>>> | null
 }
 

@@ -11,8 +11,8 @@ import type { Column, ColumnType } from './tables.ts'
 
 /**
  * The value of a row in a page, decoded as the field of a node's JSON would be; null for null.
- * Throws `IntegrityError` for bytes that the writer does not make, and `CodecError` for a value that
- * the field cannot have.
+ * Throws `IntegrityError` for bytes that the writer does not make, and `CodecError` for a value
+ * that the field cannot have.
  */
 export type Cell = (place: Place, page: ColumnPage, row: number) => unknown
 
@@ -20,7 +20,9 @@ export const LARGEST_DECIMAL = 10n ** 38n - 1n
 const MICROS = 1_000_000n
 const TWO_32 = 2 ** 32
 
-/** Makes the cells of a column. `decode` is that of its field; undefined for one that stays as sent. */
+/**
+ * Makes the cells of a column. `decode` is that of its field; undefined for one that stays as sent.
+ */
 export function cellOf({ name, type }: Column, decode: Decode<unknown> | undefined): Cell {
   switch (type) {
     case 'int32':
@@ -170,8 +172,8 @@ function digits(name: string, type: ColumnType, decode: Decode<unknown> | undefi
 const AT_ONCE = 64
 
 /**
- * A value of a fixed number of bytes, as hex. The text of several is made at once: a third less work
- * than a text of its own for each.
+ * A value of a fixed number of bytes, as hex. The text of several is made at once: a third less
+ * work than a text of its own for each.
  */
 function fixed(type: ColumnType): Cell {
   const size = sizes[type]

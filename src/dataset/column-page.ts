@@ -9,7 +9,7 @@ import type { ColumnType } from './tables.ts'
  * of them would take several times as much memory and time.
  */
 
-/** What is used of hyparquet to read a page. */
+/** The part of hyparquet that reads a page. */
 export interface PageLibrary {
   readonly parquetHeader: (reader: { view: DataView; offset: number }) => PageHeader
   readonly snappyUncompress: (input: Uint8Array, output: Uint8Array) => void
@@ -26,7 +26,10 @@ export class ColumnPage {
   /** Where the value of each row starts, -1 for null; undefined where that follows from the row. */
   readonly #starts: Int32Array | undefined
 
-  /** `present` has a bit for each row, the lowest first; undefined if no row is null. Throws for other bytes. */
+  /**
+   * `present` has a bit for each row, the lowest first; undefined if no row is null. Throws for
+   * other bytes.
+   */
   constructor(type: ColumnType, rows: number, present: Uint8Array | undefined, bytes: Buffer) {
     this.type = type
     this.rows = rows

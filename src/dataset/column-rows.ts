@@ -9,13 +9,19 @@ import { isHex, ParquetColumn } from './parquet-column.ts'
 import type { ColumnValues } from './read-parquet.ts'
 import { type Column, type DatasetTable, fieldsElsewhere, tables } from './tables.ts'
 
-/** The decoded fields of a row; undefined or absent where they are null or their column is not stored. */
+/**
+ * The decoded fields of a row; undefined or absent where they are null or their column is not
+ * stored.
+ */
 export type Fields = Record<string, unknown>
 
 /** The decoders of fields by their names; a field without one stays as sent. */
 export type FieldDecoders = ReadonlyMap<string, Decode<unknown>>
 
-/** Fields that say where a row belongs. Null where they are null, so that they are not taken for columns that are not stored. */
+/**
+ * Fields that say where a row belongs. Null where they are null, so that they are not taken for
+ * columns that are not stored.
+ */
 const PLACE: ReadonlySet<string> = new Set(['number', 'hash', 'parentHash', 'transactionIndex', 'transactionHash', 'logIndex', 'index'])
 
 /** How the value of a column becomes one of a field. */
@@ -33,8 +39,9 @@ interface Bound extends Plan {
 }
 
 /**
- * Makes the fields of rows from the values of their columns, decoded. What a column cannot hold is in `extra`, and nothing else may be there, nor anywhere twice: otherwise a
- * reader of the column would see another value than the one that is verified.
+ * Makes the fields of rows from the values of their columns, decoded. What a column cannot hold is
+ * in `extra`, and nothing else may be there, nor any value twice: otherwise a reader of the column
+ * would see a value other than the one that is verified.
  */
 export class ColumnRows {
   readonly #table: DatasetTable
@@ -61,7 +68,7 @@ export class ColumnRows {
       const field = column.source.from === 'field' ? column.source.field : column.name
       return { column, index, field, cell: cellOf(column, column.isCopy ? decodeQuantity : decoders.get(field)) }
     })
-    // Some items of a list do not tell its others.
+    // Some items of a list alone do not determine its others.
     this.#plans = all.filter(({ column, field }) => itemOf(column) === undefined || this.#byField.get(field)?.length === columnsOfField(table, field))
     this.#hasExtra = columns.some(({ source }) => source.from === 'extra')
   }

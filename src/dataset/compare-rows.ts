@@ -15,8 +15,8 @@ import type { ChosenBlock } from './verify-range.ts'
 const NOTE = '; expected is what the node says'
 
 /**
- * Fields that some nodes give and others leave out, or that were added later, as `table.field`. They
- * are compared where both have them.
+ * Fields that some nodes give and others leave out, or that were added later, as `table.field`.
+ * They are compared where both have them.
  */
 const MAY_BE_ABSENT: ReadonlySet<string> = new Set([
   ...['difficulty', 'totalDifficulty', 'size', 'uncles'].map((name) => `blocks.${name}`),
@@ -29,8 +29,8 @@ const MAY_BE_ABSENT: ReadonlySet<string> = new Set([
 
 /**
  * Compares the rows of a block with what a node says of it: its hash, the number of rows in each
- * table, and each field. Resolves to why there is nothing to compare, and to undefined if all is the
- * same. Rejects with `IntegrityError` that names file, block and field.
+ * table, and each field. Resolves to why there is nothing to compare, and to undefined if all is
+ * the same. Rejects with `IntegrityError` that names file, block and field.
  */
 export async function compareRows(client: Client, header: DatasetHeader, range: RangeEntry, { hash: known, rows }: ChosenBlock): Promise<string | undefined> {
   const { number } = rows
@@ -109,7 +109,7 @@ function fieldsOf({ columns }: DatasetHeader, table: DatasetTable): readonly str
   const stored = columns[table] ?? []
   const all = tables[table].filter(({ source }) => source.from !== 'extra')
   const names = all.filter(({ name }) => stored.includes(name)).map(({ name, source, isCopy }) => (source.from === 'field' && !isCopy ? source.field : name))
-  // Some topics do not tell the others.
+  // Some topics alone do not determine the others.
   const isPart = (field: string) =>
     all.some(({ name, source }) => source.from === 'field' && source.field === field && source.item !== undefined && !stored.includes(name))
   return [...new Set(names)].filter((name) => !isPart(name) && !(name === 'valueDecimal' && stored.includes('value')))

@@ -172,7 +172,7 @@ function cut<T>(whole: Buffer, read: (text: Text) => { linked: T; end: number })
     return { linked, bytes }
   } catch (error) {
     if (error !== UNUSUAL) throw error
-    // Throws `SyntaxError` for what is no JSON.
+    // Throws `SyntaxError` for what is not JSON.
     throw fault('lists of objects', parsed(text))
   }
 }

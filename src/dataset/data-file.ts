@@ -38,8 +38,8 @@ export class DataFile {
   }
 
   /**
-   * Takes a piece, which must not be changed until the returned promise resolves. Then there is room
-   * for another.
+   * Takes a piece, which must not be changed until the returned promise resolves. Then there is
+   * room for another.
    */
   async write(piece: Buffer): Promise<void> {
     const encoded = this.#encode(piece)
@@ -54,7 +54,7 @@ export class DataFile {
   }
 
   async #append(before: Promise<void>, encoded: Buffer | Promise<Buffer>): Promise<void> {
-    // Awaited together, so that neither rejects unheard.
+    // Awaited together, so that neither rejection is unhandled.
     const [bytes] = await Promise.all([encoded, before])
     this.#hash.update(bytes)
     this.#bytes += bytes.length
@@ -79,7 +79,7 @@ export class DataFile {
     await writing(path, () => rename(asideOf(this.#dir, this.#name), path))
   }
 
-  /** Removes it, whatever has become of it. */
+  /** Removes it, whatever state it is in. */
   async abandon(): Promise<void> {
     await this.#last.catch(() => {})
     await this.#handle.close().catch(() => {})

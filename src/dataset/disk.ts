@@ -14,7 +14,9 @@ export async function writing<T>(path: string, write: () => Promise<T>): Promise
 /** The suffix of files that are not whole. */
 export const PARTIAL = 'partial'
 
-/** Opens a file that is not there: what is left at its path is removed, and never written through. */
+/**
+ * Opens a file that is not there: what is left at its path is removed, and never written through.
+ */
 export async function openNew(path: string): Promise<FileHandle> {
   await rm(path, { force: true })
   return await open(path, 'wx')

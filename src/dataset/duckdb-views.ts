@@ -28,8 +28,8 @@ export type ViewColumn = readonly [name: string, type: string]
 
 /**
  * The statements that make the views `blocks`, `transactions` and so on, as far as the dataset has
- * these tables, and then close the door: only the files of the manifest can be read, and no setting
- * changed. `dir` is an absolute path.
+ * these tables, and then lock the session: only the files of the manifest can be read, and no
+ * setting can be changed. `dir` is an absolute path.
  */
 export function duckDbViews(dir: string, manifest: Manifest): string[] {
   // A file without rows has nothing to add, and DuckDB takes no empty list.

@@ -33,15 +33,15 @@ export interface ExportDatasetOptions {
   /** Default blocks and transactions. */
   readonly tables?: readonly DatasetTable[]
   /**
-   * The columns to store, such as `['transactions.hash', 'transactions.value']`; all those of tables
-   * of which it names none. For Parquet alone.
+   * The columns to store, such as `['transactions.hash', 'transactions.value']`; all those of
+   * tables of which it names none. For Parquet alone.
    */
   readonly columns?: readonly string[]
   /** Number of blocks in each file. Default 1,000. */
   readonly blocksPerFile?: number
   /**
-   * How much is checked of each block. Default `link`. A wrong block is requested again from another
-   * endpoint. What cannot be checked is counted in the manifest, with the reason.
+   * How much is checked of each block. Default `link`. A wrong block is requested again from
+   * another endpoint. What cannot be checked is counted in the manifest, with the reason.
    */
   readonly verify?: VerifyLevel
   /** Ends the export, which rejects with the signal's reason. A later one continues it. */
@@ -72,16 +72,16 @@ export interface ExportSummary {
  *     await exportDataset(client, { from: 0n, to: 'finalized', dir: 'mainnet', tables: ['blocks', 'transactions', 'logs'] })
  *
  * A folder grows by whole ranges. An export that failed, was aborted or was killed at any moment is
- * continued by the same call, and gives the same bytes as one that was not interrupted; with a larger
- * `to`, a later call extends the folder.
+ * continued by the same call, and gives the same bytes as one that was not interrupted; with a
+ * larger `to`, a later call extends the folder.
  *
  * Each block must have the number that was requested, name the previous one as its parent, also
  * across runs, and come with one receipt for each of its transactions.
  *
  * Throws `OptionError` at once for invalid options, and rejects with it for a folder that has other
  * ones. Rejects with `IntegrityError` when replies contradict each other or the folder, with an
- * `Error` that names the path when the folder is damaged, in use or cannot be written, and otherwise
- * with the same errors as `client.call`.
+ * `Error` that names the path when the folder is damaged, in use or cannot be written, and
+ * otherwise with the same errors as `client.call`.
  */
 export function exportDataset(client: Client, options: ExportDatasetOptions): Promise<ExportSummary> {
   checkClient(client)

@@ -14,7 +14,9 @@ export function falsehood({ file, block }: Place, field: string, expected: unkno
   return new IntegrityError(`${where}: ${field}: expected ${wanted}, found ${got}${note}`, { file, block, field, expected: wanted, found: got })
 }
 
-/** The same for a value that cannot be decoded; `path` is where it stands. Any other error stays. */
+/**
+ * The same for a value that cannot be decoded; `path` is where it stands. Any other error stays.
+ */
 export function undecodable(place: Place, path: string, error: unknown): unknown {
   if (!(error instanceof CodecError)) return error
   const field = [path, error.path].filter((part) => part !== '').join('.')

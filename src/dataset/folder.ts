@@ -12,7 +12,10 @@ export async function makeFolder(dir: string): Promise<void> {
   await writing(dir, () => makePath(dir))
 }
 
-/** Makes a folder and those above it. Node's own `recursive` never ends where none can be made, as below /proc. */
+/**
+ * Makes a folder and those above it. Node's own `recursive` never ends where none can be made, as
+ * below /proc.
+ */
 async function makePath(path: string): Promise<void> {
   try {
     await mkdir(path)
@@ -32,7 +35,9 @@ async function makeFolderIn(path: string): Promise<void> {
   })
 }
 
-/** Throws unless a folder without a manifest is empty, so that nothing is mixed with other files. */
+/**
+ * Throws unless a folder without a manifest is empty, so that nothing is mixed with other files.
+ */
 export async function checkEmpty(dir: string): Promise<void> {
   const other = (await readdir(dir)).find((name) => !isOurs(name))
   if (other !== undefined) throw new Error(`${dir} is neither empty nor a dataset: it has ${JSON.stringify(other)}, but no ${MANIFEST}; nothing was changed`)

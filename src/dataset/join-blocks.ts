@@ -27,8 +27,8 @@ export function fileNamesOf({ tables }: DatasetHeader, { files }: RangeEntry): F
 
 /**
  * Reads the files of a range together, and joins their rows block by block, in bounded memory. The
- * rows of each table must be in the order of their blocks, and of blocks of the range. A table whose
- * rows do not say their block is read to its end first. Throws `IntegrityError`.
+ * rows of each table must be in the order of their blocks, and of blocks of the range. A table
+ * whose rows do not say their block is read to its end first. Throws `IntegrityError`.
  */
 export async function* joinBlocks(dir: string, header: DatasetHeader, range: RangeEntry, mostRows = MOST_ROWS): AsyncGenerator<StoredBlock> {
   const cursors: [DatasetTable, Cursor][] = []

@@ -89,8 +89,8 @@ async function createWithoutLinks(path: string, text: string): Promise<boolean> 
 }
 
 /**
- * Replaces the lock that was found, of a process that no longer runs. Only one process at a time may
- * do so, and only if it still is that lock. False if it is not.
+ * Replaces the lock that was found, of a process that no longer runs. Only one process at a time
+ * may do so, and only if it still is that lock. False if it is not.
  */
 async function takeOver(dir: string, path: string, { found, mine, text }: { found: string; mine: Holder; text: string }): Promise<boolean> {
   const turn = `${path}.turn`
@@ -115,7 +115,10 @@ async function takeOver(dir: string, path: string, { found, mine, text }: { foun
   }
 }
 
-/** The text of a lock; undefined if it is gone. Throws for anything there that is no file or cannot be read. */
+/**
+ * The text of a lock; undefined if it is gone. Throws if what is there is not a file or cannot be
+ * read.
+ */
 async function readLock(dir: string, path: string): Promise<string | undefined> {
   try {
     const there = await lstat(path)
@@ -127,7 +130,7 @@ async function readLock(dir: string, path: string): Promise<string | undefined> 
   throw new Error(`${dir} cannot be locked: ${path} is not a file; delete it if no process writes to the folder`)
 }
 
-/** Undefined for a file that is no lock, or not all of one. */
+/** Undefined for a file that is not a lock, or not all of one. */
 function holderOf(text: string): Holder | undefined {
   try {
     const { pid, host, start, id } = JSON.parse(text) as Holder
@@ -137,7 +140,7 @@ function holderOf(text: string): Holder | undefined {
   }
 }
 
-/** A process of another machine counts as alive: nothing here can tell. */
+/** A process of another machine counts as alive, since that cannot be found out here. */
 async function isAlive({ pid, host, start }: Holder): Promise<boolean> {
   if (host !== hostname()) return true
   try {
@@ -151,7 +154,7 @@ async function isAlive({ pid, host, start }: Holder): Promise<boolean> {
 
 /**
  * When a process started: the boot and the clock ticks since then, which no change of the clock
- * affects. Null where the system does not tell.
+ * affects. Null where the system does not say.
  */
 async function startOf(pid: number): Promise<string | null> {
   try {

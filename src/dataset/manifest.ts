@@ -33,7 +33,10 @@ export interface DatasetHeader {
   readonly tables: readonly DatasetTable[]
   /** The columns of each table in Parquet files, in their order; null for other formats. */
   readonly columns: Readonly<Partial<Record<DatasetTable, readonly string[]>>> | null
-  /** What each offline check lacks, as `table` or `table.column`: with nothing missing, it can be made. */
+  /**
+   * What each offline check lacks, as `table` or `table.column`: with nothing missing, it can be
+   * made.
+   */
   readonly checks: Readonly<Record<string, Missing>>
 }
 

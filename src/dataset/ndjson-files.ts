@@ -93,7 +93,7 @@ export async function createLines(dir: string, name: string, table: DatasetTable
     async finish() {
       pieces.end()
       await writeOut()
-      // A file of no members would be no valid gzip, and one of half a frame no valid Zstandard.
+      // A file without members would not be valid gzip, nor one of half a frame valid Zstandard.
       if (format === 'ndjson.zst' || (format === 'ndjson.gz' && rows === 0)) await file.write(Buffer.alloc(0))
       return { entry: await file.finish(rows), nulls: {} }
     },

@@ -42,7 +42,10 @@ export class Rows {
    * order of the names; -1 where the row does not have the field.
    */
   places: Int32Array
-  /** Of each field without a name in the cutter: its row, the start of its key, the end of its value. */
+  /**
+   * Of each field without a name in the cutter: its row, the start of its key, the end of its
+   * value.
+   */
   readonly others: number[] = []
   /** The same of each field that is apart. */
   readonly apart: number[] = []
@@ -92,7 +95,7 @@ export class Rows {
 /** Cuts the value at `at`, of a field of this row, and returns the index after it. */
 export type CutField = (text: Text, at: number, row: number) => number
 
-/** A key that was met, and what to do with its value. */
+/** A key that was found, and what to do with its value. */
 interface Key {
   readonly place: Place
   /** Index among the names; -1 for any other field. */

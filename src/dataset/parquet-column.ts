@@ -4,7 +4,7 @@ import type { ColumnType } from './tables.ts'
 /*
  * A column of a row group while its rows are added. Its memory is the page as Parquet stores it in
  * PLAIN encoding: the values that are not null, one after another, and a bit for each row that says
- * which are. So nothing is made of a value but its bytes.
+ * which are. So no value becomes anything but its bytes.
  */
 
 const QUOTE = 0x22
@@ -192,8 +192,8 @@ export class ParquetColumn {
   }
 
   /**
-   * Adds the value whose JSON is in `bytes` from `from` to `to`. False if the column cannot hold it:
-   * then nothing was added.
+   * Adds the value whose JSON is in `bytes` from `from` to `to`. False if the column cannot hold
+   * it: then nothing was added.
    */
   add(bytes: Buffer, from: number, to: number): boolean {
     this.#ensure(this.#fixed === 0 ? to - from + 4 : this.#fixed)

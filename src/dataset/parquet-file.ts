@@ -6,7 +6,7 @@ import { DataFile } from './data-file.ts'
 import type { FileEntry } from './manifest.ts'
 import { type ParquetColumn, type SchemaElement, schemaOf } from './parquet-column.ts'
 
-/** What is used of hyparquet-writer: the container. Columns are encoded here. */
+/** The part of hyparquet-writer that is used: the container. Columns are encoded here. */
 export interface ParquetLibrary {
   readonly newWriter: () => Writer & { getBytes(): Uint8Array }
   readonly writePageHeader: typeof import('hyparquet-writer/src/datapage.js').writePageHeader
@@ -36,8 +36,8 @@ const zstdCompress = (zlib as { zstdCompress?: Zstd }).zstdCompress
 const zstd = zstdCompress && promisify<Buffer, Buffer>(zstdCompress)
 
 /**
- * A sample of this many bytes tells whether a column is worth compressing. Hashes and signatures are
- * not.
+ * A sample of this many bytes tells whether a column is worth compressing. Hashes and signatures
+ * are not.
  */
 const SAMPLE = 16 * 1024
 const WORTH = 0.9

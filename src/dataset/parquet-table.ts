@@ -141,7 +141,9 @@ class TableColumns {
     this.nulls[key] = (this.nulls[key] ?? 0) + 1
   }
 
-  /** Finds the topics of each log. Where they are no list of at most four strings, all are misfits. */
+  /**
+   * Finds the topics of each log. Unless they are a list of at most four strings, all are misfits.
+   */
   #findTopics({ bytes, rows }: CutTable): void {
     const field = rows.names.indexOf('topics')
     if (field < 0) return

@@ -5,13 +5,13 @@ import { Tally } from './tally.ts'
 import { verifyRange } from './verify-range.ts'
 
 /*
- * Verifies the ranges that its parent sends, one at a time, and tells how far it is. What is wrong is
- * left to the parent, which verifies the range itself.
+ * Verifies the ranges that its parent sends, one at a time, and reports its progress. A range with
+ * a fault is left to the parent, which verifies it itself.
  */
 
 const { dir, header, senders } = workerData as RangeWorkerOptions
 
-/** Blocks that are told at once. */
+/** Blocks that are reported at once. */
 const AT_ONCE = 32
 
 const tell = (news: RangeNews): void => parentPort?.postMessage(news)

@@ -3,7 +3,7 @@ import type { DatasetHeader, RangeEntry } from './manifest.ts'
 import type { Tallied } from './tally.ts'
 import type { ChosenBlock } from './verify-range.ts'
 
-/** What a worker is told when it starts. */
+/** What a worker gets when it starts. */
 export interface RangeWorkerOptions {
   readonly dir: string
   readonly header: DatasetHeader
@@ -17,12 +17,12 @@ export interface RangeTask {
 }
 
 /**
- * What a worker tells of its range, in order: a number of further blocks; one that is chosen, after
- * which it waits; in the end what was proven, or that it was not.
+ * What a worker reports of its range, in order: a number of further blocks; one that is chosen,
+ * after which it waits; in the end what was proven, or that it has failed.
  */
 export type RangeNews = { readonly blocks: number } | { readonly chosen: ChosenBlock } | { readonly tally: Tallied } | { readonly failed: true }
 
-/** A range that a worker has, and what has become of it. */
+/** A range that a worker has, and its state. */
 export class RangeRun {
   readonly task: RangeTask
   readonly #told: RangeEvent[] = []
@@ -32,7 +32,7 @@ export class RangeRun {
     this.task = task
   }
 
-  /** What was told next. */
+  /** What was reported next. */
   async next(): Promise<RangeEvent> {
     for (;;) {
       const event = this.#told.shift()

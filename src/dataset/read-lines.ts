@@ -13,7 +13,10 @@ const NEWLINE = 0x0a
 /** Bytes that are read at a time. */
 const PIECE = 256 * 1024
 
-/** The longest line, in bytes: longer ones can be no text in Node.js. A few bytes may claim gigabytes of them. */
+/**
+ * The longest line, in bytes: Node.js has no longer strings. A few compressed bytes may claim
+ * gigabytes.
+ */
 const LONGEST = constants.MAX_STRING_LENGTH
 
 const decompress: Readonly<Partial<Record<DatasetFormat, () => Transform>>> = {
@@ -62,7 +65,8 @@ async function* bytesOf(dir: string, file: string, format: DatasetFormat): Async
   try {
     const { size } = await stat(join(dir, file))
     yield* decoder as AsyncIterable<Buffer>
-    // Node's decoders end without an error after one frame of Zstandard, or zeros behind gzip. Others read on.
+    // Node's decoders end without an error after one frame of Zstandard, or zeros behind gzip.
+    // Others read on.
     const { bytesWritten } = decoder as Transform & { readonly bytesWritten: number }
     if (bytesWritten !== size)
       throw falsehood({ file }, 'content', plain('compressed lines to its end'), plain(`others behind its first ${bytesWritten} bytes`))

@@ -18,7 +18,8 @@ export interface ColumnValues {
 /**
  * The rows of a Parquet file, a row group at a time. The file must have these columns, and the
  * statistics of each group must be those of its values: databases skip groups by them. For the same
- * reason, no index may be there, since none is written, nor anything else that tells readers of types. Throws `IntegrityError` for any other file.
+ * reason, the file must have no index, since none is written, and nothing else that gives readers
+ * types. Throws `IntegrityError` for any other file.
  */
 export async function* readParquet(dir: string, file: string, columns: readonly Column[]): AsyncGenerator<ColumnValues> {
   const handle = await open(join(dir, file), 'r')
@@ -43,7 +44,7 @@ export async function* readParquet(dir: string, file: string, columns: readonly 
   }
 }
 
-/** Throws what a reader throws for bytes that are no Parquet as `IntegrityError`. */
+/** Throws what a reader throws for bytes that are not Parquet as `IntegrityError`. */
 async function reading<T>(file: string, read: () => Promise<T>): Promise<T> {
   try {
     return await read()
@@ -121,7 +122,7 @@ function described(element: SchemaElement | undefined): string {
   return [...parts, logical_type === undefined ? undefined : Object.entries(logical_type).sort().join(' ')].filter((part) => part !== undefined).join(' ')
 }
 
-/** Checks that a row group has these columns, and nothing beside their pages. */
+/** Checks that a row group has these columns, and nothing but their pages. */
 function checkChunks(file: string, { columns: chunks }: RowGroup, columns: readonly Column[]): void {
   for (let i = 0; i < Math.max(chunks.length, columns.length); i++) {
     const [chunk, column] = [chunks[i], columns[i]]

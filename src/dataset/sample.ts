@@ -1,6 +1,6 @@
 /**
- * `count` of the numbers `from` to `to`, in order: the first, the last, and one at random of each of
- * equal parts between them. The same seed gives the same numbers.
+ * `count` of the numbers `from` to `to`, in order: the first, the last, and one at random of each
+ * of equal parts between them. The same seed gives the same numbers.
  */
 export function sampleOf(from: number, to: number, count: number, seed: number): number[] {
   const all = to - from + 1
@@ -16,7 +16,10 @@ export function sampleOf(from: number, to: number, count: number, seed: number):
   return [from, ...inner, to]
 }
 
-/** Numbers from 0 to 1, by mulberry32: https://gist.github.com/tommyettinger/46a874533244883189143505d203312c */
+/**
+ * Numbers from 0 to 1, by mulberry32:
+ * https://gist.github.com/tommyettinger/46a874533244883189143505d203312c
+ */
 function randomFrom(seed: number): () => number {
   let state = seed | 0
   return () => {

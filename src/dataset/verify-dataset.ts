@@ -17,7 +17,10 @@ import type { ChosenBlock } from './verify-range.ts'
 import { verifyRanges } from './verify-ranges.ts'
 
 export interface VerifyDatasetOptions {
-  /** Whether the sender of each transaction is recovered from its signature, which is slow. Default false. */
+  /**
+   * Whether the sender of each transaction is recovered from its signature, which is slow. Default
+   * false.
+   */
   readonly senders?: boolean
   /** A client of a node whose blocks are compared with those of the dataset, row by row. */
   readonly against?: Client
@@ -38,9 +41,9 @@ export interface DatasetReport {
   readonly from: number | null
   readonly to: number | null
   /**
-   * Hash of the last block. Where `checks.header` and `checks.link` count all blocks, what is proven
-   * follows from it, so compare it with one that you trust. Otherwise, it is what the manifest says.
-   * Null for a dataset without blocks.
+   * Hash of the last block. Where `checks.header` and `checks.link` count all blocks, what is
+   * proven follows from it, so compare it with one that you trust. Otherwise, it is what the
+   * manifest says. Null for a dataset without blocks.
    */
   readonly lastHash: string | null
   readonly ranges: number
@@ -54,8 +57,8 @@ export interface DatasetReport {
   /** Number of blocks for which a check could not be made, by check and reason. */
   readonly skipped: Readonly<Record<string, Readonly<Record<string, number>>>>
   /**
-   * Columns, as `table.column`, with values that no hash covers and nothing else tells; `table.*` for
-   * a table of which rows are not proven.
+   * Columns, as `table.column`, with values that no hash covers and that follow from nothing else;
+   * `table.*` for a table of which rows are not proven.
    */
   readonly uncovered: readonly string[]
   /** The node comparison: how many blocks, and the seed that chooses the same ones again. */
@@ -73,11 +76,12 @@ export interface DatasetReport {
  *
  *     const { checks, skipped, uncovered, lastHash } = await verifyDataset('mainnet')
  *
- * Who can write the folder can write digests, too, but cannot make other rows with the hashes of
- * the chain. So compare `lastHash` with one that you trust, or pass a client as `against`.
+ * A person who can write the folder can write digests, too, but cannot make other rows with the
+ * hashes of the chain. So compare `lastHash` with one that you trust, or pass a client as
+ * `against`.
  *
  * Rejects at the first falsehood with `IntegrityError`, which names file, block and field, with
- * what was expected and found. Rejects with `OptionError` for invalid options, a path that is no
+ * what was expected and found. Rejects with `OptionError` for invalid options, a path that is not a
  * folder, and a dataset that this version of Node.js cannot read.
  */
 export async function verifyDataset(dir: string, options: VerifyDatasetOptions = {}): Promise<DatasetReport> {
@@ -145,7 +149,7 @@ function checkVerifyOptions(dir: string, options: VerifyDatasetOptions): VerifyJ
   const { senders = false, against, sample, seed, signal, onProgress } = options
   if (against !== undefined) checkClient(against, 'against')
   for (const [name, value] of Object.entries({ sample, seed }))
-    if (value !== undefined && against === undefined) throw new OptionError(name, 'against beside it', 'no against')
+    if (value !== undefined && against === undefined) throw new OptionError(name, 'against with it', 'no against')
   if (signal !== undefined) check.signal(signal)
   if (onProgress !== undefined) check.callback('onProgress', onProgress)
   return {

@@ -9,7 +9,7 @@ import { type DatasetHeader, MANIFEST, type RangeEntry } from './manifest.ts'
 import { isPlaced } from './table-rows.ts'
 import type { Tally } from './tally.ts'
 
-/** What the verification of a range needs beside the range. */
+/** What the verification of a range needs in addition to the range. */
 export interface RangeJob {
   readonly dir: string
   readonly header: DatasetHeader

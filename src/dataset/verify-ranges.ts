@@ -29,7 +29,9 @@ export interface Threads {
 
 /** Most threads: each has up to 150 MB. */
 const MOST_THREADS = 4
-/** A folder of less than this, in bytes, is verified sooner than threads are as fast as this one. */
+/**
+ * A folder of less than this, in bytes, is verified before threads would be as fast as this one.
+ */
 const SMALL = 8 * 1024 * 1024
 
 /** A thread for each core, where there is enough to do. */
@@ -86,7 +88,10 @@ export async function verifyRanges(job: RangesJob, tally: Tally, threads: Thread
     return started
   }
 
-  /** Reports what a thread tells. Resolves to the number of blocks before it failed; undefined if it has not. */
+  /**
+   * Passes on what a thread reports. Resolves to the number of blocks before it failed; undefined
+   * if it has not.
+   */
   async function follow(run: RangeRun): Promise<number | undefined> {
     let number = BigInt(run.task.range.from)
     for (;;) {

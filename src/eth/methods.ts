@@ -212,8 +212,8 @@ let large: typeof import('./large-results.ts') | undefined
 
 /**
  * Decodes a result of `name` from its bytes, at less than the cost of `JSON.parse`. Undefined for a
- * method without large results. It gives what `decodeResult` makes of the parsed bytes, or nothing, or
- * throws: then the bytes are parsed, and `decodeResult` tells what is wrong with them.
+ * method without large results. It gives what `decodeResult` makes of the parsed bytes, or nothing,
+ * or throws: then the bytes are parsed, and `decodeResult` tells what is wrong with them.
  */
 export function byteDecoder(name: string, params: readonly unknown[]): ((json: Buffer) => object | undefined) | undefined {
   if (!HAS_LARGE_RESULTS.test(name)) return undefined

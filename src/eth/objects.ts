@@ -19,8 +19,8 @@ export interface AccessListItem {
 
 const authorizationFields = {
   /**
-   * Of up to 256 bits: an authorization that holds on no chain makes its transaction none the less
-   * valid.
+   * Of up to 256 bits: an authorization that holds on no chain does not make its transaction
+   * invalid.
    */
   chainId: numberOrBig,
   address,
@@ -200,7 +200,7 @@ const headerFields = {
 
 const newHeadFields = { ...headerFields, size: optional(quantity), uncles: optional(asSent<Hash[]>()) }
 
-/** The header of a new block, as a subscription tells it; nodes leave out its size and uncles. */
+/** The header of a new block, as a subscription sends it; nodes leave out its size and uncles. */
 export interface Header extends Infer<typeof newHeadFields> {}
 
 /** An uncle: a block without its transactions. */
@@ -211,7 +211,7 @@ export interface Block<Full extends boolean = boolean> extends Uncle {
   transactions: Full extends true ? Transaction[] : Hash[]
 }
 
-/** Any string: hashes stay as sent. What matters is that it is no transaction. */
+/** Any string: hashes stay as sent. What matters is that it is not a transaction. */
 export const decodeHash: Decode<Hash> = stringOf('a transaction hash') as Decode<Hash>
 
 const decodeFullBlock = object('block', ['hash', 'number', 'transactions'], { ...headerFields, transactions: list(decodeTransaction) })
@@ -260,11 +260,11 @@ export const decodeProof: Decode<Proof> = object('proof', ['address'], proofFiel
 
 const feeHistoryFields = {
   oldestBlock: quantity,
-  /** In wei; one more than blocks asked: the last is the next block's. */
+  /** In wei; one more than there are blocks: the last one is the next block's. */
   baseFeePerGas: list(decodeQuantity),
   /** From 0 to 1. */
   gasUsedRatio: asSent<number[]>(),
-  /** In wei: for each block, the priority fees at the percentiles asked for. */
+  /** In wei: for each block, the priority fees at the requested percentiles. */
   reward: optional(list(arrayOf(decodeQuantity))),
   /** In wei. */
   baseFeePerBlobGas: optional(list(decodeQuantity)),

@@ -106,8 +106,8 @@ function historyOf(result: unknown): ReadonlyMap<string, number> {
 }
 
 /**
- * reth names it in the message of its error 4444
- * (https://github.com/paradigmxyz/reth/pull/26550); others may in its data.
+ * reth names it in the message of its error 4444 (https://github.com/paradigmxyz/reth/pull/26550);
+ * others may name it in its data.
  */
 function oldestIn(error: HexlineError): number | undefined {
   if (!(error instanceof RpcError)) return undefined

@@ -26,8 +26,8 @@ const MISSING = 8
 
 /**
  * Makes `eth_sendRawTransaction` safe to repeat. A signed transaction has one hash and runs at most
- * once, wherever and how often it is sent. But a send that succeeded without a reply must not be
- * reported as a failure.
+ * once, wherever it is sent and however often. But a send that succeeded without a reply must not
+ * be reported as a failure.
  *
  * After a failure that leaves open whether the node accepted the transaction, "already known" means
  * that it did, and so does finding the hash. "nonce too low" and other refusals prove nothing,

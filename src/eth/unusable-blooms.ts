@@ -1,4 +1,4 @@
-/** Blooms of a chain that do not tell which blocks have logs. */
+/** Blooms of a chain that do not show which blocks have logs. */
 interface UnusableBlooms {
   readonly chainIds: readonly number[]
   /** Blocks below this number; all if undefined. */
@@ -9,10 +9,10 @@ interface UnusableBlooms {
 }
 
 /**
- * Chains whose headers have blooms that prove nothing: an audit counts their blocks as unproven.
- * A bloom that may be all ones, such as Filecoin's
- * (https://github.com/ChainSafe/forest/issues/7151), is not here: it hides no log, and only costs
- * receipts. A chain that is not listed and gives a log that its header's bloom lacks is noticed, too.
+ * Chains whose headers have blooms that prove nothing: an audit counts their blocks as unproven. A
+ * bloom that may be all ones, such as Filecoin's (https://github.com/ChainSafe/forest/issues/7151),
+ * is not here: it hides no log, and only costs receipts. A chain that is not listed and gives a log
+ * that its header's bloom lacks is noticed, too.
  */
 export const unusable: readonly UnusableBlooms[] = [
   {
@@ -50,7 +50,9 @@ export const unusable: readonly UnusableBlooms[] = [
 
 const byChain: ReadonlyMap<number, UnusableBlooms> = new Map(unusable.flatMap((row) => row.chainIds.map((id) => [id, row])))
 
-/** Why the bloom of a block of this chain proves nothing; the function gives undefined if it does. */
+/**
+ * Why the bloom of a block of this chain proves nothing; the function gives undefined if it does.
+ */
 export function unusableBlooms(chainId: number): ((number: number) => string | undefined) | undefined {
   const chain = byChain.get(chainId)
   if (chain === undefined) return undefined

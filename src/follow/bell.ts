@@ -2,17 +2,17 @@ import type { Client } from '../client/client.ts'
 import { clockOf, listenOf, sleepOf } from '../client/internals.ts'
 import { decodeQuantity } from '../eth/codec/quantity.ts'
 
-/** A new head, as a subscription tells it. It says when to ask, and is never delivered. */
+/** A new head, as a subscription announces it. It only says when to ask, and is never delivered. */
 export interface ToldHead {
   readonly number: number
   readonly hash: string
 }
 
-/** Rings when a node tells of a new head. Without a WebSocket, only time passes. */
+/** Rings when a node announces a new head. Without a WebSocket, only time passes. */
 export interface Bell {
   /** Whether a subscription is there. */
   readonly isLive: boolean
-  /** The newest head that was told since the last call; undefined if none was. */
+  /** The newest head that was announced since the last call; undefined if none was. */
   take(): ToldHead | undefined
   /**
    * Resolves when the bell rings, also if it has since the last `take`, and at the latest after
@@ -24,7 +24,10 @@ export interface Bell {
 
 const RUNG: unique symbol = Symbol('the bell has rung')
 
-/** Subscribes to new heads, and stays subscribed. Rings that are not heard are one ring. */
+/**
+ * Subscribes to new heads, and stays subscribed. Rings that come before the last one was heard
+ * count as one.
+ */
 export function startBell(client: Client, signal: AbortSignal | undefined): Bell {
   const clock = clockOf(client)
   let told: ToldHead | undefined
@@ -88,7 +91,7 @@ export function startBell(client: Client, signal: AbortSignal | undefined): Bell
   }
 }
 
-/** Undefined for what is no header: the ring alone counts. */
+/** Undefined for anything but a header: then only the ring counts. */
 function toldHead(result: unknown): ToldHead | undefined {
   const { number, hash } = (result ?? {}) as { readonly number?: unknown; readonly hash?: unknown }
   try {

@@ -40,8 +40,8 @@ const MiB = 1024 * 1024
 /** Blocks whose logs are requested at the same time. */
 const LOGS_AHEAD = 16
 /**
- * Attempts for a block near the head. It may have been replaced, or the head that told of it: then
- * there is nothing to wait for.
+ * Attempts for a block near the head. It, or the head that announced it, may have been replaced:
+ * then there is nothing to wait for.
  */
 const ATTEMPTS_NEAR_HEAD = 4
 

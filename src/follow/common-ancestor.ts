@@ -3,13 +3,13 @@ import { IntegrityError } from '../errors.ts'
 import type { Hash } from '../eth/codec/hex.ts'
 import { type BlockRef, HELD, type HeldChain } from './held-chain.ts'
 
-/** What has become of the blocks that were delivered. */
+/** The state of the blocks that were delivered. */
 export type Fate =
   /** The node does not contradict them. */
   | { readonly type: 'same' }
   /** Those above this block have been replaced. */
   | { readonly type: 'replaced'; readonly ancestor: number; readonly hash?: Hash; readonly older: readonly BlockRef[] }
-  /** All that are held have been replaced, and nobody knows what they stood on. */
+  /** All that are held have been replaced, and their ancestor is unknown. */
   | { readonly type: 'lost'; readonly error: IntegrityError }
 
 /** Heights to ask for at a time: most reorganisations replace a block or two. */

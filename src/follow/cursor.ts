@@ -9,7 +9,7 @@ import { HELD, type Position } from './held-chain.ts'
  * the consumer has after the item that it came with.
  */
 export interface FollowCursor {
-  /** Chain id; null where the node does not tell it. */
+  /** Chain id; null where the node does not give it. */
   readonly chainId: number | null
   /** Hash of block 0, which tells chains with the same id apart; null where the node lacks it. */
   readonly genesis: Hash | null
@@ -21,7 +21,7 @@ export interface FollowCursor {
   readonly hashes: readonly Hash[]
 }
 
-/** What tells a chain from another one. */
+/** What distinguishes one chain from another. */
 export type ChainIdentity = Pick<FollowCursor, 'chainId' | 'genesis'>
 
 /** A cursor of this chain at this position. */
@@ -50,7 +50,9 @@ export function checkCursor(value: unknown, name: string): FollowCursor {
   return { chainId: chainId as number | null, genesis: genesis as Hash | null, from, number, hashes: [...hashes] }
 }
 
-/** Throws `OptionError` for a cursor of another chain. What one side does not know is no difference. */
+/**
+ * Throws `OptionError` for a cursor of another chain. What one side does not know is not compared.
+ */
 export function checkSameChain(cursor: ChainIdentity, node: ChainIdentity, name: string): void {
   const differs = (field: keyof ChainIdentity) => cursor[field] !== null && node[field] !== null && cursor[field] !== node[field]
   if (differs('chainId')) throw new OptionError(name, `a cursor of the node's chain (chain id ${node.chainId})`, `one of chain id ${cursor.chainId}`)

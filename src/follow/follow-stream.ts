@@ -41,7 +41,7 @@ export type StreamItem<I, L> =
   | { readonly type: 'block'; readonly block: I; readonly logs: L[] | undefined; readonly cursor: FollowCursor }
   | { readonly type: 'rollback'; readonly to: number; readonly blocks: readonly BlockRef[]; readonly cursor: FollowCursor }
 
-/** Failures in a row that no waiting mends, such as contradictions, until they are thrown. */
+/** Failures in a row that waiting cannot mend, such as contradictions, until they are thrown. */
 const MOST_CONTRADICTIONS = 8
 
 /** Blocks from history through the head, and rollbacks of those that were replaced. */
@@ -65,7 +65,7 @@ export async function* followStream<I, L>(
   }
 }
 
-/** What tells the node's chain from another one. */
+/** What distinguishes the node's chain from another. */
 async function identityOf(client: Client): Promise<ChainIdentity> {
   const [chainId, genesis] = await Promise.all([chainIdOf(client), genesisOf(client)])
   return { chainId: chainId ?? null, genesis }
@@ -159,7 +159,9 @@ class Follower<I, L> {
     return targetFrom(this.#bell.take(), this.#chain, confirmations) ?? (await look(client, confirmations))
   }
 
-  /** Delivers blocks; false where the next one is no child of the last one that was delivered. */
+  /**
+   * Delivers blocks; false where the next one is not a child of the last one that was delivered.
+   */
   async *#fetch(pinned: Client, step: Extract<Step, { readonly from: number }>): AsyncGenerator<StreamItem<I, L>, boolean, undefined> {
     const blocks = step.type === 'fetch' ? nearBlocks(pinned, step, this.#job, this.#reader) : deepBlocks(this.#client, step, this.#job, this.#reader)
     for await (const block of blocks) {
@@ -177,13 +179,13 @@ class Follower<I, L> {
     return { type: 'block', block: item, logs, cursor: cursorAt(this.#identity, this.#chain.position) }
   }
 
-  /** Tells of blocks that were replaced; true if there were any. */
+  /** Delivers a rollback of the blocks that were replaced; true if there were any. */
   async *#rollBack(pinned: Client, step: Step): AsyncGenerator<StreamItem<I, L>, boolean, undefined> {
     const fate = await findFate(pinned, this.#chain)
     if (fate.type === 'same') {
       this.#pace.missed()
       // A block whose parent is another one than the node itself has in its place.
-      if (step.type !== 'compare') throw new IntegrityError(`block ${this.#chain.next} is no child of block ${this.#chain.next - 1} as the node has it`)
+      if (step.type !== 'compare') throw new IntegrityError(`block ${this.#chain.next} is not a child of block ${this.#chain.next - 1} as the node has it`)
       return false
     }
     if (fate.type === 'lost') {
@@ -226,5 +228,5 @@ class Follower<I, L> {
   }
 }
 
-/** More new blocks at once are no measure of the time between blocks. */
+/** Several new blocks at once are not a measure of the time between blocks. */
 const CAUGHT_UP = 64

@@ -36,7 +36,9 @@ export interface FollowOptions<
   readonly logs?: L
   /** Whether blocks hold whole transactions (`full`) or their hashes (`hashes`, the default). */
   readonly transactions?: T
-  /** Whether each block comes with its receipts, in the order of its transactions. Default false. */
+  /**
+   * Whether each block comes with its receipts, in the order of its transactions. Default false.
+   */
   readonly receipts?: R
   /**
    * Holds blocks back: until this many blocks follow them (default 0), or until the node calls them
@@ -57,7 +59,9 @@ export type FollowBlock<T extends 'full' | 'hashes' = 'full' | 'hashes', R exten
   readonly cursor: FollowCursor
 } & ([L] extends [false] ? unknown : { readonly logs: MinedLog[] })
 
-/** Blocks that were delivered have been replaced: undo them. The blocks that replace them come next. */
+/**
+ * Blocks that were delivered have been replaced: undo them. The blocks that replace them come next.
+ */
 export interface FollowRollback {
   readonly type: 'rollback'
   /** The last block that is still part of the chain; one before the first block, if none is. */
@@ -82,19 +86,19 @@ export type FollowItem<T extends 'full' | 'hashes' = 'full' | 'hashes', R extend
  *     }
  *
  * History comes at the speed of `getBlocks` and `getLogs`; then each new block, as soon as the node
- * has it. A WebSocket endpoint of the client tells when; without one, the node is asked, about as
- * often as it has new blocks. Each block names the one before it as its parent. When the chain was
- * reorganised, a rollback names the blocks that were replaced, newest first, and those that replace
- * them follow.
+ * has it. A WebSocket endpoint of the client announces them; without one, the node is asked about
+ * as often as it has new blocks. Each block names the one before it as its parent. When the chain
+ * was reorganised, a rollback names the blocks that were replaced, newest first, and those that
+ * replace them follow.
  *
- * A node that fails, lags or is down for a while ends nothing: it is asked again, and what came
- * meanwhile is fetched at bulk speed. A slow consumer slows the stream down and never makes it lose
- * a block.
+ * A node that fails, lags or is down for a while does not end the stream: it is asked again, and
+ * what it has missed is fetched at bulk speed. A slow consumer slows the stream down and never
+ * makes it lose a block.
  *
  * Throws `OptionError` at once for invalid options. The iteration rejects with it for a cursor of
  * another chain, with `IntegrityError` when replies contradict each other again and again, or when
  * more blocks were replaced than can be traced, and otherwise with the errors of `client.call` that
- * no waiting mends. The first call to the node fails as `client.call` does.
+ * waiting cannot mend. The first call to the node fails as `client.call` does.
  */
 export function follow<T extends 'full' | 'hashes' = 'hashes', R extends boolean = false, const L extends FollowLogs | boolean = false>(
   client: Client,

@@ -38,8 +38,8 @@ export class LogsByHash<L> {
 
   /**
    * By one `eth_getLogs` for each group of addresses; where the reply is odd, too long, or lacks
-   * logs that the header's bloom may have, by the stream of `getLogs`, which knows what to do. Throws
-   * `IntegrityError` where the block is no longer known.
+   * logs that the header's bloom may have, by the stream of `getLogs`, which knows what to do.
+   * Throws `IntegrityError` where the block is no longer known.
    */
   async fetch(block: LoggedBlock): Promise<L[]> {
     const parts = await Promise.all(this.#filter.groups.map((group) => this.#ask(group, block)))

@@ -17,13 +17,13 @@ export async function look(client: Client, confirmations: Confirmations): Promis
 }
 
 /**
- * The same from a head that a subscription tells, without a call: blocks up to it are then asked
- * for at once. Undefined where the node has to be asked.
+ * The same from a head that a subscription announces, without a call: blocks up to it are then
+ * asked for at once. Undefined where the node has to be asked.
  */
 export function targetFrom(told: ToldHead | undefined, chain: HeldChain, confirmations: Confirmations): Target | undefined {
   if (told === undefined || typeof confirmations !== 'number') return undefined
   const number = told.number - confirmations
   if (confirmations === 0 && chain.hashAt(number) === told.hash) return { number, hash: told.hash as Hash }
-  // What is told may be wrong, and a block that does not exist is waited for.
+  // The announcement may be wrong, and the stream would wait for a block that does not exist.
   return number >= chain.next && number - chain.next < NEAR && chain.tip !== undefined ? { number, hash: undefined } : undefined
 }

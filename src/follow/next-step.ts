@@ -12,9 +12,9 @@ export interface Target {
 export type Step =
   /** Nothing is new. */
   | { readonly type: 'wait' }
-  /** Far behind: these blocks at bulk speed, and then look again. */
+  /** Far behind: fetch these blocks at bulk speed, then look again. */
   | { readonly type: 'catch-up'; readonly from: number; readonly to: number }
-  /** Near the head: these blocks, which may still be replaced. */
+  /** Near the head: fetch these blocks, which may still be replaced. */
   | { readonly type: 'fetch'; readonly from: number; readonly to: number }
   /** A block that was delivered may have been replaced. */
   | { readonly type: 'compare' }
@@ -23,10 +23,10 @@ export type Step =
 export const NEAR = 128
 
 /**
- * What a stream does next, by what it has delivered and what a node has. A node that is shorter
- * may just lag behind, so only a different hash at the same height is a reason to compare. Where the
- * hash is not known, being shorter is one: comparing costs a call, and finds what a node that lags
- * has.
+ * What a stream does next, by what it has delivered and what a node has. A node that is shorter may
+ * just lag behind, so only a different hash at the same height is a reason to compare. Where the
+ * hash is not known, being shorter is such a reason: comparing costs a call, and shows what a node
+ * that lags has.
  */
 export function nextStep(chain: HeldChain, target: Target | undefined): Step {
   if (target === undefined) return { type: 'wait' }

@@ -8,13 +8,13 @@ const FIRST_MS = 1_000
 const EARLY = 0.9
 /** Looks within the time between blocks, once a block is expected. */
 const LOOKS = 10
-/** How much longer each further look in vain makes the wait. */
+/** Factor by which each further look that finds nothing lengthens the wait. */
 const GROWTH = 1.5
 /** Weight of the newest time between blocks. */
 const NEWEST = 1 / 4
 /**
- * Times between blocks, and ms, after which a bell that has not rung may have failed: a lost socket
- * is not told before there is another one.
+ * Times between blocks, and ms, after which a bell that has not rung may have failed: the loss of a
+ * socket is only reported once another one is open.
  */
 const SILENT = 2
 const LEAST_SILENT_MS = 1_000
@@ -23,9 +23,9 @@ const FIRST_RETRY_MS = 250
 const MOST_RETRY_MS = 30_000
 
 /**
- * When to look for new blocks without having been told of one: when the next one is expected by the time between the
- * last ones, and then ever less often. So a look in vain is rare, and a block is seen within about
- * a tenth of the time between blocks.
+ * When to look for a new block that was not announced: when it is due by the time between the last
+ * ones, and then ever less often. So few looks find nothing, and a block is seen within about a
+ * tenth of the time between blocks.
  */
 export class Pace {
   #blockMs = FIRST_MS
@@ -42,7 +42,7 @@ export class Pace {
   /** A look has found this many new blocks. */
   found(blocks: number, now: number): void {
     const each = Math.min(MOST_MS, (now - this.#newAt) / blocks)
-    // Less than a second cannot be read off the timestamps of blocks, so arrivals are measured.
+    // Timestamps of blocks are whole seconds, so shorter times are measured between arrivals.
     this.#blockMs = this.#isKnown ? this.#blockMs + NEWEST * (each - this.#blockMs) : each
     this.#isKnown = true
     this.#newAt = now
@@ -50,7 +50,10 @@ export class Pace {
     this.#failures = 0
   }
 
-  /** The stream has caught up with the head: what was found is no measure of the time between blocks. */
+  /**
+   * The stream has caught up with the head: what it found is not a measure of the time between
+   * blocks.
+   */
   caughtUp(now: number): void {
     this.#newAt = now
     this.#misses = 0

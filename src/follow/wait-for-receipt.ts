@@ -12,8 +12,8 @@ import { Pace } from './pace.ts'
 
 export interface WaitForReceiptOptions {
   /**
-   * Number of blocks that have to hold the transaction or follow it: 1 (default) is its own block, as
-   * in viem and ethers.
+   * Number of blocks that have to hold the transaction or follow it: 1 (default) is its own block,
+   * as in viem and ethers.
    */
   readonly confirmations?: number
   /** Time for all of it, in ms. Default: no limit. */
@@ -27,15 +27,16 @@ export interface WaitForReceiptOptions {
  *
  *     const receipt = await waitForReceipt(client, hash, { confirmations: 2 })
  *
- * It looks whenever a WebSocket endpoint of the client tells of a new block; without one, about as
- * often as the chain has new blocks. Where the block is replaced, it waits for the next one that has
- * the transaction. The receipt's block is part of the node's chain when it is given. A transaction
- * that failed has a receipt, too: see its `status`.
+ * It looks whenever a WebSocket endpoint of the client announces a new block; without one, about as
+ * often as the chain has new blocks. Where the block is replaced, it waits for the next one that
+ * has the transaction. The receipt's block is part of the node's chain when it is given. A
+ * transaction that failed has a receipt, too: see its `status`.
  *
  * Rejects with `TransactionLostError` when another transaction of the sender has taken its nonce
- * (`replaced`), with the same confirmations, and when no node has known it for 10 s (`dropped`). Rejects
- * with `TimeoutError` at the deadline, with `OptionError` for invalid arguments, and otherwise as
- * `client.call` does: at once if the first call fails, and later only for what no waiting mends.
+ * (`replaced`), with the same confirmations, and when no node has known it for 10 s (`dropped`).
+ * Rejects with `TimeoutError` at the deadline, with `OptionError` for invalid arguments, and
+ * otherwise as `client.call` does: at once if the first call fails, and later only for what waiting
+ * cannot mend.
  */
 export async function waitForReceipt(client: Client, hash: Hash, options: WaitForReceiptOptions = {}): Promise<Receipt> {
   checkClient(client)
@@ -54,7 +55,9 @@ export async function waitForReceipt(client: Client, hash: Hash, options: WaitFo
   }
 }
 
-/** A transaction counts as lost when no node has had it for this long, in ms, and this many looks. */
+/**
+ * A transaction counts as lost when no node has had it for this long, in ms, and this many looks.
+ */
 const UNKNOWN_MS = 10_000
 const UNKNOWN_LOOKS = 5
 
@@ -65,7 +68,7 @@ class ReceiptWait {
   readonly #deadline: number
   readonly #bell: Bell
   readonly #pace: Pace
-  /** Sender and nonce, once a node has told them. */
+  /** Sender and nonce, once a node has given them. */
   #sent: { readonly from: Address; readonly nonce: number } | undefined
   #head = -1
   /** Since when no node has had it in its pool or in a block, and in how many looks. */
@@ -127,7 +130,9 @@ class ReceiptWait {
     return (await node.call('eth_getBlockByNumber', blockNumber, false))?.hash === blockHash
   }
 
-  /** Throws where another transaction has the nonce; true where something has, and it is not found. */
+  /**
+   * Throws where another transaction has the nonce; true where something has, and it is not found.
+   */
   async #checkReplaced(node: Client, head: number): Promise<boolean> {
     const confirmed = head - this.#confirmations + 1
     if (this.#sent === undefined || confirmed < 0) return false

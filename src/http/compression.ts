@@ -65,7 +65,7 @@ export const acceptEncoding: string = zstd ? 'zstd, gzip, deflate, br' : 'gzip, 
  * that costs 3 to 15 us, a seventh to a third of what it does with a thread of the pool.
  */
 const MOST_HERE = 64 * 1024
-/** Results are at most this many times as large as their bodies, for all that is expected. */
+/** Most that is expected of the size of a result, as a multiple of its body's. */
 const MOST_EXPECTED = 64
 /** Ratio of the sizes until a reply has shown one. Full blocks have 3 to 7. */
 const FIRST_RATIO = 4

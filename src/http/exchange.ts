@@ -21,7 +21,7 @@ export interface ExchangeOptions {
   readonly maxResponseBytes: number
   /** Whether to request compressed replies. */
   readonly compression: boolean
-  /** Sends the requests in place of an own pool. It is never closed here. */
+  /** Sends the requests in place of a pool made here. It is never closed here. */
   readonly dispatcher?: Dispatcher | undefined
   /** Progress of the endpoint's replies, if several exchanges share it. */
   readonly progress?: BodyProgress

@@ -14,7 +14,7 @@ const LEAST_UNCOPIED = Math.max(16_384, maxHeaderSize)
  * A chunk must be consumed before the next read of any socket. `push` keeps it in the socket's
  * queue, `readable` makes undici's parser read the queue and pass each byte on, all in this call,
  * and `readableLength` tells what it has left there: a paused parser, one that waits for its
- * callback, or a socket that nobody reads any more. So whatever is left is known here, and copied.
+ * callback, or a socket that is not read any more. So whatever is left is known here, and copied.
  */
 const onread = {
   buffer,

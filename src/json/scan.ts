@@ -53,8 +53,8 @@ export function scanObject(bytes: Buffer, at: number, onField: (name: string, st
 }
 
 /**
- * A name that an object in `bytes` has twice; undefined if there is none. Readers differ on which of
- * the two values counts. The bytes must be JSON.
+ * A name that an object in `bytes` has twice; undefined if there is none. Readers differ on which
+ * of the two values counts. The bytes must be JSON.
  */
 export function repeatedName(bytes: Buffer): string | undefined {
   const view = viewOf(bytes)

@@ -7,7 +7,7 @@ import { bodiesOf, onceOf, type Part, partOf } from './plan.ts'
 import { type Units, unitsOf } from './provider.ts'
 import { estimatorFor, type Header, type Sample } from './sample.ts'
 
-/** What an audit takes besides the logs. */
+/** What an audit takes in addition to the logs. */
 export interface AuditPlan {
   readonly level: AuditLevel
   readonly calls: Estimate
@@ -27,7 +27,7 @@ export interface Audit {
 
 interface AuditOptions {
   readonly blocks: number
-  /** Undefined if the node does not tell. */
+  /** Undefined if the node does not say. */
   readonly chainId: number | undefined
   readonly sample: Sample
   readonly windows: readonly LogWindow[]

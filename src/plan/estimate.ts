@@ -1,4 +1,7 @@
-/** An estimate: the value, and between what it is in 95 of 100 cases. All are the same if it is known. */
+/**
+ * An estimate: the value, and the bounds that hold it in 95 of 100 cases. All three are the same if
+ * it is known.
+ */
 export interface Estimate {
   readonly value: number
   readonly low: number
@@ -6,8 +9,8 @@ export interface Estimate {
 }
 
 /**
- * Figures of a block that its header tells, the same ones in the same order for each block. What is
- * estimated tends to grow with one of them.
+ * Figures of a block that are in its header, the same ones in the same order for each block. What
+ * is estimated tends to grow with one of them.
  */
 export type Traits = readonly number[]
 
@@ -15,9 +18,9 @@ export type Traits = readonly number[]
 export type Estimator = (values: readonly number[]) => Estimate
 
 /**
- * Estimates sums over `blocks` blocks from a sample of them, and from the traits of more blocks, the
- * sample among them: two-phase sampling with a regression estimator (Cochran, Sampling Techniques,
- * 12.6).
+ * Estimates sums over `blocks` blocks from a sample of them, and from the traits of more blocks,
+ * the sample among them: two-phase sampling with a regression estimator (Cochran, Sampling
+ * Techniques, 12.6).
  *
  *     total = blocks * (mean(y) + slope * (mean(x of all) - mean(x of the sample)))
  *
@@ -90,7 +93,10 @@ function regressed(y: readonly number[], x: readonly number[], xOfAll: readonly 
   }
 }
 
-/** The variance of the mean of a sample, one of each part of the range, before its share of the whole. */
+/**
+ * The variance of the mean of a sample, one of each part of the range, before its share of the
+ * whole.
+ */
 function varianceOfMean(values: readonly number[], freedom: number): number {
   const n = values.length
   if (n < 2) return 0

@@ -110,7 +110,7 @@ interface Point {
   readonly bytes: number
 }
 
-/** Neither what each file takes nor what more rows take is below nothing. */
+/** Neither what each file takes nor what more rows take can be negative. */
 function lineThrough(half: Point, all: Point): { readonly fixed: number; readonly growth: number } {
   if (all.lines === 0) return { fixed: all.bytes, growth: 0 }
   const most = all.bytes / all.lines

@@ -5,8 +5,9 @@ import type { LogWindow } from './log-windows.ts'
 export const RANGES_AHEAD = 64
 
 /**
- * Number of ranges that `getLogs` splits a range into: it is played through, with replies as dense as
- * the windows that stand for their blocks, times `density`. The first range is answered before others are requested.
+ * Number of ranges that `getLogs` splits a range into. It simulates the job, with replies as dense
+ * as the windows that stand for their blocks, times `density`. The first range is answered before
+ * others are requested.
  */
 export function rangesFor(from: number, blocks: number, windows: readonly LogWindow[], density: number, range: LogRange): number {
   const end = from + blocks

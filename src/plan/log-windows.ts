@@ -37,10 +37,11 @@ export interface WindowOptions {
 }
 
 /**
- * Fetches the logs of windows of one length, one in each of `size` equal parts of the range, and one
- * at each end. The length is found in the middle of the range: it grows until there are enough logs, or the node
- * takes no more. Where neighbours differ much, as where a contract was deployed between them, others
- * follow between them, at most `size` in all. Rejects if the node has the logs of none.
+ * Fetches the logs of windows of one length, one in each of `size` equal parts of the range, and
+ * one at each end. The length is found in the middle of the range: it grows until there are enough
+ * logs, or the node takes no more. Where neighbours differ much, as where a contract was deployed
+ * between them, others follow between them, at most `size` in all. Rejects if the node has the logs
+ * of none.
  */
 export async function sampleWindows(
   { fetch, splits }: WindowOptions,
@@ -81,7 +82,9 @@ export async function sampleWindows(
   return { windows: inCells(seen, starts, from + blocks), missing: missingOf(gaps) }
 }
 
-/** The same with one at each end of the range, between which all changes are, where there is room. */
+/**
+ * The same with one at each end of the range, between which all changes are, where there is room.
+ */
 function withEnds(spans: readonly LogSpan[], from: number, end: number): LogSpan[] {
   const [first, last] = [spans[0], spans.at(-1)] as [LogSpan, LogSpan]
   const length = first.to - first.from + 1
@@ -115,8 +118,8 @@ function steps(windows: readonly Seen[], length: number): LogSpan[] {
 }
 
 /**
- * Windows with the blocks that each stands for: those of its part of the range, or, next to one that
- * was fetched later, those up to the middle between them.
+ * Windows with the blocks that each stands for: those of its part of the range, or, next to one
+ * that was fetched later, those up to the middle between them.
  */
 function inCells(windows: readonly Seen[], starts: readonly number[], end: number): LogWindow[] {
   const partOf = ({ from }: Seen) => starts.findLastIndex((start) => start <= from)

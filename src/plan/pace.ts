@@ -8,8 +8,8 @@ import { type Calls, costOf } from './provider.ts'
 export interface Duration {
   readonly seconds: Estimate
   /**
-   * `rate`: the rate that was given, or learnt from throttling. `node`: what its replies took in the
-   * sample.
+   * `rate`: the rate that was given, or learnt from throttling. `node`: what its replies took in
+   * the sample.
    */
   readonly limitedBy: 'rate' | 'node'
   /** The rate, in calls or in units; null if there is none. */
@@ -23,7 +23,7 @@ export interface Load {
   readonly wireBytes: Estimate
 }
 
-/** Until an endpoint has shown otherwise, and for clients of other make. */
+/** Until an endpoint has shown otherwise, and for clients that `createClient` did not make. */
 const USUAL = { maxCalls: 100, bodyBytes: 1.5 * 1024 * 1024, concurrency: 8, callsPerSecond: undefined, units: undefined }
 
 /** Calls of a job, and how they are requested. */
@@ -63,8 +63,8 @@ export function postsFor(client: Client, { calls, bytes, single, ahead }: Reques
  *     rate:  calls / calls per second, or units / units per second
  *     node:  POSTs * latency / POSTs in flight + bytes * time per byte
  *
- * Latency and time per byte are those of the sample's POSTs. A byte takes its time alone, as on a
- * line that all POSTs share; where each has a line of its own, it is quicker.
+ * Latency and time per byte are those of the sample's POSTs. Bytes are taken to arrive one after
+ * another, as on a line that all POSTs share; where each has its own line, the job is quicker.
  */
 export function durationOf(client: Client, load: Load, counts: Counts): Duration {
   const { latencyMs, msPerByte } = timesOf(counts)
@@ -95,7 +95,7 @@ function timesOf({ posts }: Counts): { latencyMs: number; msPerByte: number } {
   const [meanMs, meanBytes] = [mean(all.map(({ ms }) => ms)), mean(all.map(({ wireBytes }) => wireBytes))]
   const deviations = sum(all.map(({ wireBytes }) => (wireBytes - meanBytes) ** 2))
   const slope = deviations === 0 ? 0 : sum(all.map(({ ms, wireBytes }) => (ms - meanMs) * (wireBytes - meanBytes))) / deviations
-  // No byte takes less than no time, and not more than if there were no latency.
+  // The time per byte is not negative, and not longer than it would be without latency.
   const msPerByte = meanBytes === 0 ? 0 : Math.min(Math.max(0, slope), meanMs / meanBytes)
   return { latencyMs: meanMs - msPerByte * meanBytes, msPerByte }
 }

@@ -25,7 +25,8 @@ export interface BlocksPlan extends Plan {
  * Estimates what `getBlocks` and `hexline blocks` take with these options, in the same way as
  * `planExport`.
  *
- * Throws `OptionError` at once for invalid options, and rejects with the same errors as `getBlocks`.
+ * Throws `OptionError` at once for invalid options, and rejects with the same errors as
+ * `getBlocks`.
  */
 export function planBlocks(client: Client, options: PlanBlocksOptions): Promise<BlocksPlan> {
   checkClient(client)

@@ -30,7 +30,7 @@ export interface LogsPlan extends Plan {
   readonly blocksPerCall: number
   /** The audit that the figures include. */
   readonly audit: AuditLevel
-  /** What each audit takes besides the logs; `peer` only where there are two endpoints. */
+  /** What each audit takes in addition to the logs; `peer` only where there are two endpoints. */
   readonly audits: readonly AuditPlan[]
 }
 

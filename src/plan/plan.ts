@@ -8,7 +8,7 @@ import { type Duration, durationOf, postsFor } from './pace.ts'
 import { type Calls, checkProvider, type Provider, type Units, unitsOf } from './provider.ts'
 import type { Missing, SampledBlock } from './sample.ts'
 
-/** How a job is planned. */
+/** Options of a plan. */
 export interface PlanOptions {
   /** Number of blocks to fetch whole. Default 20. About nine headers are fetched for each. */
   readonly sample?: number

@@ -10,7 +10,7 @@ export interface ReceiptsWay {
   readonly method: 'eth_getBlockReceipts' | 'eth_getTransactionReceipt' | 'eth_getLogs'
   readonly calls: Estimate
   readonly units: readonly Units[]
-  /** The job gets receipts so, all or some of them. */
+  /** The job gets receipts this way, all or some of them. */
   readonly isUsed: boolean
 }
 
@@ -36,7 +36,8 @@ export function planReceipts(
   const isPriced = client.endpoints.some((origin) => costsAt(origin) !== undefined)
   const perLogsCall = goodRange(mean(sample.map(({ logs }) => logs.count)), mean(sample.map(({ logs }) => logs.bytes)))
   const ways = [
-    // Where no block's receipts came so, and that was not for the price, the node does not have it.
+    // Where no block's receipts came this way, and the price was not the reason, the node does not
+    // have the method.
     ...(used.has('eth_getBlockReceipts') || isPriced ? [wayOf('eth_getBlockReceipts', () => 1)] : []),
     wayOf('eth_getTransactionReceipt', ({ header }) => header.transactions),
     ...(onlyLogs ? [wayOf('eth_getLogs', () => Math.max(1 / perLogsCall, 1 / blocks))] : []),

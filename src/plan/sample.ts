@@ -54,7 +54,10 @@ export interface Sample {
   readonly headerCounts: Counts
 }
 
-/** Attempts for each call. What is missing is missing after the last one; throttling does not count. */
+/**
+ * Attempts for each call. What the last one does not give counts as missing; throttling does not
+ * count as an attempt.
+ */
 export const ATTEMPTS = 4
 
 /** Blocks that a job requests ahead of its reader, until it has shown that it is quicker. */
@@ -177,7 +180,7 @@ async function sampledBlock(fetcher: Fetcher, number: number, signal: AbortSigna
   }
 }
 
-/** The result in memory of its own. Throws `SyntaxError` unless it is JSON. */
+/** The result in its own memory. Throws `SyntaxError` unless it is JSON. */
 function checkedCopy(reply: Reply): { readonly bytes: Buffer; readonly value: unknown } {
   return readUnread(bytesOf(reply), (whole) => ({ value: JSON.parse(whole.toString('utf8')), bytes: Buffer.from(whole) }))
 }

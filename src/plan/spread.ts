@@ -36,8 +36,8 @@ export function oneOfEach(size: number, parts: number, random: () => number): nu
 }
 
 /**
- * Numbers from 0 to 1 that only look random (mulberry32), always the same ones: the same range gives
- * the same sample. Steps of a fixed kind would fall in with what repeats along a chain.
+ * Numbers from 0 to 1 that only look random (mulberry32), always the same ones: the same range
+ * gives the same sample. Steps of a fixed kind would fall in with what repeats along a chain.
  */
 export function seeded(seed = 1): () => number {
   let state = seed

@@ -52,7 +52,7 @@ export async function historyOf(asker: Asker, known: Known): Promise<EndpointHis
   const usual = chainId === 1 && head > MERGE ? [head - MERGE, ...DEPTHS].sort((a, b) => b - a) : DEPTHS
   const block = (number: number) => asker.one('eth_getBlockByNumber', [quantity(number), false])
   const blocks = told.blocks ?? (await oldest(head, 'block', usual, block))
-  // What else belongs to a block was most likely dropped with it.
+  // Everything else of a block was most likely dropped with it.
   const likely = blocks.value === null ? usual : [head - blocks.value, ...usual]
   const receiptsIn = (number: number) => asker.one('eth_getBlockReceipts', [quantity(number)])
   const logsIn = (number: number) => asker.one('eth_getLogs', [{ fromBlock: quantity(number), toBlock: quantity(number), address: WITHOUT_LOGS }])

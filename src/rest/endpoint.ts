@@ -22,7 +22,7 @@ export class ServiceEndpoint {
     this.run = createTaskQueue({ name: host, waiting: this.waiting, concurrency: CONCURRENCY, backoff: BACKOFF })
   }
 
-  /** The dispatcher to use by default: undici's global dispatcher, or one of its own. */
+  /** The dispatcher to use by default: undici's global dispatcher, or one made here. */
   get dispatcher(): Dispatcher {
     const global = getGlobalDispatcher()
     if (global instanceof Dispatcher) return global
@@ -45,10 +45,10 @@ const BACKOFF: Backoff = { baseDelayMs: 150, maxDelayMs: 10_000 }
 const REMEMBERED_MS = 600_000
 
 /**
- * The endpoints in use, by host and key. Providers limit a key, whatever object holds it. Programs
- * write `getTransaction({ dataUrl, apiKey }, ...)` with a new object each time, and calls of two
- * such objects must share their limits. No user's object lives as long as that, so the state is
- * kept here.
+ * The endpoints in use, by host and key. Providers limit a key, no matter which object holds it.
+ * Programs write `getTransaction({ dataUrl, apiKey }, ...)` with a new object each time, and calls
+ * of two such objects must share their limits. No user's object lives as long as that, so the state
+ * is kept here.
  */
 const inUse = new Map<string, ServiceEndpoint>()
 

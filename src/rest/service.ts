@@ -113,7 +113,8 @@ export function baseUrlOf(service: Service, group: 'dataUrl' | 'nftUrl' | 'strea
   check.onlyKnown('service', service, ['dataUrl', 'nftUrl', 'streamsUrl', 'apiKey'])
   const { apiKey } = service
   check.apiKey('service.apiKey', apiKey)
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: a header cannot have them, and a key read from a file often has one at its end
+  // A header cannot have control characters, and a key that was read from a file often ends in one.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: see above
   if (/[\u0000-\u001f\u007f]|[^\u0000-\u00ff]/.test(apiKey))
     throw new OptionError('service.apiKey', 'printable characters', 'a control character such as a line break, or one beyond Latin-1')
   const url = check.httpUrl(`service.${group}`, service[group], 'https://data.example.com')

@@ -9,12 +9,12 @@ const MOST_ROOM = 2
 /**
  * Memory for the bodies that one job receives. A buffer is reused once its owner has released it,
  * the last one first: the processor's caches still hold it. New memory for every body costs more
- * than everything else that is done with the body: the kernel clears its pages, and the garbage
- * collector has to return it.
+ * than all other work on the body: the kernel clears its pages, and the garbage collector has to
+ * return it.
  *
- * A buffer that is never released, such as that of a reply that nobody waits for any more, is
- * collected like any other memory. So nobody has to release anything, and only the one owner of a
- * body may, who knows that its bytes will not be read again.
+ * A buffer that is never released, such as that of a reply without a caller, is collected like any
+ * other memory. So nothing has to be released, and only the one owner of a body may release it,
+ * since only the owner knows that its bytes will not be read again.
  */
 export class BodyPool {
   /** In the order in which they were released. */

@@ -30,8 +30,9 @@ export class CallFailure {
 }
 
 /**
- * A rejection as a failure; undefined for the caller's own abort reason, and for what is no error
- * of hexline, such as a bug. An error from a user's layer is copied: it may be shared or frozen.
+ * A rejection as a failure; undefined for the caller's own abort reason, and for anything but an
+ * error of hexline, such as a bug. An error from a user's layer is copied: it may be shared or
+ * frozen.
  */
 export function failureFrom(reason: unknown, signal: AbortSignal | undefined): CallFailure | undefined {
   if (reason instanceof CallFailure) return reason

@@ -14,10 +14,7 @@ export interface Call {
   readonly attempts: number
   /** Timeout of one attempt in its POST, in ms, where it is shorter than the endpoint's own. */
   readonly timeoutMs?: number | undefined
-  /**
-   * What it does while an endpoint is paused after throttling: wait for the end of the pause, or
-   * fail at once.
-   */
+  /** Whether it waits while an endpoint is paused after throttling, or fails at once. */
   readonly whilePaused?: 'wait' | 'fail' | undefined
   readonly priority: 'interactive' | 'bulk'
   /** The result parsed, or the node's own bytes of it as a `Uint8Array`: one JSON value. */
@@ -44,13 +41,11 @@ export interface Call {
   readonly pin?: Pin | undefined
   /** It is for the endpoint that it is sent to, and for no other. */
   readonly isBound?: boolean | undefined
-  /**
-   * Counts its POSTs, where anyone asks for them. Calls that hexline makes for its sake have none.
-   */
+  /** Counts its POSTs, where that is wanted. Calls that hexline makes on its behalf have none. */
   readonly tally?: CallTally | undefined
 }
 
-/** What becomes of a call on its way. */
+/** What has become of a call so far. */
 export interface CallTally {
   /** POSTs that it was in. */
   readonly attempts: number
@@ -188,7 +183,7 @@ class Held implements Reply {
 
 /**
  * A reply whose result `decoded` was decoded from `json`, plain ASCII. `take` parses those bytes,
- * for whoever looks at the result on its way, such as a user's layer.
+ * for what reads the result on its way, such as a user's layer.
  */
 export function decodedReply(decoded: object, json: Buffer, bytes: number): Reply {
   return new DecodedReply(decoded, json, bytes)

@@ -3,7 +3,7 @@ import { messagePrefix } from '../text.ts'
 
 /**
  * The same failure for another call: calls that share a POST, or an endpoint, fail together, each
- * with an error of its own.
+ * with its own error.
  */
 export function copyError<E extends HexlineError>(error: E, method: string | undefined = error.method): E {
   const fields = Object.getOwnPropertyDescriptors(error)
@@ -21,7 +21,7 @@ export function copyError<E extends HexlineError>(error: E, method: string | und
   return Object.assign(copy, { method, retryAfterMs: waitOf(error) })
 }
 
-/** The limits reckon with it, and a user's own error may hold anything. */
+/** The limits compute with it, and a user's own error may hold anything. */
 function waitOf({ retryAfterMs }: HexlineError): number | undefined {
   return typeof retryAfterMs === 'number' && retryAfterMs >= 0 ? retryAfterMs : undefined
 }

@@ -40,7 +40,8 @@ const meanings: Record<ErrorKind, Meaning> = {
 }
 
 /**
- * The endpoint refused to start the call for now: no failed attempt, and the endpoint is paused.
+ * The endpoint refused to start the call for now: that is not a failed attempt, and the endpoint is
+ * paused.
  */
 export function isThrottled(error: HexlineError): boolean {
   return error.kind === 'rate-limit' || error.kind === 'overloaded'

@@ -21,7 +21,9 @@ export class Tally implements CallTally {
   endpoint: string | undefined
   /** How long the POST took that gave it, in ms; undefined without a clock. */
   tookMs: number | undefined
-  /** That POST; undefined without a clock, without a reply, and for an endpoint that is a function. */
+  /**
+   * That POST; undefined without a clock, without a reply, and for an endpoint that is a function.
+   */
   post: PostFigures | undefined
   /** Measures the POSTs. */
   #clock: { now(): number } | undefined

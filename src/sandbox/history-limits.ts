@@ -32,7 +32,7 @@ const methods: Readonly<Record<string, { readonly at: number; readonly reads: Pa
   trace_block: { at: 0, reads: 'state' },
 }
 
-/** Methods whose result tells the block. */
+/** Methods whose result names the block. */
 const ofTransaction = ['eth_getTransactionByHash', 'eth_getTransactionReceipt']
 
 /**

@@ -7,7 +7,7 @@ import { type Answer, type CallPlan, pruned, refuse } from './call-plan.ts'
 export interface LogLimits {
   /** Most blocks of a range, both ends counted. */
   readonly maxLogRange: number
-  /** Most logs of a reply. More are refused, or left out without a word. */
+  /** Most logs of a reply. More are refused, or left out silently. */
   readonly maxResults: { readonly most: number; readonly silently: boolean }
   /** Share of logs that are left out. */
   readonly dropLogs: number

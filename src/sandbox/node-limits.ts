@@ -59,8 +59,8 @@ function isCall(value: unknown): value is ReceivedCall {
 }
 
 /**
- * Sends the calls that have no answer yet, in one POST. Their ids are replaced by their places, since
- * ids may repeat.
+ * Sends the calls that have no answer yet, in one POST. Their ids are replaced by their places,
+ * since ids may repeat.
  */
 async function answer(
   forward: Forward,
@@ -83,7 +83,7 @@ async function answer(
     for (const response of [received].flat()) {
       const { id, result } = (response ?? {}) as { id?: unknown; result?: unknown }
       const call = calls[id as number]
-      // Responses to what is no call.
+      // Responses to anything but a call.
       if (typeof id !== 'number' || !isCall(call)) responses.push(response)
       else responses[id] = result === undefined ? { ...(response as object), id: call.id } : responseTo(call, plans[id]?.read?.(result) ?? { result })
     }

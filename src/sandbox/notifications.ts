@@ -5,8 +5,8 @@ export interface LogFilter {
 }
 
 /**
- * All that the sockets of a sandbox are told. A reorganisation holds it back, so that removed logs
- * come before the new blocks.
+ * All that the sockets of a sandbox get without a request. A reorganisation holds it back, so that
+ * removed logs come before the new blocks.
  */
 export class Notifications {
   readonly #ofLogs = new Map<string, { readonly filter: LogFilter; readonly tell: (log: unknown) => void }>()
@@ -23,15 +23,15 @@ export class Notifications {
     this.#ofLogs.delete(id)
   }
 
-  /** Tells now, or after the reorganisation that is under way. */
+  /** Sends now, or after the reorganisation that is under way. */
   pass(tell: () => void): void {
     if (this.#held === undefined) tell()
     else this.#held.push(tell)
   }
 
   /**
-   * Calls `replace`, which replaces blocks whose logs `logsOf` gives. The subscriptions to these logs
-   * are told that they were removed, newest first. One reorganisation at a time.
+   * Calls `replace`, which replaces blocks whose logs `logsOf` gives. The subscriptions to these
+   * logs get them as removed, newest first. One reorganisation at a time.
    */
   replaceBlocks<T>(logsOf: (filter: LogFilter) => Promise<readonly object[]>, replace: () => Promise<T>): Promise<T> {
     const next = this.#last.then(() => this.#replace(logsOf, replace))

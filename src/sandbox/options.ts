@@ -62,8 +62,8 @@ export interface SandboxOptions {
    */
   readonly likeProduction?: boolean
   /**
-   * Names in the header `Host` to accept besides those of the loopback. Others are refused, so that
-   * no web page can read the sandbox by DNS rebinding.
+   * Names in the header `Host` to accept in addition to those of the loopback. Others are refused,
+   * so that no web page can read the sandbox by DNS rebinding.
    */
   readonly allowedHosts?: readonly string[]
   /** Delay of every request, in ms. Default 0. */
@@ -78,8 +78,8 @@ export interface SandboxOptions {
   readonly faults?: FaultShares
   /**
    * Share of the notifications of subscriptions that something happens to, from 0 to 1: `cut` drops
-   * the socket in place of one, `late` lets the next one pass first, and `double` sends one twice. Or
-   * the share of each: `{ cut: 0.05, late: 0.1 }`. Default 0.
+   * the socket in place of one, `late` lets the next one pass first, and `double` sends one twice.
+   * Or the share of each: `{ cut: 0.05, late: 0.1 }`. Default 0.
    */
   readonly notificationFaults?: NotificationFaultShares
   /** The same seed makes the same requests and notifications fail. Default 1. */

@@ -10,9 +10,9 @@ import { json } from './reply.ts'
 const METHOD = 'sandbox_reorg'
 
 /**
- * Replaces the last blocks of anvil's chain, on demand: `sandbox_reorg` with a depth puts `depth + 1`
- * empty blocks in their place, and answers with the numbers of the last block that stays and of the
- * new head. All other calls pass. A batch passes, too, and the node does not know the method.
+ * Replaces the last blocks of anvil's chain, on demand: `sandbox_reorg` with a depth puts `depth +
+ * 1` empty blocks in their place, and answers with the numbers of the last block that stays and of
+ * the new head. All other calls pass. A batch passes, too, and the node does not know the method.
  */
 export function withReorganisations(forward: Forward, client: Client, notifications: Notifications): Forward {
   return {

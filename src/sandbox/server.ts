@@ -30,7 +30,7 @@ export type Handler = (incoming: Incoming) => Reply | Promise<Reply>
 export interface ServerSettings {
   readonly latencyMs: number
   readonly nextFault: () => Fault | undefined
-  /** Host names to accept besides those of the loopback. */
+  /** Host names to accept in addition to those of the loopback. */
   readonly allowedHosts: readonly string[]
 }
 

@@ -74,7 +74,7 @@ function accept(request: IncomingMessage, socket: Socket, { allowedHosts, checkP
   const { pathname } = new URL(`http://sandbox${request.url ?? '/'}`)
   checkPath(pathname.slice(1).split('/').map(decodeURIComponent))
   const key = request.headers['sec-websocket-key']
-  if (request.headers.upgrade?.toLowerCase() !== 'websocket' || key === undefined) throw new Refusal(400, 'this is no handshake of a WebSocket')
+  if (request.headers.upgrade?.toLowerCase() !== 'websocket' || key === undefined) throw new Refusal(400, 'this is not a WebSocket handshake')
   const answer = createHash('sha1')
     .update(key + WEB_SOCKET_GUID)
     .digest('base64')

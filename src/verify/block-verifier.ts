@@ -110,7 +110,7 @@ class Run {
     try {
       reason ??= make()
     } catch (error) {
-      // What a header that proves nothing says of its content proves nothing, either.
+      // A header that proves nothing does not prove its content, either.
       if (this.#unproven === undefined || !(error instanceof IntegrityError)) throw error
       reason = this.#unproven
     }
@@ -208,7 +208,7 @@ class Run {
       const repeated = repeatFault(transaction)
       if (repeated !== undefined) throw mismatch(block, `transactions[${i}].${repeated.name}`, repeated.expected, transaction[repeated.name])
       if (transactionTypes.includes(transaction.type)) continue
-      // A type that was made up hides one that fits.
+      // A made-up type hides one that fits.
       const type = transactionTypes.find((each) => this.#mayHashAs(transaction, each))
       if (type !== undefined) throw mismatch(block, `transactions[${i}].type`, type, transaction.type)
       unknown.add(transaction.type)

@@ -25,7 +25,9 @@ export interface WholeBlock {
   readonly receipts: readonly Receipt[] | undefined
 }
 
-/** Verifies a block by its JSON, or by `whole`, which is the same decoded. Throws `IntegrityError`. */
+/**
+ * Verifies a block by its JSON, or by `whole`, which is the same decoded. Throws `IntegrityError`.
+ */
 export type BytesVerifier = (json: BlockJson, whole?: WholeBlock) => Verification
 
 /** Loads what is needed to recover senders, if they are to be recovered. */

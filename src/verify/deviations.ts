@@ -30,9 +30,10 @@ const otherHeaders: readonly OtherHeaders[] = [
   // rsksmart/rskj, rskj-core/src/main/java/org/ethereum/core/BlockHeader.java: merged mining.
   { chains: [30, 31], why: 'Rootstock has other headers' },
   // No source of the hash was found: it is shortened from a hash of 48 bytes.
-  { chains: [295, 296, 297], why: 'Hedera has no headers of Ethereum' },
-  // filecoin-project/lotus, chain/types/ethtypes/eth_types.go: the hash is the one of a tipset's key.
-  { chains: [314, 314159], why: 'Filecoin has no headers of Ethereum' },
+  { chains: [295, 296, 297], why: 'Hedera has no Ethereum headers' },
+  // filecoin-project/lotus, chain/types/ethtypes/eth_types.go: the hash is the one of a tipset's
+  // key.
+  { chains: [314, 314159], why: 'Filecoin has no Ethereum headers' },
   // Fantom-foundation/go-opera, evmcore/dummy_block.go: the hash is the one of the event.
   { chains: [250, 4002, 146], why: 'the hashes of blocks are those of Lachesis events' },
   // polkadot-evm/frontier, frame/ethereum/src/lib.rs
@@ -99,7 +100,9 @@ function chainHeaders(chainId: number | undefined): OtherHeaders | undefined {
   return chainId === undefined ? undefined : otherHeaders.find(({ chains }) => chains.includes(chainId))
 }
 
-/** Why the transactions root of a block with a proven header may not be the one of its transactions. */
+/**
+ * Why the transactions root of a block with a proven header may not be the one of its transactions.
+ */
 export function otherTransactionsRoot(block: Block, transactions: readonly Transaction[], chainId: number | undefined): string | undefined {
   if (isOfLocalNode(block, chainId) && transactions.some(({ type }) => type === 3)) return 'anvil computes the root over the sidecars of blobs'
   return otherReceiptsRoot(chainId)
@@ -116,14 +119,17 @@ function isOfLocalNode({ parentBeaconBlockRoot }: Block, chainId: number | undef
   return /^0x0+$/.test(parentBeaconBlockRoot ?? '') && !(chainId !== undefined && WITHOUT_BEACON.includes(chainId))
 }
 
-/** Why the receipts root, or the bloom, of a block with a proven header may not be the one of its receipts. */
+/**
+ * Why the receipts root, or the bloom, of a block with a proven header may not be the one of its
+ * receipts.
+ */
 export function otherReceiptsRoot(chainId: number | undefined): string | undefined {
   return chainId !== undefined && HYPERLIQUID.includes(chainId) ? 'Hyperliquid has system transactions that no root holds' : undefined
 }
 
 /**
  * Whether a receipts root that does not fit says nothing, although it is not known whether the
- * header is proven. A type that hexline does not know is no sign on chains that follow Ethereum,
+ * header is proven. A type that hexline does not know is not a sign on chains that follow Ethereum,
  * where a liar could have added it.
  */
 export function isOtherReceiptsRoot(chainId: number | undefined, receipts: readonly Pick<Receipt, 'type'>[]): boolean {
@@ -131,9 +137,11 @@ export function isOtherReceiptsRoot(chainId: number | undefined, receipts: reado
   return !isPlain(chainId) && receipts.some(({ type }) => type === undefined || !transactionTypes.includes(type))
 }
 
-/** Why the withdrawals root of a block with a proven header may not be the one of its withdrawals. */
+/**
+ * Why the withdrawals root of a block with a proven header may not be the one of its withdrawals.
+ */
 export function otherWithdrawalsRoot({ extraData, withdrawals }: Block, chainId: number | undefined): string | undefined {
-  // On these, whoever proposes a block chooses its extra data.
+  // On these, the proposer of a block chooses its extra data.
   if (chainId !== undefined && WITH_WITHDRAWALS.includes(chainId)) return undefined
   // Since Holocene, the extra data of the OP Stack is a version (0 or 1) and parameters of the fee
   // market, of 9 or 17 bytes. Since Isthmus, the root is that of a contract's storage:
@@ -150,18 +158,20 @@ export function hasStateSync(chainId: number | undefined): boolean {
 /**
  * Chains where the price of gas and the size of a block follow the rules of Ethereum: Ethereum and
  * its test networks, Gnosis, Polygon, BNB Smart Chain, OP Mainnet, Base, and local nodes. Others
- * may have rules of their own, and no root covers the two.
+ * may have their own rules, and no root covers the two.
  */
 const plain: ReadonlySet<number> = new Set([1, 5, 11155111, 17000, 560048, 100, 10200, 137, 80002, 56, 97, 10, 11155420, 8453, 84531, 84532, 31337, 1337])
 
-/** Whether prices and sizes follow the rules of Ethereum on this chain; false if it is not known. */
+/**
+ * Whether prices and sizes follow the rules of Ethereum on this chain; false if it is not known.
+ */
 function isPlain(chainId: number | undefined): boolean {
   return chainId !== undefined && plain.has(chainId)
 }
 
 /**
- * Whether each transaction of this chain that is signed for a chain is signed for this one: not on a
- * local node, which may continue another chain, nor on chains that began as a copy of another.
+ * Whether each transaction of this chain that is signed for a chain is signed for this one: not on
+ * a local node, which may continue another chain, nor on chains that began as a copy of another.
  */
 export function hasOwnTransactions(chainId: number): boolean {
   return isPlain(chainId) && !LOCAL.includes(chainId)

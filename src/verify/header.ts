@@ -45,8 +45,8 @@ const later = layout(
 export const headerFields: ReadonlySet<string> = new Set([...always, ...later].map(({ name }) => name))
 
 /**
- * Writes the header of a block. Throws `CodecError` for a field that is missing or wrong. A field of
- * a later fork needs all before it: RLP has no names, and under the name of a later field, an
+ * Writes the header of a block. Throws `CodecError` for a field that is missing or wrong. A field
+ * of a later fork needs all before it: RLP has no names, and under the name of a later field, an
  * earlier one would have the same hash.
  */
 export function writeHeader(writer: RlpWriter, block: Block): void {

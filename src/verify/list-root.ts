@@ -85,7 +85,7 @@ export class ListRoot {
     }
     const writer = this.#writer
     writer.clear()
-    // No key is the beginning of another, so that a branch has no value of its own.
+    // No key is the beginning of another, so that no branch has a value.
     writer.byte(EMPTY)
     for (let child = 15; child >= 0; child--) {
       const length = this.#lengths[at + child] as number

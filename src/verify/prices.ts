@@ -5,7 +5,7 @@ import { mismatch } from './mismatch.ts'
 /**
  * The first price of gas that is not what the transaction's fees and the block's base fee make it
  * (EIP-1559), in a transaction or in a receipt; undefined if there is none. A string says why some
- * prices cannot be told.
+ * prices are not known.
  */
 export function checkPrices(block: Block, transactions: readonly Transaction[], receipts: readonly Receipt[] | undefined): IntegrityError | string | undefined {
   let reason: string | undefined

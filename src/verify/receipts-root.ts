@@ -12,8 +12,8 @@ export class ReceiptsRoot {
   readonly #root = new ListRoot(this.#writer)
 
   /**
-   * Whether the receipts have the header's root. Undefined where that cannot be told: the header
-   * has no root, or the chain may compute it in another way.
+   * Whether the receipts have the header's root. Undefined where that cannot be found out: the
+   * header has no root, or the chain may compute it in another way.
    */
   fits({ receiptsRoot }: Pick<Block, 'receiptsRoot'>, receipts: readonly RootedReceipt[], chainId: number | undefined): boolean | undefined {
     if (!isRoot(receiptsRoot) || (receipts.length > 0 && isSame(receiptsRoot, EMPTY_ROOT))) return undefined

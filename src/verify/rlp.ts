@@ -36,7 +36,7 @@ export class RlpWriter extends HashBuffer {
     if (!hasForm || (length !== undefined && size !== length)) throw fault(bytesOf(length), text)
     this.reserve(size + LONGEST_HEAD)
     const at = this.position - size
-    // What is no hex ends the copy.
+    // The copy ends where the text is not hex.
     if (this.buffer.write(text.slice(2), at, size, 'hex') !== size) throw fault(bytesOf(length), text)
     this.position = at
     if (size !== 1 || (this.bytes[at] as number) >= 0x80) this.#head(0x80, size)

@@ -2,7 +2,10 @@ import type { Transaction } from '../eth/objects.ts'
 import type { RlpWriter } from './rlp.ts'
 import { writeUnsigned } from './transaction.ts'
 
-/** The sender of a transaction of types 0 to 4, in hex, by its signature. Throws for an invalid signature. */
+/**
+ * The sender of a transaction of types 0 to 4, in hex, by its signature. Throws for an invalid
+ * signature.
+ */
 export type SenderOf = (transaction: Transaction, writer: RlpWriter) => string
 
 /** Loads the curve, which nothing else needs. */

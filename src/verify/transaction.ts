@@ -68,8 +68,8 @@ const layouts: ReadonlyMap<number, Layout> = new Map([
 export const transactionTypes: readonly number[] = [...layouts.keys()]
 
 /**
- * The fields that the hash of a transaction of this type covers, by their usual names; undefined for
- * an unknown type.
+ * The fields that the hash of a transaction of this type covers, by their usual names; undefined
+ * for an unknown type.
  */
 export function transactionFields(type: number): ReadonlySet<string> | undefined {
   return fieldsByType.get(type)

@@ -19,7 +19,7 @@ const ofWithdrawal: ReadonlySet<string> = new Set(['index', 'validatorIndex', 'a
 
 /**
  * Names the fields that a verification with these checks leaves unproven, each once: what no root
- * covers and nothing else tells. Fields that are null say nothing.
+ * covers and what follows from nothing else. Fields that are null say nothing.
  */
 export function uncoveredFields(
   block: Block,

@@ -25,7 +25,7 @@ export interface Verification {
   readonly skipped: readonly SkippedCheck[]
   /**
    * Fields of this block that nothing proves, such as `totalDifficulty` or `transactions.from`: no
-   * root covers them, and nothing else tells what they have to be.
+   * root covers them, and they follow from nothing else.
    */
   readonly uncovered: readonly string[]
 }

@@ -3,9 +3,9 @@ import { basename, dirname, extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /**
- * The file that a worker runs, by its path from this one without an extension, in the sources and in
- * each build. Undefined where it cannot be run: in a bundle, which has no such file, and for TypeScript where Node.js does not
- * take it.
+ * The file that a worker runs, by its path from this one without an extension, in the sources and
+ * in each build. Undefined where it cannot be run: in a bundle, which has no such file, and for
+ * TypeScript where Node.js does not take it.
  */
 export function workerFile(path: string): string | undefined {
   const own = ownFile()
@@ -19,8 +19,8 @@ export function workerFile(path: string): string | undefined {
 }
 
 /**
- * The file of this module. A stack tells it both in ES modules and in CommonJS, which have no
- * expression for it in common.
+ * The file of this module. A stack names it both in ES modules and in CommonJS, which have no
+ * common expression for it.
  */
 function ownFile(): string | undefined {
   const { prepareStackTrace } = Error

@@ -4,7 +4,7 @@ import type { BytesVerifierOptions } from './bytes-verifier.ts'
 import type { Verification } from './verification.ts'
 import { workerFile } from './worker-file.ts'
 
-/** What a worker is told when it starts. */
+/** What a worker gets when it starts. */
 export type WorkerOptions = BytesVerifierOptions
 
 /** The JSON of a block and its receipts. The memory moves to the worker. */

@@ -33,7 +33,7 @@ export class Alarms {
     this.#heap.push(alarm)
     this.#up(alarm, this.#heap.length - 1)
     // A timer that is due too early is left alone: it finds nothing to do and is set anew. So is
-    // one that holds nobody up.
+    // one that does not keep the process alive.
     if (alarm.at < this.#timerAt) this.#arm()
     else if (this.#heap.length === 1) this.#timer?.ref()
   }

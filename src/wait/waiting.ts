@@ -42,8 +42,8 @@ export class Waiting {
   }
 
   /**
-   * Registers `wait`; or, when there is nothing to wait for any more, cancels it at once and
-   * returns false.
+   * Registers `wait`; or, when there is no reason to wait any more, cancels it at once and returns
+   * false.
    */
   hold(wait: Wait): boolean {
     const { signal, deadline } = wait.call
@@ -65,7 +65,7 @@ export class Waiting {
     this.alarms.unset(wait)
   }
 
-  /** Has a wait that is held ring at another time. */
+  /** Makes a wait that is held ring at another time. */
   setAlarm(wait: Wait, at: number): void {
     this.alarms.unset(wait)
     wait.at = at

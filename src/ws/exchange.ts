@@ -13,7 +13,7 @@ export interface WebSocketOptions extends LineOptions {
   readonly headers: Readonly<Record<string, string>>
   /** Whether to offer compression. */
   readonly compression: boolean
-  /** Opens the sockets in place of an own pool. It is never closed here. */
+  /** Opens the sockets in place of a pool made here. It is never closed here. */
   readonly dispatcher?: Dispatcher | undefined
 }
 
@@ -28,8 +28,8 @@ export interface WebSocketExchange extends Exchange {
 
 /**
  * JSON-RPC over one WebSocket at a time, which the first request opens. A request is a message; its
- * reply is the message with its id. What HTTP has and a message has not is made up: status 200, and
- * no headers. A refused upgrade is an HTTP reply as it came.
+ * reply is the message with its id. What a message lacks of an HTTP reply is filled in: status 200,
+ * and no headers. A refused upgrade is an HTTP reply as it came.
  *
  * A socket that ends fails the requests in flight, and the next request opens another one.
  */

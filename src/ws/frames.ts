@@ -35,7 +35,7 @@ const LONGEST_CONTROL = 125
 const LONGEST_HEADER = 14
 
 const EMPTY = Buffer.alloc(0)
-/** Random bytes for masks: asking for them four at a time costs more than all else of a frame. */
+/** Random bytes for masks: asking for four at a time costs more than the rest of a frame. */
 const masks = Buffer.allocUnsafeSlow(8192)
 let masksUsed = masks.length
 

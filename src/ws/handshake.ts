@@ -32,8 +32,8 @@ export const WEB_SOCKET_GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
 /** Bytes of a refusal's body that are kept. */
 const MOST_OF_A_REFUSAL = 16_384
 /**
- * Each message on its own: none needs what another one has left behind (RFC 7692, 7.1.1). Replies
- * are alike inside, not to each other.
+ * Each message on its own: none needs the state of another one (RFC 7692, 7.1.1). Replies repeat
+ * themselves, not each other.
  */
 const DEFLATE = 'permessage-deflate; client_no_context_takeover; server_no_context_takeover'
 

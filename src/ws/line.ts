@@ -8,7 +8,7 @@ import { OpenSocket, type SocketHandler } from './open-socket.ts'
 import type { Pending, PendingOptions, Sender } from './pending.ts'
 import { recipientByStart, recipientOf } from './recipient.ts'
 
-/** What a line knows of its endpoint. */
+/** What a line knows about its endpoint. */
 export interface LineOptions extends PendingOptions {
   /** Hides the endpoint's secrets. */
   readonly scrub: Scrub
@@ -37,7 +37,7 @@ const MOST_UNANSWERED = 1000
 /** Notifications that wait for the reply to `eth_subscribe`; more are dropped. */
 const MOST_UNCLAIMED = 1000
 
-/** What a line tells its exchange. */
+/** What a line reports to its exchange. */
 export interface LineOwner {
   isSubscribing(): boolean
   answered(line: Line): void
@@ -51,7 +51,7 @@ export class Line implements SocketHandler, Sender {
   readonly #options: LineOptions
   readonly #owner: LineOwner
   readonly #socket: OpenSocket
-  /** Requests that wait for their replies, those included that nobody waits for any more. */
+  /** Requests whose replies have not come, including those that were given up. */
   readonly #unanswered: Pending[] = []
   readonly #listeners = new Map<string, SubscriptionListener>()
   #unclaimed: { readonly id: string; readonly result: unknown; readonly bytes: number }[] = []
@@ -119,8 +119,7 @@ export class Line implements SocketHandler, Sender {
   }
 
   /**
-   * Nobody waits for this request any more. Its reply may still come, and must not be taken for
-   * another one's.
+   * This request was given up. Its reply may still come, and must not be taken for another one's.
    */
   gaveUp(pending: Pending, hasTimedOut: boolean): void {
     this.#socket.leave()
@@ -157,7 +156,7 @@ export class Line implements SocketHandler, Sender {
   tooLarge(head: Buffer | undefined, size: number): void {
     const pending = this.#byStart(head) ?? (this.#unanswered.length === 1 ? this.#unanswered[0] : undefined)
     const error = this.#tooLarge(Math.min(this.#options.maxResponseBytes, pending?.maxBytes ?? Number.POSITIVE_INFINITY), size)
-    // Whose reply it was is not known: there is no other way to tell them.
+    // Whose reply it was is not known: there is no other way to report it.
     if (pending === undefined) return void this.#socket.close(error)
     this.#answer(pending, error)
   }

@@ -18,7 +18,9 @@ export interface SocketHandler {
   message(bytes: Buffer): void
   /** A message was longer than its limit. Nothing is known of the start of a compressed one. */
   tooLarge(head: Buffer | undefined, size: number): void
-  /** Multiple of the usual stall that a message may reach once it has begun, as of `HttpRequest`. */
+  /**
+   * Multiple of the usual stall that a message may reach once it has begun, as of `HttpRequest`.
+   */
   patience(): number
   /** The socket has ended: nothing else comes. */
   closed(error: HexlineError): void
@@ -66,7 +68,10 @@ export class OpenSocket implements FrameHandler, Alarm {
   #isPinged = false
   /** Looks whether the message that has begun goes on. */
   readonly #stall: Alarm = { at: 0, place: -1, ring: () => void setImmediate(() => this.#checkStall()) }
-  /** When the message that has begun did so, and when its last bytes came; undefined between messages. */
+  /**
+   * When the message that has begun did so, and when its last bytes came; undefined between
+   * messages.
+   */
   #begun: number | undefined
   #progressAt = 0
   /** When the last user left. */

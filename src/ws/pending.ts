@@ -20,7 +20,7 @@ export interface Sender {
   gaveUp(pending: Pending, hasTimedOut: boolean): void
 }
 
-/** One request, until its reply has come or nobody waits for it. */
+/** One request, until its reply has come or it is given up. */
 export class Pending implements Alarm, Listed {
   readonly first: number
   readonly count: number

@@ -15,7 +15,10 @@ const LOGS_PER_BLOCK = 10
 const BLOCKS = 10_000
 const CUTS = 200
 
-/** Starts to listen to all transfers at a node, and passes on the number that each log has as its data. */
+/**
+ * Starts to listen to all transfers at a node, and passes on the number that each log has as its
+ * data.
+ */
 type Listen = (url: string, hear: (log: number) => void) => Promise<void>
 
 const byViem =
@@ -65,7 +68,10 @@ const CLIENTS: Readonly<Record<string, Listen>> = {
   },
 }
 
-/** Listens to 100,000 logs while the node cuts the socket 200 times: in the middle of a burst, and blocks come until it is back. */
+/**
+ * Listens to 100,000 logs while the node cuts the socket 200 times: in the middle of a burst, and
+ * blocks come until it is back.
+ */
 async function countOf(listen: Listen): Promise<{ lost: number; doubled: number }> {
   const random = randomFrom(1)
   const chain = await liveChain({ logsPerBlock: LOGS_PER_BLOCK })

@@ -5,9 +5,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ServerNews } from '../../bench/server.ts'
 
 /*
- * The same fixed work by hexline and by hand, in one process, in turn; the least CPU time of several rounds. Neither the machine nor
- * what else runs on it changes the ratio much, and the limits are about twice what is normal: what fails is a large regression, such as
- * one more pass over every block. `npm run bench` is for the small ones.
+ * The same fixed work by hexline and by hand, in one process, in turn; the least CPU time of
+ * several rounds. Neither the machine nor what else runs on it changes the ratio much, and the
+ * limits are about twice what is normal: what fails is a large regression, such as one more pass
+ * over every block. `npm run bench` is for the small ones.
  */
 describe('a guard against large regressions of speed', () => {
   const children: ChildProcess[] = []

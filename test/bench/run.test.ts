@@ -63,7 +63,7 @@ it('the export of hexline writes what the command writes', async () => {
 })
 
 describe('the logs of the server', () => {
-  it('are refused by blocks and by results, and else those that clients are checked by', () => {
+  it('are refused by blocks and by results, and otherwise are those that clients are checked by', () => {
     fc.assert(
       fc.property(
         fc.oneof(fc.integer({ min: 0, max: 1_200_000 }), fc.integer({ min: 1_016_000, max: 1_028_000 })),

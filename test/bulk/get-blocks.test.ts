@@ -197,7 +197,8 @@ describe('a lagging node', () => {
 
 describe('a slow node', () => {
   it('yields the whole range, although it takes longer than the deadline of a call', async () => {
-    // With calls always under way, some are in flight when their deadline passes, and others still wait in line.
+    // With calls always under way, some are in flight when their deadline passes, and others still
+    // wait in line.
     const { url } = await serve(chainAnswer({ head: 300, gate: () => sleep(100) }))
     const client = clientOf(url, { rate: { callsPerSecond: 100 }, deadlineMs: 1000 })
     const blocks = await all(getBlocks(client, { from: 1, to: 250 }))
@@ -219,7 +220,8 @@ describe('a slow node', () => {
     const blocks = await all(getBlocks(client, { from: 1, to: 400 }))
     expect(blocks.map(({ number }) => Number(number))).toEqual(Array.from({ length: 400 }, (_, i) => i + 1))
     expect(server.posts[1]).toBeGreaterThan(10)
-    // The end of the first batch, and one call whenever a longer batch is tried: about 25. With batches that stay long there are thousands.
+    // The end of the first batch, and one call whenever a longer batch is tried: about 25. With
+    // batches that stay long there are thousands.
     expect(turnedAway.size).toBeLessThan(200)
   })
 })
@@ -295,7 +297,8 @@ describe('back-pressure', () => {
     const { client, server } = await setUp({ head: 10_000 })
     const blocks = getBlocks(client, { from: 0, to: 10_000 })
     for (let read = 0; read < 200; read++) await blocks.next()
-    // The reader stops here. The blocks requested ahead arrive: at least 256, and the head before them.
+    // The reader stops here. The blocks requested ahead arrive: at least 256, and the head before
+    // them.
     await eventually(() => expect(server.calls.length).toBeGreaterThan(450))
     await client.call('eth_chainId').catch(() => {})
     expect(server.calls.length - 1).toBeLessThanOrEqual(1201)

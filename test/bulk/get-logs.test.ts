@@ -91,19 +91,22 @@ describe('an audit', () => {
   })
 
   describe('enviodev/hyperindex#1498: a block with the right hash, without one of its logs', () => {
-    /** The node leaves out one log of block 42, and gives the others, with the right hash of the block. */
+    /**
+     * The node leaves out one log of block 42, and gives the others, with the right hash of the
+     * block.
+     */
     const missing = (log: WireLog) => Number(log.blockNumber) === 42 && log.logIndex === '0x2'
     const all = { address: tokens as `0x${string}`[], topics: [] }
     const start = () => startLogChain({ head: 100, drops: missing })
 
-    it('is found by receipts, and told', async () => {
+    it('is found by receipts, and reported', async () => {
       const chain = await start()
       const { keys, audit } = await fetched(chain, { ...all, audit: 'receipts' })
       expect(keys).toEqual(chain.logs(0, 100).map(keyOf))
       expect(audit).toMatchObject({ level: 'receipts', blocks: 101, fetched: 101, recovered: 1, unproven: 0 })
     })
 
-    it('is found by a second endpoint, and told', async () => {
+    it('is found by a second endpoint, and reported', async () => {
       const chain = await start()
       const { keys, audit } = await fetched([chain, await startLogChain({ head: 100 })], { ...all, audit: 'peer' })
       expect(keys).toEqual(chain.logs(0, 100).map(keyOf))
@@ -145,7 +148,7 @@ describe('bad input', () => {
   const client = () => clientFor('http://127.0.0.1:1')
   it.each<[string, object, RegExp]>([
     ['an end before the start', { from: 5n, to: 4n }, /^to: expected at least the first block, 5/],
-    ['a topic that is no hash', { from: 0n, to: 1n, topics: ['0x12'] }, /^topics\[0\]: expected a topic \(32 bytes in hex\)/],
+    ['a topic that is not a hash', { from: 0n, to: 1n, topics: ['0x12'] }, /^topics\[0\]: expected a topic \(32 bytes in hex\)/],
     ['an invalid address among thousands', { from: 0n, to: 1n, address: [...Array(4999).fill(tokens[0]), '0x1'] }, /^address\[4999\]: expected an address/],
     ['a hole in a list of topics', { from: 0n, to: 1n, topics: [Object.assign(Array(2), { 1: TRANSFER })] }, /^topics\[0\]\[0\]: expected a topic/],
     ['a hole in a list of addresses', { from: 0n, to: 1n, address: Object.assign(Array(2), { 1: tokens[0] }) }, /^address\[0\]: expected an address/],
@@ -206,7 +209,7 @@ describe('a node that answers wrongly', () => {
     expect(audit.recovered).toBe(keys.length)
   })
 
-  it('with blooms that prove nothing leaves blocks unproven, and is no error', async () => {
+  it('with blooms that prove nothing leaves blocks unproven, without an error', async () => {
     const zero = `0x${'0'.repeat(512)}`
     const one = await fetched(await startLogChain({ head: 60, bloom: (block, right) => (block === 1 ? zero : right) }), { audit: 'bloom' })
     expect(one.audit).toMatchObject({ blocks: 61, unproven: 1, reasons: { "the header's bloom does not have the logs that the node gave": 1 } })

@@ -9,7 +9,10 @@ import { createCopier } from '../../src/eth/codec/reader.ts'
 import { hexOf, startChain } from '../support/chain-server.ts'
 import { runs } from '../support/runs.ts'
 
-/** A few transactions of blocks as nodes send them, some with duplicates of the names that link them. */
+/**
+ * A few transactions of blocks as nodes send them, some with duplicates of the names that link
+ * them.
+ */
 const samples = makeBlocks().map((block) => ({ ...block, transactions: block.transactions.slice(0, 3) }))
 const blocks = fc.nat(samples.length - 1).map((i) => samples[i] as (typeof samples)[number])
 

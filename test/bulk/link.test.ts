@@ -64,7 +64,7 @@ describe('the fields that link a raw block', () => {
     [{ transactions: [hash(1), 5] }, 'transactions[1]: expected a transaction, received 5'],
     [{ transactions: [null] }, 'transactions[0]: expected a transaction, received null'],
     [{ transactions: [], number: '7' }, 'number: expected a hex quantity, received "7"'],
-  ])('%j is no block', (raw, message) => {
+  ])('%j is not a block', (raw, message) => {
     expect(() => linkedFields(raw)).toThrow(message)
   })
 })

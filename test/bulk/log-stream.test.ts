@@ -4,14 +4,19 @@ import { blockHash, blockOf, hexOf } from '../support/chain-server.ts'
 import { type Entry, each } from '../support/server.ts'
 import { virtualWorld } from '../support/virtual-server.ts'
 
-/* A consumer that stalls, in virtual time: what is requested ahead of it is counted at the server. */
+/*
+ * A consumer that stalls, in virtual time: what is requested ahead of it is counted at the server.
+ */
 const { serve, clientOf, sleep } = virtualWorld()
 
 const MiB = 1024 * 1024
 const HEAD = 200_000
 const address = `0x${'a'.repeat(40)}` as const
 
-/** A log in most blocks: a round number of them in the first range would be taken for a reply that was cut. */
+/**
+ * A log in most blocks: a round number of them in the first range would be taken for a reply that
+ * was cut.
+ */
 function logsOf(from: number, to: number): object[] {
   const blocks = Array.from({ length: to - from + 1 }, (_, i) => from + i).filter((block) => block % 97 !== 0)
   return blocks.map((block) => ({
@@ -45,7 +50,7 @@ async function startNode() {
 }
 
 describe('while the consumer stalls', () => {
-  it.each([4, 12])('at most %d MiB are requested ahead of it, besides one page', async (mebibytes) => {
+  it.each([4, 12])('at most %d MiB are requested ahead of it, and one page more', async (mebibytes) => {
     const { url, counts } = await startNode()
     const pages = getLogs(clientOf(url), { address, from: 0n, to: BigInt(HEAD), audit: 'none', maxBytes: mebibytes * MiB }).pages()
     let taken = 0

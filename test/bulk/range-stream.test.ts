@@ -80,7 +80,7 @@ describe('bytes that are invalid JSON', () => {
   const failing = (times: number) => {
     let left = times
     const block: typeof reader.block = (bytes) => {
-      if (left-- > 0) throw new SyntaxError('SECRET is no JSON')
+      if (left-- > 0) throw new SyntaxError('SECRET is not JSON')
       return reader.block(bytes)
     }
     return { ...reader, block }

@@ -49,7 +49,7 @@ describe('checks with the node', () => {
     await expect(resolveRange(clientOf(urls), checkRange(3, 21))).rejects.toThrow("to: expected at most the node's latest block, 20, received 21")
   })
 
-  it('an endpoint that does not answer, or says nothing of use, does not count', async () => {
+  it('an endpoint that does not answer, or not usefully, does not count', async () => {
     const mute = await serve(each(({ id, method }) => ({ id, result: method === 'eth_blockNumber' ? 'soon' : null })))
     const urls = [(await serve(chainAnswer({ head: 10 }))).url, mute.url, `http://127.0.0.1:${await deadPort()}`] as [string, ...string[]]
     await expect(resolveRange(clientOf(urls), checkRange(3, 11))).rejects.toThrow("to: expected at most the node's latest block, 10, received 11")

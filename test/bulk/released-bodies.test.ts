@@ -18,9 +18,9 @@ import { poisons } from '../support/poison.ts'
 import { nightly } from '../support/runs.ts'
 
 /*
- * The memory of bodies is reused. In these tests a body is overwritten as soon as it is released, so
- * that reading it later gives bytes that no server has sent: once such that are in no text, and once
- * such that are JSON of other values, since what is no JSON would be requested again.
+ * The memory of bodies is reused. In these tests a body is overwritten as soon as it is released,
+ * so that reading it later gives bytes that no server has sent: once such that are in no text, and
+ * once such that are JSON of other values, since what is not JSON would be requested again.
  */
 
 const { take, release } = BodyPool.prototype

@@ -56,7 +56,7 @@ describe.each<[string, Refuse, inputBytes: number]>([
   ['caps replies at 1 MB, and cuts the connection there', caps(({ json }) => ({ body: json, cutAt: MB })), 20_000],
   ['caps replies at 1 MB, and ends them there', caps(({ json }) => ({ body: json.slice(0, MB) })), 20_000],
 ])('a server that %s', (name, refuse, inputBytes) => {
-  it('answers a bulk job and small calls beside it, and refuses few POSTs after the first ones', { timeout: 120_000 }, async () => {
+  it('answers a bulk job and small calls at the same time, and refuses few POSTs after the first ones', { timeout: 120_000 }, async () => {
     let posts = 0
     let refused = 0
     let later = 0

@@ -35,7 +35,10 @@ const causes: Partial<Record<ErrorKind, readonly Fault[]>> = {
   lagging: ['lagging'],
 }
 
-/** Kinds that a call may end in because of what an endpoint did to others: it throttles or is dead, and the call was not even sent; or it was on the way when the node died. */
+/**
+ * Kinds that a call may end in because of what an endpoint did to others: it throttles or is dead,
+ * and the call was not even sent; or it was on the way when the node died.
+ */
 const ofEndpoint: readonly ErrorKind[] = ['rate-limit', 'network']
 
 async function startNodes(): Promise<{ ports: number[]; nodes: ChildProcess }> {
@@ -113,7 +116,8 @@ test(`${CALLS} calls, three nodes, 30 % faults: each ends in the right answer or
   }
   const faultsOf = (number: number) => faults.filter((_, bit) => ((recordOf(number)?.[3] ?? 0) >> bit) & 1)
 
-  // What ended without an answer: for the caller's own reason, in its time, or for something that the nodes did.
+  // What ended without an answer: for the caller's own reason, in its time, or for something that
+  // the nodes did.
   const untrue: unknown[] = []
   const byKind: Record<string, number> = {}
   let slow = 0
@@ -131,7 +135,8 @@ test(`${CALLS} calls, three nodes, 30 % faults: each ends in the right answer or
     if (!isTrue) untrue.push({ call: planned(number), error, faults: faultsOf(number) })
   }
 
-  // An attempt is a POST in which the call was not turned away; each call has as many as its policy says, a bulk call as many as it needs, what writes only one.
+  // An attempt is a POST in which the call was not turned away; each call has as many as its policy
+  // says, a bulk call as many as it needs, what writes only one.
   const most = { interactive: 0, bulk: 0, unrepeatable: 0 }
   for (const { number, isBulk } of ends) {
     const { method, params } = planned(number)

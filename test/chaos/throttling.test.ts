@@ -5,8 +5,9 @@ import { type Limit, limiter } from '../support/limited-server.ts'
 import { clientOf, read, serve } from '../support/server.ts'
 
 /*
- * On the wall clock, over real sockets, it shows only that what is learnt helps: the first second is worse than the ones after. How well a limit is kept to is
- * measured in virtual time, where no machine stands still: test/rpc/limits/throttling.test.ts.
+ * On the wall clock, over real sockets, it shows only that what is learnt helps: the first second
+ * is worse than the ones after. How well a limit is kept to is measured in virtual time, where no
+ * machine stands still: test/rpc/limits/throttling.test.ts.
  */
 test.each<[string, Limit]>([
   ['each call over 200 a second with an error', { perSecond: 200, burst: 20, latencyMs: 50, refuses: 'entries' }],

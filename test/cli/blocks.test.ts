@@ -175,7 +175,7 @@ describe('a job that fails', () => {
     return child.ended
   }
 
-  it('Ctrl-C ends it also while nobody reads, and it says where to continue', async () => {
+  it('Ctrl-C ends it even while its output is not read, and it says where to continue', async () => {
     const { code, stderr } = await interruptedWhileNobodyReads()
     expect(code).toBe(130)
     expect(stderr).toMatch(/^(?:waiting for the node\n)*waiting for the reader of the output\nhexline: ended by Ctrl-C; continue with --from \d+\n$/)

@@ -59,7 +59,7 @@ it.each([
   expect(lines()).toBe(cursor === undefined ? '' : lineOf(1).toString())
 })
 
-it('leaves alone what somebody else has written, removed or put in its place', () => {
+it('leaves alone what another program has written, removed or put in its place', () => {
   const { open, lines, out } = bed()
   const first = open()
   write(first, 1, 'committed')

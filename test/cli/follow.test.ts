@@ -82,7 +82,7 @@ describe('a cursor file', () => {
     ['{"cursor":5}', 'in which cursor is wrong: expected an object'],
     ['{"cursor":{"chainId":1,"genesis":null,"from":3,"number":3,"hashes":["0x"]}}', 'in which cursor.hashes[0] is wrong: expected a hash (32 bytes in hex)'],
     ['{"cursor":{"chainId":1,"genesis":null,"from":3,"number":2,"hashes":[]},"lines":{"file":1}}', 'which holds something else'],
-  ])('that is none is refused: %s', async (text, why) => {
+  ])('that holds something else is refused: %s', async (text, why) => {
     const cursor = join(folderOf(), 'cursor.json')
     writeFileSync(cursor, text)
     const { code, stderr } = await hexline(['follow', '--rpc', 'http://127.0.0.1:1', '--cursor', cursor])
@@ -101,7 +101,7 @@ describe('a cursor file', () => {
   })
 })
 
-it('tells once that the node is down, and that it answers again', async () => {
+it('says once that the node is down, and that it answers again', async () => {
   const chain = new ForkingChain(12)
   const server = await serve(chain.node())
   const { stderr } = await linesOf(['follow', '--rpc', server.url, '--from', '12', '--json'], 2, (count) => {
@@ -123,8 +123,8 @@ it.each([
   [['--from', 'first'], `--from: expected a block number, 'latest', or a cursor, received "first"`],
   [['--confirmations', '-1'], `--confirmations: expected a whole number of at least 0, 'safe' or 'finalized', received "-1"`],
   [['--confirmations', 'latest'], `--confirmations: expected a whole number of at least 0, 'safe' or 'finalized', received "latest"`],
-  [['--receipts', '--logs'], '--receipts: expected no --logs, --address, --event or --topic beside it: receipts have all logs, received one of them'],
-  [['--logs', '--address', CONTRACT], '--logs: expected no --address, --event or --topic beside it, received one of them'],
+  [['--receipts', '--logs'], '--receipts: expected no --logs, --address, --event or --topic with it: receipts have all logs, received one of them'],
+  [['--logs', '--address', CONTRACT], '--logs: expected no --address, --event or --topic with it, received one of them'],
   [['--event', 'Transfer'], '--event: '],
 ])('%j is refused', async (flags, message) => {
   const { code, stderr } = await hexline(['follow', '--rpc', 'http://127.0.0.1:1', ...flags])
@@ -140,7 +140,7 @@ it.each([
   expect({ code, stderr }).toEqual({ code: 2, stderr: `hexline: ${message}\n` })
 })
 
-it('export --to follow adds whole ranges as they become final, and never what is not', async () => {
+it('export --to follow adds whole ranges as they become final, and nothing before', async () => {
   const chain = new ForkingChain(30)
   // The newest final block is 4 below the head.
   const server = await serve(chain.node())

@@ -80,7 +80,7 @@ describe('hexline logs', () => {
     expect(stderr).toMatch(/\nhexline: warning: \d+ blocks could not be proven: \d+ because the chain leaves blooms empty\n$/)
   })
 
-  it('tells the cost of an audit before it starts, and that it is small', async () => {
+  it('says what an audit costs before it starts, and where that is little', async () => {
     const chain = await startLogChain({
       head: 50,
       answer: (method) => (method === 'eth_getLogs' ? { error: { code: -32601, message: 'the method does not exist' } } : undefined),

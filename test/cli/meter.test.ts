@@ -118,7 +118,7 @@ describe('on a terminal', () => {
     expect(taken()).toMatch(/^25 % \|/)
   })
 
-  it('makes room for a message where it says for what it waits, and goes on', () => {
+  it('makes room for a message while it shows what it waits for, and then continues', () => {
     const { meter, taken } = start({}, { isTTY: true })
     vi.advanceTimersByTime(2_500)
     taken()

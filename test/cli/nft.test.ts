@@ -3,7 +3,10 @@ import { hexline } from '../support/command.ts'
 import { COLLECTION, CREATOR } from '../support/rest-operations.ts'
 import { always, KEY, serveRest } from '../support/rest-server.ts'
 
-/** Runs the command on a service with one page, and returns the request's query with the cells of the first record. */
+/**
+ * Runs the command on a service with one page, and returns the request's query with the cells of
+ * the first record.
+ */
 async function run(args: readonly string[], record: object = {}) {
   const server = await serveRest(always({ result: [record], cursor: null }))
   const env = { HEXLINE_NFT_URL: server.url, HEXLINE_STREAMS_URL: server.url, HEXLINE_API_KEY: KEY }

@@ -47,7 +47,7 @@ eth_getLogs               60 *     9
   eth_getLogs, as in hexline logs, gives the logs alone`)
   })
 
-  it('leaves out what is not there: receipts, compression, a rate, a second block', () => {
+  it('leaves out what the plan does not have: receipts, compression, a rate, a second block', () => {
     const one = { ...blocks, blocks: 1, receipts: null, bytes: about(2_050_000), duration: { ...blocks.duration, limitedBy: 'node', rate: null } } as const
     const text = planText(one)
     expect(text).toContain('(1 block)')

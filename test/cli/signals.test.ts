@@ -6,7 +6,10 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 const file = new URL('../../src/cli/signals.ts', import.meta.url).href
 const cwd = fileURLToPath(new URL('../../', import.meta.url))
 
-/** A process that prints `ready`, and then what is said about its signals. `source` has `onSignals` and `say`. */
+/**
+ * A process that prints `ready`, and then what is said about its signals. `source` has `onSignals`
+ * and `say`.
+ */
 async function start(source: string): Promise<{ child: ChildProcess; says(): Promise<string> }> {
   const program = `import { onSignals } from ${JSON.stringify(file)}
     const say = (...words) => process.stdout.write(words.join(' ') + '\\n')

@@ -159,7 +159,7 @@ describe('hexline sql refuses', () => {
     expect(stderr).toContain(message.replace('DIR', dir))
   })
 
-  it('what is no folder, and a folder that is no dataset', async () => {
+  it('what is not a folder, and a folder that is not a dataset', async () => {
     const file = join(dir, 'manifest.json')
     expect((await hexline(['sql', join(folder, 'nowhere'), 'x'])).stderr).toBe('hexline: <folder>: expected a folder, received a path where nothing is\n')
     expect((await hexline(['sql', file, 'x'])).stderr).toBe('hexline: <folder>: expected a folder, received a file\n')
@@ -185,7 +185,10 @@ describe('hexline sql refuses', () => {
 })
 
 describe('without @duckdb/node-api', () => {
-  /** The command, built, with all packages beside it but DuckDB's; and a duckdb program that is its engine. */
+  /**
+   * The command, built, with all packages beside it but DuckDB's; and a duckdb program that is its
+   * engine.
+   */
   async function install(): Promise<{ readonly bin: string; readonly cwd: string; readonly path: string }> {
     const place = await mkdtemp(join(tmpdir(), 'hexline-alone-'))
     onTestFinished(() => rm(place, { recursive: true }))
@@ -211,14 +214,14 @@ console.log(JSON.stringify([process.argv.slice(2), reader.getRowObjectsJson()]))
     return { bin: join(place, 'dist/src/cli/bin.js'), cwd: place, path: `${join(place, 'bin')}:${process.env.PATH}` }
   }
 
-  it('prints a command that asks the same', async () => {
+  it('prints a command that runs the same query', async () => {
     const { bin, cwd, path } = await install()
     const query = `select number, 'a ''quote'', $HOME and \`date\`' as text from blocks order by number limit 1;`
     await writeFile(join(cwd, 'query.sql'), query)
     const { code, stdout, stderr } = await inShell(`cd ${cwd} && ${process.execPath} ${bin} sql "${dir}" --csv - < query.sql`)
     expect(code).toBe(1)
     expect(stderr).toBe(
-      'hexline: @duckdb/node-api is not installed (npm install @duckdb/node-api); the command on standard output asks the same with the duckdb program\n',
+      'hexline: @duckdb/node-api is not installed (npm install @duckdb/node-api); the command on standard output runs the same query with the duckdb program\n',
     )
     await writeFile(join(cwd, 'command.sh'), stdout)
     const asked = await inShell(`PATH="${path}" sh ${cwd}/command.sh`)
@@ -226,7 +229,7 @@ console.log(JSON.stringify([process.argv.slice(2), reader.getRowObjectsJson()]))
     expect(JSON.parse(asked.stdout)).toEqual([['-bail', '-csv'], [{ number: '1', text: "a 'quote', $HOME and `date`" }]])
   })
 
-  it('the end of that command is none of its lines', () => {
+  it('no line of a query ends the heredoc of that command', () => {
     expect(shellCommand(['SET a = 1'], 'select 1 -- b\nSQL\nSQL_', {})).toBe("duckdb -bail <<'SQL__'\nSET a = 1\n;\nselect 1 -- b\nSQL\nSQL_\n;\nSQL__\n")
     expect(shellCommand([], 'select 1;', { json: true })).toBe("duckdb -bail -jsonlines <<'SQL'\nselect 1\n;\nSQL\n")
   })

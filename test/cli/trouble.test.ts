@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { Trouble } from '../../src/cli/trouble.ts'
 import { NetworkError } from '../../src/index.ts'
 
-it('tells of each trouble once, and of its end', () => {
+it('reports each trouble once, and its end', () => {
   const told: unknown[] = []
   const trouble = new Trouble({ tell: (sentence, facts) => void told.push([sentence, facts.type]), warn() {}, fail() {} })
   const refused = new NetworkError('host: no connection')

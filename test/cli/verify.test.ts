@@ -95,7 +95,7 @@ it('--json prints the report', async () => {
   })
 })
 
-it('--against compares with a node, and tells how to do so again', async () => {
+it('--against compares with a node, and says how to repeat that', async () => {
   const first = await hexline(['verify', whole, '--against', server.url, '--sample', '3', '--quiet'])
   expect(first).toMatchObject({ code: 0, stderr: '' })
   expect(first.stdout).toMatch(/\nrows at the node +3\n/)
@@ -135,7 +135,7 @@ it('names the block at which a node disagrees, with both hashes in full', async 
 
 it.each([
   [['nothing-is-here'], '<folder>: expected a folder, received a path where nothing is'],
-  [['.', '--sample', '3'], '--sample: expected --against beside it, received no --against'],
+  [['.', '--sample', '3'], '--sample: expected --against with it, received no --against'],
   [['.', '--against'], "--against: expected the node's URL, here or in HEXLINE_RPC_URL, received nothing"],
   [['.', '--against', 'http://127.0.0.1:1', '--seed', '-1'], '--seed: expected a whole number from 0 to 2147483647, received -1'],
   [['.', '--against', 'http://127.0.0.1:1', '--sample', 'x'], '--sample: expected a number, received "x"'],

@@ -59,7 +59,7 @@ describe('createClient checks', () => {
     [{ rate: { perSecond: 1 } }, 'rate: expected only callsPerSecond, unitsPerSecond, units, received "perSecond"'],
     [{ rate: { unitsPerSecond: '330' } }, 'rate.unitsPerSecond: expected a number above 0, received "330"'],
     [{ rate: { callsPerSecond: 1, unitsPerSecond: 1 } }, 'rate: expected either callsPerSecond or unitsPerSecond, received both'],
-    [{ rate: { callsPerSecond: 1, units: {} } }, 'rate.units: expected unitsPerSecond beside it, received callsPerSecond'],
+    [{ rate: { callsPerSecond: 1, units: {} } }, 'rate.units: expected unitsPerSecond with it, received callsPerSecond'],
     [{ rate: { unitsPerSecond: 330, units: [75] } }, 'rate.units: expected a plain object of numbers, by method, received an array of 1'],
     [{ rate: { unitsPerSecond: 330, units: { eth_getLogs: -1 } } }, 'rate.units.eth_getLogs: expected a number of at least 0, received -1'],
     [{ retry: true }, 'retry: expected an object or false, received true'],
@@ -549,7 +549,8 @@ describe('several endpoints', () => {
     const log: string[] = []
     const named = async (name: string) =>
       serve((request, response) => {
-        // The first call to each comes with eth_chainId, or in a separate POST if that endpoint has answered no batch.
+        // The first call to each comes with eth_chainId, or in a separate POST if that endpoint has
+        // answered no batch.
         if (request.entries.some(({ method }) => method === 'eth_getBalance')) log.push(name)
         return always('oops', { status: 500 })(request, response)
       })

@@ -34,7 +34,7 @@ it.each([
   expect(endpoints.map(({ endpoint }) => endpoint)).toEqual([host])
 })
 
-it('a client tells what its endpoints are sent, also through a client that calls it', () => {
+it('a client shows what its endpoints are sent, also through a client that calls it', () => {
   const units = { unitsPerSecond: 500, units: { eth_call: 7 } }
   const client = createClient(['http://127.0.0.1:1', 'http://127.0.0.1:2'], { batch: { maxCalls: 7 }, concurrency: 3, rate: units })
   const [one, two] = limitsOf(client)

@@ -34,7 +34,7 @@ describe('one endpoint', () => {
     }
   })
 
-  test('that ends the socket with its first notification has told it', async () => {
+  test('that ends the socket with its first notification has delivered it', async () => {
     const server = await serveWebSocket((message) => {
       message.peer.socket.cork()
       node(server.messages.length)(message)
@@ -75,7 +75,7 @@ describe('one endpoint', () => {
     expect(server.handshakes).toHaveLength(1)
   })
 
-  test('a wait for it ends when nobody subscribes any more', async () => {
+  test('a wait for it ends when the last subscriber has left', async () => {
     const time = holdTime()
     const server = await serveWebSocket(node())
     const client = clientOf(server.url, { retry: { baseDelayMs: 1000, maxDelayMs: 1000 } })

@@ -96,7 +96,7 @@ describe('values', () => {
 })
 
 describe('a gap', () => {
-  test('is told where a slow consumer has lost values, after those that were kept', async () => {
+  test('stands where a slow consumer has lost values, after those that were kept', async () => {
     const server = await serveWebSocket(node())
     const client = clientOf(server.url)
     const heads = client.subscribe('newHeads')
@@ -113,7 +113,7 @@ describe('a gap', () => {
     expect(await take(heads, 1)).toMatchObject([{ number: 2000n }])
   })
 
-  test('is told where large values would fill the memory', async () => {
+  test('stands where large values would fill the memory', async () => {
     const server = await serveWebSocket(node())
     const client = clientOf(server.url)
     const logs = client.subscribe('logs')
@@ -236,7 +236,7 @@ describe('failures', () => {
     expect(server.messages).toHaveLength(1)
   })
 
-  test('a reply that is no id is malformed, and asked for again as any call', async () => {
+  test('a reply that is not an id is malformed, and asked for again as any call', async () => {
     const server = await serveWebSocket(({ entries: [entry], peer }) => peer.send({ jsonrpc: '2.0', id: entry?.id, result: 7 }))
     const error = await errorOf(
       clientOf(server.url, { retry: { attempts: 2, baseDelayMs: 1 } })

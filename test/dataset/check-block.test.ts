@@ -90,7 +90,7 @@ describe('each column that is not stored takes away the checks that need it, and
     ['withdrawals.amount', ['withdrawalsRoot', 'size']],
   ])('%s', async (column, lost) => {
     const { proven, skipped } = check(await rowsOf(), tableNames, [column])
-    // The bloom is known of the rows, so that a header without one is none to compare with.
+    // The bloom is computed from the rows; a header without one has nothing to compare it with.
     const isProven = everything.filter((name) => !lost.includes(name) && !(column === 'blocks.logsBloom' && name === 'logsBloom'))
     expect(proven.filter((name) => !(column === 'blocks.logsBloom' && name === 'logsBloom')).sort()).toEqual(isProven.sort())
     expect(
@@ -114,7 +114,7 @@ describe('what is wrong is found, with its file', () => {
       'transactions[0].hash',
     ],
     [
-      'a field of a transaction that is no hex',
+      'a field of a transaction that is not hex',
       ['transactions'],
       ({ transactions: [row] }) => Object.assign(row as Fields, { input: 'x' }),
       'transactions/f',

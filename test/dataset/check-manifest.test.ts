@@ -68,7 +68,7 @@ it.each<[string, (text: string) => string, string]>([
   expect((await fault()).message).toContain(message)
 })
 
-it('none is a falsehood, and another version is not', async () => {
+it('the absence of a digest is a falsehood, and another version is not', async () => {
   await rm(path)
   expect((await fault()).message).toBe(`manifest.json: file: expected a file, found none; is ${dir} a folder that hexline export wrote?`)
   await forge((copy) => Object.assign(copy, { schema: 2 }))

@@ -43,7 +43,7 @@ it('rows that fit one another, and what they say of the block', () => {
   expect(checkPlaces(whole(), files, 1)).toEqual({ hash: hash('bb'), parentHash: hash('aa'), transactionHashes: [hash('11'), hash('22')] })
 })
 
-it('tables that are not stored say nothing; what is left is known from any row', () => {
+it('tables that are not stored prove nothing; the rest is known from any row', () => {
   const { number, receipts, logs, withdrawals, blocks } = whole()
   expect(checkPlaces({ number }, files, 1)).toEqual({ hash: undefined, parentHash: undefined, transactionHashes: undefined })
   expect(checkPlaces({ number, withdrawals }, files, 1).hash).toBe(hash('bb'))
@@ -99,7 +99,7 @@ describe('what does not fit is found', () => {
     expect(fault(block)).toEqual([file, field])
   })
 
-  it('indexes of logs may leave numbers out where the system has logs of its own, but not go back', () => {
+  it('indexes of logs may leave numbers out where the system has its own logs, but not go back', () => {
     const block = whole()
     block.logs.splice(1, 1)
     expect(checkPlaces(block, files, 999).hash).toBe(hash('bb'))

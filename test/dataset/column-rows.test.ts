@@ -92,7 +92,7 @@ it('topics', () => {
   expect(faultOf('logs', { ...topics(bytes(32)), extra: json({ topics: ['0x1'] }) })).toContain('extra.topics')
 })
 
-it('some topics do not tell the others, so that they are no list', () => {
+it('some topics alone do not determine the others, so that they do not become a list', () => {
   expect(fieldsOf('logs', { topic1: bytes(32), address: bytes(20) }).fields).toEqual({ address: `0x${'11'.repeat(20)}` })
 })
 
@@ -115,14 +115,14 @@ describe('a row that the writer would not have made is refused', () => {
     ['a negative decimal', 'transactions', { gasPrice: bytes(16, 0xff) }, 'gasPrice: expected at most 38 digits'],
     ['a negative number', 'transactions', { gas: -1n }, 'gas: expected no negative number, found -1n'],
     ['part of a second', 'blocks', { timestamp: 1_000_001n }, 'timestamp: expected whole seconds, found 1000001n microseconds'],
-    ['text that is no JSON', 'transactions', { accessList: Buffer.from('[') }, 'accessList: expected JSON'],
+    ['text that is not JSON', 'transactions', { accessList: Buffer.from('[') }, 'accessList: expected JSON'],
     [
       'a name twice',
       'transactions',
       { accessList: Buffer.from('[{"address":"0x1","address":"0x2"}]') },
       'accessList: expected each name once, found "address" twice',
     ],
-    ['extra that is no object', 'transactions', { extra: json([1]) }, 'extra: expected an object'],
+    ['extra that is not an object', 'transactions', { extra: json([1]) }, 'extra: expected an object'],
   ])('%s', (_, table, row, message) => {
     expect(faultOf(table, row)).toContain(message)
   })

@@ -28,7 +28,7 @@ it.each<[unknown, string]>([
   expect(() => columnsOf(['blocks', 'logs'], value)).toThrow(message)
 })
 
-it('columns are told as they are asked for', () => {
+it('the columns are those that were asked for', () => {
   expect(columnsText('logs', ['address', 'data'])).toBe('logs.address,logs.data')
   expect(columnsText('blocks', columnsOf(['blocks'], undefined).blocks)).toBe('all columns of blocks')
 })

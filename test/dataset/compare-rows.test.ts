@@ -113,7 +113,7 @@ describe.each(['ndjson', ...nightly('parquet')] as ('ndjson' | 'parquet')[])('%s
     expect(await faultOf()).toMatchObject({ field: 'logs (rows)' })
   })
 
-  it('a node that leaves out what some do, and one that adds fields, say the same', async () => {
+  it('a node that leaves out what some nodes do, and one that adds fields, agree', async () => {
     await write(format)
     nodeSays(({ block, receipts }) => {
       for (const name of ['size', 'difficulty', 'uncles']) delete block[name]

@@ -99,10 +99,10 @@ describe('an invalid block', () => {
     ['null', 'null', 'expected an array, received undefined'],
     ['a block without transactions', '{"number":"0x1","hash":"0x1"}', 'transactions: expected an array'],
     ['a transaction that is a hash', right.replace('"transactions":[', '"transactions":["0x12",'), 'transactions[0]: expected a transaction'],
-    ['transactions that are no list', right.replace(/"transactions":\[.*\],"withdrawals"/, '"transactions":7,"withdrawals"'), 'expected'],
+    ['transactions that are not a list', right.replace(/"transactions":\[.*\],"withdrawals"/, '"transactions":7,"withdrawals"'), 'expected'],
     ['a hash of another length', right.replace(`"hash":"${made.hash}"`, '"hash":"0x12"'), 'hash: expected a hash of 32 bytes'],
-    ['a number that is no number', right.replace(`"number":"${made.number}"`, '"number":"seven"'), 'number: expected'],
-    ['withdrawals that are no list', right.replace('"withdrawals":[', '"withdrawals":7,"x":['), 'expected lists of objects'],
+    ['a number that cannot be read', right.replace(`"number":"${made.number}"`, '"number":"seven"'), 'number: expected'],
+    ['withdrawals that are not a list', right.replace('"withdrawals":[', '"withdrawals":7,"x":['), 'expected lists of objects'],
   ])('%s is refused as a CodecError', (_, json, message) => {
     let error: unknown
     try {

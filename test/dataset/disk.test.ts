@@ -35,7 +35,7 @@ async function expected(): Promise<Record<string, string>> {
 const canMount = process.getuid?.() === 0 && spawnSync('unshare', ['--mount', 'true']).status === 0
 
 describe('a disk that runs full', () => {
-  it('ends the export with the reason, keeps the whole files, and nothing of the others; with room, it goes on', async () => {
+  it('ends the export with the reason, keeps the whole files and no part of the others; with room, it continues', async () => {
     const whole = await expected()
     const dir = join(folder, 'data')
     await mkdir(dir)
@@ -53,7 +53,8 @@ describe('a disk that runs full', () => {
         execFileSync('umount', [dir])
       }
     } else {
-      // Without the right to mount, a limit on the size of a file, in KiB: those of the logs exceed it.
+      // Without the right to mount, a limit on the size of a file, in KiB: those of the logs exceed
+      // it.
       ;({ stderr } = await inShell(`trap '' XFSZ; ulimit -f 12; exec $hexline ${argsFor(dir).join(' ')}`))
       expect(stderr).toContain('the file would be too large')
       await checkLeft()

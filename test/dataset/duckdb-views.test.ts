@@ -13,7 +13,10 @@ import { datasetBlock, datasetReceipts, startDatasetChain } from '../support/dat
 
 const HEAD = 25
 let folder: string
-/** A dataset of each format; one in a folder whose name has what SQL, a pattern or a reader of partitions may mistake. */
+/**
+ * A dataset of each format; one in a folder whose name has what SQL, a pattern or a reader of
+ * partitions may mistake.
+ */
 const dirs = { parquet: "x=1/it's [1]", ndjson: 'plain.ndjson', 'ndjson.gz': 'packed.ndjson.gz' } as const
 
 beforeAll(async () => {

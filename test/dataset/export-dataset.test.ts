@@ -88,7 +88,7 @@ const expected: Record<DatasetTable, (number: number) => unknown[]> = {
 }
 
 describe.each(['ndjson', 'ndjson.gz'] as const)('%s', (format) => {
-  it("the lines are the node's own bytes, without the lists that have tables of their own", async () => {
+  it("the lines are the node's own bytes, without the lists that have their own tables", async () => {
     const summary = await run({ format })
     for (const table of TABLES) expect(await linesOf(table)).toEqual(text(numbers(3, 32).flatMap(expected[table])))
     const { ranges } = (await readManifest(dir)) as NonNullable<Awaited<ReturnType<typeof readManifest>>>
@@ -124,7 +124,7 @@ describe.each(['ndjson', 'ndjson.gz'] as const)('%s', (format) => {
   })
 })
 
-it('a block keeps the lists that have no table of their own, with the hashes of its transactions', async () => {
+it('a block keeps the lists that have no table, with the hashes of its transactions', async () => {
   await run({ tables: ['blocks', 'receipts'] })
   expect(await linesOf('blocks')).toEqual(
     text(
@@ -298,7 +298,7 @@ it('an abort leaves a folder that the next run continues', async () => {
   expect(await digests()).toEqual(whole)
 })
 
-it('ndjson.zst is written where Node.js has Zstandard, and else refused at once', async () => {
+it('ndjson.zst is written where Node.js has Zstandard, and refused at once where it does not', async () => {
   if (hasZstd) expect(await run({ format: 'ndjson.zst' })).toMatchObject({ files: 20 })
   else expect(() => run({ format: 'ndjson.zst' })).toThrow('another format: Zstandard needs Node.js 22.15, 23.8 or later')
 })

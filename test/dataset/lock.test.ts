@@ -83,7 +83,7 @@ it('a lock that was taken by another is noticed, and not released', async () => 
 it.each([
   ['a folder', (lock: string) => mkdir(lock), 'is not a file; delete it if no process writes to the folder'],
   ['a link to nothing', (lock: string) => symlink(join(dir, 'nothing'), lock), 'is not a file; delete it if no process writes to the folder'],
-])('%s in the place of a lock is no lock, and is told', async (_, make, message) => {
+])('%s in the place of a lock is reported, and left there', async (_, make, message) => {
   await make(path)
   await expect(lockFolder(dir)).rejects.toThrow(`${path} ${message}`)
   await rm(path, { recursive: true })

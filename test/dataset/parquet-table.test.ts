@@ -209,7 +209,7 @@ describe('what a column cannot hold', () => {
     expect(await query(`select count(*)::int as n from '${dir}/transactions/*.parquet' where extra is not null`)).toEqual([{ n: 1 }])
   })
 
-  it('is in a column of its own or in extra: no field is lost', () => {
+  it('is in its own column or in extra: no field is lost', () => {
     for (const table of tableNames) {
       const fields = tables[table].flatMap(({ source }) => (source.from === 'field' ? [source.field] : []))
       expect(fields.filter((field) => fieldsElsewhere[table].includes(field))).toEqual([])

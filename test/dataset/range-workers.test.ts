@@ -42,7 +42,7 @@ it('a thread gets one range after another, each when it has ended the one before
   expect(left).toHaveLength(0)
 })
 
-it('it waits until a block is compared, and a comparison that fails is told', async () => {
+it('it waits until a block is compared, and a comparison that fails is reported', async () => {
   const body = `message === 'go on' ? parentPort.postMessage({ failed: true }) : parentPort.postMessage({ chosen: 7 })`
   let compare = () => {}
   const { runs } = await start(body, 1, (block) => {

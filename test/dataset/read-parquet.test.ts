@@ -122,7 +122,7 @@ it('another schema is refused', async () => {
   expect(await fault(columns('baseFeePerGas'))).toMatchObject({ field: 'schema' })
 })
 
-it('what else tells readers of types is refused: lists, a smaller root, and notes for other tools', async () => {
+it('anything else that gives readers types is refused: lists, a smaller root, and notes for other tools', async () => {
   await other([{ name: 'number', data: [1n], declared: { ...schemaOf('number', 'int64'), repetition_type: 'REQUIRED' } }])
   expect(await fault(columns('number'))).toMatchObject({ field: 'schema', expected: 'number OPTIONAL INT64', found: 'number REQUIRED INT64' })
   await other([{ name: 'number', data: [1n] }], { kvMetadata: [{ key: 'ARROW:schema', value: 'x' }] })

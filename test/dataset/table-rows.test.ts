@@ -68,7 +68,7 @@ describe('a line that is wrong', () => {
     ['no JSON', '{', /row 0: expected JSON/],
     ['nothing', '', /row 0: expected JSON/],
     ['no object', '[]', /row 0: expected/],
-    ['a value that is no number', '{"hash":"0x1","number":"0x8","gasUsed":"x"}', /row 0\.gasUsed: expected a hex quantity, found "x"/],
+    ['a value that is not a number', '{"hash":"0x1","number":"0x8","gasUsed":"x"}', /row 0\.gasUsed: expected a hex quantity, found "x"/],
     ['no number of its block', '{"hash":"0x1","number":null}', /row 0: expected a hex quantity, found null/],
     ['a name twice', '{"hash":"0x1","number":"0x8","hash":"0x2"}', /row 0: expected JSON, found the name "hash" twice in one object/],
     ['a name twice, once escaped', '{"hash":"0x1","number":"0x8","h\\u0061sh":"0x2"}', /row 0: expected JSON, found the name "hash" twice/],

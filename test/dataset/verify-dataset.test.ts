@@ -101,7 +101,7 @@ describe('what is proven', () => {
     }
   })
 
-  it('of some columns: what they allow, with what is lacking', async () => {
+  it('of some columns: what they allow, with what is missing', async () => {
     const columns = ['blocks.number', 'blocks.hash', 'blocks.parentHash', 'transactions.hash', 'transactions.value']
     await write({ format: 'parquet', tables: ['blocks', 'transactions'], columns })
     const { checks, skipped } = await verifyDataset(dir)
@@ -130,7 +130,7 @@ describe('what is proven', () => {
     expect((await verifyDataset(dir)).checks).toEqual(all(everything))
   })
 
-  it('tells the progress of each block', async () => {
+  it('reports the progress of each block', async () => {
     await write()
     const seen: (readonly [bigint, number, number])[] = []
     await verifyDataset(dir, { onProgress: ({ number, done, total }) => seen.push([number, done, total]) })
@@ -217,7 +217,7 @@ describe('other bytes with all digests made anew are proven or refused, and noth
   })
 })
 
-describe('a node that lied: no digest tells, but hashes and roots do', () => {
+describe('a node that lied: no digest shows it, but hashes and roots do', () => {
   // verify-dataset.nightly.test.ts tells all of them.
   it.each(['ndjson', ...nightly('parquet')] as ('ndjson' | 'parquet')[])('%s: values of a block, its receipts and logs', async (format) => {
     const lies = (await everyLie()).filter((_, i) => i % 15 === 3)
@@ -252,7 +252,7 @@ describe('a node that lied: no digest tells, but hashes and roots do', () => {
     expect(fault.block).toBeGreaterThanOrEqual(BigInt(FIRST))
   })
 
-  it('a chain of its own, whose blocks do not follow those of the manifest', async () => {
+  it('another chain, whose blocks do not follow those of the manifest', async () => {
     await write()
     await forgeManifest(dir, (manifest) => ({
       ...manifest,
@@ -342,7 +342,7 @@ describe('bad input', () => {
   it.each([
     [{ sender: true }, 'options: expected only senders, against, sample, seed, signal, onProgress, received "sender" (did you mean `senders`?)'],
     [{ senders: 1 }, 'senders: expected true or false, received 1'],
-    [{ sample: 3 }, 'sample: expected against beside it, received no against'],
+    [{ sample: 3 }, 'sample: expected against with it, received no against'],
     [{ against: 'http://127.0.0.1' }, 'against: expected a client, as createClient returns it, received a string'],
     [{ signal: 1 }, 'signal: expected an AbortSignal, received 1'],
     [{ onProgress: 1 }, 'onProgress: expected a function, received 1'],

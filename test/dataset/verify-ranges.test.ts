@@ -81,7 +81,7 @@ await import(${JSON.stringify(pathToFileURL(built).href)})
 }
 
 describe.each(['parquet', ...nightly('ndjson')] as ('ndjson' | 'parquet')[])('%s', (format) => {
-  it('threads prove the same as none, and report it in the same order', async () => {
+  it('threads prove the same as the main thread alone, and report it in the same order', async () => {
     await write(format)
     const expected = await verify(alone)
     expect(expected).toMatchObject({ fault: undefined, compared: [FIRST, FIRST + 5, LAST].map(BigInt).sort() })
@@ -131,7 +131,7 @@ it.each([1, ...nightly(0, 2, 3, 7)])('a thread that dies after %i messages neith
   }
 })
 
-it('a thread that cannot start does not matter', async () => {
+it('a thread that cannot start changes nothing', async () => {
   await write('ndjson')
   expect(await verify({ count: 2, file: join(dir, 'none.js') })).toEqual(await verify(alone))
 })

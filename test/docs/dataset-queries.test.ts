@@ -59,7 +59,10 @@ async function requestOf<T>(client: Client, method: string, ...params: unknown[]
   return (await client.request({ method, params })) as T
 }
 
-/** What made blocks lack: contracts that few accounts create, failures, and blobs at prices that differ. */
+/**
+ * What made blocks lack: contracts that few accounts create, failures, and blobs at prices that
+ * differ.
+ */
 function withMore({ method, params }: SeenCall, right: unknown): { result: unknown } | undefined {
   if (method !== 'eth_getBlockReceipts' || right === null) return undefined
   const number = Number(params[0])

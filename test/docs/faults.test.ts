@@ -12,8 +12,8 @@ import { type Answer, answerTo, honest, refuse, right, send, serve, silent } fro
 import { account, clientOver, closing } from '../support/viem-clients.ts'
 
 /*
- * The measurements of the table of docs/faults.md, and of that in the README: each row is a test of its name. Settings are the defaults of
- * viem 2.57.1 and hexline unless a test says otherwise.
+ * The measurements of the table of docs/faults.md, and of that in the README: each row is a test of
+ * its name. Settings are the defaults of viem 2.57.1 and hexline unless a test says otherwise.
  */
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
@@ -28,7 +28,10 @@ function row(name: string, measure: () => Promise<void>): void {
 
 const ours = (...urls: string[]) => closing(hexline(urls))
 
-/** Makes reads in one turn of the event loop, and counts the calls that get their own answer, another call's, and none. */
+/**
+ * Makes reads in one turn of the event loop, and counts the calls that get their own answer,
+ * another call's, and none.
+ */
 async function outcomes(transport: Transport, calls: number) {
   const client = createPublicClient({ transport })
   const counts = { own: 0, anothers: 0, failed: 0, errors: [] as string[] }

@@ -3,7 +3,10 @@ import * as viemChains from 'viem/chains'
 import { describe, expect, test } from 'vitest'
 import { chains, type NodeAddress, nodeUrl, OptionError } from '../../src/index.ts'
 
-/** Slug, id, and the name under which viem exports the chain; by name, since viem has several chains with one id. */
+/**
+ * Slug, id, and the name under which viem exports the chain; by name, since viem has several chains
+ * with one id.
+ */
 const table: [slug: string, id: number, name: keyof typeof viemChains][] = [
   ['eth', 1, 'mainnet'],
   ['sepolia', 11155111, 'sepolia'],
@@ -113,9 +116,10 @@ describe('nodeUrl', () => {
     expect(() => url({ baseUrl })).toThrow(/^baseUrl: expected an http, https, ws or wss URL, such as https:\/\/rpc\.example\.com, received /)
   })
 
-  // Without its scheme, `localhost:8545` is a URL with the scheme `localhost:`, which has no path to put chain and key in.
+  // Without its scheme, `localhost:8545` is a URL with the scheme `localhost:`, which has no path
+  // to put chain and key in.
   test.each(['localhost:8545', 'ftp://rpc.example.com', 'file:///etc', 'mailto:someone@example.com'])(
-    'refuses a base that is no URL of a node: %s',
+    'refuses a base that is not the URL of a node: %s',
     (baseUrl) => {
       expect(() => url({ baseUrl })).toThrow(OptionError)
       expect(() => url({ baseUrl })).toThrow(/^baseUrl: expected an http, https, ws or wss URL, such as https:\/\/rpc\.example\.com, received /)

@@ -4,9 +4,9 @@ import { hasCorpus, noCorpus, type Pair, readBlocks, readPairs } from '../suppor
 import { type ReplayNode, startReplayNode } from '../support/eth-replay.ts'
 
 /*
- * The table of facts.md once more, with the types of design.md: which fields of which object are decoded, and to what. It
- * is stated here on its own, so that a field which the code forgets, or decodes as something else, is seen. A field that is
- * not listed stays as sent, whatever it is.
+ * The table of facts.md once more, with the types of design.md: which fields of which object are
+ * decoded, and to what. It is stated here on its own, so that a field which the code forgets, or
+ * decodes as something else, is seen. A field that is not listed stays as sent, whatever it is.
  */
 const objects: Record<string, Record<string, string>> = {
   Block: {
@@ -67,11 +67,14 @@ const results: Record<string, string> = {
 /** Fields of the table that occur in no reply of the corpus. */
 const NEVER_MET = ['Block.slotNumber', 'Receipt.depositNonce', 'Receipt.depositReceiptVersion']
 
-/** Invalid params of the official tests and some recorded calls, which `call` refuses before a byte is sent. */
+/**
+ * Invalid params of the official tests and some recorded calls, which `call` refuses before a byte
+ * is sent.
+ */
 const INVALID_ON_PURPOSE: Record<string, string> = {
   'eth_getStorageAt/get-storage-invalid-key-too-large': 'a storage key of more than 32 bytes',
-  'eth_getStorageAt/get-storage-invalid-key': 'a storage key that is no hex',
-  'mainnet/eth_getStorageAt/test_09': 'a storage key that is no hex',
+  'eth_getStorageAt/get-storage-invalid-key': 'a storage key that is not hex',
+  'mainnet/eth_getStorageAt/test_09': 'a storage key that is not hex',
   'mainnet/eth_getProof/test_26': 'an address in mixed case with a wrong checksum',
 }
 
@@ -101,7 +104,9 @@ function differences(wire: unknown, decoded: unknown, type: string, path = 'resu
 const QUANTITIES_OF_PARAMS =
   'gas gasPrice maxFeePerGas maxPriorityFeePerGas maxFeePerBlobGas value nonce type chainId yParity v fromBlock toBlock blockNumber'.split(' ')
 
-/** Whether the sent value means the same as the given one. Only quantities may be spelt differently. */
+/**
+ * Whether the sent value means the same as the given one. Only quantities may be spelt differently.
+ */
 function meansTheSame(given: unknown, sent: unknown, key: string): boolean {
   if (typeof given === 'string' && typeof sent === 'string') {
     if (given === sent) return true

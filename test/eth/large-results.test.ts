@@ -52,7 +52,7 @@ describe('client.call decodes a large result from its bytes', () => {
     expect(wereDecoded).toEqual([true])
   })
 
-  test('and gives identical calls a value of their own each', async () => {
+  test('and gives each of several identical calls its own value', async () => {
     const server = await serveLogs(each(({ id }) => ({ jsonrpc: '2.0', id, result: raw })))
     const { client } = watched(server.url)
     const [a, b, c] = await Promise.all([
@@ -66,7 +66,7 @@ describe('client.call decodes a large result from its bytes', () => {
     expect(a?.[0]).not.toBe(b?.[0])
   })
 
-  test('while a layer that takes the result gets the JSON, as ever', async () => {
+  test('while a layer that takes the result still gets the JSON', async () => {
     const server = await serveLogs(each(({ id }) => ({ jsonrpc: '2.0', id, result: raw })))
     const taken: unknown[] = []
     const layer: Layer = (next) => async (call) => {
@@ -120,7 +120,7 @@ describe('client.call leaves to JSON.parse and the decoder', () => {
 })
 
 describe('a decoder of bytes', () => {
-  test('is there for the methods with large results alone', () => {
+  test('exists for the methods with large results alone', () => {
     const named = Object.keys(methods).filter((name) => byteDecoder(name, []) !== undefined)
     expect(named).toEqual(['eth_getBlockByHash', 'eth_getBlockByNumber', 'eth_getBlockReceipts', 'eth_getLogs'])
     expect(byteDecoder('debug_traceTransaction', [])).toBeUndefined()

@@ -35,7 +35,10 @@ const word = (value: number): Hex => `0x${value.toString(16).padStart(64, '0')}`
 let anvil: Anvil
 let client: Client
 let viem: PublicClient
-/** The small chain: the contract in block 1; in block 2 a transaction of each type; a failed one in block 3. */
+/**
+ * The small chain: the contract in block 1; in block 2 a transaction of each type; a failed one in
+ * block 3.
+ */
 let contract: Address
 let crowded: ViemBlock<bigint, true, 'latest'>
 const sent: Record<'deployment' | 'legacy' | 'accessList' | 'feeMarket' | 'setCode' | 'failed', Hash> = {
@@ -110,7 +113,10 @@ afterAll(async () => {
 /** viem's name of a transaction type -> the type. */
 const TYPES: Record<string, number> = { legacy: 0, eip2930: 1, eip1559: 2, eip4844: 3, eip7702: 4 }
 
-/** The expected result of hexline for viem's `transaction`: viem names types, and adds its own fields. */
+/**
+ * The expected result of hexline for viem's `transaction`: viem names types, and adds its own
+ * fields.
+ */
 function ofTransaction({ type, typeHex: _, ...transaction }: ViemTransaction) {
   return { ...transaction, type: TYPES[type] }
 }

@@ -40,7 +40,8 @@ describe('transactionHash', () => {
     expect(await transactionHash(raw)).toBe(keccak256(raw))
   })
 
-  // Blobs of real length make the outer list's length three bytes long; the short ones, one byte and two.
+  // Blobs of real length make the outer list's length three bytes long; the short ones, one byte
+  // and two.
   test.each([
     ['one blob', [131_072]],
     ['six blobs', [131_072, 131_072, 131_072, 131_072, 131_072, 131_072]],
@@ -119,7 +120,8 @@ describe('there is no transactionHash', () => {
     )
   })
 
-  // A truncated transaction, or one with trailing bytes, is of no type: a node cannot have accepted it.
+  // A truncated transaction, or one with trailing bytes, is of no type: a node cannot have accepted
+  // it.
   test.each([
     ['only the type', '0x02'],
     ['a string after the type', '0x0280'],

@@ -38,7 +38,7 @@ describe('a subscription', () => {
     expect(() => planSubscription(name, fields).decode(value)).toThrow(expect.objectContaining({ name: 'CodecError' }))
   })
 
-  test('to logs by an address or topic that is none is refused', () => {
+  test('to logs by an invalid address or topic is refused', () => {
     for (const fields of [{ address: '0x1' }, { topics: ['0x1'] }, { topics: 'x' }])
       expect(() => planSubscription('logs', fields), JSON.stringify(fields)).toThrow(expect.objectContaining({ name: 'CodecError' }))
   })

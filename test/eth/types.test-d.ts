@@ -215,7 +215,7 @@ test('invalid calls do not compile', () => {
   client.call('eth_getBalance', 'vitalik.eth')
   // @ts-expect-error no such tag
   client.call('eth_getBalance', address, 'newest')
-  // @ts-expect-error a decimal string is no quantity
+  // @ts-expect-error a decimal string is not a quantity
   client.call('eth_getBlockByNumber', '21000000', true)
   // @ts-expect-error a flag, not a string
   client.call('eth_getBlockByNumber', 1n, 'true')

@@ -36,7 +36,7 @@ it('rings when the subscription is there, and at each head; what comes meanwhile
   bell.stop()
 })
 
-it('rings for what is no header, too', async () => {
+it('rings for what is not a header, too', async () => {
   const { client, ring } = await subscribed()
   const bell = startBell(client, undefined)
   await bell.wait(NEVER_MS)

@@ -32,7 +32,7 @@ describe('options are checked at once', () => {
     expect(() => follow(client, options as never)).toThrow(expect.objectContaining({ name: 'OptionError', message }))
   })
 
-  it('a client that is none', () => {
+  it('anything but a client', () => {
     expect(() => follow('http://127.0.0.1:1/KEY' as never, { from: 0 })).toThrow('client: expected a client, as createClient returns it, received a string')
   })
 })

@@ -251,7 +251,7 @@ it.each([
   expect(await errorOf(waitForReceipt(createClient('http://127.0.0.1:1'), of as Hash, options))).toMatchObject({ name: 'OptionError', message })
 })
 
-it('a client that is none is refused', async () => {
+it('anything but a client is refused', async () => {
   expect(await errorOf(waitForReceipt({} as never, hash))).toMatchObject({
     message: 'client: expected a client, as createClient returns it, received an object',
   })

@@ -10,7 +10,9 @@ import { runs } from '../support/runs.ts'
 
 const LONGEST_PIECE = 70_000
 
-/** Pieces of 1 to 70,000 bytes, most of them short: their orders of magnitude are equally frequent. */
+/**
+ * Pieces of 1 to 70,000 bytes, most of them short: their orders of magnitude are equally frequent.
+ */
 function piecesFrom(seed: number): () => number {
   const random = randomFrom(seed)
   return () => Math.ceil(LONGEST_PIECE ** random())

@@ -40,7 +40,10 @@ function faultsOf(error: unknown, most = 1000): string[] {
   return message.length <= most ? leaks : [...leaks, `a message of ${message.length} characters: ${message.slice(0, 100)}`]
 }
 
-/** Texts in which a server echoes secrets: plain and in other spellings, short, long, and across a cut. */
+/**
+ * Texts in which a server echoes secrets: plain and in other spellings, short, long, and across a
+ * cut.
+ */
 function echoesFrom(random: () => number): () => string {
   const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)] as T
   return () => {
@@ -117,7 +120,10 @@ const args: Partial<Record<MethodName, unknown[]>> = {
   eth_sendRawTransaction: ['0x01'],
 }
 
-/** The problems of the errors of `attempt`, each time with another echo; it must fail at least sometimes. */
+/**
+ * The problems of the errors of `attempt`, each time with another echo; it must fail at least
+ * sometimes.
+ */
 async function faultsIn(times: number, attempt: (i: number) => Promise<unknown>, most?: number): Promise<string[]> {
   const faults: string[] = []
   let failures = 0

@@ -169,7 +169,8 @@ describe('maxResponseBytes', () => {
       const before = process.resourceUsage().maxRSS
       for (let i = 0; i < 3; i++)
         expect(await errorOf(read(client, i))).toMatchObject({ name: 'LimitError', message: expect.stringContaining('after decompression') })
-      // maxRSS is in kilobytes, and is the highest ever: garbage collection cannot hide what was decompressed once.
+      // maxRSS is in kilobytes, and is the highest ever: garbage collection cannot hide what was
+      // decompressed once.
       expect((process.resourceUsage().maxRSS - before) / 1024).toBeLessThan(100)
     }
   })

@@ -13,7 +13,10 @@ import { randomFrom } from '../support/random.ts'
 import { clientOf, each, serve } from '../support/server.ts'
 import { cert, key } from '../support/tls.ts'
 
-/** Sends bodies of all sizes in pieces of 1 to 70,000 bytes; their length and digest are in the headers, after up to 12 kB of others. */
+/**
+ * Sends bodies of all sizes in pieces of 1 to 70,000 bytes; their length and digest are in the
+ * headers, after up to 12 kB of others.
+ */
 async function serveBodies(seed: number, isSecure: boolean) {
   const random = randomFrom(seed)
   const upTo = (most: number) => 1 + Math.floor(random() * most)
@@ -104,7 +107,8 @@ describe('sockets that read into one buffer', () => {
     const server = net.createServer((socket) => {
       socket.on('error', () => {})
       seen.push(socket)
-      // Only the first one waits for its headers; in the meantime the others read into the same buffer.
+      // Only the first one waits for its headers; in the meantime the others read into the same
+      // buffer.
       if (seen.length > 1) return void socket.end(`HTTP/1.1 200 OK\r\ndigest: 0\r\ncontent-length: 200000\r\n\r\n${'x'.repeat(200_000)}`)
       socket.write(`HTTP/1.1 200 OK\r\ndigest: 0\r\npadding: ${'h'.repeat(9_000)}`, () => begun())
     })

@@ -3,7 +3,10 @@ import { describe, expect, test } from 'vitest'
 import { type Client, type ClientOptions, chains, createClient, type Endpoint, OptionError } from '../../src/index.ts'
 import { type Answer, always, clientOf, cut, deadPort, each, errorOf, failed, read, refuse, send, serve, silent } from '../support/server.ts'
 
-/** Everything that a log, a crash report or a careless `console.log` would show of an error, and of all beneath it. */
+/**
+ * Everything that a log, a crash report or a careless `console.log` would show of an error, and of
+ * all beneath it.
+ */
 function shownBy(error: unknown): string {
   const shown: string[] = []
   for (let each = error; each instanceof Error; each = each.cause) {
@@ -102,7 +105,8 @@ describe.each(Object.keys(places))('a key in %s', (place) => {
       const client = clientOf(endpoint, { retry: false, ...options })
       for (const text of known) {
         for (const [where, answer] of Object.entries(echoes)) {
-          // Its body is shown unchanged: an escaped key would be escaped twice here, which no server does.
+          // Its body is shown unchanged: an escaped key would be escaped twice here, which no
+          // server does.
           if (where === NOBODYS && spelling.startsWith('JSON')) continue
           server.script(answer((spellings[spelling] as (typeof spellings)[string])(text)))
           const shown = shownBy(await errorOf(read(client, 0)))

@@ -182,7 +182,7 @@ describe('a name that an object has twice', () => {
     expect(found('[{},{"é":1,"é":2}]')).toBe('é')
   })
 
-  it('is none where the objects differ, or the second is a value', () => {
+  it('is not found where the objects differ, or the second is a value', () => {
     fc.assert(
       fc.property(fc.json(), (json) => found(json) === undefined),
       runs(200),

@@ -1,27 +1,13 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Anvil } from '../support/anvil.ts'
-import { blocksOf, type InstalledPackage, installPackage, root, run, startAnvilOfBlocks } from '../support/installed-package.ts'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { blocksOf, installPackage, root, run, usePackage } from '../support/installed-package.ts'
 
 describe('the package, packed and installed in an empty folder', () => {
-  let installed: InstalledPackage
-  let folder: string
-  let anvil: Anvil
-
-  beforeAll(async () => {
-    anvil = await startAnvilOfBlocks()
-    installed = await installPackage()
-    folder = installed.folder
-  })
-
-  afterAll(async () => {
-    await anvil?.stop()
-    await installed?.remove()
-  })
+  const suite = usePackage(installPackage)
 
   it('loads no optional peer', async () => {
-    const names = await readdir(join(folder, 'node_modules'))
+    const names = await readdir(join(suite.folder, 'node_modules'))
     expect(names).toContain('undici')
     expect(names).not.toContain('viem')
     expect(names).not.toContain('ethers')
@@ -31,21 +17,21 @@ describe('the package, packed and installed in an empty folder', () => {
   it('runs the programs of docs/client.md and docs/blocks.md', async () => {
     const runOf = async (page: string) => {
       const [program] = await blocksOf('ts', page)
-      await writeFile(join(folder, 'program.js'), (program as string).replaceAll('http://127.0.0.1:8545', anvil.url))
-      return (await run(process.execPath, ['program.js'], { cwd: folder })).stdout.trimEnd().split('\n')
+      await writeFile(join(suite.folder, 'program.js'), (program as string).replaceAll('http://127.0.0.1:8545', suite.anvil.url))
+      return (await run(process.execPath, ['program.js'], { cwd: suite.folder })).stdout.trimEnd().split('\n')
     }
     expect(await runOf('docs/client.md')).toEqual([expect.stringMatching(/^100n \d+n 10000000000000000000000n$/), 'anvil/v1.7.1'])
     expect(await runOf('docs/blocks.md')).toEqual(Array.from({ length: 101 }, (_, number) => `${number}n 0 0`))
   })
 
   it('runs the programs and the command of docs/logs.md, and those of docs/failover.md', async () => {
-    for (const name of ['viem', 'ethers']) await installed.lay(name)
-    const local = (text: string) => text.replaceAll(/https:\/\/(?:node[12]|archive)\.example\.com\/KEY|http:\/\/127\.0\.0\.1:8545/g, anvil.url)
+    for (const name of ['viem', 'ethers']) await suite.installed.lay(name)
+    const local = (text: string) => text.replaceAll(/https:\/\/(?:node[12]|archive)\.example\.com\/KEY|http:\/\/127\.0\.0\.1:8545/g, suite.anvil.url)
     const runAll = async (page: string) => {
       const printed: string[] = []
       for (const program of await blocksOf('ts', page)) {
-        await writeFile(join(folder, 'program.ts'), local(program))
-        printed.push((await run(process.execPath, [join(root, 'node_modules/tsx/dist/cli.mjs'), 'program.ts'], { cwd: folder })).stdout)
+        await writeFile(join(suite.folder, 'program.ts'), local(program))
+        printed.push((await run(process.execPath, [join(root, 'node_modules/tsx/dist/cli.mjs'), 'program.ts'], { cwd: suite.folder })).stdout)
       }
       return printed
     }
@@ -54,25 +40,28 @@ describe('the package, packed and installed in an empty folder', () => {
     expect(await runAll('docs/failover.md')).toEqual(['100n\n', '', ''])
 
     const [command] = (await blocksOf('sh', 'docs/logs.md')) as [string]
-    const { stdout, stderr } = await run('bash', ['-c', local(command)], { cwd: folder })
+    const { stdout, stderr } = await run('bash', ['-c', local(command)], { cwd: suite.folder })
     expect(stdout).toBe('')
     expect(stderr).toMatch(/^audit by bloom: \d+ headers, and the receipts of hardly any block$/m)
-    expect(await readFile(join(folder, 'transfers.ndjson'), 'utf8')).toBe('')
+    expect(await readFile(join(suite.folder, 'transfers.ndjson'), 'utf8')).toBe('')
   })
 
   describe.each([
     {
       library: 'viem',
-      change: { 'https://rpc.example.com/KEY': () => anvil.url, "{ fromBlock: 21_000_000n, toBlock: 'finalized',": () => '{ fromBlock: 0n, toBlock: 100n,' },
+      change: {
+        'https://rpc.example.com/KEY': () => suite.anvil.url,
+        "{ fromBlock: 21_000_000n, toBlock: 'finalized',": () => '{ fromBlock: 0n, toBlock: 100n,',
+      },
       line: (number: number) => `${number}n 0 0`,
     },
     {
       library: 'ethers',
-      change: { 'https://rpc.example.com/KEY': () => anvil.url, "getBlocks(21_000_000, 'finalized',": () => 'getBlocks(0, 100,' },
+      change: { 'https://rpc.example.com/KEY': () => suite.anvil.url, "getBlocks(21_000_000, 'finalized',": () => 'getBlocks(0, 100,' },
       line: (number: number) => `${number} 0`,
     },
   ])('with $library beside it', ({ library, change, line }) => {
-    beforeAll(() => installed.lay(library))
+    beforeAll(() => suite.installed.lay(library))
 
     it('runs the program of its page', async () => {
       let program = (await blocksOf('ts', `docs/${library}.md`)).find((code) => code.includes(`from 'hexline/${library}'`)) as string
@@ -80,8 +69,8 @@ describe('the package, packed and installed in an empty folder', () => {
         expect(program).toContain(text)
         program = program.replace(text, instead())
       }
-      await writeFile(join(folder, `${library}.js`), `${program}\nconsole.log(balance)\n`)
-      const { stdout } = await run(process.execPath, [`${library}.js`], { cwd: folder })
+      await writeFile(join(suite.folder, `${library}.js`), `${program}\nconsole.log(balance)\n`)
+      const { stdout } = await run(process.execPath, [`${library}.js`], { cwd: suite.folder })
       expect(stdout.trimEnd().split('\n')).toEqual([...Array.from({ length: 101 }, (_, number) => line(number)), '10000000000000000000000n'])
     })
   })
@@ -90,9 +79,9 @@ describe('the package, packed and installed in an empty folder', () => {
     const own = 'commonjs'
 
     beforeAll(async () => {
-      for (const library of ['viem', 'ethers']) await installed.lay(library)
-      await mkdir(join(folder, own))
-      await writeFile(join(folder, own, 'package.json'), '{ "type": "commonjs" }')
+      for (const library of ['viem', 'ethers']) await suite.installed.lay(library)
+      await mkdir(join(suite.folder, own))
+      await writeFile(join(suite.folder, own, 'package.json'), '{ "type": "commonjs" }')
     })
 
     it("has the program's viem: its classes, its transports, its fallback", async () => {
@@ -100,7 +89,7 @@ describe('the package, packed and installed in an empty folder', () => {
 const { bulkActions, hexline } = require('hexline/viem')
 const { RpcError } = require('hexline')
 async function main() {
-  const alive = hexline('${anvil.url}')
+  const alive = hexline('${suite.anvil.url}')
   const dead = hexline('http://127.0.0.1:1', { retryCount: 0 })
   const error = await createPublicClient({ transport: dead }).getChainId().catch((error) => error)
   console.log(error instanceof HttpRequestError, error instanceof BaseError)
@@ -112,8 +101,8 @@ async function main() {
 }
 main()
 `
-      await writeFile(join(folder, own, 'viem.js'), program)
-      const { stdout, stderr } = await run(process.execPath, ['viem.js'], { cwd: join(folder, own) })
+      await writeFile(join(suite.folder, own, 'viem.js'), program)
+      const { stdout, stderr } = await run(process.execPath, ['viem.js'], { cwd: join(suite.folder, own) })
       expect(stderr).toBe('')
       expect(stdout.trimEnd().split('\n')).toEqual(['true true', '100n', 'MethodNotFoundRpcError true true', '99n', '100n'])
     })
@@ -122,15 +111,15 @@ main()
       const program = `const { Block, FallbackProvider, JsonRpcProvider } = require('ethers')
 const { HexlineProvider } = require('hexline/ethers')
 async function main() {
-  const provider = await HexlineProvider.connect('${anvil.url}')
+  const provider = await HexlineProvider.connect('${suite.anvil.url}')
   console.log(provider instanceof JsonRpcProvider, (await provider.getBlock(1)) instanceof Block)
   console.log(await new FallbackProvider([provider, provider]).getBlockNumber())
   provider.destroy()
 }
 main()
 `
-      await writeFile(join(folder, own, 'ethers.js'), program)
-      const { stdout, stderr } = await run(process.execPath, ['ethers.js'], { cwd: join(folder, own) })
+      await writeFile(join(suite.folder, own, 'ethers.js'), program)
+      const { stdout, stderr } = await run(process.execPath, ['ethers.js'], { cwd: join(suite.folder, own) })
       expect(stderr).toBe('')
       expect(stdout.trimEnd().split('\n')).toEqual(['true true', '100'])
     })

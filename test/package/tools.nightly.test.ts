@@ -74,7 +74,10 @@ for await (const { receipts } of getBlocks(client, { from: 0, to: 'latest', rece
       return installed.check(['typed.ts'], [...options, ...more], { cwd: join(folder, own), ...(tsc !== undefined && { tsc }) })
     }
 
-    /** viem's declarations are only those of ES modules, which node16 lets CommonJS import as types only; ox, under viem, uses browser types. */
+    /**
+     * viem's declarations are only those of ES modules, which node16 lets CommonJS import as types
+     * only; ox, under viem, uses browser types.
+     */
     const ofViem = (resolution: string) =>
       resolution === 'node16'
         ? "import type { Transport } from 'viem' with { 'resolution-mode': 'import' }"
@@ -113,7 +116,7 @@ export type Token = TokenBalance
       expect(await check(program, [...module, '--skipLibCheck'], tsc)).toBe('')
     })
 
-    it('node16, with an older TypeScript: those of its own entries pass without skipLibCheck', async () => {
+    it('node16, with an older TypeScript: the types of its own entries pass without skipLibCheck', async () => {
       const entries = ['hexline', 'hexline/bulk', 'hexline/rest', 'hexline/sandbox']
       const program = entries.map((entry, i) => `import * as entry${i} from '${entry}'\nexport const all${i} = entry${i}\n`).join('')
       expect(await check(program, ['--module', 'node16'], old)).toBe('')

@@ -34,7 +34,8 @@ describe('an audit', () => {
 
   it('by blooms takes all headers, those of its own sample, and receipts of blocks that match without logs', () => {
     const [, bloom] = audits()
-    // 40 headers and 16; the chain and the head; of 10 blocks that match, 4 have logs: 2 calls for each of the others.
+    // 40 headers and 16; the chain and the head; of 10 blocks that match, 4 have logs: 2 calls for
+    // each of the others.
     expect(bloom).toMatchObject({ level: 'bloom', calls: known(56 + 2 + 12), receipts: known(6) })
     expect(audits({ range: 400, mayMatch: () => false })[1]?.calls).toEqual(known(400 + 16 + 2))
   })

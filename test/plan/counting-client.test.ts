@@ -4,7 +4,7 @@ import { connectionsOf } from '../../src/client/internals.ts'
 import { Counts, countingClient } from '../../src/plan/counting-client.ts'
 import { startChain } from '../support/chain-server.ts'
 
-it('a counting client counts what its calls took, also those that fail, and is else the same client', async () => {
+it('a counting client counts what its calls took, also those that fail, and is otherwise the same client', async () => {
   const server = await startChain({
     head: 5,
     answer: ({ params }) => (params[0] === '0x3' ? { error: { code: -32602, message: 'invalid params' } } : undefined),

@@ -32,14 +32,14 @@ describe('the files of a dataset', () => {
     expect((await filesOf([3, 12, 21], 30, { format: 'ndjson', blocksPerFile: 10 })).files).toBe(4 * 5)
   })
 
-  it('of NDJSON have the size of their lines, and no costs of their own', async () => {
+  it('of NDJSON have the size of their lines, and no fixed costs', async () => {
     const { tables } = await filesOf([5, 16, 27, 38], 42, { format: 'ndjson', blocksPerFile: 1 })
     const lines = [5, 16, 27, 38].flatMap((number) => datasetReceipts(number).map(({ logs: _, ...receipt }) => JSON.stringify(receipt).length + 1))
     expect(tables.receipts?.bytes.value).toBeCloseTo((40 / 4) * lines.reduce((sum, size) => sum + size, 0), 3)
     expect(tables.withdrawals?.rows.value).toBe(40 * 16)
   })
 
-  it('have costs of their own in Parquet, however few rows they have', async () => {
+  it('have fixed costs in Parquet, however few rows they have', async () => {
     const [few, many] = await Promise.all([1000, 1].map((blocksPerFile) => filesOf([5, 16, 27, 38], 42, { format: 'parquet', blocksPerFile })))
     expect(many?.bytes.value).toBeGreaterThan(2 * (few?.bytes.value as number))
   })

@@ -160,7 +160,7 @@ describe('blocks that the node does not have', () => {
     }
   }
 
-  it('are told, and the others stand for all', async () => {
+  it('are reported, and the others stand for all', async () => {
     const { windows, missing } = await sampleWindows(pruned(300_000), 0, 1_000_000, 10)
     expect(missing).toMatchObject({ blocks: 4, from: 0n, why: expect.stringContaining('pruned') })
     expect(sum(windows.map(({ blocks }) => blocks))).toBe(1_000_000)

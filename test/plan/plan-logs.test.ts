@@ -117,7 +117,7 @@ describe('planLogs', () => {
     expect(missing?.why).toContain('pruned')
   })
 
-  it('goes on where the node does not tell its chain, as getLogs does', async () => {
+  it('goes on where the node does not give its chain, as getLogs does', async () => {
     const { plan, did } = await planAndDo({ lacks: ['eth_chainId'] }, { from: 0, to: 99, address: RARE_TOKEN, audit: 'bloom' })
     expect(plan.audit).toBe('bloom')
     expect(plan.logs.value).toBe(did.logs)

@@ -45,7 +45,7 @@ describe('a sample', () => {
     expect(first?.calls).toEqual({ eth_getBlockByNumber: 1, eth_getTransactionReceipt: first?.header.transactions })
   })
 
-  it('tells which blocks are missing, and rejects if all are', async () => {
+  it('says which blocks are missing, and rejects if all are', async () => {
     const { client } = await start({ prunedBelow: 50 })
     const { blocks, missing } = await takeSample(client, 0, 100, 5, options)
     expect(blocks.every(({ number }) => number >= 50)).toBe(true)

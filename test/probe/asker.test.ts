@@ -4,7 +4,10 @@ import { Asker, type AskerOptions } from '../../src/probe/asker.ts'
 import { type Outcome, type Post, replyOf } from '../../src/rpc/call.ts'
 import { errorOf } from '../support/server.ts'
 
-/** An asker of an endpoint that gives each call the same outcome; `posts` has the methods of each POST. */
+/**
+ * An asker of an endpoint that gives each call the same outcome; `posts` has the methods of each
+ * POST.
+ */
 function start(outcome: (method: string) => Outcome, options: Partial<AskerOptions> = {}) {
   const posts: string[][] = []
   const post: Post = async (calls) => {

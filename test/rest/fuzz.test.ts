@@ -10,7 +10,10 @@ import { send } from '../support/server.ts'
 // Each has its own key: with a shared one, every throttled call would delay the next ones.
 let keys = 0
 
-/** Reads all operations to their end: each gives a result, or fails with a hexline error. Returns the names of the outcomes. */
+/**
+ * Reads all operations to their end: each gives a result, or fails with a hexline error. Returns
+ * the names of the outcomes.
+ */
 async function endings(server: RestServer, answer: Answer): Promise<string[]> {
   const ended: string[] = []
   for (const name of names) {

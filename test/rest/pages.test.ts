@@ -283,7 +283,10 @@ describe('an endless list', () => {
   })
 })
 
-/** A server with `records` records, in pages of these sizes in turn; a size of 0 is an empty page with a cursor. */
+/**
+ * A server with `records` records, in pages of these sizes in turn; a size of 0 is an empty page
+ * with a cursor.
+ */
 function numbered(records: number, sizes: readonly number[]): Answer {
   return ({ cursor }, response) => {
     const [start, turn] = cursor === undefined ? [0, 0] : (cursor.split('.').map(Number) as [number, number])

@@ -6,7 +6,10 @@ import { operations } from '../support/rest-operations.ts'
 import { type Answer, always, cut, serveRest, silent, stalled } from '../support/rest-server.ts'
 import { deadPort, errorOf } from '../support/server.ts'
 
-/** Everything that a log, a crash report or a careless `console.log` would show of an error, and of all beneath it. */
+/**
+ * Everything that a log, a crash report or a careless `console.log` would show of an error, and of
+ * all beneath it.
+ */
 function shownBy(error: unknown): string {
   expect(error).toBeInstanceOf(HexlineError)
   const shown: string[] = []
@@ -71,7 +74,8 @@ describe.each(Object.keys(spellings))('the key, %s', (spelling) => {
     for (const key of keys) {
       const shown = shownBy(await failure(key, (echoes[where] as (echo: string) => Answer)(spell(key))))
       expect(leaks(key, shown)).toEqual([])
-      // The server's other words are there: it is not that the error shows nothing. A cursor and headers are not shown at all.
+      // The server's other words are there: it is not that the error shows nothing. A cursor and
+      // headers are not shown at all.
       if (where !== 'headers' && where !== 'the cursor') expect(shown).toContain('[hidden]')
     }
   })

@@ -74,7 +74,8 @@ const stages: Stage[] = [
     options: { concurrency: 1 },
     reached: async (server, client) => {
       await server.received(1)
-      // With one POST at a time, a reply to this one means that the call has failed, and waits for its next attempt.
+      // With one POST at a time, a reply to this one means that the call has failed, and waits for
+      // its next attempt.
       await read(client, 'passes')
     },
     sent: 1,
@@ -184,7 +185,7 @@ describe('an aborted call', () => {
 })
 
 describe('the socket of a POST', () => {
-  test('is cut once nobody waits for it', async () => {
+  test('is cut once its last caller has left', async () => {
     const server = await serve(silent)
     const client = clientOf(server.url)
     const aborters = [new AbortController(), new AbortController()]
@@ -224,7 +225,8 @@ describe('the socket of a POST', () => {
   })
 
   test('is given up before it is connected', async () => {
-    // A server that accepts nothing: the backlog of a stopped listener takes the connection, and TLS never replies.
+    // A server that accepts nothing: the backlog of a stopped listener takes the connection, and
+    // TLS never replies.
     const mute = net.createServer(() => {})
     await new Promise<void>((resolve) => mute.listen(0, '127.0.0.1', resolve))
     onTestFinished(() => void mute.close())
@@ -444,7 +446,10 @@ describe('ten thousand calls', () => {
 describe('a process with nothing left to do exits on its own', () => {
   type Respond = (entries: readonly Entry[], response: http.ServerResponse) => void
 
-  /** A node for `calling-process.ts`: the answer to each POST, the last one for all that follow. It answers GET once it has received a POST. */
+  /**
+   * A node for `calling-process.ts`: the answer to each POST, the last one for all that follow. It
+   * answers GET once it has received a POST.
+   */
   async function node(...responds: Respond[]) {
     const waiting: http.ServerResponse[] = []
     let taken = 0

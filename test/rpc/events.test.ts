@@ -131,7 +131,7 @@ describe('hexline:post', () => {
     ])
   })
 
-  test('marks a POST that nobody waited for as cut', async () => {
+  test('marks a POST whose callers had all left as cut', async () => {
     const server = await serve(silent)
     const events = eventsOf('hexline:post')
     const aborter = new AbortController()

@@ -22,7 +22,8 @@ describe('attempts', () => {
     const client = clientOf(server.url, { retry: { attempts: 4 } })
     const ends = await Promise.allSettled(Array.from({ length: 200 }, (_, n) => read(client, n)))
     expect(ends.filter(({ status }) => status === 'rejected')).toHaveLength(200)
-    // Two POSTs of a hundred calls for each attempt, and some single calls, which show that it does not depend on batches.
+    // Two POSTs of a hundred calls for each attempt, and some single calls, which show that it does
+    // not depend on batches.
     expect(server.requests.length).toBeLessThan(40)
   })
 

@@ -118,7 +118,7 @@ describe('eth_sendRawTransaction', () => {
 
   test.each<[string, Answer, ClientOptions]>([
     ['a timeout', silent, { timeoutMs: 300 }],
-    ['a body that is no JSON', always('<html>'), {}],
+    ['a body that is not JSON', always('<html>'), {}],
     ['a gateway’s error', always('Bad Gateway', { status: 502 }), {}],
     ['an internal error', refuse(-32603, 'Internal error'), {}],
   ])('after %s is looked up and sent again', async (_, answer, options) => {

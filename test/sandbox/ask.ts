@@ -16,7 +16,10 @@ formats.default(ajv)
 ajv.addSchema({ $id: 'openapi', ...openapi })
 const compiled = new Map<string, ValidateFunction>()
 
-/** The schema of an operation's reply, by the template of its path. Falls back to the one for any other status. */
+/**
+ * The schema of an operation's reply, by the template of its path. Falls back to the one for any
+ * other status.
+ */
 export function validatorFor(template: string, status: number): ValidateFunction {
   const pointer = (text: string) => text.replaceAll('~', '~0').replaceAll('/', '~1').replaceAll('{', '%7B').replaceAll('}', '%7D')
   const { responses } = (openapi.paths[template] as Document['paths'][string]).get
@@ -42,7 +45,8 @@ export interface Answer {
 }
 
 /**
- * Sends a request to the sandbox, with path and query as given. Every reply to a documented operation, good or bad, is checked against its schema in the OpenAPI document.
+ * Sends a request to the sandbox, with path and query as given. Every reply to a documented
+ * operation, good or bad, is checked against its schema in the OpenAPI document.
  */
 export async function ask(
   sandbox: Sandbox,

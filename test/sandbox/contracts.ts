@@ -2,7 +2,8 @@ import { type Address, createClient, type Hex, http, parseAbi, publicActions, te
 import { mainnet } from 'viem/chains'
 
 /*
- * Tokens that keep balances and have any metadata that a test sets. They are assembled from instructions in hex, since there is no compiler here.
+ * Tokens that keep balances and have any metadata that a test sets. They are assembled from
+ * instructions in hex, since there is no compiler here.
  */
 
 /** A token's return values, in hex without 0x. A missing one reverts. */

@@ -133,7 +133,8 @@ describe('openrpc.json', () => {
     const ajv = new Ajv({ strict: false })
     // A server's URL may have variables in OpenRPC, and is not a URI then.
     ajv.addFormat('uri', true)
-    // It refers to JSON Schema by its own address, where draft 7 is found. Its `$ref` is only a string.
+    // It refers to JSON Schema by its own address, where draft 7 is found. Its `$ref` is only a
+    // string.
     ajv.addSchema({ $id: 'https://meta.json-schema.tools', $ref: 'http://json-schema.org/draft-07/schema#' })
     const plain = JSON.stringify(schema)
       .replace('{"$ref":"https://meta.json-schema.tools/#/definitions/JSONSchemaObject/properties/$ref"}', '{"type":"string"}')

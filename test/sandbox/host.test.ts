@@ -10,7 +10,9 @@ beforeAll(async () => {
 })
 afterAll(() => sandbox?.stop())
 
-/** The reply to a request with this host name, as a browser page with its own name would send it. */
+/**
+ * The reply to a request with this host name, as a browser page with its own name would send it.
+ */
 function statusFor(host: string, { method = 'GET', path = '/streams/evm?limit=1' } = {}): Promise<[number | undefined, string]> {
   return new Promise((resolve, reject) => {
     const body = method === 'POST' ? '{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}' : ''

@@ -4,7 +4,8 @@ import { ask, type Body, pages } from './ask.ts'
 import { alice, deploy, mint, tokenCode, type Viem, viemOn } from './contracts.ts'
 
 /*
- * The types of the service specification, "Resources and their fields", compared with the sandbox's replies. `*` is a field whose type is not stated there.
+ * The types of the service specification, "Resources and their fields", compared with the sandbox's
+ * replies. `*` is a field whose type is not stated there.
  */
 type Type = 'string' | 'number' | 'boolean' | 'array' | 'object' | '*'
 type Fields = Readonly<Record<string, Type>>

@@ -140,7 +140,8 @@ describe('paging over records that change', () => {
     const removed = new Set<string>()
     let next = 3000
     const got = await pages(busy, `nfts/transfers/collections/${model.collection_data_id_hash}?limit=70`, (page) => {
-      // Newer ones are inserted in front, and some are removed, among those already returned, including the last one, and among the rest.
+      // Newer ones are inserted in front, and some are removed, among those already returned,
+      // including the last one, and among the rest.
       for (let i = 0; i < 5; i++) transfers.push(made(next++))
       for (const place of [0, 40 * page, 2999 - 45 * page - page]) {
         const [gone] = transfers.splice(place, 1)

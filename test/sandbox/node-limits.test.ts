@@ -101,7 +101,7 @@ it('a POST that no limit concerns passes byte for byte, and so does its reply', 
   }
 })
 
-it('a reply of the node that is no JSON-RPC passes as it is', async () => {
+it('a reply of the node that is not JSON-RPC passes as it is', async () => {
   const node = await serve(each(({ id, method }) => ({ jsonrpc: '2.0', id, result: method === 'eth_chainId' ? '0x1' : '0x9' })))
   await using sandbox = await startSandbox({ upstream: node.url, lag: 1 })
   node.script(

@@ -11,7 +11,7 @@ function setUp() {
 const logs = async () => [{ n: 1 }, { n: 2 }]
 
 describe('a reorganisation', () => {
-  it('tells of removed logs, newest first, before all that comes during it', async () => {
+  it('announces removed logs, newest first, before everything that comes during it', async () => {
     const { notifications, told } = setUp()
     const replaced = notifications.replaceBlocks(logs, async () => {
       notifications.pass(() => told.push('a block'))
@@ -24,7 +24,7 @@ describe('a reorganisation', () => {
     expect(told.at(-1)).toBe('another block')
   })
 
-  it('that fails removes nothing, and what came meanwhile is told', async () => {
+  it('that fails removes nothing, and what came in the meantime is announced', async () => {
     const { notifications, told } = setUp()
     const failure = new Error('no')
     const replaced = notifications.replaceBlocks(logs, async () => {
@@ -35,7 +35,7 @@ describe('a reorganisation', () => {
     expect(told).toEqual(['a block'])
   })
 
-  it('asks for the logs of each subscription, and tells none that has ended', async () => {
+  it('asks for the logs of each subscription, and announces nothing to one that has ended', async () => {
     const { notifications, told } = setUp()
     const filter = { address: '0x1' }
     notifications.addLogs('b', filter, () => told.push('b'))

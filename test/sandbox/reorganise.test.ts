@@ -53,7 +53,7 @@ async function setUp() {
 }
 
 describe('sandbox_reorg', () => {
-  it.each([1, 3])('replaces %d blocks by others, linked and one more, and tells of removed logs first', async (depth) => {
+  it.each([1, 3])('replaces %d blocks by others, linked and one more, and announces removed logs first', async (depth) => {
     const { ask, told, mineLog, head, blocks } = await setUp()
     const first = (await head()) + 1
     for (let i = 0; i < 4; i++) await mineLog()
@@ -74,7 +74,7 @@ describe('sandbox_reorg', () => {
     )
   })
 
-  it('takes a quantity, too, and refuses what is no depth of this chain', async () => {
+  it('takes a quantity, too, and refuses anything but a depth of this chain', async () => {
     const { client, ask, head } = await setUp()
     await ask('anvil_mine', '0x2')
     const before = await head()

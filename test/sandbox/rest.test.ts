@@ -16,8 +16,8 @@ import { steadyTime } from '../support/held-time.ts'
 import { abi, alice, deploy, mint, text, tokenCode, type Viem, viemOn, word } from './contracts.ts'
 
 /*
- * Helpers and sandbox prove each other: every operation with every parameter. A helper's result is compared with the
- * seed, or with what viem reads from the same node.
+ * Helpers and sandbox prove each other: every operation with every parameter. A helper's result is
+ * compared with the seed, or with what viem reads from the same node.
  */
 
 const ENCODINGS: Arrays[] = ['indices', 'brackets', 'repeat']

@@ -44,7 +44,7 @@ describe('JSON-RPC over a WebSocket', () => {
     expect([kind, 'unsupported', 'not-found']).toContain(error.kind)
   })
 
-  test('answers what is no JSON with a parse error', async () => {
+  test('answers what is not JSON with a parse error', async () => {
     const socket = new WebSocket(url())
     await once(socket, 'open')
     socket.send('{')
@@ -87,7 +87,7 @@ describe('eth_subscribe', () => {
     unwatch()
   })
 
-  test('of an unknown kind is refused with the node’s error, and eth_unsubscribe tells whether there was one', async () => {
+  test('of an unknown kind is refused with the node’s error, and eth_unsubscribe says whether there was one', async () => {
     const client = clientOf(url(), { retry: false })
     expect(await errorOf(client.request({ method: 'eth_subscribe', params: ['nonsense'] }))).toMatchObject({ name: 'RpcError' })
     const id = await client.request({ method: 'eth_subscribe', params: ['newHeads'] })
@@ -97,7 +97,10 @@ describe('eth_subscribe', () => {
 })
 
 describe('notifications', () => {
-  /** A sandbox with these faults from the first notification on, a socket, and the numbers of the blocks that it is told of. */
+  /**
+   * A sandbox with these faults from the first notification on, a socket, and the numbers of the
+   * blocks that it is told of.
+   */
   async function listening(notificationFaults: NonNullable<SandboxOptions['notificationFaults']>, first: readonly (string | undefined)[]) {
     let faultSeed = 1
     for (; ; faultSeed++) {

@@ -64,7 +64,10 @@ export async function startAnvilForks(seed: number): Promise<AnvilForks> {
 
 const OVER = new Error('the driver has what it waited for')
 
-/** Follows an anvil while its chain is reorganised this often, and gives what the consumer has at the end. */
+/**
+ * Follows an anvil while its chain is reorganised this often, and gives what the consumer has at
+ * the end.
+ */
 export async function followForks(endpointsOf: (url: string) => Endpoint | Endpoint[], count: number, seed: number) {
   const chain = await startAnvilForks(seed)
   await chain.mine(35)

@@ -151,7 +151,9 @@ export async function decodedTransfers({ url, head }: TransferChain, from: Addre
   return { inRange, byViem }
 }
 
-/** The line of `logsOfHexline` as ethers would have it: by its names, and without its type of value. */
+/**
+ * The line of `logsOfHexline` as ethers would have it: by its names, and without its type of value.
+ */
 export function ethersFields(line: string): string {
   const log = JSON.parse(line) as Record<string, unknown>
   const plain = (value: unknown) => Number(String(value).replace(/n$/, ''))

@@ -11,7 +11,8 @@ export interface Anvil {
 
 /** Starts anvil, a real node, on a free port of the loopback interface. */
 export async function startAnvil(options: CreateAnvilOptions = {}): Promise<Anvil> {
-  // Anvil writes the states of older blocks to disk, by default below the home directory, and leaves them there when it is stopped.
+  // Anvil writes the states of older blocks to disk, by default below the home directory, and
+  // leaves them there when it is stopped.
   const states = await mkdtemp(join(tmpdir(), 'hexline-anvil-'))
   const settings = { host: '127.0.0.1', startTimeout: 300_000, stopTimeout: 60_000, ...options, port: 0, cachePath: states }
   const anvil = createAnvil({ anvilBinary: anvilBinary(), ...settings })

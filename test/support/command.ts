@@ -65,8 +65,8 @@ class Gathered extends Writable {
 }
 
 /**
- * Runs the built command on its own terminal as standard input, output and error; `stdout` is all of the
- * terminal's output.
+ * Runs the built command on its own terminal as standard input, output and error; `stdout` is all
+ * of the terminal's output.
  */
 export async function spawnOnTerminal(args: readonly string[]): Promise<Ended> {
   const command = [process.execPath, bin, ...args].map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(' ')

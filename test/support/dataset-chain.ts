@@ -1,7 +1,10 @@
 import { makeBlocks, makeReceipts, type RawBlock } from '../../bench/made-blocks.ts'
 import { type ChainOptions, type ChainServer, hexOf, startChain } from './chain-server.ts'
 
-/** A chain of blocks with all that a dataset stores: transactions of every type, receipts, logs, withdrawals. */
+/**
+ * A chain of blocks with all that a dataset stores: transactions of every type, receipts, logs,
+ * withdrawals.
+ */
 export interface DatasetChain extends ChainServer {
   block(number: number): RawBlock & { readonly withdrawals: readonly object[] }
   receipts(number: number): readonly ReturnType<typeof makeReceipts>[number][]

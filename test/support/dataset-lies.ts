@@ -41,8 +41,8 @@ function altered(value: unknown): unknown {
 
 /**
  * Exports the chain of a node that tells these lies, each to a folder of its own in `folder`, and
- * verifies what was written: its digests are right. Returns the lies that nothing finds, neither the
- * export nor the verification.
+ * verifies what was written: its digests are right. Returns the lies that nothing finds, neither
+ * the export nor the verification.
  */
 export async function lieAndVerify(lies: readonly Lie[], format: DatasetFormat, folder: string): Promise<string[]> {
   let lie: Lie | undefined

@@ -5,9 +5,9 @@ import { createClient } from 'hexline'
 import { type DatasetFormat, exportDataset } from 'hexline/bulk'
 
 /*
- * Exports blocks of the server of the benchmark with the built package, in a process of its own, and
- * sends its resident memory, in MB, every 1,000 blocks, then its peak. Whole files are removed behind
- * it, so that it needs no room for all of them.
+ * Exports blocks of the server of the benchmark with the built package, in a process of its own,
+ * and sends its resident memory, in MB, every 1,000 blocks, then its peak. Whole files are removed
+ * behind it, so that it needs no room for all of them.
  *
  *   tsx dataset-memory-process.ts URL FIRST BLOCKS FORMAT
  */

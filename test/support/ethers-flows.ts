@@ -146,7 +146,10 @@ interface Made {
   readonly pending: ReadonlySet<Promise<unknown>>
 }
 
-/** How the two providers reach their nodes; `mixed`: ethers' own over HTTP, and hexline over a WebSocket. */
+/**
+ * How the two providers reach their nodes; `mixed`: ethers' own over HTTP, and hexline over a
+ * WebSocket.
+ */
 type Over = 'http' | 'webSocket' | 'mixed'
 let usual: Over = 'http'
 

@@ -2,8 +2,8 @@
 export type Bits = 'all' | 'one'
 
 /**
- * Flips bits of `bytes`, one after another, and puts each back. Throws an error that names the first
- * flip that `isFound` does not find.
+ * Flips bits of `bytes`, one after another, and puts each back. Throws an error that names the
+ * first flip that `isFound` does not find.
  */
 export async function flipBits(bytes: Buffer, bits: Bits, isFound: () => Promise<boolean>): Promise<void> {
   for (let at = 0; at < bytes.length; at++) {

@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { request } from 'undici'
+import { afterAll, beforeAll } from 'vitest'
 import { type Anvil, startAnvil } from './anvil.ts'
 
 /** Runs a program to its end. Rejects, with its output, if its exit code is not 0. */
@@ -34,6 +35,34 @@ export async function installPackage(): Promise<InstalledPackage> {
   const { folder, tarball } = installed
   await run('npm', ['install', '--no-audit', '--no-fund', '--prefer-offline', '--omit=peer', tarball], { cwd: folder })
   return installed
+}
+
+/**
+ * Installs or unpacks the package before the tests of a suite, with anvil beside it; both are there
+ * while the tests run.
+ */
+export function usePackage(place: () => Promise<InstalledPackage>): { readonly installed: InstalledPackage; readonly folder: string; readonly anvil: Anvil } {
+  let installed: InstalledPackage | undefined
+  let anvil: Anvil | undefined
+  beforeAll(async () => {
+    anvil = await startAnvilOfBlocks()
+    installed = await place()
+  })
+  afterAll(async () => {
+    await anvil?.stop()
+    await installed?.remove()
+  })
+  return {
+    get installed() {
+      return installed as InstalledPackage
+    },
+    get folder() {
+      return (installed as InstalledPackage).folder
+    },
+    get anvil() {
+      return anvil as Anvil
+    },
+  }
 }
 
 /** Packs the package, and unpacks it beside this project's own copies of its dependencies. */

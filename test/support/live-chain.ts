@@ -1,3 +1,4 @@
+import type { WireLog } from './log-chain.ts'
 import { failed } from './server.ts'
 import { type Message, type Peer, type Reaction, serveWebSocket, type WebSocketTestServer } from './web-socket-server.ts'
 
@@ -18,17 +19,7 @@ export interface LiveBlock {
 }
 
 /** A log as the node sends it. Its data is a number that no other log has. */
-export interface LiveLog {
-  readonly address: string
-  readonly topics: readonly string[]
-  readonly data: string
-  readonly blockNumber: string
-  readonly blockHash: string
-  readonly transactionHash: string
-  readonly transactionIndex: string
-  readonly logIndex: string
-  readonly removed: boolean
-}
+export type LiveLog = WireLog
 
 /**
  * A node over WebSockets whose chain the test makes. It tells the sockets that are open of new

@@ -21,7 +21,9 @@ export const packers: Readonly<Record<string, (body: Buffer) => Buffer>> = {
 /** How bodies are sent. */
 export interface Sending {
   readonly coding: string
-  /** How their end is known: by content-length, by the last chunk, or by the end of the connection. */
+  /**
+   * How their end is known: by content-length, by the last chunk, or by the end of the connection.
+   */
   readonly ends: 'counted' | 'chunked' | 'closed'
   /** Size of the next piece, in bytes. */
   piece(): number
@@ -34,8 +36,8 @@ export interface PiecesServer {
 }
 
 /**
- * A real server, over TLS if it is secure, that sends the replies to calls in pieces, until the test
- * ends. Clients of the same process trust it until then.
+ * A real server, over TLS if it is secure, that sends the replies to calls in pieces, until the
+ * test ends. Clients of the same process trust it until then.
  */
 export async function startPieces(isSecure: boolean, sending: Sending, answer: (call: SeenCall) => unknown): Promise<PiecesServer> {
   const made = { url: '', sending }

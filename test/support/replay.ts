@@ -16,8 +16,8 @@ export type ReplayItem =
     }
 
 /**
- * A consumer: it applies blocks, undoes rollbacks, and throws for anything that does not fit what it
- * has: a gap, a block that comes twice, another parent, or a rollback of what it does not have.
+ * A consumer: it applies blocks, undoes rollbacks, and throws for anything that does not fit what
+ * it has: a gap, a block that comes twice, another parent, or a rollback of what it does not have.
  */
 export class Replay {
   readonly from: number
@@ -43,7 +43,7 @@ export class Replay {
       const { number, hash, parentHash } = item.block
       if (number !== BigInt(this.next)) throw new Error(`block ${number} came where ${this.next} is next`)
       const parent = this.hashes.at(-1)
-      if (parent !== undefined && parent !== parentHash) throw new Error(`block ${number} is no child of ${parent}`)
+      if (parent !== undefined && parent !== parentHash) throw new Error(`block ${number} is not a child of ${parent}`)
       this.hashes.push(hash)
       this.logs.push(item.logs ?? [])
     } else {

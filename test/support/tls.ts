@@ -1,18 +1,2 @@
-/** A self-signed certificate for localhost, and its key. Valid until 2126, for tests only. */
-export const key = `-----BEGIN PRIVATE KEY-----
-MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgAOKgrL99rYiCH3ac
-A1GDkRX5DfqS5pvhij6wOR+B1j6hRANCAAQWEmB3avaewcinrWw6O/e8mFDwatt7
-6r1vQhcKcoZZ5Sy6NBJaNTkSc0sNBvZoGydc1i+FVEmSXVOx3WsWQ0Gy
------END PRIVATE KEY-----`
-
-export const cert = `-----BEGIN CERTIFICATE-----
-MIIBmzCCAUGgAwIBAgIUVrmFUMvSDj6NtdAVixGfixGQWDcwCgYIKoZIzj0EAwIw
-FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyMjA5MjQxOFoYDzIxMjYxMDI5
-MDkyNDE4WjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjO
-PQMBBwNCAAQWEmB3avaewcinrWw6O/e8mFDwatt76r1vQhcKcoZZ5Sy6NBJaNTkS
-c0sNBvZoGydc1i+FVEmSXVOx3WsWQ0Gyo28wbTAdBgNVHQ4EFgQU1YO7ocV4+hB5
-MmuW57MmqtzG53owHwYDVR0jBBgwFoAU1YO7ocV4+hB5MmuW57MmqtzG53owDwYD
-VR0TAQH/BAUwAwEB/zAaBgNVHREEEzARgglsb2NhbGhvc3SHBH8AAAEwCgYIKoZI
-zj0EAwIDSAAwRQIgTFuHkJ3kAwdU/NqXmFuz6CF8Cay28blMuetTImAsiBkCIQDp
-uhS5fDnS3jFbXiB3p89imBf/Ady06FKe2y/lMkfqfA==
------END CERTIFICATE-----`
+/** A self-signed certificate for localhost, and its key: those of the benchmark. */
+export { cert, key } from '../../bench/certificate.ts'

@@ -77,8 +77,8 @@ const makeTester = (transport: Transport) => createTestClient({ ...config(transp
 
 /**
  * Runs a flow with each transport, compares the results, and passes one to `check`. With an old
- * viem, flows with `needsNew` are skipped. Those with `isWorded` show the node's words for an error:
- * anvil has others over a WebSocket, where such a flow does not run.
+ * viem, flows with `needsNew` are skipped. Those with `isWorded` show the node's words for an
+ * error: anvil has others over a WebSocket, where such a flow does not run.
  */
 export type Flow = <T>(
   name: string,

@@ -140,7 +140,10 @@ async function expectFound(pair: Pair, alteration: Alteration, options: { readon
   expect(isListed, `${at} was not found: ${JSON.stringify(outcome)}`).toBe(true)
 }
 
-/** Fields that layer 2 systems add to receipts, and those that the hash of a system's transaction leaves out. */
+/**
+ * Fields that layer 2 systems add to receipts, and those that the hash of a system's transaction
+ * leaves out.
+ */
 function isForeign(name: string, { transactions }: Block<true>, path: Path): boolean {
   const index = path[0] === 'receipts' ? path[1] : path[2]
   const isOfSystem = typeof index === 'number' && (transactions[index]?.type ?? 0) > 4

@@ -157,7 +157,7 @@ describe('anvil', () => {
     ])
   })
 
-  test('computes all else as Ethereum does', async () => {
+  test('computes everything else as Ethereum does', async () => {
     const { block, receipts } = await mineAnvilBlock()
     expect((await verifyBlock(block, receipts, { senders: true })).checks).toEqual([
       ...['hash', 'uncles', 'withdrawals', 'transactions', 'receipts', 'prices', 'senders'],
@@ -237,7 +237,7 @@ describe('Hyperliquid', () => {
   })
 })
 
-test('prices and sizes of chains with rules of their own are skipped, and are failures on Ethereum', async () => {
+test('prices and sizes of chains with their own rules are skipped, and are failures on Ethereum', async () => {
   const pair = copy()
   ;(pair.receipts[3] as Receipt).effectiveGasPrice = 1n
   expect(await fieldOf(pair, { chainId: 1 })).toBe('receipts[3].effectiveGasPrice')

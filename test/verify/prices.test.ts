@@ -38,7 +38,7 @@ describe('the price of gas', () => {
     expect(found({ type: 5, gasPrice: 1n }, { effectiveGasPrice: 2n })).toBeUndefined()
   })
 
-  test('cannot be told without the fees that make it, which is said', () => {
+  test('is not known without the fees that make it, and the reason is given', () => {
     const transaction = { type: 2, maxFeePerGas: 105n, maxPriorityFeePerGas: 4n }
     expect(found(transaction, undefined, { number: 7n } as Block)).toBe(MISSING)
     expect(found({ ...transaction, maxFeePerGas: undefined as never })).toBe(MISSING)
@@ -47,7 +47,7 @@ describe('the price of gas', () => {
     expect(found({ type: 0, gasPrice: 1n }, undefined, { number: 7n } as Block)).toBeUndefined()
   })
 
-  test('that is wrong is found after one that cannot be told', () => {
+  test('that is wrong is found after one that is not known', () => {
     const transactions = [{ type: 0 }, { type: 0, gasPrice: 3n }] as Transaction[]
     const result = checkPrices(block, transactions, [{}, { effectiveGasPrice: 4n }] as Receipt[])
     expect(result).toMatchObject({ field: 'receipts[1].effectiveGasPrice' })

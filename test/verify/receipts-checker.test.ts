@@ -5,7 +5,10 @@ import { ReceiptsChecker, type ReceiptsToCheck } from '../../src/verify/receipts
 import { RlpWriter } from '../../src/verify/rlp.ts'
 import { madeBlock } from '../support/decoded-blocks.ts'
 
-/* Every alteration is found: alterations.test.ts. Here: what is found first, and what is no fault. */
+/*
+ * Every alteration is found: alterations.test.ts. Here: what is found first, and what is not a
+ * fault.
+ */
 
 const writer = new RlpWriter()
 const checker = new ReceiptsChecker(writer, new ListRoot(writer))
@@ -33,7 +36,7 @@ const at = <T>(list: readonly T[], index: number) => list[index] as T
 /** The transaction that makes a contract, and its receipt. */
 const CREATION = 1
 
-test('receipts that are right are no fault, with or without their transactions', () => {
+test('right receipts pass, with or without their transactions', () => {
   expect(faultOf(() => {})).toBeUndefined()
   expect(
     faultOf((parts) => {
@@ -83,12 +86,12 @@ describe('is found and named', () => {
     ],
     ['logs that are left out', ({ receipts }) => (at(receipts, 2).logs = []), 'receipts[2].logsBloom: expected "0x0000'],
     ['data of a log', ({ receipts }) => (at(at(receipts, 1).logs, 0).data = '0x00'), 'receiptsRoot: expected 0x'],
-    ['data that is no hex', ({ receipts }) => (at(at(receipts, 1).logs, 0).data = '0xz0'), 'receipts[1].logs[0].data: expected bytes in hex'],
+    ['data that is not hex', ({ receipts }) => (at(at(receipts, 1).logs, 0).data = '0xz0'), 'receipts[1].logs[0].data: expected bytes in hex'],
     ['the bloom of the block', ({ block }) => ((block as Block).logsBloom = `0x${'00'.repeat(256)}`), 'block 7: logsBloom: expected "0x0000'],
   ])('%s', (_, change, message) => expect(faultOf(change)).toContain(message))
 })
 
-describe('is no fault', () => {
+describe('is not a fault', () => {
   test.each<[string, (parts: Parts) => void]>([
     [
       'a type that is absent, where the transaction has one',
@@ -110,7 +113,7 @@ describe('is no fault', () => {
     ['blob gas that is absent', ({ receipts }) => (at(receipts, 4).blobGasUsed = null as never)],
   ])('%s', (_, change) => expect(faultOf(change)).toBeUndefined())
 
-  test('without transactions, what only they tell', () => {
+  test('without transactions, what follows from them alone', () => {
     expect(
       faultOf((parts) => {
         parts.transactions = undefined

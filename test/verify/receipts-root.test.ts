@@ -35,7 +35,7 @@ describe('ReceiptsRoot', () => {
     expect(roots.fits({ receiptsRoot: other }, receipts, chainId)).toBe(undefined)
   })
 
-  test('takes types that it does not know for a sign only on chains of their own', () => {
+  test('takes types that it does not know for a sign only on chains with their own rules', () => {
     const odd = receipts.map((receipt) => ({ ...receipt, type: 0x55 }))
     expect(roots.fits(block, odd, 1)).toBe(false)
     expect(roots.fits(block, odd, 4242)).toBe(undefined)

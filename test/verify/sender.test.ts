@@ -33,13 +33,13 @@ describe('the sender of a transaction', () => {
     for (const transaction of transactions) expect(senderOf(transaction, writer)).toBe(address.toLowerCase())
   })
 
-  test('is told by v alone where a node gives no yParity', () => {
+  test('is recovered by v alone where a node gives no yParity', () => {
     const { yParity, ...rest } = transactions[3] as Transaction
     expect(senderOf({ ...rest, v: BigInt(yParity as number) }, writer)).toBe(rest.from)
     expect(senderOf({ ...rest, v: BigInt(1 - (yParity as number)) }, writer)).not.toBe(rest.from)
   })
 
-  test('with an invalid signature is none', () => {
+  test('with an invalid signature is not recovered', () => {
     const [transaction] = transactions as [Transaction]
     for (const r of ['0x0', `0x${'f'.repeat(64)}`, 'x'] as const) expect(() => senderOf({ ...transaction, r: r as `0x${string}` }, writer)).toThrow()
     expect(() => senderOf({ ...transaction, s: '0x0' }, writer)).toThrow()

@@ -42,12 +42,12 @@ describe('the file of a worker', () => {
     expect(await foundBy('worker-file.mjs')).toBe(join(dir, 'worker.mjs'))
   })
 
-  test('is none in a bundle, whatever stands beside it', async () => {
+  test('is undefined in a bundle, whatever stands beside it', async () => {
     await writeFile(join(dir, 'worker.mjs'), '')
     expect(await foundBy('bundle.mjs')).toBeUndefined()
   })
 
-  test('is none where there is none', async () => expect(await foundBy('worker-file.mjs')).toBeUndefined())
+  test('is undefined where it does not exist', async () => expect(await foundBy('worker-file.mjs')).toBeUndefined())
 
   test('is found in a process that changes stacks, and the change stays', async () => {
     await copyAs('worker-file.mjs')

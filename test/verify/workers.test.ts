@@ -69,7 +69,7 @@ describe.each(builds)('VerifyWorkers of the build as %s', (_, load) => {
     expect(workers.verify(() => job())).toBeUndefined()
   })
 
-  test('are none on a machine with one core', async () => {
+  test('take no blocks on a machine with one core', async () => {
     const workers = await start(0)
     expect(workers.capacity).toBe(0)
     expect(workers.verify(() => job())).toBeUndefined()

@@ -81,7 +81,7 @@ describe('calls', () => {
     expect(Math.max(...server.messages.slice(-3).map(({ entries }) => entries.length))).toBeLessThanOrEqual(2)
   })
 
-  test('move to an HTTP endpoint when the socket ends, and are told in events', async () => {
+  test('move to an HTTP endpoint when the socket ends, and events report it', async () => {
     const posts = eventsOf('hexline:post')
     const webSocket = await serveWebSocket(({ peer }) => peer.socket.destroy())
     const http = await serve(honest)
@@ -98,13 +98,13 @@ describe('calls', () => {
 
 describe('a message that answers no call by its id', () => {
   test.each<[string, (id: number) => unknown, string, RegExp]>([
-    ['that is no JSON', () => 'upstream connect error', 'malformed', /not JSON.*upstream connect error/],
+    ['that is not JSON', () => 'upstream connect error', 'malformed', /not JSON.*upstream connect error/],
     ['that throttles in words', () => 'rate limit exceeded', 'rate-limit', /rate limit exceeded/],
     ['with an error without an id', () => ({ jsonrpc: '2.0', id: null, error: { code: -32005, message: 'too many requests' } }), 'rate-limit', /too many/],
     ['with an id that was not sent', (id) => ({ jsonrpc: '2.0', id: id + 1000, result: 1 }), 'malformed', /no reply with its id/],
     ['that is empty', () => '', 'malformed', /empty/],
-    ['in bytes that are no text', () => Buffer.from([0xff, 0xfe, 0x00]), 'malformed', /not JSON/],
-    ['with a value that is no reply', () => 'null', 'malformed', /no reply with its id/],
+    ['in bytes that are not text', () => Buffer.from([0xff, 0xfe, 0x00]), 'malformed', /not JSON/],
+    ['with a value that is not a reply', () => 'null', 'malformed', /no reply with its id/],
   ])('%s, is the reply to the only call in flight', async (_, make, kind, message) => {
     const server = await serveWebSocket(({ entries: [entry], peer }) => peer.send(make(entry?.id as number)))
     expect(await errorOf(read(clientOf(server.url, ONCE), 1))).toMatchObject({ kind, message: expect.stringMatching(message) })
@@ -122,7 +122,7 @@ describe('a message that answers no call by its id', () => {
     expect(second?.entries[0]?.params).toEqual([2])
   })
 
-  test('that comes twice, late, or for nobody changes nothing', async () => {
+  test('that comes twice, late, or for no call changes nothing', async () => {
     const server = await serveWebSocket((message) => {
       rightly(message)
       rightly(message)
@@ -214,7 +214,7 @@ describe('a server that refuses the WebSocket', () => {
     expect(error).toMatchObject({ kind: 'network', unsent: true, message: expect.stringMatching(message) })
   })
 
-  test('because there is none, or no such host, or no TLS, fails every call as `network`, unsent', async () => {
+  test('because there is no server, no such host, or no TLS, fails every call as `network`, unsent', async () => {
     const server = await serve(honest)
     const { port } = server
     const tls = await errorOf(read(clientOf(`wss://127.0.0.1:${port}/KEY`, ONCE), 1))
@@ -309,7 +309,7 @@ describe('maxResponseBytes', () => {
     expect(server.peers).toHaveLength(1)
   })
 
-  test('of a reply that does not begin with its id is known when it is the only one, else all end', async () => {
+  test('of a reply that does not begin with its id is known when it is the only one, otherwise all end', async () => {
     const server = await serveWebSocket(never)
     const client = clientOf(server.url, { ...ONCE, maxResponseBytes: 1000 })
     const only = errorOf(read(client, 1))

@@ -9,7 +9,10 @@ import { holdTime } from '../support/held-time.ts'
 import { errorOf } from '../support/server.ts'
 import { refusal, rightly, serveWebSocket } from '../support/web-socket-server.ts'
 
-/** What a server answers to a handshake with this key, with other headers beside or in place of the right ones. */
+/**
+ * What a server answers to a handshake with this key, with other headers beside or in place of the
+ * right ones.
+ */
 const accepted = (key: string, headers: Readonly<Record<string, string | undefined>> = {}) => {
   const accept = createHash('sha1')
     .update(key + WEB_SOCKET_GUID)
@@ -114,7 +117,7 @@ describe('a handshake', () => {
     expect(await error).toMatchObject({ name: 'TimeoutError', unsent: true, message: `127.0.0.1:${server.port}: no connection within 500 ms` })
   })
 
-  test('ends with its signal, before and meanwhile', async () => {
+  test('ends with its signal, aborted before it or during it', async () => {
     const { server, open } = await setUp()
     await expect(open({ signal: AbortSignal.abort('before') })).rejects.toBe('before')
     expect(server.handshakes).toHaveLength(0)
@@ -123,7 +126,7 @@ describe('a handshake', () => {
     await expect(open({ signal: aborting.signal })).rejects.toBe('meanwhile')
   })
 
-  test('at a server that is gone tells the code', async () => {
+  test('at a server that is gone fails with the code', async () => {
     const { server, open } = await setUp()
     await server.close()
     expect(await errorOf(open())).toMatchObject({ name: 'NetworkError', code: 'ECONNREFUSED', unsent: true })

@@ -73,7 +73,7 @@ describe('requests', () => {
     expect(JSON.parse((await several).body.toString())).toMatchObject([{ id: 3 }])
   })
 
-  test('that nobody waits for any more take their reply, and nothing follows from it', async () => {
+  test('that were given up take their reply, which changes nothing', async () => {
     const { peer, told, send, settled } = await setUp()
     const aborting = new AbortController()
     const left = send({ signal: aborting.signal })
@@ -103,7 +103,7 @@ describe('requests', () => {
     expect(told.at(-1)).toBe('ended')
   })
 
-  test('make it as patient as the most patient of them, while somebody waits for it', async () => {
+  test('make it as patient as the most patient of them, while it has a caller', async () => {
     const { line, send } = await setUp()
     expect(line.patience()).toBe(1)
     const aborting = new AbortController()

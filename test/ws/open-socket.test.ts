@@ -81,7 +81,7 @@ describe('a message that stops in its middle', () => {
     }
   }
 
-  test('ends the socket long before the calls time out, and they go on by another one', async () => {
+  test('ends the socket long before the calls time out, and they continue on another one', async () => {
     const time = holdTime()
     const server = await serveWebSocket(({ peer }) => void peer.socket.write(begin(1000, '{"jsonrpc"')), rightly)
     const client = clientOf(server.url, { batch: false, timeoutMs: 60_000, deadlineMs: 600_000, retry: { attempts: 3, baseDelayMs: 1 } })

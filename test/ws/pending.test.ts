@@ -8,7 +8,10 @@ import { holdTime } from '../support/held-time.ts'
 
 const REPLY: HttpReply = { status: 200, headers: {}, body: Buffer.from('{}'), wireBytes: 2 }
 
-/** A request with a timeout of 100 ms, its outcome, and the times that its sender was told that it is given up. */
+/**
+ * A request with a timeout of 100 ms, its outcome, and the times that its sender was told that it
+ * is given up.
+ */
 function setUp({ signal = new AbortController().signal, maxBytes = 500 } = {}) {
   const clock = holdTime()
   const outcomes: unknown[] = []
@@ -54,7 +57,7 @@ describe('a request', () => {
     expect(outcomes).toMatchObject([{ name: 'TimeoutError', message: 'node.example: no connection within 100 ms', unsent: true }])
   })
 
-  test('that was sent times out, and its sender is told', async () => {
+  test('that was sent times out, and its sender is notified', async () => {
     const { clock, pending, outcomes, given, sender } = setUp()
     pending.sentBy(sender, 4)
     expect(pending.answersBefore).toBe(4)
@@ -74,7 +77,7 @@ describe('a request', () => {
     expect([outcomes, given]).toEqual([[REPLY], []])
   })
 
-  test('ends with its signal, and its sender is told', () => {
+  test('ends with its signal, and its sender is notified', () => {
     const aborting = new AbortController()
     const { pending, outcomes, given, sender } = setUp({ signal: aborting.signal })
     pending.sentBy(sender, 0)

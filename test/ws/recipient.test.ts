@@ -26,7 +26,7 @@ test.each<[string, unknown]>([
   expect(of(text)).toBe(recipient)
 })
 
-test('the start alone tells nothing of unusual messages', () => {
+test('the start alone says nothing about unusual messages', () => {
   expect(recipientByStart(Buffer.from('{"jsonrpc":"2.0","id":7,'))).toBe(7)
   expect(recipientByStart(Buffer.from('{"jsonrpc":"2.0","id":7'))).toBeUndefined()
   expect(recipientByStart(Buffer.from('{"id":7,"jsonrpc":"2.0"}'))).toBeUndefined()

@@ -6,6 +6,6 @@ export function csvLine(values: readonly unknown[]): string {
 function field(value: unknown): string {
   if (value === null || value === undefined) return ''
   const text = typeof value === 'object' ? JSON.stringify(value) : String(value)
-  // An empty text is no null.
+  // An empty text is not null.
   return text === '' || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }

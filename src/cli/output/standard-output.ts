@@ -37,8 +37,8 @@ function stream(stdout: TextStream, stop: AbortController): Output {
       else for (const piece of pieces) stdout.write(piece)
       process.nextTick(() => stdout.uncork())
       if (!stdout.writableNeedDrain) return
-      // When the job ends meanwhile, this line is still written whole, and counts; the next one is
-      // not begun.
+      // When the job ends in the meantime, this line is still written whole, and counts; the next
+      // one is not begun.
       await once(stdout, 'drain', { signal: stop.signal }).catch((error) => {
         if (!stop.signal.aborted) throw error
       })

@@ -65,9 +65,9 @@ const DEEPEST = 100
  *     {"hash":"0x3c…","number":"0x11","size":"0x2b"}
  *     {"hash":"0x77…","size":"0x2c"}
  *
- *     start ──"hash":──▶ place ──"number":──▶ place ──"size":──▶ place, make: { hash, number, size }
- *                          │ others
- *                          └──"size":──▶ place, make: { hash, size }
+ *     start ─"hash":─▶ place ─"number":─▶ place ─"size":─▶ place, make: { hash, number, size }
+ *                        │ others
+ *                        └─"size":─▶ place, make: { hash, size }
  *
  * Each `Place` knows the bytes of the key that leads to it, how the value after that key is read,
  * and `next`, the place that followed the first time. So a known key costs a comparison of its
@@ -224,8 +224,9 @@ export class ByteReader<T> {
   }
 
   /**
-   * An array of strings, which `JSON.parse` reads faster. It checks all but two things: ASCII, and
-   * that there is no white space between tokens, which the length of what it gives tells.
+   * An array of strings, which `JSON.parse` reads faster. It accepts two things that are refused
+   * here: other characters than ASCII, which are looked for first, and white space between tokens,
+   * which shows in the length of its result.
    */
   #strings(): unknown {
     const bytes = this.#bytes

@@ -5,9 +5,9 @@ import { show } from '../../text.ts'
  * A codec throws a fault without a path. Each codec around it adds its own step on the way up, so
  * that a path costs nothing until something is wrong.
  *
- *   fault('a hex quantity', '0x')     // expected a hex quantity, received "0x"
- *   under(…, 'value')                 // value: expected a hex quantity, received "0x"
- *   under(under(…, 3), 'transactions') // transactions[3].value: expected a hex quantity, received "0x"
+ *   fault('a hex quantity', '0x')       // expected a hex quantity, received "0x"
+ *   under(…, 'value')                   // value: expected a hex quantity, received "0x"
+ *   under(under(…, 3), 'transactions')  // transactions[3].value: expected a hex quantity, …
  */
 
 type Context = ErrorContext<CodecError['kind']>

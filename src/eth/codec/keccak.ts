@@ -54,7 +54,9 @@ export class HashBuffer {
     this.position = this.end
   }
 
-  /** Makes room for at least `size` bytes in front of the data, which keeps its distance to `end`. */
+  /**
+   * Makes room for at least `size` bytes in front of the data, which keeps its distance to `end`.
+   */
   reserve(size: number): void {
     if (this.position - size >= START) return
     const missing = size + START - this.position

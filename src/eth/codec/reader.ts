@@ -21,8 +21,8 @@ export function createReader<T>(decode: Decode<T>): (bytes: Buffer) => T {
 }
 
 /**
- * The same for bytes that others will read, too: JSON with an object that has a name twice, of which
- * each reader takes another value, is no JSON.
+ * The same for bytes that others will read, too: an object with a name twice is refused, since
+ * readers differ on which value counts.
  */
 export function createStrictReader<T>(decode: Decode<T>): (bytes: Buffer) => T {
   return readerOf(decode, (whole) => {
@@ -75,8 +75,8 @@ export function createCopier<T>(decode: Decode<T>): (bytes: Buffer) => Copied<T>
 }
 
 /**
- * The value of the bytes of its JSON, as `JSON.parse` gives it. Throws `SyntaxError` for what is no
- * JSON.
+ * The value of the bytes of its JSON, as `JSON.parse` gives it. Throws `SyntaxError` for anything
+ * but JSON.
  */
 export function parseResult(bytes: Buffer): unknown {
   return readUnread(bytes, (whole) => JSON.parse(whole.toString('utf8')))

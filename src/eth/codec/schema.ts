@@ -5,11 +5,12 @@ import { decodeNumber, decodeNumberOrBig, decodeQuantity } from './quantity.ts'
  * A schema lists the fields of a JSON object and how each is decoded. Its TypeScript type follows
  * from it.
  *
- *   const decodeUncle = object('uncle', ['hash'], { hash: asSent<Hash>(), number: quantity, size: optional(quantity) })
+ *   const fields = { hash: asSent<Hash>(), number: quantity, size: optional(quantity) }
+ *   const decodeUncle = object('uncle', ['hash'], fields)
  *   type Uncle = ReturnType<typeof decodeUncle>    // { hash: Hash; number: bigint; size?: bigint }
  *
  *   decodeUncle({ hash: '0x12…', number: '0xff' }) // { hash: '0x12…', number: 255n }
- *   createReader(decodeUncle)(bytes)               // the same from bytes, faster than JSON.parse (reader.ts)
+ *   createReader(decodeUncle)(bytes)               // the same from bytes, without JSON.parse
  */
 
 /** Decodes a parsed JSON value; objects and arrays are decoded in place. Throws `CodecError`. */

@@ -54,9 +54,11 @@ const NO_TRIAL: Trial = { state: 'none' }
  *     refused for its length:    calls = floor(length / 2), and `length` is never reached again
  *     timed out:                 calls = floor(length / 2)
  *     throttled in its middle:   calls = max(answered, ceil(calls / 2))
- *     replies too large:         bytes = max(largest answered, 3/4 of the limit), or half of the calls where bytes are not the reason
- *     after 20 full POSTs:       one tries 10 % more, while the others wait for it;
- *                                20 becomes 40, 80 .. 1280 with each try that fails, and 20 again with one that works
+ *     replies too large:         bytes = max(largest answered, 3/4 of the limit),
+ *                                or half of the calls where bytes are not the reason
+ *     after 20 full POSTs:       one tries 10 % more, while the others wait for it; 20 becomes
+ *                                40, 80 .. 1280 with each try that fails, and 20 again with one
+ *                                that works
  *
  * A batch that fails without a reason is covered by `Support`.
  */
@@ -115,9 +117,7 @@ export class BatchSize {
     if (length > this.calls) this.#trial = { state: 'in-flight', length }
   }
 
-  /**
-   * A POST has ended, and all has been learnt from it. A trial that showed nothing is made again.
-   */
+  /** A POST has ended, and all has been learnt from it. A trial without a result is made again. */
   end(length: number): void {
     if (this.#isTrial(length)) this.#trial = { state: 'due', length: Math.min(this.#ceiling, length) }
   }

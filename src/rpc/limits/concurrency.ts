@@ -39,7 +39,7 @@ export class Concurrency {
   #holdMs = HOLD
   /** The limit has grown since the last cut. */
   #hasGrown = false
-  /** This many at a time were too many. */
+  /** This many POSTs at a time were too many. */
   #failed = Number.POSITIVE_INFINITY
 
   constructor(most: number) {

@@ -44,7 +44,7 @@ export interface BatchPlan {
 
 /** What follows from a batch result. */
 export interface Consequences {
-  /** The endpoint is to get no calls until the end of a pause that has begun. */
+  /** A pause has begun: the endpoint gets no calls until its end. */
   readonly isPaused: boolean
   /**
    * Calls that may do better in a smaller batch: none, those that were refused for their size, or

@@ -3,8 +3,7 @@ import { type Fill, TokenBucket } from './token-bucket.ts'
 /** Part of a second's units that may go at once. */
 const BURST = 1 / 20
 /**
- * Calls that cost more than half of a second's units are let go one by one, rather than ever
- * slower.
+ * Calls that cost more than half of a second's units go one by one, rather than ever more slowly.
  */
 const MOST_BURST = 1 / 2
 
@@ -41,7 +40,8 @@ export class GivenRate {
    */
   msUntil(cost: number, calls: number, now: number): number {
     const fill = this.#fillFor(cost)
-    // For half of a burst: with a whole one, every moment that an alarm rings late would be lost.
+    // For half of a burst: with a whole one, every millisecond by which an alarm rings late would
+    // be lost.
     const wanted = Math.min(fill.most, Math.max(cost, Math.min(calls * cost, Math.floor(fill.most / 2))))
     return this.#bucket.msUntil(wanted, now, fill)
   }

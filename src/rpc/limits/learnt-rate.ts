@@ -16,7 +16,7 @@ const NEWEST = 0.2
 /** A rate that held nothing back for this long is forgotten, in ms. */
 const FORGOTTEN = 300_000
 
-/** What is assumed of an endpoint that has throttled for the first time. */
+/** What is assumed about an endpoint that has throttled for the first time. */
 export interface RateGuess {
   readonly perSecond: number
   /**

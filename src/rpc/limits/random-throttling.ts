@@ -2,7 +2,7 @@ import type { RateEstimate, RateVerdict, Throttling } from './rate-estimate.ts'
 
 /**
  * What is left of the rate in a trial: a limit does not fall by half within one, and random
- * throttling takes no notice.
+ * throttling does not depend on the rate.
  */
 const SLOWER = 1 / 2
 /**
@@ -79,17 +79,18 @@ const WATCHING: State = { is: 'watching' }
  * rate without end. It wraps a `RateEstimate`, which works alone.
  *
  * A limit refuses nothing right after a cut, far below the level. When it does, twice, the rate is
- * halved for a trial: a limit stops refusing then, chance does not. A refusal in the trial means
- * that throttling is random, and
+ * halved for a trial: a limit then stops refusing, and chance does not. A refusal in the trial
+ * means that throttling is random, and
  *
  *     p = POSTs refused / POSTs,  in trials and far below the level, the newest counting most
  *
- * is the part of POSTs refused at random. The rate goes back to the highest level that was cut for
- * it. If half of the POSTs are refused there, the trial was wrong. From then on, a refusal changes
- * nothing until a cumulative sum test (CUSUM; E. S. Page, Continuous Inspection Schemes, 1954)
- * finds more than p:
+ * is the part of POSTs refused at random. The rate goes back to the highest level that was cut
+ * because of it. If half of the POSTs are refused there, the trial was wrong. From then on, a
+ * refusal changes nothing until a cumulative sum test (CUSUM; E. S. Page, Continuous Inspection
+ * Schemes, 1954) finds more than p:
  *
- *     S = max(0, S + ln(q / p)) if refused, max(0, S + ln((1 - q) / (1 - p))) if not,   q = p + 0.1,   until S > 4.5
+ *     S = max(0, S + ln(q / p))              if refused,
+ *         max(0, S + ln((1 - q) / (1 - p)))  if not,       q = p + 0.1,  until S > 4.5
  */
 export class RandomThrottling {
   readonly #estimate: RateEstimate

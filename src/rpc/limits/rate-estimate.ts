@@ -98,13 +98,14 @@ export type RateVerdict = 'too-fast' | 'below-level' | 'random' | 'known'
  *
  *     rate(t) = level * (1 + ((t - K) / scale)^3),   K = scale * cbrt(1 - start)
  *
- * where t is the time for which the rate has held calls back since the last cut. From `start` = 92
- * % of the level the rate returns to it in K, passes it slowly, where the limit is expected, and
+ * where t is the time for which the rate has held calls back since the last cut. From 92 % of the
+ * level (`start`) the rate returns to it in K, passes it slowly, where the limit is expected, and
  * then grows ever faster, so that a limit that was raised is found (CUBIC, RFC 9438). A throttled
  * POST cuts it:
  *
  *     beyond the level:  level = calls answered since the last cut / time since then
- *     below it:          level = calls per second that were answered lately, but at least 60 % of the rate
+ *     below it:          level = calls per second that were answered lately,
+ *                                but at least 60 % of the rate
  *
  * The first is exact whatever the burst of the endpoint: its tokens were used up at both ends. The
  * second is quick, for a limit that falls. The scale is 4.5 s while the level is steady. Where it

@@ -27,8 +27,8 @@ export function scanBody(body: Buffer, first: number, count: number): unknown {
 
 /**
  * The usual body: a result for each call, in their order, in envelopes as most nodes write them,
- * the result last. Each result is passed over to its end, so that what stands behind it is known to
- * be the next envelope. Undefined when the body has any other form.
+ * the result last. Each result is passed over to its end, so that what follows it is known to be
+ * the next envelope. Undefined when the body has any other form.
  */
 function scanUsualBody(body: Buffer, first: number, count: number): ReplyObject[] | undefined {
   const view = viewOf(body)

@@ -5,9 +5,9 @@ import { copyError } from '../copy-error.ts'
 import { isFailure } from '../failure-kinds.ts'
 
 /**
- * A user's post function. It ends after `timeoutMs`, and when nobody waits for it any
- * more, whether it heeds its signal or not. Its errors stay the user's, who may share or freeze
- * them: what it gives are copies, which bear the endpoint's name.
+ * A user's post function. It ends after `timeoutMs`, and when its last caller has left, whether it
+ * heeds its signal or not. Its errors stay the user's, who may share or freeze them: what it gives
+ * are copies, which bear the endpoint's name.
  */
 export function userPost(name: string, post: Post, timeoutMs: number, alarms: Alarms): Post {
   const copied = <T>(outcome: T): T => (isFailure(outcome) ? Object.assign(copyError(outcome), { endpoint: name }) : outcome)

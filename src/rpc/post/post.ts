@@ -47,7 +47,8 @@ export function createPost(options: PostOptions): Post {
         signal,
       )
     } catch (error) {
-      // An abort ends a POST only when no caller waits for it any more: nobody sees these failures.
+      // An abort ends a POST only after its last caller has left, so these failures reach no
+      // caller.
       const failure = isFailure(error) ? cutShort(error, calls.length, cuts) : new MalformedReplyError('aborted')
       // By the name that routing knows: two endpoints may share a host.
       const failures = calls.map((call) => Object.assign(copyError(failure, call.method), { endpoint }))

@@ -82,7 +82,7 @@ export class ReplyErrors {
     this.#said.set(error, said)
     const { message, data, whole } = said
     const code = Number(said.code ?? 0) || 0
-    // An error whose code is no number is not a node's verdict on the call, but the failure of
+    // An error whose code is not a number is not a node's verdict on the call, but the failure of
     // something on the way to it.
     const unknown = typeof said.code === 'number' ? undefined : 'server'
     const kind = kindOf(classify({ method, status, code, message, data, retryAfterMs: this.#retryAfterMs })) ?? unknown

@@ -101,7 +101,7 @@ class UnreadBody {
       const { replies } = correlate(scanAnyBody(this.#body), this.#first, length)
       return replies.map((reply) => (typeof reply === 'string' || isError(reply) ? undefined : ((reply.result ?? NULL) as Buffer)))
     } catch {
-      // The body is no JSON.
+      // The body is not JSON.
       return new Array(length)
     }
   }

@@ -16,7 +16,7 @@ interface Unplaced {
 
 export interface WaitingInLine {
   readonly name: 'waiting'
-  /** Takes the entry out of its line: nobody waits for it. */
+  /** Takes the entry out of its line: its last caller has left. */
   drop(entry: Entry): void
 }
 
@@ -24,7 +24,7 @@ export interface InFlight {
   readonly name: 'in flight'
   /** Name of the endpoint. */
   readonly endpoint: string
-  /** Nobody waits for one of the batch's entries any more; the last caller left for this reason. */
+  /** The last caller of one of the batch's entries has left, for this reason. */
   abandon(reason: unknown): void
 }
 
@@ -37,7 +37,7 @@ export const UNPLACED: Unplaced = { name: 'unplaced' }
 const SETTLED: Settled = { name: 'settled' }
 
 /**
- * A call in the queue, with its params as JSON, and everyone who waits for its outcome: callers
+ * A call in the queue, with its params as JSON, and the callers that wait for its outcome: those
  * that ask the same share an entry.
  */
 export class Entry implements EncodedCall, Awaited {
@@ -95,7 +95,7 @@ export class Entry implements EncodedCall, Awaited {
     caller.entry = this
   }
 
-  /** Another caller asks the same. */
+  /** Another caller makes the same call. */
   join(caller: Caller): void {
     this.#others ??= []
     this.#others.push(caller)
@@ -103,7 +103,7 @@ export class Entry implements EncodedCall, Awaited {
     caller.entry = this
   }
 
-  /** Everyone who still waits. */
+  /** The callers that still wait. */
   get callers(): Caller[] {
     return [this.#first, ...(this.#others ?? [])].filter(({ isWaiting }) => isWaiting)
   }
@@ -132,7 +132,7 @@ export class Entry implements EncodedCall, Awaited {
     if (this.#others !== undefined) for (const caller of this.#others) caller.startTimeout()
   }
 
-  /** Gives the outcome to everyone who waits. Each gets a value that it shares with no one. */
+  /** Gives the outcome to each caller that waits, with a value that it does not share. */
   settle(outcome: Reply | HexlineError): void {
     const { sentTo } = this
     this.state = SETTLED
@@ -175,8 +175,8 @@ export function paramsJson(call: Call): string {
 
 /**
  * What a call has in common with those that may share its entry; undefined where none may. Bulk
- * calls differ from each other by their nature: looking for an identical one costs as much as
- * everything else in the queue. Bytes that nobody has read yet are right for their reader alone.
+ * calls differ from each other by their nature: looking for an identical one costs as much as all
+ * other work of the queue. Bytes that are still unread are right for their reader alone.
  */
 export function keyOf(call: Call, json: string): string | undefined {
   return call.safe && call.priority !== 'bulk' && !call.isUnread ? `${call.as} ${call.method} ${json}` : undefined

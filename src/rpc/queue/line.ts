@@ -21,7 +21,7 @@ export class Line {
    * long while its keys come and go is slow, and so is taking out one entry after the other.
    */
   #joinable = new Map<string, Entry>()
-  /** Entries that somebody waits for. */
+  /** Number of entries that have a caller. */
   size = 0
 
   /** `onDropped` is called when the first or the last entry has been dropped. */
@@ -29,7 +29,7 @@ export class Line {
     this.#onDropped = onDropped
   }
 
-  /** The waiting entry that asks the same, if any. */
+  /** The waiting entry of an identical call, if there is one. */
   find(key: string): Entry | undefined {
     return this.#joinable.get(key)
   }
@@ -56,7 +56,7 @@ export class Line {
     this.#enter(entry)
   }
 
-  /** Nobody waits for `entry` any more: no batch takes it. */
+  /** The last caller of `entry` has left: no batch takes it. */
   drop(entry: Entry): void {
     const isFirst = this.#entries[this.#head] === entry
     this.#leave(entry)

@@ -48,7 +48,7 @@ export class Lines {
     return [...this.interactive.list(), ...this.bulk.list()]
   }
 
-  /** Everyone who waits in line. */
+  /** The callers that wait in line. */
   get callers(): Caller[] {
     return this.list().flatMap(({ callers }) => callers)
   }

@@ -6,16 +6,13 @@ import { isFailure } from '../failure-kinds.ts'
 import type { Entry, InFlight } from './entry.ts'
 
 /**
- * Sends batches to one endpoint, each in one POST, which is cut when nobody waits for any of its
- * calls.
+ * Sends batches to one endpoint, each in one POST, which is cut when the last caller of its calls
+ * has left.
  */
 export class BatchSender {
   readonly #endpoint: string
   readonly #post: Post
-  /**
-   * Unused ones. Making a signal costs as much as everything else that the queue does for a small
-   * POST.
-   */
+  /** Unused ones. Making a signal costs as much as all other work of the queue for a small POST. */
   readonly #controllers: AbortController[] = []
 
   constructor(endpoint: string, post: Post) {
@@ -41,7 +38,7 @@ export class BatchSender {
     let problem = 'gave no outcome for a call'
     try {
       const outcomes = await this.#post(entries, controller.signal)
-      // Nobody sees these any more, but the limits learn from them.
+      // These reach no caller any more, but the limits learn from them.
       if (timedOut === entries.length) return entries.map(({ method }) => new TimeoutError(`${endpoint}: all calls had waited too long`, { method }))
       if (Array.isArray(outcomes) && outcomes.length === entries.length && Array.from(outcomes).every(isOutcome)) return outcomes
     } catch (error) {

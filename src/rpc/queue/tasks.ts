@@ -54,7 +54,7 @@ const post: Post = async (calls, signal) => {
   try {
     return [replyOf(await run(signal))]
   } catch (error) {
-    // An abort ends a task only when nobody waits for it any more; what it gets then, nobody sees.
+    // An abort ends a task only after its last caller has left, so its outcome reaches no caller.
     return [error instanceof HexlineError ? error : new MalformedReplyError('aborted')]
   }
 }

@@ -3,8 +3,8 @@ import type { Endpoint, EndpointGroup } from './endpoint.ts'
 import { HEAD, type Trait } from './protocol.ts'
 
 /**
- * Costs of an endpoint beside its speed. Each outweighs the sum of all above it. No cost makes a
- * call fail untried: where every endpoint has some, the call goes to the cheapest.
+ * Costs of an endpoint in addition to its speed. Each outweighs the sum of all above it. No cost
+ * makes a call fail untried: where every endpoint has some, the call goes to the cheapest.
  */
 const against = {
   /** It is some blocks behind, and the call asks for the newest one. */

@@ -236,7 +236,7 @@ export class Endpoint {
 
   /**
    * Learns which blocks it does not have. A failure as of a block that does not exist yet becomes
-   * `pruned` once the block is known to be gone: asking again is in vain then.
+   * `pruned` once the block is known to be gone: then asking again cannot help.
    */
   #lacksBlock(error: HexlineError, { params, tried }: Call, trait: Trait | undefined, started: number): void {
     const { heads, protocol } = this.#group
@@ -252,8 +252,8 @@ export class Endpoint {
         void this.#askHistory(now)
         return
       }
-      // Whether a block is old shows only beside a newer one. Several endpoints are asked for theirs
-      // in any case.
+      // Whether a block is old shows only beside a newer one. Several endpoints are asked for
+      // theirs in any case.
       if (this.#isOnly && tried.length > 0 && now >= head.askAt) void this.#askNewest(now)
     }
     const needed = trait?.needs?.(params)

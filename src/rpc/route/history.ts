@@ -19,8 +19,8 @@ const STEP = 1 / 4
  */
 const ENOUGH = 4
 /**
- * How long a failure counts, in ms: longer than the wait for the next attempt, but short enough that
- * a block no longer requested does not keep others from being counted.
+ * How long a failure counts, in ms: longer than the wait for the next attempt, but short enough
+ * that a block no longer requested does not keep others from being counted.
  */
 const COUNTS_MS = 60_000
 
@@ -57,8 +57,8 @@ export class History {
   }
 
   /**
-   * As far as is known, it does not have this block's resource. `whole` is what the resource is part
-   * of; it tells where nothing is known of the resource itself.
+   * As far as is known, it does not have this block's resource. `whole` is what the resource is
+   * part of; it tells where nothing is known of the resource itself.
    */
   lacks(resource: Resource, block: number, now: number, whole?: Resource): boolean {
     if (block < this.#since) return true
@@ -80,7 +80,7 @@ export class History {
 
   /**
    * It has failed a block as if the block did not exist, though it exists. True once it is known
-   * that asking again is in vain.
+   * that asking again cannot help.
    *
    * A node that has dropped a block fails it each time. But one URL may stand for several nodes, of
    * which one lags behind, or one has dropped what another still has; then the next answer may be

@@ -34,7 +34,9 @@ export interface Protocol {
   readonly partOf: Readonly<Record<Resource, Resource>>
   /** Asks how far back an endpoint's data reach. */
   readonly askHistory: Pick<Call, 'method' | 'params'>
-  /** The oldest block of each resource in the result of `askHistory`; infinite where it has none. */
+  /**
+   * The oldest block of each resource in the result of `askHistory`; infinite where it has none.
+   */
   readonly historyOf: (result: unknown) => ReadonlyMap<Resource, number>
   /** The oldest block that the endpoint has, if the failure names it. */
   readonly oldestIn: (error: HexlineError) => number | undefined

@@ -177,7 +177,7 @@ describe('a block subscriber with a bell', () => {
     expect(provider.emitted).toEqual([['block', 6]])
   })
 
-  it('polls by time until a block that was told is there', async () => {
+  it('polls by time until a block that was announced is there', async () => {
     const { time, chain, provider, ring, settled } = await withBell()
     ring(6)
     await settled()

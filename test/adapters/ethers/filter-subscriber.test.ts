@@ -4,7 +4,9 @@ import { node } from '../../support/node.ts'
 import { RecordingProvider } from '../../support/recording-provider.ts'
 import { type Entry, failed, serve } from '../../support/server.ts'
 
-/** A node with filters for pending transactions, and a provider whose block events the test makes. */
+/**
+ * A node with filters for pending transactions, and a provider whose block events the test makes.
+ */
 async function setUp() {
   const filters = new Map<unknown, string[]>()
   const asked: string[] = []

@@ -28,7 +28,10 @@ function browserOf({ provider, isHexline }: Bed, options: object = {}) {
   })
 }
 
-/** A failure in what ethers' users look at: below lies what the EIP-1193 provider failed with, ethers' own error or hexline's. */
+/**
+ * A failure in what ethers' users look at: below lies what the EIP-1193 provider failed with,
+ * ethers' own error or hexline's.
+ */
 async function namesOf(promise: Promise<unknown>) {
   const { code, action, reason, revert, operation } = await failureOf(promise)
   return { code, action, reason, revert, operation }

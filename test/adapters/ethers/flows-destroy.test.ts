@@ -155,7 +155,10 @@ describe('destroy while busy', () => {
   })
 })
 
-/** Mines until it has come, each block once the provider has asked for something: a listener that has just begun does not know the first one as new. */
+/**
+ * Mines until it has come, each block once the provider has asked for something: a listener that
+ * has just begun does not know the first one as new.
+ */
 async function mineUntil(line: Line, done: Promise<unknown>): Promise<void> {
   let isDone = false
   const end = done.then(() => {

@@ -54,7 +54,8 @@ const ways: Record<string, Way> = {
       await ready
       return provider
     },
-    // ethers requests logs at each block, and emits them twice when the next block comes before the reply.
+    // ethers requests logs at each block, and emits them twice when the next block comes before the
+    // reply.
     mineUntil: ({ mineUntil }, done) => mineUntil(done, 'eth_getLogs'),
   },
 }

@@ -65,7 +65,8 @@ describe('FallbackProvider of two live nodes', () => {
         const seen = collector<number>(1)
         const sent = await new Wallet(bob.privateKey, provider).sendTransaction({ to: carol, value: 3 })
         await provider.on('block', (number) => seen.add(number))
-        // A block mined between the two replies would prevent a quorum of 2, so it is mined before the calls.
+        // A block mined between the two replies would prevent a quorum of 2, so it is mined before
+        // the calls.
         if (quorum === 2) await bed.ask('evm_mine')
         const receipt = quorum === 2 ? await sent.wait() : await bed.mineUntil(sent.wait())
         await bed.mineUntil(seen.all)

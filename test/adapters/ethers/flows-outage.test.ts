@@ -14,7 +14,10 @@ const transfer = ({ ask }: Bed, amount: number) =>
   ask<string>('eth_sendTransaction', { from: alice, to: token, data: tokenAbi.encodeFunctionData('transfer', [carol, amount]), gas: toBeHex(100_000) })
 const amountOf = ({ data }: Log) => Number(data)
 
-/** A node that cuts the connection of each call to one method while it is broken. `broke` resolves once it has done so. */
+/**
+ * A node that cuts the connection of each call to one method while it is broken. `broke` resolves
+ * once it has done so.
+ */
 async function brokenIn(bed: Bed, method: string) {
   const broke = collector<unknown>(1)
   const node = { isBroken: false, broke: broke.all, url: '' }
@@ -74,7 +77,8 @@ describe('a node that dies and comes back', () => {
       })
       await ready
       const hashes = [await transfer(bed, 1)]
-      // A node reports each change once: a report that is under way when the connection is cut is lost.
+      // A node reports each change once: a report that is under way when the connection is cut is
+      // lost.
       await bed.mineUntil(before.all)
       await line.cut()
       hashes.push(await transfer(bed, 2))

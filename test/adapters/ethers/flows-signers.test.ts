@@ -243,7 +243,10 @@ describe('other signers', () => {
 })
 
 describe('newer types of transactions', () => {
-  /** All zero, a blob is the polynomial 0: commitment and proof are the point at infinity. No trusted setup is needed for it. */
+  /**
+   * All zero, a blob is the polynomial 0: commitment and proof are the point at infinity. No
+   * trusted setup is needed for it.
+   */
   const infinity = `0xc0${'00'.repeat(47)}`
   const kzg = { blobToKzgCommitment: () => infinity, computeBlobKzgProof: () => infinity }
   const blob = new Uint8Array(131_072)

@@ -8,7 +8,9 @@ const flow = ethersFlows(putContracts, { over: 'webSocket' })
 const transfer = ({ ask }: Bed, amount: number) =>
   ask<string>('eth_sendTransaction', { from: alice, to: token, data: tokenAbi.encodeFunctionData('transfer', [carol, amount]), gas: toBeHex(100_000) })
 
-/** Starts to listen; resolves once that is effective: ethers has subscribed, hexline knows the head. */
+/**
+ * Starts to listen; resolves once that is effective: ethers has subscribed, hexline knows the head.
+ */
 async function listen({ isHexline, answered }: Bed, begin: () => Promise<unknown>, hexlineAsks: readonly string[]): Promise<void> {
   const ready = isHexline ? Promise.all(hexlineAsks.map((method) => answered(method))) : answered('eth_subscribe')
   await begin()

@@ -48,7 +48,7 @@ it('does not change its input', () => {
 
 describe('real blocks', () => {
   const files = readBlocks()
-  it.skipIf(!hasCorpus)(`there are some (else ${noCorpus})`, () => expect(files.length).toBeGreaterThan(10))
+  it.skipIf(!hasCorpus)(`there are some (otherwise ${noCorpus})`, () => expect(files.length).toBeGreaterThan(10))
   it.each(files)('$name: the same as by ethers', ({ block }) => {
     expect(isSameBlock(byHexline(block), byEthers(block))).toBe(true)
   })

@@ -14,7 +14,10 @@ const address = (i: number) => `0x${i.toString(16).padStart(40, '0')}`
 /** A node's answer to a call. */
 const replyTo = ({ id, method }: Entry) => ({ jsonrpc: '2.0', id, result: method === 'eth_chainId' ? '0x7a69' : '0x64' })
 const node = each(replyTo)
-/** POSTs with a call of this method get these answers in turn, the last one repeatedly; all other calls are answered correctly. */
+/**
+ * POSTs with a call of this method get these answers in turn, the last one repeatedly; all other
+ * calls are answered correctly.
+ */
 function failing(method: string, ...answers: [Answer, ...Answer[]]): Answer {
   let asked = 0
   return (request, response) => {
@@ -295,7 +298,10 @@ describe('a Contract', () => {
 })
 
 describe('under FallbackProvider', () => {
-  /** Three providers with a quorum of two. ethers calls the third after `stallTimeout`, however early one of the others fails. */
+  /**
+   * Three providers with a quorum of two. ethers calls the third after `stallTimeout`, however
+   * early one of the others fails.
+   */
   async function three(answers: readonly Answer[], options: HexlineProviderOptions = {}, stallTimeout = 30_000) {
     const servers = await Promise.all(answers.map((answer) => serve(failing('eth_getBalance', answer))))
     const configs = servers.map(({ url }, i) => ({ provider: over(url, options), priority: i + 1, stallTimeout, weight: 1 }))

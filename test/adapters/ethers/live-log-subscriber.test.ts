@@ -5,7 +5,10 @@ import { collector } from '../../support/ethers-flows.ts'
 import { liveChain } from '../../support/live-chain.ts'
 import { RecordingProvider } from '../../support/recording-provider.ts'
 
-/** A chain with a log in each block, from block 6 on, and a provider whose block events the test makes. */
+/**
+ * A chain with a log in each block, from block 6 on, and a provider whose block events the test
+ * makes.
+ */
 async function setUp() {
   const chain = await liveChain()
   const provider = new RecordingProvider(chain.server.url)

@@ -6,7 +6,10 @@ import { hex, node } from '../../support/node.ts'
 import { RecordingProvider } from '../../support/recording-provider.ts'
 import { type Entry, gate, refuse, serve } from '../../support/server.ts'
 
-/** A node whose blocks up to `logs` have one log each, and a provider whose block events the test makes. */
+/**
+ * A node whose blocks up to `logs` have one log each, and a provider whose block events the test
+ * makes.
+ */
 async function setUp() {
   const chain = { head: 5, logs: Number.POSITIVE_INFINITY }
   const asked: [number, number][] = []
@@ -120,7 +123,7 @@ describe('the logs of a range', () => {
     ])
   })
 
-  it('of no blocks are none, without a request', async () => {
+  it('are empty for a range without blocks, and not requested', async () => {
     const { server, provider } = await setUp()
     expect(await logsOf(provider, {}, 7, 6)).toEqual([])
     expect(server.requests).toEqual([])

@@ -121,7 +121,7 @@ describe('where it sends', () => {
       expect(server.opened).toBe(0)
     })
 
-    it('it does not matter if the caller has chosen how to send', async () => {
+    it('it has no effect if the caller has chosen how to send', async () => {
       const server = await serve(node)
       const dispatcher = new Dispatcher()
       const client = createClient(server.url)

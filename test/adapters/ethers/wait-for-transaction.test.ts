@@ -13,7 +13,10 @@ const receipt = {
 
 type Look = 'nothing' | 'failure' | 'receipt'
 
-/** A node that answers each request for the receipt as `looks` says, the last one again and again, and has a new block after each. */
+/**
+ * A node that answers each request for the receipt as `looks` says, the last one again and again,
+ * and has a new block after each.
+ */
 async function setUp(...looks: [Look, ...Look[]]) {
   const chain = { head: 10 }
   const answer = node({

@@ -20,8 +20,8 @@ import {
 } from '../../support/server.ts'
 
 /*
- * The behaviour of ethers 6.17 is asserted, too. When a later version does better, its half of a test fails, and the comparison has to be
- * made anew.
+ * The behaviour of ethers 6.17 is asserted, too. When a later version does better, its half of a
+ * test fails, and the comparison has to be made anew.
  */
 
 const replyTo = ({ id, method, params }: Entry) => ({ jsonrpc: '2.0', id, result: method === 'eth_chainId' ? '0x7a69' : (params[0] ?? '0x1') })
@@ -73,7 +73,7 @@ describe('a batch that is answered with one error object', () => {
     expect(await three(overHexline(url))).toEqual(allRight)
   })
 
-  test('that refuses some calls: ethers says that a response is missing, hexline tells each call why', async () => {
+  test('that refuses some calls: ethers says that a response is missing, hexline gives each call the reason', async () => {
     const { url } = await serve(refusing('must be authenticated'))
     for (const failure of await three(batchingEthers(url))) expect(failure).toMatchObject({ status: 'rejected', reason: { code: 'BAD_DATA' } })
     const refused = { status: 'rejected', reason: { code: 'UNKNOWN_ERROR', error: { code: -32000, message: 'must be authenticated' } } }

@@ -125,7 +125,7 @@ async function equalBlocks(block: Record<string, unknown>, receipts: unknown[], 
 
 describe('real blocks of other chains and forks', () => {
   const files = readBlocks().filter(({ receipts }) => receipts !== undefined)
-  it.skipIf(!hasCorpus)(`there are some (else ${noCorpus})`, () => expect(files.length).toBeGreaterThan(5))
+  it.skipIf(!hasCorpus)(`there are some (otherwise ${noCorpus})`, () => expect(files.length).toBeGreaterThan(5))
 
   it.each(files)("$name, as viem's getBlock and getTransactionReceipt give them", async ({ block, receipts = [] }) => {
     await equalBlocks(block as unknown as Record<string, unknown>, receipts, undefined)

@@ -29,7 +29,7 @@ describe('the options of a transport', () => {
     },
   )
 
-  it('of a call may be set beside a client, and undefined counts as absent', () => {
+  it('of a call may be set along with a client, and undefined counts as absent', () => {
     expect(() => checkConfig({ retryCount: 2, timeout: 5, raw: true, methods: { include: [] }, batch: undefined }, true)).not.toThrow()
   })
 

@@ -23,7 +23,9 @@ afterAll(async () => {
   await other?.stop()
 })
 
-/** viem's `fallback` over transports of the bed's kind, and a client that records which were called. */
+/**
+ * viem's `fallback` over transports of the bed's kind, and a client that records which were called.
+ */
 function over(bed: Bed, urls: readonly [string, string]) {
   const isHexline = bed.transport({}).config.type === 'hexline'
   const transports = urls.map((url, i) => (isHexline ? hexline : http)(url, { key: i === 0 ? 'first' : 'second', retryDelay: 1 }) as Transport)

@@ -156,7 +156,10 @@ for (const who of ['unlocked', 'signer'] as const) {
 }
 
 describe('other types of transactions', () => {
-  /** All zero, a blob is the polynomial 0: commitment and proof are the point at infinity. No trusted setup is needed for it. */
+  /**
+   * All zero, a blob is the polynomial 0: commitment and proof are the point at infinity. No
+   * trusted setup is needed for it.
+   */
   const infinity = new Uint8Array(48).fill(0xc0, 0, 1)
   const kzg: Kzg = { blobToKzgCommitment: () => infinity, computeBlobKzgProof: () => infinity }
   const blob: Hex = `0x${'00'.repeat(131_072)}`

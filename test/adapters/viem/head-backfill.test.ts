@@ -46,7 +46,7 @@ describe('heads', () => {
     expect(delivered).toHaveLength(3)
   })
 
-  test.each([1, 40, 300])('that were not told, %d of them, are fetched before the next one', async (count) => {
+  test.each([1, 40, 300])('that were not announced, %d of them, are fetched before the next one', async (count) => {
     const { chain, backfill, delivered, hashes, settled, raw } = await setUp()
     chain.mine(count + 2)
     backfill.notified(raw(count + 6))
@@ -88,7 +88,7 @@ describe('heads', () => {
     await eventually(() => expect(delivered).toEqual(hashes(6)))
   })
 
-  test('that no node has are told as an error, and what follows is fetched with them', async () => {
+  test('that no node has are reported as an error, and fetched with the next ones', async () => {
     const { chain, backfill, delivered, errors, hashes, raw } = await setUp()
     chain.mine(1)
     backfill.notified({ number: '0x9', hash: '0x1', parentHash: '0x2' })

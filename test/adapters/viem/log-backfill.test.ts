@@ -7,7 +7,9 @@ import { clientOf } from '../../support/server.ts'
 /** The number that tells a log from all others; negative for a removed one. */
 const nameOf = ({ data, removed }: LiveLog) => (removed ? -1 : 1) * Number(data)
 
-/** A back-fill whose notifications the test makes. The first log that it is to deliver is number 12. */
+/**
+ * A back-fill whose notifications the test makes. The first log that it is to deliver is number 12.
+ */
 async function setUp() {
   const chain = await liveChain({ logsPerBlock: 2 })
   const client = clientOf(chain.server.url, { retry: { baseDelayMs: 1, maxDelayMs: 2, attempts: 2 } })
@@ -37,7 +39,7 @@ describe('logs', () => {
     expect(chain.calls).toHaveLength(before)
   })
 
-  test('that are missing are fetched from the last block that was told on, also where only some of its logs were', async () => {
+  test('that are missing are fetched from the last notified block on, also where only some of its logs had come', async () => {
     const { chain, backfill, delivered, logsOf } = await setUp()
     chain.mine(4)
     backfill.notified(logsOf(6)[0])
@@ -54,7 +56,7 @@ describe('logs', () => {
     await eventually(() => expect(delivered).toEqual(from(chain, 6)))
   })
 
-  test('that cannot be fetched are fetched at the next gap, and the failure is told', async () => {
+  test('that cannot be fetched are fetched at the next gap, and the failure is reported', async () => {
     const { chain, backfill, delivered, errors, notify } = await setUp()
     chain.answers.set('eth_blockNumber', () => 'nonsense')
     chain.mine(2)
@@ -87,7 +89,7 @@ describe('logs', () => {
 })
 
 describe('logs of replaced blocks', () => {
-  test('come again as they are told', async () => {
+  test('come again each time the node sends them', async () => {
     const { chain, backfill, delivered, logsOf, notify } = await setUp()
     chain.mine(2)
     notify(6)

@@ -29,7 +29,10 @@ const logOf = (n: number) => ({
 
 const blockOf = (n: number) => ({ number: hex(n), hash: word(n), parentHash: word(n - 1), timestamp: hex(n), transactions: [] })
 
-/** A node with one transfer in each block. It notifies of a block only over the sockets that it tells to. */
+/**
+ * A node with one transfer in each block. It notifies of a block only over the sockets that it
+ * tells to.
+ */
 function chain() {
   const state = { head: 5, id: '', subscribed: 0 }
   const reaction: Reaction = ({ entries, isBatch, peer }) => {
@@ -142,7 +145,7 @@ describe('a lost socket', () => {
 })
 
 describe('blocks over 40 lost sockets', () => {
-  test('are all told, each once, in order, by watchBlocks and watchBlockNumber', async () => {
+  test('are all delivered, each once, in order, by watchBlocks and watchBlockNumber', async () => {
     const chain = await liveChain()
     const client = createPublicClient({ transport: closing(hexline(chain.server.url as 'ws://', { retryDelay: 1 })) })
     const numbers = collector<bigint>(160)

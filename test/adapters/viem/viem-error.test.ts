@@ -27,7 +27,10 @@ interface NodeRow {
   /** The expected error over both transports. */
   readonly is: string
   readonly has?: Partial<Portrait>
-  /** How often hexline sends the call; 0 where no call fails, and viem itself makes an error of a null. Default 1. */
+  /**
+   * How often hexline sends the call; 0 where no call fails, and viem itself makes an error of a
+   * null. Default 1.
+   */
   readonly attempts?: number
 }
 
@@ -335,7 +338,8 @@ describe('no error with hexline shows the key,', () => {
 
   test.each(echoRows)('$name', async ({ answer, config = {} }) => {
     const { url } = await serve(answer)
-    // Wrapped by viem's actions once and twice, too. Each with a client of its own, since a client that was throttled waits.
+    // Wrapped by viem's actions once and twice, too. Each with a client of its own, since a client
+    // that was throttled waits.
     const failures = [readOver, (client: ViemClient) => client.call({ to: holder }), read('reason')]
     for (const fail of failures) {
       const client = overHexline(withKeys(url), { ...config, fetchOptions: { headers }, retryCount: 0 })

@@ -6,8 +6,8 @@ import { clientOver, closing, overHexline, overHttp, readOver, request } from '.
 import { hexlineErrorOf, portraitOf } from '../../support/viem-failures.ts'
 
 /*
- * The behaviour of viem 2.57.1 is asserted, too. When a later version does better, its half of a test fails, and the comparison
- * has to be made again.
+ * The behaviour of viem 2.57.1 is asserted, too. When a later version does better, its half of a
+ * test fails, and the comparison has to be made again.
  */
 
 const three = (client: { request: unknown }) => Promise.allSettled([1, 2, 3].map((i) => readOver(client, i)))
@@ -75,7 +75,7 @@ describe('a batch that is answered with one error object', () => {
     expect(await three(overHexline(server.url))).toEqual(allRight)
   })
 
-  test('that refuses some calls: http() hides which, hexline tells each call', async () => {
+  test('that refuses some calls: http() hides which, hexline fails exactly those', async () => {
     const { url } = await serve(refusing('must be authenticated'))
     for (const failure of await three(overHttp(url, { batch: true, retryCount: 0 })))
       expect(String((failure as PromiseRejectedResult).reason)).not.toContain('must be authenticated')
@@ -170,7 +170,8 @@ test('a body that is too large: http() fetches it four times, hexline once', asy
 
 test('two nodes that fail: fallback sends 8 requests, and 32 if its transports retry; hexline([a, b]) sends 4 in total', async () => {
   const [a, b] = [await serve(always('oops', { status: 500 })), await serve(always('oops', { status: 500 }))]
-  // Requests of the call itself: hexline also requests each node's chain and newest block, and the chain again if that batch fails.
+  // Requests of the call itself: hexline also requests each node's chain and newest block, and the
+  // chain again if that batch fails.
   const ours = ['eth_chainId', 'eth_blockNumber']
   const hits = () => [...a.requests, ...b.requests].filter(({ entries }) => entries.some(({ method }) => !ours.includes(method))).length
   const hitsOf = async (client: { request: unknown }) => {

@@ -5,7 +5,7 @@ it('quotes what would end a field, and doubles the quotes in it', () => {
   expect(csvLine(['plain', 'a,b', 'a\nb', 'a\rb', 'say "x"'])).toBe('plain,"a,b","a\nb","a\rb","say ""x"""\n')
 })
 
-it('tells an empty text from null', () => {
+it('distinguishes an empty text from null', () => {
   expect(csvLine(['', null, undefined, 0, false])).toBe('"",,,0,false\n')
 })
 

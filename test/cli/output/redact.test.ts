@@ -9,7 +9,10 @@ import { hexline } from '../../support/command.ts'
 import { nightly } from '../../support/runs.ts'
 
 const KEY = 'Zk3yQ0123456789abcdefXYZ'
-/** Ways in which a key ends up in the wrong place. `host` answers every request with an error that echoes it. */
+/**
+ * Ways in which a key ends up in the wrong place. `host` answers every request with an error that
+ * echoes it.
+ */
 const SECRETS: Record<string, (host: string) => string> = {
   'a URL with the key in its path': (host) => `http://${host}/v2/${KEY}`,
   'a URL with the key in its query': (host) => `http://${host}/?apikey=${KEY}`,
@@ -61,7 +64,10 @@ const commands: readonly [words: readonly string[], flags: readonly string[]][] 
   [[], ['--version', '--help']],
 ]
 
-/** A secret in every place: as each word, behind the last one, as a flag, as the value of each flag, and of each misspelt one. */
+/**
+ * A secret in every place: as each word, behind the last one, as a flag, as the value of each flag,
+ * and of each misspelt one.
+ */
 function usagesWith(secret: string): string[][] {
   return commands.flatMap(([words, flags]) => [
     ...words.map((_, i) => words.with(i, secret)),
@@ -76,7 +82,10 @@ function usagesWith(secret: string): string[][] {
   ])
 }
 
-/** The output and the exit code of each usage. They run in a separate folder, where a file may be named by a secret. */
+/**
+ * The output and the exit code of each usage. They run in a separate folder, where a file may be
+ * named by a secret.
+ */
 async function run(usages: readonly string[][], env: Record<string, string>): Promise<{ args: readonly string[]; said: string; code: number }[]> {
   const [folder, before] = [await mkdtemp(join(tmpdir(), 'hexline-secrets-')), process.cwd()]
   process.chdir(folder)

@@ -25,7 +25,7 @@ describe('keccak256', () => {
     expect(hex(keccak256(bytes.subarray(0, 10)))).toBe(hex(keccak_256(bytes.subarray(0, 10))))
   })
 
-  test('gives an array of its own each time', () => {
+  test('gives a new array each time', () => {
     const first = keccak256(Uint8Array.of(1))
     keccak256(Uint8Array.of(2))
     expect(hex(first)).toBe(hex(keccak_256(Uint8Array.of(1))))

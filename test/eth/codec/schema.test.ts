@@ -93,7 +93,7 @@ describe('pick', () => {
     expect(pick(arrayOf(decodeOrder), paths)([sent()])).toEqual([expected])
   })
 
-  it('does not read the others, so an invalid one does not matter', () => {
+  it('does not read the others, so an invalid one does no harm', () => {
     expect(pick(decodeOrder, ['hash'])({ hash: '0x1', value: 'nonsense' })).toEqual({ hash: '0x1' })
   })
 

@@ -11,7 +11,10 @@ function failureOf({ message, code, status = 200, method = 'eth_call', retryAfte
   return { message, status, method, retryAfterMs, ...(code !== undefined && { code }), ...(data !== undefined && { data }) }
 }
 
-/** The samples of a kind; those of a range are of `eth_getLogs` where they do not say another method. */
+/**
+ * The samples of a kind; those of a range are of `eth_getLogs` where they do not say another
+ * method.
+ */
 function failuresOf(samples: Partial<Record<ErrorKind, readonly Sample[]>>): [ErrorKind, Sample, Failure][] {
   return Object.entries(samples).flatMap(([kind, list]) =>
     list.map((sample): [ErrorKind, Sample, Failure] => {
@@ -69,7 +72,8 @@ describe('messages of nodes and providers', () => {
       failures
         .map(([, [from, , , message], failure]) => ({ from, message, row: rowsOf(failure)[0] }))
         .filter(({ row }) => (row?.message !== undefined || row?.code === 3) !== byWords)
-    // A logs query that is too large may only say `limit exceeded`; the code and the method decide then.
+    // A logs query that is too large may only say `limit exceeded`; the code and the method decide
+    // then.
     expect(misled(inWords, true)).toEqual([])
     expect(misled(inCodes, false)).toEqual([])
   })

@@ -1,8 +1,9 @@
 import type { ErrorKind } from '../../../src/index.ts'
 
 /**
- * A real answer of a node or provider: its name, the HTTP status (200 if the source does not give it), the code of the error object
- * if there was one, the message or the start of the body, and its source.
+ * A real answer of a node or provider: its name, the HTTP status (200 if the source does not give
+ * it), the code of the error object if there was one, the message or the start of the body, and its
+ * source.
  */
 export type Sample = readonly [
   from: string,
@@ -37,7 +38,10 @@ const QUOTED = 'quoted in public repositories on GitHub'
 const RAW = { method: 'eth_sendRawTransaction' } as const
 const LOGS = { method: 'eth_getLogs' } as const
 
-/** Decided by what is said. Method `eth_call` unless it says another; those of `range-too-large` are `eth_getLogs`. */
+/**
+ * Decided by what is said. Method `eth_call` unless it says another; those of `range-too-large` are
+ * `eth_getLogs`.
+ */
 export const said: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
   execution: [
     ['geth', 200, 3, 'execution reverted: Ownable: caller is not the owner', CORPUS],

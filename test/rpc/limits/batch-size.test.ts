@@ -5,7 +5,10 @@ import { runs } from '../../support/runs.ts'
 
 const MiB = 1024 * 1024
 
-/** Sends this many POSTs in sequence, each of the longest allowed length, to a server that takes up to `most` calls. Returns the number of refused ones. */
+/**
+ * Sends this many POSTs in sequence, each of the longest allowed length, to a server that takes up
+ * to `most` calls. Returns the number of refused ones.
+ */
 function work(limits: BatchSize, posts: number, most = Number.POSITIVE_INFINITY): number {
   let refused = 0
   for (let i = 0; i < posts; i++) {

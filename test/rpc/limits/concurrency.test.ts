@@ -2,7 +2,10 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { Concurrency } from '../../../src/rpc/limits/concurrency.ts'
 
-/** Runs a server that refuses more than `most` POSTs at once for this time, with POSTs of 50 ms in every slot. Returns the number of refused ones. */
+/**
+ * Runs a server that refuses more than `most` POSTs at once for this time, with POSTs of 50 ms in
+ * every slot. Returns the number of refused ones.
+ */
 function work(concurrency: Concurrency, most: number, fromMs: number, toMs: number): number {
   let refused = 0
   for (let now = fromMs; now < toMs; now += 50) {

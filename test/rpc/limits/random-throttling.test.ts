@@ -2,7 +2,10 @@ import { describe, expect, test } from 'vitest'
 import { RandomThrottling } from '../../../src/rpc/limits/random-throttling.ts'
 import { RateEstimate } from '../../../src/rpc/limits/rate-estimate.ts'
 
-/** A rate of 200 calls a second, with one POST of 5 calls every 25 ms. `isRefused` gets the rate. Returns the rate at each POST. */
+/**
+ * A rate of 200 calls a second, with one POST of 5 calls every 25 ms. `isRefused` gets the rate.
+ * Returns the rate at each POST.
+ */
 function run(posts: number, isRefused: (perSecond: number, i: number) => boolean): number[] {
   const rate = new RandomThrottling(new RateEstimate(200, { tookMs: 20, pauseMs: 0 }, 0))
   const rates: number[] = []
@@ -34,7 +37,7 @@ describe('throttling', () => {
     expect(Math.min(...rates.slice(500))).toBeGreaterThan(100)
   })
 
-  test('by a limit that comes later is found beside random throttling', () => {
+  test('by a limit that comes later is found in spite of random throttling', () => {
     const rates = run(4000, (perSecond, i) => (i > 1000 && perSecond > 2000) || isTenth(perSecond, i))
     expect(Math.max(...rates.slice(2000))).toBeLessThan(6000)
   })

@@ -4,7 +4,10 @@ import { type Limit, limiter, type Tally } from '../../support/limited-server.ts
 import { nightly } from '../../support/runs.ts'
 import { virtualWorld } from '../../support/virtual-server.ts'
 
-/* A whole client at servers that throttle, in virtual time. On the wall clock, with sockets: test/chaos/throttling.test.ts. */
+/*
+ * A whole client at servers that throttle, in virtual time. On the wall clock, with sockets:
+ * test/chaos/throttling.test.ts.
+ */
 const { clock, serve, clientOf, sleep } = virtualWorld()
 
 interface Caller {
@@ -14,7 +17,10 @@ interface Caller {
   readonly options?: ClientOptions
 }
 
-/** Callers that always have more calls. They end with the test; `failures` collects errors, of which there must be none. */
+/**
+ * Callers that always have more calls. They end with the test; `failures` collects errors, of which
+ * there must be none.
+ */
 async function setUp(limit: Limit, { priority, workers, options = {} }: Caller, { onTestFinished }: TestContext) {
   const server = limiter(clock, limit)
   const { url } = await serve(server.answer)
@@ -48,7 +54,10 @@ const interactive: Caller = { priority: 'interactive', workers: 64 }
 const bulk: Caller = { priority: 'bulk', workers: 500 }
 const bucket = { perSecond: 200, burst: 20, latencyMs: 50 }
 
-/** The server allows this many calls a second. They are counted over `seconds`, after `graceSeconds`. */
+/**
+ * The server allows this many calls a second. They are counted over `seconds`, after
+ * `graceSeconds`.
+ */
 type Phase = readonly [perSecond: number, graceSeconds: number, seconds: number]
 
 const dropsAndRises: readonly Phase[] = [
@@ -73,7 +82,8 @@ describe('an unknown limit is used to at least 90 %, with under 2 % of calls thr
       ],
     ],
     [
-      // Each probe of the limit costs a second, so probes are rarer, and a raised limit would be found later.
+      // Each probe of the limit costs a second, so probes are rarer, and a raised limit would be
+      // found later.
       'with HTTP 429 and a Retry-After of 1 s',
       { ...bucket, refuses: 'posts', retryAfter: 1 },
       interactive,

@@ -519,7 +519,8 @@ describe('compression', () => {
 })
 
 describe('whatever a server does', () => {
-  // No client can detect a reply with the id of another call of the same POST, in place of that call's own; everything else is here.
+  // No client can detect a reply with the id of another call of the same POST, in place of that
+  // call's own; everything else is here.
   const entryFaults = [
     'right',
     'drop',
@@ -653,7 +654,9 @@ describe('whatever a server does', () => {
     }
   }
 
-  /** A read whose result is parsed, or the node's bytes, which takes another way through the body. */
+  /**
+   * A read whose result is parsed, or the node's bytes, which takes another way through the body.
+   */
   async function readAs(client: Client, as: 'value' | 'bytes', ...params: unknown[]): Promise<unknown> {
     const value = (await client.send({ method: 'eth_getBalance', params, as })).take()
     return as === 'bytes' ? JSON.parse(Buffer.from(value as Uint8Array).toString()) : value

@@ -84,7 +84,7 @@ test('a post function that never ends and ignores its signal ends at its timeout
   expect(await client.request({ method: 'eth_chainId' })).toBe('0x1')
 })
 
-test('a post function that nobody waits for frees its slot at once', async () => {
+test('a post function whose callers have all left frees its slot at once', async () => {
   const signals: AbortSignal[] = []
   const post: Post = (calls, signal) => {
     signals.push(signal)

@@ -31,7 +31,7 @@ describe('a POST', () => {
   const fails = () => Promise.reject(new NetworkError('node: no connection', { endpoint: 'node' }))
   const envelope = (id: number, method: string) => ({ jsonrpc: '2.0', id, method, params: [1] })
 
-  test('tells the tallies of its calls that measure what it took, compressed and not', async () => {
+  test('gives the tallies of its calls that measure what it took, compressed and not', async () => {
     const body = Buffer.from('[{"jsonrpc":"2.0","id":1,"result":1},{"jsonrpc":"2.0","id":2,"result":2}]')
     const { post } = postOver(async () => ({ status: 200, headers: {}, body, wireBytes: 33 }))
     const [one, two, other] = [new Tally(systemClock), new Tally(systemClock), new Tally()]

@@ -9,7 +9,8 @@ import { runs } from '../../support/runs.ts'
 import { send, serve } from '../../support/server.ts'
 
 /*
- * Results as the node's own bytes: each call gets the bytes of the result that parsing the whole body would give it.
+ * Results as the node's own bytes: each call gets the bytes of the result that parsing the whole
+ * body would give it.
  */
 
 /** `#0`, `#1` and `#2` stand for the ids of the calls. */
@@ -150,7 +151,8 @@ describe('three calls for bytes get the same as from parsing the body', () => {
             passed++
             continue
           }
-          // Bytes after a complete result may invalidate the body, or repeat its id; the first result has been read by then.
+          // Bytes after a complete result may invalidate the body, or repeat its id; the first
+          // result has been read by then.
           if (typeof match === 'object') expect([text, value]).toEqual([text, match.result])
           read++
         }

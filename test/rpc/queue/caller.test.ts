@@ -82,7 +82,10 @@ describe("an attempt's own timeout", () => {
 })
 
 describe('a caller', () => {
-  /** A caller that waits for a batch at this endpoint, or in line; its outcome, and the notices to its entry. */
+  /**
+   * A caller that waits for a batch at this endpoint, or in line; its outcome, and the notices to
+   * its entry.
+   */
   function callerOf(sentTo: string | undefined, more: Partial<Call> = {}) {
     const waiting = new Waiting(clock)
     const left: unknown[] = []

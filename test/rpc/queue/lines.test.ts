@@ -66,7 +66,7 @@ describe('calls in line', () => {
     expect(linesWith([{ name: 'a' }, { name: 'a', as: 'bytes' }, { name: 'a', method: 'eth_getCode' }]).names()).toEqual(['a', 'a', 'a'])
   })
 
-  test('leave once nobody waits for them', () => {
+  test('leave with their last caller', () => {
     const { lines, callers } = linesWith([{ name: 'a' }, { name: 'b' }, { name: 'a' }])
     callers[0]?.cancel('enough')
     expect(lines.callers).toEqual([callers[2], callers[1]])

@@ -34,7 +34,10 @@ function reads(client: Client, from: number, to: number): Promise<unknown[]> {
 const lengths = (requests: readonly Received[]) => requests.map(({ entries }) => entries.length)
 const asked = ({ entries }: Received) => entries.map(({ params }) => params[0])
 
-/** A client with one POST at a time, which is already in flight: new calls wait in line until `release`. */
+/**
+ * A client with one POST at a time, which is already in flight: new calls wait in line until
+ * `release`.
+ */
 async function busy(options: ClientOptions = {}, ...answers: Answer[]) {
   const { open, answer } = gate()
   const server = await serve(answer, ...(answers.length === 0 ? [honest] : answers))
@@ -457,7 +460,8 @@ describe('a batch that times out', () => {
     const server = await serve(slow)
     const client = clientOf(server.url, { timeoutMs: 80, concurrency: 1, batch: { maxCalls: 16 }, retry: { attempts: 4, baseDelayMs: 1, maxDelayMs: 2 } })
     expect(await reads(client, 0, 16)).toHaveLength(16)
-    // They are retried one by one, each after its own wait: how many share a POST is chance, but never more than half.
+    // They are retried one by one, each after its own wait: how many share a POST is chance, but
+    // never more than half.
     const [first, ...later] = lengths(server.requests)
     expect(first).toBe(16)
     expect(Math.max(...later)).toBeLessThanOrEqual(8)
@@ -506,7 +510,8 @@ describe('rate', () => {
     await reads(clientOf(server.url, { rate: { callsPerSecond: perSecond } }), 0, 220)
     const at = server.requests.flatMap((request) => request.entries.map(() => request.at))
     expect(at).toHaveLength(220)
-    // Calls sent in 1,000 ms may arrive in less if the machine delays the first. 100 ms are allowed for that; the limit is on what is sent.
+    // Calls sent in 1,000 ms may arrive in less if the machine delays the first. 100 ms are allowed
+    // for that; the limit is on what is sent.
     for (let i = 0; i + perSecond < at.length; i++) expect((at[i + perSecond] as number) - (at[i] as number)).toBeGreaterThan(900)
     expect(Math.max(...lengths(server.requests))).toBeLessThanOrEqual(perSecond / 20)
   })
@@ -851,7 +856,9 @@ describe('calls that are handed over to other endpoints', () => {
 })
 
 describe('the jobs of p-queue', () => {
-  /** A queue whose POSTs are answered in the next turn, and the jobs that it has added to p-queue. */
+  /**
+   * A queue whose POSTs are answered in the next turn, and the jobs that it has added to p-queue.
+   */
   function counted(concurrency: number) {
     const add = vi.spyOn(PQueue.prototype, 'add')
     onTestFinished(() => add.mockRestore())

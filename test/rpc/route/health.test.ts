@@ -61,7 +61,7 @@ describe('the circuit', () => {
     expect(busy.isOut).toBe(false)
   })
 
-  test('ignores a POST that was cut because nobody waited for it', async () => {
+  test('ignores a POST that was cut because its callers had left', async () => {
     const health = new Health('node.example')
     for (let i = 0; i < 6; i++) await health.watch(async () => [badKey], clock)([], AbortSignal.abort())
     expect(health.isOut).toBe(false)

@@ -12,7 +12,10 @@ const CALLS = 1_200
 const WARM_UP = 200
 const AT_A_TIME = 8
 
-/** A node whose replies take 15 ms, plus or minus a tenth; two in a hundred take a hundred times longer. */
+/**
+ * A node whose replies take 15 ms, plus or minus a tenth; two in a hundred take a hundred times
+ * longer.
+ */
 function jittery(seed: number): Answer {
   const random = randomFrom(seed)
   const answer = node()

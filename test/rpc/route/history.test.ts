@@ -17,7 +17,7 @@ describe('what is known of the history', () => {
     expect([history.lacks('state', 59, 1), history.lacks('state', 60, 1)]).toEqual([true, false])
   })
 
-  it('rises by a quarter of the way to the newest block, where the endpoint does not tell it', () => {
+  it('rises by a quarter of the way to the newest block, where the endpoint does not say', () => {
     const history = new History()
     const asked: number[] = []
     for (let block = 1; block < 700; block++) {
@@ -112,7 +112,7 @@ describe('an old block', () => {
     expect(fail(history, 9, 1, { isDeep: false })).toEqual([true])
   })
 
-  it('is gone at once below a block that is gone, and below what the endpoint has told', () => {
+  it('is gone at once below a block that is gone, and below what the endpoint has said', () => {
     const history = new History()
     fail(history, 50, 4)
     expect(fail(history, 49, 1, { isDeep: false })).toEqual([true])
@@ -241,7 +241,7 @@ describe.each<[string, Refusal, object?]>([
 })
 
 describe('how far back a node reaches', () => {
-  it('is asked once, and what it tells is heeded', async () => {
+  it('is asked once, and its answer is heeded', async () => {
     const capabilities = {
       head: { number: hexOf(1000), hash: '0x1' },
       state: { disabled: false, oldestBlock: hexOf(900) },
@@ -290,7 +290,7 @@ describe.each(refusals)('a single node that says %s of old blocks', (_, refusal)
 describe('a single node', () => {
   const isNull = ways.null
 
-  it('that tells how far back it reaches is believed', async () => {
+  it('that says how far back it reaches is believed', async () => {
     // Not deep enough to be known from failures.
     const node = await startNode(isNull, { head: 1000, capabilities: { blocks: { disabled: false, oldestBlock: hexOf(700) } } })
     const error = await errorOf<HexlineError>(allOf(getBlocks(clientOf(node.url), { from: 650n, to: 660n })))
@@ -340,7 +340,7 @@ describe('several nodes', () => {
     expect(error).toMatchObject({ kind: 'pruned' })
   })
 
-  it('of which one answers [] for the logs of blocks that it has dropped are told apart by what it tells', async () => {
+  it('of which one answers [] for the logs of blocks that it has dropped are told apart by what it says', async () => {
     const node = await startNode({ result: [] }, { capabilities: { logs: { disabled: false, oldestBlock: hexOf(FLOOR) } } })
     const full = await startNode(undefined)
     expect(await allOf(getLogs(clientOf(node.url, full.url), { from: 400n, to: 600n, audit: 'none' }))).toHaveLength(1005)

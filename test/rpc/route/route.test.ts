@@ -144,7 +144,8 @@ describe('the chain', () => {
 describe('a failing endpoint', () => {
   test('gets no more calls, is probed after a second, and is used again', async () => {
     const [a, b] = [await serve(node(), cut), await serve(node())]
-    // On a slow machine the first one may be out when the other begins to fail, which takes four attempts to be taken out as well.
+    // On a slow machine the first one may be out when the other begins to fail, which takes four
+    // attempts to be taken out as well.
     const client = clientOf([a.url, b.url], { retry: { attempts: 8, baseDelayMs: 1, maxDelayMs: 2 } })
     await read(client, 0)
     for (let i = 0; i < 20; i++) expect(await read(client, i)).toEqual(answerTo([i]))
@@ -659,7 +660,10 @@ describe('a pinned client', () => {
 })
 
 describe('a filter', () => {
-  /** A node whose filters have the ids 0x1, 0x2, ..., and that returns the id of the requested filter. */
+  /**
+   * A node whose filters have the ids 0x1, 0x2, ..., and that returns the id of the requested
+   * filter.
+   */
   function filters(name: string) {
     let made = 0
     return node({
