@@ -46,7 +46,7 @@ export default defineConfig({
   resolve: {
     alias: [
       { find: /^hexline$/, replacement: source('src/index.ts') },
-      { find: /^hexline\/bulk$/, replacement: source('src/bulk/index.ts') },
+      { find: /^hexline\/bulk$/, replacement: source('src/index-bulk.ts') },
       { find: /^hexline\/rest$/, replacement: source('src/rest/index.ts') },
       { find: /^hexline\/sandbox$/, replacement: source('src/sandbox/index.ts') },
       { find: /^hexline\/viem$/, replacement: source('adapters/viem/index.ts') },

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { getBlocks } from '../src/bulk/index.ts'
 import { type Client, CodecError, HexlineError, isHexlineError, MalformedReplyError, RpcError, TimeoutError } from '../src/index.ts'
+import { getBlocks } from '../src/index-bulk.ts'
 import { getStreams, type Service, ServiceError } from '../src/rest/index.ts'
 import { copyError } from '../src/rpc/copy-error.ts'
 import { always, serveRest } from './support/rest-server.ts'

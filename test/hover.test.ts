@@ -62,7 +62,7 @@ block!./**/baseFeePerGas
 
 it('and the parts of the blocks of a range', () => {
   const program = `import { createClient } from '../src/index.ts'
-import { getBlocks } from '../src/bulk/index.ts'
+import { getBlocks } from '../src/index-bulk.ts'
 const client = createClient('')
 for await (const /**/block of getBlocks(client, { from: 0, to: 1 })) void block
 for await (const /**/block of getBlocks(client, { from: 0, to: 1, transactions: 'full', receipts: true })) void block

@@ -33,14 +33,22 @@ export class Destroyed {
 export function ethersError(error: unknown, method: string, endpoints: readonly string[]): unknown {
   if (error instanceof Destroyed) return error.errorOf(method)
   if (!(error instanceof HexlineError)) return isAbort(error) ? caused(makeError('request cancelled', 'CANCELLED'), error) : error
-  if (error instanceof OptionError) return withEthersCode(error)
+  if (error instanceof OptionError) return coded(error)
   if (error instanceof IntegrityError) return error
   return caused(translated(error, method, originOf(error.endpoint, endpoints)), error)
 }
 
+/** Runs `check`. Gives an `OptionError` ethers' code. */
+export function withEthersCode<T>(check: () => T): T {
+  try {
+    return check()
+  } catch (error) {
+    throw error instanceof OptionError ? coded(error) : error
+  }
+}
+
 /** The same error, with the fields of ethers' INVALID_ARGUMENT. */
-export function withEthersCode(error: unknown): unknown {
-  if (!(error instanceof OptionError)) return error
+function coded(error: OptionError): OptionError {
   const { option, received, message } = error
   return Object.assign(error, { code: 'INVALID_ARGUMENT', argument: option, value: received, shortMessage: message })
 }

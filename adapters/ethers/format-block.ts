@@ -3,12 +3,22 @@ import { type AccessList, type Block, type BlockParams, Signature, type Transact
 import { checksumOf } from '../../src/eth/codec/checksum.ts'
 import { fault } from '../../src/eth/codec/codec-path.ts'
 import { decodeNumber, decodeQuantity } from '../../src/eth/codec/quantity.ts'
+import { sampleBlock } from './samples.ts'
 
 /**
  * A JSON object as a node sent it. It must not be changed: ethers caches results for identical
  * requests.
  */
 type Raw = Readonly<Record<string, unknown>>
+
+/** Whether two formatters return the same for a block with every kind of transaction. */
+export function agreesWithEthers(ours: (raw: unknown) => Block, byEthers: (raw: unknown) => Block): boolean {
+  try {
+    return isSameBlock(ours(sampleBlock()), byEthers(sampleBlock()))
+  } catch {
+    return false
+  }
+}
 
 /** Whether two blocks are equal in all that ethers shows of them. */
 export function isSameBlock(a: Block, b: Block): boolean {

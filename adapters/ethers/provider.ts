@@ -24,16 +24,14 @@ import {
 import { type Client, isClient } from '../../src/client/client.ts'
 import { connectionsOf } from '../../src/client/internals.ts'
 import { scrubError } from '../../src/client/scrub-error.ts'
-import { encodeArguments } from '../../src/eth/methods.ts'
 import { bellOf } from './bell.ts'
 import { type Answer, Channel } from './channel.ts'
 import { caused, Destroyed, errorObject, ethersError, isAnswer, unsupported, withEthersCode } from './ethers-error.ts'
-import { BlockFormat, isSameBlock } from './format-block.ts'
+import { agreesWithEthers, BlockFormat } from './format-block.ts'
 import { checkRangeOptions, type GetBlocksOptions, wrappedBlocks } from './get-blocks.ts'
 import { type FilterRange, isShort, isTooLong, mayBeCut, rangeOf, splitLogs } from './get-logs.ts'
 import { type HexlineProviderOptions, splitOptions } from './options.ts'
-import { hasNoPrice, type RawReceipt, withPrices } from './receipts.ts'
-import { sampleBlock } from './samples.ts'
+import { receiptsOf } from './receipts.ts'
 import { subscriberFor } from './subscribers.ts'
 import { clientFor, type Target } from './target.ts'
 import { waitForTransaction } from './wait-for-transaction.ts'
@@ -254,7 +252,7 @@ export class HexlineProvider extends JsonRpcProvider {
   override _wrapBlock(value: BlockParams, network: Network): Block {
     const byEthers = (raw: unknown) => super._wrapBlock(raw as BlockParams, network)
     const fast = (raw: unknown) => new Block(this.#format.block(raw), this)
-    this.#isLikeEthers ??= agree(fast, byEthers)
+    this.#isLikeEthers ??= agreesWithEthers(fast, byEthers)
     if (!this.#isLikeEthers) return byEthers(value)
     try {
       return fast(value)
@@ -360,16 +358,7 @@ export class HexlineProvider extends JsonRpcProvider {
    * The receipts of a block, in the order of its transactions, or null if there is no such block.
    */
   getBlockReceipts(block: BlockTag): Promise<TransactionReceipt[] | null> {
-    return this.#read(this.#receiptsOf(block))
-  }
-
-  async #receiptsOf(block: BlockTag): Promise<TransactionReceipt[] | null> {
-    const params = encodeArguments('eth_getBlockReceipts', [await this._getBlockTag(block)])
-    const [network, raw] = await Promise.all([this.getNetwork(), this.send('eth_getBlockReceipts', params)])
-    if (raw === null) return null
-    if (!Array.isArray(raw)) throw makeError("a block's receipts must be an array", 'BAD_DATA', { value: raw })
-    const receipts: RawReceipt[] = raw.some(hasNoPrice) ? withPrices(raw, await this.send('eth_getBlockByHash', [raw[0]?.blockHash, true])) : raw
-    return receipts.map((receipt) => this._wrapTransactionReceipt(receipt as never, network))
+    return this.#read(receiptsOf(this, block))
   }
 
   /**
@@ -385,7 +374,7 @@ export class HexlineProvider extends JsonRpcProvider {
    * when a call fails, and with hexline's `IntegrityError` when blocks contradict each other.
    */
   getBlocks(from: number | bigint, to: BlockTag = 'latest', options: GetBlocksOptions = {}): AsyncGenerator<Block, void, undefined> {
-    return this.#blocks(withCode(() => checkRangeOptions(from, to, options)))
+    return this.#blocks(withEthersCode(() => checkRangeOptions(from, to, options)))
   }
 
   async *#blocks(options: ReturnType<typeof checkRangeOptions>): AsyncGenerator<Block, void, undefined> {
@@ -428,7 +417,7 @@ export class HexlineProvider extends JsonRpcProvider {
 
 /** The parts of a provider. */
 function resolve(target: Target, options: HexlineProviderOptions) {
-  return withCode(() => {
+  return withEthersCode(() => {
     const { ofEthers, ofClient } = splitOptions(options, isClient(target))
     const made = clientFor(target, ofClient)
     // When a block has just been announced, ethers' cache still holds the reply for the one before.
@@ -437,25 +426,7 @@ function resolve(target: Target, options: HexlineProviderOptions) {
   })
 }
 
-/** Gives an `OptionError` ethers' code. */
-function withCode<T>(check: () => T): T {
-  try {
-    return check()
-  } catch (error) {
-    throw withEthersCode(error)
-  }
-}
-
 function isByName(event: ProviderEvent | undefined): boolean {
   const { address = [] } = (event ?? {}) as EventFilter
   return ![address].flat().every((each) => isHexString(each))
-}
-
-/** Whether two formatters return the same on a block with every kind of transaction. */
-function agree(a: (raw: unknown) => Block, b: (raw: unknown) => Block): boolean {
-  try {
-    return isSameBlock(a(sampleBlock()), b(sampleBlock()))
-  } catch {
-    return false
-  }
 }

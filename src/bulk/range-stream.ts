@@ -16,6 +16,14 @@ import { receiptsByHash } from './receipts-by-hash.ts'
 import { verifiedAhead } from './verify-ahead.ts'
 import { type Proof, startVerifying, type VerifyOptions, type VerifyReport } from './verifying.ts'
 
+/*
+ * The stream of blocks that all jobs over a range share:
+ *
+ *     fetch ahead ──▶ put in order ──▶ read ──▶ verify, if asked ──▶ link to the parent ──▶ item
+ *
+ * What an item is, a decoded block or the node's own bytes, is up to its `BlockReader`.
+ */
+
 /** Which blocks to stream, and how. Already checked. */
 export interface StreamOptions {
   readonly range: CheckedRange

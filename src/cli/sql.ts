@@ -68,7 +68,9 @@ async function askFolder(folder: string, given: string, flags: Flags, io: Io): P
     const duckDb = await loadDuckDb()
     if (duckDb === undefined) {
       await printText(io.stdout, shellCommand(setup, query, flags))
-      throw new Error('@duckdb/node-api is not installed (npm install @duckdb/node-api); the command on standard output runs the same query with the duckdb program')
+      throw new Error(
+        '@duckdb/node-api is not installed (npm install @duckdb/node-api); the command on standard output runs the same query with the duckdb program',
+      )
     }
     await ask(duckDb, setup, query, stop.signal, async (answer) => {
       const printed = await printAnswer(answer, flags, io)

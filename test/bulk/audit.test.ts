@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { type GetLogsOptions, getLogs } from '../../src/bulk/index.ts'
 import { BloomBuilder } from '../../src/eth/bloom.ts'
 import { createClient } from '../../src/index.ts'
+import { type GetLogsOptions, getLogs } from '../../src/index-bulk.ts'
 import { type LogChain, type LogChainOptions, startLogChain, TRANSFER, tokens, type WireLog } from '../support/log-chain.ts'
 
 const filter = { address: tokens.slice(0, 4) as `0x${string}`[], topics: [TRANSFER] as `0x${string}`[] }

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { type GetLogsOptions, getBlocks, getLogs } from '../../src/bulk/index.ts'
 import { type ClientOptions, createClient, OptionError } from '../../src/index.ts'
+import { type GetLogsOptions, getBlocks, getLogs } from '../../src/index-bulk.ts'
 import { type LogChain, startLogChain, TRANSFER, tokens, type WireLog } from '../support/log-chain.ts'
 
 const filter = { address: tokens.slice(0, 4) as `0x${string}`[], topics: [TRANSFER] as `0x${string}`[] }

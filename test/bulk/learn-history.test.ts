@@ -1,7 +1,7 @@
 import { expect, it, onTestFinished } from 'vitest'
-import { getLogs } from '../../src/bulk/index.ts'
 import { learnHistory } from '../../src/bulk/learn-history.ts'
 import { createClient } from '../../src/index.ts'
+import { getLogs } from '../../src/index-bulk.ts'
 import { type ChainServer, hexOf, startChain } from '../support/chain-server.ts'
 
 async function start(count: number) {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { getLogs } from '../../src/bulk/index.ts'
 import type { HexlineError } from '../../src/index.ts'
+import { getLogs } from '../../src/index-bulk.ts'
 import { blockHash, blockOf, hexOf } from '../support/chain-server.ts'
 import { type Answer, cut, type Entry, each, errorOf, failed } from '../support/server.ts'
 import { virtualWorld } from '../support/virtual-server.ts'

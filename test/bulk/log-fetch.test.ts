@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { type GetLogsOptions, getLogs } from '../../src/bulk/index.ts'
 import { createClient } from '../../src/index.ts'
+import { type GetLogsOptions, getLogs } from '../../src/index-bulk.ts'
 import { type LogChain, startLogChain, tokens } from '../support/log-chain.ts'
 
 const filter = { address: tokens as `0x${string}`[] }

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { getLogs } from '../../src/bulk/index.ts'
 import { createClient, type Layer } from '../../src/index.ts'
+import { getLogs } from '../../src/index-bulk.ts'
 import { type LogChain, type LogChainOptions, startLogChain, tokens, type WireLog } from '../support/log-chain.ts'
 
 const HEAD = 4000

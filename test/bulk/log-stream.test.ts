@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { getLogs } from '../../src/bulk/index.ts'
+import { getLogs } from '../../src/index-bulk.ts'
 import { blockHash, blockOf, hexOf } from '../support/chain-server.ts'
 import { type Entry, each } from '../support/server.ts'
 import { virtualWorld } from '../support/virtual-server.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { getLogs } from '../../src/bulk/index.ts'
 import { createClient } from '../../src/index.ts'
+import { getLogs } from '../../src/index-bulk.ts'
 import { type LogChain, startLogChain, TRANSFER, tokens, type WireLog } from '../support/log-chain.ts'
 import { runs } from '../support/runs.ts'
 

@@ -1,8 +1,8 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { type AuditLevel, getLogs } from '../../src/bulk/index.ts'
 import { createClient } from '../../src/index.ts'
+import { type AuditLevel, getLogs } from '../../src/index-bulk.ts'
 import { type LogChainOptions, startLogChain, TRANSFER, tokens, type WireLog } from '../support/log-chain.ts'
 
 const HEAD = 199_999

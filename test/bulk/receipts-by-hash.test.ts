@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { getBlocks, getLogs } from '../../src/bulk/index.ts'
 import { blockLines } from '../../src/bulk/lines.ts'
+import { getBlocks, getLogs } from '../../src/index-bulk.ts'
 import { blockHash, type ChainOptions, type ChainServer, hexOf, startChain } from '../support/chain-server.ts'
 import { startLogChain } from '../support/log-chain.ts'
 import { clientOf, errorOf } from '../support/server.ts'

@@ -1,6 +1,6 @@
 import { expectTypeOf, test } from 'vitest'
-import { getBlocks } from '../../src/bulk/index.ts'
 import type { Block, Client, Hash, Hex, Receipt, Transaction } from '../../src/index.ts'
+import { getBlocks } from '../../src/index-bulk.ts'
 
 declare const client: Client
 type Item<T> = T extends AsyncIterable<infer I> ? I : never

@@ -76,7 +76,7 @@ it('leaves alone what another program has written, removed or put in its place',
   expect(lines()).toBe('another file, which is longer')
 })
 
-it('what was not finished to be prepared counts for nothing', () => {
+it('what was not prepared to its end does not count', () => {
   const { open, path, lines } = bed()
   const first = open()
   write(first, 1, 'committed')

@@ -7,10 +7,10 @@ import { startChain } from '../support/chain-server.ts'
 /* The ES modules and the CommonJS build in one process: each has a copy of everything. */
 const require = createRequire(import.meta.url)
 type Hexline = typeof import('../../src/index.ts')
-type Bulk = typeof import('../../src/bulk/index.ts')
+type Bulk = typeof import('../../src/index-bulk.ts')
 const modules = new URL('../../dist/src/', import.meta.url).href
-const esm: Hexline & Bulk = { ...(await import(`${modules}index.js`)), ...(await import(`${modules}bulk/index.js`)) }
-const cjs: Hexline & Bulk = { ...require('../../dist/cjs/src/index.js'), ...require('../../dist/cjs/src/bulk/index.js') }
+const esm: Hexline & Bulk = { ...(await import(`${modules}index.js`)), ...(await import(`${modules}index-bulk.js`)) }
+const cjs: Hexline & Bulk = { ...require('../../dist/cjs/src/index.js'), ...require('../../dist/cjs/src/index-bulk.js') }
 
 it.each([
   { owner: 'CommonJS build', own: cjs, user: 'ES modules', other: esm },

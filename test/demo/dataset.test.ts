@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { seedChain } from '../../demo/chain.ts'
 import { exportArgs, proofOf, prove, sqlArgs } from '../../demo/dataset.ts'
-import type { DatasetReport } from '../../src/bulk/index.ts'
+import type { DatasetReport } from '../../src/index-bulk.ts'
 import { startAnvil } from '../support/anvil.ts'
 import { hexline } from '../support/command.ts'
 

@@ -277,7 +277,7 @@ describe.skipIf(!hasCorpus)('replies of real nodes', () => {
       }
     })
 
-    test.each(unknown)('$name, of which only is known that it failed, has neither a result nor an error, and is malformed', async (pair) => {
+    test.each(unknown)('$name, of which it is only known that it failed, has neither a result nor an error, and is malformed', async (pair) => {
       replay(pair)
       await expect(client.request({ method: pair.method, params: pair.request.params ?? [] })).rejects.toBeInstanceOf(MalformedReplyError)
     })

@@ -17,7 +17,7 @@ async function subscribed() {
   return { server, peers, client: clientOf(server.url), ring: (result: unknown) => peers.at(-1)?.notify('0x5', result) }
 }
 
-it('rings when the subscription is there, and at each head; what comes meanwhile is one ring with the newest head', async () => {
+it('rings when the subscription is there, and at each head; what comes in the meantime is one ring with the newest head', async () => {
   const { client, ring } = await subscribed()
   const bell = startBell(client, undefined)
   expect([bell.isLive, bell.take()]).toEqual([false, undefined])
@@ -36,7 +36,7 @@ it('rings when the subscription is there, and at each head; what comes meanwhile
   bell.stop()
 })
 
-it('rings for what is not a header, too', async () => {
+it('rings for anything but a header, too', async () => {
   const { client, ring } = await subscribed()
   const bell = startBell(client, undefined)
   await bell.wait(NEVER_MS)

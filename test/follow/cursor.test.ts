@@ -15,7 +15,7 @@ it('is plain JSON that is taken again as it is', () => {
   expect([isCursor(cursor), isCursor(5n), isCursor('latest'), isCursor(null)]).toEqual([true, false, false, false])
 })
 
-describe('what is wrong with a cursor is said at once', () => {
+describe('what is wrong with a cursor is reported at once', () => {
   it.each([
     [[], 'from: expected an object, received an array of 0'],
     [{ ...cursor, hash: 1 }, 'from: expected only chainId, genesis, from, number, hashes, received "hash"'],

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { type FollowCursor, type FollowOptions, type FollowProgress, follow } from '../../src/bulk/index.ts'
 import type { Client } from '../../src/index.ts'
+import { type FollowCursor, type FollowOptions, type FollowProgress, follow } from '../../src/index-bulk.ts'
 import { CONTRACT, type ForkBlock, ForkingChain } from '../support/forking-chain.ts'
 import { randomFrom } from '../support/random.ts'
 import { Replay } from '../support/replay.ts'
@@ -132,7 +132,7 @@ describe('a reorganisation deeper than the hashes that are held', () => {
   })
 })
 
-it('a node that lags, and one that goes back, are no reorganisation', async () => {
+it('a node that lags, and one that goes back, cause no rollback', async () => {
   const chain = new ForkingChain(50)
   let turn = 0
   // By turns: as it is, behind, far behind.
@@ -168,7 +168,7 @@ it('a shorter chain is a reorganisation once a hash at the same height differs',
 })
 
 describe('confirmations', () => {
-  it('holds back this many blocks, and tells no reorganisation above them', async () => {
+  it('holds back this many blocks, and delivers no reorganisation above them', async () => {
     const chain = new ForkingChain(50)
     const server = await serve(chain.node())
     const replay = new Replay(0)
@@ -183,7 +183,7 @@ describe('confirmations', () => {
     expect(replay.hashes).toEqual(chain.hashes.slice(0, -5))
   })
 
-  it('tells a deeper one all the same', async () => {
+  it('delivers a deeper one all the same', async () => {
     const chain = new ForkingChain(50)
     const server = await serve(chain.node())
     const replay = new Replay(0)
@@ -297,7 +297,7 @@ it('logs that the node leaves out of a block are taken from its receipts, becaus
   expectChain(replay, chain)
 })
 
-it('ends with the error that no waiting mends', async () => {
+it('ends with an error that waiting cannot mend', async () => {
   const chain = new ForkingChain(20)
   const server = await serve(chain.node())
   const client = clientOf(server.url)
@@ -346,7 +346,7 @@ describe('a cursor of another chain', () => {
     )
   })
 
-  it('a chain without block 0 or a chain id is not told apart by them', async () => {
+  it('a chain without block 0 or a chain id is not distinguished by them', async () => {
     const chain = new ForkingChain(9)
     const server = await serve(
       chain.node({

@@ -1,6 +1,6 @@
 import { describe, expect, expectTypeOf, it } from 'vitest'
-import { type FollowCursor, type FollowProgress, follow, type MinedLog } from '../../src/bulk/index.ts'
 import { type Client, createClient, type Hash, type Receipt, type Transaction } from '../../src/index.ts'
+import { type FollowCursor, type FollowProgress, follow, type MinedLog } from '../../src/index-bulk.ts'
 import { ForkingChain } from '../support/forking-chain.ts'
 import { clientOf, serve } from '../support/server.ts'
 
@@ -37,7 +37,7 @@ describe('options are checked at once', () => {
   })
 })
 
-it('items are decoded, and progress is told of each', async () => {
+it('items are decoded, and progress is reported for each', async () => {
   const chain = new ForkingChain(5, () => 1)
   const server = await serve(chain.node())
   const seen: FollowProgress[] = []

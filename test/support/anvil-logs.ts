@@ -4,8 +4,8 @@ import { bulkActions, hexline } from 'hexline/viem'
 import { type Address, createClient as createViemClient, type Hash, http, parseAbiItem, publicActions, testActions, toHex } from 'viem'
 import { foundry } from 'viem/chains'
 import { expect, onTestFinished } from 'vitest'
-import { type AuditLevel, getLogs } from '../../src/bulk/index.ts'
 import { createClient } from '../../src/index.ts'
+import { type AuditLevel, getLogs } from '../../src/index-bulk.ts'
 import { startAnvil } from './anvil.ts'
 
 const transfer = parseAbiItem('event Transfer(address indexed from, address indexed to, uint256 value)')

@@ -1,4 +1,4 @@
-import { follow } from '../../src/bulk/index.ts'
+import { follow } from '../../src/index-bulk.ts'
 import { CONTRACT, ForkingChain, headerOf } from './forking-chain.ts'
 import { randomFrom } from './random.ts'
 import { Replay } from './replay.ts'

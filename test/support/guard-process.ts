@@ -6,8 +6,8 @@
 import { Pool } from 'undici'
 import { FIRST_BLOCK } from '../../bench/blocks.ts'
 import { addressOf, hex, inRounds, PARALLEL } from '../../bench/clients/way.ts'
-import { getBlocks } from '../../src/bulk/index.ts'
 import { createClient } from '../../src/index.ts'
+import { getBlocks } from '../../src/index-bulk.ts'
 
 const ROUNDS = 6
 const url = process.argv[2] as string

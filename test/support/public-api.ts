@@ -18,7 +18,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 /** The declaration file of each entry point, relative to the folder of a build. */
 export const entries = {
   hexline: 'src/index.d.ts',
-  bulk: 'src/bulk/index.d.ts',
+  bulk: 'src/index-bulk.d.ts',
   rest: 'src/rest/index.d.ts',
   viem: 'adapters/viem/index.d.ts',
   ethers: 'adapters/ethers/index.d.ts',

@@ -1,4 +1,4 @@
-import type { FollowCursor } from '../../src/bulk/index.ts'
+import type { FollowCursor } from '../../src/index-bulk.ts'
 
 /** An item of `follow`, as far as a replay needs it. */
 export type ReplayItem =

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { type Verification, verifyBlock } from '../../src/bulk/index.ts'
 import { type Block, IntegrityError, type Receipt } from '../../src/index.ts'
+import { type Verification, verifyBlock } from '../../src/index-bulk.ts'
 import { mineAnvilBlock } from '../support/anvil-blocks.ts'
 import { hasCorpus, noCorpus } from '../support/corpus.ts'
 import { type DecodedBlock, decodedBlocks, madeBlock } from '../support/decoded-blocks.ts'

@@ -1,7 +1,7 @@
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { verifyBlock } from '../../src/bulk/index.ts'
 import { type Block, IntegrityError, type Receipt, type Transaction } from '../../src/index.ts'
+import { verifyBlock } from '../../src/index-bulk.ts'
 import { mineAnvilBlock, mineBlobBlock } from '../support/anvil-blocks.ts'
 import { madeBlock } from '../support/decoded-blocks.ts'
 import { nightly } from '../support/runs.ts'

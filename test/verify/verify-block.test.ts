@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { verifyBlock } from '../../src/bulk/index.ts'
 import { IntegrityError, OptionError } from '../../src/index.ts'
+import { verifyBlock } from '../../src/index-bulk.ts'
 import { hasCorpus, noCorpus } from '../support/corpus.ts'
 import { decodedBlocks, madeBlock } from '../support/decoded-blocks.ts'
 

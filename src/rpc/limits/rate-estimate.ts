@@ -1,3 +1,10 @@
+/*
+ * How many calls per second an endpoint takes. The rate grows until a POST is throttled, is cut to
+ * what the endpoint answered, its `level`, and grows again: slowly where it was refused last, and
+ * faster beyond, which is a look whether the limit has risen. `RateEstimate`, below the constants,
+ * has the formulas; docs/limits.md draws them.
+ */
+
 /**
  * Part of the level at which the rate starts again after a cut; the lower one where each refusal
  * costs a pause.

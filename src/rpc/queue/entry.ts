@@ -6,7 +6,15 @@ import { CallFailure } from '../call-failure.ts'
 import { copyError } from '../copy-error.ts'
 import type { Awaited, Caller } from './caller.ts'
 
-/** Where an entry is on its way from `send` to its outcome. */
+/**
+ * Where an entry is on its way from `send` to its outcome:
+ *
+ *     unplaced ──▶ waiting ──▶ unplaced ──▶ in flight ──▶ settled
+ *                     ▲                         │
+ *                     └─────────────────────────┘ it may do better in a smaller batch
+ *
+ * It is settled, too, when its last caller leaves while it waits.
+ */
 export type EntryState = Unplaced | WaitingInLine | InFlight | Settled
 
 /** New, or taken from its line for a batch that starts at this moment. */

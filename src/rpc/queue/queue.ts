@@ -26,9 +26,10 @@ export interface QueueOptions extends EndpointLimitsOptions {
 
 /**
  * The queue of one endpoint: the only place where calls become POSTs, and the only one that knows
- * about batches. The life of a batch: 1. Calls wait in one of two lines, interactive or bulk. At
- * the end of the turn in which they came, p-queue gets a job that makes a POST of them. 2. p-queue
- * runs the job when a slot is free, interactive before bulk. While the endpoint is to
+ * about batches. The life of a batch:
+ * 1. Calls wait in one of two lines, interactive or bulk. At the end of the turn in which they
+ *    came, p-queue gets a job that makes a POST of them.
+ * 2. p-queue runs the job when a slot is free, interactive before bulk. While the endpoint is to
  *    get no calls, p-queue is paused.
  * 3. The job takes as many calls as the limits allow. It does so only now: under load batches grow
  *    by themselves, and a call that was aborted while it waited, or that has joined an identical
@@ -36,7 +37,8 @@ export interface QueueOptions extends EndpointLimitsOptions {
  * 4. The limits learn from the result. Each call gets its own outcome, or goes back to the front of
  *    its line if it may do better in a smaller batch.
  * 5. The job keeps its slot until the turn ends, so that what its callers send next is in line. If
- *    calls are in line then, it goes on with 3: a job for each POST would cost more than all other work of the queue for a POST of one call.
+ *    calls are in line then, it goes on with 3: a job for each POST would cost more than all other
+ *    work of the queue for a POST of one call.
  */
 export function createQueue(options: QueueOptions): Queue {
   return new EndpointQueue(options)

@@ -1,7 +1,7 @@
 import { Block, JsonRpcProvider, Network } from 'ethers'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { BlockFormat, isSameBlock } from '../../../adapters/ethers/format-block.ts'
+import { agreesWithEthers, BlockFormat, isSameBlock } from '../../../adapters/ethers/format-block.ts'
 import { sampleBlock } from '../../../adapters/ethers/samples.ts'
 import { hasCorpus, noCorpus, readBlocks } from '../../support/corpus.ts'
 import { runs } from '../../support/runs.ts'
@@ -23,7 +23,14 @@ function attempt(make: () => Block): Block | undefined {
 }
 
 it('agrees with the installed ethers; otherwise the fast formatter is never used', () => {
-  expect(isSameBlock(byHexline(sampleBlock()), byEthers(sampleBlock()))).toBe(true)
+  expect(agreesWithEthers(byHexline as never, byEthers as never)).toBe(true)
+})
+
+it('disagrees if ethers shows something else, or refuses the block', () => {
+  const hidden = (raw: never) => byEthers({ ...(raw as object), nonce: '0x0000000000000001' } as never)
+  expect(agreesWithEthers(byHexline as never, hidden as never)).toBe(false)
+  const refused = () => expect.fail('refused')
+  expect(agreesWithEthers(byHexline as never, refused)).toBe(false)
 })
 
 it('detects a difference in any field that ethers shows', () => {

@@ -214,7 +214,7 @@ describe('reading from bytes returns what JSON.parse and the decoder return', ()
     expect(createReader((value) => value)(bytesOf(many))).toEqual(many)
   })
 
-  it('and keeps nothing long of what it has read', () => {
+  it('and keeps no long part of what it has read', () => {
     setFlagsFromString('--expose-gc')
     const collect = runInNewContext('gc') as () => void
     const reader = new ByteReader<unknown>((value) => value)
@@ -325,7 +325,7 @@ describe.runIf(hasCorpus)('what real nodes send', () => {
 })
 
 describe('fields that are not selected', () => {
-  it('are not decoded, so that invalid values do not matter', () => {
+  it('are not decoded, so that invalid values do no harm', () => {
     const json = '{"number":"0x1","hash":"0x2","gasUsed":"what","transactions":[{"hash":"0x3","gas":"none","value":"0x5"}]}'
     const decode = pick(full, ['number', 'transactions.value'])
     const picked = { number: 1n, transactions: [{ value: 5n }] }

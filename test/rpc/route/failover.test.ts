@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { expect, test } from 'vitest'
-import { getBlocks } from '../../../src/bulk/index.ts'
+import { getBlocks } from '../../../src/index-bulk.ts'
 import { blockOf } from '../../support/chain-server.ts'
 import { node } from '../../support/node.ts'
 import type { Answer, Entry, TestServer } from '../../support/server.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { getBlocks, getLogs } from '../../../src/bulk/index.ts'
 import { type Client, createClient, type Endpoint, type HexlineError } from '../../../src/index.ts'
+import { getBlocks, getLogs } from '../../../src/index-bulk.ts'
 import { History } from '../../../src/rpc/route/history.ts'
 import { hexOf } from '../../support/chain-server.ts'
 import { startLogChain } from '../../support/log-chain.ts'
