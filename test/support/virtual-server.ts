@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Dispatcher } from 'undici'
-import { afterEach, beforeEach, onTestFinished, vi } from 'vitest'
+import { afterEach, beforeEach, onTestFinished } from 'vitest'
 import { createClientOn } from '../../src/client/client.ts'
 import type { Client, ClientOptions, Endpoint } from '../../src/index.ts'
 import { randomFrom } from './random.ts'
@@ -34,12 +34,15 @@ export function virtualWorld(): VirtualWorld {
   const clock = new VirtualClock()
   const servers = new Map<string, (options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler) => void>()
   let port = 10_000
+  // Not a spy, which would keep every number.
+  const { random } = Math
   beforeEach(() => {
     clock.reset()
-    vi.spyOn(Math, 'random').mockImplementation(randomFrom(1))
+    Math.random = randomFrom(1)
   })
   afterEach(() => {
-    vi.restoreAllMocks()
+    Math.random = random
+    servers.clear()
   })
   const dispatcher = {
     dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
