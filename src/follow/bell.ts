@@ -1,6 +1,7 @@
 import type { Client } from '../client/client.ts'
-import { clockOf, listenOf, sleepOf } from '../client/internals.ts'
+import { clockOf, listenOf, napOf } from '../client/internals.ts'
 import { decodeQuantity } from '../eth/codec/quantity.ts'
+import type { Nap } from '../wait/waiting.ts'
 
 /** A new head, as a subscription tells it. It says when to ask, and is never delivered. */
 export interface ToldHead {
@@ -22,18 +23,16 @@ export interface Bell {
   stop(): void
 }
 
-const RUNG: unique symbol = Symbol('the bell has rung')
-
 /** Subscribes to new heads, and stays subscribed. Rings that are not heard are one ring. */
 export function startBell(client: Client, signal: AbortSignal | undefined): Bell {
   const clock = clockOf(client)
   let told: ToldHead | undefined
   let isRung = false
   let isLive = false
-  let waking: AbortController | undefined
+  let nap: Nap | undefined
   const ring = () => {
     isRung = true
-    waking?.abort(RUNG)
+    nap?.wake()
   }
   const stopListening = listenOf(client)?.(
     ['newHeads'],
@@ -56,8 +55,6 @@ export function startBell(client: Client, signal: AbortSignal | undefined): Bell
     },
     signal,
   )
-  const onAbort = () => waking?.abort(signal?.reason)
-  signal?.addEventListener('abort', onAbort)
   return {
     get isLive() {
       return isLive
@@ -71,18 +68,10 @@ export function startBell(client: Client, signal: AbortSignal | undefined): Bell
     async wait(ms) {
       signal?.throwIfAborted()
       if (isRung) return
-      const controller = new AbortController()
-      waking = controller
-      try {
-        await sleepOf(client)('follow', clock.now() + ms, controller.signal)
-      } catch (reason) {
-        if (reason !== RUNG) throw reason
-      } finally {
-        waking = undefined
-      }
+      nap = napOf(client)('follow', clock.now() + ms, signal)
+      await nap.over
     },
     stop() {
-      signal?.removeEventListener('abort', onAbort)
       stopListening?.()
     },
   }

@@ -1,8 +1,12 @@
-import type { Linked, LinkedReceipt } from '../bulk/link.ts'
+import { Arrivals, type BlockReader, releaseArrived } from '../bulk/arrivals.ts'
+import { Fetcher } from '../bulk/fetch.ts'
+import { Link, type Linked, type LinkedReceipt } from '../bulk/link.ts'
 import type { CheckedFilter } from '../bulk/log-filter.ts'
 import { LogStream, type PageReader } from '../bulk/log-stream.ts'
-import { type BlockReader, rangeStream } from '../bulk/range-stream.ts'
+import { rangeStream } from '../bulk/range-stream.ts'
 import type { Client } from '../client/client.ts'
+import { connectionsOf } from '../client/internals.ts'
+import { scrubError } from '../client/scrub-error.ts'
 import { IntegrityError } from '../errors.ts'
 import { type LoggedBlock, LogsByHash } from './logs-by-hash.ts'
 
@@ -40,10 +44,10 @@ const MiB = 1024 * 1024
 /** Blocks whose logs are requested at the same time. */
 const LOGS_AHEAD = 16
 /**
- * Attempts for a block near the head. It may have been replaced, or the head that told of it: then
- * there is nothing to wait for.
+ * Attempts for what is near the head. A block may have been replaced, or the head that told of it:
+ * then there is nothing to wait for.
  */
-const ATTEMPTS_NEAR_HEAD = 4
+export const ATTEMPTS_NEAR_HEAD = 4
 
 /** Blocks far below the head, each linked to the one before it, with their logs, at bulk speed. */
 export function deepBlocks<I, L>(
@@ -94,17 +98,42 @@ async function* withLogsOfRange<I, L>(
 /**
  * Blocks near the head, each linked to the one before it. Their logs are requested by their hashes,
  * so that they cannot be those of a block that has been replaced.
+ *
+ * It lives as long as the stream. A single block, which is what comes at the head, costs its calls
+ * and little else: consumers wait for it.
  */
-export function nearBlocks<I, L>(
-  client: Client,
-  span: Span,
-  options: SourceOptions,
-  reader: FollowReader<never, never, I, L>,
-): AsyncGenerator<ReadBlock<I, L>, void, undefined> {
-  const { filter, receipts } = options
-  const near = client.with({ attempts: ATTEMPTS_NEAR_HEAD })
-  const blocks = blocksOf(near, span, options, reader)
-  return filter === undefined || receipts ? blocks : withLogsByHash(blocks, new LogsByHash(near, filter, reader.logs, options))
+export class NearBlocks<I, L> {
+  readonly #client: Client
+  readonly #options: SourceOptions
+  readonly #reader: FollowReader<never, never, I, L>
+  readonly #fetcher: Fetcher
+  readonly #arrivals: Arrivals<never, never, ReadBlock<I, L>>
+
+  constructor(client: Client, options: SourceOptions, reader: FollowReader<never, never, I, L>) {
+    this.#client = client
+    this.#options = options
+    this.#reader = reader
+    this.#fetcher = new Fetcher(client, options)
+    this.#arrivals = new Arrivals(client, this.#fetcher, reader.blocks)
+  }
+
+  /** By calls of `near`: what belongs together comes from one endpoint. */
+  fetch(near: Client, span: Span): AsyncGenerator<ReadBlock<I, L>, void, undefined> {
+    const { filter, receipts } = this.#options
+    const blocks = span.from === span.to ? this.#single(near, span.from) : blocksOf(near, span, this.#options, this.#reader)
+    return filter === undefined || receipts ? blocks : withLogsByHash(blocks, new LogsByHash(near, filter, this.#reader.logs, this.#options))
+  }
+
+  async *#single(near: Client, number: number): AsyncGenerator<ReadBlock<I, L>, void, undefined> {
+    try {
+      const arrived = await this.#arrivals.arrive(await this.#fetcher.fetchBy(near, BigInt(number)), this.#options.signal, new Link())
+      const block = this.#arrivals.item(arrived)
+      releaseArrived(arrived)
+      yield block
+    } catch (error) {
+      throw error instanceof IntegrityError ? scrubError(error, connectionsOf(this.#client)) : error
+    }
+  }
 }
 
 async function* withLogsByHash<I, L>(
