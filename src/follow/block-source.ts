@@ -2,17 +2,18 @@ import { Arrivals, type BlockReader, releaseArrived } from '../bulk/arrivals.ts'
 import { Fetcher } from '../bulk/fetch.ts'
 import { Link, type Linked, type LinkedReceipt } from '../bulk/link.ts'
 import type { CheckedFilter } from '../bulk/log-filter.ts'
-import { LogStream, type PageReader } from '../bulk/log-stream.ts'
+import type { PageReader } from '../bulk/log-stream.ts'
 import { rangeStream } from '../bulk/range-stream.ts'
 import type { Client } from '../client/client.ts'
 import { connectionsOf } from '../client/internals.ts'
 import { scrubError } from '../client/scrub-error.ts'
 import { IntegrityError } from '../errors.ts'
-import { type LoggedBlock, LogsByHash } from './logs-by-hash.ts'
+import { LogsByHash } from './logs-by-hash.ts'
+import { type RangeBlock, RangeLogs } from './range-logs.ts'
+import { workAhead } from './work-ahead.ts'
 
 /** A block of a range, as a reader makes it. It owns its memory. */
-export interface ReadBlock<I, L> extends LoggedBlock {
-  readonly parentHash: string
+export type ReadBlock<I, L> = RangeBlock & {
   readonly item: I
   /** Its logs, where they came with its receipts. */
   readonly logs: L[] | undefined
@@ -55,43 +56,29 @@ export function deepBlocks<I, L>(
   span: Span,
   options: SourceOptions,
   reader: FollowReader<never, never, I, L>,
+  chainId?: number,
 ): AsyncGenerator<ReadBlock<I, L>, void, undefined> {
   const { filter, receipts } = options
   const blocks = blocksOf(client, span, options, reader)
-  return filter === undefined || receipts ? blocks : withLogsOfRange(client, span, { ...options, filter }, reader, blocks)
+  return filter === undefined || receipts ? blocks : withLogsOfRange(client, span, { ...options, filter, chainId }, reader, blocks)
 }
 
 async function* withLogsOfRange<I, L>(
   client: Client,
   span: Span,
-  { filter, signal, maxBytes }: SourceOptions & { readonly filter: CheckedFilter },
+  options: SourceOptions & { readonly filter: CheckedFilter; readonly chainId: number | undefined },
   reader: FollowReader<never, never, I, L>,
   blocks: AsyncGenerator<ReadBlock<I, L>, void, undefined>,
 ): AsyncGenerator<ReadBlock<I, L>, void, undefined> {
-  const range = { from: BigInt(span.from), to: BigInt(span.to), isKnown: true }
-  const stream = new LogStream(client, { filter, range, blockHash: undefined, audit: 'bloom', signal, maxBytes, onProgress: undefined }, reader.logs)
-  const pages = stream.pages()
+  const { from, to } = span
+  const logs = new RangeLogs(client, { ...options, from, to }, reader.logs)
+  const given = async function* () {
+    for await (const block of blocks) yield { ...block, logs: await logs.next(block) }
+  }
   try {
-    let page: { readonly to: number; readonly items: readonly L[] } = { to: span.from - 1, items: [] }
-    let taken = 0
-    for await (const block of blocks) {
-      const number = Number(block.number)
-      while (page.to < number) {
-        page = (await pages.next()).value as typeof page
-        taken = 0
-      }
-      const logs: L[] = []
-      for (; taken < page.items.length; taken++) {
-        const item = page.items[taken] as L
-        const log = reader.logs.logOf(item)
-        if (Number(log.blockNumber) !== number) break
-        if (log.blockHash !== block.hash) throw otherBlock(block, log.blockHash)
-        logs.push(item)
-      }
-      yield { ...block, logs }
-    }
+    yield* workAhead(given(), LOGS_AHEAD, async (block) => ({ ...block, logs: await logs.complete(block, block.logs) }))
   } finally {
-    await pages.return()
+    await logs.end()
   }
 }
 
@@ -121,7 +108,9 @@ export class NearBlocks<I, L> {
   fetch(near: Client, span: Span): AsyncGenerator<ReadBlock<I, L>, void, undefined> {
     const { filter, receipts } = this.#options
     const blocks = span.from === span.to ? this.#single(near, span.from) : blocksOf(near, span, this.#options, this.#reader)
-    return filter === undefined || receipts ? blocks : withLogsByHash(blocks, new LogsByHash(near, filter, this.#reader.logs, this.#options))
+    if (filter === undefined || receipts) return blocks
+    const byHash = new LogsByHash(near, filter, this.#reader.logs, this.#options)
+    return workAhead(blocks, LOGS_AHEAD, async (block) => ({ ...block, logs: await byHash.fetch(block) }))
   }
 
   async *#single(near: Client, number: number): AsyncGenerator<ReadBlock<I, L>, void, undefined> {
@@ -136,47 +125,8 @@ export class NearBlocks<I, L> {
   }
 }
 
-async function* withLogsByHash<I, L>(
-  blocks: AsyncGenerator<ReadBlock<I, L>, void, undefined>,
-  byHash: LogsByHash<L>,
-): AsyncGenerator<ReadBlock<I, L>, void, undefined> {
-  try {
-    for (;;) {
-      const { chunk, failure, isLast } = await take(blocks, LOGS_AHEAD)
-      const logs = await Promise.all(chunk.map((block) => byHash.fetch(block)))
-      for (const [i, block] of chunk.entries()) yield { ...block, logs: logs[i] as L[] }
-      if (failure !== undefined) throw failure.error
-      if (isLast) return
-    }
-  } finally {
-    await blocks.return()
-  }
-}
-
-/** The next items, and the failure after them, if there is one. */
-async function take<T>(
-  source: AsyncGenerator<T, void, undefined>,
-  most: number,
-): Promise<{ chunk: T[]; failure?: { readonly error: unknown }; isLast: boolean }> {
-  const chunk: T[] = []
-  try {
-    while (chunk.length < most) {
-      const next = await source.next()
-      if (next.done) return { chunk, isLast: true }
-      chunk.push(next.value)
-    }
-  } catch (error) {
-    return { chunk, failure: { error }, isLast: true }
-  }
-  return { chunk, isLast: false }
-}
-
 function blocksOf<I, L>(client: Client, { from, to }: Span, { full, receipts, signal, maxBytes }: SourceOptions, reader: FollowReader<never, never, I, L>) {
   const range = { from: BigInt(from), to: BigInt(to), isKnown: true }
   const bounds = { maxBytes, maxItems: 1000, assumedBytes: MiB, maxWaitMs: 15_000 }
   return rangeStream(client, { range, full, receipts, signal, onProgress: undefined, bounds }, reader.blocks)
-}
-
-function otherBlock({ number, hash }: LoggedBlock, other: string | null): IntegrityError {
-  return new IntegrityError(`block ${number} came as ${hash}, but its logs as those of ${other}: the chain was reorganised in between, or nodes disagree`)
 }

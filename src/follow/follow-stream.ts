@@ -166,7 +166,10 @@ class Follower<I, L> {
 
   /** Delivers blocks; false where the next one is no child of the last one that was delivered. */
   async *#fetch(pinned: Client, step: Extract<Step, { readonly from: number }>): AsyncGenerator<StreamItem<I, L>, boolean, undefined> {
-    const blocks = step.type === 'fetch' ? this.#nearBlocks.fetch(pinned, step) : deepBlocks(this.#client, step, this.#job, this.#reader)
+    const blocks =
+      step.type === 'fetch'
+        ? this.#nearBlocks.fetch(pinned, step)
+        : deepBlocks(this.#client, step, this.#job, this.#reader, this.#identity.chainId ?? undefined)
     for await (const block of blocks) {
       if (!this.#chain.fits(block.parentHash)) return false
       yield this.#delivered(block)
