@@ -14,6 +14,7 @@ import type { Linked, LinkedReceipt } from '../../src/bulk/link.ts'
 import * as check from '../../src/check.ts'
 import type { Client as HexlineClient } from '../../src/client/client.ts'
 import { HexlineError, OptionError } from '../../src/errors.ts'
+import type { Hash } from '../../src/eth/codec/hex.ts'
 import { createReader } from '../../src/eth/codec/reader.ts'
 import type { Log } from '../../src/eth/objects.ts'
 import type { FollowReader } from '../../src/follow/block-source.ts'
@@ -167,11 +168,12 @@ function formatting(chain: Chain | undefined, likeViem: boolean, job: FollowJob)
         const receipts = readReceipts(bytes)
         return { linked: receipts.map(({ linked }) => linked), values: receipts.map(({ value }) => value) }
       },
-      item({ value, linked: { number, hash, parentHash } }, receipts) {
+      item({ value, linked: { number, hash, parentHash, transactions } }, receipts) {
         const item = receipts === undefined ? value : Object.assign(value, { receipts: receipts.values })
         const logs = filter && receipts?.values.flatMap((receipt) => receipt.logs ?? []).filter((log) => filter.matches(log))
-        const { logsBloom = '' } = value as { readonly logsBloom?: string }
-        return { number, hash: hash as `0x${string}`, parentHash, logsBloom, item, logs }
+        const { logsBloom = '0x', receiptsRoot = '0x' } = value as { readonly logsBloom?: Hash; readonly receiptsRoot?: Hash }
+        // Transactions are only counted.
+        return { number, hash: hash as Hash, parentHash: parentHash as Hash, logsBloom, receiptsRoot, transactions: transactions as Hash[], item, logs }
       },
     },
     logs: decodedLogs(),

@@ -114,8 +114,7 @@ export class Auditor<T> {
     if (level === 'none') return
     const asked = client.with({ signal: stop })
     const blocks = span.to - span.from + 1
-    this.#chainId = await chainIdOf(asked)
-    this.#unusable = this.#chainId === undefined ? undefined : unusableBlooms(this.#chainId)
+    this.isOn(await chainIdOf(asked))
     if (level === 'peer') {
       this.#estimate = { headers: 0, receipts: 0, isAskedTwice: true }
       return
@@ -130,6 +129,12 @@ export class Auditor<T> {
     const suspect = headers.filter((header) => header !== null && isBloom(header.logsBloom) && filter.bloom.mayMatch(header.logsBloom)).length
     this.#estimate = { headers: blocks, receipts: Math.round((suspect / size) * blocks), isAskedTwice: false }
     if (this.#unusable === undefined) await this.#tryEmptyBloom(headers)
+  }
+
+  /** Tells it the chain, in place of `start`, for `checkBlock` alone. */
+  isOn(chainId: number | undefined): void {
+    this.#chainId = chainId
+    this.#unusable = chainId === undefined ? undefined : unusableBlooms(chainId)
   }
 
   /** Learns whether a bloom of the sample is empty, though its block has logs: then all may be. */
@@ -154,6 +159,15 @@ export class Auditor<T> {
     const items = level === 'peer' ? await this.#compare(page) : await this.#prove(page)
     this.#counts.blocks += page.to - page.from + 1
     return items
+  }
+
+  /** The logs of a block whose header is at hand, with those that were missing by its bloom. */
+  async checkBlock(header: Header, given: T[]): Promise<T[]> {
+    const number = Number(header.number)
+    this.#counts.blocks++
+    if (this.#doubt(number, header, given) === 'none') return given
+    this.#counts.suspects++
+    return this.#fromReceipts(number, given, header)
   }
 
   async end(): Promise<void> {

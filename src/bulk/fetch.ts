@@ -28,7 +28,7 @@ export interface FetcherOptions {
 /** How the calls for a block are made. */
 interface AskOptions {
   readonly client: Client
-  readonly signal: AbortSignal
+  readonly signal: AbortSignal | undefined
   /** Endpoints to be used only if there is no other. */
   readonly avoid?: readonly string[]
   /** The result may be null: the endpoint is not asked again for it. */
@@ -60,9 +60,11 @@ const ATTEMPTS_BY_HASH = 3
  * none has it, and where the providers of all endpoints charge less for that.
  */
 export class Fetcher {
+  readonly #client: Client
   readonly #bulk: Client
-  readonly #urgent: Client
-  readonly #again: Client
+  /** Made when they are needed, which is seldom. */
+  #urgentOnly: Client | undefined
+  #againOnly: Client | undefined
   readonly #full: boolean
   readonly #withReceipts: boolean
   readonly #bodies = new BodyPool()
@@ -81,9 +83,8 @@ export class Fetcher {
   }
 
   constructor(client: Client, options: FetcherOptions) {
+    this.#client = client
     this.#bulk = client.with({ priority: 'bulk' })
-    this.#urgent = client.with({ priority: 'interactive', attempts: Number.POSITIVE_INFINITY })
-    this.#again = client.with({ priority: 'interactive', attempts: ATTEMPTS_BY_HASH })
     this.#full = options.full
     this.#withReceipts = options.receipts
     this.#clock = clockOf(client)
@@ -92,10 +93,28 @@ export class Fetcher {
     this.#endpoints = connections.length
   }
 
+  get #urgent(): Client {
+    this.#urgentOnly ??= this.#client.with({ priority: 'interactive', attempts: Number.POSITIVE_INFINITY })
+    return this.#urgentOnly
+  }
+
+  get #again(): Client {
+    this.#againOnly ??= this.#client.with({ priority: 'interactive', attempts: ATTEMPTS_BY_HASH })
+    return this.#againOnly
+  }
+
   /** `avoid` names endpoints to be used only if there is no other. */
-  fetch(number: bigint, signal: AbortSignal, urgent = false, avoid: readonly string[] = NONE): Promise<Fetched> {
+  fetch(number: bigint, signal: AbortSignal | undefined, urgent = false, avoid: readonly string[] = NONE): Promise<Fetched> {
+    return this.#fetch(number, { client: urgent ? this.#urgent : this.#bulk, signal, avoid })
+  }
+
+  /** The same with the settings of this client, such as its pin and its priority. */
+  fetchBy(client: Client, number: bigint): Promise<Fetched> {
+    return this.#fetch(number, { client, signal: undefined })
+  }
+
+  #fetch(number: bigint, options: AskOptions): Promise<Fetched> {
     const tag = `0x${number.toString(16)}`
-    const options: AskOptions = { client: urgent ? this.#urgent : this.#bulk, signal, avoid }
     const origin = new Tally()
     const asked = this.#ask('eth_getBlockByNumber', [tag, this.#full], options, origin)
     if (!this.#withReceipts) return asked.then((block) => ({ number, block, receipts: undefined, bytes: block.bytes, origins: { block: origin } }))
@@ -106,7 +125,11 @@ export class Fetcher {
    * The receipts of a block, by its hash. Undefined if no endpoint has them. Their origin is not
    * among `avoid` if there is another.
    */
-  async receiptsByHash({ hash, transactions }: Linked, signal: AbortSignal, avoid: readonly string[]): Promise<{ receipts: Reply; origin: Tally } | undefined> {
+  async receiptsByHash(
+    { hash, transactions }: Linked,
+    signal: AbortSignal | undefined,
+    avoid: readonly string[],
+  ): Promise<{ receipts: Reply; origin: Tally } | undefined> {
     const options: AskOptions = { client: this.#again, signal, avoid }
     const origin = new Tally()
     try {
@@ -117,7 +140,7 @@ export class Fetcher {
       })
       return { receipts: receipts ?? (await this.#singleReceipts(transactions, options)), origin }
     } catch (error) {
-      if (!(error instanceof HexlineError) || error.kind === 'closed' || signal.aborted) throw error
+      if (!(error instanceof HexlineError) || error.kind === 'closed' || signal?.aborted) throw error
       return undefined
     }
   }
@@ -189,9 +212,10 @@ export class Fetcher {
   #ask(method: string, params: readonly unknown[], options: AskOptions, origin: Tally, isUnread = true): Promise<Reply> {
     const bodies = isUnread ? this.#bodies : undefined
     const { client, signal, avoid, mayBeNull = false } = options
-    const request: Request & RequestMarks = { method, params, required: !mayBeNull, as: 'bytes', [UNREAD]: bodies, [TALLY]: origin, [AVOID]: avoid, signal }
+    const request = { method, params, required: !mayBeNull, as: 'bytes', [UNREAD]: bodies, [TALLY]: origin, [AVOID]: avoid, signal }
     const answered = this.#answered
-    return client.send(request).then(this.#onReply, (error) => {
+    // Without a signal, it is the client's.
+    return client.send(request as Request & RequestMarks).then(this.#onReply, (error) => {
       if (error instanceof TimeoutError && error.attempts <= 1 && this.#answered > answered) return this.#ask(method, params, options, origin, isUnread)
       throw error
     })

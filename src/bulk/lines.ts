@@ -1,8 +1,9 @@
 import type { Client } from '../client/client.ts'
 import { type Copied, createCopier } from '../eth/codec/reader.ts'
 import type { Block, Receipt } from '../eth/objects.ts'
+import type { BlockReader } from './arrivals.ts'
 import { decodersOf } from './fields.ts'
-import { type BlockReader, rangeStream, type StreamOptions } from './range-stream.ts'
+import { rangeStream, type StreamOptions } from './range-stream.ts'
 
 const NEWLINE = Buffer.from('\n')
 const RECEIPTS = Buffer.from(',"receipts":')

@@ -23,7 +23,7 @@ export async function receiptsByHash<R extends { readonly linked: readonly Linke
   fetcher: Fetcher,
   { block, fault, origin }: WrongReceipts,
   read: (bytes: Buffer) => R,
-  signal: AbortSignal,
+  signal: AbortSignal | undefined,
 ): Promise<{ readonly reply: Reply; readonly receipts: R }> {
   const avoid: string[] = []
   let last = origin

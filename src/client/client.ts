@@ -26,7 +26,7 @@ import { LinkedSignals } from '../wait/linked-signals.ts'
 import { Waiting } from '../wait/waiting.ts'
 import { chainCheck } from './check-chain.ts'
 import { type Connection, connect, type Endpoint } from './endpoint.ts'
-import { AVOID, DECODE, type RequestMarks, type Sleep, TALLY, UNREAD, withInternals } from './internals.ts'
+import { AVOID, DECODE, type NapUntil, type RequestMarks, TALLY, UNREAD, withInternals } from './internals.ts'
 import { keepSubscribed, type SubscriptionSource } from './keep-subscribed.ts'
 import { type CallSettings, type ClientOptions, checkCallSettings, type Settings, settingsFrom } from './options.ts'
 import { scrubError } from './scrub-error.ts'
@@ -208,7 +208,7 @@ export function createClientOn(clock: Clock, endpoint: Endpoint | readonly Endpo
     clock,
     links: new LinkedSignals(),
     listen: sources.length > 0 ? listen : undefined,
-    sleep: (method, until, signal) => waiting.sleep({ method, signal, deadline: Number.POSITIVE_INFINITY }, until),
+    nap: (method, until, signal) => waiting.nap({ method, signal, deadline: Number.POSITIVE_INFINITY }, until),
   })
 }
 
@@ -242,7 +242,7 @@ interface Parts {
   readonly links: LinkedSignals
   /** Undefined where no endpoint is a WebSocket. */
   readonly listen: Listen | undefined
-  readonly sleep: Sleep
+  readonly nap: NapUntil
 }
 
 function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
@@ -336,7 +336,7 @@ function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
     [Symbol.asyncDispose]: close,
   }
   const timeoutMs = Math.min(own.timeoutMs ?? defaults.timeoutMs, defaults.timeoutMs)
-  return withInternals(client, { connections: parts.connections, clock, limits: parts.limits, timeoutMs, listen: parts.listen, sleep: parts.sleep })
+  return withInternals(client, { connections: parts.connections, clock, limits: parts.limits, timeoutMs, listen: parts.listen, nap: parts.nap })
 }
 
 /** Lives as long as both signals: one for each client or subscription, not for each call. */

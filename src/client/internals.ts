@@ -3,7 +3,7 @@ import type { PooledCall } from '../rpc/call.ts'
 import type { CurrentLimits } from '../rpc/limits/endpoint-limits.ts'
 import type { Tally } from '../rpc/tally.ts'
 import { type Clock, systemClock } from '../wait/clock.ts'
-import { Waiting } from '../wait/waiting.ts'
+import { type Nap, Waiting } from '../wait/waiting.ts'
 import type { Connection } from './endpoint.ts'
 import type { Listen } from './subscribe.ts'
 
@@ -23,14 +23,14 @@ interface Internals {
   readonly timeoutMs: number
   /** Undefined where no endpoint is a WebSocket. */
   readonly listen: Listen | undefined
-  readonly sleep: Sleep
+  readonly nap: NapUntil
 }
 
 /**
- * Waits until `until` on the client's clock. Rejects with the signal's reason, and with
- * `ClosedError`, which names `method`, when the client is closed.
+ * Waits until `until` on the client's clock, or until it is woken. Rejects with the signal's reason,
+ * and with `ClosedError`, which names `method`, when the client is closed.
  */
-export type Sleep = (method: string, until: number, signal: AbortSignal) => Promise<void>
+export type NapUntil = (method: string, until: number, signal: AbortSignal | undefined) => Nap
 
 /** Attaches internals to a new client. A copy of its public fields does not have them. */
 export function withInternals<C extends object>(client: C, internals: Internals): C {
@@ -75,12 +75,12 @@ export function listenOf(client: object): Listen | undefined {
 }
 
 /** Waiting that the client ends when it is closed. */
-export function sleepOf(client: object): Sleep {
-  return internalsOf(client)?.sleep ?? sleepAlone
+export function napOf(client: object): NapUntil {
+  return internalsOf(client)?.nap ?? napAlone
 }
 
 /** For a client that `createClient` has not made. */
-const sleepAlone: Sleep = (method, until, signal) => new Waiting(systemClock).sleep({ method, signal, deadline: Number.POSITIVE_INFINITY }, until)
+const napAlone: NapUntil = (method, until, signal) => new Waiting(systemClock).nap({ method, signal, deadline: Number.POSITIVE_INFINITY }, until)
 
 function internalsOf(client: object | null | undefined): Internals | undefined {
   return (client as { readonly [INTERNALS]?: Internals } | null | undefined)?.[INTERNALS]

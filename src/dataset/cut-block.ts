@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
+import type { BlockReader } from '../bulk/arrivals.ts'
 import { type Linked, type LinkedReceipt, linkedFields } from '../bulk/link.ts'
-import type { BlockReader } from '../bulk/range-stream.ts'
 import { fault, under } from '../eth/codec/codec-path.ts'
 import { UNUSUAL } from '../eth/codec/read-plan.ts'
 import { compact, skipValue, viewOf } from '../json/scan.ts'

@@ -1,6 +1,7 @@
 import type { Client } from '../client/client.ts'
-import { clockOf, listenOf, sleepOf } from '../client/internals.ts'
+import { clockOf, listenOf, napOf } from '../client/internals.ts'
 import { decodeQuantity } from '../eth/codec/quantity.ts'
+import type { Nap } from '../wait/waiting.ts'
 
 /** A new head, as a subscription announces it. It only says when to ask, and is never delivered. */
 export interface ToldHead {
@@ -22,8 +23,6 @@ export interface Bell {
   stop(): void
 }
 
-const RUNG: unique symbol = Symbol('the bell has rung')
-
 /**
  * Subscribes to new heads, and stays subscribed. Rings that come before the last one was heard
  * count as one.
@@ -33,10 +32,10 @@ export function startBell(client: Client, signal: AbortSignal | undefined): Bell
   let told: ToldHead | undefined
   let isRung = false
   let isLive = false
-  let waking: AbortController | undefined
+  let nap: Nap | undefined
   const ring = () => {
     isRung = true
-    waking?.abort(RUNG)
+    nap?.wake()
   }
   const stopListening = listenOf(client)?.(
     ['newHeads'],
@@ -59,8 +58,6 @@ export function startBell(client: Client, signal: AbortSignal | undefined): Bell
     },
     signal,
   )
-  const onAbort = () => waking?.abort(signal?.reason)
-  signal?.addEventListener('abort', onAbort)
   return {
     get isLive() {
       return isLive
@@ -74,18 +71,10 @@ export function startBell(client: Client, signal: AbortSignal | undefined): Bell
     async wait(ms) {
       signal?.throwIfAborted()
       if (isRung) return
-      const controller = new AbortController()
-      waking = controller
-      try {
-        await sleepOf(client)('follow', clock.now() + ms, controller.signal)
-      } catch (reason) {
-        if (reason !== RUNG) throw reason
-      } finally {
-        waking = undefined
-      }
+      nap = napOf(client)('follow', clock.now() + ms, signal)
+      await nap.over
     },
     stop() {
-      signal?.removeEventListener('abort', onAbort)
       stopListening?.()
     },
   }

@@ -54,7 +54,9 @@ function lineOf({ block, receipts }: CopiedBlock, logs: readonly CopiedLog[] | u
 
 /** Copies blocks, receipts and logs. */
 function copying(job: FollowJob): FollowReader<never, never, CopiedBlock, CopiedLog> {
-  const decode = decodersOf(['logsBloom'], job)
+  // What an audit of logs needs.
+  const fields = job.filter === undefined ? [] : (['receiptsRoot', job.full ? 'transactions.hash' : 'transactions'] as const)
+  const decode = decodersOf(['logsBloom', ...fields], job)
   const copyBlock = createCopier(decode.block)
   const copyReceipts = createCopier(decode.receipts)
   const reader: FollowReader<{ linked: Block; json: Buffer }, { linked: Receipt[]; json: Buffer }, CopiedBlock, CopiedLog> = {
@@ -62,11 +64,13 @@ function copying(job: FollowJob): FollowReader<never, never, CopiedBlock, Copied
       block: (bytes) => linkedCopy(copyBlock(bytes)),
       receipts: (bytes) => linkedCopy(copyReceipts(bytes)),
       // Copied once more: the bytes of a reply are used again.
-      item: ({ linked: { number, hash, parentHash, logsBloom }, json }, receipts) => ({
+      item: ({ linked: { number, hash, parentHash, logsBloom, receiptsRoot, transactions }, json }, receipts) => ({
         number,
         hash: hash as Hash,
         parentHash,
         logsBloom,
+        receiptsRoot,
+        transactions,
         item: { block: Buffer.from(json), receipts: receipts && Buffer.from(receipts.json) },
         logs: undefined,
       }),

@@ -6,7 +6,7 @@ import { CodecError, type HexlineError, IntegrityError } from '../errors.ts'
 import type { Hash } from '../eth/codec/hex.ts'
 import { isFailure, mayRepeat } from '../rpc/failure-kinds.ts'
 import { type Bell, startBell } from './bell.ts'
-import { deepBlocks, type FollowReader, nearBlocks, type ReadBlock, type SourceOptions } from './block-source.ts'
+import { ATTEMPTS_NEAR_HEAD, deepBlocks, type FollowReader, NearBlocks, type ReadBlock, type SourceOptions } from './block-source.ts'
 import { findFate } from './common-ancestor.ts'
 import { type ChainIdentity, checkSameChain, cursorAt, type FollowCursor } from './cursor.ts'
 import { type BlockRef, HeldChain, type Position } from './held-chain.ts'
@@ -96,6 +96,9 @@ async function startOf(client: Client, { from, confirmations }: FollowJob, ident
  */
 class Follower<I, L> {
   readonly #client: Client
+  /** The same for calls near the head. */
+  readonly #near: Client
+  readonly #nearBlocks: NearBlocks<I, L>
   readonly #job: FollowJob
   readonly #reader: FollowReader<never, never, I, L>
   readonly #identity: ChainIdentity
@@ -110,6 +113,8 @@ class Follower<I, L> {
 
   constructor(client: Client, job: FollowJob, reader: FollowReader<never, never, I, L>, identity: ChainIdentity, chain: HeldChain, bell: Bell) {
     this.#client = client
+    this.#near = client.with({ attempts: ATTEMPTS_NEAR_HEAD })
+    this.#nearBlocks = new NearBlocks(client, job, reader)
     this.#job = job
     this.#reader = reader
     this.#identity = identity
@@ -133,7 +138,7 @@ class Follower<I, L> {
   /** Does what is next; true if there is more to do at once. */
   async *#round(): AsyncGenerator<StreamItem<I, L>, boolean, undefined> {
     // What belongs together comes from one endpoint, as long as that answers.
-    const pinned = this.#client.pinned()
+    const pinned = this.#near.pinned()
     const target = await this.#target(pinned)
     if (target !== undefined) this.#head = target.number
     const step = nextStep(this.#chain, target)
@@ -163,7 +168,10 @@ class Follower<I, L> {
    * Delivers blocks; false where the next one is not a child of the last one that was delivered.
    */
   async *#fetch(pinned: Client, step: Extract<Step, { readonly from: number }>): AsyncGenerator<StreamItem<I, L>, boolean, undefined> {
-    const blocks = step.type === 'fetch' ? nearBlocks(pinned, step, this.#job, this.#reader) : deepBlocks(this.#client, step, this.#job, this.#reader)
+    const blocks =
+      step.type === 'fetch'
+        ? this.#nearBlocks.fetch(pinned, step)
+        : deepBlocks(this.#client, step, this.#job, this.#reader, this.#identity.chainId ?? undefined)
     for await (const block of blocks) {
       if (!this.#chain.fits(block.parentHash)) return false
       yield this.#delivered(block)

@@ -132,10 +132,10 @@ function decoding(job: FollowJob): FollowReader<never, never, RangeBlock, Log> {
       receipts: (bytes) => ({ linked: readReceipts(bytes) }),
       item({ linked: block }, receipts) {
         if (receipts !== undefined) block.receipts = receipts.linked
-        const { number, hash, parentHash, logsBloom } = block
+        const { number, hash, parentHash, logsBloom, receiptsRoot, transactions } = block
         // Some nodes send null for none.
         const logs = filter && receipts?.linked.flatMap((receipt) => receipt.logs ?? []).filter((log) => filter.matches(log))
-        return { number, hash: hash as Hash, parentHash, logsBloom, item: block, logs }
+        return { number, hash: hash as Hash, parentHash, logsBloom, receiptsRoot, transactions, item: block, logs }
       },
     },
     logs: decodedLogs(),

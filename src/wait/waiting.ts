@@ -25,6 +25,13 @@ export interface Wait extends Alarm, Listed {
   cancel(reason: unknown): void
 }
 
+/** Waiting that may end early. Waking costs less than aborting a signal. */
+export interface Nap {
+  /** Resolves at its time, or when it is woken. */
+  readonly over: Promise<void>
+  wake(): void
+}
+
 /**
  * Everything of one client that waits. It alone enforces signals, deadlines and `close`, with one
  * timer.
@@ -74,7 +81,13 @@ export class Waiting {
 
   /** Waits until `until` on the clock. Rejects when the waiter has to end before that. */
   sleep(call: Waiter, until: number): Promise<void> {
-    return new Promise((resolve, reject) => {
+    return this.nap(call, until).over
+  }
+
+  /** The same, for one that may be woken before that. */
+  nap(call: Waiter, until: number): Nap {
+    let wake = () => {}
+    const over = new Promise<void>((resolve, reject) => {
       const wait: Wait = {
         call,
         at: Math.min(until, call.deadline),
@@ -87,8 +100,13 @@ export class Waiting {
         },
         cancel: reject,
       }
+      wake = () => {
+        this.release(wait)
+        resolve()
+      }
       this.hold(wait)
     })
+    return { over, wake }
   }
 
   /** Ends everything that waits, now and from now on. */

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import type { BlockReader } from '../../src/bulk/arrivals.ts'
 import { linkedFields } from '../../src/bulk/link.ts'
-import { type BlockReader, type Progress, rangeStream } from '../../src/bulk/range-stream.ts'
+import { type Progress, rangeStream } from '../../src/bulk/range-stream.ts'
 import { fault, under } from '../../src/eth/codec/codec-path.ts'
 import { parseResult } from '../../src/eth/codec/reader.ts'
 import { blockHash, type ChainOptions, chainAnswer, hexOf } from '../support/chain-server.ts'

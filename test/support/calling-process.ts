@@ -6,7 +6,9 @@
 import { type Client, createClient } from '../../src/index.ts'
 
 const [url = '', what = ''] = process.argv.slice(2)
-const client = createClient(url, { concurrency: 1, retry: { attempts: 3, baseDelayMs: 60_000, maxDelayMs: 60_000 } })
+/** Longer than any test: what is left behind never ends by itself. */
+const LONG = 2_000_000_000
+const client = createClient(url, { concurrency: 1, timeoutMs: LONG, deadlineMs: LONG, retry: { attempts: 3, baseDelayMs: LONG / 2, maxDelayMs: LONG / 2 } })
 
 function read(from: Client, ...params: unknown[]): Promise<unknown> {
   return from.request({ method: 'eth_getBalance', params })

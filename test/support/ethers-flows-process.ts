@@ -9,10 +9,13 @@ const [url = '', what = ''] = process.argv.slice(2)
 const nobody = `0x${'12'.repeat(20)}`
 const never = `0x${'12'.repeat(32)}`
 const listener = () => {}
+/** Longer than any test: what is left behind never ends by itself. */
+const LONG = 2_000_000_000
+const patient = { timeoutMs: LONG, deadlineMs: LONG }
 
 /** A used provider with listeners. */
 async function used(): Promise<HexlineProvider> {
-  const provider = new HexlineProvider(url, undefined, { pollingInterval: 20 })
+  const provider = new HexlineProvider(url, undefined, { ...patient, pollingInterval: 20 })
   await Promise.all(Array.from({ length: 50 }, (_, i) => provider.getStorage(nobody, i)))
   await provider.on('block', listener)
   await provider.on({ address: nobody }, listener)
@@ -28,7 +31,7 @@ const programs: Record<string, () => Promise<unknown>> = {
   },
   async 'destroyed while busy'() {
     const provider = await used()
-    const calls = [provider.getBalance(nobody), provider.waitForTransaction(never), provider.waitForTransaction(never, 1, 600_000)]
+    const calls = [provider.getBalance(nobody), provider.waitForTransaction(never), provider.waitForTransaction(never, 1, LONG)]
     provider.destroy()
     if ((await Promise.allSettled(calls)).some(({ status }) => status === 'fulfilled')) throw new Error('a call that was ended has an answer')
   },
@@ -50,9 +53,9 @@ const programs: Record<string, () => Promise<unknown>> = {
     void sent.wait(100)
     while (!provider.destroyed) await send('evm_mine', []).catch(() => {})
   },
-  'connect fails': () => HexlineProvider.connect('http://127.0.0.1:1', { retry: false }).catch(() => {}),
-  'never used': async () => new HexlineProvider(url),
-  'answered, and not destroyed': () => new HexlineProvider(url).getBlockNumber(),
+  'connect fails': () => HexlineProvider.connect('http://127.0.0.1:1', { ...patient, retry: false }).catch(() => {}),
+  'never used': async () => new HexlineProvider(url, undefined, patient),
+  'answered, and not destroyed': () => new HexlineProvider(url, undefined, patient).getBlockNumber(),
 }
 
 await programs[what]?.()

@@ -55,6 +55,24 @@ describe('what waits', () => {
   })
 })
 
+test('a nap ends when it is woken, and otherwise as any sleep does', async () => {
+  const { clock, waiting } = registry()
+  const { signal } = new AbortController()
+  const nap = waiting.nap({ method: 'm', deadline: NEVER, signal }, 5000)
+  nap.wake()
+  await nap.over
+  expect(clock.now()).toBeLessThan(5000)
+  expect(getEventListeners(signal, 'abort')).toHaveLength(0)
+  expect(waiting.alarms.size).toBe(0)
+  nap.wake()
+  const another = waiting.nap({ method: 'm', deadline: NEVER, signal }, 6000)
+  await another.over
+  expect(clock.now()).toBe(6000)
+  const aborted = waiting.nap({ method: 'm', deadline: NEVER, signal: AbortSignal.abort('enough') }, 9000)
+  await expect(aborted.over).rejects.toBe('enough')
+  aborted.wake()
+})
+
 test('a signal has one event listener, however many wait for it, and none if nothing does', async () => {
   const { waiting } = registry()
   const { signal } = new AbortController()

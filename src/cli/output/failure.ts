@@ -127,6 +127,9 @@ function flagOf(option: string): string {
   ] as const)
     if (option.startsWith(start)) return `${flag}: ${option}`
   if (option.startsWith('allowedHosts')) return '--allow-host'
+  // As it is given: --faults cut=0.1.
+  const [, shares = '', fault] = /^(\w+)\["([\w ]+)"\]$/.exec(option) ?? []
+  if (fault !== undefined && Object.hasOwn(flags, shares)) return `${flags[shares]} ${fault}`
   return Object.hasOwn(flags, option) ? (flags[option] as string) : option
 }
 

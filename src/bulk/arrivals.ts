@@ -1,0 +1,166 @@
+import type { Client } from '../client/client.ts'
+import { connectionsOf } from '../client/internals.ts'
+import { scrubError } from '../client/scrub-error.ts'
+import { CodecError, type IntegrityError, MalformedReplyError } from '../errors.ts'
+import { moved, under } from '../eth/codec/codec-path.ts'
+import { type Reply, releaseReply } from '../rpc/call.ts'
+import type { Tally } from '../rpc/tally.ts'
+import type { BlockJson, WholeBlock } from '../verify/bytes-verifier.ts'
+import { bytesOf, type Fetched, type Fetcher, release } from './fetch.ts'
+import { type Link, type Linked, type LinkedReceipt, receiptsFault } from './link.ts'
+import { receiptsByHash } from './receipts-by-hash.ts'
+import type { Proof } from './verifying.ts'
+
+/**
+ * Makes the items of a stream. `block` and `receipts` get the bytes of a whole result, and read
+ * them with `readUnread`, as `createReader`, `createCopier` and `parseResult` do: they throw
+ * `SyntaxError` for invalid JSON, and `CodecError` for an invalid block.
+ */
+export interface BlockReader<B extends { readonly linked: Linked }, R extends { readonly linked: readonly LinkedReceipt[] }, T> {
+  block(bytes: Buffer): B
+  receipts(bytes: Buffer): R
+  /**
+   * Makes the item of a block that follows the previous one, with its own receipts. The item may
+   * refer to the bytes of both, which stay valid until the next item is requested.
+   */
+  item(block: B, receipts: R | undefined): T
+  /** The whole objects, where `block` and `receipts` have decoded all of their fields. */
+  whole?: ((block: B, receipts: R | undefined) => WholeBlock) | undefined
+}
+
+/** A block that was read, with the receipts that came with it. */
+interface Read<B, R> {
+  readonly block: B
+  readonly receipts: R | undefined
+  /** What both were read from. */
+  readonly json: BlockJson
+  /** What is wrong with the receipts. */
+  readonly fault: IntegrityError | undefined
+}
+
+/** A block with its receipts, and the replies that they were read from. */
+export interface Arrived<B, R> extends Read<B, R> {
+  readonly fetched: Fetched
+  readonly receiptsByHash: Reply | undefined
+  /** What was proven of it, once that is done. */
+  proof?: Proof | undefined
+}
+
+/** Number of attempts for a block whose bytes are invalid JSON. */
+const ATTEMPTS = 4
+
+/** Reads blocks as they arrive, with their receipts, and makes items of them. */
+export class Arrivals<B extends { readonly linked: Linked }, R extends { readonly linked: readonly LinkedReceipt[] }, T> {
+  readonly #client: Client
+  readonly #fetcher: Fetcher
+  readonly #reader: BlockReader<B, R, T>
+
+  constructor(client: Client, fetcher: Fetcher, reader: BlockReader<B, R, T>) {
+    this.#client = client
+    this.#fetcher = fetcher
+    this.#reader = reader
+  }
+
+  /**
+   * Reads a block: again if its bytes are invalid JSON, with receipts that are requested by its hash
+   * if those that came are not its own. Throws `IntegrityError` if it does not follow `link`. Without
+   * a link, all that is wrong is left to verification.
+   */
+  async arrive(first: Fetched, signal: AbortSignal | undefined, link?: Link): Promise<Arrived<B, R>> {
+    let fetched = first
+    let read = this.#read(fetched, link)
+    for (let attempt = 1; read === undefined; attempt++) {
+      if (attempt === ATTEMPTS) throw noJson(fetched)
+      fetched = await this.#fetcher.fetch(first.number, signal, true)
+      read = this.#read(fetched, link)
+    }
+    const { fault } = read
+    if (fault === undefined) return { ...read, fetched, receiptsByHash: undefined }
+    const wrong = { block: read.block.linked, fault, origin: fetched.origins.receipts }
+    try {
+      let bytes: Buffer | undefined
+      const readReceipts = (last: Buffer) => {
+        bytes = last
+        return this.#reader.receipts(last)
+      }
+      const { reply, receipts } = await receiptsByHash(this.#fetcher, wrong, readReceipts, signal)
+      return { block: read.block, receipts, json: { block: read.json.block, receipts: bytes }, fetched, receiptsByHash: reply, fault: undefined }
+    } catch (error) {
+      // The block may be the one that is wrong, which is found when it is verified.
+      if (link !== undefined || error !== fault) throw error
+      return { ...read, fetched, receiptsByHash: undefined }
+    }
+  }
+
+  /** The item refers to bytes of `arrived`, which may be released when it is no longer used. */
+  item({ fetched, block, receipts }: Arrived<B, R>): T {
+    return this.withOrigin(fetched, () => this.#reader.item(block, receipts))
+  }
+
+  /** Hides secrets of the block's endpoint in what `make` throws. */
+  withOrigin<V>(fetched: Fetched, make: () => V): V {
+    try {
+      return make()
+    } catch (error) {
+      throw scrubError(error, connectionsOf(this.#client), originOf(error, fetched))
+    }
+  }
+
+  /** Undefined if the bytes are invalid JSON. */
+  #read(fetched: Fetched, link: Link | undefined): Read<B, R> | undefined {
+    return this.withOrigin(fetched, () => {
+      const read = readBlock(fetched, this.#reader)
+      if (read === undefined) return undefined
+      const { block, receipts } = read
+      link?.follow(fetched.number, block.linked)
+      const fault = receipts && receiptsFault(block.linked, receipts.linked)
+      return { ...read, fault: fault && (scrubError(fault, connectionsOf(this.#client), fetched.origins.block) as IntegrityError) }
+    })
+  }
+}
+
+/** The replies will not be read again. */
+export function releaseArrived({ fetched, receiptsByHash: byHash }: Arrived<unknown, unknown>): void {
+  release(fetched)
+  if (byHash !== undefined) releaseReply(byHash)
+}
+
+/** Undefined if the bytes are invalid JSON. */
+function readBlock<B, R>({ number, block, receipts }: Fetched, reader: { block(bytes: Buffer): B; receipts(bytes: Buffer): R }) {
+  const json: BlockJson = { block: bytesOf(block), receipts: receipts && bytesOf(receipts) }
+  try {
+    return {
+      json,
+      block: inBlock(number, 'eth_getBlockByNumber', () => reader.block(json.block)),
+      receipts: json.receipts && inBlock(number, 'eth_getBlockReceipts', () => reader.receipts(json.receipts as Buffer), 'receipts'),
+    }
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined
+    throw error
+  }
+}
+
+/**
+ * Adds the method and the block to a `CodecError` of `read`, as in the path `blocks[42].gasUsed`.
+ */
+function inBlock<T>(number: bigint, method: string, read: () => T, field?: string): T {
+  try {
+    return read()
+  } catch (caught) {
+    if (!(caught instanceof CodecError)) throw caught
+    const malformed = moved(caught, caught.path, { method, kind: 'malformed' })
+    throw under(under(field === undefined ? malformed : under(malformed, field), Number(number)), 'blocks')
+  }
+}
+
+/** The origin of the value that could not be read. */
+function originOf(error: unknown, { origins }: Fetched): Tally | undefined {
+  return error instanceof CodecError && error.method === 'eth_getBlockReceipts' ? origins.receipts : origins.block
+}
+
+/**
+ * Has no cause, since the message of a `SyntaxError` quotes the text, which may hold part of a key.
+ */
+function noJson({ number, origins }: Fetched): MalformedReplyError {
+  return new MalformedReplyError(`block ${number}: received invalid JSON ${ATTEMPTS} times`, { endpoint: origins.block.endpoint })
+}

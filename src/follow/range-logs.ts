@@ -1,0 +1,97 @@
+import { Auditor } from '../bulk/audit.ts'
+import { BlockLogsFetcher, type Header } from '../bulk/block-logs.ts'
+import type { CheckedFilter } from '../bulk/log-filter.ts'
+import { LogStream, type PageReader } from '../bulk/log-stream.ts'
+import type { Client } from '../client/client.ts'
+import { IntegrityError } from '../errors.ts'
+import type { Hash } from '../eth/codec/hex.ts'
+
+/** Which logs to fetch. */
+export interface RangeLogsOptions {
+  readonly from: number
+  readonly to: number
+  readonly filter: CheckedFilter
+  readonly maxBytes: number
+  readonly signal: AbortSignal | undefined
+  /** Undefined where the node does not tell it. */
+  readonly chainId: number | undefined
+}
+
+/** Logs of the blocks up to one. */
+interface Page<L> {
+  readonly to: number
+  readonly items: readonly L[]
+}
+
+/** A block whose logs are asked for. */
+export type RangeBlock = Header & { readonly hash: Hash }
+
+/**
+ * The logs of a range of blocks, block by block: by `eth_getLogs` of many blocks at a time. The
+ * blocks are given, so no header is requested once more to audit them: where the bloom of a block
+ * says that logs may be missing, they come from its receipts.
+ */
+export class RangeLogs<L> {
+  readonly #reader: PageReader<L>
+  readonly #pages: AsyncGenerator<Page<L>, void, undefined>
+  readonly #auditor: Auditor<L>
+  readonly #stop = new AbortController()
+  #page: Page<L>
+  #taken = 0
+
+  constructor(client: Client, { from, to, filter, maxBytes, signal, chainId }: RangeLogsOptions, reader: PageReader<L>) {
+    this.#reader = reader
+    const range = { from: BigInt(from), to: BigInt(to), isKnown: true }
+    this.#pages = new LogStream(client, { filter, range, blockHash: undefined, audit: 'none', signal, maxBytes, onProgress: undefined }, reader).pages()
+    this.#page = { to: from - 1, items: [] }
+    const asked = signal === undefined ? client : client.with({ signal })
+    this.#auditor = new Auditor({
+      client: asked,
+      level: 'bloom',
+      span: { from, to },
+      filter,
+      logOf: reader.logOf,
+      readReceipts: reader.receipts,
+      blocks: new BlockLogsFetcher(asked, reader.receipts),
+      blockHash: undefined,
+      stop: this.#stop.signal,
+      again: async () => undefined,
+    })
+    this.#auditor.isOn(chainId)
+  }
+
+  /** The logs of the next block, as the node gave them for the range. */
+  async next({ number, hash }: RangeBlock): Promise<L[]> {
+    while (this.#page.to < number) {
+      this.#page = (await this.#pages.next()).value as Page<L>
+      this.#taken = 0
+    }
+    const { items } = this.#page
+    const logs: L[] = []
+    for (; this.#taken < items.length; this.#taken++) {
+      const item = items[this.#taken] as L
+      const { blockNumber, blockHash } = this.#reader.logOf(item)
+      if (blockNumber !== number) break
+      if (blockHash !== hash) throw otherBlock(number, hash, blockHash)
+      logs.push(item)
+    }
+    return logs
+  }
+
+  /** Those logs, with what is missing. */
+  complete(block: RangeBlock, logs: L[]): Promise<L[]> {
+    return this.#auditor.checkBlock(block, logs)
+  }
+
+  async end(): Promise<void> {
+    this.#stop.abort(ENDED)
+    await this.#pages.return()
+  }
+}
+
+/** Nobody sees it: requests that nobody waits for any more end with it. */
+const ENDED: unique symbol = Symbol('the logs are not needed any more')
+
+function otherBlock(number: bigint, hash: string, other: string | null): IntegrityError {
+  return new IntegrityError(`block ${number} came as ${hash}, but its logs as those of ${other}: the chain was reorganised in between, or nodes disagree`)
+}

@@ -1,0 +1,79 @@
+import { describe, expect, it } from 'vitest'
+import { Arrivals, type BlockReader } from '../../src/bulk/arrivals.ts'
+import { Fetcher } from '../../src/bulk/fetch.ts'
+import { Link, linkedFields } from '../../src/bulk/link.ts'
+import { parseResult } from '../../src/eth/codec/reader.ts'
+import { blockHash, type ChainOptions, chainAnswer, hexOf } from '../support/chain-server.ts'
+import { clientOf, errorOf, serve } from '../support/server.ts'
+
+type Linked = ReturnType<typeof linkedFields>
+type Receipts = { linked: readonly { transactionHash: string; blockHash: string }[] }
+
+const reader: BlockReader<{ linked: Linked }, Receipts, string> = {
+  block: (bytes) => ({ linked: linkedFields(parseResult(bytes)) }),
+  receipts: (bytes) => ({ linked: parseResult(bytes) as Receipts['linked'] }),
+  item: ({ linked }, receipts) => `${linked.number}: ${receipts?.linked.map((each) => each.blockHash)}`,
+}
+
+async function start(answer: NonNullable<ChainOptions['answer']> = () => undefined, read = reader) {
+  const server = await serve(chainAnswer({ head: 5, transactions: () => 1, answer }))
+  const client = clientOf(server.url)
+  const fetcher = new Fetcher(client, { full: false, receipts: true })
+  const arrivals = new Arrivals(client, fetcher, read)
+  const arrive = async (link?: Link) => arrivals.arrive(await fetcher.fetch(3n, undefined), undefined, link)
+  return { arrivals, arrive, calls: () => server.requests.flatMap(({ entries }) => entries.map(({ method, params }) => `${method} ${params[0]}`)) }
+}
+
+const asked = [`eth_getBlockByNumber ${hexOf(3)}`, `eth_getBlockReceipts ${hexOf(3)}`]
+const wrong = `0x${'f'.repeat(64)}`
+/** Receipts of another block, for those that are asked for by the number of theirs, or always. */
+const foreign =
+  (isAlways: boolean): NonNullable<ChainOptions['answer']> =>
+  ({ method, params }, right) =>
+    method === 'eth_getBlockReceipts' && (isAlways || params[0] === hexOf(3))
+      ? { result: (right as object[]).map((receipt) => ({ ...receipt, blockHash: wrong })) }
+      : undefined
+
+it('a block and its own receipts are an item, by the calls that fetched them', async () => {
+  const { arrivals, arrive, calls } = await start()
+  expect(arrivals.item(await arrive(new Link()))).toBe(`3: ${blockHash(3)}`)
+  expect(calls()).toEqual(asked)
+})
+
+it('receipts of another block are requested by the hash of this one', async () => {
+  const { arrivals, arrive, calls } = await start(foreign(false))
+  expect(arrivals.item(await arrive(new Link()))).toBe(`3: ${blockHash(3)}`)
+  expect(calls()).toEqual([...asked, `eth_getBlockReceipts ${blockHash(3)}`])
+})
+
+describe('what is wrong', () => {
+  const other: NonNullable<ChainOptions['answer']> = ({ method }, right) =>
+    method === 'eth_getBlockByNumber' ? { result: { ...(right as object), parentHash: wrong } } : undefined
+
+  it('with the place in a chain is said of a linked block only', async () => {
+    const { arrive } = await start(other)
+    const link = new Link()
+    link.follow(2n, { number: 2n, hash: blockHash(2), parentHash: blockHash(1), transactions: [] })
+    expect(await errorOf(arrive(link))).toMatchObject({ name: 'IntegrityError', message: expect.stringMatching(/^block 3 names/) })
+    expect(await arrive()).toMatchObject({ fault: undefined, block: { linked: { parentHash: wrong } } })
+  })
+
+  it('with receipts that never fit, too', async () => {
+    const { arrive } = await start(foreign(true))
+    const fault = { name: 'IntegrityError', message: `block 3: receipt 0 is of block ${wrong}, not of ${blockHash(3)}` }
+    expect(await errorOf(arrive(new Link()))).toMatchObject(fault)
+    expect((await arrive()).fault).toMatchObject(fault)
+  })
+
+  it('with JSON names the endpoint, after four requests, and shows nothing of the reply', async () => {
+    const block = () => {
+      throw new SyntaxError('SECRET is no JSON')
+    }
+    const { arrive, calls } = await start(undefined, { ...reader, block })
+    const error = await errorOf(arrive(new Link()))
+    const message = expect.stringContaining('block 3: received invalid JSON 4 times')
+    expect(error).toMatchObject({ name: 'MalformedReplyError', message, endpoint: expect.stringMatching(/^127\.0\.0\.1:/) })
+    expect(error.cause).toBeUndefined()
+    expect(calls()).toHaveLength(8)
+  })
+})
