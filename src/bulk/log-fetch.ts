@@ -1,5 +1,5 @@
 import type { Client } from '../client/client.ts'
-import { clockOf } from '../client/internals.ts'
+import { connectionsOf } from '../client/internals.ts'
 import { HexlineError, RpcError } from '../errors.ts'
 import type { Hash } from '../eth/codec/hex.ts'
 import { isOfResults, rangeLimit, suggestedRange } from '../eth/errors/log-range.ts'
@@ -18,6 +18,7 @@ import {
   readReply,
   sorted,
 } from './log-reply.ts'
+import { SecondEndpoint } from './second-endpoint.ts'
 
 /** The logs of the blocks `from` to `to`, most of them still in the bytes that they came in. */
 export interface FetchedLogs<T> extends LogSpan {
@@ -48,6 +49,10 @@ interface FetchOptions {
   readonly urgent: boolean
   /** Endpoints to ask only if there is no other. */
   readonly avoid: readonly string[]
+  /** The endpoint to ask, and no other. Default: any. */
+  readonly only?: string
+  /** Attempts until a range fails. Default: as many as are good for its size, then the client's. */
+  readonly attempts?: number
 }
 
 /** The same for one group of addresses. */
@@ -73,8 +78,6 @@ const ATTEMPTS_OF_RANGE = 2
 const MOST_SPLITS_ON_FAILURE = 4
 /** Attempts to have the same logs from a second endpoint. */
 const ATTEMPTS = 4
-/** First wait for it, in ms; twice as long each time. */
-const WAIT_MS = 500
 
 /** Fetches logs, in ranges that the endpoint accepts. */
 export class LogFetcher<T> {
@@ -85,6 +88,7 @@ export class LogFetcher<T> {
   readonly #limits: EndpointLimits
   readonly #fetchBlock: FetchBlock<T>
   readonly #asker: LogAsker<T>
+  readonly #second: SecondEndpoint
   /** Ranges that were split. */
   splits = 0
 
@@ -104,6 +108,7 @@ export class LogFetcher<T> {
     this.#limits = limits
     this.#fetchBlock = fetchBlock
     this.#asker = new LogAsker(client, filter, reader, (endpoint, logs) => limits.mayBeCut(endpoint, logs), blockHash)
+    this.#second = new SecondEndpoint(client)
   }
 
   /** Calls of `eth_getLogs`. */
@@ -153,36 +158,14 @@ export class LogFetcher<T> {
 
   /**
    * The same logs from another endpoint: of all blocks, or of those that another one has. Undefined if
-   * no other answers. One that is out for the moment is waited for.
+   * no other has any.
    */
   async again(page: ReadLogs<T>, signal: AbortSignal): Promise<ReadLogs<T> | undefined> {
-    const { endpoints } = page
-    if (this.#client.endpoints.length <= endpoints.size) return undefined
-    for (let attempt = 1; ; attempt++) {
-      const found = (await this.#fromOther(page, endpoints, signal)) ?? (await this.#partFromOther(page, endpoints, signal))
-      if (found !== undefined || attempt === ATTEMPTS) return found
-      await this.#pause(WAIT_MS * 2 ** attempt, signal)
-    }
-  }
-
-  /** Undefined if one of the endpoints that are to be avoided gave some of them. */
-  async #fromOther({ from, to }: LogSpan, endpoints: ReadonlySet<string>, signal: AbortSignal): Promise<ReadLogs<T> | undefined> {
-    const fetched = await this.#fetchWhole({ from, to }, { signal, urgent: false, avoid: [...endpoints] })
-    return [...fetched.endpoints].some((name) => endpoints.has(name)) ? undefined : fetched
-  }
-
-  /** From an endpoint that has dropped old blocks, or does not have the newest ones yet. */
-  async #partFromOther({ from, to }: LogSpan, endpoints: ReadonlySet<string>, signal: AbortSignal): Promise<ReadLogs<T> | undefined> {
-    for (const spanOf of [(size: number) => ({ from: to - size + 1, to }), (size: number) => ({ from, to: from + size - 1 })]) {
-      let found: ReadLogs<T> | undefined
-      // The largest size that it has lies between the two.
-      let [has, lacks] = [0, to - from + 1]
-      for (let size = 1; lacks - has > 1; size = Math.floor((has + lacks) / 2)) {
-        const part = await this.#fromOther(spanOf(size), endpoints, signal)
-        if (part === undefined) lacks = size
-        else has = size
-        found = part ?? found
-      }
+    for (const { name } of connectionsOf(this.#client) ?? []) {
+      if (page.endpoints.has(name)) continue
+      const found = await this.#second.ask(name, page, signal, (span) =>
+        this.#fetchWhole(span, { signal, urgent: false, avoid: [], only: name, attempts: ATTEMPTS }),
+      )
       if (found !== undefined) return found
     }
     return undefined
@@ -199,20 +182,6 @@ export class LogFetcher<T> {
       received: sumOf(all, 'received'),
       endpoints: new Set(all.flatMap(({ endpoints }) => [...endpoints])),
     }
-  }
-
-  async #pause(ms: number, signal: AbortSignal): Promise<void> {
-    const clock = clockOf(this.#client)
-    await new Promise<void>((resolve) => {
-      const timer = clock.wakeAt(clock.now() + ms, done)
-      function done(): void {
-        clock.cancel(timer)
-        signal.removeEventListener('abort', done)
-        resolve()
-      }
-      signal.addEventListener('abort', done)
-    })
-    signal.throwIfAborted()
   }
 
   async #readAll({ replies }: Part<T>, options: AskOptions): Promise<T[]> {
@@ -262,12 +231,12 @@ export class LogFetcher<T> {
     const mayBeSplit = blocks > 1 && failures < MOST_SPLITS_ON_FAILURE && !options.urgent && options.isPatient !== true
     let reply: LogReply<T>
     try {
-      reply = await this.#asker.ask(question, mayBeSplit ? { ...options, attempts: ATTEMPTS_OF_RANGE } : options)
+      reply = await this.#asker.ask(question, mayBeSplit && options.attempts === undefined ? { ...options, attempts: ATTEMPTS_OF_RANGE } : options)
     } catch (error) {
       const split = blocks > 1 ? this.#splitAfter(error, blocks, failures) : undefined
       if (split !== undefined) return this.#askFirst(question, split.part, { ...options, failures: split.failures })
       if (blocks === 1 && isTooMuch(error)) return this.#askBlock(question, options, error, 0)
-      if (mayBeSplit && isPassing(error)) return this.#askAll(question, { ...options, isPatient: true })
+      if (mayBeSplit && options.attempts === undefined && isPassing(error)) return this.#askAll(question, { ...options, isPatient: true })
       throw error
     }
     const { items, count, received, tally } = reply

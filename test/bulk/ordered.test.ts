@@ -211,12 +211,12 @@ describe('an item that is requested in parts', () => {
     expect(came).toEqual([[0, 0], [1, 2]]) // biome-ignore format: as a table
   })
 
-  it('is requested again where what is left of it is late', async () => {
-    const { parts, asked } = startParts(8, ([from, to], again) => {
-      if (from === 0) return eventually(() => expect(asked.length).toBeGreaterThan(2)).then((): Part => ({ bytes: 1, span: [0, 0], rest: [1, 2] }))
+  it.each([1, 2])('is requested again where what is left of it is late, and %i parts after it came', async (later) => {
+    const { parts, asked } = startParts(2 + 3 * later, ([from, to], again) => {
+      if (from === 0) return eventually(() => expect(asked.length).toBeGreaterThan(later)).then((): Part => ({ bytes: 1, span: [0, 0], rest: [1, 2] }))
       return from === 1 && !again ? never : whole([from, to])
     })
-    expect(await spans(parts)).toEqual([[0, 0], [1, 2], [3, 5], [6, 8]]) // biome-ignore format: as a table
+    expect((await spans(parts)).slice(0, 3)).toEqual([[0, 0], [1, 2], [3, 5]]) // biome-ignore format: as a table
   })
 })
 
