@@ -1,11 +1,13 @@
+import { createMPT } from '@ethereumjs/mpt'
+import { RLP } from '@ethereumjs/rlp'
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import { type Blocks, fill, hashOf, type RawPair, type Template, templateOf } from './blocks.ts'
 import { MOST_BLOCKS, MOST_RESULTS, type Refusal } from './logs.ts'
 import type { RawReceipt } from './made-blocks.ts'
 
 /*
- * The chain of the workloads `audit`: the blocks of the others, with blooms that fit their
- * receipts. One contract, which is in none of them, has a log in one block of fifty.
+ * The chain of the workloads `audit`: the blocks of the others, with blooms and roots that fit their receipts.
+ * One contract, which is in none of them, has a log in one block of fifty.
  */
 
 /** The topic of a transfer. */
@@ -30,15 +32,12 @@ export interface AuditedBlocks {
   logs(from: number, to: number, isOfTransfers: boolean): Buffer | Refusal
 }
 
-export function auditedBlocks({ raw }: Pick<Blocks, 'raw'>): AuditedBlocks {
+export async function auditedBlocks({ raw }: Pick<Blocks, 'raw'>): Promise<AuditedBlocks> {
   const plain = raw.map(withLikelyItems)
   const blooms = plain.map(({ receipts }) => bloomOf(receipts))
   const rare = contractIn(blooms)
-  const blocks = plain.map((pair, i) => shapesOf(pair, blooms[i] as Buffer, rare))
-  const withRareLog = plain.map((pair) => {
-    const changed = { ...pair, receipts: withLog(pair, rare) }
-    return shapesOf(changed, bloomOf(changed.receipts), rare)
-  })
+  const blocks = await Promise.all(plain.map((pair) => shapesOf(pair, rare)))
+  const withRareLog = await Promise.all(plain.map((pair) => shapesOf({ ...pair, receipts: withLog(pair, rare) }, rare)))
   const shapes = (block: number) => (hasRareLog(block) ? withRareLog : blocks)[block % blocks.length] as Shapes
   return {
     rare,
@@ -74,18 +73,42 @@ interface Shapes {
   readonly rareLogs: { readonly template: Template; readonly count: number }
 }
 
-function shapesOf({ block, receipts }: RawPair, bloom: Buffer, rare: string): Shapes {
+async function shapesOf({ block, receipts: given }: RawPair, rare: string): Promise<Shapes> {
+  const receipts = given.map((receipt) => ({ ...receipt, logsBloom: hexOf(bloomOf([receipt])) }))
   const logs = receipts.flatMap((receipt) => receipt.logs) as unknown as readonly Log[]
   const listOf = (chosen: readonly Log[]) => ({ template: templateOf(block, chosen, (text) => text.slice(1, -1)), count: chosen.length })
   const transactions = block.transactions.map(({ hash }) => hash)
-  // No receipts root: audits prove these receipts by the bloom.
-  const header = { ...block, logsBloom: `0x${bloom.toString('hex')}`, receiptsRoot: `0x${'0'.repeat(64)}`, transactions }
+  const header = { ...block, logsBloom: hexOf(bloomOf(receipts)), receiptsRoot: hexOf(await rootOf(receipts)), transactions }
   return {
     header: templateOf(block, header),
     receipts: templateOf(block, receipts),
     transfers: listOf(logs.filter(({ topics }) => topics[0] === TRANSFER)),
     rareLogs: listOf(logs.filter(({ address }) => address === rare)),
   }
+}
+
+/** The root of the trie of receipts, by another implementation than hexline's. */
+async function rootOf(receipts: readonly RawReceipt[]): Promise<Uint8Array> {
+  const trie = await createMPT()
+  for (const [i, receipt] of receipts.entries()) await trie.put(RLP.encode(i), encoded(receipt as unknown as RootedReceipt))
+  return trie.root()
+}
+
+/** What the root covers of a receipt: EIP-2718, and before Byzantium the state in place of the status. */
+function encoded({ type = '0x0', status, root, cumulativeGasUsed, logsBloom, logs }: RootedReceipt): Uint8Array {
+  const bytes = (hex: string) => Buffer.from(hex.slice(2), 'hex')
+  const listed = logs.map(({ address, topics, data }) => [bytes(address), topics.map(bytes), bytes(data)])
+  const list = RLP.encode([status === undefined ? bytes(root as string) : BigInt(status), BigInt(cumulativeGasUsed), bytes(logsBloom), listed])
+  return Number(type) === 0 ? list : Buffer.concat([Uint8Array.of(Number(type)), list])
+}
+
+interface RootedReceipt {
+  readonly type?: string
+  readonly status?: string
+  readonly root?: string
+  readonly cumulativeGasUsed: string
+  readonly logsBloom: string
+  readonly logs: readonly (Log & { readonly data: string })[]
 }
 
 interface Log {
@@ -139,6 +162,10 @@ function withLikelyItems(pair: RawPair): RawPair {
     })),
   }))
   return { ...pair, receipts }
+}
+
+function hexOf(bytes: Uint8Array): string {
+  return `0x${Buffer.from(bytes).toString('hex')}`
 }
 
 const BLOOM_BYTES = 256

@@ -59,33 +59,66 @@ export interface Refusal {
   readonly message: string
 }
 
-/** The logs of the blocks `from` to `to` as a JSON array, or a refusal. */
-export function logsReply(from: number, to: number): Buffer | Refusal {
+/** The logs of the blocks `from` to `to` as pieces of a JSON array, or a refusal. */
+export function logsReply(from: number, to: number): Buffer[] | Refusal {
   if (to - from + 1 > MOST_BLOCKS) return { code: -32000, message: `You can make eth_getLogs requests with up to a ${MOST_BLOCKS} block range` }
-  let count = 0
-  for (let block = from; block <= to; block++) count += logsIn(block)
-  if (count > MOST_RESULTS) return { code: -32602, message: `query returned more than ${MOST_RESULTS} results` }
-  if (count === 0) return Buffer.from('[]')
-  const size = LOG.length + 1
-  const reply = Buffer.from(MANY_LOGS.subarray(0, count * size + 1))
-  let start = 1
-  for (let block = from; block <= to; block++) {
-    const logs = logsIn(block)
-    const digits = Buffer.from(block.toString(16), 'latin1')
-    for (let i = 0; i < logs; i++) {
-      const index = FIRST_INDEX + i
-      for (const at of NUMBERS) for (let k = 0; k < digits.length; k++) reply[start + at + k] = digits[k] as number
-      for (const at of INDEXES) {
-        reply[start + at] = DIGITS[index >>> 4] as number
-        reply[start + at + 1] = DIGITS[index & 15] as number
-      }
-      start += size
-    }
+  const pieces: Buffer[] = []
+  let bytes = 0
+  for (let chunk = Math.floor(from / CHUNK); chunk <= Math.floor(to / CHUNK); chunk++) {
+    const { logs, starts } = madeChunk(chunk)
+    const piece = logs.subarray(starts[Math.max(0, from - chunk * CHUNK)], starts[Math.min(CHUNK, to + 1 - chunk * CHUNK)])
+    bytes += piece.length
+    if (piece.length > 0) pieces.push(piece)
   }
-  reply[reply.length - 1] = 0x5d // ']' in place of the last comma
-  return reply
+  if (bytes > MOST_RESULTS * SIZE) return { code: -32602, message: `query returned more than ${MOST_RESULTS} results` }
+  const last = pieces.pop()
+  // Without the last comma.
+  return [OPEN, ...pieces, ...(last === undefined ? [] : [last.subarray(0, -1)]), CLOSE]
 }
 
+/**
+ * Makes the logs of these blocks, so that the server has nothing left to do but to send them: what
+ * it needs of the machine is missing to the client.
+ */
+export function makeLogs(first: number, count: number): void {
+  for (let chunk = Math.floor(first / CHUNK); chunk * CHUNK < first + count; chunk++) madeChunk(chunk)
+}
+
+/** The logs of some blocks, each followed by a comma, and where those of each block start. */
+interface Chunk {
+  readonly logs: Buffer
+  readonly starts: Uint32Array
+}
+
+/** Blocks in a chunk. */
+const CHUNK = 20_000
+const chunks = new Map<number, Chunk>()
+
+function madeChunk(chunk: number): Chunk {
+  const known = chunks.get(chunk)
+  if (known !== undefined) return known
+  const first = chunk * CHUNK
+  const starts = new Uint32Array(CHUNK + 1)
+  for (let i = 0; i < CHUNK; i++) starts[i + 1] = (starts[i] as number) + logsIn(first + i) * SIZE
+  const logs = Buffer.allocUnsafeSlow(starts[CHUNK] as number)
+  for (let i = 0; i < CHUNK; i++) {
+    const digits = Buffer.from((first + i).toString(16), 'latin1')
+    for (let start = starts[i] as number, index = FIRST_INDEX; start < (starts[i + 1] as number); start += SIZE, index++) {
+      PATTERN.copy(logs, start)
+      for (const at of NUMBERS) digits.copy(logs, start + at)
+      for (const at of INDEXES) {
+        logs[start + at] = DIGITS[index >>> 4] as number
+        logs[start + at + 1] = DIGITS[index & 15] as number
+      }
+    }
+  }
+  const made = { logs, starts }
+  chunks.set(chunk, made)
+  return made
+}
+
+const OPEN = Buffer.from('[')
+const CLOSE = Buffer.from(']')
 /** Indexes of logs and transactions start here, so that all have two digits. */
 const FIRST_INDEX = 0x10
 const DIGITS = Buffer.from('0123456789abcdef')
@@ -110,4 +143,5 @@ const LOG = JSON.stringify({
 const placesOf = (mark: string) => [...LOG.matchAll(new RegExp(mark, 'g'))].map(({ index }) => index)
 const NUMBERS = placesOf(NUMBER)
 const INDEXES = placesOf(INDEX)
-const MANY_LOGS = Buffer.from(`[${`${LOG},`.repeat(MOST_RESULTS)}`, 'latin1')
+const PATTERN = Buffer.from(`${LOG},`, 'latin1')
+const SIZE = PATTERN.length

@@ -4,10 +4,10 @@ import type { AddressInfo, Server } from 'node:net'
 import { gzip } from 'node:zlib'
 import { startSandbox } from 'hexline/sandbox'
 import { auditedBlocks } from './audited.ts'
-import { fill, loadBlocks, type Template } from './blocks.ts'
+import { FIRST_BLOCK, fill, loadBlocks, type Template } from './blocks.ts'
 import { cert, key } from './certificate.ts'
-import { logsReply, type Refusal } from './logs.ts'
-import { FAULTS, FAULTY_RATE } from './workloads.ts'
+import { logsReply, makeLogs, type Refusal } from './logs.ts'
+import { FAULTS, FAULTY_RATE, workloads } from './workloads.ts'
 
 /*
  * A node for the benchmark, in its own process. It answers from memory at the lowest possible cost.
@@ -53,7 +53,7 @@ const [, , areMade, transactionsEach] = process.argv
 const counts = transactionsEach === undefined ? undefined : [-4, -3, -2, -1, 1, 2, 3, 4].map((more) => Number(transactionsEach) + more)
 const blocks = loadBlocks(areMade === 'made', counts)
 const { source, full, hashes, receipts, transactions, logs } = blocks
-const audited = auditedBlocks(blocks)
+const audited = await auditedBlocks(blocks)
 const COMMA = Buffer.from(',')
 const OPEN = Buffer.from('[')
 const CLOSE = Buffer.from(']')
@@ -107,10 +107,17 @@ async function startFaulty(faultSeed: number): Promise<string> {
   return sandbox.nodeUrl()
 }
 
+/** Shorter bodies are joined, in bytes. */
+const LEAST_IN_PIECES = 64 * 1024
+
 function reply(response: ServerResponse, status: number, parts: readonly Buffer[]): void {
-  const body = Buffer.concat(parts)
-  response.writeHead(status, { 'content-type': 'application/json', 'content-length': body.length, ...(status === 429 && { 'retry-after': '1' }) })
-  response.end(body)
+  const length = parts.reduce((sum, part) => sum + part.length, 0)
+  response.writeHead(status, { 'content-type': 'application/json', 'content-length': length, ...(status === 429 && { 'retry-after': '1' }) })
+  // New memory for a long body costs more than sending it in pieces.
+  if (length < LEAST_IN_PIECES) return void response.end(Buffer.concat(parts))
+  response.cork()
+  for (const part of parts) response.write(part)
+  response.end()
 }
 
 /** At level 1, nginx's default, and the cheapest for this server. */
@@ -145,8 +152,13 @@ function answer({ id, method, params }: Call): Buffer[] {
   }
 }
 
+const { amounts: logAmounts, warmUp: logWarmUp = 0 } = workloads.logs
+const logBlocks = (logAmounts.hexline as number) * (1 + logWarmUp)
+
 function answerLogs(call: Call): Buffer[] {
   if (call.method !== 'eth_getLogs') return answer(call)
+  // All of them once, while the first client warms up.
+  makeLogs(FIRST_BLOCK, logBlocks)
   const { fromBlock, toBlock } = call.params[0] as { fromBlock: string; toBlock: string }
   return envelope(call, logsReply(Number(fromBlock), Number(toBlock)))
 }
@@ -167,9 +179,10 @@ function answerAudit(call: Call): Buffer[] {
   }
 }
 
-function envelope({ id }: Call, said: Buffer | Refusal): Buffer[] {
+function envelope({ id }: Call, said: Buffer | Buffer[] | Refusal): Buffer[] {
   const start = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},`
-  return Buffer.isBuffer(said) ? [Buffer.from(`${start}"result":`), said, END] : [Buffer.from(`${start}"error":${JSON.stringify(said)}}`)]
+  const result = Buffer.isBuffer(said) ? [said] : said
+  return Array.isArray(result) ? [Buffer.from(`${start}"result":`), ...result, END] : [Buffer.from(`${start}"error":${JSON.stringify(result)}}`)]
 }
 
 function blockOf(templates: readonly Template[], number: unknown): Buffer {

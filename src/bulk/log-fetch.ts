@@ -1,8 +1,8 @@
 import type { Client } from '../client/client.ts'
-import { clockOf } from '../client/internals.ts'
+import { connectionsOf } from '../client/internals.ts'
 import { HexlineError, RpcError } from '../errors.ts'
 import type { Hash } from '../eth/codec/hex.ts'
-import { rangeLimit, suggestedRange } from '../eth/errors/log-range.ts'
+import { isOfResults, rangeLimit, suggestedRange } from '../eth/errors/log-range.ts'
 import { mayRepeat } from '../rpc/failure-kinds.ts'
 import type { CheckedFilter } from './log-filter.ts'
 import type { EndpointLimits, LogRange } from './log-range.ts'
@@ -18,11 +18,12 @@ import {
   readReply,
   sorted,
 } from './log-reply.ts'
+import { SecondEndpoint } from './second-endpoint.ts'
 
 /** The logs of the blocks `from` to `to`, most of them still in the bytes that they came in. */
 export interface FetchedLogs<T> extends LogSpan {
-  /** Last block that was requested. The rest has to be requested if that is not `to`. */
-  readonly end: number
+  /** The last blocks of the request, if they were too many. They have to be requested again. */
+  readonly rest: LogSpan | undefined
   /** For each group of addresses, what came. */
   readonly parts: readonly Part<T>[]
   /** Size of the replies, in bytes. */
@@ -48,6 +49,10 @@ interface FetchOptions {
   readonly urgent: boolean
   /** Endpoints to ask only if there is no other. */
   readonly avoid: readonly string[]
+  /** The endpoint to ask, and no other. Default: any. */
+  readonly only?: string
+  /** Attempts until a range fails. Default: as many as are good for its size, then the client's. */
+  readonly attempts?: number
 }
 
 /** The same for one group of addresses. */
@@ -73,10 +78,6 @@ const ATTEMPTS_OF_RANGE = 2
 const MOST_SPLITS_ON_FAILURE = 4
 /** Attempts to have the same logs from a second endpoint. */
 const ATTEMPTS = 4
-/** First wait for it, in ms; twice as long each time. */
-const WAIT_MS = 500
-/** Parts of a split range to request at once; the rest is left to the caller. */
-const MOST_PARTS = 4
 
 /** Fetches logs, in ranges that the endpoint accepts. */
 export class LogFetcher<T> {
@@ -87,6 +88,7 @@ export class LogFetcher<T> {
   readonly #limits: EndpointLimits
   readonly #fetchBlock: FetchBlock<T>
   readonly #asker: LogAsker<T>
+  readonly #second: SecondEndpoint
   /** Ranges that were split. */
   splits = 0
 
@@ -106,6 +108,7 @@ export class LogFetcher<T> {
     this.#limits = limits
     this.#fetchBlock = fetchBlock
     this.#asker = new LogAsker(client, filter, reader, (endpoint, logs) => limits.mayBeCut(endpoint, logs), blockHash)
+    this.#second = new SecondEndpoint(client)
   }
 
   /** Calls of `eth_getLogs`. */
@@ -114,15 +117,15 @@ export class LogFetcher<T> {
   }
 
   /**
-   * All logs of the span that the filter selects, or of its first blocks if it holds far more than
-   * expected.
+   * All logs of the span that the filter selects, or of its first blocks if the whole was refused.
    */
   async fetch(span: LogSpan, options: FetchOptions): Promise<FetchedLogs<T>> {
     const endpoints = new Set<string>()
     const parts = await Promise.all(this.#filter.groups.map((group) => this.#askAll({ group, span }, { ...options, endpoints })))
     const replies = parts.flatMap((part) => part.replies)
     const to = Math.min(...parts.map((part) => part.to))
-    return { from: span.from, to, end: span.to, parts, received: sumOf(replies, 'received'), bytes: sumOf(replies, 'bytes'), endpoints }
+    const rest = to < span.to ? { from: to + 1, to: span.to } : undefined
+    return { from: span.from, to, rest, parts, received: sumOf(replies, 'received'), bytes: sumOf(replies, 'bytes'), endpoints }
   }
 
   /**
@@ -154,37 +157,15 @@ export class LogFetcher<T> {
   }
 
   /**
-   * The same logs from another endpoint: of all blocks, or of those that another one has. Undefined
-   * if no other answers. One that is out for the moment is waited for.
+   * The same logs from another endpoint: of all blocks, or of those that another one has. Undefined if
+   * no other has any.
    */
   async again(page: ReadLogs<T>, signal: AbortSignal): Promise<ReadLogs<T> | undefined> {
-    const { endpoints } = page
-    if (this.#client.endpoints.length <= endpoints.size) return undefined
-    for (let attempt = 1; ; attempt++) {
-      const found = (await this.#fromOther(page, endpoints, signal)) ?? (await this.#partFromOther(page, endpoints, signal))
-      if (found !== undefined || attempt === ATTEMPTS) return found
-      await this.#pause(WAIT_MS * 2 ** attempt, signal)
-    }
-  }
-
-  /** Undefined if one of the endpoints that are to be avoided gave some of them. */
-  async #fromOther({ from, to }: LogSpan, endpoints: ReadonlySet<string>, signal: AbortSignal): Promise<ReadLogs<T> | undefined> {
-    const fetched = await this.#fetchWhole({ from, to }, { signal, urgent: false, avoid: [...endpoints] })
-    return [...fetched.endpoints].some((name) => endpoints.has(name)) ? undefined : fetched
-  }
-
-  /** From an endpoint that has dropped old blocks, or does not have the newest ones yet. */
-  async #partFromOther({ from, to }: LogSpan, endpoints: ReadonlySet<string>, signal: AbortSignal): Promise<ReadLogs<T> | undefined> {
-    for (const spanOf of [(size: number) => ({ from: to - size + 1, to }), (size: number) => ({ from, to: from + size - 1 })]) {
-      let found: ReadLogs<T> | undefined
-      // The largest size that it has lies between the two.
-      let [has, lacks] = [0, to - from + 1]
-      for (let size = 1; lacks - has > 1; size = Math.floor((has + lacks) / 2)) {
-        const part = await this.#fromOther(spanOf(size), endpoints, signal)
-        if (part === undefined) lacks = size
-        else has = size
-        found = part ?? found
-      }
+    for (const { name } of connectionsOf(this.#client) ?? []) {
+      if (page.endpoints.has(name)) continue
+      const found = await this.#second.ask(name, page, signal, (span) =>
+        this.#fetchWhole(span, { signal, urgent: false, avoid: [], only: name, attempts: ATTEMPTS }),
+      )
       if (found !== undefined) return found
     }
     return undefined
@@ -201,20 +182,6 @@ export class LogFetcher<T> {
       received: sumOf(all, 'received'),
       endpoints: new Set(all.flatMap(({ endpoints }) => [...endpoints])),
     }
-  }
-
-  async #pause(ms: number, signal: AbortSignal): Promise<void> {
-    const clock = clockOf(this.#client)
-    await new Promise<void>((resolve) => {
-      const timer = clock.wakeAt(clock.now() + ms, done)
-      function done(): void {
-        clock.cancel(timer)
-        signal.removeEventListener('abort', done)
-        resolve()
-      }
-      signal.addEventListener('abort', done)
-    })
-    signal.throwIfAborted()
   }
 
   async #readAll({ replies }: Part<T>, options: AskOptions): Promise<T[]> {
@@ -264,12 +231,12 @@ export class LogFetcher<T> {
     const mayBeSplit = blocks > 1 && failures < MOST_SPLITS_ON_FAILURE && !options.urgent && options.isPatient !== true
     let reply: LogReply<T>
     try {
-      reply = await this.#asker.ask(question, mayBeSplit ? { ...options, attempts: ATTEMPTS_OF_RANGE } : options)
+      reply = await this.#asker.ask(question, mayBeSplit && options.attempts === undefined ? { ...options, attempts: ATTEMPTS_OF_RANGE } : options)
     } catch (error) {
       const split = blocks > 1 ? this.#splitAfter(error, blocks, failures) : undefined
-      if (split !== undefined) return this.#askParts(question, split.part, { ...options, failures: split.failures })
+      if (split !== undefined) return this.#askFirst(question, split.part, { ...options, failures: split.failures })
       if (blocks === 1 && isTooMuch(error)) return this.#askBlock(question, options, error, 0)
-      if (mayBeSplit && isPassing(error)) return this.#askAll(question, { ...options, isPatient: true })
+      if (mayBeSplit && options.attempts === undefined && isPassing(error)) return this.#askAll(question, { ...options, isPatient: true })
       throw error
     }
     const { items, count, received, tally } = reply
@@ -284,10 +251,7 @@ export class LogFetcher<T> {
     const { span, tally } = reply
     const blocks = span.to - span.from + 1
     const isCut = items.length >= this.#limits.maxResultsOf(tally.endpoint)
-    const whole =
-      blocks > 1
-        ? await this.#askParts(reply, Math.ceil(blocks / 2), { ...options, isRead: true })
-        : await this.#askBlock(reply, options, undefined, items.length)
+    const whole = blocks > 1 ? await this.#askHalves(reply, { ...options, isRead: true }) : await this.#askBlock(reply, options, undefined, items.length)
     const given = whole.to === span.to ? items : this.#until(whole.to, items)
     const found = sumOf(whole.replies, 'count')
     const isMore = found > given.length
@@ -300,25 +264,24 @@ export class LogFetcher<T> {
   }
 
   /**
-   * The first part alone, since it may have to be split again; then others at once, as large as it
-   * has shown that they may be. Ends early where there are too many.
+   * The first part of a range alone, since it may have to be split again. It shows how large the
+   * others may be, which are left to the caller.
    */
-  async #askParts({ group, span: { from, to } }: LogQuestion, size: number, options: AskOptions): Promise<Part<T>> {
+  #askFirst({ group, span: { from, to } }: LogQuestion, size: number, options: AskOptions): Promise<Part<T>> {
     this.splits++
-    const first = { from, to: Math.min(to, from + size - 1) }
-    const part = await this.#askAll({ group, span: first }, options)
-    if (part.to < first.to) return part
-    const parts = [part]
-    const most = this.#range.blocks
-    const others: LogSpan[] = []
-    for (let start = first.to + 1; start <= to && others.length < MOST_PARTS; start += most) others.push({ from: start, to: Math.min(to, start + most - 1) })
-    const asked = await Promise.all(others.map((span) => this.#askAll({ group, span }, options)))
-    for (const [i, other] of asked.entries()) {
-      parts.push(other)
-      // What follows a part that ended early is requested again, later.
-      if (other.to < (others[i] as LogSpan).to) break
-    }
-    return { to: (parts.at(-1) as Part<T>).to, replies: parts.flatMap(({ replies }) => replies) }
+    return this.#askAll({ group, span: { from, to: Math.min(to, from + Math.min(size, this.#range.blocks) - 1) } }, options)
+  }
+
+  /** Both halves of a range, or the first blocks if the first half was refused. */
+  async #askHalves({ group, span: { from, to } }: LogQuestion, options: AskOptions): Promise<Part<T>> {
+    this.splits++
+    const middle = Math.floor((from + to) / 2)
+    const halves = [
+      { from, to: middle },
+      { from: middle + 1, to },
+    ]
+    const [first, second] = (await Promise.all(halves.map((span) => this.#askAll({ group, span }, options)))) as [Part<T>, Part<T>]
+    return first.to < middle ? first : { to: second.to, replies: [...first.replies, ...second.replies] }
   }
 
   /** The logs of a block that do not fit into one reply. */
@@ -386,10 +349,13 @@ const MAYBE_TOO_MUCH = ['timeout', 'server', 'malformed', 'overloaded']
 
 /**
  * The size that the refusal names, if it is smaller than the refused one. A limit of exactly the
- * refused size does not count the last block; any other that fails again is halved.
+ * refused size does not count the last block; any other that fails again is halved. Where there were
+ * too many results, half would mostly hold more than is good: it takes a quarter.
  */
 function partAfter(error: unknown, blocks: number): number {
-  const named = error instanceof RpcError ? rangeLimit(error.said) : undefined
+  const said = error instanceof RpcError ? error.said : ''
+  const named = rangeLimit(said)
   if (named !== undefined && named < blocks) return named
-  return named === blocks ? blocks - 1 : Math.ceil(blocks / 2)
+  if (named === blocks) return blocks - 1
+  return Math.ceil(blocks / (named === undefined && isOfResults(said) ? 4 : 2))
 }

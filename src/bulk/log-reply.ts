@@ -1,5 +1,5 @@
 import type { Client, Request } from '../client/client.ts'
-import { AVOID, clockOf, connectionsOf, type RequestMarks, TALLY, UNREAD } from '../client/internals.ts'
+import { AVOID, clockOf, connectionsOf, ONLY, type RequestMarks, TALLY, UNREAD } from '../client/internals.ts'
 import { scrubError } from '../client/scrub-error.ts'
 import { CodecError, type HexlineError, IntegrityError, MalformedReplyError } from '../errors.ts'
 import { moved } from '../eth/codec/codec-path.ts'
@@ -41,6 +41,8 @@ export interface AskOptions {
   readonly urgent: boolean
   /** Endpoints to ask only if there is no other. */
   readonly avoid: readonly string[]
+  /** The endpoint to ask, and no other. Default: any. */
+  readonly only?: string | undefined
   /** Attempts until the call fails. Default: the client's. */
   readonly attempts?: number | undefined
   /** Replies that could not be used so far. */
@@ -131,7 +133,7 @@ export class LogAsker<T> {
   }
 
   /** One `eth_getLogs`, sent again while its reply is not one to this request. */
-  async ask(question: LogQuestion, { signal, urgent, avoid, attempts, unusable = 0, isRead }: AskOptions): Promise<LogReply<T>> {
+  async ask(question: LogQuestion, { signal, urgent, avoid, only, attempts, unusable = 0, isRead }: AskOptions): Promise<LogReply<T>> {
     const { group, span } = question
     const where = this.#blockHash === undefined ? { fromBlock: hexOf(span.from), toBlock: hexOf(span.to) } : { blockHash: this.#blockHash }
     const params = [{ ...group, ...where }]
@@ -146,6 +148,7 @@ export class LogAsker<T> {
         [UNREAD]: this.#bodies,
         [TALLY]: tally,
         [AVOID]: avoided,
+        [ONLY]: only,
         signal,
         ...(attempts !== undefined && { attempts }),
       }

@@ -7,7 +7,7 @@ import { type AuditLevel, Auditor, type AuditReport } from './audit.ts'
 import { BlockLogsFetcher, checkSameBlock, logsFault, type ReadReceipts } from './block-logs.ts'
 import { learnHistory } from './learn-history.ts'
 import { shown } from './link.ts'
-import { type FetchedLogs, LogFetcher, type ReadLogs } from './log-fetch.ts'
+import { LogFetcher, type ReadLogs } from './log-fetch.ts'
 import type { CheckedFilter } from './log-filter.ts'
 import { EndpointLimits, LogRange } from './log-range.ts'
 import type { LogReader, LogSpan } from './log-reply.ts'
@@ -58,6 +58,9 @@ const DEFAULT_TIMEOUT_MS = 30_000
 const DECAY = 0.5
 /** A page with many logs takes long without being late. Its parts are retried one by one. */
 const LEAST_LATE_MS = 10_000
+
+/** As of module loading, since test frameworks replace it with a fake clock that stands still. */
+const { setImmediate } = globalThis
 
 /** What endpoints accept is learnt once for all streams of a client. */
 const limitsOfClients = new WeakMap<object, EndpointLimits>()
@@ -127,8 +130,9 @@ export class LogStream<T> {
       const first = await ask({ from: span.from, to: Math.min(span.to, span.from + range.blocks - 1) }, stop.signal, false)
       const assumedBytes = Math.max(LEAST_ASSUMED_BYTES, (first.received / (first.to - first.from + 1)) * range.blocks)
       const bounds = { maxBytes, maxItems: MOST_AHEAD, assumedBytes, maxWaitMs: MAX_WAIT_MS, decay: DECAY, leastLateMs: LEAST_LATE_MS }
-      const askAll = (from: number, to: number) => ordered(spansOf(from, to, range), ask, bounds, stop.signal, clockOf(client))
-      for await (const fetched of this.#whole(first, span.to, askAll)) {
+      const others = first.to < span.to ? [{ from: first.to + 1, to: span.to }] : []
+      const cut = (each: LogSpan) => cutAfter(each, range.blocks)
+      for await (const fetched of joined(first, ordered(others, ask, bounds, stop.signal, clockOf(client), cut))) {
         // A second endpoint is asked for the same ranges.
         const pages = level === 'peer' ? [await fetcher.read(fetched, stop.signal)] : fetcher.pages(fetched, stop.signal)
         for await (const page of pages) {
@@ -140,6 +144,9 @@ export class LogStream<T> {
           counts.logs += items.length
           yield { ...page, items }
           onProgress?.({ number: BigInt(page.to), ...counts, total, calls: fetcher.calls, splits: fetcher.splits, audit: auditor.report })
+          // Pages that have arrived follow each other without a turn of the event loop: meanwhile
+          // nothing would be sent or received.
+          await turnEnd()
         }
       }
       await auditor.end()
@@ -148,22 +155,6 @@ export class LogStream<T> {
     } finally {
       signal?.removeEventListener('abort', onAbort)
       stop.abort()
-    }
-  }
-
-  /**
-   * The first logs and all others of the range, with the rest of spans that ended early in its
-   * place.
-   */
-  async *#whole(
-    first: FetchedLogs<T>,
-    to: number,
-    askAll: (from: number, to: number) => AsyncIterable<FetchedLogs<T>>,
-  ): AsyncGenerator<FetchedLogs<T>, void, undefined> {
-    yield first
-    for await (const fetched of askAll(first.to + 1, to)) {
-      if (fetched.to === fetched.end) yield fetched
-      else yield* this.#whole(fetched, fetched.end, askAll)
     }
   }
 
@@ -186,10 +177,15 @@ export class LogStream<T> {
       if (block === null) throw new OptionError('blockHash', 'the hash of a block that the node has', blockHash)
       return { span: { from: Number(block.number), to: Number(block.number) }, tail: blockHash, isFinal: await this.#isFinal(client, block.number) }
     }
-    const { from, to } = await resolveRange(client, range as CheckedRange)
-    const tail = await this.#hashOf(client, to)
+    const resolved = resolveRange(client, range as CheckedRange)
+    const known = range?.to
+    // Requested together with the head where it can be: whether it is there at all is found there.
+    const early = typeof known === 'bigint' ? Promise.all([this.#hashOf(client, known), this.#isFinal(client, known)]) : undefined
+    early?.catch(() => {})
+    const { from, to } = await resolved
+    const [tail, isFinal] = await (early ?? Promise.all([this.#hashOf(client, to), this.#isFinal(client, to)]))
     if (!isHash(tail)) throw new IntegrityError(`block ${to} has no hash: the node takes it for pending`)
-    return { span: { from: Number(from), to: Number(to) }, tail, isFinal: await this.#isFinal(client, to) }
+    return { span: { from: Number(from), to: Number(to) }, tail, isFinal }
   }
 
   /** As the node sends it. A node that does not have the block is behind, and asked again. */
@@ -232,12 +228,15 @@ const NOTHING_AUDITED: AuditReport = {
   estimate: { headers: 0, receipts: 0, isAskedTwice: false },
 }
 
-function* spansOf(from: number, to: number, range: LogRange): Generator<LogSpan> {
-  for (let start = from; start <= to; ) {
-    const end = Math.min(to, start + range.blocks - 1)
-    yield { from: start, to: end }
-    start = end + 1
-  }
+/** The first blocks of a span, at most this many, and those after them. */
+function cutAfter({ from, to }: LogSpan, most: number): [LogSpan, LogSpan | undefined] {
+  const end = Math.min(to, from + most - 1)
+  return [{ from, to: end }, end < to ? { from: end + 1, to } : undefined]
+}
+
+async function* joined<T>(first: T, others: AsyncIterable<T>): AsyncGenerator<T, void, undefined> {
+  yield first
+  yield* others
 }
 
 /**
@@ -264,6 +263,10 @@ export function endpointLimitsOf(client: Client): EndpointLimits {
     limitsOfClients.set(key, limits)
   }
   return limits
+}
+
+function turnEnd(): Promise<void> {
+  return new Promise((resolve) => void setImmediate(resolve))
 }
 
 function isHash(value: unknown): value is Hash {

@@ -10,6 +10,20 @@ import { type Bounds, ReadAhead } from './read-ahead.ts'
 export type Ask<I, T> = (item: I, signal: AbortSignal, again: boolean) => Promise<T>
 
 /**
+ * Divides an item when it is its turn to be requested: into what to request now, and what to
+ * request after it, if anything is left.
+ */
+export type Cut<I> = (item: I) => readonly [now: I, later: I | undefined]
+
+/** An answer to an item. */
+export interface Answer<I> {
+  /** The memory that it holds, in bytes. */
+  readonly bytes: number
+  /** The part of the item that it leaves unanswered: requested next, and yielded after it. */
+  readonly rest?: I | undefined
+}
+
+/**
  * Number of items that share an abort signal, and of late items that are requested again together.
  * A signal for each item would cost more than the rest of the request.
  */
@@ -21,19 +35,20 @@ const OBSOLETE: unique symbol = Symbol('the item is not needed any more')
 /**
  * Yields the answers to `items` in their order, with several requests in flight, and no further
  * ahead of the consumer than `bounds` allow: a slow consumer slows the requests down. Items are
- * taken one by one, each when it is requested. An item that holds up the consumer while later ones
- * arrive is requested again. The first answer counts, and only the first request can fail. Rejects
+ * taken one by one, each when it is requested; `cut` may take a part of an item. An item that holds up
+ * the consumer while later ones arrive is requested again. The first answer counts, and only the first request can fail. Rejects
  * with the failure of the first failed item, after all items before it, and with the reason of
  * `stop`.
  */
-export async function* ordered<I, T extends { readonly bytes: number }>(
+export async function* ordered<I, T extends Answer<I>>(
   items: Iterable<I>,
   ask: Ask<I, T>,
   bounds: Bounds,
   stop: AbortSignal,
   clock: Clock,
+  cut: Cut<I> = (item) => [item, undefined],
 ): AsyncGenerator<T, void, undefined> {
-  const buffer = new ReorderBuffer(items[Symbol.iterator](), ask, bounds, clock)
+  const buffer = new ReorderBuffer(items[Symbol.iterator](), ask, bounds, clock, cut)
   const onStop = () => buffer.close(stop.reason)
   stop.addEventListener('abort', onStop)
   try {
@@ -59,15 +74,16 @@ class RequestGroup {
   hasObsolete = false
 }
 
-/** An item in the buffer: in flight, arrived or failed. */
+/** An item in the buffer: not requested yet, in flight, arrived or failed. */
 class Slot<I, T> {
-  readonly item: I
-  /** Its position among the items, from 0. */
-  readonly position: number
+  item: I
+  /** Its position among the items, from 0. It grows when parts are inserted before it. */
+  position: number
+  isWaiting = true
   value: T | undefined
   failure: { readonly reason: unknown } | undefined
   /** The groups of its requests: the first one, and one for each time that it was late. */
-  readonly groups: RequestGroup[]
+  readonly groups: RequestGroup[] = []
   /** When a later item arrived before it, or 0. */
   overtakenAt = 0
   /** When it was last requested again, or 0. */
@@ -75,14 +91,17 @@ class Slot<I, T> {
   /** Number of times it was requested again. */
   repeats = 0
 
-  constructor(item: I, position: number, group: RequestGroup) {
+  constructor(item: I, position: number) {
     this.item = item
     this.position = position
-    this.groups = [group]
+  }
+
+  get isSettled(): boolean {
+    return this.value !== undefined || this.failure !== undefined
   }
 
   get isInFlight(): boolean {
-    return this.value === undefined && this.failure === undefined
+    return !this.isWaiting && !this.isSettled
   }
 }
 
@@ -90,8 +109,9 @@ class Slot<I, T> {
  * Puts items that arrive in any order back into sequence. Positions: `#head` is the next item for
  * the consumer, `#farthest` the last one that has arrived, `#tail` the next one to request.
  */
-class ReorderBuffer<I, T extends { readonly bytes: number }> {
+class ReorderBuffer<I, T extends Answer<I>> {
   readonly #ask: Ask<I, T>
+  readonly #cut: Cut<I>
   readonly #clock: Clock
   readonly #items: Iterator<I>
   readonly #readAhead: ReadAhead
@@ -103,17 +123,22 @@ class ReorderBuffer<I, T extends { readonly bytes: number }> {
   #head = 0
   #farthest = -1
   #tail = 0
-  /** The group of the next requests. */
+  /** The slots that are not requested yet, in order: parts of items that were cut. */
+  readonly #waiting: Slot<I, T>[] = []
+  /** The group of the next requests, and how many it has had. */
   #group: RequestGroup | undefined
+  #requested = 0
   #inFlight = 0
   #heldBytes = 0
   #isAtEnd = false
-  #hasFailed = false
+  /** The first slot that has failed. Nothing after it is requested any more. */
+  #failed: Slot<I, T> | undefined
   #closed: { readonly reason: unknown } | undefined
   #wake = () => {}
 
-  constructor(items: Iterator<I>, ask: Ask<I, T>, bounds: Bounds, clock: Clock) {
+  constructor(items: Iterator<I>, ask: Ask<I, T>, bounds: Bounds, clock: Clock, cut: Cut<I>) {
     this.#ask = ask
+    this.#cut = cut
     this.#clock = clock
     this.#items = items
     this.#readAhead = new ReadAhead(bounds, clock)
@@ -129,7 +154,7 @@ class ReorderBuffer<I, T extends { readonly bytes: number }> {
   /** The next item, once it has arrived. */
   async next(): Promise<T> {
     const slot = this.#slotAt(this.#head)
-    while (slot.isInFlight) {
+    while (!slot.isSettled) {
       await this.#change(slot)
       // Arrivals make room for more requests, even if it is not their turn yet.
       this.#fill()
@@ -156,23 +181,51 @@ class ReorderBuffer<I, T extends { readonly bytes: number }> {
     this.#base = this.#head
   }
 
-  /** Requests as many items ahead as there is room for. */
+  /** Requests as many items ahead as there is room for, the first ones first. */
   #fill(): void {
     this.#readAhead.update()
-    while (!this.#isAtEnd && !this.#hasFailed && this.#readAhead.hasRoom(this.#tail - this.#head, this.#inFlight, this.#heldBytes)) {
-      const item = this.#items.next()
-      if (item.done) {
-        this.#isAtEnd = true
-        return
-      }
-      if (this.#tail % GROUP === 0) this.#group = this.#newGroup()
+    for (;;) {
+      const position = this.#waiting[0]?.position ?? (this.#isAtEnd ? Number.POSITIVE_INFINITY : this.#tail)
+      if (position >= (this.#failed?.position ?? Number.POSITIVE_INFINITY)) return
+      const ahead = position === this.#head ? 0 : this.#tail - this.#head
+      if (!this.#readAhead.hasRoom(ahead, this.#inFlight, this.#heldBytes)) return
+      const slot = this.#waiting.shift() ?? this.#taken()
+      if (slot === undefined) return
+      const [now, later] = this.#cut(slot.item)
+      slot.item = now
+      if (later !== undefined) this.#insertAfter(slot, later)
+      slot.isWaiting = false
+      // Those that arrived while it waited were no faster than it.
+      if (slot.position < this.#farthest) slot.overtakenAt = this.#clock.now()
+      if (this.#requested++ % GROUP === 0) this.#group = this.#newGroup()
       const group = this.#group as RequestGroup
-      const slot = new Slot<I, T>(item.value, this.#tail, group)
-      this.#tail++
-      this.#slots.push(slot)
+      slot.groups.push(group)
       this.#inFlight++
       this.#request(slot, group, false)
     }
+  }
+
+  /** The next of the items, at the end. */
+  #taken(): Slot<I, T> | undefined {
+    const item = this.#items.next()
+    if (item.done) {
+      this.#isAtEnd = true
+      return undefined
+    }
+    const slot = new Slot<I, T>(item.value, this.#tail++)
+    this.#slots.push(slot)
+    return slot
+  }
+
+  /** A part of an item waits for its turn behind another part of it. */
+  #insertAfter({ position }: Slot<I, T>, item: I): void {
+    const slot = new Slot<I, T>(item, position + 1)
+    this.#slots.splice(slot.position - this.#base, 0, slot)
+    this.#tail++
+    if (this.#farthest > position) this.#farthest++
+    for (let next = slot.position + 1; next < this.#tail; next++) this.#slotAt(next).position = next
+    const at = this.#waiting.findIndex((each) => each.position > slot.position)
+    this.#waiting.splice(at < 0 ? this.#waiting.length : at, 0, slot)
   }
 
   #request(slot: Slot<I, T>, group: RequestGroup, again: boolean): void {
@@ -183,7 +236,7 @@ class ReorderBuffer<I, T extends { readonly bytes: number }> {
       },
       (reason) => {
         // A repeated request only speeds things up. The first request decides when to give up.
-        if (this.#settle(slot, group) && !again) this.#failed(slot, reason)
+        if (this.#settle(slot, group) && !again) this.#fail(slot, reason)
       },
     )
   }
@@ -206,16 +259,20 @@ class ReorderBuffer<I, T extends { readonly bytes: number }> {
     this.#heldBytes += value.bytes
     this.#readAhead.add(value.bytes)
     slot.value = value
+    if (value.rest !== undefined) this.#insertAfter(slot, value.rest)
     this.#lateness.add(slot.overtakenAt === 0 ? 0 : now - slot.overtakenAt)
-    for (let position = Math.max(this.#farthest + 1, this.#head); position < slot.position; position++) this.#slotAt(position).overtakenAt = now
+    for (let position = Math.max(this.#farthest + 1, this.#head); position < slot.position; position++) {
+      const overtaken = this.#slotAt(position)
+      if (!overtaken.isWaiting) overtaken.overtakenAt = now
+    }
     this.#farthest = Math.max(this.#farthest, slot.position)
     this.#dropOthers(slot)
     this.#wake()
   }
 
-  #failed(slot: Slot<I, T>, reason: unknown): void {
+  #fail(slot: Slot<I, T>, reason: unknown): void {
     this.#inFlight--
-    this.#hasFailed = true
+    if (this.#failed === undefined || slot.position < this.#failed.position) this.#failed = slot
     slot.failure = { reason }
     this.#dropOthers(slot)
     this.#wake()

@@ -26,7 +26,7 @@ import { LinkedSignals } from '../wait/linked-signals.ts'
 import { Waiting } from '../wait/waiting.ts'
 import { chainCheck } from './check-chain.ts'
 import { type Connection, connect, type Endpoint } from './endpoint.ts'
-import { AVOID, DECODE, type NapUntil, type RequestMarks, TALLY, UNREAD, withInternals } from './internals.ts'
+import { AVOID, DECODE, type NapUntil, ONLY, type RequestMarks, TALLY, UNREAD, withInternals } from './internals.ts'
 import { keepSubscribed, type SubscriptionSource } from './keep-subscribed.ts'
 import { type CallSettings, type ClientOptions, checkCallSettings, type Settings, settingsFrom } from './options.ts'
 import { scrubError } from './scrub-error.ts'
@@ -274,6 +274,7 @@ function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
       required,
       safe: isSafe(method),
       tried: request[AVOID] ?? NOT_TRIED,
+      heldBy: request[ONLY],
       pin,
       tally,
     }

@@ -103,9 +103,13 @@ export const DECODE: unique symbol = Symbol.for('hexline.decode')
 /** Names of endpoints that a request goes to only if there is no other. */
 export const AVOID: unique symbol = Symbol.for('hexline.avoid')
 
+/** The name of the only endpoint that a request goes to. */
+export const ONLY: unique symbol = Symbol.for('hexline.only')
+
 /** Fields that hexline's own modules add to a request of `client.send`. */
 export interface RequestMarks {
   readonly [AVOID]?: readonly string[] | undefined
+  readonly [ONLY]?: string | undefined
   readonly [UNREAD]?: BodyPool | undefined
   readonly [TALLY]?: Tally
   readonly [DECODE]?: PooledCall['decode']

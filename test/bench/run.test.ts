@@ -14,6 +14,8 @@ import { readOptions } from '../../bench/options.ts'
 import { figureOf, type Measured, ratioOf, spreadOf } from '../../bench/results.ts'
 import { type ClientName, type WorkloadName, workloads } from '../../bench/workloads.ts'
 import { BloomBuilder, BloomTest } from '../../src/eth/bloom.ts'
+import { decodeReceipts } from '../../src/eth/objects.ts'
+import { ReceiptsRoot } from '../../src/verify/receipts-root.ts'
 import { startChain } from '../support/chain-server.ts'
 import { nightly } from '../support/runs.ts'
 
@@ -72,12 +74,12 @@ describe('the logs of the server', () => {
           const from = FIRST_BLOCK + offset
           const { parts, numbers } = logSums(from, blocks)
           const reply = logsReply(from, from + blocks - 1)
-          if (!Buffer.isBuffer(reply)) {
-            expect(reply.message).toContain(blocks > MOST_BLOCKS ? '2000 block range' : 'more than 10000 results')
+          if (!Array.isArray(reply)) {
+            expect((reply as Refusal).message).toContain(blocks > MOST_BLOCKS ? '2000 block range' : 'more than 10000 results')
             expect(blocks > MOST_BLOCKS || parts > MOST_RESULTS).toBe(true)
             return
           }
-          const logs = JSON.parse(reply.toString()) as { blockNumber: string; logIndex: string }[]
+          const logs = JSON.parse(Buffer.concat(reply).toString()) as { blockNumber: string; logIndex: string }[]
           expect(parts <= MOST_RESULTS && blocks <= MOST_BLOCKS).toBe(true)
           expect([logs.length, logs.reduce((sum, { blockNumber }) => sum + Number(blockNumber), 0)]).toEqual([parts, numbers])
           const places = logs.map(({ blockNumber, logIndex }) => Number(blockNumber) * 1000 + Number(logIndex))
@@ -148,26 +150,28 @@ async function startServer(answer: Answer, rare = '') {
 function startLogs() {
   const hashOf = (number: number) => `0x${number.toString(16).padStart(64, 'b')}`
   const headerOf = (number: string) => ({ number, hash: hashOf(Number(number)), parentHash: hashOf(Number(number) - 1), transactions: [] })
-  return startServer((method, first: { fromBlock: string; toBlock: string } & string) =>
-    method === 'eth_getLogs'
-      ? logsReply(Number(first.fromBlock), Number(first.toBlock))
-      : Buffer.from(JSON.stringify(method === 'eth_blockNumber' ? '0xfffffff' : headerOf(first))),
-  )
+  return startServer((method, first: { fromBlock: string; toBlock: string } & string) => {
+    if (method !== 'eth_getLogs') return Buffer.from(JSON.stringify(method === 'eth_blockNumber' ? '0xfffffff' : headerOf(first)))
+    const reply = logsReply(Number(first.fromBlock), Number(first.toBlock))
+    return Array.isArray(reply) ? Buffer.concat(reply) : (reply as Refusal)
+  })
 }
 
-describe('the blocks of the audits', () => {
-  const audited = auditedBlocks(loadBlocks(true))
+describe('the blocks of the audits', async () => {
+  const audited = await auditedBlocks(loadBlocks(true))
   const parsed = (bytes: Buffer | Refusal) => JSON.parse(String(bytes))
   const numbers = Array.from({ length: 60 }, (_, i) => FIRST_BLOCK + i)
 
-  it('have the blooms of their receipts, and one contract that few of them have', () => {
+  it('have the blooms and roots of their receipts, and one contract that few of them have', () => {
     const builder = new BloomBuilder()
+    const roots = new ReceiptsRoot()
     const test = new BloomTest([[audited.rare]])
     let suspects = 0
     for (const number of numbers) {
       const header = parsed(audited.header(number))
       const logs = (parsed(audited.receipts(number)) as { logs: { address: string; topics: string[] }[] }[]).flatMap((receipt) => receipt.logs)
       expect(header.logsBloom).toBe(builder.of(logs))
+      expect(roots.fits(header, decodeReceipts(parsed(audited.receipts(number))), 1)).toBe(true)
       expect(logs.filter(({ address }) => address === audited.rare)).toHaveLength(hasRareLog(number) ? 1 : 0)
       expect(logs.filter(({ topics }) => topics[0] === TRANSFER)).toHaveLength(audited.transfers[number % 8] as number)
       if (test.mayMatch(header.logsBloom) && !hasRareLog(number)) suspects++

@@ -93,6 +93,25 @@ describe('a refusal', () => {
   })
 })
 
+describe('a refusal for too many results', () => {
+  it('leads to a quarter of the range, and to the rest at once as large as that has shown to be good', async () => {
+    const chain: LogChain = await startLogChain({
+      head: 9990,
+      logs: () => 1,
+      answer: (method, [given]) => {
+        const { fromBlock, toBlock } = (given ?? {}) as { fromBlock: string; toBlock: string }
+        const isTooMuch = method === 'eth_getLogs' && Number(toBlock) - Number(fromBlock) >= 5000
+        return isTooMuch ? { error: { code: -32005, message: 'query returned more than 5000 results' } } : undefined
+      },
+    })
+    expect((await pagesOf(chain, undefined, { maxBytes: 2 ** 25 })).reduce((sum, { logs }) => sum + logs, 0)).toBe(9991)
+    // Those that were answered: nothing was requested twice.
+    expect(chain.ranges[0]).toEqual([0, 2497])
+    expect(chain.ranges.reduce((sum, [from, to]) => sum + to - from + 1, 0)).toBe(9991)
+    expect(chain.calls.eth_getLogs).toBeLessThanOrEqual(5)
+  })
+})
+
 describe('a reply that may have been cut', () => {
   const all = { address: tokens as `0x${string}`[], from: 0n, to: 'latest', audit: 'none' } as const
   const given = async (chain: LogChain, options: Partial<GetLogsOptions> = {}) => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { getLogs } from '../../src/index-bulk.ts'
 import { blockHash, blockOf, hexOf } from '../support/chain-server.ts'
-import { type Entry, each } from '../support/server.ts'
+import { type Entry, each, failed } from '../support/server.ts'
 import { virtualWorld } from '../support/virtual-server.ts'
 
 /*
@@ -18,7 +18,7 @@ const address = `0x${'a'.repeat(40)}` as const
  * was cut.
  */
 function logsOf(from: number, to: number): object[] {
-  const blocks = Array.from({ length: to - from + 1 }, (_, i) => from + i).filter((block) => block % 97 !== 0)
+  const blocks = Array.from({ length: Math.max(0, to - from + 1) }, (_, i) => from + i).filter((block) => block % 97 !== 0)
   return blocks.map((block) => ({
     address,
     topics: [],
@@ -34,15 +34,19 @@ function logsOf(from: number, to: number): object[] {
 
 const bytesOf = (from: number, to: number) => JSON.stringify(logsOf(from, to)).length
 
-async function startNode() {
-  const counts = { sent: 0, blocks: 0, last: 0 }
+/** A node with logs from the block `dense` on that takes ranges of at most `most` blocks. */
+async function startNode({ dense = 0, most = Number.POSITIVE_INFINITY } = {}) {
+  const counts = { sent: 0, blocks: 0, last: 0, largest: 0 }
   const resultOf = ({ id, method, params }: Entry): object => {
     if (method !== 'eth_getLogs') return { id, result: method === 'eth_blockNumber' ? hexOf(HEAD) : blockOf(Number(params[0]), false) }
     const { fromBlock, toBlock } = params[0] as { fromBlock: string; toBlock: string }
-    const result = logsOf(Number(fromBlock), Number(toBlock))
+    if (Number(toBlock) - Number(fromBlock) >= most) return failed({ id }, -32602, `exceed maximum block range: ${most}`)
+    const result = logsOf(Math.max(dense, Number(fromBlock)), Number(toBlock))
     counts.blocks += Number(toBlock) - Number(fromBlock) + 1
     counts.last = Math.max(counts.last, Number(toBlock))
-    counts.sent += JSON.stringify(result).length
+    const { length } = JSON.stringify(result)
+    counts.sent += length
+    counts.largest = Math.max(counts.largest, length)
     return { id, result }
   }
   const { url } = await serve(each(resultOf))
@@ -73,5 +77,20 @@ describe('while the consumer stalls', () => {
     expect(counts.blocks).toBe(counts.last + 1)
     // It does request ahead, though.
     expect(Math.max(...ahead)).toBeGreaterThan(MiB)
+  })
+
+  it('at most 64 replies that are larger than those before them come on top', async () => {
+    const { url, counts } = await startNode({ dense: 100_000, most: 600 })
+    const maxBytes = MiB
+    let taken = 0
+    let most = 0
+    for await (const { from, to } of getLogs(clientOf(url), { address, from: 0n, to: 160_000n, audit: 'none', maxBytes }).pages()) {
+      taken += bytesOf(Math.max(100_000, Number(from)), Number(to))
+      if (to > 90_000n) await sleep(10_000)
+      most = Math.max(most, counts.sent - taken)
+    }
+    expect(most).toBeLessThanOrEqual(maxBytes + 64 * counts.largest)
+    // That many do come where the logs begin suddenly.
+    expect(most).toBeGreaterThan(maxBytes + 8 * counts.largest)
   })
 })

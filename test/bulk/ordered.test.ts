@@ -1,9 +1,11 @@
 import { setMaxListeners } from 'node:events'
 import { setImmediate as turn } from 'node:timers/promises'
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { ordered } from '../../src/bulk/ordered.ts'
 import type { Bounds } from '../../src/bulk/read-ahead.ts'
 import { eventually } from '../support/eventually.ts'
+import { runs } from '../support/runs.ts'
 import { VirtualClock } from '../support/virtual-clock.ts'
 
 interface Item {
@@ -122,6 +124,99 @@ describe('the number requested ahead', () => {
     void items.next().catch(() => {})
     await eventually(() => expect(asked.length).toBeGreaterThan(before + 250))
     void items.return()
+  })
+})
+
+describe('an item that is requested in parts', () => {
+  type Span = readonly [from: number, to: number]
+  interface Part {
+    readonly bytes: number
+    readonly span: Span
+    readonly rest?: Span
+  }
+
+  /** The span 0 to `last` in parts of at most three. `answer` says what a part is answered with. */
+  function startParts(last: number, answer: (span: Span, again: boolean) => Part | Promise<Part>, more: Partial<Bounds> = {}) {
+    const asked: Span[] = []
+    const clock = new VirtualClock()
+    const cut = ([from, to]: Span): [Span, Span | undefined] =>
+      to - from < 3
+        ? [[from, to], undefined]
+        : [
+            [from, from + 2],
+            [from + 3, to],
+          ]
+    const ask = async (span: Span, _: AbortSignal, again: boolean) => {
+      asked.push(span)
+      return answer(span, again)
+    }
+    return { asked, clock, parts: ordered([[0, last] as Span], ask, { ...bounds, ...more }, new AbortController().signal, clock, cut) }
+  }
+
+  const whole = (span: Span): Part => ({ bytes: 1, span })
+  const never = new Promise<never>(() => {})
+
+  async function spans(parts: AsyncIterable<Part>): Promise<Span[]> {
+    const list: Span[] = []
+    for await (const { span } of parts) list.push(span)
+    return list
+  }
+
+  it('comes in their order', async () => {
+    const { parts, asked } = startParts(7, whole)
+    expect(await spans(parts)).toEqual([[0, 2], [3, 5], [6, 7]]) // biome-ignore format: as a table
+    expect(asked).toHaveLength(3)
+  })
+
+  it('is followed by what an answer leaves over, which is requested before anything later', async () => {
+    const first = ([from, to]: Span): Part => (to > from ? { bytes: 1, span: [from, from], rest: [from + 1, to] } : whole([from, to]))
+    const { parts, asked } = startParts(8, first, { maxItems: 1 })
+    const each = Array.from({ length: 9 }, (_, i) => [i, i])
+    expect(await spans(parts)).toEqual(each)
+    expect(asked.map(([from]) => from)).toEqual(each.map(([from]) => from))
+  })
+
+  it('is divided anywhere, in whatever order the answers come', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.nat({ max: 60 }), fc.infiniteStream(fc.nat({ max: 9 })), fc.integer({ min: 1, max: 8 }), async (last, random, maxItems) => {
+        const next = () => random.next().value as number
+        const answer = async ([from, to]: Span): Promise<Part> => {
+          for (let turns = next(); turns > 0; turns--) await turn()
+          const end = Math.min(to, from + next())
+          return end < to ? { bytes: next(), span: [from, end], rest: [end + 1, to] } : whole([from, to])
+        }
+        const came = await spans(startParts(last, answer, { maxItems }).parts)
+        expect(came.flatMap(([from, to]) => Array.from({ length: to - from + 1 }, (_, i) => from + i))).toEqual(Array.from({ length: last + 1 }, (_, i) => i))
+      }),
+      runs(50),
+    )
+  })
+
+  it('comes up to the part that fails, with what is left of those before it', async () => {
+    let failed = false
+    const { parts } = startParts(8, async ([from, to]) => {
+      if (from === 3) {
+        failed = true
+        throw new Error('the second one')
+      }
+      if (from > 0 || to === 0) return whole([from, to])
+      await eventually(() => expect(failed).toBe(true))
+      return { bytes: 1, span: [0, 0], rest: [1, 2] }
+    })
+    const came: Span[] = []
+    const ended = (async () => {
+      for await (const { span } of parts) came.push(span)
+    })()
+    await expect(ended).rejects.toThrow('the second one')
+    expect(came).toEqual([[0, 0], [1, 2]]) // biome-ignore format: as a table
+  })
+
+  it.each([1, 2])('is requested again where what is left of it is late, and %i parts after it came', async (later) => {
+    const { parts, asked } = startParts(2 + 3 * later, ([from, to], again) => {
+      if (from === 0) return eventually(() => expect(asked.length).toBeGreaterThan(later)).then((): Part => ({ bytes: 1, span: [0, 0], rest: [1, 2] }))
+      return from === 1 && !again ? never : whole([from, to])
+    })
+    expect((await spans(parts)).slice(0, 3)).toEqual([[0, 0], [1, 2], [3, 5]]) // biome-ignore format: as a table
   })
 })
 

@@ -67,6 +67,14 @@ describe('a scan of logs', () => {
   it.each<[string, Buffer]>([
     ['logs that are not in the order of their blocks', bytesOf([logOf(2), logOf(1)])],
     ['a number that is not a quantity', bytesOf([{ ...logOf(2), blockNumber: '0xz' }])],
+    [
+      'white space between some of them',
+      Buffer.from(
+        bytesOf([logOf(1), logOf(2), logOf(3)])
+          .toString()
+          .replace(/},{(?=[^}]*}]$)/, '}, {'),
+      ),
+    ],
     ['a number that is cut off', Buffer.from('[{"blockNumber":"0x12')],
   ])('gives nothing for %s', (_, bytes) => {
     expect(scanLogs(bytes)).toBeUndefined()

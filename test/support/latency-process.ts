@@ -13,7 +13,7 @@ const ways: Record<string, () => Promise<unknown>> = {
   async 'hexline follow'() {
     const { createClient, follow } = {
       ...(await built<typeof import('../../src/index.ts')>('')),
-      ...(await built<typeof import('../../src/bulk/index.ts')>('/bulk')),
+      ...(await built<typeof import('../../src/index-bulk.ts')>('/bulk')),
     }
     for await (const item of follow(createClient(url), { from: 'latest' })) if (item.type === 'block') onBlock(item.block.number)
   },

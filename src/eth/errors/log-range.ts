@@ -98,6 +98,11 @@ export function suggestedRange(message: string): { readonly from: bigint; readon
   return from <= to ? { from, to } : undefined
 }
 
+/** Whether a refusal of `eth_getLogs` speaks of the number or the size of its results. */
+export function isOfResults(message: string): boolean {
+  return /\b(?:results|logs|response)\b/i.test(message.slice(0, LONGEST_MESSAGE))
+}
+
 /** Where a message names its limit: never the number that was requested, nor a limit on results. */
 const LIMITS: readonly RegExp[] = [
   /up to an? ([\d,]{1,30})([km])? block range/i,

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { rangeLimit, suggestedRange } from '../../../src/eth/errors/log-range.ts'
+import { isOfResults, rangeLimit, suggestedRange } from '../../../src/eth/errors/log-range.ts'
 import { said } from './failure-samples.ts'
 
 describe('the limit that a refusal of a logs query names', () => {
@@ -73,5 +73,17 @@ describe('the range that a refusal of a logs query suggests', () => {
 
   test.each(['retry with the range 500-100', 'block range is too wide', 'maximum [from, to] blocks distance: 10000', '[0x5]'])('none: %s', (message) => {
     expect(suggestedRange(message)).toBeUndefined()
+  })
+})
+
+describe('what a refusal speaks of', () => {
+  test.each<[string, boolean]>([
+    ['query returned more than 10000 results', true],
+    ['Log response size exceeded. You can make eth_getLogs requests with up to a 2K block range', true],
+    ['logs matched by query exceeds limit of 10000', true],
+    ['exceed maximum block range: 2000', false],
+    ['query exceeds limit', false],
+  ])('is results, or not: %s', (message, expected) => {
+    expect(isOfResults(message)).toBe(expected)
   })
 })
