@@ -26,8 +26,10 @@ export type WorkloadName =
   | 'full blocks, 6 fields'
   | 'blocks with hashes'
   | 'full blocks with receipts'
-  | 'verify: full'
+  | 'verify: link'
   | 'verify: header'
+  | 'verify: full'
+  | 'verifyDataset'
   | '10,000 logs'
   | 'logs'
   | 'audit, one contract'
@@ -196,20 +198,36 @@ export const workloads: Readonly<Record<WorkloadName, Workload>> = {
       web3: 'has no eth_getBlockReceipts',
     },
   },
+  'verify: link': {
+    what: 'The checks that getBlocks always makes, alone: number, parent, and the receipts of block 18,500,000 of mainnet (157 transactions, 408 logs), without a server. undici + JSON.parse fetches blocks with receipts: what these checks come on top of, at the least.',
+    unit: 'block',
+    figure: 'cpu',
+    amounts: { 'undici + JSON.parse': 300, hexline: 100_000 },
+    against: ['undici + JSON.parse'],
+  },
+  'verify: header': {
+    what: 'verifyBlock of the same block, decoded, without its transactions and receipts.',
+    unit: 'block',
+    figure: 'cpu',
+    amounts: { hexline: 10_000 },
+    against: ['hexline'],
+  },
   'verify: full': {
-    what: 'verifyBlock of decoded block 18,500,000 of mainnet (157 transactions, 408 logs) with its receipts, without a server. A core verifies 1,000,000 blocks a second, divided by the µs of CPU time.',
+    what: 'The same with transactions and receipts. A core verifies 1,000,000 blocks a second, divided by the µs of CPU time.',
     unit: 'block',
     figure: 'cpu',
     amounts: { hexline: 300 },
     warmUp: 1,
     against: ['hexline'],
   },
-  'verify: header': {
-    what: 'The same, without transactions and receipts.',
+  verifyDataset: {
+    what: 'A dataset of 20 such blocks, each the child of the one before, as Parquet with all tables, verified in one thread.',
     unit: 'block',
     figure: 'cpu',
-    amounts: { hexline: 10_000 },
+    amounts: { hexline: 100 },
+    warmUp: 1,
     against: ['hexline'],
+    isWhole: true,
   },
   '10,000 logs': {
     what: 'eth_getLogs with one reply of 10,000 logs, decoded, one after another.',

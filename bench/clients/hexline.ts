@@ -1,11 +1,12 @@
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Block, Client, ClientOptions, Receipt } from 'hexline'
+import type { Client, ClientOptions } from 'hexline'
 import type { AuditLevel, BlockField, DatasetFormat } from 'hexline/bulk'
 import { TRANSFER } from '../audited.ts'
 import { CONTRACT } from '../logs.ts'
 import { root } from '../root.ts'
+import { verification } from './verification.ts'
 import { balances, calls, hex, type Job, Tally, throttledBalances, type Way, type Ways } from './way.ts'
 
 /**
@@ -32,8 +33,7 @@ export const hexline: Ways = {
   'full blocks, 6 fields': blocks({ transactions: 'full', fields: SIX_FIELDS }),
   'blocks with hashes': blocks({ transactions: 'hashes' }),
   'full blocks with receipts': blocks({ transactions: 'full', receipts: true }),
-  'verify: full': { settings: "level: 'full'", load: () => verified('full') },
-  'verify: header': { settings: "level: 'header'", load: () => verified('header') },
+  ...verification,
   '10,000 logs': { settings: "defaults; call('eth_getLogs'), one at a time", load: logs },
   logs: { settings: "defaults; pages of getLogs with audit: 'none'", load: rangeOfLogs },
   'NDJSON export': { settings: 'the command: hexline blocks --out FILE --quiet', load: exported },
@@ -143,26 +143,6 @@ function audited(audit: AuditLevel): Ways {
     },
   })
   return { 'audit, one contract': way('address', false), 'audit, all transfers': way('a topic', true) }
-}
-
-/** Verifies a real block again and again. Made blocks have no right hashes. */
-async function verified(level: 'header' | 'full'): Promise<Job> {
-  const { decodeResult } = await import('hexline')
-  const { verifyBlock } = await import('hexline/bulk')
-  const { block, receipts } = JSON.parse(readFileSync(new URL('../shared/corpus/blocks/mainnet-18500000.json', root), 'utf8'))
-  const decoded = decodeResult('eth_getBlockByNumber', block, ['0x11a49a0', true]) as Block
-  const decodedReceipts = decodeResult('eth_getBlockReceipts', receipts, ['0x11a49a0']) as Receipt[]
-  return {
-    async run(_, count) {
-      let items = 0
-      for (; items < count; items++) {
-        const { skipped } = await verifyBlock(decoded, decodedReceipts, { level })
-        if (skipped.length > 0) throw new Error('the block was not verified')
-      }
-      return { items }
-    },
-    end() {},
-  }
 }
 
 /** The command, without the start of its process. */

@@ -47,6 +47,7 @@ export const undiciParse: Ways = {
   'full blocks, 6 fields': parsed(blocksOf(true), 10, addBlocks),
   'blocks with hashes': parsed(blocksOf(false), 50, addBlocks),
   'full blocks with receipts': parsed(withReceipts, 5, addBlocksAndReceipts),
+  'verify: link': parsed(withReceipts, 5, addBlocksAndReceipts),
   '10,000 logs': logs((body) => (parse(body) as Entry<unknown[]>).result.length),
   'NDJSON export': { settings: `batches of 10, ${POSTS} POSTs at a time; each result through JSON.stringify to a write stream, in order`, load: exportParsed },
   'NDJSON dataset': parsed(blocksOf(true), 10, addBlocks),

@@ -36,6 +36,7 @@ export const targets: readonly Target[] = [
   target('full blocks, 6 fields', 'undici + JSON.parse', 0.7),
   target('blocks with hashes', 'undici + JSON.parse', 1.1),
   target('blocks with hashes', 'viem, batched', 0.4),
+  target('verify: link', 'undici + JSON.parse', 0.03),
   target('logs', 'viem, not batched', 0.5, 'wall'),
   target('logs', '@subsquid/rpc-client', 0.5, 'wall'),
   target('logs', 'viem, not batched', 0.5),

@@ -10,10 +10,10 @@ const MOST_BYTES = 512 * 1024 * 1024
 const HEADER = 128
 
 /**
- * Checks that each column of a row group is one page as `ParquetFile` writes it, with a value or
- * null for each row. In another form, a reader could find other values than the ones that are
- * verified, or a small file could claim more than fits into memory. Throws `IntegrityError`; and
- * what a reader throws for bytes that are not a page.
+ * Checks by the headers that each column of a row group is one page as `ParquetFile` writes it, with
+ * a value or null for each row, before any of them is read. In another form, a reader could find
+ * other values than the ones that are verified, or a small file could claim more than fits into
+ * memory. Throws `IntegrityError`; and what a reader throws for bytes that are not a page.
  */
 export async function checkPages(file: string, buffer: AsyncBuffer, { columns, num_rows }: RowGroup): Promise<void> {
   const { parquetHeader } = await import('hyparquet/src/column.js')
@@ -49,33 +49,7 @@ export async function checkPages(file: string, buffer: AsyncBuffer, { columns, n
     check(repetition_levels_byte_length === 0, of('levels'), 'no repetition', repetition_levels_byte_length)
     const ofLevels = definition_levels_byte_length
     check(ofLevels > 0 && ofLevels <= Math.min(compressed_page_size, uncompressed_page_size), of('levels'), 'bytes of the page', ofLevels)
-    const levels = Buffer.from(await buffer.slice(start + reader.offset, start + reader.offset + ofLevels))
-    check(areLevels(levels, rows), of('levels'), `one for each of ${rows} rows`, plain('others'))
     total += uncompressed_page_size
     check(total <= MOST_BYTES, 'size of a group', `at most ${MOST_BYTES} bytes`, total)
   }
-}
-
-/**
- * Whether these are levels as `ParquetColumn` makes them: a run of one level, or a bit for each
- * row.
- */
-function areLevels(levels: Buffer, rows: number): boolean {
-  const [head, start] = varint(levels)
-  if (head % 2 === 0) return head === rows * 2 && levels.length === start + 1 && (levels[start] as number) <= 1
-  const bytes = Math.ceil(rows / 8)
-  return head === bytes * 2 + 1 && levels.length === start + bytes
-}
-
-/** An unsigned number in groups of seven bits, the lowest first, and where it ends. */
-function varint(bytes: Buffer): [value: number, end: number] {
-  let value = 0
-  let end = 0
-  let byte: number | undefined
-  do {
-    byte = bytes[end]
-    value += ((byte ?? 0) & 127) * 128 ** end
-    end++
-  } while (byte !== undefined && byte > 127)
-  return [value, end]
 }

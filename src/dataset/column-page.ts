@@ -66,8 +66,8 @@ export class ColumnPage {
 }
 
 /**
- * Reads a column chunk of `rows` rows. Throws an error for anything but what the writer makes, so
- * that all readers see the values that are verified here.
+ * Reads a column chunk of `rows` rows, whose page has passed `checkPages`. Throws an error for levels
+ * and values that the writer does not make, so that all readers see what is verified here.
  */
 export function readPage(
   { parquetHeader, snappyUncompress }: PageLibrary,
@@ -77,11 +77,9 @@ export function readPage(
   { codec }: ColumnMetaData,
 ): ColumnPage {
   const reader = { view: new DataView(chunk.buffer, chunk.byteOffset, chunk.length), offset: 0 }
-  const { type: kind, compressed_page_size, uncompressed_page_size, data_page_header_v2: page } = parquetHeader(reader)
-  if (kind !== 'DATA_PAGE_V2' || page === undefined || page.encoding !== 'PLAIN') throw new Error('a page is not PLAIN data of version 2')
-  if (reader.offset + compressed_page_size !== chunk.length) throw new Error('a column has more or less than one page')
-  const { definition_levels_byte_length: levels, repetition_levels_byte_length: repetitions } = page
-  if (page.num_rows !== rows || page.num_values !== rows || repetitions !== 0) throw new Error(`a page of other than ${rows} rows`)
+  const { uncompressed_page_size, data_page_header_v2 } = parquetHeader(reader)
+  const page = data_page_header_v2 as NonNullable<typeof data_page_header_v2>
+  const levels = page.definition_levels_byte_length
   const content = chunk.subarray(reader.offset + levels)
   const size = uncompressed_page_size - levels
   const present = presentRows(chunk.subarray(reader.offset, reader.offset + levels), rows)

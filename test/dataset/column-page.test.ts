@@ -1,5 +1,9 @@
-import { expect, it } from 'vitest'
-import { ColumnPage } from '../../src/dataset/column-page.ts'
+import type { ColumnMetaData } from 'hyparquet'
+import { snappyUncompress } from 'hyparquet'
+import { parquetHeader } from 'hyparquet/src/column.js'
+import { describe, expect, it } from 'vitest'
+import { ColumnPage, readPage } from '../../src/dataset/column-page.ts'
+import { loadParquet } from '../../src/dataset/parquet-file.ts'
 import { pageOf, type Stored, storedIn } from '../support/column-page.ts'
 
 // Whole files are read in read-parquet.test.ts.
@@ -27,4 +31,45 @@ it('values that do not fill the page', () => {
   expect(() => new ColumnPage('bytes', 1, undefined, Buffer.from([9, 0, 0, 0, 1]))).toThrow('a page of 1 values has 5 bytes instead of 13')
   expect(() => new ColumnPage('bytes', 1, undefined, Buffer.alloc(3))).toThrow(RangeError)
   expect(() => new ColumnPage('boolean', 9, undefined, Buffer.alloc(1))).toThrow('a page of 9 values has 1 bytes instead of 2')
+})
+
+describe('the levels of a page', () => {
+  /** Reads a page of `rows` numbers, of which these are there. */
+  async function read(rows: number, levels: readonly number[], values: readonly number[], num_nulls = rows - values.length): Promise<ColumnPage> {
+    const library = await loadParquet()
+    const writer = library.newWriter()
+    const data = Buffer.from(Int32Array.from(values).buffer)
+    const size = levels.length + data.length
+    const lengths = { definition_levels_byte_length: levels.length, repetition_levels_byte_length: 0 }
+    library.writePageHeader(writer, {
+      ...{ type: 'DATA_PAGE_V2', uncompressed_page_size: size, compressed_page_size: size },
+      data_page_header_v2: { num_values: rows, num_nulls, num_rows: rows, encoding: 'PLAIN', ...lengths, is_compressed: false },
+    })
+    const chunk = Buffer.concat([Buffer.from(writer.getBytes()), Buffer.from(levels), data])
+    return readPage({ parquetHeader, snappyUncompress }, 'int32', rows, chunk, { codec: 'UNCOMPRESSED' } as ColumnMetaData)
+  }
+
+  it('are one for all rows, or a bit for each', async () => {
+    expect(valuesIn(await read(2, [4, 1], [7, 8]))).toEqual([7, 8])
+    expect(valuesIn(await read(2, [4, 0], []))).toEqual([null, null])
+    expect(valuesIn(await read(2, [3, 0b10], [8]))).toEqual([null, 8])
+    expect(valuesIn(await read(9, [5, 0xff, 0], [1, 2, 3, 4, 5, 6, 7, 8]))).toEqual([1, 2, 3, 4, 5, 6, 7, 8, null])
+    expect((await read(200, [0x90, 0x03, 1], Array(200).fill(5))).nulls).toBe(0)
+  })
+
+  it.each([
+    ['above the highest', [4, 64]],
+    ['fewer than rows', [2, 1]],
+    ['more than rows', [4, 1, 4, 1]],
+    ['bits for more rows', [5, 3, 0]],
+    ['bits for fewer rows', [1]],
+    ['that never end', [132, 132]],
+    ['longer than any count', [132, 128, 128, 128, 128, 1]],
+  ])('%s are refused', async (_, levels) => {
+    await expect(read(2, levels, [7, 8])).rejects.toThrow(/without levels|levels that the writer does not make/)
+  })
+
+  it('have as many nulls as the header says', async () => {
+    await expect(read(2, [3, 0b10], [8], 0)).rejects.toThrow('a page has 1 nulls instead of 0')
+  })
 })

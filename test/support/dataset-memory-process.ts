@@ -31,7 +31,7 @@ try {
         for (const name of readdirSync(join(dir, table))) if (!name.endsWith('.partial')) rmSync(join(dir, table, name))
     },
   })
-  process.send?.({ samples, peak: Math.round(process.resourceUsage().maxRSS / 1000) })
+  process.send?.({ samples, peak: megabytes(process.resourceUsage().maxRSS * 1024) })
 } finally {
   await client.close()
   rmSync(dir, { recursive: true })
