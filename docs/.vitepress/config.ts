@@ -6,6 +6,8 @@ import { sidebar } from '../site/sidebar.ts'
 /** A link of the sidebar: pages have no `.md` on the site. */
 const linkOf = (page: string) => `/${page.replace(/(?:index)?\.md$/, '')}`
 
+const titles = new Map(sidebar.flatMap(({ pages }) => pages.map(({ page, text }) => [page, text])))
+
 export default defineConfig({
   title: 'hexline',
   description: 'A typed JSON-RPC engine for Ethereum nodes: batching, retries, learnt limits, verified blocks and logs.',
@@ -17,10 +19,15 @@ export default defineConfig({
     config(md) {
       // Links are those of the project, as GitHub needs them.
       md.core.ruler.push('links-on-site', ({ tokens, env }) => {
-        for (const token of tokens.flatMap(({ children }) => children ?? [])) {
-          const target = token.type === 'link_open' ? token.attrGet('href') : null
-          if (target !== null) token.attrSet('href', linkOnSite(decodeURI(target), env.relativePath))
-        }
+        for (const { children } of tokens)
+          for (const [i, token] of (children ?? []).entries()) {
+            const target = token.type === 'link_open' ? token.attrGet('href') : null
+            if (target === null) continue
+            token.attrSet('href', linkOnSite(decodeURI(target), env.relativePath))
+            // A page that a link names by its file is named by its title.
+            const text = children?.[i + 1]
+            if (text?.type === 'text') text.content = titles.get(text.content) ?? text.content
+          }
       })
     },
   },

@@ -1,7 +1,7 @@
-import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { isExternal, linksOf } from './links.ts'
+import { linksOf } from './links.ts'
 import { linkedFile, MADE, pageOf } from './places.ts'
 import { referenceOf } from './reference.ts'
 
@@ -16,7 +16,9 @@ const docs = `${root}docs/`
 
 rmSync(`${docs}${MADE}`, { recursive: true, force: true })
 
-for (const [entry, text] of Object.entries(referenceOf(`${root}dist/`).pages)) write(`${MADE}/${entry}.md`, text)
+const { pages, undocumented } = referenceOf(`${root}dist/`)
+if (undocumented.length > 0) throw new Error(`no docstring: ${undocumented.join(', ')}`)
+for (const [entry, text] of Object.entries(pages)) write(`${MADE}/${entry}.md`, text)
 
 const done = new Set<string>()
 const waiting = readdirSync(docs).flatMap((name) => (name.endsWith('.md') ? [`docs/${name}`] : []))
@@ -29,20 +31,23 @@ for (const file of waiting) {
   if (!page.startsWith(`${MADE}/`)) waiting.push(...linkedFrom(file))
   else if (file.endsWith('.md')) {
     write(page, readFileSync(root + file, 'utf8'))
+    copyImages(file, page)
     waiting.push(...linkedFrom(file))
   } else write(page, statSync(root + file).isDirectory() ? listing(file) : shown(file))
 }
 
-/** The files that a page links to. Images are copied beside its copy. */
+/** The files that a page links to, but for images. */
 function linkedFrom(file: string): string[] {
   const links = linksOf(readFileSync(root + file, 'utf8'))
-  for (const { target, isImage } of links) {
-    if (!isImage || isExternal(target)) continue
-    const to = `${docs}${dirname(pageOf(file))}/${target}`
-    mkdirSync(dirname(to), { recursive: true })
-    cpSync(`${root}${linkedFile(target, file)}`, to)
-  }
   return links.flatMap(({ target, isImage }) => (isImage ? [] : (linkedFile(target, file) ?? [])))
+}
+
+/** Copies the images of a page beside its copy. */
+function copyImages(file: string, page: string): void {
+  for (const { target, isImage } of linksOf(readFileSync(root + file, 'utf8'))) {
+    const image = isImage ? linkedFile(target, file) : undefined
+    if (image !== undefined) write(`${dirname(page)}/${target}`, readFileSync(root + image))
+  }
 }
 
 function shown(file: string): string {
@@ -59,7 +64,7 @@ function listing(folder: string): string {
   return `# ${folder}\n\n${files.map((each) => `- [${each.name}](${name}/${each.name})`).join('\n')}\n`
 }
 
-function write(page: string, text: string): void {
+function write(page: string, text: string | Buffer): void {
   mkdirSync(dirname(docs + page), { recursive: true })
   writeFileSync(docs + page, text)
 }

@@ -15,7 +15,7 @@ interface Declared {
 export function methodsPage(declarations: string): string {
   const declared = rows(declarations)
   const names = Object.keys(methods) as MethodName[]
-  const index = names.map((name) => `| [\`${name}\`](#${anchorOf(name)}) | ${firstSentence(declared[name]?.words ?? '')} |`)
+  const index = names.map((name) => `- [\`${name}\`](#${anchorOf(name)}): ${lowered(firstSentence(declared[name]?.words ?? ''))}`)
   return `# Methods
 
 \`client.call(method, ...arguments)\` checks the arguments of these ${names.length} methods and decodes their results. Amounts, gas, block numbers and timestamps are \`bigint\`, counts and indexes \`number\`, hashes and addresses hex: [client.md](client.md#values) has the rule. \`client.request\` sends any other method as it is.
@@ -24,8 +24,6 @@ A \`BlockNumber\` is a number, a bigint, hex, or a tag such as \`latest\` or \`f
 
 This page is made from the docstrings of [\`src/eth/methods.ts\`](../src/eth/methods.ts).
 
-| method | what it gives |
-|---|---|
 ${index.join('\n')}
 
 ${names.map((name) => section(name, declared[name])).join('\n\n')}
@@ -64,6 +62,11 @@ function readable(type: string): string {
     .replaceAll(/import\("[^"]*"\)\./g, '')
     .replaceAll(/\s+/g, ' ')
     .replaceAll('Block<boolean>', 'Block')
+}
+
+/** Its first letter small, unless the word is a name. */
+function lowered(words: string): string {
+  return words.replace(/^[A-Z](?=[a-z ])/, (first) => first.toLowerCase())
 }
 
 function firstSentence(words: string): string {

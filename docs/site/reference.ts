@@ -11,7 +11,7 @@ import { compiler } from './compiler.ts'
 const { SymbolFlags, ModifierFlags } = compiler
 
 /** The declaration file of each entry point, relative to the folder of a build. */
-const entries = {
+const allEntries = {
   hexline: 'src/index.d.ts',
   bulk: 'src/bulk/index.d.ts',
   rest: 'src/rest/index.d.ts',
@@ -19,8 +19,6 @@ const entries = {
   viem: 'adapters/viem/index.d.ts',
   ethers: 'adapters/ethers/index.d.ts',
 } as const
-
-type Entry = keyof typeof entries
 
 /** The reference, and what it lacks. */
 export interface Reference {
@@ -31,7 +29,7 @@ export interface Reference {
 }
 
 /** The reference of a build. `folder` is the absolute path of the build, with a slash at its end. */
-export function referenceOf(folder: string): Reference {
+export function referenceOf(folder: string, entries: Readonly<Record<string, string>> = allEntries): Reference {
   const files = Object.values(entries).map((file) => folder + file)
   const program = compiler.createProgram(files, {
     ...{ strict: true, exactOptionalPropertyTypes: true, skipLibCheck: true, noEmit: true, types: ['node'] },
@@ -39,14 +37,14 @@ export function referenceOf(folder: string): Reference {
     ...{ module: compiler.ModuleKind.ESNext, moduleResolution: compiler.ModuleResolutionKind.Bundler },
   })
   const checker = program.getTypeChecker()
-  const exported = Object.fromEntries(Object.entries(entries).map(([entry, file]) => [entry, exportsOf(file)])) as Record<Entry, Map<string, ts.Symbol>>
+  const exported = Object.fromEntries(Object.entries(entries).map(([entry, file]) => [entry, exportsOf(file)])) as Record<string, Map<string, ts.Symbol>>
   /** The page and the anchor of each exported symbol; those of the first entry point that exports it. */
   const places = new Map<ts.Symbol, { readonly entry: string; readonly anchor: string }>()
   for (const [entry, symbols] of Object.entries(exported))
     for (const [name, symbol] of symbols) if (!places.has(symbol)) places.set(symbol, { entry, anchor: anchorOf(name) })
 
   const undocumented: string[] = []
-  const pages = Object.fromEntries((Object.keys(entries) as Entry[]).map((entry) => [entry, pageOf(entry)]))
+  const pages = Object.fromEntries(Object.keys(entries).map((entry) => [entry, pageOf(entry)]))
   return { pages, undocumented }
 
   function exportsOf(file: string): Map<string, ts.Symbol> {
@@ -60,17 +58,17 @@ export function referenceOf(folder: string): Reference {
     return symbol.flags & SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol
   }
 
-  function pageOf(entry: Entry): string {
+  function pageOf(entry: string): string {
     const name = entry === 'hexline' ? entry : `hexline/${entry}`
     const source = program.getSourceFile(folder + entries[entry]) as ts.SourceFile
     const [, summary = ''] = /^\/\*\* hexline[\w/]*: ([\s\S]*?)\*\//.exec(source.text) ?? []
     const sections = new Map(['Functions', 'Constants', 'Classes', 'Types'].map((title): [string, string[]] => [title, []]))
-    for (const [exportName, symbol] of exported[entry]) sections.get(kindOf(symbol))?.push(exportText(entry, exportName, symbol))
+    for (const [exportName, symbol] of exported[entry] ?? []) sections.get(kindOf(symbol))?.push(exportText(entry, exportName, symbol))
     const body = [...sections].filter(([, texts]) => texts.length > 0).map(([title, texts]) => `## ${title}\n\n${texts.join('\n\n')}`)
     return `# ${name}\n\n${summary.trim().replace(/^./, (first) => first.toUpperCase())}\n\n${body.join('\n\n')}\n`
   }
 
-  function exportText(entry: Entry, name: string, symbol: ts.Symbol): string {
+  function exportText(entry: string, name: string, symbol: ts.Symbol): string {
     const place = places.get(symbol)
     const heading = `### ${name}`
     if (place !== undefined && place.entry !== entry)
@@ -80,7 +78,7 @@ export function referenceOf(folder: string): Reference {
     return [heading, words, ...declared(entry, name, symbol)].filter((part) => part !== '').join('\n\n')
   }
 
-  function declared(entry: Entry, name: string, symbol: ts.Symbol): string[] {
+  function declared(entry: string, name: string, symbol: ts.Symbol): string[] {
     const [node] = symbol.declarations ?? []
     if (node === undefined) return []
     if (compiler.isFunctionDeclaration(node)) {
@@ -120,14 +118,14 @@ export function referenceOf(folder: string): Reference {
   }
 
   /** What a class or an interface takes and what it extends. */
-  function head(entry: Entry, name: string, node: ts.InterfaceDeclaration | ts.ClassDeclaration): string[] {
+  function head(entry: string, name: string, node: ts.InterfaceDeclaration | ts.ClassDeclaration): string[] {
     const bases = (node.heritageClauses ?? []).flatMap(({ types }) => types)
     const start = `${compiler.isClassDeclaration(node) ? 'class' : 'interface'} ${name}`
     const typed = node.typeParameters === undefined ? [] : [fence(start + brokenGenerics(start, node))]
     return [...typed, ...(bases.length === 0 ? [] : [`Extends ${bases.map((base) => code(entry, base)).join(', ')}.`])]
   }
 
-  function members(entry: Entry, node: ts.InterfaceDeclaration | ts.ClassDeclaration | ts.TypeLiteralNode, symbol: ts.Symbol): string[] {
+  function members(entry: string, node: ts.InterfaceDeclaration | ts.ClassDeclaration | ts.TypeLiteralNode, symbol: ts.Symbol): string[] {
     const own = [...(node.members as ts.NodeArray<ts.Declaration>)].filter((each) => isShown(each))
     const fields = own.filter(
       (each): each is ts.PropertySignature | ts.PropertyDeclaration => !isCallable(each) && each.kind !== compiler.SyntaxKind.IndexSignature,
@@ -167,7 +165,7 @@ export function referenceOf(folder: string): Reference {
   }
 
   /** The members of a type that is computed, as the compiler knows them. */
-  function properties(entry: Entry, all: readonly ts.Symbol[]): string[] {
+  function properties(entry: string, all: readonly ts.Symbol[]): string[] {
     const rows = all.map((each) => {
       const own = checker.getTypeOfSymbol(each)
       const text = checker.typeToString(own, undefined, compiler.TypeFormatFlags.NoTruncation | compiler.TypeFormatFlags.UseAliasDefinedOutsideCurrentScope)
@@ -177,22 +175,22 @@ export function referenceOf(folder: string): Reference {
   }
 
   /** Names in a text, as links to the exports of this entry point. */
-  function linkedNames(entry: Entry, text: string): string {
+  function linkedNames(entry: string, text: string): string {
     const linked = text.split(/\b([A-Z]\w+)\b/).map((part, i) => {
-      const symbol = i % 2 === 1 ? exported[entry].get(part) : undefined
+      const symbol = i % 2 === 1 ? exported[entry]?.get(part) : undefined
       return symbol === undefined ? escaped(part) : anchored(entry, part, symbol)
     })
     return `<code v-pre>${linked.join('')}</code>`
   }
 
-  function anchored(entry: Entry, text: string, symbol: ts.Symbol): string {
+  function anchored(entry: string, text: string, symbol: ts.Symbol): string {
     const place = places.get(symbol)
     if (place === undefined) return escaped(text)
     return `<a href="${place.entry === entry ? '' : `./${place.entry}.html`}#${place.anchor}">${escaped(text)}</a>`
   }
 
   /** A type as code, with links from names to their exports. */
-  function code(entry: Entry, node: ts.Node | undefined): string {
+  function code(entry: string, node: ts.Node | undefined): string {
     if (node === undefined) return ''
     const source = node.getSourceFile().text
     const start = node.getStart()
@@ -220,7 +218,7 @@ export function referenceOf(folder: string): Reference {
   }
 
   /** Links for the exports that a signature names. */
-  function named(entry: Entry, nodes: readonly ts.Node[]): string {
+  function named(entry: string, nodes: readonly ts.Node[]): string {
     const links = new Set<string>()
     for (const each of nodes) for (const { node, symbol } of namesIn(each)) if (node.parent !== each) links.add(anchored(entry, node.getText(), symbol))
     return links.size === 0 ? '' : `<p class="named">${[...links].map((link) => `<code v-pre>${link}</code>`).join(' ')}</p>`
