@@ -133,8 +133,10 @@ export function referenceOf(folder: string, entries: Readonly<Record<string, str
     const list = fields.map((each) => item(`${nameOf(each)}${each.questionToken ? '?' : ''}`, code(entry, each.type), docsOfNode(each)))
     const callables = new Map<string, ts.SignatureDeclaration[]>()
     for (const each of own) if (isCallable(each)) callables.set(nameOf(each), [...(callables.get(nameOf(each)) ?? []), each])
-    const methods = [...callables].map(([name, all]) => {
+    const methods = [...callables].flatMap(([name, all]) => {
       const words = all.map(docsOfNode).find((each) => each !== '') ?? ''
+      // Of a class, an override of a peer's method and a constructor may have nothing to say.
+      if (words === '' && compiler.isClassDeclaration(node)) return []
       const title = name === 'constructor' ? `new ${symbol.name}` : name
       const shown = fence(all.map((each) => signature(title, each)).join('\n'))
       return [`#### ${symbol.name === '__type' ? '' : `${symbol.name}.`}${name}`, words, shown, named(entry, all)].filter((part) => part !== '').join('\n\n')
@@ -145,9 +147,7 @@ export function referenceOf(folder: string, entries: Readonly<Record<string, str
   function isShown(node: ts.Declaration): boolean {
     if (compiler.getCombinedModifierFlags(node) & ModifierFlags.Private) return false
     const { name } = node as ts.NamedDeclaration
-    if (name !== undefined && (compiler.isPrivateIdentifier(name) || compiler.isComputedPropertyName(name))) return false
-    // Of a class, an override of a peer's method and a constructor may have nothing to say.
-    return !compiler.isClassDeclaration(node.parent) || compiler.isPropertyDeclaration(node) || docsOfNode(node) !== ''
+    return name === undefined || !(compiler.isPrivateIdentifier(name) || compiler.isComputedPropertyName(name))
   }
 
   function isCallable(node: ts.Declaration): node is ts.SignatureDeclaration & ts.Declaration {
