@@ -7,6 +7,7 @@ import * as check from '../../src/check.ts'
 import type { Client } from '../../src/client/client.ts'
 import { parseResult } from '../../src/eth/codec/reader.ts'
 
+/** Options of `HexlineProvider.getBlocks`. */
 export interface GetBlocksOptions {
   /** Whether blocks come with `prefetchedTransactions`. Default false. */
   readonly prefetchTxs?: boolean | undefined

@@ -10,6 +10,7 @@ import { formatBlockOf, formatReceiptsOf, isLikeViem } from './format.ts'
 import { type GetLogsInRange, logsInRange } from './logs-in-range.ts'
 import { viemError } from './viem-error.ts'
 
+/** Parameters of `client.getBlocks`. */
 export interface GetBlocksParameters<includeTransactions extends boolean = boolean, includeReceipts extends boolean = boolean> {
   /** First block. */
   readonly fromBlock: bigint | 'earliest'

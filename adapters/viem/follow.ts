@@ -36,6 +36,7 @@ export interface FollowLogsParameters {
   readonly strict?: boolean | undefined
 }
 
+/** Parameters of `client.follow`. */
 export interface FollowParameters<
   includeTransactions extends boolean = boolean,
   includeReceipts extends boolean = boolean,

@@ -17,6 +17,7 @@ export interface SubscribeParameters {
   readonly onError?: ((error: unknown) => void) | undefined
 }
 
+/** A subscription that a transport has made. */
 export interface SubscribeReturnType {
   /** The same through reconnects: it is not the node's. */
   readonly subscriptionId: Hash

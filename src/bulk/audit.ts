@@ -37,6 +37,7 @@ export interface AuditReport {
   readonly estimate: AuditEstimate
 }
 
+/** What an audit will fetch, estimated from a sample of headers. */
 export interface AuditEstimate {
   /** Headers to fetch, one for each block. */
   readonly headers: number

@@ -10,6 +10,7 @@ import { type BlockField, decodersOf, type RangeBlock } from './fields.ts'
 import { checkRange, type RangeEnd } from './range.ts'
 import { type Progress, rangeStream, type StreamOptions } from './range-stream.ts'
 
+/** Options of `getBlocks`. */
 export interface GetBlocksOptions<
   T extends 'full' | 'hashes' = 'full' | 'hashes',
   R extends boolean = boolean,

@@ -12,6 +12,7 @@ import { checkFilter } from './log-filter.ts'
 import { type LogProgress, LogStream, type LogStreamOptions, type PageReader } from './log-stream.ts'
 import { checkRange, type RangeEnd } from './range.ts'
 
+/** Options of `getLogs`. */
 export interface GetLogsOptions {
   /** Logs of this address, or of any of several; thousands are split. Default: all addresses. */
   readonly address?: Address | readonly Address[]

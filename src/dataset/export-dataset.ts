@@ -21,6 +21,7 @@ import { RangeFiles } from './range-files.ts'
 import { rowsOf } from './rows-of.ts'
 import type { DatasetTable } from './tables.ts'
 
+/** Options of `exportDataset`. */
 export interface ExportDatasetOptions {
   /** First block. A folder keeps the one that it began with. */
   readonly from: Quantity

@@ -17,6 +17,7 @@ export const MANIFEST = 'manifest.json'
 
 export const formats = ['ndjson', 'ndjson.gz', 'ndjson.zst', 'parquet'] as const
 
+/** Format of the files of a dataset. */
 export type DatasetFormat = (typeof formats)[number]
 
 /** What a dataset is; a later run must have the same. */

@@ -9,6 +9,7 @@
 
 export const tableNames = ['blocks', 'transactions', 'receipts', 'logs', 'withdrawals'] as const
 
+/** A table of a dataset. */
 export type DatasetTable = (typeof tableNames)[number]
 
 /**

@@ -16,6 +16,7 @@ import { Tally } from './tally.ts'
 import type { ChosenBlock } from './verify-range.ts'
 import { verifyRanges } from './verify-ranges.ts'
 
+/** Options of `verifyDataset`. */
 export interface VerifyDatasetOptions {
   /**
    * Whether the sender of each transaction is recovered from its signature, which is slow. Default

@@ -88,9 +88,17 @@ const transaction = orNull(decodeTransaction)
 const uncle = orNull(decodeUncle)
 const blockOrNull = (value: unknown, [, full]: readonly unknown[]): Block | null => (value === null ? null : blockDecoder(full === true)(value))
 
-/** The 28 methods of the service, in the order of its specification (section 8), one row each. */
+/**
+ * The 28 methods of the service, in the order of its specification (section 8), one row each.
+ * docs/methods.md is made from it.
+ */
 export const methods = {
+  /** Number of the newest block that the node has. */
   eth_blockNumber: read(params<[]>(), decodeQuantity),
+  /**
+   * Runs a call on the state of a block without making a transaction, and gives the bytes that it
+   * returns. A revert is an `RpcError` of the kind `execution`, with its bytes in `data`.
+   */
   eth_call: read(
     params<[call: CallObject, block?: BlockId | null, stateOverrides?: Json, blockOverrides?: Json]>(
       call,
@@ -100,11 +108,17 @@ export const methods = {
     ),
     hex,
   ),
+  /** Id of the chain (EIP-155). */
   eth_chainId: read(params<[]>(), decodeNumber),
+  /**
+   * The accounts and storage slots that a call touches, and the gas that it uses when it
+   * announces them (EIP-2930).
+   */
   eth_createAccessList: read(
     params<[call: CallObject, block?: BlockId | null, stateOverrides?: Json]>(call, latest, withoutDefault(stateOverrides, {})),
     decodeAccessListResult,
   ),
+  /** Gas that a transaction would need. */
   eth_estimateGas: read(
     params<[call: CallObject, block?: BlockId | null, stateOverrides?: Json, blockOverrides?: Json]>(
       call,
@@ -114,31 +128,86 @@ export const methods = {
     ),
     decodeQuantity,
   ),
+  /**
+   * Of the last `blockCount` blocks up to `newestBlock`: base fees, shares of gas used and, at
+   * the given percentiles, priority fees; fees in wei.
+   */
   eth_feeHistory: read(
     params<[blockCount: Quantity, newestBlock: BlockNumber, rewardPercentiles?: readonly number[] | null]>(quantity, blockNumber, withDefault(percentiles, [])),
     decodeFeeHistory,
   ),
+  /** A gas price that is enough at the moment, in wei. */
   eth_gasPrice: read(params<[]>(), decodeQuantity),
+  /** Balance of an account, in wei. */
   eth_getBalance: read(params<[address: Address, block?: BlockId | null]>(address, latest), decodeQuantity),
+  /**
+   * A block by its hash, with its transactions if `full` is true, else with their hashes. Null if
+   * the node does not have it.
+   */
   eth_getBlockByHash: read(params<[blockHash: Hash, full: boolean]>(hash, flag), blockOrNull),
+  /**
+   * A block by its number or tag, with its transactions if `full` is true, else with their
+   * hashes. Null if the node does not have it.
+   */
   eth_getBlockByNumber: read(params<[block: BlockNumber, full: boolean]>(blockNumber, flag), blockOrNull),
+  /** Number of transactions in a block, by its hash. Null if the node does not have the block. */
   eth_getBlockTransactionCountByHash: read(params<[blockHash: Hash]>(hash), count),
+  /**
+   * Number of transactions in a block, by its number or tag. Null if the node does not have the
+   * block.
+   */
   eth_getBlockTransactionCountByNumber: read(params<[block: BlockNumber]>(blockNumber), count),
+  /**
+   * Receipts of all transactions of a block, in their order. Null if the node does not have the
+   * block. Some nodes lack this method.
+   */
   eth_getBlockReceipts: read(params<[block: BlockId]>(block), orNull(decodeReceipts)),
+  /** Code of an account; `0x` if it has none. */
   eth_getCode: read(params<[address: Address, block?: BlockId | null]>(address, latest), hex),
+  /**
+   * The logs that match a filter, in one call: nodes refuse ranges that are too long for them.
+   * `getLogs` of `hexline/bulk` takes ranges of any length.
+   */
   eth_getLogs: read(params<[filter: LogFilter]>(filter), decodeLogs),
+  /** Merkle proof of an account and of some of its storage slots (EIP-1186). */
   eth_getProof: read(params<[address: Address, storageKeys: readonly Quantity[], block?: BlockId | null]>(address, storageKeys, latest), decodeProof),
+  /** Value of a storage slot of an account. */
   eth_getStorageAt: read(params<[address: Address, slot: Quantity, block?: BlockId | null]>(address, storageKey, latest), hex),
+  /** A transaction by its hash, also a pending one. Null if the node does not know it. */
   eth_getTransactionByHash: read(params<[transactionHash: Hash]>(hash), transaction),
+  /** A transaction by the hash of its block and its index there. Null if there is none. */
   eth_getTransactionByBlockHashAndIndex: read(params<[blockHash: Hash, index: Quantity]>(hash, quantity), transaction),
+  /** A transaction by the number or tag of its block and its index there. Null if there is none. */
   eth_getTransactionByBlockNumberAndIndex: read(params<[block: BlockNumber, index: Quantity]>(blockNumber, quantity), transaction),
+  /**
+   * Number of transactions that an account has sent, which is the nonce of its next one. With
+   * `pending`, those that wait in the node's pool count as well.
+   */
   eth_getTransactionCount: read(params<[address: Address, block?: BlockId | null]>(address, latest), decodeNumber),
+  /** Receipt of a transaction. Null until it is in a block. */
   eth_getTransactionReceipt: read(params<[transactionHash: Hash]>(hash), orNull(decodeReceipt)),
+  /**
+   * An uncle by the hash of the block that includes it and its index there. Null if there is
+   * none.
+   */
   eth_getUncleByBlockHashAndIndex: read(params<[blockHash: Hash, index: Quantity]>(hash, quantity), uncle),
+  /**
+   * An uncle by the number or tag of the block that includes it and its index there. Null if
+   * there is none.
+   */
   eth_getUncleByBlockNumberAndIndex: read(params<[block: BlockNumber, index: Quantity]>(blockNumber, quantity), uncle),
+  /** Number of uncles of a block, by its hash. Null if the node does not have the block. */
   eth_getUncleCountByBlockHash: read(params<[blockHash: Hash]>(hash), count),
+  /**
+   * Number of uncles of a block, by its number or tag. Null if the node does not have the block.
+   */
   eth_getUncleCountByBlockNumber: read(params<[block: BlockNumber]>(blockNumber), count),
+  /** A priority fee per gas that is enough at the moment, in wei. */
   eth_maxPriorityFeePerGas: read(params<[]>(), decodeQuantity),
+  /**
+   * Sends a signed transaction, and gives its hash. After a failure that leaves open whether a
+   * node has it, the transaction is looked up by its hash and sent again: it runs at most once.
+   */
   eth_sendRawTransaction: write(params<[transaction: Hex]>(bytes), hex),
 }
 

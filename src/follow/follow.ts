@@ -22,6 +22,7 @@ export interface FollowLogs {
   readonly topics?: readonly (Hash | readonly Hash[] | null)[]
 }
 
+/** Options of `follow`. */
 export interface FollowOptions<
   T extends 'full' | 'hashes' = 'full' | 'hashes',
   R extends boolean = boolean,

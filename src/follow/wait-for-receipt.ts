@@ -10,6 +10,7 @@ import { type Bell, startBell } from './bell.ts'
 import { findReplacement } from './find-replacement.ts'
 import { Pace } from './pace.ts'
 
+/** Options of `waitForReceipt`. */
 export interface WaitForReceiptOptions {
   /**
    * Number of blocks that have to hold the transaction or follow it: 1 (default) is its own block,

@@ -8,6 +8,7 @@ import { added, type Estimate, linear, whole } from './estimate.ts'
 /** Providers whose prices are known. */
 export const providers = ['alchemy', 'infura', 'quicknode', 'chainstack'] as const
 
+/** A provider whose prices are known. */
 export type Provider = (typeof providers)[number]
 
 /** What a job costs at a provider, in its units. */

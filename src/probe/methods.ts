@@ -20,6 +20,7 @@ export interface Facts {
   readonly transactionHash: string
 }
 
+/** A block tag that a probe tries. */
 export type Tag = 'latest' | 'safe' | 'finalized' | 'pending' | 'earliest'
 
 export const METHODS = Object.keys(methods) as MethodName[]

@@ -38,6 +38,7 @@ export interface ProbeOptions {
   readonly onProgress?: (progress: ProbeProgress) => void
 }
 
+/** How far a probe is: the step that begins, and the calls made so far. */
 export interface ProbeProgress {
   /** Host and port of the endpoint. */
   readonly endpoint: string
@@ -51,6 +52,7 @@ export interface ProbeReport {
   readonly endpoints: readonly EndpointReport[]
 }
 
+/** What `probe` found out about one endpoint. */
 export interface EndpointReport {
   /** Host and port; several of one host are numbered. */
   readonly endpoint: string

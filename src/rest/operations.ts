@@ -56,6 +56,7 @@ export interface StreamPage extends Page<Stream> {
   readonly total?: number | null | undefined
 }
 
+/** Parameters of `getWalletTokens`. */
 export interface WalletTokensParams {
   /** Address of the wallet. */
   readonly address: string
@@ -99,6 +100,7 @@ const walletTokens: ListOperation<TokenBalance> = {
   },
 }
 
+/** Parameters of `getTransaction`. */
 export interface TransactionParams {
   readonly transaction_hash: string
   readonly chain?: DataChain | undefined
@@ -137,6 +139,7 @@ export interface NftListParams {
 
 const nftList = { limit: required(whole(1)), offset: optional(whole(0)), cursor: optional(cursor) }
 
+/** Parameters of `getNftTransfersByCollection`. */
 export interface NftTransfersByCollectionParams extends NftListParams {
   readonly collection_data_id_hash: string
   /** Limits the result to transfers of these wallets. */
@@ -166,6 +169,7 @@ const nftTransfersByCollection: ListOperation<NftTransfer> = {
   },
 }
 
+/** Parameters of `getNftsByCollection`. */
 export interface NftsByCollectionParams extends NftListParams {
   readonly collection_data_id_hash: string
 }
@@ -186,6 +190,7 @@ const nftsByCollection: ListOperation<Nft> = {
   params: { collection_data_id_hash: required(moveHex), ...nftList },
 }
 
+/** Parameters of `getCollectionsByCreator`. */
 export interface CollectionsByCreatorParams extends NftListParams {
   readonly creator_address: string
 }
@@ -206,6 +211,7 @@ const collectionsByCreator: ListOperation<NftCollection> = {
   params: { ...nftList, creator_address: required(moveHex) },
 }
 
+/** Parameters of `getNftTransfersByWallets`. */
 export interface NftTransfersByWalletsParams extends NftListParams {
   readonly wallet_addresses: readonly string[]
   /** Limits the result to transfers of these collections. */
@@ -235,6 +241,7 @@ const nftTransfersByWallets: ListOperation<NftTransfer> = {
   },
 }
 
+/** Parameters of `getStreams`. */
 export interface StreamsParams {
   /** Number of entries per page, from 1 to 100. */
   readonly limit: number

@@ -20,6 +20,7 @@ export interface Service {
 /** Encoding of arrays in a query: `a[0]=x`, `a[]=x`, or `a=x&a=y`. */
 export type Arrays = 'indices' | 'brackets' | 'repeat'
 
+/** Options of each call of the REST API. */
 export interface RestOptions {
   /** Ends the call; it rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined

@@ -5,6 +5,7 @@ import { BlockVerifier } from './block-verifier.ts'
 import { loadSenderOf } from './sender.ts'
 import type { BlockLevel, Verification } from './verification.ts'
 
+/** Options of `verifyBlock`. */
 export interface VerifyBlockOptions {
   /**
    * `header`: the block's hash, withdrawals and absence of uncles. `full` (the default): its
