@@ -13,6 +13,7 @@ import { type Sandbox, startSandbox } from '../../src/sandbox/index.ts'
 import { deploy, logsCode, viemOn } from '../sandbox/contracts.ts'
 import { startHexline as start, hexline as untilEnd } from '../support/command.ts'
 import { eventually } from '../support/eventually.ts'
+import { minedReceipt } from '../support/mined.ts'
 import { nightly } from '../support/runs.ts'
 import { errorOf } from '../support/server.ts'
 
@@ -134,7 +135,7 @@ describe.each(nightly('a node with limits'))('%s', () => {
     const viem = viemOn(own.upstream)
     const address = await deploy(viem, logsCode)
     // Five logs in block 2, and 20 blocks after it.
-    await viem.waitForTransactionReceipt({ hash: await viem.sendTransaction({ to: address, data: `0x${'5'.padStart(64, '0')}` }) })
+    await minedReceipt(viem, await viem.sendTransaction({ to: address, data: `0x${'5'.padStart(64, '0')}` }))
     await viem.mine({ blocks: 20 })
     const limited = async (...flags: string[]) => (await sandbox('--json', '--upstream', own.upstream, ...flags)).said
     const logs = ['eth_getLogs', { fromBlock: '0x0', toBlock: 'latest' }] as const

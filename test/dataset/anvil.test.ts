@@ -8,6 +8,7 @@ import { foundry } from 'viem/chains'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type Anvil, startAnvil } from '../support/anvil.ts'
 import { query } from '../support/duckdb.ts'
+import { minedReceipt } from '../support/mined.ts'
 
 /**
  * A contract that emits its call data as a log with one topic, 7: CALLDATASIZE, PUSH1 0, PUSH1 0,
@@ -32,11 +33,11 @@ it('DuckDB counts, sums and finds in the files what viem reads from the node', a
     .extend(walletActions)
   const accounts = await viem.getAddresses()
   const deployed = await viem.sendTransaction({ account: accounts[0] as Hex, data: EMITTER })
-  const { contractAddress } = await viem.waitForTransactionReceipt({ hash: deployed })
+  const { contractAddress } = await minedReceipt(viem, deployed)
   for (let i = 0; i < 12; i++) {
     const [account, to] = [accounts[i % 5] as Hex, accounts[(i + 1) % 5] as Hex]
     const last = i % 3 === 0 ? { to: contractAddress as Hex, data: `0x${'ab'.repeat(40 * i)}` as Hex } : { to, value: 10n ** BigInt(i + 8) + BigInt(i) }
-    await viem.waitForTransactionReceipt({ hash: await viem.sendTransaction({ account, ...last }) })
+    await minedReceipt(viem, await viem.sendTransaction({ account, ...last }))
   }
   await using client = createClient(anvil.url)
   const { to } = await exportDataset(client, {

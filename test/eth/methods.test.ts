@@ -17,6 +17,7 @@ import { mnemonicToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type BlockId, type Client, createClient, encodeArguments, type LogFilter, type MethodName, type Post, RpcError, replyOf } from '../../src/index.ts'
 import { type Anvil, startAnvil } from '../support/anvil.ts'
+import { minedReceipt } from '../support/mined.ts'
 
 const MNEMONIC = 'test test test test test test test test test test test junk'
 const account = (addressIndex: number) => mnemonicToAccount(MNEMONIC, { addressIndex })
@@ -63,7 +64,7 @@ beforeAll(async () => {
   const wallet = createWalletClient({ chain, transport: http(anvil.url) })
 
   sent.deployment = await wallet.sendTransaction({ account: deployer, data: INIT_CODE })
-  const deployed = await viem.waitForTransactionReceipt({ hash: sent.deployment })
+  const deployed = await minedReceipt(viem, sent.deployment)
   contract = deployed.contractAddress as Address
 
   await client.request({ method: 'evm_setAutomine', params: [false] })

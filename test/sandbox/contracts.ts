@@ -1,5 +1,6 @@
 import { type Address, createClient, type Hex, http, parseAbi, publicActions, testActions, walletActions } from 'viem'
 import { mainnet } from 'viem/chains'
+import { minedReceipt } from '../support/mined.ts'
 
 /*
  * Tokens that keep balances and have any metadata that a test sets. They are assembled from
@@ -113,13 +114,13 @@ export type Viem = ReturnType<typeof viemOn>
 /** Deploys a contract, and returns its address in lower case. */
 export async function deploy(viem: Viem, data: Hex): Promise<Address> {
   const hash = await viem.sendTransaction({ data })
-  const { contractAddress } = await viem.waitForTransactionReceipt({ hash })
+  const { contractAddress } = await minedReceipt(viem, hash)
   return (contractAddress as Address).toLowerCase() as Address
 }
 
 /** Mints amounts of a token, each in its own transaction. */
 export async function mint(viem: Viem, token: Address, to: Address, amount: bigint): Promise<Hex> {
   const hash = await viem.writeContract({ abi, address: token, functionName: 'mint', args: [to, amount] })
-  await viem.waitForTransactionReceipt({ hash })
+  await minedReceipt(viem, hash)
   return hash
 }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Sandbox, startSandbox } from '../../src/sandbox/index.ts'
+import { minedReceipt } from '../support/mined.ts'
 import { ask, type Body, pages } from './ask.ts'
 import { alice, deploy, mint, tokenCode, type Viem, viemOn } from './contracts.ts'
 
@@ -81,7 +82,7 @@ beforeAll(async () => {
   const silent = await deploy(viem, tokenCode({}))
   minted = await mint(viem, silent, wallet, 5n)
   deployed = await viem.sendTransaction({ data: tokenCode({}), account: alice })
-  await viem.waitForTransactionReceipt({ hash: deployed as `0x${string}` })
+  await minedReceipt(viem, deployed as `0x${string}`)
 })
 afterAll(async () => {
   await production?.stop()

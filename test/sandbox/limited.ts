@@ -1,6 +1,7 @@
 import { createClient } from 'hexline'
 import { request } from 'undici'
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/index.ts'
+import { minedReceipt } from '../support/mined.ts'
 import { deploy, logsCode, viemOn } from './contracts.ts'
 
 /** A chain with logs, behind sandboxes with limits. */
@@ -30,7 +31,7 @@ export async function startLoggedChain(): Promise<LoggedChain> {
   const data = `0x${LOGS.toString(16).padStart(64, '0')}` as const
   for (let i = 0; i < BLOCKS; i++) {
     const hash = await viem.sendTransaction({ to: address, data, gas: 1_000_000n })
-    await viem.waitForTransactionReceipt({ hash })
+    await minedReceipt(viem, hash)
   }
   const last = Number(await viem.getBlockNumber({ cacheTime: 0 }))
   await viem.mine({ blocks: AFTER })

@@ -13,6 +13,7 @@ import { formatUnits } from 'viem'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Sandbox, startSandbox } from '../../src/sandbox/index.ts'
 import { steadyTime } from '../support/held-time.ts'
+import { minedReceipt } from '../support/mined.ts'
 import { abi, alice, deploy, mint, text, tokenCode, type Viem, viemOn, word } from './contracts.ts'
 
 /*
@@ -47,7 +48,7 @@ beforeAll(async () => {
   await mint(viem, tokens[0] as `0x${string}`, wallet, 5n)
   await mint(viem, tokens[0] as `0x${string}`, alice, 50n)
   transferHash = await viem.writeContract({ abi, address: tokens[0] as `0x${string}`, functionName: 'transfer', args: [wallet, 7n] })
-  await viem.waitForTransactionReceipt({ hash: transferHash })
+  await minedReceipt(viem, transferHash)
 })
 afterAll(() => sandbox?.stop())
 

@@ -2,6 +2,7 @@ import { formatUnits, getAddress } from 'viem'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { tokenCode as demoTokenCode, deployment } from '../../demo/contracts.ts'
 import { type Sandbox, startSandbox } from '../../src/sandbox/index.ts'
+import { minedReceipt } from '../support/mined.ts'
 import { ask, type Body, pages } from './ask.ts'
 import { abi, alice, bytes32, deploy, mint, text, tokenCode, type Viem, viemOn, word } from './contracts.ts'
 
@@ -44,7 +45,7 @@ beforeAll(async () => {
   early = await viem.getBlockNumber({ cacheTime: 0 })
   await mint(viem, tokens.plain, wallet, 1_234_567n)
   await mint(viem, tokens.plain, alice, 500n)
-  await viem.waitForTransactionReceipt({ hash: await viem.writeContract({ abi, address: tokens.plain, functionName: 'transfer', args: [wallet, 500n] }) })
+  await minedReceipt(viem, await viem.writeContract({ abi, address: tokens.plain, functionName: 'transfer', args: [wallet, 500n] }))
   await mint(viem, tokens.old, wallet, 10n ** 18n - 1n)
   refuses = await deploy(viem, tokenCode({ name: text('No balance'), balanceOf: 'revert' }))
   await mint(viem, refuses as `0x${string}`, wallet, 5n)
@@ -52,8 +53,8 @@ beforeAll(async () => {
   await mint(viem, collectible, wallet, 1n)
   // It logs transfers and keeps no balances.
   demoToken = await deploy(viem, deployment(demoTokenCode))
-  await viem.waitForTransactionReceipt({ hash: await viem.writeContract({ abi, address: demoToken, functionName: 'transfer', args: [wallet, 5n] }) })
-  await viem.waitForTransactionReceipt({ hash: await viem.sendTransaction({ to: wallet, value: 3n * 10n ** 18n }) })
+  await minedReceipt(viem, await viem.writeContract({ abi, address: demoToken, functionName: 'transfer', args: [wallet, 5n] }))
+  await minedReceipt(viem, await viem.sendTransaction({ to: wallet, value: 3n * 10n ** 18n }))
   sandbox = await startSandbox({
     upstream: node.upstream,
     prices: { native: { usd: 2000, usd24hAgo: 1600 }, [getAddress(tokens.plain)]: { usd: 1 } },

@@ -1,6 +1,7 @@
 import { pad, parseEther } from 'viem'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type Sandbox, startSandbox } from '../../src/sandbox/index.ts'
+import { minedReceipt } from '../support/mined.ts'
 import { always, serve } from '../support/server.ts'
 import { ask } from './ask.ts'
 import { alice, deploy, mint, passOnCode, text, tokenCode, type Viem, viemOn } from './contracts.ts'
@@ -69,7 +70,7 @@ it('is what viem reads from the same node, with receipt and logs', async () => {
 
 it('that creates a contract has the contract in place of a receiver', async () => {
   const hash = await viem.sendTransaction({ data: tokenCode({}) })
-  const { contractAddress } = await viem.waitForTransactionReceipt({ hash })
+  const { contractAddress } = await minedReceipt(viem, hash)
   const { body } = await ask(sandbox, pathOf(hash))
   expect(body).toMatchObject({ to_address: '', receipt_contract_address: contractAddress?.toLowerCase(), logs: [] })
 })
@@ -77,14 +78,14 @@ it('that creates a contract has the contract in place of a receiver', async () =
 it('that failed is marked as such', async () => {
   const token = await deploy(viem, tokenCode({}))
   const hash = await viem.sendTransaction({ to: token, data: '0x12345678', gas: 100_000n })
-  await viem.waitForTransactionReceipt({ hash })
+  await minedReceipt(viem, hash)
   expect((await ask(sandbox, pathOf(hash))).body.receipt_status).toBe('0')
 })
 
 it('has its internal calls, nested ones too, only if they are requested', async () => {
   const [first, second] = [await deploy(viem, passOnCode), await deploy(viem, passOnCode)]
   const hash = await viem.sendTransaction({ to: first, value: parseEther('1.5'), data: pad(second), gas: 500_000n })
-  const { blockNumber, blockHash } = await viem.waitForTransactionReceipt({ hash })
+  const { blockNumber, blockHash } = await minedReceipt(viem, hash)
   const { body } = await ask(sandbox, `${pathOf(hash)}?include=internal_transactions`)
   const call = {
     transaction_hash: hash,

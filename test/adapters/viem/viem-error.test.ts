@@ -4,6 +4,7 @@ import { type BaseError, fallback, http, ProviderDisconnectedError, parseEther, 
 import { privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Anvil, startAnvil } from '../../support/anvil.ts'
+import { minedReceipt } from '../../support/mined.ts'
 import { isNewViem } from '../../support/peers.ts'
 import { type Answer, always, deadPort, each, errorOf, failed, type Received, refuse, send, serve, silent } from '../../support/server.ts'
 import { clientOver, closing, overHexline, overHttp, readOver, request, type ViemClient } from '../../support/viem-clients.ts'
@@ -145,7 +146,7 @@ describe('an error of a node is the same with hexline as with http():', () => {
     anvil = await startAnvil()
     const client = overHttp(anvil.url)
     for (const { address, code } of Object.values(contracts)) await client.setCode({ address, bytecode: code })
-    await client.waitForTransactionReceipt({ hash: await client.sendTransaction({ to: nobody.address, value: 1n }) })
+    await minedReceipt(client, await client.sendTransaction({ to: nobody.address, value: 1n }))
   })
   afterAll(() => anvil.stop())
 
