@@ -217,7 +217,8 @@ export class BlockChecker {
     if (receipts === undefined || this.#without.has('receipts')) return undefined
     let before = 0n
     const filled = receipts.map((receipt, i) => {
-      const used = receipt.cumulativeGasUsed as bigint
+      // A row may lack the field, which the check of the root reports.
+      const used = (receipt.cumulativeGasUsed ?? before) as bigint
       const transaction = block.transactions[i]
       const from = typeof transaction === 'object' ? transaction.from : undefined
       const fill = { transactionIndex: i, transactionHash: transactionHashes?.[i] ?? NO_HASH, gasUsed: used - before, from }
