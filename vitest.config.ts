@@ -130,12 +130,25 @@ export default defineConfig({
       {
         extends: true,
         test: {
+          name: 'fuzz',
+          isolate: false,
+          // All that tries random cases, with many more of them, which are new each time.
+          include: FUZZ,
+          exclude: [NIGHTLY],
+          env: { FUZZ_TIMES: '20' },
+          maxWorkers: WORKERS,
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        extends: true,
+        test: {
           name: 'nightly',
-          // What takes long, what needs the machine for itself, what pins faults of the peers, and all that tries random cases, with many more of them.
-          include: ['test/chaos/**/*.test.ts', NIGHTLY, ...FUZZ],
+          // What takes long, what needs the machine for itself, and what pins faults of the peers.
+          include: ['test/chaos/**/*.test.ts', NIGHTLY],
           env: { FUZZ_TIMES: '20' },
           maxWorkers: 1,
-          sequence: { groupOrder: 1 },
+          sequence: { groupOrder: 2 },
         },
       },
     ],
