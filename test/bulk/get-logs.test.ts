@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { type GetLogsOptions, getBlocks, getLogs } from '../../src/bulk/index.ts'
 import { type ClientOptions, createClient, OptionError } from '../../src/index.ts'
-import { type LogChain, startLogChain, TRANSFER, tokens, type WireLog } from '../support/log-chain.ts'
+import { type LogChain, type LogChainOptions, startLogChain, TRANSFER, tokens, type WireLog } from '../support/log-chain.ts'
 
 const filter = { address: tokens.slice(0, 4) as `0x${string}`[], topics: [TRANSFER] as `0x${string}`[] }
 
@@ -15,9 +15,9 @@ function clientFor(urls: string | readonly string[], options: ClientOptions = {}
 const keyOf = (log: WireLog) => `${Number(log.blockNumber)}/${Number(log.logIndex)}/${log.data}`
 const decodedKey = (log: { blockNumber: bigint; logIndex: number; data: string }) => `${log.blockNumber}/${log.logIndex}/${log.data}`
 
-async function fetched(chain: LogChain | readonly LogChain[], options: Partial<GetLogsOptions> = {}) {
+async function fetched(chain: LogChain | readonly LogChain[], options: Partial<GetLogsOptions> = {}, clientOptions: ClientOptions = {}) {
   const urls = [chain].flat().map(({ url }) => url)
-  const logs = getLogs(clientFor(urls), { ...filter, from: 0n, to: 'latest', ...options })
+  const logs = getLogs(clientFor(urls, clientOptions), { ...filter, from: 0n, to: 'latest', ...options })
   const keys: string[] = []
   for await (const log of logs) keys.push(decodedKey(log))
   return { keys, audit: logs.audit }
@@ -68,6 +68,27 @@ describe('logs of a range', () => {
     const chain = await startLogChain({ head: 40, cap: 1000, logs: (block) => (block === 20 ? 5000 : 3) })
     const { keys } = await fetched(chain, { audit: 'none' })
     expect(keys).toEqual(rightKeys(chain, 0, 40))
+  })
+})
+
+describe('the logs of one block that are too large for a reply', () => {
+  const start = (answer?: LogChainOptions['answer']) => startLogChain({ head: 20, logs: (block) => (block === 9 ? 1001 : 3), ...(answer && { answer }) })
+  // The hashes of the block's transactions fit, but neither its logs nor its receipts.
+  const options = { maxResponseBytes: 200_000 }
+
+  it('come from the receipts of its transactions, one by one', async () => {
+    const chain = await start()
+    const { keys } = await fetched(chain, { audit: 'none' }, options)
+    expect(keys).toEqual(rightKeys(chain, 0, 20))
+    expect(chain.calls.eth_getTransactionReceipt).toBeGreaterThanOrEqual(1001)
+  })
+
+  it('are named with the block and the sizes where these cannot be had', async () => {
+    const missing = { error: { code: -32601, message: 'the method eth_getTransactionReceipt does not exist' } }
+    const chain = await start((method) => (method === 'eth_getTransactionReceipt' ? missing : undefined))
+    await expect(fetched(chain, { audit: 'none' }, options)).rejects.toThrow(
+      /^block 9 has more logs than the node sends in one reply, and its receipts could not be fetched \(.*does not exist.*\): .*200,?000/,
+    )
   })
 })
 

@@ -35,7 +35,7 @@ async function startNode({ dense = 0, most = Number.POSITIVE_INFINITY } = {}) {
   const resultOf = ({ id, method, params }: Entry): object => {
     if (method !== 'eth_getLogs') return { id, result: method === 'eth_blockNumber' ? hexOf(HEAD) : blockOf(Number(params[0]), false) }
     const { fromBlock, toBlock } = params[0] as { fromBlock: string; toBlock: string }
-    if (Number(toBlock) - Number(fromBlock) >= most) return failed({ id, method, params }, -32602, `exceed maximum block range: ${most}`)
+    if (Number(toBlock) - Number(fromBlock) >= most) return failed({ id }, -32602, `exceed maximum block range: ${most}`)
     const result = logsOf(Math.max(dense, Number(fromBlock)), Number(toBlock))
     counts.blocks += Number(toBlock) - Number(fromBlock) + 1
     counts.last = Math.max(counts.last, Number(toBlock))
