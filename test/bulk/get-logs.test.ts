@@ -188,6 +188,18 @@ describe('bad input', () => {
   })
 })
 
+describe('a range beyond the head', () => {
+  it.each<[string, Partial<GetLogsOptions>, RegExp]>([
+    ['its end', { from: 3n, to: 41n }, /^to: expected at most the node's latest block, 40, received 41/],
+    ['its start', { from: 41n, to: 'latest' }, /^from: expected at most the latest block, 40, received 41/],
+    ['all of it', { from: 41n, to: 50n, audit: 'bloom' }, /^to: expected at most the node's latest block, 40, received 50/],
+  ])('is an error at once, and no logs are requested: %s', async (_, options, message) => {
+    const chain = await startLogChain({ head: 40 })
+    await expect(fetched(chain, options)).rejects.toThrow(message)
+    expect(chain.calls.eth_getLogs).toBeUndefined()
+  })
+})
+
 describe('a node that answers wrongly', () => {
   it('with logs of other blocks, or that do not match, is not believed', async () => {
     const wrong = (change: object) =>
