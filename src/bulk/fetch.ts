@@ -48,6 +48,8 @@ interface Price {
  */
 const SINGLE_MS = 60_000
 const NONE: readonly string[] = []
+/** Why the receipts of a block may be had one by one, but not together. */
+const NOT_AS_A_WHOLE = ['unsupported', 'response-too-large']
 /** Attempts of a request for receipts by their block's hash. */
 const ATTEMPTS_BY_HASH = 3
 
@@ -57,7 +59,8 @@ const ATTEMPTS_BY_HASH = 3
  * or in their first POST.
  *
  * Receipts come by `eth_getBlockReceipts` from endpoints that have it. They come one by one where
- * none has it, and where the providers of all endpoints charge less for that.
+ * none has it, where those of a block are too large for one reply, and where the providers of all
+ * endpoints charge less for that.
  */
 export class Fetcher {
   readonly #client: Client
@@ -174,7 +177,7 @@ export class Fetcher {
     return both(number, block, await this.#singleReceipts(transactions, { ...options, mayBeNull: true }), { block: origin })
   }
 
-  /** Undefined if no endpoint supports the method. */
+  /** Undefined if no endpoint supports the method, or if they are too large for one reply. */
   async #blockReceipts(block: string, options: AskOptions, origin: Tally): Promise<Reply | undefined> {
     if (this.#singleUntil !== 0) {
       const now = this.#clock.now()
@@ -187,8 +190,8 @@ export class Fetcher {
       this.#singleUntil = 0
       return receipts
     } catch (error) {
-      if (!(error instanceof HexlineError) || error.kind !== 'unsupported') throw error
-      this.#singleUntil = this.#clock.now() + SINGLE_MS
+      if (!(error instanceof HexlineError) || !NOT_AS_A_WHOLE.includes(error.kind)) throw error
+      this.#singleUntil = error.kind === 'unsupported' ? this.#clock.now() + SINGLE_MS : 0
       return undefined
     }
   }

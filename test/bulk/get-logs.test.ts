@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { type ClientOptions, createClient, OptionError } from '../../src/index.ts'
 import { type GetLogsOptions, getBlocks, getLogs } from '../../src/index-bulk.ts'
-import { type LogChain, startLogChain, TRANSFER, tokens, type WireLog } from '../support/log-chain.ts'
+import { type LogChain, type LogChainOptions, startLogChain, TRANSFER, tokens, type WireLog } from '../support/log-chain.ts'
 
 const filter = { address: tokens.slice(0, 4) as `0x${string}`[], topics: [TRANSFER] as `0x${string}`[] }
 
@@ -15,9 +15,9 @@ function clientFor(urls: string | readonly string[], options: ClientOptions = {}
 const keyOf = (log: WireLog) => `${Number(log.blockNumber)}/${Number(log.logIndex)}/${log.data}`
 const decodedKey = (log: { blockNumber: bigint; logIndex: number; data: string }) => `${log.blockNumber}/${log.logIndex}/${log.data}`
 
-async function fetched(chain: LogChain | readonly LogChain[], options: Partial<GetLogsOptions> = {}) {
+async function fetched(chain: LogChain | readonly LogChain[], options: Partial<GetLogsOptions> = {}, clientOptions: ClientOptions = {}) {
   const urls = [chain].flat().map(({ url }) => url)
-  const logs = getLogs(clientFor(urls), { ...filter, from: 0n, to: 'latest', ...options })
+  const logs = getLogs(clientFor(urls, clientOptions), { ...filter, from: 0n, to: 'latest', ...options })
   const keys: string[] = []
   for await (const log of logs) keys.push(decodedKey(log))
   return { keys, audit: logs.audit }
@@ -68,6 +68,27 @@ describe('logs of a range', () => {
     const chain = await startLogChain({ head: 40, cap: 1000, logs: (block) => (block === 20 ? 5000 : 3) })
     const { keys } = await fetched(chain, { audit: 'none' })
     expect(keys).toEqual(rightKeys(chain, 0, 40))
+  })
+})
+
+describe('the logs of one block that are too large for a reply', () => {
+  const start = (answer?: LogChainOptions['answer']) => startLogChain({ head: 20, logs: (block) => (block === 9 ? 1001 : 3), ...(answer && { answer }) })
+  // The hashes of the block's transactions fit, but neither its logs nor its receipts.
+  const options = { maxResponseBytes: 200_000 }
+
+  it('come from the receipts of its transactions, one by one', async () => {
+    const chain = await start()
+    const { keys } = await fetched(chain, { audit: 'none' }, options)
+    expect(keys).toEqual(rightKeys(chain, 0, 20))
+    expect(chain.calls.eth_getTransactionReceipt).toBeGreaterThanOrEqual(1001)
+  })
+
+  it('are named with the block and the sizes where these cannot be had', async () => {
+    const missing = { error: { code: -32601, message: 'the method eth_getTransactionReceipt does not exist' } }
+    const chain = await start((method) => (method === 'eth_getTransactionReceipt' ? missing : undefined))
+    await expect(fetched(chain, { audit: 'none' }, options)).rejects.toThrow(
+      /^block 9 has more logs than the node sends in one reply, and its receipts could not be fetched \(.*does not exist.*\): .*200,?000/,
+    )
   })
 })
 
@@ -167,6 +188,18 @@ describe('bad input', () => {
   ])('is refused at once: %j in place of a client', (client, received) => {
     expect(() => getLogs(client as never, { from: 0, to: 1 })).toThrow(`client: expected a client, as createClient returns it, received ${received}`)
     expect(() => getBlocks(client as never, { from: 0, to: 1 })).toThrow(`client: expected a client, as createClient returns it, received ${received}`)
+  })
+})
+
+describe('a range beyond the head', () => {
+  it.each<[string, Partial<GetLogsOptions>, RegExp]>([
+    ['its end', { from: 3n, to: 41n }, /^to: expected at most the node's latest block, 40, received 41/],
+    ['its start', { from: 41n, to: 'latest' }, /^from: expected at most the latest block, 40, received 41/],
+    ['all of it', { from: 41n, to: 50n, audit: 'bloom' }, /^to: expected at most the node's latest block, 40, received 50/],
+  ])('is an error at once, and no logs are requested: %s', async (_, options, message) => {
+    const chain = await startLogChain({ head: 40 })
+    await expect(fetched(chain, options)).rejects.toThrow(message)
+    expect(chain.calls.eth_getLogs).toBeUndefined()
   })
 })
 

@@ -94,3 +94,21 @@ describe('while the consumer stalls', () => {
     expect(most).toBeGreaterThan(maxBytes + 8 * counts.largest)
   })
 })
+
+describe('pages that have arrived', () => {
+  it('leave a turn of the event loop between them, in which others are requested and received', async () => {
+    const { url } = await startNode()
+    let turns = 0
+    let isRunning = true
+    const count = () => {
+      turns++
+      if (isRunning) setImmediate(count)
+    }
+    setImmediate(count)
+    const at: number[] = []
+    for await (const _ of getLogs(clientOf(url), { address, from: 0n, to: 60_000n, audit: 'none' }).pages()) at.push(turns)
+    isRunning = false
+    expect(at.length).toBeGreaterThan(50)
+    expect(new Set(at).size).toBe(at.length)
+  })
+})

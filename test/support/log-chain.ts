@@ -217,12 +217,14 @@ function createLogChain(options: LogChainOptions) {
 
   function right(method: string, params: readonly unknown[]): RpcAnswer {
     const number = numberOf(params[0])
+    const hash = String(params[0])
     if (method === 'eth_chainId') return { result: hexOf(chainId) }
     if (method === 'eth_blockNumber') return { result: hexOf(head) }
     if (method === 'eth_getBlockByHash') return { result: headerOf(numberIn(params[0] as string)) }
     if (method === 'eth_getBlockByNumber') return { result: number > head ? null : headerOf(number) }
     if (method === 'eth_getBlockReceipts') return { result: receiptsOf(String(params[0]).length < 66 ? number : numberIn(params[0] as string)) }
     if (method === 'eth_getLogs') return getLogs(params[0] as Filter)
+    if (method === 'eth_getTransactionReceipt') return { result: receiptsOf(Number(`0x${hash.slice(10, 38)}`))[Number(`0x${hash.slice(38)}`)] ?? null }
     return { error: { code: -32601, message: `the method ${method} does not exist` } }
   }
 
