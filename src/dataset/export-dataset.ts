@@ -13,7 +13,7 @@ import { missingOf, type VerifyLevel, verifyLevels } from './checks.ts'
 import { checkTables, columnsOf, columnsText } from './columns.ts'
 import type { CutBlock } from './cut-block.ts'
 import { syncFolder } from './disk.ts'
-import { checkEmpty, checkFiles, makeFolder, makeTableFolders, removeLeftovers } from './folder.ts'
+import { checkDir, checkEmpty, checkFiles, makeFolder, makeTableFolders, removeLeftovers } from './folder.ts'
 import { type Lock, lockFolder } from './lock.ts'
 import { type DatasetFormat, type DatasetHeader, formats, type Manifest, ManifestFile, readManifest } from './manifest.ts'
 import { hasZstd } from './ndjson-files.ts'
@@ -103,15 +103,15 @@ const known = ['from', 'to', 'dir', 'format', 'tables', 'columns', 'blocksPerFil
 /** Checks the options and fills in the defaults. Throws `OptionError`. */
 export function checkExportOptions(options: ExportDatasetOptions): ExportJob {
   check.onlyKnown('options', options, known)
-  const { dir, signal, onProgress, columns, maxBytes = 16 * MiB, verify = 'link' } = options
-  if (typeof dir !== 'string' || dir === '') throw new OptionError('dir', 'the path of a folder', show(dir))
+  const { signal, onProgress, columns, maxBytes = 16 * MiB, verify: level = 'link' } = options
+  const dir = checkDir(options.dir)
   const format = check.oneOf('format', options.format ?? 'parquet', formats)
   if (format === 'ndjson.zst' && !hasZstd)
     throw new OptionError('format', 'another format: Zstandard needs Node.js 22.15, 23.8 or later', `${show(format)} with Node.js ${process.versions.node}`)
   if (columns !== undefined && format !== 'parquet')
     throw new OptionError('columns', 'no columns with NDJSON, whose lines are what the node sent', `${show(columns)} with ${show(format)}`)
   const tables = checkTables(options.tables ?? ['blocks', 'transactions'])
-  if (!verifyLevels.includes(verify)) throw new OptionError('verify', verifyLevels.map((level) => `'${level}'`).join(' or '), show(verify))
+  const verify = check.oneOf('verify', level, verifyLevels)
   const full = tables.includes('transactions')
   const receipts = tables.includes('receipts') || tables.includes('logs')
   if (verify === 'full' && !full && !receipts)

@@ -1,9 +1,17 @@
 import { lstat, mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { OptionError } from '../errors.ts'
+import { show } from '../text.ts'
 import { writing } from './disk.ts'
 import { LOCK } from './lock.ts'
 import { MANIFEST, type Manifest } from './manifest.ts'
 import { type DatasetTable, tableNames } from './tables.ts'
+
+/** Checks the path of a folder, which has no NUL in it on any system. Throws `OptionError`. */
+export function checkDir(dir: unknown): string {
+  if (typeof dir === 'string' && dir !== '' && !dir.includes('\0')) return dir
+  throw new OptionError('dir', 'the path of a folder', show(dir))
+}
 
 /** Makes the folder, if it is not there. Throws for a path that is anything else. */
 export async function makeFolder(dir: string): Promise<void> {

@@ -5,10 +5,10 @@ import type { Progress } from '../bulk/range-stream.ts'
 import * as check from '../check.ts'
 import { type Client, checkClient } from '../client/client.ts'
 import { OptionError } from '../errors.ts'
-import { show } from '../text.ts'
 import { checkFolder } from './check-files.ts'
 import { readCheckedManifest } from './check-manifest.ts'
 import { compareRows } from './compare-rows.ts'
+import { checkDir } from './folder.ts'
 import { MANIFEST, type Manifest, type RangeEntry } from './manifest.ts'
 import { hasZstd } from './ndjson-files.ts'
 import { sampleOf } from './sample.ts'
@@ -145,7 +145,7 @@ const LARGEST_SEED = 2 ** 31 - 1
 
 /** Checks the options and fills in the defaults. Throws `OptionError`. */
 function checkVerifyOptions(dir: string, options: VerifyDatasetOptions): VerifyJob {
-  if (typeof dir !== 'string' || dir === '') throw new OptionError('dir', 'the path of a folder', show(dir))
+  checkDir(dir)
   check.onlyKnown('options', options, ['senders', 'against', 'sample', 'seed', 'signal', 'onProgress'])
   const { senders = false, against, sample, seed, signal, onProgress } = options
   if (against !== undefined) checkClient(against, 'against')

@@ -54,12 +54,21 @@ eth_getLogs               60 *     9
     expect(text).toMatch(/^time +20 s {2}at the pace of the sample$/m)
     expect(text).not.toMatch(/receipts|decompressed|\*/)
     expect(planText({ ...one, bytes: known(2_100_001) })).toContain('decompressed')
+    const [way] = blocks.receipts?.ways ?? []
+    const withoutLogs = { ...blocks, receipts: { ways: way === undefined ? [] : [way], cheapest: { alchemy: 'eth_getBlockReceipts' } } } as BlocksPlan
+    expect(planText(withoutLogs)).not.toContain('eth_getLogs')
+  })
+
+  it('says what bounds the time: a rate of calls or units, or the node in spite of one', () => {
+    const timeAt = (duration: object) => /^time.*$/m.exec(planText({ ...blocks, duration: { ...blocks.duration, ...duration } }))?.[0]
+    expect(timeAt({ rate: { perSecond: 1234.6, of: 'units' } })).toBe('time             20 s  at 1,235 units a second')
+    expect(timeAt({ limitedBy: 'node' })).toBe('time             20 s  at the pace of the sample')
   })
 
   it('has the tables of an export, and the audits of logs', () => {
-    const ofExport = { ...blocks, receipts: null, files: 2, tables: { blocks: { rows: about(1000), bytes: known(1_000_000) } } } as ExportPlan
+    const ofExport = { ...blocks, receipts: null, files: 2, tables: { blocks: { rows: about(999.6), bytes: known(1_000_000) } } } as ExportPlan
     expect(planText(ofExport)).toMatch(/^ {2}blocks +1\.0 MB {2}1,000 rows$/m)
-    const audits = (['none', 'bloom'] as const).map((level) => ({ level, calls: known(7), wireBytes: known(5000), receipts: known(3), units }))
+    const audits = (['none', 'bloom'] as const).map((level) => ({ level, calls: known(7), wireBytes: about(5000), receipts: about(3), units }))
     const ofLogs = { ...blocks, logs: known(77), blocksPerCall: 1, audit: 'bloom', audits } as unknown as LogsPlan
     const text = planText(ofLogs)
     expect(text).toMatch(/^logs +77$/m)

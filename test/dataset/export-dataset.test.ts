@@ -338,6 +338,8 @@ it.each<[string, object]>([
   ['columns', { format: 'parquet', tables: ['blocks'], columns: ['logs.data'] }],
   ['blocksPerFile', { blocksPerFile: 0 }],
   ['verify', { verify: 'all' }],
+  ['dir', { dir: '' }],
+  ['dir', { dir: 'a\0b' }],
   ['from', { from: -1 }],
   ['from', { from: 2n ** 60n, to: 2n ** 60n }],
   ['maxBytes', { maxBytes: 0 }],

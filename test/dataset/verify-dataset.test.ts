@@ -364,6 +364,7 @@ describe('bad input', () => {
     await expect(verifyDataset(dir)).rejects.toThrow('dir: expected a folder, received a path where nothing is')
     await writeFile(dir, '')
     await expect(verifyDataset(dir)).rejects.toThrow('dir: expected a folder, received a path of a file')
+    await expect(verifyDataset('a\0b')).rejects.toThrow('dir: expected the path of a folder, received "a')
     await expect(verifyDataset('')).rejects.toThrow('dir: expected the path of a folder, received ""')
   })
 

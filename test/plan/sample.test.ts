@@ -1,7 +1,8 @@
 import { createClient } from 'hexline'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { RpcError } from '../../src/index.ts'
-import { missingOf, settled, takeSample, until } from '../../src/plan/sample.ts'
+import { estimatorFor, type Header, missingOf, type SampledBlock, settled, takeSample, until } from '../../src/plan/sample.ts'
+import { type ChainOptions, startChain } from '../support/chain-server.ts'
 import { type GrowingChainOptions, startGrowingChain } from '../support/growing-chain.ts'
 
 async function start(options: Partial<GrowingChainOptions> = {}) {
@@ -54,6 +55,50 @@ describe('a sample', () => {
   })
 })
 
+describe('a node that sends what it should not', () => {
+  /** A sample of one block, whose replies are changed. */
+  async function sampleOf(changed: (json: string, whole: number) => string, answer?: ChainOptions['answer']) {
+    let whole = 0
+    const isWhole = ({ params }: { params: readonly unknown[] }) => params[1] === true
+    const chain = await startChain({
+      head: 9,
+      reply: ({ calls, json }) => ({ body: calls.some(isWhole) ? changed(json, ++whole) : json }),
+      ...(answer && { answer }),
+    })
+    const client = createClient(chain.url, { retry: { baseDelayMs: 1, maxDelayMs: 1 } })
+    onTestFinished(async () => {
+      await client.close()
+      await chain.close()
+    })
+    const sample = await takeSample(client, 5, 1, 20, { ...options, receipts: false }).catch((error: unknown) => error)
+    return { sample, whole }
+  }
+  const broken = (json: string) => json.replace('"number":', '"x":01,"number":')
+
+  it('is asked again for what is no JSON, four times', async () => {
+    const { sample, whole } = await sampleOf((json, attempt) => (attempt < 4 ? broken(json) : json))
+    expect([whole, sample]).toMatchObject([4, { blocks: [{ number: 5 }] }])
+    const bad = await sampleOf(broken)
+    expect([bad.whole, bad.sample]).toMatchObject([4, { name: 'MalformedReplyError', message: 'block 5: received invalid JSON 4 times' }])
+  })
+
+  it('has figures of 0 in place of what is not in a header', async () => {
+    const { sample } = await sampleOf(
+      (json) => json,
+      ({ method }) => (method === 'eth_getBlockByNumber' ? { result: { gasUsed: 'much', logsBloom: '0x12' } } : undefined),
+    )
+    expect(sample).toMatchObject({ headers: [{ number: 5, transactions: 0, gasUsed: 0, logsBloom: undefined }] })
+  })
+})
+
+it('what is estimated follows the gas, where transactions do not tell', () => {
+  const headers = Array.from({ length: 40 }, (_, i): Header => ({ number: i, transactions: 3, gasUsed: 100 * (i + 1), logsBloom: undefined }))
+  const blocks = headers.filter(({ number }) => number < 20 && number % 2 === 0).map((header) => ({ header }) as SampledBlock)
+  const { value, low, high } = estimatorFor(40, { headers, blocks })(blocks.map(({ header }) => header.gasUsed * 2))
+  const total = headers.reduce((sum, { gasUsed }) => sum + gasUsed * 2, 0)
+  for (const each of [value, low, high]) expect(each).toBeCloseTo(total)
+})
+
 describe('what is settled', () => {
   const absent = (kind: string) => new RpcError({ code: 1, message: `no ${kind}` }, { kind: kind as 'pruned' })
 
@@ -67,6 +112,10 @@ describe('what is settled', () => {
     expect(gaps.map(({ number }) => number)).toEqual([1, 5])
     expect(missingOf(gaps)).toMatchObject({ blocks: 2, from: 1n, to: 5n, why: gaps[1]?.error.message })
     expect(missingOf([])).toBeNull()
+  })
+
+  it.each(['pruned', 'not-found', 'lagging'])('is a gap where a block is %s', async (kind) => {
+    expect((await settled([7], Number, () => Promise.reject(absent(kind)))).gaps).toMatchObject([{ number: 7 }])
   })
 
   it('is nothing where anything else fails', async () => {

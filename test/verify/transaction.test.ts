@@ -3,7 +3,7 @@ import { type Hex, hexToBytes, keccak256, serializeTransaction, type Transaction
 import { describe, expect, test } from 'vitest'
 import type { Transaction } from '../../src/index.ts'
 import { RlpWriter } from '../../src/verify/rlp.ts'
-import { repeatFault, transactionFields, transactionTypes, writeTransaction, writeUnsigned } from '../../src/verify/transaction.ts'
+import { repeatFault, signedChainId, transactionFields, transactionTypes, writeTransaction, writeUnsigned } from '../../src/verify/transaction.ts'
 import { written } from '../support/written.ts'
 
 const writer = new RlpWriter()
@@ -159,6 +159,10 @@ describe('what a transaction says twice', () => {
       { type: 0, v: 28n, yParity: 0 },
       { name: 'yParity', expected: 1 },
     ],
+    [
+      { type: 0, v: 27n, yParity: 1 },
+      { name: 'yParity', expected: 0 },
+    ],
     [{ type: 0, v: 35n, yParity: 0, chainId: 0 }, undefined],
     [
       { type: 0, v: 36n, yParity: 0, chainId: 0 },
@@ -182,3 +186,13 @@ describe('what a transaction says twice', () => {
     [{ type: 1, v: 1n }, undefined],
   ])('%o', (transaction, expected) => expect(repeatFault(transaction as Transaction)).toEqual(expected))
 })
+
+test.each<[object, number | undefined]>([
+  [{ type: 0, v: 27n, chainId: 5 }, undefined],
+  [{ type: 0, v: 34n, chainId: 5 }, undefined],
+  [{ type: 0, v: 35n }, 0],
+  [{ type: 0, v: 38n, chainId: 5 }, 1],
+  [{ type: 0, v: undefined, chainId: 5 }, undefined],
+  [{ type: 2, v: 38n, chainId: 5 }, 5],
+  [{ type: 0x7e }, undefined],
+])('the chain that %o was signed for', (transaction, expected) => expect(signedChainId(transaction as Transaction)).toBe(expected))
