@@ -31,6 +31,7 @@ interface Saved {
  * lines go to, where that is a file. Throws `OptionError` for a file that holds something else.
  */
 export function openCursorFile(path: string, output: number | undefined): CursorFile {
+  if (path === '') throw new OptionError('--cursor', 'the name of a file', 'an empty one')
   const next = `${path}.next`
   const about = output === undefined ? undefined : fstatSync(output)
   // The inode number of a removed file may be used again.

@@ -1,6 +1,7 @@
 import { fstatSync } from 'node:fs'
 import { createClient } from '../client/client.ts'
 import type { ClientOptions } from '../client/options.ts'
+import { OptionError } from '../errors.ts'
 import { checkFollowOptions, type FollowOptions } from '../follow/follow.ts'
 import { followLines } from '../follow/follow-lines.ts'
 import type { FollowProgress } from '../follow/follow-stream.ts'
@@ -50,7 +51,9 @@ export async function runFollow({ flags, limits, options, cursor: path }: Follow
     }
   } catch (error) {
     // The reader has closed our output, such as `head`.
-    if (!output.isClosedByReader(error)) throw error
+    if (output.isClosedByReader(error)) return
+    // A cursor of another chain.
+    throw file?.cursor && error instanceof OptionError && error.option === 'from' ? new OptionError('--cursor', error.expected, error.received) : error
   } finally {
     release()
     await client.close()

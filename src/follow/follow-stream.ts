@@ -54,9 +54,9 @@ export async function* followStream<I, L>(
   signal?.throwIfAborted()
   const asked = client.with(signal ? { signal } : {})
   const identity = await identityOf(asked)
-  const chain = new HeldChain(await startOf(asked, job, identity))
   const bell = startBell(client, signal)
   try {
+    const chain = new HeldChain(await startOf(asked, job, identity, bell))
     yield* new Follower(asked, job, reader, identity, chain, bell).items()
   } catch (error) {
     throw error instanceof IntegrityError ? scrubError(error, connectionsOf(client)) : error
@@ -81,13 +81,32 @@ async function genesisOf(client: Client): Promise<Hash | null> {
   }
 }
 
-async function startOf(client: Client, { from, confirmations }: FollowJob, identity: ChainIdentity): Promise<Position> {
+async function startOf(client: Client, job: FollowJob, identity: ChainIdentity, bell: Bell): Promise<Position> {
+  const { from } = job
   if (typeof from === 'object') {
     checkSameChain(from, identity, 'from')
     return from
   }
-  const first = typeof from === 'number' ? from : ((await look(client, confirmations))?.number ?? 0)
+  const first = typeof from === 'number' ? from : await newest(client, job, bell)
   return { from: first, number: first - 1, hashes: [] }
+}
+
+/** The newest block that may be delivered, as soon as there is one. */
+async function newest(client: Client, { confirmations }: FollowJob, bell: Bell): Promise<number> {
+  const now = () => clockOf(client).now()
+  const pace = new Pace(now())
+  for (let isFirst = true; ; isFirst = false) {
+    bell.take()
+    try {
+      const target = await look(client, confirmations)
+      if (target !== undefined) return target.number
+      pace.missed()
+    } catch (error) {
+      if (isFirst || !isFailure(error) || mayRepeat(error) !== true) throw error
+      pace.failed()
+    }
+    await bell.wait(pace.waitMs(now(), bell.isLive, Math.random()))
+  }
 }
 
 /**

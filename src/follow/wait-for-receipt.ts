@@ -142,7 +142,7 @@ class ReceiptWait {
     const replacedBy = await findReplacement(node, this.#sent, confirmed)
     if (replacedBy === undefined) return true
     // A node may know the block and not yet the receipt.
-    if (replacedBy === this.#hash) return false
+    if (replacedBy.toLowerCase() === this.#hash.toLowerCase()) return false
     throw new TransactionLostError('replaced', this.#hash, replacedBy)
   }
 

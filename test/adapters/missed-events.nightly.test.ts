@@ -1,11 +1,13 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { Contract, type ContractEventPayload, WebSocketProvider } from 'ethers'
+import { createClient } from 'hexline'
+import { follow, getLogs } from 'hexline/bulk'
 import { HexlineProvider } from 'hexline/ethers'
 import { hexline } from 'hexline/viem'
 import { createPublicClient, parseAbiItem, type Transport, webSocket } from 'viem'
 import { expect, onTestFinished, test } from 'vitest'
 import { eventually } from '../support/eventually.ts'
-import { liveChain, TOKEN } from '../support/live-chain.ts'
+import { liveChain, TOKEN, TRANSFER } from '../support/live-chain.ts'
 import { randomFrom } from '../support/random.ts'
 import { closing } from '../support/viem-clients.ts'
 
@@ -38,6 +40,15 @@ const hearByEthers = (contract: Contract, hear: (log: number) => void) =>
   contract.on('Transfer', (_from, _to, _amount, { log }: ContractEventPayload) => hear(Number(log.data)))
 
 const CLIENTS: Readonly<Record<string, Listen>> = {
+  'hexline follow': async (url, hear) => {
+    const client = createClient(url, { retry: { baseDelayMs: 1, maxDelayMs: 5 } })
+    onTestFinished(() => client.close())
+    const stream = follow(client, { from: 'latest', logs: { address: TOKEN, topics: [TRANSFER] } })
+    await stream.next()
+    void (async () => {
+      for await (const item of stream) if (item.type === 'block') for (const { data } of item.logs) hear(Number(data))
+    })().catch(() => {})
+  },
   "viem's webSocket()": byViem((url) => webSocket(url, { reconnect: { attempts: 1_000, delay: 1 }, keepAlive: false })),
   'viem over hexline()': byViem((url) => closing(hexline(url as 'ws://', { retryDelay: 1 }))),
   // It does not reconnect: its users make another one when the socket closes.
@@ -99,6 +110,9 @@ async function countOf(listen: Listen): Promise<{ lost: number; doubled: number 
   expect(expected).toHaveLength(BLOCKS * LOGS_PER_BLOCK)
   // What comes, comes in order: after the last one, nothing else does.
   await eventually(() => expect(heard).toContain(expected.at(-1)))
+  const found: number[] = []
+  for await (const { data } of getLogs(createClient(chain.server.url), { from: first, to: 'latest', address: TOKEN })) found.push(Number(data))
+  expect(found).toEqual(expected)
   const seen = new Set(heard)
   return { lost: expected.filter((log) => !seen.has(log)).length, doubled: heard.length - seen.size }
 }

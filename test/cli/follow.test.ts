@@ -93,6 +93,19 @@ describe('a cursor file', () => {
     expect(readFileSync(cursor, 'utf8')).toBe(text)
   })
 
+  it('of another chain, and without a name, is named by its flag before anything is written', async () => {
+    const server = await serve(new ForkingChain(12).node())
+    const path = join(folderOf(), 'cursor.json')
+    writeFileSync(path, JSON.stringify({ cursor: { chainId: 5, genesis: null, from: 0, number: -1, hashes: [] } }))
+    const run = (file: string) => hexline(['follow', '--rpc', server.url, '--cursor', file])
+    expect(await run(path)).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: "hexline: --cursor: expected a cursor of the node's chain (chain id 1), received one of chain id 5\n",
+    })
+    expect(await run('')).toEqual({ code: 2, stdout: '', stderr: 'hexline: --cursor: expected the name of a file, received an empty one\n' })
+  })
+
   it('in a folder that does not exist is said to be so', async () => {
     const server = await serve(new ForkingChain(12).node())
     const { code, stderr } = await hexline(['follow', '--rpc', server.url, '--cursor', join(folderOf(), 'no', 'cursor.json')])

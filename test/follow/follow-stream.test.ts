@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Client } from '../../src/index.ts'
 import { type FollowCursor, type FollowOptions, type FollowProgress, follow } from '../../src/index-bulk.ts'
-import { CONTRACT, type ForkBlock, ForkingChain } from '../support/forking-chain.ts'
+import { CONTRACT, type ForkBlock, ForkingChain, type NodeFaults } from '../support/forking-chain.ts'
 import { randomFrom } from '../support/random.ts'
 import { Replay } from '../support/replay.ts'
 import { seeds } from '../support/runs.ts'
@@ -55,7 +55,7 @@ describe('reorganisations at random moments', () => {
         await sleep(below(3000))
         change()
       }
-      // Beyond the first block of the stream, which the reorganisations may have left without a block.
+      // A chain that ends below the first block of the stream contradicts nothing.
       chain.mine(Math.max(1, replay.from - chain.head))
       done = true
     })()
@@ -232,6 +232,24 @@ it("from 'latest': begins with the newest block", async () => {
   const server = await serve(chain.node())
   for await (const item of follow(clientOf(server.url), { from: 'latest' })) {
     expect(item).toMatchObject({ type: 'block', block: { number: 20n }, cursor: { from: 20, number: 20, hashes: [chain.hashes[20]] } })
+    break
+  }
+})
+
+it.each<[string, FollowOptions['confirmations'], NodeFaults]>([
+  ['the node tells of a final one', 'finalized', { tag: () => -1 }],
+  ['the node has any', 0, { tag: () => -1 }],
+  ['enough blocks follow one', 25, {}],
+])("from 'latest', before any block may be delivered: begins when %s", async (_, confirmations = 0, faults) => {
+  const chain = new ForkingChain(20)
+  const server = await serve(chain.node(faults))
+  void sleep(30_000).then(() => {
+    chain.mine(10)
+    server.script((_post, response) => void response.writeHead(502).end('bad gateway'))
+  })
+  void sleep(60_000).then(() => server.script(chain.node()))
+  for await (const item of follow(clientOf(server.url), { from: 'latest', confirmations })) {
+    expect(item).toMatchObject({ block: { number: { finalized: 26n, 0: 30n, 25: 5n }[confirmations as 0] } })
     break
   }
 })

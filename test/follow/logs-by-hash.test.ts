@@ -45,6 +45,13 @@ it('joins the logs of many addresses', async () => {
   expect(methods).toEqual(['eth_getLogs', 'eth_getLogs'])
 })
 
+it('logs that come for each group of addresses, from a node that ignores them, come once', async () => {
+  const chain = new ForkingChain(20)
+  const address = [...Array.from({ length: 1500 }, (_, i): `0x${string}` => `0x${i.toString(16).padStart(40, '0')}`), CONTRACT]
+  const { logs } = await logsOf(chain, blockWith(chain, 3), {}, { address })
+  expect(logs.map(({ logIndex }) => logIndex)).toEqual([0, 1, 2])
+})
+
 describe('what is wrong with a reply', () => {
   const chain = new ForkingChain(20)
   const number = blockWith(chain, 3)

@@ -159,7 +159,9 @@ describe('a transaction that was replaced', () => {
     void sleep(20_000).then(() => {
       known.block = 18
     })
-    expect(await waitForReceipt(client, hash)).toMatchObject({ blockNumber: 18n })
+    // However the caller writes the hash.
+    const upper = `0x${hash.slice(2).toUpperCase()}` as const
+    expect(await Promise.all([hash, upper].map((each) => waitForReceipt(client, each)))).toMatchObject([{ blockNumber: 18n }, { blockNumber: 18n }])
   })
 })
 

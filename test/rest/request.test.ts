@@ -148,9 +148,12 @@ describe('retries', () => {
   })
 
   test.each(Object.entries(throttling))('%s is retried until the deadline', async (_, [answer, kind]) => {
-    steadyTime()
+    const time = steadyTime()
     const server = await serveRest(answer)
-    const error = await errorOf(streams(server, { retry: { ...quick, attempts: 2 }, deadlineMs: 1_500 }))
+    const failure = errorOf(streams(server, { retry: { ...quick, attempts: 2 }, timeoutMs: 900_000, deadlineMs: 600_000 }))
+    await server.received(4)
+    await time.pass(600_000)
+    const error = await failure
     expect(error).toMatchObject({ kind, method: 'getStreams' })
     expect(error.attempts).toBeGreaterThan(2)
     // The deadline may end the last one on its way.

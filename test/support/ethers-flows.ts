@@ -160,6 +160,12 @@ export async function overWebSocket(load: () => Promise<unknown>): Promise<void>
   usual = 'http'
 }
 
+/** How the flows that are declared now write a node's URL: those that talk to it by a line of their own. */
+export function lineUrl(): (url: string) => string {
+  const isHttp = usual === 'http'
+  return (url) => (isHttp ? url : url.replace('http://', 'ws://'))
+}
+
 async function startSide(isHexline: boolean, over: Over): Promise<Side> {
   const anvil = await startAnvil({ timestamp: 1_700_000_000 })
   const providers: Made[] = []

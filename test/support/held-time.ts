@@ -25,9 +25,10 @@ export function holdTime(): HeldTime {
  * still, so does its time, and what has arrived meanwhile is read before a timeout comes. To be
  * called before clients are made, as `holdTime`.
  */
-export function steadyTime(): void {
-  holdTime()
+export function steadyTime(): HeldTime {
+  const time = holdTime()
   vi.setTimerTickMode('interval', 1)
+  return time
 }
 
 /** Resolves when a client of this process has received `length` bytes of response bodies in all. */

@@ -3,8 +3,8 @@ import { failed } from './server.ts'
 import { type Message, type Peer, type Reaction, serveWebSocket, type WebSocketTestServer } from './web-socket-server.ts'
 
 /** The topic of ERC-20's `Transfer`. */
-export const TRANSFER = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef'
-export const TOKEN = '0x00000000000000000000000000000000000000aa'
+export const TRANSFER: `0x${string}` = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef'
+export const TOKEN: `0x${string}` = '0x00000000000000000000000000000000000000aa'
 
 const hex = (n: number) => `0x${n.toString(16)}`
 const word = (n: number) => `0x${n.toString(16).padStart(64, '0')}`
@@ -125,7 +125,8 @@ export async function liveChain({ logsPerBlock = 1 }: { logsPerBlock?: number } 
     if (method === 'eth_blockNumber') return hex(blocks.length - 1)
     if (method === 'eth_getBlockByNumber') return blockAt(params[0])?.raw ?? null
     if (method === 'eth_getLogs') {
-      const { fromBlock, toBlock } = params[0] as { fromBlock: string; toBlock: string }
+      const { fromBlock, toBlock, blockHash } = params[0] as Record<string, string>
+      if (blockHash !== undefined) return blocks.find(({ hash }) => hash === blockHash)?.logs ?? null
       return blocks.slice(Number(fromBlock), Number(toBlock) + 1).flatMap(({ logs }) => logs)
     }
     if (method === 'eth_subscribe') {

@@ -4,7 +4,7 @@ import { Contract, id, Wallet } from 'ethers'
 import { HexlineProvider, type HexlineProviderOptions } from 'hexline/ethers'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { type Anvil, startAnvil } from '../../support/anvil.ts'
-import { alice, askNode, bob, carol, failureOf, fast } from '../../support/ethers-flows.ts'
+import { alice, askNode, bob, carol, failureOf, fast, lineUrl } from '../../support/ethers-flows.ts'
 import { named, namedAbi, token, tokenAbi } from '../../support/ethers-flows-contracts.ts'
 import { type Line, lineTo, watchQuiet } from '../../support/ethers-flows-line.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -20,8 +20,10 @@ afterAll(() => anvil?.stop())
 const never = id('nothing has this hash')
 const cancelled = { code: 'UNSUPPORTED_OPERATION', shortMessage: 'provider destroyed; cancelled request' }
 
+const urlOf = lineUrl()
+
 function providerOf({ url }: Line, options: HexlineProviderOptions = {}) {
-  const provider = new HexlineProvider(url, undefined, { ...fast, ...options })
+  const provider = new HexlineProvider(urlOf(url), undefined, { ...fast, ...options })
   onTestFinished(() => provider.destroy())
   return provider
 }
@@ -177,7 +179,7 @@ describe('a program exits on its own', () => {
     ...nightly('connect fails', 'after its calls are answered, without destroy', 'destroyed when done', 'destroyed while busy', 'never used'),
   ])('%s', async (what) => {
     const script = fileURLToPath(new URL('../../support/ethers-flows-process.ts', import.meta.url))
-    const child = spawn(process.execPath, ['--import', 'tsx', script, anvil.url, what], { stdio: ['ignore', 'pipe', 'pipe'] })
+    const child = spawn(process.execPath, ['--import', 'tsx', script, urlOf(anvil.url), what], { stdio: ['ignore', 'pipe', 'pipe'] })
     onTestFinished(() => void child.kill('SIGKILL'))
     let output = ''
     child.stdout.on('data', (chunk) => {
