@@ -33,7 +33,7 @@ function rowsOf(plan: AnyPlan): Row[] {
   const why = limitedBy === 'rate' && rate !== null ? `at ${count(Math.round(rate.perSecond))} ${rate.of} a second` : 'at the pace of the sample'
   return [
     rowOf('calls', calls, count),
-    rowOf('POSTs', posts, count),
+    { ...rowOf('POSTs', posts, count), between: 'if full; more where the rate sets the pace' },
     rowOf('over the wire', wireBytes, sizeOf),
     ...(isCompressed ? [rowOf('decompressed', bytes, sizeOf)] : []),
     ...('logs' in plan ? [rowOf('logs', plan.logs, count)] : []),

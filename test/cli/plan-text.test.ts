@@ -29,7 +29,7 @@ describe('a plan as text', () => {
     expect(planText(blocks)).toBe(`blocks 5 to 1004 (1,000 blocks)
 
 calls           2,001
-POSTs              23  21 to 25
+POSTs              23  if full; more where the rate sets the pace
 over the wire  2.0 MB  1.8 MB to 2.2 MB
 decompressed   9.0 MB  8.1 MB to 9.9 MB
 on disk        8.0 MB
