@@ -54,9 +54,11 @@ it('has each page, and the reference of each entry point', () => {
 it('has no dead link and no dead anchor', () => {
   const ids = new Map(pages.map((page) => [page, new Set([...read(page).matchAll(/ id="([^"]*)"/g)].map(([, id]) => id))]))
   const dead: string[] = []
+  let links = 0
   for (const page of pages)
     for (const [, attribute, link = ''] of read(page).matchAll(/ (href|src)="([^"]*)"/g)) {
       if (/^(?:https?|data|mailto):/.test(link)) continue
+      links++
       const [path = '', anchor] = link.replaceAll('&amp;', '&').split('#')
       const target = path === '' ? page : path.startsWith('/') ? path.slice(1) : posix.join(posix.dirname(page), decodeURI(path))
       const file = target === '' || target.endsWith('/') ? `${target}index.html` : target
@@ -65,6 +67,7 @@ it('has no dead link and no dead anchor', () => {
         dead.push(`${page}: ${attribute} ${link}`)
     }
   expect(dead).toEqual([])
+  expect(links).toBeGreaterThan(1000)
 })
 
 it('is made of its own files: no fonts, scripts or images of other hosts', () => {
