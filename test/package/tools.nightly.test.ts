@@ -45,7 +45,7 @@ for await (const { receipts } of getBlocks(client, { from: 0, to: 'latest', rece
   })
 
   it('pass the checks of every program of the README and of the docs', async () => {
-    for (const library of ['viem', 'ethers']) await installed.lay(library)
+    for (const library of ['viem', 'ethers', '@duckdb']) await installed.lay(library)
     const files: string[] = []
     for (const page of await pages())
       for (const [i, code] of (await blocksOf('ts', page)).entries()) {
