@@ -95,7 +95,7 @@ describe('whatever a node does to eth_getLogs', () => {
           expect(blocksOf(keys)).toEqual(blocksOf(right))
         },
       ),
-      runs(12),
+      runs(6),
     )
   })
 })

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { hexline, startHexline } from '../support/command.ts'
 import { type DatasetChain, startDatasetChain } from '../support/dataset-chain.ts'
+import { nightly } from '../support/runs.ts'
 
 let server: DatasetChain
 let onPost: () => void | Promise<void> = () => {}
@@ -113,20 +114,20 @@ describe('hexline export', () => {
     expect(await first.ended).toMatchObject({ code: 0, stderr: '' })
   })
 
-  it.each([
-    ['SIGINT', 130, 'Ctrl-C'],
-    ['SIGTERM', 143, 'SIGTERM'],
-  ] as const)('ends at %s with a folder that the same command continues', async (signal, code, name) => {
-    const args = ['export', '--rpc', server.url, '--from', '1', '--to', '60', '--out', dir, '--blocks-per-file', '5', '--batch', '5', '--quiet']
-    let posts = 0
-    const child = startHexline(args)
-    onPost = () => {
-      if (++posts === 8) child.kill(signal)
-      return posts < 8 ? undefined : new Promise(() => {})
-    }
-    expect(await child.ended).toMatchObject({ code, stderr: `hexline: ended by ${name}; the same command continues ${dir}\n` })
-    onPost = () => {}
-    expect((await readdir(dir, { recursive: true })).filter((each) => /\.partial|\.lock/.test(each))).toEqual([])
-    expect((await startHexline(args).ended).code).toBe(0)
-  })
+  it.each([['SIGINT', 130, 'Ctrl-C'], ...nightly(['SIGTERM', 143, 'SIGTERM'] as const)] as const)(
+    'ends at %s with a folder that the same command continues',
+    async (signal, code, name) => {
+      const args = ['export', '--rpc', server.url, '--from', '1', '--to', '60', '--out', dir, '--blocks-per-file', '5', '--batch', '5', '--quiet']
+      let posts = 0
+      const child = startHexline(args)
+      onPost = () => {
+        if (++posts === 8) child.kill(signal)
+        return posts < 8 ? undefined : new Promise(() => {})
+      }
+      expect(await child.ended).toMatchObject({ code, stderr: `hexline: ended by ${name}; the same command continues ${dir}\n` })
+      onPost = () => {}
+      expect((await readdir(dir, { recursive: true })).filter((each) => /\.partial|\.lock/.test(each))).toEqual([])
+      expect((await startHexline(args).ended).code).toBe(0)
+    },
+  )
 })

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { SILENT_MS } from '../../src/ws/open-socket.ts'
 import { holdTime } from '../support/held-time.ts'
+import { nightly } from '../support/runs.ts'
 import { answerTo, clientOf, errorOf, read } from '../support/server.ts'
 import { never, type Reaction, rightly, serveWebSocket } from '../support/web-socket-server.ts'
 
@@ -166,8 +167,7 @@ test('no secret of the endpoint is shown, where a server that closes says it', a
 describe('a process with nothing left to do exits on its own, over a socket that stays open,', () => {
   test.each<[string, Reaction]>([
     ['answered', rightly],
-    ['answered and closed', rightly],
-    ['aborted before sending', never],
+    ...nightly<[string, Reaction]>(['answered and closed', rightly], ['aborted before sending', never]),
     ['closed in back-off', ({ entries: [entry], peer }) => peer.send({ jsonrpc: '2.0', id: entry?.id, error: { code: -32603, message: 'no' } })],
   ])('when its calls were %s', async (what, reaction) => {
     const server = await serveWebSocket((message) => {
