@@ -13,8 +13,10 @@ const asRequired = {
   enforce: 'pre' as const,
   resolveId(id: string) {
     if (/^(?:viem|ethers)(?:\/|$)/.test(id)) return resolve(id)
-    const entry = /\/(?:src|adapters)((?:\/\w+)?)\/index\.ts$/.exec(id)?.[1]
-    return entry === undefined ? undefined : resolve(`hexline${entry}`)
+    const entry = /\/(?:src|adapters)(?:(\/\w+)?\/index|\/index-(\w+))\.ts$/.exec(id)
+    if (entry === null) return undefined
+    const [, folder = '', name] = entry
+    return resolve(`hexline${name === undefined ? folder : `/${name}`}`)
   },
 }
 

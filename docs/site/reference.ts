@@ -1,6 +1,7 @@
 import type ts from '../../node_modules/@arethetypeswrong/core/node_modules/typescript/lib/typescript.js'
 import { anchorOf } from './anchor.ts'
 import { compiler } from './compiler.ts'
+import { entriesOfPackage } from './entries.ts'
 
 /*
  * The reference of the API as Markdown, a page for each entry point, read from the declarations of a
@@ -9,16 +10,6 @@ import { compiler } from './compiler.ts'
  */
 
 const { SymbolFlags, ModifierFlags } = compiler
-
-/** The declaration file of each entry point, relative to the folder of a build. */
-const allEntries = {
-  hexline: 'src/index.d.ts',
-  bulk: 'src/bulk/index.d.ts',
-  rest: 'src/rest/index.d.ts',
-  sandbox: 'src/sandbox/index.d.ts',
-  viem: 'adapters/viem/index.d.ts',
-  ethers: 'adapters/ethers/index.d.ts',
-} as const
 
 /** The reference, and what it lacks. */
 export interface Reference {
@@ -29,7 +20,7 @@ export interface Reference {
 }
 
 /** The reference of a build. `folder` is the absolute path of the build, with a slash at its end. */
-export function referenceOf(folder: string, entries: Readonly<Record<string, string>> = allEntries): Reference {
+export function referenceOf(folder: string, entries: Readonly<Record<string, string>> = entriesOfPackage()): Reference {
   const files = Object.values(entries).map((file) => folder + file)
   const program = compiler.createProgram(files, {
     ...{ strict: true, exactOptionalPropertyTypes: true, skipLibCheck: true, noEmit: true, types: ['node'] },

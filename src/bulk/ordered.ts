@@ -35,10 +35,10 @@ const OBSOLETE: unique symbol = Symbol('the item is not needed any more')
 /**
  * Yields the answers to `items` in their order, with several requests in flight, and no further
  * ahead of the consumer than `bounds` allow: a slow consumer slows the requests down. Items are
- * taken one by one, each when it is requested; `cut` may take a part of an item. An item that holds up
- * the consumer while later ones arrive is requested again. The first answer counts, and only the first request can fail. Rejects
- * with the failure of the first failed item, after all items before it, and with the reason of
- * `stop`.
+ * taken one by one, each when it is requested; `cut` may take a part of an item. An item that holds
+ * up the consumer while later ones arrive is requested again. The first answer counts, and only the
+ * first request can fail. Rejects with the failure of the first failed item, after all items before
+ * it, and with the reason of `stop`.
  */
 export async function* ordered<I, T extends Answer<I>>(
   items: Iterable<I>,
@@ -65,6 +65,8 @@ export async function* ordered<I, T extends Answer<I>>(
  */
 class RequestGroup {
   readonly controller = new AbortController()
+  /** Requests so far. */
+  size = 0
   /** Requests that are still needed. */
   open = 0
   /**
@@ -125,9 +127,8 @@ class ReorderBuffer<I, T extends Answer<I>> {
   #tail = 0
   /** The slots that are not requested yet, in order: parts of items that were cut. */
   readonly #waiting: Slot<I, T>[] = []
-  /** The group of the next requests, and how many it has had. */
+  /** The group of the next requests, unless it is full or has ended. */
   #group: RequestGroup | undefined
-  #requested = 0
   #inFlight = 0
   #heldBytes = 0
   #isAtEnd = false
@@ -197,8 +198,8 @@ class ReorderBuffer<I, T extends Answer<I>> {
       slot.isWaiting = false
       // Those that arrived while it waited were no faster than it.
       if (slot.position < this.#farthest) slot.overtakenAt = this.#clock.now()
-      if (this.#requested++ % GROUP === 0) this.#group = this.#newGroup()
-      const group = this.#group as RequestGroup
+      if (this.#group === undefined || this.#group.size === GROUP) this.#group = this.#newGroup()
+      const group = this.#group
       slot.groups.push(group)
       this.#inFlight++
       this.#request(slot, group, false)
@@ -229,6 +230,7 @@ class ReorderBuffer<I, T extends Answer<I>> {
   }
 
   #request(slot: Slot<I, T>, group: RequestGroup, again: boolean): void {
+    group.size++
     group.open++
     this.#ask(slot.item, group.controller.signal, again).then(
       (value) => {
@@ -248,6 +250,8 @@ class ReorderBuffer<I, T extends Answer<I>> {
     slot.groups.splice(at, 1)
     if (--group.open === 0) {
       this.#groups.delete(group)
+      // What comes later must be aborted with the others, and not by the end of these.
+      if (group === this.#group) this.#group = undefined
       if (group.hasObsolete) group.controller.abort(OBSOLETE)
     }
     return true

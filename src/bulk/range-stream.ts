@@ -68,17 +68,18 @@ export async function* rangeStream<B extends { readonly linked: Linked }, R exte
   const asked = signal ? client.with({ signal }) : client
   const { from, to } = await resolveRange(asked, options.range)
   const total = Number(to - from) + 1
+  const verifying = options.verify === undefined ? undefined : await startVerifying(asked, options.full, options.verify)
   // Aborts the requests in flight when the consumer stops or anything fails.
   const stop = new AbortController()
   const onAbort = () => stop.abort(signal?.reason)
   signal?.addEventListener('abort', onAbort)
   const fetcher = new Fetcher(client, options)
-  const verifying = options.verify === undefined ? undefined : await startVerifying(asked, options.full, options.verify)
   const link = new Link()
   const arrivals = new Arrivals(client, fetcher, reader)
   let done = 0
   let bytes = 0
   try {
+    signal?.throwIfAborted()
     await learnHistory(client, from, stop.signal)
     const stream =
       verifying === undefined

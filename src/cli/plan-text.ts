@@ -37,10 +37,10 @@ function rowsOf(plan: AnyPlan): Row[] {
     rowOf('over the wire', wireBytes, sizeOf),
     ...(isCompressed ? [rowOf('decompressed', bytes, sizeOf)] : []),
     ...('logs' in plan ? [rowOf('logs', plan.logs, count)] : []),
+    rowOf('on disk', diskBytes, sizeOf),
     ...('files' in plan
       ? Object.entries(plan.tables).map(([name, each]) => ({ ...rowOf(`  ${name}`, each.bytes, sizeOf), between: rowsText(each.rows) }))
       : []),
-    rowOf('on disk', diskBytes, sizeOf),
     { name: 'time', about: durationOf(1000 * seconds.value), between: why },
   ]
 }

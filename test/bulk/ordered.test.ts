@@ -33,6 +33,7 @@ function start(last: bigint, hold: (number: bigint, again: boolean) => boolean, 
       const answer = () => resolve({ number, bytes: 1, again })
       setMaxListeners(0, signal)
       asked.push({ number, signal, again, answer, fail: reject })
+      if (signal.aborted) reject(signal.reason)
       signal.addEventListener('abort', () => reject(signal.reason))
       if (!hold(number, again)) answer()
     })
@@ -89,6 +90,12 @@ describe('an item that delays the consumer while others arrive', () => {
     // All others with its signal had arrived.
     expect(findAsked(10n).signal).not.toBe(findAsked(70n).signal)
     expect(findAsked(10n).signal.aborted).toBe(false)
+  })
+
+  it('aborts nothing that is requested after it', async () => {
+    const { items, asked } = start(4n, (number, again) => number === 0n && !again, { maxItems: 2 })
+    expect((await all(items)).map(({ number }) => number)).toEqual([0n, 1n, 2n, 3n, 4n])
+    expect(asked.filter(({ number, signal }) => number > 1n && signal.aborted)).toEqual([])
   })
 
   it('is requested again together with other late items, a few at a time', async () => {
@@ -229,6 +236,17 @@ describe('the end', () => {
     stop.abort(new Error('enough'))
     await expect(ended).rejects.toThrow('enough')
     expect(asked.every(({ signal }) => signal.aborted)).toBe(true)
+  })
+
+  it('has the reason of the signal, for a request that began when no other was in flight', async () => {
+    const { items, stop, findAsked } = start(2n, (number) => number > 0n, { maxItems: 1 })
+    await items.next()
+    const second = items.next()
+    second.catch(() => {})
+    await turn()
+    stop.abort(new Error('enough'))
+    expect(findAsked(1n).signal.aborted).toBe(true)
+    await expect(second).rejects.toThrow('enough')
   })
 
   it('aborts the requests in flight when the consumer stops', async () => {

@@ -1,7 +1,8 @@
+import { getEventListeners } from 'node:events'
 import { describe, expect, it } from 'vitest'
 import type { BlockReader } from '../../src/bulk/arrivals.ts'
 import { linkedFields } from '../../src/bulk/link.ts'
-import { type Progress, rangeStream } from '../../src/bulk/range-stream.ts'
+import { type Progress, rangeStream, type StreamOptions } from '../../src/bulk/range-stream.ts'
 import { fault, under } from '../../src/eth/codec/codec-path.ts'
 import { parseResult } from '../../src/eth/codec/reader.ts'
 import { blockHash, type ChainOptions, chainAnswer, hexOf } from '../support/chain-server.ts'
@@ -17,7 +18,14 @@ const reader: BlockReader<{ linked: Linked }, Receipts, string> = {
   item: ({ linked }, receipts) => `${linked.number}: ${receipts?.linked.length}`,
 }
 
-async function start(chain: Partial<ChainOptions>, { receipts = true, read = reader }: { receipts?: boolean; read?: typeof reader } = {}) {
+interface StartOptions {
+  receipts?: boolean
+  read?: typeof reader
+  signal?: AbortSignal
+  verify?: StreamOptions['verify']
+}
+
+async function start(chain: Partial<ChainOptions>, { receipts = true, read = reader, signal, verify }: StartOptions = {}) {
   const server = await serve(chainAnswer({ head: 5, transactions: () => 2, ...chain }))
   const told: Progress[] = []
   const items = rangeStream(
@@ -26,7 +34,8 @@ async function start(chain: Partial<ChainOptions>, { receipts = true, read = rea
       range: { from: 1n, to: 4n },
       full: false,
       receipts,
-      signal: undefined,
+      signal,
+      verify,
       onProgress: (progress) => told.push(progress),
       bounds: { maxBytes: 1e9, maxItems: 100, assumedBytes: 1000, maxWaitMs: 1000 },
     },
@@ -45,6 +54,14 @@ it('the items of a range are in order; progress is reported after each', async (
   expect(await all()).toEqual(['1: 2', '2: 2', '3: 2', '4: 2'])
   expect(told.map(({ number, done, total }) => [number, done, total])).toEqual([1n, 2n, 3n, 4n].map((number, i) => [number, i + 1, 4]))
   expect((await (await start({}, { receipts: false })).all())[0]).toBe('1: undefined')
+})
+
+it('a stream whose verification cannot start leaves no listener', async () => {
+  const { signal } = new AbortController()
+  const answer = ({ method }: { method: string }) => (method === 'eth_chainId' ? { error: { code: -32602, message: 'none' } } : undefined)
+  const { all } = await start({ answer }, { signal, verify: { level: 'header', senders: false } })
+  await expect(all()).rejects.toThrow('none')
+  expect(getEventListeners(signal, 'abort')).toEqual([])
 })
 
 describe('rejects after the earlier blocks', () => {

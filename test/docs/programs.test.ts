@@ -7,6 +7,7 @@ import { promisify } from 'node:util'
 import { Script } from 'node:vm'
 import type { Command } from 'commander'
 import { expect, it, onTestFinished } from 'vitest'
+import { entriesOfPackage } from '../../docs/site/entries.ts'
 import { createProgram } from '../../src/cli/program.ts'
 import { type CodeBlock, codeOf, guides, textOf } from '../support/pages.ts'
 
@@ -23,15 +24,9 @@ it('every program of README.md and the docs is compiled with the strictest optio
   for (const each of programs) await writeFile(join(folder, `${nameOf(each)}.ts`), `${each.code}\nexport {}\n`)
   await symlink(join(root, 'node_modules'), join(folder, 'node_modules'))
   // The declarations of the build are quicker to check than the sources.
-  const entries = {
-    hexline: 'src',
-    'hexline/bulk': 'src/bulk',
-    'hexline/rest': 'src/rest',
-    'hexline/sandbox': 'src/sandbox',
-    'hexline/viem': 'adapters/viem',
-    'hexline/ethers': 'adapters/ethers',
-  }
-  const paths = Object.fromEntries(Object.entries(entries).map(([name, place]) => [name, [join(root, 'dist', place, 'index.d.ts')]]))
+  const paths = Object.fromEntries(
+    Object.entries(entriesOfPackage()).map(([name, file]) => [name === 'hexline' ? name : `hexline/${name}`, [join(root, 'dist', file)]]),
+  )
   const compilerOptions = { rootDir: '/', noUnusedLocals: false, paths }
   await writeFile(join(folder, 'package.json'), '{ "type": "module" }')
   await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ extends: join(root, 'tsconfig.json'), compilerOptions, include: ['*.ts'] }))
