@@ -53,9 +53,16 @@ it('shows the examples unchanged; they are type-checked, and run below', () => {
 
 it('has each field of each message, and no other', async () => {
   const server = await serve(refuse(-32005, 'rate limited', { status: 429, headers: { 'retry-after': '0' } }), honest)
-  const seen = (['hexline:call', 'hexline:post', 'hexline:retry', 'hexline:throttle'] as const satisfies readonly (keyof Events)[]).map(
-    (name) => [name, eventsOf(name)] as const,
-  )
+  const seen = (
+    [
+      'hexline:call:start',
+      'hexline:call',
+      'hexline:post:start',
+      'hexline:post',
+      'hexline:retry',
+      'hexline:throttle',
+    ] as const satisfies readonly (keyof Events)[]
+  ).map((name) => [name, eventsOf(name)] as const)
   await read(clientOf(server.url), 1)
   for (const [name, [event]] of seen) {
     const section = page.split(`\n## \`${name}\`\n`)[1]?.split('\n## ')[0] as string
