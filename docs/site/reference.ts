@@ -18,6 +18,7 @@ const allEntries = {
   sandbox: 'src/sandbox/index.d.ts',
   viem: 'adapters/viem/index.d.ts',
   ethers: 'adapters/ethers/index.d.ts',
+  otel: 'adapters/otel/index.d.ts',
 } as const
 
 /** The reference, and what it lacks. */

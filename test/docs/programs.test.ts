@@ -30,6 +30,7 @@ it('every program of README.md and the docs is compiled with the strictest optio
     'hexline/sandbox': 'src/sandbox',
     'hexline/viem': 'adapters/viem',
     'hexline/ethers': 'adapters/ethers',
+    'hexline/otel': 'adapters/otel',
   }
   const paths = Object.fromEntries(Object.entries(entries).map(([name, place]) => [name, [join(root, 'dist', place, 'index.d.ts')]]))
   const compilerOptions = { rootDir: '/', noUnusedLocals: false, paths }
