@@ -12,6 +12,11 @@ export interface InstrumentOptions {
   readonly traces?: boolean
   /** Counts and measures calls and POSTs (default: true). */
   readonly metrics?: boolean
+  /**
+   * Records `rpc.client.call.duration`, a histogram (default: false). The SDK takes 1 to 2 µs
+   * for it in each call, a multiple of what all other metrics take.
+   */
+  readonly callDurations?: boolean
   /** What makes the tracer (default: the one that is registered globally). */
   readonly tracerProvider?: TracerProvider
   /** What makes the meter (default: the one that is registered globally at this moment). */
@@ -23,14 +28,21 @@ export interface InstrumentOptions {
  * it returns is called. Register the SDK before. Throws `OptionError` for invalid options.
  */
 export function instrument(options: InstrumentOptions = {}): () => void {
-  check.onlyKnown('instrument', options, ['traces', 'metrics', 'tracerProvider', 'meterProvider'])
-  const { traces = true, metrics = true, tracerProvider = trace.getTracerProvider(), meterProvider = metricsApi.getMeterProvider() } = options
+  check.onlyKnown('instrument', options, ['traces', 'metrics', 'callDurations', 'tracerProvider', 'meterProvider'])
+  const {
+    traces = true,
+    metrics = true,
+    callDurations = false,
+    tracerProvider = trace.getTracerProvider(),
+    meterProvider = metricsApi.getMeterProvider(),
+  } = options
   check.flag('traces', traces)
   check.flag('metrics', metrics)
+  check.flag('callDurations', callDurations)
   if (typeof tracerProvider?.getTracer !== 'function') throw new OptionError('tracerProvider', 'a TracerProvider of OpenTelemetry', show(tracerProvider))
   if (typeof meterProvider?.getMeter !== 'function') throw new OptionError('meterProvider', 'a MeterProvider of OpenTelemetry', show(meterProvider))
   const stopTraces = traces ? traceCalls(tracerProvider.getTracer('hexline', VERSION)) : undefined
-  const stopMetrics = metrics ? measure(meterProvider.getMeter('hexline', VERSION)) : undefined
+  const stopMetrics = metrics ? measure(meterProvider.getMeter('hexline', VERSION), callDurations) : undefined
   return () => {
     stopTraces?.()
     stopMetrics?.()

@@ -44,6 +44,7 @@ test.each<[object, string]>([
   [{ trace: true }, 'trace'],
   [{ traces: 'yes' }, 'traces'],
   [{ metrics: 1 }, 'metrics'],
+  [{ callDurations: 'all' }, 'callDurations'],
   [{ tracerProvider: {} }, 'tracerProvider'],
   [{ meterProvider: null }, 'meterProvider'],
 ])('refuses %o', (options, named) => {
