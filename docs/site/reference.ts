@@ -13,7 +13,7 @@ const { SymbolFlags, ModifierFlags } = compiler
 /** The declaration file of each entry point, relative to the folder of a build. */
 const allEntries = {
   hexline: 'src/index.d.ts',
-  bulk: 'src/bulk/index.d.ts',
+  bulk: 'src/index-bulk.d.ts',
   rest: 'src/rest/index.d.ts',
   sandbox: 'src/sandbox/index.d.ts',
   viem: 'adapters/viem/index.d.ts',

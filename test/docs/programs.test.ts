@@ -24,15 +24,15 @@ it('every program of README.md and the docs is compiled with the strictest optio
   await symlink(join(root, 'node_modules'), join(folder, 'node_modules'))
   // The declarations of the build are quicker to check than the sources.
   const entries = {
-    hexline: 'src',
-    'hexline/bulk': 'src/bulk',
-    'hexline/rest': 'src/rest',
-    'hexline/sandbox': 'src/sandbox',
-    'hexline/viem': 'adapters/viem',
-    'hexline/ethers': 'adapters/ethers',
-    'hexline/otel': 'adapters/otel',
+    hexline: 'src/index',
+    'hexline/bulk': 'src/index-bulk',
+    'hexline/rest': 'src/rest/index',
+    'hexline/sandbox': 'src/sandbox/index',
+    'hexline/viem': 'adapters/viem/index',
+    'hexline/ethers': 'adapters/ethers/index',
+    'hexline/otel': 'adapters/otel/index',
   }
-  const paths = Object.fromEntries(Object.entries(entries).map(([name, place]) => [name, [join(root, 'dist', place, 'index.d.ts')]]))
+  const paths = Object.fromEntries(Object.entries(entries).map(([name, place]) => [name, [join(root, 'dist', `${place}.d.ts`)]]))
   const compilerOptions = { rootDir: '/', noUnusedLocals: false, paths }
   await writeFile(join(folder, 'package.json'), '{ "type": "module" }')
   await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ extends: join(root, 'tsconfig.json'), compilerOptions, include: ['*.ts'] }))
