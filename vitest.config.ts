@@ -52,6 +52,7 @@ export default defineConfig({
       { find: /^hexline\/rest$/, replacement: source('src/rest/index.ts') },
       { find: /^hexline\/sandbox$/, replacement: source('src/sandbox/index.ts') },
       { find: /^hexline\/viem$/, replacement: source('adapters/viem/index.ts') },
+      { find: /^hexline\/otel$/, replacement: source('adapters/otel/index.ts') },
       { find: /^hexline\/ethers$/, replacement: source('adapters/ethers/index.ts') },
     ],
   },

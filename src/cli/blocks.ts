@@ -9,6 +9,7 @@ import { OptionError } from '../errors.ts'
 import type { Quantity } from '../eth/codec/quantity.ts'
 import { show } from '../text.ts'
 import { Meter, Tally } from './meter.ts'
+import { METRICS_FLAG, type MetricsFlags, withMetrics } from './metrics.ts'
 import { addNodeFlags, endpointFrom, type NodeFlags, numberFrom, timesFrom } from './node.ts'
 import { Interrupted, Unfinished } from './output/failure.ts'
 import type { Io } from './output/io.ts'
@@ -36,7 +37,7 @@ export interface BlocksFlags extends LimitFlags {
   readonly verify: 'link' | 'header' | 'full'
 }
 
-interface Flags extends BlocksFlags, MessageFlags {
+interface Flags extends BlocksFlags, MessageFlags, MetricsFlags {
   readonly out?: string
   readonly force: boolean
 }
@@ -53,6 +54,7 @@ export function blocksCommand(io: Io): Command {
     .summary('a range of blocks as NDJSON')
     .description('Writes a range of blocks as NDJSON, one block per line, to stdout or to a file. The file appears once it is complete.')
   return blocksFlags(command, true)
+    .option(...METRICS_FLAG)
     .option('--quiet', 'print errors only')
     .option('--json', 'print progress and errors as lines of JSON on stderr')
     .addHelpText(
@@ -63,7 +65,7 @@ Examples:
   HEXLINE_RPC_URL=https://rpc.example.com/KEY hexline blocks --from 21000000 --to 21000999 --receipts | gzip > blocks.ndjson.gz
   HEXLINE_API_KEY=… hexline blocks --base-url https://rpc.example.com --chain base --from 20000000 --to finalized --rate 100`,
     )
-    .action((flags: Flags) => writeBlocks(flags, io))
+    .action((flags: Flags) => withMetrics(flags, io, () => writeBlocks(flags, io)))
 }
 
 /** Adds the flags that say which blocks, and where to; with `orFollow`, `--to follow`, too. */

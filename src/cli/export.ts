@@ -10,6 +10,7 @@ import type { FollowProgress } from '../follow/follow-stream.ts'
 import { isFailure, mayRepeat } from '../rpc/failure-kinds.ts'
 import { blockFrom, type LimitFlags, limitFlags, limitsFrom } from './blocks.ts'
 import { Meter, Tally } from './meter.ts'
+import { METRICS_FLAG, type MetricsFlags, withMetrics } from './metrics.ts'
 import { addNodeFlags, endpointFrom, numberFrom } from './node.ts'
 import { Interrupted } from './output/failure.ts'
 import type { Io } from './output/io.ts'
@@ -29,7 +30,7 @@ export interface ExportFlags extends LimitFlags {
   readonly verify: string
 }
 
-interface Flags extends ExportFlags, MessageFlags {
+interface Flags extends ExportFlags, MessageFlags, MetricsFlags {
   readonly out: string
 }
 
@@ -42,6 +43,7 @@ export function exportCommand(io: Io): Command {
         'Run again, the same command continues a folder, however the last run ended; with a larger --to, it extends the folder.',
     )
   return exportFlags(command, new Option('--out <folder>', 'a new or empty folder, or one to continue').makeOptionMandatory(), true)
+    .option(...METRICS_FLAG)
     .option('--quiet', 'print errors only')
     .option('--json', 'print progress and errors as lines of JSON on stderr')
     .addHelpText(
@@ -54,7 +56,7 @@ Examples:
 
 The folder is described in docs/datasets.md.`,
     )
-    .action((flags: Flags) => exportFolder(flags, io))
+    .action((flags: Flags) => withMetrics(flags, io, () => exportFolder(flags, io)))
 }
 
 /**

@@ -3,12 +3,13 @@ import { OptionError } from '../errors.ts'
 import type { FollowOptions } from '../follow/follow.ts'
 import { blockFrom, type LimitFlags, limitFlags, limitsFrom } from './blocks.ts'
 import { filterFrom } from './logs.ts'
+import { METRICS_FLAG, type MetricsFlags, withMetrics } from './metrics.ts'
 import { addNodeFlags } from './node.ts'
 import type { Io } from './output/io.ts'
 import type { MessageFlags } from './output/messages.ts'
 import { runFollow } from './run-follow.ts'
 
-interface Flags extends LimitFlags, MessageFlags {
+interface Flags extends LimitFlags, MessageFlags, MetricsFlags {
   readonly from: string
   readonly transactions: 'full' | 'hashes'
   readonly receipts: boolean
@@ -42,6 +43,7 @@ export function followCommand(io: Io): Command {
       .addOption(new Option('--transactions <kind>', 'whole transactions, or their hashes').choices(['full', 'hashes']).default('hashes'))
       .option('--receipts', 'include the receipts of each block, which have its logs', false),
   )
+    .option(...METRICS_FLAG)
     .option('--quiet', 'print errors only')
     .option('--json', 'print messages and errors as lines of JSON on stderr')
     .addHelpText(
@@ -54,7 +56,9 @@ Examples:
 
 With --cursor and >>, no line is missing or comes twice, however it ended. Into a pipe, the last line may come again.`,
     )
-    .action((flags: Flags) => runFollow({ flags, limits: limitsFrom(flags), options: followOptionsFrom(flags), cursor: flags.cursor }, io))
+    .action((flags: Flags) =>
+      withMetrics(flags, io, () => runFollow({ flags, limits: limitsFrom(flags), options: followOptionsFrom(flags), cursor: flags.cursor }, io)),
+    )
 }
 
 /** What to follow, as options of `follow`. Throws `OptionError`. */

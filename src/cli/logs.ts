@@ -9,6 +9,7 @@ import type { Address, Hash } from '../eth/codec/hex.ts'
 import { blockFrom, type LimitFlags, limitFlags, limitsFrom } from './blocks.ts'
 import { eventTopic } from './event-topic.ts'
 import { Meter, Tally } from './meter.ts'
+import { METRICS_FLAG, type MetricsFlags, withMetrics } from './metrics.ts'
 import { addNodeFlags, endpointFrom } from './node.ts'
 import { Interrupted, Unfinished } from './output/failure.ts'
 import type { Io } from './output/io.ts'
@@ -30,7 +31,7 @@ export interface LogsFlags extends LimitFlags {
   readonly audit?: 'none' | 'bloom' | 'receipts'
 }
 
-interface Flags extends LogsFlags, MessageFlags {
+interface Flags extends LogsFlags, MessageFlags, MetricsFlags {
   readonly out?: string
   readonly force: boolean
 }
@@ -47,6 +48,7 @@ export function logsCommand(io: Io): Command {
         'The range may have any length. --audit proves that no log is missing.',
     )
   return logsFlags(command)
+    .option(...METRICS_FLAG)
     .option('--quiet', 'print errors only')
     .option('--json', 'print progress and errors as lines of JSON on stderr')
     .addHelpText(
@@ -59,7 +61,7 @@ Examples:
 
 The exit code is 1 if --audit is given and blocks remain that could not be proven.`,
     )
-    .action((flags: Flags) => writeLogs(flags, io))
+    .action((flags: Flags) => withMetrics(flags, io, () => writeLogs(flags, io)))
 }
 
 /** Adds the flags that say which logs, and where to. */

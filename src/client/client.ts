@@ -8,9 +8,8 @@ import type { BlockNumber } from '../eth/params.ts'
 import { ethereum } from '../eth/protocol.ts'
 import { sendRecovery } from '../eth/send-raw-transaction.ts'
 import { type Layer, type PooledCall, type Reply, type Send, takeDecoded } from '../rpc/call.ts'
-import { tallied } from '../rpc/call-events.ts'
+import { areCallsTold, sendTold, tellAnswered, tellFailed } from '../rpc/call-events.ts'
 import { atTheEdge } from '../rpc/call-failure.ts'
-import { callEvents } from '../rpc/events.ts'
 import type { CurrentLimits } from '../rpc/limits/endpoint-limits.ts'
 import type { Budget } from '../rpc/limits/pacer.ts'
 import { Pin } from '../rpc/pin.ts'
@@ -248,13 +247,16 @@ interface Parts {
 function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
   const { pipeline, defaults, endpoints, close, clock, links } = parts
 
+  /** Sends a call. Its end is told by `call` and by `sendAndTell`, which give it a tally. */
   function send(request: Request & RequestMarks): Promise<Reply> {
     const given = settingsOf(request)
     const { method, params = [], as = 'value', required = false } = request
     if (as !== 'value' && as !== 'bytes') throw new OptionError('as', "'value' or 'bytes'", show(as))
     const priority = given.priority ?? own.priority ?? 'interactive'
-    const isTold = callEvents.hasSubscribers
-    const tally = request[TALLY] ?? (isTold ? new Tally() : undefined)
+    const tally = request[TALLY]
+    const isTold = tally !== undefined && areCallsTold()
+    if (tally !== undefined && !isTold) tally.told = undefined
+    const now = clock.now()
     const both = own.signal && given.signal && own.signal !== given.signal ? links.link(own.signal, given.signal) : undefined
     const bodies = request[UNREAD]
     const call: PooledCall = {
@@ -262,7 +264,7 @@ function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
       // Params by name are an object. Only a user's layer would inspect them.
       params: params as readonly unknown[],
       signal: both?.signal ?? given.signal ?? own.signal,
-      deadline: clock.now() + (given.deadlineMs ?? own.deadlineMs ?? defaults.deadlineMs),
+      deadline: now + (given.deadlineMs ?? own.deadlineMs ?? defaults.deadlineMs),
       attempts: given.attempts ?? own.attempts ?? (priority === 'bulk' ? Number.POSITIVE_INFINITY : defaults.attempts),
       timeoutMs: shorter(given.timeoutMs ?? own.timeoutMs, defaults.timeoutMs),
       whilePaused: given.whilePaused ?? own.whilePaused,
@@ -278,15 +280,37 @@ function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
       pin,
       tally,
     }
-    const reply = isTold ? tallied(pipeline, call, tally as Tally, clock) : pipeline(call)
+    const reply = isTold ? sendTold(pipeline, call, tally, now) : pipeline(call)
     return both === undefined ? reply : reply.finally(both.release)
+  }
+
+  function sendAndTell(request: Request & RequestMarks): Promise<Reply> {
+    if (!areCallsTold()) return send(request)
+    const tally = request[TALLY] ?? new Tally()
+    return send({ ...request, [TALLY]: tally }).then(
+      (reply) => {
+        tellAnswered(tally, reply, clock)
+        return reply
+      },
+      (reason) => {
+        tellFailed(tally, reason, clock)
+        throw reason
+      },
+    )
   }
 
   const client: Client = {
     async call(method: string, ...args: unknown[]) {
       const params = encodeArguments(method, args)
       const tally = new Tally()
-      const reply = await send({ method, params, [TALLY]: tally, [DECODE]: byteDecoder(method, params) })
+      let reply: Reply
+      try {
+        reply = await send({ method, params, [TALLY]: tally, [DECODE]: byteDecoder(method, params) })
+      } catch (reason) {
+        tellFailed(tally, reason, clock)
+        throw reason
+      }
+      tellAnswered(tally, reply, clock)
       const decoded = takeDecoded(reply)
       if (decoded !== undefined) return decoded as never
       const value = reply.take()
@@ -303,7 +327,7 @@ function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
         const signal = options?.signal
         if (signal != null) check.signal(signal)
         const own = ownParams(method, params)
-        return send(signal == null ? { method, params: own } : { method, params: own, signal }).then(resultOf)
+        return sendAndTell(signal == null ? { method, params: own } : { method, params: own, signal }).then(resultOf)
       } catch (error) {
         return Promise.reject(error)
       }
@@ -311,7 +335,7 @@ function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
 
     send(request) {
       try {
-        return send({ ...request, params: ownParams(request?.method, request?.params) })
+        return sendAndTell({ ...request, params: ownParams(request?.method, request?.params) })
       } catch (error) {
         return Promise.reject(error)
       }

@@ -1,33 +1,65 @@
+import { RpcError } from '../errors.ts'
 import type { Clock } from '../wait/clock.ts'
 import type { Call, Reply, Send } from './call.ts'
-import { callEvents } from './events.ts'
+import { callEvents, callStartEvents, numbered } from './events.ts'
 import { isFailure } from './failure-kinds.ts'
 import type { Tally } from './tally.ts'
 
-/** Makes the call, and publishes its end. The call holds the tally. */
-export async function tallied(send: Send, call: Call, tally: Tally, clock: Clock): Promise<Reply> {
-  const started = clock.now()
+/*
+ * The start and the end of a call are published by whoever waits for it anyway: a promise of their
+ * own would cost a small call more than all the rest here.
+ */
+
+/** Does anyone listen to calls that begin now? */
+export function areCallsTold(): boolean {
+  return callEvents.hasSubscribers || callStartEvents.hasSubscribers
+}
+
+/** Makes a call that begins now and is told: `tellAnswered` or `tellFailed` has to follow. */
+export function sendTold(send: Send, call: Call, tally: Tally, now: number): Promise<Reply> {
+  const { method, priority } = call
+  const id = ++numbered.calls
+  tally.told = { id, call, startedAt: now }
+  if (callStartEvents.hasSubscribers) callStartEvents.publish({ id, method, priority })
   try {
-    const reply = await send(call)
-    tell(call, tally, clock.now() - started, 'answered', reply.bytes)
-    return reply
+    // A user's layer may throw, or give the reply itself.
+    return Promise.resolve(send(call))
   } catch (reason) {
-    tell(call, tally, clock.now() - started, call.signal?.aborted && reason === call.signal.reason ? 'aborted' : 'failed', 0, reason)
-    throw reason
+    return Promise.reject(reason)
   }
 }
 
-function tell(call: Call, tally: Tally, durationMs: number, outcome: 'answered' | 'failed' | 'aborted', bytes: number, reason?: unknown): void {
-  const { method, priority } = call
+/** Publishes the end of a call that was answered, if it is told. */
+export function tellAnswered(tally: Tally | undefined, { bytes }: Reply, clock: Clock): void {
+  if (tally?.told !== undefined) tell(tally, tally.told, clock, 'answered', bytes)
+}
+
+/** Publishes the end of a call that was not answered for this reason, if it is told. */
+export function tellFailed(tally: Tally | undefined, reason: unknown, clock: Clock): void {
+  if (tally?.told === undefined) return
+  const { signal } = tally.told.call
+  tell(tally, tally.told, clock, signal?.aborted && reason === signal.reason ? 'aborted' : 'failed', 0, reason)
+}
+
+function tell(
+  tally: Tally,
+  { id, call, startedAt }: NonNullable<Tally['told']>,
+  clock: Clock,
+  outcome: 'answered' | 'failed' | 'aborted',
+  bytes: number,
+  reason?: unknown,
+): void {
   const failure = outcome === 'failed' && isFailure(reason) ? reason : undefined
   callEvents.publish({
-    method,
+    id,
+    method: call.method,
     endpoint: failure?.endpoint ?? tally.endpoint,
-    priority,
+    priority: call.priority,
     attempts: tally.attempts,
-    durationMs,
+    durationMs: clock.now() - startedAt,
     outcome,
     kind: failure?.kind,
+    rpcCode: failure instanceof RpcError ? failure.code : undefined,
     bytes,
   })
 }

@@ -71,6 +71,8 @@ export interface PooledCall extends Call {
 export interface EncodedCall extends PooledCall {
   /** `params` as JSON. */
   readonly json: string
+  /** The calls that wait for its outcome: identical ones join. */
+  readonly joined: readonly Call[]
 }
 
 /**

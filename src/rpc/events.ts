@@ -7,8 +7,21 @@ import type { ErrorKind } from '../errors.ts'
  * param, a result or a server's words: what is not there cannot leak.
  */
 
+/**
+ * `hexline:call:start`: a call of the user begins. Subscribers run in the async context of its
+ * caller.
+ */
+export interface CallStartEvent {
+  /** Number of the call in this process, as in its `CallEvent`. */
+  readonly id: number
+  readonly method: string
+  readonly priority: 'interactive' | 'bulk'
+}
+
 /** `hexline:call`: a call of the user has ended, after all its attempts. */
 export interface CallEvent {
+  /** Number of the call in this process. */
+  readonly id: number
   readonly method: string
   /**
    * Host and port of the endpoint that answered it or failed it last; undefined for a call that was
@@ -27,12 +40,30 @@ export interface CallEvent {
    * else.
    */
   readonly kind: ErrorKind | undefined
+  /** `code` of the JSON-RPC error that it failed with; undefined where there is none. */
+  readonly rpcCode: number | undefined
   /** Size of the result, in bytes after decompression; 0 when there is none. */
   readonly bytes: number
 }
 
+/** `hexline:post:start`: a POST begins. */
+export interface PostStartEvent {
+  /** Number of the POST in this process, as in its `PostEvent`. */
+  readonly id: number
+  readonly endpoint: string
+  /** Calls in it. */
+  readonly calls: number
+  /**
+   * The users' calls that it carries, by the ids of their events: none for hexline's own, several
+   * for one that identical calls have joined.
+   */
+  readonly callIds: readonly number[]
+}
+
 /** `hexline:post`: a POST has ended. */
 export interface PostEvent {
+  /** Number of the POST in this process. */
+  readonly id: number
   readonly endpoint: string
   /** Calls in it. */
   readonly calls: number
@@ -133,18 +164,36 @@ export type RouteEvent =
 
 /** Each channel, and what its messages are. */
 export interface Events {
+  readonly 'hexline:call:start': CallStartEvent
   readonly 'hexline:call': CallEvent
+  readonly 'hexline:post:start': PostStartEvent
   readonly 'hexline:post': PostEvent
   readonly 'hexline:retry': RetryEvent
   readonly 'hexline:throttle': ThrottleEvent
   readonly 'hexline:route': RouteEvent
 }
 
+const NUMBERED: unique symbol = Symbol.for('hexline.numbered')
+
+export const callStartEvents = channelOf('hexline:call:start')
 export const callEvents = channelOf('hexline:call')
+export const postStartEvents = channelOf('hexline:post:start')
 export const postEvents = channelOf('hexline:post')
 export const retryEvents = channelOf('hexline:retry')
 export const throttleEvents = channelOf('hexline:throttle')
 export const routeEvents = channelOf('hexline:route')
+
+/**
+ * How many calls and POSTs of this process were numbered so far: those that a channel reports.
+ * Registered for the whole process, as the channels are: both builds may be in it.
+ */
+export const numbered: { calls: number; posts: number } = register()
+
+function register(): typeof numbered {
+  const registry = globalThis as { [NUMBERED]?: typeof numbered }
+  registry[NUMBERED] ??= { calls: 0, posts: 0 }
+  return registry[NUMBERED]
+}
 
 /** One of node's channels, with the type of its messages. */
 interface Channel<Message> {

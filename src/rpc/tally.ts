@@ -15,6 +15,8 @@ export interface PostFigures {
  * result that cannot be read, and for ranges that depend on how long a reply takes.
  */
 export class Tally implements CallTally {
+  /** The call and its start, by its number in the events; undefined where nobody listens. */
+  told: { readonly id: number; readonly call: Call; readonly startedAt: number } | undefined
   /** POSTs that it was in. */
   attempts = 0
   /** The endpoint that gave the last outcome. */

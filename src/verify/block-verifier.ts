@@ -278,7 +278,7 @@ class Run {
     const block = this.#block
     if (block.size === undefined || block.size === null) return 'the block does not say its size'
     if (!this.#checks.includes('transactions') || transactions.length < block.transactions.length) return 'not all of the block can be encoded'
-    if (block.uncles?.length > 0) return 'the headers of uncles are not part of a block'
+    if (!isSame(block.sha3Uncles, NO_UNCLES)) return 'the headers of uncles are not part of a block'
     const { header, transactions: ofTransactions, withdrawals } = this.#sizes
     const body = header + sizeWithHead(ofTransactions) + sizeWithHead(0) + (Array.isArray(block.withdrawals) ? sizeWithHead(withdrawals) : 0)
     const size = sizeWithHead(body)

@@ -1,10 +1,13 @@
 import channels from 'node:diagnostics_channel'
 import { readdirSync, readFileSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
+import { context, trace } from '@opentelemetry/api'
 import { afterAll, beforeAll, expect, it, onTestFinished, vi } from 'vitest'
 import type { Events } from '../../src/index.ts'
+import { startDatasetChain } from '../support/dataset-chain.ts'
 import { eventsOf } from '../support/events.ts'
 import { node } from '../support/node.ts'
+import { startOtlpReceiver } from '../support/otlp-receiver.ts'
 import { always, clientOf, cut, honest, read, refuse, serve } from '../support/server.ts'
 
 const root = new URL('../../', import.meta.url)
@@ -53,9 +56,16 @@ it('shows the examples unchanged; they are type-checked, and run below', () => {
 
 it('has each field of each message, and no other', async () => {
   const server = await serve(refuse(-32005, 'rate limited', { status: 429, headers: { 'retry-after': '0' } }), honest)
-  const seen = (['hexline:call', 'hexline:post', 'hexline:retry', 'hexline:throttle'] as const satisfies readonly (keyof Events)[]).map(
-    (name) => [name, eventsOf(name)] as const,
-  )
+  const seen = (
+    [
+      'hexline:call:start',
+      'hexline:call',
+      'hexline:post:start',
+      'hexline:post',
+      'hexline:retry',
+      'hexline:throttle',
+    ] as const satisfies readonly (keyof Events)[]
+  ).map((name) => [name, eventsOf(name)] as const)
   await read(clientOf(server.url), 1)
   for (const [name, [event]] of seen) {
     const section = page.split(`\n## \`${name}\`\n`)[1]?.split('\n## ')[0] as string
@@ -111,6 +121,26 @@ it('throttling, and the state of the endpoints', async () => {
   for (let i = 0; i < 5; i++) await Promise.allSettled(Array.from({ length: 20 }, (_, j) => read(client.with({ priority: 'bulk' }), i, j)))
   expect(warned).toContain(`127.0.0.1:${dead.port}: left out for 5000 ms, since it refuses`)
   expect(failed).toEqual([`127.0.0.1:${other.port}: taken out, since it is on chain 10, not 1`])
+})
+
+it('OpenTelemetry', async () => {
+  const receiver = await startOtlpReceiver()
+  const server = await startDatasetChain({ head: 5 })
+  vi.stubEnv('OTEL_EXPORTER_OTLP_ENDPOINT', new URL(receiver.url).origin)
+  vi.stubEnv('HEXLINE_RPC_URL', server.url)
+  const spy = vi.spyOn(console, 'log').mockImplementation(() => {})
+  onTestFinished(() => {
+    vi.unstubAllEnvs()
+    spy.mockRestore()
+    void server.close()
+    trace.disable()
+    context.disable()
+  })
+  await import('../../examples/observability/opentelemetry.ts')
+  const root = receiver.spans.find(({ name }) => name === 'newest block')
+  const calls = receiver.spans.filter(({ parentSpanId }) => parentSpanId === root?.spanId)
+  expect(calls.map(({ name }) => name)).toEqual(['eth_blockNumber', 'eth_getBlockByNumber'])
+  for (const { spanId } of calls) expect(receiver.spans.filter(({ parentSpanId }) => parentSpanId === spanId)).toMatchObject([{ name: 'hexline POST' }])
 })
 
 it('leaves no listener and no interval to other tests when it ends', () => {

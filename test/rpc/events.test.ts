@@ -1,8 +1,9 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { execFile } from 'node:child_process'
-import { channel } from 'node:diagnostics_channel'
+import { channel, subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { createClient, type Events, HttpError, NetworkError, type Post, RpcError, replyOf } from '../../src/index.ts'
 import { eventsOf } from '../support/events.ts'
 import { steadyTime } from '../support/held-time.ts'
@@ -20,6 +21,7 @@ describe('hexline:call', () => {
     const [event] = events
     expect(events).toEqual([
       {
+        id: expect.any(Number),
         method: 'eth_getBalance',
         endpoint: hostOf(server),
         priority: 'interactive',
@@ -27,6 +29,7 @@ describe('hexline:call', () => {
         durationMs: anyMs,
         outcome: 'answered',
         kind: undefined,
+        rpcCode: undefined,
         bytes: JSON.stringify(right({ id: 1, method: '', params: [1] })).length,
       },
     ])
@@ -44,7 +47,7 @@ describe('hexline:call', () => {
     const server = await serve(refuse(3, 'execution reverted'))
     const events = eventsOf('hexline:call')
     const error = await errorOf(read(clientOf(server.url), 1))
-    expect(events).toMatchObject([{ endpoint: hostOf(server), attempts: 1, outcome: 'failed', kind: 'execution', bytes: 0 }])
+    expect(events).toMatchObject([{ endpoint: hostOf(server), attempts: 1, outcome: 'failed', kind: 'execution', rpcCode: 3, bytes: 0 }])
     expect(error.attempts).toBe(1)
   })
 
@@ -107,6 +110,59 @@ describe('hexline:call', () => {
   })
 })
 
+describe('hexline:call:start and hexline:post:start', () => {
+  test('number calls and POSTs, and say which calls a POST carries', async () => {
+    const server = await serve(cut, honest)
+    const [starts, ends, postStarts, posts] = [
+      eventsOf('hexline:call:start'),
+      eventsOf('hexline:call'),
+      eventsOf('hexline:post:start'),
+      eventsOf('hexline:post'),
+    ]
+    const client = clientOf(server.url)
+    await Promise.all([read(client, 1), read(client, 2)])
+    const ids = starts.map(({ id }) => id)
+    expect(starts).toEqual(ids.map((id) => ({ id, method: 'eth_getBalance', priority: 'interactive' })))
+    expect(new Set(ids).size).toBe(2)
+    expect(new Set(ends.map(({ id }) => id))).toEqual(new Set(ids))
+    expect(postStarts.length).toBeGreaterThan(1)
+    expect(postStarts[0]).toEqual({ id: expect.any(Number), endpoint: hostOf(server), calls: 2, callIds: ids })
+    expect(posts.map(({ id }) => id)).toEqual(postStarts.map(({ id }) => id))
+    expect(new Set(posts.map(({ id }) => id)).size).toBe(posts.length)
+    expect(new Set(postStarts.slice(1).flatMap(({ callIds }) => callIds))).toEqual(new Set(ids))
+  })
+
+  test('name each of the calls that have joined', async () => {
+    const server = await serve(honest)
+    const [starts, postStarts] = [eventsOf('hexline:call:start'), eventsOf('hexline:post:start')]
+    const client = clientOf(server.url)
+    await Promise.all([read(client, 1), read(client, 1), read(client, 1)])
+    expect(postStarts).toMatchObject([{ calls: 1, callIds: starts.map(({ id }) => id) }])
+    expect(starts).toHaveLength(3)
+  })
+
+  test('name no call of hexline’s own', async () => {
+    const servers = [await serve(node()), await serve(node())] as const
+    const postStarts = eventsOf('hexline:post:start')
+    eventsOf('hexline:call')
+    await read(clientOf([servers[0].url, servers[1].url]), 1)
+    expect(postStarts.filter(({ callIds }) => callIds.length > 0)).toHaveLength(1)
+    expect(postStarts.length).toBeGreaterThan(1)
+  })
+
+  test('reach a subscriber in the context of the caller', async () => {
+    const server = await serve(honest)
+    const callers = new AsyncLocalStorage<string>()
+    const seen: unknown[] = []
+    const listener = () => void seen.push(callers.getStore())
+    subscribe('hexline:call:start', listener)
+    onTestFinished(() => void unsubscribe('hexline:call:start', listener))
+    const client = clientOf(server.url)
+    await Promise.all(['a', 'b'].map((name, i) => callers.run(name, () => read(client, i))))
+    expect(seen).toEqual(['a', 'b'])
+  })
+})
+
 describe('hexline:post', () => {
   test('reports each POST: its calls, size, status and failures', async () => {
     const mixed = each((entry) => (entry.params[0] === 2 ? failed(entry, 3, 'execution reverted') : right(entry)))
@@ -116,7 +172,16 @@ describe('hexline:post', () => {
     await Promise.allSettled([read(client, 1), read(client, 2), read(client, 3)])
     const body = JSON.stringify(server.requests[0]?.entries.map((entry) => (entry.params[0] === 2 ? failed(entry, 3, 'execution reverted') : right(entry))))
     expect(events).toEqual([
-      { endpoint: hostOf(server), calls: 3, bytes: body.length, durationMs: anyMs, status: 200, failures: { execution: 1 }, isCut: false },
+      {
+        id: expect.any(Number),
+        endpoint: hostOf(server),
+        calls: 3,
+        bytes: body.length,
+        durationMs: anyMs,
+        status: 200,
+        failures: { execution: 1 },
+        isCut: false,
+      },
     ])
   })
 
@@ -268,7 +333,15 @@ describe('hexline:route', () => {
   })
 })
 
-const NAMES = ['hexline:call', 'hexline:post', 'hexline:retry', 'hexline:throttle', 'hexline:route'] as const satisfies readonly (keyof Events)[]
+const NAMES = [
+  'hexline:call:start',
+  'hexline:post:start',
+  'hexline:call',
+  'hexline:post',
+  'hexline:retry',
+  'hexline:throttle',
+  'hexline:route',
+] as const satisfies readonly (keyof Events)[]
 
 describe('all of them', () => {
   test('never contain a key, a param, a result or server text, whatever it does', async () => {

@@ -22,6 +22,7 @@ export const entries = {
   rest: 'src/rest/index.d.ts',
   viem: 'adapters/viem/index.d.ts',
   ethers: 'adapters/ethers/index.d.ts',
+  otel: 'adapters/otel/index.d.ts',
   sandbox: 'src/sandbox/index.d.ts',
 } as const
 

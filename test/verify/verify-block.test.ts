@@ -18,6 +18,18 @@ describe.skipIf(!hasCorpus)(`every block of the corpus${hasCorpus ? '' : ` (${no
     expect(checks).toEqual(all.filter((name) => !without.some(({ check }) => check === name)))
   })
 
+  test('a block with uncles that are left out: the reason why neither they nor the size can be checked', async () => {
+    const { block, receipts } = blocks.find((each) => each.block.uncles.length > 0) as (typeof blocks)[number]
+    const { uncles, ...rest } = block
+    const { skipped } = await verifyBlock(rest as typeof block, receipts)
+    expect(skipped).toEqual(
+      expect.arrayContaining([
+        { check: 'uncles', reason: 'the block has no list of uncles' },
+        { check: 'size', reason: 'the headers of uncles are not part of a block' },
+      ]),
+    )
+  })
+
   test.each([
     ['arbitrum-150000000', ['hash', 'uncles', 'withdrawals', 'transactions', 'receipts', 'size'], ['prices: this chain may have other prices than Ethereum']],
     ['base-goerli-1041847', ['hash', 'uncles', 'withdrawals', 'transactions', 'receipts', 'prices', 'size'], []],

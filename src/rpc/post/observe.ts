@@ -1,28 +1,32 @@
 import type { ErrorKind, HexlineError } from '../../errors.ts'
 import type { Clock } from '../../wait/clock.ts'
-import type { Outcome, Post } from '../call.ts'
-import { type PostEvent, postEvents } from '../events.ts'
+import type { Call, EncodedCall, Outcome, Post } from '../call.ts'
+import { numbered, type PostEvent, postEvents, postStartEvents } from '../events.ts'
 import { isFailure } from '../failure-kinds.ts'
+import { tallyOf } from '../tally.ts'
 
 /** Called when the POST has ended, with the outcomes of its calls and the reply, if one came. */
 export type OnPosted = (outcomes: readonly Outcome[], reply?: { readonly status: number; readonly body: Uint8Array }) => void
 
-/** Watches a POST that starts now. Undefined where `hexline:post` has no subscriber. */
-export function watchPost(endpoint: string, calls: number, signal: AbortSignal, clock: Clock): OnPosted | undefined {
-  if (!postEvents.hasSubscribers) return undefined
+/** Watches a POST that starts now. Undefined where nobody listens. */
+export function watchPost(endpoint: string, carried: readonly Call[], signal: AbortSignal, clock: Clock): OnPosted | undefined {
+  if (!postEvents.hasSubscribers && !postStartEvents.hasSubscribers) return undefined
+  const id = ++numbered.posts
+  const calls = carried.length
+  if (postStartEvents.hasSubscribers) postStartEvents.publish({ id, endpoint, calls, callIds: idsOf(carried) })
   const started = clock.now()
   return (outcomes, reply) => {
     const isCut = signal.aborted
     const durationMs = clock.now() - started
     const bytes = reply?.body.length ?? outcomes.reduce((sum, outcome) => sum + (outcome instanceof Error ? 0 : outcome.bytes), 0)
-    postEvents.publish({ endpoint, calls, bytes, durationMs, status: reply?.status, failures: isCut ? {} : failuresOf(outcomes), isCut })
+    postEvents.publish({ id, endpoint, calls, bytes, durationMs, status: reply?.status, failures: isCut ? {} : failuresOf(outcomes), isCut })
   }
 }
 
 /** A post function of the user's own, watched. It may break its contract. */
 export function watched(endpoint: string, post: Post, clock: Clock): Post {
   return (calls, signal) => {
-    const onPosted = watchPost(endpoint, calls.length, signal, clock)
+    const onPosted = watchPost(endpoint, calls, signal, clock)
     return onPosted === undefined ? post(calls, signal) : tellOf(post(calls, signal), onPosted)
   }
 }
@@ -37,10 +41,22 @@ async function tellOf(posted: ReturnType<Post>, onPosted: OnPosted): ReturnType<
   }
 }
 
+function idsOf(carried: readonly Call[]): number[] {
+  const ids: number[] = []
+  for (const call of carried) {
+    for (const each of (call as Partial<EncodedCall>).joined ?? [call]) {
+      const told = tallyOf(each)?.told
+      if (told !== undefined) ids.push(told.id)
+    }
+  }
+  return ids
+}
+
 function failuresOf(outcomes: readonly Outcome[]): PostEvent['failures'] {
   const failures: Partial<Record<ErrorKind, number>> = {}
   for (const outcome of outcomes) {
-    if (!isFailure(outcome)) continue
+    // A result is told from an error by one look, and from a failure of either build by several.
+    if (!(outcome instanceof Error) || !isFailure(outcome)) continue
     const { kind }: HexlineError = outcome
     failures[kind] = (failures[kind] ?? 0) + 1
   }

@@ -36,7 +36,7 @@ export function createPost(options: PostOptions): Post {
   return async (calls, signal) => {
     const first = ids.next
     ids.next += calls.length
-    const onPosted = watchPost(endpoint, calls.length, signal, clock)
+    const onPosted = watchPost(endpoint, calls, signal, clock)
     // Where the calls belong to several jobs, the first one's.
     const bodies = calls.every(({ isUnread }) => isUnread) ? (calls[0] as PooledCall).bodies : undefined
     let reply: HttpReply

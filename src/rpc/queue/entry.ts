@@ -116,6 +116,10 @@ export class Entry implements EncodedCall, Awaited {
     return [this.#first, ...(this.#others ?? [])].filter(({ isWaiting }) => isWaiting)
   }
 
+  get joined(): readonly Call[] {
+    return this.callers.map(({ call }) => call)
+  }
+
   get isWaitedFor(): boolean {
     return this.#waitingCallers > 0
   }

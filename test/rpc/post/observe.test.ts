@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { HttpError, RpcError } from '../../../src/errors.ts'
-import { type Post, replyOf } from '../../../src/rpc/call.ts'
+import { ownRead, type Post, replyOf } from '../../../src/rpc/call.ts'
 import { watched, watchPost } from '../../../src/rpc/post/observe.ts'
 import { eventsOf } from '../../support/events.ts'
 import { VirtualClock } from '../../support/virtual-clock.ts'
@@ -10,30 +10,33 @@ import { VirtualClock } from '../../support/virtual-clock.ts'
 const clock = new VirtualClock()
 const { signal } = new AbortController()
 const reverted = new RpcError({ code: 3, message: 'execution reverted' })
+const calls = (count: number) => Array.from({ length: count }, () => ownRead({ method: 'eth_call', params: [], deadline: 1000 }))
 const busy = new HttpError({ status: 429, headers: {}, body: '' }, { kind: 'rate-limit' })
 
 test('a POST is not watched without listeners', () => {
-  expect(watchPost('node', 1, signal, clock)).toBeUndefined()
+  expect(watchPost('node', calls(1), signal, clock)).toBeUndefined()
 })
 
 describe('the event of a POST', () => {
   test('has its duration, the size of its body, its status, and its failures by kind', async () => {
     const events = eventsOf('hexline:post')
-    const onPosted = watchPost('node', 4, signal, clock)
+    const onPosted = watchPost('node', calls(4), signal, clock)
     await clock.sleep(20)
     onPosted?.([replyOf('0x1'), busy, reverted, busy], { status: 200, body: Buffer.alloc(70) })
-    expect(events).toEqual([{ endpoint: 'node', calls: 4, bytes: 70, durationMs: 20, status: 200, failures: { 'rate-limit': 2, execution: 1 }, isCut: false }])
+    expect(events).toEqual([
+      { id: expect.any(Number), endpoint: 'node', calls: 4, bytes: 70, durationMs: 20, status: 200, failures: { 'rate-limit': 2, execution: 1 }, isCut: false },
+    ])
   })
 
   test('has the size of all results if there was no HTTP reply', () => {
     const events = eventsOf('hexline:post')
-    watchPost('node', 3, signal, clock)?.([replyOf('0x1', 30), busy, replyOf('0x2', 12)])
+    watchPost('node', calls(3), signal, clock)?.([replyOf('0x1', 30), busy, replyOf('0x2', 12)])
     expect(events).toMatchObject([{ bytes: 42, status: undefined }])
   })
 
   test('has no failures if the POST was cut', () => {
     const events = eventsOf('hexline:post')
-    watchPost('node', 1, AbortSignal.abort(), clock)?.([busy])
+    watchPost('node', calls(1), AbortSignal.abort(), clock)?.([busy])
     expect(events.map(({ failures, isCut }) => [failures, isCut])).toEqual([[{}, true]])
   })
 })

@@ -1,0 +1,182 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { isKnown } from '../eth/methods.ts'
+import { type CallEvent, type Events, numbered, type PostEvent, type RetryEvent, type RouteEvent, type ThrottleEvent } from '../rpc/events.ts'
+import { Histogram, Series, type Value } from './series.ts'
+
+/** One metric, as Prometheus and OpenTelemetry describe it. */
+interface Description {
+  /** Without `hexline`, in words: `post.duration` is `hexline_post_duration_seconds`. */
+  readonly name: string
+  readonly help: string
+  /** UCUM code, or a noun in braces. */
+  readonly unit: string
+  readonly labels: readonly string[]
+}
+
+/** A metric with its figures. */
+export type Metric =
+  | (Description & { readonly type: 'counter' | 'gauge'; readonly series: Iterable<[readonly string[], Value]> })
+  | (Description & { readonly type: 'histogram'; readonly bounds: readonly number[]; readonly series: Iterable<[readonly string[], Histogram]> })
+
+/**
+ * Gives the label of each endpoint: its name, empty where a call reached none, and `other` for all
+ * after the first hundred.
+ */
+export function endpointLabels(): (name: string | undefined) => string {
+  const names = new Set<string>()
+  return (name) => {
+    if (name === undefined || names.has(name)) return name ?? ''
+    if (names.size === MOST_ENDPOINTS) return OTHER
+    names.add(name)
+    return name
+  }
+}
+
+/** The figures of one method, and of its calls that one endpoint has answered. */
+interface MethodFigures {
+  readonly label: string
+  readonly seconds: Histogram
+  readonly bytes: Value
+  endpoint: string
+  answered: Value
+}
+
+/** Counts what the process's clients do, from `record` to `stop`. */
+export interface Recorder {
+  readonly metrics: readonly Metric[]
+  /** Ends it. A second call does nothing. */
+  stop(): void
+}
+
+/** Upper bounds of durations, in seconds: a node in the same rack, and one that is overloaded. */
+export const SECONDS: readonly number[] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120]
+
+/** Most endpoints with labels of their own: programs may take URLs from their users. */
+const MOST_ENDPOINTS = 100
+
+/** The label of a method that is not in the table, and of an endpoint beyond the first hundred. */
+const OTHER = 'other'
+
+/**
+ * Counts what all clients of this process do from now on. Every label has few values: names of
+ * endpoints (host and port), methods of the table, kinds of failures.
+ */
+export function record(): Recorder {
+  const values = (depth: number) => new Series<Value>(depth, () => ({ value: 0 }))
+  const histograms = (depth: number) => new Series(depth, () => new Histogram(SECONDS))
+  const calls = values(4)
+  const callSeconds = histograms(1)
+  const resultBytes = values(1)
+  const posts = values(2)
+  const postSeconds = histograms(1)
+  const postCalls = values(1)
+  const failedCalls = values(2)
+  const receivedBytes = values(1)
+  const retries = values(2)
+  const throttles = values(2)
+  const routeChanges = values(2)
+  const maxCalls = values(1)
+  const maxPosts = values(1)
+  const maxRate = values(1)
+
+  const before = { ...numbered }
+  const ended = { calls: 0, posts: 0 }
+  const endpointLabel = endpointLabels()
+
+  // Most calls are answered by the endpoint that answered the last one: these cost two comparisons.
+  const methods = new Map<string, MethodFigures>()
+  const figuresOf = (method: string): MethodFigures => {
+    const label = isKnown(method) ? method : OTHER
+    const figures = { label, seconds: callSeconds.at(label), bytes: resultBytes.at(label), endpoint: '', answered: { value: 0 } }
+    if (label === method) methods.set(method, figures)
+    return figures
+  }
+  const countCall = (figures: MethodFigures, endpoint: string | undefined, outcome: CallEvent['outcome'], kind: string | undefined): void => {
+    const value = calls.at(endpointLabel(endpoint), figures.label, outcome, kind)
+    value.value++
+    if (outcome !== 'answered' || endpoint === undefined) return
+    figures.endpoint = endpoint
+    figures.answered = value
+  }
+
+  const listeners: { readonly [Name in keyof Events]?: (event: Events[Name]) => void } = {
+    'hexline:call': ({ id, method, endpoint, outcome, kind, durationMs, bytes }: CallEvent) => {
+      if (id > before.calls) ended.calls++
+      const figures = methods.get(method) ?? figuresOf(method)
+      figures.seconds.add(durationMs / 1000)
+      figures.bytes.value += bytes
+      if (outcome === 'answered' && endpoint === figures.endpoint) figures.answered.value++
+      else countCall(figures, endpoint, outcome, kind)
+    },
+    'hexline:post': ({ id, endpoint, status, failures, isCut, durationMs, bytes, calls }: PostEvent) => {
+      if (id > before.posts) ended.posts++
+      const label = endpointLabel(endpoint)
+      posts.at(label, isCut ? 'cut' : statusLabel(status)).value++
+      postSeconds.at(label).add(durationMs / 1000)
+      postCalls.at(label).value += calls
+      receivedBytes.at(label).value += bytes
+      for (const kind in failures) failedCalls.at(label, kind).value += failures[kind as keyof typeof failures] ?? 0
+    },
+    'hexline:retry': ({ endpoint, kind }: RetryEvent) => {
+      retries.at(endpointLabel(endpoint), kind).value++
+    },
+    'hexline:throttle': ({ endpoint, kind, ...limits }: ThrottleEvent) => {
+      const label = endpointLabel(endpoint)
+      if (kind !== undefined) throttles.at(label, kind).value++
+      maxCalls.at(label).value = limits.maxCalls
+      maxPosts.at(label).value = limits.concurrency
+      if (limits.callsPerSecond !== undefined) maxRate.at(label).value = limits.callsPerSecond
+    },
+    'hexline:route': ({ endpoint, change }: RouteEvent) => {
+      routeChanges.at(endpointLabel(endpoint), change).value++
+    },
+  }
+  const subscribed = Object.entries(listeners) as [string, (message: unknown) => void][]
+  for (const [name, listener] of subscribed) subscribe(name, listener)
+
+  // Each call that is reported has its number, so that beginning costs it nothing more.
+  const inFlight = (what: 'calls' | 'posts') => ({
+    *[Symbol.iterator]() {
+      yield [[], { value: numbered[what] - before[what] - ended[what] }] satisfies [string[], Value]
+    },
+  })
+  return {
+    metrics: [
+      counter('calls', 'Calls that have ended, after all their attempts.', '{call}', ['endpoint', 'method', 'outcome', 'kind'], calls),
+      histogram('call.duration', 'From a call to its end: queueing, attempts, and the waits between them.', ['method'], callSeconds),
+      gauge('calls.in_flight', 'Calls that have not ended yet.', '{call}', [], inFlight('calls')),
+      counter('result.size', 'Results after decompression.', 'By', ['method'], resultBytes),
+      counter('posts', 'POSTs that have ended, by the class of their HTTP status.', '{post}', ['endpoint', 'status'], posts),
+      histogram('post.duration', 'From the start of a POST to the end of its reply.', ['endpoint'], postSeconds),
+      gauge('posts.in_flight', 'POSTs that have not ended yet.', '{post}', [], inFlight('posts')),
+      counter('post.calls', 'Calls in POSTs.', '{call}', ['endpoint'], postCalls),
+      counter('post.failed_calls', 'Calls in POSTs that failed there.', '{call}', ['endpoint', 'kind'], failedCalls),
+      counter('received.size', 'Bodies of replies after decompression.', 'By', ['endpoint'], receivedBytes),
+      counter('retries', 'Failed attempts that are repeated.', '{attempt}', ['endpoint', 'kind'], retries),
+      counter('throttles', 'Times that an endpoint throttled a POST, or was sent less because of failures.', '{post}', ['endpoint', 'kind'], throttles),
+      counter('route.changes', 'Endpoints left out, back or taken out, and calls moved to another one.', '{change}', ['endpoint', 'change'], routeChanges),
+      gauge('limit.batch', 'Longest batch, since limits have changed.', '{call}', ['endpoint'], maxCalls),
+      gauge('limit.concurrency', 'POSTs that may be in flight, since limits have changed.', '{post}', ['endpoint'], maxPosts),
+      gauge('limit.rate', 'Calls per second, as set or as learnt from throttling.', '{call}/s', ['endpoint'], maxRate),
+    ],
+    stop() {
+      for (const [name, listener] of subscribed.splice(0)) unsubscribe(name, listener)
+    },
+  }
+}
+
+function counter(name: string, help: string, unit: string, labels: readonly string[], series: Iterable<[readonly string[], Value]>): Metric {
+  return { type: 'counter', name, help, unit, labels, series }
+}
+
+function gauge(name: string, help: string, unit: string, labels: readonly string[], series: Iterable<[readonly string[], Value]>): Metric {
+  return { type: 'gauge', name, help, unit, labels, series }
+}
+
+function histogram(name: string, help: string, labels: readonly string[], series: Iterable<[readonly string[], Histogram]>): Metric {
+  return { type: 'histogram', name, help, unit: 's', labels, bounds: SECONDS, series }
+}
+
+function statusLabel(status: number | undefined): string {
+  return status === undefined ? 'none' : `${Math.floor(status / 100)}xx`
+}

@@ -1,0 +1,54 @@
+import { channel } from 'node:diagnostics_channel'
+import { metrics, trace } from '@opentelemetry/api'
+import { AggregationTemporality, InMemoryMetricExporter, MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics'
+import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base'
+import { OptionError } from 'hexline'
+import { instrument } from 'hexline/otel'
+import { expect, onTestFinished, test } from 'vitest'
+import { clientOf, honest, read, serve } from '../../support/server.ts'
+
+test('uses the providers that are registered globally', async () => {
+  const [spans, measured] = [new InMemorySpanExporter(), new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE)]
+  const tracerProvider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(spans)] })
+  const meterProvider = new MeterProvider({ readers: [new PeriodicExportingMetricReader({ exporter: measured, exportIntervalMillis: 3_600_000 })] })
+  trace.setGlobalTracerProvider(tracerProvider)
+  metrics.setGlobalMeterProvider(meterProvider)
+  const stop = instrument()
+  onTestFinished(async () => {
+    stop()
+    trace.disable()
+    metrics.disable()
+    await Promise.all([tracerProvider.shutdown(), meterProvider.shutdown()])
+  })
+  const server = await serve(honest)
+  await read(clientOf(server.url), 1)
+  await Promise.all([tracerProvider.forceFlush(), meterProvider.forceFlush()])
+  expect(spans.getFinishedSpans().map(({ name }) => name)).toEqual(['hexline POST', 'eth_getBalance'])
+  const scopes = measured.getMetrics().flatMap(({ scopeMetrics }) => scopeMetrics)
+  expect(scopes.map(({ scope }) => scope.name)).toEqual(['hexline'])
+})
+
+test('does nothing without a reason: without an SDK, or with both switched off', async () => {
+  const stop = instrument({ traces: false, metrics: false })
+  for (const name of ['call:start', 'call', 'post:start', 'post', 'retry']) expect(channel(`hexline:${name}`).hasSubscribers).toBe(false)
+  stop()
+  // The API's own providers do nothing.
+  const stopNothing = instrument()
+  const server = await serve(honest)
+  await read(clientOf(server.url), 1)
+  stopNothing()
+  expect(channel('hexline:call').hasSubscribers).toBe(false)
+})
+
+test.each<[object, string]>([
+  [{ trace: true }, 'trace'],
+  [{ traces: 'yes' }, 'traces'],
+  [{ metrics: 1 }, 'metrics'],
+  [{ callDurations: 'all' }, 'callDurations'],
+  [{ tracerProvider: {} }, 'tracerProvider'],
+  [{ meterProvider: null }, 'meterProvider'],
+])('refuses %o', (options, named) => {
+  expect(() => instrument(options as never)).toThrow(OptionError)
+  expect(() => instrument(options as never)).toThrow(named)
+  expect(channel('hexline:call').hasSubscribers).toBe(false)
+})

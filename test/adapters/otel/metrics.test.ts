@@ -1,0 +1,89 @@
+import { type DataPoint, type ExponentialHistogram, type Histogram, MeterProvider, MetricReader } from '@opentelemetry/sdk-metrics'
+import { instrument } from 'hexline/otel'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { clientOf, errorOf, honest, read, refuse, serve } from '../../support/server.ts'
+
+/** Collects when it is asked. */
+class Reader extends MetricReader {
+  protected override async onShutdown(): Promise<void> {}
+  protected override async onForceFlush(): Promise<void> {}
+}
+
+function measured(callDurations = false): {
+  stop: () => void
+  points: (name: string) => Promise<readonly DataPoint<number | Histogram | ExponentialHistogram>[]>
+} {
+  const reader = new Reader()
+  const provider = new MeterProvider({ readers: [reader] })
+  const stop = instrument({ meterProvider: provider, traces: false, callDurations })
+  onTestFinished(async () => {
+    stop()
+    await provider.shutdown()
+  })
+  return {
+    stop,
+    async points(name) {
+      const { resourceMetrics } = await reader.collect()
+      const all = resourceMetrics.scopeMetrics.flatMap(({ metrics }) => metrics)
+      return all.find(({ descriptor }) => descriptor.name === name)?.dataPoints ?? []
+    },
+  }
+}
+
+describe('metrics', () => {
+  it('are those of the command, as OpenTelemetry names them', async () => {
+    const { points } = measured()
+    const server = await serve(honest)
+    const client = clientOf(server.url)
+    await read(client, 1)
+    await read(client, 2)
+    const endpoint = `127.0.0.1:${server.port}`
+    expect(await points('hexline.calls')).toMatchObject([{ value: 2, attributes: { endpoint, method: 'eth_getBalance', outcome: 'answered', kind: '' } }])
+    await read(client, 3)
+    expect(await points('hexline.calls')).toMatchObject([{ value: 3 }])
+    expect(await points('hexline.posts')).toMatchObject([{ value: 3, attributes: { endpoint, status: '2xx' } }])
+    expect(await points('hexline.calls.in_flight')).toMatchObject([{ value: 0, attributes: {} }])
+  })
+
+  it('have the sum of the durations of calls, and each duration only if asked for', async () => {
+    const { points } = measured()
+    const server = await serve(honest)
+    await read(clientOf(server.url), 1)
+    const sums = await points('hexline.call.duration.sum')
+    expect(sums).toMatchObject([{ attributes: { method: 'eth_getBalance' } }])
+    expect(sums[0]?.value).toBeGreaterThan(0)
+    expect(await points('rpc.client.call.duration')).toEqual([])
+  })
+
+  it('have the duration of each call with attributes of the conventions', async () => {
+    const { points } = measured(true)
+    const [server, other] = [await serve(honest), await serve(refuse(3, 'execution reverted'))]
+    await read(clientOf(server.url), 1)
+    await read(clientOf(server.url), 2)
+    await errorOf(read(clientOf(other.url), 1))
+    await clientOf(server.url).request({ method: 'custom_method' })
+    const rpc = { 'rpc.system.name': 'jsonrpc' }
+    const durations = await points('rpc.client.call.duration')
+    expect(durations.map(({ attributes, value }) => [attributes, (value as Histogram).count])).toEqual([
+      [{ ...rpc, 'rpc.method': 'eth_getBalance' }, 2],
+      [{ ...rpc, 'rpc.method': 'eth_getBalance', 'error.type': 'execution' }, 1],
+      [{ ...rpc, 'rpc.method': '_OTHER' }, 1],
+    ])
+    const sums = durations.map(({ value }) => (value as Histogram).sum ?? 0)
+    for (const sum of sums) expect(sum).toBeGreaterThan(0)
+    expect((await points('hexline.post.duration')).map(({ attributes, value }) => [attributes, (value as Histogram).count])).toEqual([
+      [{ endpoint: `127.0.0.1:${server.port}` }, 3],
+      [{ endpoint: `127.0.0.1:${other.port}` }, 1],
+    ])
+  })
+
+  it('count nothing after their end', async () => {
+    const { points, stop } = measured(true)
+    const server = await serve(honest)
+    await read(clientOf(server.url), 1)
+    stop()
+    await read(clientOf(server.url), 2)
+    expect(await points('hexline.calls')).toEqual([])
+    expect((await points('rpc.client.call.duration')).map(({ value }) => (value as Histogram).count)).toEqual([1])
+  })
+})

@@ -1,0 +1,209 @@
+import { channel } from 'node:diagnostics_channel'
+import { context, type Tracer, trace } from '@opentelemetry/api'
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
+import { AlwaysOffSampler, BasicTracerProvider, ParentBasedSampler, type Sampler, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base'
+import { instrument } from 'hexline/otel'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { type OtlpReceiver, type OtlpSpan, startOtlpReceiver } from '../../support/otlp-receiver.ts'
+import { always, clientOf, cut, errorOf, honest, read, refuse, serve, silent } from '../../support/server.ts'
+
+beforeAll(() => void context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable()))
+afterAll(() => context.disable())
+
+interface Traced {
+  readonly receiver: OtlpReceiver
+  readonly tracer: Tracer
+  readonly stop: () => void
+  /** What has come, after everything was sent. */
+  readonly spans: () => Promise<{ calls: OtlpSpan[]; posts: OtlpSpan[]; others: OtlpSpan[] }>
+}
+
+/** The real SDK, which sends spans to a receiver. */
+async function traced(sampler?: Sampler): Promise<Traced> {
+  const receiver = await startOtlpReceiver()
+  const provider = new BasicTracerProvider({
+    ...(sampler && { sampler }),
+    spanProcessors: [new SimpleSpanProcessor(new OTLPTraceExporter({ url: receiver.url }))],
+  })
+  const stop = instrument({ tracerProvider: provider, metrics: false })
+  onTestFinished(async () => {
+    stop()
+    await provider.shutdown()
+  })
+  return {
+    receiver,
+    tracer: provider.getTracer('test'),
+    stop,
+    async spans() {
+      await provider.forceFlush()
+      const posts = receiver.spans.filter(({ name }) => name === 'hexline POST')
+      const calls = receiver.spans.filter((span) => 'hexline.outcome' in span.attributes)
+      return { calls, posts, others: receiver.spans.filter((span) => !posts.includes(span) && !calls.includes(span)) }
+    },
+  }
+}
+
+const idOf = ({ traceId, spanId }: OtlpSpan) => ({ traceId, spanId })
+const bySpanId = (spans: readonly { readonly traceId: string; readonly spanId: string }[]) => spans.toSorted((a, b) => (a.spanId < b.spanId ? -1 : 1))
+
+describe('spans', () => {
+  it('of a call and its POST, with the attributes of the conventions', async () => {
+    const { spans } = await traced()
+    const server = await serve(honest)
+    await read(clientOf(server.url), 1)
+    const { calls, posts } = await spans()
+    const [call, post] = [calls[0] as OtlpSpan, posts[0] as OtlpSpan]
+    const place = { 'server.address': '127.0.0.1', 'server.port': server.port, 'hexline.endpoint': `127.0.0.1:${server.port}` }
+    const rpc = { 'rpc.system.name': 'jsonrpc', 'jsonrpc.protocol.version': '2.0' }
+    expect(call).toMatchObject({ name: 'eth_getBalance', kind: 3, status: { code: 0 } })
+    expect(call.attributes).toEqual({
+      ...rpc,
+      ...place,
+      'rpc.method': 'eth_getBalance',
+      'hexline.priority': 'interactive',
+      'hexline.attempts': 1,
+      'hexline.outcome': 'answered',
+      'hexline.result.size': expect.any(Number),
+    })
+    expect(post).toMatchObject({ name: 'hexline POST', kind: 3, status: { code: 0 } })
+    expect(post.attributes).toEqual({
+      ...rpc,
+      ...place,
+      'hexline.calls': 1,
+      'hexline.failed_calls': 0,
+      'hexline.reply.size': expect.any(Number),
+      'http.response.status_code': 200,
+    })
+    expect([calls.length, posts.length]).toEqual([1, 1])
+    expect(call.parentSpanId ?? '').toBe('')
+    expect(post.parentSpanId).toBe(call.spanId)
+  })
+
+  it('of calls are children of the span that is active where each is made, though one POST carries them', async () => {
+    const { spans, tracer } = await traced()
+    const server = await serve(honest)
+    const client = clientOf(server.url)
+    await Promise.all(
+      [1, 2].map((i) =>
+        tracer.startActiveSpan(`request ${i}`, async (span) => {
+          await read(client, i)
+          span.end()
+        }),
+      ),
+    )
+    const { calls, posts, others } = await spans()
+    expect(posts).toHaveLength(1)
+    expect(new Set(calls.map(({ traceId, parentSpanId }) => `${traceId} ${parentSpanId}`))).toEqual(
+      new Set(others.map(({ traceId, spanId }) => `${traceId} ${spanId}`)),
+    )
+    const post = posts[0] as OtlpSpan
+    expect(bySpanId(post.links)).toEqual(bySpanId(calls.map(idOf)))
+    for (const { links } of calls) expect(links).toEqual([idOf(post)])
+    // The first call that it carries is its parent.
+    const first = calls.find(({ spanId }) => spanId === post.links[0]?.spanId) as OtlpSpan
+    expect([post.traceId, post.parentSpanId]).toEqual([first.traceId, first.spanId])
+  })
+
+  it('of a call that was repeated link to all its POSTs', async () => {
+    const { spans } = await traced()
+    const server = await serve(always('', { status: 503 }), cut, honest)
+    await read(clientOf(server.url), 1)
+    const { calls, posts } = await spans()
+    const call = calls[0] as OtlpSpan
+    expect(call.links).toEqual(posts.map(idOf))
+    expect(call.attributes).toMatchObject({ 'hexline.attempts': 3, 'hexline.outcome': 'answered' })
+    expect(call.attributes).not.toHaveProperty('error.type')
+    expect(posts.map(({ attributes, status }) => [attributes['error.type'], attributes['http.response.status_code'], status.code])).toEqual([
+      ['server', 503, 2],
+      ['network', undefined, 2],
+      [undefined, 200, 0],
+    ])
+  })
+
+  it('of joined calls all link to their POST', async () => {
+    const { spans } = await traced()
+    const server = await serve(honest)
+    const client = clientOf(server.url)
+    await Promise.all([read(client, 1), read(client, 1)])
+    const { calls, posts } = await spans()
+    expect(posts).toMatchObject([{ attributes: { 'hexline.calls': 1 } }])
+    expect(bySpanId(posts[0]?.links ?? [])).toEqual(bySpanId(calls.map(idOf)))
+    for (const { links } of calls) expect(links).toEqual([idOf(posts[0] as OtlpSpan)])
+  })
+
+  it('say why a call failed: the kind, and the code of the node', async () => {
+    const { spans, receiver } = await traced()
+    const server = await serve(refuse(3, 'execution reverted: private words'))
+    await errorOf(read(clientOf(server.url), 1))
+    const { calls, posts } = await spans()
+    expect(calls).toMatchObject([
+      { status: { code: 2 }, attributes: { 'error.type': 'execution', 'rpc.response.status_code': '3', 'hexline.outcome': 'failed' } },
+    ])
+    expect(posts).toMatchObject([{ status: { code: 2 }, attributes: { 'error.type': 'execution', 'hexline.failed_calls': 1 } }])
+    expect(receiver.text()).not.toContain('private words')
+  })
+
+  it('of a call that its caller aborts are no errors', async () => {
+    const { spans } = await traced()
+    const server = await serve(silent)
+    const aborter = new AbortController()
+    const call = Promise.allSettled([read(clientOf(server.url).with({ signal: aborter.signal }), 1)])
+    await server.received(1)
+    aborter.abort()
+    await call
+    await expect.poll(async () => (await spans()).posts.length).toBe(1)
+    const { calls, posts } = await spans()
+    for (const span of [...calls, ...posts]) expect([span.status.code, span.attributes['error.type']]).toEqual([0, 'aborted'])
+  })
+
+  it('name methods beyond the table by the protocol', async () => {
+    const { spans } = await traced()
+    const server = await serve(honest)
+    await clientOf(server.url).request({ method: 'custom_method' })
+    const { calls } = await spans()
+    expect(calls).toMatchObject([{ name: 'jsonrpc', attributes: { 'rpc.method': '_OTHER', 'rpc.method_original': 'custom_method' } }])
+  })
+
+  it('of POSTs follow the sampling of the calls that they carry', async () => {
+    const { spans, tracer } = await traced(new ParentBasedSampler({ root: new AlwaysOffSampler() }))
+    const server = await serve(honest)
+    const client = clientOf(server.url)
+    const sampled = { traceId: '1'.repeat(32), spanId: '2'.repeat(16), traceFlags: 1, isRemote: true }
+    await Promise.all([
+      read(client, 1),
+      context.with(trace.setSpanContext(context.active(), sampled), () => read(client, 2)),
+      tracer.startActiveSpan('not sampled', () => read(client, 3)),
+    ])
+    await read(client, 4)
+    const { calls, posts } = await spans()
+    expect(calls).toMatchObject([{ traceId: sampled.traceId, parentSpanId: sampled.spanId }])
+    expect(posts).toMatchObject([{ traceId: sampled.traceId, parentSpanId: calls[0]?.spanId, attributes: { 'hexline.calls': 3 } }])
+    expect(posts[0]?.links).toEqual(calls.map(idOf))
+  })
+
+  it('contain no path, key, param or result', async () => {
+    const { spans, receiver } = await traced()
+    const key = '0123456789abcdef0123456789abcdef'
+    const server = await serve(honest)
+    const client = clientOf({ url: `http://user:${key}@127.0.0.1:${server.port}/${key}?apikey=${key}`, headers: { 'x-api-key': key } })
+    await read(client, '0xfeedfacefeedfacefeedfacefeedfacefeedface')
+    expect((await spans()).calls).toHaveLength(1)
+    for (const secret of [key, 'feedface', 'apikey', 'user']) expect(receiver.text()).not.toContain(secret)
+  })
+
+  it('end with the instrumentation, which leaves no listener', async () => {
+    const { spans, stop } = await traced()
+    const server = await serve(silent)
+    const aborter = new AbortController()
+    const call = Promise.allSettled([read(clientOf(server.url).with({ signal: aborter.signal }), 1)])
+    await server.received(1)
+    stop()
+    stop()
+    expect((await spans()).posts).toHaveLength(1)
+    aborter.abort()
+    await call
+    expect((await spans()).others.map(({ name }) => name)).toEqual(['eth_getBalance'])
+    for (const name of ['call:start', 'call', 'post:start', 'post']) expect(channel(`hexline:${name}`).hasSubscribers).toBe(false)
+  })
+})
