@@ -22,6 +22,8 @@ export type ReadBlock<I, L> = RangeBlock & {
 /** Makes the items of a stream, from bytes. */
 export interface FollowReader<B extends { readonly linked: Linked }, R extends { readonly linked: readonly LinkedReceipt[] }, I, L> {
   readonly blocks: BlockReader<B, R, ReadBlock<I, L>>
+  /** The same for single blocks that come now and then. Default: `blocks`. */
+  readonly singleBlocks?: BlockReader<B, R, ReadBlock<I, L>>
   readonly logs: PageReader<L>
 }
 
@@ -101,7 +103,7 @@ export class NearBlocks<I, L> {
     this.#options = options
     this.#reader = reader
     this.#fetcher = new Fetcher(client, options)
-    this.#arrivals = new Arrivals(client, this.#fetcher, reader.blocks)
+    this.#arrivals = new Arrivals(client, this.#fetcher, reader.singleBlocks ?? reader.blocks)
   }
 
   /** By calls of `near`: what belongs together comes from one endpoint. */

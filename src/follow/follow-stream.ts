@@ -143,21 +143,23 @@ class Follower<I, L> {
   }
 
   async *items(): AsyncGenerator<StreamItem<I, L>, void, undefined> {
+    // What belongs together comes from one endpoint, as long as that answers.
+    let pinned = this.#near.pinned()
     for (;;) {
       let goesOn = false
       try {
-        goesOn = yield* this.#round()
+        goesOn = yield* this.#round(pinned)
       } catch (error) {
         this.#failed(error)
       }
+      // Made before the bell rings: no block waits for it.
+      pinned = this.#near.pinned()
       if (!goesOn) await this.#bell.wait(this.#pace.waitMs(this.#now(), this.#bell.isLive, Math.random()))
     }
   }
 
   /** Does what is next; true if there is more to do at once. */
-  async *#round(): AsyncGenerator<StreamItem<I, L>, boolean, undefined> {
-    // What belongs together comes from one endpoint, as long as that answers.
-    const pinned = this.#near.pinned()
+  async *#round(pinned: Client): AsyncGenerator<StreamItem<I, L>, boolean, undefined> {
     const target = await this.#target(pinned)
     if (target !== undefined) this.#head = target.number
     const step = nextStep(this.#chain, target)

@@ -1,3 +1,4 @@
+import type { BlockReader } from '../bulk/arrivals.ts'
 import { decodersOf, type RangeBlock } from '../bulk/fields.ts'
 import { decodedLogs, type MinedLog } from '../bulk/get-logs.ts'
 import { checkFilter } from '../bulk/log-filter.ts'
@@ -6,10 +7,10 @@ import { type Client, checkClient } from '../client/client.ts'
 import { OptionError } from '../errors.ts'
 import type { Address, Hash } from '../eth/codec/hex.ts'
 import { decodeQuantity, encodeQuantity, type Quantity } from '../eth/codec/quantity.ts'
-import { createReader } from '../eth/codec/reader.ts'
+import { createParser, createReader } from '../eth/codec/reader.ts'
 import type { Block, Log, Receipt } from '../eth/objects.ts'
 import { show } from '../text.ts'
-import type { FollowReader } from './block-source.ts'
+import type { FollowReader, ReadBlock } from './block-source.ts'
 import { checkCursor, type FollowCursor, isCursor } from './cursor.ts'
 import { type FollowJob, type FollowProgress, followStream } from './follow-stream.ts'
 import type { Confirmations } from './look.ts'
@@ -121,30 +122,39 @@ async function* items(client: Client, job: FollowJob): AsyncGenerator<FollowItem
   }
 }
 
+interface DecodedBlock {
+  readonly linked: Block & { receipts?: Receipt[] }
+}
+
 /** Decodes blocks, receipts and logs. */
 function decoding(job: FollowJob): FollowReader<never, never, RangeBlock, Log> {
   const { filter } = job
   const decode = decodersOf(undefined, job)
   const readBlock = createReader(decode.block)
   const readReceipts = createReader(decode.receipts)
-  const reader: FollowReader<{ linked: Block & { receipts?: Receipt[] } }, { linked: Receipt[] }, Block, Log> = {
-    blocks: {
-      block: (bytes) => ({ linked: readBlock(bytes) }),
-      receipts: (bytes) => ({ linked: readReceipts(bytes) }),
-      item({ linked: block }, receipts) {
-        if (receipts !== undefined) block.receipts = receipts.linked
-        const { number, hash, parentHash, logsBloom, receiptsRoot, transactions } = block
-        // Some nodes send null for none.
-        const logs = filter && receipts?.linked.flatMap((receipt) => receipt.logs ?? []).filter((log) => filter.matches(log))
-        return { number, hash: hash as Hash, parentHash, logsBloom, receiptsRoot, transactions, item: block, logs }
-      },
+  const parseBlock = createParser(decode.block)
+  const blocks: BlockReader<DecodedBlock, { linked: Receipt[] }, ReadBlock<Block, Log>> = {
+    block: (bytes) => ({ linked: readBlock(bytes) }),
+    receipts: (bytes) => ({ linked: readReceipts(bytes) }),
+    item({ linked: block }, receipts) {
+      if (receipts !== undefined) block.receipts = receipts.linked
+      const { number, hash, parentHash, logsBloom, receiptsRoot, transactions } = block
+      // Some nodes send null for none.
+      const logs = filter && receipts?.linked.flatMap((receipt) => receipt.logs ?? []).filter((log) => filter.matches(log))
+      return { number, hash: hash as Hash, parentHash, logsBloom, receiptsRoot, transactions, item: block, logs }
     },
+  }
+  const reader: FollowReader<DecodedBlock, { linked: Receipt[] }, Block, Log> = {
+    blocks,
+    singleBlocks: { ...blocks, block: (bytes) => ({ linked: (bytes.length <= SMALL ? parseBlock : readBlock)(bytes) }) },
     logs: decodedLogs(),
   }
   return reader as unknown as FollowReader<never, never, RangeBlock, Log>
 }
 
 const MiB = 1024 * 1024
+/** A single block of at most this many bytes is parsed sooner than it is read. */
+const SMALL = 16 * 1024
 const NAMES = ['from', 'logs', 'transactions', 'receipts', 'confirmations', 'signal', 'onProgress']
 
 /** Checks the options and fills in the defaults. Throws `OptionError`. */

@@ -1,5 +1,6 @@
 import { TimeoutError } from '../errors.ts'
 import type { BodyMemory, HttpReply, HttpRequest } from '../http/exchange.ts'
+import { type Abortable, forgetAbort, onAbort } from '../wait/aborts.ts'
 import type { Alarm, Alarms } from '../wait/alarms.ts'
 import type { Listed } from '../wait/listeners.ts'
 
@@ -21,7 +22,7 @@ export interface Sender {
 }
 
 /** One request, until its reply has come or it is given up. */
-export class Pending implements Alarm, Listed {
+export class Pending implements Alarm, Listed, Abortable {
   readonly first: number
   readonly count: number
   readonly body: string
@@ -32,7 +33,6 @@ export class Pending implements Alarm, Listed {
   readonly #signal: AbortSignal
   readonly #resolve: (reply: HttpReply) => void
   readonly #reject: (reason: unknown) => void
-  readonly #onAbort = () => this.#giveUp(this.#signal.reason, false)
   #sender: Sender | undefined
   /** Replies that its socket had received when it was sent. */
   answersBefore = 0
@@ -60,8 +60,8 @@ export class Pending implements Alarm, Listed {
     this.#reject = reject
     this.at = options.alarms.clock.now() + options.timeoutMs
     options.alarms.set(this)
-    signal.addEventListener('abort', this.#onAbort)
-    if (signal.aborted) this.#giveUp(signal.reason, false)
+    if (signal.aborted) this.cancel(signal.reason)
+    else onAbort(signal, this)
   }
 
   sentBy(sender: Sender, answersBefore: number): void {
@@ -75,6 +75,11 @@ export class Pending implements Alarm, Listed {
 
   fail(reason: unknown): void {
     if (this.#settle()) this.#reject(reason)
+  }
+
+  /** Its signal has been aborted. */
+  cancel(reason: unknown): void {
+    this.#giveUp(reason, false)
   }
 
   /** Data that arrived while this process was busy is read after its timers. */
@@ -97,7 +102,7 @@ export class Pending implements Alarm, Listed {
     if (this.isSettled) return false
     this.isSettled = true
     this.#options.alarms.unset(this)
-    this.#signal.removeEventListener('abort', this.#onAbort)
+    forgetAbort(this.#signal, this)
     return true
   }
 }

@@ -207,7 +207,7 @@ function bedOn(url: string, isHexline: boolean, over: Over, made: Made[]): Bed {
   const make = (options: JsonRpcApiProviderOptions = {}, to = nodeUrl, network?: Networkish) => {
     // For its first blob anvil prepares a trusted setup, which takes longer than hexline's default
     // timeout on a busy machine.
-    const provider = new Provider(to, network, { ...fast, ...(isHexline && { timeoutMs: 500_000 }), ...options })
+    const provider = new Provider(isOverHttp ? to : to.replace('http://', 'ws://'), network, { ...fast, ...(isHexline && { timeoutMs: 500_000 }), ...options })
     const pending = overhear(provider, (method) => {
       for (const each of awaited) if (each.method === method && --each.count === 0) each.resolve()
     })

@@ -92,6 +92,8 @@ class EndpointQueue implements Queue {
   /** The calls of each POST in flight, and how many of these POSTs are of bulk calls. */
   readonly #inFlight = new Set<readonly Entry[]>()
   #bulkPosts = 0
+  /** Batches all of whose calls were answered, from which the limits have not learnt yet. */
+  readonly #answered: { readonly batch: BatchInFlight; readonly outcomes: readonly Outcome[]; readonly at: number }[] = []
   /** Of each job whose POST has ended in this turn: what ends the job. */
   readonly #restingJobs: (() => void)[] = []
   #isTurnSet = false
@@ -130,6 +132,7 @@ class EndpointQueue implements Queue {
 
   readonly #onTurnEnd = (): void => {
     this.#isTurnSet = false
+    this.#learn()
     if (this.#slots.concurrency !== this.#limits.concurrency) this.#slots.concurrency = this.#limits.concurrency
     for (let end = this.#restingJobs.pop(); end !== undefined; end = this.#restingJobs.pop()) this.#goOn(end)
     this.#offer()
@@ -180,6 +183,7 @@ class EndpointQueue implements Queue {
 
   /** Makes a POST for a job. `end` ends the job: at once, where the calls have to wait. */
   async #post(line: Line, end: () => void): Promise<void> {
+    this.#learn()
     const now = this.#now()
     // Calls left for another POST need a slot for it. Nobody waits for a single bulk call.
     const slots = line === this.#lines.bulk ? this.#freeBulkSlots : this.#limits.concurrency - this.#inFlight.size
@@ -220,6 +224,13 @@ class EndpointQueue implements Queue {
 
   #finish(line: Line, entries: readonly Entry[], batch: BatchInFlight, outcomes: readonly Outcome[]): void {
     const now = this.#now()
+    if (!throttleEvents.hasSubscribers && outcomes.every((outcome) => !(outcome instanceof Error))) {
+      // Nothing but the next batch depends on what is learnt: callers do not wait for it.
+      this.#answered.push({ batch, outcomes, at: now })
+      for (const [i, entry] of entries.entries()) entry.settle(outcomes[i] as Outcome)
+      return
+    }
+    this.#learn()
     const { isPaused, resend } = this.#limits.finished(batchResult(batch, outcomes), now)
     const again: Entry[] = []
     for (let i = 0; i < entries.length; i++) {
@@ -235,6 +246,12 @@ class EndpointQueue implements Queue {
     // Calls that do not wait for the end of a pause, or whose deadline comes before it, fail now.
     if (isPaused) this.#failInLine((call) => this.#limits.failureFor(call, now))
     if (throttleEvents.hasSubscribers) this.#throttleEvents.publish(outcomes, this.#limits.current, now)
+  }
+
+  /** The limits learn from batches whose callers have their results. */
+  #learn(): void {
+    for (const { batch, outcomes, at } of this.#answered) this.#limits.finished(batchResult(batch, outcomes), at)
+    this.#answered.length = 0
   }
 
   /** An alarm without calls would keep the process alive; calls behind the first may go sooner. */
@@ -254,6 +271,7 @@ class EndpointQueue implements Queue {
   }
 
   get limits(): CurrentLimits {
+    this.#learn()
     return this.#limits.current
   }
 

@@ -2,16 +2,28 @@ import { Contract, FallbackProvider, type FallbackProviderOptions, type JsonRpcA
 import type { HexlineProviderOptions } from 'hexline/ethers'
 import { describe, expect } from 'vitest'
 import { startAnvil } from '../../support/anvil.ts'
-import { bob, carol, collector, ethersFlows, failureOf, fast } from '../../support/ethers-flows.ts'
+import { bob, carol, collector, ethersFlows, failureOf, fast, lineUrl } from '../../support/ethers-flows.ts'
 import { type History, makeHistory, named, namedAbi, putContracts, reason, refuserAbi, talker, token } from '../../support/ethers-flows-contracts.ts'
 import { lineTo, watchQuiet } from '../../support/ethers-flows-line.ts'
 import { deadPort, serve, silent } from '../../support/server.ts'
+import { never, serveWebSocket } from '../../support/web-socket-server.ts'
 
 let history: History
+const isOverWebSocket = lineUrl()('http://node').startsWith('ws:')
 const flow = ethersFlows(async (bed) => {
   await putContracts(bed)
   history = await makeHistory(bed)
 })
+
+/** A node that answers nothing, and the number of requests that it has received. */
+async function hangingNode() {
+  if (isOverWebSocket) {
+    const { url, messages } = await serveWebSocket(never)
+    return { url, asked: () => messages.length }
+  }
+  const { url, requests } = await serve(silent)
+  return { url, asked: () => requests.length }
+}
 
 /** ethers' FallbackProvider over these, called in this order. */
 function over(members: JsonRpcProvider[], options: FallbackProviderOptions = {}) {
@@ -146,11 +158,11 @@ describe('FallbackProvider with a node that hangs from the start, for which ethe
     flow.alone(
       `reads everything with a quorum of 1 when that one gives up by itself, the hanging one ${place}`,
       async (bed) => {
-        const hanging = await serve(silent)
+        const hanging = await hangingNode()
         const given: HexlineProviderOptions = { timeoutMs: 100, retry: false }
         const member = bed.make(given as JsonRpcApiProviderOptions, hanging.url)
         const told = await readAll(over(place === 'first' ? [member, bed.provider] : [bed.provider, member], { quorum: 1 }))
-        return { told, asked: hanging.requests.length }
+        return { told, asked: hanging.asked() }
       },
       ({ told, asked }) => {
         check(told)

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import PQueue from 'p-queue'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { type Client, type ClientOptions, type Post, replyOf } from '../../../src/index.ts'
+import { type Client, type ClientOptions, LimitError, type Post, replyOf } from '../../../src/index.ts'
 import { ownRead } from '../../../src/rpc/call.ts'
 import { createQueue, MOVED } from '../../../src/rpc/queue/queue.ts'
 import { Waiting } from '../../../src/wait/waiting.ts'
@@ -806,6 +806,31 @@ describe('joining', () => {
     const client = clientOf(server.url, { dedupe: false })
     await Promise.all([read(client, 'same'), read(client, 'same')])
     expect(lengths(server.requests)).toEqual([2])
+  })
+})
+
+describe('what the limits learn from a batch', () => {
+  test('shows as soon as its callers have their results, which do not wait for it', async () => {
+    let isShort = true
+    const post: Post = async (calls) => {
+      if (isShort && calls.length > 4) return calls.map(() => new LimitError('too many', 'batch-too-large', { limit: 4, size: calls.length }))
+      return calls.map(({ params }) => replyOf(params[0]))
+    }
+    const limits = { concurrency: 1, singleConcurrency: 1, maxCalls: 16, backoff: { baseDelayMs: 100, maxDelayMs: 100 }, isHeavy: () => false }
+    const queue = createQueue({ name: 'endpoint', post, waiting: new Waiting(clock), dedupe: true, ...limits })
+    const call = (param: number) => queue.send(ownRead({ method: 'eth_getBalance', params: [param], deadline: Number.POSITIVE_INFINITY }))
+    const shown: number[] = []
+    const kept: number[] = []
+    for (let round = 0; round < 200; round++) {
+      if (round === 2) isShort = false
+      // A longer batch, where one is due, has all calls of a round.
+      await Promise.all(Array.from({ length: round < 2 ? 16 : queue.limits.maxCalls + 1 }, (_, i) => call(i)))
+      shown.push(queue.limits.maxCalls)
+      await turn()
+      kept.push(queue.limits.maxCalls)
+    }
+    expect(shown).toEqual(kept)
+    expect(new Set(shown).size).toBeGreaterThan(1)
   })
 })
 
