@@ -70,7 +70,7 @@ export class FilterSubscriber extends OnBlockSubscriber<undefined> {
       const changes = (await provider.send('eth_getFilterChanges', [known])) as unknown[]
       // Stopped in the meantime. A new start polls its own filter.
       if (this.#id !== id) return
-      this.#unread.push(...missed, ...changes.filter((change) => !isIn(missed, change)))
+      this.#unread = [...this.#unread, ...missed, ...changes.filter((change) => !isIn(missed, change))]
       if (isMissed) this.#missedFrom = undefined
       this.#done = block ?? this.#done
     } catch (error) {

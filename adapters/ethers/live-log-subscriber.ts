@@ -1,6 +1,6 @@
 import { type JsonRpcProvider, type LogParams, makeError } from 'ethers'
 import { RecentBlocks } from '../recent-blocks.ts'
-import { type Events, logsOf, WINDOW } from './log-subscriber.ts'
+import { type Events, lastBlockOf, logsOf, WINDOW } from './log-subscriber.ts'
 import { OnBlockSubscriber } from './on-block-subscriber.ts'
 
 /** A log may be requested again this many blocks after it was emitted, and is known by then. */
@@ -72,7 +72,7 @@ export class LiveLogSubscriber extends OnBlockSubscriber {
     const logs = await logsOf(this.provider, this.#events.filter, this.#from, block)
     if (hasEnded()) return
     this.#blocks.add(block, header.hash)
-    this.#from = Math.max(this.#from, block - WINDOW + 1, ...logs.map(({ blockNumber }) => Number(blockNumber) + 1))
+    this.#from = Math.max(this.#from, block - WINDOW + 1, lastBlockOf(logs) + 1)
     for (const log of logs) if (this.#isNew(log)) this.#events.emit(log)
     for (const [hash, { number }] of this.#emitted) if (number < block - KEPT_BLOCKS) this.#emitted.delete(hash)
   }

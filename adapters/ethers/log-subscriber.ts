@@ -42,6 +42,11 @@ export async function logsOf(provider: JsonRpcProvider, filter: EventFilter, fro
   }
 }
 
+/** The last block that has any of these logs; -1 if there are none. They may be too many for arguments. */
+export function lastBlockOf(logs: readonly LogParams[]): number {
+  return logs.reduce((last, { blockNumber }) => Math.max(last, Number(blockNumber)), -1)
+}
+
 /**
  * Nodes of fast chains may know a block before its logs. While there are none, this many recent
  * blocks are requested again.
@@ -88,7 +93,7 @@ export class LogSubscriber extends OnBlockSubscriber {
     const logs = await logsOf(this.provider, this.#events.filter, done + 1, block)
     // Paused or stopped in the meantime.
     if (!this.isRunning || round !== this.round) return
-    this.#done = Math.max(done, block - WINDOW, ...logs.map(({ blockNumber }) => Number(blockNumber)))
+    this.#done = Math.max(done, block - WINDOW, lastBlockOf(logs))
     for (const log of logs) this.#events.emit(log)
   }
 }

@@ -369,9 +369,9 @@ export class Auditor<T> {
   }
 
   #merged({ from, to }: LogSpan, given: ReadonlyMap<number, T[]>, found: ReadonlyMap<number, T[]>): T[] {
-    const items: T[] = []
-    for (let number = from; number <= to; number++) items.push(...(found.get(number) ?? given.get(number) ?? []))
-    return items
+    const lists: (readonly T[])[] = []
+    for (let number = from; number <= to; number++) lists.push(found.get(number) ?? given.get(number) ?? [])
+    return lists.flat()
   }
 
   /** The headers of the range, linked to each other, with the logs of their receipts. */

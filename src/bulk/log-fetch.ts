@@ -210,13 +210,13 @@ export class LogFetcher<T> {
   }
 
   async #readWhole({ group, span }: LogQuestion, options: AskOptions): Promise<T[]> {
-    const items: T[] = []
+    const lists: T[][] = []
     for (let { from } = span; from <= span.to; ) {
       const part = await this.#askAll({ group, span: { from, to: span.to } }, options)
-      items.push(...(await this.#readAll(part, options)))
+      lists.push(await this.#readAll(part, options))
       from = part.to + 1
     }
-    return items
+    return lists.flat()
   }
 
   /** The logs of a part up to this block. */

@@ -99,9 +99,9 @@ export class LogsByHash<L> {
       this.#reader,
     )
     try {
-      const logs: L[] = []
-      for await (const { items } of stream.pages()) logs.push(...items)
-      return logs
+      const lists: L[][] = []
+      for await (const { items } of stream.pages()) lists.push(items)
+      return lists.flat()
     } catch (error) {
       // Replaced blocks are forgotten at any time, and nodes say so in many ways.
       const isForgotten = error instanceof OptionError || (error instanceof HexlineError && FORGOTTEN.includes(error.kind))

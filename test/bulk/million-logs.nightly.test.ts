@@ -103,3 +103,18 @@ it('memory stays flat where a million logs are read slowly', async () => {
   expect(count).toBe(1_000_000)
   expect(atTheEnd).toBeLessThanOrEqual(atTheMiddle + 5e6)
 })
+
+it('more logs in a block than a call has room for arguments come after a reply that cannot be used', async () => {
+  const COUNT = 130_001
+  let bad = 0
+  const chain = await startLogChain({
+    head: 1,
+    logs: (number) => (number === 1 ? COUNT : 0),
+    answer: (method) => (method === 'eth_getLogs' && bad++ === 0 ? { result: [{ address: '0x12' }] } : undefined),
+  })
+  const client = createClient(chain.url)
+  onTestFinished(() => client.close())
+  let logs = 0
+  for await (const _ of getLogs(client, { from: 1, to: 1, audit: 'none' })) logs++
+  expect([logs, bad]).toEqual([COUNT, 2])
+})

@@ -57,6 +57,18 @@ describe('a log subscriber', () => {
     ])
   })
 
+  it('emits any number of logs at once, and goes on after them', async () => {
+    const { asked, server, start, announce } = await setUp()
+    const { logs } = await start(150_001)
+    announce(6)
+    await server.received(2)
+    announce(150_005)
+    await server.received(3)
+    announce(150_006)
+    expect((await logs.all).slice(-2)).toEqual([150_005, 150_006])
+    expect(asked.at(-1)).toEqual([150_006, 150_006])
+  })
+
   it('requests blocks without logs again, at most the last 60', async () => {
     const { chain, asked, server, start, announce } = await setUp()
     chain.logs = 0
