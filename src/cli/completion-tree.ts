@@ -5,7 +5,7 @@ import { methods } from '../eth/methods.ts'
 export type Values = readonly string[] | 'files' | 'folders'
 
 /** An option as a shell completes it. */
-export interface CompletedOption {
+interface CompletedOption {
   /** Such as `-h` and `--help`. */
   readonly names: readonly string[]
   readonly description: string
