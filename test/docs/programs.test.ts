@@ -23,15 +23,10 @@ it('every program of README.md and the docs is compiled with the strictest optio
   for (const each of programs) await writeFile(join(folder, `${nameOf(each)}.ts`), `${each.code}\nexport {}\n`)
   await symlink(join(root, 'node_modules'), join(folder, 'node_modules'))
   // The declarations of the build are quicker to check than the sources.
-  const entries = {
-    hexline: 'src',
-    'hexline/bulk': 'src/bulk',
-    'hexline/rest': 'src/rest',
-    'hexline/sandbox': 'src/sandbox',
-    'hexline/viem': 'adapters/viem',
-    'hexline/ethers': 'adapters/ethers',
-  }
-  const paths = Object.fromEntries(Object.entries(entries).map(([name, place]) => [name, [join(root, 'dist', place, 'index.d.ts')]]))
+  const { exports } = JSON.parse(textOf('package.json')) as { exports: Record<string, string | { import: { types: string } }> }
+  const paths = Object.fromEntries(
+    Object.entries(exports).flatMap(([entry, to]) => (typeof to === 'string' ? [] : [[join('hexline', entry), [join(root, to.import.types)]]])),
+  )
   const compilerOptions = { rootDir: '/', noUnusedLocals: false, paths }
   await writeFile(join(folder, 'package.json'), '{ "type": "module" }')
   await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ extends: join(root, 'tsconfig.json'), compilerOptions, include: ['*.ts'] }))
