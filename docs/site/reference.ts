@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import type ts from '../../node_modules/@arethetypeswrong/core/node_modules/typescript/lib/typescript.js'
 import { anchorOf } from './anchor.ts'
 import { compiler } from './compiler.ts'
@@ -10,15 +11,16 @@ import { compiler } from './compiler.ts'
 
 const { SymbolFlags, ModifierFlags } = compiler
 
-/** The declaration file of each entry point, relative to the folder of a build. */
-const allEntries = {
-  hexline: 'src/index.d.ts',
-  bulk: 'src/bulk/index.d.ts',
-  rest: 'src/rest/index.d.ts',
-  sandbox: 'src/sandbox/index.d.ts',
-  viem: 'adapters/viem/index.d.ts',
-  ethers: 'adapters/ethers/index.d.ts',
-} as const
+/** The declaration file of each entry point as package.json has it, relative to the folder of a build. */
+export const entryFiles: Readonly<Record<string, string>> = Object.fromEntries(
+  Object.entries(readExports()).flatMap(([entry, to]) =>
+    typeof to === 'string' ? [] : [[entry === '.' ? 'hexline' : entry.replace('./', ''), to.import.types.replace('./dist/', '')]],
+  ),
+)
+
+function readExports(): Readonly<Record<string, string | { readonly import: { readonly types: string } }>> {
+  return JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).exports
+}
 
 /** The reference, and what it lacks. */
 export interface Reference {
@@ -29,7 +31,7 @@ export interface Reference {
 }
 
 /** The reference of a build. `folder` is the absolute path of the build, with a slash at its end. */
-export function referenceOf(folder: string, entries: Readonly<Record<string, string>> = allEntries): Reference {
+export function referenceOf(folder: string, entries: Readonly<Record<string, string>> = entryFiles): Reference {
   const files = Object.values(entries).map((file) => folder + file)
   const program = compiler.createProgram(files, {
     ...{ strict: true, exactOptionalPropertyTypes: true, skipLibCheck: true, noEmit: true, types: ['node'] },

@@ -1,8 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, expect, it } from 'vitest'
-import { type Reference, referenceOf } from '../../../docs/site/reference.ts'
+import { entryFiles, type Reference, referenceOf } from '../../../docs/site/reference.ts'
 
 const index = `/** hexline: a client. */
 /**
@@ -148,4 +148,10 @@ it('refers to the page that has an export already, and breaks long signatures', 
 
 it('names exports without a docstring', () => {
   expect(reference.undocumented).toEqual(['hexline: Base'])
+})
+
+it('has a page for each entry point of the package, made from declarations that a build has', () => {
+  expect(Object.keys(entryFiles)).toEqual(['hexline', 'bulk', 'rest', 'viem', 'ethers', 'sandbox'])
+  const root = new URL('../../../', import.meta.url)
+  for (const file of Object.values(entryFiles)) expect(existsSync(new URL(file.replace('.d.ts', '.ts'), root)), file).toBe(true)
 })
