@@ -22,7 +22,7 @@ const SECTIONS: readonly (readonly [blocks: number, mean: number])[] = [
 const PERIOD = SECTIONS.reduce((sum, [blocks]) => sum + blocks, 0)
 
 /** Number of logs in a block: from none to twice the mean of its section, the same in every run. */
-export function logsIn(block: number): number {
+function logsIn(block: number): number {
   let at = block % PERIOD
   const random = randomOf(block)
   for (const [blocks, mean] of SECTIONS) {

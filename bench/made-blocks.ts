@@ -16,7 +16,7 @@ export interface RawBlock {
   readonly [field: string]: unknown
 }
 
-export interface RawTransaction {
+interface RawTransaction {
   readonly hash: string
   readonly [field: string]: unknown
 }

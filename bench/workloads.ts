@@ -82,7 +82,7 @@ export interface Workload {
 }
 
 /** Limit of the throttled server, in calls per second. */
-export const THROTTLED_RATE = 500
+const THROTTLED_RATE = 500
 /** Limit of the faulty server, in calls per second, and the share of its POSTs that fail. */
 export const FAULTY_RATE = 200
 export const FAULTS = 0.1

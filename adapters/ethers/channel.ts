@@ -4,7 +4,7 @@ import type { RpcError } from '../../src/errors.ts'
 import { Destroyed, errorObject, ethersError, isAnswer } from './ethers-error.ts'
 import { isGetUrlRegistered } from './target.ts'
 
-export type Response = JsonRpcResult | JsonRpcError
+type Response = JsonRpcResult | JsonRpcError
 
 /** A reply, with hexline's error if the node answered with an error. */
 export interface Answer {

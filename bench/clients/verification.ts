@@ -16,7 +16,7 @@ import type { Job, Ways } from './way.ts'
 const NUMBER = 18_500_000
 
 /** Blocks in the dataset that is verified. */
-export const DATASET_BLOCKS = 20
+const DATASET_BLOCKS = 20
 
 export const verification: Ways = {
   'verify: link': { settings: 'the checks of getBlocks alone, of decoded blocks', load: linked },

@@ -16,7 +16,7 @@ export function withFigures(readme: string, runs: readonly Results[]): string {
 }
 
 /** The generated part of the page, as Markdown. */
-export function figuresOf(runs: readonly Results[]): string {
+function figuresOf(runs: readonly Results[]): string {
   const [run] = runs
   if (run === undefined) throw new RangeError('no run to report')
   const parts = [

@@ -3,7 +3,7 @@ import type { ClientName, WorkloadName } from '../workloads.ts'
 import { markdown, ratioText } from './tables.ts'
 
 /** A target. */
-export interface Target {
+interface Target {
   readonly workload: WorkloadName
   readonly says: string
   readonly atMost: number
@@ -26,7 +26,7 @@ const target = (workload: WorkloadName, theirs: ClientName, atMost: number, figu
  * The targets of the project: ratios of CPU time (or wall time, where stated) in the same run, and
  * memory in MB.
  */
-export const targets: readonly Target[] = [
+const targets: readonly Target[] = [
   target('full blocks', 'undici + JSON.parse', 1),
   target('full blocks', 'viem, batched', 0.35),
   target('full blocks', 'ethers', 0.04),

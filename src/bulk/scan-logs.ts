@@ -7,7 +7,7 @@ export interface ScannedLogs {
 }
 
 /** A place between two logs of different blocks. */
-export interface LogCut {
+interface LogCut {
   /** Index of the comma between them. */
   readonly at: number
   /** The block of the second one. */

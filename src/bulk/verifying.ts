@@ -91,7 +91,7 @@ function copyOf(bytes: Buffer): ArrayBuffer {
 }
 
 /** Adds up what was proven of blocks. */
-export class VerifyCounts {
+class VerifyCounts {
   blocks = 0
   readonly #checks: { [Check in VerifyCheck]?: number } = {}
   readonly #skipped: Record<string, number> = {}

@@ -46,7 +46,7 @@ interface Flags extends BlocksFlags, MessageFlags, MetricsFlags {
  * Bytes to fetch ahead of the file. Lines are written as fast as they arrive, and holding fewer
  * bytes saves garbage collection.
  */
-export const EXPORT_AHEAD = 16 * 1024 * 1024
+const EXPORT_AHEAD = 16 * 1024 * 1024
 
 /** `hexline blocks`: a range of blocks as NDJSON. */
 export function blocksCommand(io: Io): Command {

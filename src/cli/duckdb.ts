@@ -43,7 +43,7 @@ function resolved(from: string): string | undefined {
 /** A value of an answer: text for bytes, times, and numbers that JSON readers may round. */
 export type Value = Json
 
-export interface AnswerColumn {
+interface AnswerColumn {
   readonly name: string
   readonly isNumber: boolean
 }

@@ -53,7 +53,16 @@ const streamColumns: readonly Column<Stream>[] = [
 
 /** `hexline nft`: the NFT group's four lists. */
 export function nftCommand(io: Io): Command {
-  const nft = new Command('nft').description('NFTs of a move-based chain: transfers, tokens, collections.').summary('NFTs, their transfers and collections')
+  const nft = new Command('nft')
+    .description('NFTs of a move-based chain: transfers, tokens, collections.')
+    .summary('NFTs, their transfers and collections')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  hexline nft collections 0x217c03c4fd63cc4bcaf6cd9f51e5f940bd5b46600ae0608dd4afb1f69f117daa
+  hexline nft transfers --collection 0x217c03c4fd63cc4bcaf6cd9f51e5f940bd5b46600ae0608dd4afb1f69f117daa --json`,
+    )
   const list = (name: string, description: string) =>
     addListFlags(addServiceFlags(nft.command(name).description(description).summary(description), 'nftUrl')).option('--offset <n>', 'records to skip', whole)
 
@@ -62,6 +71,13 @@ export function nftCommand(io: Io): Command {
     .option('--wallet <address...>', 'transfers of these wallets')
     .option('--only <id...>', 'with --collection: only these wallets; with --wallet: only these collections')
     .option('--without <id...>', 'with --collection: without these wallets; with --wallet: without these collections')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  hexline nft transfers --collection 0x217c03c4fd63cc4bcaf6cd9f51e5f940bd5b46600ae0608dd4afb1f69f117daa --limit 20
+  HEXLINE_NFT_URL=https://nft.example.com HEXLINE_API_KEY=… hexline nft transfers --wallet 0x217c03c4fd63cc4bcaf6cd9f51e5f940bd5b46600ae0608dd4afb1f69f117daa --without 0x217c03c4fd63cc4bcaf6cd9f51e5f940bd5b46600ae0608dd4afb1f69f117daa --all --json`,
+    )
     .action(async (flags: TransfersFlags) => {
       const messages = messagesFor(flags, io)
       const { collection, wallet, only, without, limit = PAGE, offset, cursor } = flags
@@ -84,6 +100,13 @@ export function nftCommand(io: Io): Command {
 
   list('tokens', "a collection's NFTs")
     .argument('<collection>', 'id of the collection')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  hexline nft tokens 0x217c03c4fd63cc4bcaf6cd9f51e5f940bd5b46600ae0608dd4afb1f69f117daa
+  HEXLINE_NFT_URL=https://nft.example.com HEXLINE_API_KEY=… hexline nft tokens 0x217c03c4fd63cc4bcaf6cd9f51e5f940bd5b46600ae0608dd4afb1f69f117daa --all --json | jq .name`,
+    )
     .action(async (collection: string, flags: ListFlags) => {
       const messages = messagesFor(flags, io)
       const service = serviceFrom(flags, 'nftUrl', io.env, messages)
@@ -100,6 +123,13 @@ export function nftCommand(io: Io): Command {
 
   list('collections', 'collections of a creator')
     .argument('<creator>', 'address of the creator')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  hexline nft collections 0x217c03c4fd63cc4bcaf6cd9f51e5f940bd5b46600ae0608dd4afb1f69f117daa
+  HEXLINE_NFT_URL=https://nft.example.com HEXLINE_API_KEY=… hexline nft collections 0x217c03c4fd63cc4bcaf6cd9f51e5f940bd5b46600ae0608dd4afb1f69f117daa --offset 100 --json`,
+    )
     .action(async (creator: string, flags: ListFlags) => {
       const messages = messagesFor(flags, io)
       const service = serviceFrom(flags, 'nftUrl', io.env, messages)
@@ -121,11 +151,19 @@ export function streamsCommand(io: Io): Command {
   return addListFlags(
     addServiceFlags(new Command('streams').description("The streams of the key's project.").summary('the streams of a project'), 'streamsUrl'),
     PAGE,
-  ).action(async (flags: ServiceFlags) => {
-    const messages = messagesFor(flags, io)
-    const service = serviceFrom(flags, 'streamsUrl', io.env, messages)
-    const { limit = PAGE, cursor } = flags
-    const { getStreams } = await import('../rest/index.ts')
-    await printList(io.stdout, getStreams(service, { limit, cursor }, restOptions(flags)), streamColumns, flags, messages)
-  })
+  )
+    .addHelpText(
+      'after',
+      `
+Examples:
+  hexline streams --limit 10
+  HEXLINE_STREAMS_URL=https://streams.example.com HEXLINE_API_KEY=… hexline streams --all --json | jq .tag`,
+    )
+    .action(async (flags: ServiceFlags) => {
+      const messages = messagesFor(flags, io)
+      const service = serviceFrom(flags, 'streamsUrl', io.env, messages)
+      const { limit = PAGE, cursor } = flags
+      const { getStreams } = await import('../rest/index.ts')
+      await printList(io.stdout, getStreams(service, { limit, cursor }, restOptions(flags)), streamColumns, flags, messages)
+    })
 }

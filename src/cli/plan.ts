@@ -30,10 +30,17 @@ type AnyPlan = ExportPlan | BlocksPlan | LogsPlan
 
 /** `hexline plan`: what a job will take, before it starts. */
 export function planCommand(io: Io): Command {
-  const described = (name: string, of: string) =>
+  const described = (name: string, of: string, flags = '') =>
     new Command(name)
       .summary(`what hexline ${name} will take`)
       .description(`Estimates what ${of} will take: calls, bytes over the wire and on disk, time, and what providers charge. Writes nothing.`)
+      .addHelpText(
+        'after',
+        `
+Examples:
+  hexline plan ${name} --rpc http://127.0.0.1:8545${flags} --from 0 --to finalized
+  HEXLINE_RPC_URL=https://rpc.example.com/KEY hexline plan ${name}${flags} --from 21000000 --to 21099999 --sample 50 --json`,
+      )
   return new Command('plan')
     .summary('what an export, blocks or logs will take')
     .description(
@@ -58,11 +65,12 @@ export function planCommand(io: Io): Command {
       ),
     )
     .addCommand(
-      planFlags(logsFlags(described('logs', 'the logs of a range, and each audit of them,'))).action((flags: LogsFlags & PlanFlags) =>
-        tellPlan(flags, io, (signal, plan) => {
-          const job = checkLogOptions({ ...logsOptionsFrom(flags), signal })
-          return (client) => runLogsPlan(client, job, plan)
-        }),
+      planFlags(logsFlags(described('logs', 'the logs of a range, and each audit of them,', " --event 'Transfer(address,address,uint256)'"))).action(
+        (flags: LogsFlags & PlanFlags) =>
+          tellPlan(flags, io, (signal, plan) => {
+            const job = checkLogOptions({ ...logsOptionsFrom(flags), signal })
+            return (client) => runLogsPlan(client, job, plan)
+          }),
       ),
     )
     .addHelpText(

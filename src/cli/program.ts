@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { blocksCommand } from './blocks.ts'
 import { callCommand } from './call.ts'
+import { completionCommand } from './completion.ts'
 import { exportCommand } from './export.ts'
 import { followCommand } from './follow.ts'
 import { logsCommand } from './logs.ts'
@@ -40,6 +41,7 @@ export function createProgram(version: string, messages: Messages, io: Io): Comm
     .addCommand(nftCommand(io))
     .addCommand(streamsCommand(io))
     .addCommand(sandboxCommand(io))
+    .addCommand(completionCommand(io))
   for (const command of [program, ...program.commands, ...program.commands.flatMap(({ commands }) => commands)]) {
     command.configureOutput({
       writeOut(text) {

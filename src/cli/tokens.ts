@@ -44,6 +44,13 @@ export function tokensCommand(io: Io): Command {
     .option('--exclude-spam', 'without tokens marked as spam')
     .option('--exclude-unverified', 'without tokens of unverified contracts')
     .option('--exclude-native', 'without the native coin')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  hexline tokens 0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045 --chain eth --exclude-spam
+  HEXLINE_DATA_URL=https://data.example.com HEXLINE_API_KEY=… hexline tokens 0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045 --all --json | jq .symbol`,
+    )
     .action(async (address: string, flags: TokensFlags) => {
       const messages = messagesFor(flags, io)
       const service = serviceFrom(flags, 'dataUrl', io.env, messages)
@@ -67,6 +74,13 @@ export function txCommand(io: Io): Command {
   return addServiceFlags(new Command('tx').description('A transaction with its receipt and logs.').summary('a transaction').argument('<hash>'), 'dataUrl')
     .option('--chain <name>', 'a chain, such as eth or base')
     .option('--internal', 'include internal calls')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  hexline tx 0x5c504ed432cb51138bcf09aa5e8a410dd4a1e204ef84bfed1be16dfba1b22060 --chain eth
+  HEXLINE_DATA_URL=https://data.example.com HEXLINE_API_KEY=… hexline tx 0x5c504ed432cb51138bcf09aa5e8a410dd4a1e204ef84bfed1be16dfba1b22060 --internal --json | jq .`,
+    )
     .action(async (hash: string, flags: TransactionFlags) => {
       const messages = messagesFor(flags, io)
       const service = serviceFrom(flags, 'dataUrl', io.env, messages)

@@ -100,7 +100,7 @@ export interface CallSettings {
 }
 
 /** A checked rate limit: in units, with the given costs, or in calls. */
-export interface GivenRate {
+interface GivenRate {
   readonly perSecond: number
   readonly units?: ReadonlyMap<string, number>
 }

@@ -19,7 +19,7 @@ import { type DatasetHeader, MANIFEST } from './manifest.ts'
 import { type DatasetTable, tables } from './tables.ts'
 
 /** The checks of a block's content, in the order of reports. */
-export const blockChecks = [
+const blockChecks = [
   'header',
   'transactionHashes',
   'transactionsRoot',

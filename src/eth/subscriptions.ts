@@ -35,7 +35,7 @@ interface Row {
 type Fields = Readonly<Record<string, unknown>>
 
 /** A kind of event of which a node sends notifications. */
-export type SubscriptionName = keyof typeof subscriptions
+type SubscriptionName = keyof typeof subscriptions
 
 /** How to subscribe to events, and how to read them. */
 export interface SubscriptionPlan {

@@ -15,7 +15,7 @@ export interface Ask {
   readonly as?: 'value' | 'bytes'
 }
 
-export interface Answer {
+interface Answer {
   readonly value: unknown
   /** Size of the result, in bytes. */
   readonly bytes: number

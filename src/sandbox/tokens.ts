@@ -156,7 +156,7 @@ function entryOf(source: ChainSource, holding: Holding, metadata: MetadataByAddr
 }
 
 /** The exact decimal number, without trailing zeros. */
-export function formatted(amount: bigint, decimals: number): string {
+function formatted(amount: bigint, decimals: number): string {
   const digits = amount.toString().padStart(decimals + 1, '0')
   const fraction = digits.slice(digits.length - decimals).replace(/(?<!0)0+$/, '')
   return decimals === 0 || fraction === '' ? digits.slice(0, digits.length - decimals) : `${digits.slice(0, digits.length - decimals)}.${fraction}`

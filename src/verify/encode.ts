@@ -5,7 +5,7 @@ import type { RlpWriter } from './rlp.ts'
 export type Write = (writer: RlpWriter, value: unknown) => void
 
 /** One item of an RLP list: the field of a JSON object that it is, and how it is written. */
-export interface Item {
+interface Item {
   readonly name: string
   readonly write: Write
   /** Another field that says the same, for nodes that leave out the first one. */

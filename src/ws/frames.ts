@@ -23,11 +23,10 @@ const CONTINUATION = 0
 
 /** Close codes (RFC 6455, 7.4.1). */
 export const NORMAL = 1000
-export const GOING_AWAY = 1001
-export const PROTOCOL_ERROR = 1002
+const PROTOCOL_ERROR = 1002
 /** Stands for a close frame without a code. */
 export const NO_CODE = 1005
-export const TOO_BIG = 1009
+const TOO_BIG = 1009
 
 /** Longest payload of a control frame, in bytes. */
 const LONGEST_CONTROL = 125

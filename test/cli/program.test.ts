@@ -43,6 +43,7 @@ describe('help and version go to the output', () => {
       'nft',
       'streams',
       'sandbox',
+      'completion',
       'help',
     ])
     expect(failures).toEqual([])

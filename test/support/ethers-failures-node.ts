@@ -7,7 +7,7 @@ const HOLDER_KEY = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4
 const gwei = 10n ** 9n
 
 /** An account without funds, which no node has the key of. */
-export const nobody = new Wallet('0x1111111111111111111111111111111111111111111111111111111111111111')
+const nobody = new Wallet('0x1111111111111111111111111111111111111111111111111111111111111111')
 
 export const contractAt = (address: string, runner: JsonRpcProvider | JsonRpcSigner | Wallet) => new Contract(address, abi as unknown as InterfaceAbi, runner)
 

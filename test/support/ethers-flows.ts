@@ -285,7 +285,7 @@ export async function askNode<T = unknown>(url: string, method: string, ...param
  * What ethers shows of a value, as plain data with the names of its classes. It omits providers,
  * which differ, the ids of payloads, which count a provider's earlier calls, and the node's port.
  */
-export function shown(value: unknown, url: string): unknown {
+function shown(value: unknown, url: string): unknown {
   if (typeof value === 'string') return value.replaceAll(url, 'URL').replaceAll(/"id": ?\d+/g, '"id": 0')
   if (typeof value !== 'object' || value === null) return value
   const each = (inner: unknown) => shown(inner, url)

@@ -3,7 +3,7 @@ import { keccak_256 } from '@noble/hashes/sha3.js'
 /** Number of the newest block. */
 export const HEAD = 2_000_000
 /** Number of the first block that is requested only once. */
-export const FIRST = 1_000_000
+const FIRST = 1_000_000
 
 /** One call of the test and its right answer, both of which follow from its number. */
 export interface Planned {

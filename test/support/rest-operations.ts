@@ -60,13 +60,3 @@ export const operations = {
 
 export type Name = keyof typeof operations
 export const names = Object.keys(operations) as Name[]
-
-/** A record of each list with the required fields only. */
-export const leastRecords = {
-  getWalletTokens: { token_address: ADDRESS, balance: '1' },
-  getNftTransfersByCollection: { token_data_id_hash: 'aa' },
-  getNftsByCollection: { token_data_id_hash: 'aa' },
-  getCollectionsByCreator: { collection_data_id_hash: 'aa' },
-  getNftTransfersByWallets: { token_data_id_hash: 'aa' },
-  getStreams: { id: 'aa' },
-} as const satisfies Record<Exclude<Name, 'getTransaction'>, object>

@@ -5,7 +5,7 @@ import type { RestOptions, Service } from '../../src/rest/index.ts'
 import { send } from './server.ts'
 
 /** One GET as it came over the wire. */
-export interface Asked {
+interface Asked {
   readonly method: string
   /** With its query, exactly as sent. */
   readonly url: string

@@ -52,7 +52,7 @@ export function serve(...answers: [Answer, ...Answer[]]): Promise<TestServer> {
 }
 
 /** The same on a given port. */
-export async function serveAt(at: number, ...answers: [Answer, ...Answer[]]): Promise<TestServer> {
+async function serveAt(at: number, ...answers: [Answer, ...Answer[]]): Promise<TestServer> {
   const requests: Received[] = []
   const sockets = new Set<Socket>()
   const awaited: { n: number; resolve: (request: Received) => void }[] = []

@@ -21,7 +21,7 @@ export interface Decode<T> {
 }
 
 /** What a decoder decodes, as data. */
-export type Schema =
+type Schema =
   | { readonly is: 'string' }
   | { readonly is: 'array'; readonly item: Decode<unknown>; readonly transform?: Decode<unknown> }
   | {

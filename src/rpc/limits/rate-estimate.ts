@@ -71,7 +71,7 @@ const LONG_ENOUGH_MS = 1000
 /**
  * An endpoint that is asked nothing saves tokens, at most as many as it gets in this time, in ms.
  */
-export const MOST_SAVED_MS = 250
+const MOST_SAVED_MS = 250
 /** Bounds of the rate. An endpoint that takes the most has no limit worth keeping. */
 const LEAST = 1
 export const MOST_PER_SECOND = 100_000
