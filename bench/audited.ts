@@ -6,8 +6,8 @@ import { MOST_BLOCKS, MOST_RESULTS, type Refusal } from './logs.ts'
 import type { RawReceipt } from './made-blocks.ts'
 
 /*
- * The chain of the workloads `audit`: the blocks of the others, with blooms and roots that fit their receipts.
- * One contract, which is in none of them, has a log in one block of fifty.
+ * The chain of the workloads `audit`: the blocks of the others, with blooms and roots that fit
+ * their receipts. One contract, which is in none of them, has a log in one block of fifty.
  */
 
 /** The topic of a transfer. */
@@ -94,7 +94,10 @@ async function rootOf(receipts: readonly RawReceipt[]): Promise<Uint8Array> {
   return trie.root()
 }
 
-/** What the root covers of a receipt: EIP-2718, and before Byzantium the state in place of the status. */
+/**
+ * What the root covers of a receipt: EIP-2718, and before Byzantium the state in place of the
+ * status.
+ */
 function encoded({ type = '0x0', status, root, cumulativeGasUsed, logsBloom, logs }: RootedReceipt): Uint8Array {
   const bytes = (hex: string) => Buffer.from(hex.slice(2), 'hex')
   const listed = logs.map(({ address, topics, data }) => [bytes(address), topics.map(bytes), bytes(data)])

@@ -42,7 +42,10 @@ export async function logsOf(provider: JsonRpcProvider, filter: EventFilter, fro
   }
 }
 
-/** The last block that has any of these logs; -1 if there are none. They may be too many for arguments. */
+/**
+ * The last block that has any of these logs; -1 if there are none. They may be too many for
+ * arguments.
+ */
 export function lastBlockOf(logs: readonly LogParams[]): number {
   return logs.reduce((last, { blockNumber }) => Math.max(last, Number(blockNumber)), -1)
 }

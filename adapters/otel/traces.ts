@@ -17,7 +17,8 @@ export function traceCalls(tracer: Tracer): () => void {
       const name = rpcMethod(method)
       const attributes: Attributes = { ...JSON_RPC, 'rpc.method': name, 'hexline.priority': priority }
       if (name !== method) attributes['rpc.method_original'] = method
-      // The name of a span must have few values: that of the protocol, where the method is not known.
+      // The name of a span must have few values: that of the protocol, where the method is not
+      // known.
       calls.set(id, tracer.startSpan(name === method ? name : 'jsonrpc', { kind: SpanKind.CLIENT, attributes }, context.active()))
     },
     'hexline:call': (event: CallEvent) => {

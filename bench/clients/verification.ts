@@ -103,7 +103,10 @@ async function datasetVerified(): Promise<Job> {
   }
 }
 
-/** The real block again and again, each the child of the one before, with the hash that this gives it. */
+/**
+ * The real block again and again, each the child of the one before, with the hash that this gives
+ * it.
+ */
 async function chainOfReal(): Promise<ReadonlyMap<number, { readonly block: unknown; readonly receipts: unknown }>> {
   const { decodeResult } = await import('hexline')
   const { RlpWriter } = (await import(new URL('dist/src/verify/rlp.js', root).href)) as {

@@ -6,8 +6,8 @@ interface Declared {
 }
 
 /**
- * The declaration file of each entry point in a build, by the entry point's name without `hexline/`:
- * `{ hexline: 'src/index.d.ts', rest: 'src/rest/index.d.ts' }`.
+ * The declaration file of each entry point in a build, by the entry point's name without
+ * `hexline/`: `{ hexline: 'src/index.d.ts', rest: 'src/rest/index.d.ts' }`.
  */
 export function entriesOfPackage(): Readonly<Record<string, string>> {
   const { name, exports: all } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {

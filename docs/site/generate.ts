@@ -6,9 +6,9 @@ import { linkedFile, MADE, pageOf } from './places.ts'
 import { referenceOf } from './reference.ts'
 
 /*
- * Makes the pages of the site that are not under version control: the reference of the API, from the
- * declarations in `dist`, and copies of all files of the project that pages link to. The site is
- * whole without the project, then, and links to sources need no other site.
+ * Makes the pages of the site that are not under version control: the reference of the API, from
+ * the declarations in `dist`, and copies of all files of the project that pages link to. The site
+ * is whole without the project, then, and links to sources need no other site.
  */
 
 const root = fileURLToPath(new URL('../..', import.meta.url))

@@ -11,7 +11,9 @@ interface Declared {
   readonly result: string
 }
 
-/** The page of all methods. `declarations` is the path of the declarations of `src/eth/methods.ts`. */
+/**
+ * The page of all methods. `declarations` is the path of the declarations of `src/eth/methods.ts`.
+ */
 export function methodsPage(declarations: string): string {
   const declared = rows(declarations)
   const names = Object.keys(methods) as MethodName[]

@@ -7,8 +7,8 @@ export const MADE = 'reference'
 const COPIES = `${MADE}/files`
 
 /**
- * The page of the site that shows a file of the project, both as paths: pages of `docs` stand at the
- * root, copies of all other files below `reference/files`. A folder has a page, too.
+ * The page of the site that shows a file of the project, both as paths: pages of `docs` stand at
+ * the root, copies of all other files below `reference/files`. A folder has a page, too.
  */
 export function pageOf(file: string): string {
   const ownPage = /^docs\/((?!api\/).*\.md)$/.exec(file)?.[1]
@@ -33,7 +33,9 @@ export function linkedFile(target: string, file: string): string | undefined {
   return posix.normalize(posix.join(posix.dirname(file), path)).replace(/\/$/, '')
 }
 
-/** A link of a page of the site, as the site needs it: it has a page for each file that is linked. */
+/**
+ * A link of a page of the site, as the site needs it: it has a page for each file that is linked.
+ */
 export function linkOnSite(target: string, page: string): string {
   const file = linkedFile(target, fileOf(page))
   if (file === undefined || file.startsWith(`docs/${MADE}/`)) return target

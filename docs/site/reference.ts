@@ -4,8 +4,8 @@ import { compiler } from './compiler.ts'
 import { entriesOfPackage } from './entries.ts'
 
 /*
- * The reference of the API as Markdown, a page for each entry point, read from the declarations of a
- * build: each export with its docstring, its signature or its members, in the order in which the
+ * The reference of the API as Markdown, a page for each entry point, read from the declarations of
+ * a build: each export with its docstring, its signature or its members, in the order in which the
  * entry point exports them. Names of exported types are links.
  */
 
@@ -19,7 +19,9 @@ export interface Reference {
   readonly undocumented: readonly string[]
 }
 
-/** The reference of a build. `folder` is the absolute path of the build, with a slash at its end. */
+/**
+ * The reference of a build. `folder` is the absolute path of the build, with a slash at its end.
+ */
 export function referenceOf(folder: string, entries: Readonly<Record<string, string>> = entriesOfPackage()): Reference {
   const files = Object.values(entries).map((file) => folder + file)
   const program = compiler.createProgram(files, {
@@ -29,7 +31,10 @@ export function referenceOf(folder: string, entries: Readonly<Record<string, str
   })
   const checker = program.getTypeChecker()
   const exported = Object.fromEntries(Object.entries(entries).map(([entry, file]) => [entry, exportsOf(file)])) as Record<string, Map<string, ts.Symbol>>
-  /** The page and the anchor of each exported symbol; those of the first entry point that exports it. */
+  /**
+   * The page and the anchor of each exported symbol; those of the first entry point that exports
+   * it.
+   */
   const places = new Map<ts.Symbol, { readonly entry: string; readonly anchor: string }>()
   for (const [entry, symbols] of Object.entries(exported))
     for (const [name, symbol] of symbols) if (!places.has(symbol)) places.set(symbol, { entry, anchor: anchorOf(name) })
@@ -97,7 +102,10 @@ export function referenceOf(folder: string, entries: Readonly<Record<string, str
     return names.length === type.types.length ? names : []
   }
 
-  /** True for a type that is made of types of this build that are not exported: they say nothing to a reader. */
+  /**
+   * True for a type that is made of types of this build that are not exported: they say nothing to
+   * a reader.
+   */
   function hasUnknownNames(node: ts.Node): boolean {
     const symbol = compiler.isIdentifier(node) ? checker.getSymbolAtLocation(node) : undefined
     const target = symbol && resolved(symbol)

@@ -62,9 +62,9 @@ export class Arrivals<B extends { readonly linked: Linked }, R extends { readonl
   }
 
   /**
-   * Reads a block: again if its bytes are invalid JSON, with receipts that are requested by its hash
-   * if those that came are not its own. Throws `IntegrityError` if it does not follow `link`. Without
-   * a link, all that is wrong is left to verification.
+   * Reads a block: again if its bytes are invalid JSON, with receipts that are requested by its
+   * hash if those that came are not its own. Throws `IntegrityError` if it does not follow `link`.
+   * Without a link, all that is wrong is left to verification.
    */
   async arrive(first: Fetched, signal: AbortSignal | undefined, link?: Link): Promise<Arrived<B, R>> {
     let fetched = first

@@ -157,8 +157,8 @@ export class LogFetcher<T> {
   }
 
   /**
-   * The same logs from another endpoint: of all blocks, or of those that another one has. Undefined if
-   * no other has any.
+   * The same logs from another endpoint: of all blocks, or of those that another one has. Undefined
+   * if no other has any.
    */
   async again(page: ReadLogs<T>, signal: AbortSignal): Promise<ReadLogs<T> | undefined> {
     for (const { name } of connectionsOf(this.#client) ?? []) {
@@ -349,8 +349,8 @@ const MAYBE_TOO_MUCH = ['timeout', 'server', 'malformed', 'overloaded']
 
 /**
  * The size that the refusal names, if it is smaller than the refused one. A limit of exactly the
- * refused size does not count the last block; any other that fails again is halved. Where there were
- * too many results, half would mostly hold more than is good: it takes a quarter.
+ * refused size does not count the last block; any other that fails again is halved. Where there
+ * were too many results, half would mostly hold more than is good: it takes a quarter.
  */
 function partAfter(error: unknown, blocks: number): number {
   const said = error instanceof RpcError ? error.said : ''

@@ -32,8 +32,8 @@ export class SecondEndpoint {
   }
 
   /**
-   * What `fetch` gives of this span, or of the part that the endpoint has; undefined if it has none,
-   * or does not answer. `fetch` asks this endpoint only.
+   * What `fetch` gives of this span, or of the part that the endpoint has; undefined if it has
+   * none, or does not answer. `fetch` asks this endpoint only.
    */
   async ask<V>(name: string, { from, to }: LogSpan, signal: AbortSignal, fetch: (span: LogSpan) => Promise<V>): Promise<V | undefined> {
     const known = this.#of(name)

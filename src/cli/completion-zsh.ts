@@ -1,6 +1,9 @@
 import { allCommands, type CompletedCommand, type Values } from './completion-tree.ts'
 
-/** The script that completes `program` in zsh: a function for each command, each with one call of `_arguments`. */
+/**
+ * The script that completes `program` in zsh: a function for each command, each with one call of
+ * `_arguments`.
+ */
 export function zshCompletion(program: CompletedCommand): string {
   return `#compdef hexline
 # Completion of hexline in zsh, after compinit: eval "$(hexline completion zsh)"

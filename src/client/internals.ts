@@ -27,8 +27,8 @@ interface Internals {
 }
 
 /**
- * Waits until `until` on the client's clock, or until it is woken. Rejects with the signal's reason,
- * and with `ClosedError`, which names `method`, when the client is closed.
+ * Waits until `until` on the client's clock, or until it is woken. Rejects with the signal's
+ * reason, and with `ClosedError`, which names `method`, when the client is closed.
  */
 export type NapUntil = (method: string, until: number, signal: AbortSignal | undefined) => Nap
 

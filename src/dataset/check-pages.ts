@@ -10,10 +10,10 @@ const MOST_BYTES = 512 * 1024 * 1024
 const HEADER = 128
 
 /**
- * Checks by the headers that each column of a row group is one page as `ParquetFile` writes it, with
- * a value or null for each row, before any of them is read. In another form, a reader could find
- * other values than the ones that are verified, or a small file could claim more than fits into
- * memory. Throws `IntegrityError`; and what a reader throws for bytes that are not a page.
+ * Checks by the headers that each column of a row group is one page as `ParquetFile` writes it,
+ * with a value or null for each row, before any of them is read. In another form, a reader could
+ * find other values than the ones that are verified, or a small file could claim more than fits
+ * into memory. Throws `IntegrityError`; and what a reader throws for bytes that are not a page.
  */
 export async function checkPages(file: string, buffer: AsyncBuffer, { columns, num_rows }: RowGroup): Promise<void> {
   const { parquetHeader } = await import('hyparquet/src/column.js')

@@ -66,8 +66,8 @@ export class ColumnPage {
 }
 
 /**
- * Reads a column chunk of `rows` rows, whose page has passed `checkPages`. Throws an error for levels
- * and values that the writer does not make, so that all readers see what is verified here.
+ * Reads a column chunk of `rows` rows, whose page has passed `checkPages`. Throws an error for
+ * levels and values that the writer does not make, so that all readers see what is verified here.
  */
 export function readPage(
   { parquetHeader, snappyUncompress }: PageLibrary,

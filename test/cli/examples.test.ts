@@ -16,7 +16,10 @@ const program = () => {
   return createProgram('0.0.0', messages, { args: [], env: {}, stdout: process.stdout, stderr: process.stderr })
 }
 
-/** The words after `hexline`, as a shell passes them: without variables before, pipes and redirections after. */
+/**
+ * The words after `hexline`, as a shell passes them: without variables before, pipes and
+ * redirections after.
+ */
 function argumentsOf(example: string): string[] {
   const words = [...example.matchAll(/(?:'[^']*'|"[^"]*"|[^\s'"]+)+/g)].map(([word]) => word.replaceAll(/'([^']*)'|"([^"]*)"/g, '$1$2'))
   const start = words.indexOf('hexline') + 1

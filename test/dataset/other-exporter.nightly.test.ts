@@ -30,7 +30,9 @@ beforeAll(async () => {
 })
 afterAll(() => rm(dir, { recursive: true }))
 
-/** A node with the blocks of the benchmark, which are those of mainnet where the corpus is present. */
+/**
+ * A node with the blocks of the benchmark, which are those of mainnet where the corpus is present.
+ */
 async function startMainnet() {
   const head = FIRST_BLOCK + COUNT + 4
   const { full, receipts } = loadBlocks()
@@ -127,7 +129,9 @@ const tables = {
   },
 }
 
-/** The quantities of a transaction that both write to NDJSON, the one as hex, the other as decimals. */
+/**
+ * The quantities of a transaction that both write to NDJSON, the one as hex, the other as decimals.
+ */
 const quantities = ['blockNumber', 'transactionIndex', 'type', 'nonce', 'gas', 'value', 'gasPrice', 'maxFeePerGas', 'maxPriorityFeePerGas', 'chainId']
 
 async function linesOf(folder: string): Promise<Record<string, unknown>[]> {

@@ -26,7 +26,10 @@ afterEach(async () => {
 
 const argsFor = (out: string) => ['export', '--rpc', server.url, '--from', '1', '--to', '60', '--out', out, '--blocks-per-file', '5', '--batch', '5', '--quiet']
 
-/** Starts an export and holds it when it has part of its files: those of the later blocks wait for `open`. */
+/**
+ * Starts an export and holds it when it has part of its files: those of the later blocks wait for
+ * `open`.
+ */
 async function heldExport() {
   let open = () => {}
   const gate = new Promise<void>((resolve) => {

@@ -16,8 +16,8 @@ const SCRIPT = fileURLToPath(new URL('../support/latency-process.ts', import.met
 
 /**
  * Times from the notification of a block to the block, in ms. The client has a process of its own.
- * The node is anvil behind a WebSocket server of this process, which has asked it beforehand: anvil's
- * own sends small messages up to 40 ms late (Nagle's algorithm).
+ * The node is anvil behind a WebSocket server of this process, which has asked it beforehand:
+ * anvil's own sends small messages up to 40 ms late (Nagle's algorithm).
  */
 async function latencies(way: string): Promise<number[]> {
   const anvil = await startAnvil()

@@ -3,7 +3,10 @@ import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
 import { type ImportSize, importSize } from '../support/import-sizes.ts'
 
-/* `sizes.json` has what imports cost. `npx vitest run --project nightly test/package/sizes --update` writes it. */
+/*
+ * `sizes.json` has what imports cost. `npx vitest run --project nightly test/package/sizes
+ * --update` writes it.
+ */
 
 const file = fileURLToPath(new URL('sizes.json', import.meta.url))
 

@@ -99,7 +99,8 @@ describe('a plan', () => {
   it('posts what is single alone, and the rest in rounds of what is requested ahead', () => {
     // 2 alone, and 200 by 10 calls: 20 blocks ahead are 40 calls, so that all POSTs are full.
     expect(planOf(findings)).toMatchObject({ posts: { value: 22 }, callsPerPost: 10 })
-    // 9 blocks are 18 calls, for which 2 POSTs are sent: 11 rounds of them, and one with the other 2 calls.
+    // 9 blocks are 18 calls, for which 2 POSTs are sent: 11 rounds of them, and one with the other
+    // 2 calls.
     expect(planOf({ ...findings, parts: [{ ...blocks, calls: { eth_getBlockByNumber: known(200) } }, once], ahead: { items: 9, of: 100 } }).posts).toEqual({
       ...{ value: Math.round((22 + 25) / 2), low: 22, high: 25 },
     })

@@ -160,7 +160,10 @@ export async function overWebSocket(load: () => Promise<unknown>): Promise<void>
   usual = 'http'
 }
 
-/** How the flows that are declared now write a node's URL: those that talk to it by a line of their own. */
+/**
+ * How the flows that are declared now write a node's URL: those that talk to it by a line of their
+ * own.
+ */
 export function lineUrl(): (url: string) => string {
   const isHttp = usual === 'http'
   return (url) => (isHttp ? url : url.replace('http://', 'ws://'))

@@ -10,7 +10,10 @@ const root = fileURLToPath(new URL('../../', import.meta.url))
 
 /** What an import costs. */
 export interface ImportSize {
-  /** Minified bytes of hexline's own code that is loaded at once. What is imported later, by `import()`, is not counted. */
+  /**
+   * Minified bytes of hexline's own code that is loaded at once. What is imported later, by
+   * `import()`, is not counted.
+   */
   readonly ownBytes: number
   /** The same with the code of its dependencies, but without peers: a program has these anyway. */
   readonly allBytes: number
