@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createProgram } from '../../src/cli/program.ts'
 import { methods } from '../../src/eth/methods.ts'
 import { hexline } from '../support/command.ts'
+import { nightly } from '../support/runs.ts'
 
 /* What the shells themselves offer, compared with what commander accepts. */
 
@@ -86,10 +87,7 @@ function questions(): (readonly [string, readonly string[]])[] {
 
 const found = (shell: string) => (process.env.PATH ?? '').split(':').some((path) => existsSync(join(path, shell)))
 
-describe.each([
-  ['bash', inBash],
-  ['fish', inFish],
-])('in %s', (shell, offers) => {
+describe.each([['bash', inBash] as const, ...nightly(['fish', inFish] as const)])('in %s', (shell, offers) => {
   const here = found(shell)
 
   it.skipIf(!here)(`offers every command, option and choice that commander has${here ? '' : ` (SKIPPED: there is no ${shell} in PATH)`}`, async () => {
@@ -146,7 +144,7 @@ describe('in zsh', () => {
 
   const here = found('zsh')
 
-  it.skipIf(!here)(`is read by zsh without a fault${here ? '' : ' (SKIPPED: there is no zsh in PATH)'}`, async () => {
+  it.skipIf(!here).each(nightly('zsh'))(`is read by %s without a fault${here ? '' : ' (SKIPPED: there is no zsh in PATH)'}`, async () => {
     expect(await answersOf('zsh', ['-f', '-n', script('zsh')], [])).toEqual([])
   })
 })

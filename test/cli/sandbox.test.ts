@@ -305,7 +305,7 @@ describe('invalid input is reported in one line, with exit code 2', () => {
     })
   })
 
-  it('a missing anvil: what to install or pass instead', async () => {
+  it.each(nightly('a missing anvil'))('%s: what to install or pass instead', async () => {
     const root = fileURLToPath(new URL('../..', import.meta.url))
     const place = join(folder, 'without-anvil')
     await mkdir(join(place, 'node_modules'), { recursive: true })

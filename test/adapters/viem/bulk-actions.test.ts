@@ -59,7 +59,7 @@ describe("on a node, each block is what viem's own getBlock gives", () => {
   let head: bigint
   beforeAll(async () => {
     anvil = await startAnvil({ pruneHistory: true, timestamp: 1_700_000_000 })
-    head = (await seedChain(anvil.url, { blocks: 120, blobs: 2 })).head
+    head = (await seedChain(anvil.url, { blocks: 60, blobs: 2 })).head
   })
   afterAll(() => anvil.stop())
 
