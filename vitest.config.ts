@@ -90,13 +90,11 @@ export default defineConfig({
             'test/rpc/{abort-and-close,call-failure,callers-stack,copy-error}.test.ts',
             'test/rpc/post/{custom-post,post}.test.ts',
             'test/cli/{kill,pipes}.test.ts',
-            'test/dataset/{ndjson-files,parquet-table,read-lines}.test.ts',
+            'test/dataset/{ndjson-files,read-lines}.test.ts',
             'test/verify/workers.test.ts',
             'test/ws/{exchange,frames,handshake}.test.ts',
             'test/cli/output/file-output.test.ts',
-            'test/eth/codec/byte-reader.test.ts',
-            'test/rest/{record,service}.test.ts',
-            'test/sandbox/json-rpc.test.ts',
+            'test/rest/service.test.ts',
           ],
           exclude: [NIGHTLY],
           maxWorkers: WORKERS,
@@ -109,8 +107,8 @@ export default defineConfig({
         test: {
           name: 'commonjs',
           isolate: false,
-          // The flows, and where it matters which copy of a peer is met: `instanceof`, fallbacks, blocks in their shapes. Ranges of blocks are the same code.
-          include: [`test/adapters/*/${ALL_FLOWS ? '{*-error,flows-*}' : '{*-error,flows-fallback}'}.test.ts`],
+          // Errors, where it matters which copy of a peer is met. The flows run at night; ranges of blocks are the same code.
+          include: [`test/adapters/*/${ALL_FLOWS ? '{*-error,flows-*}' : '*-error'}.test.ts`],
           exclude: [NIGHTLY],
           server: { deps: { external: [/\/dist\/cjs\//] } },
           maxWorkers: WORKERS,

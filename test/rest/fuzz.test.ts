@@ -67,7 +67,7 @@ describe('a helper ends with a result or with a HexlineError', () => {
       fc.asyncProperty(fc.oneof(anyJson, nearly), fc.constantFrom(200, 200, 200, 201, 302, 400, 401, 404, 429, 500), async (body, status) => {
         for (const ending of await endings(server, always(JSON.stringify(body), { status }))) seen.add(ending)
       }),
-      runs(20),
+      runs(8),
     )
     // Replies are both good and bad, or this would show little.
     expect([...seen].sort()).toEqual(expect.arrayContaining(['CodecError', 'ServiceError', 'given']))
@@ -86,7 +86,7 @@ describe('a helper ends with a result or with a HexlineError', () => {
       fc.asyncProperty(texts, types, async (text, type) => {
         await endings(server, always(text, { headers: { 'content-type': type } }))
       }),
-      runs(20),
+      runs(8),
     )
   })
 
@@ -98,7 +98,7 @@ describe('a helper ends with a result or with a HexlineError', () => {
         const answer = always(Buffer.from(bytes), { status: isError ? 500 : 200, headers: { 'content-encoding': coding } })
         expect(new Set(await endings(server, answer))).not.toContain('given')
       }),
-      runs(20),
+      runs(8),
     )
   })
 
