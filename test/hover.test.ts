@@ -1,10 +1,6 @@
-import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
-
-// TypeScript 7 has no language service to use here; are-the-types-wrong brings one.
-const require = createRequire(createRequire(import.meta.url).resolve('@arethetypeswrong/core'))
-const ts = require('typescript')
+import { compiler as ts } from '../docs/site/compiler.ts'
 
 /**
  * The hover text of an editor at each empty comment of a program in this folder: the type and its
@@ -19,7 +15,7 @@ function hovers(program: string): [type: string, words: string][] {
     fileExists: (path: string) => path === file || ts.sys.fileExists(path),
     getScriptFileNames: () => [file],
     getScriptVersion: () => '1',
-    getScriptSnapshot: (path: string) => ts.ScriptSnapshot.fromString(read(path)),
+    getScriptSnapshot: (path: string) => ts.ScriptSnapshot.fromString(read(path) as string),
     readFile: read,
     getCompilationSettings: () => ({
       ...{ strict: true, target: ts.ScriptTarget.ES2022, lib: ['lib.es2023.d.ts', 'lib.esnext.disposable.d.ts'], types: ['node'], skipLibCheck: true },
@@ -27,9 +23,9 @@ function hovers(program: string): [type: string, words: string][] {
     }),
     getDefaultLibFileName: ts.getDefaultLibFilePath,
   })
-  expect(service.getSemanticDiagnostics(file).map(({ messageText }: { messageText: unknown }) => messageText)).toEqual([])
+  expect(service.getSemanticDiagnostics(file).map(({ messageText }) => messageText)).toEqual([])
   return [...program.matchAll(/\/\*\*\//g)].map(({ index }) => {
-    const { displayParts, documentation } = service.getQuickInfoAtPosition(file, index + 4)
+    const { displayParts, documentation } = service.getQuickInfoAtPosition(file, index + 4) ?? {}
     return [ts.displayPartsToString(displayParts).replace(/\s+/g, ' '), ts.displayPartsToString(documentation)]
   })
 }

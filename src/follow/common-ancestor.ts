@@ -61,7 +61,7 @@ async function searchByHash(client: Client, oldest: BlockRef, held: number, from
   }
 }
 
-/** Null where the node has no such block. */
+/** Null if the node does not have the block. */
 async function hashOf(client: Client, number: number): Promise<string | null> {
   const block = await client.call('eth_getBlockByNumber', number, false)
   return block?.hash ?? null

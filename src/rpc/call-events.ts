@@ -6,8 +6,8 @@ import { isFailure } from './failure-kinds.ts'
 import type { Tally } from './tally.ts'
 
 /*
- * The start and the end of a call are published by whoever waits for it anyway: a promise of their
- * own would cost a small call more than all the rest here.
+ * The client publishes the start and the end of a call where it awaits the call anyway: another
+ * promise would cost a small call more than everything else here.
  */
 
 /** Does anyone listen to calls that begin now? */

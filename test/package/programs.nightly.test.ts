@@ -124,13 +124,4 @@ main()
       expect(stdout.trimEnd().split('\n')).toEqual(['true true', '100'])
     })
   })
-
-  it('runs the program of docs/sandbox.md, with anvil beside it, and exits on its own', async () => {
-    await suite.installed.lay('@foundry-rs')
-    const [program] = (await blocksOf('ts', 'docs/sandbox.md')) as [string]
-    expect(program).toContain('faults: 0.1')
-    await writeFile(join(suite.folder, 'sandbox.js'), program.replace('faults: 0.1', 'faults: 0'))
-    const { stdout } = await run(process.execPath, ['sandbox.js'], { cwd: suite.folder })
-    expect(stdout).toMatch(/^8453 \{\n {2}dataUrl: 'http:\/\/127\.0\.0\.1:\d+',/)
-  })
 })

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { type BuildFailure, type BuildOptions, build } from 'esbuild'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Anvil } from '../support/anvil.ts'
-import { blocksOf, type InstalledPackage, pages, root, run, startAnvilOfBlocks, unpackPackage } from '../support/installed-package.ts'
+import { blocksOf, type InstalledPackage, root, run, startAnvilOfBlocks, unpackPackage } from '../support/installed-package.ts'
 
 /* What compilers and bundlers make of the package. It does not depend on the version of Node.js. */
 
@@ -42,19 +42,6 @@ for await (const { receipts } of getBlocks(client, { from: 0, to: 'latest', rece
     // These programs need neither viem nor ethers.
     for (const page of ['rest', 'sandbox']) await writeFile(join(folder, `${page}.ts`), (await blocksOf('ts', `docs/${page}.md`))[0] as string)
     expect(await installed.check(['typed.ts', 'rest.ts', 'sandbox.ts'], strictest)).toBe('')
-  })
-
-  it('pass the checks of every program of the README and of the docs', async () => {
-    for (const library of ['viem', 'ethers', '@duckdb']) await installed.lay(library)
-    const files: string[] = []
-    for (const page of await pages())
-      for (const [i, code] of (await blocksOf('ts', page)).entries()) {
-        // An example without imports is a module, too.
-        files.push(`${page.replaceAll(/\W/g, '-')}-${i}.ts`)
-        await writeFile(join(folder, files.at(-1) as string), `${code}\nexport {}\n`)
-      }
-    expect(files.length).toBeGreaterThan(12)
-    expect(await installed.check(files, [...strictest, '--skipLibCheck'])).toBe('')
   })
 
   describe('for CommonJS, with viem and ethers beside it', () => {

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -114,11 +114,6 @@ export async function startAnvilOfBlocks(): Promise<Anvil> {
   })
   await body.dump()
   return anvil
-}
-
-/** The pages that have programs. */
-export async function pages(): Promise<string[]> {
-  return ['README.md', ...(await readdir(join(root, 'docs'))).filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`)]
 }
 
 /** Code blocks of a page, by language. */

@@ -1,5 +1,6 @@
-import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
+import { compiler } from '../../docs/site/compiler.ts'
+import { entriesOfPackage } from '../../docs/site/entries.ts'
 import type ts from '../../node_modules/@arethetypeswrong/core/node_modules/typescript/lib/typescript.js'
 
 /*
@@ -8,30 +9,17 @@ import type ts from '../../node_modules/@arethetypeswrong/core/node_modules/type
  * that neither its name nor its file matters. Members and the parts of unions are sorted.
  */
 
-// TypeScript 7 has no API in JavaScript; are-the-types-wrong brings an older version that has one.
-const require = createRequire(createRequire(import.meta.url).resolve('@arethetypeswrong/core'))
-const compiler: typeof ts = require('typescript')
 const { SymbolFlags, TypeFlags, ObjectFlags, ModifierFlags, SignatureKind } = compiler
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
 /** The declaration file of each entry point, relative to the folder of a build. */
-export const entries = {
-  hexline: 'src/index.d.ts',
-  bulk: 'src/index-bulk.d.ts',
-  rest: 'src/rest/index.d.ts',
-  viem: 'adapters/viem/index.d.ts',
-  ethers: 'adapters/ethers/index.d.ts',
-  otel: 'adapters/otel/index.d.ts',
-  sandbox: 'src/sandbox/index.d.ts',
-} as const
-
-export type Entry = keyof typeof entries
+export const entries = entriesOfPackage()
 
 /**
  * Examples of generic types that are only known once their parameters are, by entry point and name.
  */
-const examples: { readonly [E in Entry]?: Readonly<Record<string, readonly string[]>> } = {
+const examples: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   hexline: { MethodParams: ['each MethodName'], MethodResult: ['each MethodName'] },
   bulk: {
     RangeBlock: [
@@ -56,9 +44,9 @@ const sources = new Map<string, ts.SourceFile | undefined>()
 /**
  * The API of a build, by entry point. `dist` is the folder of the build, relative to the project.
  */
-export function publicApi(dist: string): Record<Entry, string> {
+export function publicApi(dist: string): Record<string, string> {
   const folder = `${root}${dist}/`
-  const names = Object.keys(entries) as Entry[]
+  const names = Object.keys(entries)
   const files = names.map((entry) => folder + entries[entry])
   // The examples, as a program would write them.
   const asked = `${folder}examples.d.ts`
@@ -73,12 +61,12 @@ export function publicApi(dist: string): Record<Entry, string> {
     Object.entries(examples[entry] ?? {}).flatMap(([name, all]) =>
       all
         .flatMap((each) => (each === 'each MethodName' ? methods : [each]))
-        .map((args) => `export type ${name}_${Buffer.from(args).toString('hex')} = import('./${entries[entry].replace('.d.ts', '.js')}').${name}<${args}>`),
+        .map((args) => `export type ${name}_${Buffer.from(args).toString('hex')} = import('./${entries[entry]?.replace('.d.ts', '.js')}').${name}<${args}>`),
     ),
   )
   sources.set(asked, compiler.createSourceFile(asked, lines.join('\n'), compiler.ScriptTarget.ES2022))
   const program = compiler.createProgram([...files, asked], options, host)
-  return Object.fromEntries(names.map((entry) => [entry, listed(program, folder, entry, asked)])) as Record<Entry, string>
+  return Object.fromEntries(names.map((entry) => [entry, listed(program, folder, entry, asked)]))
 }
 
 function methodNames(program: ts.Program, folder: string): string[] {
@@ -87,7 +75,7 @@ function methodNames(program: ts.Program, folder: string): string[] {
   return (checker.getDeclaredTypeOfSymbol(symbol) as ts.UnionType).types.map((each) => checker.typeToString(each)).sort()
 }
 
-function exportsOf(program: ts.Program, folder: string, entry: Entry): { readonly name: string; readonly symbol: ts.Symbol }[] {
+function exportsOf(program: ts.Program, folder: string, entry: string): { readonly name: string; readonly symbol: ts.Symbol }[] {
   const checker = program.getTypeChecker()
   const file = program.getSourceFile(folder + entries[entry])
   const module = file && checker.getSymbolAtLocation(file)
@@ -98,9 +86,9 @@ function exportsOf(program: ts.Program, folder: string, entry: Entry): { readonl
     .sort((a, b) => (a.name < b.name ? -1 : 1)) as never
 }
 
-function listed(program: ts.Program, folder: string, entry: Entry, asked: string): string {
+function listed(program: ts.Program, folder: string, entry: string, asked: string): string {
   const checker = program.getTypeChecker()
-  const all = (Object.keys(entries) as Entry[]).flatMap((each) => exportsOf(program, folder, each))
+  const all = Object.keys(entries).flatMap((each) => exportsOf(program, folder, each))
   const publicNames = new Map(all.map(({ name, symbol }) => [symbol, name]))
   const examined = checker.getExportsOfModule(checker.getSymbolAtLocation(program.getSourceFile(asked) as ts.SourceFile) as ts.Symbol)
   /** Types whose structure is being shown. */
