@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { hexline, startHexline } from '../support/command.ts'
 import { type DatasetChain, startDatasetChain } from '../support/dataset-chain.ts'
 import { ForkingChain } from '../support/forking-chain.ts'
+import { nightly } from '../support/runs.ts'
 import { serve } from '../support/server.ts'
 
 let server: DatasetChain
@@ -39,9 +40,8 @@ const sum = (text: string, name: string) =>
 
 describe('--metrics', () => {
   it.each<[string, 'goes on' | 'is ended', number]>([
-    ['blocks', 'goes on', 0],
     ['export', 'goes on', 0],
-    ['logs', 'is ended', 130],
+    ...nightly<[string, 'goes on' | 'is ended', number]>(['blocks', 'goes on', 0], ['logs', 'is ended', 130]),
   ])('serves metrics while `%s` runs, and no longer', async (command, then, code) => {
     const folder = mkdtempSync(join(tmpdir(), 'hexline-metrics-'))
     onTestFinished(() => rmSync(folder, { recursive: true }))

@@ -3,6 +3,7 @@ import { type Ended, hexline, startHexline } from '../support/command.ts'
 import { ADDRESS, COLLECTION, CREATOR, HASH } from '../support/rest-operations.ts'
 import { samples } from '../support/rest-records.ts'
 import { type Answer, always, cut, KEY, pages, type RestServer, serveRest } from '../support/rest-server.ts'
+import { nightly } from '../support/runs.ts'
 import { deadPort, send } from '../support/server.ts'
 
 let server: RestServer
@@ -321,7 +322,7 @@ describe('the reader', () => {
   it('stops early: an endless list ends silently', async () => {
     const endless: Answer = ({ cursor = '0' }, response) =>
       send(response, JSON.stringify({ result: Array.from({ length: 100 }, (_, i) => record(Number(cursor) * 100 + i)), cursor: String(Number(cursor) + 1) }))
-    for (const how of [['--json'], []]) {
+    for (const how of [['--json'], ...nightly<string[]>([])]) {
       server.script(endless)
       const child = startHexline(['streams', '--all', ...how], { env: env() })
       child.stdout?.once('data', () => child.stdout?.destroy())
@@ -355,7 +356,7 @@ describe('the reader', () => {
     ).toEqual(Array.from({ length: 20_000 }, (_, i) => String(i)))
   })
 
-  it('gets a table of a long page', async () => {
+  it.each(nightly('a long page'))('gets a table of %s', async () => {
     server.script(always({ result: Array.from({ length: 150_000 }, (_, i) => ({ id: String(i) })), cursor: null }))
     const { code, stdout } = await run('streams')
     expect({ code, lines: stdout.split('\n').length }).toEqual({ code: 0, lines: 150_002 })

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type ChainServer, startChain } from '../support/chain-server.ts'
 import { inShell, startHexline } from '../support/command.ts'
+import { nightly } from '../support/runs.ts'
 
 let folder: string
 let server: ChainServer
@@ -55,7 +56,7 @@ describe('the hint to continue counts the lines of the file', () => {
     }
   })
 
-  it.each([7, 256, 1021])('when the file may have %i kB', async (kilobytes) => {
+  it.each([256, ...nightly(7, 1021)])('when the file may have %i kB', async (kilobytes) => {
     const { code, stderr } = await inShell(`ulimit -f ${kilobytes}; ${blocks(3000)} > ${folder}/y`)
     expect(code).toBe(1)
     await expectTrueHint(stderr, join(folder, 'y'), 'the file would be too large')

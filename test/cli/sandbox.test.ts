@@ -103,7 +103,7 @@ describe('hexline sandbox', () => {
     expect((await child.ended).stderr).toMatch(/^hexline: warning: the node has chain id 1, but base is 8453/)
   })
 
-  it('shows only the host of --upstream', async () => {
+  it.each(nightly('--upstream'))('shows only the host of %s', async () => {
     const { said } = await sandbox('--upstream', `${node.nodeUrl()}`)
     expect(said).toContain(`on top of ${new URL(node.url).host}. Press Ctrl-C to stop.`)
     expect(said).not.toContain(node.apiKey)
@@ -200,16 +200,19 @@ describe('anvil ends', () => {
     await isGone(anvil)
   })
 
-  it.each(['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGKILL'] as const)('with a program that %s ends', async (signal) => {
-    const program = `import { startSandbox } from '${dist}sandbox/index.js'
+  it.each(['SIGTERM', 'SIGKILL', ...nightly('SIGINT', 'SIGHUP')] as ('SIGINT' | 'SIGTERM' | 'SIGHUP' | 'SIGKILL')[])(
+    'with a program that %s ends',
+    async (signal) => {
+      const program = `import { startSandbox } from '${dist}sandbox/index.js'
       console.log((await startSandbox()).upstream)`
-    const { child, anvil, exit } = await withAnvil(['--input-type=module', '-e', program])
-    child.kill(signal)
-    expect(await exit).toEqual([null, signal])
-    await isGone(anvil)
-  })
+      const { child, anvil, exit } = await withAnvil(['--input-type=module', '-e', program])
+      child.kill(signal)
+      expect(await exit).toEqual([null, signal])
+      await isGone(anvil)
+    },
+  )
 
-  it('and does not affect a program’s signals', async () => {
+  it.each(nightly('a program’s signals'))('and does not affect %s', async () => {
     const program = `import { startSandbox } from '${dist}sandbox/index.js'
       const { upstream } = await startSandbox()
       console.log(upstream, process.listenerCount('SIGINT'), process.listenerCount('SIGTERM'))
@@ -233,7 +236,7 @@ describe('anvil ends', () => {
     await isGone(anvil)
   })
 
-  it('with a program that ends without stop()', async () => {
+  it.each(nightly('stop()'))('with a program that ends without %s', async () => {
     const program = `import { startSandbox } from '${dist}sandbox/index.js'
       console.log((await startSandbox()).upstream)
       process.stdout.write('', () => process.exit(3))`

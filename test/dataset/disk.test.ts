@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { replaceFile, writing } from '../../src/dataset/disk.ts'
-import { inShell, spawnHexline } from '../support/command.ts'
+import { hexline, inShell } from '../support/command.ts'
 import { type DatasetChain, startDatasetChain } from '../support/dataset-chain.ts'
 import { digestsOf } from '../support/dataset-kills.ts'
 
@@ -27,7 +27,7 @@ const argsFor = (dir: string) => [
 /** The folder of an export that had no trouble. */
 async function expected(): Promise<Record<string, string>> {
   const dir = join(folder, 'expected')
-  expect(await spawnHexline(argsFor(dir))).toMatchObject({ code: 0, stderr: '' })
+  expect(await hexline(argsFor(dir))).toMatchObject({ code: 0, stderr: '' })
   return await digestsOf(dir)
 }
 
@@ -43,11 +43,11 @@ describe('a disk that runs full', () => {
     if (canMount) {
       execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=400k', 'none', dir])
       try {
-        ;({ stderr } = await spawnHexline(argsFor(dir)))
+        ;({ stderr } = await hexline(argsFor(dir)))
         expect(stderr).toContain('no space left on the disk')
         await checkLeft()
         execFileSync('mount', ['-o', 'remount,size=10m', dir])
-        expect(await spawnHexline(argsFor(dir))).toMatchObject({ code: 0, stderr: '' })
+        expect(await hexline(argsFor(dir))).toMatchObject({ code: 0, stderr: '' })
         expect(await digestsOf(dir)).toEqual(whole)
       } finally {
         execFileSync('umount', [dir])
@@ -58,7 +58,7 @@ describe('a disk that runs full', () => {
       ;({ stderr } = await inShell(`trap '' XFSZ; ulimit -f 12; exec $hexline ${argsFor(dir).join(' ')}`))
       expect(stderr).toContain('the file would be too large')
       await checkLeft()
-      expect(await spawnHexline(argsFor(dir))).toMatchObject({ code: 0, stderr: '' })
+      expect(await hexline(argsFor(dir))).toMatchObject({ code: 0, stderr: '' })
       expect(await digestsOf(dir)).toEqual(whole)
     }
 

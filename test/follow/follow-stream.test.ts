@@ -34,7 +34,7 @@ function expectChain(replay: Replay, chain: ForkingChain, withLogs = true): void
 const logs = { address: CONTRACT }
 
 describe('reorganisations at random moments', () => {
-  it.each(seeds(12, 300))('seed %i: the stream replayed is the chain', async (seed) => {
+  it.each(seeds(6, 300))('seed %i: the stream replayed is the chain', async (seed) => {
     const random = randomFrom(seed)
     const below = (most: number) => Math.floor(random() * most)
     const chain = new ForkingChain(30 + below(400))

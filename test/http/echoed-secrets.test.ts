@@ -13,7 +13,7 @@ import { steadyTime } from '../support/held-time.ts'
 import { randomFrom } from '../support/random.ts'
 import { operations } from '../support/rest-operations.ts'
 import * as rest from '../support/rest-server.ts'
-import { nightly } from '../support/runs.ts'
+import { nightly, runs } from '../support/runs.ts'
 import { clientOf, each, serve } from '../support/server.ts'
 import { shownBy } from '../support/shown.ts'
 
@@ -147,7 +147,7 @@ describe('a secret that a server echoes is in no error', () => {
     const server = await serve(each(({ id }) => ({ id, result })))
     const client = clientOf(keyed(server.url), { retry: false, headers: HEADERS })
     const names = Object.keys(methods) as MethodName[]
-    const faults = await faultsIn(names.length * 20, (i) => {
+    const faults = await faultsIn(names.length * runs(5).numRuns, (i) => {
       const method = names[i % names.length] as MethodName
       result = withEcho(samples[Math.floor(random() * samples.length)], echo(), random)
       return (client.call as (...all: unknown[]) => Promise<unknown>)(method, ...(args[method] ?? []))
@@ -174,7 +174,7 @@ describe('a secret that a server echoes is in no error', () => {
     })
     const client = clientOf(keyed(server.url), { retry: false, headers: HEADERS })
     const faults = await faultsIn(
-      300,
+      runs(80).numRuns,
       (i) => {
         status = [200, 400, 404, 500][i % 4] as number
         return client.request({ method: 'eth_call', params: [] })
@@ -230,7 +230,7 @@ describe('a secret that a server echoes is in no error', () => {
   test.each([...readers.slice(1, 3), ...nightly(...readers.filter((_, i) => i < 1 || i > 2))])('of a range of blocks, by %s', async (_, read) => {
     const chain = await chainWithEchoes(3)
     const client = clientOf(keyed(chain.url), { retry: false, headers: HEADERS })
-    const faults = await faultsIn(120, () => {
+    const faults = await faultsIn(runs(40).numRuns, () => {
       chain.next()
       return all(read(client))
     })
@@ -284,7 +284,7 @@ describe('a secret that a server echoes is in no error', () => {
       () => provider.getLogs({}),
       () => provider.getBlockReceipts(1),
     ]
-    const faults = await faultsIn(reads.length * 12, (i) => {
+    const faults = await faultsIn(reads.length * runs(4).numRuns, (i) => {
       result = withEcho(samples[Math.floor(random() * samples.length)], echo(), random)
       return (reads[i % reads.length] as () => Promise<unknown>)()
     })
@@ -310,7 +310,7 @@ describe('a secret that a server echoes is in no error', () => {
     const { call, params } = operations.getWalletTokens
     const service = { dataUrl: server.url, apiKey: TOKEN }
     const headers = { 'x-user': USER, 'x-key': KEY }
-    const faults = await faultsIn(200, async () => void (await call(service, params, { retry: false, headers })))
+    const faults = await faultsIn(runs(60).numRuns, async () => void (await call(service, params, { retry: false, headers })))
     expect(faults.slice(0, 5)).toEqual([])
   })
 

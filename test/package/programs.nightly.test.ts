@@ -75,6 +75,50 @@ describe('the package, packed and installed in an empty folder', () => {
     })
   })
 
+  it.each(['viem', 'ethers'])("runs the README's program for %s", async (library) => {
+    await suite.installed.lay(library)
+    const program = (await blocksOf('ts')).find((code) => code.includes(`from 'hexline/${library}'`)) as string
+    await writeFile(join(suite.folder, `${library}.js`), program.replaceAll('http://127.0.0.1:8545', suite.anvil.url))
+    expect((await run(process.execPath, [`${library}.js`], { cwd: suite.folder })).stdout).toMatch(/^100n?\n$/)
+  })
+
+  describe('from CommonJS', () => {
+    const own = 'both'
+
+    beforeAll(async () => {
+      await mkdir(join(suite.folder, own))
+      await writeFile(join(suite.folder, own, 'package.json'), '{ "type": "commonjs" }')
+    })
+
+    it('works with the ES modules of the same process: clients and errors', async () => {
+      const program = `const { createClient, RpcError, HexlineError, HttpError } = require('hexline')
+async function main() {
+  const { getBlocks } = await import('hexline/bulk')
+  const modules = await import('hexline')
+  const client = createClient('${suite.anvil.url}')
+  console.log(modules.createClient !== createClient)
+  for await (const { number } of getBlocks(client, { from: 98, to: 100 })) console.log(number)
+  const error = await client.request({ method: 'eth_nothing' }).catch((error) => error)
+  for (const { RpcError, HexlineError, HttpError } of [require('hexline'), modules])
+    console.log(error instanceof RpcError, error instanceof HexlineError, error instanceof HttpError)
+  await client.close()
+}
+main()
+`
+      await writeFile(join(suite.folder, own, 'both.js'), program)
+      const { stdout, stderr } = await run(process.execPath, ['both.js'], { cwd: join(suite.folder, own) })
+      expect(stderr).toBe('')
+      expect(stdout.trimEnd().split('\n')).toEqual(['true', '98n', '99n', '100n', 'true true false', 'true true false'])
+    })
+  })
+
+  it('names the lines of its sources in stack traces', async () => {
+    await writeFile(join(suite.folder, 'stack.js'), "import { createClient } from 'hexline'\ncreateClient('nowhere')\n")
+    const { stderr } = await run(process.execPath, ['--enable-source-maps', 'stack.js'], { cwd: suite.folder }).catch((error) => error)
+    const [, file, line] = /\((.*\/node_modules\/hexline\/src\/[\w/]+\.ts):(\d+):\d+\)/.exec(stderr) ?? []
+    expect((await readFile(file as string, 'utf8')).split('\n')[Number(line) - 1]).toContain('throw new OptionError')
+  })
+
   describe('from CommonJS, with viem and ethers beside it', () => {
     const own = 'commonjs'
 

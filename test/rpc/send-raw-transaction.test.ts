@@ -297,7 +297,7 @@ describe('eth_sendRawTransaction', () => {
     const faults: readonly (Fault | undefined)[] = [undefined, undefined, undefined, 'lost', 'lost', 'unreached', 'bad gateway', 'internal error']
 
     test.each([1, 2])('at %i endpoints: no accepted one is reported as refused, and no other as accepted', async (endpoints) => {
-      const { numRuns: count } = runs(160)
+      const { numRuns: count } = runs(100)
       const random = randomFrom(endpoints)
       const pick = <T>(list: readonly T[]) => list[Math.floor(random() * list.length)] as T
       const pool = await startPool(endpoints, { fault: () => pick(faults), random })

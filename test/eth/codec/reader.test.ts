@@ -106,7 +106,7 @@ describe('reading from bytes returns what JSON.parse and the decoder return', ()
         const expected = theLongWay(decode, bytes)
         expect([outcome(() => read(bytes)), outcome(() => parse(bytes))]).toEqual([expected, expected])
       }),
-      runs(600, 11),
+      runs(200, 11),
     )
   })
 
@@ -137,7 +137,7 @@ describe('reading from bytes returns what JSON.parse and the decoder return', ()
         const bytes = bytesOf({ number: '0x1', hash: '0x2', transactions })
         expect(outcome(() => read(bytes))).toBe(theLongWay(full, bytes))
       }),
-      runs(600, 5),
+      runs(200, 5),
     )
   })
 
@@ -272,7 +272,7 @@ describe('an array of strings is what JSON.parse gives', () => {
         // A copy is one line, without white space outside strings.
         expect(outcome(() => copy(bytes).json.toString())).toBe(outcome(() => compact(copy(bytes) && bytes).toString()))
       }),
-      runs(1000, 17),
+      runs(300, 17),
     )
   })
 })
