@@ -28,7 +28,24 @@ export { type ChainSlug, chains, type NodeAddress, nodeUrl } from './eth/chains.
 export type { Address, Hash, Hex } from './eth/codec/hex.ts'
 export { decodeNumber, decodeQuantity, encodeQuantity, type Quantity } from './eth/codec/quantity.ts'
 export { classify } from './eth/errors/classify.ts'
-export { decodeResult, encodeArguments, type MethodName, type MethodParams, type MethodResult } from './eth/methods.ts'
+export { decodeResult, encodeArguments, type MethodName, type MethodParams, type MethodResult, type ServiceMethodName } from './eth/methods.ts'
+export type {
+  AccountAccess,
+  Capabilities,
+  FilledTransaction,
+  ForkConfig,
+  NodeConfig,
+  NodeResource,
+  PoolContent,
+  PoolContentFrom,
+  PoolInspection,
+  PoolStatus,
+  SimulatedBlock,
+  SimulatedCall,
+  SyncStatus,
+  TransactionsByNonce,
+} from './eth/node-objects.ts'
+export type { CallTraceOptions, Simulation, TraceFilter, TraceKind, TraceOptions } from './eth/node-params.ts'
 export type {
   AccessListItem,
   AccessListResult,
@@ -46,6 +63,28 @@ export type {
 } from './eth/objects.ts'
 export type { BlockId, BlockNumber, BlockTag, CallObject, Json, LogFilter } from './eth/params.ts'
 export { transactionHash } from './eth/send-raw-transaction.ts'
+export type {
+  AccountDiff,
+  AccountState,
+  AnyTrace,
+  BlockTrace,
+  CallFrame,
+  CallLog,
+  CallTrace,
+  Change,
+  CreateTrace,
+  Prestate,
+  PrestateDiff,
+  RewardTrace,
+  SelectorCounts,
+  StructLog,
+  StructTrace,
+  SuicideTrace,
+  Trace,
+  TraceOf,
+  TraceResults,
+  VmTrace,
+} from './eth/trace-objects.ts'
 export { type WaitForReceiptOptions, waitForReceipt } from './follow/wait-for-receipt.ts'
 export {
   type EndpointHistory,

@@ -1,5 +1,5 @@
 import type { Argument, Command, Option } from 'commander'
-import { methods } from '../eth/methods.ts'
+import { methodNames } from '../eth/methods.ts'
 
 /** What a shell may offer for a value: these words, names of files or of folders, or nothing. */
 export type Values = readonly string[] | 'files' | 'folders'
@@ -70,5 +70,5 @@ function completedArgument(argument: Argument, beside: readonly string[]): Value
 function valuesNamed(placeholder: string | undefined): Values {
   if (placeholder === 'file') return 'files'
   if (placeholder === 'folder') return 'folders'
-  return placeholder === 'method' ? Object.keys(methods) : []
+  return placeholder === 'method' ? methodNames : []
 }

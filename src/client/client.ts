@@ -3,10 +3,12 @@ import { CodecError, OptionError } from '../errors.ts'
 import type { Hash } from '../eth/codec/hex.ts'
 import { throttledAt } from '../eth/costs.ts'
 import { byteDecoder, decodeResult, encodeArguments, isHeavy, isSafe, type MethodName, type MethodParams, type MethodResult } from '../eth/methods.ts'
+import type { CallTraceOptions, TraceOptions } from '../eth/node-params.ts'
 import type { Block, Header, Log, Transaction } from '../eth/objects.ts'
-import type { BlockNumber } from '../eth/params.ts'
+import type { BlockId, BlockNumber, CallObject, Json } from '../eth/params.ts'
 import { ethereum } from '../eth/protocol.ts'
 import { sendRecovery } from '../eth/send-raw-transaction.ts'
+import type { BlockTrace, TraceOf } from '../eth/trace-objects.ts'
 import { type Layer, type PooledCall, type Reply, type Send, takeDecoded } from '../rpc/call.ts'
 import { areCallsTold, sendTold, tellAnswered, tellFailed } from '../rpc/call-events.ts'
 import { atTheEdge } from '../rpc/call-failure.ts'
@@ -57,13 +59,36 @@ export interface Request extends CallSettings {
 /** A client for one or several Ethereum nodes. Also an EIP-1193 provider. */
 export interface Client {
   /**
-   * Calls one of the service's 28 methods with typed arguments and decodes its result:
-   * `client.call('eth_getBlockByNumber', 21_000_000n, true)`. Rejects with `CodecError` before
+   * Calls a method with typed arguments and decodes its result: `client.call('eth_getBlockByNumber',
+   * 21_000_000n, true)`. docs/methods.md lists the methods. Rejects with `CodecError` before
    * anything is sent if an argument is invalid, with `RpcError` if the node answers with an error,
    * and with other subclasses of `HexlineError` if there is no usable reply.
    */
   call<Full extends boolean>(method: 'eth_getBlockByNumber', block: BlockNumber, full: Full): Promise<Block<Full> | null>
   call<Full extends boolean>(method: 'eth_getBlockByHash', blockHash: Hash, full: Full): Promise<Block<Full> | null>
+  call<const O extends TraceOptions | null | undefined = undefined>(method: 'debug_traceTransaction', transactionHash: Hash, options?: O): Promise<TraceOf<O>>
+  call<const O extends TraceOptions | null | undefined = undefined>(
+    method: 'debug_traceBlockByNumber',
+    block: BlockNumber,
+    options?: O,
+  ): Promise<BlockTrace<TraceOf<O>>[]>
+  call<const O extends TraceOptions | null | undefined = undefined>(
+    method: 'debug_traceBlockByHash',
+    blockHash: Hash,
+    options?: O,
+  ): Promise<BlockTrace<TraceOf<O>>[]>
+  call<const O extends CallTraceOptions | null | undefined = undefined>(
+    method: 'debug_traceCall',
+    call: CallObject,
+    block?: BlockId | null,
+    options?: O,
+  ): Promise<TraceOf<O>>
+  call<const O extends CallTraceOptions | null | undefined = undefined>(
+    method: 'debug_traceCallMany',
+    bundles: readonly Json[],
+    context: Json,
+    options?: O,
+  ): Promise<TraceOf<O>[][]>
   call<M extends MethodName>(method: M, ...params: MethodParams<M>): Promise<MethodResult<M>>
   /** Calls any method with raw JSON params and result (EIP-1193). */
   request(

@@ -1,10 +1,12 @@
 import { CodecError } from '../errors.ts'
 import { nearestName } from '../nearest-name.ts'
 import { show } from '../text.ts'
-import { fault, moved } from './codec/codec-path.ts'
+import { moved } from './codec/codec-path.ts'
 import type { Address, Hash, Hex } from './codec/hex.ts'
 import { decodeNumber, decodeQuantity, type Quantity } from './codec/quantity.ts'
 import { orNull } from './codec/schema.ts'
+import { hex, latest, type Method, params, read, write } from './method.ts'
+import { nodeMethods } from './node-methods.ts'
 import {
   type Block,
   blockDecoder,
@@ -34,8 +36,6 @@ import {
   type Json,
   json,
   type LogFilter,
-  type Param,
-  type ParamList,
   percentiles,
   quantity,
   stateOverrides,
@@ -45,44 +45,6 @@ import {
   withoutDefault,
 } from './params.ts'
 
-/**
- * One method: how its arguments are encoded and its result decoded, and whether it may be repeated.
- */
-export interface Method<P extends readonly unknown[], R> {
-  readonly params: Params<P>
-  /**
-   * Decodes a parsed result in place. `params` are the ones that were sent. Throws `CodecError`.
-   */
-  readonly result: (value: unknown, params: readonly unknown[]) => R
-  /** True when the call may run twice. */
-  readonly safe: boolean
-}
-
-/** Codecs of a method's parameters, and the type of the arguments that they take. */
-interface Params<P extends readonly unknown[]> {
-  readonly codecs: readonly Param<never>[]
-  /** Carries the type; never has a value. */
-  readonly args?: P
-}
-
-function read<P extends readonly unknown[], R>(params: Params<P>, result: Method<P, R>['result']): Method<P, R> {
-  return { params, result, safe: true }
-}
-
-function write<P extends readonly unknown[], R>(params: Params<P>, result: Method<P, R>['result']): Method<P, R> {
-  return { params, result, safe: false }
-}
-
-/** Codecs for arguments of the type `P`, whose labels name them. */
-function params<P extends readonly unknown[]>(...codecs: ParamList<P>): Params<P> {
-  return { codecs }
-}
-
-const latest = withDefault(block, 'latest')
-const hex = (value: unknown): Hex => {
-  if (typeof value === 'string' && value.startsWith('0x')) return value as Hex
-  throw fault('bytes in hex', value)
-}
 const count = orNull(decodeNumber)
 const transaction = orNull(decodeTransaction)
 const uncle = orNull(decodeUncle)
@@ -211,20 +173,31 @@ export const methods = {
   eth_sendRawTransaction: write(params<[transaction: Hex]>(bytes), hex),
 }
 
-/** Name of one of the 28 methods. */
-export type MethodName = keyof typeof methods
+type Rows = typeof methods & typeof nodeMethods
+
+/** Name of one of the 28 methods of the service. */
+export type ServiceMethodName = keyof typeof methods
+
+/** Name of a method that `call` encodes and decodes. */
+export type MethodName = keyof Rows
 
 /** Arguments of a method, by name. Null omits an optional one. */
-export type MethodParams<M extends MethodName> = (typeof methods)[M] extends Method<infer P, unknown> ? P : never
+export type MethodParams<M extends MethodName> = Rows[M] extends Method<infer P, unknown> ? P : never
 
-/** Decoded result of a method. */
-export type MethodResult<M extends MethodName> = ReturnType<(typeof methods)[M]['result']>
+/**
+ * Decoded result of a method. That of a `debug_trace` method depends on its tracer: see `TraceOf`.
+ */
+export type MethodResult<M extends MethodName> = ReturnType<Rows[M]['result']>
+
+/** The names of all methods that `call` encodes and decodes. */
+export const methodNames = [...Object.keys(methods), ...Object.keys(nodeMethods)] as readonly MethodName[]
 
 type AnyMethod = Method<readonly never[], unknown>
 
-/** The row of a method; undefined for a method that is not one of the 28. */
+/** The row of a method; undefined for a method that is in neither table. */
 function methodOf(name: string): AnyMethod | undefined {
-  return Object.hasOwn(methods, name) ? (methods[name as MethodName] as unknown as AnyMethod) : undefined
+  if (Object.hasOwn(methods, name)) return methods[name as ServiceMethodName] as unknown as AnyMethod
+  return Object.hasOwn(nodeMethods, name) ? (nodeMethods[name as keyof typeof nodeMethods] as unknown as AnyMethod) : undefined
 }
 
 function rowOf(name: string): AnyMethod {
@@ -232,7 +205,7 @@ function rowOf(name: string): AnyMethod {
   if (row !== undefined) return row
   const near = methodMeant(String(name))
   const hint = near === undefined ? '' : ` (did you mean \`${near}\`?)`
-  throw new CodecError('method', `one of the ${Object.keys(methods).length} methods that hexline decodes; request() sends any other`, show(name) + hint)
+  throw new CodecError('method', `one of the ${methodNames.length} methods that hexline decodes; request() sends any other`, show(name) + hint)
 }
 
 /**
@@ -241,11 +214,10 @@ function rowOf(name: string): AnyMethod {
  */
 export function methodMeant(name: string): string | undefined {
   if (isKnown(name)) return undefined
-  const names = Object.keys(methods)
-  return nearestName(name, names) ?? nearestName(`eth_${name}`, names)
+  return nearestName(name, methodNames) ?? nearestName(`eth_${name}`, methodNames)
 }
 
-/** True for the 28 methods of the table. */
+/** True for the methods of both tables. */
 export function isKnown(name: string): boolean {
   return methodOf(name) !== undefined
 }
@@ -259,14 +231,15 @@ export function isSafe(name: string): boolean {
 }
 
 /**
- * True for methods that take long at most nodes: log queries search a range of blocks, and traces
- * run transactions again. Both commonly take seconds, and would delay every call in the same POST.
+ * True for methods that take long at most nodes: log queries search a range of blocks, traces and
+ * simulations run transactions, a pool has tens of thousands of them, and `eth_sendRawTransactionSync`
+ * waits for a block. All of them commonly take seconds, and would delay every call in the same POST.
  */
 export function isHeavy(name: string): boolean {
   return HEAVY.test(name)
 }
 
-const HEAVY = /^(?:eth_getLogs|eth_getFilterLogs|debug_trace\w+|(?:arb)?trace_\w+)$/
+const HEAVY = /^(?:eth_getLogs|eth_getFilterLogs|eth_simulateV1|eth_sendRawTransactionSync|txpool_content|debug_trace\w+|(?:arb)?trace_\w+)$/
 
 /** The arguments of a call as they are sent. Throws `CodecError`. */
 export function encodeArguments(name: string, args: readonly unknown[]): unknown[] {

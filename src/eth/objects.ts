@@ -34,7 +34,7 @@ const authorizationFields = {
 /** Permission of an account to run a contract's code as its own (EIP-7702). */
 export interface Authorization extends Infer<typeof authorizationFields> {}
 
-const transactionFields = {
+export const transactionFields = {
   hash,
   /** Null while the transaction is pending, as are the next two. */
   blockHash: nullable(hash),
@@ -158,7 +158,7 @@ export interface Withdrawal extends Infer<typeof withdrawalFields> {}
 
 export const decodeWithdrawal: Decode<Withdrawal> = object('withdrawal', ['index'], withdrawalFields)
 
-const headerFields = {
+export const headerFields = {
   /** Null for the pending block, as are nonce and miner. */
   hash: nullable(hash),
   parentHash: hash,

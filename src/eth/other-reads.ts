@@ -1,33 +1,30 @@
 /**
- * Methods beyond the 28 that only read, by namespace, each by its name: they may run twice. Any
- * other method is taken to change something. Left out on purpose: `getFilterChanges` gives each
- * change once, `engine_getPayload` ends the building of the payload, `bor_getVoteOnHash` votes,
- * `debug_standardTraceBlockToFile` writes a file, `evm_snapshot` makes a snapshot,
- * `eth_getEncryptionPublicKey` asks a person.
+ * Methods without a row in a table that only read, by namespace, each by its name: they may run
+ * twice. Any other method is taken to change something. Left out on purpose: `engine_getPayload`
+ * ends the building of the payload, `bor_getVoteOnHash` votes, `debug_standardTraceBlockToFile`
+ * writes a file, `evm_snapshot` makes a snapshot, `eth_getEncryptionPublicKey` asks a person.
  */
 const reads: Readonly<Record<string, string>> = {
   // https://geth.ethereum.org/docs/interacting-with-geth/rpc,
   // https://besu.hyperledger.org/public-networks/reference/api, https://docs.bnbchain.org,
   // https://github.com/ethereum/ERCs (4337), https://docs.flashbots.net
-  eth: `accounts baseFee blobBaseFee callBundle callMany coinbase config estimateUserOperationGas fillTransaction getAccount getAccountInfo getBlobSidecarByTxHash
-    getBlobSidecars getBlockAccessListByBlockHash getBlockAccessListByBlockNumber getBlockReceiptsByBlockHash getCompilers getFilterLogs getFinalizedBlock
-    getFinalizedHeader getHeaderByHash getHeaderByNumber getMinerDataByBlockHash getMinerDataByBlockNumber getRawTransactionByBlockHashAndIndex
-    getRawTransactionByBlockNumberAndIndex getRawTransactionByHash getRootHash getStorageValues getTransactionBySenderAndNonce getTransactionReceiptsByBlock
-    getTransactionsByBlockNumber getUserOperationByHash getUserOperationReceipt getWork hashrate mining pendingTransactions protocolVersion simulateV1
-    supportedEntryPoints syncing`,
+  eth: `callBundle callMany coinbase estimateUserOperationGas getAccount getAccountInfo getBlobSidecarByTxHash getBlobSidecars getBlockAccessListByBlockHash
+    getBlockAccessListByBlockNumber getBlockReceiptsByBlockHash getCompilers getFinalizedBlock getFinalizedHeader getHeaderByHash getHeaderByNumber
+    getMinerDataByBlockHash getMinerDataByBlockNumber getRawTransactionByBlockHashAndIndex getRawTransactionByBlockNumberAndIndex getRawTransactionByHash
+    getRootHash getTransactionBySenderAndNonce getTransactionReceiptsByBlock getTransactionsByBlockNumber getUserOperationByHash getUserOperationReceipt
+    getWork hashrate mining pendingTransactions protocolVersion supportedEntryPoints`,
   // Nodes: geth, Besu, Nethermind (https://docs.nethermind.io/interacting), reth
   // (https://reth.rs/jsonrpc/intro), Erigon (https://docs.erigon.tech)
-  net: 'enode listening localAddress localEnode peerCount services version',
-  web3: 'clientVersion sha3',
-  rpc: 'discover methods modules',
-  txpool: 'besuPendingTransactions besuStatistics besuTransactions content contentFrom inspect status',
-  trace: 'block blockOpcodeGas call callMany filter get rawTransaction replayBlockTransactions replayTransaction transaction transactionOpcodeGas',
+  net: 'enode localAddress localEnode peerCount services',
+  web3: 'sha3',
+  rpc: 'discover methods',
+  txpool: 'besuPendingTransactions besuStatistics besuTransactions',
+  trace: 'blockOpcodeGas rawTransaction transactionOpcodeGas',
   debug: `accountAt accountRange chainConfig chaindbProperty codeByHash dbAncient dbAncients dbGet dumpBlock executePayload executionWitness
-    executionWitnessByBlockHash gcStats getAccessibleState getBadBlocks getBlockAccessList getBlockRlp getBlockRlpByHash getChainLevel getConfigValue getHeaderRlp
-    getModifiedAccountsByHash getModifiedAccountsByNumber getRawBlock getRawHeader getRawReceipts getRawTransaction getRawTransactions getSyncStage
-    getTrieFlushInterval intermediateRoots memStats metrics preimage printBlock seedHash stacks stateRootWithUpdates storageRangeAt traceBadBlock traceBlock
-    traceBlockByHash traceBlockByNumber traceBlockFromFile traceCall traceCallMany traceChain traceTransaction traceTransactionByBlockAndIndex
-    traceTransactionByBlockhashAndIndex traceTransactionInBlockByHash traceTransactionInBlockByIndex`,
+    executionWitnessByBlockHash gcStats getAccessibleState getBadBlocks getBlockAccessList getBlockRlp getBlockRlpByHash getChainLevel getConfigValue
+    getHeaderRlp getModifiedAccountsByHash getModifiedAccountsByNumber getRawTransactions getSyncStage getTrieFlushInterval intermediateRoots memStats
+    metrics preimage printBlock seedHash stacks stateRootWithUpdates storageRangeAt traceBadBlock traceBlock traceBlockFromFile traceChain
+    traceTransactionByBlockAndIndex traceTransactionByBlockhashAndIndex traceTransactionInBlockByHash traceTransactionInBlockByIndex`,
   admin: 'datadir nodeInfo peers',
   miner: 'getExtraData getHashrate getMinGasPrice getMinPriorityFee',
   clique: 'getSigner getSigners getSignersAtHash getSnapshot getSnapshotAtHash proposals status',
@@ -90,7 +87,7 @@ const reads: Readonly<Record<string, string>> = {
 
 const names: ReadonlySet<string> = new Set(Object.entries(reads).flatMap(([namespace, list]) => list.split(/\s+/).map((name) => `${namespace}_${name}`)))
 
-/** True for a method beyond the 28 that only reads. */
+/** True for a method without a row that only reads. */
 export function isOtherRead(method: string): boolean {
   return names.has(method)
 }

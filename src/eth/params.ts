@@ -283,7 +283,7 @@ function encodeJson(value: unknown): unknown {
  * The object with each field encoded by its codec, or as JSON where it has none. As in JSON, null
  * stays and undefined is left out.
  */
-function fields(value: Readonly<Record<string, unknown>>, codecs: Readonly<Record<string, (value: never) => unknown>>): Record<string, unknown> {
+export function fields(value: Readonly<Record<string, unknown>>, codecs: Readonly<Record<string, (value: never) => unknown>>): Record<string, unknown> {
   const wire: Record<string, unknown> = {}
   for (const [key, item] of Object.entries(value)) {
     if (item === undefined) continue
@@ -293,7 +293,8 @@ function fields(value: Readonly<Record<string, unknown>>, codecs: Readonly<Recor
   return wire
 }
 
-function each(value: unknown, encode: (item: unknown) => unknown): unknown[] {
+/** Each item of an array, encoded. */
+export function each(value: unknown, encode: (item: unknown) => unknown): unknown[] {
   if (!Array.isArray(value)) throw fault('an array', value)
   return value.map((item, i) => within(i, () => encode(item)))
 }
@@ -312,6 +313,7 @@ function isPlain(value: object): boolean {
   return prototype === null || prototype === Object.prototype || Object.getPrototypeOf(prototype) === null
 }
 
-function isObject(value: unknown): value is Record<string, unknown> {
+/** True for an object that is not an array. */
+export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

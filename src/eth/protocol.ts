@@ -72,8 +72,25 @@ const traits: Readonly<Record<string, Trait>> = {
   // A signed transaction runs at most once, wherever it is sent.
   eth_sendRawTransaction: { mayRunTwice: true },
   eth_uninstallFilter: { filter: 'ends' },
+  // As eth_sendRawTransaction. A receipt has the number of its block.
+  eth_sendRawTransactionSync: { mayRunTwice: true, tells: blockNumber },
+  eth_baseFee: { needs: head },
+  eth_blobBaseFee: { needs: head },
+  eth_fillTransaction: { needs: head },
+  eth_getBlockAccessList: { needs: at(0), reads: 'blocks' },
+  eth_getStorageValues: { needs: at(1), reads: 'state' },
+  eth_simulateV1: { needs: at(1), reads: 'state' },
+  debug_getRawBlock: { needs: at(0), reads: 'blocks' },
+  debug_getRawHeader: { needs: at(0), reads: 'blocks' },
+  debug_getRawReceipts: { needs: at(0), reads: 'receipts' },
   debug_traceBlockByNumber: { needs: at(0), reads: 'state' },
-  trace_block: { needs: at(0), reads: 'state' },
+  debug_traceCall: { needs: at(1), reads: 'state' },
+  trace_block: { needs: at(0), reads: 'state', tells: blockNumber },
+  trace_call: { needs: at(2), reads: 'state' },
+  trace_callMany: { needs: at(1), reads: 'state' },
+  trace_filter: { needs: ofFilter, oldest: startOfFilter, reads: 'state', tells: blockNumber },
+  trace_replayBlockTransactions: { needs: at(0), reads: 'state' },
+  trace_transaction: { tells: blockNumber },
 }
 
 /** What routing needs to know about Ethereum. */

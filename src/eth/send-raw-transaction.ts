@@ -25,7 +25,7 @@ const FAILED = 4
 const MISSING = 8
 
 /**
- * Makes `eth_sendRawTransaction` safe to repeat. A signed transaction has one hash and runs at most
+ * Makes `eth_sendRawTransaction` and `eth_sendRawTransactionSync` safe to repeat. A signed transaction has one hash and runs at most
  * once, wherever it is sent and however often. But a send that succeeded without a reply must not
  * be reported as a failure.
  *
@@ -34,31 +34,39 @@ const MISSING = 8
  * since their cause may be the transaction's first copy. They are believed only if each endpoint
  * that may have accepted it has been asked repeatedly and does not have it. Otherwise the ambiguous
  * failure is reported, with the hash.
+ *
+ * `eth_sendRawTransactionSync` gives the receipt. So "already known" and a transaction that is found
+ * are not its end: it waits for the receipt until its deadline.
  */
 export const sendRecovery: Recovery = {
-  covers: (call) => call.method === 'eth_sendRawTransaction' && hashedBytes(call.params[0]) !== undefined,
+  covers: (call) => (call.method === 'eth_sendRawTransaction' || isSync(call)) && hashedBytes(call.params[0]) !== undefined,
 
   async find(call, failure, doubts, next) {
     const hash = (await transactionHash(call.params[0])) as Hash
-    if (isKnown(failure)) return replyFor(call, hash)
+    if (isKnown(failure) && !isSync(call)) return replyFor(call, hash)
     const found = await lookUp(call, hash, doubts.slice(0, 1), next)
     return typeof found === 'string' ? undefined : found
   },
 
   async conclude(call, last, doubts, next, pause) {
     const hash = (await transactionHash(call.params[0])) as Hash
-    if (isKnown(last)) return replyFor(call, hash)
-    const isRefused = !isAmbiguous(last)
+    const wasKnown = isKnown(last)
+    if (wasKnown && !isSync(call)) return replyFor(call, hash)
+    const isRefused = !isAmbiguous(last) && !wasKnown
     // If the ambiguous failure is reported in any case, one successful look-up is enough.
     const enough = isRefused ? MISSING : 1
     let missing = 0
     let failed = 0
+    // A receipt comes once the transaction is in a block.
+    let isThere = wasKnown
     do {
       const found = await lookUp(call, hash, doubts, next)
       if (typeof found !== 'string') return found
+      isThere ||= found === 'pending'
       if (found === 'missing') missing++
-      failed = found === 'missing' ? 0 : failed + 1
-    } while (missing < enough && failed < FAILED && (await pauseFor(call, pause)))
+      failed = found === 'unknown' ? failed + 1 : 0
+    } while ((isThere || missing < enough) && failed < FAILED && (await pauseFor(call, pause)))
+    if (isThere) return leftOpen(doubts[0] as HexlineError, hash, undefined)
     if (isRefused && missing >= enough) return last
     return leftOpen(isRefused ? (doubts[0] as HexlineError) : last, hash, isRefused ? last : undefined)
   },
@@ -73,24 +81,36 @@ function isKnown(failure: HexlineError): boolean {
   return failure instanceof RpcError && ALREADY_KNOWN.test(failure.said)
 }
 
+/** `eth_sendRawTransactionSync` gives the receipt, in place of the hash. */
+function isSync({ method }: Call): boolean {
+  return method === 'eth_sendRawTransactionSync'
+}
+
 /**
  * Asks each endpoint that may have accepted the transaction. `missing` if none of them has it,
- * `unknown` if one of them did not answer.
+ * `unknown` if one of them did not answer, `pending` if one has it whose receipt is awaited.
  */
-async function lookUp(call: Call, hash: Hash, doubts: readonly HexlineError[], next: Send): Promise<Reply | 'missing' | 'unknown'> {
-  let found: 'missing' | 'unknown' = 'missing'
+async function lookUp(call: Call, hash: Hash, doubts: readonly HexlineError[], next: Send): Promise<Reply | 'missing' | 'unknown' | 'pending'> {
+  let found: 'missing' | 'unknown' | 'pending' = 'missing'
   for (const { endpoint } of doubts) {
     // Another endpoint may answer in its place. A transaction that it has is found; one that it
     // does not have is not proved missing.
     const pin = new Pin()
     pin.endpoint = endpoint
-    const question = { method: 'eth_getTransactionByHash', params: [hash], as: 'value', safe: true, required: false, attempts: 1 } as const
-    try {
+    const ask = async (method: string) => {
+      const question = { method, params: [hash], as: 'value', safe: true, required: false, attempts: 1 } as const
       const reply = await next({ ...call, ...question, tried: [], pin, tally: undefined })
-      const transaction = reply.take() as { readonly hash?: unknown } | null
+      return reply.take()
+    }
+    try {
+      const transaction = (await ask('eth_getTransactionByHash')) as { readonly hash?: unknown } | null
       if (typeof transaction?.hash === 'string' && transaction.hash.toLowerCase() === hash) {
         call.pin?.sees(pin.newest)
-        return replyFor(call, hash)
+        if (!isSync(call)) return replyFor(call, hash)
+        const receipt = await ask('eth_getTransactionReceipt')
+        if (receipt !== null) return replyFor(call, receipt)
+        found = 'pending'
+        continue
       }
       if (transaction !== null || pin.endpoint !== endpoint) found = 'unknown'
     } catch {
@@ -171,6 +191,8 @@ function listAt(bytes: Uint8Array, at: number): { start: number; end: number } |
   return { start, end: start + length }
 }
 
-function replyFor(call: Call, hash: Hash) {
-  return replyOf(call.as === 'bytes' ? new TextEncoder().encode(`"${hash}"`) : hash, hash.length + 2)
+/** A reply with this result: the hash, or the receipt. */
+function replyFor(call: Call, result: unknown): Reply {
+  const json = Buffer.from(JSON.stringify(result))
+  return replyOf(call.as === 'bytes' ? json : result, json.length)
 }

@@ -1,5 +1,5 @@
 import { RpcError } from '../errors.ts'
-import { type MethodName, methods } from '../eth/methods.ts'
+import { methods, type ServiceMethodName } from '../eth/methods.ts'
 import { type Asker, type Heard, isRefusal } from './asker.ts'
 
 /** Whether the endpoint supports a method or tag; null when that could not be found. */
@@ -23,7 +23,7 @@ export interface Facts {
 /** A block tag that a probe tries. */
 export type Tag = 'latest' | 'safe' | 'finalized' | 'pending' | 'earliest'
 
-export const METHODS = Object.keys(methods) as MethodName[]
+export const METHODS = Object.keys(methods) as ServiceMethodName[]
 export const TAGS: readonly Tag[] = ['latest', 'safe', 'finalized', 'pending', 'earliest']
 
 const ZERO_ADDRESS = `0x${'00'.repeat(20)}`
@@ -31,7 +31,7 @@ const ZERO_ADDRESS = `0x${'00'.repeat(20)}`
 const NO_TRANSACTION = '0x'
 
 /** Parameters with which each method of the service is cheap, and writes nothing. */
-const params: Readonly<Record<MethodName, (facts: Facts) => readonly unknown[]>> = {
+const params: Readonly<Record<ServiceMethodName, (facts: Facts) => readonly unknown[]>> = {
   eth_blockNumber: () => [],
   eth_call: () => [{ to: ZERO_ADDRESS, data: '0x' }, 'latest'],
   eth_chainId: () => [],
@@ -63,10 +63,10 @@ const params: Readonly<Record<MethodName, (facts: Facts) => readonly unknown[]>>
 }
 
 /** Calls each of the 28 methods once. */
-export async function methodsOf(asker: Asker, facts: Facts): Promise<Record<MethodName, Support>> {
-  const found: Partial<Record<MethodName, Support>> = {}
+export async function methodsOf(asker: Asker, facts: Facts): Promise<Record<ServiceMethodName, Support>> {
+  const found: Partial<Record<ServiceMethodName, Support>> = {}
   for (const method of METHODS) found[method] = methodSupport(await asker.one(method, params[method](facts)))
-  return found as Record<MethodName, Support>
+  return found as Record<ServiceMethodName, Support>
 }
 
 /** An error about the call itself proves that the method exists, just as a result does. */

@@ -3,7 +3,7 @@ import type { Client } from '../client/client.ts'
 import type { Connection } from '../client/endpoint.ts'
 import { connectionsOf } from '../client/internals.ts'
 import { HexlineError, OptionError, RpcError } from '../errors.ts'
-import type { MethodName } from '../eth/methods.ts'
+import type { ServiceMethodName } from '../eth/methods.ts'
 import { type Scrub, scrubStart } from '../http/secrets.ts'
 import { serverMessage } from '../rpc/server-message.ts'
 import { show } from '../text.ts'
@@ -77,7 +77,7 @@ export interface EndpointReport {
   /** How far back its blocks, receipts, logs and state reach. */
   readonly history: EndpointHistory
   /** The 28 methods of the service. */
-  readonly methods: Readonly<Record<MethodName, Support>>
+  readonly methods: Readonly<Record<ServiceMethodName, Support>>
   /** The five block tags. */
   readonly tags: Readonly<Record<Tag, Support>>
   /** What the probe took. */

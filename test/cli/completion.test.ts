@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers'
 import type { Command, Option } from 'commander'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createProgram } from '../../src/cli/program.ts'
-import { methods } from '../../src/eth/methods.ts'
+import { methodNames } from '../../src/eth/methods.ts'
 import { hexline } from '../support/command.ts'
 import { nightly } from '../support/runs.ts'
 
@@ -102,13 +102,7 @@ describe.each([['bash', inBash] as const, ...nightly(['fish', inFish] as const)]
   })
 
   it.skipIf(!here).each([
-    [
-      'methods',
-      'hexline call eth_getBl',
-      Object.keys(methods)
-        .filter((name) => name.startsWith('eth_getBl'))
-        .sort(),
-    ],
+    ['methods', 'hexline call eth_getBl', methodNames.filter((name) => name.startsWith('eth_getBl')).sort()],
     ['no more of them once there is one', 'hexline call eth_getBalance e', []],
     ['the same after an option whose value looks like a command', 'hexline call --rpc blocks eth_getBala', ['eth_getBalance']],
     ['the same after a URL, which bash splits', 'hexline call --rpc http://127.0.0.1:8545/a eth_getBala', ['eth_getBalance']],

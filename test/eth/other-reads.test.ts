@@ -1,9 +1,21 @@
 import { describe, expect, it } from 'vitest'
-import { isSafe } from '../../src/eth/methods.ts'
+import { isSafe, methodNames } from '../../src/eth/methods.ts'
+import { isOtherRead } from '../../src/eth/other-reads.ts'
 
 describe('may run twice', () => {
   it.each([
-    ...['eth_call', 'eth_getBlockByNumber', 'eth_getLogs', 'eth_syncing', 'eth_blobBaseFee', 'eth_simulateV1', 'eth_callMany', 'eth_getFilterLogs'],
+    ...[
+      'eth_call',
+      'eth_getBlockByNumber',
+      'eth_getLogs',
+      'eth_syncing',
+      'eth_blobBaseFee',
+      'eth_capabilities',
+      'eth_getBlockAccessList',
+      'eth_simulateV1',
+      'eth_callMany',
+      'eth_getFilterLogs',
+    ],
     ...['net_version', 'web3_clientVersion', 'txpool_content', 'trace_block', 'debug_traceTransaction', 'debug_storageRangeAt', 'ots_getBlockDetails'],
     ...['zks_getBlockDetails', 'zks_L1BatchNumber', 'linea_estimateGas', 'arbtrace_call', 'anvil_getAutomine', 'erigon_getHeaderByNumber', 'bor_getAuthor'],
     ...['wallet_getCapabilities', 'eth_supportedEntryPoints', 'rpc_modules', 'optimism_outputAtBlock'],
@@ -29,4 +41,20 @@ describe('must not run twice', () => {
     ],
     ...['getBalance', 'x', '', 'eth_getuser', 'toString'],
   ])('%s', (method) => expect(isSafe(method)).toBe(false))
+})
+
+it('is said in one place: by the row of a method, or by the list for those without a row', () => {
+  expect(methodNames.filter(isOtherRead)).toEqual([])
+})
+
+it('is said of each method with a row', () => {
+  expect(methodNames.filter((name) => !isSafe(name))).toEqual([
+    'eth_sendRawTransaction',
+    'eth_getFilterChanges',
+    'eth_newBlockFilter',
+    'eth_newFilter',
+    'eth_newPendingTransactionFilter',
+    'eth_sendRawTransactionSync',
+    'eth_uninstallFilter',
+  ])
 })

@@ -13,12 +13,12 @@ import type {
   Json,
   Log,
   LogFilter,
-  MethodName,
   MethodParams,
   MethodResult,
   Proof,
   Quantity,
   Receipt,
+  ServiceMethodName,
   Transaction,
   Uncle,
 } from '../../src/index.ts'
@@ -103,8 +103,8 @@ describe('call returns the decoded result', () => {
   })
 })
 
-test('the 28 methods, and no other', () => {
-  expectTypeOf<MethodName>().toEqualTypeOf<
+test('the 28 methods of the service, and no other', () => {
+  expectTypeOf<ServiceMethodName>().toEqualTypeOf<
     | 'eth_blockNumber'
     | 'eth_call'
     | 'eth_chainId'
@@ -201,8 +201,8 @@ test('invalid calls do not compile', () => {
   client.call('eth_getLogs', { fromBlock: 1n, adress: address })
   // @ts-expect-error no such method
   client.call('eth_getBlock', 1n)
-  // @ts-expect-error not one of the 28: `request` sends it
-  client.call('eth_accounts')
+  // @ts-expect-error in neither table: `request` sends it
+  client.call('eth_coinbase')
   // @ts-expect-error too few
   client.call('eth_getBalance')
   // @ts-expect-error too few: whole transactions or hashes?

@@ -388,6 +388,63 @@ describe('eth_sendRawTransaction', () => {
   })
 })
 
+describe('eth_sendRawTransactionSync', () => {
+  /** Sends through a proxy with these faults: the status of the receipt, or the error, and the methods that the proxy saw. */
+  async function sendSyncThrough(raw: string, answers: [Answer, ...Answer[]], options: ClientOptions = {}) {
+    steadyTime()
+    const proxy = await serve(...answers)
+    const client = clientOf(proxy.url, options)
+    const sent = client.call('eth_sendRawTransactionSync', raw as `0x${string}`)
+    const outcome = await sent.then(
+      (receipt) => ({ receipt, error: undefined }),
+      (error: HexlineError) => ({ receipt: undefined, error }),
+    )
+    return { ...outcome, methods: proxy.requests.flatMap(({ entries }) => entries.map(({ method }) => method.replace('eth_', ''))) }
+  }
+  const known = refuse(-32000, 'already known')
+  const pending: Answer = (request, response) => {
+    const isReceipt = request.entries[0]?.method === 'eth_getTransactionReceipt'
+    return (isReceipt ? each(({ id }) => ({ jsonrpc: '2.0', id, result: null })) : forward(anvil.url))(request, response)
+  }
+
+  test('gives the receipt, and is sent once', async () => {
+    const raw = await sign()
+    const { receipt, methods } = await sendSyncThrough(raw, [forward(anvil.url)])
+    expect(receipt).toMatchObject({ transactionHash: keccak256(raw), status: 1, gasUsed: 21_000n })
+    expect(methods).toEqual(['sendRawTransactionSync'])
+  })
+
+  test('whose reply was lost gives the receipt that is found by its hash, and is not sent again', async () => {
+    const raw = await sign()
+    const { receipt, methods } = await sendSyncThrough(raw, [cutAfter(anvil.url), forward(anvil.url)])
+    expect(receipt).toMatchObject({ transactionHash: keccak256(raw), status: 1 })
+    expect(methods).toEqual(['sendRawTransactionSync', 'getTransactionByHash', 'getTransactionReceipt'])
+  })
+
+  test('that the pool has, but no block, waits for its receipt', async () => {
+    const raw = await sign()
+    const { receipt, methods } = await sendSyncThrough(raw, [cutAfter(anvil.url), pending, pending, known, pending, pending, forward(anvil.url)])
+    expect(receipt).toMatchObject({ transactionHash: keccak256(raw), status: 1 })
+    expect(methods).toEqual([
+      ...['sendRawTransactionSync', 'getTransactionByHash', 'getTransactionReceipt'],
+      ...['sendRawTransactionSync', 'getTransactionByHash', 'getTransactionReceipt', 'getTransactionByHash', 'getTransactionReceipt'],
+    ])
+  })
+
+  test('that is in no block by its deadline has its hash in the error', async () => {
+    const raw = await sign()
+    const { error } = await sendSyncThrough(raw, [cutAfter(anvil.url), pending, pending, known, pending], { deadlineMs: 200 })
+    expect(error).toMatchObject({ transactionHash: keccak256(raw) })
+  })
+
+  test('that a node refuses at once is refused', async () => {
+    const { error, methods } = await sendSyncThrough(await sign({ nonce: 5 }), [refuse(-32000, 'nonce too low: next nonce 6, tx nonce 5')])
+    expect(error).toMatchObject({ kind: 'execution' })
+    expect(error?.transactionHash).toBeUndefined()
+    expect(methods).toEqual(['sendRawTransactionSync'])
+  })
+})
+
 test('transactionHash is the chain’s own, for every type that is sent unchanged', async () => {
   const common = { chainId: 31337, nonce: 7, to, value: 1n, gas: 21_000n } as const
   const fees = { maxFeePerGas: parseGwei('10'), maxPriorityFeePerGas: 1n } as const

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 export interface Pair {
   readonly name: string
   readonly method: string
-  readonly request: { readonly params?: unknown[] }
+  readonly request: { readonly method: string; readonly params?: unknown[] }
   readonly response: {
     readonly id: unknown
     readonly result?: unknown
@@ -39,8 +39,18 @@ const PAIRS = ['execution-apis.jsonl', 'node-replies.jsonl']
 
 /** Every recorded pair of the 28 methods; none without a corpus. */
 export function readPairs(): Pair[] {
+  return PAIRS.flatMap(pairsOf)
+}
+
+/** Every recorded pair of other methods; none without a corpus. */
+export function readNodePairs(): Pair[] {
+  return pairsOf('more-methods.jsonl')
+}
+
+function pairsOf(file: string): Pair[] {
   if (!hasCorpus) return []
-  return PAIRS.flatMap((file) => readFileSync(join(folder, file), 'utf8').trim().split('\n')).map((line) => JSON.parse(line) as Pair)
+  const lines = readFileSync(join(folder, file), 'utf8').trim().split('\n')
+  return lines.map((line) => JSON.parse(line) as Pair).map((pair) => ({ ...pair, method: pair.method ?? pair.request.method }))
 }
 
 /** Every recorded block; none without a corpus. */

@@ -103,6 +103,29 @@ export function arrayOf<T>(item: Decode<T>): Decode<T[]> {
   return withSchema(decode, { is: 'array', item })
 }
 
+/**
+ * Decodes each value of an object whose keys are data, such as addresses, in place. `what` names
+ * the object in the error.
+ */
+export function mapOf<K extends string, T>(what: string, item: Decode<T>): Decode<Record<K, T>> {
+  return (value) => {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) throw fault(what, value)
+    const record = value as Record<string, unknown>
+    let at = ''
+    try {
+      for (at in record) record[at] = item(record[at])
+    } catch (caught) {
+      throw under(caught, at)
+    }
+    return record as Record<K, T>
+  }
+}
+
+/** A field that is decoded so. */
+export function decoded<T>(decode: Decode<T>): Field<T> {
+  return { decode, optional: false }
+}
+
 /** Takes any string; `what` names it in the error. */
 export function stringOf(what: string): Decode<string> {
   const decode: Decode<string> = (value) => {

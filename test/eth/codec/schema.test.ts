@@ -1,10 +1,12 @@
 import { describe, expect, it, test } from 'vitest'
+import { decodeQuantity } from '../../../src/eth/codec/quantity.ts'
 import {
   andThen,
   arrayOf,
   asSent,
   type Decode,
   list,
+  mapOf,
   nullable,
   number,
   numberOrBig,
@@ -72,6 +74,17 @@ test.each<[string, Decode<unknown>, unknown, unknown]>([
   ],
 ])('%s decodes %j', (_, decode, value, expected) => {
   expect(decode(value)).toEqual(expected)
+})
+
+test('an object whose keys are data is decoded value by value, with the key in the path', () => {
+  const decode = mapOf<string, bigint>('amounts by name', decodeQuantity)
+  const amounts = JSON.parse('{"a":"0x1","__proto__":"0x2"}')
+  expect(Object.entries(decode(amounts))).toEqual([
+    ['a', 1n],
+    ['__proto__', 2n],
+  ])
+  expect(() => decode({ a: '0x1', b: 'two' })).toThrow('b: expected a hex quantity, received "two"')
+  for (const wrong of [null, [], 'a']) expect(() => decode(wrong)).toThrow('expected amounts by name')
 })
 
 test('the steps of andThen are in the schema, too, for byte readers', () => {
