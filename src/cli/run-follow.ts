@@ -4,7 +4,7 @@ import type { ClientOptions } from '../client/options.ts'
 import { OptionError } from '../errors.ts'
 import { checkFollowOptions, type FollowOptions } from '../follow/follow.ts'
 import { followLines } from '../follow/follow-lines.ts'
-import type { FollowProgress } from '../follow/follow-stream.ts'
+import type { FollowJob, FollowProgress } from '../follow/follow-stream.ts'
 import { openCursorFile } from './cursor-file.ts'
 import { endpointFrom, type NodeFlags } from './node.ts'
 import { Interrupted } from './output/failure.ts'
@@ -35,7 +35,13 @@ export async function runFollow({ flags, limits, options, cursor: path }: Follow
   const endpoint = endpointFrom(flags, io.env, messages)
   const file = path === undefined ? undefined : openCursorFile(path, fileOf(io))
   const trouble = new Trouble(messages)
-  const onProgress = ({ failure }: FollowProgress) => trouble.tell(failure)
+  const onProgress = (progress: FollowProgress) => {
+    const { failure, blocks, rollbacks } = progress
+    trouble.tell(failure)
+    if (failure !== undefined || blocks + rollbacks > 0) return
+    const [text, json] = waitingFor(job, progress)
+    messages.tell(text, json)
+  }
   const job = checkFollowOptions({ ...options, ...(file?.cursor && { from: file.cursor }), signal: stop.signal, onProgress })
   const client = createClient(endpoint, limits)
   const release = onSignals((name, code) => stop.abort(new Interrupted(`ended by ${name}${path === undefined ? '' : '; the same command goes on'}`, code)))
@@ -58,6 +64,22 @@ export async function runFollow({ flags, limits, options, cursor: path }: Follow
     release()
     await client.close()
   }
+}
+
+/** Why the first block is not there yet, as a sentence and as JSON. */
+function waitingFor({ from, confirmations }: FollowJob, { head }: FollowProgress): [text: string, json: Record<string, unknown>] {
+  const block = typeof from === 'object' ? from.number + 1 : from
+  const which =
+    typeof confirmations === 'string'
+      ? `${confirmations} block`
+      : confirmations > 0
+        ? `block with ${confirmations} ${confirmations === 1 ? 'confirmation' : 'confirmations'}`
+        : 'block'
+  const newest = head === undefined ? `there is no ${which} yet` : `the newest ${which} is ${head}`
+  return [
+    `waiting for ${block === 'latest' ? `the first ${which}` : `block ${block}`}: ${newest}`,
+    { type: 'waiting', block: String(block), head: head?.toString() ?? null },
+  ]
 }
 
 /** The descriptor of standard output, where that is a file. */

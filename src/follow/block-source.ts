@@ -61,28 +61,46 @@ export function deepBlocks<I, L>(
   chainId?: number,
 ): AsyncGenerator<ReadBlock<I, L>, void, undefined> {
   const { filter, receipts } = options
-  const blocks = blocksOf(client, span, options, reader)
-  return filter === undefined || receipts ? blocks : withLogsOfRange(client, span, { ...options, filter, chainId }, reader, blocks)
+  return filter === undefined || receipts ? blocksOf(client, span, options, reader) : withLogsOfRange(client, span, { ...options, filter, chainId }, reader)
 }
 
 async function* withLogsOfRange<I, L>(
   client: Client,
   span: Span,
-  options: SourceOptions & { readonly filter: CheckedFilter; readonly chainId: number | undefined },
+  given: SourceOptions & { readonly filter: CheckedFilter; readonly chainId: number | undefined },
   reader: FollowReader<never, never, I, L>,
-  blocks: AsyncGenerator<ReadBlock<I, L>, void, undefined>,
 ): AsyncGenerator<ReadBlock<I, L>, void, undefined> {
   const { from, to } = span
+  const { options, end } = endable(given)
   const logs = new RangeLogs(client, { ...options, from, to }, reader.logs)
-  const given = async function* () {
-    for await (const block of blocks) yield { ...block, logs: await logs.next(block) }
+  const blocks = async function* () {
+    for await (const block of blocksOf(client, span, options, reader)) yield { ...block, logs: await logs.next(block) }
   }
   try {
-    yield* workAhead(given(), LOGS_AHEAD, async (block) => ({ ...block, logs: await logs.complete(block, block.logs) }))
+    yield* workAhead(blocks(), LOGS_AHEAD, async (block) => ({ ...block, logs: await logs.complete(block, block.logs) }), end)
   } finally {
     await logs.end()
   }
 }
+
+/** The same options, with a signal that `end` aborts, too. */
+function endable<O extends SourceOptions>(given: O): { readonly options: O; end(): void } {
+  const { signal } = given
+  const stop = new AbortController()
+  const onAbort = () => stop.abort(signal?.reason)
+  if (signal?.aborted) onAbort()
+  signal?.addEventListener('abort', onAbort)
+  return {
+    options: { ...given, signal: stop.signal },
+    end() {
+      signal?.removeEventListener('abort', onAbort)
+      stop.abort(ENDED)
+    },
+  }
+}
+
+/** Nobody sees it: requests that nobody waits for any more end with it. */
+const ENDED: unique symbol = Symbol('the blocks are not needed any more')
 
 /**
  * Blocks near the head, each linked to the one before it. Their logs are requested by their hashes,
@@ -109,21 +127,26 @@ export class NearBlocks<I, L> {
   /** By calls of `near`: what belongs together comes from one endpoint. */
   fetch(near: Client, span: Span): AsyncGenerator<ReadBlock<I, L>, void, undefined> {
     const { filter, receipts } = this.#options
-    const blocks = span.from === span.to ? this.#single(near, span.from) : blocksOf(near, span, this.#options, this.#reader)
-    if (filter === undefined || receipts) return blocks
-    const byHash = new LogsByHash(near, filter, this.#reader.logs, this.#options)
-    return workAhead(blocks, LOGS_AHEAD, async (block) => ({ ...block, logs: await byHash.fetch(block) }))
+    const byHash = filter === undefined || receipts ? undefined : new LogsByHash(near, filter, this.#reader.logs, this.#options)
+    if (span.from === span.to) return this.#single(near, span.from, byHash)
+    return byHash === undefined ? blocksOf(near, span, this.#options, this.#reader) : this.#withLogs(near, span, byHash)
   }
 
-  async *#single(near: Client, number: number): AsyncGenerator<ReadBlock<I, L>, void, undefined> {
+  async *#single(near: Client, number: number, byHash: LogsByHash<L> | undefined): AsyncGenerator<ReadBlock<I, L>, void, undefined> {
     try {
       const arrived = await this.#arrivals.arrive(await this.#fetcher.fetchBy(near, BigInt(number)), this.#options.signal, new Link())
       const block = this.#arrivals.item(arrived)
       releaseArrived(arrived)
-      yield block
+      yield byHash === undefined ? block : { ...block, logs: await byHash.fetch(block) }
     } catch (error) {
       throw error instanceof IntegrityError ? scrubError(error, connectionsOf(this.#client)) : error
     }
+  }
+
+  async *#withLogs(near: Client, span: Span, byHash: LogsByHash<L>): AsyncGenerator<ReadBlock<I, L>, void, undefined> {
+    const { options, end } = endable(this.#options)
+    const blocks = blocksOf(near, span, options, this.#reader)
+    yield* workAhead(blocks, LOGS_AHEAD, async (block) => ({ ...block, logs: await byHash.fetch(block) }), end)
   }
 }
 

@@ -36,6 +36,9 @@ export interface FollowProgress {
   readonly failure?: HexlineError
 }
 
+/** Before anything was delivered. */
+const NOTHING: FollowProgress = { number: undefined, head: undefined, blocks: 0, rollbacks: 0 }
+
 /** What a stream brings. */
 export type StreamItem<I, L> =
   | { readonly type: 'block'; readonly block: I; readonly logs: L[] | undefined; readonly cursor: FollowCursor }
@@ -92,7 +95,7 @@ async function startOf(client: Client, job: FollowJob, identity: ChainIdentity, 
 }
 
 /** The newest block that may be delivered, as soon as there is one. */
-async function newest(client: Client, { confirmations }: FollowJob, bell: Bell): Promise<number> {
+async function newest(client: Client, { confirmations, onProgress }: FollowJob, bell: Bell): Promise<number> {
   const now = () => clockOf(client).now()
   const pace = new Pace(now())
   for (let isFirst = true; ; isFirst = false) {
@@ -101,9 +104,11 @@ async function newest(client: Client, { confirmations }: FollowJob, bell: Bell):
       const target = await look(client, confirmations)
       if (target !== undefined) return target.number
       pace.missed()
+      if (isFirst) onProgress?.(NOTHING)
     } catch (error) {
       if (isFirst || !isFailure(error) || mayRepeat(error) !== true) throw error
       pace.failed()
+      onProgress?.({ ...NOTHING, failure: error })
     }
     await bell.wait(pace.waitMs(now(), bell.isLive, Math.random()))
   }
@@ -127,6 +132,7 @@ class Follower<I, L> {
   #head: number | undefined
   #blocks = 0
   #rollbacks = 0
+  #hasWaited = false
   /** Failures since the last progress that contradict what is known. */
   #contradictions = 0
 
@@ -166,6 +172,7 @@ class Follower<I, L> {
     if (step.type === 'wait') {
       this.#pace.missed()
       this.#contradictions = 0
+      this.#waitsForFirst()
       return false
     }
     if (step.type !== 'compare') {
@@ -178,6 +185,13 @@ class Follower<I, L> {
       }
     }
     return yield* this.#rollBack(pinned, step)
+  }
+
+  /** The first block is not there yet: told once, since nothing else may be told for long. */
+  #waitsForFirst(): void {
+    if (this.#hasWaited || this.#blocks > 0 || this.#chain.tip !== undefined) return
+    this.#hasWaited = true
+    this.#tell()
   }
 
   async #target(client: Client): Promise<Target | undefined> {

@@ -49,7 +49,10 @@ export interface FollowOptions<
   readonly confirmations?: number | 'safe' | 'finalized'
   /** Ends the iteration; it rejects with the signal's reason. */
   readonly signal?: AbortSignal
-  /** Called after each item, and with the `failure` of each attempt that fails. */
+  /**
+   * Called after each item, with the `failure` of each attempt that fails, and once where the first
+   * block is not there yet.
+   */
   readonly onProgress?: (progress: FollowProgress) => void
 }
 

@@ -1,8 +1,11 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Writable } from 'node:stream'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { main } from '../../src/cli/main.ts'
 import { hexline, startHexline } from '../support/command.ts'
+import { eventually } from '../support/eventually.ts'
 import { CONTRACT, ForkingChain, headerOf, TOPIC } from '../support/forking-chain.ts'
 import { itemOf, Replay } from '../support/replay.ts'
 import { serve } from '../support/server.ts'
@@ -130,6 +133,28 @@ it('says once that the node is down, and that it answers again', async () => {
     .map((line) => JSON.parse(line).type)
   expect(types.slice(0, 2)).toEqual(['waiting', 'recovered'])
   expect(types.filter((type) => type === 'waiting')).toHaveLength(1)
+})
+
+it.each([
+  [['--from', '14'], 'waiting for block 14: the newest block is 12\n'],
+  [['--from', '14', '--confirmations', '2'], 'waiting for block 14: the newest block with 2 confirmations is 10\n'],
+  [['--from', '14', '--confirmations', '13'], 'waiting for block 14: there is no block with 13 confirmations yet\n'],
+  [['--confirmations', '13'], 'waiting for the first block with 13 confirmations\n'],
+  [['--from', '14', '--confirmations', 'finalized', '--json'], '{"type":"waiting","block":"14","head":"8"}\n'],
+])('says once what it waits for where the first block is not there yet: %j', async (flags, expected) => {
+  const chain = new ForkingChain(12)
+  const server = await serve(chain.node())
+  const pieces: string[] = []
+  const stderr = new Writable({ write: (piece, _, done) => done(void pieces.push(String(piece))) })
+  // A reader that has what it wants, such as `head`.
+  const stdout = new Writable({ write: (_, __, done) => done(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' })) })
+  const ended = main('0.0.0', { args: ['follow', '--rpc', server.url, ...flags], env: {}, stdout, stderr })
+  await eventually(() => expect(pieces).toHaveLength(1))
+  // Some looks later it has not been said again.
+  await server.received(server.requests.length + 3)
+  chain.mine(12)
+  expect(await ended).toBe(0)
+  expect(pieces).toEqual([expected])
 })
 
 it.each([

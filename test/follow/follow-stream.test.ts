@@ -227,6 +227,27 @@ describe('confirmations', () => {
   })
 })
 
+it('tells once that it waits for the first block, and each failure meanwhile', async () => {
+  const chain = new ForkingChain(2)
+  let refusals = 0
+  const server = await serve(chain.node())
+  const right = chain.node()
+  const client = clientOf(server.url, { retry: { attempts: 1 } })
+  const seen: FollowProgress[] = []
+  const onProgress = (progress: FollowProgress) => {
+    if (seen.push(progress) === 1)
+      server.script((request, response) => (refusals++ < 2 ? void response.writeHead(502).end('bad gateway') : right(request, response)))
+    if (refusals > 1) chain.mine(9)
+  }
+  for await (const item of follow(client, { from: 'latest', confirmations: 'finalized', onProgress })) {
+    expect(item).toMatchObject({ block: { number: BigInt(chain.head - 4) } })
+    break
+  }
+  const nothing = { number: undefined, head: undefined, blocks: 0, rollbacks: 0 }
+  expect(seen.slice(0, 3)).toMatchObject([nothing, { ...nothing, failure: { kind: 'server' } }, { ...nothing, failure: { kind: 'server' } }])
+  expect(seen[0]).not.toHaveProperty('failure')
+})
+
 it("from 'latest': begins with the newest block", async () => {
   const chain = new ForkingChain(20)
   const server = await serve(chain.node())

@@ -4,7 +4,7 @@ import { errorOf } from '../support/server.ts'
 
 /** Numbers, and what is known of those who take them. */
 function source(count: number, failAt = Number.POSITIVE_INFINITY) {
-  const seen = { taken: 0, returned: false }
+  const seen = { taken: 0, returned: false, ended: false }
   async function* numbers() {
     try {
       for (let number = 0; number < count; number++) {
@@ -16,7 +16,10 @@ function source(count: number, failAt = Number.POSITIVE_INFINITY) {
       seen.returned = true
     }
   }
-  return { seen, numbers: numbers() }
+  const end = () => {
+    seen.ended = true
+  }
+  return { seen, numbers: numbers(), end }
 }
 
 async function all<T>(items: AsyncIterable<T>, got: T[] = []): Promise<T[]> {
@@ -25,9 +28,9 @@ async function all<T>(items: AsyncIterable<T>, got: T[] = []): Promise<T[]> {
 }
 
 it('gives what was made in the order of the items, whichever is ready first', async () => {
-  const { numbers, seen } = source(10)
+  const { numbers, seen, end } = source(10)
   const waiting: (() => void)[] = []
-  const stream = all(workAhead(numbers, 4, (number) => new Promise<number>((resolve) => waiting.push(() => resolve(number * 2)))))
+  const stream = all(workAhead(numbers, 4, (number) => new Promise<number>((resolve) => waiting.push(() => resolve(number * 2))), end))
   let most = 0
   while (waiting.length > 0 || seen.taken < 10) {
     most = Math.max(most, waiting.length)
@@ -40,35 +43,76 @@ it('gives what was made in the order of the items, whichever is ready first', as
 
 it('gives what comes before a failure of the source first', async () => {
   const got: number[] = []
-  const { numbers, seen } = source(10, 7)
+  const { numbers, seen, end } = source(10, 7)
   expect(
     (
       await errorOf(
         all(
-          workAhead(numbers, 4, async (number) => number),
+          workAhead(numbers, 4, async (number) => number, end),
           got,
         ),
       )
     ).message,
   ).toBe('no more')
   expect(got).toEqual([0, 1, 2, 3, 4, 5, 6])
-  expect(seen.returned).toBe(true)
+  expect(seen).toMatchObject({ returned: true, ended: true })
 })
 
 it('gives what comes before a failure of the work first, and takes no more', async () => {
   const got: number[] = []
-  const { numbers, seen } = source(100)
+  const { numbers, seen, end } = source(100)
   const work = async (number: number) => {
     if (number >= 5) throw new Error(`not ${number}`)
     return number
   }
-  expect((await errorOf(all(workAhead(numbers, 4, work), got))).message).toBe('not 5')
+  expect((await errorOf(all(workAhead(numbers, 4, work, end), got))).message).toBe('not 5')
   expect(got).toEqual([0, 1, 2, 3, 4])
-  expect(seen).toEqual({ taken: 9, returned: true })
+  expect(seen).toMatchObject({ returned: true, ended: true })
+  expect(seen.taken).toBeLessThanOrEqual(9)
+})
+
+it('gives the first as soon as it is there, while the source is asked for the next', async () => {
+  let release = () => {}
+  const held = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  async function* numbers() {
+    yield 0
+    await held
+    yield 1
+  }
+  const stream = workAhead(
+    numbers(),
+    4,
+    async (number) => number,
+    () => {},
+  )
+  expect(await stream.next()).toEqual({ done: false, value: 0 })
+  release()
+  expect(await all(stream)).toEqual([1])
 })
 
 it('ends its source when it is left', async () => {
-  const { numbers, seen } = source(100)
-  for await (const number of workAhead(numbers, 4, async (each) => each)) if (number === 3) break
-  expect(seen).toEqual({ taken: 7, returned: true })
+  const { numbers, seen, end } = source(100)
+  for await (const number of workAhead(numbers, 4, async (each) => each, end)) if (number === 3) break
+  expect(seen).toMatchObject({ returned: true, ended: true })
+  expect(seen.taken).toBeLessThanOrEqual(7)
+})
+
+it('ends its source when it is left while that is asked for the next item', async () => {
+  const seen = { returned: false }
+  let end = () => {}
+  const ended = new Promise<never>((_, reject) => {
+    end = () => reject(new Error('nobody wants it'))
+  })
+  async function* numbers() {
+    try {
+      yield 0
+      await ended
+    } finally {
+      seen.returned = true
+    }
+  }
+  for await (const _ of workAhead(numbers(), 4, async (each) => each, end)) break
+  expect(seen.returned).toBe(true)
 })

@@ -10,7 +10,7 @@ import {
   zeroPadValue,
 } from 'ethers'
 import { describe, expect } from 'vitest'
-import { alice, type Bed, bob, carol, collector, ethersFlows } from '../../support/ethers-flows.ts'
+import { alice, type Bed, bob, carol, collector, ethersFlows, lineUrl } from '../../support/ethers-flows.ts'
 import { collectible, collectibleAbi, putContracts, token, tokenAbi } from '../../support/ethers-flows-contracts.ts'
 
 const flow = ethersFlows(putContracts)
@@ -22,45 +22,53 @@ const sent = ({ ask }: Bed, to: string, data: string, from = alice) => ask<strin
 const transfer = (bed: Bed, amount: number, from = alice) => sent(bed, token, tokenAbi.encodeFunctionData('transfer', [carol, amount]), from)
 const amountOf = ({ data }: Log) => Number(data)
 
+const isOverWebSocket = lineUrl()('http://node').startsWith('ws:')
+/** Hexline over a WebSocket requests logs by itself, whichever way is asked for. */
+const isLive = ({ isHexline }: Bed) => isHexline && isOverWebSocket
+const whenLive = ({ answered }: Bed) => Promise.all([answered('eth_blockNumber'), answered('eth_getBlockByNumber')])
+
 /** Ways to listen to a contract's events. */
 interface Way {
-  /** Starts listening, and resolves to the provider once that is effective. */
-  listen(bed: Bed, begin: (provider: JsonRpcProvider) => Promise<unknown>): Promise<JsonRpcProvider>
+  makeProvider(bed: Bed): JsonRpcProvider
+  /** Resolves when the next listener is active. */
+  ready(bed: Bed): Promise<unknown>
   /** The method that is called at each new block. */
-  readonly looks: string
+  looks(bed: Bed): string
   mineUntil<T>(bed: Bed, done: Promise<T>): Promise<T>
 }
 
 const ways: Record<string, Way> = {
   'by a filter of the node': {
-    looks: 'eth_getFilterChanges',
-    async listen({ provider, answered }, begin) {
-      const ready = answered('eth_getFilterChanges')
-      await begin(provider)
-      await ready
+    makeProvider: ({ provider }) => provider,
+    async ready(bed) {
+      if (isLive(bed)) return whenLive(bed)
+      await bed.answered('eth_getFilterChanges')
       // It has polled, and waits for a block.
-      await answered('eth_blockNumber')
-      return provider
+      await bed.answered('eth_blockNumber')
     },
+    looks: (bed) => (isLive(bed) ? 'eth_getLogs' : 'eth_getFilterChanges'),
     mineUntil: ({ mineUntil }, done) => mineUntil(done),
   },
   'by polling': {
-    looks: 'eth_getLogs',
-    async listen({ make, answered }, begin) {
-      const provider = make({ polling: true })
-      // The listener's own, and that of the block events below it.
-      const ready = answered('eth_blockNumber', 2)
-      await begin(provider)
-      await ready
-      return provider
-    },
+    makeProvider: ({ make }) => make({ polling: true }),
+    // The listener's own, and that of the block events below it.
+    ready: (bed) => (isLive(bed) ? whenLive(bed) : bed.answered('eth_blockNumber', 2)),
+    looks: () => 'eth_getLogs',
     // ethers requests logs at each block, and emits them twice when the next block comes before the
     // reply.
     mineUntil: ({ mineUntil }, done) => mineUntil(done, 'eth_getLogs'),
   },
 }
 
-for (const [way, { listen, looks, mineUntil }] of Object.entries(ways)) {
+for (const [way, { makeProvider, ready, looks, mineUntil }] of Object.entries(ways)) {
+  /** Starts listening, and resolves to the provider once that is effective. */
+  const listen = async (bed: Bed, begin: (provider: JsonRpcProvider) => Promise<unknown>, provider = makeProvider(bed)) => {
+    const active = ready(bed)
+    await begin(provider)
+    await active
+    return provider
+  }
+
   describe(`events ${way}`, () => {
     const filters: [string, EventFilter, number[]][] = [
       ['an address', { address: token }, [1, 2, 3]],
@@ -75,7 +83,7 @@ for (const [way, { listen, looks, mineUntil }] of Object.entries(ways)) {
           await listen(bed, (provider) => provider.on(filter, (log) => seen.add(log)))
           await sent(bed, collectible, collectibleAbi.encodeFunctionData('mint', [carol]))
           await transfer(bed, 1)
-          const looked = bed.answered(looks)
+          const looked = bed.answered(looks(bed))
           await bed.mine()
           await looked
           await transfer(bed, 2, bob.address)
@@ -152,9 +160,7 @@ for (const [way, { listen, looks, mineUntil }] of Object.entries(ways)) {
         await transfer(bed, 32)
         await bed.mine()
         const second = collector<Log>(1)
-        const ready = bed.answered(way === 'by polling' ? 'eth_blockNumber' : 'eth_getFilterChanges', way === 'by polling' ? 2 : 1)
-        await provider.on(filter, (log) => second.add(log))
-        await ready
+        await listen(bed, (each) => each.on(filter, (log) => second.add(log)), provider)
         await transfer(bed, 33)
         const later = await mineUntil(bed, second.all)
         return { first: first.values.map(amountOf), between, later: later.map(amountOf) }

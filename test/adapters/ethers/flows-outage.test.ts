@@ -1,18 +1,28 @@
+import type { Socket } from 'node:net'
 import { Contract, id, isError, type Log, type TransactionReceipt, toBeHex } from 'ethers'
 import { HexlineProvider, type HexlineProviderOptions } from 'hexline/ethers'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { alice, type Bed, carol, collector, ethersFlows, failureOf } from '../../support/ethers-flows.ts'
+import { alice, type Bed, carol, collector, ethersFlows, failureOf, lineUrl } from '../../support/ethers-flows.ts'
 import { putContracts, token, tokenAbi } from '../../support/ethers-flows-contracts.ts'
 import { lineTo, watchQuiet } from '../../support/ethers-flows-line.ts'
-import { forward } from '../../support/forward.ts'
-import { deadPort, type Received, serve } from '../../support/server.ts'
+import { forward, forwardMessages } from '../../support/forward.ts'
+import { deadPort, type Entry, serve } from '../../support/server.ts'
+import { serveWebSocket } from '../../support/web-socket-server.ts'
 
 const flow = ethersFlows(putContracts)
+const urlOf = lineUrl()
+const isOverWebSocket = urlOf('http://node').startsWith('ws:')
 
 const never = id('nothing has this hash')
 const transfer = ({ ask }: Bed, amount: number) =>
   ask<string>('eth_sendTransaction', { from: alice, to: token, data: tokenAbi.encodeFunctionData('transfer', [carol, amount]), gas: toBeHex(100_000) })
 const amountOf = ({ data }: Log) => Number(data)
+
+/** What a listener to logs asks at each block. */
+const LOOKS = isOverWebSocket ? 'eth_getLogs' : 'eth_getFilterChanges'
+
+/** Resolves when the next listeners to logs, this many, are active. */
+const listensToLogs = ({ answered }: Bed, count = 1) => answered(isOverWebSocket ? 'eth_getBlockByNumber' : 'eth_getFilterChanges', count)
 
 /**
  * A node that cuts the connection of each call to one method while it is broken. `broke` resolves
@@ -21,11 +31,16 @@ const amountOf = ({ data }: Log) => Number(data)
 async function brokenIn(bed: Bed, method: string) {
   const broke = collector<unknown>(1)
   const node = { isBroken: false, broke: broke.all, url: '' }
-  const server = await serve((request: Received, response) => {
-    if (!node.isBroken || request.entries.every((entry) => entry.method !== method)) return forward(bed.url)(request, response)
-    request.socket.destroy()
-    broke.add(request)
-  })
+  const isCut = (entries: readonly Entry[], socket: Socket) => {
+    if (!node.isBroken || entries.every((entry) => entry.method !== method)) return false
+    socket.destroy()
+    broke.add(entries)
+    return true
+  }
+  const [post, pass] = [forward(bed.url), forwardMessages(bed.url)]
+  const server = isOverWebSocket
+    ? await serveWebSocket((message) => isCut(message.entries, message.peer.socket) || pass(message))
+    : await serve((request, response) => isCut(request.entries, request.socket) || post(request, response))
   node.url = server.url
   return node
 }
@@ -62,7 +77,10 @@ describe('a node that dies and comes back', () => {
       const provider = bed.make(once, line.url)
       const [before, logs, amounts, pending] = [collector<unknown>(3), collector<Log>(3), collector<bigint>(3), collector<string>(3)]
       const contract = new Contract(token, tokenAbi, provider)
-      const ready = bed.answered('eth_getFilterChanges', 3)
+      // What is pending comes by a filter over a WebSocket, too.
+      const polledForAll = (ofLogs = LOOKS) =>
+        isOverWebSocket ? Promise.all([bed.answered(ofLogs, 2), bed.answered('eth_getFilterChanges')]) : bed.answered('eth_getFilterChanges', 3)
+      const ready = Promise.all([bed.answered('eth_blockNumber'), polledForAll('eth_getBlockByNumber')])
       await provider.on({ address: token }, (log) => {
         before.add(log)
         logs.add(log)
@@ -78,8 +96,12 @@ describe('a node that dies and comes back', () => {
       await ready
       const hashes = [await transfer(bed, 1)]
       // A node reports each change once: a report that is under way when the connection is cut is
-      // lost.
-      await bed.mineUntil(before.all)
+      // lost. So the polls at each block are waited for before the next one.
+      do {
+        const polled = polledForAll()
+        await bed.mine()
+        await polled
+      } while (before.values.length < 3)
       await line.cut()
       hashes.push(await transfer(bed, 2))
       await bed.mine()
@@ -122,13 +144,13 @@ describe('a node that dies and comes back', () => {
 
 describe('a failing call in a listener', () => {
   flow.alone(
-    "for changes of a filter is told to on('error'), and no log is lost, where ethers' own prints",
+    "for new logs is told to on('error'), and no log is lost, where ethers' own prints",
     async (bed) => {
       const assertQuiet = watchQuiet()
-      const node = await brokenIn(bed, 'eth_getFilterChanges')
+      const node = await brokenIn(bed, LOOKS)
       const provider = bed.make(once, node.url)
       const [errors, logs] = [collector<Error>(1), collector<Log>(2)]
-      const ready = bed.answered('eth_getFilterChanges')
+      const ready = listensToLogs(bed)
       await provider.on('error', (error) => errors.add(error))
       await provider.on({ address: token }, (log) => logs.add(log))
       await ready
@@ -154,7 +176,7 @@ describe('a failing call in a listener', () => {
       const node = await brokenIn(bed, 'eth_getLogs')
       const provider = bed.make({ ...once, polling: true }, node.url)
       const logs = collector<Log>(1)
-      const ready = bed.answered('eth_blockNumber', 2)
+      const ready = isOverWebSocket ? listensToLogs(bed) : bed.answered('eth_blockNumber', 2)
       await provider.on({ address: token }, (log) => logs.add(log))
       await ready
       node.isBroken = true
@@ -250,6 +272,8 @@ describe('a filter that the node has dropped', () => {
       return told.map(amountOf)
     },
     (told) => expect(told).toEqual([1, 2, 3]),
+    // Over a WebSocket there is no filter.
+    { needsHttp: true },
   )
 })
 
@@ -265,7 +289,7 @@ describe('a node that is dead at the start', () => {
 
   it.each(Object.entries(kinds))('accepts listeners for %s, and nothing is printed', async (_, [listen, options]) => {
     const assertQuiet = watchQuiet()
-    const provider = new HexlineProvider(`http://127.0.0.1:${await deadPort()}`, undefined, { pollingInterval: 20, retry: false, ...options })
+    const provider = new HexlineProvider(urlOf(`http://127.0.0.1:${await deadPort()}`), undefined, { pollingInterval: 20, retry: false, ...options })
     onTestFinished(() => provider.destroy())
     const failed = collector<unknown>(3)
     await provider.on('debug', ({ action, error }) => action === 'receiveRpcError' && failed.add(error))
