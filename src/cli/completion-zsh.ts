@@ -15,7 +15,11 @@ if [[ $funcstack[1] == _hexline ]]; then _hexline "$@"; else compdef _hexline he
 function functionOf(command: CompletedCommand): string {
   const { path, options, args, isVariadic, commands } = command
   const optionSpecs = options.flatMap(({ names, description, values }) =>
-    names.map((name) => quoted(`*${name}[${escaped(description)}]${values === undefined ? '' : `:value:${action(values)}`}`)),
+    // `=`: the value stands in the same word or in the next one.
+    names.map((name) => {
+      const [equals, value] = values === undefined ? ['', ''] : [name.startsWith('--') ? '=' : '', `:value:${action(values)}`]
+      return quoted(`*${name}${equals}[${escaped(description)}]${value}`)
+    }),
   )
   const argSpecs = args.map((values, i) => quoted(`${isVariadic && i === args.length - 1 ? '*' : i + 1}:argument:${action(values)}`))
   const name = functionName(path)

@@ -4,7 +4,8 @@ import type { Layer } from '../rpc/call.ts'
 import { isFailure, isThrottled } from '../rpc/failure-kinds.ts'
 import type { TextStream } from './output/io.ts'
 import type { MessageFlags, Messages } from './output/messages.ts'
-import { count, durationOf, sizeOf } from './output/units.ts'
+import { failuresText, progressLine, waitingLine } from './output/progress-line.ts'
+import { count, countOf, durationOf, sizeOf } from './output/units.ts'
 import { timeLeft } from './time-left.ts'
 
 /** Counts the failed attempts of a job's calls. When a POST fails, each of its calls counts. */
@@ -33,9 +34,6 @@ interface MeterFlags extends MessageFlags {
 const TICK = 500
 /** Interval between two lines where there is no bar, in ms. */
 const LINE_EVERY = 5000
-/** Columns that the long bar and its figures need. */
-const WIDE = 100
-
 /**
  * Shows the progress of a bulk job, also while nothing arrives: a bar on a terminal, elsewhere a
  * line every few seconds.
@@ -67,7 +65,9 @@ export class Meter<P extends Progress = Progress> {
     this.#hasBar = stream.isTTY === true && !quiet && !json && !sharesTerminal
   }
 
+  /** Begins, or begins anew. */
   start(): void {
+    this.#progress = undefined
     this.#startedAt = this.#saidAt = performance.now()
     this.#ticker = setInterval(() => this.#tick(), TICK)
     this.#ticker.unref()
@@ -103,7 +103,7 @@ export class Meter<P extends Progress = Progress> {
     const ms = performance.now() - this.#startedAt
     const [seconds, rate] = [ms / 1000, rateOf(done, ms)]
     this.#messages.tell(
-      `${count(done)} ${done === 1 ? 'block' : 'blocks'}, ${sizeOf(bytes)} in ${seconds.toFixed(1)} s (${count(rate)} blocks/s)${this.#detail}${this.#trouble(' | ')}`,
+      `${countOf(done, 'block')}, ${sizeOf(bytes)} in ${seconds.toFixed(1)} s (${count(rate)} blocks/s)${this.#detail}${this.#trouble(' | ')}`,
       {
         type: 'done',
         blocks: done,
@@ -120,8 +120,8 @@ export class Meter<P extends Progress = Progress> {
     const progress = this.#progress
     const waited = performance.now() - this.#saidAt
     if (this.#hasBar) {
-      if (progress !== undefined) this.#bar?.update(this.#figures)
-      else if (waited > 4 * TICK) this.#stream.write(`\rwaiting for the node${this.#trouble(': ')}\x1b[K`)
+      if (progress !== undefined) this.#bar?.update(progress.done)
+      else if (waited > 4 * TICK) this.#stream.write(`\r${waitingLine(this.#tally, this.#stream.columns)}\x1b[K`)
     } else if (waited >= LINE_EVERY) {
       this.#saidAt = performance.now()
       if (progress === undefined) this.#messages.tell(`waiting for the node${this.#trouble(': ')}`, { type: 'waiting', ...this.#counts })
@@ -150,26 +150,21 @@ export class Meter<P extends Progress = Progress> {
   }
 
   #startBar({ done, total }: P): void {
-    const isWide = (this.#stream.columns ?? 80) >= WIDE
-    this.#bar = new cliProgress.SingleBar(
-      {
-        stream: this.#stream,
-        format: isWide
-          ? '{bar} {percentage} % | {value} of {total} blocks | {rate} blocks/s | {size}{detail}{left}{trouble}'
-          : '{bar} {percentage} % | {rate}/s{detail}{left}{trouble}',
-        formatValue: (value, _, type) => (type === 'value' || type === 'total' ? count(value) : String(value)),
-        barsize: isWide ? 24 : 12,
-        hideCursor: true,
-        clearOnComplete: true,
-        gracefulExit: false,
-      },
-      cliProgress.Presets.shades_classic,
-    )
-    this.#bar.start(total, done, this.#figures)
+    this.#bar = new cliProgress.SingleBar({
+      stream: this.#stream,
+      format: () => this.#line,
+      hideCursor: true,
+      clearOnComplete: true,
+      gracefulExit: false,
+    })
+    this.#bar.start(total, done)
   }
 
-  get #figures() {
-    return { rate: count(this.#rate), size: sizeOf(this.#progress?.bytes ?? 0), detail: this.#detail, left: this.#left, trouble: this.#trouble(' | ') }
+  /** The bar with its figures. */
+  get #line(): string {
+    const { done = 0, total = 0, bytes = 0 } = this.#progress ?? {}
+    const [rate, msLeft] = [this.#rate, this.#msLeft]
+    return progressLine({ done, total, bytes, rate, msLeft, detail: this.#detailText, ...this.#counts }, this.#stream.columns)
   }
 
   get #counts() {
@@ -177,14 +172,16 @@ export class Meter<P extends Progress = Progress> {
   }
 
   get #detail(): string {
-    return this.#progress === undefined || this.#detailOf === undefined ? '' : ` | ${this.#detailOf(this.#progress).text}`
+    return this.#detailText === '' ? '' : ` | ${this.#detailText}`
+  }
+
+  get #detailText(): string {
+    return this.#progress === undefined || this.#detailOf === undefined ? '' : this.#detailOf(this.#progress).text
   }
 
   #trouble(before: string): string {
-    const { retries, throttled } = this.#tally
-    const calls = (number: number) => `${count(number)} ${number === 1 ? 'call' : 'calls'}`
-    const said = [retries > 0 ? `${calls(retries)} repeated` : '', throttled > 0 ? `${calls(throttled)} throttled` : ''].filter(Boolean)
-    return said.length === 0 ? '' : before + said.join(', ')
+    const said = failuresText(this.#tally)
+    return said === '' ? '' : before + said
   }
 
   /** Blocks per second so far. */

@@ -3,7 +3,7 @@ import type { BlocksPlan } from '../plan/plan-blocks.ts'
 import type { ExportPlan } from '../plan/plan-export.ts'
 import type { LogsPlan } from '../plan/plan-logs.ts'
 import type { Units } from '../plan/provider.ts'
-import { table } from './output/table.ts'
+import { aligned, table, wrapped } from './output/table.ts'
 import { count, countOf, durationOf, sizeOf } from './output/units.ts'
 
 type AnyPlan = ExportPlan | BlocksPlan | LogsPlan
@@ -15,13 +15,13 @@ interface Row {
   readonly between?: string
 }
 
-/** A plan as text, at most 80 columns wide. */
-export function planText(plan: AnyPlan): string {
+/** A plan as text, at most `width` columns wide. Without a width, nothing is wrapped. */
+export function planText(plan: AnyPlan, width?: number): string {
   const parts = [
     `blocks ${plan.from} to ${plan.to} (${countOf(plan.blocks, 'block')})`,
-    shown(rowsOf(plan)),
-    unitsText(plan.units),
-    ...('audits' in plan ? [auditsText(plan)] : plan.receipts === null ? [] : [receiptsText(plan.receipts)]),
+    shown(rowsOf(plan), width),
+    unitsText(plan.units, width),
+    ...('audits' in plan ? [auditsText(plan, width)] : plan.receipts === null ? [] : [receiptsText(plan.receipts, width)]),
   ]
   return parts.join('\n\n')
 }
@@ -54,15 +54,17 @@ function rowOf(name: string, { value, low, high }: Estimate, show: (value: numbe
   return { name, about, ...(least !== most && { between: `${least} to ${most}` }) }
 }
 
-function shown(rows: readonly Row[]): string {
-  const width = Math.max(...rows.map(({ name }) => name.length))
-  const middle = Math.max(...rows.map(({ about }) => about.length))
-  return rows.map(({ name, about, between = '' }) => `${name.padEnd(width)}  ${about.padStart(middle)}  ${between}`.trimEnd()).join('\n')
+function shown(rows: readonly Row[], width: number | undefined): string {
+  return aligned(
+    rows.map(({ name, about, between = '' }) => [name, about, between]),
+    [false, true, false],
+    width,
+  )
 }
 
 const units = (each: Estimate) => count(each.value)
 
-function unitsText(all: readonly Units[]): string {
+function unitsText(all: readonly Units[], width: number | undefined): string {
   return table(
     [
       { title: 'provider', of: ({ provider }: Units) => provider },
@@ -70,7 +72,7 @@ function unitsText(all: readonly Units[]): string {
       { title: 'throttled', of: ({ throttled }: Units) => units(throttled), right: true },
     ],
     all,
-    false,
+    width,
   )
 }
 
@@ -83,16 +85,18 @@ function providerColumns<T extends { readonly units: readonly Units[] }>(all: re
   }))
 }
 
-function receiptsText({ ways, cheapest }: NonNullable<BlocksPlan['receipts']>): string {
+function receiptsText({ ways, cheapest }: NonNullable<BlocksPlan['receipts']>, width: number | undefined): string {
   const columns = providerColumns<(typeof ways)[number]>(ways[0]?.units ?? [], (provider, { method }) =>
     Object.entries(cheapest).some(([name, best]) => name === provider && best === method),
   )
-  const text = table([{ title: 'receipts by', of: ({ method }) => method }, ...columns], ways, false)
-  const logsAlone = ways.some(({ method }) => method === 'eth_getLogs') ? '\n  eth_getLogs, as in hexline logs, gives the logs alone' : ''
+  const text = table([{ title: 'receipts by', of: ({ method }) => method }, ...columns], ways, width)
+  const logsAlone = ways.some(({ method }) => method === 'eth_getLogs')
+    ? ['', ...wrapped('eth_getLogs, as in hexline logs, gives the logs alone', (width ?? Infinity) - 2)].join('\n  ')
+    : ''
   return `${text}\n\n* what the provider charges least for${logsAlone}`
 }
 
-function auditsText({ audits, audit }: LogsPlan): string {
+function auditsText({ audits, audit }: LogsPlan, width: number | undefined): string {
   return table(
     [
       { title: 'audit', of: ({ level }) => `${level}${level === audit ? ' (included)' : ''}` },
@@ -101,6 +105,6 @@ function auditsText({ audits, audit }: LogsPlan): string {
       { title: 'receipts of', of: ({ receipts }) => `${count(receipts.value)} blocks`, right: true },
     ],
     audits,
-    false,
+    width,
   )
 }

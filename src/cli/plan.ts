@@ -14,7 +14,7 @@ import { type ExportFlags, exportFlags, exportOptionsFrom } from './export.ts'
 import { type LogsFlags, logsFlags, logsOptionsFrom } from './logs.ts'
 import { endpointFrom, numberFrom } from './node.ts'
 import { Interrupted } from './output/failure.ts'
-import type { Io } from './output/io.ts'
+import { type Io, widthOf } from './output/io.ts'
 import { toJson } from './output/json.ts'
 import { type MessageFlags, messagesFor } from './output/messages.ts'
 import { printText } from './output/print.ts'
@@ -116,7 +116,7 @@ async function tellPlan(
     })
     const plan = await run(client)
     if (plan.missing !== null) messages.warn(missingText(plan.missing))
-    await printText(io.stdout, flags.json ? `${toJson(plan)}\n` : `${planText(plan)}\n`)
+    await printText(io.stdout, flags.json ? `${toJson(plan)}\n` : `${planText(plan, widthOf(io.stdout))}\n`)
   } finally {
     release()
     await client.close()

@@ -6,11 +6,13 @@ import { checkFollowOptions, type FollowOptions } from '../follow/follow.ts'
 import { followLines } from '../follow/follow-lines.ts'
 import type { FollowJob, FollowProgress } from '../follow/follow-stream.ts'
 import { openCursorFile } from './cursor-file.ts'
+import { FollowMeter } from './follow-meter.ts'
+import { Tally } from './meter.ts'
 import { endpointFrom, type NodeFlags } from './node.ts'
 import { Interrupted } from './output/failure.ts'
 import type { Io } from './output/io.ts'
 import { lineForTerminal } from './output/json.ts'
-import { type MessageFlags, messagesFor } from './output/messages.ts'
+import { type MessageFlags, type Messages, messagesFor } from './output/messages.ts'
 import { standardOutput } from './output/standard-output.ts'
 import { count } from './output/units.ts'
 import { onSignals } from './signals.ts'
@@ -34,26 +36,31 @@ export async function runFollow({ flags, limits, options, cursor: path }: Follow
   checkFollowOptions(options)
   const endpoint = endpointFrom(flags, io.env, messages)
   const file = path === undefined ? undefined : openCursorFile(path, fileOf(io))
-  const trouble = new Trouble(messages)
+  const tally = new Tally()
+  const meter = new FollowMeter(io.stderr, messages, { ...flags, sharesTerminal: io.stdout.isTTY === true }, tally)
+  const tell: Messages['tell'] = (sentence, facts) => {
+    meter.makeRoom()
+    messages.tell(sentence, facts)
+  }
+  const trouble = new Trouble({ ...messages, tell })
   const onProgress = (progress: FollowProgress) => {
     const { failure, blocks, rollbacks } = progress
+    meter.update(progress)
     trouble.tell(failure)
-    if (failure !== undefined || blocks + rollbacks > 0) return
-    const [text, json] = waitingFor(job, progress)
-    messages.tell(text, json)
+    if (failure === undefined && blocks + rollbacks === 0) tell(...waitingFor(job, progress))
   }
   const job = checkFollowOptions({ ...options, ...(file?.cursor && { from: file.cursor }), signal: stop.signal, onProgress })
-  const client = createClient(endpoint, limits)
+  const client = createClient(endpoint, { ...limits, layers: (defaults) => [...defaults, tally.layer] })
   const release = onSignals((name, code) => stop.abort(new Interrupted(`ended by ${name}${path === undefined ? '' : '; the same command goes on'}`, code)))
   const output = standardOutput(io.stdout, stop)
+  meter.start()
   try {
     for await (const { line, cursor, rolledBack } of followLines(client, job)) {
       file?.prepare(cursor, line)
       await output.write([output.isTerminal ? lineForTerminal([line]) : line])
       await output.commit()
       file?.commit()
-      if (rolledBack > 0)
-        messages.tell(`${count(rolledBack)} ${rolledBack === 1 ? 'block was' : 'blocks were'} rolled back`, { type: 'rollback', blocks: rolledBack })
+      if (rolledBack > 0) tell(`${count(rolledBack)} ${rolledBack === 1 ? 'block was' : 'blocks were'} rolled back`, { type: 'rollback', blocks: rolledBack })
     }
   } catch (error) {
     // The reader has closed our output, such as `head`.
@@ -61,6 +68,7 @@ export async function runFollow({ flags, limits, options, cursor: path }: Follow
     // A cursor of another chain.
     throw file?.cursor && error instanceof OptionError && error.option === 'from' ? new OptionError('--cursor', error.expected, error.received) : error
   } finally {
+    meter.stop()
     release()
     await client.close()
   }

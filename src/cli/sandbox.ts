@@ -12,6 +12,7 @@ import { type Messages, messagesFor } from './output/messages.ts'
 import { printText } from './output/print.ts'
 import { redact, redactPath } from './output/redact.ts'
 import { syntaxFault } from './params.ts'
+import { onSignals } from './signals.ts'
 
 interface Flags {
   readonly port?: string
@@ -71,7 +72,18 @@ Examples:
 
 async function runSandbox(flags: Flags, io: Io): Promise<void> {
   // First of all: a signal must not leave a node behind that is just starting.
-  const ended = signalled()
+  let release = () => {}
+  const ended = new Promise<Interrupted>((resolve) => {
+    release = onSignals((name, code) => resolve(new Interrupted(`ended by ${name}`, code)), ['SIGINT', 'SIGTERM', 'SIGHUP'])
+  })
+  try {
+    await serveUntil(ended, flags, io)
+  } finally {
+    release()
+  }
+}
+
+async function serveUntil(ended: Promise<Interrupted>, flags: Flags, io: Io): Promise<void> {
   const messages = messagesFor(flags, io)
   const options = await optionsFrom(flags, io.env, messages)
   const { startSandbox } = await import('../sandbox/index.ts')
@@ -163,13 +175,4 @@ export HEXLINE_API_KEY=${apiKey}
 For any JSON-RPC client: ${sandbox.nodeUrl()}
 A key that is out of quota: ${quotaKeys.join(', ')}
 `
-}
-
-/** Resolves when the user ends the process. A second signal ends it as usual. */
-function signalled(): Promise<Interrupted> {
-  return new Promise((resolve) => {
-    process.once('SIGINT', () => resolve(new Interrupted('ended by Ctrl-C', 130)))
-    process.once('SIGTERM', () => resolve(new Interrupted('ended by SIGTERM', 143)))
-    process.once('SIGHUP', () => resolve(new Interrupted('ended by SIGHUP', 129)))
-  })
 }

@@ -12,11 +12,11 @@ import { harmlessText } from '../text.ts'
 import { type Answer, ask, loadDuckDb, type Value } from './duckdb.ts'
 import { csvLine } from './output/csv.ts'
 import { Interrupted } from './output/failure.ts'
-import type { Io } from './output/io.ts'
+import { type Io, widthOf } from './output/io.ts'
 import { toJson } from './output/json.ts'
 import { messagesFor } from './output/messages.ts'
 import { print, printText } from './output/print.ts'
-import { resultTable } from './output/result-table.ts'
+import { table } from './output/table.ts'
 import { count, countOf } from './output/units.ts'
 import { onSignals } from './signals.ts'
 
@@ -126,8 +126,8 @@ async function printAnswer({ columns, rows }: Answer, flags: Flags, { stdout }: 
     }
     isCut = held.length > MOST_ROWS
     printed = Math.min(held.length, MOST_ROWS)
-    const titled = columns.map(({ name, isNumber }) => ({ title: harmlessText(name), isNumber }))
-    await write(`${resultTable(titled, held.slice(0, MOST_ROWS), stdout.isTTY ? stdout.columns || 80 : undefined)}\n`)
+    const titled = columns.map(({ name, isNumber }, i) => ({ title: name, right: isNumber, of: (row: readonly Value[]) => row[i] }))
+    await write(`${table(titled, held.slice(0, MOST_ROWS), widthOf(stdout))}\n`)
     isDone = true
   })
   return isDone ? { rows: printed, isCut } : undefined

@@ -5,11 +5,11 @@ import { OptionError } from '../errors.ts'
 import { Meter, Tally } from './meter.ts'
 import { type NodeFlags, numberFrom, timesFrom, warnOfKey } from './node.ts'
 import { Interrupted } from './output/failure.ts'
-import type { Io } from './output/io.ts'
+import { type Io, widthOf } from './output/io.ts'
 import { toJson } from './output/json.ts'
 import { type MessageFlags, messagesFor } from './output/messages.ts'
 import { printText } from './output/print.ts'
-import { table } from './output/table.ts'
+import { table, wrapped } from './output/table.ts'
 import { count, countOf, sizeOf } from './output/units.ts'
 import { onSignals } from './signals.ts'
 
@@ -61,7 +61,8 @@ async function verifyFolder(folder: string, flags: Flags, io: Io): Promise<void>
   const meter = new Meter(io.stderr, messages, flags, tally)
   const url = urlOf(flags, io)
   if (typeof flags.against === 'string') warnOfKey(messages, flags.against, 'HEXLINE_RPC_URL')
-  const client: Client | undefined = url === undefined ? undefined : createClient(url, timesFrom(flags))
+  const client: Client | undefined =
+    url === undefined ? undefined : createClient(url, { ...timesFrom(flags), layers: (defaults) => [...defaults, tally.layer] })
   const release = onSignals((name, code) => stop.abort(new Interrupted(`ended by ${name}`, code)))
   try {
     meter.start()
@@ -74,7 +75,7 @@ async function verifyFolder(folder: string, flags: Flags, io: Io): Promise<void>
       onProgress: (progress) => meter.update(progress),
     })
     meter.finish()
-    await printText(io.stdout, flags.json ? `${toJson(report)}\n` : textOf(report, io.stdout.isTTY === true))
+    await printText(io.stdout, flags.json ? `${toJson(report)}\n` : textOf(report, widthOf(io.stdout)))
   } catch (error) {
     throw inCommand(error)
   } finally {
@@ -98,6 +99,9 @@ function urlOf({ against }: Flags, { env }: Io): string | undefined {
   if (!url) throw new OptionError('--against', "the node's URL, here or in HEXLINE_RPC_URL", 'nothing')
   return url
 }
+
+/** Lists are wrapped to this many columns where no terminal is narrower. */
+const WIDTH = 80
 
 /** What each check proves; others have their own names. */
 const meanings: Readonly<Record<string, string>> = {
@@ -135,7 +139,8 @@ function lastHashText({ checks, blocks, to }: DatasetReport, lastHash: string): 
     : `hash of block ${to}, from which nothing follows, since not all headers are proven:\n  ${lastHash}`
 }
 
-function textOf(report: DatasetReport, isTerminal: boolean): string {
+/** `width` is that of the terminal. */
+function textOf(report: DatasetReport, width: number | undefined): string {
   const { checks, skipped, uncovered, against, chainId, from, to, files, rows, bytes, lastHash } = report
   const lines = Object.keys(meanings)
     .filter((name) => name in checks || name in skipped)
@@ -159,26 +164,12 @@ function textOf(report: DatasetReport, isTerminal: boolean): string {
       { title: 'why not', of: ({ reason }) => reason },
     ],
     lines,
-    isTerminal,
+    width,
   )
   const notes = [
-    ...(uncovered.length === 0 ? [] : [wrapped(`covered by no hash or root: ${uncovered.join(', ')}`)]),
+    ...(uncovered.length === 0 ? [] : [wrapped(`covered by no hash or root: ${uncovered.join(', ')}`, Math.min(WIDTH, width ?? WIDTH) - 2).join('\n  ')]),
     ...(against === null ? [] : [`compared with the node: ${countOf(against.blocks, 'block')} (--seed ${against.seed})`]),
     ...(lastHash === null ? [] : [lastHashText(report, lastHash)]),
   ]
   return `${[head, '', proven, '', ...notes].join('\n')}\n`
-}
-
-const WIDTH = 80
-
-/** Text in lines of at most 80 columns, where its words allow; all but the first are indented. */
-function wrapped(text: string): string {
-  const lines: string[] = []
-  for (const word of text.split(' ')) {
-    const line = lines.at(-1)
-    if (line === undefined) lines.push(word)
-    else if (line.length + 1 + word.length <= WIDTH) lines[lines.length - 1] = `${line} ${word}`
-    else lines.push(`  ${word}`)
-  }
-  return lines.join('\n')
 }

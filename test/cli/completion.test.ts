@@ -123,7 +123,7 @@ describe('in zsh', () => {
     for (const { path, command } of commandsOf(program)) {
       const name = ['_hexline', ...path].join('_')
       const body = stdout.split(`\n${name}() {\n`)[1]?.split('\n}\n')[0]?.replaceAll("'\\''", "'") as string
-      const offered = [...body.matchAll(/'\*(--[\w-]+)\[/g)].map(([, option]) => option)
+      const offered = [...body.matchAll(/'\*(--[\w-]+)=?\[/g)].map(([, option]) => option)
       expect({ name, offered }).toEqual({
         name,
         offered: command
@@ -132,6 +132,8 @@ describe('in zsh', () => {
           .map(({ long }) => long),
       })
       for (const { argChoices } of command.options) if (argChoices !== undefined) expect(body).toContain(`:value:(${argChoices.join(' ')})'`)
+      // In the same word or in the next one, as in commander.
+      for (const { long, required } of command.options) if (required) expect(body).toContain(`'*${long}=[`)
       for (const below of command.commands) expect(body).toContain(`${below.name()}) ${name}_${below.name()} ;;`)
     }
   })

@@ -28,7 +28,7 @@ function start(flags: MessageFlags & { sharesTerminal?: boolean } = {}, terminal
     printed = ''
     return text
   }
-  return { meter, tally, taken }
+  return { meter, tally, taken, stream }
 }
 
 const progress = (done: number) => ({ done, total: 4000, number: BigInt(done), bytes: done * 1000 })
@@ -95,7 +95,8 @@ describe('without a terminal', () => {
 describe('on a terminal', () => {
   it.each([
     [120, /25 % \| 1,000 of 4,000 blocks/],
-    [80, /25 % \| \d+\/s/],
+    [80, /25 % \| 1,000 of 4,000 blocks \|/],
+    [40, /25 % \| /],
   ])('of %i columns shows a bar, which is removed at the end', (columns, shown) => {
     const { meter, taken } = start({}, { isTTY: true, columns })
     vi.advanceTimersByTime(2_500)
@@ -107,6 +108,30 @@ describe('on a terminal', () => {
     meter.clear()
     // biome-ignore lint/suspicious/noControlCharactersInRegex: that is how a line is erased
     expect(taken()).toMatch(/\x1b\[(?:0|2)?K|\x1b\[0J/)
+  })
+
+  it('fits the failures that come into the width that the terminal has then', () => {
+    const { meter, tally, taken, stream } = start({}, { isTTY: true, columns: 120 })
+    meter.update(progress(1000))
+    vi.advanceTimersByTime(10_000)
+    taken()
+    tally.retries = 12
+    tally.throttled = 34_567
+    stream.columns = 40
+    vi.advanceTimersByTime(500)
+    expect(taken()).toContain('25 % 95/s 32 s left 12 rep. 35K thr.')
+  })
+
+  it('begins anew', () => {
+    const { meter, taken } = start({}, { isTTY: true, columns: 80 })
+    meter.update(progress(4000))
+    meter.finish()
+    taken()
+    meter.start()
+    meter.update({ ...progress(1000), total: 2000 })
+    vi.advanceTimersByTime(500)
+    expect(taken()).toContain('50 % | 1,000 of 2,000 blocks |')
+    meter.clear()
   })
 
   it('shows no bar where the lines of the job go to the same terminal', () => {

@@ -59,6 +59,10 @@ eth_getLogs               60 *     9
     expect(planText(withoutLogs)).not.toContain('eth_getLogs')
   })
 
+  it.each([40, 60, 80])('fits a terminal of %i columns', (width) => {
+    for (const line of planText(blocks, width).split('\n')) expect(line.length, line).toBeLessThanOrEqual(width)
+  })
+
   it('says what bounds the time: a rate of calls or units, or the node in spite of one', () => {
     const timeAt = (duration: object) => /^time.*$/m.exec(planText({ ...blocks, duration: { ...blocks.duration, ...duration } }))?.[0]
     expect(timeAt({ rate: { perSecond: 1234.6, of: 'units' } })).toBe('time             20 s  at 1,235 units a second')

@@ -271,6 +271,13 @@ describe('invalid input is reported in one line, with exit code 2', () => {
     expect(await untilEnd(['sandbox', ...args])).toEqual({ code: 2, stdout: '', stderr })
   })
 
+  it('and then nothing listens to signals any more', async () => {
+    const listeners = () => (['SIGINT', 'SIGTERM', 'SIGHUP'] as const).map((signal) => process.listenerCount(signal))
+    const before = listeners()
+    await untilEnd(['sandbox', '--lag', '1.5'])
+    expect(listeners()).toEqual(before)
+  })
+
   it('an unknown chain', async () => {
     expect(await untilEnd(['sandbox', '--chain', 'ethereum'])).toMatchObject({
       code: 2,

@@ -36,6 +36,16 @@ describe('a signal', () => {
     expect(await ended).toEqual([null, signal])
   })
 
+  it('that hangs up is reported where it is asked for', async () => {
+    const { child, says } = await start("onSignals(say, ['SIGHUP'])")
+    child.kill('SIGHUP')
+    expect(await says()).toBe('SIGHUP 129')
+    const other = await start('onSignals(say)')
+    const ended = once(other.child, 'exit')
+    other.child.kill('SIGHUP')
+    expect(await ended).toEqual([null, 'SIGHUP'])
+  })
+
   it('ends the process as usual once it is no longer listened to', async () => {
     const { child } = await start('onSignals(say)()')
     const ended = once(child, 'exit')

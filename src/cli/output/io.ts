@@ -11,3 +11,8 @@ export interface Io {
 
 /** A stream that may be a terminal. */
 export type TextStream = Writable & { readonly isTTY?: boolean; readonly columns?: number }
+
+/** The width of a terminal; undefined elsewhere, where nothing is made to fit. */
+export function widthOf({ isTTY, columns }: TextStream): number | undefined {
+  return isTTY ? columns || 80 : undefined
+}

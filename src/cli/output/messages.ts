@@ -1,6 +1,6 @@
 import { HexlineError, IntegrityError } from '../../errors.ts'
 import { harmlessText } from '../../text.ts'
-import { exitCodeOf, messageOf, Unfinished } from './failure.ts'
+import { exitCodeOf, Interrupted, messageOf, Unfinished } from './failure.ts'
 import type { Io } from './io.ts'
 import { toJson } from './json.ts'
 import { argumentScrubber } from './redact.ts'
@@ -38,7 +38,7 @@ export function messagesFor({ quiet = false, json = false }: MessageFlags, { std
       const { next, isCut } = error instanceof Unfinished ? error : ({} as Partial<Unfinished>)
       const { file, block, field, expected, found } = cause instanceof IntegrityError ? cause : ({} as Partial<IntegrityError>)
       const facts = { file, block, field, expected, found, kind, method, endpoint, attempts, next, ...(isCut && { isCut }), exitCode: exitCodeOf(error) }
-      print(`hexline: ${message}`, { type: 'error', message, ...facts })
+      print(`hexline: ${message}`, { type: cause instanceof Interrupted ? 'interrupted' : 'error', message, ...facts })
     },
   }
 }

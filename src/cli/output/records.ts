@@ -1,6 +1,6 @@
 import type { Page, Paged } from '../../rest/index.ts'
 import { harmlessText } from '../../text.ts'
-import type { TextStream } from './io.ts'
+import { type TextStream, widthOf } from './io.ts'
 import { toJson } from './json.ts'
 import type { Messages } from './messages.ts'
 import { print } from './print.ts'
@@ -28,7 +28,7 @@ export async function printList<P extends Page<unknown>>(
     for await (const page of list.pages()) {
       records += page.result.length
       if (flags.json) for (const record of page.result) await write(`${toJson(record)}\n`)
-      else if (page.result.length > 0) await write(`${table(columns, page.result, stdout.isTTY === true)}\n`)
+      else if (page.result.length > 0) await write(`${table(columns, page.result, widthOf(stdout))}\n`)
       if (flags.all || page.cursor === null) continue
       messages.tell(`${counted(records)}; for more, use --all or --cursor ${quoted(page.cursor)}`, { type: 'more', records, cursor: page.cursor })
       return

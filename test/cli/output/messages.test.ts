@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
-import { Unfinished } from '../../../src/cli/output/failure.ts'
+import { Interrupted, Unfinished } from '../../../src/cli/output/failure.ts'
 import { type MessageFlags, messagesFor } from '../../../src/cli/output/messages.ts'
 import { HexlineError, OptionError } from '../../../src/errors.ts'
 
@@ -42,6 +42,16 @@ describe('messages', () => {
         message: expect.stringMatching(/^the node is down; .*continue with --from 42$/),
         ...{ kind: 'network', method: 'eth_getBlockByNumber', endpoint: 'a.example', attempts: 0, next: '42', isCut: true, exitCode: 1 },
       },
+    ])
+  })
+
+  it('are no errors where the user ended the job', () => {
+    const { lines, messages } = start({ json: true })
+    messages.fail(new Interrupted('ended by Ctrl-C', 130))
+    messages.fail(new Unfinished(new Interrupted('ended by Ctrl-C', 130), 42n, false))
+    expect(lines.map((line) => JSON.parse(line))).toEqual([
+      { type: 'interrupted', message: 'ended by Ctrl-C', exitCode: 130 },
+      { type: 'interrupted', message: 'ended by Ctrl-C; continue with --from 42', next: '42', exitCode: 130 },
     ])
   })
 

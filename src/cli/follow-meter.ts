@@ -1,0 +1,103 @@
+import type { FollowProgress } from '../follow/follow-stream.ts'
+import type { Tally } from './meter.ts'
+import type { TextStream } from './output/io.ts'
+import type { MessageFlags, Messages } from './output/messages.ts'
+import { type FollowFigures, failuresText, followLine } from './output/progress-line.ts'
+import { count, durationOf } from './output/units.ts'
+import { timeLeft } from './time-left.ts'
+
+/** Interval at which the display is updated, in ms. */
+const TICK = 500
+/** Interval between two lines where no line is kept up to date, in ms. */
+const LINE_EVERY = 5000
+
+interface FollowMeterFlags extends MessageFlags {
+  /** The blocks go to the same terminal, where a line of progress would stand among them. */
+  readonly sharesTerminal: boolean
+}
+
+/**
+ * Shows how far a job is that has no end: on a terminal in a line that is kept up to date, elsewhere
+ * by a line every few seconds until it is at the head.
+ */
+export class FollowMeter {
+  readonly #stream: TextStream
+  readonly #messages: Messages
+  readonly #tally: Tally
+  readonly #isKept: boolean
+  readonly #isSilent: boolean
+  #ticker: NodeJS.Timeout | undefined
+  #startedAt = 0
+  #saidAt = 0
+  #progress: FollowProgress | undefined
+
+  constructor(stream: TextStream, messages: Messages, { quiet = false, json = false, sharesTerminal }: FollowMeterFlags, tally: Tally) {
+    this.#stream = stream
+    this.#messages = messages
+    this.#tally = tally
+    this.#isKept = stream.isTTY === true && !quiet && !json && !sharesTerminal
+    this.#isSilent = sharesTerminal
+  }
+
+  start(): void {
+    this.#startedAt = this.#saidAt = performance.now()
+    this.#ticker = setInterval(() => this.#tick(), TICK)
+    this.#ticker.unref()
+  }
+
+  update(progress: FollowProgress): void {
+    this.#progress = progress
+  }
+
+  /** Removes the line, so that a message can take its place. */
+  makeRoom(): void {
+    if (this.#isKept) this.#stream.write('\r\x1b[K')
+  }
+
+  stop(): void {
+    clearInterval(this.#ticker)
+    this.makeRoom()
+  }
+
+  #tick(): void {
+    const figures = this.#figures
+    if (figures === undefined) return
+    if (this.#isKept) this.#stream.write(`\r${followLine(figures, this.#stream.columns)}\x1b[K`)
+    else if (!this.#isSilent && figures.behind > 0 && performance.now() - this.#saidAt >= LINE_EVERY) this.#tell(figures)
+  }
+
+  #tell({ number, blocks, behind, rate, rollbacks, msLeft, retries, throttled }: FollowFigures): void {
+    this.#saidAt = performance.now()
+    const failures = failuresText(this.#tally)
+    const parts = [
+      ...[`block ${number}`, `${count(rate)} blocks/s`, `${count(behind)} behind`],
+      ...(msLeft === undefined ? [] : [`${durationOf(msLeft)} left`]),
+      ...(failures === '' ? [] : [failures]),
+    ]
+    this.#messages.tell(parts.join(' | '), {
+      type: 'progress',
+      number: number.toString(),
+      blocks,
+      behind,
+      blocksPerSecond: rate,
+      secondsLeft: msLeft === undefined ? null : Math.round(msLeft / 1000),
+      rollbacks,
+      retries,
+      throttled,
+    })
+  }
+
+  /** Undefined before the first block. */
+  get #figures(): FollowFigures | undefined {
+    const { number, head, blocks = 0, rollbacks = 0 } = this.#progress ?? {}
+    if (number === undefined) return undefined
+    const behind = head === undefined || head < number ? 0 : Number(head - number)
+    const elapsed = performance.now() - this.#startedAt
+    const { retries, throttled } = this.#tally
+    return {
+      ...{ number, blocks, behind, rollbacks, retries, throttled },
+      rate: Math.round((blocks * 1000) / Math.max(1, elapsed)),
+      msLeft: behind === 0 ? undefined : timeLeft({ done: blocks, total: blocks + behind }, elapsed),
+    }
+  }
+}
