@@ -15,6 +15,7 @@ export const sidebar: readonly { readonly text: string; readonly pages: readonly
       { text: "From viem's http()", page: 'from-http.md' },
       { text: "From ethers' JsonRpcProvider", page: 'from-json-rpc-provider.md' },
       { text: 'Where it runs', page: 'install.md' },
+      { text: 'Examples', page: 'reference/files/examples/README.md' },
     ],
   },
   {
