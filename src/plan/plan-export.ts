@@ -1,7 +1,7 @@
 import { resolveRange } from '../bulk/range.ts'
 import * as check from '../check.ts'
 import { type Client, checkClient } from '../client/client.ts'
-import { checkExportOptions, type ExportDatasetOptions, type ExportJob } from '../dataset/export-dataset.ts'
+import { checkExportOptions, type ExportDatasetOptions, type ExportJob } from '../dataset/export-options.ts'
 import type { DatasetTable } from '../dataset/tables.ts'
 import { OptionError } from '../errors.ts'
 import { show } from '../text.ts'

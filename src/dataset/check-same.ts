@@ -1,0 +1,18 @@
+import { OptionError } from '../errors.ts'
+import { columnsText } from './columns.ts'
+import type { DatasetHeader } from './manifest.ts'
+
+/** Throws `OptionError` with the first option that differs from the folder's. */
+export function checkSame(dir: string, there: DatasetHeader, asked: DatasetHeader): void {
+  const differs = (option: string, has: unknown, wants: unknown) =>
+    new OptionError(option, `${String(has)}, which is what ${dir} was begun with`, `${String(wants)}; nothing was changed`)
+  if (there.chainId !== asked.chainId) throw differs('chain', `chain id ${there.chainId}`, `a node of chain id ${asked.chainId}`)
+  for (const option of ['format', 'from', 'blocksPerFile'] as const) if (there[option] !== asked[option]) throw differs(option, there[option], asked[option])
+  if (there.tables.join() !== asked.tables.join()) throw differs('tables', there.tables.join(', '), asked.tables.join(', '))
+  for (const table of there.tables) {
+    const [has, wants] = [there.columns?.[table], asked.columns?.[table]]
+    if (has?.join() !== wants?.join()) throw differs('columns', columnsText(table, has), columnsText(table, wants))
+  }
+  if (there.compression === 'zstd' && asked.compression !== 'zstd')
+    throw differs('format', 'Parquet with zstd', `Node.js ${process.versions.node}, which cannot write it: use Node.js 22.15, 23.8 or later`)
+}
