@@ -10,6 +10,7 @@ import { follow } from '../follow/follow.ts'
 import type { FollowProgress } from '../follow/follow-stream.ts'
 import { isFailure, mayRepeat } from '../rpc/failure-kinds.ts'
 import { blockFrom, type LimitFlags, limitFlags, limitsFrom } from './blocks.ts'
+import { exportByWorkers } from './export-queue.ts'
 import { Meter, Tally } from './meter.ts'
 import { METRICS_FLAG, type MetricsFlags, withMetrics } from './metrics.ts'
 import { addNodeFlags, endpointFrom, numberFrom } from './node.ts'
@@ -17,6 +18,7 @@ import { Interrupted } from './output/failure.ts'
 import type { Io } from './output/io.ts'
 import { type MessageFlags, type Messages, messagesFor } from './output/messages.ts'
 import { countOf, sizeOf } from './output/units.ts'
+import { type RedisFlags, redisFlags } from './redis.ts'
 import { onSignals } from './signals.ts'
 import { Trouble } from './trouble.ts'
 
@@ -31,7 +33,7 @@ export interface ExportFlags extends LimitFlags {
   readonly verify: string
 }
 
-interface Flags extends ExportFlags, MessageFlags, MetricsFlags {
+interface Flags extends ExportFlags, MessageFlags, MetricsFlags, RedisFlags {
   readonly out: string
 }
 
@@ -43,7 +45,8 @@ export function exportCommand(io: Io): Command {
       'Writes a range of blocks to a folder, with one file for each table and thousand blocks, and manifest.json, which says what is there. ' +
         'Run again, the same command continues a folder, however the last run ended; with a larger --to, it extends the folder.',
     )
-  return exportFlags(command, new Option('--out <folder>', 'a new or empty folder, or one to continue').makeOptionMandatory(), true)
+  const out = new Option('--out <folder>', 'a new or empty folder, or one to continue').makeOptionMandatory()
+  return redisFlags(exportFlags(command, out, true), 'let workers do it (see `hexline worker`), by a queue on Redis')
     .option(...METRICS_FLAG)
     .option('--quiet', 'print errors only')
     .option('--json', 'print progress and errors as lines of JSON on stderr')
@@ -52,12 +55,15 @@ export function exportCommand(io: Io): Command {
       `
 Examples:
   hexline export --rpc http://127.0.0.1:8545 --from 0 --to finalized --out mainnet
+  hexline export --rpc http://127.0.0.1:8545 --from 0 --to finalized --out /mnt/mainnet --redis redis://10.0.0.5:6379
   HEXLINE_RPC_URL=https://rpc.example.com/KEY hexline export --from 21000000 --to 21099999 --out logs --tables blocks,receipts,logs
   HEXLINE_API_KEY=… hexline export --base-url https://rpc.example.com --chain base --from 20000000 --to finalized --out base --format ndjson.gz --rate 100
 
 The folder is described in docs/datasets.md.`,
     )
-    .action((flags: Flags) => withMetrics(flags, io, () => exportFolder(flags, io)))
+    .action((flags: Flags) => 
+      withMetrics(flags, io, () => (flags.redis === undefined ? exportFolder(flags, io) : exportByWorkers(flags, exportOptionsFrom(flags), io))),
+    )
 }
 
 /**

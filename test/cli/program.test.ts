@@ -34,6 +34,8 @@ describe('help and version go to the output', () => {
       'logs',
       'follow',
       'export',
+      'worker',
+      'jobs',
       'verify',
       'plan',
       'sql',

@@ -178,7 +178,7 @@ async function dump({ redis }: RedisServer): Promise<string> {
     const read = {
       hash: () => redis.hgetall(key),
       list: () => redis.lrange(key, 0, -1),
-      zset: () => redis.zrange(key, 0, -1),
+      zset: () => redis.zrange(key, '0', '-1'),
       stream: () => redis.xrange(key, '-', '+'),
       set: () => redis.smembers(key),
       string: () => redis.get(key),
