@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ExportProgress } from '../../adapters/bullmq/export-progress.ts'
+import * as check from '../check.ts'
 import { createClient } from '../client/client.ts'
 import { checkExportOptions, type ExportDatasetOptions, resolveJob } from '../dataset/export-options.ts'
 import { OptionError } from '../errors.ts'
 import { type LimitFlags, limitsFrom } from './blocks.ts'
 import { Meter, Tally } from './meter.ts'
-import { endpointFrom } from './node.ts'
+import { endpointFrom, numberFrom } from './node.ts'
 import { Interrupted } from './output/failure.ts'
 import type { Io } from './output/io.ts'
 import { type MessageFlags, messagesFor } from './output/messages.ts'
@@ -16,6 +17,7 @@ import { onSignals } from './signals.ts'
 interface Flags extends LimitFlags, MessageFlags, RedisFlags {
   readonly to: string
   readonly out: string
+  readonly attempts?: string
 }
 
 /** How often Redis is asked for the progress, in ms. */
@@ -29,6 +31,7 @@ export async function exportByWorkers(flags: Flags, options: Omit<ExportDatasetO
   const messages = messagesFor(flags, io)
   if (flags.to === 'follow') throw new OptionError('--to', 'a block number, latest, safe or finalized with --redis', 'follow')
   const job = checkExportOptions({ ...options, dir: flags.out })
+  const attempts = flags.attempts === undefined ? {} : { attempts: check.attempts('--attempts', numberFrom('--attempts', flags.attempts)) }
   const client = createClient(endpointFrom(flags, io.env, messages), limitsFrom(flags))
   const stop = new AbortController()
   const release = onSignals((name, code) =>
@@ -41,7 +44,7 @@ export async function exportByWorkers(flags: Flags, options: Omit<ExportDatasetO
     const queueing = await openRedis(flags, io, messages)
     try {
       const queue = queueing.openQueue()
-      const { ranges, added } = await queueing.enqueueExport(queue, { ...options, dir: job.dir, to, chainId: header.chainId })
+      const { ranges, added } = await queueing.enqueueExport(queue, { ...options, dir: job.dir, to, chainId: header.chainId }, attempts)
       messages.tell(`${countOf(ranges, 'range')}, of which ${count(added)} ${added === 1 ? 'is' : 'are'} new: hexline worker does them`, { type: 'enqueued', ranges, added })
       const reader = new queueing.ProgressReader(queue)
       let progress = await reader.read()

@@ -5,7 +5,7 @@ import { type ExportSummary, runExport } from '../dataset/export-dataset.ts'
 import { checkExportOptions, type ExportDatasetOptions, type ExportJob } from '../dataset/export-options.ts'
 import { formats } from '../dataset/manifest.ts'
 import { tableNames } from '../dataset/tables.ts'
-import { IntegrityError } from '../errors.ts'
+import { IntegrityError, OptionError } from '../errors.ts'
 import { follow } from '../follow/follow.ts'
 import type { FollowProgress } from '../follow/follow-stream.ts'
 import { isFailure, mayRepeat } from '../rpc/failure-kinds.ts'
@@ -35,6 +35,7 @@ export interface ExportFlags extends LimitFlags {
 
 interface Flags extends ExportFlags, MessageFlags, MetricsFlags, RedisFlags {
   readonly out: string
+  readonly attempts?: string
 }
 
 /** `hexline export`: a range of blocks as a folder of tables. */
@@ -47,6 +48,7 @@ export function exportCommand(io: Io): Command {
     )
   const out = new Option('--out <folder>', 'a new or empty folder, or one to continue').makeOptionMandatory()
   return redisFlags(exportFlags(command, out, true), 'let workers do it (see `hexline worker`), by a queue on Redis')
+    .option('--attempts <number>', 'with --redis: how often a range is tried before it is set aside (default: 5)')
     .option(...METRICS_FLAG)
     .option('--quiet', 'print errors only')
     .option('--json', 'print progress and errors as lines of JSON on stderr')
@@ -100,6 +102,7 @@ export function exportOptionsFrom(flags: ExportFlags): Omit<ExportDatasetOptions
 }
 
 async function exportFolder(flags: Flags, io: Io): Promise<void> {
+  if (flags.attempts !== undefined) throw new OptionError('--attempts', '--redis with it', 'no --redis')
   const messages = messagesFor(flags, io)
   const stop = new AbortController()
   const tally = new Tally()

@@ -51,13 +51,13 @@ describe.runIf(hasRedis)('a queue on Redis', () => {
     isBroken = true
     const dir = join(folder, 'broken')
     const [exported] = await withWorker(async () => {
-      const first = await hexline(exportArgs(dir), { env: env() })
+      const first = await hexline([...exportArgs(dir), '--attempts', '1'], { env: env() })
       const jobs = await hexline(['jobs'], { env: env() })
       expect(jobs.stdout).toMatch(/1 failed\n/)
-      expect(jobs.stdout).toMatch(/from {2}to {2}attempts {2}cause\n +20 {2}29 +5 {2}.*no such block/)
+      expect(jobs.stdout).toMatch(/from {2}to {2}attempts {2}cause\n +20 {2}29 +1 {2}.*no such block/)
       isBroken = false
       const put = await hexline(['jobs', '--retry', '--json'], { env: env() })
-      expect(JSON.parse(put.stdout)).toMatchObject({ retried: 1, ranges: { failed: 1 }, failures: [{ from: 20, to: 29, attempts: 5 }] })
+      expect(JSON.parse(put.stdout)).toMatchObject({ retried: 1, ranges: { failed: 1 }, failures: [{ from: 20, to: 29, attempts: 1 }] })
       expect((await hexline(exportArgs(dir), { env: env() })).code).toBe(0)
       return first
     })
@@ -73,6 +73,11 @@ describe.runIf(hasRedis)('a queue on Redis', () => {
       ['export', '--redis', 'redis://x', '--rpc', 'http://x', '--from', '0', '--to', 'follow', '--out', 'x'],
       {},
       'hexline: --to: expected a block number, latest, safe or finalized with --redis, received follow\n',
+    ],
+    [
+      ['export', '--rpc', 'http://x', '--from', '0', '--to', '1', '--out', 'x', '--attempts', '2'],
+      {},
+      'hexline: --attempts: expected --redis with it, received no --redis\n',
     ],
   ])('%j is refused', async (args, environment, stderr) => {
     expect(await hexline(args, { env: environment })).toEqual({ code: 2, stdout: '', stderr })
@@ -94,7 +99,7 @@ describe.runIf(hasRedis)('a queue on Redis', () => {
   /** Runs a worker until `use` has ended, and then ends it as a process is ended. */
   async function withWorker<T>(use: () => Promise<T>): Promise<[T, Awaited<ReturnType<typeof hexline>>]> {
     await redis.redis.flushall()
-    const ended = hexline(['worker', '--json'], { env: env() })
+    const ended = hexline(['worker', '--no-budget', '--json'], { env: env() })
     const used = await use()
     process.emit('SIGTERM')
     return [used, await ended]
