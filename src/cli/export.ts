@@ -4,8 +4,9 @@ import { verifyLevels } from '../dataset/checks.ts'
 import { type ExportSummary, runExport } from '../dataset/export-dataset.ts'
 import { checkExportOptions, type ExportDatasetOptions, type ExportJob } from '../dataset/export-options.ts'
 import { formats } from '../dataset/manifest.ts'
+import type { Shard } from '../dataset/shard.ts'
 import { tableNames } from '../dataset/tables.ts'
-import { IntegrityError } from '../errors.ts'
+import { IntegrityError, OptionError } from '../errors.ts'
 import { follow } from '../follow/follow.ts'
 import type { FollowProgress } from '../follow/follow-stream.ts'
 import { isFailure, mayRepeat } from '../rpc/failure-kinds.ts'
@@ -33,6 +34,7 @@ export interface ExportFlags extends LimitFlags {
 
 interface Flags extends ExportFlags, MessageFlags, MetricsFlags {
   readonly out: string
+  readonly shard?: string
 }
 
 /** `hexline export`: a range of blocks as a folder of tables. */
@@ -44,6 +46,7 @@ export function exportCommand(io: Io): Command {
         'Run again, the same command continues a folder, however the last run ended; with a larger --to, it extends the folder.',
     )
   return exportFlags(command, new Option('--out <folder>', 'a new or empty folder, or one to continue').makeOptionMandatory(), true)
+    .option('--shard <index/count>', 'export only this share of the ranges, from 1/8 to 8/8, beside other processes or machines; hexline merge joins them')
     .option(...METRICS_FLAG)
     .option('--quiet', 'print errors only')
     .option('--json', 'print progress and errors as lines of JSON on stderr')
@@ -99,9 +102,11 @@ async function exportFolder(flags: Flags, io: Io): Promise<void> {
   const tally = new Tally()
   const meter = new Meter(io.stderr, messages, flags, tally)
   const follows = flags.to === 'follow'
+  const shard = shardFrom(flags)
   const job = checkExportOptions({
     ...exportOptionsFrom(follows ? { ...flags, to: 'finalized' } : flags),
     dir: flags.out,
+    ...(shard && { shard }),
     signal: stop.signal,
     onProgress: (progress) => meter.update(progress),
   })
@@ -124,9 +129,28 @@ async function exportFolder(flags: Flags, io: Io): Promise<void> {
 
   function tellSummary({ from, to, ranges, files, rows, bytes }: ExportSummary): void {
     const range = to < from ? 'no blocks' : `blocks ${from} to ${to}`
+    const has = shard === undefined ? `has ${range}` : `has shard ${flags.shard} of ${range}`
     const added = ranges === 0 ? 'nothing to add' : `added ${countOf(files, 'file')}, ${countOf(rows, 'row')}, ${sizeOf(bytes)}`
-    messages.tell(`${flags.out} has ${range}: ${added}`, { type: 'dataset', from: from.toString(), to: to.toString(), ranges, files, rows, bytes })
+    messages.tell(`${flags.out} ${has}: ${added}`, {
+      type: 'dataset',
+      ...(shard && { shard }),
+      from: from.toString(),
+      to: to.toString(),
+      ranges,
+      files,
+      rows,
+      bytes,
+    })
   }
+}
+
+/** The share of `--shard 3/8`. Throws `OptionError`. */
+function shardFrom({ shard, to }: Flags): Shard | undefined {
+  if (shard === undefined) return undefined
+  if (to === 'follow') throw new OptionError('--shard', 'a last block or finalized with --to: shards share a range that has an end', '--to follow')
+  const [, index, of] = /^(\d+)\/(\d+)$/.exec(shard)?.map(Number) ?? []
+  if (index === undefined || of === undefined || index < 1 || index > of) throw new OptionError('--shard', 'a share such as 3/8, from 1/8 to 8/8', shard)
+  return { index, of }
 }
 
 /** Exports each whole range of blocks as soon as it is final, without end. */

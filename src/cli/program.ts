@@ -5,6 +5,7 @@ import { completionCommand } from './completion.ts'
 import { exportCommand } from './export.ts'
 import { followCommand } from './follow.ts'
 import { logsCommand } from './logs.ts'
+import { mergeCommand } from './merge.ts'
 import { nftCommand, streamsCommand } from './nft.ts'
 import { UsageError } from './output/failure.ts'
 import type { Io } from './output/io.ts'
@@ -32,6 +33,7 @@ export function createProgram(version: string, messages: Messages, io: Io): Comm
     .addCommand(logsCommand(io))
     .addCommand(followCommand(io))
     .addCommand(exportCommand(io))
+    .addCommand(mergeCommand(io))
     .addCommand(verifyCommand(io))
     .addCommand(planCommand(io))
     .addCommand(sqlCommand(io))
