@@ -34,6 +34,7 @@ describe('help and version go to the output', () => {
       'logs',
       'follow',
       'export',
+      'merge',
       'verify',
       'plan',
       'sql',
