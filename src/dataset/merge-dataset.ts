@@ -67,7 +67,7 @@ export async function mergeDataset(dirs: readonly string[], options: MergeDatase
   await makeFolder(dir)
   const lock = await lockFolder(dir)
   try {
-    if (await hasPartsFolder(dir)) await checkNoWriters(join(dir, PARTS), join(dir, LOCK))
+    if (await hasPartsFolder(dir)) await checkNoWriters(join(dir, PARTS), join(dir, LOCK), 'busy')
     if (!sources.includes(dir) && !(await isBegun(dir))) await checkEmpty(dir)
     const job = joined(await readSources([...new Set([dir, ...sources])], signal), sources)
     return await write(dir, job, { signal, onProgress, beforeManifest: lock.check })

@@ -50,7 +50,7 @@ export async function hasParts(dir: string): Promise<boolean> {
  */
 export async function checkNoParts(dir: string): Promise<void> {
   if (!(await hasPartsFolder(dir))) return
-  await checkNoWriters(join(dir, PARTS), join(dir, LOCK))
+  await checkNoWriters(join(dir, PARTS), join(dir, LOCK), 'any')
   if (await hasParts(dir)) throw new Error(`${dir} has parts of shards: run \`hexline merge ${dir}\` first, and then this again; nothing was changed`)
   await removeParts(dir)
 }
@@ -81,7 +81,7 @@ export async function readCommon(dir: string): Promise<DatasetHeader | undefined
 export async function commitCommon(dir: string, header: DatasetHeader, aside: string): Promise<void> {
   await writing(aside, () => mkdir(aside))
   await new ManifestFile(aside, { ...header, ranges: [] }).write()
-  await commit(aside, dir, DATASET)
+  if (!(await commit(aside, dir, DATASET))) await rm(aside, { recursive: true, force: true })
 }
 
 /** The part that begins with this block; undefined if there is none. */

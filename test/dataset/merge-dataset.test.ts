@@ -156,12 +156,18 @@ it('refuses a part of another dataset', async () => {
   await expect(mergeDataset([dir])).rejects.toThrow(`${dir} and ${part} are not of one dataset: their values of chainId are 1 and 5`)
 })
 
-it('waits for nobody: a folder in which a shard runs is refused, and says who runs', async () => {
+it('a folder in which a shard writes is refused, and says who writes; a process that has it open only does not matter', async () => {
   const [dir = ''] = await copies('shared')
   const parts = await openParts(client, checkExportOptions({ ...options, dir }))
+  const [writer = ''] = (await readdir(join(dir, 'parts'))).filter((name) => name.startsWith('writer-'))
+  await mkdir(join(dir, 'parts', writer, '1'))
   await expect(mergeDataset([dir])).rejects.toThrow(`${join(dir, 'parts')} is in use by process ${process.pid}`)
-  await parts.close()
+  await rm(join(dir, 'parts', writer, '1'), { recursive: true })
   await mergeDataset([dir])
+  expect(await digestsOf(dir)).toEqual(plain)
+  // It knows nothing of the merge, and writes nothing.
+  await expect(parts.exportRange({ from: 10, to: 19 })).rejects.toThrow('no such folder')
+  await parts.close()
   expect(await digestsOf(dir)).toEqual(plain)
 })
 
