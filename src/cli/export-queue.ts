@@ -18,6 +18,7 @@ interface Flags extends LimitFlags, MessageFlags, RedisFlags {
   readonly to: string
   readonly out: string
   readonly attempts?: string
+  readonly shard?: string
 }
 
 /** How often Redis is asked for the progress, in ms. */
@@ -30,6 +31,7 @@ const LOOK_MS = 500
 export async function exportByWorkers(flags: Flags, options: Omit<ExportDatasetOptions, 'dir'>, io: Io): Promise<void> {
   const messages = messagesFor(flags, io)
   if (flags.to === 'follow') throw new OptionError('--to', 'a block number, latest, safe or finalized with --redis', 'follow')
+  if (flags.shard !== undefined) throw new OptionError('--shard', 'either --shard or --redis', 'both')
   const job = checkExportOptions({ ...options, dir: flags.out })
   const attempts = flags.attempts === undefined ? {} : { attempts: check.attempts('--attempts', numberFrom('--attempts', flags.attempts)) }
   const client = createClient(endpointFrom(flags, io.env, messages), limitsFrom(flags))

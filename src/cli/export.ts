@@ -4,6 +4,7 @@ import { verifyLevels } from '../dataset/checks.ts'
 import { type ExportSummary, runExport } from '../dataset/export-dataset.ts'
 import { checkExportOptions, type ExportDatasetOptions, type ExportJob } from '../dataset/export-options.ts'
 import { formats } from '../dataset/manifest.ts'
+import type { Shard } from '../dataset/shard.ts'
 import { tableNames } from '../dataset/tables.ts'
 import { IntegrityError, OptionError } from '../errors.ts'
 import { follow } from '../follow/follow.ts'
@@ -36,6 +37,7 @@ export interface ExportFlags extends LimitFlags {
 interface Flags extends ExportFlags, MessageFlags, MetricsFlags, RedisFlags {
   readonly out: string
   readonly attempts?: string
+  readonly shard?: string
 }
 
 /** `hexline export`: a range of blocks as a folder of tables. */
@@ -49,6 +51,7 @@ export function exportCommand(io: Io): Command {
   const out = new Option('--out <folder>', 'a new or empty folder, or one to continue').makeOptionMandatory()
   return redisFlags(exportFlags(command, out, true), 'let workers do it (see `hexline worker`), by a queue on Redis')
     .option('--attempts <number>', 'with --redis: how often a range is tried before it is set aside (default: 5)')
+    .option('--shard <index/count>', 'export only this share of the ranges, from 1/8 to 8/8, beside other processes or machines; hexline merge joins them')
     .option(...METRICS_FLAG)
     .option('--quiet', 'print errors only')
     .option('--json', 'print progress and errors as lines of JSON on stderr')
@@ -108,9 +111,11 @@ async function exportFolder(flags: Flags, io: Io): Promise<void> {
   const tally = new Tally()
   const meter = new Meter(io.stderr, messages, flags, tally)
   const follows = flags.to === 'follow'
+  const shard = shardFrom(flags)
   const job = checkExportOptions({
     ...exportOptionsFrom(follows ? { ...flags, to: 'finalized' } : flags),
     dir: flags.out,
+    ...(shard && { shard }),
     signal: stop.signal,
     onProgress: (progress) => meter.update(progress),
   })
@@ -133,9 +138,28 @@ async function exportFolder(flags: Flags, io: Io): Promise<void> {
 
   function tellSummary({ from, to, ranges, files, rows, bytes }: ExportSummary): void {
     const range = to < from ? 'no blocks' : `blocks ${from} to ${to}`
+    const has = shard === undefined ? `has ${range}` : `has shard ${flags.shard} of ${range}`
     const added = ranges === 0 ? 'nothing to add' : `added ${countOf(files, 'file')}, ${countOf(rows, 'row')}, ${sizeOf(bytes)}`
-    messages.tell(`${flags.out} has ${range}: ${added}`, { type: 'dataset', from: from.toString(), to: to.toString(), ranges, files, rows, bytes })
+    messages.tell(`${flags.out} ${has}: ${added}`, {
+      type: 'dataset',
+      ...(shard && { shard }),
+      from: from.toString(),
+      to: to.toString(),
+      ranges,
+      files,
+      rows,
+      bytes,
+    })
   }
+}
+
+/** The share of `--shard 3/8`. Throws `OptionError`. */
+function shardFrom({ shard, to }: Flags): Shard | undefined {
+  if (shard === undefined) return undefined
+  if (to === 'follow') throw new OptionError('--shard', 'a last block or finalized with --to: shards share a range that has an end', '--to follow')
+  const [, index, of] = /^(\d+)\/(\d+)$/.exec(shard)?.map(Number) ?? []
+  if (index === undefined || of === undefined || index < 1 || index > of) throw new OptionError('--shard', 'a share such as 3/8, from 1/8 to 8/8', shard)
+  return { index, of }
 }
 
 /** Exports each whole range of blocks as soon as it is final, without end. */

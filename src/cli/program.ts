@@ -6,6 +6,7 @@ import { exportCommand } from './export.ts'
 import { followCommand } from './follow.ts'
 import { jobsCommand } from './jobs.ts'
 import { logsCommand } from './logs.ts'
+import { mergeCommand } from './merge.ts'
 import { nftCommand, streamsCommand } from './nft.ts'
 import { UsageError } from './output/failure.ts'
 import type { Io } from './output/io.ts'
@@ -36,6 +37,7 @@ export function createProgram(version: string, messages: Messages, io: Io): Comm
     .addCommand(exportCommand(io))
     .addCommand(workerCommand(io))
     .addCommand(jobsCommand(io))
+    .addCommand(mergeCommand(io))
     .addCommand(verifyCommand(io))
     .addCommand(planCommand(io))
     .addCommand(sqlCommand(io))

@@ -16,3 +16,13 @@ export function checkSame(dir: string, there: DatasetHeader, asked: DatasetHeade
   if (there.compression === 'zstd' && asked.compression !== 'zstd')
     throw differs('format', 'Parquet with zstd', `Node.js ${process.versions.node}, which cannot write it: use Node.js 22.15, 23.8 or later`)
 }
+
+/** Throws unless two folders hold the same dataset, or parts of it. */
+export function checkAlike(dir: string, header: DatasetHeader, other: string, asIt: DatasetHeader): void {
+  for (const name of Object.keys(header) as (keyof DatasetHeader)[]) {
+    const [one, two] = [header[name], asIt[name]].map((value) => JSON.stringify(value)) as [string, string]
+    if (one === two) continue
+    const values = name === 'columns' || name === 'checks' ? 'differ' : `are ${one} and ${two}`
+    throw new Error(`${dir} and ${other} are not of one dataset: their values of ${name} ${values}; nothing was changed`)
+  }
+}

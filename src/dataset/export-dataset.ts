@@ -4,10 +4,11 @@ import { readCheckedManifest } from './check-manifest.ts'
 import { checkSame } from './check-same.ts'
 import type { CutBlock } from './cut-block.ts'
 import { checkExportOptions, type ExportDatasetOptions, type ExportJob, resolveJob } from './export-options.ts'
+import { exportShard } from './export-shard.ts'
 import { checkEmpty, checkFiles, makeFolder, makeTableFolders, removeLeftovers } from './folder.ts'
 import { type Lock, lockFolder } from './lock.ts'
 import { type DatasetHeader, lastOf, type Manifest, ManifestFile, readManifest } from './manifest.ts'
-import { hasParts } from './parts.ts'
+import { checkNoParts } from './parts.ts'
 import { nothing, type WriteJob, writeRanges } from './write-ranges.ts'
 
 /** What an export has done. */
@@ -33,6 +34,8 @@ export interface ExportSummary {
  * continued by the same call, and gives the same bytes as one that was not interrupted; with a
  * larger `to`, a later call extends the folder.
  *
+ * With `shard`, several processes or machines export a share each; docs/scale.md describes that.
+ *
  * Each block must have the number that was requested, name the previous one as its parent, also
  * across runs, and come with one receipt for each of its transactions.
  *
@@ -48,12 +51,15 @@ export function exportDataset(client: Client, options: ExportDatasetOptions): Pr
 
 /** Runs a job whose options were checked. */
 export async function runExport(client: Client, job: ExportJob): Promise<ExportSummary> {
+  if (job.shard !== undefined) {
+    const { from, to, ...added } = await exportShard(client, job, job.shard)
+    return { from: BigInt(from), to: BigInt(to), ...added }
+  }
   const { header, to } = await resolveJob(client, job)
   await makeFolder(job.dir)
   const lock = await lockFolder(job.dir)
   try {
-    if (await hasParts(job.dir))
-      throw new Error(`${job.dir} has parts of shards: run \`hexline merge ${job.dir}\` first, and then this again; nothing was changed`)
+    await checkNoParts(job.dir)
     return await fillFolder(client, job, header, to, lock)
   } finally {
     await lock.release()

@@ -11,6 +11,7 @@ import { checkTables, columnsOf } from './columns.ts'
 import { checkDir } from './folder.ts'
 import { type DatasetFormat, type DatasetHeader, formats } from './manifest.ts'
 import { hasZstd } from './ndjson-files.ts'
+import { checkShard, type Shard } from './shard.ts'
 import type { DatasetTable } from './tables.ts'
 
 /** Options of `exportDataset`. */
@@ -37,11 +38,16 @@ export interface ExportDatasetOptions {
    * another endpoint. What cannot be checked is counted in the manifest, with the reason.
    */
   readonly verify?: VerifyLevel
+  /**
+   * Exports only a share of the ranges, beside other processes or machines that export the others,
+   * into the same folder or one for each. `mergeDataset` makes a dataset of what they wrote.
+   */
+  readonly shard?: Shard
   /** Ends the export, which rejects with the signal's reason. A later one continues it. */
   readonly signal?: AbortSignal
   /** Limit for replies requested ahead of the files, in bytes. Default 16 MiB. */
   readonly maxBytes?: number
-  /** Called after each block. */
+  /** Called after each block; with `shard`, without what was verified. */
   readonly onProgress?: (progress: Progress) => void
 }
 
@@ -52,14 +58,16 @@ export interface ExportJob {
   readonly dir: string
   readonly header: Omit<DatasetHeader, 'chainId'>
   readonly stream: StreamOptions
+  /** The share of the ranges to export; undefined for all of them, as one export. */
+  readonly shard: Shard | undefined
 }
 
-const known = ['from', 'to', 'dir', 'format', 'tables', 'columns', 'blocksPerFile', 'verify', 'signal', 'maxBytes', 'onProgress']
+const known = ['from', 'to', 'dir', 'format', 'tables', 'columns', 'blocksPerFile', 'verify', 'shard', 'signal', 'maxBytes', 'onProgress']
 
 /** Checks the options and fills in the defaults. Throws `OptionError`. */
 export function checkExportOptions(options: ExportDatasetOptions): ExportJob {
   check.onlyKnown('options', options, known)
-  const { signal, onProgress, columns, maxBytes = 16 * MiB, verify: level = 'link' } = options
+  const { signal, onProgress, columns, shard, maxBytes = 16 * MiB, verify: level = 'link' } = options
   const dir = checkDir(options.dir)
   const format = check.oneOf('format', options.format ?? 'parquet', formats)
   if (format === 'ndjson.zst' && !hasZstd)
@@ -79,6 +87,7 @@ export function checkExportOptions(options: ExportDatasetOptions): ExportJob {
   const stored = { tables, columns: format === 'parquet' ? columnsOf(tables, columns) : null }
   return {
     dir: resolve(dir),
+    shard: shard === undefined ? undefined : checkShard(shard),
     header: {
       schema: 1,
       format,

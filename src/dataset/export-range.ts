@@ -1,4 +1,4 @@
-import { mkdir, rm } from 'node:fs/promises'
+import { mkdir, rm, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Progress } from '../bulk/range-stream.ts'
 import type { Client } from '../client/client.ts'
@@ -98,6 +98,8 @@ export async function openParts(client: Client, job: ExportJob, of?: number): Pr
     return partsOf(client, { dir, header, stream, to, writer, merged: merged === undefined ? header.from - 1 : lastOf(merged) })
   } catch (error) {
     await writer.close()
+    // Of a folder where no part was begun, nothing stays.
+    await rmdir(parts).catch(() => {})
     throw error
   }
 }

@@ -69,10 +69,13 @@ export async function removeDeadWriters(parts: string, fresh: string): Promise<v
   for (const { dir, isDead } of await writersIn(parts, fresh)) if (isDead) await writing(dir, () => removeWriter(dir))
 }
 
-/** Throws if a process adds parts to the folder, and says which. `fresh`: see above. */
-export async function checkNoWriters(parts: string, fresh: string): Promise<void> {
+/**
+ * Throws if a process adds parts to the folder, and says which: `any`, or a `busy` one that is
+ * writing some. `fresh`: see above.
+ */
+export async function checkNoWriters(parts: string, fresh: string, which: 'any' | 'busy'): Promise<void> {
   for (const { dir, isDead, holder } of await writersIn(parts, fresh)) {
-    if (isDead) continue
+    if (isDead || (which === 'busy' && (await filesIn(dir)).length === 0)) continue
     const by = holder === undefined ? `another process; if none runs, delete ${dir}` : processOf(holder, dir)
     throw new Error(`${parts} is in use by ${by}`)
   }
@@ -109,6 +112,11 @@ async function writersIn(parts: string, fresh: string): Promise<Writer[]> {
 
 /** First its files, and then what says whose they were. */
 async function removeWriter(dir: string): Promise<void> {
-  for (const name of await readdir(dir).catch(() => [])) if (name !== HOLDER) await rm(join(dir, name), { recursive: true, force: true })
+  for (const name of await filesIn(dir)) await rm(join(dir, name), { recursive: true, force: true })
   await rm(dir, { recursive: true, force: true })
+}
+
+/** What a writer is writing. */
+async function filesIn(dir: string): Promise<string[]> {
+  return (await readdir(dir).catch(() => [])).filter((name) => name !== HOLDER)
 }

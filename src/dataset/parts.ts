@@ -1,11 +1,13 @@
-import { lstat, mkdir, readdir, rename, writeFile } from 'node:fs/promises'
+import { lstat, mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { IntegrityError } from '../errors.ts'
 import { reasonOf } from '../system-error.ts'
 import { digitsOf } from './aligned-range.ts'
 import { readCheckedManifest } from './check-manifest.ts'
 import { syncFolder, writing } from './disk.ts'
+import { LOCK } from './lock.ts'
 import { type DatasetHeader, MANIFEST, type Manifest, ManifestFile, type RangeEntry } from './manifest.ts'
+import { checkNoWriters } from './part-writers.ts'
 
 /*
  * The folder `parts` of a dataset that several processes fill:
@@ -37,8 +39,30 @@ export interface Goal {
   readonly of: number | undefined
 }
 
-/** Whether a folder has parts, or had them. */
+/** Whether a folder has what is to be merged. */
 export async function hasParts(dir: string): Promise<boolean> {
+  return (await hasPartsFolder(dir)) && (await lstat(join(dir, PARTS, DATASET)).catch(() => undefined)) !== undefined
+}
+
+/**
+ * Makes sure that a single export is alone in a folder, which it has locked. Throws if others add
+ * parts to it, or have added some that are not merged.
+ */
+export async function checkNoParts(dir: string): Promise<void> {
+  if (!(await hasPartsFolder(dir))) return
+  await checkNoWriters(join(dir, PARTS), join(dir, LOCK), 'any')
+  if (await hasParts(dir)) throw new Error(`${dir} has parts of shards: run \`hexline merge ${dir}\` first, and then this again; nothing was changed`)
+  await removeParts(dir)
+}
+
+/** Removes all that is in `parts`. */
+export async function removeParts(dir: string): Promise<void> {
+  const path = join(dir, PARTS)
+  await writing(path, () => rm(path, { recursive: true, force: true }))
+}
+
+/** Whether there is a folder `parts`. Throws if it is anything else. */
+export async function hasPartsFolder(dir: string): Promise<boolean> {
   const there = await lstat(join(dir, PARTS)).catch(() => undefined)
   if (there === undefined) return false
   if (there.isDirectory()) return true
@@ -57,7 +81,7 @@ export async function readCommon(dir: string): Promise<DatasetHeader | undefined
 export async function commitCommon(dir: string, header: DatasetHeader, aside: string): Promise<void> {
   await writing(aside, () => mkdir(aside))
   await new ManifestFile(aside, { ...header, ranges: [] }).write()
-  await commit(aside, dir, DATASET)
+  if (!(await commit(aside, dir, DATASET))) await rm(aside, { recursive: true, force: true })
 }
 
 /** The part that begins with this block; undefined if there is none. */

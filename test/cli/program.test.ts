@@ -36,6 +36,7 @@ describe('help and version go to the output', () => {
       'export',
       'worker',
       'jobs',
+      'merge',
       'verify',
       'plan',
       'sql',
