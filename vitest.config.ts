@@ -53,6 +53,7 @@ export default defineConfig({
       { find: /^hexline\/sandbox$/, replacement: source('src/sandbox/index.ts') },
       { find: /^hexline\/viem$/, replacement: source('adapters/viem/index.ts') },
       { find: /^hexline\/otel$/, replacement: source('adapters/otel/index.ts') },
+      { find: /^hexline\/bullmq$/, replacement: source('adapters/bullmq/index.ts') },
       { find: /^hexline\/ethers$/, replacement: source('adapters/ethers/index.ts') },
     ],
   },

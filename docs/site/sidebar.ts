@@ -60,6 +60,7 @@ export const sidebar: readonly { readonly text: string; readonly pages: readonly
       { text: 'hexline/viem', page: 'reference/viem.md' },
       { text: 'hexline/ethers', page: 'reference/ethers.md' },
       { text: 'hexline/otel', page: 'reference/otel.md' },
+      { text: 'hexline/bullmq', page: 'reference/bullmq.md' },
       { text: 'Methods', page: 'methods.md' },
       { text: 'The service', page: 'service.md' },
     ],

@@ -1,14 +1,17 @@
 import { Command, Option } from 'commander'
 import { type Client, createClient } from '../client/client.ts'
 import { verifyLevels } from '../dataset/checks.ts'
-import { checkExportOptions, type ExportDatasetOptions, type ExportJob, type ExportSummary, runExport } from '../dataset/export-dataset.ts'
+import { type ExportSummary, runExport } from '../dataset/export-dataset.ts'
+import { checkExportOptions, type ExportDatasetOptions, type ExportJob } from '../dataset/export-options.ts'
 import { formats } from '../dataset/manifest.ts'
+import type { Shard } from '../dataset/shard.ts'
 import { tableNames } from '../dataset/tables.ts'
-import { IntegrityError } from '../errors.ts'
+import { IntegrityError, OptionError } from '../errors.ts'
 import { follow } from '../follow/follow.ts'
 import type { FollowProgress } from '../follow/follow-stream.ts'
 import { isFailure, mayRepeat } from '../rpc/failure-kinds.ts'
 import { blockFrom, type LimitFlags, limitFlags, limitsFrom } from './blocks.ts'
+import { exportByWorkers } from './export-queue.ts'
 import { Meter, Tally } from './meter.ts'
 import { METRICS_FLAG, type MetricsFlags, withMetrics } from './metrics.ts'
 import { addNodeFlags, endpointFrom, numberFrom } from './node.ts'
@@ -16,6 +19,7 @@ import { Interrupted } from './output/failure.ts'
 import type { Io } from './output/io.ts'
 import { type MessageFlags, type Messages, messagesFor } from './output/messages.ts'
 import { countOf, sizeOf } from './output/units.ts'
+import { type RedisFlags, redisFlags } from './redis.ts'
 import { onSignals } from './signals.ts'
 import { Trouble } from './trouble.ts'
 
@@ -30,8 +34,10 @@ export interface ExportFlags extends LimitFlags {
   readonly verify: string
 }
 
-interface Flags extends ExportFlags, MessageFlags, MetricsFlags {
+interface Flags extends ExportFlags, MessageFlags, MetricsFlags, RedisFlags {
   readonly out: string
+  readonly attempts?: string
+  readonly shard?: string
 }
 
 /** `hexline export`: a range of blocks as a folder of tables. */
@@ -42,7 +48,10 @@ export function exportCommand(io: Io): Command {
       'Writes a range of blocks to a folder, with one file for each table and thousand blocks, and manifest.json, which says what is there. ' +
         'Run again, the same command continues a folder, however the last run ended; with a larger --to, it extends the folder.',
     )
-  return exportFlags(command, new Option('--out <folder>', 'a new or empty folder, or one to continue').makeOptionMandatory(), true)
+  const out = new Option('--out <folder>', 'a new or empty folder, or one to continue').makeOptionMandatory()
+  return redisFlags(exportFlags(command, out, true), 'let workers do it (see `hexline worker`), by a queue on Redis')
+    .option('--attempts <number>', 'with --redis: how often a range is tried before it is set aside (default: 5)')
+    .option('--shard <index/count>', 'export only this share of the ranges, from 1/8 to 8/8, beside other processes or machines; hexline merge joins them')
     .option(...METRICS_FLAG)
     .option('--quiet', 'print errors only')
     .option('--json', 'print progress and errors as lines of JSON on stderr')
@@ -51,12 +60,15 @@ export function exportCommand(io: Io): Command {
       `
 Examples:
   hexline export --rpc http://127.0.0.1:8545 --from 0 --to finalized --out mainnet
+  hexline export --rpc http://127.0.0.1:8545 --from 0 --to finalized --out /mnt/mainnet --redis redis://10.0.0.5:6379
   HEXLINE_RPC_URL=https://rpc.example.com/KEY hexline export --from 21000000 --to 21099999 --out logs --tables blocks,receipts,logs
   HEXLINE_API_KEY=… hexline export --base-url https://rpc.example.com --chain base --from 20000000 --to finalized --out base --format ndjson.gz --rate 100
 
 The folder is described in docs/datasets.md.`,
     )
-    .action((flags: Flags) => withMetrics(flags, io, () => exportFolder(flags, io)))
+    .action((flags: Flags) => 
+      withMetrics(flags, io, () => (flags.redis === undefined ? exportFolder(flags, io) : exportByWorkers(flags, exportOptionsFrom(flags), io))),
+    )
 }
 
 /**
@@ -93,14 +105,17 @@ export function exportOptionsFrom(flags: ExportFlags): Omit<ExportDatasetOptions
 }
 
 async function exportFolder(flags: Flags, io: Io): Promise<void> {
+  if (flags.attempts !== undefined) throw new OptionError('--attempts', '--redis with it', 'no --redis')
   const messages = messagesFor(flags, io)
   const stop = new AbortController()
   const tally = new Tally()
   const meter = new Meter(io.stderr, messages, flags, tally)
   const follows = flags.to === 'follow'
+  const shard = shardFrom(flags)
   const job = checkExportOptions({
     ...exportOptionsFrom(follows ? { ...flags, to: 'finalized' } : flags),
     dir: flags.out,
+    ...(shard && { shard }),
     signal: stop.signal,
     onProgress: (progress) => meter.update(progress),
   })
@@ -123,9 +138,28 @@ async function exportFolder(flags: Flags, io: Io): Promise<void> {
 
   function tellSummary({ from, to, ranges, files, rows, bytes }: ExportSummary): void {
     const range = to < from ? 'no blocks' : `blocks ${from} to ${to}`
+    const has = shard === undefined ? `has ${range}` : `has shard ${flags.shard} of ${range}`
     const added = ranges === 0 ? 'nothing to add' : `added ${countOf(files, 'file')}, ${countOf(rows, 'row')}, ${sizeOf(bytes)}`
-    messages.tell(`${flags.out} has ${range}: ${added}`, { type: 'dataset', from: from.toString(), to: to.toString(), ranges, files, rows, bytes })
+    messages.tell(`${flags.out} ${has}: ${added}`, {
+      type: 'dataset',
+      ...(shard && { shard }),
+      from: from.toString(),
+      to: to.toString(),
+      ranges,
+      files,
+      rows,
+      bytes,
+    })
   }
+}
+
+/** The share of `--shard 3/8`. Throws `OptionError`. */
+function shardFrom({ shard, to }: Flags): Shard | undefined {
+  if (shard === undefined) return undefined
+  if (to === 'follow') throw new OptionError('--shard', 'a last block or finalized with --to: shards share a range that has an end', '--to follow')
+  const [, index, of] = /^(\d+)\/(\d+)$/.exec(shard)?.map(Number) ?? []
+  if (index === undefined || of === undefined || index < 1 || index > of) throw new OptionError('--shard', 'a share such as 3/8, from 1/8 to 8/8', shard)
+  return { index, of }
 }
 
 /** Exports each whole range of blocks as soon as it is final, without end. */

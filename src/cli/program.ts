@@ -4,7 +4,9 @@ import { callCommand } from './call.ts'
 import { completionCommand } from './completion.ts'
 import { exportCommand } from './export.ts'
 import { followCommand } from './follow.ts'
+import { jobsCommand } from './jobs.ts'
 import { logsCommand } from './logs.ts'
+import { mergeCommand } from './merge.ts'
 import { nftCommand, streamsCommand } from './nft.ts'
 import { UsageError } from './output/failure.ts'
 import type { Io } from './output/io.ts'
@@ -16,6 +18,7 @@ import { sandboxCommand } from './sandbox.ts'
 import { sqlCommand } from './sql.ts'
 import { tokensCommand, txCommand } from './tokens.ts'
 import { verifyCommand } from './verify.ts'
+import { workerCommand } from './worker.ts'
 
 /**
  * The command line with all its commands. A usage error is reported to `messages` and thrown as
@@ -32,6 +35,9 @@ export function createProgram(version: string, messages: Messages, io: Io): Comm
     .addCommand(logsCommand(io))
     .addCommand(followCommand(io))
     .addCommand(exportCommand(io))
+    .addCommand(workerCommand(io))
+    .addCommand(jobsCommand(io))
+    .addCommand(mergeCommand(io))
     .addCommand(verifyCommand(io))
     .addCommand(planCommand(io))
     .addCommand(sqlCommand(io))

@@ -27,7 +27,7 @@ import { LinkedSignals } from '../wait/linked-signals.ts'
 import { Waiting } from '../wait/waiting.ts'
 import { chainCheck } from './check-chain.ts'
 import { type Connection, connect, type Endpoint } from './endpoint.ts'
-import { AVOID, DECODE, type NapUntil, ONLY, type RequestMarks, TALLY, UNREAD, withInternals } from './internals.ts'
+import { AVOID, DECODE, type NapUntil, ONLY, type PaceBy, type RequestMarks, TALLY, UNREAD, withInternals } from './internals.ts'
 import { keepSubscribed, type SubscriptionSource } from './keep-subscribed.ts'
 import { type CallSettings, type ClientOptions, checkCallSettings, type Settings, settingsFrom } from './options.ts'
 import { scrubError } from './scrub-error.ts'
@@ -173,6 +173,7 @@ export function createClientOn(clock: Clock, endpoint: Endpoint | readonly Endpo
   const connections = endpoints.map((each) => connect(each, settings, ids, waiting.alarms, names))
   checkOneChain(connections)
   const sources: SubscriptionSource[] = []
+  const paced: PaceBy[] = []
   const eachEndpoint = connections.map(({ post: unwatched, webSocket, ...connection }): EndpointOptions => {
     const { name } = connection
     const health = new Health(name)
@@ -184,14 +185,17 @@ export function createClientOn(clock: Clock, endpoint: Endpoint | readonly Endpo
       sources.push({ name, post, webSocket, health, check })
     }
     // The health of a single endpoint affects nothing.
+    const given = budgetFrom(settings, connection.origin)
     const queue = createQueue({
       ...settings,
       ...connection,
-      rate: budgetFrom(settings, connection.origin),
+      rate: given,
       waiting,
       isHeavy,
       post,
     })
+    const { fingerprint } = connection
+    paced.push((make) => queue.paceBy((wake) => make({ fingerprint: fingerprint(), clock, given, wake })))
     return { queue, health, chainId: connection.chainId, since: connection.since }
   })
   const ownRetry = retry({ ...settings.backoff, waiting, recovery: sendRecovery })
@@ -233,6 +237,9 @@ export function createClientOn(clock: Clock, endpoint: Endpoint | readonly Endpo
     links: new LinkedSignals(),
     listen: sources.length > 0 ? listen : undefined,
     nap: (method, until, signal) => waiting.nap({ method, signal, deadline: Number.POSITIVE_INFINITY }, until),
+    paceBy: (make) => {
+      for (const each of paced) each(make)
+    },
   })
 }
 
@@ -267,6 +274,7 @@ interface Parts {
   /** Undefined where no endpoint is a WebSocket. */
   readonly listen: Listen | undefined
   readonly nap: NapUntil
+  readonly paceBy: PaceBy
 }
 
 function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
@@ -386,7 +394,15 @@ function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
     [Symbol.asyncDispose]: close,
   }
   const timeoutMs = Math.min(own.timeoutMs ?? defaults.timeoutMs, defaults.timeoutMs)
-  return withInternals(client, { connections: parts.connections, clock, limits: parts.limits, timeoutMs, listen: parts.listen, nap: parts.nap })
+  return withInternals(client, {
+    connections: parts.connections,
+    clock,
+    limits: parts.limits,
+    timeoutMs,
+    listen: parts.listen,
+    nap: parts.nap,
+    paceBy: parts.paceBy,
+  })
 }
 
 /** Lives as long as both signals: one for each client or subscription, not for each call. */

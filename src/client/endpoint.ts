@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import * as check from '../check.ts'
 import { OptionError } from '../errors.ts'
 import { type ChainSlug, chains, type NodeAddress, nodeUrl } from '../eth/chains.ts'
@@ -38,6 +39,12 @@ export interface Connection {
   readonly name: string
   /** Scheme, host and port; for a function, its name. */
   readonly origin: string
+  /**
+   * Tells endpoints apart that have limits of their own, such as two keys of a provider, and is the
+   * same in all processes: the host, and 32 bits of a digest of all that is secret, which are too few to
+   * confirm a guess. For a function, its name.
+   */
+  readonly fingerprint: () => string
   readonly post: Post
   /** Hides the secrets of its URL and headers; undefined for a function. */
   readonly scrub?: Scrub
@@ -57,7 +64,13 @@ export interface Connection {
 export function connect(endpoint: Endpoint, settings: Settings, ids: { next: number }, alarms: Alarms, names: Set<string>): Connection {
   if (typeof endpoint === 'function') {
     const name = unique(endpoint.name || 'custom', names)
-    return { name, origin: name, post: watched(name, userPost(name, endpoint, settings.timeoutMs, alarms), alarms.clock), async close() {} }
+    return {
+      name,
+      origin: name,
+      fingerprint: () => name,
+      post: watched(name, userPost(name, endpoint, settings.timeoutMs, alarms), alarms.clock),
+      async close() {},
+    }
   }
   const { url, headers, keys, chainId, since } = addressOf(endpoint)
   const allHeaders: Record<string, string> = {
@@ -85,6 +98,11 @@ export function connect(endpoint: Endpoint, settings: Settings, ids: { next: num
   return {
     name,
     origin: url.origin,
+    fingerprint: () =>
+      `${url.host}-${createHash('sha256')
+        .update(JSON.stringify([url.href, allHeaders]))
+        .digest('hex')
+        .slice(0, 8)}`,
     post,
     scrub,
     ...(chainId !== undefined && { chainId }),

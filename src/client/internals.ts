@@ -1,6 +1,7 @@
 import type { BodyPool } from '../rpc/body-pool.ts'
 import type { PooledCall } from '../rpc/call.ts'
 import type { CurrentLimits } from '../rpc/limits/endpoint-limits.ts'
+import type { Budget, Pacing } from '../rpc/limits/pacer.ts'
 import type { Tally } from '../rpc/tally.ts'
 import { type Clock, systemClock } from '../wait/clock.ts'
 import { type Nap, Waiting } from '../wait/waiting.ts'
@@ -24,7 +25,22 @@ interface Internals {
   /** Undefined where no endpoint is a WebSocket. */
   readonly listen: Listen | undefined
   readonly nap: NapUntil
+  readonly paceBy: PaceBy
 }
+
+/** An endpoint whose calls get another pacer. */
+export interface PacedEndpoint {
+  /** The same in all processes, and without a secret. */
+  readonly fingerprint: string
+  readonly clock: Clock
+  /** The rate that the user gave. */
+  readonly given: Budget | undefined
+  /** Has the calls that wait look whether they may go. */
+  readonly wake: () => void
+}
+
+/** Gives each endpoint another pacer. */
+export type PaceBy = (make: (endpoint: PacedEndpoint) => Pacing) => void
 
 /**
  * Waits until `until` on the client's clock, or until it is woken. Rejects with the signal's
@@ -58,6 +74,11 @@ export function limitsOf(client: object): readonly CurrentLimits[] {
 /** Timeout of one attempt of a client's calls, in ms; undefined unless `createClient` made it. */
 export function timeoutOf(client: object): number | undefined {
   return internalsOf(client)?.timeoutMs
+}
+
+/** Gives each endpoint of a client another pacer; undefined unless `createClient` made it. */
+export function paceByOf(client: object): PaceBy | undefined {
+  return internalsOf(client)?.paceBy
 }
 
 /** Gives `other`, which calls `client` for its requests, the internals of `client`. */

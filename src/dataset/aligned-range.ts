@@ -15,11 +15,15 @@ export function rangeFrom(from: number, to: number, blocksPerFile: number): Bloc
   return { from, to: Math.min(end, to) }
 }
 
-/** Digits of a block number in a file's name; larger numbers have more. */
+/** Digits of a block number in a name; larger numbers have more. */
 const DIGITS = 9
+
+/** A block number in the name of a file or folder, such as `000001000`. */
+export function digitsOf(number: number): string {
+  return String(number).padStart(DIGITS, '0')
+}
 
 /** The file of a range, such as `blocks/000001000-000001999.parquet`. */
 export function fileName(table: DatasetTable, { from, to }: BlockRange, extension: string): string {
-  const digits = (number: number) => String(number).padStart(DIGITS, '0')
-  return `${table}/${digits(from)}-${digits(to)}.${extension}`
+  return `${table}/${digitsOf(from)}-${digitsOf(to)}.${extension}`
 }

@@ -5,6 +5,7 @@ import { show } from '../text.ts'
 import { writing } from './disk.ts'
 import { LOCK } from './lock.ts'
 import { MANIFEST, type Manifest } from './manifest.ts'
+import { PARTS } from './parts.ts'
 import { type DatasetTable, tableNames } from './tables.ts'
 
 /** Checks the path of a folder, which has no NUL in it on any system. Throws `OptionError`. */
@@ -51,9 +52,9 @@ export async function checkEmpty(dir: string): Promise<void> {
   if (other !== undefined) throw new Error(`${dir} is neither empty nor a dataset: it has ${JSON.stringify(other)}, but no ${MANIFEST}; nothing was changed`)
 }
 
-/** The lock, and what a killed process leaves of it or of a manifest. */
+/** The lock, and what a killed process leaves of it or of a manifest; and parts. */
 function isOurs(name: string): boolean {
-  return name === LOCK || name.startsWith(`${LOCK}.`) || isPartial(name, MANIFEST)
+  return name === PARTS || name === LOCK || name.startsWith(`${LOCK}.`) || isPartial(name, MANIFEST)
 }
 
 function isPartial(name: string, of: string): boolean {

@@ -1,19 +1,8 @@
-import { randomUUID } from 'node:crypto'
 import { link, lstat, readFile, rename, rm, writeFile } from 'node:fs/promises'
-import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { reasonOf } from '../system-error.ts'
 import { writing } from './disk.ts'
-
-/** Who holds a folder. */
-interface Holder {
-  readonly pid: number
-  readonly host: string
-  /** When the process started, so that a later process with its number is not taken for it. */
-  readonly start: string | null
-  /** Tells two locks of one process apart. */
-  readonly id: string
-}
+import { type Holder, holderOf, isAlive, processOf, thisProcess } from './holder.ts'
 
 /** A folder that is held by this process. */
 export interface Lock {
@@ -30,7 +19,7 @@ export const LOCK = '.lock'
  */
 export async function lockFolder(dir: string): Promise<Lock> {
   const path = join(dir, LOCK)
-  const mine: Holder = { pid: process.pid, host: hostname(), start: await startOf(process.pid), id: randomUUID() }
+  const mine = await thisProcess()
   const text = `${JSON.stringify(mine)}\n`
   for (;;) {
     if (await create(path, mine, text)) break
@@ -130,48 +119,17 @@ async function readLock(dir: string, path: string): Promise<string | undefined> 
   throw new Error(`${dir} cannot be locked: ${path} is not a file; delete it if no process writes to the folder`)
 }
 
-/** Undefined for a file that is not a lock, or not all of one. */
-function holderOf(text: string): Holder | undefined {
-  try {
-    const { pid, host, start, id } = JSON.parse(text) as Holder
-    return Number.isSafeInteger(pid) && typeof host === 'string' ? { pid, host, start, id } : undefined
-  } catch {
-    return undefined
-  }
-}
-
-/** A process of another machine counts as alive, since that cannot be found out here. */
-async function isAlive({ pid, host, start }: Holder): Promise<boolean> {
-  if (host !== hostname()) return true
-  try {
-    process.kill(pid, 0)
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code !== 'ESRCH'
-  }
-  const now = await startOf(pid)
-  return now === null || start === null || now === start
-}
-
-/**
- * When a process started: the boot and the clock ticks since then, which no change of the clock
- * affects. Null where the system does not say.
- */
-async function startOf(pid: number): Promise<string | null> {
-  try {
-    const [boot, stat] = await Promise.all([readFile('/proc/sys/kernel/random/boot_id', 'utf8'), readFile(`/proc/${pid}/stat`, 'utf8')])
-    // The name of the program, in brackets, may contain spaces.
-    const ticks = stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]
-    return ticks === undefined ? null : `${boot.trim()} ${ticks}`
-  } catch {
-    return null
-  }
+/** Throws if a process that may be alive holds the folder, and says who. */
+export async function checkUnlocked(dir: string): Promise<void> {
+  const found = await readLock(dir, join(dir, LOCK))
+  if (found === undefined) return
+  const holder = holderOf(found)
+  if (holder === undefined || (await isAlive(holder))) throw new Error(heldBy(dir, holder))
 }
 
 function heldBy(dir: string, holder: Holder | undefined): string {
   const lock = join(dir, LOCK)
   if (holder === undefined)
     return `${dir} is in use: another process has just made ${lock}, or left it damaged; delete that file if no process writes to the folder`
-  const { pid, host } = holder
-  const other = host === hostname() ? '' : ` on ${JSON.stringify(host)}; if it no longer runs, delete ${lock}`
-  return `${dir} is in use by process ${pid}${other}`
+  return `${dir} is in use by ${processOf(holder, lock)}`
 }

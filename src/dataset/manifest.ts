@@ -78,6 +78,11 @@ export interface Manifest extends DatasetHeader {
   readonly ranges: readonly RangeEntry[]
 }
 
+/** The last block; the one before the first if there is none. */
+export function lastOf({ from, ranges }: Pick<Manifest, 'from' | 'ranges'>): number {
+  return ranges.at(-1)?.to ?? from - 1
+}
+
 /** The manifest of a folder; undefined if it has none. Throws for one that is damaged. */
 export async function readManifest(dir: string): Promise<Manifest | undefined> {
   const path = join(dir, MANIFEST)

@@ -11,6 +11,7 @@ import { compareRows } from './compare-rows.ts'
 import { checkDir } from './folder.ts'
 import { MANIFEST, type Manifest, type RangeEntry } from './manifest.ts'
 import { hasZstd } from './ndjson-files.ts'
+import { hasParts } from './parts.ts'
 import { sampleOf } from './sample.ts'
 import { Tally } from './tally.ts'
 import type { ChosenBlock } from './verify-range.ts'
@@ -168,6 +169,7 @@ function checkVerifyOptions(dir: string, options: VerifyDatasetOptions): VerifyJ
 async function openDataset(dir: string): Promise<Manifest> {
   const there = await stat(dir).catch(() => undefined)
   if (!there?.isDirectory()) throw new OptionError('dir', 'a folder', there === undefined ? `a path where nothing is` : 'a path of a file')
+  if (await hasParts(dir)) throw new Error(`${dir} has parts of shards that are not merged: run \`hexline merge ${dir}\` first`)
   const manifest = await readCheckedManifest(dir)
   const isZstd = manifest.format === 'ndjson.zst' || manifest.compression === 'zstd'
   if (isZstd && !hasZstd)

@@ -1,7 +1,7 @@
 import { resolveRange } from '../bulk/range.ts'
 import * as check from '../check.ts'
 import { type Client, checkClient } from '../client/client.ts'
-import { checkExportOptions, type ExportDatasetOptions, type ExportJob } from '../dataset/export-dataset.ts'
+import { checkExportOptions, type ExportDatasetOptions, type ExportJob } from '../dataset/export-options.ts'
 import type { DatasetTable } from '../dataset/tables.ts'
 import { OptionError } from '../errors.ts'
 import { show } from '../text.ts'
@@ -13,7 +13,7 @@ import { planReceipts, type ReceiptsPlan } from './receipts-ways.ts'
 import { BLOCKS_AHEAD, estimatorFor, takeSample } from './sample.ts'
 
 /** The options of `exportDataset`, and how to plan. The folder is not needed, and not looked at. */
-export interface PlanExportOptions extends Omit<ExportDatasetOptions, 'dir'>, PlanOptions {
+export interface PlanExportOptions extends Omit<ExportDatasetOptions, 'dir' | 'shard'>, PlanOptions {
   readonly dir?: string
 }
 
@@ -45,6 +45,7 @@ export interface ExportPlan extends Plan {
 export function planExport(client: Client, options: PlanExportOptions): Promise<ExportPlan> {
   checkClient(client)
   check.anObject('options', options)
+  if ('shard' in options && options.shard !== undefined) throw new OptionError('shard', 'undefined: a plan is of the whole range', show(options.shard))
   const { sample, provider, dir = '.', ...job } = options
   return runExportPlan(client, checkExportOptions({ ...job, dir }), checkPlanOptions({ sample, provider }))
 }

@@ -4,7 +4,7 @@ import type { Backoff } from '../retry-delay.ts'
 import type { BatchInFlight, BatchResult } from './batch-result.ts'
 import { BatchSize } from './batch-size.ts'
 import { Concurrency } from './concurrency.ts'
-import { type Budget, Pacer, type WaitingCalls } from './pacer.ts'
+import { type Budget, Pacer, type Pacing, type WaitingCalls } from './pacer.ts'
 import { Pause } from './pause.ts'
 import type { RateVerdict } from './rate-estimate.ts'
 import { Speeds } from './speeds.ts'
@@ -96,7 +96,7 @@ const MOST_HEAVY = 6
 export class EndpointLimits {
   readonly #size: BatchSize
   readonly #concurrency: Concurrency
-  readonly #pacer: Pacer
+  #pacer: Pacing
   readonly #pause: Pause
   readonly #speeds: Speeds
   readonly #isHeavy: (method: string) => boolean
@@ -123,6 +123,16 @@ export class EndpointLimits {
     this.#speeds = new Speeds(isHeavy)
     this.#isHeavy = isHeavy
     this.#given = rate
+  }
+
+  /** Another pacer decides when calls go from now on, in place of the rates of this endpoint. */
+  paceBy(pacing: Pacing): void {
+    this.#pacer = pacing
+  }
+
+  /** The waiting calls were told to wait. */
+  heldBack(waiting: WaitingCalls, now: number): void {
+    this.#pacer.heldBack?.(waiting, now)
   }
 
   /** POSTs that may be in flight. */

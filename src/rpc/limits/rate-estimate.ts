@@ -210,6 +210,14 @@ export class RateEstimate {
     this.#heldMs = 0
   }
 
+  /** Another estimate has found the level: the rate starts below it, as after a cut. */
+  resume(level: number): void {
+    this.#isGuess = false
+    this.#scaleMs = SCALE
+    this.#change = STEADY
+    this.moveTo(level)
+  }
+
   /** The level was cut wrongly: it is here or higher, and found again soon. */
   restore(level: number): void {
     this.moveTo(Math.max(level, this.#level))

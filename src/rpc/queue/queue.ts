@@ -8,6 +8,7 @@ import { throttleEvents } from '../events.ts'
 import { isTooLarge } from '../failure-kinds.ts'
 import { type BatchInFlight, batchResult } from '../limits/batch-result.ts'
 import { type CurrentLimits, EndpointLimits, type EndpointLimitsOptions } from '../limits/endpoint-limits.ts'
+import type { Pacing } from '../limits/pacer.ts'
 import { Caller } from './caller.ts'
 import { type Entry, paramsJson } from './entry.ts'
 import type { Line } from './line.ts'
@@ -55,6 +56,11 @@ export interface Queue {
   readonly size: number
   /** What is sent to the endpoint from now on. */
   readonly limits: CurrentLimits
+  /**
+   * Another pacer decides when calls go, such as one that several processes share. It calls `wake`
+   * when calls that it held back may go.
+   */
+  paceBy(make: (wake: () => void) => Pacing): void
   /** Fails the calls in line that have `whilePaused: 'fail'`, each with a copy of `failure`. */
   turnAway(failure: HexlineError): void
   /** How many calls in line cannot start within `ms`, because of a pause or a learnt rate. */
@@ -189,6 +195,7 @@ class EndpointQueue implements Queue {
     const slots = line === this.#lines.bulk ? this.#freeBulkSlots : this.#limits.concurrency - this.#inFlight.size
     const plan = this.#limits.plan(now, line, line === this.#lines.interactive && slots > 1, slots)
     if ('waitMs' in plan) {
+      this.#limits.heldBack(line, now)
       this.#pauseUntil(now + plan.waitMs)
       end()
       return
@@ -273,6 +280,10 @@ class EndpointQueue implements Queue {
   get limits(): CurrentLimits {
     this.#learn()
     return this.#limits.current
+  }
+
+  paceBy(make: (wake: () => void) => Pacing): void {
+    this.#limits.paceBy(make(() => this.#slots.isPaused && this.#resume()))
   }
 
   turnAway(failure: HexlineError): void {

@@ -8,7 +8,7 @@ const dist = fileURLToPath(new URL('../../../dist/', import.meta.url))
 
 it('has each entry point of the package, whose declarations are in the build', () => {
   const entries = entriesOfPackage()
-  expect(Object.keys(entries).sort()).toEqual(['bulk', 'ethers', 'hexline', 'otel', 'rest', 'sandbox', 'viem'])
+  expect(Object.keys(entries).sort()).toEqual(['bulk', 'bullmq', 'ethers', 'hexline', 'otel', 'rest', 'sandbox', 'viem'])
   expect(Object.values(entries).filter((file) => !existsSync(dist + file))).toEqual([])
 })
 

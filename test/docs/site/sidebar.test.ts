@@ -17,7 +17,7 @@ it('has pages that are made from files that exist, and those of the entry points
   for (const page of made.filter((each) => each.startsWith(`${MADE}/files/`)))
     expect(existsSync(new URL(`../../../${fileOf(page)}`, import.meta.url))).toBe(true)
   expect(made.filter((page) => !page.startsWith(`${MADE}/files/`))).toEqual(
-    ['hexline', 'bulk', 'rest', 'sandbox', 'viem', 'ethers', 'otel'].map((name) => `${MADE}/${name}.md`),
+    ['hexline', 'bulk', 'rest', 'sandbox', 'viem', 'ethers', 'otel', 'bullmq'].map((name) => `${MADE}/${name}.md`),
   )
 })
 

@@ -1,0 +1,187 @@
+import type { Redis } from 'ioredis'
+
+/*
+ * What all workers know of an endpoint, in Redis: the rate, when the next call may go, and what
+ * became of the POSTs since the estimate was last made. Times are in ms, on the clock of Redis.
+ */
+
+/** Time that no worker has used, up to this much, is made up for, in ms. */
+const SLACK_MS = 25
+/** Calls are granted at most this far ahead, in ms: the rate may change. */
+const AHEAD_MS = 500
+/** A worker that has not asked for this long is not counted, in ms. */
+const ACTIVE_MS = 2000
+/** The worker that makes the estimate is replaced when it has not asked for this long, in ms. */
+const LEADER_MS = 1000
+/** What is learnt is kept for this long after the last question, in ms. */
+const KEPT_MS = 600_000
+/** Events that wait for the estimate, at most: those of a minute without a leader. */
+const MOST_EVENTS = 20_000
+
+const SCRIPT = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + time[2] / 1000
+local me, wanted, cost, units = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local names = {'leader', 'leaderUntil', 'rate', 'level', 'since', 'next', 'nextUnits', 'pausedUntil', 'held', 'idle', 'at'}
+local values = redis.call('HMGET', KEYS[1], unpack(names))
+local s = {}
+for i, name in ipairs(names) do s[name] = values[i] or false end
+local function number(name, default) return tonumber(s[name]) or default end
+local rate, nextAt, nextUnits = number('rate', tonumber(ARGV[5])), number('next', now), number('nextUnits', now)
+local pausedUntil = math.max(number('pausedUntil', 0), tonumber(ARGV[6]))
+
+local wasLeader = s.leader == me
+local isLeader = wasLeader or number('leaderUntil', 0) < now
+if isLeader then s.leader, s.leaderUntil = me, now + ${LEADER_MS} end
+if wasLeader and ARGV[7] ~= '' then
+  rate, s.level = tonumber(ARGV[7]), ARGV[8]
+  if ARGV[9] ~= '0' then
+    s.since = now
+    nextAt = math.max(nextAt, now) + 1000 / rate
+  end
+end
+s.rate = rate
+
+local passed = math.max(0, now - number('at', now))
+local held = math.min(passed, math.max(0, number('next', now) + ${SLACK_MS} - number('at', now)))
+s.held, s.idle, s.at = number('held', 0) + held, number('idle', 0) + passed - held, now
+
+for i = 11, #ARGV do redis.call('RPUSH', KEYS[2], ARGV[i]) end
+if #ARGV > 10 then
+  redis.call('LTRIM', KEYS[2], -${MOST_EVENTS}, -1)
+  redis.call('PEXPIRE', KEYS[2], ${KEPT_MS})
+end
+
+redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', now - ${ACTIVE_MS})
+if wanted > 0 then
+  redis.call('ZADD', KEYS[3], now, me)
+  redis.call('PEXPIRE', KEYS[3], ${KEPT_MS})
+end
+local active = math.max(1, redis.call('ZCARD', KEYS[3]))
+
+local granted, start = 0, now
+if wanted > 0 then
+  local lease = tonumber(ARGV[10])
+  nextAt = math.max(nextAt, now - ${SLACK_MS}, pausedUntil)
+  start = math.max(now, nextAt)
+  local inUnits = units > 0 and cost > 0
+  if inUnits then
+    nextUnits = math.max(nextUnits, now - ${SLACK_MS}, pausedUntil)
+    start = math.max(start, nextUnits)
+  end
+  if start - now > ${AHEAD_MS} then
+    start = start - ${AHEAD_MS / 2}
+  else
+    granted = math.min(wanted, math.max(1, math.floor(rate * lease / 1000 / active)))
+    if inUnits then
+      granted = math.min(granted, math.max(1, math.floor(units * lease / 1000 / active / cost)))
+      nextUnits = nextUnits + granted * cost * 1000 / units
+    end
+    nextAt = nextAt + granted * 1000 / rate
+  end
+end
+
+local events, heldMs, idleMs = {}, 0, 0
+if isLeader then
+  events = redis.call('LRANGE', KEYS[2], 0, -1)
+  redis.call('DEL', KEYS[2])
+  heldMs, idleMs, s.held, s.idle = s.held, s.idle, 0, 0
+end
+
+s.next, s.nextUnits, s.pausedUntil = nextAt, nextUnits, pausedUntil
+local fields = {}
+for _, name in ipairs(names) do
+  if s[name] then
+    fields[#fields + 1] = name
+    fields[#fields + 1] = type(s[name]) == 'number' and string.format('%.6f', s[name]) or s[name]
+  end
+end
+redis.call('HSET', KEYS[1], unpack(fields))
+redis.call('PEXPIRE', KEYS[1], ${KEPT_MS})
+local reply = {now, granted, start, isLeader and 1 or 0, rate, number('level', 0), number('since', 0), active, heldMs, idleMs}
+for i, value in ipairs(reply) do reply[i] = string.format('%.6f', value) end
+for _, event in ipairs(events) do reply[#reply + 1] = event end
+return reply
+`
+
+/** What a worker asks for and tells. */
+export interface Question {
+  /** Tells workers apart. */
+  readonly me: string
+  /** Calls that wait; 0 only tells. */
+  readonly wanted: number
+  /** Calls are granted for this long at a time, divided by the workers that ask, in ms. */
+  readonly leaseMs: number
+  /** What the first of them costs, and how much may be spent per second; 0 without a given rate. */
+  readonly cost: number
+  readonly unitsPerSecond: number
+  /** Calls per second where nothing is known yet. */
+  readonly guess: number
+  /** Until when the endpoint wants no calls; 0 where it said nothing. */
+  readonly pausedUntil: number
+  /** The estimate, of the worker that makes it. */
+  readonly estimate?: { readonly perSecond: number; readonly level: number; readonly isCut: boolean } | undefined
+  /** What became of POSTs. */
+  readonly events: readonly PostEvent[]
+}
+
+/** What became of a POST. */
+export interface PostEvent {
+  /** When it ended. */
+  readonly at: number
+  readonly tookMs: number
+  /** Calls that were answered. */
+  readonly calls: number
+  readonly isThrottled: boolean
+  /** The pause that the endpoint asked for, in ms. */
+  readonly pauseMs: number
+}
+
+export interface Grant {
+  readonly now: number
+  /** Calls that may go from `start` on; with none, when to ask again. */
+  readonly granted: number
+  readonly start: number
+  /** This worker makes the estimate. */
+  readonly isLeader: boolean
+  /** Calls per second of all workers, and the level at which the endpoint refused last; 0 if never. */
+  readonly perSecond: number
+  readonly level: number
+  /** When the rate was cut last; 0 if never. */
+  readonly since: number
+  /** Workers that have asked lately. */
+  readonly active: number
+  /** For the estimate: how long the rate held calls back, and how long nothing waited, in ms. */
+  readonly heldMs: number
+  readonly idleMs: number
+  readonly events: readonly PostEvent[]
+}
+
+/** The keys of an endpoint's budget, in one slot of a cluster. */
+export function budgetKeys(prefix: string, fingerprint: string): [string, string, string] {
+  const base = `${prefix}:{budget:${fingerprint}}`
+  return [base, `${base}:events`, `${base}:workers`]
+}
+
+const NAME = 'hexlineBudget'
+
+/** Asks Redis, in one round trip. */
+export async function askBudget(redis: Redis, keys: readonly [string, string, string], question: Question): Promise<Grant> {
+  const { me, wanted, leaseMs, cost, unitsPerSecond, guess, pausedUntil, estimate, events } = question
+  const own = redis as Redis & { [NAME]?: (...args: (string | number)[]) => Promise<string[]> }
+  if (own[NAME] === undefined) redis.defineCommand(NAME, { numberOfKeys: 3, lua: SCRIPT })
+  const published = estimate === undefined ? ['', '', '0'] : [estimate.perSecond, estimate.level, estimate.isCut ? '1' : '0']
+  const told = events.map(({ at, tookMs, calls, isThrottled, pauseMs }) => JSON.stringify([at, tookMs, calls, isThrottled ? 1 : 0, pauseMs]))
+  const ask = own[NAME] as NonNullable<(typeof own)[typeof NAME]>
+  const reply = await ask.call(redis, ...keys, me, wanted, cost, unitsPerSecond, guess, pausedUntil, ...published, leaseMs, ...told)
+  const [now, granted, start, isLeader, perSecond, level, since, active, heldMs, idleMs] = reply.slice(0, 10).map(Number) as [
+    ...[number, number, number, number, number],
+    ...[number, number, number, number, number],
+  ]
+  return { now, granted, start, isLeader: isLeader === 1, perSecond, level, since, active, heldMs, idleMs, events: reply.slice(10).map(eventFrom) }
+}
+
+function eventFrom(text: string): PostEvent {
+  const [at, tookMs, calls, throttled, pauseMs] = JSON.parse(text) as [number, number, number, number, number]
+  return { at, tookMs, calls, isThrottled: throttled === 1, pauseMs }
+}

@@ -1,0 +1,35 @@
+import { Queue } from 'bullmq'
+import { Redis } from 'ioredis'
+
+/*
+ * What the command uses of this adapter, of bullmq and of ioredis, in one module: it is loaded where
+ * Redis is used, and says what is not installed.
+ */
+
+export { enqueueExport } from './export-jobs.ts'
+export { exportProgress, ProgressReader, retryFailed } from './export-progress.ts'
+export { exportWorker } from './export-worker.ts'
+
+const PREFIX = 'hexline'
+
+/** Connects; rejects with the reason where that fails at first. Later it connects again and again. */
+export async function connectRedis(url: string): Promise<Redis> {
+  let isOpen = false
+  let last: unknown
+  const redis = new Redis(url, { lazyConnect: true, maxRetriesPerRequest: null, retryStrategy: (times) => (isOpen ? Math.min(1000, 50 * times) : null) })
+  redis.on('error', (error) => {
+    last = error
+  })
+  try {
+    await redis.connect()
+  } catch (error) {
+    redis.disconnect()
+    throw last ?? error
+  }
+  isOpen = true
+  return redis
+}
+
+export function openQueue(redis: Redis, name: string): Queue {
+  return new Queue(name, { connection: redis, prefix: PREFIX })
+}

@@ -1,0 +1,9 @@
+import type { Redis } from 'ioredis'
+import { OptionError } from '../../src/errors.ts'
+
+/** Throws `OptionError`, which shows nothing of it, for anything but a connection of ioredis. */
+export function checkRedis(redis: unknown): Redis {
+  const { defineCommand, duplicate } = (redis ?? {}) as Partial<Redis>
+  if (typeof defineCommand === 'function' && typeof duplicate === 'function') return redis as Redis
+  throw new OptionError('redis', 'a connection of ioredis', typeof redis)
+}

@@ -1,0 +1,157 @@
+import { createHash } from 'node:crypto'
+import type { Job, Queue } from 'bullmq'
+import * as check from '../../src/check.ts'
+import { OptionError } from '../../src/errors.ts'
+import type { Quantity } from '../../src/eth/codec/quantity.ts'
+import { type BlockRange, rangeFrom } from '../../src/dataset/aligned-range.ts'
+import { checkExportOptions, type ExportDatasetOptions, type ExportJob } from '../../src/dataset/export-options.ts'
+import type { RangeEntry } from '../../src/dataset/manifest.ts'
+import { show } from '../../src/text.ts'
+
+/** An export for workers: what `exportDataset` gets, with the chain's id and numbers for the range. */
+export interface QueuedExport extends Pick<ExportDatasetOptions, 'dir' | 'format' | 'tables' | 'columns' | 'blocksPerFile' | 'verify'> {
+  /** First block. */
+  readonly from: Quantity
+  /** Last block, included. */
+  readonly to: Quantity
+  /** A worker whose node is of another chain does nothing. */
+  readonly chainId: number
+}
+
+/** How ranges that fail are repeated. */
+export interface EnqueueOptions {
+  /** How often a range is tried before it is set aside with its error. Default 5. */
+  readonly attempts?: number
+  /** Wait before the second attempt, in ms, doubled with each further one. Default 1,000. */
+  readonly backoffMs?: number
+}
+
+/** What was enqueued. */
+export interface Enqueued {
+  /** Ranges of the export, with those that were in the queue before. */
+  readonly ranges: number
+  /** Ranges that were not. */
+  readonly added: number
+}
+
+/** The data of a job: plain JSON, without the address of a node. */
+export interface RangeJobData {
+  readonly export: PlainExport
+  readonly range: BlockRange
+}
+
+/** A job of the queue: its result is what the manifest says of the range; null if it was there. */
+export type RangeJob = Job<RangeJobData, RangeEntry | null>
+
+export type RangeQueue = Queue<RangeJobData, RangeEntry | null>
+
+interface PlainExport extends Omit<QueuedExport, 'from' | 'to'> {
+  readonly from: number
+  readonly to: number
+}
+
+/** An export as `exports` of the queue keeps it, for the sum of its blocks. */
+export type ExportRecord = Pick<PlainExport, 'dir' | 'from' | 'to' | 'chainId'>
+
+/** Jobs that are added at a time. */
+const AT_A_TIME = 1000
+
+export const JOB_NAME = 'range'
+
+/**
+ * Adds the ranges of an export to a queue of BullMQ, a job for each file's range. The ids of jobs
+ * follow from the export, so that enqueuing it twice adds nothing, and with a larger `to` only what
+ * is missing; `exportWorker` runs them. `dir` is where workers write: a folder that all of them
+ * share, or each one's own.
+ *
+ * Throws `OptionError` for an invalid export.
+ */
+export async function enqueueExport(queue: Queue, plan: QueuedExport, options: EnqueueOptions = {}): Promise<Enqueued> {
+  check.onlyKnown('options', options, ['attempts', 'backoffMs'])
+  const attempts = check.attempts('attempts', options.attempts ?? 5)
+  const delay = check.ms('backoffMs', options.backoffMs ?? 1000)
+  const data = plainExport(plan)
+  const id = idOf(data)
+  await keepRecord(queue, id, data)
+  const before = await countOf(queue)
+  let ranges = 0
+  let jobs: Parameters<Queue['addBulk']>[0] = []
+  const flush = async () => {
+    await queue.addBulk(jobs)
+    jobs = []
+  }
+  for (let from = data.from; from <= data.to; ) {
+    const range = rangeFrom(from, data.to, blocksPerFileOf(data))
+    // The same whoever adds it, and whatever the end of the export is then.
+    const jobId = `${id}-${range.from}-${range.to}`
+    const opts = { jobId, attempts, backoff: { type: 'exponential', delay }, stackTraceLimit: 0, removeOnComplete: false, removeOnFail: false }
+    jobs.push({ name: JOB_NAME, data: { export: data, range } satisfies RangeJobData, opts })
+    ranges++
+    from = range.to + 1
+    if (jobs.length === AT_A_TIME) await flush()
+  }
+  if (jobs.length > 0) await flush()
+  return { ranges, added: (await countOf(queue)) - before }
+}
+
+/** The options with which a worker exports a range of it, checked. */
+export function exportJobOf({ chainId: _, ...options }: PlainExport, dir?: string): ExportJob {
+  return checkExportOptions({ ...options, ...(dir !== undefined && { dir }) })
+}
+
+/** The same for all jobs of an export, wherever it ends. */
+export function idOf({ to: _, ...rest }: PlainExport): string {
+  return createHash('sha256').update(JSON.stringify(rest)).digest('hex').slice(0, 16)
+}
+
+/** The exports that were ever added to a queue. */
+export async function recordsOf(queue: Queue): Promise<ExportRecord[]> {
+  const client = await queue.getBackend().connection.client
+  return Object.values(await client.hgetall(queue.toKey('exports'))).map((text) => JSON.parse(text) as ExportRecord)
+}
+
+async function keepRecord(queue: Queue, id: string, { dir, from, to, chainId }: PlainExport): Promise<void> {
+  const client = await queue.getBackend().connection.client
+  const key = queue.toKey('exports')
+  const there = (await client.hgetall(key))[id]
+  const last = there === undefined ? to : Math.max(to, (JSON.parse(there) as ExportRecord).to)
+  await client.hset(key, { [id]: JSON.stringify({ dir, from, to: last, chainId } satisfies ExportRecord) })
+}
+
+async function countOf(queue: Queue): Promise<number> {
+  return Object.values(await queue.getJobCounts()).reduce((sum, count) => sum + count, 0)
+}
+
+function blocksPerFileOf({ blocksPerFile = 1000 }: PlainExport): number {
+  return blocksPerFile
+}
+
+const known = ['dir', 'from', 'to', 'chainId', 'format', 'tables', 'columns', 'blocksPerFile', 'verify']
+
+/** Checks an export, and makes it plain JSON whose text is the same for the same export. */
+function plainExport(plan: QueuedExport): PlainExport {
+  check.onlyKnown('plan', plan, known)
+  const { dir: _, from: __, to: ___, chainId, format, tables, columns, blocksPerFile, verify } = plan
+  if (typeof plan.to === 'string' && !/^(?:0x[0-9a-f]+|\d+)$/i.test(plan.to)) throw new OptionError('to', 'a block number: ask a node what a tag stands for', show(plan.to))
+  const { dir, stream, header } = checkExportOptions({
+    dir: plan.dir,
+    from: plan.from,
+    to: plan.to,
+    ...(format !== undefined && { format }),
+    ...(tables !== undefined && { tables }),
+    ...(columns !== undefined && { columns }),
+    ...(blocksPerFile !== undefined && { blocksPerFile }),
+    ...(verify !== undefined && { verify }),
+  })
+  return {
+    dir,
+    chainId: check.whole('chainId', chainId, 1),
+    from: header.from,
+    to: Number(stream.range.to),
+    format: header.format,
+    tables: header.tables,
+    ...(columns !== undefined && { columns }),
+    blocksPerFile: header.blocksPerFile,
+    verify: verify ?? 'link',
+  }
+}

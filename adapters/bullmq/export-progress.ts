@@ -1,0 +1,118 @@
+import type { Queue } from 'bullmq'
+import type { RangeEntry } from '../../src/dataset/manifest.ts'
+import { recordsOf, type RangeJob, type RangeQueue } from './export-jobs.ts'
+
+/** How far the exports of a queue are. */
+export interface ExportProgress {
+  /** Ranges, by what becomes of them. `failed` ones were set aside after their last attempt. */
+  readonly ranges: {
+    readonly total: number
+    readonly done: number
+    readonly active: number
+    readonly waiting: number
+    /** Failed, and waiting for their next attempt. */
+    readonly delayed: number
+    readonly failed: number
+  }
+  readonly blocks: { readonly total: number; readonly done: number }
+  /** Rows and bytes of files. */
+  readonly rows: number
+  readonly bytes: number
+  /** Blocks per second, of the last minute in which ranges were done; 0 if none was. */
+  readonly blocksPerSecond: number
+  /** Time left at this rate, in ms; undefined without one. */
+  readonly msLeft: number | undefined
+  /** Ranges that were set aside, at most 100 of them. */
+  readonly failures: readonly RangeFailure[]
+}
+
+export interface RangeFailure {
+  readonly from: number
+  readonly to: number
+  /** The folder of the export. */
+  readonly dir: string
+  readonly attempts: number
+  /** The message of the last error. */
+  readonly cause: string
+}
+
+/** Reads how far the exports of a queue are, from Redis alone. */
+export function exportProgress(queue: Queue): Promise<ExportProgress> {
+  return new ProgressReader(queue).read()
+}
+
+/** Window of the rate, in ms. */
+const WINDOW_MS = 60_000
+/** Jobs that are read at a time. */
+const AT_A_TIME = 500
+const MOST_FAILURES = 100
+
+/** Reads it again and again: each time only the ranges that were done in between. */
+export class ProgressReader {
+  readonly #queue: RangeQueue
+  #seen = 0
+  #blocks = 0
+  #rows = 0
+  #bytes = 0
+  /** When ranges were done, and their blocks. */
+  #lately: { readonly at: number; readonly startedAt: number; readonly blocks: number }[] = []
+
+  constructor(queue: Queue) {
+    this.#queue = queue as RangeQueue
+  }
+
+  async read(): Promise<ExportProgress> {
+    await this.#readDone()
+    const counts = await this.#queue.getJobCounts('completed', 'active', 'waiting', 'prioritized', 'delayed', 'failed')
+    const { completed: done = 0, active = 0, waiting = 0, prioritized = 0, delayed = 0, failed = 0 } = counts
+    const exports = await recordsOf(this.#queue)
+    const total = exports.reduce((sum, { from, to }) => sum + to - from + 1, 0)
+    const blocksPerSecond = this.#rate()
+    return {
+      ranges: { total: done + active + waiting + prioritized + delayed + failed, done, active, waiting: waiting + prioritized, delayed, failed },
+      blocks: { total, done: this.#blocks },
+      rows: this.#rows,
+      bytes: this.#bytes,
+      blocksPerSecond,
+      msLeft: blocksPerSecond === 0 ? undefined : ((total - this.#blocks) / blocksPerSecond) * 1000,
+      failures: failed === 0 ? [] : (await this.#queue.getJobs(['failed'], 0, MOST_FAILURES - 1)).map(failureOf),
+    }
+  }
+
+  async #readDone(): Promise<void> {
+    for (;;) {
+      const jobs = await this.#queue.getJobs(['completed'], this.#seen, this.#seen + AT_A_TIME - 1, true)
+      for (const { data, returnvalue, finishedOn, processedOn } of jobs) {
+        const { from, to } = data.range
+        const { files } = returnvalue ?? ({ files: [] } as Pick<RangeEntry, 'files'>)
+        const blocks = to - from + 1
+        this.#blocks += blocks
+        this.#rows += files.reduce((sum, file) => sum + file.rows, 0)
+        this.#bytes += files.reduce((sum, file) => sum + file.bytes, 0)
+        if (finishedOn !== undefined) this.#lately.push({ at: finishedOn, startedAt: processedOn ?? finishedOn, blocks })
+      }
+      this.#seen += jobs.length
+      if (jobs.length < AT_A_TIME) return
+    }
+  }
+
+  #rate(): number {
+    const last = this.#lately.at(-1)
+    if (last === undefined) return 0
+    this.#lately = this.#lately.filter(({ at }) => at > last.at - WINDOW_MS)
+    const from = Math.max(last.at - WINDOW_MS, Math.min(...this.#lately.map(({ startedAt }) => startedAt)))
+    const blocks = this.#lately.reduce((sum, each) => sum + each.blocks, 0)
+    return (blocks / Math.max(1, last.at - from)) * 1000
+  }
+}
+
+function failureOf({ data: { range, export: wanted }, attemptsMade, failedReason }: RangeJob): RangeFailure {
+  return { ...range, dir: wanted.dir, attempts: attemptsMade, cause: failedReason }
+}
+
+/** Puts all ranges that were set aside back into the queue. Returns how many. */
+export async function retryFailed(queue: Queue): Promise<number> {
+  const { failed = 0 } = await queue.getJobCounts('failed')
+  if (failed > 0) await queue.retryJobs({ state: 'failed' })
+  return failed
+}

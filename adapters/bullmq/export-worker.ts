@@ -1,0 +1,200 @@
+import { type Job, WaitingError, Worker } from 'bullmq'
+import type { Redis } from 'ioredis'
+import * as check from '../../src/check.ts'
+import { checkClient, type Client } from '../../src/client/client.ts'
+import { OptionError } from '../../src/errors.ts'
+import { openParts, type OpenParts } from '../../src/dataset/export-range.ts'
+import type { RangeEntry } from '../../src/dataset/manifest.ts'
+import { readPart } from '../../src/dataset/parts.ts'
+import { checkRedis } from './connection.ts'
+import { exportJobOf, idOf, type RangeJobData } from './export-jobs.ts'
+import { shareBudget } from './share-budget.ts'
+
+/** Options of `exportWorker`. */
+export interface ExportWorkerOptions {
+  /** A connection of ioredis. The worker makes its own ones like it. */
+  readonly redis: Redis
+  /** Name of the queue. Default `hexline`. */
+  readonly queue?: string
+  /** Prefix of all keys in Redis. Default `hexline`. */
+  readonly prefix?: string
+  /** Ranges that it exports at a time. Default 2. */
+  readonly concurrency?: number
+  /** Where it writes, in place of the folder of the export: for a machine that mounts it elsewhere. */
+  readonly dir?: string
+  /**
+   * Whether calls count towards one budget with those of all other workers, as `shareBudget` says.
+   * Default true.
+   */
+  readonly budget?: boolean
+  /**
+   * How long a range stays this worker's without a word of it, in ms. Default 30,000. It renews it
+   * in half of that time; a worker that is held up for longer loses its ranges to others.
+   */
+  readonly lockMs?: number
+  /** How long `close` lets ranges go on before it gives them back, in ms. Default 5,000. */
+  readonly closeMs?: number
+  /** Called after each range that this worker has exported. */
+  readonly onRange?: (range: RangeEntry) => void
+  /** Called with each failure: of a range, which BullMQ repeats, and of Redis. */
+  readonly onFailure?: (error: Error, range?: { readonly from: number; readonly to: number }) => void
+}
+
+/** A worker that exports ranges of a queue. */
+export interface ExportWorker {
+  /** The worker of BullMQ, for its events. */
+  readonly worker: Worker<RangeJobData, RangeEntry | null>
+  /**
+   * Settles when it has ended: rejects if it ended by itself, because its node is of another chain
+   * than the export.
+   */
+  readonly ended: Promise<void>
+  /**
+   * Takes no more ranges, finishes those that it has within `closeMs`, and gives the others back, as
+   * if it had never taken them.
+   */
+  close(): Promise<void>
+}
+
+/** Why ranges were given up. */
+const GIVEN_BACK = new Error('the worker is closed: the range goes back to the queue')
+const LOST = new Error('the range belongs to another worker by now')
+
+/**
+ * How often a range may be left by a worker that was killed before it is set aside: it may be the
+ * range that kills them.
+ */
+const MOST_STALLED = 20
+
+/**
+ * Runs ranges that `enqueueExport` has added, until it is closed. A range is committed whole or not
+ * at all, and once: whoever is second, because a worker was taken for dead, changes nothing. Its
+ * result is what the manifest says of it. Failures are repeated by BullMQ, with its back-off, and
+ * set aside with their error after the last attempt.
+ *
+ *     const worker = exportWorker(createClient(url), { redis: new Redis('redis://queue.example.com') })
+ *     process.once('SIGTERM', () => worker.close())
+ *
+ * Throws `OptionError` for invalid options.
+ */
+export function exportWorker(client: Client, options: ExportWorkerOptions): ExportWorker {
+  checkClient(client)
+  const { redis, queue, prefix, concurrency, dir, budget: isShared, lockMs, closeMs, onRange, onFailure } = checkOptions(options)
+  const budget = isShared ? shareBudget(client, redis, prefix) : undefined
+  const folders = new Map<string, Promise<OpenParts>>()
+  const running = new Map<string, AbortController>()
+  const open = (data: RangeJobData): Promise<OpenParts> => {
+    const id = `${idOf(data.export)}-${data.export.to}`
+    const there = folders.get(id)
+    if (there !== undefined) return there
+    const opening = openParts(client, exportJobOf(data.export, dir))
+    folders.set(id, opening)
+    // The next range tries again.
+    opening.catch(() => folders.delete(id))
+    return opening
+  }
+
+  const run = async (job: Job<RangeJobData, RangeEntry | null>, token?: string): Promise<RangeEntry | null> => {
+    const { export: wanted, range } = job.data
+    const id = job.id as string
+    const stop = new AbortController()
+    running.set(id, stop)
+    try {
+      if (closing !== undefined) throw GIVEN_BACK
+      const chainId = await client.with({ signal: stop.signal }).call('eth_chainId')
+      if (chainId !== wanted.chainId) {
+        void end(new OptionError('client', `a node of chain id ${wanted.chainId}, which is that of the export`, `one of chain id ${chainId}`))
+        throw GIVEN_BACK
+      }
+      const parts = await open(job.data)
+      const { added } = await parts.exportRange(range, { signal: stop.signal })
+      if (added !== null) onRange?.(added)
+      return added ?? (await readPart(dir ?? wanted.dir, range.from))?.range ?? null
+    } catch (error) {
+      if (error !== GIVEN_BACK || token === undefined) throw error
+      await job.moveToWait(token)
+      throw new WaitingError()
+    } finally {
+      running.delete(id)
+    }
+  }
+
+  // BullMQ does not close a connection that it was given.
+  const connection = redis.duplicate({ maxRetriesPerRequest: null })
+  const worker = new Worker<RangeJobData, RangeEntry | null>(queue, run, {
+    connection,
+    prefix,
+    concurrency,
+    lockDuration: lockMs,
+    stalledInterval: lockMs,
+    maxStalledCount: MOST_STALLED,
+    // An error that Redis has for a moment: until the next try.
+    runRetryDelay: 1000,
+  })
+  worker.on('lockRenewalFailed', (ids) => {
+    for (const id of ids) running.get(id)?.abort(LOST)
+  })
+  worker.on('failed', (job, error) => {
+    if (error !== LOST) onFailure?.(error, job?.data.range)
+  })
+  worker.on('error', (error) => onFailure?.(error))
+
+  let closing: Promise<void> | undefined
+  let settle: (outcome: Promise<void>) => void
+  const ended = new Promise<void>((resolve) => {
+    settle = resolve
+  })
+  const end = (reason?: Error): Promise<void> => {
+    if (closing !== undefined) return closing
+    closing = finish()
+    settle(reason === undefined ? closing : closing.then(() => Promise.reject(reason)))
+    return closing
+  }
+  const finish = async () => {
+    const ending = worker.close()
+    const giveBack = setTimeout(() => {
+      for (const stop of running.values()) stop.abort(GIVEN_BACK)
+    }, closeMs)
+    // Without Redis, ranges cannot be given back: their locks run out.
+    const giveUp = setTimeout(() => void worker.disconnect(), closeMs + REDIS_MS)
+    await ending
+    clearTimeout(giveBack)
+    clearTimeout(giveUp)
+    for (const opening of folders.values()) await opening.then((parts) => parts.close()).catch(() => {})
+    await budget?.close()
+    connection.disconnect()
+  }
+  // Whoever does not wait for the end is told by `onFailure`.
+  ended.catch((error) => onFailure?.(error))
+  return { worker, ended, close: () => end() }
+}
+
+/** How long Redis may take for what is left at the end, in ms. */
+const REDIS_MS = 3000
+
+const known = ['redis', 'queue', 'prefix', 'concurrency', 'dir', 'budget', 'lockMs', 'closeMs', 'onRange', 'onFailure']
+
+function checkOptions(options: ExportWorkerOptions) {
+  check.onlyKnown('options', options, known)
+  const { dir, onRange, onFailure } = options
+  if (dir !== undefined && (typeof dir !== 'string' || dir === '')) throw new OptionError('dir', 'the path of a folder', typeof dir)
+  if (onRange !== undefined) check.callback('onRange', onRange)
+  if (onFailure !== undefined) check.callback('onFailure', onFailure)
+  return {
+    redis: checkRedis(options.redis),
+    queue: nameFrom('queue', options.queue),
+    prefix: nameFrom('prefix', options.prefix),
+    concurrency: check.whole('concurrency', options.concurrency ?? 2, 1, 100),
+    dir,
+    budget: check.flag('budget', options.budget ?? true),
+    lockMs: check.ms('lockMs', options.lockMs ?? 30_000),
+    closeMs: check.ms('closeMs', options.closeMs ?? 5000),
+    onRange,
+    onFailure,
+  }
+}
+
+function nameFrom(option: string, name = 'hexline'): string {
+  if (typeof name === 'string' && /^[\w.-]+$/.test(name)) return name
+  throw new OptionError(option, 'a name of letters, digits, dots, hyphens and underscores', typeof name)
+}

@@ -1,0 +1,84 @@
+import { Lately } from '../../src/rpc/limits/lately.ts'
+import { RandomThrottling } from '../../src/rpc/limits/random-throttling.ts'
+import { RateEstimate } from '../../src/rpc/limits/rate-estimate.ts'
+import type { Grant, PostEvent, Question } from './budget-script.ts'
+
+/** The same as in the pacer of one process: how far back "lately" reaches. */
+const LATELY_MS = 250
+const LATELY_REPLIES = 2
+const LATELY_CALLS = 16
+/** Weight of the newest reply in their mean time. */
+const NEWEST = 0.2
+/**
+ * Calls per second where nothing is known. It grows at once, by the cube of time, so that it is far
+ * below any usual limit when it meets it: what was answered lately is then the limit.
+ */
+export const GUESS = 25
+
+interface Rate {
+  readonly estimate: RateEstimate
+  readonly pace: RandomThrottling
+}
+
+/**
+ * The calls per second that an endpoint takes from all workers together, by the estimate of
+ * docs/limits.md. One worker makes it, from what became of everyone's POSTs. The next one begins
+ * with the level that it found.
+ */
+export class SharedEstimate {
+  readonly #lately = new Lately()
+  /** What another worker has found: the rate, and the level, 0 where nothing was refused. */
+  readonly #known: Pick<Grant, 'perSecond' | 'level'>
+  #wasRefused: boolean
+  #rate: Rate | undefined
+  #meanMs = 0
+  #now = 0
+
+  constructor(known: Pick<Grant, 'perSecond' | 'level'>) {
+    this.#known = known
+    this.#wasRefused = known.level > 0
+  }
+
+  /** Learns from what has happened since the last time, in the order in which POSTs ended. */
+  learn({ events, heldMs, idleMs, now }: Pick<Grant, 'events' | 'heldMs' | 'idleMs' | 'now'>): Question['estimate'] {
+    const inOrder = [...events].sort((a, b) => a.at - b.at)
+    const first = inOrder[0]
+    if (this.#rate === undefined) {
+      if (first === undefined) return undefined
+      this.#rate = this.#begin(first)
+    }
+    const { estimate, pace } = this.#rate
+    pace.started(heldMs, idleMs, now)
+    let isCut = false
+    for (const event of inOrder) if (this.#add(event, pace)) isCut = true
+    if (isCut) this.#wasRefused = true
+    return { perSecond: pace.perSecond, level: this.#wasRefused ? estimate.level : 0, isCut }
+  }
+
+  #begin({ tookMs, at }: PostEvent): Rate {
+    const { perSecond, level } = this.#known
+    this.#meanMs = tookMs
+    const estimate = new RateEstimate(perSecond, { tookMs, pauseMs: 0 }, at - tookMs)
+    if (level > 0) estimate.resume(level)
+    return { estimate, pace: new RandomThrottling(estimate) }
+  }
+
+  /** True where the rate was cut. */
+  #add({ at: endedAt, tookMs, calls, isThrottled, pauseMs }: PostEvent, pace: RandomThrottling): boolean {
+    const sentAt = endedAt - tookMs
+    // Some workers tell later than others: time does not go back.
+    const at = Math.max(this.#now, endedAt)
+    this.#now = at
+    const memoryMs = Math.max(LATELY_MS, LATELY_REPLIES * this.#meanMs, (LATELY_CALLS / pace.perSecond) * 1000)
+    if (calls > 0) {
+      this.#lately.add(calls / pace.slower(sentAt), memoryMs, at)
+      pace.answered(calls, sentAt, !isThrottled, at)
+      this.#meanMs += NEWEST * (tookMs - this.#meanMs)
+    }
+    if (!isThrottled) return false
+    const before = pace.perSecond
+    const answered = this.#lately.perSecond(memoryMs, at) ?? Number.POSITIVE_INFINITY
+    pace.throttled({ sentAt, tookMs, pauseMs, answered, idleMs: 0 }, at)
+    return pace.perSecond < before
+  }
+}

@@ -1,0 +1,259 @@
+import { randomUUID } from 'node:crypto'
+import type { PacedEndpoint } from '../../src/client/internals.ts'
+import type { Call } from '../../src/rpc/call.ts'
+import { Pacer, type Pacing, type WaitingCalls } from '../../src/rpc/limits/pacer.ts'
+import type { RateVerdict, Throttling } from '../../src/rpc/limits/rate-estimate.ts'
+import type { Timer } from '../../src/wait/clock.ts'
+import type { Grant, PostEvent, Question } from './budget-script.ts'
+import { GUESS, SharedEstimate } from './shared-estimate.ts'
+
+/**
+ * Calls are granted for this long at a time, in ms, and for this many times as long as Redis takes to
+ * answer, up to a limit.
+ */
+const LEASE_MS = 100
+const LEASE_PER_ANSWER = 4
+const LONGEST_LEASE_MS = 400
+/** Weight of the newest answer in the mean time of answers. */
+const NEWEST = 0.2
+/** Granted calls that have not gone this long after their time are dropped, in ms. */
+const UNUSED_MS = 100
+/** Longest time without a word to Redis, where there is something to tell, in ms. */
+const TELL_MS = 100
+/** The estimate is made on for this long after the last call that waited, in ms. */
+const BUSY_MS = 10_000
+/** How long calls wait at most for an answer of Redis, and until it is asked again, in ms. */
+const LOST_MS = 1000
+
+interface Lease {
+  calls: number
+  units: number
+  readonly from: number
+  readonly until: number
+}
+
+const NO_LEASE: Lease = { calls: 0, units: 0, from: 0, until: 0 }
+
+/** What is known of the budget. Times are on the clock of this process. */
+interface Known {
+  readonly perSecond: number
+  readonly level: number
+  readonly since: number
+  readonly active: number
+}
+
+/**
+ * When calls may go to an endpoint that several processes share. Redis grants some calls at a time,
+ * from a certain moment on; what became of POSTs is told with the next question. While Redis does
+ * not answer, this process goes on with its part of what was known.
+ */
+export class SharedPacer implements Pacing {
+  readonly #endpoint: PacedEndpoint
+  readonly #ask: (question: Question) => Promise<Grant>
+  readonly #me = randomUUID()
+  #lease = NO_LEASE
+  #known: Known = { perSecond: GUESS, level: 0, since: 0, active: 1 }
+  /** Paces calls while Redis does not answer. */
+  #alone: Pacer | undefined
+  #estimate: SharedEstimate | undefined
+  #published: Question['estimate']
+  /** Time of Redis at time 0 of this process's clock. */
+  #offset = 0
+  #wanted = 0
+  #cost = 0
+  #events: PostEvent[] = []
+  #pausedUntil = 0
+  /** Mean time that Redis takes to answer, in ms. */
+  #answerMs = 0
+  #isAsking = false
+  /** Something is to be told as soon as Redis has answered. */
+  #isUrgent = false
+  #askedAt = 0
+  #wantedAt = Number.NEGATIVE_INFINITY
+  /** Nothing is granted before this time. */
+  #notBefore = 0
+  #timer: Timer | undefined
+  #isClosed = false
+
+  constructor(endpoint: PacedEndpoint, ask: (question: Question) => Promise<Grant>) {
+    this.#endpoint = endpoint
+    this.#ask = ask
+  }
+
+  readonly hasLearnt = true
+
+  /** A refusal is put down to the rate: what is in flight of all processes, no single one knows. */
+  readonly isBeyondKnown = true
+
+  get perSecond(): number {
+    return this.#known.perSecond / this.#known.active
+  }
+
+  hasLearntSince(time: number): boolean {
+    return this.#known.since > time
+  }
+
+  msUntil(waiting: WaitingCalls, most: number, now: number): number {
+    if (this.#alone !== undefined) return this.#alone.msUntil(waiting, most, now)
+    const { calls, from, until } = this.#lease
+    if (calls > 0 && now < until) return Math.max(0, from - now)
+    return this.#notBefore > now ? this.#notBefore - now : LOST_MS
+  }
+
+  isHoldingBack(waiting: WaitingCalls, most: number, now: number): boolean {
+    if (this.#alone !== undefined) return this.#alone.msUntil(waiting, most, now) > 0
+    return this.#notBefore > now || (this.#lease.calls > 0 && this.#lease.from > now)
+  }
+
+  room(most: number, now: number): number {
+    return this.#alone === undefined ? Math.min(most, this.#lease.calls) : this.#alone.room(most, now)
+  }
+
+  fitting(now: number): ((call: Call) => boolean) | undefined {
+    if (this.#alone !== undefined) return this.#alone.fitting(now)
+    if (this.#endpoint.given === undefined) return undefined
+    let left = this.#lease.units
+    let isFirst = true
+    return (call) => {
+      const cost = this.#costOf(call)
+      if (!isFirst && cost > left) return false
+      isFirst = false
+      left -= cost
+      return true
+    }
+  }
+
+  heldBack({ size, first }: WaitingCalls, now: number): void {
+    this.#wanted = size
+    this.#cost = this.#costOf(first)
+    this.#wantedAt = now
+    if (this.#alone !== undefined || now < this.#notBefore || (this.#lease.calls > 0 && now < this.#lease.until)) return
+    this.#question(now)
+  }
+
+  started(calls: readonly Call[], now: number): void {
+    if (this.#alone !== undefined) return this.#alone.started(calls, now)
+    this.#lease.calls -= calls.length
+    if (this.#endpoint.given !== undefined) for (const call of calls) this.#lease.units -= this.#costOf(call)
+  }
+
+  answered(calls: number, tookMs: number, slots: number, isWhole: boolean, now: number): void {
+    this.#alone?.answered(calls, tookMs, slots, isWhole, now)
+    // Of a POST that was throttled in its middle, `throttled` tells both.
+    if (isWhole) this.#tell({ at: now + this.#offset, tookMs, calls, isThrottled: false, pauseMs: 0 })
+    else this.#inPart = calls
+  }
+
+  /** Calls that the POST had answered whose throttling is told next. */
+  #inPart = 0
+
+  throttled(throttling: Omit<Throttling, 'answered' | 'idleMs'>, now: number): RateVerdict {
+    const { sentAt, tookMs, pauseMs } = throttling
+    const calls = this.#inPart
+    this.#inPart = 0
+    if (this.#alone !== undefined) return this.#alone.throttled(throttling, now)
+    if (pauseMs > 0) this.#pausedUntil = Math.max(this.#pausedUntil, now + pauseMs + this.#offset)
+    // What was granted before is too much.
+    this.#lease = NO_LEASE
+    this.#tell({ at: now + this.#offset, tookMs, calls, isThrottled: true, pauseMs })
+    this.#wantedAt = now
+    if (this.#isAsking) this.#isUrgent = true
+    else this.#question(now, 0)
+    return sentAt < this.#known.since ? 'known' : 'too-fast'
+  }
+
+  /** Asks Redis no more. */
+  close(): void {
+    this.#isClosed = true
+    if (this.#timer !== undefined) this.#endpoint.clock.cancel(this.#timer)
+  }
+
+  #costOf({ method }: Call): number {
+    const { given } = this.#endpoint
+    return given === undefined ? 0 : (given.costOf?.(method) ?? 1)
+  }
+
+  #tell(event: PostEvent): void {
+    this.#events.push(event)
+    this.#tick()
+  }
+
+  #question(now: number, wanted = this.#wanted): void {
+    if (this.#isAsking || this.#isClosed) return
+    this.#isAsking = true
+    this.#askedAt = now
+    const events = this.#events
+    this.#events = []
+    const question: Question = {
+      me: this.#me,
+      wanted,
+      leaseMs: Math.min(LONGEST_LEASE_MS, Math.max(LEASE_MS, LEASE_PER_ANSWER * this.#answerMs)),
+      cost: this.#cost,
+      unitsPerSecond: this.#endpoint.given?.perSecond ?? 0,
+      guess: GUESS,
+      pausedUntil: this.#pausedUntil,
+      estimate: this.#published,
+      events,
+    }
+    this.#published = undefined
+    this.#ask(question).then(
+      (grant) => this.#answer(grant, wanted, now),
+      () => this.#lost(now),
+    )
+  }
+
+  #answer({ now: at, granted, start, isLeader, perSecond, level, since, active, ...told }: Grant, wanted: number, askedAt: number): void {
+    const { clock, wake } = this.#endpoint
+    const now = clock.now()
+    this.#isAsking = false
+    this.#alone = undefined
+    this.#answerMs += NEWEST * (now - askedAt - this.#answerMs)
+    this.#offset = at - (askedAt + now) / 2
+    this.#known = { perSecond, level, since: since === 0 ? 0 : since - this.#offset, active }
+    if (wanted > 0) {
+      const from = Math.max(now, start - this.#offset)
+      this.#lease = granted === 0 ? NO_LEASE : { calls: granted, units: granted * this.#cost, from, until: from + UNUSED_MS }
+      this.#notBefore = granted === 0 ? from : 0
+    }
+    if (isLeader) {
+      this.#estimate ??= new SharedEstimate({ perSecond, level })
+      this.#published = this.#estimate.learn({ ...told, now: at })
+    } else {
+      this.#estimate = undefined
+    }
+    const isUrgent = this.#isUrgent || this.#published?.isCut === true
+    this.#isUrgent = false
+    if (isUrgent) this.#question(now, 0)
+    this.#tick()
+    wake()
+  }
+
+  /** Redis does not answer. */
+  #lost(askedAt: number): void {
+    const { clock, given, wake } = this.#endpoint
+    const { perSecond, active } = this.#known
+    const now = clock.now()
+    this.#isAsking = false
+    this.#estimate = undefined
+    this.#alone ??= new Pacer({ ...given, perSecond: Math.max(1, (given?.perSecond ?? perSecond) / active) }, now)
+    this.#askedAt = Math.max(askedAt, now)
+    this.#tick()
+    wake()
+  }
+
+  /** Sets the timer, if there will be something to tell that no question tells before. */
+  #tick(): void {
+    if (this.#timer !== undefined || this.#isClosed) return
+    const { clock } = this.#endpoint
+    const isBusy = clock.now() - this.#wantedAt < BUSY_MS
+    if (this.#alone === undefined && this.#events.length === 0 && !(this.#estimate !== undefined && isBusy)) return
+    const waitMs = this.#alone === undefined ? TELL_MS : LOST_MS
+    this.#timer = clock.wakeAt(this.#askedAt + waitMs, () => {
+      this.#timer = undefined
+      const now = clock.now()
+      if (!this.#isAsking && now - this.#askedAt >= waitMs) this.#question(now, 0)
+      else this.#tick()
+    })
+    this.#timer.unref()
+  }
+}

@@ -1,0 +1,91 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { ExportProgress } from '../../adapters/bullmq/export-progress.ts'
+import * as check from '../check.ts'
+import { createClient } from '../client/client.ts'
+import { checkExportOptions, type ExportDatasetOptions, resolveJob } from '../dataset/export-options.ts'
+import { OptionError } from '../errors.ts'
+import { type LimitFlags, limitsFrom } from './blocks.ts'
+import { Meter, Tally } from './meter.ts'
+import { endpointFrom, numberFrom } from './node.ts'
+import { Interrupted } from './output/failure.ts'
+import type { Io } from './output/io.ts'
+import { type MessageFlags, messagesFor } from './output/messages.ts'
+import { count, countOf, sizeOf } from './output/units.ts'
+import { openRedis, type RedisFlags } from './redis.ts'
+import { onSignals } from './signals.ts'
+
+interface Flags extends LimitFlags, MessageFlags, RedisFlags {
+  readonly to: string
+  readonly out: string
+  readonly attempts?: string
+  readonly shard?: string
+}
+
+/** How often Redis is asked for the progress, in ms. */
+const LOOK_MS = 500
+
+/**
+ * `hexline export --redis`: adds the ranges to a queue, and shows how far all workers together are,
+ * until nothing is left to do.
+ */
+export async function exportByWorkers(flags: Flags, options: Omit<ExportDatasetOptions, 'dir'>, io: Io): Promise<void> {
+  const messages = messagesFor(flags, io)
+  if (flags.to === 'follow') throw new OptionError('--to', 'a block number, latest, safe or finalized with --redis', 'follow')
+  if (flags.shard !== undefined) throw new OptionError('--shard', 'either --shard or --redis', 'both')
+  const job = checkExportOptions({ ...options, dir: flags.out })
+  const attempts = flags.attempts === undefined ? {} : { attempts: check.attempts('--attempts', numberFrom('--attempts', flags.attempts)) }
+  const client = createClient(endpointFrom(flags, io.env, messages), limitsFrom(flags))
+  const stop = new AbortController()
+  const release = onSignals((name, code) =>
+    stop.abort(new Interrupted(`ended by ${name}; the workers go on, and the same command shows their progress again`, code)),
+  )
+  const meter = new Meter(io.stderr, messages, flags, new Tally(), detailOf)
+  try {
+    // The node is asked only for its chain and the end of the range.
+    const { header, to } = await resolveJob(client, { ...job, stream: { ...job.stream, signal: stop.signal } })
+    const queueing = await openRedis(flags, io, messages)
+    try {
+      const queue = queueing.openQueue()
+      const { ranges, added } = await queueing.enqueueExport(queue, { ...options, dir: job.dir, to, chainId: header.chainId }, attempts)
+      messages.tell(`${countOf(ranges, 'range')}, of which ${count(added)} ${added === 1 ? 'is' : 'are'} new: hexline worker does them`, { type: 'enqueued', ranges, added })
+      const reader = new queueing.ProgressReader(queue)
+      let progress = await reader.read()
+      meter.start()
+      for (;;) {
+        meter.update(figuresOf(progress))
+        const { total, done, failed } = progress.ranges
+        if (done + failed === total) break
+        await sleep(LOOK_MS, undefined, { signal: stop.signal }).catch(() => stop.signal.throwIfAborted())
+        progress = await reader.read()
+      }
+      meter.finish()
+      await queue.close()
+      const { failed } = progress.ranges
+      if (failed > 0) throw new Error(`${countOf(failed, 'range')} failed and ${failed === 1 ? 'was' : 'were'} set aside: hexline jobs shows why, and puts them back with --retry`)
+      messages.tell(`all ranges are done: hexline merge ${flags.out} makes a dataset of them`, { type: 'exported', ranges: progress.ranges.done, rows: progress.rows, bytes: progress.bytes })
+    } finally {
+      queueing.close()
+    }
+  } finally {
+    meter.clear()
+    release()
+    await client.close()
+  }
+}
+
+interface Figures {
+  readonly done: number
+  readonly total: number
+  readonly number: bigint
+  readonly bytes: number
+  readonly ranges: ExportProgress['ranges']
+}
+
+function figuresOf({ blocks, bytes, ranges }: ExportProgress): Figures {
+  return { done: blocks.done, total: blocks.total, number: BigInt(blocks.done), bytes, ranges }
+}
+
+function detailOf({ ranges: { active, failed, delayed }, bytes }: Figures): { readonly text: string; readonly json: object } {
+  const troubled = failed + delayed > 0 ? `, ${count(failed)} failed, ${count(delayed)} to be repeated` : ''
+  return { text: `${countOf(active, 'range')} at a time, ${sizeOf(bytes)} of files${troubled}`, json: { active, failed, delayed } }
+}

@@ -1,0 +1,62 @@
+import { Command } from 'commander'
+import type { ExportProgress } from '../../adapters/bullmq/export-progress.ts'
+import type { Io } from './output/io.ts'
+import { type MessageFlags, messagesFor } from './output/messages.ts'
+import { toJson } from './output/json.ts'
+import { table } from './output/table.ts'
+import { count, countOf, durationOf, sizeOf } from './output/units.ts'
+import { openRedis, type RedisFlags, redisFlags } from './redis.ts'
+
+interface Flags extends RedisFlags, MessageFlags {
+  readonly retry: boolean
+}
+
+/** `hexline jobs`: what is in a queue, and why ranges failed. */
+export function jobsCommand(io: Io): Command {
+  const command = new Command('jobs')
+    .summary('what workers have done, and what failed')
+    .description('Shows how far the exports of a queue are, and the ranges that were set aside because they kept failing, with the reason.')
+  return redisFlags(command, 'where the queue is')
+    .option('--retry', 'put the ranges that were set aside back into the queue', false)
+    .option('--json', 'print JSON')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  hexline jobs --redis redis://127.0.0.1:6379
+  hexline jobs --redis redis://127.0.0.1:6379 --retry`,
+    )
+    .action((flags: Flags) => showJobs(flags, io))
+}
+
+async function showJobs(flags: Flags, io: Io): Promise<void> {
+  const messages = messagesFor(flags, io)
+  const queueing = await openRedis(flags, io, messages)
+  try {
+    const queue = queueing.openQueue()
+    const progress = await queueing.exportProgress(queue)
+    const retried = flags.retry ? await queueing.retryFailed(queue) : 0
+    await queue.close()
+    io.stdout.write(`${flags.json === true ? toJson({ ...progress, msLeft: progress.msLeft ?? null, retried }) : textOf(progress, io.stdout.isTTY === true)}\n`)
+    if (flags.retry) messages.tell(`${countOf(retried, 'range')} put back`, { type: 'retried', ranges: retried })
+  } finally {
+    queueing.close()
+  }
+}
+
+function textOf({ ranges, blocks, rows, bytes, blocksPerSecond, msLeft, failures }: ExportProgress, isTerminal: boolean): string {
+  const left = msLeft === undefined || ranges.done === ranges.total ? '' : `, ${durationOf(msLeft)} left`
+  const lines = [
+    `ranges  ${count(ranges.done)} of ${count(ranges.total)} done, ${count(ranges.active)} active, ${count(ranges.waiting)} waiting, ${count(ranges.delayed)} to be repeated, ${count(ranges.failed)} failed`,
+    `blocks  ${count(blocks.done)} of ${count(blocks.total)}, ${count(Math.round(blocksPerSecond))} blocks/s${left}`,
+    `files   ${countOf(rows, 'row')}, ${sizeOf(bytes)}`,
+  ]
+  if (failures.length === 0) return lines.join('\n')
+  const columns = [
+    { title: 'from', of: ({ from }: (typeof failures)[number]) => from, right: true },
+    { title: 'to', of: ({ to }: (typeof failures)[number]) => to, right: true },
+    { title: 'attempts', of: ({ attempts }: (typeof failures)[number]) => attempts, right: true },
+    { title: 'cause', of: ({ cause }: (typeof failures)[number]) => cause },
+  ]
+  return `${lines.join('\n')}\n\n${table(columns, failures, isTerminal)}`
+}

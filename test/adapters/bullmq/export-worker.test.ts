@@ -1,0 +1,189 @@
+import { once } from 'node:events'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Queue } from 'bullmq'
+import { type Client, createClient, OptionError } from 'hexline'
+import { enqueueExport, exportProgress, exportWorker, type QueuedExport, retryFailed } from 'hexline/bullmq'
+import { exportDataset } from 'hexline/bulk'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { ExportWorker, ExportWorkerOptions } from '../../../adapters/bullmq/export-worker.ts'
+import type { ChainOptions } from '../../support/chain-server.ts'
+import { type DatasetChain, startDatasetChain } from '../../support/dataset-chain.ts'
+import { digestsOf } from '../../support/dataset-kills.ts'
+import { hasRedis, type RedisServer, startRedis } from '../../support/redis.ts'
+
+describe.runIf(hasRedis)('a worker', () => {
+  let onCall: ChainOptions['answer'] & object
+  let gate: ChainOptions['gate'] & object
+  let server: DatasetChain
+  let redis: RedisServer
+  let client: Client
+  let queue: Queue
+  let folder: string
+  let plan: QueuedExport
+  const workers: ExportWorker[] = []
+  beforeAll(async () => {
+    server = await startDatasetChain({ head: 60, answer: (...args) => onCall(...args), gate: (calls) => gate(calls) })
+    client = createClient(`${server.url}/SECRET-KEY`, { retry: false })
+    redis = await startRedis({ password: 'SECRET-PASSWORD' })
+  })
+  afterAll(async () => {
+    await client.close()
+    await redis.stop()
+    await server.close()
+  })
+  beforeEach(async () => {
+    onCall = () => undefined
+    gate = () => {}
+    folder = await mkdtemp(join(tmpdir(), 'hexline-bullmq-'))
+    plan = { dir: join(folder, 'data'), from: 3, to: 42, chainId: 1, format: 'ndjson', tables: ['blocks', 'logs'], blocksPerFile: 10 }
+    await redis.redis.flushall()
+    queue = new Queue('hexline', { connection: redis.redis, prefix: 'hexline' })
+    await queue.waitUntilReady()
+  })
+  afterEach(async () => {
+    for (const worker of workers.splice(0)) await worker.close()
+    await queue.close()
+    await rm(folder, { recursive: true })
+  })
+
+  const start = (options: Partial<ExportWorkerOptions> = {}): ExportWorker => {
+    const worker = exportWorker(client, { redis: redis.redis, budget: false, ...options })
+    workers.push(worker)
+    return worker
+  }
+  /** Resolves when this many ranges are done. */
+  const done = (worker: ExportWorker, ranges: number) =>
+    new Promise<void>((resolve) => {
+      let count = 0
+      worker.worker.on('completed', () => ++count === ranges && resolve())
+    })
+  const partNames = async () => (await readdir(join(folder, 'data/parts'))).filter((name) => !name.startsWith('to-')).sort()
+
+  it('exports each range of a queue, with the files of one run, and its result is what the manifest says of it', async () => {
+    expect(await enqueueExport(queue, plan)).toEqual({ ranges: 5, added: 5 })
+    const worker = start()
+    await done(worker, 5)
+    await worker.close()
+    expect(await partNames()).toEqual(['000000003', '000000010', '000000020', '000000030', '000000040', 'dataset'])
+    const { chainId: _, ...options } = plan
+    await exportDataset(client, { ...options, dir: join(folder, 'plain') })
+    const plain = await digestsOf(join(folder, 'plain'))
+    const made = await digestsOf(join(folder, 'data/parts'))
+    for (const [name, digest] of Object.entries(plain))
+      if (name !== 'manifest.json') expect(Object.entries(made)).toContainEqual([expect.stringMatching(`/${name}$`), digest])
+    const jobs = await queue.getJobs(['completed'], 0, 100, true)
+    expect(jobs.map(({ returnvalue }) => [returnvalue.from, returnvalue.to]).sort(([a], [b]) => a - b)).toEqual([
+      [3, 9],
+      [10, 19],
+      [20, 29],
+      [30, 39],
+      [40, 42],
+    ])
+    const progress = await exportProgress(queue)
+    expect(progress).toMatchObject({ ranges: { total: 5, done: 5, active: 0, waiting: 0, failed: 0 }, blocks: { total: 40, done: 40 }, failures: [] })
+    expect(progress.bytes).toBe(jobs.flatMap(({ returnvalue }) => returnvalue.files).reduce((sum, { bytes }) => sum + bytes, 0))
+  })
+
+  it('enqueued again, an export adds nothing, and with a larger end only what is missing', async () => {
+    await enqueueExport(queue, plan)
+    const worker = start()
+    await done(worker, 5)
+    expect(await enqueueExport(queue, plan)).toEqual({ ranges: 5, added: 0 })
+    // The last range was cut short by the end.
+    expect(await enqueueExport(queue, { ...plan, to: 60 })).toEqual({ ranges: 7, added: 3 })
+    expect((await exportProgress(queue)).blocks.total).toBe(58)
+  })
+
+  it('a range that keeps failing is set aside with its error, and done when it is put back', async () => {
+    onCall = ({ method, params }) =>
+      method === 'eth_getBlockByNumber' && Number(params[0]) === 25 ? { error: { code: -32602, message: 'no such block' } } : undefined
+    await enqueueExport(queue, plan, { attempts: 2, backoffMs: 1 })
+    const failures: unknown[] = []
+    const worker = start({ onFailure: (error, range) => failures.push([error.message, range]) })
+    await new Promise<void>((resolve) => worker.worker.on('failed', (job) => job?.attemptsMade === 2 && resolve()))
+    const { failures: aside } = await exportProgress(queue)
+    expect(aside).toEqual([{ from: 20, to: 29, dir: plan.dir, attempts: 2, cause: expect.stringContaining('no such block') }])
+    expect(failures).toHaveLength(2)
+    onCall = () => undefined
+    expect(await retryFailed(queue)).toBe(1)
+    await new Promise<void>((resolve) => worker.worker.on('completed', (job) => job.data.range.from === 20 && resolve()))
+    expect((await exportProgress(queue)).ranges).toMatchObject({ failed: 0 })
+  })
+
+  it('that is closed gives back the ranges that it cannot finish, and leaves nothing of them', async () => {
+    let onBlocked = () => {}
+    const blocked = new Promise<void>((resolve) => {
+      onBlocked = resolve
+    })
+    let release = () => {}
+    const released = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    gate = (calls) => {
+      if (!calls.some(({ method }) => method === 'eth_getBlockByNumber')) return
+      onBlocked()
+      return released
+    }
+    await enqueueExport(queue, plan)
+    const worker = start({ closeMs: 1 })
+    await blocked
+    await worker.close()
+    expect(await queue.getJobCounts('waiting', 'active', 'failed')).toEqual({ waiting: 5, active: 0, failed: 0 })
+    expect(await partNames()).toEqual(['dataset'])
+    release()
+    gate = () => {}
+    const next = start()
+    await done(next, 5)
+    expect((await queue.getJobs(['completed'])).map(({ attemptsMade }) => attemptsMade)).toEqual([1, 1, 1, 1, 1])
+  })
+
+  it('whose node is of another chain ends, and gives back its range', async () => {
+    await enqueueExport(queue, { ...plan, chainId: 5 })
+    const worker = start()
+    await expect(worker.ended).rejects.toThrow(OptionError)
+    await expect(worker.ended).rejects.toThrow('a node of chain id 5, which is that of the export')
+    expect(await queue.getJobCounts('waiting', 'active', 'failed')).toEqual({ waiting: 5, active: 0, failed: 0 })
+  })
+
+  it('leaves no secret in Redis', async () => {
+    onCall = ({ method, params }) =>
+      method === 'eth_getBlockByNumber' && Number(params[0]) === 25 ? { error: { code: -32602, message: 'no block at /SECRET-KEY' } } : undefined
+    await enqueueExport(queue, plan, { attempts: 1 })
+    const worker = start({ budget: true })
+    await Promise.all([done(worker, 4), once(worker.worker, 'failed')])
+    const all = await dump(redis)
+    expect(all).toContain('no block at ')
+    expect(all).toContain('budget')
+    expect(all).not.toMatch(/SECRET/)
+  })
+
+  it.each([
+    [{ redis: 'redis://:SECRET@127.0.0.1' }, 'redis: expected a connection of ioredis, received string'],
+    [{ queue: 'a:b' }, 'queue: expected a name of letters'],
+    [{ concurrency: 0 }, 'concurrency: expected '],
+    [{ lockMs: -1 }, 'lockMs: expected '],
+    [{ other: 1 }, 'other'],
+  ])('is refused with %j', (options, message) => {
+    expect(() => exportWorker(client, { redis: redis.redis, ...options } as never)).toThrow(message)
+  })
+})
+
+/** Every key of a server with all that it holds, as text. */
+async function dump({ redis }: RedisServer): Promise<string> {
+  const texts: string[] = []
+  for (const key of await redis.keys('*')) {
+    const type = await redis.type(key)
+    const read = {
+      hash: () => redis.hgetall(key),
+      list: () => redis.lrange(key, 0, -1),
+      zset: () => redis.zrange(key, '0', '-1'),
+      stream: () => redis.xrange(key, '-', '+'),
+      set: () => redis.smembers(key),
+      string: () => redis.get(key),
+    }[type]
+    texts.push(`${key} ${JSON.stringify(await read?.())}`)
+  }
+  return texts.join('\n')
+}

@@ -1,0 +1,107 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { type DatasetChain, startDatasetChain } from '../support/dataset-chain.ts'
+import { hexline } from '../support/command.ts'
+import { hasRedis, type RedisServer, startRedis } from '../support/redis.ts'
+
+describe.runIf(hasRedis)('a queue on Redis', () => {
+  let server: DatasetChain
+  let redis: RedisServer
+  let folder: string
+  let isBroken: boolean
+  beforeAll(async () => {
+    server = await startDatasetChain({
+      head: 60,
+      answer: ({ method, params }) =>
+        isBroken && method === 'eth_getBlockByNumber' && Number(params[0]) === 25 ? { error: { code: -32602, message: 'no such block' } } : undefined,
+    })
+    redis = await startRedis({ password: 'SECRET-PASSWORD' })
+    folder = await mkdtemp(join(tmpdir(), 'hexline-queue-'))
+  })
+  afterAll(async () => {
+    await redis.stop()
+    await server.close()
+    await rm(folder, { recursive: true })
+  })
+  beforeEach(() => {
+    isBroken = false
+  })
+
+  const env = () => ({ HEXLINE_REDIS_URL: redis.url, HEXLINE_RPC_URL: `${server.url}/SECRET-KEY` })
+  const json = (text: string) => text.trim().split('\n').map((line) => JSON.parse(line) as Record<string, unknown>)
+  const exportArgs = (dir: string) => ['export', '--redis', '--from', '3', '--to', '42', '--out', dir, '--blocks-per-file', '10', '--json']
+
+  it('export adds ranges and waits, worker does them and ends at SIGTERM, jobs shows what there is', async () => {
+    const dir = join(folder, 'all')
+    const [exported, worked] = await withWorker(() => hexline(exportArgs(dir), { env: env() }))
+    expect(exported.code).toBe(0)
+    const facts = json(exported.stderr)
+    expect(facts[0]).toEqual({ type: 'enqueued', ranges: 5, added: 5 })
+    expect(facts.at(-1)).toMatchObject({ type: 'exported', ranges: 5 })
+    expect(worked.code).toBe(0)
+    expect(json(worked.stderr).filter(({ type }) => type === 'range')).toHaveLength(5)
+    const jobs = await hexline(['jobs'], { env: env() })
+    expect(jobs.stdout).toMatch(/^ranges {2}5 of 5 done, 0 active, 0 waiting, 0 to be repeated, 0 failed\nblocks {2}40 of 40, /)
+    for (const { stdout, stderr } of [exported, worked, jobs]) expect(stdout + stderr).not.toContain('SECRET')
+  })
+
+  it('a range that keeps failing is shown with its cause, and done when it is put back', async () => {
+    isBroken = true
+    const dir = join(folder, 'broken')
+    const [exported] = await withWorker(async () => {
+      const first = await hexline([...exportArgs(dir), '--attempts', '1'], { env: env() })
+      const jobs = await hexline(['jobs'], { env: env() })
+      expect(jobs.stdout).toMatch(/1 failed\n/)
+      expect(jobs.stdout).toMatch(/from {2}to {2}attempts {2}cause\n +20 {2}29 +1 {2}.*no such block/)
+      isBroken = false
+      const put = await hexline(['jobs', '--retry', '--json'], { env: env() })
+      expect(JSON.parse(put.stdout)).toMatchObject({ retried: 1, ranges: { failed: 1 }, failures: [{ from: 20, to: 29, attempts: 1 }] })
+      expect((await hexline(exportArgs(dir), { env: env() })).code).toBe(0)
+      return first
+    })
+    expect(exported.code).toBe(1)
+    expect(json(exported.stderr).at(-1)).toMatchObject({ type: 'error', message: '1 range failed and was set aside: hexline jobs shows why, and puts them back with --retry' })
+  })
+
+  it.each([
+    [['jobs'], {}, 'hexline: --redis: expected the URL of Redis, here or in HEXLINE_REDIS_URL, received nothing\n'],
+    [['jobs', '--redis', 'http://SECRET@x'], {}, 'hexline: --redis: expected a URL such as redis://127.0.0.1:6379, received an invalid one\n'],
+    [['jobs', '--redis', 'redis://x', '--queue', 'a:b'], {}, 'hexline: --queue: expected a name of letters, digits, dots, hyphens and underscores, received another one\n'],
+    [
+      ['export', '--redis', 'redis://x', '--rpc', 'http://x', '--from', '0', '--to', 'follow', '--out', 'x'],
+      {},
+      'hexline: --to: expected a block number, latest, safe or finalized with --redis, received follow\n',
+    ],
+    [
+      ['export', '--rpc', 'http://x', '--from', '0', '--to', '1', '--out', 'x', '--attempts', '2'],
+      {},
+      'hexline: --attempts: expected --redis with it, received no --redis\n',
+    ],
+  ])('%j is refused', async (args, environment, stderr) => {
+    expect(await hexline(args, { env: environment })).toEqual({ code: 2, stdout: '', stderr })
+  })
+
+  it('a Redis that does not answer, or refuses the password, is named without it', async () => {
+    const wrong = redis.url.replace('SECRET-PASSWORD', 'SECRET-WRONG')
+    const refused = await hexline(['jobs'], { env: { HEXLINE_REDIS_URL: wrong } })
+    expect(refused).toMatchObject({ code: 1, stdout: '' })
+    expect(refused.stderr).toMatch(new RegExp(`^hexline: Redis at 127.0.0.1:${redis.port} cannot be used: .*WRONGPASS`))
+    const absent = await hexline(['jobs', '--redis', 'redis://:SECRET@127.0.0.1:1'])
+    expect(absent.stderr).toBe(
+      'hexline: warning: other users of this machine can see a password given as an argument; use HEXLINE_REDIS_URL instead\n' +
+        'hexline: Redis at 127.0.0.1:1 cannot be used: connect ECONNREFUSED 127.0.0.1:1\n',
+    )
+    expect(refused.stderr).not.toContain('SECRET')
+  })
+
+  /** Runs a worker until `use` has ended, and then ends it as a process is ended. */
+  async function withWorker<T>(use: () => Promise<T>): Promise<[T, Awaited<ReturnType<typeof hexline>>]> {
+    await redis.redis.flushall()
+    const ended = hexline(['worker', '--no-budget', '--json'], { env: env() })
+    const used = await use()
+    process.emit('SIGTERM')
+    return [used, await ended]
+  }
+})
