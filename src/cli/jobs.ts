@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import type { ExportProgress } from '../../adapters/bullmq/export-progress.ts'
-import type { Io } from './output/io.ts'
+import { type Io, widthOf } from './output/io.ts'
 import { type MessageFlags, messagesFor } from './output/messages.ts'
 import { toJson } from './output/json.ts'
 import { table } from './output/table.ts'
@@ -37,14 +37,14 @@ async function showJobs(flags: Flags, io: Io): Promise<void> {
     const progress = await queueing.exportProgress(queue)
     const retried = flags.retry ? await queueing.retryFailed(queue) : 0
     await queue.close()
-    io.stdout.write(`${flags.json === true ? toJson({ ...progress, msLeft: progress.msLeft ?? null, retried }) : textOf(progress, io.stdout.isTTY === true)}\n`)
+    io.stdout.write(`${flags.json === true ? toJson({ ...progress, msLeft: progress.msLeft ?? null, retried }) : textOf(progress, widthOf(io.stdout))}\n`)
     if (flags.retry) messages.tell(`${countOf(retried, 'range')} put back`, { type: 'retried', ranges: retried })
   } finally {
     queueing.close()
   }
 }
 
-function textOf({ ranges, blocks, rows, bytes, blocksPerSecond, msLeft, failures }: ExportProgress, isTerminal: boolean): string {
+function textOf({ ranges, blocks, rows, bytes, blocksPerSecond, msLeft, failures }: ExportProgress, width: number | undefined): string {
   const left = msLeft === undefined || ranges.done === ranges.total ? '' : `, ${durationOf(msLeft)} left`
   const lines = [
     `ranges  ${count(ranges.done)} of ${count(ranges.total)} done, ${count(ranges.active)} active, ${count(ranges.waiting)} waiting, ${count(ranges.delayed)} to be repeated, ${count(ranges.failed)} failed`,
@@ -58,5 +58,5 @@ function textOf({ ranges, blocks, rows, bytes, blocksPerSecond, msLeft, failures
     { title: 'attempts', of: ({ attempts }: (typeof failures)[number]) => attempts, right: true },
     { title: 'cause', of: ({ cause }: (typeof failures)[number]) => cause },
   ]
-  return `${lines.join('\n')}\n\n${table(columns, failures, isTerminal)}`
+  return `${lines.join('\n')}\n\n${table(columns, failures, width)}`
 }
