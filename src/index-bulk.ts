@@ -4,6 +4,7 @@
  */
 
 export type { AuditEstimate, AuditLevel, AuditReport } from './bulk/audit.ts'
+export type { TraceForm, TracesOf } from './bulk/block-traces.ts'
 export type { BlockField, RangeBlock } from './bulk/fields.ts'
 export { type GetBlocksOptions, getBlocks } from './bulk/get-blocks.ts'
 export { type GetLogsOptions, getLogs, type LogPage, type Logs, type MinedLog } from './bulk/get-logs.ts'

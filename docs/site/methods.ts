@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs'
-import { isHeavy, type MethodName, methods } from '../../src/eth/methods.ts'
+import { billed, type CostTable, costTables, throttled } from '../../src/eth/costs.ts'
+import { isHeavy, isSafe, type MethodName, methodNames, methods } from '../../src/eth/methods.ts'
 import { anchorOf } from './anchor.ts'
 import { compiler } from './compiler.ts'
+import { releases } from './releases.ts'
 
 /** One method, as its row of the table declares it. */
 interface Declared {
@@ -9,50 +11,92 @@ interface Declared {
   /** Its arguments and its result, as TypeScript. */
   readonly args: string
   readonly result: string
+  /** Address of the page that defines it. Absent for the methods of the service. */
+  readonly source: string | undefined
 }
 
 /**
- * The page of all methods. `declarations` is the path of the declarations of `src/eth/methods.ts`.
+ * The page of all methods. `folder` has the declarations of `src/eth`, as the build writes them.
  */
-export function methodsPage(declarations: string): string {
-  const declared = rows(declarations)
-  const names = Object.keys(methods) as MethodName[]
-  const index = names.map((name) => `- [\`${name}\`](#${anchorOf(name)}): ${lowered(firstSentence(declared[name]?.words ?? ''))}`)
+export function methodsPage(folder: string): string {
+  const declared = { ...rowsOf(`${folder}/methods.d.ts`, 'methods'), ...rowsOf(`${folder}/node-methods.d.ts`, 'nodeMethods') }
+  const ofService = Object.keys(methods) as MethodName[]
+  const others = methodNames.filter((name) => !ofService.includes(name))
   return `# Methods
 
-\`client.call(method, ...arguments)\` checks the arguments of these ${names.length} methods and decodes their results. Amounts, gas, block numbers and timestamps are \`bigint\`, counts and indexes \`number\`, hashes and addresses hex: [client.md](client.md#values) has the rule. \`client.request\` sends any other method as it is.
+\`client.call(method, ...arguments)\` checks the arguments of these ${methodNames.length} methods and decodes their results: the ${ofService.length} of [the service](service.md), and ${others.length} others that nodes answer. Amounts, gas, block numbers and timestamps are \`bigint\`, counts and indexes \`number\`, hashes and addresses hex: [client.md](client.md#values) has the rule. What hexline does not know stays as the node sent it. \`client.request\` sends any other method as it is.
 
 A \`BlockNumber\` is a number, a bigint, hex, or a tag such as \`latest\` or \`finalized\`. A \`BlockId\` may also be \`{ blockHash }\`. Left out or null, it is \`latest\`; for \`eth_estimateGas\`, what the node takes by default.
 
-This page is made from the docstrings of [\`src/eth/methods.ts\`](../src/eth/methods.ts).
+Not every node has every method: \`await client.supports('trace_block')\` is true, false, or undefined where the endpoint did not say.
 
-${index.join('\n')}
+The result of a \`debug_trace\` method is that of its tracer: \`{ tracer: 'callTracer' }\` gives a \`CallFrame\`, \`prestateTracer\` a \`Prestate\`, with \`diffMode\` a \`PrestateDiff\`, \`4byteTracer\` \`SelectorCounts\`, \`flatCallTracer\` a \`Trace[]\`, and no tracer a \`StructTrace\`. The result of any other tracer stays as sent.
 
-${names.map((name) => section(name, declared[name])).join('\n\n')}
+\`getBlocks\` of \`hexline/bulk\` joins a block's traces, and checks that they are those of its transactions: [blocks.md](blocks.md).
+
+Costs are what providers charge for a call; where their limit per second counts something else, that stands behind a slash. They are blank where they were not found. A method is repeated after a lost reply if that does no harm.
+
+This page is made from the docstrings of [\`src/eth/methods.ts\`](../src/eth/methods.ts) and [\`src/eth/node-methods.ts\`](../src/eth/node-methods.ts), and from the tables of costs and releases. For machines: [openrpc.json](api/openrpc.json) has the methods of the service, [openrpc-nodes.json](api/openrpc-nodes.json) the others.
+
+${table(ofService, declared)}
+
+${table(others, declared)}
+
+${[...ofService, ...others].map((name) => section(name, declared[name])).join('\n\n')}
 `
 }
 
-function section(name: MethodName, row: Declared | undefined): string {
-  if (row === undefined || row.words === '') throw new Error(`src/eth/methods.ts: ${name} has no docstring`)
-  const notes = isHeavy(name) ? ['Nodes take long for it, so it travels apart from quicker calls.'] : []
-  return [`## ${name}`, [row.words, ...notes].join(' '), `- arguments: ${row.args === '' ? 'none' : `\`${row.args}\``}\n- result: \`${row.result}\``].join(
-    '\n\n',
-  )
+/** The methods at a glance. */
+function table(names: readonly MethodName[], declared: Readonly<Record<string, Declared>>): string {
+  const providers = costTables.map(({ provider }) => provider)
+  const head = ['method', '', 'result', 'repeated', ...providers]
+  const lines = names.map((name) => {
+    const { words = '', result = '' } = declared[name] ?? {}
+    const cells = [`[\`${name}\`](#${anchorOf(name)})`, lowered(firstSentence(words)), `\`${result}\``, isSafe(name) ? 'yes' : 'no']
+    return [...cells, ...costTables.map((costs) => (isUnknown(costs, name) ? '' : costOf(billed(costs, name), throttled(costs, name))))]
+  })
+  return [head, head.map(() => '---'), ...lines].map((cells) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`).join('\n')
 }
 
-function rows(declarations: string): Readonly<Record<string, Declared>> {
+/** A provider's table without a row for traces says nothing of them. */
+function isUnknown({ groups }: CostTable, name: string): boolean {
+  return /^(?:debug|trace)_/.test(name) && groups.length === 0
+}
+
+function costOf(price: number, units: number): string {
+  return price === units ? String(price) : `${price} / ${units}`
+}
+
+function section(name: MethodName, row: Declared | undefined): string {
+  if (row === undefined || row.words === '') throw new Error(`src/eth: ${name} has no docstring`)
+  const notes = isHeavy(name) ? ['Nodes take long for it, so it travels apart from quicker calls.'] : []
+  const since = releases[name]?.map(({ name: release, source }) => `[${release}](${source})`)
+  const facts = [
+    `arguments: ${row.args === '' ? 'none' : `\`${row.args}\``}`,
+    `result: \`${row.result}\``,
+    ...(isSafe(name) ? [] : ['not simply repeated after a lost reply']),
+    ...(since === undefined ? [] : [`since: ${since.join(', ')}`]),
+    ...(row.source === undefined ? [] : [`source: <${row.source}>`]),
+  ]
+  return [`## ${name}`, [row.words, ...notes].join(' '), facts.map((fact) => `- ${fact}`).join('\n')].join('\n\n')
+}
+
+/** The rows of a table in a file of declarations, by the name of the table. */
+export function rowsOf(declarations: string, table: string): Readonly<Record<string, Declared>> {
   const source = compiler.createSourceFile(declarations, readFileSync(declarations, 'utf8'), compiler.ScriptTarget.ES2022, true)
   const found: Record<string, Declared> = {}
-  const { forEachChild, isPropertySignature, isTypeReferenceNode, isVariableDeclaration } = compiler
+  const { forEachChild, isImportTypeNode, isPropertySignature, isTypeReferenceNode, isVariableDeclaration } = compiler
   forEachChild(source, function look(node): void {
-    if (isVariableDeclaration(node) && node.name.getText() !== 'methods') return
-    if (!isPropertySignature(node) || node.type === undefined || !isTypeReferenceNode(node.type)) {
+    if (isVariableDeclaration(node) && node.name.getText() !== table) return
+    if (!isPropertySignature(node) || node.type === undefined || !(isTypeReferenceNode(node.type) || isImportTypeNode(node.type))) {
       forEachChild(node, look)
       return
     }
     const [args, result] = (node.type.typeArguments ?? []).map((each) => readable(each.getText()))
-    const words = compiler.getJSDocCommentsAndTags(node).map(({ comment }) => compiler.getTextOfJSDocComment(comment) ?? '')
-    found[node.name.getText()] = { words: words.join(' ').replaceAll('\n', ' '), args: args?.slice(1, -1) ?? '', result: result ?? '' }
+    const comments = compiler.getJSDocCommentsAndTags(node).filter((each) => compiler.isJSDoc(each))
+    const words = comments.map(({ comment }) => compiler.getTextOfJSDocComment(comment) ?? '')
+    const page = comments.map((each) => /@see (https:\S+)/.exec(each.getText())?.[1]).find((each) => each !== undefined)
+    found[node.name.getText()] = { words: words.join(' ').replaceAll('\n', ' '), args: args?.slice(1, -1) ?? '', result: result ?? '', source: page }
   })
   return found
 }

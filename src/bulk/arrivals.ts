@@ -1,11 +1,12 @@
 import type { Client } from '../client/client.ts'
 import { connectionsOf } from '../client/internals.ts'
 import { scrubError } from '../client/scrub-error.ts'
-import { CodecError, type IntegrityError, MalformedReplyError } from '../errors.ts'
+import { CodecError, IntegrityError, MalformedReplyError } from '../errors.ts'
 import { moved, under } from '../eth/codec/codec-path.ts'
 import { type Reply, releaseReply } from '../rpc/call.ts'
 import type { Tally } from '../rpc/tally.ts'
 import type { BlockJson, WholeBlock } from '../verify/bytes-verifier.ts'
+import { type TraceForm, tracesFault } from './block-traces.ts'
 import { bytesOf, type Fetched, type Fetcher, release } from './fetch.ts'
 import { type Link, type Linked, type LinkedReceipt, receiptsFault } from './link.ts'
 import { receiptsByHash } from './receipts-by-hash.ts'
@@ -19,13 +20,28 @@ import type { Proof } from './verifying.ts'
 export interface BlockReader<B extends { readonly linked: Linked }, R extends { readonly linked: readonly LinkedReceipt[] }, T> {
   block(bytes: Buffer): B
   receipts(bytes: Buffer): R
+  /** For a stream with traces. */
+  readonly traces?: TracesReader | undefined
   /**
    * Makes the item of a block that follows the previous one, with its own receipts. The item may
    * refer to the bytes of both, which stay valid until the next item is requested.
    */
-  item(block: B, receipts: R | undefined): T
+  item(block: B, receipts: R | undefined, traces?: ReadTraces): T
   /** The whole objects, where `block` and `receipts` have decoded all of their fields. */
   whole?: ((block: B, receipts: R | undefined) => WholeBlock) | undefined
+}
+
+/** How traces are read. */
+export interface TracesReader {
+  readonly form: TraceForm
+  read(bytes: Buffer): ReadTraces
+}
+
+/** The traces of a block. */
+export interface ReadTraces {
+  readonly linked: readonly unknown[]
+  /** Their JSON, where the item is made of it. */
+  readonly json?: Buffer
 }
 
 /** A block that was read, with the receipts that came with it. */
@@ -42,6 +58,7 @@ interface Read<B, R> {
 export interface Arrived<B, R> extends Read<B, R> {
   readonly fetched: Fetched
   readonly receiptsByHash: Reply | undefined
+  readonly traces: ReadTraces | undefined
   /** What was proven of it, once that is done. */
   proof?: Proof | undefined
 }
@@ -74,8 +91,9 @@ export class Arrivals<B extends { readonly linked: Linked }, R extends { readonl
       fetched = await this.#fetcher.fetch(first.number, signal, true)
       read = this.#read(fetched, link)
     }
+    const traces = await this.#traces(read.block.linked, fetched, signal)
     const { fault } = read
-    if (fault === undefined) return { ...read, fetched, receiptsByHash: undefined }
+    if (fault === undefined) return { ...read, fetched, receiptsByHash: undefined, traces }
     const wrong = { block: read.block.linked, fault, origin: fetched.origins.receipts }
     try {
       let bytes: Buffer | undefined
@@ -84,17 +102,47 @@ export class Arrivals<B extends { readonly linked: Linked }, R extends { readonl
         return this.#reader.receipts(last)
       }
       const { reply, receipts } = await receiptsByHash(this.#fetcher, wrong, readReceipts, signal)
-      return { block: read.block, receipts, json: { block: read.json.block, receipts: bytes }, fetched, receiptsByHash: reply, fault: undefined }
+      return { block: read.block, receipts, json: { block: read.json.block, receipts: bytes }, fetched, receiptsByHash: reply, traces, fault: undefined }
     } catch (error) {
       // The block may be the one that is wrong, which is found when it is verified.
       if (link !== undefined || error !== fault) throw error
-      return { ...read, fetched, receiptsByHash: undefined }
+      return { ...read, fetched, receiptsByHash: undefined, traces }
+    }
+  }
+
+  /**
+   * The traces of a block: requested again, from another endpoint if there is one, if those that
+   * came are not its own. Throws `IntegrityError`.
+   */
+  async #traces(block: Linked, { number, traces: first, origins }: Fetched, signal: AbortSignal | undefined): Promise<ReadTraces | undefined> {
+    const { traces: reader } = this.#reader
+    if (reader === undefined || first === undefined) return undefined
+    const avoid: string[] = []
+    let reply = first
+    let origin = origins.traces
+    for (let attempt = 1; ; attempt++) {
+      const fault = this.#withTracesOrigin(origin, () => {
+        const traces = readTraces(number, reader, bytesOf(reply))
+        return traces === undefined ? invalidTraces(number) : (tracesFault(reader.form, block, traces.linked) ?? traces)
+      })
+      if (!(fault instanceof IntegrityError)) return fault
+      if (attempt === ATTEMPTS) throw scrubError(fault, connectionsOf(this.#client), origin)
+      if (origin?.endpoint !== undefined) avoid.push(origin.endpoint)
+      ;({ traces: reply, origin } = await this.#fetcher.tracesAgain(reader.form, block, signal, avoid))
+    }
+  }
+
+  #withTracesOrigin<V>(origin: Tally | undefined, make: () => V): V {
+    try {
+      return make()
+    } catch (error) {
+      throw scrubError(error, connectionsOf(this.#client), origin)
     }
   }
 
   /** The item refers to bytes of `arrived`, which may be released when it is no longer used. */
-  item({ fetched, block, receipts }: Arrived<B, R>): T {
-    return this.withOrigin(fetched, () => this.#reader.item(block, receipts))
+  item({ fetched, block, receipts, traces }: Arrived<B, R>): T {
+    return this.withOrigin(fetched, () => this.#reader.item(block, receipts, traces))
   }
 
   /** Hides secrets of the block's endpoint in what `make` throws. */
@@ -138,6 +186,20 @@ function readBlock<B, R>({ number, block, receipts }: Fetched, reader: { block(b
     if (error instanceof SyntaxError) return undefined
     throw error
   }
+}
+
+/** Undefined if the bytes are invalid JSON. */
+function readTraces(number: bigint, { form, read }: TracesReader, bytes: Buffer): ReadTraces | undefined {
+  try {
+    return inBlock(number, form === 'parity' ? 'trace_block' : 'debug_traceBlockByNumber', () => read(bytes), 'traces')
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined
+    throw error
+  }
+}
+
+function invalidTraces(number: bigint): IntegrityError {
+  return new IntegrityError(`block ${number}: the traces are invalid JSON`)
 }
 
 /**

@@ -7,6 +7,7 @@ import { BodyPool } from '../rpc/body-pool.ts'
 import { asBuffer, movedReply, type Reply, releaseReply, replyOf } from '../rpc/call.ts'
 import { Tally } from '../rpc/tally.ts'
 import type { Clock } from '../wait/clock.ts'
+import { type TraceForm, tracesCall, tracesCallByHash } from './block-traces.ts'
 import { type Linked, linkedFields } from './link.ts'
 
 /** A block as the node's own bytes, with its receipts if requested. */
@@ -14,15 +15,18 @@ export interface Fetched {
   readonly number: bigint
   readonly block: Reply
   readonly receipts: Reply | undefined
-  /** Size of both, in bytes. */
+  readonly traces?: Reply
+  /** Size of all, in bytes. */
   readonly bytes: number
   /** Where each came from. Receipts requested one by one have no single origin. */
-  readonly origins: { readonly block: Tally; readonly receipts?: Tally }
+  readonly origins: { readonly block: Tally; readonly receipts?: Tally; readonly traces?: Tally }
 }
 
 export interface FetcherOptions {
   readonly full: boolean
   readonly receipts: boolean
+  /** Absent: without traces. */
+  readonly traces?: TraceForm | undefined
 }
 
 /** How the calls for a block are made. */
@@ -70,6 +74,7 @@ export class Fetcher {
   #againOnly: Client | undefined
   readonly #full: boolean
   readonly #withReceipts: boolean
+  readonly #traces: TraceForm | undefined
   readonly #bodies = new BodyPool()
   readonly #clock: Clock
   /** Of the endpoints where single receipts may be cheaper. */
@@ -90,6 +95,7 @@ export class Fetcher {
     this.#bulk = client.with({ priority: 'bulk' })
     this.#full = options.full
     this.#withReceipts = options.receipts
+    this.#traces = options.traces
     this.#clock = clockOf(client)
     const connections = connectionsOf(client) ?? []
     this.#prices = connections.flatMap(({ name, origin }) => pricesAt(name, origin))
@@ -117,6 +123,26 @@ export class Fetcher {
   }
 
   #fetch(number: bigint, options: AskOptions): Promise<Fetched> {
+    return this.#traces === undefined ? this.#fetchBlock(number, options) : this.#withTraces(this.#traces, number, options)
+  }
+
+  /** A block and its traces, which are requested together. Nodes do not trace the first block, which has none. */
+  async #withTraces(form: TraceForm, number: bigint, options: AskOptions): Promise<Fetched> {
+    const { method, params } = tracesCall(form, `0x${number.toString(16)}`)
+    const origin = new Tally()
+    const asked = number === 0n ? replyOf(NO_TRACES, NO_TRACES.length) : this.#ask(method, params, options, origin)
+    const [fetched, traces] = await Promise.all([this.#fetchBlock(number, options), asked])
+    return { ...fetched, traces, bytes: fetched.bytes + traces.bytes, origins: { ...fetched.origins, traces: origin } }
+  }
+
+  /** The traces of a block once more, from an endpoint that is not among `avoid` if there is another. */
+  async tracesAgain(form: TraceForm, block: Linked, signal: AbortSignal | undefined, avoid: readonly string[]): Promise<{ traces: Reply; origin: Tally }> {
+    const { method, params } = tracesCallByHash(form, block)
+    const origin = new Tally()
+    return { traces: await this.#ask(method, params, { client: this.#again, signal, avoid }, origin, false), origin }
+  }
+
+  #fetchBlock(number: bigint, options: AskOptions): Promise<Fetched> {
     const tag = `0x${number.toString(16)}`
     const origin = new Tally()
     const asked = this.#ask('eth_getBlockByNumber', [tag, this.#full], options, origin)
@@ -243,9 +269,10 @@ export function bytesOf(reply: Reply): Buffer {
   return asBuffer(reply.take() as Uint8Array)
 }
 
-/** Releases the bytes of both replies, which will not be read again. */
-export function release({ block, receipts }: Fetched): void {
+/** Releases the bytes of all replies, which will not be read again. */
+export function release({ block, receipts, traces }: Fetched): void {
   releaseReply(block)
+  if (traces !== undefined) releaseReply(traces)
   if (receipts !== undefined) releaseReply(receipts)
 }
 
@@ -265,6 +292,7 @@ function jsonArray(items: readonly Buffer[]): Buffer {
   return Buffer.concat([...(parts.length === 0 ? [OPEN] : parts), CLOSE])
 }
 
+const NO_TRACES = Buffer.from('[]')
 const NULL = Buffer.from('null')
 const OPEN = Buffer.from('[')
 const COMMA = Buffer.from(',')

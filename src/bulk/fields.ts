@@ -4,6 +4,7 @@ import { type Decode, pick } from '../eth/codec/schema.ts'
 import { type Block, blockDecoder, decodeReceipts, type Receipt, type Transaction } from '../eth/objects.ts'
 import { show } from '../text.ts'
 import { receiptFields } from '../verify/receipt.ts'
+import type { TraceForm, TracesOf } from './block-traces.ts'
 import type { LinkedRootedReceipt } from './link.ts'
 
 /** Path of a field of a block, of its transactions or of its receipts. */
@@ -17,7 +18,12 @@ export type RangeBlock<
   T extends 'full' | 'hashes' = 'full' | 'hashes',
   R extends boolean = boolean,
   F extends readonly BlockField[] | undefined = undefined,
-> = F extends readonly BlockField[] ? Picked<T, R, F[number]> : Whole<T, R>
+  X extends TraceForm | undefined = undefined,
+> = [X] extends [TraceForm] ? BlockWith<T, R, F> & { traces: TracesOf<X> } : BlockWith<T, R, F>
+
+type BlockWith<T extends 'full' | 'hashes', R extends boolean, F extends readonly BlockField[] | undefined> = F extends readonly BlockField[]
+  ? Picked<T, R, F[number]>
+  : Whole<T, R>
 
 type IsFull<T> = T extends 'full' ? true : false
 
@@ -47,7 +53,7 @@ type PickedTransactions<T, Names extends string, IsWhole extends boolean> = [Nam
  */
 export function decodersOf(
   fields: readonly BlockField[] | undefined,
-  { full, receipts }: { readonly full: boolean; readonly receipts: boolean },
+  { full, receipts, traces }: { readonly full: boolean; readonly receipts: boolean; readonly traces?: TraceForm | undefined },
 ): { readonly block: Decode<Block>; readonly receipts: Decode<Receipt[]> } {
   const block: Decode<Block> = blockDecoder(full)
   if (fields === undefined) return { block, receipts: decodeReceipts }
@@ -61,7 +67,13 @@ export function decodersOf(
   const ofReceipts = fields.filter(isOfReceipts).map((field) => field.slice('receipts.'.length))
   const ofBlocks = fields.filter((field) => !isOfReceipts(field))
   return {
-    block: picked(block, [...ofBlocks, 'number', 'hash', 'parentHash', ...(receipts ? [full ? 'transactions.hash' : 'transactions'] : [])]),
+    block: picked(block, [
+      ...ofBlocks,
+      'number',
+      'hash',
+      'parentHash',
+      ...(receipts || traces !== undefined ? [full ? 'transactions.hash' : 'transactions'] : []),
+    ]),
     receipts: ofReceipts.includes('') ? decodeReceipts : picked(decodeReceipts, [...ofReceipts, 'transactionHash', 'blockHash'], 'receipts.'),
   }
 }

@@ -6,6 +6,8 @@ import { createReader } from '../eth/codec/reader.ts'
 import type { Block, Receipt } from '../eth/objects.ts'
 import { show } from '../text.ts'
 import type { WholeBlock } from '../verify/bytes-verifier.ts'
+import type { ReadTraces } from './arrivals.ts'
+import { type TraceForm, tracesDecoder } from './block-traces.ts'
 import { type BlockField, decodersOf, type RangeBlock } from './fields.ts'
 import { checkRange, type RangeEnd } from './range.ts'
 import { type Progress, rangeStream, type StreamOptions } from './range-stream.ts'
@@ -15,6 +17,7 @@ export interface GetBlocksOptions<
   T extends 'full' | 'hashes' = 'full' | 'hashes',
   R extends boolean = boolean,
   F extends readonly BlockField[] | undefined = readonly BlockField[] | undefined,
+  X extends TraceForm | undefined = TraceForm | undefined,
 > {
   /** First block. */
   readonly from: Quantity
@@ -26,6 +29,12 @@ export interface GetBlocksOptions<
    * Whether each block comes with its receipts, in the order of its transactions. Default false.
    */
   readonly receipts?: R
+  /**
+   * Whether each block comes with the traces of its transactions: `callTracer` with a call frame of
+   * each (`debug_traceBlockByNumber`), `parity` with a list of all calls (`trace_block`). Default:
+   * without.
+   */
+  readonly traces?: X
   /**
    * The fields to decode, such as `['timestamp', 'transactions.from', 'receipts.status']`; skipping
    * the others saves time. The fields that link a block to others are always decoded: its `number`,
@@ -64,20 +73,32 @@ export interface GetBlocksOptions<
  * endpoint accepts. A slow consumer slows the requests down.
  *
  * Each block must have the number that was requested, name the previous one as its parent, and come
- * with one receipt for each of its transactions. A block below the head that the node does not have
+ * with one receipt and one trace for each of its transactions, if asked for. A block below the head that the node does not have
  * is requested again until the client's `deadlineMs`; then the iteration rejects with that failure.
  * To resume after a failure, start at the number after the last block received.
  *
  * Throws `OptionError` at once for invalid options. The iteration rejects with `IntegrityError`
  * when replies contradict each other, and otherwise with the same errors as `client.call`.
  */
-export function getBlocks<T extends 'full' | 'hashes' = 'hashes', R extends boolean = false, const F extends readonly BlockField[] | undefined = undefined>(
-  client: Client,
-  options: GetBlocksOptions<T, R, F>,
-): AsyncGenerator<RangeBlock<T, R, F>, void, undefined> {
+export function getBlocks<
+  T extends 'full' | 'hashes' = 'hashes',
+  R extends boolean = false,
+  const F extends readonly BlockField[] | undefined = undefined,
+  X extends TraceForm | undefined = undefined,
+>(client: Client, options: GetBlocksOptions<T, R, F, X>): AsyncGenerator<RangeBlock<T, R, F, X>, void, undefined> {
   checkClient(client)
   const checked = checkOptions(options)
-  return rangeStream(client, checked, decoding(options.fields, checked)) as AsyncGenerator<unknown> as AsyncGenerator<RangeBlock<T, R, F>, void, undefined>
+  return rangeStream(client, checked, decoding(options.fields, checked)) as AsyncGenerator<unknown> as AsyncGenerator<RangeBlock<T, R, F, X>, void, undefined>
+}
+
+/** What is joined to a block. */
+interface Joined {
+  receipts?: Receipt[]
+  traces?: readonly unknown[]
+}
+
+function linked<V>(read: (bytes: Buffer) => V): (bytes: Buffer) => { readonly linked: V } {
+  return (bytes) => ({ linked: read(bytes) })
 }
 
 /** Readers for blocks and receipts with these fields. */
@@ -86,10 +107,12 @@ function decoding(fields: readonly BlockField[] | undefined, options: StreamOpti
   const readBlock = createReader(decode.block)
   const readReceipts = createReader(decode.receipts)
   return {
-    block: (bytes: Buffer) => ({ linked: readBlock(bytes) as Block & { receipts?: Receipt[] } }),
+    block: (bytes: Buffer) => ({ linked: readBlock(bytes) as Block & Joined }),
     receipts: (bytes: Buffer) => ({ linked: readReceipts(bytes) }),
-    item({ linked: block }: { linked: Block & { receipts?: Receipt[] } }, receipts: { linked: Receipt[] } | undefined): Block {
+    traces: options.traces && { form: options.traces, read: linked(createReader(tracesDecoder(options.traces))) },
+    item({ linked: block }: { linked: Block & Joined }, receipts: { linked: Receipt[] } | undefined, traces?: ReadTraces): Block {
       if (receipts !== undefined) block.receipts = receipts.linked
+      if (traces !== undefined) block.traces = traces.linked
       return block
     },
     whole: fields === undefined ? whole : undefined,
@@ -104,10 +127,11 @@ const MiB = 1024 * 1024
 
 /** Checks the options and fills in the defaults. Throws `OptionError`. */
 export function checkOptions(options: GetBlocksOptions): StreamOptions {
-  check.onlyKnown('options', options, ['from', 'to', 'transactions', 'receipts', 'fields', 'verify', 'senders', 'signal', 'maxBytes', 'onProgress'])
-  const { transactions = 'hashes', receipts = false, verify = 'link', senders = false, signal, maxBytes = 32 * MiB, onProgress } = options
+  check.onlyKnown('options', options, ['from', 'to', 'transactions', 'receipts', 'traces', 'fields', 'verify', 'senders', 'signal', 'maxBytes', 'onProgress'])
+  const { transactions = 'hashes', receipts = false, traces, verify = 'link', senders = false, signal, maxBytes = 32 * MiB, onProgress } = options
   check.oneOf('transactions', transactions, ['full', 'hashes'])
   check.flag('receipts', receipts)
+  if (traces !== undefined) check.oneOf('traces', traces, ['callTracer', 'parity'])
   check.oneOf('verify', verify, ['link', 'header', 'full'])
   // It would prove no more than `header` does.
   if (verify === 'full' && transactions !== 'full' && !receipts)
@@ -123,6 +147,7 @@ export function checkOptions(options: GetBlocksOptions): StreamOptions {
     range: checkRange(options.from, options.to),
     full: transactions === 'full',
     receipts,
+    traces,
     signal,
     onProgress,
     verify: verify === 'link' ? undefined : { level: verify, senders },

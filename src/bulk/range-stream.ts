@@ -3,6 +3,7 @@ import { clockOf, connectionsOf } from '../client/internals.ts'
 import { scrubError } from '../client/scrub-error.ts'
 import { IntegrityError } from '../errors.ts'
 import { Arrivals, type Arrived, type BlockReader, releaseArrived } from './arrivals.ts'
+import type { TraceForm } from './block-traces.ts'
 import { type Fetched, Fetcher } from './fetch.ts'
 import { learnHistory } from './learn-history.ts'
 import { Link, type Linked, type LinkedReceipt } from './link.ts'
@@ -25,6 +26,8 @@ export interface StreamOptions {
   readonly range: CheckedRange
   readonly full: boolean
   readonly receipts: boolean
+  /** Absent: without traces. */
+  readonly traces?: TraceForm | undefined
   readonly signal: AbortSignal | undefined
   readonly onProgress: ((progress: Progress) => void) | undefined
   readonly bounds: Bounds

@@ -1,4 +1,5 @@
 import { Command, Option } from 'commander'
+import type { TraceForm } from '../bulk/block-traces.ts'
 import { checkOptions, type GetBlocksOptions } from '../bulk/get-blocks.ts'
 import { blockLines } from '../bulk/lines.ts'
 import type { RangeEnd } from '../bulk/range.ts'
@@ -38,6 +39,7 @@ export interface BlocksFlags extends LimitFlags {
 }
 
 interface Flags extends BlocksFlags, MessageFlags, MetricsFlags {
+  readonly traces?: TraceForm
   readonly out?: string
   readonly force: boolean
 }
@@ -54,6 +56,9 @@ export function blocksCommand(io: Io): Command {
     .summary('a range of blocks as NDJSON')
     .description('Writes a range of blocks as NDJSON, one block per line, to stdout or to a file. The file appears once it is complete.')
   return blocksFlags(command, true)
+    .addOption(
+      new Option('--traces <form>', 'include the traces of each block: call frames, or the calls in the form of Parity').choices(['callTracer', 'parity']),
+    )
     .option(...METRICS_FLAG)
     .option('--quiet', 'print errors only')
     .option('--json', 'print progress and errors as lines of JSON on stderr')
@@ -62,6 +67,7 @@ export function blocksCommand(io: Io): Command {
       `
 Examples:
   hexline blocks --rpc http://127.0.0.1:8545 --from 0 --to latest --out blocks.ndjson
+  hexline blocks --rpc http://127.0.0.1:8545 --from 21000000 --to 21000099 --traces callTracer | jq -c .traces[].result
   HEXLINE_RPC_URL=https://rpc.example.com/KEY hexline blocks --from 21000000 --to 21000999 --receipts | gzip > blocks.ndjson.gz
   HEXLINE_API_KEY=… hexline blocks --base-url https://rpc.example.com --chain base --from 20000000 --to finalized --rate 100`,
     )
@@ -106,6 +112,7 @@ async function writeBlocks(flags: Flags, io: Io): Promise<void> {
   const meter = new Meter(io.stderr, messages, place, tally, flags.verify === 'link' ? undefined : verifiedOf)
   const options = checkOptions({
     ...blocksOptionsFrom(flags),
+    ...(flags.traces !== undefined && { traces: flags.traces }),
     signal: stop.signal,
     maxBytes: EXPORT_AHEAD,
     onProgress: (progress) => meter.update(progress),
@@ -143,6 +150,7 @@ async function writeBlocks(flags: Flags, io: Io): Promise<void> {
 function followBlocks(flags: Flags, io: Io): Promise<void> {
   if (flags.out !== undefined)
     throw new OptionError('--out', 'no --out with --to follow, which has no end: redirect its output, as in `>> blocks.ndjson`', 'one')
+  if (flags.traces !== undefined) throw new OptionError('--traces', 'no --traces with --to follow', show(flags.traces))
   if (flags.verify !== 'link') throw new OptionError('--verify', "'link' with --to follow", show(flags.verify))
   const options = { from: blockFrom(flags.from) as bigint, transactions: flags.transactions, receipts: flags.receipts }
   return runFollow({ flags, limits: limitsFrom(flags), options, cursor: undefined }, io)

@@ -21,7 +21,7 @@ interface Flags extends NodeFlags {
 export function callCommand(io: Io): Command {
   return addNodeFlags(
     new Command('call')
-      .description('Makes one call. Results of the 28 eth_ methods of the service are decoded; any other method is sent unchanged.')
+      .description('Makes one call. Results of the methods that hexline knows are decoded; any other method is sent unchanged.')
       .summary('one call of any method')
       .argument('<method>', 'such as eth_getBalance')
       .argument('[params...]', 'decimal, hex, a tag, or JSON'),

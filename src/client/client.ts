@@ -40,6 +40,7 @@ import {
   type Subscription,
   subscription,
 } from './subscribe.ts'
+import { type AskOne, Supported } from './supports.ts'
 
 /** A call for `client.send`, with its own settings. */
 export interface Request extends CallSettings {
@@ -128,6 +129,16 @@ export interface Client {
     event: 'newPendingTransactions',
     options?: PendingSubscription<Full>,
   ): Subscription<Full extends true ? Transaction : Hash>
+  /**
+   * Whether a method can be called: true if an endpoint has it, since calls move to that one; false
+   * if none has it; undefined where that could not be found. Endpoints that have not been asked get
+   * a call of the method without arguments, which they refuse if they have it. Methods that change
+   * something are not called: of these it is known only that they are missing, from `rpc_modules`
+   * and from earlier calls. An endpoint whose `eth_capabilities` say that it has none of the data
+   * does not have the method. Answers are believed for 10 minutes. Rejects with `OptionError` for
+   * anything but a name, with `ClosedError`, and with the reason of the client's signal.
+   */
+  supports(method: string): Promise<boolean | undefined>
   /**
    * Scheme, host and port of each endpoint, in order, such as `https://rpc.example.com`; never the
    * path, which may hold the key.
@@ -236,6 +247,10 @@ export function createClientOn(clock: Clock, endpoint: Endpoint | readonly Endpo
     clock,
     links: new LinkedSignals(),
     listen: sources.length > 0 ? listen : undefined,
+    supported: new Supported(
+      connections.map(({ name }) => name),
+      clock,
+    ),
     nap: (method, until, signal) => waiting.nap({ method, signal, deadline: Number.POSITIVE_INFINITY }, until),
     paceBy: (make) => {
       for (const each of paced) each(make)
@@ -275,10 +290,11 @@ interface Parts {
   readonly listen: Listen | undefined
   readonly nap: NapUntil
   readonly paceBy: PaceBy
+  readonly supported: Supported
 }
 
 function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
-  const { pipeline, defaults, endpoints, close, clock, links } = parts
+  const { pipeline, defaults, endpoints, close, clock, links, supported } = parts
 
   /** Sends a call. Its end is told by `call` and by `sendAndTell`, which give it a tally. */
   function send(request: Request & RequestMarks): Promise<Reply> {
@@ -332,6 +348,12 @@ function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
     )
   }
 
+  /** A failure may tell that an endpoint lacks a method. */
+  const learnt = (reason: unknown): never => {
+    supported.note(reason)
+    throw reason
+  }
+
   const client: Client = {
     async call(method: string, ...args: unknown[]) {
       const params = encodeArguments(method, args)
@@ -340,6 +362,7 @@ function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
       try {
         reply = await send({ method, params, [TALLY]: tally, [DECODE]: byteDecoder(method, params) })
       } catch (reason) {
+        supported.note(reason)
         tellFailed(tally, reason, clock)
         throw reason
       }
@@ -360,7 +383,7 @@ function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
         const signal = options?.signal
         if (signal != null) check.signal(signal)
         const own = ownParams(method, params)
-        return sendAndTell(signal == null ? { method, params: own } : { method, params: own, signal }).then(resultOf)
+        return sendAndTell(signal == null ? { method, params: own } : { method, params: own, signal }).then(resultOf, learnt)
       } catch (error) {
         return Promise.reject(error)
       }
@@ -385,6 +408,13 @@ function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
       if (listen === undefined) throw noWebSocket()
       const both: Listen = (params, subscriber, signal) => listen(params, subscriber, bothOf(own.signal, signal))
       return subscription(event, options as Record<string, unknown>, both, (error) => scrubError(error, parts.connections)) as Subscription<never>
+    },
+
+    async supports(method) {
+      if (typeof method !== 'string' || method === '') throw new OptionError('method', 'the name of a method', show(method))
+      const ask: AskOne = (endpoint, method, params) =>
+        send({ method, params, attempts: ATTEMPTS_TO_ASK, [ONLY]: endpoint } as Request & RequestMarks).then(resultOf)
+      return supported.supports(method, ask)
     },
 
     pinned: () => clientOf({ ...parts, close: async () => {} }, own, new Pin()),
@@ -414,6 +444,8 @@ function resultOf(reply: Reply): unknown {
   return reply.take()
 }
 
+/** A question may be lost once. */
+const ATTEMPTS_TO_ASK = 2
 const NONE: CallSettings = {}
 /** No endpoint has failed a new call. */
 const NOT_TRIED: readonly string[] = Object.freeze([])

@@ -27,6 +27,7 @@ const alchemy: CostTable = {
   sources: [
     'https://www.alchemy.com/docs/reference/compute-unit-costs',
     'https://www.alchemy.com/docs/chains/debug-api/debug-api-endpoints/debug-trace-transaction',
+    'https://www.alchemy.com/docs/chains/trace-api/trace-api-endpoints/trace-replay-transaction',
   ],
   date: '2026-11-22',
   usual: 20,
@@ -50,6 +51,7 @@ const alchemy: CostTable = {
     eth_uninstallFilter: 10,
     net_listening: 0,
     net_version: 0,
+    trace_replayTransaction: { billed: 80, throttled: 3000 },
   },
   groups: [{ method: /^debug_trace/, cost: { billed: 40, throttled: 1000 } }],
 }

@@ -68,7 +68,10 @@ const amountOrNull = orNull(decodeQuantity)
  * from it. Each row names its source.
  */
 export const nodeMethods = {
-  /** Addresses whose keys the node holds. @see https://ethereum.github.io/execution-apis/api/methods/eth_accounts */
+  /**
+   * Addresses whose keys the node holds.
+   * @see https://ethereum.github.io/execution-apis/api/methods/eth_accounts
+   */
   eth_accounts: read(params<[]>(), accounts),
   /**
    * Base fee of the next block, in wei; null before London.

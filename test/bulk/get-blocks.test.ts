@@ -402,7 +402,7 @@ describe('invalid options', () => {
     ],
     [
       { from: 0, to: 1, limit: 5 },
-      'options: expected only from, to, transactions, receipts, fields, verify, senders, signal, maxBytes, onProgress, received "limit"',
+      'options: expected only from, to, transactions, receipts, traces, fields, verify, senders, signal, maxBytes, onProgress, received "limit"',
     ],
   ])('%o is refused at once', async (options, message) => {
     const { client, server } = await setUp({ head: 10 })

@@ -25,6 +25,7 @@ describe('the costs of calls', () => {
     ['https://x.g.alchemy.com', 'eth_getBlockReceipts', 20, 500],
     ['https://x.g.alchemy.com', 'eth_sendRawTransaction', 40, 250],
     ['https://x.g.alchemy.com', 'debug_traceTransaction', 40, 1000],
+    ['https://x.g.alchemy.com', 'trace_replayTransaction', 80, 3000],
     ['https://x.g.alchemy.com', 'eth_getBalance', 20, 20],
     ['https://x.g.alchemy.com', 'eth_chainId', 0, 0],
     ['https://x.infura.io', 'eth_getBlockReceipts', 1000, 1000],

@@ -129,6 +129,8 @@ function rightAnswer({ method, params }: SeenCall, options: ChainOptions): unkno
     const [block, index] = placeOf(params[0] as string)
     return receiptsOf(block, options)[index]
   }
+  if (method === 'debug_traceBlockByNumber' || method === 'debug_traceBlockByHash') return callFramesOf(numberOf(params[0] as string), options)
+  if (method === 'trace_block') return tracesOf(numberOf(params[0] as string), options)
   return null
 }
 
@@ -177,6 +179,33 @@ export function blockOf(number: number, full: boolean, { transactions = () => 1,
         : transactionHash(number, i),
     ),
   }
+}
+
+/** A call frame of each transaction, with a call in it. */
+export function callFramesOf(number: number, { transactions = () => 1 }: Partial<ChainOptions> = {}): Record<string, unknown>[] {
+  const frame = { type: 'CALL', from: `0x${'f'.repeat(40)}`, to: `0x${'a'.repeat(40)}`, gas: '0x5208', gasUsed: '0x5208', input: '0x', value: hexOf(number) }
+  return Array.from({ length: transactions(number) }, (_, i) => ({ txHash: transactionHash(number, i), result: { ...frame, calls: [frame] } }))
+}
+
+/** Two traces of each transaction, and a reward. */
+export function tracesOf(number: number, { transactions = () => 1 }: Partial<ChainOptions> = {}): Record<string, unknown>[] {
+  const [from, to] = [`0x${'f'.repeat(40)}`, `0x${'a'.repeat(40)}`]
+  const place = { blockHash: blockHash(number), blockNumber: number }
+  const call = {
+    type: 'call',
+    action: { callType: 'call', from, to, gas: '0x5208', value: '0x1', input: '0x' },
+    result: { gasUsed: '0x0', output: '0x' },
+    ...place,
+  }
+  const reward = { type: 'reward', action: { author: from, rewardType: 'block', value: '0x1' }, result: null, subtraces: 0, traceAddress: [], ...place }
+  const calls = Array.from({ length: transactions(number) }, (_, i) => {
+    const each = { ...call, transactionHash: transactionHash(number, i), transactionPosition: i }
+    return [
+      { ...each, subtraces: 1, traceAddress: [] },
+      { ...each, subtraces: 0, traceAddress: [0], error: 'Reverted', result: null },
+    ]
+  })
+  return [...calls.flat(), reward]
 }
 
 export function receiptsOf(number: number, { transactions = () => 1 }: ChainOptions): Record<string, unknown>[] {

@@ -1,0 +1,51 @@
+import { IntegrityError } from '../errors.ts'
+import type { Decode } from '../eth/codec/schema.ts'
+import { type BlockTrace, blockTracesDecoder, type CallFrame, decodeTraces, type Trace } from '../eth/trace-objects.ts'
+import { type Linked, shown } from './link.ts'
+
+/**
+ * The form of a block's traces: `callTracer` gives a call frame for each transaction
+ * (`debug_traceBlockByNumber`), `parity` a list of calls (`trace_block`).
+ */
+export type TraceForm = 'callTracer' | 'parity'
+
+/** Traces of a block in this form. */
+export type TracesOf<X> = X extends 'callTracer' ? BlockTrace<CallFrame>[] : X extends 'parity' ? Trace[] : never
+
+const options = { tracer: 'callTracer' }
+
+/** The call for the traces of a block, by its number. */
+export function tracesCall(form: TraceForm, tag: string): { readonly method: string; readonly params: readonly unknown[] } {
+  return form === 'parity' ? { method: 'trace_block', params: [tag] } : { method: 'debug_traceBlockByNumber', params: [tag, options] }
+}
+
+/** The same, by its hash where the method takes one. */
+export function tracesCallByHash(form: TraceForm, { number, hash }: Linked): { readonly method: string; readonly params: readonly unknown[] } {
+  if (form === 'parity') return tracesCall(form, `0x${number.toString(16)}`)
+  return { method: 'debug_traceBlockByHash', params: [hash, options] }
+}
+
+/** Decoder of the traces of a block in this form. */
+export function tracesDecoder(form: TraceForm): Decode<readonly unknown[]> {
+  return form === 'parity' ? decodeTraces : blockTracesDecoder(options)
+}
+
+/**
+ * The error for traces that are not those of this block's transactions, in the same order; undefined
+ * if they are. A call frame may lack the hash of its transaction.
+ */
+export function tracesFault(form: TraceForm, block: Linked, traces: readonly unknown[]): IntegrityError | undefined {
+  const { transactions, number, hash } = block
+  const whole = form === 'parity' ? (traces as readonly Trace[]).filter(({ type, traceAddress }) => type !== 'reward' && traceAddress.length === 0) : traces
+  if (form === 'parity') {
+    const odd = (traces as readonly Trace[]).find(({ blockHash }) => typeof blockHash === 'string' && blockHash !== hash)
+    if (odd !== undefined) return new IntegrityError(`block ${number}: a trace is of block ${shown(odd.blockHash)}, not of ${shown(hash)}`)
+  }
+  if (whole.length !== transactions.length) return new IntegrityError(`block ${number} has ${transactions.length} transactions, but traces of ${whole.length}`)
+  for (const [i, transaction] of transactions.entries()) {
+    const { txHash, transactionHash = txHash } = whole[i] as { readonly txHash?: unknown; readonly transactionHash?: unknown }
+    if (typeof transactionHash === 'string' && transactionHash !== (typeof transaction === 'string' ? transaction : transaction.hash))
+      return new IntegrityError(`block ${number}: trace ${i} is not of transaction ${i}`)
+  }
+  return undefined
+}

@@ -1,0 +1,129 @@
+import { HexlineError, RpcError } from '../errors.ts'
+import { isSafe } from '../eth/methods.ts'
+import { ethereum } from '../eth/protocol.ts'
+import type { Clock } from '../wait/clock.ts'
+
+/** How long an answer is believed, in ms: nodes are upgraded, and gateways change. */
+const BELIEVED_MS = 600_000
+/** Most answers that are remembered, of all endpoints. */
+const MOST_ANSWERS = 4096
+/** JSON-RPC 2.0: the method does not exist. */
+const NO_SUCH_METHOD = -32601
+/** An error about the call itself proves that the endpoint has the method, as a result does. */
+const ANSWERS: ReadonlySet<string> = new Set(['execution', 'invalid', 'lagging', 'pruned', 'not-found', 'range-too-large', 'response-too-large'])
+
+/**
+ * What is asked in place of a method without arguments: of those that send a transaction, with bytes
+ * that are none; of those with results of hundreds of megabytes, another one that comes with them.
+ */
+const INSTEAD: Readonly<Record<string, readonly [method: string, ...params: unknown[]]>> = {
+  eth_sendRawTransaction: ['eth_sendRawTransaction', '0x'],
+  eth_sendRawTransactionSync: ['eth_sendRawTransactionSync', '0x'],
+  txpool_content: ['txpool_status'],
+  txpool_inspect: ['txpool_status'],
+}
+
+/** Sends a call to this endpoint alone, and gives its result. */
+export type AskOne = (endpoint: string, method: string, params: readonly unknown[]) => Promise<unknown>
+
+/**
+ * Which methods the endpoints of a client have. They are asked with a call of the method without its
+ * arguments, which nodes refuse as such if they have it; a method that changes something is not
+ * called, and the namespaces of `rpc_modules` tell at least what is missing.
+ */
+export class Supported {
+  readonly #endpoints: readonly string[]
+  readonly #clock: Clock
+  /** By endpoint and method. */
+  readonly #answers = new Map<string, { readonly has: boolean; readonly until: number }>()
+
+  constructor(endpoints: readonly string[], clock: Clock) {
+    this.#endpoints = endpoints
+    this.#clock = clock
+  }
+
+  /** Learns from the failure of a call that its endpoint lacks the method. */
+  note(error: unknown): void {
+    if (!(error instanceof RpcError) || error.code !== NO_SUCH_METHOD) return
+    const { endpoint, method } = error
+    if (endpoint !== undefined && method !== undefined) this.#remember(endpoint, method, false)
+  }
+
+  /**
+   * True if an endpoint has the method, false if none has, undefined if none is known to have it and
+   * one did not say. Rejects with what `ask` rejects with that is not an answer of a node.
+   */
+  async supports(method: string, ask: AskOne): Promise<boolean | undefined> {
+    const answers = await Promise.all(this.#endpoints.map((endpoint) => this.#at(endpoint, method, ask)))
+    return answers.includes(true) || (answers.includes(undefined) ? undefined : false)
+  }
+
+  async #at(endpoint: string, method: string, ask: AskOne): Promise<boolean | undefined> {
+    const known = this.#answers.get(keyOf(endpoint, method))
+    if (known !== undefined && this.#clock.now() < known.until) return known.has
+    const [has, hasData] = await Promise.all([
+      isSafe(method) || Object.hasOwn(INSTEAD, method) ? answersTo(endpoint, method, ask) : servesNamespace(endpoint, method, ask),
+      hasWhatItReads(endpoint, method, ask),
+    ])
+    if (has === undefined) return undefined
+    this.#remember(endpoint, method, has && hasData)
+    return has && hasData
+  }
+
+  #remember(endpoint: string, method: string, has: boolean): void {
+    // Names of methods may come from users.
+    if (this.#answers.size >= MOST_ANSWERS) this.#answers.clear()
+    this.#answers.set(keyOf(endpoint, method), { has, until: this.#clock.now() + BELIEVED_MS })
+  }
+}
+
+function keyOf(endpoint: string, method: string): string {
+  return `${endpoint} ${method}`
+}
+
+async function answersTo(endpoint: string, method: string, ask: AskOne): Promise<boolean | undefined> {
+  const [asked, ...params] = Object.hasOwn(INSTEAD, method) ? (INSTEAD[method] as readonly [string, ...unknown[]]) : [method]
+  try {
+    await ask(endpoint, asked, params)
+    return true
+  } catch (error) {
+    if (!(error instanceof RpcError)) return undefinedUnlessFinal(error)
+    if (error.kind === 'unsupported') return false
+    return ANSWERS.has(error.kind) ? true : undefined
+  }
+}
+
+/** False if the endpoint does not serve the method's namespace; it may still lack the method. */
+async function servesNamespace(endpoint: string, method: string, ask: AskOne): Promise<false | undefined> {
+  try {
+    const modules = await ask(endpoint, 'rpc_modules', [])
+    const [namespace = ''] = method.split('_')
+    return isObject(modules) && Object.keys(modules).length > 0 && !Object.hasOwn(modules, namespace) ? false : undefined
+  } catch (error) {
+    return undefinedUnlessFinal(error)
+  }
+}
+
+/** False if the endpoint says that it keeps nothing of what the method reads. */
+async function hasWhatItReads(endpoint: string, method: string, ask: AskOne): Promise<boolean> {
+  const { traitOf, askHistory, historyOf, partOf } = ethereum
+  const reads = traitOf(method)?.reads
+  if (reads === undefined) return true
+  try {
+    const floors = historyOf(await ask(endpoint, askHistory.method, askHistory.params))
+    return Number.isFinite(floors.get(reads) ?? floors.get(partOf[reads] ?? '') ?? 0)
+  } catch (error) {
+    undefinedUnlessFinal(error)
+    return true
+  }
+}
+
+/** Passes on that the caller has given up, or that the client is closed. */
+function undefinedUnlessFinal(error: unknown): undefined {
+  if (error instanceof HexlineError && error.kind !== 'closed') return undefined
+  throw error
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null
+}
