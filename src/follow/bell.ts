@@ -18,8 +18,11 @@ export interface Bell {
   /**
    * Resolves when the bell rings, also if it has since the last `take`, and at the latest after
    * `ms`. Rejects with the signal's reason, and with `ClosedError` when the client is closed.
+   *
+   * `sendAhead` is called when it rings meanwhile, with the head that was announced. Where it gives
+   * true, it has sent a request, and the waiting ends when that is on its way.
    */
-  wait(ms: number): Promise<void>
+  wait(ms: number, sendAhead?: (told: ToldHead | undefined) => boolean): Promise<void>
   stop(): void
 }
 
@@ -33,9 +36,15 @@ export function startBell(client: Client, signal: AbortSignal | undefined): Bell
   let isRung = false
   let isLive = false
   let nap: Nap | undefined
+  let sendAhead: ((told: ToldHead | undefined) => boolean) | undefined
   const ring = () => {
     isRung = true
-    nap?.wake()
+    if (nap === undefined) return
+    const { wake } = nap
+    nap = undefined
+    // Calls are sent at the end of the turn in which they were made.
+    if (sendAhead?.(told) === true) setImmediate(wake)
+    else wake()
   }
   const stopListening = listenOf(client)?.(
     ['newHeads'],
@@ -68,17 +77,26 @@ export function startBell(client: Client, signal: AbortSignal | undefined): Bell
       isRung = false
       return head
     },
-    async wait(ms) {
+    async wait(ms, onRing) {
       signal?.throwIfAborted()
       if (isRung) return
-      nap = napOf(client)('follow', clock.now() + ms, signal)
-      await nap.over
+      const waiting = napOf(client)('follow', clock.now() + ms, signal)
+      nap = waiting
+      sendAhead = onRing
+      try {
+        await waiting.over
+      } finally {
+        nap = undefined
+      }
     },
     stop() {
       stopListening?.()
     },
   }
 }
+
+/** As of module loading, since test frameworks replace it with a fake clock that stands still. */
+const { setImmediate } = globalThis
 
 /** Undefined for anything but a header: then only the ring counts. */
 function toldHead(result: unknown): ToldHead | undefined {

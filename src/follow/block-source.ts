@@ -1,5 +1,5 @@
 import { Arrivals, type BlockReader, releaseArrived } from '../bulk/arrivals.ts'
-import { Fetcher } from '../bulk/fetch.ts'
+import { type Fetched, Fetcher } from '../bulk/fetch.ts'
 import { Link, type Linked, type LinkedReceipt } from '../bulk/link.ts'
 import type { CheckedFilter } from '../bulk/log-filter.ts'
 import type { PageReader } from '../bulk/log-stream.ts'
@@ -115,6 +115,8 @@ export class NearBlocks<I, L> {
   readonly #reader: FollowReader<never, never, I, L>
   readonly #fetcher: Fetcher
   readonly #arrivals: Arrivals<never, never, ReadBlock<I, L>>
+  /** A block that is requested ahead. */
+  #ahead: { readonly number: number; readonly fetched: Promise<Fetched> } | undefined
 
   constructor(client: Client, options: SourceOptions, reader: FollowReader<never, never, I, L>) {
     this.#client = client
@@ -122,6 +124,19 @@ export class NearBlocks<I, L> {
     this.#reader = reader
     this.#fetcher = new Fetcher(client, options)
     this.#arrivals = new Arrivals(client, this.#fetcher, reader.singleBlocks ?? reader.blocks)
+  }
+
+  /** Requests a block that `fetch` is about to be asked for alone. */
+  sendAhead(near: Client, number: number): void {
+    const fetched = this.#fetcher.fetchBy(near, BigInt(number))
+    // It may not be asked for.
+    fetched.catch(() => {})
+    this.#ahead = { number, fetched }
+  }
+
+  /** What was requested ahead and not taken is no longer new. */
+  forget(): void {
+    this.#ahead = undefined
   }
 
   /** By calls of `near`: what belongs together comes from one endpoint. */
@@ -134,7 +149,10 @@ export class NearBlocks<I, L> {
 
   async *#single(near: Client, number: number, byHash: LogsByHash<L> | undefined): AsyncGenerator<ReadBlock<I, L>, void, undefined> {
     try {
-      const arrived = await this.#arrivals.arrive(await this.#fetcher.fetchBy(near, BigInt(number)), this.#options.signal, new Link())
+      const ahead = this.#ahead?.number === number ? this.#ahead.fetched : undefined
+      this.#ahead = undefined
+      const fetched = await (ahead ?? this.#fetcher.fetchBy(near, BigInt(number)))
+      const arrived = await this.#arrivals.arrive(fetched, this.#options.signal, new Link())
       const block = this.#arrivals.item(arrived)
       releaseArrived(arrived)
       yield byHash === undefined ? block : { ...block, logs: await byHash.fetch(block) }

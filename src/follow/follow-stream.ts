@@ -5,7 +5,7 @@ import { scrubError } from '../client/scrub-error.ts'
 import { CodecError, type HexlineError, IntegrityError } from '../errors.ts'
 import type { Hash } from '../eth/codec/hex.ts'
 import { isFailure, mayRepeat } from '../rpc/failure-kinds.ts'
-import { type Bell, startBell } from './bell.ts'
+import { type Bell, startBell, type ToldHead } from './bell.ts'
 import { ATTEMPTS_NEAR_HEAD, deepBlocks, type FollowReader, NearBlocks, type ReadBlock, type SourceOptions } from './block-source.ts'
 import { findFate } from './common-ancestor.ts'
 import { type ChainIdentity, checkSameChain, cursorAt, type FollowCursor } from './cursor.ts'
@@ -159,9 +159,22 @@ class Follower<I, L> {
         this.#failed(error)
       }
       // Made before the bell rings: no block waits for it.
-      pinned = this.#near.pinned()
-      if (!goesOn) await this.#bell.wait(this.#pace.waitMs(this.#now(), this.#bell.isLive, Math.random()))
+      const next = this.#near.pinned()
+      pinned = next
+      this.#nearBlocks.forget()
+      if (!goesOn) await this.#bell.wait(this.#pace.waitMs(this.#now(), this.#bell.isLive, Math.random()), (told) => this.#sendAhead(next, told))
     }
+  }
+
+  /**
+   * Requests an announced block that comes next, before the stream wakes up: by the time it has
+   * decided that it wants this block, the node is at work. True if it does.
+   */
+  #sendAhead(pinned: Client, told: ToldHead | undefined): boolean {
+    const step = nextStep(this.#chain, targetFrom(told, this.#chain, this.#job.confirmations))
+    if (step.type !== 'fetch' || step.from !== step.to) return false
+    this.#nearBlocks.sendAhead(pinned, step.from)
+    return true
   }
 
   /** Does what is next; true if there is more to do at once. */

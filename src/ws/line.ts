@@ -135,6 +135,8 @@ export class Line implements SocketHandler, Sender {
 
   limitOf(head: Buffer | undefined): number {
     const { maxResponseBytes } = this.#options
+    // Most requests have no limit of their own: whose reply it is need not be known.
+    if (this.#unanswered.every(({ maxBytes }) => maxBytes >= maxResponseBytes)) return maxResponseBytes
     return Math.min(maxResponseBytes, this.#byStart(head)?.maxBytes ?? maxResponseBytes)
   }
 

@@ -60,6 +60,45 @@ it('rings when the subscription is there again after its socket was lost', async
   bell.stop()
 })
 
+it('wakes up once what was sent ahead is on its way', async () => {
+  const { client, ring } = await subscribed()
+  const bell = startBell(client, undefined)
+  await bell.wait(NEVER_MS)
+  bell.take()
+  const order: unknown[] = []
+  const waiting = bell.wait(NEVER_MS, (told) => {
+    order.push(told?.number)
+    // Calls are sent so.
+    setImmediate(() => order.push('sent'))
+    return true
+  })
+  ring(head(7))
+  await waiting
+  order.push('awake')
+  expect(order).toEqual([7, 'sent', 'awake'])
+  bell.stop()
+})
+
+it('asks once per wait whether to send ahead, and not where it has rung before', async () => {
+  const { client, ring } = await subscribed()
+  const bell = startBell(client, undefined)
+  const asked: unknown[] = []
+  const note = (told: unknown) => {
+    asked.push(told)
+    return false
+  }
+  await bell.wait(NEVER_MS, note)
+  expect(asked).toEqual([undefined])
+  await bell.wait(NEVER_MS, note)
+  bell.take()
+  const waiting = bell.wait(NEVER_MS, note)
+  for (const number of [7, 8]) ring(head(number))
+  await waiting
+  while (bell.take()?.number !== 8) await bell.wait(NEVER_MS)
+  expect(asked).toEqual([undefined, { number: 7, hash: head(7).hash }])
+  bell.stop()
+})
+
 it('a node that refuses leaves it silent', async () => {
   const server = await serveWebSocket(reply(({ id }) => ({ jsonrpc: '2.0', id, error: { code: -32601, message: 'the method eth_subscribe does not exist' } })))
   const bell = startBell(clientOf(server.url), undefined)

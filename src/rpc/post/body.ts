@@ -63,7 +63,7 @@ export function cutBody(body: Buffer, first: number, count: number): Region[] | 
   let end = body.length
   while (isSpace(body[end - 1])) end--
   if (count > 1 && body[--end] !== CLOSE_BRACKET) return undefined
-  if (start < 0 || body[--end] !== CLOSE_BRACE || nextEnvelope(body, start) >= 0) return undefined
+  if (start < 0 || body[--end] !== CLOSE_BRACE || (count > 1 && nextEnvelope(body, start) >= 0)) return undefined
   regions.push({ start, end })
   return regions.every((region) => isRegion(body, region)) ? regions : undefined
 }

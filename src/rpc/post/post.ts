@@ -149,8 +149,10 @@ function isStartOfArray(body: Buffer): boolean {
 }
 
 function read(reply: HttpReply, calls: readonly Call[], first: number, options: PostOptions, cuts: Cuts): readonly Outcome[] {
-  const failures = new ReplyErrors(reply, options)
-  if (reply.unsent) return calls.map((call) => failures.notConnected(call))
+  if (reply.unsent) {
+    const failures = new ReplyErrors(reply, options)
+    return calls.map((call) => failures.notConnected(call))
+  }
   const isBatch = calls.length > 1
   if (calls.every(({ isUnread }) => isUnread)) {
     const results = unreadResults(reply.body, first, calls.length)
@@ -161,6 +163,7 @@ function read(reply: HttpReply, calls: readonly Call[], first: number, options: 
     cuts.whole(reply)
     return decoded
   }
+  const failures = new ReplyErrors(reply, options)
   const isScanned = calls.some((call) => call.as === 'bytes')
   let body: unknown
   try {

@@ -24,6 +24,10 @@ describe('a body that is split without parsing', () => {
     expect(cut(`[${envelope(1, '{"a":{}}')},${envelope(2, 'null')},${envelope(3, '[[]]')}]`, 3)).toEqual(['{"a":{}}', 'null', '[[]]'])
   })
 
+  test('leaves what is behind a lone result to its reader, which reads to its end', () => {
+    expect(cut(`${envelope(1, '{"a":1}')},${envelope(2, '{"b":2}')}`, 1)).toEqual([`{"a":1}},${envelope(2, '{"b":2}').slice(0, -1)}`])
+  })
+
   test.each([
     ['has its replies in another order', `[${envelope(2, '{}')},${envelope(1, '{}')}]`],
     ['has too few replies', `[${envelope(1, '{}')}]`],

@@ -1,0 +1,96 @@
+import { expect, it } from 'vitest'
+import { clockOf, connectionsOf, limitsOf, napOf, timeoutOf, withInternals } from '../../src/client/internals.ts'
+import type { Listen } from '../../src/client/subscribe.ts'
+import type { Client } from '../../src/index.ts'
+import { follow } from '../../src/index-bulk.ts'
+import { CONTRACT, type ForkBlock, ForkingChain, headerOf } from '../support/forking-chain.ts'
+import { randomFrom } from '../support/random.ts'
+import { Replay } from '../support/replay.ts'
+import { seeds } from '../support/runs.ts'
+import { virtualWorld } from '../support/virtual-server.ts'
+
+const { clock, serve, clientOf, sleep } = virtualWorld()
+
+const TEN_MINUTES = 600_000
+
+/** The same client with a subscription to new heads that the test tells of them. */
+function withBell(client: Client, listen: Listen): Client {
+  return withInternals(
+    { ...client },
+    {
+      connections: connectionsOf(client) ?? [],
+      clock: clockOf(client),
+      limits: () => limitsOf(client),
+      timeoutMs: timeoutOf(client) ?? 0,
+      listen,
+      nap: napOf(client),
+    },
+  )
+}
+
+it.each(seeds(2, 200))(
+  'seed %i: ten minutes with two replicas that lag, and heads told late, twice, wrongly or not at all: the stream is the chain',
+  async (seed) => {
+    const random = randomFrom(seed)
+    const below = (most: number) => Math.floor(random() * most)
+    const chain = new ForkingChain(20 + below(60))
+    /** The chain as it was, newest last, and how far each replica is behind. */
+    const past: (readonly ForkBlock[])[] = [[...chain.blocks]]
+    const behind = [0, 0]
+    const replicas = await Promise.all(
+      behind.map(async (_, which) => {
+        const right = chain.node({ chain: () => past.at(-1 - Math.min(behind[which] as number, past.length - 1)) as readonly ForkBlock[] })
+        return serve((request, response) => (random() < 0.02 ? void response.writeHead(502).end('bad gateway') : right(request, response)))
+      }),
+    )
+    let told: Parameters<Listen>[1] | undefined
+    const urls = replicas.map(({ url }) => url) as [string, string]
+    const client = withBell(clientOf(urls), (_, subscriber) => {
+      told = subscriber
+      subscriber.started()
+      return () => {
+        told = undefined
+      }
+    })
+    const tell = (block: ForkBlock | undefined) => block && told?.notified(headerOf(block), 1)
+    const announce = () => {
+      const head = chain.blocks.at(-1) as ForkBlock
+      const kind = random()
+      if (kind < 0.3) return
+      if (kind < 0.4) tell(chain.blocks.at(-1 - below(5)))
+      else if (kind < 0.5) tell({ ...head, number: head.number + below(3), hash: `0x${String(below(1e9)).padStart(64, 'e')}` })
+      else if (kind < 0.6) void sleep(below(20_000)).then(() => tell(head))
+      else tell(head)
+      if (kind > 0.9) tell(head)
+      if (random() < 0.05) told?.gap()
+    }
+    let isOver = false
+    const change = () => {
+      if (random() < 0.7) chain.mine(1 + below(2))
+      else chain.reorganise(1 + below(Math.min(8, chain.head)), below(10))
+      past.push([...chain.blocks])
+      for (const which of behind.keys()) if (random() < 0.3) behind[which] = below(4)
+      announce()
+    }
+    const replay = new Replay(below(chain.head))
+    void (async () => {
+      const end = clock.now() + TEN_MINUTES
+      while (clock.now() < end) {
+        await sleep(below(24_000))
+        change()
+      }
+      behind.fill(0)
+      // A chain that ends below the first block of the stream contradicts nothing.
+      chain.mine(Math.max(1, replay.from - chain.head))
+      past.push([...chain.blocks])
+      isOver = true
+    })()
+    for await (const item of follow(client, { from: replay.from, logs: { address: CONTRACT }, receipts: random() < 0.3 })) {
+      replay.apply(item)
+      if (random() < 0.05) await sleep(below(30_000))
+      if (isOver && replay.hashes.at(-1) === chain.hashes.at(-1)) break
+    }
+    expect(replay.hashes).toEqual(chain.hashes.slice(replay.from))
+    expect(replay.logs.map(({ length }) => length)).toEqual(chain.blocks.slice(replay.from).map(({ logs }) => logs))
+  },
+)
