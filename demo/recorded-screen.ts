@@ -56,7 +56,10 @@ export function framesOf(pieces: readonly Piece[], columns: number): Frame[] {
   return frames
 }
 
-/** Without frames that show the same as the one before, or stand for less than `leastMs`. The last one stays. */
+/**
+ * Without frames that show the same as the one before, or stand for less than `leastMs`. The last
+ * one stays.
+ */
 export function fewerFrames(frames: readonly Frame[], leastMs: number): Frame[] {
   const lasting = frames.filter(({ ms }, i) => (frames[i + 1]?.ms ?? Number.POSITIVE_INFINITY) - ms >= leastMs)
   const shown = ({ lines }: Frame) => lines.join('\n').trimEnd()

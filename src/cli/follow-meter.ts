@@ -17,8 +17,8 @@ interface FollowMeterFlags extends MessageFlags {
 }
 
 /**
- * Shows how far a job is that has no end: on a terminal in a line that is kept up to date, elsewhere
- * by a line every few seconds until it is at the head.
+ * Shows how far a job is that has no end: on a terminal in a line that is kept up to date,
+ * elsewhere by a line every few seconds until it is at the head.
  */
 export class FollowMeter {
   readonly #stream: TextStream

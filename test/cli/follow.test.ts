@@ -1,14 +1,14 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Writable } from 'node:stream'
+import { PassThrough, Writable } from 'node:stream'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { main } from '../../src/cli/main.ts'
 import { hexline, startHexline } from '../support/command.ts'
 import { eventually } from '../support/eventually.ts'
 import { CONTRACT, ForkingChain, headerOf, TOPIC } from '../support/forking-chain.ts'
 import { itemOf, Replay } from '../support/replay.ts'
-import { serve } from '../support/server.ts'
+import { always, serve } from '../support/server.ts'
 
 /** The first lines that the command writes; then it is ended. */
 async function linesOf(args: readonly string[], count: number, between: (lines: number) => void = () => {}) {
@@ -48,6 +48,25 @@ it('writes blocks with logs in the bytes of the node, and rollbacks', async () =
   expect(JSON.parse(lines[0] as string)).toMatchObject({ type: 'block', block: headerOf(chain.blocks[10] as never) })
   expect(JSON.parse(lines[3] as string)).toEqual({ type: 'rollback', to: 10, blocks: [12, 11].map((number) => ({ number, hash: expect.any(String) })) })
   expect({ code, stderr }).toEqual({ code: 130, stderr: '2 blocks were rolled back\nhexline: ended by Ctrl-C\n' })
+})
+
+it('says on a terminal how far it is, and what was throttled', async () => {
+  const chain = new ForkingChain(12)
+  const server = await serve(always('', { status: 429, headers: { 'retry-after': '0' } }), chain.node())
+  // The reader of the blocks, such as `head`, goes once the line is there.
+  const stdout = new PassThrough().resume()
+  let said = ''
+  const stderr = new Writable({
+    write(text, _, done) {
+      said += text
+      if (said.includes('at the head')) stdout.destroy(Object.assign(new Error('the reader is gone'), { code: 'EPIPE' }))
+      done()
+    },
+  })
+  const args = ['follow', '--rpc', server.url, '--from', '10']
+  expect(await main('0.0.0', { args, env: {}, stdout, stderr: Object.assign(stderr, { isTTY: true, columns: 80 }) })).toBe(0)
+  expect(said).toMatch(/\rblock 12 \| 3 blocks \| at the head \| \d+ calls? throttled/)
+  expect(said.endsWith('\r\u001b[K')).toBe(true)
 })
 
 it('with receipts, with all logs, and with neither', async () => {

@@ -6,6 +6,8 @@ import { exportDataset } from 'hexline/bulk'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { tableNames } from '../../src/dataset/tables.ts'
 import { hexline } from '../support/command.ts'
+import { forward } from '../support/forward.ts'
+import { always, serve } from '../support/server.ts'
 import { FIRST, startValidChain, type ValidChain } from '../support/valid-chain.ts'
 
 const LAST = FIRST + 3
@@ -102,6 +104,12 @@ it('--against compares with a node, and says how to repeat that', async () => {
   const seed = /compared with the node: 3 blocks \(--seed (\d+)\)/.exec(first.stdout)?.[1] as string
   const again = await hexline(['verify', whole, '--against', '--sample', '3', '--seed', seed, '--quiet'], { env: { HEXLINE_RPC_URL: server.url } })
   expect(again.stdout).toBe(first.stdout)
+})
+
+it('--against counts the calls that the node throttled', async () => {
+  const busy = await serve(always('', { status: 429, headers: { 'retry-after': '0' } }), forward(server.url))
+  const { code, stderr } = await hexline(['verify', whole, '--against', busy.url, '--sample', '3'])
+  expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringMatching(/ blocks\/s\) \| \d+ calls? throttled\n$/) })
 })
 
 it('exits with 1 at the first falsehood, and names file, block and field', async () => {

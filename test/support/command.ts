@@ -27,7 +27,7 @@ export function startHexline(args: readonly string[], options: { env?: Record<st
   child.stderr.setEncoding('utf8').on('data', (text) => {
     stderr += text
   })
-  const ended = new Promise<Ended>((resolve) => child.once('close', (code) => resolve({ code, stdout, stderr })))
+  const ended = new Promise<Ended>((resolve) => child.once('close', (code) => resolve({ code, stdout, stderr: withoutProgress(stderr) })))
   return Object.assign(child, { ended })
 }
 
@@ -40,7 +40,15 @@ export function spawnHexline(args: readonly string[], options?: Parameters<typeo
 export async function hexline(args: readonly string[], { env = {} }: { env?: Record<string, string> } = {}): Promise<Ended> {
   const [stdout, stderr] = [new Gathered(), new Gathered()]
   const code = await main('0.0.0', { args, env, stdout, stderr })
-  return { code, stdout: stdout.text, stderr: stderr.text }
+  return { code, stdout: stdout.text, stderr: withoutProgress(stderr.text) }
+}
+
+/**
+ * Without the lines that a job prints every five seconds: on a busy machine, any job may take that
+ * long.
+ */
+function withoutProgress(stderr: string): string {
+  return stderr.replace(/^(?:waiting for the node(?:: .+)?|\d+ % \| .+|block \d+ \| .+|\{"type":"(?:progress|waiting)","(?:done|number|retries)":.+)\n/gm, '')
 }
 
 /** The same with a terminal as standard output and error; `stdout` is all of its output. */

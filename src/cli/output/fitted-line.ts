@@ -13,7 +13,10 @@ export interface FittedLine {
   readonly steps: readonly string[]
 }
 
-/** The longest form of a line that is at most `width` columns wide. What nothing can fit is cut, with `…`. */
+/**
+ * The longest form of a line that is at most `width` columns wide. Where none is, the line is cut,
+ * with `…`.
+ */
 export function fittedLine({ parts, separator, steps }: FittedLine, width: number): string {
   const forms = new Map<string, number>()
   const formOf = (name: string, part: Part) => part[Math.min(forms.get(name) ?? 0, part.length - 1)] as string

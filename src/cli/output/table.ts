@@ -13,10 +13,10 @@ const NARROWEST = 12
 const GAP = '  '
 
 /**
- * A table with aligned columns that is at most `width` columns wide: sentences are wrapped, and long
- * words shortened in their middle, with `…`. Where even that is too wide, each record becomes a list
- * of its fields, and everything is wrapped. Without a width, nothing is shortened or wrapped. Control
- * characters are removed.
+ * A table with aligned columns that is at most `width` columns wide: sentences are wrapped, and
+ * long words shortened in their middle, with `…`. Where even that is too wide, each record becomes
+ * a list of its fields, and everything is wrapped. Without a width, nothing is shortened or
+ * wrapped. Control characters are removed.
  */
 export function table<T>(columns: readonly Column<T>[], records: readonly T[], width?: number): string {
   const titles = columns.map(({ title }) => harmlessText(title))
