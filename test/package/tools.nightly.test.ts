@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type BuildFailure, type BuildOptions, build } from 'esbuild'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -145,7 +145,24 @@ client.call('eth_blockNumber').then(console.log).finally(() => client.close())
 
   it.each(['esm', 'cjs', 'iife'] as const)('of esbuild for a browser, %s: the build fails with one sentence', async (format) => {
     const { errors } = (await bundled({ platform: 'browser', format }).catch((error) => error)) as BuildFailure
-    expect(errors.map(({ text }) => text)).toEqual(['Could not resolve "hexline runs on Node.js, not in a browser: call it from a server"'])
+    expect(errors.map(({ text }) => text)).toEqual([
+      'Could not resolve "hexline runs on Node.js, not in a browser or an edge worker: use http() of viem there"',
+    ])
+  })
+
+  it.each(['workerd', 'edge-light', 'worker'])('of esbuild with the condition %s, for the edge: each entry fails with the same sentence', async (condition) => {
+    const { exports: entries } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { exports: object }
+    const names = Object.keys(entries).filter((name) => !name.endsWith('.json'))
+    expect(names.length).toBeGreaterThan(6)
+    for (const name of names) {
+      for (const contents of [`import * as all from 'hexline${name.slice(1)}'\nconsole.log(all)`, `console.log(require('hexline${name.slice(1)}'))`]) {
+        const options: BuildOptions = { stdin: { contents, resolveDir: folder }, bundle: true, write: false, platform: 'neutral', logLevel: 'silent' }
+        const { errors } = (await build({ ...options, conditions: [condition] }).catch((error) => error)) as BuildFailure
+        expect(errors.map(({ text }) => text)).toEqual([
+          'Could not resolve "hexline runs on Node.js, not in a browser or an edge worker: use http() of viem there"',
+        ])
+      }
+    }
   })
 
   it('of Vite for a browser fails to build, with the reason; for a server it runs', async () => {
@@ -155,7 +172,7 @@ client.call('eth_blockNumber').then(console.log).finally(() => client.close())
         (error) => error,
       )
     expect((await vite('--outDir', 'for-browser')).stderr).toContain(
-      'failed to resolve import "hexline runs on Node.js, not in a browser: call it from a server"',
+      'failed to resolve import "hexline runs on Node.js, not in a browser or an edge worker: use http() of viem there"',
     )
     await vite('--ssr', 'bundled.js', '--outDir', 'for-server')
     expect((await run(process.execPath, ['for-server/bundled.js'], { cwd: folder })).stdout).toBe('100n\n')
