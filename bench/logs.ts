@@ -50,6 +50,22 @@ export function logSums(first: number, count: number): { readonly parts: number;
   return { parts, numbers }
 }
 
+/** These blocks in the fewest ranges that the node accepts: what a client can know only afterwards. */
+export function fittingRanges(first: number, count: number): (readonly [from: number, to: number])[] {
+  const ranges: (readonly [number, number])[] = []
+  let [from, logs] = [first, 0]
+  for (let block = first; block < first + count; block++) {
+    const more = logsIn(block)
+    if (block - from === MOST_BLOCKS || logs + more > MOST_RESULTS) {
+      ranges.push([from, block - 1])
+      ;[from, logs] = [block, 0]
+    }
+    logs += more
+  }
+  if (count > 0) ranges.push([from, first + count - 1])
+  return ranges
+}
+
 /**
  * How the node refuses a range: in the words of Aurora for blocks, of Infura for results. The code
  * is not Infura's -32005, since viem repeats calls with it three times before it lets them fail.
