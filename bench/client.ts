@@ -84,7 +84,9 @@ function check(first: number, count: number, seen: Seen): void {
     }
   }
   if (seen.bytes !== undefined && seen.bytes < expected.bytes) {
-    throw new Error(`${client}, ${workload}, ${count} units: expected at least ${Math.floor(expected.bytes / count)} bytes each, received ${seen.bytes} in total`)
+    throw new Error(
+      `${client}, ${workload}, ${count} units: expected at least ${Math.floor(expected.bytes / count)} bytes each, received ${seen.bytes} in total`,
+    )
   }
 }
 
