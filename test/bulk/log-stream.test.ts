@@ -111,15 +111,13 @@ describe('requests', () => {
     }))
   }
 
-  it('begin with the first range and the hash of the last block at the same time', async () => {
-    const posts = await postsOf(100_000n)
+  it.each([
+    ['the first range and the hash of the last block at the same time', 100_000n, ['0-9999', 'eth_blockNumber', 'eth_getBlockByNumber']],
+    ['the hash of the last block where a reorganisation could reach the first range', 10_500n, ['eth_blockNumber', 'eth_getBlockByNumber']],
+  ])('begin with %s', async (_, to, expected) => {
+    const posts = await postsOf(to)
     const first = posts.filter(({ at }) => at === posts[0]?.at).flatMap(({ calls }) => calls)
-    expect(first.sort()).toEqual(['0-9999', 'eth_blockNumber', 'eth_getBlockByNumber'])
-  })
-
-  it('begin with the hash of the last block where a reorganisation could reach the first range', async () => {
-    const [first] = await postsOf(10_500n)
-    expect(first?.calls).toEqual(['eth_blockNumber', 'eth_getBlockByNumber'])
+    expect(first.sort()).toEqual(expected)
   })
 
   it('go on far ahead of the consumer where there are no logs', async () => {
