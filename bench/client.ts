@@ -74,6 +74,7 @@ function check(first: number, count: number, seen: Seen): void {
     items: count,
     numbers,
     parts,
+    bytes: count * task.bytes,
     ...(workload === 'logs' && logSums(first, count)),
     ...(workload.startsWith('audit') && auditSums(first, count)),
   }
@@ -82,8 +83,10 @@ function check(first: number, count: number, seen: Seen): void {
       throw new Error(`${client}, ${workload}, ${count} from ${first}: expected ${expected[name]} ${name}, received ${seen[name]}`)
     }
   }
-  if (seen.bytes !== undefined && seen.bytes < count * task.bytes) {
-    throw new Error(`${client}, ${workload}, ${count} units: expected at least ${task.bytes} bytes each, received ${seen.bytes} in total`)
+  if (seen.bytes !== undefined && seen.bytes < expected.bytes) {
+    throw new Error(
+      `${client}, ${workload}, ${count} units: expected at least ${Math.floor(expected.bytes / count)} bytes each, received ${seen.bytes} in total`,
+    )
   }
 }
 

@@ -39,15 +39,34 @@ function randomOf(block: number): number {
   return ((mixed ^ (mixed >>> 16)) >>> 0) / 2 ** 32
 }
 
-/** What a client must have seen of these blocks: the logs, and the sum of their block numbers. */
-export function logSums(first: number, count: number): { readonly parts: number; readonly numbers: number } {
+/**
+ * What a client must have seen of these blocks: the logs, the sum of their block numbers, and their
+ * size in bytes.
+ */
+export function logSums(first: number, count: number): { readonly parts: number; readonly numbers: number; readonly bytes: number } {
   let [parts, numbers] = [0, 0]
   for (let block = first; block < first + count; block++) {
     const logs = logsIn(block)
     parts += logs
     numbers += logs * block
   }
-  return { parts, numbers }
+  return { parts, numbers, bytes: parts * SIZE }
+}
+
+/** These blocks in the fewest ranges that the node accepts: what a client can know only afterwards. */
+export function fittingRanges(first: number, count: number): (readonly [from: number, to: number])[] {
+  const ranges: (readonly [number, number])[] = []
+  let [from, logs] = [first, 0]
+  for (let block = first; block < first + count; block++) {
+    const more = logsIn(block)
+    if (block - from === MOST_BLOCKS || logs + more > MOST_RESULTS) {
+      ranges.push([from, block - 1])
+      ;[from, logs] = [block, 0]
+    }
+    logs += more
+  }
+  if (count > 0) ranges.push([from, first + count - 1])
+  return ranges
 }
 
 /**

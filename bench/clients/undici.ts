@@ -3,10 +3,14 @@ import { createWriteStream, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { finished } from 'node:stream/promises'
+import { CONTRACT, fittingRanges } from '../logs.ts'
 import { balances, calls, hex, inParallel, type Job, type Seen, Tally, type Way, type Ways } from './way.ts'
 
 /** POSTs in flight, the same as hexline's default. */
 const POSTS = 8
+
+/** POSTs for ranges of logs in flight, the same as those of the peers. */
+const LOG_POSTS = 16
 
 /** Part of the settings of compressed workloads. */
 const DECOMPRESSED = '; interceptors.decompress()'
@@ -33,6 +37,14 @@ export const undiciBytes: Ways = {
   'blocks with hashes': bytes(blocksOf(false), 50),
   'full blocks with receipts': bytes(withReceipts, 5),
   '10,000 logs': logs(() => 0),
+  logs: rangeOfLogs(async (send, first, count) => {
+    let sum = 0
+    await inFittingRanges(first, count, async (call) => {
+      const { length } = await send(call)
+      sum += length
+    })
+    return { items: count, bytes: sum }
+  }),
   'NDJSON export': bytes(blocksOf(true), 10),
   'NDJSON dataset': bytes(blocksOf(true), 10),
   'NDJSON dataset, compressed': bytes(blocksOf(true), 10),
@@ -49,6 +61,15 @@ export const undiciParse: Ways = {
   'full blocks with receipts': parsed(withReceipts, 5, addBlocksAndReceipts),
   'verify: link': parsed(withReceipts, 5, addBlocksAndReceipts),
   '10,000 logs': logs((body) => (parse(body) as Entry<unknown[]>).result.length),
+  logs: rangeOfLogs(async (send, first, count) => {
+    let [numbers, parts] = [0, 0]
+    await inFittingRanges(first, count, async (call) => {
+      const { result } = parse(await send(call)) as Entry<readonly { readonly blockNumber: string }[]>
+      for (const { blockNumber } of result) numbers += Number(blockNumber)
+      parts += result.length
+    })
+    return { items: count, numbers, parts }
+  }),
   'NDJSON export': { settings: `batches of 10, ${POSTS} POSTs at a time; each result through JSON.stringify to a write stream, in order`, load: exportParsed },
   'NDJSON dataset': parsed(blocksOf(true), 10, addBlocks),
   'NDJSON dataset, compressed': parsed(blocksOf(true), 10, addBlocks),
@@ -121,6 +142,22 @@ function logs(lengthOf: (body: Buffer) => number): Way {
         return { items: count, bytes: sum, ...(parts > 0 && { parts }) }
       }),
   }
+}
+
+function rangeOfLogs(jobOf: (send: Send, first: number, count: number) => Promise<Seen>): Way {
+  return {
+    settings: `one POST for each range, ${LOG_POSTS} at a time; each range as long as the node takes it, known in advance`,
+    load: (url) => withPool(url, (send) => (first, count) => jobOf(send, first, count)),
+  }
+}
+
+/** Runs `one` for each call that is needed at the least: nothing is refused. */
+async function inFittingRanges(first: number, count: number, one: (call: unknown) => Promise<void>): Promise<void> {
+  const ranges = fittingRanges(first, count)
+  await inParallel(LOG_POSTS, 0, ranges.length, (i) => {
+    const [from, to] = ranges[i] as readonly [number, number]
+    return one({ jsonrpc: '2.0', id: i, method: 'eth_getLogs', params: [{ address: CONTRACT, fromBlock: hex(from), toBlock: hex(to) }] })
+  })
 }
 
 function small(name: keyof typeof calls, isCompressed = false): Way {

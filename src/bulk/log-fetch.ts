@@ -5,7 +5,7 @@ import type { Hash } from '../eth/codec/hex.ts'
 import { isOfResults, rangeLimit, suggestedRange } from '../eth/errors/log-range.ts'
 import { mayRepeat } from '../rpc/failure-kinds.ts'
 import type { CheckedFilter } from './log-filter.ts'
-import type { EndpointLimits, LogRange } from './log-range.ts'
+import { type EndpointLimits, goodRange, type LogRange } from './log-range.ts'
 import {
   isUnusable,
   LogAsker,
@@ -23,7 +23,7 @@ import { SecondEndpoint } from './second-endpoint.ts'
 /** The logs of the blocks `from` to `to`, most of them still in the bytes that they came in. */
 export interface FetchedLogs<T> extends LogSpan {
   /** The last blocks of the request, if they were too many. They have to be requested again. */
-  readonly rest: LogSpan | undefined
+  readonly rest: PartedSpan | undefined
   /** For each group of addresses, what came. */
   readonly parts: readonly Part<T>[]
   /** Size of the replies, in bytes. */
@@ -32,6 +32,12 @@ export interface FetchedLogs<T> extends LogSpan {
   readonly bytes: number
   /** The endpoints that gave them. */
   readonly endpoints: Set<string>
+}
+
+/** Blocks to request in parts. */
+export interface PartedSpan extends LogSpan {
+  /** Most blocks in a part. Default: what is good for any range. */
+  readonly most?: number
 }
 
 /** The logs of the blocks `from` to `to`, in their order. */
@@ -124,7 +130,7 @@ export class LogFetcher<T> {
     const parts = await Promise.all(this.#filter.groups.map((group) => this.#askAll({ group, span }, { ...options, endpoints })))
     const replies = parts.flatMap((part) => part.replies)
     const to = Math.min(...parts.map((part) => part.to))
-    const rest = to < span.to ? { from: to + 1, to: span.to } : undefined
+    const rest = to < span.to ? { from: to + 1, to: span.to, most: Math.min(...parts.map((part) => goodSize(span.from, part))) } : undefined
     return { from: span.from, to, rest, parts, received: sumOf(replies, 'received'), bytes: sumOf(replies, 'bytes'), endpoints }
   }
 
@@ -242,7 +248,7 @@ export class LogFetcher<T> {
     const { items, count, received, tally } = reply
     if (tally.endpoint !== undefined) options.endpoints.add(tally.endpoint)
     if (items !== undefined && this.#limits.mayBeCut(tally.endpoint, items.length)) return this.#askParted(reply, items, options)
-    this.#range.answered({ blocks, bytes: received, logs: count, tookMs: tally.tookMs })
+    this.#range.answered({ blocks, bytes: received, logs: count, tookMs: tally.tookMs, to: span.to })
     return { to: span.to, replies: [reply] }
   }
 
@@ -326,6 +332,15 @@ interface Part<T> {
   /** Its last block, which may be one before the last one that was requested. */
   readonly to: number
   readonly replies: readonly LogReply<T>[]
+}
+
+/**
+ * How many blocks should be requested at a time after this part: as many as have a good number of
+ * logs where they are as dense as here. What is learnt elsewhere meanwhile says nothing about them.
+ */
+function goodSize(from: number, { to, replies }: Part<unknown>): number {
+  const blocks = to - from + 1
+  return Math.floor(goodRange(sumOf(replies, 'count') / blocks, sumOf(replies, 'received') / blocks))
 }
 
 function sumOf<K extends string>(all: readonly { readonly [Name in K]: number }[], name: K): number {

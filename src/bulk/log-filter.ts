@@ -47,12 +47,15 @@ export function checkFilter({ address, topics }: Pick<LogFilter, 'address' | 'to
     groups,
     bloom: new BloomTest([...(addresses === undefined ? [] : [addresses]), ...positions.filter((alternatives) => alternatives !== null)]),
     isSelective: addresses !== undefined || positions.length > 0,
-    matches: (log) =>
-      (wanted === undefined || wanted.has(log.address.toLowerCase())) &&
-      sets.every((set, i) => {
-        const topic = log.topics[i]
-        return topic !== undefined && (set === null || set.has(topic.toLowerCase()))
-      }),
+    matches: ({ address: given, topics: those }) => {
+      if (wanted !== undefined && !wanted.has(given) && !wanted.has(given.toLowerCase())) return false
+      for (let i = 0; i < sets.length; i++) {
+        const set = sets[i] as Set<string> | null
+        const topic = those[i]
+        if (topic === undefined || (set !== null && !set.has(topic) && !set.has(topic.toLowerCase()))) return false
+      }
+      return true
+    },
   }
 }
 

@@ -42,6 +42,8 @@ export interface RangeReply {
   readonly logs: number
   /** Time in its POST, in ms; undefined if unknown. */
   readonly tookMs: number | undefined
+  /** Last block of the range. Default: no later range has been answered. */
+  readonly to?: number
 }
 
 /**
@@ -49,7 +51,8 @@ export interface RangeReply {
  * quick, and shrinks in proportion when they are not, by half at most. A reply is quick if it takes
  * less than a tenth of the endpoint's timeout, not counting what the node takes for any range.
  * After a refusal it takes the size that the endpoint names, or half; from there it grows by 5 %
- * only, since the limit is near. Limits on blocks are the endpoint's, whatever the filter; the rest
+ * only, since the limit is near. Replies to parts of earlier ranges say nothing about how dense the
+ * logs are where the next range begins, so only their time counts. Limits on blocks are the endpoint's, whatever the filter; the rest
  * depends on how many logs it selects.
  */
 export class LogRange {
@@ -60,6 +63,8 @@ export class LogRange {
   readonly #targetMs: number
   /** The part of a reply's time that does not depend on its range, where it is too long; in ms. */
   #baseMs = 0
+  /** The last block that was answered. */
+  #farthest = -1
   /** The reply that was too slow last. */
   #slow: { readonly blocks: number; readonly tookMs: number } | undefined
 
@@ -74,8 +79,10 @@ export class LogRange {
     return Math.max(1, Math.floor(Math.min(this.#blocks, this.#limits.maxBlocks)))
   }
 
-  answered({ blocks, bytes, logs, tookMs = 0 }: RangeReply): void {
-    const room = Math.min(TARGET_BYTES / bytes, TARGET_LOGS / logs, this.#targetMs / this.#ownTime(blocks, tookMs))
+  answered({ blocks, bytes, logs, tookMs = 0, to = this.#farthest }: RangeReply): void {
+    const roomInTime = this.#targetMs / this.#ownTime(blocks, tookMs)
+    const room = to < this.#farthest ? Math.min(1, roomInTime) : Math.min(TARGET_BYTES / bytes, TARGET_LOGS / logs, roomInTime)
+    this.#farthest = Math.max(this.#farthest, to)
     const isNear = blocks * 2 > this.#refused
     const factor = room < 1 ? Math.max(room, LEAST_SHRINKING) : Math.min(room, isNear ? CAREFUL_GROWTH : MOST_GROWTH)
     // A range that is smaller than the current one proves nothing about larger ones, and one from

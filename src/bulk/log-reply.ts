@@ -256,7 +256,7 @@ export class LogAsker<T> {
   /** The logs in order, each once. Throws `IntegrityError` for one that was not asked for. */
   #checked(items: T[], { from, to }: LogSpan): T[] {
     let isSorted = true
-    let last: Log | undefined
+    let [lastNumber, lastIndex] = [-1, -1]
     for (const item of items) {
       const log = this.#reader.logOf(item)
       const number = Number(log.blockNumber ?? -1)
@@ -269,14 +269,17 @@ export class LogAsker<T> {
       const why = logFault(log)
       if (why !== undefined) throw new IntegrityError(`block ${number}: log ${index} ${why}`)
       if (!this.#filter.matches(log)) throw new IntegrityError(`block ${number}: log ${index} does not match the filter`)
-      if (last !== undefined && compare(last, log) >= 0) isSorted = false
-      last = log
+      if (number < lastNumber || (number === lastNumber && index <= lastIndex)) isSorted = false
+      lastNumber = number
+      lastIndex = index
     }
     const logs = isSorted ? items : sorted(items, this.#reader.logOf)
-    for (let i = 1; i < logs.length; i++) {
-      const [before, log] = [this.#reader.logOf(logs[i - 1] as T), this.#reader.logOf(logs[i] as T)]
-      if (log.blockHash !== before.blockHash && log.blockNumber === before.blockNumber)
+    let before: Log | undefined
+    for (const item of logs) {
+      const log = this.#reader.logOf(item)
+      if (before !== undefined && log.blockHash !== before.blockHash && log.blockNumber === before.blockNumber)
         throw new IntegrityError(`block ${log.blockNumber}: its logs are those of two blocks, ${before.blockHash} and ${log.blockHash}`)
+      before = log
     }
     return logs
   }

@@ -7,7 +7,7 @@ import { type AuditLevel, Auditor, type AuditReport } from './audit.ts'
 import { BlockLogsFetcher, checkSameBlock, logsFault, type ReadReceipts } from './block-logs.ts'
 import { learnHistory } from './learn-history.ts'
 import { shown } from './link.ts'
-import { LogFetcher, type ReadLogs } from './log-fetch.ts'
+import { LogFetcher, type PartedSpan, type ReadLogs } from './log-fetch.ts'
 import type { CheckedFilter } from './log-filter.ts'
 import { EndpointLimits, LogRange } from './log-range.ts'
 import type { LogReader, LogSpan } from './log-reply.ts'
@@ -47,11 +47,15 @@ export interface LogProgress extends Progress {
   readonly audit: AuditReport
 }
 
-/** Spans to request ahead of the consumer. */
-const MOST_AHEAD = 64
+/** Spans in flight: any of them may turn out to be much larger than those before. */
+const MOST_IN_FLIGHT = 64
+/** Spans in flight and held. Those without logs take next to no memory. */
+const MOST_AHEAD = 1000
 /** Size of a reply until the first ones of its kind have arrived, at least, in bytes. */
 const LEAST_ASSUMED_BYTES = 512 * 1024
 const MAX_WAIT_MS = 15_000
+/** Far more blocks than a chain has ever replaced at once. */
+const DEEPEST_REORGANISATION = 1000
 /** For a client that `createClient` did not make. */
 const DEFAULT_TIMEOUT_MS = 30_000
 /** Where many logs are followed by few, pages become small from one to the next. */
@@ -91,9 +95,6 @@ export class LogStream<T> {
     signal?.addEventListener('abort', onAbort)
     try {
       signal?.throwIfAborted()
-      const target = await this.#target(client.with({ signal: stop.signal }))
-      const { span, tail } = target
-      await learnHistory(client, BigInt(span.from), stop.signal)
       const blocks = new BlockLogsFetcher(client, this.#reader.receipts)
       const range = firstLogRange(client, filter)
       const fetcher = new LogFetcher(
@@ -105,9 +106,20 @@ export class LogStream<T> {
         (number, each) => this.#logsOfBlock(blocks, number, each),
         this.#options.blockHash,
       )
-      const level = this.#options.audit ?? (target.isFinal ? 'bloom' : 'none')
-      const sources = level === 'peer' ? sourcesOf(client) : () => []
+      const sources = this.#options.audit === 'peer' ? sourcesOf(client) : () => []
       const ask = async (each: LogSpan, given: AbortSignal, urgent: boolean) => fetcher.fetch(each, { signal: given, urgent, avoid: sources() })
+      // The first span shows what the node accepts, and how large its replies are, before others
+      // are requested.
+      const askFirst = async (each: LogSpan) => {
+        await learnHistory(client, BigInt(each.from), stop.signal)
+        return ask(cutAfter(each, range.blocks)[0], stop.signal, false)
+      }
+      const given = firstSpan(this.#options.range, range.blocks)
+      const early = given && askFirst(given)
+      early?.catch(() => {})
+      const target = await this.#target(client.with({ signal: stop.signal }))
+      const { span, tail } = target
+      const level = this.#options.audit ?? (target.isFinal ? 'bloom' : 'none')
       const auditor = new Auditor({
         client,
         level,
@@ -125,13 +137,19 @@ export class LogStream<T> {
       this.#options.onAudit?.(auditor.report)
       const total = span.to - span.from + 1
       const counts = { done: 0, bytes: 0, logs: 0 }
-      // The first span shows what the node accepts, and how large its replies are, before others
-      // are requested.
-      const first = await ask({ from: span.from, to: Math.min(span.to, span.from + range.blocks - 1) }, stop.signal, false)
+      const first = await (early ?? askFirst(span))
       const assumedBytes = Math.max(LEAST_ASSUMED_BYTES, (first.received / (first.to - first.from + 1)) * range.blocks)
-      const bounds = { maxBytes, maxItems: MOST_AHEAD, assumedBytes, maxWaitMs: MAX_WAIT_MS, decay: DECAY, leastLateMs: LEAST_LATE_MS }
+      const bounds = {
+        maxBytes,
+        maxItems: MOST_AHEAD,
+        maxInFlight: MOST_IN_FLIGHT,
+        assumedBytes,
+        maxWaitMs: MAX_WAIT_MS,
+        decay: DECAY,
+        leastLateMs: LEAST_LATE_MS,
+      }
       const others = first.to < span.to ? [{ from: first.to + 1, to: span.to }] : []
-      const cut = (each: LogSpan) => cutAfter(each, range.blocks)
+      const cut = (each: PartedSpan) => cutAfter(each, range.blocks)
       for await (const fetched of joined(first, ordered(others, ask, bounds, stop.signal, clockOf(client), cut))) {
         // A second endpoint is asked for the same ranges.
         const pages = level === 'peer' ? [await fetcher.read(fetched, stop.signal)] : fetcher.pages(fetched, stop.signal)
@@ -228,10 +246,22 @@ const NOTHING_AUDITED: AuditReport = {
   estimate: { headers: 0, receipts: 0, isAskedTwice: false },
 }
 
+/**
+ * The first blocks of a range that may be requested together with the hash of its last one: a
+ * reorganisation in between must not reach them, since the hash would not show it.
+ */
+function firstSpan(range: CheckedRange | undefined, blocks: number): LogSpan | undefined {
+  if (typeof range?.to !== 'bigint') return undefined
+  const from = Number(range.from)
+  const to = from + blocks - 1
+  return to + DEEPEST_REORGANISATION < Number(range.to) ? { from, to } : undefined
+}
+
 /** The first blocks of a span, at most this many, and those after them. */
-function cutAfter({ from, to }: LogSpan, most: number): [LogSpan, LogSpan | undefined] {
-  const end = Math.min(to, from + most - 1)
-  return [{ from, to: end }, end < to ? { from: end + 1, to } : undefined]
+function cutAfter(span: PartedSpan, blocks: number): [LogSpan, PartedSpan | undefined] {
+  const { from, to, most = blocks } = span
+  const end = Math.min(to, from + Math.min(blocks, most) - 1)
+  return [{ from, to: end }, end < to ? { ...span, from: end + 1 } : undefined]
 }
 
 async function* joined<T>(first: T, others: AsyncIterable<T>): AsyncGenerator<T, void, undefined> {

@@ -189,7 +189,7 @@ class ReorderBuffer<I, T extends Answer<I>> {
       const position = this.#waiting[0]?.position ?? (this.#isAtEnd ? Number.POSITIVE_INFINITY : this.#tail)
       if (position >= (this.#failed?.position ?? Number.POSITIVE_INFINITY)) return
       const ahead = position === this.#head ? 0 : this.#tail - this.#head
-      if (!this.#readAhead.hasRoom(ahead, this.#inFlight, this.#heldBytes)) return
+      if (!this.#readAhead.hasRoom(ahead, this.#inFlight, this.#heldBytes) && !this.#hasRoomBetween(position)) return
       const slot = this.#waiting.shift() ?? this.#taken()
       if (slot === undefined) return
       const [now, later] = this.#cut(slot.item)
@@ -204,6 +204,14 @@ class ReorderBuffer<I, T extends Answer<I>> {
       this.#inFlight++
       this.#request(slot, group, false)
     }
+  }
+
+  /** Whether there is room for an item at this position because later ones have arrived. */
+  #hasRoomBetween(position: number): boolean {
+    if (position > this.#farthest) return false
+    let heldBefore = 0
+    for (let before = this.#head; before < position; before++) heldBefore += this.#slotAt(before).value?.bytes ?? 0
+    return this.#readAhead.hasRoomBetween(this.#inFlight, heldBefore)
   }
 
   /** The next of the items, at the end. */

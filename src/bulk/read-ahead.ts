@@ -7,6 +7,8 @@ export interface Bounds {
   readonly maxBytes: number
   /** Items in flight and held, together. */
   readonly maxItems: number
+  /** Items in flight, where their sizes may differ much. Default: `maxItems`. */
+  readonly maxInFlight?: number
   /** Assumed size of an item until one has arrived, in bytes. */
   readonly assumedBytes: number
   /**
@@ -30,6 +32,8 @@ export interface Bounds {
 const AT_LEAST = 32
 /** Number of items ahead at the start. Each one that waits is work for the garbage collector. */
 const AT_FIRST = 256
+/** Part of `maxBytes` for items that come before others that have arrived. */
+const BETWEEN = 1 / 4
 /** Event loop utilization above which requesting further ahead does not help. */
 const BUSY = 0.8
 /** Window over which the rate and the utilization are measured, in ms. */
@@ -65,7 +69,7 @@ export class ReadAhead {
     this.#since = clock.now()
     this.#expectedBytes = bounds.assumedBytes
     this.#maxAhead = Math.min(AT_FIRST, bounds.maxItems)
-    this.#maxInFlight = this.#maxAhead
+    this.#maxInFlight = Math.min(this.#maxAhead, bounds.maxInFlight ?? Number.POSITIVE_INFINITY)
   }
 
   /**
@@ -78,6 +82,15 @@ export class ReadAhead {
     if (ahead < this.#maxAhead && fits) return true
     this.#wasFull = true
     return false
+  }
+
+  /**
+   * Whether an item may be requested although there is no room ahead: the consumer needs it before
+   * others that have arrived, and would wait for each such item in turn. `heldBefore` is the size of
+   * the items held before it.
+   */
+  hasRoomBetween(inFlight: number, heldBefore: number): boolean {
+    return inFlight < this.#maxInFlight && heldBefore + (inFlight + 1) * this.#expectedBytes <= BETWEEN * this.#bounds.maxBytes
   }
 
   /** An item has arrived. */
@@ -93,10 +106,10 @@ export class ReadAhead {
     const now = this.#clock.now()
     const elapsed = now - this.#since
     if (elapsed <= WINDOW_MS) return
-    const { maxItems, maxWaitMs } = this.#bounds
+    const { maxItems, maxInFlight = maxItems, maxWaitMs } = this.#bounds
     if (eventLoopUtilization(this.#utilization).utilization < BUSY) this.#maxAhead = Math.min(maxItems, this.#maxAhead * 2)
     const most = Math.max(AT_LEAST, (this.#arrived * maxWaitMs) / elapsed)
-    this.#maxInFlight = this.#wasFull ? Math.max(this.#maxInFlight, most) : most
+    this.#maxInFlight = Math.min(maxInFlight, this.#wasFull ? Math.max(this.#maxInFlight, most) : most)
     this.#wasFull = false
     this.#utilization = eventLoopUtilization()
     this.#arrived = 0

@@ -19,7 +19,14 @@ interface LogCut {
 /** The key of a field that each log has once, with the beginning of its value. */
 const KEY = Buffer.from('"blockNumber":"0x', 'latin1')
 const QUOTE = 0x22
+const COMMA = 0x2c
+const OPEN_BRACE = 0x7b
+const CLOSE_BRACE = 0x7d
 const BETWEEN = Buffer.from('},{', 'latin1')
+/** Least size of a log, in bytes: an address, two hashes, numbers, and their keys. */
+const LEAST_SIZE = 300
+/** Size of an address and its key. Where much stands before the key of the number, they do, too. */
+const ADDRESS_SIZE = 56
 /** Logs between two cuts. Their objects are few enough to be dropped while they are young. */
 const LOGS_IN_PIECE = 500
 
@@ -37,8 +44,13 @@ export function scanLogs(bytes: Buffer): ScannedLogs | undefined {
   /** The comma before the log, and how far behind it the key of the previous log was. */
   let comma = 0
   let offset = 0
+  /** How long the previous log was, with the comma before it. */
+  let size = 0
   for (;;) {
-    const key = isKeyAt(bytes, comma + offset) ? comma + offset : bytes.indexOf(KEY, comma)
+    // Most logs have the key where the one before had it. Where that is too near for another whole
+    // log and the beginning of the next one to lie in between, it is the key of this one.
+    const isNear = offset < LEAST_SIZE + ADDRESS_SIZE
+    const key = isNear && isKeyAt(bytes, comma + offset) ? comma + offset : bytes.indexOf(KEY, comma)
     if (key < 0) return { count, cuts }
     offset = key - comma
     let at = key + KEY.length
@@ -51,10 +63,18 @@ export function scanLogs(bytes: Buffer): ScannedLogs | undefined {
     }
     count++
     last = block
-    const end = bytes.indexOf(BETWEEN, at)
+    // Most logs are as long as the one before. Where that is too near for another whole log to lie
+    // in between, it is the end of this one.
+    const alike = comma + size
+    const end = alike > at && alike < key + LEAST_SIZE && isBetweenAt(bytes, alike) ? alike : bytes.indexOf(BETWEEN, at)
     if (end < 0) return bytes.indexOf(KEY, at) < 0 ? { count, cuts } : undefined
+    size = end - comma
     comma = end + 1
   }
+}
+
+function isBetweenAt(bytes: Buffer, start: number): boolean {
+  return bytes[start] === CLOSE_BRACE && bytes[start + 1] === COMMA && bytes[start + 2] === OPEN_BRACE
 }
 
 function isKeyAt(bytes: Buffer, start: number): boolean {

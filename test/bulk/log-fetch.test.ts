@@ -1,4 +1,8 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { decodedLogs } from '../../src/bulk/get-logs.ts'
+import { LogFetcher, type PartedSpan } from '../../src/bulk/log-fetch.ts'
+import { checkFilter } from '../../src/bulk/log-filter.ts'
+import { EndpointLimits, LogRange } from '../../src/bulk/log-range.ts'
 import { createClient } from '../../src/index.ts'
 import { type GetLogsOptions, getLogs } from '../../src/index-bulk.ts'
 import { type LogChain, startLogChain, tokens } from '../support/log-chain.ts'
@@ -109,6 +113,28 @@ describe('a refusal for too many results', () => {
     expect(chain.ranges[0]).toEqual([0, 2497])
     expect(chain.ranges.reduce((sum, [from, to]) => sum + to - from + 1, 0)).toBe(9991)
     expect(chain.calls.eth_getLogs).toBeLessThanOrEqual(5)
+  })
+})
+
+describe('the rest of a refused range', () => {
+  it('is to be requested in parts that are good for its own logs, whatever is good elsewhere', async () => {
+    const DATA = 40_000
+    const chain: LogChain = await startLogChain({
+      head: 1000,
+      logs: () => 1,
+      gives: (log) => [{ ...log, data: `0x${'0'.repeat(DATA)}` }],
+      range: { most: 60, says: () => ({ code: -32005, message: 'query returned more than 60 results' }) },
+    })
+    const client = createClient(chain.url)
+    onTestFinished(() => client.close())
+    const checked = checkFilter(filter)
+    const limits = new EndpointLimits()
+    const range = new LogRange(true, limits, 30_000)
+    const fetcher = new LogFetcher(client, checked, decodedLogs(), range, limits, async () => [])
+    const fetched = await fetcher.fetch({ from: 1, to: 200 }, { signal: new AbortController().signal, urgent: false, avoid: [] })
+    expect(fetched).toMatchObject({ from: 1, to: 50, rest: { from: 51, to: 200 } })
+    expect((fetched.rest as PartedSpan).most).toBe(Math.floor((2 * 1024 * 1024) / (fetched.received / 50)))
+    expect((fetched.rest as PartedSpan).most).toBeGreaterThan(40)
   })
 })
 

@@ -36,6 +36,19 @@ describe('a range', () => {
     expect(answer(2, {})).toEqual([6300, 6615])
   })
 
+  it('stays as it is where an earlier part turns out to be dense, unless that takes too long', () => {
+    const { range } = start()
+    const dense = { bytes: 4 * 1024 * 1024, logs: 6000, tookMs: 5 }
+    range.answered({ blocks: 10_000, bytes: 1024 * 1024, logs: 2500, tookMs: 5, to: 30_000 })
+    expect(range.blocks).toBe(19_000)
+    range.answered({ blocks: 2000, ...dense, to: 22_000 })
+    expect(range.blocks).toBe(19_000)
+    range.answered({ blocks: 20_000, bytes: 2, logs: 0, tookMs: TIMEOUT_MS, to: 20_000 })
+    expect(range.blocks).toBe(10_000)
+    range.answered({ blocks: 10_000, ...dense, to: 40_000 })
+    expect(range.blocks).toBe(5000)
+  })
+
   it('stays within what every endpoint takes', () => {
     const { range, limits } = start()
     limits.takes('a', 2000)

@@ -95,6 +95,43 @@ describe('while the consumer stalls', () => {
   })
 })
 
+describe('requests', () => {
+  /** The POSTs of a job, with its ranges as text. */
+  async function postsOf(to: bigint) {
+    const { url, requests } = await serve(
+      each(({ id, method, params }: Entry) => ({
+        id,
+        result: method === 'eth_getLogs' ? [] : method === 'eth_blockNumber' ? hexOf(HEAD) : blockOf(Number(params[0]), false),
+      })),
+    )
+    for await (const _ of getLogs(clientOf(url), { address, from: 0n, to, audit: 'none' }));
+    return requests.map(({ entries, at }) => ({
+      at,
+      calls: entries.map(({ method, params }) => (method === 'eth_getLogs' ? rangeOf(params) : method)),
+    }))
+  }
+
+  it.each([
+    ['the first range and the hash of the last block at the same time', 100_000n, ['0-9999', 'eth_blockNumber', 'eth_getBlockByNumber']],
+    ['the hash of the last block where a reorganisation could reach the first range', 10_500n, ['eth_blockNumber', 'eth_getBlockByNumber']],
+  ])('begin with %s', async (_, to, expected) => {
+    const posts = await postsOf(to)
+    const first = posts.filter(({ at }) => at === posts[0]?.at).flatMap(({ calls }) => calls)
+    expect(first.sort()).toEqual(expected)
+  })
+
+  it('go on far ahead of the consumer where there are no logs', async () => {
+    const { url, counts } = await startNode({ dense: HEAD + 1, most: 500 })
+    const pages = getLogs(clientOf(url), { address, from: 0n, to: BigInt(HEAD), audit: 'none' }).pages()
+    for (let taken = 0; taken < 5; taken++) {
+      await pages.next()
+      await sleep(10_000)
+    }
+    expect(counts.last).toBeGreaterThan(150 * 500)
+    await pages.return(undefined)
+  })
+})
+
 describe('pages that have arrived', () => {
   it('leave a turn of the event loop between them, in which others are requested and received', async () => {
     const { url } = await startNode()
@@ -112,3 +149,8 @@ describe('pages that have arrived', () => {
     expect(new Set(at).size).toBe(at.length)
   })
 })
+
+function rangeOf(params: readonly unknown[]): string {
+  const { fromBlock, toBlock } = params[0] as { fromBlock: string; toBlock: string }
+  return `${Number(fromBlock)}-${Number(toBlock)}`
+}

@@ -183,6 +183,30 @@ describe('an item that is requested in parts', () => {
     expect(asked.map(([from]) => from)).toEqual(each.map(([from]) => from))
   })
 
+  it('is requested side by side where what came after it leaves no room', async () => {
+    const items: Span[] = [[0, 8], ...[9, 10, 11, 12].map((each): Span => [each, each])]
+    const cut = ([from, to]: Span): [Span, Span | undefined] => (from === 0 || to - from < 3 ? [[from, to], undefined] : [[from, from + 2], [from + 3, to]]) // biome-ignore format: as above
+    let arrived = 0
+    let inFlight = 0
+    let most = 0
+    const ask = async ([from, to]: Span): Promise<Part> => {
+      if (from === 0) {
+        await eventually(() => expect(arrived).toBe(4))
+        return { bytes: 1, span: [0, 0], rest: [1, 8] }
+      }
+      most = Math.max(most, from > 8 ? 0 : ++inFlight)
+      await turn()
+      if (from > 8) arrived++
+      else inFlight--
+      return { bytes: from > 8 ? 25 : 1, span: [from, to] }
+    }
+    // What is assumed at first leaves room for all; then the buffer is full.
+    const given = { ...bounds, maxBytes: 100, assumedBytes: 1, decay: 1 }
+    const came = await spans(ordered(items, ask, given, new AbortController().signal, new VirtualClock(), cut))
+    expect(came.slice(0, 4)).toEqual([[0, 0], [1, 3], [4, 6], [7, 8]]) // biome-ignore format: as a table
+    expect(most).toBe(3)
+  })
+
   it('is divided anywhere, in whatever order the answers come', async () => {
     await fc.assert(
       fc.asyncProperty(fc.nat({ max: 60 }), fc.infiniteStream(fc.nat({ max: 9 })), fc.integer({ min: 1, max: 8 }), async (last, random, maxItems) => {

@@ -82,10 +82,36 @@ describe('items in flight', () => {
     expect(ahead.hasRoom(0, 99, 0)).toBe(true)
   })
 
+  it('stay within a limit of their own, however many are held', async () => {
+    const { clock, ahead } = start({ maxInFlight: 64 })
+    expect(roomOf(ahead)).toBe(64)
+    for (let i = 0; i < 500; i++) ahead.add(1)
+    await clock.sleep(500)
+    ahead.update()
+    expect(roomOf(ahead)).toBe(64)
+    expect(ahead.hasRoom(255, 63, 0)).toBe(true)
+  })
+
   it('are measured over windows of 250 ms', async () => {
     const { clock, ahead } = start({})
     await clock.sleep(250)
     ahead.update()
     expect(roomOf(ahead)).toBe(256)
+  })
+})
+
+describe('items that come before others that have arrived', () => {
+  it('have a quarter of the bytes to themselves, with those held before them', () => {
+    const { ahead } = start({ maxBytes: 1000, assumedBytes: 50 })
+    expect(ahead.hasRoom(20, 0, 1000)).toBe(false)
+    expect(ahead.hasRoomBetween(4, 0)).toBe(true)
+    expect(ahead.hasRoomBetween(5, 0)).toBe(false)
+    expect(ahead.hasRoomBetween(0, 200)).toBe(true)
+    expect(ahead.hasRoomBetween(0, 201)).toBe(false)
+  })
+
+  it('stay within the limit on items in flight', () => {
+    const { ahead } = start({ maxInFlight: 2 })
+    expect([1, 2].map((inFlight) => ahead.hasRoomBetween(inFlight, 0))).toEqual([true, false])
   })
 })

@@ -57,6 +57,21 @@ describe('a scan of logs', () => {
     )
   })
 
+  it('finds two logs in the place of one that was as long, wherever the number of the block stands', () => {
+    for (const isFirst of [false, true]) {
+      const log = (data: number) => {
+        const { blockNumber, ...rest } = logOf(7, { topics: 0, data })
+        return isFirst ? { blockNumber, ...rest } : { ...rest, blockNumber }
+      }
+      const least = JSON.stringify(log(0)).length
+      // With odd sizes, the long one and the comma after it are as long as two short ones.
+      const logs = [log(0), log((least + 1) / 2), log(0), log(0), log((least + 1) / 2), log(0), log(0)]
+      const sizes = logs.map((each) => JSON.stringify(each).length)
+      expect(sizes[1]).toBe(least * 2 + 1)
+      expect(scanLogs(bytesOf(logs))?.count).toBe(logs.length)
+    }
+  })
+
   it('cuts after some hundred logs, and not within a block', () => {
     const many = Array.from({ length: 5000 }, (_, i) => logOf(1 + Math.floor(i / 3)))
     const { cuts } = scanLogs(bytesOf(many)) ?? { cuts: [] }

@@ -214,7 +214,7 @@ export class ByteReader<T> {
     if (bytes[this.#at] === CLOSE_BRACKET) this.#at++
     else
       for (;;) {
-        items.push(this.#value(item as ReadPlan))
+        items.push(item?.kind === ANY && bytes[this.#at] === QUOTE ? this.#string() : this.#value(item as ReadPlan))
         const byte = bytes[this.#at++]
         if (byte === CLOSE_BRACKET) break
         if (byte !== COMMA) throw UNUSUAL
