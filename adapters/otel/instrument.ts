@@ -10,6 +10,12 @@ import { traceCalls } from './traces.ts'
 export interface InstrumentOptions {
   /** Makes spans of calls and POSTs (default: true). */
   readonly traces?: boolean
+  /**
+   * Share of your calls, from 0 to 1, that get spans, among those without an active span. Calls
+   * within a span get one if that is sampled. Nothing is made for the others, and the SDK's sampler
+   * is not asked. By default it is asked for every call.
+   */
+  readonly sample?: number | undefined
   /** Counts and measures calls and POSTs (default: true). */
   readonly metrics?: boolean
   /**
@@ -28,20 +34,22 @@ export interface InstrumentOptions {
  * it returns is called. Register the SDK before. Throws `OptionError` for invalid options.
  */
 export function instrument(options: InstrumentOptions = {}): () => void {
-  check.onlyKnown('instrument', options, ['traces', 'metrics', 'callDurations', 'tracerProvider', 'meterProvider'])
+  check.onlyKnown('instrument', options, ['traces', 'sample', 'metrics', 'callDurations', 'tracerProvider', 'meterProvider'])
   const {
     traces = true,
+    sample,
     metrics = true,
     callDurations = false,
     tracerProvider = trace.getTracerProvider(),
     meterProvider = metricsApi.getMeterProvider(),
   } = options
   check.flag('traces', traces)
+  if (sample !== undefined && !(typeof sample === 'number' && sample >= 0 && sample <= 1)) throw new OptionError('sample', 'a number from 0 to 1', show(sample))
   check.flag('metrics', metrics)
   check.flag('callDurations', callDurations)
   if (typeof tracerProvider?.getTracer !== 'function') throw new OptionError('tracerProvider', 'a TracerProvider of OpenTelemetry', show(tracerProvider))
   if (typeof meterProvider?.getMeter !== 'function') throw new OptionError('meterProvider', 'a MeterProvider of OpenTelemetry', show(meterProvider))
-  const stopTraces = traces ? traceCalls(tracerProvider.getTracer('hexline', VERSION)) : undefined
+  const stopTraces = traces ? traceCalls(tracerProvider.getTracer('hexline', VERSION), sample) : undefined
   const stopMetrics = metrics ? measure(meterProvider.getMeter('hexline', VERSION), callDurations) : undefined
   return () => {
     stopTraces?.()

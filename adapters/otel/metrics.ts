@@ -1,8 +1,8 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { type Attributes, type BatchObservableCallback, type Meter, type Observable, ROOT_CONTEXT } from '@opentelemetry/api'
+import { type Attributes, type BatchObservableCallback, type Histogram, type Meter, type Observable, ROOT_CONTEXT } from '@opentelemetry/api'
 import { endpointLabels, type Metric, record, SECONDS } from '../../src/metrics/recorder.ts'
-import { Series } from '../../src/metrics/series.ts'
-import type { CallEvent, PostEvent } from '../../src/rpc/events.ts'
+import { type CallEnd, type CallWatcher, watchCalls } from '../../src/rpc/call-watchers.ts'
+import type { PostEvent } from '../../src/rpc/events.ts'
 import { rpcMethod } from './attributes.ts'
 
 const POST_DURATION = 'post.duration'
@@ -54,29 +54,48 @@ function recordDurations(meter: Meter, callDurations: boolean): () => void {
     unit: 's',
     advice,
   })
+  const unwatch = callSeconds === undefined ? () => {} : watchCalls(durationsOf(callSeconds))
   const endpointLabel = endpointLabels()
-  // Made once for each combination, and with few attributes: the SDK encodes them for each call,
-  // which takes longer than all that hexline does for its metrics.
-  const attributes = new Series<{ held: Attributes | undefined }>(2, () => ({ held: undefined }))
-  const onCall = (message: unknown) => {
-    const { method, outcome, kind, durationMs } = message as CallEvent
-    const name = rpcMethod(method)
-    const error = outcome === 'answered' ? undefined : outcome === 'aborted' ? outcome : (kind ?? '_OTHER')
-    const place = attributes.at(name, error)
-    place.held ??= { 'rpc.system.name': 'jsonrpc', 'rpc.method': name, ...(error !== undefined && { 'error.type': error }) }
-    callSeconds?.record(durationMs / 1000, place.held, ROOT_CONTEXT)
-  }
   const onPost = (message: unknown) => {
-    const { durationMs, ...event } = message as PostEvent
-    const endpoint = endpointLabel(event.endpoint)
-    const place = attributes.at('', endpoint)
-    place.held ??= { endpoint }
-    postSeconds.record(durationMs / 1000, place.held, ROOT_CONTEXT)
+    const { durationMs, endpoint } = message as PostEvent
+    postSeconds.record(durationMs / 1000, { endpoint: endpointLabel(endpoint) }, ROOT_CONTEXT)
   }
-  if (callSeconds !== undefined) subscribe('hexline:call', onCall)
   subscribe('hexline:post', onPost)
   return () => {
-    unsubscribe('hexline:call', onCall)
+    unwatch()
     unsubscribe('hexline:post', onPost)
+  }
+}
+
+/** Records the duration of each call, with few attributes, since the SDK encodes them each time. */
+function durationsOf(seconds: Histogram): CallWatcher {
+  const methods = new Map<string, CallEnd>()
+  const endOf = (name: string): CallEnd => {
+    const attributes = new Map<string | undefined, Attributes>()
+    const attributesOf = (error: string | undefined): Attributes => {
+      let held = attributes.get(error)
+      if (held === undefined) {
+        held = { 'rpc.system.name': 'jsonrpc', 'rpc.method': name, ...(error !== undefined && { 'error.type': error }) }
+        attributes.set(error, held)
+      }
+      return held
+    }
+    return {
+      ended(outcome, _endpoint, _attempts, durationMs, _bytes, failure) {
+        const error = outcome === 'answered' ? undefined : outcome === 'aborted' ? outcome : (failure?.kind ?? '_OTHER')
+        seconds.record(durationMs / 1000, attributesOf(error), ROOT_CONTEXT)
+      },
+    }
+  }
+  return {
+    begun(_id, method) {
+      const name = rpcMethod(method)
+      let end = methods.get(name)
+      if (end === undefined) {
+        end = endOf(name)
+        methods.set(name, end)
+      }
+      return end
+    },
   }
 }

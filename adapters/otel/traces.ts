@@ -1,41 +1,61 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { type Attributes, type Context, context, ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, type Tracer, trace } from '@opentelemetry/api'
-import type { CallEvent, CallStartEvent, Events, PostEvent, PostStartEvent } from '../../src/rpc/events.ts'
+import { type Attributes, type Context, context, ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, TraceFlags, type Tracer, trace } from '@opentelemetry/api'
+import { watchCalls } from '../../src/rpc/call-watchers.ts'
+import type { CallEvent, Events, PostEvent, PostStartEvent } from '../../src/rpc/events.ts'
 import { JSON_RPC, rpcMethod, serverAttributes } from './attributes.ts'
 
 /**
- * Makes a span of each call and of each POST. A call's span is a child of the span that is active
- * where the call is made. A POST's is a child of the first call that it carries and that is
- * sampled; links lead from it to all its calls, and from each call to all its POSTs.
+ * Makes a span of each call, and of each POST that carries one of these calls or is hexline's own.
+ * A call's span is a child of the span that is active where the call is made. A POST's is a child
+ * of the first call that it carries and that is recorded; links lead from it to all these calls,
+ * and from each call to all its POSTs.
+ *
+ * With `sample`, the tracer is asked only for this share of the calls without an active span, and
+ * for calls whose active span is sampled: nothing is made for the others. Without it, it is asked
+ * for every call.
  */
-export function traceCalls(tracer: Tracer): () => void {
+export function traceCalls(tracer: Tracer, sample?: number): () => void {
+  /** Those of calls and POSTs that are recorded and have not ended. */
   const calls = new Map<number, Span>()
   const posts = new Map<number, Span>()
+  const isAskedFor = sample === undefined ? () => true : (parent: Context) => isSampled(parent, sample)
 
-  const listeners: { readonly [Name in keyof Events]?: (event: Events[Name]) => void } = {
-    'hexline:call:start': ({ id, method, priority }: CallStartEvent) => {
+  const unwatch = watchCalls({
+    begun(id, method, priority) {
+      const parent = context.active()
+      if (!isAskedFor(parent)) return undefined
       const name = rpcMethod(method)
-      const attributes: Attributes = { ...JSON_RPC, 'rpc.method': name, 'hexline.priority': priority }
-      if (name !== method) attributes['rpc.method_original'] = method
       // The name of a span must have few values: that of the protocol, where the method is not
       // known.
-      calls.set(id, tracer.startSpan(name === method ? name : 'jsonrpc', { kind: SpanKind.CLIENT, attributes }, context.active()))
+      const options = { kind: SpanKind.CLIENT, attributes: startAttributes(method, name, priority) }
+      const span = tracer.startSpan(name === method ? name : 'jsonrpc', options, parent)
+      if (!span.isRecording()) return undefined
+      calls.set(id, span)
+      return {
+        ended(outcome, endpoint, attempts, _durationMs, bytes, failure) {
+          // Spans end with the instrumentation.
+          if (!calls.delete(id)) return
+          describeCall(span, { outcome, endpoint, attempts, bytes }, failure)
+          span.end()
+        },
+      }
     },
-    'hexline:call': (event: CallEvent) => {
-      const span = calls.get(event.id)
-      if (span === undefined) return
-      calls.delete(event.id)
-      if (span.isRecording()) describeCall(span, event)
-      span.end()
-    },
+  })
+
+  const listeners: { readonly [Name in keyof Events]?: (event: Events[Name]) => void } = {
     'hexline:post:start': ({ id, endpoint, calls: count, callIds }: PostStartEvent) => {
-      const carried = callIds.map((each) => calls.get(each)).filter((span) => span !== undefined)
-      const parent = carried.find((span) => span.isRecording()) ?? carried[0]
-      const links = carried.filter((span) => span.isRecording()).map((span) => ({ context: span.spanContext() }))
+      const carried = calls.size === 0 ? [] : callIds.map((each) => calls.get(each)).filter((span) => span !== undefined)
+      const [first] = carried
+      // It is the part of calls that are not recorded.
+      if (first === undefined && callIds.length > 0) return
+      const parent = first === undefined ? ROOT_CONTEXT : trace.setSpan(ROOT_CONTEXT, first)
+      if (first === undefined && !isAskedFor(parent)) return
+      const links = carried.map((span) => ({ context: span.spanContext() }))
       const attributes = { ...JSON_RPC, ...serverAttributes(endpoint), 'hexline.endpoint': endpoint, 'hexline.calls': count }
-      const span = tracer.startSpan('hexline POST', { kind: SpanKind.CLIENT, attributes, links }, contextOf(parent))
-      posts.set(id, span)
+      // One without a parent is hexline's own: nobody's context, wherever the POST was started.
+      const span = tracer.startSpan('hexline POST', { kind: SpanKind.CLIENT, attributes, links }, parent)
       if (!span.isRecording()) return
+      posts.set(id, span)
       const link = { context: span.spanContext() }
       for (const call of carried) call.addLink(link)
     },
@@ -43,27 +63,41 @@ export function traceCalls(tracer: Tracer): () => void {
       const span = posts.get(event.id)
       if (span === undefined) return
       posts.delete(event.id)
-      if (span.isRecording()) describePost(span, event)
+      describePost(span, event)
       span.end()
     },
   }
   const subscribed = Object.entries(listeners) as [string, (message: unknown) => void][]
   for (const [name, listener] of subscribed) subscribe(name, listener)
   return () => {
+    unwatch()
     for (const [name, listener] of subscribed.splice(0)) unsubscribe(name, listener)
-    // Their ends are not heard any more.
+    // Their ends are not told any more.
     for (const span of [...calls.values(), ...posts.values()]) span.end()
     calls.clear()
     posts.clear()
   }
 }
 
-/** A span without a parent is hexline's own: nobody's context, wherever the POST was started. */
-function contextOf(parent: Span | undefined): Context {
-  return parent === undefined ? ROOT_CONTEXT : trace.setSpan(ROOT_CONTEXT, parent)
+/** Is the tracer asked for a span with this parent? A call within a span follows the span. */
+function isSampled(parent: Context, share: number): boolean {
+  const active = trace.getSpanContext(parent)
+  return active === undefined ? Math.random() < share : (active.traceFlags & TraceFlags.SAMPLED) !== 0
 }
 
-function describeCall(span: Span, { endpoint, attempts, outcome, kind, rpcCode, bytes }: CallEvent): void {
+/** A tracer, or a sampler of its own, may keep or change the attributes: they are made anew. */
+function startAttributes(method: string, name: string, priority: 'interactive' | 'bulk'): Attributes {
+  // A compiled literal: calls that are not sampled have it made, too.
+  const attributes: Attributes = { 'rpc.system.name': 'jsonrpc', 'jsonrpc.protocol.version': '2.0', 'rpc.method': name, 'hexline.priority': priority }
+  if (name !== method) attributes['rpc.method_original'] = method
+  return attributes
+}
+
+function describeCall(
+  span: Span,
+  { outcome, endpoint, attempts, bytes }: Pick<CallEvent, 'outcome' | 'endpoint' | 'attempts' | 'bytes'>,
+  { kind, rpcCode }: Partial<Pick<CallEvent, 'kind' | 'rpcCode'>> = {},
+): void {
   span.setAttributes({ 'hexline.attempts': attempts, 'hexline.outcome': outcome, 'hexline.result.size': bytes })
   if (endpoint !== undefined) span.setAttributes({ ...serverAttributes(endpoint), 'hexline.endpoint': endpoint })
   if (rpcCode !== undefined) span.setAttribute('rpc.response.status_code', String(rpcCode))

@@ -24,6 +24,7 @@ import { Tally } from '../rpc/tally.ts'
 import { excerpt, show } from '../text.ts'
 import { type Clock, systemClock } from '../wait/clock.ts'
 import { LinkedSignals } from '../wait/linked-signals.ts'
+import type { TurnClock } from '../wait/turn-clock.ts'
 import { Waiting } from '../wait/waiting.ts'
 import { chainCheck } from './check-chain.ts'
 import { type Connection, connect, type Endpoint } from './endpoint.ts'
@@ -245,6 +246,7 @@ export function createClientOn(clock: Clock, endpoint: Endpoint | readonly Endpo
     connections,
     limits,
     clock,
+    turn: waiting.turn,
     links: new LinkedSignals(),
     listen: sources.length > 0 ? listen : undefined,
     supported: new Supported(
@@ -285,6 +287,8 @@ interface Parts {
   readonly connections: readonly Connection[]
   readonly limits: () => readonly CurrentLimits[]
   readonly clock: Clock
+  /** The time of ends. */
+  readonly turn: TurnClock
   readonly links: LinkedSignals
   /** Undefined where no endpoint is a WebSocket. */
   readonly listen: Listen | undefined
@@ -293,8 +297,11 @@ interface Parts {
   readonly supported: Supported
 }
 
+/** A request that no one else has. */
+type OwnRequest = Request & Omit<RequestMarks, typeof TALLY> & { [TALLY]?: Tally }
+
 function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
-  const { pipeline, defaults, endpoints, close, clock, links, supported } = parts
+  const { pipeline, defaults, endpoints, close, clock, turn, links, supported } = parts
 
   /** Sends a call. Its end is told by `call` and by `sendAndTell`, which give it a tally. */
   function send(request: Request & RequestMarks): Promise<Reply> {
@@ -333,25 +340,29 @@ function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
     return both === undefined ? reply : reply.finally(both.release)
   }
 
-  function sendAndTell(request: Request & RequestMarks): Promise<Reply> {
-    if (!areCallsTold()) return send(request)
-    const tally = request[TALLY] ?? new Tally()
-    return send({ ...request, [TALLY]: tally }).then(
-      (reply) => {
-        tellAnswered(tally, reply, clock)
-        return reply
-      },
-      (reason) => {
-        tellFailed(tally, reason, clock)
-        throw reason
-      },
-    )
-  }
-
   /** A failure may tell that an endpoint lacks a method. */
   const learnt = (reason: unknown): never => {
     supported.note(reason)
     throw reason
+  }
+
+  /** Sends a call and tells its end. `request` is the callee's: it gets a tally if it has none. */
+  function sendAndTell(request: OwnRequest): Promise<Reply>
+  function sendAndTell<T>(request: OwnRequest, resultOf: (reply: Reply) => T): Promise<T>
+  function sendAndTell(request: OwnRequest, resultOf?: (reply: Reply) => unknown): Promise<unknown> {
+    if (!areCallsTold()) return resultOf === undefined ? send(request) : send(request).then(resultOf, learnt)
+    request[TALLY] ??= new Tally()
+    const tally = request[TALLY]
+    return send(request).then(
+      (reply) => {
+        tellAnswered(tally, reply, turn)
+        return resultOf === undefined ? reply : resultOf(reply)
+      },
+      (reason) => {
+        tellFailed(tally, reason, turn)
+        return resultOf === undefined ? Promise.reject(reason) : learnt(reason)
+      },
+    )
   }
 
   const client: Client = {
@@ -363,10 +374,10 @@ function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
         reply = await send({ method, params, [TALLY]: tally, [DECODE]: byteDecoder(method, params) })
       } catch (reason) {
         supported.note(reason)
-        tellFailed(tally, reason, clock)
+        tellFailed(tally, reason, turn)
         throw reason
       }
-      tellAnswered(tally, reply, clock)
+      tellAnswered(tally, reply, turn)
       const decoded = takeDecoded(reply)
       if (decoded !== undefined) return decoded as never
       const value = reply.take()
@@ -383,7 +394,7 @@ function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
         const signal = options?.signal
         if (signal != null) check.signal(signal)
         const own = ownParams(method, params)
-        return sendAndTell(signal == null ? { method, params: own } : { method, params: own, signal }).then(resultOf, learnt)
+        return sendAndTell(signal == null ? { method, params: own } : { method, params: own, signal }, resultOf)
       } catch (error) {
         return Promise.reject(error)
       }

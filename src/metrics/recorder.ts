@@ -1,5 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { isKnown } from '../eth/methods.ts'
+import { type CallEnd, watchCalls } from '../rpc/call-watchers.ts'
 import { type CallEvent, type Events, numbered, type PostEvent, type RetryEvent, type RouteEvent, type ThrottleEvent } from '../rpc/events.ts'
 import { Histogram, Series, type Value } from './series.ts'
 
@@ -30,15 +31,6 @@ export function endpointLabels(): (name: string | undefined) => string {
     names.add(name)
     return name
   }
-}
-
-/** The figures of one method, and of its calls that one endpoint has answered. */
-interface MethodFigures {
-  readonly label: string
-  readonly seconds: Histogram
-  readonly bytes: Value
-  endpoint: string
-  answered: Value
 }
 
 /** Counts what the process's clients do, from `record` to `stop`. */
@@ -79,37 +71,33 @@ export function record(): Recorder {
   const maxPosts = values(1)
   const maxRate = values(1)
 
-  const before = { ...numbered }
-  const ended = { calls: 0, posts: 0 }
+  const postsBefore = numbered.posts
+  let postsEnded = 0
   const endpointLabel = endpointLabels()
 
-  // Most calls are answered by the endpoint that answered the last one: these cost two comparisons.
   const methods = new Map<string, MethodFigures>()
   const figuresOf = (method: string): MethodFigures => {
     const label = isKnown(method) ? method : OTHER
-    const figures = { label, seconds: callSeconds.at(label), bytes: resultBytes.at(label), endpoint: '', answered: { value: 0 } }
-    if (label === method) methods.set(method, figures)
+    let figures = methods.get(label)
+    if (figures === undefined) {
+      figures = new MethodFigures(callSeconds.at(label), resultBytes.at(label), (endpoint, outcome, kind) =>
+        calls.at(endpointLabel(endpoint), label, outcome, kind),
+      )
+      methods.set(label, figures)
+    }
     return figures
   }
-  const countCall = (figures: MethodFigures, endpoint: string | undefined, outcome: CallEvent['outcome'], kind: string | undefined): void => {
-    const value = calls.at(endpointLabel(endpoint), figures.label, outcome, kind)
-    value.value++
-    if (outcome !== 'answered' || endpoint === undefined) return
-    figures.endpoint = endpoint
-    figures.answered = value
-  }
+  const unwatch = watchCalls({
+    begun: (_, method) => {
+      const figures = methods.get(method) ?? figuresOf(method)
+      figures.inFlight++
+      return figures
+    },
+  })
 
   const listeners: { readonly [Name in keyof Events]?: (event: Events[Name]) => void } = {
-    'hexline:call': ({ id, method, endpoint, outcome, kind, durationMs, bytes }: CallEvent) => {
-      if (id > before.calls) ended.calls++
-      const figures = methods.get(method) ?? figuresOf(method)
-      figures.seconds.add(durationMs / 1000)
-      figures.bytes.value += bytes
-      if (outcome === 'answered' && endpoint === figures.endpoint) figures.answered.value++
-      else countCall(figures, endpoint, outcome, kind)
-    },
     'hexline:post': ({ id, endpoint, status, failures, isCut, durationMs, bytes, calls }: PostEvent) => {
-      if (id > before.posts) ended.posts++
+      if (id > postsBefore) postsEnded++
       const label = endpointLabel(endpoint)
       posts.at(label, isCut ? 'cut' : statusLabel(status)).value++
       postSeconds.at(label).add(durationMs / 1000)
@@ -134,21 +122,18 @@ export function record(): Recorder {
   const subscribed = Object.entries(listeners) as [string, (message: unknown) => void][]
   for (const [name, listener] of subscribed) subscribe(name, listener)
 
-  // Each call that is reported has its number, so that beginning costs it nothing more.
-  const inFlight = (what: 'calls' | 'posts') => ({
-    *[Symbol.iterator]() {
-      yield [[], { value: numbered[what] - before[what] - ended[what] }] satisfies [string[], Value]
-    },
-  })
+  const callsInFlight = () => [...methods.values()].reduce((sum, figures) => sum + figures.inFlight, 0)
+  // Each POST that is reported has its number, so that its beginning needs no listener.
+  const postsInFlight = () => numbered.posts - postsBefore - postsEnded
   return {
     metrics: [
       counter('calls', 'Calls that have ended, after all their attempts.', '{call}', ['endpoint', 'method', 'outcome', 'kind'], calls),
       histogram('call.duration', 'From a call to its end: queueing, attempts, and the waits between them.', ['method'], callSeconds),
-      gauge('calls.in_flight', 'Calls that have not ended yet.', '{call}', [], inFlight('calls')),
+      gauge('calls.in_flight', 'Calls that have not ended yet.', '{call}', [], single(callsInFlight)),
       counter('result.size', 'Results after decompression.', 'By', ['method'], resultBytes),
       counter('posts', 'POSTs that have ended, by the class of their HTTP status.', '{post}', ['endpoint', 'status'], posts),
       histogram('post.duration', 'From the start of a POST to the end of its reply.', ['endpoint'], postSeconds),
-      gauge('posts.in_flight', 'POSTs that have not ended yet.', '{post}', [], inFlight('posts')),
+      gauge('posts.in_flight', 'POSTs that have not ended yet.', '{post}', [], single(postsInFlight)),
       counter('post.calls', 'Calls in POSTs.', '{call}', ['endpoint'], postCalls),
       counter('post.failed_calls', 'Calls in POSTs that failed there.', '{call}', ['endpoint', 'kind'], failedCalls),
       counter('received.size', 'Bodies of replies after decompression.', 'By', ['endpoint'], receivedBytes),
@@ -160,7 +145,64 @@ export function record(): Recorder {
       gauge('limit.rate', 'Calls per second, as set or as learnt from throttling.', '{call}/s', ['endpoint'], maxRate),
     ],
     stop() {
+      unwatch()
       for (const [name, listener] of subscribed.splice(0)) unsubscribe(name, listener)
+    },
+  }
+}
+
+/** The figures of one method. It is told the ends of all its calls. */
+class MethodFigures implements CallEnd {
+  inFlight = 0
+  readonly #seconds: Histogram
+  readonly #bytes: Value
+  readonly #countOf: (endpoint: string | undefined, outcome: CallEvent['outcome'], kind: string | undefined) => Value
+  /** Counts of answered calls by the name of the endpoint, and the one that was last used. */
+  readonly #answered = new Map<string, Value>()
+  #lastEndpoint = ''
+  #last: Value = { value: 0 }
+
+  constructor(seconds: Histogram, bytes: Value, countOf: (endpoint: string | undefined, outcome: CallEvent['outcome'], kind: string | undefined) => Value) {
+    this.#seconds = seconds
+    this.#bytes = bytes
+    this.#countOf = countOf
+  }
+
+  ended(
+    outcome: CallEvent['outcome'],
+    endpoint: string | undefined,
+    _attempts: number,
+    durationMs: number,
+    bytes: number,
+    failure: Pick<CallEvent, 'kind'> | undefined,
+  ): void {
+    this.inFlight--
+    this.#seconds.add(durationMs / 1000)
+    this.#bytes.value += bytes
+    const count = outcome === 'answered' && endpoint !== undefined ? this.#answeredBy(endpoint) : this.#countOf(endpoint, outcome, failure?.kind)
+    count.value++
+  }
+
+  /** Most calls are answered by the endpoint that answered the one before: a comparison. */
+  #answeredBy(endpoint: string): Value {
+    if (endpoint === this.#lastEndpoint) return this.#last
+    let count = this.#answered.get(endpoint)
+    if (count === undefined) {
+      count = this.#countOf(endpoint, 'answered', undefined)
+      if (this.#answered.size === MOST_ENDPOINTS) return count
+      this.#answered.set(endpoint, count)
+    }
+    this.#lastEndpoint = endpoint
+    this.#last = count
+    return count
+  }
+}
+
+/** The series of a metric without labels, read when it is collected. */
+function single(current: () => number): Iterable<[readonly string[], Value]> {
+  return {
+    *[Symbol.iterator]() {
+      yield [[], { value: current() }]
     },
   }
 }

@@ -1,5 +1,6 @@
 import type { Clock } from '../wait/clock.ts'
 import type { Call, CallTally } from './call.ts'
+import type { CallEnd } from './call-watchers.ts'
 
 /** A POST whose reply came whole. */
 export interface PostFigures {
@@ -15,8 +16,11 @@ export interface PostFigures {
  * result that cannot be read, and for ranges that depend on how long a reply takes.
  */
 export class Tally implements CallTally {
-  /** The call and its start, by its number in the events; undefined where nobody listens. */
-  told: { readonly id: number; readonly call: Call; readonly startedAt: number } | undefined
+  /**
+   * The call and its start, by its number in the events, and what watches its end; undefined where
+   * nobody listens or watches.
+   */
+  told: { readonly id: number; readonly call: Call; readonly startedAt: number; readonly end: CallEnd | undefined } | undefined
   /** POSTs that it was in. */
   attempts = 0
   /** The endpoint that gave the last outcome. */

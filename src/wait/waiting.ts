@@ -2,6 +2,7 @@ import { ClosedError, TimeoutError } from '../errors.ts'
 import { type Alarm, Alarms } from './alarms.ts'
 import type { Clock } from './clock.ts'
 import { append, type Listed, Listeners, remove } from './listeners.ts'
+import { TurnClock } from './turn-clock.ts'
 
 /**
  * What a wait belongs to: its caller's signal, the time at which the caller stops waiting, and the
@@ -39,6 +40,8 @@ export interface Nap {
 export class Waiting {
   readonly clock: Clock
   readonly alarms: Alarms
+  /** The time for what ends. */
+  readonly turn: TurnClock
   readonly #withSignal = new Listeners<Wait>((wait, reason) => this.#cancel(wait, reason))
   readonly #withoutSignal: Wait[] = []
   #isClosed = false
@@ -46,6 +49,7 @@ export class Waiting {
   constructor(clock: Clock) {
     this.clock = clock
     this.alarms = new Alarms(clock)
+    this.turn = new TurnClock(clock)
   }
 
   /**

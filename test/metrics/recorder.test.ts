@@ -1,5 +1,6 @@
 import { channel } from 'node:diagnostics_channel'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { type Call, createClient, type Post, replyOf } from '../../src/index.ts'
 import { endpointLabels, type Recorder, record } from '../../src/metrics/recorder.ts'
 import { node } from '../support/node.ts'
 import { always, clientOf, cut, errorOf, honest, read, refuse, serve, silent } from '../support/server.ts'
@@ -90,6 +91,19 @@ describe('metrics', () => {
     for (const recorder of [before, later]) expect(valuesOf(recorder, 'calls.in_flight')).toEqual({ '': 0 })
     expect(valuesOf(later, 'posts.in_flight')).toEqual({ '': 0 })
     expect(valuesOf(before, 'posts')).toEqual({ [`${hostOf(server)} cut`]: 1 })
+  })
+
+  it('count the calls of each endpoint, when they take turns, and share a label beyond the first hundred', async () => {
+    const recorder = recorded()
+    const clients = Array.from({ length: 120 }, (_, i) => {
+      const post = { [`node${i}`]: async (calls: readonly Call[]) => calls.map(() => replyOf('0x1', 3)) }[`node${i}`] as Post
+      return createClient(post)
+    })
+    for (let round = 0; round < 2; round++) for (const client of clients) await read(client, round)
+    const counts = valuesOf(recorder, 'calls')
+    expect(Object.keys(counts)).toHaveLength(101)
+    for (const i of [0, 1, 99]) expect(counts[`node${i} eth_getBalance answered `]).toBe(2)
+    expect(counts['other eth_getBalance answered ']).toBe(40)
   })
 
   it('count nothing more after their end, and leave no listener', async () => {

@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest'
+import { createClientOn } from '../../src/client/client.ts'
 import { RpcError } from '../../src/errors.ts'
-import { ownRead, replyOf, type Send } from '../../src/rpc/call.ts'
+import { type Layer, ownRead, type Post, replyOf, type Send } from '../../src/rpc/call.ts'
 import { sendTold, tellAnswered, tellFailed } from '../../src/rpc/call-events.ts'
 import { Tally } from '../../src/rpc/tally.ts'
+import { type Clock, systemClock } from '../../src/wait/clock.ts'
 import { eventsOf } from '../support/events.ts'
 import { VirtualClock } from '../support/virtual-clock.ts'
 
@@ -62,5 +64,45 @@ describe('the end of a call is published once', () => {
     tellAnswered(tally, replyOf('0x1'), new VirtualClock())
     tellFailed(undefined, reverted, new VirtualClock())
     expect(events).toEqual([])
+  })
+})
+
+describe('the time of an end', () => {
+  const post: Post = async (calls) => calls.map(() => replyOf('0x1', 3))
+
+  test('is read once for all calls of a POST', async () => {
+    let reads = 0
+    const clock: Clock = {
+      ...systemClock,
+      now() {
+        reads++
+        return systemClock.now()
+      },
+    }
+    const client = createClientOn(clock, post)
+    const readsFor64 = async () => {
+      const before = reads
+      await Promise.all(Array.from({ length: 64 }, (_, i) => client.request({ method: 'eth_getBalance', params: [`0x${i}`] })))
+      return reads - before
+    }
+    await readsFor64()
+    const untold = await readsFor64()
+    const events = eventsOf('hexline:call')
+    expect(await readsFor64()).toBe(untold)
+    expect(events.map(({ attempts, durationMs }) => [attempts, durationMs >= 0])).toEqual(events.map(() => [1, true]))
+    expect(events).toHaveLength(64)
+  })
+
+  test('is that of the call, not of its POST, if it ends later', async () => {
+    const clock = new VirtualClock()
+    const slow: Layer = (next) => async (call) => {
+      const reply = await next(call)
+      await clock.sleep(20)
+      return reply
+    }
+    const client = createClientOn(clock, post, { layers: (defaults) => [slow, ...defaults] })
+    const events = eventsOf('hexline:call')
+    await Promise.all([client.request({ method: 'eth_chainId' }), client.request({ method: 'eth_blockNumber' })])
+    expect(events.map(({ durationMs }) => durationMs)).toEqual([20, 20])
   })
 })

@@ -4,7 +4,7 @@ import { channel, subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { createClient, type Events, HttpError, NetworkError, type Post, RpcError, replyOf } from '../../src/index.ts'
+import { createClient, type Events, HttpError, LimitError, NetworkError, type Post, RpcError, replyOf, type ThrottleEvent } from '../../src/index.ts'
 import { eventsOf } from '../support/events.ts'
 import { steadyTime } from '../support/held-time.ts'
 import { node } from '../support/node.ts'
@@ -269,6 +269,23 @@ describe('hexline:throttle', () => {
     const lengths = events.map(({ maxCalls }) => maxCalls)
     expect(lengths[0]).toBeLessThan(40)
     expect(lengths.at(-1)).toBeLessThanOrEqual(5)
+  })
+
+  test('reports that more is sent again, after POSTs whose calls are all answered', async () => {
+    let isRefusing = true
+    const post: Post = async (calls) => {
+      if (calls.length > 5 && isRefusing) throw new LimitError('batch too large', 'batch-too-large', { limit: 5, size: calls.length })
+      return calls.map(() => replyOf('0x1', 3))
+    }
+    const events = eventsOf('hexline:throttle')
+    const client = clientOf(post)
+    await Promise.all(Array.from({ length: 40 }, (_, i) => read(client, i)))
+    isRefusing = false
+    const rises = () => events.filter(({ kind }) => kind === undefined)
+    for (let round = 1; rises().length === 0 && round < 500; round++) await Promise.all(Array.from({ length: 40 }, (_, i) => read(client, round, i)))
+    const [rise] = rises()
+    expect(rise).toMatchObject({ endpoint: 'post', calls: 0, pauseMs: 0 })
+    expect(rise?.maxCalls).toBeGreaterThan(events[events.indexOf(rise as ThrottleEvent) - 1]?.maxCalls as number)
   })
 
   test('is silent while nothing is learnt', async () => {

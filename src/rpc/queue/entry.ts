@@ -117,6 +117,8 @@ export class Entry implements EncodedCall, Awaited {
   }
 
   get joined(): readonly Call[] {
+    // Most calls have one caller.
+    if (this.#others === undefined && this.#first.isWaiting) return [this.#first.call]
     return this.callers.map(({ call }) => call)
   }
 

@@ -5,7 +5,7 @@ import type { Waiting } from '../../wait/waiting.ts'
 import type { Call, Outcome, Post, Reply, Send } from '../call.ts'
 import { copyError } from '../copy-error.ts'
 import { throttleEvents } from '../events.ts'
-import { isTooLarge } from '../failure-kinds.ts'
+import { isFailure, isTooLarge } from '../failure-kinds.ts'
 import { type BatchInFlight, batchResult } from '../limits/batch-result.ts'
 import { type CurrentLimits, EndpointLimits, type EndpointLimitsOptions } from '../limits/endpoint-limits.ts'
 import type { Pacing } from '../limits/pacer.ts'
@@ -138,6 +138,7 @@ class EndpointQueue implements Queue {
 
   readonly #onTurnEnd = (): void => {
     this.#isTurnSet = false
+    this.#options.waiting.turn.endTurn()
     this.#learn()
     if (this.#slots.concurrency !== this.#limits.concurrency) this.#slots.concurrency = this.#limits.concurrency
     for (let end = this.#restingJobs.pop(); end !== undefined; end = this.#restingJobs.pop()) this.#goOn(end)
@@ -231,7 +232,9 @@ class EndpointQueue implements Queue {
 
   #finish(line: Line, entries: readonly Entry[], batch: BatchInFlight, outcomes: readonly Outcome[]): void {
     const now = this.#now()
-    if (!throttleEvents.hasSubscribers && outcomes.every((outcome) => !(outcome instanceof Error))) {
+    // The turn ends below, in the job that this belongs to.
+    this.#options.waiting.turn.hold(now)
+    if (outcomes.every((outcome) => !(outcome instanceof Error))) {
       // Nothing but the next batch depends on what is learnt: callers do not wait for it.
       this.#answered.push({ batch, outcomes, at: now })
       for (const [i, entry] of entries.entries()) entry.settle(outcomes[i] as Outcome)
@@ -252,12 +255,15 @@ class EndpointQueue implements Queue {
     line.putBack(again)
     // Calls that do not wait for the end of a pause, or whose deadline comes before it, fail now.
     if (isPaused) this.#failInLine((call) => this.#limits.failureFor(call, now))
-    if (throttleEvents.hasSubscribers) this.#throttleEvents.publish(outcomes, this.#limits.current, now)
+    if (throttleEvents.hasSubscribers) this.#throttleEvents.publish(outcomes.filter(isFailure), this.#limits.current, now)
   }
 
   /** The limits learn from batches whose callers have their results. */
   #learn(): void {
-    for (const { batch, outcomes, at } of this.#answered) this.#limits.finished(batchResult(batch, outcomes), at)
+    for (const { batch, outcomes, at } of this.#answered) {
+      this.#limits.finished(batchResult(batch, outcomes), at)
+      if (throttleEvents.hasSubscribers) this.#throttleEvents.publish(NO_FAILURES, this.#limits.current, at)
+    }
     this.#answered.length = 0
   }
 
@@ -319,6 +325,8 @@ class EndpointQueue implements Queue {
     return this.#options.waiting.clock.now()
   }
 }
+
+const NO_FAILURES: readonly HexlineError[] = []
 
 /**
  * As it was when the module was loaded: test frameworks replace it with clocks that stand still.

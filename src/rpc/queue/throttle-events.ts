@@ -1,7 +1,6 @@
 import type { HexlineError } from '../../errors.ts'
-import type { Outcome } from '../call.ts'
 import { throttleEvents } from '../events.ts'
-import { isFailure, isThrottled, isTooLarge } from '../failure-kinds.ts'
+import { isThrottled, isTooLarge } from '../failure-kinds.ts'
 import type { CurrentLimits } from '../limits/endpoint-limits.ts'
 
 /**
@@ -19,15 +18,15 @@ export class ThrottleEvents {
     this.#concurrency = concurrency
   }
 
-  /** A POST had these outcomes, and the limits are these from now on. */
-  publish(outcomes: readonly Outcome[], { pausedUntil, maxCalls, concurrency, callsPerSecond }: CurrentLimits, now: number): void {
-    const throttled = outcomes.filter((outcome): outcome is HexlineError => isFailure(outcome) && isThrottled(outcome))
+  /** Calls of a POST failed so, and the limits are these from now on. */
+  publish(failed: readonly HexlineError[], { pausedUntil, maxCalls, concurrency, callsPerSecond }: CurrentLimits, now: number): void {
+    const throttled = failed.filter(isThrottled)
     const hasChanged = maxCalls !== this.#maxCalls || concurrency !== this.#concurrency
     if (throttled.length === 0 && !hasChanged) return
     const isLower = maxCalls < this.#maxCalls || concurrency < this.#concurrency
     this.#maxCalls = maxCalls
     this.#concurrency = concurrency
-    const failures = throttled.length > 0 ? throttled : isLower ? outcomes.filter(isCause) : []
+    const failures = throttled.length > 0 ? throttled : isLower ? failed.filter(isCause) : []
     const worst = failures.reduce<HexlineError | undefined>((a, b) => (a === undefined || (b.retryAfterMs ?? 0) > (a.retryAfterMs ?? 0) ? b : a), undefined)
     throttleEvents.publish({
       endpoint: this.#endpoint,
@@ -42,9 +41,9 @@ export class ThrottleEvents {
   }
 }
 
-/** The limits were lowered because of this outcome. */
-function isCause(outcome: Outcome): outcome is HexlineError {
-  return isFailure(outcome) && (isTooLarge(outcome) || OVERLOAD_SIGNS.includes(outcome.kind))
+/** The limits were lowered because of this failure. */
+function isCause(failure: HexlineError): boolean {
+  return isTooLarge(failure) || OVERLOAD_SIGNS.includes(failure.kind)
 }
 
 /** How endpoints fail that get too much and do not say so. */

@@ -43,6 +43,8 @@ test('does nothing without a reason: without an SDK, or with both switched off',
 test.each<[object, string]>([
   [{ trace: true }, 'trace'],
   [{ traces: 'yes' }, 'traces'],
+  [{ sample: 1.5 }, 'sample'],
+  [{ sample: '0.1' }, 'sample'],
   [{ metrics: 1 }, 'metrics'],
   [{ callDurations: 'all' }, 'callDurations'],
   [{ tracerProvider: {} }, 'tracerProvider'],

@@ -2,9 +2,10 @@ import { channel } from 'node:diagnostics_channel'
 import { context, type Tracer, trace } from '@opentelemetry/api'
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
-import { AlwaysOffSampler, BasicTracerProvider, ParentBasedSampler, type Sampler, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base'
+import { AlwaysOffSampler, BasicTracerProvider, ParentBasedSampler, type Sampler, SamplingDecision, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base'
 import { instrument } from 'hexline/otel'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { node } from '../../support/node.ts'
 import { type OtlpReceiver, type OtlpSpan, startOtlpReceiver } from '../../support/otlp-receiver.ts'
 import { always, clientOf, cut, errorOf, honest, read, refuse, serve, silent } from '../../support/server.ts'
 
@@ -20,13 +21,13 @@ interface Traced {
 }
 
 /** The real SDK, which sends spans to a receiver. */
-async function traced(sampler?: Sampler): Promise<Traced> {
+async function traced(sampler?: Sampler, sample?: number): Promise<Traced> {
   const receiver = await startOtlpReceiver()
   const provider = new BasicTracerProvider({
     ...(sampler && { sampler }),
     spanProcessors: [new SimpleSpanProcessor(new OTLPTraceExporter({ url: receiver.url }))],
   })
-  const stop = instrument({ tracerProvider: provider, metrics: false })
+  const stop = instrument({ tracerProvider: provider, metrics: false, sample })
   onTestFinished(async () => {
     stop()
     await provider.shutdown()
@@ -180,6 +181,66 @@ describe('spans', () => {
     expect(calls).toMatchObject([{ traceId: sampled.traceId, parentSpanId: sampled.spanId }])
     expect(posts).toMatchObject([{ traceId: sampled.traceId, parentSpanId: calls[0]?.spanId, attributes: { 'hexline.calls': 3 } }])
     expect(posts[0]?.links).toEqual(calls.map(idOf))
+  })
+
+  it('of POSTs without a sampled call are not made, but for those of hexline’s own', async () => {
+    const asked: string[] = []
+    const { spans } = await traced({
+      shouldSample(_context, _traceId, name) {
+        asked.push(name)
+        return { decision: name === 'eth_getBalance' ? SamplingDecision.NOT_RECORD : SamplingDecision.RECORD_AND_SAMPLED }
+      },
+      toString: () => 'all but balances',
+    })
+    const servers = [await serve(node()), await serve(node())] as const
+    const client = clientOf([servers[0].url, servers[1].url])
+    await Promise.all([read(client, 1), read(client, 2)])
+    const own = () => servers.flatMap(({ requests }) => requests).filter(({ entries }) => entries.every(({ method }) => method !== 'eth_getBalance'))
+    const asks = (of: string) => asked.filter((name) => name === of).length
+    // Not one more has been asked for, nor begun.
+    let posts: readonly OtlpSpan[] = []
+    await expect
+      .poll(async () => {
+        posts = (await spans()).posts
+        return posts.length > 0 && posts.length === own().length && posts.length === asks('hexline POST')
+      })
+      .toBe(true)
+    expect((await spans()).calls).toEqual([])
+    expect(asks('eth_getBalance')).toBe(2)
+    for (const { parentSpanId, links } of posts) expect([parentSpanId ?? '', links]).toEqual(['', []])
+  })
+
+  it('are made of a share of the calls without an active span, and of all calls within a sampled one', async () => {
+    const asked: string[] = []
+    const countingSampler: Sampler = {
+      shouldSample(_context, _traceId, name) {
+        asked.push(name)
+        return { decision: SamplingDecision.RECORD_AND_SAMPLED }
+      },
+      toString: () => 'counting',
+    }
+    const { spans } = await traced(countingSampler, 0.5)
+    const server = await serve(honest)
+    const client = clientOf(server.url)
+    const within = (traceFlags: number, call: () => Promise<unknown>) =>
+      context.with(trace.setSpanContext(context.active(), { traceId: '1'.repeat(32), spanId: '2'.repeat(16), traceFlags }), call)
+    const random = vi.spyOn(Math, 'random')
+    onTestFinished(() => random.mockRestore())
+    random.mockReturnValueOnce(0.5)
+    await read(client, 1)
+    await within(0, () => read(client, 2))
+    expect(asked).toEqual([])
+    random.mockReturnValueOnce(0.49)
+    await read(client, 3)
+    random.mockReturnValueOnce(0.5)
+    await Promise.all([read(client, 4), within(1, () => read(client, 5))])
+    const { calls, posts } = await spans()
+    expect(calls.map(({ traceId }) => traceId === '1'.repeat(32))).toEqual([false, true])
+    expect(posts.map(({ links, attributes }) => [links, attributes['hexline.calls']])).toEqual([
+      [[idOf(calls[0] as OtlpSpan)], 1],
+      [[idOf(calls[1] as OtlpSpan)], 2],
+    ])
+    expect(asked).toHaveLength(4)
   })
 
   it('contain no path, key, param or result', async () => {

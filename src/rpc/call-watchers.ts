@@ -1,0 +1,94 @@
+import type { Call } from './call.ts'
+import type { CallEvent } from './events.ts'
+
+/*
+ * What metrics and traces use in place of `hexline:call:start` and `hexline:call`: no message is
+ * made, and a watcher decides at the start of a call whether it wants to know its end. Messages to
+ * a channel cost a small call several times as much as counting it.
+ */
+
+/** Watches all calls of the process that begin while it is registered. */
+export interface CallWatcher {
+  /**
+   * A call begins, in the async context of its caller. `id` is its number in the events. The object
+   * that it returns is told the end of the call; one object may serve any number of calls.
+   */
+  begun(id: number, method: string, priority: Call['priority']): CallEnd | undefined
+}
+
+/** Is told the end of a call. The arguments are the fields of a `CallEvent`. */
+export interface CallEnd {
+  ended(
+    outcome: CallEvent['outcome'],
+    endpoint: string | undefined,
+    attempts: number,
+    durationMs: number,
+    bytes: number,
+    /** Undefined unless the call has failed. */
+    failure: Pick<CallEvent, 'kind' | 'rpcCode'> | undefined,
+  ): void
+}
+
+const WATCHERS: unique symbol = Symbol.for('hexline.callWatchers')
+
+/** Registered for the whole process, as the channels are: both builds may be in it. */
+const watchers: CallWatcher[] = register()
+
+function register(): CallWatcher[] {
+  const registry = globalThis as { [WATCHERS]?: CallWatcher[] }
+  registry[WATCHERS] ??= []
+  return registry[WATCHERS]
+}
+
+/**
+ * Watches calls from now on, until the function that it returns is called. The ends of calls that
+ * have begun by then are still told.
+ */
+export function watchCalls(watcher: CallWatcher): () => void {
+  // Another object for each registration, so that one watcher can be registered twice.
+  const own: CallWatcher = { begun: (id, method, priority) => watcher.begun(id, method, priority) }
+  watchers.push(own)
+  return () => {
+    const place = watchers.indexOf(own)
+    if (place >= 0) watchers.splice(place, 1)
+  }
+}
+
+/** Does anyone watch calls that begin now? */
+export function areCallsWatched(): boolean {
+  return watchers.length > 0
+}
+
+/** Tells all watchers that a call begins. Undefined where none of them wants to know its end. */
+export function tellBegun(id: number, method: string, priority: Call['priority']): CallEnd | undefined {
+  let all: CallEnd | undefined
+  for (const watcher of watchers) {
+    try {
+      const end = watcher.begun(id, method, priority)
+      if (end !== undefined) all = all === undefined ? end : both(all, end)
+    } catch (error) {
+      throwLater(error)
+    }
+  }
+  return all
+}
+
+/** Like a subscriber to a channel, a watcher that throws breaks no call. */
+export function throwLater(error: unknown): void {
+  process.nextTick(() => {
+    throw error
+  })
+}
+
+function both(a: CallEnd, b: CallEnd): CallEnd {
+  return {
+    ended(...end) {
+      try {
+        a.ended(...end)
+      } catch (error) {
+        throwLater(error)
+      }
+      b.ended(...end)
+    },
+  }
+}

@@ -1,0 +1,131 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { areCallsWatched, type CallEnd, type CallWatcher, tellBegun, watchCalls } from '../../src/rpc/call-watchers.ts'
+import { eventsOf } from '../support/events.ts'
+import { clientOf, errorOf, gate, honest, read, refuse, serve } from '../support/server.ts'
+
+function watch(begun: CallWatcher['begun']): () => void {
+  const stop = watchCalls({ begun })
+  onTestFinished(stop)
+  return stop
+}
+
+/** Collects the arguments of `ended`. */
+function collector(): { readonly ends: Parameters<CallEnd['ended']>[]; readonly end: CallEnd } {
+  const ends: Parameters<CallEnd['ended']>[] = []
+  return { ends, end: { ended: (...end) => void ends.push(end) } }
+}
+
+describe('a watcher', () => {
+  test('is told what the events say of a call', async () => {
+    const { ends, end } = collector()
+    const begun: unknown[][] = []
+    watch((...start) => {
+      begun.push(start)
+      return end
+    })
+    const [starts, events] = [eventsOf('hexline:call:start'), eventsOf('hexline:call')]
+    const [server, other] = [await serve(honest), await serve(refuse(3, 'execution reverted'))]
+    await read(clientOf(server.url).with({ priority: 'bulk' }), 1)
+    await errorOf(read(clientOf(other.url), 2))
+    await read(clientOf(server.url).with({ signal: AbortSignal.abort() }), 3).catch(() => {})
+    expect(begun).toEqual(starts.map(({ id, method, priority }) => [id, method, priority]))
+    expect(events.map(({ outcome }) => outcome)).toEqual(['answered', 'failed', 'aborted'])
+    expect(ends).toEqual(
+      events.map(({ outcome, endpoint, attempts, durationMs, bytes, kind, rpcCode }) => {
+        return [outcome, endpoint, attempts, durationMs, bytes, outcome === 'failed' ? { kind, rpcCode } : undefined]
+      }),
+    )
+  })
+
+  test.each(['call', 'request', 'send'] as const)('is told of calls made by `%s`, in the context of the caller', async (way) => {
+    const { ends, end } = collector()
+    const callers = new AsyncLocalStorage<string>()
+    const seen: unknown[] = []
+    watch(() => {
+      seen.push(callers.getStore())
+      return end
+    })
+    const server = await serve(honest)
+    const client = clientOf(server.url)
+    const ask = {
+      call: () => client.call('eth_blockNumber').catch(() => {}),
+      request: () => client.request({ method: 'eth_blockNumber' }),
+      send: () => client.send({ method: 'eth_blockNumber' }),
+    }
+    await callers.run('a', ask[way])
+    expect(seen).toEqual(['a'])
+    expect(ends.map((each) => each.slice(0, 3))).toEqual([['answered', `127.0.0.1:${server.port}`, 1]])
+  })
+
+  test('is not told the end of a call that it does not want to know', async () => {
+    const { ends, end } = collector()
+    let calls = 0
+    watch(() => (calls++ === 0 ? undefined : end))
+    const server = await serve(honest)
+    await read(clientOf(server.url), 1)
+    expect(ends).toEqual([])
+    await read(clientOf(server.url), 2)
+    expect([ends.length, calls]).toEqual([1, 2])
+  })
+
+  test('is told the ends of calls that have begun before its own end, and of no others', async () => {
+    const { ends, end } = collector()
+    const stop = watch(() => end)
+    const held = gate()
+    const server = await serve(held.answer)
+    const call = read(clientOf(server.url), 1)
+    await server.received(1)
+    stop()
+    stop()
+    expect(areCallsWatched()).toBe(false)
+    held.open()
+    await call
+    await read(clientOf(server.url), 2)
+    expect(ends).toHaveLength(1)
+  })
+})
+
+test('several watchers are told each call, and each can be registered twice', () => {
+  const [one, two] = [collector(), collector()]
+  watch(() => one.end)
+  watch(() => undefined)
+  const watcher: CallWatcher = { begun: () => two.end }
+  const stops = [watchCalls(watcher), watchCalls(watcher)]
+  for (const stop of stops) onTestFinished(stop)
+  tellBegun(1, 'eth_call', 'bulk')?.ended('answered', 'a', 1, 5, 40, undefined)
+  expect([one.ends.length, two.ends.length]).toEqual([1, 2])
+  expect(two.ends[1]).toEqual(['answered', 'a', 1, 5, 40, undefined])
+  stops[0]?.()
+  tellBegun(2, 'eth_call', 'bulk')?.ended('answered', 'a', 1, 5, 40, undefined)
+  expect([one.ends.length, two.ends.length]).toEqual([2, 3])
+})
+
+test('a watcher that throws breaks no call and no other watcher; its error is reported', async () => {
+  const later: (() => void)[] = []
+  const spy = vi.spyOn(process, 'nextTick').mockImplementation(((next: () => void) => void later.push(next)) as typeof process.nextTick)
+  onTestFinished(() => spy.mockRestore())
+  const { ends, end } = collector()
+  watch(() => {
+    throw new Error('begun')
+  })
+  const bad: CallEnd = {
+    ended() {
+      throw new Error('ended')
+    },
+  }
+  watch(() => bad)
+  watch(() => end)
+  tellBegun(1, 'eth_call', 'bulk')?.ended('answered', 'a', 1, 5, 40, undefined)
+  expect(ends).toHaveLength(1)
+  expect(later.map((next) => errorFrom(next))).toEqual(['begun', 'ended'])
+})
+
+function errorFrom(run: () => void): string | undefined {
+  try {
+    run()
+  } catch (error) {
+    return (error as Error).message
+  }
+  return undefined
+}
