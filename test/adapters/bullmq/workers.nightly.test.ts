@@ -16,7 +16,7 @@ import { FIRST, startValidChain } from '../../support/valid-chain.ts'
 /* Workers in processes of their own, and all that happens to processes and to Redis. */
 
 /** Of the chain whose hashes hold, each signature of which takes its time. */
-const BLOCKS = 400
+const BLOCKS = 200
 
 type Hexline = ReturnType<typeof startHexline>
 
@@ -53,13 +53,13 @@ describe.runIf(hasRedis)('workers', () => {
   }
 
   it('1, 2, 4 and 8 of them fill one folder: byte for byte what one run writes', async () => {
-    const server = await startDatasetChain({ head: 3000 })
-    const argsFor = (dir: string) => ['export', '--from', '1', '--to', '3000', '--out', dir, '--blocks-per-file', '50', '--tables', 'blocks,transactions,logs']
+    const server = await startDatasetChain({ head: 1200 })
+    const argsFor = (dir: string) => ['export', '--from', '1', '--to', '1200', '--out', dir, '--blocks-per-file', '20', '--tables', 'blocks,transactions,logs']
     try {
       const alone = join(folder, 'plain')
       const began = performance.now()
       expect(await spawnHexline(argsFor(alone), { env: env(server.url) })).toMatchObject({ code: 0 })
-      console.log(`without a queue: 3000 blocks in ${((performance.now() - began) / 1000).toFixed(1)} s`)
+      console.log(`without a queue: 1200 blocks in ${((performance.now() - began) / 1000).toFixed(1)} s`)
       const plain = await digestsOf(alone)
       for (const count of [1, 2, 4, 8]) {
         const dir = join(folder, `by-${count}`)
@@ -69,7 +69,7 @@ describe.runIf(hasRedis)('workers', () => {
         const exported = startHexline([...argsFor(dir), '--redis'], { env: env(server.url) })
         await exported.ended
         const seconds = (performance.now() - since) / 1000
-        console.log(`${count} workers: 3000 blocks in ${seconds.toFixed(1)} s, ${Math.round(3000 / seconds)} blocks/s`)
+        console.log(`${count} workers: 1200 blocks in ${seconds.toFixed(1)} s, ${Math.round(1200 / seconds)} blocks/s`)
         await expectAll(dir, 61, exported, workers, plain)
         await redis.redis.flushall()
       }
@@ -83,11 +83,11 @@ describe.runIf(hasRedis)('workers', () => {
     const server = await startValidChain(BLOCKS, { gate: () => (delayMs === 0 ? undefined : sleep(delayMs)) })
     const dir = join(folder, 'chaos')
     const argsFor = (out: string) => [
-      ...['export', '--from', String(FIRST), '--to', String(FIRST + BLOCKS - 1), '--out', out, '--blocks-per-file', '2', '--verify', 'full', '--json'],
+      ...['export', '--from', String(FIRST), '--to', String(FIRST + BLOCKS - 1), '--out', out, '--blocks-per-file', '1', '--verify', 'full', '--json'],
       ...['--tables', 'blocks,transactions,receipts,logs,withdrawals'],
     ]
     try {
-      expect(await spawnHexline(argsFor(join(folder, 'plain')), { env: env(server.url) })).toMatchObject({ code: 0 })
+      expect(await spawnHexline([...argsFor(join(folder, 'plain')), '--quiet'], { env: env(server.url) })).toEqual({ code: 0, stdout: '', stderr: '' })
       const plain = await digestsOf(join(folder, 'plain'))
       delayMs = 1000
       const random = randomFrom(7)
@@ -108,7 +108,7 @@ describe.runIf(hasRedis)('workers', () => {
       // The export was not over before all of that.
       expect(exported.exitCode).toBe(null)
       delayMs = 0
-      await expectAll(dir, BLOCKS / 2, exported, workers, plain)
+      await expectAll(dir, BLOCKS, exported, workers, plain)
       expect(await spawnHexline(['verify', dir, '--quiet'])).toMatchObject({ code: 0 })
     } finally {
       await server.close()
