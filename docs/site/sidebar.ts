@@ -25,6 +25,7 @@ export const sidebar: readonly { readonly text: string; readonly pages: readonly
       { text: 'Logs, proven complete', page: 'logs.md' },
       { text: 'Following the head', page: 'follow.md' },
       { text: 'Datasets and DuckDB', page: 'datasets.md' },
+      { text: 'Several machines', page: 'scale.md' },
       { text: 'Verification', page: 'verification.md' },
       { text: 'Plans', page: 'plan.md' },
       { text: 'Several endpoints', page: 'failover.md' },

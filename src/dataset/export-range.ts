@@ -22,8 +22,8 @@ export interface OpenParts {
   /** The last block that this run wants; its tag was resolved when the folder was opened. */
   readonly to: number
   /**
-   * Fetches the blocks of a range that the folder does not have yet, writes their files, and commits
-   * them as a part. The range must lie within an aligned one. Several may run at a time.
+   * Fetches the blocks of a range that the folder does not have yet, writes their files, and
+   * commits them as a part. The range must lie within an aligned one. Several may run at a time.
    */
   exportRange(range: BlockRange, options?: RangeOptions): Promise<RangeExport>
   /** The last block, from the first of a range on, that the folder has; the one before if none. */

@@ -17,7 +17,9 @@ import { addRange, nothing, type Written } from './write-ranges.ts'
 
 /** Options of `mergeDataset`. */
 export interface MergeDatasetOptions {
-  /** The folder that becomes the dataset: a new or empty one, or one of `dirs`. Default the first. */
+  /**
+   * The folder that becomes the dataset: a new or empty one, or one of `dirs`. Default the first.
+   */
   readonly into?: string
   /** Ends the merge, which rejects with the signal's reason. A later one does it all. */
   readonly signal?: AbortSignal

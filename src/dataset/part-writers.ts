@@ -75,9 +75,9 @@ export async function removeDeadWriters(parts: string, fresh: string): Promise<v
  */
 export async function checkNoWriters(parts: string, fresh: string, which: 'any' | 'busy'): Promise<void> {
   for (const { dir, isDead, holder } of await writersIn(parts, fresh)) {
-    if (isDead || (which === 'busy' && (await filesIn(dir)).length === 0)) continue
-    const by = holder === undefined ? `another process; if none runs, delete ${dir}` : processOf(holder, dir)
-    throw new Error(`${parts} is in use by ${by}`)
+    // One that is only beginning looks for the lock when its name is written.
+    if (isDead || holder === undefined) continue
+    if (which === 'any' || (await filesIn(dir)).length > 0) throw new Error(`${parts} is in use by ${processOf(holder, dir)}`)
   }
 }
 

@@ -1,11 +1,13 @@
-import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { link, rename, rm } from 'node:fs/promises'
+import { link, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { pipeline } from 'node:stream/promises'
-import { openNew, PARTIAL, writing } from './disk.ts'
+import { DataFile } from './data-file.ts'
+import { writing } from './disk.ts'
 import { falsehood } from './falsehood.ts'
 import type { FileEntry } from './manifest.ts'
+
+/** Bytes that are copied at a time. */
+const PIECE = 1024 * 1024
 
 /**
  * Puts a file of one folder into another, under the same name: a second name of the same file, or a
@@ -18,7 +20,7 @@ export async function placeFile(from: string, to: string, file: FileEntry): Prom
     await rm(target, { force: true })
     return await tryLink(source, target)
   })
-  if (!isLinked) await copy(source, target, file)
+  if (!isLinked) await copy(from, to, file)
 }
 
 async function tryLink(source: string, target: string): Promise<boolean> {
@@ -34,29 +36,15 @@ async function tryLink(source: string, target: string): Promise<boolean> {
 /** The errors of `link` to another file system, and where there are no hard links or no more. */
 const WITHOUT_LINKS: readonly unknown[] = ['EXDEV', 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']
 
-async function copy(source: string, target: string, { name, sha256 }: FileEntry): Promise<void> {
-  const aside = `${target}.${process.pid}.${PARTIAL}`
-  const hash = createHash('sha256')
-  async function* hashed(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-    for await (const piece of pieces) {
-      hash.update(piece)
-      yield piece
-    }
-  }
+async function copy(from: string, to: string, { name, rows, sha256 }: FileEntry): Promise<void> {
+  const file = await DataFile.create(to, name)
   try {
-    await writing(target, async () => {
-      const handle = await openNew(aside)
-      try {
-        await pipeline(createReadStream(source), hashed, handle.createWriteStream({ autoClose: false, flush: true }))
-      } finally {
-        await handle.close()
-      }
-    })
-    const digest = hash.digest('hex')
-    if (digest !== sha256) throw falsehood({ file: name }, 'sha256', sha256, digest)
-    await writing(target, () => rename(aside, target))
+    for await (const piece of createReadStream(join(from, name), { highWaterMark: PIECE })) await file.write(piece)
+    const copied = await file.finish(rows)
+    if (copied.sha256 !== sha256) throw falsehood({ file: join(from, name) }, 'sha256', sha256, copied.sha256)
+    await file.publish()
   } catch (error) {
-    await rm(aside, { force: true }).catch(() => {})
+    await file.abandon()
     throw error
   }
 }

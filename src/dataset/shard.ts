@@ -2,8 +2,8 @@ import * as check from '../check.ts'
 import { type BlockRange, rangeFrom } from './aligned-range.ts'
 
 /**
- * A share of an export: of the aligned ranges of `blocksPerFile` blocks, counted from block 0, every
- * `of`th one. `{ index: 3, of: 8 }` is the third of eight.
+ * A share of an export: of the aligned ranges of `blocksPerFile` blocks, counted from block 0,
+ * every `of`th one. `{ index: 3, of: 8 }` is the third of eight.
  */
 export interface Shard {
   /** From 1 to `of`. */

@@ -45,8 +45,8 @@ export function addRange({ ranges, blocks, files, rows, bytes }: Written, range:
 }
 
 /**
- * Fetches the blocks `from` to `to` and writes their files, one aligned range after another. When it
- * fails, the files of the range that it was in are removed.
+ * Fetches the blocks `from` to `to` and writes their files, one aligned range after another. When
+ * it fails, the files of the range that it was in are removed.
  */
 export async function writeRanges(client: Client, job: WriteJob, { from, to }: BlockRange): Promise<Written> {
   const { dir, header, stream, checkFirst, beforePublish, onRange } = job
