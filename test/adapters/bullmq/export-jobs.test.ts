@@ -23,6 +23,11 @@ it.each([
 it('the id of an export is the same wherever it ends, and another one for anything else', () => {
   const one = { dir: '/data', chainId: 1, from: 0, to: 9, tables: ['blocks'] } as const
   expect(idOf({ ...one, to: 99 })).toBe(idOf(one))
-  for (const other of [{ ...one, dir: '/other' }, { ...one, chainId: 2 }, { ...one, from: 1 }]) expect(idOf(other)).not.toBe(idOf(one))
+  for (const other of [
+    { ...one, dir: '/other' },
+    { ...one, chainId: 2 },
+    { ...one, from: 1 },
+  ])
+    expect(idOf(other)).not.toBe(idOf(one))
   expect(idOf(one)).toMatch(/^[0-9a-f]{16}$/)
 })

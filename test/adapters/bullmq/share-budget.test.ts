@@ -15,7 +15,11 @@ describe.runIf(hasRedis)('a shared budget', () => {
   beforeEach(() => redis.redis.flushall())
 
   /** A client with a share of the budget; both are closed after use. */
-  async function using<T>(url: string, use: (client: ReturnType<typeof createClient>) => Promise<T>, options: Parameters<typeof createClient>[1] = {}): Promise<T> {
+  async function using<T>(
+    url: string,
+    use: (client: ReturnType<typeof createClient>) => Promise<T>,
+    options: Parameters<typeof createClient>[1] = {},
+  ): Promise<T> {
     const client = createClient(url, { dedupe: false, ...options })
     const budget = shareBudget(client, redis.redis)
     try {

@@ -9,7 +9,11 @@ const TURN = 100
  * Sends POSTs of two calls at the rate of an estimate, as all workers together do, to an endpoint
  * with a token bucket. What becomes of them is known a turn later, in any order.
  */
-function simulate(limitAt: (now: number) => number, seconds: number, makeNew: (estimate: SharedEstimate, now: number, rate: Rate) => SharedEstimate = (same) => same) {
+function simulate(
+  limitAt: (now: number) => number,
+  seconds: number,
+  makeNew: (estimate: SharedEstimate, now: number, rate: Rate) => SharedEstimate = (same) => same,
+) {
   let rate: Rate = { perSecond: GUESS, level: 0 }
   let estimate = new SharedEstimate(rate)
   let [tokens, owed] = [20, 0]
@@ -20,7 +24,8 @@ function simulate(limitAt: (now: number) => number, seconds: number, makeNew: (e
     for (owed += rate.perSecond / 1000; owed >= 2; owed -= 2) {
       const isThrottled = tokens < 2
       if (!isThrottled) tokens -= 2
-      const second = (each[Math.floor(now / 1000)] ??= { taken: 0, refused: 0 })
+      each[Math.floor(now / 1000)] ??= { taken: 0, refused: 0 }
+      const second = each[Math.floor(now / 1000)] as (typeof each)[number]
       second[isThrottled ? 'refused' : 'taken'] += 2
       events.push({ at: now + LATENCY, tookMs: LATENCY, calls: isThrottled ? 0 : 2, isThrottled, pauseMs: 0 })
     }
@@ -60,7 +65,11 @@ it('grows beyond any usual rate within seconds where nothing is refused', () => 
 })
 
 it('another worker goes on from the level, without looking for it again', () => {
-  const { of } = simulate(() => 200, 90, (estimate, now, rate) => (now > 30_000 && now % 10_000 === 0 ? new SharedEstimate(rate) : estimate))
+  const { of } = simulate(
+    () => 200,
+    90,
+    (estimate, now, rate) => (now > 30_000 && now % 10_000 === 0 ? new SharedEstimate(rate) : estimate),
+  )
   expect(of(30, 90).perSecond).toBeGreaterThan(180)
   expect(of(30, 90).refused).toBeLessThan(0.02)
 })
