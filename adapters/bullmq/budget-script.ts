@@ -144,8 +144,9 @@ export interface Grant {
   readonly start: number
   /** This worker makes the estimate. */
   readonly isLeader: boolean
-  /** Calls per second of all workers, and the level at which the endpoint refused last; 0 if never. */
+  /** Calls per second of all workers. */
   readonly perSecond: number
+  /** The rate at which the endpoint refused last; 0 if never. */
   readonly level: number
   /** When the rate was cut last; 0 if never. */
   readonly since: number

@@ -2,8 +2,8 @@ import { Queue } from 'bullmq'
 import { Redis } from 'ioredis'
 
 /*
- * What the command uses of this adapter, of bullmq and of ioredis, in one module: it is loaded where
- * Redis is used, and says what is not installed.
+ * What the command uses of this adapter, of bullmq and of ioredis, in one module, which it loads
+ * where Redis is used.
  */
 
 export { enqueueExport } from './export-jobs.ts'
@@ -12,7 +12,9 @@ export { exportWorker } from './export-worker.ts'
 
 const PREFIX = 'hexline'
 
-/** Connects; rejects with the reason where that fails at first. Later it connects again and again. */
+/**
+ * Connects. Rejects with the reason where that fails at first; later it connects again and again.
+ */
 export async function connectRedis(url: string): Promise<Redis> {
   let isOpen = false
   let last: unknown

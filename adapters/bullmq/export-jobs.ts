@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto'
 import type { Job, Queue } from 'bullmq'
 import * as check from '../../src/check.ts'
-import { OptionError } from '../../src/errors.ts'
-import type { Quantity } from '../../src/eth/codec/quantity.ts'
 import { type BlockRange, rangeFrom } from '../../src/dataset/aligned-range.ts'
 import { checkExportOptions, type ExportDatasetOptions, type ExportJob } from '../../src/dataset/export-options.ts'
 import type { RangeEntry } from '../../src/dataset/manifest.ts'
+import { OptionError } from '../../src/errors.ts'
+import type { Quantity } from '../../src/eth/codec/quantity.ts'
 import { show } from '../../src/text.ts'
 
-/** An export for workers: what `exportDataset` gets, with the chain's id and numbers for the range. */
+/** An export for workers: options of `exportDataset`, with the id of the chain. */
 export interface QueuedExport extends Pick<ExportDatasetOptions, 'dir' | 'format' | 'tables' | 'columns' | 'blocksPerFile' | 'verify'> {
   /** First block. */
   readonly from: Quantity
@@ -132,7 +132,8 @@ const known = ['dir', 'from', 'to', 'chainId', 'format', 'tables', 'columns', 'b
 function plainExport(plan: QueuedExport): PlainExport {
   check.onlyKnown('plan', plan, known)
   const { dir: _, from: __, to: ___, chainId, format, tables, columns, blocksPerFile, verify } = plan
-  if (typeof plan.to === 'string' && !/^(?:0x[0-9a-f]+|\d+)$/i.test(plan.to)) throw new OptionError('to', 'a block number: ask a node what a tag stands for', show(plan.to))
+  if (typeof plan.to === 'string' && !/^(?:0x[0-9a-f]+|\d+)$/i.test(plan.to))
+    throw new OptionError('to', 'a block number: ask a node what a tag stands for', show(plan.to))
   const { dir, stream, header } = checkExportOptions({
     dir: plan.dir,
     from: plan.from,

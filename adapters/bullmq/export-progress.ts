@@ -1,6 +1,6 @@
 import type { Queue } from 'bullmq'
 import type { RangeEntry } from '../../src/dataset/manifest.ts'
-import { recordsOf, type RangeJob, type RangeQueue } from './export-jobs.ts'
+import { type RangeJob, type RangeQueue, recordsOf } from './export-jobs.ts'
 
 /** How far the exports of a queue are. */
 export interface ExportProgress {

@@ -1,11 +1,11 @@
 import { type Job, WaitingError, Worker } from 'bullmq'
 import type { Redis } from 'ioredis'
 import * as check from '../../src/check.ts'
-import { checkClient, type Client } from '../../src/client/client.ts'
-import { OptionError } from '../../src/errors.ts'
-import { openParts, type OpenParts } from '../../src/dataset/export-range.ts'
+import { type Client, checkClient } from '../../src/client/client.ts'
+import { type OpenParts, openParts } from '../../src/dataset/export-range.ts'
 import type { RangeEntry } from '../../src/dataset/manifest.ts'
 import { readPart } from '../../src/dataset/parts.ts'
+import { OptionError } from '../../src/errors.ts'
 import { checkRedis } from './connection.ts'
 import { exportJobOf, idOf, type RangeJobData } from './export-jobs.ts'
 import { shareBudget } from './share-budget.ts'
@@ -20,7 +20,7 @@ export interface ExportWorkerOptions {
   readonly prefix?: string
   /** Ranges that it exports at a time. Default 2. */
   readonly concurrency?: number
-  /** Where it writes, in place of the folder of the export: for a machine that mounts it elsewhere. */
+  /** Where it writes, for a machine that has the folder of the export elsewhere. */
   readonly dir?: string
   /**
    * Whether calls count towards one budget with those of all other workers, as `shareBudget` says.
@@ -50,8 +50,8 @@ export interface ExportWorker {
    */
   readonly ended: Promise<void>
   /**
-   * Takes no more ranges, finishes those that it has within `closeMs`, and gives the others back, as
-   * if it had never taken them.
+   * Takes no more ranges, finishes those that it has within `closeMs`, and gives the others back,
+   * as if it had never taken them.
    */
   close(): Promise<void>
 }

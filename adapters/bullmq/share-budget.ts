@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis'
-import { checkClient, type Client } from '../../src/client/client.ts'
+import { type Client, checkClient } from '../../src/client/client.ts'
 import { paceByOf } from '../../src/client/internals.ts'
 import { OptionError } from '../../src/errors.ts'
 import type { Clock } from '../../src/wait/clock.ts'

@@ -8,8 +8,8 @@ import type { Grant, PostEvent, Question } from './budget-script.ts'
 import { GUESS, SharedEstimate } from './shared-estimate.ts'
 
 /**
- * Calls are granted for this long at a time, in ms, and for this many times as long as Redis takes to
- * answer, up to a limit.
+ * Calls are granted for this long at a time, in ms, and for this many times as long as Redis takes
+ * to answer, up to a limit.
  */
 const LEASE_MS = 100
 const LEASE_PER_ANSWER = 4
@@ -132,7 +132,10 @@ export class SharedPacer implements Pacing {
   }
 
   started(calls: readonly Call[], now: number): void {
-    if (this.#alone !== undefined) return this.#alone.started(calls, now)
+    if (this.#alone !== undefined) {
+      this.#alone.started(calls, now)
+      return
+    }
     this.#lease.calls -= calls.length
     if (this.#endpoint.given !== undefined) for (const call of calls) this.#lease.units -= this.#costOf(call)
   }

@@ -47,7 +47,11 @@ export async function exportByWorkers(flags: Flags, options: Omit<ExportDatasetO
     try {
       const queue = queueing.openQueue()
       const { ranges, added } = await queueing.enqueueExport(queue, { ...options, dir: job.dir, to, chainId: header.chainId }, attempts)
-      messages.tell(`${countOf(ranges, 'range')}, of which ${count(added)} ${added === 1 ? 'is' : 'are'} new: hexline worker does them`, { type: 'enqueued', ranges, added })
+      messages.tell(`${countOf(ranges, 'range')}, of which ${count(added)} ${added === 1 ? 'is' : 'are'} new: hexline worker does them`, {
+        type: 'enqueued',
+        ranges,
+        added,
+      })
       const reader = new queueing.ProgressReader(queue)
       let progress = await reader.read()
       meter.start()
@@ -61,8 +65,16 @@ export async function exportByWorkers(flags: Flags, options: Omit<ExportDatasetO
       meter.finish()
       await queue.close()
       const { failed } = progress.ranges
-      if (failed > 0) throw new Error(`${countOf(failed, 'range')} failed and ${failed === 1 ? 'was' : 'were'} set aside: hexline jobs shows why, and puts them back with --retry`)
-      messages.tell(`all ranges are done: hexline merge ${flags.out} makes a dataset of them`, { type: 'exported', ranges: progress.ranges.done, rows: progress.rows, bytes: progress.bytes })
+      if (failed > 0)
+        throw new Error(
+          `${countOf(failed, 'range')} failed and ${failed === 1 ? 'was' : 'were'} set aside: hexline jobs shows why, and puts them back with --retry`,
+        )
+      messages.tell(`all ranges are done: hexline merge ${flags.out} makes a dataset of them`, {
+        type: 'exported',
+        ranges: progress.ranges.done,
+        rows: progress.rows,
+        bytes: progress.bytes,
+      })
     } finally {
       queueing.close()
     }

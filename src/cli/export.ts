@@ -66,7 +66,7 @@ Examples:
 
 The folder is described in docs/datasets.md.`,
     )
-    .action((flags: Flags) => 
+    .action((flags: Flags) =>
       withMetrics(flags, io, () => (flags.redis === undefined ? exportFolder(flags, io) : exportByWorkers(flags, exportOptionsFrom(flags), io))),
     )
 }

@@ -41,8 +41,8 @@ export interface Connection {
   readonly origin: string
   /**
    * Tells endpoints apart that have limits of their own, such as two keys of a provider, and is the
-   * same in all processes: the host, and 32 bits of a digest of all that is secret, which are too few to
-   * confirm a guess. For a function, its name.
+   * same in all processes: the host, and 32 bits of a digest of all that is secret, which are too
+   * few to confirm a guess. For a function, its name.
    */
   readonly fingerprint: () => string
   readonly post: Post

@@ -2,8 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type DatasetChain, startDatasetChain } from '../support/dataset-chain.ts'
 import { hexline } from '../support/command.ts'
+import { type DatasetChain, startDatasetChain } from '../support/dataset-chain.ts'
 import { hasRedis, type RedisServer, startRedis } from '../support/redis.ts'
 
 describe.runIf(hasRedis)('a queue on Redis', () => {
@@ -30,7 +30,11 @@ describe.runIf(hasRedis)('a queue on Redis', () => {
   })
 
   const env = () => ({ HEXLINE_REDIS_URL: redis.url, HEXLINE_RPC_URL: `${server.url}/SECRET-KEY` })
-  const json = (text: string) => text.trim().split('\n').map((line) => JSON.parse(line) as Record<string, unknown>)
+  const json = (text: string) =>
+    text
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Record<string, unknown>)
   const exportArgs = (dir: string) => ['export', '--redis', '--from', '3', '--to', '42', '--out', dir, '--blocks-per-file', '10', '--json']
 
   it('export adds ranges and waits, worker does them and ends at SIGTERM, jobs shows what there is', async () => {
@@ -62,13 +66,20 @@ describe.runIf(hasRedis)('a queue on Redis', () => {
       return first
     })
     expect(exported.code).toBe(1)
-    expect(json(exported.stderr).at(-1)).toMatchObject({ type: 'error', message: '1 range failed and was set aside: hexline jobs shows why, and puts them back with --retry' })
+    expect(json(exported.stderr).at(-1)).toMatchObject({
+      type: 'error',
+      message: '1 range failed and was set aside: hexline jobs shows why, and puts them back with --retry',
+    })
   })
 
   it.each([
     [['jobs'], {}, 'hexline: --redis: expected the URL of Redis, here or in HEXLINE_REDIS_URL, received nothing\n'],
     [['jobs', '--redis', 'http://SECRET@x'], {}, 'hexline: --redis: expected a URL such as redis://127.0.0.1:6379, received an invalid one\n'],
-    [['jobs', '--redis', 'redis://x', '--queue', 'a:b'], {}, 'hexline: --queue: expected a name of letters, digits, dots, hyphens and underscores, received another one\n'],
+    [
+      ['jobs', '--redis', 'redis://x', '--queue', 'a:b'],
+      {},
+      'hexline: --queue: expected a name of letters, digits, dots, hyphens and underscores, received another one\n',
+    ],
     [
       ['export', '--redis', 'redis://x', '--rpc', 'http://x', '--from', '0', '--to', 'follow', '--out', 'x'],
       {},

@@ -29,6 +29,7 @@ const endless = {
   "client.subscribe('newHeads')": 'test/client/subscribe.test.ts',
   "item.type === 'rollback'": 'test/docs/follow.test.ts',
   'logs: { address: token } })': 'test/follow',
+  "from 'hexline/bullmq'": 'needs Redis; test/adapters/bullmq',
   '0x02f8…': 'a transaction that is cut; test/follow/wait-for-receipt.test.ts',
 }
 

@@ -23,6 +23,7 @@ function withBell(client: Client, listen: Listen): Client {
       limits: () => limitsOf(client),
       timeoutMs: timeoutOf(client) ?? 0,
       listen,
+      paceBy: () => {},
       nap: napOf(client),
     },
   )

@@ -4,14 +4,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Queue } from 'bullmq'
 import { type Client, createClient, OptionError } from 'hexline'
-import { enqueueExport, exportProgress, exportWorker, type QueuedExport, retryFailed } from 'hexline/bullmq'
 import { exportDataset } from 'hexline/bulk'
+import { enqueueExport, exportProgress, exportWorker, type QueuedExport, retryFailed } from 'hexline/bullmq'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { ExportWorker, ExportWorkerOptions } from '../../../adapters/bullmq/export-worker.ts'
 import type { ChainOptions } from '../../support/chain-server.ts'
 import { type DatasetChain, startDatasetChain } from '../../support/dataset-chain.ts'
 import { digestsOf } from '../../support/dataset-kills.ts'
 import { hasRedis, type RedisServer, startRedis } from '../../support/redis.ts'
+import { dumpOf } from '../../support/redis-dump.ts'
 
 describe.runIf(hasRedis)('a worker', () => {
   let onCall: ChainOptions['answer'] & object
@@ -153,7 +154,7 @@ describe.runIf(hasRedis)('a worker', () => {
     await enqueueExport(queue, plan, { attempts: 1 })
     const worker = start({ budget: true })
     await Promise.all([done(worker, 4), once(worker.worker, 'failed')])
-    const all = await dump(redis)
+    const all = await dumpOf(redis.redis)
     expect(all).toContain('no block at ')
     expect(all).toContain('budget')
     expect(all).not.toMatch(/SECRET/)
@@ -169,21 +170,3 @@ describe.runIf(hasRedis)('a worker', () => {
     expect(() => exportWorker(client, { redis: redis.redis, ...options } as never)).toThrow(message)
   })
 })
-
-/** Every key of a server with all that it holds, as text. */
-async function dump({ redis }: RedisServer): Promise<string> {
-  const texts: string[] = []
-  for (const key of await redis.keys('*')) {
-    const type = await redis.type(key)
-    const read = {
-      hash: () => redis.hgetall(key),
-      list: () => redis.lrange(key, 0, -1),
-      zset: () => redis.zrange(key, '0', '-1'),
-      stream: () => redis.xrange(key, '-', '+'),
-      set: () => redis.smembers(key),
-      string: () => redis.get(key),
-    }[type]
-    texts.push(`${key} ${JSON.stringify(await read?.())}`)
-  }
-  return texts.join('\n')
-}

@@ -103,3 +103,41 @@ test('a server without batches gets single calls, many at once after the first a
   send(limits, 1, answered, 100)
   expect(limits.current).toMatchObject({ maxCalls: 1, concurrency: 100 })
 })
+
+test('another pacer takes the place of the rates, and is told which calls wait, start and end', () => {
+  const limits = limitsWith()
+  const told: unknown[][] = []
+  let waitMs = 100
+  limits.paceBy({
+    hasLearnt: true,
+    isBeyondKnown: true,
+    perSecond: 7,
+    hasLearntSince: () => false,
+    msUntil: () => waitMs,
+    isHoldingBack: () => true,
+    room: (most) => Math.min(3, most),
+    fitting: () => undefined,
+    heldBack: ({ size }) => void told.push(['waits', size]),
+    started: ({ length }) => void told.push(['started', length]),
+    answered: (calls, tookMs, _, isWhole) => void told.push(['answered', calls, tookMs, isWhole]),
+    throttled: ({ sentAt, tookMs, pauseMs }) => {
+      told.push(['throttled', sentAt, tookMs, pauseMs])
+      return 'too-fast'
+    },
+  })
+  expect(planOf(limits.plan(0, waiting(50)))).toBe(100)
+  limits.heldBack(waiting(50), 0)
+  waitMs = 0
+  const plan = limits.plan(0, waiting(50)) as BatchPlan
+  expect(plan.maxCalls).toBe(3)
+  send(limits, 3, answered, 0)
+  send(limits, 1, () => throttled(2000), 100)
+  expect(told).toEqual([
+    ['waits', 50],
+    ['started', 3],
+    ['answered', 3, 50, true],
+    ['started', 1],
+    ['throttled', 100, 50, 2000],
+  ])
+  expect(limits.current.callsPerSecond).toBe(7)
+})

@@ -24,6 +24,15 @@ describe('the rate', () => {
     expect(rate.perSecond).toBe(200)
   })
 
+  test('goes on from a level that another estimate has found, without looking for it', () => {
+    const rate = new RateEstimate(25, throttling(0), 0)
+    rate.resume(200)
+    expect([rate.level, rate.isBeyondLevel, rate.isFarBelowLevel]).toEqual([200, false, true])
+    expect(rate.perSecond).toBeCloseTo(184, 3)
+    rate.started(1900, 0)
+    expect(rate.perSecond).toBeCloseTo(200, 0)
+  })
+
   test('restarts at 92 % of the rate answered between two cuts, at 90 % after a pause', () => {
     const { rate, verdict } = cutAt(400)
     expect(verdict).toBe('too-fast')

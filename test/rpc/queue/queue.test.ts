@@ -4,6 +4,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type Client, type ClientOptions, LimitError, type Post, replyOf } from '../../../src/index.ts'
 import { ownRead } from '../../../src/rpc/call.ts'
 import { createQueue, MOVED } from '../../../src/rpc/queue/queue.ts'
+import { systemClock } from '../../../src/wait/clock.ts'
 import { Waiting } from '../../../src/wait/waiting.ts'
 import {
   type Answer,
@@ -911,4 +912,47 @@ describe('the jobs of p-queue', () => {
     await Promise.all(Array.from({ length: 100 }, (_, i) => call(i, i % 2 === 0 ? 'bulk' : 'interactive')))
     expect({ jobs: jobs(), posts: posts() }).toEqual({ jobs: 5, posts: 100 })
   })
+})
+
+test('another pacer holds calls back until it wakes them', async () => {
+  const sizes: number[] = []
+  const post: Post = async (calls) => {
+    sizes.push(calls.length)
+    return calls.map(({ params }) => replyOf(params[0]))
+  }
+  const limits = { concurrency: 2, singleConcurrency: 2, maxCalls: 100, backoff: { baseDelayMs: 100, maxDelayMs: 100 }, isHeavy: () => false }
+  const queue = createQueue({ name: 'endpoint', post, waiting: new Waiting(systemClock), dedupe: true, ...limits })
+  let granted = 0
+  let wake = () => {}
+  const waiting: number[] = []
+  queue.paceBy((onGrant) => {
+    wake = onGrant
+    return {
+      hasLearnt: true,
+      isBeyondKnown: true,
+      perSecond: 1,
+      hasLearntSince: () => false,
+      msUntil: () => (granted > 0 ? 0 : 3_600_000),
+      isHoldingBack: () => granted === 0,
+      room: () => granted,
+      fitting: () => undefined,
+      heldBack: ({ size }) => void waiting.push(size),
+      started: ({ length }) => {
+        granted -= length
+      },
+      answered: () => {},
+      throttled: () => 'too-fast',
+    }
+  })
+  const all = Promise.all(
+    Array.from({ length: 5 }, (_, i) => queue.send(ownRead({ method: 'x', params: [i], deadline: Number.POSITIVE_INFINITY, priority: 'interactive' }))),
+  )
+  await vi.waitFor(() => expect(waiting.at(-1)).toBe(5))
+  granted = 2
+  wake()
+  await vi.waitFor(() => expect(waiting.at(-1)).toBe(3))
+  granted = 3
+  wake()
+  await all
+  expect(sizes).toEqual([2, 3])
 })

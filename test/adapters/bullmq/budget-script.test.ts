@@ -1,0 +1,106 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { askBudget, budgetKeys, type PostEvent, type Question } from '../../../adapters/bullmq/budget-script.ts'
+import { hasRedis, type RedisServer, startRedis } from '../../support/redis.ts'
+
+describe.runIf(hasRedis)('the budget in Redis', () => {
+  let server: RedisServer
+  const keys = budgetKeys('hexline', 'rpc.example.com-12345678')
+  beforeAll(async () => {
+    server = await startRedis()
+  })
+  afterAll(() => server.stop())
+  beforeEach(() => server.redis.flushall())
+
+  const ask = (question: Partial<Question> = {}) =>
+    askBudget(server.redis, keys, { me: 'a', wanted: 0, leaseMs: 100, cost: 0, unitsPerSecond: 0, guess: 100, pausedUntil: 0, events: [], ...question })
+  const event = (at: number): PostEvent => ({ at, tookMs: 5, calls: 3, isThrottled: false, pauseMs: 0 })
+
+  /** As if no time had passed, which would make room for others. */
+  const hold = async () => {
+    await server.redis.hset(keys[0], { leaderUntil: '9e15' })
+    for (const worker of await server.redis.zrange(keys[2], '0', '-1')) await server.redis.zadd(keys[2], '9e15', worker)
+  }
+
+  it('grants what the rate holds in the time of a lease, divided by the workers that ask', async () => {
+    const granted: number[] = []
+    for (const [me, wanted] of [
+      ['a', 50],
+      ['b', 50],
+      ['c', 50],
+      ['c', 2],
+    ] as const) {
+      granted.push((await ask({ wanted, me })).granted)
+      await hold()
+    }
+    expect(granted).toEqual([10, 5, 3, 2])
+    // Whatever the rate, at least a POST.
+    expect((await ask({ wanted: 50, me: 'd', leaseMs: 1 })).granted).toBe(1)
+  })
+
+  it('grants calls one lease after another, in the order of the questions, no faster than the rate', async () => {
+    const first = await ask({ wanted: 10 })
+    const second = await ask({ wanted: 10 })
+    const third = await ask({ wanted: 10 })
+    expect(first.start).toBe(first.now)
+    expect(second.start - first.start).toBeGreaterThanOrEqual(99.99)
+    expect(third.start - second.start).toBeGreaterThanOrEqual(99.99 - 25)
+  })
+
+  it('grants nothing far ahead, and says when to ask again', async () => {
+    const slow = { wanted: 1000, guess: 1, leaseMs: 1_000_000 }
+    expect((await ask(slow)).granted).toBe(1000)
+    const [early, again] = [await ask(slow), await ask(slow)]
+    expect(early).toMatchObject({ granted: 0, start: expect.any(Number) })
+    expect(early.start).toBeGreaterThan(early.now + 900_000)
+    // It took nothing.
+    expect(again).toMatchObject({ granted: 0, start: early.start })
+  })
+
+  it('keeps a given rate in units, whatever the calls cost', async () => {
+    const one = { wanted: 50, unitsPerSecond: 1000, cost: 26, guess: 100_000 }
+    const first = await ask(one)
+    expect(first.granted).toBe(3)
+    expect((await ask(one)).start - first.start).toBeGreaterThanOrEqual(78)
+    // A call that costs more than a second's units goes alone.
+    expect((await ask({ ...one, cost: 5000 })).granted).toBe(1)
+  })
+
+  it('has one worker make the estimate: it alone gets what has happened, and may publish a rate', async () => {
+    expect((await ask({ me: 'a' })).isLeader).toBe(true)
+    await hold()
+    const told = await ask({ me: 'b', events: [event(1), event(2)], estimate: { perSecond: 5, level: 5, isCut: true } })
+    expect(told).toMatchObject({ isLeader: false, events: [], perSecond: 100, level: 0 })
+    expect(await ask({ me: 'a', events: [event(3)] })).toMatchObject({ isLeader: true, events: [event(1), event(2), event(3)] })
+    expect((await ask({ me: 'a', estimate: { perSecond: 70, level: 80, isCut: false } })).events).toEqual([])
+    await hold()
+    expect(await ask({ me: 'b' })).toMatchObject({ perSecond: 70, level: 80, since: 0 })
+    const cut = await ask({ me: 'a', estimate: { perSecond: 60, level: 65, isCut: true } })
+    await hold()
+    expect(await ask({ me: 'b' })).toMatchObject({ perSecond: 60, level: 65, since: cut.now })
+  })
+
+  it('has another one make it when the first is silent, from the rate that was published', async () => {
+    await ask({ me: 'a' })
+    await ask({ me: 'a', estimate: { perSecond: 70, level: 80, isCut: false } })
+    await server.redis.hset(keys[0], { leaderUntil: '1' })
+    expect(await ask({ me: 'b' })).toMatchObject({ isLeader: true, perSecond: 70, level: 80 })
+    await hold()
+    expect(await ask({ me: 'a', estimate: { perSecond: 1, level: 1, isCut: true } })).toMatchObject({ isLeader: false, perSecond: 70 })
+  })
+
+  it('counts the time for which calls were held back, and for which nothing waited', async () => {
+    await ask({ me: 'a' })
+    await ask({ me: 'b', wanted: 10 })
+    const { heldMs, idleMs, now } = await ask({ me: 'a' })
+    expect(heldMs).toBeGreaterThan(0)
+    expect(heldMs + idleMs).toBeLessThanOrEqual(now)
+  })
+
+  it('holds calls back for a pause that one worker was asked for', async () => {
+    const { now } = await ask({ wanted: 1 })
+    await ask({ me: 'b', pausedUntil: now + 60_000 })
+    const paused = await ask({ wanted: 1 })
+    expect(paused.granted).toBe(0)
+    expect(paused.start).toBeGreaterThan(now + 59_000)
+  })
+})
