@@ -1,6 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { createClient, type Layer } from '../../src/index.ts'
 import { getLogs } from '../../src/index-bulk.ts'
+import { steadyTime } from '../support/held-time.ts'
 import { type LogChain, type LogChainOptions, startLogChain, tokens, type WireLog } from '../support/log-chain.ts'
 
 const HEAD = 4000
@@ -54,6 +55,7 @@ describe('a large reply', () => {
   })
 
   it('is requested again from where it turns out to be wrong', async () => {
+    steadyTime()
     let wrong: { readonly from: number; readonly to: number } | undefined
     const faults = changing((logs, from, to) => {
       if (wrong !== undefined || logs.length < 2000) return undefined
