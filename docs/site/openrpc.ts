@@ -1,8 +1,8 @@
-import { address, block, blockNumber, bytes, call, filter, flag, hash, type Param, quantity } from '../../src/eth/params.ts'
 import { decodeNumber, decodeQuantity } from '../../src/eth/codec/quantity.ts'
 import type { Decode } from '../../src/eth/codec/schema.ts'
 import { isSafe } from '../../src/eth/methods.ts'
 import { nodeMethods } from '../../src/eth/node-methods.ts'
+import { address, block, blockNumber, bytes, call, filter, flag, hash, type Param, quantity } from '../../src/eth/params.ts'
 import { rowsOf } from './methods.ts'
 
 /*
@@ -14,7 +14,12 @@ import { rowsOf } from './methods.ts'
 type JsonSchema = Readonly<Record<string, unknown>>
 
 const hex = { type: 'string', pattern: '^0x[0-9a-fA-F]*$' }
-const count = { oneOf: [{ type: 'string', pattern: '^0x[0-9a-fA-F]+$' }, { type: 'integer', minimum: 0 }] }
+const count = {
+  oneOf: [
+    { type: 'string', pattern: '^0x[0-9a-fA-F]+$' },
+    { type: 'integer', minimum: 0 },
+  ],
+}
 const tag = { enum: ['latest', 'earliest', 'pending', 'safe', 'finalized'] }
 const number = { oneOf: [{ type: 'string', pattern: '^0x[0-9a-fA-F]{1,16}$' }, tag] }
 
