@@ -6,9 +6,9 @@ import { address, block, blockNumber, bytes, call, filter, flag, hash, type Para
 import { rowsOf } from './methods.ts'
 
 /*
- * The methods of node-methods.ts as OpenRPC (https://spec.open-rpc.org), for machines. Schemas follow
- * from the codecs; what has no schema there, such as a trace whose form depends on its tracer, is any
- * value. The service's own 28 methods have a document of their own, openrpc.json.
+ * The methods of node-methods.ts as OpenRPC (https://spec.open-rpc.org), for machines. Schemas
+ * follow from the codecs; what has no schema there, such as a trace whose form depends on its
+ * tracer, is any value. The service's own 28 methods have a document of their own, openrpc.json.
  */
 
 type JsonSchema = Readonly<Record<string, unknown>>
