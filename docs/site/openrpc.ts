@@ -1,20 +1,25 @@
-import { address, block, blockNumber, bytes, call, filter, flag, hash, type Param, quantity } from '../../src/eth/params.ts'
 import { decodeNumber, decodeQuantity } from '../../src/eth/codec/quantity.ts'
 import type { Decode } from '../../src/eth/codec/schema.ts'
 import { isSafe } from '../../src/eth/methods.ts'
 import { nodeMethods } from '../../src/eth/node-methods.ts'
+import { address, block, blockNumber, bytes, call, filter, flag, hash, type Param, quantity } from '../../src/eth/params.ts'
 import { rowsOf } from './methods.ts'
 
 /*
- * The methods of node-methods.ts as OpenRPC (https://spec.open-rpc.org), for machines. Schemas follow
- * from the codecs; what has no schema there, such as a trace whose form depends on its tracer, is any
- * value. The service's own 28 methods have a document of their own, openrpc.json.
+ * The methods of node-methods.ts as OpenRPC (https://spec.open-rpc.org), for machines. Schemas
+ * follow from the codecs; what has no schema there, such as a trace whose form depends on its
+ * tracer, is any value. The service's own 28 methods have a document of their own, openrpc.json.
  */
 
 type JsonSchema = Readonly<Record<string, unknown>>
 
 const hex = { type: 'string', pattern: '^0x[0-9a-fA-F]*$' }
-const count = { oneOf: [{ type: 'string', pattern: '^0x[0-9a-fA-F]+$' }, { type: 'integer', minimum: 0 }] }
+const count = {
+  oneOf: [
+    { type: 'string', pattern: '^0x[0-9a-fA-F]+$' },
+    { type: 'integer', minimum: 0 },
+  ],
+}
 const tag = { enum: ['latest', 'earliest', 'pending', 'safe', 'finalized'] }
 const number = { oneOf: [{ type: 'string', pattern: '^0x[0-9a-fA-F]{1,16}$' }, tag] }
 

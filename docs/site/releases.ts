@@ -8,8 +8,8 @@ export interface Release {
 }
 
 /**
- * Since when clients have a method, as far as their release notes or a provider's documentation say.
- * A client that is not named may have it, too.
+ * Since when clients have a method, as far as their release notes or a provider's documentation
+ * say. A client that is not named may have it, too.
  */
 export const releases: Partial<Record<MethodName, readonly Release[]>> = {
   eth_capabilities: [{ name: 'execution API 1.0.0-beta.5', source: 'https://ethereum.github.io/execution-apis/releases/v1.0.0-beta.5' }],

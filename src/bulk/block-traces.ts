@@ -31,8 +31,8 @@ export function tracesDecoder(form: TraceForm): Decode<readonly unknown[]> {
 }
 
 /**
- * The error for traces that are not those of this block's transactions, in the same order; undefined
- * if they are. A call frame may lack the hash of its transaction.
+ * The error for traces that are not those of this block's transactions, in the same order;
+ * undefined if they are. A call frame may lack the hash of its transaction.
  */
 export function tracesFault(form: TraceForm, block: Linked, traces: readonly unknown[]): IntegrityError | undefined {
   const { transactions, number, hash } = block

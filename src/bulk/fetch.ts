@@ -126,7 +126,10 @@ export class Fetcher {
     return this.#traces === undefined ? this.#fetchBlock(number, options) : this.#withTraces(this.#traces, number, options)
   }
 
-  /** A block and its traces, which are requested together. Nodes do not trace the first block, which has none. */
+  /**
+   * A block and its traces, which are requested together. Nodes do not trace the first block, which
+   * has none.
+   */
   async #withTraces(form: TraceForm, number: bigint, options: AskOptions): Promise<Fetched> {
     const { method, params } = tracesCall(form, `0x${number.toString(16)}`)
     const origin = new Tally()
@@ -135,7 +138,10 @@ export class Fetcher {
     return { ...fetched, traces, bytes: fetched.bytes + traces.bytes, origins: { ...fetched.origins, traces: origin } }
   }
 
-  /** The traces of a block once more, from an endpoint that is not among `avoid` if there is another. */
+  /**
+   * The traces of a block once more, from an endpoint that is not among `avoid` if there is
+   * another.
+   */
   async tracesAgain(form: TraceForm, block: Linked, signal: AbortSignal | undefined, avoid: readonly string[]): Promise<{ traces: Reply; origin: Tally }> {
     const { method, params } = tracesCallByHash(form, block)
     const origin = new Tally()

@@ -73,9 +73,10 @@ export interface GetBlocksOptions<
  * endpoint accepts. A slow consumer slows the requests down.
  *
  * Each block must have the number that was requested, name the previous one as its parent, and come
- * with one receipt and one trace for each of its transactions, if asked for. A block below the head that the node does not have
- * is requested again until the client's `deadlineMs`; then the iteration rejects with that failure.
- * To resume after a failure, start at the number after the last block received.
+ * with one receipt and one trace for each of its transactions, if asked for. A block below the head
+ * that the node does not have is requested again until the client's `deadlineMs`; then the
+ * iteration rejects with that failure. To resume after a failure, start at the number after the
+ * last block received.
  *
  * Throws `OptionError` at once for invalid options. The iteration rejects with `IntegrityError`
  * when replies contradict each other, and otherwise with the same errors as `client.call`.

@@ -13,9 +13,10 @@ const END = Buffer.from('}\n')
 
 /**
  * The blocks of a range as lines of JSON, each in one or more pieces: the node's own bytes without
- * white space outside strings, with the receipts and the traces as added fields. All bytes are checked to be
- * valid JSON. Number, hashes and receipts are checked as in `getBlocks`; of duplicate names in an
- * object, the last one counts. The bytes of a line are valid until the next line is requested.
+ * white space outside strings, with the receipts and the traces as added fields. All bytes are
+ * checked to be valid JSON. Number, hashes and receipts are checked as in `getBlocks`; of duplicate
+ * names in an object, the last one counts. The bytes of a line are valid until the next line is
+ * requested.
  */
 export function blockLines(client: Client, options: StreamOptions): AsyncGenerator<readonly Uint8Array[], void, undefined> {
   return rangeStream(client, options, lineReader(options))

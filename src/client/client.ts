@@ -61,10 +61,11 @@ export interface Request extends CallSettings {
 /** A client for one or several Ethereum nodes. Also an EIP-1193 provider. */
 export interface Client {
   /**
-   * Calls a method with typed arguments and decodes its result: `client.call('eth_getBlockByNumber',
-   * 21_000_000n, true)`. docs/methods.md lists the methods. Rejects with `CodecError` before
-   * anything is sent if an argument is invalid, with `RpcError` if the node answers with an error,
-   * and with other subclasses of `HexlineError` if there is no usable reply.
+   * Calls a method with typed arguments and decodes its result:
+   * `client.call('eth_getBlockByNumber', 21_000_000n, true)`. docs/methods.md lists the methods.
+   * Rejects with `CodecError` before anything is sent if an argument is invalid, with `RpcError` if
+   * the node answers with an error, and with other subclasses of `HexlineError` if there is no
+   * usable reply.
    */
   call<Full extends boolean>(method: 'eth_getBlockByNumber', block: BlockNumber, full: Full): Promise<Block<Full> | null>
   call<Full extends boolean>(method: 'eth_getBlockByHash', blockHash: Hash, full: Full): Promise<Block<Full> | null>

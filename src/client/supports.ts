@@ -13,8 +13,9 @@ const NO_SUCH_METHOD = -32601
 const ANSWERS: ReadonlySet<string> = new Set(['execution', 'invalid', 'lagging', 'pruned', 'not-found', 'range-too-large', 'response-too-large'])
 
 /**
- * What is asked in place of a method without arguments: of those that send a transaction, with bytes
- * that are none; of those with results of hundreds of megabytes, another one that comes with them.
+ * What is asked in place of a method without arguments: of those that send a transaction, with
+ * bytes that are none; of those with results of hundreds of megabytes, another one that comes with
+ * them.
  */
 const INSTEAD: Readonly<Record<string, readonly [method: string, ...params: unknown[]]>> = {
   eth_sendRawTransaction: ['eth_sendRawTransaction', '0x'],
@@ -27,8 +28,8 @@ const INSTEAD: Readonly<Record<string, readonly [method: string, ...params: unkn
 export type AskOne = (endpoint: string, method: string, params: readonly unknown[]) => Promise<unknown>
 
 /**
- * Which methods the endpoints of a client have. They are asked with a call of the method without its
- * arguments, which nodes refuse as such if they have it; a method that changes something is not
+ * Which methods the endpoints of a client have. They are asked with a call of the method without
+ * its arguments, which nodes refuse as such if they have it; a method that changes something is not
  * called, and the namespaces of `rpc_modules` tell at least what is missing.
  */
 export class Supported {
@@ -50,8 +51,8 @@ export class Supported {
   }
 
   /**
-   * True if an endpoint has the method, false if none has, undefined if none is known to have it and
-   * one did not say. Rejects with what `ask` rejects with that is not an answer of a node.
+   * True if an endpoint has the method, false if none has, undefined if none is known to have it
+   * and one did not say. Rejects with what `ask` rejects with that is not an answer of a node.
    */
   async supports(method: string, ask: AskOne): Promise<boolean | undefined> {
     const answers = await Promise.all(this.#endpoints.map((endpoint) => this.#at(endpoint, method, ask)))

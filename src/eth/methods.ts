@@ -232,8 +232,9 @@ export function isSafe(name: string): boolean {
 
 /**
  * True for methods that take long at most nodes: log queries search a range of blocks, traces and
- * simulations run transactions, a pool has tens of thousands of them, and `eth_sendRawTransactionSync`
- * waits for a block. All of them commonly take seconds, and would delay every call in the same POST.
+ * simulations run transactions, a pool has tens of thousands of them, and
+ * `eth_sendRawTransactionSync` waits for a block. All of them commonly take seconds, and would
+ * delay every call in the same POST.
  */
 export function isHeavy(name: string): boolean {
   return HEAVY.test(name)

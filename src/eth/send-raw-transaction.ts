@@ -25,9 +25,9 @@ const FAILED = 4
 const MISSING = 8
 
 /**
- * Makes `eth_sendRawTransaction` and `eth_sendRawTransactionSync` safe to repeat. A signed transaction has one hash and runs at most
- * once, wherever it is sent and however often. But a send that succeeded without a reply must not
- * be reported as a failure.
+ * Makes `eth_sendRawTransaction` and `eth_sendRawTransactionSync` safe to repeat. A signed
+ * transaction has one hash and runs at most once, wherever it is sent and however often. But a send
+ * that succeeded without a reply must not be reported as a failure.
  *
  * After a failure that leaves open whether the node accepted the transaction, "already known" means
  * that it did, and so does finding the hash. "nonce too low" and other refusals prove nothing,
@@ -35,8 +35,8 @@ const MISSING = 8
  * that may have accepted it has been asked repeatedly and does not have it. Otherwise the ambiguous
  * failure is reported, with the hash.
  *
- * `eth_sendRawTransactionSync` gives the receipt. So "already known" and a transaction that is found
- * are not its end: it waits for the receipt until its deadline.
+ * `eth_sendRawTransactionSync` gives the receipt. So "already known" and a transaction that is
+ * found are not its end: it waits for the receipt until its deadline.
  */
 export const sendRecovery: Recovery = {
   covers: (call) => (call.method === 'eth_sendRawTransaction' || isSync(call)) && hashedBytes(call.params[0]) !== undefined,

@@ -20,8 +20,8 @@ import {
 
 /*
  * What nodes answer to `debug_trace…` and `trace_…`. Sources:
- * - the tracers of geth: https://geth.ethereum.org/docs/developers/evm-tracing/built-in-tracers, and
- *   the execution API: https://github.com/ethereum/execution-apis, src/schemas/call-tracer.yaml and
+ * - the tracers of geth: https://geth.ethereum.org/docs/developers/evm-tracing/built-in-tracers;
+ * - the execution API: https://github.com/ethereum/execution-apis, src/schemas/call-tracer.yaml and
  *   opcode-tracer.yaml;
  * - Parity's traces: https://openethereum.github.io/JSONRPC-trace-module, as Erigon
  *   (https://docs.erigon.tech), Nethermind (https://docs.nethermind.io), Besu and reth write them.
@@ -46,7 +46,10 @@ const callLogFields = {
 export interface CallLog extends Infer<typeof callLogFields> {}
 
 const callFrameFields = {
-  /** The opcode: `CALL`, `STATICCALL`, `DELEGATECALL`, `CALLCODE`, `CREATE`, `CREATE2`, `SELFDESTRUCT`. */
+  /**
+   * The opcode: `CALL`, `STATICCALL`, `DELEGATECALL`, `CALLCODE`, `CREATE`, `CREATE2`,
+   * `SELFDESTRUCT`.
+   */
   type: text,
   from: address,
   /** For a creation, the new contract. Absent where it failed. */
@@ -114,8 +117,8 @@ function placeIn(steps: readonly string[]): string {
 }
 
 /**
- * A count that nodes write as a JSON number, and some as hex. One above 2^53 - 1, such as the gas of
- * a call without a limit, has lost its last digits in `JSON.parse`.
+ * A count that nodes write as a JSON number, and some as hex. One above 2^53 - 1, such as the gas
+ * of a call without a limit, has lost its last digits in `JSON.parse`.
  */
 const count: Field<number> = decoded((value) => (typeof value === 'number' && Number.isInteger(value) && value >= 0 ? value : decodeNumber(value)))
 
@@ -170,7 +173,10 @@ const accountStateFields = {
 /** What a transaction found in an account, or left there. */
 export interface AccountState extends Infer<typeof accountStateFields> {}
 
-/** The accounts that a transaction touched, as they were before it: the result of the `prestateTracer`. */
+/**
+ * The accounts that a transaction touched, as they were before it: the result of the
+ * `prestateTracer`.
+ */
 export type Prestate = Record<Address, AccountState>
 
 const decodePrestate = mapOf<Address, AccountState>('accounts by address', object('state of an account', [], accountStateFields))
@@ -366,7 +372,10 @@ interface TracerOptions {
   readonly tracerConfig?: { readonly diffMode?: unknown }
 }
 
-/** Decoder of one trace with the options that were sent. The result of an unknown tracer stays as sent. */
+/**
+ * Decoder of one trace with the options that were sent. The result of an unknown tracer stays as
+ * sent.
+ */
 export function traceDecoder(options: unknown): Decode<unknown> {
   const { tracer, tracerConfig } = (options ?? {}) as TracerOptions
   switch (tracer) {

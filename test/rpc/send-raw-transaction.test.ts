@@ -389,7 +389,10 @@ describe('eth_sendRawTransaction', () => {
 })
 
 describe('eth_sendRawTransactionSync', () => {
-  /** Sends through a proxy with these faults: the status of the receipt, or the error, and the methods that the proxy saw. */
+  /**
+   * Sends through a proxy with these faults: the status of the receipt, or the error, and the
+   * methods that the proxy saw.
+   */
   async function sendSyncThrough(raw: string, answers: [Answer, ...Answer[]], options: ClientOptions = {}) {
     steadyTime()
     const proxy = await serve(...answers)

@@ -167,13 +167,7 @@ export class Entry implements EncodedCall, Awaited {
     } catch (cause) {
       return Array.from({ length: count }, () => new MalformedReplyError(`${method}: the reply gives no result`, { method, cause }))
     }
-    return Array.from({ length: count }, (_, i) => {
-      try {
-        return replyOf(i === 0 ? value : cloneJson(value), reply.bytes)
-      } catch (cause) {
-        return new MalformedReplyError(`${method}: the result is nested too deeply`, { method, cause })
-      }
-    })
+    return Array.from({ length: count }, (_, i) => replyOf(i === 0 ? value : cloneJson(value), reply.bytes))
   }
 }
 
@@ -197,20 +191,29 @@ export function keyOf(call: Call, json: string): string | undefined {
 }
 
 /**
- * A copy of parsed JSON that shares nothing that can change. Throws RangeError where it is nested
- * too deeply for the stack.
+ * A copy of parsed JSON that shares nothing that can change, of any depth: a trace has a frame in a
+ * frame for each call.
  */
 function cloneJson(value: unknown): unknown {
-  if (value === null || typeof value !== 'object') return value
-  if (Array.isArray(value)) return value.map(cloneJson)
-  // Not `slice`, which copies nothing of a Buffer.
-  if (value instanceof Uint8Array) return Buffer.from(value)
-  const copy: Record<string, unknown> = {}
-  for (const key of Object.keys(value)) {
-    const item = cloneJson((value as Record<string, unknown>)[key])
-    // Plain assignment of this one key would set the prototype.
-    if (key === '__proto__') Object.defineProperty(copy, key, { value: item, enumerable: true, writable: true, configurable: true })
-    else copy[key] = item
+  const left: [from: object, to: object][] = []
+  const copyOf = (item: unknown): unknown => {
+    if (item === null || typeof item !== 'object') return item
+    // Not `slice`, which copies nothing of a Buffer.
+    if (item instanceof Uint8Array) return Buffer.from(item)
+    const to = Array.isArray(item) ? [] : {}
+    left.push([item, to])
+    return to
+  }
+  const copy = copyOf(value)
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+    const [from, to] = next
+    if (Array.isArray(from)) for (const item of from) (to as unknown[]).push(copyOf(item))
+    else
+      for (const [key, item] of Object.entries(from)) {
+        // Plain assignment of this one key would set the prototype.
+        if (key === '__proto__') Object.defineProperty(to, key, { value: copyOf(item), enumerable: true, writable: true, configurable: true })
+        else (to as Record<string, unknown>)[key] = copyOf(item)
+      }
   }
   return copy
 }
