@@ -8,11 +8,11 @@ import { randomFrom } from './random.ts'
 /*
  * A model of an export by many workers at many endpoints, in virtual time, in two steps:
  *
- * 1. one endpoint with a limit of calls per second and the workers that share it, POST by POST, with
- *    the client's own limits: how much of the limit is used, how much is refused, how often
+ * 1. one endpoint with a limit of calls per second and the workers that share it, POST by POST,
+ *    with the client's own limits: how much of the limit is used, how much is refused, how often
  *    the shared budget is asked;
  * 2. the whole export, range by range, with shards as they are dealt out, or a queue: workers that
- *    share an endpoint get equal parts of what step 1 has found, and die.
+ *    share an endpoint get equal parts of what it answers, and die.
  */
 
 export interface EndpointWorld {
