@@ -239,7 +239,7 @@ export class LogFetcher<T> {
     try {
       reply = await this.#asker.ask(question, mayBeSplit && options.attempts === undefined ? { ...options, attempts: ATTEMPTS_OF_RANGE } : options)
     } catch (error) {
-      const split = blocks > 1 ? this.#splitAfter(error, blocks, failures) : undefined
+      const split = blocks > 1 ? this.#splitAfter(error, span, failures) : undefined
       if (split !== undefined) return this.#askFirst(question, split.part, { ...options, failures: split.failures })
       if (blocks === 1 && isTooMuch(error)) return this.#askBlock(question, options, error, 0)
       if (mayBeSplit && options.attempts === undefined && isPassing(error)) return this.#askAll(question, { ...options, isPatient: true })
@@ -262,7 +262,7 @@ export class LogFetcher<T> {
     const found = sumOf(whole.replies, 'count')
     const isMore = found > given.length
     if (isMore && !isCut) this.#limits.leavesOutAfter(tally.endpoint, items.length)
-    if (isMore) this.#range.refused(blocks, Math.ceil(blocks / 2))
+    if (isMore) this.#range.refused(blocks, Math.ceil(blocks / 2), span.to)
     if (found >= given.length) return whole
     // What came once is not lost because it did not come again.
     const all = sorted([...given, ...(await this.#readAll(whole, options))], this.#reader.logOf)
@@ -311,13 +311,14 @@ export class LogFetcher<T> {
   /**
    * The size of the parts to ask for after a failure; undefined if a smaller range does not help.
    */
-  #splitAfter(error: unknown, blocks: number, failures: number): { readonly part: number; readonly failures: number } | undefined {
+  #splitAfter(error: unknown, { from, to }: LogSpan, failures: number): { readonly part: number; readonly failures: number } | undefined {
+    const blocks = to - from + 1
     if (!(error instanceof HexlineError)) return undefined
     if (isTooMuch(error)) {
       const part = partAfter(error, blocks)
       const isOfBlocks = error instanceof RpcError && suggestedRange(error.said) === undefined && rangeLimit(error.said) !== undefined
       if (isOfBlocks) this.#limits.takes(error.endpoint, part)
-      else this.#range.refused(blocks, part)
+      else this.#range.refused(blocks, part, to)
       return { part, failures }
     }
     if (!MAYBE_TOO_MUCH.includes(error.kind) || error.attempts === 0 || failures >= MOST_SPLITS_ON_FAILURE) return undefined

@@ -101,8 +101,12 @@ export class LogRange {
     return tookMs - this.#baseMs
   }
 
-  /** A range was refused for what it holds, and is asked for in parts of this size. */
-  refused(blocks: number, part: number): void {
+  /**
+   * A range up to the block `to` was refused for what it holds, and is asked for in parts of this
+   * size. Default: no later range has been answered.
+   */
+  refused(blocks: number, part: number, to = this.#farthest): void {
+    if (to < this.#farthest) return
     this.#refused = Math.min(this.#refused, blocks)
     if (part < this.#blocks) this.#blocks = part
   }

@@ -43,10 +43,14 @@ describe('a range', () => {
     expect(range.blocks).toBe(19_000)
     range.answered({ blocks: 2000, ...dense, to: 22_000 })
     expect(range.blocks).toBe(19_000)
+    range.refused(2000, 500, 22_000)
+    expect(range.blocks).toBe(19_000)
     range.answered({ blocks: 20_000, bytes: 2, logs: 0, tookMs: TIMEOUT_MS, to: 20_000 })
     expect(range.blocks).toBe(10_000)
     range.answered({ blocks: 10_000, ...dense, to: 40_000 })
     expect(range.blocks).toBe(5000)
+    range.refused(5000, 1250, 45_000)
+    expect(range.blocks).toBe(1250)
   })
 
   it('stays within what every endpoint takes', () => {
