@@ -45,12 +45,11 @@ function register(): CallWatcher[] {
  * have begun by then are still told.
  */
 export function watchCalls(watcher: CallWatcher): () => void {
-  // Another object for each registration, so that one watcher can be registered twice.
-  const own: CallWatcher = { begun: (id, method, priority) => watcher.begun(id, method, priority) }
-  watchers.push(own)
+  watchers.push(watcher)
+  let isWatching = true
   return () => {
-    const place = watchers.indexOf(own)
-    if (place >= 0) watchers.splice(place, 1)
+    if (isWatching) watchers.splice(watchers.indexOf(watcher), 1)
+    isWatching = false
   }
 }
 

@@ -44,14 +44,14 @@ for await (const { receipts } of getBlocks(client, { from: 0, to: 'latest', rece
     expect(await installed.check(['typed.ts', 'rest.ts', 'sandbox.ts'], strictest)).toBe('')
   })
 
-  describe('for CommonJS, with viem and ethers beside it', () => {
+  describe('for CommonJS, with viem, ethers and OpenTelemetry beside it', () => {
     const own = 'commonjs'
     /** TypeScript 7 has no node10. This one is attw's own. */
     const old = 'node_modules/@arethetypeswrong/core/node_modules/typescript/bin/tsc'
     const options = [...modern, '--lib', 'es2023,esnext.disposable,dom', '--esModuleInterop']
 
     beforeAll(async () => {
-      for (const library of ['viem', 'ethers']) await installed.lay(library)
+      for (const library of ['viem', 'ethers', '@opentelemetry/api']) await installed.lay(library)
       await mkdir(join(folder, own))
       await writeFile(join(folder, own, 'package.json'), '{ "type": "commonjs" }')
     })
@@ -81,6 +81,7 @@ export const client = createPublicClient({ transport: fallback([hexline('http://
 import { createClient, type Block } from 'hexline'
 import { getBlocks } from 'hexline/bulk'
 import { HexlineProvider } from 'hexline/ethers'
+import { type InstrumentOptions, instrument } from 'hexline/otel'
 import { getWalletTokens, type TokenBalance } from 'hexline/rest'
 import { startSandbox } from 'hexline/sandbox'
 import { bulkActions, hexline } from 'hexline/viem'
@@ -88,6 +89,9 @@ ${ofViem(resolution)}
 const url = 'http://127.0.0.1:8545'
 const transport: Transport = hexline(url)
 const provider: JsonRpcProvider = new HexlineProvider(url)
+const options: InstrumentOptions = { traces: false, sample: 0.1 }
+const stop: () => void = instrument(options)
+stop()
 new FallbackProvider([provider, new HexlineProvider(url)])
 export async function main(): Promise<Block<true> | null> {
   for await (const block of getBlocks(createClient(url), { from: 0, to: 1 })) { const number: bigint = block.number; console.log(number) }
@@ -104,7 +108,7 @@ export type Token = TokenBalance
     })
 
     it('node16, with an older TypeScript: the types of its own entries pass without skipLibCheck', async () => {
-      const entries = ['hexline', 'hexline/bulk', 'hexline/rest', 'hexline/sandbox']
+      const entries = ['hexline', 'hexline/bulk', 'hexline/otel', 'hexline/rest', 'hexline/sandbox']
       const program = entries.map((entry, i) => `import * as entry${i} from '${entry}'\nexport const all${i} = entry${i}\n`).join('')
       expect(await check(program, ['--module', 'node16'], old)).toBe('')
     })
