@@ -127,16 +127,19 @@ it('a bot without hexline and with it look at each block', async () => {
     const account = `0x${String(++accounts).padStart(40, 'e')}`
     const program = await start('Node.js 24', name, [account, RICH])
     await program.line(/gets 1\.0 ETH/)
-    const { body } = await request(chain.anvil.url, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify([
-        { jsonrpc: '2.0', id: 1, method: 'anvil_setBalance', params: [account, '0x0'] },
-        { jsonrpc: '2.0', id: 2, method: 'evm_mine', params: [] },
-      ]),
-    })
-    await body.dump()
+    const calls = [
+      { jsonrpc: '2.0', id: 1, method: 'anvil_setBalance', params: [account, '0x0'] },
+      { jsonrpc: '2.0', id: 2, method: 'evm_mine', params: [] },
+    ]
+    // Again and again: the bot begins to listen at a moment that it does not tell.
+    const mining = setInterval(() => {
+      void request(chain.anvil.url, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(calls) }).then(({ body }) =>
+        body.dump(),
+      )
+    }, 1000)
+    onTestFinished(() => clearInterval(mining))
     await program.line(/(?:gets 1\.0 ETH\n.*){2}/s)
+    clearInterval(mining)
     program.interrupt()
     expect(await program.ended).toMatchObject({ code: 0, stderr: '' })
   }
