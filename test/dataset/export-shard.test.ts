@@ -7,6 +7,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import type { ChainOptions } from '../support/chain-server.ts'
 import { type DatasetChain, startDatasetChain } from '../support/dataset-chain.ts'
 import { digestsOf } from '../support/dataset-kills.ts'
+import { nightly } from '../support/runs.ts'
 
 let onPost: ChainOptions['gate'] & object
 let answer: ChainOptions['answer'] & object
@@ -34,7 +35,7 @@ const options = { from: 3, to: 58, format: 'ndjson', blocksPerFile: 5 } as const
 const shard = (index: number, of: number, more: Partial<ExportDatasetOptions> = {}) => exportDataset(client, { ...options, dir, shard: { index, of }, ...more })
 const parts = async () => (await readdir(join(dir, 'parts'))).filter((name) => /^\d/.test(name)).sort()
 
-it.each([1, 2, 8])('%d shards at once fill a folder with what one export writes', async (of) => {
+it.each([3, ...nightly(1, 8)])('%d shards at once fill a folder with what one export writes', async (of) => {
   const all = await Promise.all(Array.from({ length: of }, (_, i) => shard(i + 1, of)))
   for (const { from, to } of all) expect([from, to]).toEqual([3n, 58n])
   expect(all.reduce((sum, { blocks }) => sum + blocks, 0)).toBe(56)
