@@ -110,7 +110,7 @@ describe.runIf(hasRedis)('workers', () => {
         if (kills === 25 || kills === 35) await stopFor(workers[(i + 1) % workers.length]?.pid as number, 8000)
       }
       // The export was not over before all of that.
-      expect(exported.exitCode).toBe(null)
+      if (exported.exitCode !== null) throw new Error((await exported.ended).stderr)
       delayMs = 0
       await expectAll(dir, BLOCKS, exported, workers, plain)
       expect(await spawnHexline(['verify', dir, '--quiet'])).toMatchObject({ code: 0 })

@@ -1,0 +1,50 @@
+import { Queue } from 'bullmq'
+import { enqueueExport, exportProgress } from 'hexline/bullmq'
+import { expect, it } from 'vitest'
+import { ProgressReader } from '../../../adapters/bullmq/export-progress.ts'
+import { hasRedis, startRedis } from '../../support/redis.ts'
+
+it.runIf(hasRedis)('sums up what is done, each time only what has come since, and knows no rate before that', async () => {
+  const server = await startRedis()
+  const queue = new Queue('hexline', { connection: server.redis, prefix: 'hexline' })
+  try {
+    await enqueueExport(queue, { dir: '/data', from: 0, to: 3999, chainId: 1 })
+    const none = await exportProgress(queue)
+    expect(none).toMatchObject({
+      ranges: { total: 4, done: 0, waiting: 4 },
+      blocks: { total: 4000, done: 0 },
+      blocksPerSecond: 0,
+      msLeft: undefined,
+      failures: [],
+    })
+    const reader = new ProgressReader(queue)
+    await reader.read()
+    const entry = {
+      files: [
+        { rows: 5, bytes: 100 },
+        { rows: 7, bytes: 200 },
+      ],
+    }
+    for (const [i, job] of (await queue.getJobs(['waiting'])).slice(0, 2).entries()) {
+      await queue.remove(job.id as string)
+      // What a worker leaves of a range, without a worker.
+      await server.redis.zadd(queue.toKey('completed'), i + 1, job.id as string)
+      await server.redis.hset(queue.toKey(job.id as string), {
+        ...{ name: 'range', data: JSON.stringify(job.data), opts: '{}', returnvalue: JSON.stringify(entry) },
+        ...{ timestamp: '1', processedOn: String(1000 + 1000 * i), finishedOn: String(2000 + 1000 * i) },
+      })
+      const { blocks, rows, bytes, blocksPerSecond, msLeft } = await reader.read()
+      expect({ blocks: blocks.done, rows, bytes, blocksPerSecond }).toEqual({
+        blocks: 1000 * (i + 1),
+        rows: 12 * (i + 1),
+        bytes: 300 * (i + 1),
+        blocksPerSecond: 1000,
+      })
+      expect(msLeft).toBe(3000 - 1000 * i)
+    }
+    expect(await exportProgress(queue)).toMatchObject({ blocks: { done: 2000 }, rows: 24 })
+  } finally {
+    await queue.close()
+    await server.stop()
+  }
+})
