@@ -18,8 +18,12 @@ const LONGEST_LEASE_MS = 400
 const NEWEST = 0.2
 /** Granted calls that have not gone this long after their time are dropped, in ms. */
 const UNUSED_MS = 100
-/** Longest time without a word to Redis, where there is something to tell, in ms. */
-const TELL_MS = 100
+/**
+ * Longest time without a question of the worker that makes the estimate, and until another one
+ * tells what its next question would, in ms.
+ */
+const LEAD_MS = 100
+const TELL_MS = 1000
 /** The estimate is made on for this long after the last call that waited, in ms. */
 const BUSY_MS = 10_000
 /** How long calls wait at most for an answer of Redis, and until it is asked again, in ms. */
@@ -250,7 +254,7 @@ export class SharedPacer implements Pacing {
     const { clock } = this.#endpoint
     const isBusy = clock.now() - this.#wantedAt < BUSY_MS
     if (this.#alone === undefined && this.#events.length === 0 && !(this.#estimate !== undefined && isBusy)) return
-    const waitMs = this.#alone === undefined ? TELL_MS : LOST_MS
+    const waitMs = this.#alone !== undefined ? LOST_MS : this.#estimate !== undefined ? LEAD_MS : TELL_MS
     this.#timer = clock.wakeAt(this.#askedAt + waitMs, () => {
       this.#timer = undefined
       const now = clock.now()
