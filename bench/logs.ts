@@ -53,7 +53,9 @@ export function logSums(first: number, count: number): { readonly parts: number;
   return { parts, numbers, bytes: parts * SIZE }
 }
 
-/** These blocks in the fewest ranges that the node accepts: what a client can know only afterwards. */
+/**
+ * These blocks in the fewest ranges that the node accepts: what a client can know only afterwards.
+ */
 export function fittingRanges(first: number, count: number): (readonly [from: number, to: number])[] {
   const ranges: (readonly [number, number])[] = []
   let [from, logs] = [first, 0]

@@ -8,9 +8,9 @@ import type { ServerNews } from './server.ts'
 
 /*
  * What observing hexline costs (docs/observability.md): CPU time relative to the same program
- * without it. `npm run build && tsc -p bench/tsconfig.json && node bench/dist/observing.js [rounds]`
- * starts a process for each way and lets them do slices of the work in turn; each slice is compared
- * with the one of the base beside it. A busy machine needs many slices.
+ * without it. `npm run build && tsc -p bench/tsconfig.json && node bench/dist/observing.js
+ * [rounds]` starts a process for each way and lets them do slices of the work in turn; each slice
+ * is compared with the one of the base beside it. A busy machine needs many slices.
  */
 
 /** Ways to observe, each with the way that it is compared with. */

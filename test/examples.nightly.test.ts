@@ -13,8 +13,8 @@ import { installRuntimes, runtimes } from './support/runtimes.ts'
 import { deadPort, each, serve } from './support/server.ts'
 
 /*
- * The programs of examples as a user has them: one file, copied beside the installed package, run by
- * `npx tsx` of Node.js 20 and by Node.js 24 itself, and ended by Ctrl-C.
+ * The programs of examples as a user has them: one file, copied beside the installed package, run
+ * by `npx tsx` of Node.js 20 and by Node.js 24 itself, and ended by Ctrl-C.
  */
 
 let chain: ExampleChain

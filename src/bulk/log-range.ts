@@ -52,8 +52,8 @@ export interface RangeReply {
  * less than a tenth of the endpoint's timeout, not counting what the node takes for any range.
  * After a refusal it takes the size that the endpoint names, or half; from there it grows by 5 %
  * only, since the limit is near. Replies to parts of earlier ranges say nothing about how dense the
- * logs are where the next range begins, so only their time counts. Limits on blocks are the endpoint's, whatever the filter; the rest
- * depends on how many logs it selects.
+ * logs are where the next range begins, so only their time counts. Limits on blocks are the
+ * endpoint's, whatever the filter; the rest depends on how many logs it selects.
  */
 export class LogRange {
   readonly #limits: EndpointLimits

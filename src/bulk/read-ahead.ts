@@ -86,8 +86,8 @@ export class ReadAhead {
 
   /**
    * Whether an item may be requested although there is no room ahead: the consumer needs it before
-   * others that have arrived, and would wait for each such item in turn. `heldBefore` is the size of
-   * the items held before it.
+   * others that have arrived, and would wait for each such item in turn. `heldBefore` is the size
+   * of the items held before it.
    */
   hasRoomBetween(inFlight: number, heldBefore: number): boolean {
     return inFlight < this.#maxInFlight && heldBefore + (inFlight + 1) * this.#expectedBytes <= BETWEEN * this.#bounds.maxBytes

@@ -85,7 +85,7 @@ function waitingFor({ from, confirmations }: FollowJob, { head }: FollowProgress
         : 'block'
   const newest = head === undefined ? `there is no ${which} yet` : `the newest ${which} is ${head}`
   return [
-    `waiting for ${block === 'latest' ? `the first ${which}` : `block ${block}`}: ${newest}`,
+    block === 'latest' ? `waiting for the first ${which}` : `waiting for block ${block}: ${newest}`,
     { type: 'waiting', block: String(block), head: head?.toString() ?? null },
   ]
 }

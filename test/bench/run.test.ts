@@ -96,7 +96,8 @@ describe('the logs of the server', () => {
       const { url, refused, close } = await startLogs()
       const job = await (clients[client].logs as Way).load(url)
       try {
-        expect(await job.run(MANY_LOGS, 8000)).toEqual({ items: 8000, ...logSums(MANY_LOGS, 8000) })
+        const { numbers, parts } = logSums(MANY_LOGS, 8000)
+        expect(await job.run(MANY_LOGS, 8000)).toEqual({ items: 8000, numbers, parts })
         expect(refused()).toBeGreaterThan(2)
       } finally {
         await job.end()

@@ -171,7 +171,8 @@ it.each([
   await eventually(() => expect(pieces).toHaveLength(1))
   // Some looks later it has not been said again.
   await server.received(server.requests.length + 3)
-  chain.mine(12)
+  // Enough for 13 confirmations of block 14.
+  chain.mine(16)
   expect(await ended).toBe(0)
   expect(pieces).toEqual([expected])
 })

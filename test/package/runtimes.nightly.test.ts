@@ -15,8 +15,8 @@ import { each, type Received, send, serve, silent } from '../support/server.ts'
 import { cert, key } from '../support/tls.ts'
 
 /*
- * The packed package on each runtime, against real servers. docs/install.md has a table of it, which
- * says what does not work: the last test compares it with what was found.
+ * The packed package on each runtime, against real servers. docs/install.md has a table of it,
+ * which says what does not work: the last test compares it with what was found.
  */
 
 type Runtime = keyof typeof runtimes

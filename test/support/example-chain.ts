@@ -19,7 +19,9 @@ export interface ExampleChain {
   readonly sandbox: Sandbox
   /** A URL for any client. */
   readonly url: string
-  /** Adds a block with this many transfers, 0 or more, each to another receiver, of 0, 1, … units. */
+  /**
+   * Adds a block with this many transfers, 0 or more, each to another receiver, of 0, 1, … units.
+   */
   transfer(count: number): Promise<void>
   /** Replaces the last blocks by one more, empty ones. */
   reorganise(depth: number): Promise<void>

@@ -1,4 +1,6 @@
-/** Which bits are flipped: all eight of each byte, or one of every ninth byte, each time another. */
+/**
+ * Which bits are flipped: all eight of each byte, or one of every ninth byte, each time another.
+ */
 export type Bits = 'all' | 'few'
 
 /**
