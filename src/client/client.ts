@@ -428,8 +428,8 @@ function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
 
     async supports(method) {
       if (typeof method !== 'string' || method === '') throw new OptionError('method', 'the name of a method', show(method))
-      const ask: AskOne = (endpoint, method, params) =>
-        send({ method, params, attempts: ATTEMPTS_TO_ASK, [ONLY]: endpoint } as Request & RequestMarks).then(resultOf)
+      const ask: AskOne = (endpoint, asked, params, signal) =>
+        send({ method: asked, params, signal, attempts: ATTEMPTS_TO_ASK, [ONLY]: endpoint } as Request & RequestMarks).then(resultOf)
       return supported.supports(method, ask)
     },
 
