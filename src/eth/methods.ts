@@ -240,7 +240,7 @@ export function isHeavy(name: string): boolean {
   return HEAVY.test(name)
 }
 
-const HEAVY = /^(?:eth_getLogs|eth_getFilterLogs|eth_simulateV1|eth_sendRawTransactionSync|txpool_content|debug_trace\w+|(?:arb)?trace_\w+)$/
+const HEAVY = /^(?:eth_getLogs|eth_getFilterLogs|eth_simulateV1|eth_sendRawTransactionSync|txpool_(?:content|inspect)|debug_trace\w+|(?:arb)?trace_\w+)$/
 
 /** The arguments of a call as they are sent. Throws `CodecError`. */
 export function encodeArguments(name: string, args: readonly unknown[]): unknown[] {
