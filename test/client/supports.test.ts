@@ -30,6 +30,11 @@ describe('a method', () => {
     expect(asked()).toEqual(['trace_transaction []', 'eth_syncing []'])
   })
 
+  it('of a namespace that the node has disabled is not', async () => {
+    const disabled = "The method 'trace_block' is found but the namespace 'trace' is disabled for http://0.0.0.0:8545."
+    expect(await clientOf((await serve(refuse(-32600, disabled))).url).supports('trace_block')).toBe(false)
+  })
+
   it('that the node does not know is not', async () => {
     const { url, asked } = await startNode({})
     const client = clientOf(url)
