@@ -181,7 +181,7 @@ describe('traces in the form of Parity', () => {
   it('are calls, creations, self-destructions and rewards, with errors and null results', () => {
     const wire = [
       trace,
-      { ...trace, error: 'Reverted', result: null },
+      { ...trace, error: 'Reverted', result: null, subtraces: '0x2', transactionPosition: '0x3' },
       { type: 'create', action: { from: address, gas: '0x1', value: '0x2', init: '0x60' }, error: 'out of gas', subtraces: 1, traceAddress: [0] },
       { type: 'suicide', action: { address, refundAddress: address, balance: '0x9' }, result: null, subtraces: 0, traceAddress: [0, 1] },
       {
@@ -195,7 +195,7 @@ describe('traces in the form of Parity', () => {
     ]
     const [call, failed, create, suicide, reward] = decodeTraces(fresh(wire))
     expect(call).toEqual({ ...trace, action: { ...action, gas: 16n, value: 0n }, result: { gasUsed: 5n, output: '0x' }, blockNumber: 7n })
-    expect(failed).toMatchObject({ error: 'Reverted', result: null })
+    expect(failed).toMatchObject({ error: 'Reverted', result: null, subtraces: 2, transactionPosition: 3 })
     expect(create).toMatchObject({ action: { gas: 1n, value: 2n }, error: 'out of gas' })
     expect(suicide).toMatchObject({ action: { balance: 9n } })
     expect(reward).toMatchObject({ action: { value: 5_000_000_000_000_000_000n }, transactionHash: null })
