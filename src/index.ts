@@ -3,7 +3,7 @@ export { type Client, createClient, type Request } from './client/client.ts'
 export type { Endpoint } from './client/endpoint.ts'
 export type { CallRate, CallSettings, ClientOptions, UnitRate } from './client/options.ts'
 export { type RetryOptions, retry } from './client/retry.ts'
-export type { LogSubscription, PendingSubscription, SubscribeOptions, Subscription, SubscriptionItem } from './client/subscribe.ts'
+export type { LogSubscription, PendingSubscription, ReceiptSubscription, SubscribeOptions, Subscription, SubscriptionItem } from './client/subscribe.ts'
 export {
   type AnswerKind,
   type AnyHexlineError,
@@ -42,6 +42,7 @@ export type {
   PoolStatus,
   SimulatedBlock,
   SimulatedCall,
+  SyncNotice,
   SyncStatus,
   TransactionsByNonce,
 } from './eth/node-objects.ts'

@@ -36,7 +36,7 @@ export function tracesDecoder(form: TraceForm): Decode<readonly unknown[]> {
  */
 export function tracesFault(form: TraceForm, block: Linked, traces: readonly unknown[]): IntegrityError | undefined {
   const { transactions, number, hash } = block
-  const whole = form === 'parity' ? (traces as readonly Trace[]).filter(({ type, traceAddress }) => type !== 'reward' && traceAddress.length === 0) : traces
+  const whole = form === 'parity' ? (traces as readonly Trace[]).filter(isOfTransaction) : traces
   if (form === 'parity') {
     const odd = (traces as readonly Trace[]).find(({ blockHash }) => typeof blockHash === 'string' && blockHash !== hash)
     if (odd !== undefined) return new IntegrityError(`block ${number}: a trace is of block ${shown(odd.blockHash)}, not of ${shown(hash)}`)
@@ -48,4 +48,9 @@ export function tracesFault(form: TraceForm, block: Linked, traces: readonly unk
       return new IntegrityError(`block ${number}: trace ${i} is not of transaction ${i}`)
   }
   return undefined
+}
+
+/** A trace whose address is wrong is of no transaction. */
+function isOfTransaction({ type, traceAddress }: Trace): boolean {
+  return type !== 'reward' && Array.isArray(traceAddress) && traceAddress.length === 0
 }

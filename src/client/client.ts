@@ -3,8 +3,9 @@ import { CodecError, OptionError } from '../errors.ts'
 import type { Hash } from '../eth/codec/hex.ts'
 import { throttledAt } from '../eth/costs.ts'
 import { byteDecoder, decodeResult, encodeArguments, isHeavy, isSafe, type MethodName, type MethodParams, type MethodResult } from '../eth/methods.ts'
+import type { SyncNotice } from '../eth/node-objects.ts'
 import type { CallTraceOptions, TraceOptions } from '../eth/node-params.ts'
-import type { Block, Header, Log, Transaction } from '../eth/objects.ts'
+import type { Block, Header, Log, Receipt, Transaction } from '../eth/objects.ts'
 import type { BlockId, BlockNumber, CallObject, Json } from '../eth/params.ts'
 import { ethereum } from '../eth/protocol.ts'
 import { sendRecovery } from '../eth/send-raw-transaction.ts'
@@ -37,6 +38,7 @@ import {
   type LogSubscription,
   noWebSocket,
   type PendingSubscription,
+  type ReceiptSubscription,
   type SubscribeOptions,
   type Subscription,
   subscription,
@@ -118,12 +120,12 @@ export interface Client {
    */
   pinned(): Client
   /**
-   * New blocks' headers, logs, or pending transactions, as a node sends them over a WebSocket. `for
-   * await` gets each as `{ type: 'value', value }`, and `{ type: 'gap' }` wherever something may
-   * have been missed. What comes twice is passed on twice, and logs of replaced blocks come with
-   * `removed: true`. Throws `OptionError` where no endpoint is a WebSocket, and for invalid
-   * options. The iterator throws the error of a node that refuses, and `CodecError` for a value
-   * that cannot be decoded.
+   * New blocks' headers, logs, pending transactions, receipts of new blocks, or the progress of a
+   * node's sync, as the node sends them over a WebSocket. `for await` gets each as `{ type:
+   * 'value', value }`, and `{ type: 'gap' }` wherever something may have been missed. What comes
+   * twice is passed on twice, and logs of replaced blocks come with `removed: true`. Throws
+   * `OptionError` where no endpoint is a WebSocket, and for invalid options. The iterator throws
+   * the error of a node that refuses, and `CodecError` for a value that cannot be decoded.
    */
   subscribe(event: 'newHeads', options?: SubscribeOptions): Subscription<Header>
   subscribe(event: 'logs', options?: LogSubscription): Subscription<Log>
@@ -131,6 +133,8 @@ export interface Client {
     event: 'newPendingTransactions',
     options?: PendingSubscription<Full>,
   ): Subscription<Full extends true ? Transaction : Hash>
+  subscribe(event: 'syncing', options?: SubscribeOptions): Subscription<SyncNotice | boolean>
+  subscribe(event: 'transactionReceipts', options?: ReceiptSubscription): Subscription<Receipt[]>
   /**
    * Whether a method can be called: true if an endpoint has it, since calls move to that one; false
    * if none has it; undefined where that could not be found. Endpoints that have not been asked get
@@ -424,8 +428,8 @@ function clientOf(parts: Parts, own: CallSettings = {}, pin?: Pin): Client {
 
     async supports(method) {
       if (typeof method !== 'string' || method === '') throw new OptionError('method', 'the name of a method', show(method))
-      const ask: AskOne = (endpoint, method, params) =>
-        send({ method, params, attempts: ATTEMPTS_TO_ASK, [ONLY]: endpoint } as Request & RequestMarks).then(resultOf)
+      const ask: AskOne = (endpoint, asked, params, signal) =>
+        send({ method: asked, params, signal, attempts: ATTEMPTS_TO_ASK, [ONLY]: endpoint } as Request & RequestMarks).then(resultOf)
       return supported.supports(method, ask)
     },
 

@@ -23,6 +23,15 @@ export interface PendingSubscription<Full extends boolean = boolean> extends Sub
   readonly full?: Full
 }
 
+/** Which receipts to subscribe to. */
+export interface ReceiptSubscription extends SubscribeOptions {
+  /**
+   * Of these transactions, once they are in a block; geth takes at most 200. Default: of all
+   * transactions.
+   */
+  readonly transactionHashes?: readonly Hash[]
+}
+
 /**
  * What a subscription brings: a value, or a gap. At a gap, something may have been missed: the
  * socket was lost and the node has been asked again, or the consumer was too slow.

@@ -25,7 +25,10 @@ const INSTEAD: Readonly<Record<string, readonly [method: string, ...params: unkn
 }
 
 /** Sends a call to this endpoint alone, and gives its result. */
-export type AskOne = (endpoint: string, method: string, params: readonly unknown[]) => Promise<unknown>
+export type AskOne = (endpoint: string, method: string, params: readonly unknown[], signal: AbortSignal) => Promise<unknown>
+
+/** The same with its signal. */
+type Ask = (endpoint: string, method: string, params: readonly unknown[]) => Promise<unknown>
 
 /**
  * Which methods the endpoints of a client have. They are asked with a call of the method without
@@ -51,17 +54,33 @@ export class Supported {
   }
 
   /**
-   * True if an endpoint has the method, false if none has, undefined if none is known to have it
-   * and one did not say. Rejects with what `ask` rejects with that is not an answer of a node.
+   * True as soon as an endpoint is known to have the method: the others are then not waited for.
+   * False if none has, undefined if none is known to have it and one did not say. Rejects with what
+   * `ask` rejects with that is not an answer of a node.
    */
   async supports(method: string, ask: AskOne): Promise<boolean | undefined> {
-    const answers = await Promise.all(this.#endpoints.map((endpoint) => this.#at(endpoint, method, ask)))
-    return answers.includes(true) || (answers.includes(undefined) ? undefined : false)
+    if (this.#endpoints.some((endpoint) => this.#known(endpoint, method) === true)) return true
+    const enough = new AbortController()
+    const askUntil: Ask = (endpoint, asked, params) => ask(endpoint, asked, params, enough.signal)
+    const answers = this.#endpoints.map((endpoint) => this.#at(endpoint, method, askUntil))
+    try {
+      return await Promise.any(answers.map(ifTrue))
+    } catch {
+      return (await Promise.all(answers)).includes(undefined) ? undefined : false
+    } finally {
+      enough.abort()
+    }
   }
 
-  async #at(endpoint: string, method: string, ask: AskOne): Promise<boolean | undefined> {
+  /** What an endpoint has answered; undefined if nothing that is still believed. */
+  #known(endpoint: string, method: string): boolean | undefined {
     const known = this.#answers.get(keyOf(endpoint, method))
-    if (known !== undefined && this.#clock.now() < known.until) return known.has
+    return known !== undefined && this.#clock.now() < known.until ? known.has : undefined
+  }
+
+  async #at(endpoint: string, method: string, ask: Ask): Promise<boolean | undefined> {
+    const known = this.#known(endpoint, method)
+    if (known !== undefined) return known
     const [has, hasData] = await Promise.all([
       isSafe(method) || Object.hasOwn(INSTEAD, method) ? answersTo(endpoint, method, ask) : servesNamespace(endpoint, method, ask),
       hasWhatItReads(endpoint, method, ask),
@@ -78,11 +97,17 @@ export class Supported {
   }
 }
 
+/** Rejects if the answer is another, or if there is none. */
+async function ifTrue(answer: Promise<boolean | undefined>): Promise<true> {
+  if ((await answer) === true) return true
+  throw undefined
+}
+
 function keyOf(endpoint: string, method: string): string {
   return `${endpoint} ${method}`
 }
 
-async function answersTo(endpoint: string, method: string, ask: AskOne): Promise<boolean | undefined> {
+async function answersTo(endpoint: string, method: string, ask: Ask): Promise<boolean | undefined> {
   const [asked, ...params] = Object.hasOwn(INSTEAD, method) ? (INSTEAD[method] as readonly [string, ...unknown[]]) : [method]
   try {
     await ask(endpoint, asked, params)
@@ -95,7 +120,7 @@ async function answersTo(endpoint: string, method: string, ask: AskOne): Promise
 }
 
 /** False if the endpoint does not serve the method's namespace; it may still lack the method. */
-async function servesNamespace(endpoint: string, method: string, ask: AskOne): Promise<false | undefined> {
+async function servesNamespace(endpoint: string, method: string, ask: Ask): Promise<false | undefined> {
   try {
     const modules = await ask(endpoint, 'rpc_modules', [])
     const [namespace = ''] = method.split('_')
@@ -106,7 +131,7 @@ async function servesNamespace(endpoint: string, method: string, ask: AskOne): P
 }
 
 /** False if the endpoint says that it keeps nothing of what the method reads. */
-async function hasWhatItReads(endpoint: string, method: string, ask: AskOne): Promise<boolean> {
+async function hasWhatItReads(endpoint: string, method: string, ask: Ask): Promise<boolean> {
   const { traitOf, askHistory, historyOf, partOf } = ethereum
   const reads = traitOf(method)?.reads
   if (reads === undefined) return true

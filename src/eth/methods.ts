@@ -26,6 +26,7 @@ import {
   type BlockNumber,
   block,
   blockNumber,
+  blockOverrides,
   bytes,
   type CallObject,
   call,
@@ -34,7 +35,6 @@ import {
   flag,
   hash,
   type Json,
-  json,
   type LogFilter,
   percentiles,
   quantity,
@@ -66,7 +66,7 @@ export const methods = {
       call,
       latest,
       withoutDefault(stateOverrides, {}),
-      withoutDefault(json, {}),
+      withoutDefault(blockOverrides, {}),
     ),
     hex,
   ),
@@ -86,7 +86,7 @@ export const methods = {
       call,
       withoutDefault(block, 'latest'),
       withoutDefault(stateOverrides, {}),
-      withoutDefault(json, {}),
+      withoutDefault(blockOverrides, {}),
     ),
     decodeQuantity,
   ),
@@ -240,7 +240,7 @@ export function isHeavy(name: string): boolean {
   return HEAVY.test(name)
 }
 
-const HEAVY = /^(?:eth_getLogs|eth_getFilterLogs|eth_simulateV1|eth_sendRawTransactionSync|txpool_content|debug_trace\w+|(?:arb)?trace_\w+)$/
+const HEAVY = /^(?:eth_getLogs|eth_getFilterLogs|eth_simulateV1|eth_sendRawTransactionSync|txpool_(?:content|inspect)|debug_trace\w+|(?:arb)?trace_\w+)$/
 
 /** The arguments of a call as they are sent. Throws `CodecError`. */
 export function encodeArguments(name: string, args: readonly unknown[]): unknown[] {

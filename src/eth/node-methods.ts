@@ -21,6 +21,8 @@ import {
   textOf,
 } from './node-objects.ts'
 import {
+  bundleContext,
+  bundles,
   type CallTraceOptions,
   filterId,
   indices,
@@ -49,7 +51,6 @@ import {
   filter,
   hash,
   type Json,
-  json,
   type LogFilter,
   withoutDefault,
 } from './params.ts'
@@ -245,7 +246,7 @@ export const nodeMethods = {
    * @see https://docs.erigon.tech/interacting-with-erigon/debug
    */
   debug_traceCallMany: read(
-    params<[bundles: readonly Json[], context: Json, options?: CallTraceOptions | null]>(json, json, options),
+    params<[bundles: readonly Json[], context: Json, options?: CallTraceOptions | null]>(bundles, bundleContext, options),
     (value, [, , options]) => arrayOf(arrayOf(traceDecoder(options)))(value) as AnyTrace[][],
   ),
   /**

@@ -168,6 +168,22 @@ const decodeSyncStatus = object('sync status, or false', [], syncStatusFields)
 /** False for a node that is not syncing. */
 export const decodeSyncing = (value: unknown): SyncStatus | false => (value === false ? false : decodeSyncStatus(value))
 
+const syncNoticeFields = {
+  /** Absent at nodes that say so by `true` and `false` alone. */
+  syncing: optional(asSent<boolean>()),
+  /** How far geth is; other nodes have these fields beside `syncing`. */
+  status: optional(nullable(decoded<SyncStatus>(decodeSyncStatus))),
+  ...syncStatusFields,
+}
+
+/** How far a node is, as it notifies a subscription to `syncing`. */
+export interface SyncNotice extends Infer<typeof syncNoticeFields> {}
+
+const decodeSyncObject = object('sync status, true or false', [], syncNoticeFields)
+
+/** False once a node has caught up with its chain. */
+export const decodeSyncNotice = (value: unknown): SyncNotice | boolean => (typeof value === 'boolean' ? value : decodeSyncObject(value))
+
 const poolStatusFields = {
   /** Number of transactions that the next blocks may have. */
   pending: number,

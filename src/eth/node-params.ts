@@ -8,14 +8,15 @@ import {
   address,
   type BlockNumber,
   blockNumber,
+  blockOverrides,
   type CallObject,
   call,
   each,
+  encodeObject,
   fields,
   flag,
   isObject,
   type Json,
-  json,
   type Param,
   stateOverrides,
   storageKeys,
@@ -96,6 +97,9 @@ export interface Simulation {
 }
 
 export const traceOptions: Param<CallTraceOptions> = { encode: encodeTraceOptions }
+export const bundles: Param<readonly Json[]> = { encode: (value) => each(value, (item) => encodeObject(item, 'a bundle: an object with transactions')) }
+/** Where in the chain bundles run. */
+export const bundleContext: Param<Json> = { encode: (value) => encodeObject(value, 'an object with blockNumber and transactionIndex') }
 export const traceKinds: Param<readonly TraceKind[]> = { encode: (value) => each(value, encodeTraceKind) }
 export const traceFilter: Param<TraceFilter> = { encode: encodeTraceFilter }
 export const tracedCalls: Param<readonly (readonly [call: CallObject, kinds: readonly TraceKind[]])[]> = { encode: (value) => each(value, encodeTracedCall) }
@@ -108,6 +112,7 @@ export const timeoutMs: Param<number | Hex> = { encode: (value) => (typeof value
 
 const optionCodecs = {
   tracer: encodeText,
+  tracerConfig: (value: unknown) => encodeObject(value, 'an object with options of the tracer'),
   timeout: encodeText,
   enableMemory: flag.encode,
   disableStack: flag.encode,
@@ -116,7 +121,7 @@ const optionCodecs = {
   reexec: encodeCount,
   limit: encodeCount,
   stateOverrides: stateOverrides.encode,
-  blockOverrides: json.encode,
+  blockOverrides: blockOverrides.encode,
   txIndex: encodeQuantity,
 }
 
@@ -137,7 +142,7 @@ const filterCodecs = {
   toBlock: blockNumber.encode,
   fromAddress: (value: unknown) => each(value, address.encode as (item: unknown) => unknown),
   toAddress: (value: unknown) => each(value, address.encode as (item: unknown) => unknown),
-  mode: encodeText,
+  mode: encodeMode,
   after: encodeCount,
   count: encodeCount,
 }
@@ -151,13 +156,18 @@ function encodeTraceFilter(value: unknown): unknown {
   return fields(value, filterCodecs)
 }
 
+function encodeMode(value: unknown): unknown {
+  if (value === 'intersection' || value === 'union') return value
+  throw fault("'intersection' or 'union'", value)
+}
+
 function encodeTracedCall(value: unknown): unknown {
   if (!Array.isArray(value) || value.length !== 2) throw fault('a call object and an array of kinds', value)
   return [call.encode(value[0]), traceKinds.encode(value[1])]
 }
 
 const blockCodecs = {
-  blockOverrides: json.encode,
+  blockOverrides: blockOverrides.encode,
   stateOverrides: stateOverrides.encode,
   calls: (value: unknown) => each(value, call.encode as (item: unknown) => unknown),
 }
@@ -169,7 +179,7 @@ const simulationCodecs = {
 }
 
 function encodeSimulation(value: unknown): unknown {
-  if (!isObject(value)) throw fault('an object with blockStateCalls', value)
+  if (!isObject(value) || value.blockStateCalls == null) throw fault('an object with blockStateCalls', value)
   return fields(value, simulationCodecs)
 }
 

@@ -94,6 +94,7 @@ export const call: Param<CallObject> = { encode: encodeCall }
 export const filter: Param<LogFilter> = { encode: encodeFilter }
 export const json: Param<Json> = { encode: encodeJson }
 export const stateOverrides: Param<Json> = { encode: encodeOverrides }
+export const blockOverrides: Param<Json> = { encode: (value) => encodeObject(value, 'an object with fields of the block') }
 export const storageKey: Param<Quantity> = { encode: encodeStorageKey }
 export const storageKeys: Param<readonly Quantity[]> = { encode: (value) => each(value, encodeStorageKey) }
 export const percentiles: Param<readonly number[]> = { encode: (value) => each(value, encodePercentile) }
@@ -268,7 +269,13 @@ function encodeStorageKey(value: unknown): string {
 /** State overrides, by address. */
 function encodeOverrides(value: unknown): unknown {
   if (isObject(value)) for (const key of Object.keys(value)) if (ADDRESS.test(key) && !isChecksummed(key)) throw fault(CHECKSUM, key)
-  return encodeJson(value)
+  return encodeObject(value, 'an object with accounts by address')
+}
+
+/** An object of JSON values; `what` names it in the error. */
+export function encodeObject(value: unknown, what: string): unknown {
+  if (isObject(value)) return encodeJson(value)
+  throw fault(what, value)
 }
 
 function encodeJson(value: unknown): unknown {

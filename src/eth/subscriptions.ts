@@ -1,12 +1,17 @@
 import { OptionError } from '../errors.ts'
 import { didYouMean } from '../nearest-name.ts'
 import { show } from '../text.ts'
-import { decodeHash, decodeHeader, decodeLog, decodeTransaction } from './objects.ts'
-import { encodeParams, filter, type Param } from './params.ts'
+import { fault, under } from './codec/codec-path.ts'
+import { decodeSyncNotice } from './node-objects.ts'
+import { decodeHash, decodeHeader, decodeLog, decodeReceipts, decodeTransaction } from './objects.ts'
+import { each, encodeParams, filter, hash, type Param } from './params.ts'
+
+const receiptFilter: Param<Fields> = { encode: encodeReceiptFilter }
 
 /**
- * What `eth_subscribe` takes (https://geth.ethereum.org/docs/interacting-with-geth/rpc/pubsub), one
- * row for each kind of event.
+ * What `eth_subscribe` takes (https://geth.ethereum.org/docs/interacting-with-geth/rpc/pubsub,
+ * https://github.com/ethereum/execution-apis, src/schemas/subscription.yaml), one row for each kind
+ * of event.
  */
 const subscriptions = {
   newHeads: { fields: [], params: () => [], decoder: () => decodeHeader },
@@ -23,6 +28,12 @@ const subscriptions = {
       ({ full }: Fields) =>
       (value: unknown) =>
         full === true && typeof value === 'object' ? decodeTransaction(value) : decodeHash(value),
+  },
+  syncing: { fields: [], params: () => [], decoder: () => decodeSyncNotice },
+  transactionReceipts: {
+    fields: ['transactionHashes'],
+    params: (fields: Fields) => (fields.transactionHashes === undefined ? [] : encodeParams('eth_subscribe', [receiptFilter as Param<never>], [fields])),
+    decoder: () => decodeReceipts,
   },
 } as const satisfies Record<string, Row>
 
@@ -60,4 +71,14 @@ function rowOf(name: string): Row {
   if (Object.hasOwn(subscriptions, name)) return subscriptions[name as SubscriptionName]
   const names = Object.keys(subscriptions)
   throw new OptionError('subscribe', `one of ${names.join(', ')}`, show(name) + (typeof name === 'string' ? didYouMean(name, names) : ''))
+}
+
+/** No hashes would mean all transactions to the node. */
+function encodeReceiptFilter({ transactionHashes }: Fields): unknown {
+  if (Array.isArray(transactionHashes) && transactionHashes.length === 0) throw under(fault('one hash or more', transactionHashes), 'transactionHashes')
+  try {
+    return { transactionHashes: each(transactionHashes, hash.encode as (item: unknown) => unknown) }
+  } catch (caught) {
+    throw under(caught, 'transactionHashes')
+  }
 }

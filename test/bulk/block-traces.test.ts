@@ -98,6 +98,7 @@ describe('traces belong to a block', () => {
     ['callTracer', [], 'block 4 has 1 transactions, but traces of 0'],
     ['callTracer', callFramesOf(7), 'block 4: trace 0 is not of transaction 0'],
     ['parity', tracesOf(4), undefined],
+    ['parity', tracesOf(4).map((trace) => ({ ...trace, traceAddress: null })), 'block 4 has 1 transactions, but traces of 0'],
     ['parity', tracesOf(4).slice(1), 'block 4 has 1 transactions, but traces of 0'],
     ['parity', tracesOf(7), expect.stringMatching(/^block 4: a trace is of block 0xb{8}0{55}7, not of 0xb{8}0{55}4$/)],
     ['parity', tracesOf(7).map((trace) => ({ ...trace, blockHash: block.hash })), 'block 4: trace 0 is not of transaction 0'],

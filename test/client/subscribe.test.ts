@@ -33,12 +33,14 @@ async function take<T>(items: Subscription<T>, count: number) {
 }
 
 describe('values', () => {
-  test('are decoded headers, logs, hashes and transactions', async () => {
+  test('are decoded headers, logs, hashes, transactions, receipts and states of a sync', async () => {
     const server = await serveWebSocket(
       node((id, { entries: [entry], peer }) => {
         const [name, more] = entry?.params ?? []
         if (name === 'newHeads') peer.notify(id, header(7))
         else if (name === 'logs') peer.notify(id, log(8))
+        else if (name === 'syncing') peer.notify(id, { syncing: true, highestBlock: 9 })
+        else if (name === 'transactionReceipts') peer.notify(id, [{ transactionHash: hash(9), gasUsed: '0x5208' }])
         else peer.notify(id, more === true ? { hash: hash(9), value: '0x10', nonce: '0x1' } : hash(9))
       }),
     )
@@ -48,8 +50,14 @@ describe('values', () => {
     expect(await take(client.subscribe('logs', logs), 1)).toMatchObject([{ blockNumber: 8n, logIndex: 0 }])
     expect(await take(client.subscribe('newPendingTransactions'), 1)).toEqual([hash(9)])
     expect(await take(client.subscribe('newPendingTransactions', { full: true }), 1)).toMatchObject([{ hash: hash(9), value: 16n, nonce: 1 }])
+    expect(await take(client.subscribe('syncing'), 1)).toEqual([{ syncing: true, highestBlock: 9n }])
+    const receipts = { transactionHashes: [hash(9)] }
+    expect(await take(client.subscribe('transactionReceipts', receipts), 1)).toEqual([[{ transactionHash: hash(9), gasUsed: 21_000n }]])
     const sent = server.messages.map(({ entries: [entry] }) => entry).filter((entry) => entry?.method === 'eth_subscribe')
-    expect(sent.map((entry) => entry?.params)).toEqual([['newHeads'], ['logs', logs], ['newPendingTransactions'], ['newPendingTransactions', true]])
+    expect(sent.map((entry) => entry?.params)).toEqual([
+      ...[['newHeads'], ['logs', logs], ['newPendingTransactions'], ['newPendingTransactions', true]],
+      ...[['syncing'], ['transactionReceipts', receipts]],
+    ])
   })
 
   test('come in order, doubles included, and those before the reply to eth_subscribe, too', async () => {
@@ -215,8 +223,12 @@ describe('failures', () => {
     const client = clientOf([http.url, server.url])
     const subscribe = client.subscribe as (name: unknown, options?: unknown) => unknown
     for (const [name, options, message] of [
-      ['newHead', {}, 'subscribe: expected one of newHeads, logs, newPendingTransactions, received "newHead" (did you mean `newHeads`?)'],
-      [undefined, {}, 'subscribe: expected one of newHeads, logs, newPendingTransactions, received undefined'],
+      [
+        'newHead',
+        {},
+        'subscribe: expected one of newHeads, logs, newPendingTransactions, syncing, transactionReceipts, received "newHead" (did you mean `newHeads`?)',
+      ],
+      [undefined, {}, 'subscribe: expected one of newHeads, logs, newPendingTransactions, syncing, transactionReceipts, received undefined'],
       ['newHeads', { address: '0x' }, 'options: expected only signal, received "address"'],
       ['logs', { fromBlock: 1 }, 'options: expected only address, topics, signal, received "fromBlock"'],
       ['logs', { address: '0x1' }, 'params[0].address: expected an address (20 bytes in hex), received "0x1"'],

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { type AskOne, Supported } from '../../src/client/supports.ts'
 import { OptionError } from '../../src/index.ts'
+import { systemClock } from '../../src/wait/clock.ts'
 import { holdTime } from '../support/held-time.ts'
 import { type Answer, clientOf, each, failed, refuse, serve, silent } from '../support/server.ts'
 
@@ -26,6 +28,11 @@ describe('a method', () => {
     expect(await client.supports('trace_transaction')).toBe(true)
     expect(await client.supports('eth_syncing')).toBe(true)
     expect(asked()).toEqual(['trace_transaction []', 'eth_syncing []'])
+  })
+
+  it('of a namespace that the node has disabled is not', async () => {
+    const disabled = "The method 'trace_block' is found but the namespace 'trace' is disabled for http://0.0.0.0:8545."
+    expect(await clientOf((await serve(refuse(-32600, disabled))).url).supports('trace_block')).toBe(false)
   })
 
   it('that the node does not know is not', async () => {
@@ -108,6 +115,32 @@ describe('a method', () => {
       ['eth_syncing []', 'trace_block []'],
       ['eth_syncing []', 'trace_block []'],
     ])
+  })
+
+  it('is supported as soon as one endpoint has it, whatever another one is waiting for', async () => {
+    const { url, asked } = await startNode({ eth_chainId: '0x1', eth_blockNumber: '0x1', eth_syncing: false })
+    const client = clientOf([(await serve(silent)).url, url])
+    for (let i = 0; i < 2; i++) expect(await client.supports('eth_syncing')).toBe(true)
+    expect(asked().filter((call) => call.startsWith('eth_syncing'))).toHaveLength(1)
+  })
+
+  it('is not asked for at the others any longer, nor again', async () => {
+    const waiting: AbortSignal[] = []
+    const ask: AskOne = async (endpoint, _method, _params, signal) => {
+      if (endpoint === 'two') return false
+      waiting.push(signal)
+      return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+    }
+    const supported = new Supported(['one', 'two'], systemClock)
+    for (let i = 0; i < 2; i++) expect(await supported.supports('eth_syncing', ask)).toBe(true)
+    expect(waiting.map(({ aborted }) => aborted)).toEqual([true])
+  })
+
+  it('is asked for once by all who ask at the same time', async () => {
+    const { url, asked } = await startNode({ eth_syncing: false })
+    const client = clientOf(url)
+    expect(new Set(await Promise.all(Array.from({ length: 100 }, () => client.supports('eth_syncing'))))).toEqual(new Set([true]))
+    expect(asked()).toEqual(['eth_syncing []'])
   })
 
   it('ends with the signal, and with the client', async () => {

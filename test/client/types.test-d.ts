@@ -1,5 +1,5 @@
 import { describe, expectTypeOf, test } from 'vitest'
-import type { Address, Client, Hash, Header, Log, Subscription, SubscriptionItem, Transaction } from '../../src/index.ts'
+import type { Address, Client, Hash, Header, Log, Receipt, Subscription, SubscriptionItem, SyncNotice, Transaction } from '../../src/index.ts'
 
 declare const client: Client
 declare const address: Address
@@ -18,6 +18,9 @@ describe('client.subscribe', () => {
     expectTypeOf(client.subscribe('newPendingTransactions', { full: false })).toEqualTypeOf<Subscription<Hash>>()
     expectTypeOf(client.subscribe('newPendingTransactions', { full: true, signal })).toEqualTypeOf<Subscription<Transaction>>()
     expectTypeOf(client.subscribe('newPendingTransactions', { full: either })).toEqualTypeOf<Subscription<Hash | Transaction>>()
+    expectTypeOf(client.subscribe('syncing', { signal })).toEqualTypeOf<Subscription<SyncNotice | boolean>>()
+    expectTypeOf(client.subscribe('transactionReceipts')).toEqualTypeOf<Subscription<Receipt[]>>()
+    expectTypeOf(client.subscribe('transactionReceipts', { transactionHashes: [topic] })).toEqualTypeOf<Subscription<Receipt[]>>()
   })
 
   test('says where something may be missing', () => {
@@ -33,7 +36,9 @@ describe('client.subscribe', () => {
     client.subscribe('logs', { address: 5 })
     // @ts-expect-error: pending transactions cannot be filtered
     client.subscribe('newPendingTransactions', { topics: [] })
+    // @ts-expect-error: hashes are 32 bytes in hex
+    client.subscribe('transactionReceipts', { transactionHashes: [7] })
     // @ts-expect-error: there is no such event
-    client.subscribe('syncing')
+    client.subscribe('newBlocks')
   })
 })

@@ -15,6 +15,7 @@ import {
 } from 'viem'
 import { mnemonicToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { isHeavy } from '../../src/eth/methods.ts'
 import { type BlockId, type Client, createClient, encodeArguments, type LogFilter, type MethodName, type Post, RpcError, replyOf } from '../../src/index.ts'
 import { type Anvil, startAnvil } from '../support/anvil.ts'
 import { minedReceipt } from '../support/mined.ts'
@@ -136,6 +137,11 @@ function withoutAbsent<T extends object>(value: T, sample: object): Partial<T> {
 }
 
 const raw = (method: string, params: unknown[] = []) => viem.request({ method, params } as never) as Promise<unknown>
+
+test('methods that take long share no POST with the others', () => {
+  const long = ['eth_getLogs', 'eth_simulateV1', 'txpool_content', 'txpool_inspect', 'debug_traceCall', 'trace_block', 'arbtrace_call']
+  expect([...long, 'eth_call', 'txpool_contentFrom', 'debug_getRawBlock', 'x_trace_block', 'eth_getLogsX'].filter(isHeavy)).toEqual(long)
+})
 
 describe('the small chain', () => {
   test('has transactions of the types 0, 1, 2 and 4, a contract, logs and a failure', async () => {

@@ -150,3 +150,33 @@ it.each([
   ['eth_getStorageValues', { [address]: [7] }, `${address}[0]: expected bytes in hex, received 7`],
   ['eth_newFilter', 7, 'result: expected bytes in hex, received 7'],
 ])('%s: %j is refused', (method, wire, message) => expect(() => decode(method, wire)).toThrow(message))
+
+describe('what tells one result from another', () => {
+  const call = { status: '0x1', returnData: '0x' }
+  const block = { number: '0x1', calls: [call] }
+  const account = (fields: object) => [{ address, ...fields }]
+  const without = (value: object, key: string) => ({ ...value, [key]: undefined })
+
+  it.each<[missing: string, method: string, value: unknown]>([
+    ['head.number', 'eth_capabilities', { head: { hash } }],
+    ['current.activationTime', 'eth_config', { current: { chainId: '0x1' } }],
+    ['[0].number', 'eth_simulateV1', [without(block, 'number')]],
+    ['[0].calls', 'eth_simulateV1', [without(block, 'calls')]],
+    ['[0].calls[0].status', 'eth_simulateV1', [{ ...block, calls: [without(call, 'status')] }]],
+    ['[0].calls[0].returnData', 'eth_simulateV1', [{ ...block, calls: [without(call, 'returnData')] }]],
+    ['raw', 'eth_fillTransaction', { tx: {} }],
+    ['tx', 'eth_fillTransaction', { raw: '0x' }],
+    ['[0].address', 'eth_getBlockAccessList', [{}]],
+    ['[0].storageChanges[0].key', 'eth_getBlockAccessList', account({ storageChanges: [{ changes: [] }] })],
+    ['[0].storageChanges[0].changes[0].index', 'eth_getBlockAccessList', account({ storageChanges: [{ key: hash, changes: [{ value: hash }] }] })],
+    ...['balanceChanges', 'nonceChanges', 'codeChanges'].map((key): [string, string, unknown] => [
+      ...([`[0].${key}[0].index`, 'eth_getBlockAccessList', account({ [key]: [{}] })] as const),
+    ]),
+    ...['txpool_status', 'txpool_content', 'txpool_contentFrom', 'txpool_inspect'].flatMap((method): [string, string, unknown][] => [
+      ['pending', method, { queued: method === 'txpool_status' ? 0 : {} }],
+      ['queued', method, { pending: method === 'txpool_status' ? 0 : {} }],
+    ]),
+  ])('is not absent: %s of %s', (missing, method, value) =>
+    expect(() => decode(method, value)).toThrow(`${missing}: expected the ${missing.replace(/^.*\./, '')} of a`),
+  )
+})

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { methodNames } from '../../src/eth/methods.ts'
 import { CodecError, createClient, encodeArguments, type MethodName, type Post, replyOf } from '../../src/index.ts'
 
 const A = '0x00000000000000000000000000000000000000a1'
@@ -170,6 +171,8 @@ const refused: [MethodName, unknown[], string, string, string][] = [
   ['eth_getBalance', [A.slice(2)], 'params[0]', ADDRESS, `"${A.slice(2)}"`],
   ['eth_getBalance', [MISTYPED], 'params[0]', CHECKSUM, `"${MISTYPED}"`],
   ['eth_getProof', [MISTYPED, []], 'params[0]', CHECKSUM, `"${MISTYPED}"`],
+  ['eth_call', [{}, 'latest', 7], 'params[2]', 'an object with accounts by address', '7'],
+  ['eth_call', [{}, 'latest', {}, 'pending'], 'params[3]', 'an object with fields of the block', '"pending"'],
   ['eth_call', [{ to: MISTYPED }], 'params[0].to', CHECKSUM, `"${MISTYPED}"`],
   ['eth_call', [{ accessList: [{ address: MISTYPED, storageKeys: [] }] }], 'params[0].accessList[0].address', CHECKSUM, `"${MISTYPED}"`],
   ['eth_call', [{ accessList: ['0x'] }], 'params[0].accessList[0]', 'an object with address and storageKeys', '"0x"'],
@@ -330,7 +333,7 @@ describe('the number of arguments', () => {
   })
 })
 
-describe('a method without a row', () => {
+describe('a method that is in no table', () => {
   test.each([
     ['eth_getbalance', 'eth_getBalance'],
     ['getBalance', 'eth_getBalance'],
@@ -338,12 +341,14 @@ describe('a method without a row', () => {
     ['blocknumber', 'eth_blockNumber'],
   ])('%s: did you mean %s?', (name, meant) => {
     expect(thrownBy(name, []).message).toBe(
-      `method: expected one of the 70 methods that hexline decodes; request() sends any other, received "${name}" (did you mean \`${meant}\`?)`,
+      `method: expected one of the ${methodNames.length} methods that hexline decodes; request() sends any other, received "${name}" (did you mean \`${meant}\`?)`,
     )
   })
 
-  test.each(['erigon_forks', 'bor_getAuthor', 'toString', '__proto__', ''])('%s: nothing is similar', (name) => {
-    expect(thrownBy(name, []).message).toBe(`method: expected one of the 70 methods that hexline decodes; request() sends any other, received "${name}"`)
+  test.each(['eth_sendTransaction', 'engine_newPayloadV4', 'toString', '__proto__', ''])('%s: nothing is similar', (name) => {
+    expect(thrownBy(name, []).message).toBe(
+      `method: expected one of the ${methodNames.length} methods that hexline decodes; request() sends any other, received "${name}"`,
+    )
   })
 
   test.each([undefined, null, 5, {}, Symbol('eth_call')])('%s is not a name', (name) => {

@@ -23,11 +23,12 @@ describe('a call frame', () => {
     const wire = frame({
       value: '0x1',
       calls: [frame(), frame({ type: 'STATICCALL', calls: [frame({ error: 'out of gas', logs: [log] })] })],
-      stateGasUsed: '0x7',
+      ...{ regularGasUsed: '0x6', stateGasUsed: '0x7', gasRefund: '0x8', stateGasRefund: '0x9' },
       other: 1,
     })
     expect(decodeCallFrame(wire)).toEqual({
-      ...{ type: 'CALL', from: address, to: address, gas: 21_000n, gasUsed: 16n, input: '0x', value: 1n, stateGasUsed: 7n, other: 1 },
+      ...{ type: 'CALL', from: address, to: address, gas: 21_000n, gasUsed: 16n, input: '0x', value: 1n, other: 1 },
+      ...{ regularGasUsed: 6n, stateGasUsed: 7n, gasRefund: 8n, stateGasRefund: 9n },
       calls: [
         { type: 'CALL', from: address, to: address, gas: 21_000n, gasUsed: 16n, input: '0x' },
         {
@@ -65,6 +66,7 @@ describe('a call frame', () => {
     )
     expect(() => decodeCallFrame(frame({ calls: [frame({ calls: {} })] }))).toThrow('calls[0].calls: expected an array, received an object')
     expect(() => decodeCallFrame(frame({ calls: [7] }))).toThrow('calls[0]: expected a call frame, received 7')
+    expect(() => decodeCallFrame(frame({ logs: [{ address }] }))).toThrow('logs[0].topics: expected the topics of a log of a call frame')
     expect(() => decodeCallFrame({ from: address })).toThrow('type: expected the type of a call frame')
     const steps = (count: number) => Array(count).fill('calls[0]').join('.')
     expect(() => decodeCallFrame(nested(11, frame({ gas: 1.5 })))).toThrow(`${steps(10)}.gas: expected`)
@@ -91,7 +93,12 @@ describe('struct logs', () => {
   const step = { pc: 0, op: 'GAS', gas: 100, gasCost: 2, depth: 1 }
 
   it('keep JSON numbers, and have hex as numbers', () => {
-    const trace = { gas: '0x5208', failed: false, returnValue: '0x', structLogs: [step, { ...step, gas: '0x64', stack: null, storage: { [hash]: hash } }] }
+    const trace = {
+      gas: '0x5208',
+      failed: false,
+      returnValue: '0x',
+      structLogs: [step, { ...step, pc: '0x0', gas: '0x64', gasCost: '0x2', depth: '0x1', stack: null, storage: { [hash]: hash } }],
+    }
     expect(decodeStructTrace(structuredClone(trace))).toEqual({
       ...trace,
       gas: 21_000,
@@ -102,6 +109,10 @@ describe('struct logs', () => {
   it('may have gas without a limit, which JSON numbers round', () => {
     const text = `{"gas":1,"failed":false,"returnValue":"0x","structLogs":[{"pc":0,"op":"GAS","gas":18446744073709551615,"gasCost":2,"depth":1}]}`
     expect(decodeStructTrace(JSON.parse(text)).structLogs[0]?.gas).toBe(2 ** 64)
+  })
+
+  it('are refused without the name of an opcode', () => {
+    expect(() => decodeStructTrace({ structLogs: [step, { ...step, op: undefined }] })).toThrow('structLogs[1].op: expected the op of a struct log')
   })
 
   it.each([-1, 1.5, '0x', 'ten', true, {}])('are refused with %j for a count', (wrong) => {
@@ -131,9 +142,9 @@ describe('the decoder of a tracer', () => {
 
   it('has the accounts of a prestate with balances and nonces', () => {
     const decode = traceDecoder({ tracer: 'prestateTracer' })
-    expect(decode({ [address]: { balance: '0x10', nonce: 3, code: '0x60' }, [hash]: {} })).toEqual({
+    expect(decode({ [address]: { balance: '0x10', nonce: 3, code: '0x60' }, [hash]: { nonce: '0x5' } })).toEqual({
       [address]: { balance: 16n, nonce: 3, code: '0x60' },
-      [hash]: {},
+      [hash]: { nonce: 5 },
     })
     expect(() => decode({ [address]: { balance: 'much' } })).toThrow(`${address}.balance: expected a hex quantity`)
   })
@@ -170,7 +181,7 @@ describe('traces in the form of Parity', () => {
   it('are calls, creations, self-destructions and rewards, with errors and null results', () => {
     const wire = [
       trace,
-      { ...trace, error: 'Reverted', result: null },
+      { ...trace, error: 'Reverted', result: null, subtraces: '0x2', transactionPosition: '0x3' },
       { type: 'create', action: { from: address, gas: '0x1', value: '0x2', init: '0x60' }, error: 'out of gas', subtraces: 1, traceAddress: [0] },
       { type: 'suicide', action: { address, refundAddress: address, balance: '0x9' }, result: null, subtraces: 0, traceAddress: [0, 1] },
       {
@@ -184,7 +195,7 @@ describe('traces in the form of Parity', () => {
     ]
     const [call, failed, create, suicide, reward] = decodeTraces(fresh(wire))
     expect(call).toEqual({ ...trace, action: { ...action, gas: 16n, value: 0n }, result: { gasUsed: 5n, output: '0x' }, blockNumber: 7n })
-    expect(failed).toMatchObject({ error: 'Reverted', result: null })
+    expect(failed).toMatchObject({ error: 'Reverted', result: null, subtraces: 2, transactionPosition: 3 })
     expect(create).toMatchObject({ action: { gas: 1n, value: 2n }, error: 'out of gas' })
     expect(suicide).toMatchObject({ action: { balance: 9n } })
     expect(reward).toMatchObject({ action: { value: 5_000_000_000_000_000_000n }, transactionHash: null })
@@ -211,4 +222,22 @@ describe('traces in the form of Parity', () => {
       `stateDiff.${address}.balance: expected a change: "=", or an object with +, - or *, received "same"`,
     )
   })
+})
+
+describe('what tells one result from another', () => {
+  const trace = { type: 'call', action: {}, traceAddress: [] }
+  const diff = traceDecoder({ tracer: 'prestateTracer', tracerConfig: { diffMode: true } })
+  const change = (value: object) => decodeTraceResults({ output: '0x', stateDiff: { [address]: { nonce: { '*': value } } } })
+
+  it.each<[missing: string, decode: () => unknown]>([
+    ['type', () => decodeCallFrame({ from: address })],
+    ['from', () => decodeCallFrame({ type: 'CALL' })],
+    ['structLogs', () => decodeStructTrace({ gas: 1 })],
+    ['pre', () => diff({ post: {} })],
+    ['post', () => diff({ pre: {} })],
+    ...Object.keys(trace).map((key): [string, () => unknown] => [`[0].${key}`, () => decodeTraces([{ ...trace, [key]: undefined }])]),
+    ['output', () => decodeTraceResults({ trace: [] })],
+    [`stateDiff.${address}.nonce.*.from`, () => change({ to: '0x1' })],
+    [`stateDiff.${address}.nonce.*.to`, () => change({ from: '0x1' })],
+  ])('is not absent: %s', (missing, decode) => expect(decode).toThrow(`${missing}: expected the ${missing.replace(/^.*\./, '')} of a`))
 })
