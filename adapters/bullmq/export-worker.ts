@@ -177,6 +177,7 @@ class RangeWorker extends Worker<RangeJobData, RangeEntry | null> {
   /** Ends its timers, and with them the renewal of its locks. */
   async abandon(): Promise<void> {
     await this.lockManager.close()
+    await this.pause(true)
     this.disconnect().catch(() => {})
   }
 }
