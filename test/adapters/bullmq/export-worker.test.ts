@@ -160,17 +160,6 @@ describe.runIf(hasRedis)('a worker', () => {
     expect(all).not.toMatch(/SECRET/)
   })
 
-  it('that is closed while Redis is gone ends all the same', async () => {
-    const own = await startRedis()
-    const worker = exportWorker(client, { redis: own.redis, budget: false, closeMs: 1 })
-    await worker.worker.waitUntilReady()
-    const lost = once(own.redis, 'reconnecting')
-    process.kill(own.pid, 'SIGKILL')
-    await lost
-    await worker.close()
-    await own.stop()
-  })
-
   it.each([
     [{ redis: 'redis://:SECRET@127.0.0.1' }, 'redis: expected a connection of ioredis, received string'],
     [{ queue: 'a:b' }, 'queue: expected a name of letters'],
