@@ -32,6 +32,9 @@ export async function connectRedis(url: string): Promise<Redis> {
   return redis
 }
 
-export function openQueue(redis: Redis, name: string): Queue {
-  return new Queue(name, { connection: redis, prefix: PREFIX })
+/** What is wrong with Redis is told to `onFailure`; without a listener, BullMQ prints it. */
+export function openQueue(redis: Redis, name: string, onFailure: (error: Error) => void): Queue {
+  const queue = new Queue(name, { connection: redis, prefix: PREFIX })
+  queue.on('error', onFailure)
+  return queue
 }

@@ -54,6 +54,8 @@ export class ProgressReader {
   #blocks = 0
   #rows = 0
   #bytes = 0
+  /** The last block that is done of each range that was, by export and first block. */
+  readonly #last = new Map<string, number>()
   /** When ranges were done, and their blocks. */
   #lately: { readonly at: number; readonly startedAt: number; readonly blocks: number }[] = []
 
@@ -82,10 +84,14 @@ export class ProgressReader {
   async #readDone(): Promise<void> {
     for (;;) {
       const jobs = await this.#queue.getJobs(['completed'], this.#seen, this.#seen + AT_A_TIME - 1, true)
-      for (const { data, returnvalue, finishedOn, processedOn } of jobs) {
+      for (const { id = '', data, returnvalue, finishedOn, processedOn } of jobs) {
         const { from, to } = data.range
+        // An export that was extended has its last range twice: in part, and as a whole.
+        const place = id.slice(0, id.lastIndexOf('-'))
+        const last = this.#last.get(place) ?? from - 1
+        this.#last.set(place, Math.max(last, to))
         const { files } = returnvalue ?? ({ files: [] } as Pick<RangeEntry, 'files'>)
-        const blocks = to - from + 1
+        const blocks = Math.max(0, to - last)
         this.#blocks += blocks
         this.#rows += files.reduce((sum, file) => sum + file.rows, 0)
         this.#bytes += files.reduce((sum, file) => sum + file.bytes, 0)

@@ -121,7 +121,7 @@ export function exportWorker(client: Client, options: ExportWorkerOptions): Expo
 
   // BullMQ does not close a connection that it was given.
   const connection = redis.duplicate({ maxRetriesPerRequest: null })
-  const worker = new Worker<RangeJobData, RangeEntry | null>(queue, run, {
+  const worker = new RangeWorker(queue, run, {
     connection,
     prefix,
     concurrency,
@@ -155,9 +155,12 @@ export function exportWorker(client: Client, options: ExportWorkerOptions): Expo
     const giveBack = setTimeout(() => {
       for (const stop of running.values()) stop.abort(GIVEN_BACK)
     }, closeMs)
-    // Without Redis, ranges cannot be given back: their locks run out.
-    const giveUp = setTimeout(() => void worker.disconnect(), closeMs + REDIS_MS)
-    await ending
+    // Without Redis, ranges cannot be given back: their locks run out. BullMQ would wait for ever.
+    let giveUp: NodeJS.Timeout | undefined
+    const givenUp = new Promise<void>((resolve) => {
+      giveUp = setTimeout(resolve, closeMs + REDIS_MS)
+    })
+    await Promise.race([ending, givenUp.then(() => worker.abandon())])
     clearTimeout(giveBack)
     clearTimeout(giveUp)
     for (const opening of folders.values()) await opening.then((parts) => parts.close()).catch(() => {})
@@ -167,6 +170,16 @@ export function exportWorker(client: Client, options: ExportWorkerOptions): Expo
   // Whoever does not wait for the end is told by `onFailure`.
   ended.catch((error) => onFailure?.(error))
   return { worker, ended, close: () => end() }
+}
+
+/** A worker that can be left without Redis, for which BullMQ's own `close` waits for ever. */
+class RangeWorker extends Worker<RangeJobData, RangeEntry | null> {
+  /** Ends its timers, and with them the renewal of its locks. */
+  async abandon(): Promise<void> {
+    await this.lockManager.close()
+    await this.pause(true)
+    this.disconnect().catch(() => {})
+  }
 }
 
 /** How long Redis may take for what is left at the end, in ms. */

@@ -169,10 +169,12 @@ export class SharedPacer implements Pacing {
     return sentAt < this.#known.since ? 'known' : 'too-fast'
   }
 
-  /** Asks Redis no more. */
+  /** Asks Redis no more: this process goes on with its part, as without an answer. */
   close(): void {
+    const { clock } = this.#endpoint
     this.#isClosed = true
-    if (this.#timer !== undefined) this.#endpoint.clock.cancel(this.#timer)
+    if (this.#timer !== undefined) clock.cancel(this.#timer)
+    this.#lost(clock.now())
   }
 
   #costOf({ method }: Call): number {
@@ -210,6 +212,7 @@ export class SharedPacer implements Pacing {
   }
 
   #answer({ now: at, granted, start, isLeader, perSecond, level, since, active, ...told }: Grant, wanted: number, askedAt: number): void {
+    if (this.#isClosed) return
     const { clock, wake } = this.#endpoint
     const now = clock.now()
     this.#isAsking = false

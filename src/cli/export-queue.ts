@@ -45,22 +45,35 @@ export async function exportByWorkers(flags: Flags, options: Omit<ExportDatasetO
     const { header, to } = await resolveJob(client, { ...job, stream: { ...job.stream, signal: stop.signal } })
     const queueing = await openRedis(flags, io, messages)
     try {
-      const queue = queueing.openQueue()
-      const { ranges, added } = await queueing.enqueueExport(queue, { ...options, dir: job.dir, to, chainId: header.chainId }, attempts)
+      let isLost = false
+      const queue = queueing.openQueue(({ message }) => {
+        if (!isLost) messages.warn(`Redis does not answer, trying again: ${message}`)
+        isLost = true
+      })
+      // A question waits until Redis is back: the user does not have to.
+      const stopped = new Promise<never>((_, reject) => stop.signal.addEventListener('abort', () => reject(stop.signal.reason)))
+      stopped.catch(() => {})
+      const { ranges, added } = await Promise.race([
+        queueing.enqueueExport(queue, { ...options, dir: job.dir, to, chainId: header.chainId }, attempts),
+        stopped,
+      ])
       messages.tell(`${countOf(ranges, 'range')}, of which ${count(added)} ${added === 1 ? 'is' : 'are'} new: hexline worker does them`, {
         type: 'enqueued',
         ranges,
         added,
       })
       const reader = new queueing.ProgressReader(queue)
-      let progress = await reader.read()
+      const read = () => Promise.race([reader.read(), stopped])
+      const first = await read()
+      let progress = first
       meter.start()
       for (;;) {
-        meter.update(figuresOf(progress))
+        meter.update(figuresOf(progress, first))
         const { total, done, failed } = progress.ranges
         if (done + failed === total) break
         await sleep(LOOK_MS, undefined, { signal: stop.signal }).catch(() => stop.signal.throwIfAborted())
-        progress = await reader.read()
+        progress = await read()
+        isLost = false
       }
       meter.finish()
       await queue.close()
@@ -90,14 +103,20 @@ interface Figures {
   readonly total: number
   readonly number: bigint
   readonly bytes: number
+  /** Blocks that were done before. */
+  readonly before: number
+  /** Bytes of files, with those that were there before. */
+  readonly stored: number
   readonly ranges: ExportProgress['ranges']
 }
 
-function figuresOf({ blocks, bytes, ranges }: ExportProgress): Figures {
-  return { done: blocks.done, total: blocks.total, number: BigInt(blocks.done), bytes, ranges }
+/** `first` is what was done when this command began to look: it says nothing of the rate. */
+function figuresOf({ blocks, bytes, ranges }: ExportProgress, first: ExportProgress): Figures {
+  const { done, total } = blocks
+  return { done, total, number: BigInt(done), bytes: bytes - first.bytes, before: first.blocks.done, stored: bytes, ranges }
 }
 
-function detailOf({ ranges: { active, failed, delayed }, bytes }: Figures): { readonly text: string; readonly json: object } {
+function detailOf({ ranges: { active, failed, delayed }, stored }: Figures): { readonly text: string; readonly json: object } {
   const troubled = failed + delayed > 0 ? `, ${count(failed)} failed, ${count(delayed)} to be repeated` : ''
-  return { text: `${countOf(active, 'range')} at a time, ${sizeOf(bytes)} of files${troubled}`, json: { active, failed, delayed } }
+  return { text: `${countOf(active, 'range')} at a time, ${sizeOf(stored)} of files${troubled}`, json: { active, failed, delayed } }
 }

@@ -10,6 +10,7 @@ import { IntegrityError, OptionError } from '../errors.ts'
 import { follow } from '../follow/follow.ts'
 import type { FollowProgress } from '../follow/follow-stream.ts'
 import { isFailure, mayRepeat } from '../rpc/failure-kinds.ts'
+import { show } from '../text.ts'
 import { blockFrom, type LimitFlags, limitFlags, limitsFrom } from './blocks.ts'
 import { exportByWorkers } from './export-queue.ts'
 import { Meter, Tally } from './meter.ts'
@@ -158,7 +159,8 @@ function shardFrom({ shard, to }: Flags): Shard | undefined {
   if (shard === undefined) return undefined
   if (to === 'follow') throw new OptionError('--shard', 'a last block or finalized with --to: shards share a range that has an end', '--to follow')
   const [, index, of] = /^(\d+)\/(\d+)$/.exec(shard)?.map(Number) ?? []
-  if (index === undefined || of === undefined || index < 1 || index > of) throw new OptionError('--shard', 'a share such as 3/8, from 1/8 to 8/8', shard)
+  if (index === undefined || of === undefined || index < 1 || index > of)
+    throw new OptionError('--shard', 'a share such as 3/8, from 1/8 to 8/8', /^[\d./-]{1,20}$/.test(shard) ? shard : show(shard))
   return { index, of }
 }
 

@@ -33,7 +33,7 @@ async function showJobs(flags: Flags, io: Io): Promise<void> {
   const messages = messagesFor(flags, io)
   const queueing = await openRedis(flags, io, messages)
   try {
-    const queue = queueing.openQueue()
+    const queue = queueing.openQueue((error) => messages.warn(`Redis does not answer: ${error.message}`))
     const progress = await queueing.exportProgress(queue)
     const retried = flags.retry ? await queueing.retryFailed(queue) : 0
     await queue.close()

@@ -30,6 +30,12 @@ interface MeterFlags extends MessageFlags {
   readonly sharesTerminal?: boolean
 }
 
+/** Progress of a job, which others may have begun. */
+interface MeterProgress extends Progress {
+  /** Blocks of `done` that were done before the job was looked at. Default 0. */
+  readonly before?: number
+}
+
 /** Interval at which the display is updated, in ms. */
 const TICK = 500
 /** Interval between two lines where there is no bar, in ms. */
@@ -38,7 +44,7 @@ const LINE_EVERY = 5000
  * Shows the progress of a bulk job, also while nothing arrives: a bar on a terminal, elsewhere a
  * line every few seconds.
  */
-export class Meter<P extends Progress = Progress> {
+export class Meter<P extends MeterProgress = Progress> {
   readonly #stream: TextStream
   readonly #messages: Messages
   readonly #tally: Tally
@@ -99,7 +105,8 @@ export class Meter<P extends Progress = Progress> {
     this.clear()
     const progress = this.#progress
     if (progress === undefined) return
-    const { done, bytes } = progress
+    const { bytes } = progress
+    const { done } = seenOf(progress)
     const ms = performance.now() - this.#startedAt
     const [seconds, rate] = [ms / 1000, rateOf(done, ms)]
     this.#messages.tell(
@@ -186,17 +193,22 @@ export class Meter<P extends Progress = Progress> {
 
   /** Blocks per second so far. */
   get #rate(): number {
-    return rateOf(this.#progress?.done ?? 0, performance.now() - this.#startedAt)
+    return rateOf(this.#progress === undefined ? 0 : seenOf(this.#progress).done, performance.now() - this.#startedAt)
   }
 
   get #msLeft(): number | undefined {
-    return this.#progress && timeLeft(this.#progress, performance.now() - this.#startedAt)
+    return this.#progress && timeLeft(seenOf(this.#progress), performance.now() - this.#startedAt)
   }
 
   get #left(): string {
     const ms = this.#msLeft
     return ms === undefined ? '' : ` | ${durationOf(ms)} left`
   }
+}
+
+/** The blocks that were done, and are to be done, since the job was looked at. */
+function seenOf({ done, total, before = 0 }: MeterProgress): { readonly done: number; readonly total: number } {
+  return { done: done - before, total: total - before }
 }
 
 /** Blocks per second. */

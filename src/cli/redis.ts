@@ -15,7 +15,8 @@ export interface RedisFlags {
 /** A connection to Redis, and what is done with it. */
 export interface Queueing extends Omit<Adapter, 'openQueue' | 'connectRedis'> {
   readonly redis: Awaited<ReturnType<Adapter['connectRedis']>>
-  openQueue(): ReturnType<Adapter['openQueue']>
+  /** `onFailure` is told whenever Redis does not answer. */
+  openQueue(onFailure: (error: Error) => void): ReturnType<Adapter['openQueue']>
   /** Ends the connection. */
   close(): void
 }
@@ -37,7 +38,7 @@ export async function openRedis({ redis: flag, queue }: RedisFlags, io: Io, mess
   const { connectRedis, ...adapter } = await loadAdapter()
   try {
     const redis = await connectRedis(url)
-    return { ...adapter, redis, openQueue: () => adapter.openQueue(redis, queue), close: () => redis.disconnect() }
+    return { ...adapter, redis, openQueue: (onFailure) => adapter.openQueue(redis, queue, onFailure), close: () => redis.disconnect() }
   } catch (error) {
     throw new Error(`Redis at ${place} cannot be used: ${excerpt((error as Error).message)}`)
   }

@@ -10,6 +10,6 @@ const LEAST_DONE = 100
  * is done.
  */
 export function timeLeft({ done, total }: { readonly done: number; readonly total: number }, elapsedMs: number): number | undefined {
-  if (elapsedMs < LEAST_MS || done < Math.min(LEAST_DONE, total / 100)) return undefined
+  if (elapsedMs < LEAST_MS || done < Math.max(1, Math.min(LEAST_DONE, total / 100))) return undefined
   return ((total - done) * elapsedMs) / done
 }

@@ -60,15 +60,20 @@ async function work(flags: Flags, io: Io): Promise<void> {
   try {
     const queueing = await openRedis(flags, io, messages)
     try {
+      let said: string | undefined
       const worker = queueing.exportWorker(client, {
         ...options,
         redis: queueing.redis,
         onRange({ from, to, files }) {
+          said = undefined
           const bytes = files.reduce((sum, file) => sum + file.bytes, 0)
           messages.tell(`blocks ${from} to ${to}: ${countOf(files.length, 'file')}, ${sizeOf(bytes)}`, { type: 'range', from, to, files: files.length, bytes })
         },
         onFailure(error, range) {
-          messages.warn(`${range === undefined ? '' : `blocks ${range.from} to ${range.to}: `}${error.message}`)
+          const text = `${range === undefined ? '' : `blocks ${range.from} to ${range.to}: `}${error.message}`
+          // Redis is tried again and again.
+          if (text !== said) messages.warn(text)
+          said = text
         },
       })
       const release = onSignals((name) => {

@@ -41,7 +41,7 @@ export interface Goal {
 
 /** Whether a folder has what is to be merged. */
 export async function hasParts(dir: string): Promise<boolean> {
-  return (await hasPartsFolder(dir)) && (await lstat(join(dir, PARTS, DATASET)).catch(() => undefined)) !== undefined
+  return (await hasPartsFolder(dir)) && (await lstat(join(dir, PARTS, DATASET, MANIFEST)).catch(() => undefined)) !== undefined
 }
 
 /**
@@ -71,6 +71,8 @@ export async function hasPartsFolder(dir: string): Promise<boolean> {
 
 /** What the parts of a folder have in common; undefined if no process has said so yet. */
 export async function readCommon(dir: string): Promise<DatasetHeader | undefined> {
+  // A merge that was killed may have left the folder without it.
+  if (!(await hasParts(dir))) return undefined
   const manifest = await readIn(dir, DATASET)
   if (manifest === undefined) return undefined
   const { ranges: _, ...header } = manifest

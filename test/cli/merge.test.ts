@@ -61,6 +61,7 @@ it('joins folders of shards into a new one', async () => {
 it.each([
   [['--shard', '0/8'], '--shard: expected a share such as 3/8, from 1/8 to 8/8, received 0/8'],
   [['--shard', '9/8'], '--shard: expected a share such as 3/8, from 1/8 to 8/8, received 9/8'],
+  [['--shard', 'https://rpc.example.com/SECRET-KEY'], '--shard: expected a share such as 3/8, from 1/8 to 8/8, received a URL'],
   [['--shard', '3'], '--shard: expected a share such as 3/8, from 1/8 to 8/8, received 3'],
   [['--shard', '1/8', '--to', 'follow'], '--shard: expected a last block or finalized with --to: shards share a range that has an end, received --to follow'],
 ])('wrong use of shards is refused: %j', async (args, message) => {

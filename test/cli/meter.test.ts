@@ -1,5 +1,6 @@
 import { Writable } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, it, test, vi } from 'vitest'
+import type { Progress } from '../../src/bulk/range-stream.ts'
 import { Meter, Tally } from '../../src/cli/meter.ts'
 import { type MessageFlags, messagesFor } from '../../src/cli/output/messages.ts'
 import { NetworkError, RpcError } from '../../src/errors.ts'
@@ -21,7 +22,7 @@ function start(flags: MessageFlags & { sharesTerminal?: boolean } = {}, terminal
     terminal,
   )
   const tally = new Tally()
-  const meter = new Meter(stream, messagesFor(flags, { stderr: stream, args: [] }), flags, tally)
+  const meter = new Meter<Progress & { readonly before?: number }>(stream, messagesFor(flags, { stderr: stream, args: [] }), flags, tally)
   meter.start()
   const taken = () => {
     const text = printed
@@ -48,6 +49,17 @@ test('counts each failed attempt as throttled or repeated, and rethrows the erro
 })
 
 describe('without a terminal', () => {
+  it('what was done before the job was looked at counts neither for the rate nor for the time left', () => {
+    const { meter, taken } = start()
+    meter.update({ ...progress(2000), before: 2000 })
+    vi.advanceTimersByTime(4_000)
+    meter.update({ ...progress(2500), before: 2000 })
+    vi.advanceTimersByTime(1_000)
+    expect(taken()).toBe('62 % | 2,500 of 4,000 blocks | 100 blocks/s | 15 s left\n')
+    meter.finish()
+    expect(taken()).toContain('500 blocks, ')
+  })
+
   it('a line shows the progress every five seconds', () => {
     const { meter, tally, taken } = start()
     vi.advanceTimersByTime(5_000)

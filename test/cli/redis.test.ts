@@ -1,8 +1,10 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { hexline } from '../support/command.ts'
+import { hexline, startHexline } from '../support/command.ts'
 import { type DatasetChain, startDatasetChain } from '../support/dataset-chain.ts'
 import { hasRedis, type RedisServer, startRedis } from '../support/redis.ts'
 
@@ -105,6 +107,24 @@ describe.runIf(hasRedis)('a queue on Redis', () => {
         'hexline: Redis at 127.0.0.1:1 cannot be used: connect ECONNREFUSED 127.0.0.1:1\n',
     )
     expect(refused.stderr).not.toContain('SECRET')
+  })
+
+  it('an export whose Redis has gone says so once, and ends at Ctrl-C', async () => {
+    const own = await startRedis()
+    const running = startHexline(exportArgs(join(folder, 'gone')), { env: { HEXLINE_REDIS_URL: own.url, HEXLINE_RPC_URL: server.url } })
+    const said = createInterface({ input: running.stderr as Readable })[Symbol.asyncIterator]()
+    expect((await said.next()).value).toContain('"enqueued"')
+    await own.stop()
+    for (;;) {
+      const line: string = (await said.next()).value
+      if (line.includes('"progress"')) continue
+      expect(JSON.parse(line)).toMatchObject({ type: 'warning', message: expect.stringMatching(/^Redis does not answer, trying again: /) })
+      break
+    }
+    running.kill('SIGINT')
+    const { code, stderr } = await running.ended
+    expect(code).toBe(130)
+    expect(stderr.match(/Redis does not answer/g)).toHaveLength(1)
   })
 
   /** Runs a worker until `use` has ended, and then ends it as a process is ended. */

@@ -187,6 +187,21 @@ it('continues where an earlier merge was killed, before and after its manifest',
   expect(await digestsOf(dir)).toEqual(plain)
 })
 
+it('continues where an earlier merge was killed between a file and its folder', async () => {
+  const [dir = ''] = await copies('plain')
+  await mkdir(join(dir, 'parts/dataset'), { recursive: true })
+  await mergeDataset([dir])
+  expect(await digestsOf(dir)).toEqual(plain)
+  // So do a shard and a single export.
+  await mkdir(join(dir, 'parts/dataset'), { recursive: true })
+  await shard(dir, 1, { shard: { index: 1, of: 1 } })
+  await mergeDataset([dir])
+  expect(await digestsOf(dir)).toEqual(plain)
+  await mkdir(join(dir, 'parts/dataset'), { recursive: true })
+  await exportDataset(client, { ...options, dir })
+  expect(await digestsOf(dir)).toEqual(plain)
+})
+
 it('ends at a signal, and can be called again', async () => {
   const [dir = ''] = await copies('shared')
   const stop = new AbortController()

@@ -5,6 +5,8 @@ export async function dumpOf(redis: Redis): Promise<string> {
   const texts: string[] = []
   for (const key of await redis.keys('*')) {
     const type = await redis.type(key)
+    // Gone since the keys were listed, as those of BullMQ that only wake a worker.
+    if (type === 'none') continue
     const read = {
       hash: () => redis.hgetall(key),
       list: () => redis.lrange(key, 0, -1),

@@ -43,6 +43,15 @@ it.runIf(hasRedis)('sums up what is done, each time only what has come since, an
       expect(msLeft).toBe(3000 - 1000 * i)
     }
     expect(await exportProgress(queue)).toMatchObject({ blocks: { done: 2000 }, rows: 24 })
+    // Extended, the export has its last range twice: in part, and as a whole.
+    await queue.obliterate({ force: true })
+    for (const to of [1499, 1999]) await enqueueExport(queue, { dir: '/data', from: 1000, to, chainId: 1 })
+    for (const job of await queue.getJobs(['waiting'])) {
+      await queue.remove(job.id as string)
+      await server.redis.zadd(queue.toKey('completed'), 1, job.id as string)
+      await server.redis.hset(queue.toKey(job.id as string), { name: 'range', data: JSON.stringify(job.data), opts: '{}', returnvalue: 'null', timestamp: '1' })
+    }
+    expect(await exportProgress(queue)).toMatchObject({ ranges: { done: 2 }, blocks: { done: 1000 } })
   } finally {
     await queue.close()
     await server.stop()

@@ -53,6 +53,19 @@ describe.runIf(hasRedis)('a shared budget', () => {
     expect(sizes[0]).toBeLessThanOrEqual(3)
   })
 
+  it('that is closed leaves the client its part of the rate', async () => {
+    const server = await serve(honest)
+    const client = createClient(server.url, { dedupe: false })
+    const budget = shareBudget(client, redis.redis)
+    try {
+      await many(client, 1)
+      await budget.close()
+      expect(await many(client, 3)).toHaveLength(3)
+    } finally {
+      await client.close()
+    }
+  })
+
   it('keeps a rate in units that was given', async () => {
     const server = await serve(honest)
     const rate = { unitsPerSecond: 2000, units: { x: 500 } }
