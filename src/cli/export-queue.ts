@@ -10,7 +10,7 @@ import { endpointFrom, numberFrom } from './node.ts'
 import { Interrupted } from './output/failure.ts'
 import type { Io } from './output/io.ts'
 import { type MessageFlags, messagesFor } from './output/messages.ts'
-import { count, countOf, sizeOf } from './output/units.ts'
+import { count, countOf } from './output/units.ts'
 import { openRedis, type RedisFlags } from './redis.ts'
 import { onSignals } from './signals.ts'
 
@@ -47,7 +47,7 @@ export async function exportByWorkers(flags: Flags, options: Omit<ExportDatasetO
     try {
       const queue = queueing.openQueue()
       const { ranges, added } = await queueing.enqueueExport(queue, { ...options, dir: job.dir, to, chainId: header.chainId }, attempts)
-      messages.tell(`${countOf(ranges, 'range')}, of which ${count(added)} ${added === 1 ? 'is' : 'are'} new: hexline worker does them`, {
+      messages.tell(`${countOf(ranges, 'range')} in the queue, ${count(added)} of them new; hexline worker exports them`, {
         type: 'enqueued',
         ranges,
         added,
@@ -97,7 +97,11 @@ function figuresOf({ blocks, bytes, ranges }: ExportProgress): Figures {
   return { done: blocks.done, total: blocks.total, number: BigInt(blocks.done), bytes, ranges }
 }
 
-function detailOf({ ranges: { active, failed, delayed }, bytes }: Figures): { readonly text: string; readonly json: object } {
-  const troubled = failed + delayed > 0 ? `, ${count(failed)} failed, ${count(delayed)} to be repeated` : ''
-  return { text: `${countOf(active, 'range')} at a time, ${sizeOf(bytes)} of files${troubled}`, json: { active, failed, delayed } }
+function detailOf({ ranges: { active, failed, delayed } }: Figures): { readonly text: string; readonly json: object } {
+  const parts = [
+    ...(active === 0 ? [] : [`${countOf(active, 'range')} at a time`]),
+    ...(failed === 0 ? [] : [`${count(failed)} failed`]),
+    ...(delayed === 0 ? [] : [`${count(delayed)} to be repeated`]),
+  ]
+  return { text: parts.join(', '), json: { active, failed, delayed } }
 }

@@ -64,8 +64,7 @@ export async function mergeDataset(dirs: readonly string[], options: MergeDatase
   if (onProgress !== undefined) check.callback('onProgress', onProgress)
   const dir = into === undefined ? (sources[0] as string) : resolve(checkDir(into))
   signal?.throwIfAborted()
-  for (const source of sources)
-    if (!(await stat(source).catch(() => undefined))?.isDirectory()) throw new OptionError('dirs', 'folders', `${source}, which is none`)
+  for (const source of sources) if (!(await stat(source).catch(() => undefined))?.isDirectory()) throw new OptionError('dirs', 'folders that exist', source)
   await makeFolder(dir)
   const lock = await lockFolder(dir)
   try {
