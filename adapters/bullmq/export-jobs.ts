@@ -82,7 +82,7 @@ export async function enqueueExport(queue: Queue, plan: QueuedExport, options: E
   }
   for (let from = data.from; from <= data.to; ) {
     const range = rangeFrom(from, data.to, blocksPerFileOf(data))
-    // The same whoever adds it, and whatever the end of the export is then.
+    // The same for every process that adds it, wherever the export ends.
     const jobId = `${id}-${range.from}-${range.to}`
     const opts = { jobId, attempts, backoff: { type: 'exponential', delay }, stackTraceLimit: 0, removeOnComplete: false, removeOnFail: false }
     jobs.push({ name: JOB_NAME, data: { export: data, range } satisfies RangeJobData, opts })

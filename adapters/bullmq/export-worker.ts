@@ -161,7 +161,7 @@ export function exportWorker(client: Client, options: ExportWorkerOptions): Expo
     await budget?.close()
     connection.disconnect()
   }
-  // Whoever does not wait for the end is told by `onFailure`.
+  // Callers that do not wait for `ended` learn of it from `onFailure`.
   ended.catch((error) => onFailure?.(error))
   return { worker, ended, close: () => end() }
 }

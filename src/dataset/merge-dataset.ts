@@ -21,7 +21,7 @@ export interface MergeDatasetOptions {
    * The folder that becomes the dataset: a new or empty one, or one of `dirs`. Default the first.
    */
   readonly into?: string
-  /** Ends the merge, which rejects with the signal's reason. A later one does it all. */
+  /** Ends the merge, which rejects with the signal's reason. A later merge starts over. */
   readonly signal?: AbortSignal
   /** Called after each range whose files are in the folder. */
   readonly onProgress?: (progress: MergeProgress) => void
