@@ -12,7 +12,7 @@ describe.runIf(hasRedis)('examples/scale/compose.yaml', () => {
   it('runs the worker so that SIGTERM, as docker sends it to the first process, ends it in order', async () => {
     const redis = await startRedis()
     onTestFinished(() => redis.stop())
-    const [, words] = /command: \[sh, -c, '(.*)'\]/.exec(await readFile(join(root, 'examples/scale/compose.yaml'), 'utf8')) as unknown as [string, string]
+    const [, words] = /command: \[sh, -c, "(.*)"\]/.exec(await readFile(join(root, 'examples/scale/compose.yaml'), 'utf8')) as unknown as [string, string]
 
     // The package is already there: `hexline` is the build, and `npm` has nothing to install.
     const folder = await mkdtemp(join(tmpdir(), 'hexline-compose-'))
