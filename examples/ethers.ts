@@ -3,7 +3,10 @@
  * Needs a local node with funded accounts of the well-known test mnemonic, such as anvil (`npx
  * @foundry-rs/anvil`):
  *
- *     npx tsx examples/ethers.ts [URL]        # default http://127.0.0.1:8545
+ *     npm install hexline ethers
+ *     HEXLINE_RPC_URL=http://127.0.0.1:8545 node ethers.ts
+ *
+ * (`node` from 22.18; before, `npx tsx`.)
  */
 import { formatEther, HDNodeWallet, isError, NonceManager, parseEther } from 'ethers'
 import { HexlineProvider } from 'hexline/ethers'
@@ -11,7 +14,7 @@ import { HexlineProvider } from 'hexline/ethers'
 const phrase = 'test test test test test test test test test test test junk'
 const account = (index: number) => HDNodeWallet.fromPhrase(phrase, undefined, `m/44'/60'/0'/0/${index}`)
 
-const url = process.argv[2] ?? 'http://127.0.0.1:8545'
+const url = process.env.HEXLINE_RPC_URL ?? 'http://127.0.0.1:8545'
 let provider: HexlineProvider | undefined
 try {
   // Reads the chain id once, in advance. `new HexlineProvider(url)` works, too.

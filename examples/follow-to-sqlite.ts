@@ -1,7 +1,8 @@
 /*
  * An indexer: the transfers of a token in SQLite, from a block of the past to the newest one, and on
  * with the chain. When blocks are replaced, their transfers go. Stop it or kill it at any moment:
- * started again, it continues, and undoes what was replaced in the meantime.
+ * started again, it continues, and undoes what was replaced in the meantime. One file takes any number
+ * of tokens.
  *
  *     npm install hexline libsql
  *     HEXLINE_RPC_URL=wss://… node follow-to-sqlite.ts TOKEN FIRST [FILE]
@@ -19,7 +20,8 @@ import { type Address, createClient } from 'hexline'
 import { type FollowCursor, type FollowItem, follow } from 'hexline/bulk'
 import Database from 'libsql'
 
-const [token = '0xdAC17F958D2ee523a2206206994597C13D831ec7', first = 'latest', file = 'transfers.sqlite'] = process.argv.slice(2)
+const [address = '0xdAC17F958D2ee523a2206206994597C13D831ec7', first = 'latest', file = 'transfers.sqlite'] = process.argv.slice(2)
+const token = address.toLowerCase() // one spelling, since it is a key
 const transfer = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef' // Transfer(address,address,uint256)
 
 const stop = new AbortController()
@@ -27,26 +29,26 @@ process.once('SIGINT', () => stop.abort()) // a second Ctrl-C ends it at once
 
 const database = new Database(file)
 database.exec(`PRAGMA journal_mode = WAL;
-  CREATE TABLE IF NOT EXISTS transfers (block TEXT, log INTEGER, number INTEGER, sender TEXT, receiver TEXT, amount TEXT, PRIMARY KEY (block, log));
-  CREATE TABLE IF NOT EXISTS place (id INTEGER PRIMARY KEY CHECK (id = 1), cursor TEXT)`)
-const insert = database.prepare('INSERT INTO transfers VALUES (?, ?, ?, ?, ?, ?)')
-const undo = database.prepare('DELETE FROM transfers WHERE block = ?')
-const remember = database.prepare('INSERT OR REPLACE INTO place VALUES (1, ?)')
+  CREATE TABLE IF NOT EXISTS transfers (token TEXT, block TEXT, log INTEGER, number INTEGER, sender TEXT, receiver TEXT, amount TEXT, PRIMARY KEY (block, log));
+  CREATE TABLE IF NOT EXISTS place (token TEXT PRIMARY KEY, cursor TEXT)`)
+const insert = database.prepare('INSERT INTO transfers VALUES (?, ?, ?, ?, ?, ?, ?)')
+const undo = database.prepare('DELETE FROM transfers WHERE token = ? AND block = ?')
+const remember = database.prepare('INSERT OR REPLACE INTO place VALUES (?, ?)')
 
 /** One transaction for an item and its cursor: a kill leaves both or neither. */
 const save = database.transaction((item: FollowItem<'hashes', false, true>) => {
-  if (item.type === 'rollback') for (const { hash } of item.blocks) undo.run(hash)
+  if (item.type === 'rollback') for (const { hash } of item.blocks) undo.run(token, hash)
   else
     for (const { logIndex, topics, data } of item.logs) {
       const [sender, receiver] = topics.slice(1).map((topic) => `0x${topic.slice(26)}`)
-      insert.run(item.block.hash, logIndex, Number(item.block.number), sender, receiver, String(BigInt(data)))
+      insert.run(token, item.block.hash, logIndex, Number(item.block.number), sender, receiver, String(BigInt(data)))
     }
-  remember.run(JSON.stringify(item.cursor))
+  remember.run(token, JSON.stringify(item.cursor))
 })
 
 const client = createClient(process.env.HEXLINE_RPC_URL ?? 'http://127.0.0.1:8545')
 try {
-  const place = database.prepare('SELECT cursor FROM place').get() as { cursor: string } | undefined
+  const place = database.prepare('SELECT cursor FROM place WHERE token = ?').get(token) as { cursor: string } | undefined
   const from = place !== undefined ? (JSON.parse(place.cursor) as FollowCursor) : first === 'latest' ? first : BigInt(first)
   for await (const item of follow(client, { from, logs: { address: token as Address, topics: [transfer] }, signal: stop.signal })) {
     save(item)

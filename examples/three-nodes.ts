@@ -3,10 +3,10 @@
  * machine, over one real node; the second one stops after a third of the reads.
  *
  *     npm install hexline @foundry-rs/anvil
- *     node three-nodes.ts [READS] [URL OF A NODE]     # default: 3000, and starts anvil
+ *     node three-nodes.ts [READS]
  *
- * (`node` from 22.18; before, `npx tsx`.) It prints what hexline sees, and how many calls each node
- * was sent:
+ * (`node` from 22.18; before, `npx tsx`.) The real node is that of HEXLINE_RPC_URL, or an anvil that
+ * it starts. It prints what hexline sees, and how many calls each node was sent:
  *
  *     127.0.0.1:40001 stops
  *     127.0.0.1:40001 is left out: it fails
@@ -19,8 +19,8 @@ import { subscribe } from 'node:diagnostics_channel'
 import { createClient, type PostEvent, type RouteEvent } from 'hexline'
 import { type Sandbox, startSandbox } from 'hexline/sandbox'
 
-const [reads = '3000', upstream] = process.argv.slice(2)
-const count = Number(reads)
+const count = Number(process.argv[2] ?? 3000)
+const upstream = process.env.HEXLINE_RPC_URL
 
 let stopped = false
 process.once('SIGINT', () => {

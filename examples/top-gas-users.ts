@@ -1,5 +1,5 @@
 /*
- * Who uses the gas: the ten accounts and contracts whose transactions used most of it in the last
+ * Who uses the gas: the ten accounts and contracts whose transactions used the most of it in the last
  * 1,000 blocks.
  *
  *     npm install hexline
@@ -13,20 +13,19 @@
 import { createClient } from 'hexline'
 import { getBlocks } from 'hexline/bulk'
 
-const blocks = BigInt(process.argv[2] ?? 1000)
-
 const stop = new AbortController()
 process.once('SIGINT', () => stop.abort()) // a second Ctrl-C ends it at once
 
 const client = createClient(process.env.HEXLINE_RPC_URL ?? 'http://127.0.0.1:8545')
 try {
+  const blocks = BigInt(process.argv[2] ?? 1000)
   const to = await client.with({ signal: stop.signal }).call('eth_blockNumber')
   const from = to < blocks ? 0n : to - blocks + 1n
   let total = 0n
   const users = new Map<string, { gas: bigint; transactions: number }>()
   for await (const { receipts } of getBlocks(client, { from, to, receipts: true, signal: stop.signal })) {
     for (const receipt of receipts) {
-      // A transaction without a receiver creates a contract: its gas is the sender's.
+      // A transaction without a receiver creates a contract: its gas counts for the sender.
       const account = receipt.to ?? receipt.from
       const user = users.get(account) ?? { gas: 0n, transactions: 0 }
       user.gas += receipt.gasUsed

@@ -2,14 +2,17 @@
  * viem on hexline: one line of a viem program changes, the rest stays the same. Needs a local node
  * with a funded account of the well-known test mnemonic, such as anvil (`npx @foundry-rs/anvil`):
  *
- *     npx tsx examples/viem.ts [URL]        # default http://127.0.0.1:8545
+ *     npm install hexline viem
+ *     HEXLINE_RPC_URL=http://127.0.0.1:8545 node viem.ts
+ *
+ * (`node` from 22.18; before, `npx tsx`.)
  */
 import { bulkActions, hexline } from 'hexline/viem'
 import { createPublicClient, createWalletClient, formatEther, parseEther } from 'viem'
 import { mnemonicToAccount } from 'viem/accounts'
 import { foundry } from 'viem/chains'
 
-const url = process.argv[2] ?? 'http://127.0.0.1:8545'
+const url = process.env.HEXLINE_RPC_URL ?? 'http://127.0.0.1:8545'
 const transport = hexline(url) // was: http(url)
 
 const client = createPublicClient({ chain: foundry, transport }).extend(bulkActions())

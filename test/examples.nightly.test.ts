@@ -45,7 +45,14 @@ async function start(runtime: keyof typeof commands, name: string, args: readonl
   const [command, ...before] = commands[runtime]
   const child = spawn(command as string, [...before, file, ...args], {
     cwd: folder,
-    env: { ...process.env, HEXLINE_RPC_URL: chain.url, HEXLINE_DATA_URL: chain.sandbox.dataUrl, HEXLINE_API_KEY: chain.sandbox.apiKey, PRIVATE_KEY, ...env },
+    env: {
+      ...process.env,
+      HEXLINE_RPC_URL: chain.anvil.url,
+      HEXLINE_DATA_URL: chain.sandbox.dataUrl,
+      HEXLINE_API_KEY: chain.sandbox.apiKey,
+      PRIVATE_KEY,
+      ...env,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   onTestFinished(() => void child.kill('SIGKILL'))
@@ -76,12 +83,12 @@ it('runs each program', async () => {
 const finite: readonly [string, () => string[], RegExp][] = [
   ['erc20-to-duckdb', () => [TOKEN, '0', 'latest'], /^blocks 0 to \d+: 5 transfers\n(0x0{37}\w{3} received \d transfers, in all \d\.0\n){3}$/],
   ['top-gas-users', () => [], /^\d+ gas in blocks 0 to \d+\n.* transactions {2}0x/],
-  ['three-nodes', () => ['3000', chain.anvil.url], /^3000 answers, 0 failures$/m],
+  ['three-nodes', () => ['3000'], /^3000 answers, 0 failures$/m],
   ['wallet-tokens', () => [RICH], /^ETH {4}10000 *\n$/],
   ['viem-script/before', () => [RICH], /^0x\w{40} 10000 ETH\n\d+ transactions in blocks 0 to \d+\n$/],
   ['viem-script/after', () => [RICH], /^0x\w{40} 10000 ETH\n\d+ transactions in blocks 0 to \d+\n$/],
-  ['viem', () => [chain.anvil.url], /^20 accounts received 10 ETH\n/],
-  ['ethers', () => [chain.anvil.url], /^20 accounts received 10\.0 ETH\n/],
+  ['viem', () => [], /^20 accounts received 10 ETH\n/],
+  ['ethers', () => [], /^20 accounts received 10\.0 ETH\n/],
 ]
 let accounts = 0
 const endless: readonly [string, () => Promise<string[]>, RegExp][] = [
@@ -114,7 +121,7 @@ it.each(['erc20-to-duckdb', 'top-gas-users', 'three-nodes', 'wallet-tokens', 'vi
   '%s.ts says that the node is missing, and ends with 1',
   async (name) => {
     const url = `http://127.0.0.1:${await deadPort()}`
-    const args = { 'wallet-tokens': [RICH], 'viem-script/after': [RICH], 'three-nodes': ['30', url], viem: [url], ethers: [url] }[name] ?? []
+    const args = { 'wallet-tokens': [RICH], 'viem-script/after': [RICH], 'three-nodes': ['30'] }[name] ?? []
     const { code, stdout, stderr } = await (await start('Node.js 24', name, args, { HEXLINE_RPC_URL: url, HEXLINE_DATA_URL: url })).ended
     expect(stdout + stderr).toContain('ECONNREFUSED')
     expect(stdout + stderr).not.toMatch(/^ {4}at /m)

@@ -20,6 +20,7 @@ import { deadPort } from './support/server.ts'
 
 /** Transfers in each block, from block 1 on. */
 const COUNTS = [3, 0, 2, 1, 4]
+const OTHER_TOKEN = `0x${'c2'.repeat(20)}`
 const receiver = (i: number) => `0x${(1000 + i).toString(16).padStart(40, '0')}`
 
 let chain: ExampleChain
@@ -40,7 +41,7 @@ const node = () => ({ HEXLINE_RPC_URL: chain.url })
 describe('erc20-to-duckdb.ts', () => {
   it('stores each transfer once, also when it is started again', async () => {
     const file = join(folder(), 'transfers.duckdb')
-    const run = (last: string) => runExample('erc20-to-duckdb', [TOKEN, '0', last, file], node())
+    const run = (last: string, token: string = TOKEN) => runExample('erc20-to-duckdb', [token, '0', last, file], node())
     const first = run('3')
     expect(await first.ended).toBe(0)
     expect(first.stdout).toEqual([
@@ -52,6 +53,18 @@ describe('erc20-to-duckdb.ts', () => {
     const second = run('latest')
     expect(await second.ended).toBe(0)
     expect(second.stdout.slice(0, 2)).toEqual(['blocks 4 to 5: 5 transfers', `${receiver(0)} received 4 transfers, in all 0.0`])
+    // Nothing is new, also for the same token in another spelling; another token has no transfers.
+    for (const [last, token] of [
+      ['latest', TOKEN],
+      ['3', TOKEN.replaceAll('c', 'C')],
+    ] as const) {
+      const again = run(last, token)
+      expect(await again.ended).toBe(0)
+      expect(again.stdout).toEqual([`nothing new up to block ${last === '3' ? 3 : 5}`, ...second.stdout.slice(1)])
+    }
+    const other = run('3', OTHER_TOKEN)
+    expect(await other.ended).toBe(0)
+    expect(other.stdout).toEqual(['blocks 0 to 3: 0 transfers'])
     const instance = await DuckDBInstance.create(file)
     const rows = (
       await (await instance.connect()).runAndReadAll('SELECT block, count(DISTINCT log), count(*) FROM transfers GROUP BY block ORDER BY block')
@@ -64,7 +77,7 @@ describe('erc20-to-duckdb.ts', () => {
 describe('follow-to-sqlite.ts', () => {
   it('has the transfers of the chain after a reorganisation, Ctrl-C and another start', async () => {
     const file = join(folder(), 'transfers.sqlite')
-    const run = () => runExample('follow-to-sqlite', [TOKEN, '0', file], node())
+    const run = (token: string = TOKEN) => runExample('follow-to-sqlite', [token, '0', file], node())
     const stored = () => {
       const database = new Database(file, { readonly: true })
       const rows = database.prepare('SELECT number, count(*) AS count FROM transfers GROUP BY number ORDER BY number').all()
@@ -88,6 +101,18 @@ describe('follow-to-sqlite.ts', () => {
     expect(await second.ended).toBe(0)
     expect(second.stdout[0]).toBe('undone: blocks 5')
     expect(stored()).toMatchObject([1, 3, 4, 8].map((number) => ({ number, count: number === 8 ? 4 : COUNTS[number - 1] })))
+
+    // Another token begins at its own first block, and leaves the first one's transfers alone.
+    const other = run(OTHER_TOKEN)
+    await eventually(() => {
+      const database = new Database(file, { readonly: true })
+      const place = database.prepare('SELECT cursor FROM place WHERE token = ?').get(OTHER_TOKEN)
+      database.close()
+      expect(place).toBeDefined()
+    })
+    other.interrupt()
+    expect(await other.ended).toBe(0)
+    expect(stored()).toHaveLength(4)
   })
 })
 
@@ -106,6 +131,12 @@ describe('top-gas-users.ts', () => {
     const program = runExample('top-gas-users', [], node())
     expect(await program.ended).toBe(0)
     expect(program.stdout[0]).toMatch(/ in blocks 0 to \d+$/)
+  })
+
+  it('refuses an invalid number of blocks', async () => {
+    const program = runExample('top-gas-users', ['many'], node())
+    expect(await program.ended).toBe(1)
+    expect(program.stderr).toEqual([expect.stringContaining('many')])
   })
 
   it('says why it fails', async () => {
@@ -162,7 +193,7 @@ describe('balances-server.ts', () => {
 
 describe('three-nodes.ts', () => {
   it('answers every read though one of the nodes dies', async () => {
-    const program = runExample('three-nodes', ['600', chain.anvil.url])
+    const program = runExample('three-nodes', ['600'], { HEXLINE_RPC_URL: chain.anvil.url })
     expect(await program.ended).toBe(0)
     const dead = /^(\S+) stops$/.exec(program.stdout[0] as string)?.[1]
     // It is probed, and reported again when it is still dead.
@@ -222,6 +253,13 @@ describe('ethers-bot', () => {
   })
 })
 
+describe.each(['before', 'after'])('ethers-bot/%s.ts', (name) => {
+  it('ends at once without a key', async () => {
+    const program = runExample(`ethers-bot/${name}`, [RICH], { ...node(), PRIVATE_KEY: '' })
+    await expect(program.ended).rejects.toThrow('invalid private key')
+  })
+})
+
 describe.each(['viem-script', 'ethers-bot'])('%s', (folder) => {
   it('before.ts and after.ts differ by one line, and the import of what stands in it', () => {
     const [before, after] = [linesOf(`${folder}/before`), linesOf(`${folder}/after`)]
@@ -243,7 +281,7 @@ describe.each(['viem-script', 'ethers-bot'])('%s', (folder) => {
 
 describe('viem.ts', () => {
   it('runs on a local node', async () => {
-    const program = runExample('viem', [chain.anvil.url])
+    const program = runExample('viem', [], { HEXLINE_RPC_URL: chain.anvil.url })
     expect(await program.ended).toBe(0)
     expect(program.stdout).toEqual([
       '20 accounts received 10 ETH',
@@ -255,7 +293,7 @@ describe('viem.ts', () => {
 
 describe('ethers.ts', () => {
   it('runs on a local node', async () => {
-    const program = runExample('ethers', [chain.anvil.url])
+    const program = runExample('ethers', [], { HEXLINE_RPC_URL: chain.anvil.url })
     expect(await program.ended).toBe(0)
     expect(program.stdout).toEqual([
       '20 accounts received 10.0 ETH',

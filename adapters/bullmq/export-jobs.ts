@@ -14,13 +14,13 @@ export interface QueuedExport extends Pick<ExportDatasetOptions, 'dir' | 'format
   readonly from: Quantity
   /** Last block, included. */
   readonly to: Quantity
-  /** A worker whose node is of another chain does nothing. */
+  /** Id of the chain: a worker whose node is of another chain refuses the job. */
   readonly chainId: number
 }
 
 /** How ranges that fail are repeated. */
 export interface EnqueueOptions {
-  /** How often a range is tried before it is set aside with its error. Default 5. */
+  /** Attempts for each range before it is set aside with its error. Default 5. */
   readonly attempts?: number
   /** Wait before the second attempt, in ms, doubled with each further one. Default 1,000. */
   readonly backoffMs?: number
@@ -30,7 +30,7 @@ export interface EnqueueOptions {
 export interface Enqueued {
   /** Ranges of the export, with those that were in the queue before. */
   readonly ranges: number
-  /** Ranges that were not. */
+  /** Ranges that were not in the queue yet. */
   readonly added: number
 }
 
@@ -82,7 +82,7 @@ export async function enqueueExport(queue: Queue, plan: QueuedExport, options: E
   }
   for (let from = data.from; from <= data.to; ) {
     const range = rangeFrom(from, data.to, blocksPerFileOf(data))
-    // The same whoever adds it, and whatever the end of the export is then.
+    // The same for every process that adds it, wherever the export ends.
     const jobId = `${id}-${range.from}-${range.to}`
     const opts = { jobId, attempts, backoff: { type: 'exponential', delay }, stackTraceLimit: 0, removeOnComplete: false, removeOnFail: false }
     jobs.push({ name: JOB_NAME, data: { export: data, range } satisfies RangeJobData, opts })

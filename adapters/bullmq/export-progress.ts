@@ -4,7 +4,7 @@ import { type RangeJob, type RangeQueue, recordsOf } from './export-jobs.ts'
 
 /** How far the exports of a queue are. */
 export interface ExportProgress {
-  /** Ranges, by what becomes of them. `failed` ones were set aside after their last attempt. */
+  /** Ranges by state. `failed` ones were set aside after their last attempt. */
   readonly ranges: {
     readonly total: number
     readonly done: number
@@ -15,22 +15,27 @@ export interface ExportProgress {
     readonly failed: number
   }
   readonly blocks: { readonly total: number; readonly done: number }
-  /** Rows and bytes of files. */
+  /** Rows in all files. */
   readonly rows: number
+  /** Size of all files, in bytes. */
   readonly bytes: number
-  /** Blocks per second, of the last minute in which ranges were done; 0 if none was. */
+  /** Blocks per second, over the last minute in which ranges were done; 0 before the first one. */
   readonly blocksPerSecond: number
   /** Time left at this rate, in ms; undefined without one. */
   readonly msLeft: number | undefined
-  /** Ranges that were set aside, at most 100 of them. */
+  /** Ranges that were set aside; at most 100 of them are listed. */
   readonly failures: readonly RangeFailure[]
 }
 
+/** A range that was set aside. */
 export interface RangeFailure {
+  /** First block of the range. */
   readonly from: number
+  /** Last block, included. */
   readonly to: number
   /** The folder of the export. */
   readonly dir: string
+  /** Attempts that were made. */
   readonly attempts: number
   /** The message of the last error. */
   readonly cause: string

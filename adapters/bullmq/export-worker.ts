@@ -28,11 +28,11 @@ export interface ExportWorkerOptions {
    */
   readonly budget?: boolean
   /**
-   * How long a range stays this worker's without a word of it, in ms. Default 30,000. It renews it
-   * in half of that time; a worker that is held up for longer loses its ranges to others.
+   * How long a range is locked for this worker, in ms. Default 30,000. The lock is renewed after half
+   * of that time; a worker that is held up for longer loses its ranges to others.
    */
   readonly lockMs?: number
-  /** How long `close` lets ranges go on before it gives them back, in ms. Default 5,000. */
+  /** How long `close` waits for ranges to be finished before it gives them back, in ms. Default 5,000. */
   readonly closeMs?: number
   /** Called after each range that this worker has exported. */
   readonly onRange?: (range: RangeEntry) => void
@@ -60,16 +60,13 @@ export interface ExportWorker {
 const GIVEN_BACK = new Error('the worker is closed: the range goes back to the queue')
 const LOST = new Error('the range belongs to another worker by now')
 
-/**
- * How often a range may be left by a worker that was killed before it is set aside: it may be the
- * range that kills them.
- */
+/** A range whose worker was killed this many times is set aside: it may be what kills them. */
 const MOST_STALLED = 20
 
 /**
  * Runs ranges that `enqueueExport` has added, until it is closed. A range is committed whole or not
- * at all, and once: whoever is second, because a worker was taken for dead, changes nothing. Its
- * result is what the manifest says of it. Failures are repeated by BullMQ, with its back-off, and
+ * at all, and only once: if a worker was taken for dead and both finish it, the second commit
+ * changes nothing. Its result is what the manifest says of it. Failures are repeated by BullMQ, with its back-off, and
  * set aside with their error after the last attempt.
  *
  *     const worker = exportWorker(createClient(url), { redis: new Redis('redis://queue.example.com') })
@@ -167,7 +164,7 @@ export function exportWorker(client: Client, options: ExportWorkerOptions): Expo
     await budget?.close()
     connection.disconnect()
   }
-  // Whoever does not wait for the end is told by `onFailure`.
+  // Callers that do not wait for `ended` learn of it from `onFailure`.
   ended.catch((error) => onFailure?.(error))
   return { worker, ended, close: () => end() }
 }

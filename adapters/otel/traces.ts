@@ -72,7 +72,7 @@ export function traceCalls(tracer: Tracer, sample?: number): () => void {
   return () => {
     unwatch()
     for (const [name, listener] of subscribed.splice(0)) unsubscribe(name, listener)
-    // Their ends are not told any more.
+    // Their ends are no longer reported.
     for (const span of [...calls.values(), ...posts.values()]) span.end()
     calls.clear()
     posts.clear()

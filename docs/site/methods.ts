@@ -34,7 +34,7 @@ The result of a \`debug_trace\` method is that of its tracer: \`{ tracer: 'callT
 
 \`getBlocks\` of \`hexline/bulk\` joins a block's traces, and checks that they are those of its transactions: [blocks.md](blocks.md).
 
-Costs are what providers charge for a call; where their limit per second counts something else, that stands behind a slash. They are blank where they were not found. A method is repeated after a lost reply if that does no harm.
+Costs are what providers charge for a call; if their limit per second counts a call differently, that figure follows a slash. A method that a provider does not list by name has the provider's usual cost; a blank cell means that none was found. A method is repeated after a lost reply if that does no harm.
 
 This page is made from the docstrings of [\`src/eth/methods.ts\`](../src/eth/methods.ts) and [\`src/eth/node-methods.ts\`](../src/eth/node-methods.ts), and from the tables of costs and releases. For machines: [openrpc.json](api/openrpc.json) has the methods of the service, [openrpc-nodes.json](api/openrpc-nodes.json) the others.
 

@@ -13,6 +13,7 @@ import { formatEther, JsonRpcProvider, parseEther, Wallet } from 'ethers'
 
 const url = process.env.HEXLINE_RPC_URL ?? 'http://127.0.0.1:8545'
 const provider = new JsonRpcProvider(url)
+const wallet = new Wallet(process.env.PRIVATE_KEY ?? '', provider)
 const accounts = process.argv.slice(2)
 const [least, full] = [parseEther('0.5'), parseEther('1')]
 
@@ -21,7 +22,6 @@ async function topUp() {
   if (busy) return // the next block looks again
   busy = true
   try {
-    const wallet = new Wallet(process.env.PRIVATE_KEY ?? '', provider)
     const balances = await Promise.all(accounts.map((account) => provider.getBalance(account)))
     for (const [i, to] of accounts.entries()) {
       const balance = balances[i] ?? full

@@ -10,7 +10,7 @@ import { endpointFrom, numberFrom } from './node.ts'
 import { Interrupted } from './output/failure.ts'
 import type { Io } from './output/io.ts'
 import { type MessageFlags, messagesFor } from './output/messages.ts'
-import { count, countOf, sizeOf } from './output/units.ts'
+import { count, countOf } from './output/units.ts'
 import { openRedis, type RedisFlags } from './redis.ts'
 import { onSignals } from './signals.ts'
 
@@ -57,7 +57,7 @@ export async function exportByWorkers(flags: Flags, options: Omit<ExportDatasetO
         queueing.enqueueExport(queue, { ...options, dir: job.dir, to, chainId: header.chainId }, attempts),
         stopped,
       ])
-      messages.tell(`${countOf(ranges, 'range')}, of which ${count(added)} ${added === 1 ? 'is' : 'are'} new: hexline worker does them`, {
+      messages.tell(`${countOf(ranges, 'range')} in the queue, ${count(added)} of them new; hexline worker exports them`, {
         type: 'enqueued',
         ranges,
         added,
@@ -105,18 +105,20 @@ interface Figures {
   readonly bytes: number
   /** Blocks that were done before. */
   readonly before: number
-  /** Bytes of files, with those that were there before. */
-  readonly stored: number
   readonly ranges: ExportProgress['ranges']
 }
 
 /** `first` is what was done when this command began to look: it says nothing of the rate. */
 function figuresOf({ blocks, bytes, ranges }: ExportProgress, first: ExportProgress): Figures {
   const { done, total } = blocks
-  return { done, total, number: BigInt(done), bytes: bytes - first.bytes, before: first.blocks.done, stored: bytes, ranges }
+  return { done, total, number: BigInt(done), bytes: bytes - first.bytes, before: first.blocks.done, ranges }
 }
 
-function detailOf({ ranges: { active, failed, delayed }, stored }: Figures): { readonly text: string; readonly json: object } {
-  const troubled = failed + delayed > 0 ? `, ${count(failed)} failed, ${count(delayed)} to be repeated` : ''
-  return { text: `${countOf(active, 'range')} at a time, ${sizeOf(stored)} of files${troubled}`, json: { active, failed, delayed } }
+function detailOf({ ranges: { active, failed, delayed } }: Figures): { readonly text: string; readonly json: object } {
+  const parts = [
+    ...(active === 0 ? [] : [`${countOf(active, 'range')} at a time`]),
+    ...(failed === 0 ? [] : [`${count(failed)} failed`]),
+    ...(delayed === 0 ? [] : [`${count(delayed)} to be repeated`]),
+  ]
+  return { text: parts.join(', '), json: { active, failed, delayed } }
 }

@@ -51,7 +51,7 @@ export function exportCommand(io: Io): Command {
     )
   const out = new Option('--out <folder>', 'a new or empty folder, or one to continue').makeOptionMandatory()
   return redisFlags(exportFlags(command, out, true), 'let workers do it (see `hexline worker`), by a queue on Redis')
-    .option('--attempts <number>', 'with --redis: how often a range is tried before it is set aside (default: 5)')
+    .option('--attempts <number>', 'with --redis: attempts for each range before it is set aside (default: 5)')
     .option('--shard <index/count>', 'export only this share of the ranges, from 1/8 to 8/8, beside other processes or machines; hexline merge joins them')
     .option(...METRICS_FLAG)
     .option('--quiet', 'print errors only')
@@ -106,7 +106,7 @@ export function exportOptionsFrom(flags: ExportFlags): Omit<ExportDatasetOptions
 }
 
 async function exportFolder(flags: Flags, io: Io): Promise<void> {
-  if (flags.attempts !== undefined) throw new OptionError('--attempts', '--redis with it', 'no --redis')
+  if (flags.attempts !== undefined) throw new OptionError('--attempts', 'no --attempts without --redis', flags.attempts)
   const messages = messagesFor(flags, io)
   const stop = new AbortController()
   const tally = new Tally()

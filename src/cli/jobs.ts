@@ -3,7 +3,7 @@ import type { ExportProgress } from '../../adapters/bullmq/export-progress.ts'
 import { type Io, widthOf } from './output/io.ts'
 import { toJson } from './output/json.ts'
 import { type MessageFlags, messagesFor } from './output/messages.ts'
-import { table } from './output/table.ts'
+import { aligned, table } from './output/table.ts'
 import { count, countOf, durationOf, sizeOf } from './output/units.ts'
 import { openRedis, type RedisFlags, redisFlags } from './redis.ts'
 
@@ -47,16 +47,20 @@ async function showJobs(flags: Flags, io: Io): Promise<void> {
 function textOf({ ranges, blocks, rows, bytes, blocksPerSecond, msLeft, failures }: ExportProgress, width: number | undefined): string {
   const left = msLeft === undefined || ranges.done === ranges.total ? '' : `, ${durationOf(msLeft)} left`
   const lines = [
-    `ranges  ${count(ranges.done)} of ${count(ranges.total)} done, ${count(ranges.active)} active, ${count(ranges.waiting)} waiting, ${count(ranges.delayed)} to be repeated, ${count(ranges.failed)} failed`,
-    `blocks  ${count(blocks.done)} of ${count(blocks.total)}, ${count(Math.round(blocksPerSecond))} blocks/s${left}`,
-    `files   ${countOf(rows, 'row')}, ${sizeOf(bytes)}`,
+    [
+      'ranges',
+      `${count(ranges.done)} of ${count(ranges.total)} done, ${count(ranges.active)} active, ${count(ranges.waiting)} waiting, ${count(ranges.delayed)} to be repeated, ${count(ranges.failed)} failed`,
+    ],
+    ['blocks', `${count(blocks.done)} of ${count(blocks.total)}, ${count(Math.round(blocksPerSecond))} blocks/s${left}`],
+    ['files', `${countOf(rows, 'row')}, ${sizeOf(bytes)}`],
   ]
-  if (failures.length === 0) return lines.join('\n')
+  const summary = aligned(lines, [false, false], width)
+  if (failures.length === 0) return summary
   const columns = [
     { title: 'from', of: ({ from }: (typeof failures)[number]) => from, right: true },
     { title: 'to', of: ({ to }: (typeof failures)[number]) => to, right: true },
     { title: 'attempts', of: ({ attempts }: (typeof failures)[number]) => attempts, right: true },
     { title: 'cause', of: ({ cause }: (typeof failures)[number]) => cause },
   ]
-  return `${lines.join('\n')}\n\n${table(columns, failures, width)}`
+  return `${summary}\n\n${table(columns, failures, width)}`
 }

@@ -38,7 +38,7 @@ How to export in shards is in docs/scale.md.`,
 async function mergeFolders(folders: readonly string[], flags: Flags, io: Io): Promise<void> {
   const messages = messagesFor(flags, io)
   const stop = new AbortController()
-  const release = onSignals((name, code) => stop.abort(new Interrupted(`ended by ${name}; the same command does it all`, code)))
+  const release = onSignals((name, code) => stop.abort(new Interrupted(`ended by ${name}; the same command starts over`, code)))
   try {
     const { from, to, ranges, files, rows, bytes } = await mergeDataset(folders, { ...(flags.into !== undefined && { into: flags.into }), signal: stop.signal })
     const range = to < from ? 'no blocks' : `blocks ${from} to ${to}`

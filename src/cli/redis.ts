@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { OptionError } from '../errors.ts'
-import { excerpt } from '../text.ts'
+import { excerpt, show } from '../text.ts'
 import type { Io } from './output/io.ts'
 import type { Messages } from './output/messages.ts'
 
@@ -34,7 +34,7 @@ export function redisFlags(command: Command, what: string): Command {
  */
 export async function openRedis({ redis: flag, queue }: RedisFlags, io: Io, messages: Messages): Promise<Queueing> {
   const { url, place } = addressFrom(flag, io, messages)
-  if (!/^[\w.-]+$/.test(queue)) throw new OptionError('--queue', 'a name of letters, digits, dots, hyphens and underscores', 'another one')
+  if (!/^[\w.-]+$/.test(queue)) throw new OptionError('--queue', 'a name of letters, digits, dots, hyphens and underscores', show(queue))
   const { connectRedis, ...adapter } = await loadAdapter()
   try {
     const redis = await connectRedis(url)
@@ -59,7 +59,7 @@ function addressFrom(flag: string | true | undefined, { env }: Io, messages: Mes
   if (!text) throw new OptionError('--redis', 'the URL of Redis, here or in HEXLINE_REDIS_URL', 'nothing')
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined || !['redis:', 'rediss:'].includes(url.protocol) || url.hostname === '')
-    throw new OptionError('--redis', 'a URL such as redis://127.0.0.1:6379', 'an invalid one')
+    throw new OptionError('--redis', 'a URL such as redis://127.0.0.1:6379', 'an invalid URL')
   if (typeof flag === 'string' && url.password !== '')
     messages.warn('other users of this machine can see a password given as an argument; use HEXLINE_REDIS_URL instead')
   return { url: text, place: `${url.hostname}:${url.port || 6379}` }

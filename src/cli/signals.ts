@@ -6,7 +6,7 @@ const signals = {
 
 /**
  * Calls `act` when the user ends the process. The returned function stops that. `SIGHUP` is among
- * the signals only where `which` has it: who listens to it defeats `nohup`.
+ * the signals only where `which` has it: listening to it defeats `nohup`.
  */
 export function onSignals(act: (name: string, exitCode: number) => void, which: readonly (keyof typeof signals)[] = ['SIGINT', 'SIGTERM']): () => void {
   const listeners = which.map((signal) => {

@@ -13,9 +13,9 @@ const NO_SUCH_METHOD = -32601
 const ANSWERS: ReadonlySet<string> = new Set(['execution', 'invalid', 'lagging', 'pruned', 'not-found', 'range-too-large', 'response-too-large'])
 
 /**
- * What is asked in place of a method without arguments: of those that send a transaction, with
- * bytes that are none; of those with results of hundreds of megabytes, another one that comes with
- * them.
+ * What is called in place of a method without its arguments. Methods that send a transaction get an
+ * empty one, which every node refuses. For methods with results of hundreds of megabytes, it is a
+ * small one of the same namespace.
  */
 const INSTEAD: Readonly<Record<string, readonly [method: string, ...params: unknown[]]>> = {
   eth_sendRawTransaction: ['eth_sendRawTransaction', '0x'],

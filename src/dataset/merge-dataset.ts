@@ -21,7 +21,7 @@ export interface MergeDatasetOptions {
    * The folder that becomes the dataset: a new or empty one, or one of `dirs`. Default the first.
    */
   readonly into?: string
-  /** Ends the merge, which rejects with the signal's reason. A later one does it all. */
+  /** Ends the merge, which rejects with the signal's reason. A later merge starts over. */
   readonly signal?: AbortSignal
   /** Called after each range whose files are in the folder. */
   readonly onProgress?: (progress: MergeProgress) => void
@@ -64,8 +64,7 @@ export async function mergeDataset(dirs: readonly string[], options: MergeDatase
   if (onProgress !== undefined) check.callback('onProgress', onProgress)
   const dir = into === undefined ? (sources[0] as string) : resolve(checkDir(into))
   signal?.throwIfAborted()
-  for (const source of sources)
-    if (!(await stat(source).catch(() => undefined))?.isDirectory()) throw new OptionError('dirs', 'folders', `${source}, which is none`)
+  for (const source of sources) if (!(await stat(source).catch(() => undefined))?.isDirectory()) throw new OptionError('dirs', 'folders that exist', source)
   await makeFolder(dir)
   const lock = await lockFolder(dir)
   try {

@@ -9,7 +9,7 @@ import type { DatasetHeader, RangeEntry } from './manifest.ts'
 import { RangeFiles } from './range-files.ts'
 import { rowsOf } from './rows-of.ts'
 
-/** Where to write, and who is asked and told meanwhile. */
+/** Where to write, and the callbacks during it. */
 export interface WriteJob {
   /** The folder, with those of its tables. */
   readonly dir: string

@@ -70,6 +70,6 @@ it.each([
 
 it('wrong folders are refused', async () => {
   const none = join(folder, 'none')
-  expect(await hexline(['merge', none])).toEqual({ code: 2, stdout: '', stderr: `hexline: <folder>: expected folders, received ${none}, which is none\n` })
+  expect(await hexline(['merge', none])).toEqual({ code: 2, stdout: '', stderr: `hexline: <folder>: expected folders that exist, received ${none}\n` })
   expect(await hexline(['merge'])).toMatchObject({ code: 2, stderr: expect.stringContaining("missing required argument 'folder'") })
 })

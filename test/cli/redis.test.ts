@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { hexline, startHexline } from '../support/command.ts'
+import { hexline, hexlineOnTerminal, startHexline } from '../support/command.ts'
 import { type DatasetChain, startDatasetChain } from '../support/dataset-chain.ts'
 import { hasRedis, type RedisServer, startRedis } from '../support/redis.ts'
 
@@ -50,6 +50,16 @@ describe.runIf(hasRedis)('a queue on Redis', () => {
     expect(json(worked.stderr).filter(({ type }) => type === 'range')).toHaveLength(5)
     const jobs = await hexline(['jobs'], { env: env() })
     expect(jobs.stdout).toMatch(/^ranges {2}5 of 5 done, 0 active, 0 waiting, 0 to be repeated, 0 failed\nblocks {2}40 of 40, /)
+    const narrow = await hexlineOnTerminal(['jobs'], { env: env(), columns: 40 })
+    for (const line of narrow.stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(40)
+    expect(narrow.stdout.replaceAll(/\s+/g, ' ')).toBe(jobs.stdout.replaceAll(/\s+/g, ' '))
+    const again = await hexline(
+      exportArgs(dir).filter((arg) => arg !== '--json'),
+      { env: env() },
+    )
+    expect(again.stderr).toMatch(
+      /^5 ranges in the queue, 0 of them new; hexline worker exports them\n40 blocks, [\d.]+ k?B in [^|]+\nall ranges are done: hexline merge .* makes a dataset of them\n$/,
+    )
     for (const { stdout, stderr } of [exported, worked, jobs]) expect(stdout + stderr).not.toContain('SECRET')
   })
 
@@ -76,11 +86,11 @@ describe.runIf(hasRedis)('a queue on Redis', () => {
 
   it.each([
     [['jobs'], {}, 'hexline: --redis: expected the URL of Redis, here or in HEXLINE_REDIS_URL, received nothing\n'],
-    [['jobs', '--redis', 'http://SECRET@x'], {}, 'hexline: --redis: expected a URL such as redis://127.0.0.1:6379, received an invalid one\n'],
+    [['jobs', '--redis', 'http://SECRET@x'], {}, 'hexline: --redis: expected a URL such as redis://127.0.0.1:6379, received an invalid URL\n'],
     [
       ['jobs', '--redis', 'redis://x', '--queue', 'a:b'],
       {},
-      'hexline: --queue: expected a name of letters, digits, dots, hyphens and underscores, received another one\n',
+      'hexline: --queue: expected a name of letters, digits, dots, hyphens and underscores, received "a:b"\n',
     ],
     [
       ['export', '--redis', 'redis://x', '--rpc', 'http://x', '--from', '0', '--to', 'follow', '--out', 'x'],
@@ -90,7 +100,7 @@ describe.runIf(hasRedis)('a queue on Redis', () => {
     [
       ['export', '--rpc', 'http://x', '--from', '0', '--to', '1', '--out', 'x', '--attempts', '2'],
       {},
-      'hexline: --attempts: expected --redis with it, received no --redis\n',
+      'hexline: --attempts: expected no --attempts without --redis, received 2\n',
     ],
   ])('%j is refused', async (args, environment, stderr) => {
     expect(await hexline(args, { env: environment })).toEqual({ code: 2, stdout: '', stderr })

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -29,6 +29,14 @@ async function release(...args: readonly string[]): Promise<string> {
   const { stderr } = await run('bash', ['.ci/release', ...args], { cwd: folder }).catch((error) => error)
   return stderr
 }
+
+it('tries each entry point of the package', async () => {
+  const { exports } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { exports: Record<string, unknown> }
+  const entries = Object.keys(exports).filter((entry) => entry !== './package.json')
+  const script = await readFile(join(root, '.ci/release'), 'utf8')
+  const tried = script.match(/(?<=^ {2}try ).*/gm)?.flatMap((line) => line.split(' '))
+  expect(tried?.toSorted()).toEqual(entries.map((entry) => entry.replace('.', 'hexline')).toSorted())
+})
 
 it('reaches CI from a clean checkout, without --publish', async () => {
   expect(await release()).toBe('CI is reached\n')

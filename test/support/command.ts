@@ -52,9 +52,12 @@ function withoutProgress(stderr: string): string {
 }
 
 /** The same with a terminal as standard output and error; `stdout` is all of its output. */
-export async function hexlineOnTerminal(args: readonly string[]): Promise<Ended> {
-  const terminal = Object.assign(new Gathered(), { isTTY: true, columns: 80 })
-  const code = await main('0.0.0', { args, env: {}, stdout: terminal, stderr: terminal })
+export async function hexlineOnTerminal(
+  args: readonly string[],
+  { env = {}, columns = 80 }: { env?: Record<string, string>; columns?: number } = {},
+): Promise<Ended> {
+  const terminal = Object.assign(new Gathered(), { isTTY: true, columns })
+  const code = await main('0.0.0', { args, env, stdout: terminal, stderr: terminal })
   return { code, stdout: terminal.text, stderr: '' }
 }
 
