@@ -28,11 +28,14 @@ export interface ExportWorkerOptions {
    */
   readonly budget?: boolean
   /**
-   * How long a range is locked for this worker, in ms. Default 30,000. The lock is renewed after half
-   * of that time; a worker that is held up for longer loses its ranges to others.
+   * How long a range is locked for this worker, in ms. Default 30,000. The lock is renewed after
+   * half of that time; a worker that is held up for longer loses its ranges to others.
    */
   readonly lockMs?: number
-  /** How long `close` waits for ranges to be finished before it gives them back, in ms. Default 5,000. */
+  /**
+   * How long `close` waits for ranges to be finished before it gives them back, in ms. Default
+   * 5,000.
+   */
   readonly closeMs?: number
   /** Called after each range that this worker has exported. */
   readonly onRange?: (range: RangeEntry) => void
@@ -66,8 +69,8 @@ const MOST_STALLED = 20
 /**
  * Runs ranges that `enqueueExport` has added, until it is closed. A range is committed whole or not
  * at all, and only once: if a worker was taken for dead and both finish it, the second commit
- * changes nothing. Its result is what the manifest says of it. Failures are repeated by BullMQ, with its back-off, and
- * set aside with their error after the last attempt.
+ * changes nothing. Its result is what the manifest says of it. Failures are repeated by BullMQ,
+ * with its back-off, and set aside with their error after the last attempt.
  *
  *     const worker = exportWorker(createClient(url), { redis: new Redis('redis://queue.example.com') })
  *     process.once('SIGTERM', () => worker.close())

@@ -75,7 +75,8 @@ export async function exportByWorkers(flags: Flags, options: Omit<ExportDatasetO
         progress = await read()
         isLost = false
       }
-      meter.finish()
+      // Nothing was left to do.
+      if (progress.blocks.done > first.blocks.done) meter.finish()
       await queue.close()
       const { failed } = progress.ranges
       if (failed > 0)
