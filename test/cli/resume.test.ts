@@ -73,7 +73,7 @@ describe('the hint to continue counts the lines of the file', () => {
     })
   })
 
-  it('as JSON, too', async () => {
+  it.each(nightly('JSON'))('as %s, too', async () => {
     const { stderr } = await inShell(`ulimit -f 64; ${blocks(3000)} --json > ${folder}/y`)
     const { lines, isCut } = await contentOf(join(folder, 'y'))
     const said = JSON.parse(stderr.trimEnd().split('\n').at(-1) as string)
@@ -128,7 +128,7 @@ describe('through a pipe', () => {
   })
 })
 
-it('other output is not cut silently either', async () => {
+it.each(nightly('other output'))('%s is not cut silently either', async () => {
   for (const args of ['call eth_blockNumber', 'call eth_blockNumber --raw', 'probe --quiet --no-rate'])
     expect(await inShell(`ulimit -f 0; $hexline ${args} --rpc ${server.url} > ${folder}/y`)).toMatchObject({
       code: 1,

@@ -214,7 +214,7 @@ describe('other bytes with all digests made anew are proven or refused, and noth
         await faultOf()
         await forgeFile(dir, table, right)
       }),
-      runs(15),
+      runs(6),
     )
   })
 })

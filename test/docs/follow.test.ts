@@ -7,6 +7,7 @@ import { DuckDBInstance } from '@duckdb/node-api'
 import { expect, it, onTestFinished } from 'vitest'
 import { eventually } from '../support/eventually.ts'
 import { ForkingChain } from '../support/forking-chain.ts'
+import { nightly } from '../support/runs.ts'
 import { serve } from '../support/server.ts'
 
 const root = new URL('../../', import.meta.url)
@@ -22,7 +23,7 @@ it('docs/follow.md shows the programs of examples/follow unchanged; they are typ
   )
 })
 
-it('its database has each log of the chain once, after a reorganisation and a kill', async () => {
+it.each(nightly('a reorganisation and a kill'))('its database has each log of the chain once, after %s', async () => {
   const chain = new ForkingChain(60)
   const server = await serve(chain.node())
   const folder = mkdtempSync(join(tmpdir(), 'hexline-store-'))

@@ -3,9 +3,8 @@ import { followForks } from '../support/anvil-forks.ts'
 import { nightly } from '../support/runs.ts'
 
 it.each([
-  { over: 'polling', endpointsOf: (url: string) => url },
   { over: 'both', endpointsOf: (url: string) => [url.replace('http', 'ws'), url] },
-  ...nightly({ over: 'a WebSocket', endpointsOf: (url: string) => url.replace('http', 'ws') }),
+  ...nightly({ over: 'polling', endpointsOf: (url: string) => url }, { over: 'a WebSocket', endpointsOf: (url: string) => url.replace('http', 'ws') }),
 ])('anvil, a dozen reorganisations of 1 to 30 blocks, by $over: the stream is its chain, with its logs', async ({ endpointsOf }) => {
   const { replay, hashes, logs } = await followForks(endpointsOf, 12, 1)
   expect(replay.hashes).toEqual(hashes)

@@ -3,6 +3,7 @@ import { createClient, type EndpointReport, OptionError, type Post, type ProbeOp
 import { type Anvil, startAnvil } from '../support/anvil.ts'
 import { steadyTime } from '../support/held-time.ts'
 import { type LimitedNode, type NodeLimits, startLimited } from '../support/limited-node.ts'
+import { nightly } from '../support/runs.ts'
 import { always, clientOf, deadPort, errorOf, serve, silent } from '../support/server.ts'
 
 /** The report of a client with one endpoint. */
@@ -149,7 +150,7 @@ describe('the archive depth', () => {
 
 describe('the rate', () => {
   // Throttling takes its time, so these wait for it together.
-  test('of 20 calls a second is found in every form, and affects no other figure', async () => {
+  test.each(nightly('every form'))('of 20 calls a second is found in %s, and affects no other figure', async () => {
     const throttled = { code: -32005, message: 'rate limit exceeded' }
     const named = { code: -32007, message: '25/second request limit reached - reduce calls per second' }
     const [object, text, spoken, strict] = await Promise.all([
