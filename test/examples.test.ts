@@ -1,3 +1,4 @@
+import { channel } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -200,6 +201,10 @@ describe('three-nodes.ts', () => {
     expect(new Set(program.stdout.slice(1, -2))).toEqual(new Set([`${dead} is left out: it fails`]))
     expect(program.stdout.at(-2)).toBe('600 answers, 0 failures')
     expect(program.stdout.at(-1)).toMatch(/^calls: \d+ to \S+, \d+ to \S+, \d+ to \S+$/)
+  })
+
+  it('listens to nothing after its end, here as in a process of its own', () => {
+    expect(channel('hexline:route').hasSubscribers).toBe(false)
   })
 })
 

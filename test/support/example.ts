@@ -1,3 +1,5 @@
+import diagnostics from 'node:diagnostics_channel'
+import { syncBuiltinESMExports } from 'node:module'
 import { onTestFinished, vi } from 'vitest'
 import { eventually } from './eventually.ts'
 
@@ -28,9 +30,11 @@ export function runExample(name: string, args: readonly string[], env: Readonly<
   const own = () => process.listeners('SIGINT').filter((listener) => !before.has(listener))
   const log = vi.spyOn(console, 'log').mockImplementation((...words) => void stdout.push(words.join(' ')))
   const error = vi.spyOn(console, 'error').mockImplementation((...words) => void stderr.push(words.join(' ')))
+  const unsubscribe = watchSubscriptions()
   onTestFinished(() => {
     log.mockRestore()
     error.mockRestore()
+    unsubscribe()
   })
   process.argv = [process.execPath, `examples/${name}.ts`, ...args]
   for (const [variable, value] of Object.entries(env)) vi.stubEnv(variable, value)
@@ -61,5 +65,23 @@ export function runExample(name: string, args: readonly string[], env: Readonly<
         listener('SIGINT')
       }
     },
+  }
+}
+
+/**
+ * Notes what is subscribed to from here on. The function that it returns ends that, as the end of
+ * the program's process would.
+ */
+function watchSubscriptions(): () => void {
+  const noted: Parameters<typeof diagnostics.subscribe>[] = []
+  const subscribe = vi.spyOn(diagnostics, 'subscribe').mockImplementation((name, listener) => {
+    noted.push([name, listener])
+    diagnostics.channel(name).subscribe(listener)
+  })
+  syncBuiltinESMExports()
+  return () => {
+    subscribe.mockRestore()
+    syncBuiltinESMExports()
+    for (const [name, listener] of noted) diagnostics.unsubscribe(name, listener)
   }
 }
