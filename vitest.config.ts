@@ -41,7 +41,7 @@ const FUZZ = readdirSync(source('test'), { recursive: true, encoding: 'utf8' })
   .filter((file) => /^import .*\/support\/runs\.ts'$/m.test(readFileSync(source(file), 'utf8')))
 
 /** At a time: more than there are cores in a small machine, since much of a test is waiting. */
-const WORKERS = 5
+const WORKERS = 4
 
 export default defineConfig({
   // Tests read like programs of users, and run on the sources.
