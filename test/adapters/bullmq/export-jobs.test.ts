@@ -13,7 +13,7 @@ it.each([
   [{ ...plan, from: 10_000 }, 'to: expected at least the first block'],
   [{ ...plan, format: 'csv' }, 'format: expected '],
   [{ ...plan, rpc: 'http://SECRET' }, 'plan'],
-])('an export that cannot be meant is refused before anything is added (%#)', async (wrong, message) => {
+])('an invalid export is refused before anything is added (%#)', async (wrong, message) => {
   // Nothing of a queue is used.
   const promise = enqueueExport({} as Queue, wrong as never)
   await expect(promise).rejects.toThrow(OptionError)
