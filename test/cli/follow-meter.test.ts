@@ -1,31 +1,17 @@
-import { Writable } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { FollowMeter } from '../../src/cli/follow-meter.ts'
 import { Tally } from '../../src/cli/meter.ts'
 import { messagesFor } from '../../src/cli/output/messages.ts'
+import { printedStream } from '../support/printed.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance', 'setInterval', 'clearInterval', 'Date'] }))
 afterEach(() => void vi.useRealTimers())
 
 function start(flags: { json?: boolean; quiet?: boolean; sharesTerminal?: boolean } = {}, terminal: { isTTY?: boolean; columns?: number } = {}) {
-  let printed = ''
-  const stream = Object.assign(
-    new Writable({
-      write(text, _, done) {
-        printed += text
-        done()
-      },
-    }),
-    terminal,
-  )
+  const { stream, taken } = printedStream(terminal)
   const tally = new Tally()
   const meter = new FollowMeter(stream, messagesFor(flags, { stderr: stream, args: [] }), { sharesTerminal: false, ...flags }, tally)
   meter.start()
-  const taken = () => {
-    const text = printed
-    printed = ''
-    return text
-  }
   return { meter, tally, taken }
 }
 

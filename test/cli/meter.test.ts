@@ -1,34 +1,20 @@
-import { Writable } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, it, test, vi } from 'vitest'
 import type { Progress } from '../../src/bulk/range-stream.ts'
 import { Meter, Tally } from '../../src/cli/meter.ts'
 import { type MessageFlags, messagesFor } from '../../src/cli/output/messages.ts'
 import { NetworkError, RpcError } from '../../src/errors.ts'
 import { type Call, replyOf } from '../../src/rpc/call.ts'
+import { printedStream } from '../support/printed.ts'
 import { errorOf } from '../support/server.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance', 'setInterval', 'clearInterval', 'Date'] }))
 afterEach(() => void vi.useRealTimers())
 
 function start(flags: MessageFlags & { sharesTerminal?: boolean } = {}, terminal: { isTTY?: boolean; columns?: number } = {}) {
-  let printed = ''
-  const stream = Object.assign(
-    new Writable({
-      write(text, _, done) {
-        printed += text
-        done()
-      },
-    }),
-    terminal,
-  )
+  const { stream, taken } = printedStream(terminal)
   const tally = new Tally()
   const meter = new Meter<Progress & { readonly before?: number }>(stream, messagesFor(flags, { stderr: stream, args: [] }), flags, tally)
   meter.start()
-  const taken = () => {
-    const text = printed
-    printed = ''
-    return text
-  }
   return { meter, tally, taken, stream }
 }
 
