@@ -7,8 +7,14 @@ import type { Redis } from 'ioredis'
 
 /** Time that no worker has used, up to this much, is made up for, in ms. */
 const SLACK_MS = 25
-/** Calls are granted at most this far ahead, in ms: the rate may change. */
+/**
+ * Calls are granted at most this far ahead, in ms; where the rate is low, as far as each worker
+ * needs to hold a lease, up to a limit.
+ */
 const AHEAD_MS = 500
+const MOST_AHEAD_MS = 5000
+/** A lease holds at least this many calls, so that there are fewer questions than POSTs. */
+const LEAST_CALLS = 2
 /** A worker that has not asked for this long is not counted, in ms. */
 const ACTIVE_MS = 2000
 /** The worker that makes the estimate is replaced when it has not asked for this long, in ms. */
@@ -17,6 +23,17 @@ const LEADER_MS = 1000
 const KEPT_MS = 600_000
 /** Events that wait for the estimate, at most: those of a minute without a leader. */
 const MOST_EVENTS = 20_000
+
+/** What was granted before a cut is void if the rate is cut to less than this part of it. */
+const FAR_LOWER = 0.8
+
+/**
+ * What workers are told at once, by a channel: what was granted before is void, since the rate was
+ * cut by much or the endpoint wants a pause; or calls were refused, which the worker that makes the
+ * estimate asks about.
+ */
+export const VOID = 'void'
+export const REFUSED = 'refused'
 
 const SCRIPT = `
 local time = redis.call('TIME')
@@ -29,25 +46,35 @@ for i, name in ipairs(names) do s[name] = values[i] or false end
 local function number(name, default) return tonumber(s[name]) or default end
 local rate, nextAt, nextUnits = number('rate', tonumber(ARGV[5])), number('next', now), number('nextUnits', now)
 local pausedUntil = math.max(number('pausedUntil', 0), tonumber(ARGV[6]))
+local bell = false
+if pausedUntil > math.max(now, number('pausedUntil', 0)) then bell = '${VOID}' end
 
 local wasLeader = s.leader == me
 local isLeader = wasLeader or number('leaderUntil', 0) < now
 if isLeader then s.leader, s.leaderUntil = me, now + ${LEADER_MS} end
 if wasLeader and ARGV[7] ~= '' then
+  local before = rate
   rate, s.level = tonumber(ARGV[7]), ARGV[8]
   if ARGV[9] ~= '0' then
     s.since = now
-    nextAt = math.max(nextAt, now) + 1000 / rate
+    if rate < ${FAR_LOWER} * before then
+      nextAt = now + 1000 / rate
+      bell = '${VOID}'
+    else
+      nextAt = math.max(nextAt, now) + 1000 / rate
+    end
   end
 end
 s.rate = rate
+if not bell and not isLeader and tonumber(ARGV[11]) > number('since', 0) then bell = '${REFUSED}' end
+if bell then redis.call('PUBLISH', KEYS[4], bell) end
 
 local passed = math.max(0, now - number('at', now))
 local held = math.min(passed, math.max(0, number('next', now) + ${SLACK_MS} - number('at', now)))
 s.held, s.idle, s.at = number('held', 0) + held, number('idle', 0) + passed - held, now
 
-for i = 11, #ARGV do redis.call('RPUSH', KEYS[2], ARGV[i]) end
-if #ARGV > 10 then
+for i = 12, #ARGV do redis.call('RPUSH', KEYS[2], ARGV[i]) end
+if #ARGV > 11 then
   redis.call('LTRIM', KEYS[2], -${MOST_EVENTS}, -1)
   redis.call('PEXPIRE', KEYS[2], ${KEPT_MS})
 end
@@ -69,10 +96,11 @@ if wanted > 0 then
     nextUnits = math.max(nextUnits, now - ${SLACK_MS}, pausedUntil)
     start = math.max(start, nextUnits)
   end
-  if start - now > ${AHEAD_MS} then
-    start = start - ${AHEAD_MS / 2}
+  local ahead = math.min(${MOST_AHEAD_MS}, math.max(${AHEAD_MS}, active * ${LEAST_CALLS} * 1000 / rate))
+  if start - now > ahead then
+    start = start - ahead / 2
   else
-    granted = math.min(wanted, math.max(1, math.floor(rate * lease / 1000 / active)))
+    granted = math.min(wanted, math.max(${LEAST_CALLS}, math.floor(rate * lease / 1000 / active)))
     if inUnits then
       granted = math.min(granted, math.max(1, math.floor(units * lease / 1000 / active / cost)))
       nextUnits = nextUnits + granted * cost * 1000 / units
@@ -158,23 +186,26 @@ export interface Grant {
   readonly events: readonly PostEvent[]
 }
 
-/** The keys of an endpoint's budget, in one slot of a cluster. */
-export function budgetKeys(prefix: string, fingerprint: string): [string, string, string] {
+/** The keys of an endpoint's budget, in one slot of a cluster, and the channel of its bell. */
+export type BudgetKeys = readonly [budget: string, events: string, workers: string, bell: string]
+
+export function budgetKeys(prefix: string, fingerprint: string): BudgetKeys {
   const base = `${prefix}:{budget:${fingerprint}}`
-  return [base, `${base}:events`, `${base}:workers`]
+  return [base, `${base}:events`, `${base}:workers`, `${base}:bell`]
 }
 
 const NAME = 'hexlineBudget'
 
 /** Asks Redis, in one round trip. */
-export async function askBudget(redis: Redis, keys: readonly [string, string, string], question: Question): Promise<Grant> {
+export async function askBudget(redis: Redis, keys: BudgetKeys, question: Question): Promise<Grant> {
   const { me, wanted, leaseMs, cost, unitsPerSecond, guess, pausedUntil, estimate, events } = question
   const own = redis as Redis & { [NAME]?: (...args: (string | number)[]) => Promise<string[]> }
-  if (own[NAME] === undefined) redis.defineCommand(NAME, { numberOfKeys: 3, lua: SCRIPT })
+  if (own[NAME] === undefined) redis.defineCommand(NAME, { numberOfKeys: 4, lua: SCRIPT })
   const published = estimate === undefined ? ['', '', '0'] : [estimate.perSecond, estimate.level, estimate.isCut ? '1' : '0']
   const told = events.map(({ at, tookMs, calls, isThrottled, pauseMs }) => JSON.stringify([at, tookMs, calls, isThrottled ? 1 : 0, pauseMs]))
+  const refusedAt = Math.max(0, ...events.map(({ at, tookMs, isThrottled }) => (isThrottled ? at - tookMs : 0)))
   const ask = own[NAME] as NonNullable<(typeof own)[typeof NAME]>
-  const reply = await ask.call(redis, ...keys, me, wanted, cost, unitsPerSecond, guess, pausedUntil, ...published, leaseMs, ...told)
+  const reply = await ask.call(redis, ...keys, me, wanted, cost, unitsPerSecond, guess, pausedUntil, ...published, leaseMs, refusedAt, ...told)
   const [now, granted, start, isLeader, perSecond, level, since, active, heldMs, idleMs] = reply.slice(0, 10).map(Number) as [
     ...[number, number, number, number, number],
     ...[number, number, number, number, number],

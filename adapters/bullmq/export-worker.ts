@@ -2,6 +2,7 @@ import { type Job, WaitingError, Worker } from 'bullmq'
 import type { Redis } from 'ioredis'
 import * as check from '../../src/check.ts'
 import { type Client, checkClient } from '../../src/client/client.ts'
+import type { BlockRange } from '../../src/dataset/aligned-range.ts'
 import { type OpenParts, openParts } from '../../src/dataset/export-range.ts'
 import type { RangeEntry } from '../../src/dataset/manifest.ts'
 import { readPart } from '../../src/dataset/parts.ts'
@@ -83,10 +84,16 @@ export function exportWorker(client: Client, options: ExportWorkerOptions): Expo
   const budget = isShared ? shareBudget(client, redis, prefix) : undefined
   const folders = new Map<string, Promise<OpenParts>>()
   const running = new Map<string, AbortController>()
-  const open = (data: RangeJobData): Promise<OpenParts> => {
+  const open = async (data: RangeJobData): Promise<OpenParts> => {
     const id = `${idOf(data.export)}-${data.export.to}`
     const there = folders.get(id)
-    if (there !== undefined) return there
+    if (there !== undefined) {
+      const parts = await there
+      if (await parts.isOpen()) return parts
+      await parts.close()
+      // Another range has opened it meanwhile.
+      if (folders.get(id) !== there) return open(data)
+    }
     const opening = openParts(client, exportJobOf(data.export, dir))
     folders.set(id, opening)
     // The next range tries again.
@@ -109,7 +116,7 @@ export function exportWorker(client: Client, options: ExportWorkerOptions): Expo
       const parts = await open(job.data)
       const { added } = await parts.exportRange(range, { signal: stop.signal })
       if (added !== null) onRange?.(added)
-      return added ?? (await readPart(dir ?? wanted.dir, range.from))?.range ?? null
+      return added ?? (await lastPartOf(dir ?? wanted.dir, range))
     } catch (error) {
       if (error !== GIVEN_BACK || token === undefined) throw error
       await job.moveToWait(token)
@@ -170,6 +177,17 @@ export function exportWorker(client: Client, options: ExportWorkerOptions): Expo
   // Callers that do not wait for `ended` learn of it from `onFailure`.
   ended.catch((error) => onFailure?.(error))
   return { worker, ended, close: () => end() }
+}
+
+/** The part that holds the end of a range which was committed before; null once it was merged. */
+async function lastPartOf(dir: string, { from, to }: BlockRange): Promise<RangeEntry | null> {
+  let last: RangeEntry | null = null
+  for (let next = from; next <= to; next = last.to + 1) {
+    const part = await readPart(dir, next)
+    if (part === undefined) break
+    last = part.range
+  }
+  return last
 }
 
 /** A worker that can be left without Redis, for which BullMQ's own `close` waits for ever. */

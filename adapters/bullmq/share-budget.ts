@@ -3,7 +3,7 @@ import { type Client, checkClient } from '../../src/client/client.ts'
 import { paceByOf } from '../../src/client/internals.ts'
 import { OptionError } from '../../src/errors.ts'
 import type { Clock } from '../../src/wait/clock.ts'
-import { askBudget, budgetKeys } from './budget-script.ts'
+import { askBudget, budgetKeys, VOID } from './budget-script.ts'
 import { checkRedis } from './connection.ts'
 import { SharedPacer } from './shared-pacer.ts'
 
@@ -20,7 +20,8 @@ const LOST_MS = 1000
  * Makes all clients that share `redis` keep one budget for each endpoint: `rate` of `createClient`
  * becomes the calls or units per second of all of them together, and a limit that one of them
  * learns by being refused holds for the others. Endpoints are told apart by host and by a short
- * digest of URL and headers; neither is stored. It uses a connection of its own, made like `redis`.
+ * digest of URL and headers; neither is stored. It uses two connections
+ * of its own, made like `redis`.
  *
  * While Redis does not answer, each process goes on with its part of the last known rate. Throws
  * `OptionError` for anything but a client of `createClient` and a connection of ioredis.
@@ -33,20 +34,31 @@ export function shareBudget(client: Client, redis: Redis, prefix = 'hexline'): S
   const own = checkRedis(redis).duplicate({ enableOfflineQueue: false, commandTimeout: LOST_MS, maxRetriesPerRequest: 0, lazyConnect: false })
   // What is wrong shows in the answers.
   own.on('error', () => {})
-  const pacers: SharedPacer[] = []
+  const bell = redis.duplicate({ maxRetriesPerRequest: null })
+  bell.on('error', () => {})
+  const pacers: { readonly channel: string; readonly pacer: SharedPacer }[] = []
+  bell.on('message', (channel, message) => {
+    for (const { pacer } of pacers.filter((one) => one.channel === channel)) {
+      if (message === VOID) pacer.void()
+      else pacer.refused()
+    }
+  })
   paceBy((endpoint) => {
     const keys = budgetKeys(prefix, endpoint.fingerprint)
     const pacer = new SharedPacer(endpoint, async (question) => {
       if (own.status !== 'ready') await readyWithin(own, endpoint.clock)
       return askBudget(own, keys, question)
     })
-    pacers.push(pacer)
+    pacers.push({ channel: keys[3], pacer })
+    // Without it, what was granted runs out, and the estimate is made a little later.
+    bell.subscribe(keys[3]).catch(() => {})
     return pacer
   })
   return {
     async close() {
-      for (const pacer of pacers) pacer.close()
+      for (const { pacer } of pacers) pacer.close()
       own.disconnect()
+      bell.disconnect()
     },
   }
 }

@@ -26,7 +26,7 @@ interface Rate {
  * with the level that it found.
  */
 export class SharedEstimate {
-  readonly #lately = new Lately()
+  #lately = new Lately()
   /** What another worker has found: the rate, and the level, 0 where nothing was refused. */
   readonly #known: Pick<Grant, 'perSecond' | 'level'>
   #wasRefused: boolean
@@ -39,8 +39,11 @@ export class SharedEstimate {
     this.#wasRefused = known.level > 0
   }
 
-  /** Learns from what has happened since the last time, in the order in which POSTs ended. */
-  learn({ events, heldMs, idleMs, now }: Pick<Grant, 'events' | 'heldMs' | 'idleMs' | 'now'>): Question['estimate'] {
+  /**
+   * Learns from what has happened since the last time, in the order in which POSTs ended. What it
+   * returns holds from `untilKnownMs` after `now` on.
+   */
+  learn({ events, heldMs, idleMs, now }: Pick<Grant, 'events' | 'heldMs' | 'idleMs' | 'now'>, untilKnownMs: number): Question['estimate'] {
     const inOrder = [...events].sort((a, b) => a.at - b.at)
     const first = inOrder[0]
     if (this.#rate === undefined) {
@@ -50,7 +53,7 @@ export class SharedEstimate {
     const { estimate, pace } = this.#rate
     pace.started(heldMs, idleMs, now)
     let isCut = false
-    for (const event of inOrder) if (this.#add(event, pace)) isCut = true
+    for (const event of inOrder) if (this.#add(event, pace, now + untilKnownMs)) isCut = true
     if (isCut) this.#wasRefused = true
     return { perSecond: pace.perSecond, level: this.#wasRefused ? estimate.level : 0, isCut }
   }
@@ -64,7 +67,7 @@ export class SharedEstimate {
   }
 
   /** True where the rate was cut. */
-  #add({ at: endedAt, tookMs, calls, isThrottled, pauseMs }: PostEvent, pace: RandomThrottling): boolean {
+  #add({ at: endedAt, tookMs, calls, isThrottled, pauseMs }: PostEvent, pace: RandomThrottling, knownAt: number): boolean {
     const sentAt = endedAt - tookMs
     // Some workers tell later than others: time does not go back.
     const at = Math.max(this.#now, endedAt)
@@ -77,8 +80,12 @@ export class SharedEstimate {
     }
     if (!isThrottled) return false
     const before = pace.perSecond
-    const answered = this.#lately.perSecond(memoryMs, at) ?? Number.POSITIVE_INFINITY
-    pace.throttled({ sentAt, tookMs, pauseMs, answered, idleMs: 0 }, at)
-    return pace.perSecond < before
+    const answered = this.#lately.perSecond(memoryMs, at) ?? 0
+    // POSTs that are sent until then go at the rate before.
+    pace.throttled({ sentAt, tookMs, pauseMs, answered, idleMs: 0 }, Math.max(at, knownAt))
+    if (pace.perSecond >= before) return false
+    // What was answered until now came from a burst, or from a limit that has fallen since.
+    this.#lately = new Lately()
+    return true
   }
 }

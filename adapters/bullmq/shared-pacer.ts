@@ -9,34 +9,38 @@ import { GUESS, SharedEstimate } from './shared-estimate.ts'
 
 /**
  * Calls are granted for this long at a time, in ms, and for this many times as long as Redis takes
- * to answer, up to a limit.
+ * to answer, up to a limit. They go in two halves. While the rate is a guess, they are granted for
+ * a shorter time: what became of them is told sooner.
  */
-const LEASE_MS = 100
+const LEASE_MS = 200
+const GUESSING_LEASE_MS = 50
 const LEASE_PER_ANSWER = 4
 const LONGEST_LEASE_MS = 400
+/** The time of Redis is known to each worker to within this many ms. */
+const CLOCKS_MS = 10
 /** Weight of the newest answer in the mean time of answers. */
 const NEWEST = 0.2
 /** Granted calls that have not gone this long after their time are dropped, in ms. */
 const UNUSED_MS = 100
 /**
- * Longest time without a question of the worker that makes the estimate, and until another one
- * tells what its next question would, in ms.
+ * Longest time without a question of the worker that makes the estimate, while the rate is a guess
+ * and afterwards, and until another one tells what its next question would, in ms.
  */
-const LEAD_MS = 100
+const GUESSING_MS = 50
+const LEAD_MS = 500
 const TELL_MS = 1000
 /** The estimate is made on for this long after the last call that waited, in ms. */
 const BUSY_MS = 10_000
 /** How long calls wait at most for an answer of Redis, and until it is asked again, in ms. */
 const LOST_MS = 1000
 
+/** Calls that may go within some time. */
 interface Lease {
   calls: number
   units: number
   readonly from: number
   readonly until: number
 }
-
-const NO_LEASE: Lease = { calls: 0, units: 0, from: 0, until: 0 }
 
 /** What is known of the budget. Times are on the clock of this process. */
 interface Known {
@@ -55,7 +59,8 @@ export class SharedPacer implements Pacing {
   readonly #endpoint: PacedEndpoint
   readonly #ask: (question: Question) => Promise<Grant>
   readonly #me = randomUUID()
-  #lease = NO_LEASE
+  /** In the order of their time. */
+  #leases: Lease[] = []
   #known: Known = { perSecond: GUESS, level: 0, since: 0, active: 1 }
   /** Paces calls while Redis does not answer. */
   #alone: Pacer | undefined
@@ -99,24 +104,24 @@ export class SharedPacer implements Pacing {
 
   msUntil(waiting: WaitingCalls, most: number, now: number): number {
     if (this.#alone !== undefined) return this.#alone.msUntil(waiting, most, now)
-    const { calls, from, until } = this.#lease
-    if (calls > 0 && now < until) return Math.max(0, from - now)
+    const lease = this.#leaseAt(now)
+    if (lease !== undefined) return Math.max(0, lease.from - now)
     return this.#notBefore > now ? this.#notBefore - now : LOST_MS
   }
 
   isHoldingBack(waiting: WaitingCalls, most: number, now: number): boolean {
     if (this.#alone !== undefined) return this.#alone.msUntil(waiting, most, now) > 0
-    return this.#notBefore > now || (this.#lease.calls > 0 && this.#lease.from > now)
+    return this.#notBefore > now || (this.#leaseAt(now)?.from ?? 0) > now
   }
 
   room(most: number, now: number): number {
-    return this.#alone === undefined ? Math.min(most, this.#lease.calls) : this.#alone.room(most, now)
+    return this.#alone === undefined ? Math.min(most, this.#leaseAt(now)?.calls ?? 0) : this.#alone.room(most, now)
   }
 
   fitting(now: number): ((call: Call) => boolean) | undefined {
     if (this.#alone !== undefined) return this.#alone.fitting(now)
     if (this.#endpoint.given === undefined) return undefined
-    let left = this.#lease.units
+    let left = this.#leaseAt(now)?.units ?? 0
     let isFirst = true
     return (call) => {
       const cost = this.#costOf(call)
@@ -131,7 +136,7 @@ export class SharedPacer implements Pacing {
     this.#wanted = size
     this.#cost = this.#costOf(first)
     this.#wantedAt = now
-    if (this.#alone !== undefined || now < this.#notBefore || (this.#lease.calls > 0 && now < this.#lease.until)) return
+    if (this.#alone !== undefined || now < this.#notBefore || this.#leaseAt(now) !== undefined) return
     this.#question(now)
   }
 
@@ -140,8 +145,10 @@ export class SharedPacer implements Pacing {
       this.#alone.started(calls, now)
       return
     }
-    this.#lease.calls -= calls.length
-    if (this.#endpoint.given !== undefined) for (const call of calls) this.#lease.units -= this.#costOf(call)
+    const lease = this.#leaseAt(now)
+    if (lease === undefined) return
+    lease.calls -= calls.length
+    if (this.#endpoint.given !== undefined) for (const call of calls) lease.units -= this.#costOf(call)
   }
 
   answered(calls: number, tookMs: number, slots: number, isWhole: boolean, now: number): void {
@@ -161,12 +168,26 @@ export class SharedPacer implements Pacing {
     if (this.#alone !== undefined) return this.#alone.throttled(throttling, now)
     if (pauseMs > 0) this.#pausedUntil = Math.max(this.#pausedUntil, now + pauseMs + this.#offset)
     // What was granted before is too much.
-    this.#lease = NO_LEASE
+    this.#leases = []
     this.#tell({ at: now + this.#offset, tookMs, calls, isThrottled: true, pauseMs })
     this.#wantedAt = now
     if (this.#isAsking) this.#isUrgent = true
     else this.#question(now, 0)
     return sentAt < this.#known.since ? 'known' : 'too-fast'
+  }
+
+  /** What was granted is void: the rate was cut, or the endpoint wants a pause. */
+  void(): void {
+    this.#leases = []
+    this.#notBefore = 0
+    this.#endpoint.wake()
+  }
+
+  /** Calls of another worker were refused. */
+  refused(): void {
+    if (this.#estimate === undefined) return
+    if (this.#isAsking) this.#isUrgent = true
+    else this.#question(this.#endpoint.clock.now(), 0)
   }
 
   /** Asks Redis no more: this process goes on with its part, as without an answer. */
@@ -175,6 +196,23 @@ export class SharedPacer implements Pacing {
     this.#isClosed = true
     if (this.#timer !== undefined) clock.cancel(this.#timer)
     this.#lost(clock.now())
+  }
+
+  /** The lease whose calls go now or next. */
+  #leaseAt(now: number): Lease | undefined {
+    for (;;) {
+      const lease = this.#leases[0]
+      if (lease === undefined || (lease.calls > 0 && now < lease.until)) return lease
+      this.#leases.shift()
+    }
+  }
+
+  /** Until it is this worker's turn again if it is granted these calls, in ms. */
+  #msOf(calls: number): number {
+    const { given } = this.#endpoint
+    const { perSecond, active } = this.#known
+    const ms = Math.max(calls / perSecond, given === undefined ? 0 : (calls * this.#cost) / given.perSecond) * 1000
+    return ms * active
   }
 
   #costOf({ method }: Call): number {
@@ -196,7 +234,7 @@ export class SharedPacer implements Pacing {
     const question: Question = {
       me: this.#me,
       wanted,
-      leaseMs: Math.min(LONGEST_LEASE_MS, Math.max(LEASE_MS, LEASE_PER_ANSWER * this.#answerMs)),
+      leaseMs: Math.min(LONGEST_LEASE_MS, Math.max(this.#known.level > 0 ? LEASE_MS : GUESSING_LEASE_MS, LEASE_PER_ANSWER * this.#answerMs)),
       cost: this.#cost,
       unitsPerSecond: this.#endpoint.given?.perSecond ?? 0,
       guess: GUESS,
@@ -222,12 +260,12 @@ export class SharedPacer implements Pacing {
     this.#known = { perSecond, level, since: since === 0 ? 0 : since - this.#offset, active }
     if (wanted > 0) {
       const from = Math.max(now, start - this.#offset)
-      this.#lease = granted === 0 ? NO_LEASE : { calls: granted, units: granted * this.#cost, from, until: from + UNUSED_MS }
+      this.#leases = leasesOf(granted, this.#cost, from, this.#msOf(granted))
       this.#notBefore = granted === 0 ? from : 0
     }
     if (isLeader) {
       this.#estimate ??= new SharedEstimate({ perSecond, level })
-      this.#published = this.#estimate.learn({ ...told, now: at })
+      this.#published = this.#estimate.learn({ ...told, now: at }, 2 * this.#answerMs + CLOCKS_MS)
     } else {
       this.#estimate = undefined
     }
@@ -257,7 +295,7 @@ export class SharedPacer implements Pacing {
     const { clock } = this.#endpoint
     const isBusy = clock.now() - this.#wantedAt < BUSY_MS
     if (this.#alone === undefined && this.#events.length === 0 && !(this.#estimate !== undefined && isBusy)) return
-    const waitMs = this.#alone !== undefined ? LOST_MS : this.#estimate !== undefined ? LEAD_MS : TELL_MS
+    const waitMs = this.#alone !== undefined ? LOST_MS : this.#estimate === undefined ? TELL_MS : this.#known.level > 0 ? LEAD_MS : GUESSING_MS
     this.#timer = clock.wakeAt(this.#askedAt + waitMs, () => {
       this.#timer = undefined
       const now = clock.now()
@@ -266,4 +304,16 @@ export class SharedPacer implements Pacing {
     })
     this.#timer.unref()
   }
+}
+
+/** Calls that are granted, in two halves. */
+function leasesOf(calls: number, cost: number, from: number, ms: number): Lease[] {
+  const second = Math.floor(calls / 2)
+  const leases = [
+    { calls: calls - second, at: from },
+    { calls: second, at: from + ms / 2 },
+  ]
+  return leases
+    .filter((lease) => lease.calls > 0)
+    .map((lease) => ({ calls: lease.calls, units: lease.calls * cost, from: lease.at, until: lease.at + UNUSED_MS }))
 }

@@ -28,6 +28,11 @@ export interface OpenParts {
   exportRange(range: BlockRange, options?: RangeOptions): Promise<RangeExport>
   /** The last block, from the first of a range on, that the folder has; the one before if none. */
   lastDone(range: BlockRange): Promise<number>
+  /**
+   * Whether ranges can still be written: not after another process has taken this one for dead,
+   * which stood still for too long.
+   */
+  isOpen(): Promise<boolean>
   /** Ends the use of the folder, and removes what was not committed. */
   close(): Promise<void>
 }
@@ -129,6 +134,11 @@ function partsOf(client: Client, { dir, header, stream, to, writer, merged }: Op
     header,
     to,
     lastDone,
+    isOpen: () =>
+      writer.check().then(
+        () => true,
+        () => false,
+      ),
     close: () => writer.close(),
     async exportRange(range, { signal = stream.signal, onProgress = stream.onProgress, maxBytes = stream.bounds.maxBytes } = {}) {
       checkAligned(range, header, to)

@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
+import { readFile, readlink } from 'node:fs/promises'
 import { hostname } from 'node:os'
 
 /** A process that holds a folder, or writes to it beside others. */
 export interface Holder {
   readonly pid: number
   readonly host: string
+  /** The namespace of the process number, as of a container; null where there is none. */
+  readonly namespace?: string | null
   /** When the process started, so that a later process with its number is not taken for it. */
   readonly start: string | null
   /** Tells two holds of one process apart. */
@@ -13,22 +15,28 @@ export interface Holder {
 }
 
 export async function thisProcess(): Promise<Holder> {
-  return { pid: process.pid, host: hostname(), start: await startOf(process.pid), id: randomUUID() }
+  return { pid: process.pid, host: hostname(), namespace: await ownNamespace(), start: await startOf(process.pid), id: randomUUID() }
+}
+
+/** Whether its process number is one of this system, so that it can be found out if it runs. */
+export async function isHere({ host, namespace }: Holder): Promise<boolean> {
+  return host === hostname() && (namespace === undefined || namespace === (await ownNamespace()))
 }
 
 /** Undefined for a text that names no process, or is not whole. */
 export function holderOf(text: string): Holder | undefined {
   try {
-    const { pid, host, start, id } = JSON.parse(text) as Holder
-    return Number.isSafeInteger(pid) && typeof host === 'string' ? { pid, host, start, id } : undefined
+    const { pid, host, namespace, start, id } = JSON.parse(text) as Holder
+    return Number.isSafeInteger(pid) && typeof host === 'string' ? { pid, host, ...(namespace !== undefined && { namespace }), start, id } : undefined
   } catch {
     return undefined
   }
 }
 
-/** A process of another machine counts as alive, since that cannot be found out here. */
-export async function isAlive({ pid, host, start }: Holder): Promise<boolean> {
-  if (host !== hostname()) return true
+/** A process of another machine or container counts as alive: that cannot be found out here. */
+export async function isAlive(holder: Holder): Promise<boolean> {
+  if (!(await isHere(holder))) return true
+  const { pid, start } = holder
   try {
     process.kill(pid, 0)
   } catch (error) {
@@ -53,7 +61,17 @@ async function startOf(pid: number): Promise<string | null> {
   }
 }
 
-/** Names a process, and what to delete if it is of another machine and no longer runs. */
-export function processOf({ pid, host }: Holder, path: string): string {
-  return `process ${pid}${host === hostname() ? '' : ` on ${JSON.stringify(host)}; if it no longer runs, delete ${path}`}`
+/**
+ * Names a process, and what to delete if it is of another machine or container and no longer runs.
+ */
+export async function processOf(holder: Holder, path: string): Promise<string> {
+  const { pid, host } = holder
+  if (await isHere(holder)) return `process ${pid}`
+  const where = host === hostname() ? 'in another container' : `on ${JSON.stringify(host)}`
+  return `process ${pid} ${where}; if it no longer runs, delete ${path}`
+}
+
+/** Two containers of one host name have process numbers of their own. */
+async function ownNamespace(): Promise<string | null> {
+  return readlink('/proc/self/ns/pid').catch(() => null)
 }

@@ -27,7 +27,7 @@ export async function lockFolder(dir: string): Promise<Lock> {
     // Released in the meantime.
     if (found === undefined) continue
     const holder = holderOf(found)
-    if (holder === undefined || (await isAlive(holder))) throw new Error(heldBy(dir, holder))
+    if (holder === undefined || (await isAlive(holder))) throw new Error(await heldBy(dir, holder))
     if (await takeOver(dir, path, { found, mine, text })) break
   }
   return {
@@ -87,7 +87,7 @@ async function takeOver(dir: string, path: string, { found, mine, text }: { foun
     const other = await readLock(dir, turn)
     if (other === undefined) return false
     const holder = holderOf(other)
-    if (holder !== undefined && (await isAlive(holder))) throw new Error(heldBy(dir, holder))
+    if (holder !== undefined && (await isAlive(holder))) throw new Error(await heldBy(dir, holder))
     await rm(turn, { force: true })
     return false
   }
@@ -124,12 +124,12 @@ export async function checkUnlocked(dir: string): Promise<void> {
   const found = await readLock(dir, join(dir, LOCK))
   if (found === undefined) return
   const holder = holderOf(found)
-  if (holder === undefined || (await isAlive(holder))) throw new Error(heldBy(dir, holder))
+  if (holder === undefined || (await isAlive(holder))) throw new Error(await heldBy(dir, holder))
 }
 
-function heldBy(dir: string, holder: Holder | undefined): string {
+async function heldBy(dir: string, holder: Holder | undefined): Promise<string> {
   const lock = join(dir, LOCK)
   if (holder === undefined)
     return `${dir} is in use: another process has just made ${lock}, or left it damaged; delete that file if no process writes to the folder`
-  return `${dir} is in use by ${processOf(holder, lock)}`
+  return `${dir} is in use by ${await processOf(holder, lock)}`
 }

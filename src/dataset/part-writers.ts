@@ -1,9 +1,8 @@
 import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
-import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { type Clock, systemClock, type Timer } from '../wait/clock.ts'
 import { writing } from './disk.ts'
-import { type Holder, holderOf, isAlive, processOf, thisProcess } from './holder.ts'
+import { type Holder, holderOf, isAlive, isHere, processOf, thisProcess } from './holder.ts'
 
 /*
  * Several processes and machines add parts to a folder at a time. Each has a folder of its own in
@@ -27,7 +26,7 @@ const HOLDER = 'process.json'
 /** How often a writer shows that it runs, in ms. */
 const REFRESH_MS = 60_000
 /**
- * A writer of another machine that has not shown itself for this time, in ms, is dead: longer than
+ * A writer of another machine or container that has not shown itself for this time, in ms, is dead: longer than
  * any pause of a machine that is meant to go on.
  */
 const DEAD_MS = 15 * 60_000
@@ -77,7 +76,7 @@ export async function checkNoWriters(parts: string, fresh: string, which: 'any' 
   for (const { dir, isDead, holder } of await writersIn(parts, fresh)) {
     // One that is only beginning looks for the lock when its name is written.
     if (isDead || holder === undefined) continue
-    if (which === 'any' || (await filesIn(dir)).length > 0) throw new Error(`${parts} is in use by ${processOf(holder, dir)}`)
+    if (which === 'any' || (await filesIn(dir)).length > 0) throw new Error(`${parts} is in use by ${await processOf(holder, dir)}`)
   }
 }
 
@@ -104,7 +103,7 @@ async function writersIn(parts: string, fresh: string): Promise<Writer[]> {
     // It has just ended.
     if (shown === undefined) continue
     const holder = holderOf(text)
-    const isDead = holder?.host === hostname() ? !(await isAlive(holder)) : now - shown.mtimeMs > DEAD_MS
+    const isDead = holder !== undefined && (await isHere(holder)) ? !(await isAlive(holder)) : now - shown.mtimeMs > DEAD_MS
     writers.push({ dir, holder, isDead })
   }
   return writers

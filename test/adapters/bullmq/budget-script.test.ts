@@ -1,5 +1,7 @@
+import type { Redis } from 'ioredis'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { askBudget, budgetKeys, type PostEvent, type Question } from '../../../adapters/bullmq/budget-script.ts'
+import { eventually } from '../../support/eventually.ts'
 import { hasRedis, type RedisServer, startRedis } from '../../support/redis.ts'
 
 describe.runIf(hasRedis)('the budget in Redis', () => {
@@ -33,8 +35,8 @@ describe.runIf(hasRedis)('the budget in Redis', () => {
       await hold()
     }
     expect(granted).toEqual([10, 5, 3, 2])
-    // Whatever the rate, at least a POST.
-    expect((await ask({ wanted: 50, me: 'd', leaseMs: 1 })).granted).toBe(1)
+    // Whatever the rate, enough for two POSTs.
+    expect((await ask({ wanted: 50, me: 'd', leaseMs: 1 })).granted).toBe(2)
   })
 
   it('grants calls one lease after another, in the order of the questions, no faster than the rate', async () => {
@@ -94,6 +96,77 @@ describe.runIf(hasRedis)('the budget in Redis', () => {
     const { heldMs, idleMs, now } = await ask({ me: 'a' })
     expect(heldMs).toBeGreaterThan(0)
     expect(heldMs + idleMs).toBeLessThanOrEqual(now)
+  })
+
+  describe('rings', () => {
+    const heard: string[] = []
+    let ears: Redis
+    beforeAll(async () => {
+      ears = server.redis.duplicate()
+      ears.on('message', (_, message) => heard.push(message))
+      await ears.subscribe(keys[3])
+    })
+    afterAll(() => ears.disconnect())
+    beforeEach(async () => {
+      await ask({ me: 'leader' })
+      await hold()
+      heard.length = 0
+    })
+    /** What was heard since it was asked last. */
+    const rung = async () => {
+      await server.redis.publish(keys[3], 'end')
+      await eventually(() => expect(heard.at(-1)).toBe('end'))
+      return heard.splice(0).slice(0, -1)
+    }
+    const refused = (at: number): PostEvent => ({ at, tookMs: 5, calls: 0, isThrottled: true, pauseMs: 0 })
+    const publish = (perSecond: number) => ask({ me: 'leader', estimate: { perSecond, level: 100, isCut: true } })
+
+    it('when the rate is cut by much: what was granted is void, and the next calls go soon', async () => {
+      await publish(100)
+      await ask({ wanted: 50 })
+      expect(await rung()).toEqual([])
+      await publish(70)
+      expect(await rung()).toEqual(['void'])
+      const { now, start } = await ask({ wanted: 50 })
+      expect(start - now).toBeLessThanOrEqual(1000 / 70)
+    })
+
+    it('not when it is cut by little: what was granted goes first', async () => {
+      await publish(100)
+      const first = await ask({ wanted: 50, leaseMs: 400 })
+      await publish(90)
+      expect(await rung()).toEqual([])
+      const second = await ask({ wanted: 50 })
+      expect(second.start - first.start).toBeGreaterThanOrEqual(400)
+    })
+
+    it('when calls were refused that were sent after the last cut', async () => {
+      const { now } = await publish(100)
+      await ask({ me: 'b', events: [event(now + 10), refused(now + 4)] })
+      expect(await rung()).toEqual([])
+      await ask({ me: 'b', events: [event(now + 10), refused(now + 6)] })
+      expect(await rung()).toEqual(['refused'])
+      // The worker that makes the estimate knows it.
+      await ask({ me: 'leader', events: [refused(now + 6)] })
+      expect(await rung()).toEqual([])
+    })
+
+    it('once for each pause', async () => {
+      const { now } = await ask({ me: 'b' })
+      await ask({ me: 'b', pausedUntil: now + 60_000 })
+      expect(await rung()).toEqual(['void'])
+      await ask({ me: 'b', pausedUntil: now + 60_000 })
+      await ask({ me: 'c', pausedUntil: now + 50_000 })
+      expect(await rung()).toEqual([])
+    })
+  })
+
+  it('lets each of many workers hold a lease where the rate is low', async () => {
+    const workers = Array.from({ length: 8 }, (_, i) => `worker-${i}`)
+    for (const me of workers) {
+      expect((await ask({ me, wanted: 50, guess: 5 })).granted).toBe(2)
+      await hold()
+    }
   })
 
   it('holds calls back for a pause that one worker was asked for', async () => {

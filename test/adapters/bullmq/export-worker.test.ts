@@ -11,6 +11,7 @@ import type { ExportWorker, ExportWorkerOptions } from '../../../adapters/bullmq
 import type { ChainOptions } from '../../support/chain-server.ts'
 import { type DatasetChain, startDatasetChain } from '../../support/dataset-chain.ts'
 import { digestsOf } from '../../support/dataset-kills.ts'
+import { eventually } from '../../support/eventually.ts'
 import { hasRedis, type RedisServer, startRedis } from '../../support/redis.ts'
 import { dumpOf } from '../../support/redis-dump.ts'
 
@@ -95,6 +96,37 @@ describe.runIf(hasRedis)('a worker', () => {
     // The last range was cut short by the end.
     expect(await enqueueExport(queue, { ...plan, to: 60 })).toEqual({ ranges: 7, added: 3 })
     expect((await exportProgress(queue)).blocks.total).toBe(58)
+  })
+
+  it("an attempt that finds its range done has the part with the range's end as its result", async () => {
+    await enqueueExport(queue, plan)
+    const worker = start()
+    await done(worker, 5)
+    await enqueueExport(queue, { ...plan, to: 49 })
+    await done(worker, 1)
+    const [job] = (await queue.getJobs(['completed'])).filter(({ data }) => data.range.to === 49)
+    expect(job?.returnvalue).toMatchObject({ from: 43, to: 49 })
+    await job?.remove()
+    await enqueueExport(queue, { ...plan, to: 49 })
+    await done(worker, 1)
+    const [again] = (await queue.getJobs(['completed'])).filter(({ data }) => data.range.to === 49)
+    expect(again?.returnvalue).toEqual(job?.returnvalue)
+  })
+
+  it('that was taken for dead by another process goes on', async () => {
+    await enqueueExport(queue, { ...plan, to: 22 })
+    const worker = start({ concurrency: 2 })
+    await done(worker, 3)
+    const parts = join(folder, 'data/parts')
+    const [before] = (await readdir(parts)).filter((name) => name.startsWith('writer-'))
+    await rm(join(parts, before as string), { recursive: true })
+    await rm(join(parts, '000000010'), { recursive: true })
+    for (const job of await queue.getJobs(['completed'])) await job.remove()
+    const attempts: number[] = []
+    worker.worker.on('completed', ({ attemptsMade }) => attempts.push(attemptsMade))
+    await enqueueExport(queue, { ...plan, to: 22 })
+    await eventually(() => expect(attempts).toEqual([1, 1, 1]))
+    expect(await partNames()).toEqual(['000000003', '000000010', '000000020', 'dataset', expect.stringMatching(/^writer-/)])
   })
 
   it('a range that keeps failing is set aside with its error, and done when it is put back', async () => {
