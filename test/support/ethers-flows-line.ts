@@ -7,7 +7,11 @@ export interface Line {
   readonly url: string
   /** Number of the client's open connections. */
   readonly open: number
-  /** Ends every connection, and refuses new ones. */
+  /**
+   * Ends every connection, and refuses new ones. What the node has been asked it answers first,
+   * unless its answers are held back: it reports each change once, and what it had reported into a
+   * broken connection would be lost for good.
+   */
   cut(): Promise<void>
   /** Accepts connections again, on the same port. */
   restore(): Promise<void>
@@ -21,8 +25,12 @@ export interface Line {
 export async function lineTo(url: string): Promise<Line> {
   const { hostname, port } = new URL(url)
   const sockets = new Set<Socket>()
+  /** Connections on which the node has yet to answer. */
+  const asked = new Set<Socket>()
   const awaited: (() => void)[] = []
   let isHeld = false
+  let isCut = false
+  const endWhenAnswered = (client: Socket) => (isHeld || !asked.has(client) ? client.destroy() : undefined)
 
   const server = net.createServer((client) => {
     const node = net.connect(Number(port), hostname)
@@ -34,12 +42,22 @@ export async function lineTo(url: string): Promise<Line> {
       one.on('error', () => {})
       one.on('close', () => other.destroy())
     }
-    client.on('close', () => sockets.delete(client))
+    client.on('close', () => {
+      sockets.delete(client)
+      asked.delete(client)
+    })
     client.on('data', (chunk) => {
+      if (isCut) return
+      asked.add(client)
       node.write(chunk)
       for (const resolve of awaited.splice(0)) resolve()
     })
-    node.on('data', (chunk) => isHeld || client.write(chunk))
+    node.on('data', (chunk) => {
+      if (isHeld) return
+      asked.delete(client)
+      if (isCut) client.end(chunk)
+      else client.write(chunk)
+    })
   })
   const listen = (on: number) => new Promise<void>((resolve) => server.listen(on, '127.0.0.1', resolve))
   await listen(0)
@@ -52,10 +70,14 @@ export async function lineTo(url: string): Promise<Line> {
     },
     cut: () =>
       new Promise((resolve) => {
+        isCut = true
         server.close(() => resolve())
-        for (const socket of sockets) socket.destroy()
+        for (const socket of sockets) endWhenAnswered(socket)
       }),
-    restore: () => listen(own),
+    restore() {
+      isCut = false
+      return listen(own)
+    },
     hold() {
       isHeld = true
     },

@@ -6,7 +6,6 @@ import { alice, type Bed, carol, collector, ethersFlows, failureOf, lineUrl } fr
 import { putContracts, token, tokenAbi } from '../../support/ethers-flows-contracts.ts'
 import { lineTo, watchQuiet } from '../../support/ethers-flows-line.ts'
 import { forward, forwardMessages } from '../../support/forward.ts'
-import { nightly } from '../../support/runs.ts'
 import { deadPort, type Entry, serve } from '../../support/server.ts'
 import { serveWebSocket } from '../../support/web-socket-server.ts'
 
@@ -70,60 +69,57 @@ describe('a node that dies and comes back', () => {
     ({ numbers }) => expect(numbers).toEqual([1, 2, 3, 4, 5]),
   )
 
-  // A report of what is pending that the node makes while the line is cut is lost for good, so a
-  // machine that is very busy may fail it.
-  for (const alone of nightly(flow.alone))
-    alone(
-      "goes on telling of logs and what is pending, those in between, too, and prints nothing, where ethers' own prints",
-      async (bed) => {
-        const assertQuiet = watchQuiet()
-        const line = await lineTo(bed.url)
-        const provider = bed.make(once, line.url)
-        const [before, logs, amounts, pending] = [collector<unknown>(3), collector<Log>(3), collector<bigint>(3), collector<string>(3)]
-        const contract = new Contract(token, tokenAbi, provider)
-        // What is pending comes by a filter over a WebSocket, too.
-        const polledForAll = (ofLogs = LOOKS) =>
-          isOverWebSocket ? Promise.all([bed.answered(ofLogs, 2), bed.answered('eth_getFilterChanges')]) : bed.answered('eth_getFilterChanges', 3)
-        const ready = Promise.all([bed.answered('eth_blockNumber'), polledForAll('eth_getBlockByNumber')])
-        await provider.on({ address: token }, (log) => {
-          before.add(log)
-          logs.add(log)
-        })
-        await contract.on('Transfer', (_, __, amount) => {
-          before.add(amount)
-          amounts.add(amount)
-        })
-        await provider.on('pending', (hash) => {
-          before.add(hash)
-          pending.add(hash)
-        })
-        await ready
-        const hashes = [await transfer(bed, 1)]
-        // A node reports each change once: a report that is under way when the connection is cut is
-        // lost. So the polls at each block are waited for before the next one.
-        do {
-          const polled = polledForAll()
-          await bed.mine()
-          await polled
-        } while (before.values.length < 3)
-        await line.cut()
-        hashes.push(await transfer(bed, 2))
+  flow.alone(
+    "goes on telling of logs and what is pending, those in between, too, and prints nothing, where ethers' own prints",
+    async (bed) => {
+      const assertQuiet = watchQuiet()
+      const line = await lineTo(bed.url)
+      const provider = bed.make(once, line.url)
+      const [before, logs, amounts, pending] = [collector<unknown>(3), collector<Log>(3), collector<bigint>(3), collector<string>(3)]
+      const contract = new Contract(token, tokenAbi, provider)
+      // What is pending comes by a filter over a WebSocket, too.
+      const polledForAll = (ofLogs = LOOKS) =>
+        isOverWebSocket ? Promise.all([bed.answered(ofLogs, 2), bed.answered('eth_getFilterChanges')]) : bed.answered('eth_getFilterChanges', 3)
+      const ready = Promise.all([bed.answered('eth_blockNumber'), polledForAll('eth_getBlockByNumber')])
+      await provider.on({ address: token }, (log) => {
+        before.add(log)
+        logs.add(log)
+      })
+      await contract.on('Transfer', (_, __, amount) => {
+        before.add(amount)
+        amounts.add(amount)
+      })
+      await provider.on('pending', (hash) => {
+        before.add(hash)
+        pending.add(hash)
+      })
+      await ready
+      const hashes = [await transfer(bed, 1)]
+      // A node reports each change once: a report that is under way when the connection is cut is
+      // lost. So the polls at each block are waited for before the next one.
+      do {
+        const polled = polledForAll()
         await bed.mine()
-        await failureOf(provider.getBlockNumber())
-        await line.restore()
-        hashes.push(await transfer(bed, 3))
-        const told = await bed.mineUntil(Promise.all([logs.all, amounts.all, pending.all]))
-        await assertQuiet()
-        return { hashes, logs: told[0].map(amountOf), amounts: told[1], pending: told[2] }
-      },
-      ({ hashes, logs, amounts, pending }) => {
-        expect([logs, amounts]).toEqual([
-          [1, 2, 3],
-          [1n, 2n, 3n],
-        ])
-        expect(pending).toEqual(hashes)
-      },
-    )
+        await polled
+      } while (before.values.length < 3)
+      await line.cut()
+      hashes.push(await transfer(bed, 2))
+      await bed.mine()
+      await failureOf(provider.getBlockNumber())
+      await line.restore()
+      hashes.push(await transfer(bed, 3))
+      const told = await bed.mineUntil(Promise.all([logs.all, amounts.all, pending.all]))
+      await assertQuiet()
+      return { hashes, logs: told[0].map(amountOf), amounts: told[1], pending: told[2] }
+    },
+    ({ hashes, logs, amounts, pending }) => {
+      expect([logs, amounts]).toEqual([
+        [1, 2, 3],
+        [1n, 2n, 3n],
+      ])
+      expect(pending).toEqual(hashes)
+    },
+  )
 
   flow.alone(
     'ends the earlier waits, and prints nothing',
