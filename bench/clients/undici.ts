@@ -9,8 +9,8 @@ import { balances, calls, hex, inParallel, type Job, type Seen, Tally, type Way,
 /** POSTs in flight, the same as hexline's default. */
 const POSTS = 8
 
-/** POSTs for ranges of logs in flight, the same as those of the peers. */
-const LOG_POSTS = 16
+/** POSTs for ranges of logs in flight: enough that latency is not what limits them. */
+const LOG_POSTS = 64
 
 /** Part of the settings of compressed workloads. */
 const DECOMPRESSED = '; interceptors.decompress()'
