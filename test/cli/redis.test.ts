@@ -97,6 +97,12 @@ describe.runIf(hasRedis)('a queue on Redis', () => {
       {},
       'hexline: --to: expected a block number, latest, safe or finalized with --redis, received follow\n',
     ],
+    [['worker', '--redis', 'redis://x', '--rpc', 'http://x', '--ranges', '0'], {}, 'hexline: --ranges: expected a whole number from 1 to 100, received 0\n'],
+    [
+      ['worker', '--redis', 'redis://x', '--rpc', 'http://x', '--lock', '9999999'],
+      {},
+      'hexline: --lock: expected a number of seconds above 0, at most 2147483, received "9999999"\n',
+    ],
     [
       ['export', '--rpc', 'http://x', '--from', '0', '--to', '1', '--out', 'x', '--attempts', '2'],
       {},
