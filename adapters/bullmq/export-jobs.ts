@@ -28,6 +28,8 @@ export interface EnqueueOptions {
 
 /** What was enqueued. */
 export interface Enqueued {
+  /** Tells the exports of a queue apart, for `exportProgress`; the same wherever an export ends. */
+  readonly id: string
   /** Ranges of the export, with those that were in the queue before. */
   readonly ranges: number
   /** Ranges that were not in the queue yet. */
@@ -91,7 +93,7 @@ export async function enqueueExport(queue: Queue, plan: QueuedExport, options: E
     if (jobs.length === AT_A_TIME) await flush()
   }
   if (jobs.length > 0) await flush()
-  return { ranges, added: (await countOf(queue)) - before }
+  return { id, ranges, added: (await countOf(queue)) - before }
 }
 
 /** The options with which a worker exports a range of it, checked. */
@@ -104,18 +106,22 @@ export function idOf({ to: _, ...rest }: PlainExport): string {
   return createHash('sha256').update(JSON.stringify(rest)).digest('hex').slice(0, 16)
 }
 
-/** The exports that were ever added to a queue. */
-export async function recordsOf(queue: Queue): Promise<ExportRecord[]> {
+/** The exports that were ever added to a queue, by their ids. */
+export async function recordsOf(queue: Queue): Promise<Map<string, ExportRecord>> {
   const client = await queue.getBackend().connection.client
-  return Object.values(await client.hgetall(queue.toKey('exports'))).map((text) => JSON.parse(text) as ExportRecord)
+  const texts = Object.entries(await client.hgetall(queue.toKey('exports')))
+  return new Map(texts.map(([id, text]) => [id, JSON.parse(text) as ExportRecord]))
+}
+
+/** The id of the export that a job belongs to. */
+export function exportOf(jobId: string): string {
+  return jobId.slice(0, jobId.indexOf('-'))
 }
 
 async function keepRecord(queue: Queue, id: string, { dir, from, to, chainId }: PlainExport): Promise<void> {
+  const last = Math.max(to, (await recordsOf(queue)).get(id)?.to ?? to)
   const client = await queue.getBackend().connection.client
-  const key = queue.toKey('exports')
-  const there = (await client.hgetall(key))[id]
-  const last = there === undefined ? to : Math.max(to, (JSON.parse(there) as ExportRecord).to)
-  await client.hset(key, { [id]: JSON.stringify({ dir, from, to: last, chainId } satisfies ExportRecord) })
+  await client.hset(queue.toKey('exports'), { [id]: JSON.stringify({ dir, from, to: last, chainId } satisfies ExportRecord) })
 }
 
 async function countOf(queue: Queue): Promise<number> {

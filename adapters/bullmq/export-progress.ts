@@ -1,8 +1,8 @@
 import type { Queue } from 'bullmq'
 import type { RangeEntry } from '../../src/dataset/manifest.ts'
-import { type RangeJob, type RangeQueue, recordsOf } from './export-jobs.ts'
+import { exportOf, type RangeJob, type RangeQueue, recordsOf } from './export-jobs.ts'
 
-/** How far the exports of a queue are. */
+/** How far one export of a queue is, or all of them. */
 export interface ExportProgress {
   /** Ranges by state. `failed` ones were set aside after their last attempt. */
   readonly ranges: {
@@ -41,9 +41,12 @@ export interface RangeFailure {
   readonly cause: string
 }
 
-/** Reads how far the exports of a queue are, from Redis alone. */
-export function exportProgress(queue: Queue): Promise<ExportProgress> {
-  return new ProgressReader(queue).read()
+/**
+ * Reads how far the exports of a queue are, from Redis alone; with the `id` that `enqueueExport` has
+ * returned, that one alone.
+ */
+export function exportProgress(queue: Queue, id?: string): Promise<ExportProgress> {
+  return new ProgressReader(queue, id).read()
 }
 
 /** Window of the rate, in ms. */
@@ -52,9 +55,15 @@ const WINDOW_MS = 60_000
 const AT_A_TIME = 500
 const MOST_FAILURES = 100
 
+const STATES = ['completed', 'active', 'waiting', 'prioritized', 'delayed', 'failed'] as const
+
+type Counts = Readonly<Partial<Record<(typeof STATES)[number], number>>>
+
 /** Reads it again and again: each time only the ranges that were done in between. */
 export class ProgressReader {
   readonly #queue: RangeQueue
+  /** The export that counts; undefined if all do. */
+  readonly #id: string | undefined
   #seen = 0
   #blocks = 0
   #rows = 0
@@ -64,16 +73,19 @@ export class ProgressReader {
   /** When ranges were done, and their blocks. */
   #lately: { readonly at: number; readonly startedAt: number; readonly blocks: number }[] = []
 
-  constructor(queue: Queue) {
+  constructor(queue: Queue, id?: string) {
     this.#queue = queue as RangeQueue
+    this.#id = id
   }
 
   async read(): Promise<ExportProgress> {
+    const all = await recordsOf(this.#queue)
+    const exports = [...all].filter(([id]) => this.#isCounted(id))
+    const counts = exports.length === all.size ? await this.#countAll() : await this.#countOwn()
+    // Afterwards: where no range is left, the blocks of the last one count.
     await this.#readDone()
-    const counts = await this.#queue.getJobCounts('completed', 'active', 'waiting', 'prioritized', 'delayed', 'failed')
     const { completed: done = 0, active = 0, waiting = 0, prioritized = 0, delayed = 0, failed = 0 } = counts
-    const exports = await recordsOf(this.#queue)
-    const total = exports.reduce((sum, { from, to }) => sum + to - from + 1, 0)
+    const total = exports.reduce((sum, [, { from, to }]) => sum + to - from + 1, 0)
     const blocksPerSecond = this.#rate()
     return {
       ranges: { total: done + active + waiting + prioritized + delayed + failed, done, active, waiting: waiting + prioritized, delayed, failed },
@@ -82,14 +94,35 @@ export class ProgressReader {
       bytes: this.#bytes,
       blocksPerSecond,
       msLeft: blocksPerSecond === 0 ? undefined : ((total - this.#blocks) / blocksPerSecond) * 1000,
-      failures: failed === 0 ? [] : (await this.#queue.getJobs(['failed'], 0, MOST_FAILURES - 1)).map(failureOf),
+      failures: failed === 0 ? [] : await this.#failures(),
     }
+  }
+
+  #isCounted(id: string): boolean {
+    return this.#id === undefined || id === this.#id
+  }
+
+  #countAll(): Promise<Counts> {
+    return this.#queue.getJobCounts(...STATES)
+  }
+
+  /** All ids, of one moment: BullMQ counts no part of a queue. */
+  async #countOwn(): Promise<Counts> {
+    const ids: readonly string[][] = await this.#queue.getBackend().getRanges([...STATES], 0, -1)
+    return Object.fromEntries(STATES.map((state, i) => [state, ids[i]?.filter((id) => this.#isCounted(exportOf(id))).length ?? 0]))
+  }
+
+  async #failures(): Promise<RangeFailure[]> {
+    const ids = (await this.#queue.getRanges(['failed'], 0, -1)).filter((id) => this.#isCounted(exportOf(id)))
+    const jobs = await Promise.all(ids.slice(0, MOST_FAILURES).map((id) => this.#queue.getJob(id)))
+    return jobs.filter((job) => job !== undefined).map(failureOf)
   }
 
   async #readDone(): Promise<void> {
     for (;;) {
       const jobs = await this.#queue.getJobs(['completed'], this.#seen, this.#seen + AT_A_TIME - 1, true)
       for (const { id = '', data, returnvalue, finishedOn, processedOn } of jobs) {
+        if (!this.#isCounted(exportOf(id))) continue
         const { from, to } = data.range
         // An export that was extended has its last range twice: in part, and as a whole.
         const place = id.slice(0, id.lastIndexOf('-'))

@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis'
 import * as check from '../../src/check.ts'
 import { type Client, checkClient } from '../../src/client/client.ts'
 import type { BlockRange } from '../../src/dataset/aligned-range.ts'
-import { type OpenParts, openParts } from '../../src/dataset/export-range.ts'
+import { MOST_RANGES, type OpenParts, openParts } from '../../src/dataset/export-range.ts'
 import type { RangeEntry } from '../../src/dataset/manifest.ts'
 import { readPart } from '../../src/dataset/parts.ts'
 import { OptionError } from '../../src/errors.ts'
@@ -19,7 +19,7 @@ export interface ExportWorkerOptions {
   readonly queue?: string
   /** Prefix of all keys in Redis. Default `hexline`. */
   readonly prefix?: string
-  /** Ranges that it exports at a time. Default 2. */
+  /** Ranges that it exports at a time, at most 100. Default 2. */
   readonly concurrency?: number
   /** Where it writes, for a machine that has the folder of the export elsewhere. */
   readonly dir?: string
@@ -215,7 +215,7 @@ function checkOptions(options: ExportWorkerOptions) {
     redis: checkRedis(options.redis),
     queue: nameFrom('queue', options.queue),
     prefix: nameFrom('prefix', options.prefix),
-    concurrency: check.whole('concurrency', options.concurrency ?? 2, 1, 100),
+    concurrency: check.whole('concurrency', options.concurrency ?? 2, 1, MOST_RANGES),
     dir,
     budget: check.flag('budget', options.budget ?? true),
     lockMs: check.ms('lockMs', options.lockMs ?? 30_000),

@@ -25,8 +25,8 @@ interface Flags extends LimitFlags, MessageFlags, RedisFlags {
 const LOOK_MS = 500
 
 /**
- * `hexline export --redis`: adds the ranges to a queue, and shows how far all workers together are,
- * until nothing is left to do.
+ * `hexline export --redis`: adds the ranges to a queue, and shows how far all workers together are
+ * with them, until nothing is left to do.
  */
 export async function exportByWorkers(flags: Flags, options: Omit<ExportDatasetOptions, 'dir'>, io: Io): Promise<void> {
   const messages = messagesFor(flags, io)
@@ -53,7 +53,7 @@ export async function exportByWorkers(flags: Flags, options: Omit<ExportDatasetO
       // A question waits until Redis is back: the user does not have to.
       const stopped = new Promise<never>((_, reject) => stop.signal.addEventListener('abort', () => reject(stop.signal.reason)))
       stopped.catch(() => {})
-      const { ranges, added } = await Promise.race([
+      const { id, ranges, added } = await Promise.race([
         queueing.enqueueExport(queue, { ...options, dir: job.dir, to, chainId: header.chainId }, attempts),
         stopped,
       ])
@@ -62,7 +62,7 @@ export async function exportByWorkers(flags: Flags, options: Omit<ExportDatasetO
         ranges,
         added,
       })
-      const reader = new queueing.ProgressReader(queue)
+      const reader = new queueing.ProgressReader(queue, id)
       const read = () => Promise.race([reader.read(), stopped])
       const first = await read()
       let progress = first

@@ -4,7 +4,7 @@ import { verifyLevels } from '../dataset/checks.ts'
 import { type ExportSummary, runExport } from '../dataset/export-dataset.ts'
 import { checkExportOptions, type ExportDatasetOptions, type ExportJob } from '../dataset/export-options.ts'
 import { formats } from '../dataset/manifest.ts'
-import type { Shard } from '../dataset/shard.ts'
+import { MOST_SHARDS, type Shard } from '../dataset/shard.ts'
 import { tableNames } from '../dataset/tables.ts'
 import { IntegrityError, OptionError } from '../errors.ts'
 import { follow } from '../follow/follow.ts'
@@ -161,6 +161,7 @@ function shardFrom({ shard, to }: Flags): Shard | undefined {
   const [, index, of] = /^(\d+)\/(\d+)$/.exec(shard)?.map(Number) ?? []
   if (index === undefined || of === undefined || index < 1 || index > of)
     throw new OptionError('--shard', 'a share such as 3/8, from 1/8 to 8/8', /^[\d./-]{1,20}$/.test(shard) ? shard : show(shard))
+  if (of > MOST_SHARDS) throw new OptionError('--shard', `a share of at most ${MOST_SHARDS} shards`, shard)
   return { index, of }
 }
 

@@ -1,8 +1,10 @@
 import { Command } from 'commander'
+import * as check from '../check.ts'
 import { createClient } from '../client/client.ts'
+import { MOST_RANGES } from '../dataset/export-range.ts'
 import { type LimitFlags, limitFlags, limitsFrom } from './blocks.ts'
 import { METRICS_FLAG, type MetricsFlags, withMetrics } from './metrics.ts'
-import { addNodeFlags, endpointFrom, millisecondsFrom, numberFrom } from './node.ts'
+import { addNodeFlags, endpointFrom, LONGEST_SECONDS, millisecondsFrom, numberFrom } from './node.ts'
 import type { Io } from './output/io.ts'
 import { type MessageFlags, messagesFor } from './output/messages.ts'
 import { countOf, sizeOf } from './output/units.ts'
@@ -50,9 +52,9 @@ async function work(flags: Flags, io: Io): Promise<void> {
   const messages = messagesFor(flags, io)
   const options = {
     queue: flags.queue,
-    concurrency: numberFrom('--ranges', flags.ranges),
-    lockMs: millisecondsFrom('--lock', flags.lock),
-    closeMs: millisecondsFrom('--grace', flags.grace),
+    concurrency: check.whole('--ranges', numberFrom('--ranges', flags.ranges), 1, MOST_RANGES),
+    lockMs: millisecondsFrom('--lock', flags.lock, LONGEST_SECONDS),
+    closeMs: millisecondsFrom('--grace', flags.grace, LONGEST_SECONDS),
     budget: flags.budget,
     ...(flags.out !== undefined && { dir: flags.out }),
   }

@@ -15,6 +15,9 @@ import { joinWriters, type PartWriter, removeDeadWriters } from './part-writers.
 import { addGoal, commitCommon, commitPart, hasParts, PARTS, readCommon, readPart } from './parts.ts'
 import { writeRanges } from './write-ranges.ts'
 
+/** Ranges that a worker exports at a time, at most. */
+export const MOST_RANGES = 100
+
 /** A folder that several processes fill, each with whole ranges, in any order. */
 export interface OpenParts {
   /** What the dataset is, with the chain id of the node. */

@@ -1,4 +1,4 @@
-import { lstat, mkdir, readdir, rm, stat } from 'node:fs/promises'
+import { lstat, mkdir, readdir, rm, rmdir, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { OptionError } from '../errors.ts'
 import { show } from '../text.ts'
@@ -14,26 +14,42 @@ export function checkDir(dir: unknown): string {
   throw new OptionError('dir', 'the path of a folder', show(dir))
 }
 
-/** Makes the folder, if it is not there. Throws for a path that is anything else. */
-export async function makeFolder(dir: string): Promise<void> {
+/**
+ * Makes the folder, if it is not there. Returns the uppermost folder that it has made, undefined if
+ * all were there. Throws for a path that is anything else.
+ */
+export async function makeFolder(dir: string): Promise<string | undefined> {
   const there = await stat(dir).catch(() => undefined)
   if (there !== undefined && !there.isDirectory()) throw new Error(`${dir} cannot be written: it is a file, not a folder`)
-  await writing(dir, () => makePath(dir))
+  return await writing(dir, () => makePath(dir))
 }
 
 /**
  * Makes a folder and those above it. Node's own `recursive` never ends where none can be made, as
  * below /proc.
  */
-async function makePath(path: string): Promise<void> {
+async function makePath(path: string): Promise<string | undefined> {
   try {
     await mkdir(path)
+    return path
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    if (code === 'EEXIST') return
+    if (code === 'EEXIST') return undefined
     if (code !== 'ENOENT' || dirname(path) === path) throw error
-    await makePath(dirname(path))
+    const top = await makePath(dirname(path))
     await makeFolderIn(path)
+    return top ?? path
+  }
+}
+
+/** Removes the folder and those above it up to `top`, as far as they are empty. */
+export async function removeEmpty(dir: string, top: string): Promise<void> {
+  for (let path = dir; path.length >= top.length; path = dirname(path)) {
+    try {
+      await rmdir(path)
+    } catch {
+      return
+    }
   }
 }
 

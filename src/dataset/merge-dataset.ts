@@ -6,7 +6,7 @@ import { show } from '../text.ts'
 import { readCheckedManifest } from './check-manifest.ts'
 import { checkAlike } from './check-same.ts'
 import { syncFolder } from './disk.ts'
-import { checkDir, checkEmpty, checkFiles, makeFolder, makeTableFolders, removeLeftovers } from './folder.ts'
+import { checkDir, checkEmpty, checkFiles, makeFolder, makeTableFolders, removeEmpty, removeLeftovers } from './folder.ts'
 import { type Contradiction, contradictionIn, type Found, furthest, missingText, tile } from './join-parts.ts'
 import { LOCK, lockFolder } from './lock.ts'
 import { type DatasetHeader, lastOf, type Manifest, ManifestFile, readManifest } from './manifest.ts'
@@ -65,13 +65,22 @@ export async function mergeDataset(dirs: readonly string[], options: MergeDatase
   const dir = into === undefined ? (sources[0] as string) : resolve(checkDir(into))
   signal?.throwIfAborted()
   for (const source of sources) if (!(await stat(source).catch(() => undefined))?.isDirectory()) throw new OptionError('dirs', 'folders that exist', source)
-  await makeFolder(dir)
+  const made = await makeFolder(dir)
+  try {
+    return await mergeInto(dir, sources, { signal, onProgress })
+  } catch (error) {
+    if (made !== undefined) await removeEmpty(dir, made)
+    throw error
+  }
+}
+
+async function mergeInto(dir: string, sources: readonly string[], options: Omit<Writing, 'beforeManifest'>): Promise<MergeSummary> {
   const lock = await lockFolder(dir)
   try {
     if (await hasPartsFolder(dir)) await checkNoWriters(join(dir, PARTS), join(dir, LOCK), 'busy')
     if (!sources.includes(dir) && !(await isBegun(dir))) await checkEmpty(dir)
-    const job = joined(await readSources([...new Set([dir, ...sources])], signal), sources)
-    return await write(dir, job, { signal, onProgress, beforeManifest: lock.check })
+    const job = joined(await readSources([...new Set([dir, ...sources])], options.signal), sources)
+    return await write(dir, job, { ...options, beforeManifest: lock.check })
   } finally {
     await lock.release()
   }

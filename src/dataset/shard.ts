@@ -12,7 +12,7 @@ export interface Shard {
   readonly of: number
 }
 
-const MOST_SHARDS = 100_000
+export const MOST_SHARDS = 100_000
 
 /** Throws `OptionError`. */
 export function checkShard(shard: unknown): Shard {

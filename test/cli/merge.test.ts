@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
@@ -63,9 +63,22 @@ it.each([
   [['--shard', '9/8'], '--shard: expected a share such as 3/8, from 1/8 to 8/8, received 9/8'],
   [['--shard', 'https://rpc.example.com/SECRET-KEY'], '--shard: expected a share such as 3/8, from 1/8 to 8/8, received a URL'],
   [['--shard', '3'], '--shard: expected a share such as 3/8, from 1/8 to 8/8, received 3'],
+  [['--shard', '1/100001'], '--shard: expected a share of at most 100000 shards, received 1/100001'],
+  [['--shard', ''], '--shard: expected a share such as 3/8, from 1/8 to 8/8, received ""'],
   [['--shard', '1/8', '--to', 'follow'], '--shard: expected a last block or finalized with --to: shards share a range that has an end, received --to follow'],
 ])('wrong use of shards is refused: %j', async (args, message) => {
   expect(await exported(dir, ...args)).toEqual({ code: 2, stdout: '', stderr: `hexline: ${message}\n` })
+})
+
+it('leaves no new folder where it fails, and an old one as it was', async () => {
+  await exported(dir, '--shard', '1/2', '--quiet')
+  const into = join(folder, 'new/below/it')
+  const args = ['merge', dir, '--into', into]
+  expect(await hexline(args)).toMatchObject({ code: 1, stderr: expect.stringContaining(`${dir} lacks shard 2/2`) })
+  expect(await readdir(folder)).toEqual(['data'])
+  await mkdir(join(folder, 'new/below'), { recursive: true })
+  expect(await hexline(args)).toMatchObject({ code: 1 })
+  expect(await readdir(join(folder, 'new'), { recursive: true })).toEqual(['below'])
 })
 
 it('wrong folders are refused', async () => {

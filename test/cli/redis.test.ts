@@ -63,6 +63,20 @@ describe.runIf(hasRedis)('a queue on Redis', () => {
     for (const { stdout, stderr } of [exported, worked, jobs]) expect(stdout + stderr).not.toContain('SECRET')
   })
 
+  it('an export ends with its own ranges, whatever another one in the queue does', async () => {
+    isBroken = true
+    const broken = exportArgs(join(folder, 'other'))
+    const [exported] = await withWorker(async () => {
+      const failed = await hexline([...broken, '--attempts', '1'], { env: env() })
+      expect(failed.code).toBe(1)
+      const whole = exportArgs(join(folder, 'whole')).map((arg) => (arg === '42' ? '19' : arg))
+      return await hexline(whole, { env: env() })
+    })
+    expect(exported.code).toBe(0)
+    expect(json(exported.stderr).at(-1)).toMatchObject({ type: 'exported', ranges: 2 })
+    expect((await hexline(['jobs'], { env: env() })).stdout).toMatch(/^ranges {2}6 of 7 done, 0 active, 0 waiting, 0 to be repeated, 1 failed\n/)
+  })
+
   it('a range that keeps failing is shown with its cause, and done when it is put back', async () => {
     isBroken = true
     const dir = join(folder, 'broken')
@@ -96,6 +110,12 @@ describe.runIf(hasRedis)('a queue on Redis', () => {
       ['export', '--redis', 'redis://x', '--rpc', 'http://x', '--from', '0', '--to', 'follow', '--out', 'x'],
       {},
       'hexline: --to: expected a block number, latest, safe or finalized with --redis, received follow\n',
+    ],
+    [['worker', '--redis', 'redis://x', '--rpc', 'http://x', '--ranges', '0'], {}, 'hexline: --ranges: expected a whole number from 1 to 100, received 0\n'],
+    [
+      ['worker', '--redis', 'redis://x', '--rpc', 'http://x', '--lock', '9999999'],
+      {},
+      'hexline: --lock: expected a number of seconds above 0, at most 2147483, received "9999999"\n',
     ],
     [
       ['export', '--rpc', 'http://x', '--from', '0', '--to', '1', '--out', 'x', '--attempts', '2'],

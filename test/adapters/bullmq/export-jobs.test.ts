@@ -1,8 +1,7 @@
 import type { Queue } from 'bullmq'
 import { OptionError } from 'hexline'
-import { enqueueExport } from 'hexline/bullmq'
 import { expect, it } from 'vitest'
-import { idOf } from '../../../adapters/bullmq/export-jobs.ts'
+import { enqueueExport, idOf } from '../../../adapters/bullmq/export-jobs.ts'
 
 const plan = { dir: '/data', from: 0, to: 9999, chainId: 1 }
 

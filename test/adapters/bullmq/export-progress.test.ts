@@ -57,3 +57,38 @@ it.runIf(hasRedis)('sums up what is done, each time only what has come since, an
     await server.stop()
   }
 })
+
+it.runIf(hasRedis)('sums up one export of several, in whatever state their ranges are', async () => {
+  const server = await startRedis()
+  const queue = new Queue('hexline', { connection: server.redis, prefix: 'hexline' })
+  try {
+    const one = await enqueueExport(queue, { dir: '/one', from: 0, to: 2999, chainId: 1 })
+    const other = await enqueueExport(queue, { dir: '/other', from: 0, to: 4999, chainId: 1 })
+    expect([one.id, other.id]).toEqual([expect.stringMatching(/^[0-9a-f]{16}$/), expect.not.stringMatching(one.id)])
+    const move = async (id: string, state: string) => {
+      await server.redis.lrem(queue.toKey('wait'), 1, id)
+      if (state === 'active') await server.redis.lpush(queue.toKey(state), id)
+      else await server.redis.zadd(queue.toKey(state), 1, id)
+    }
+    await move(`${one.id}-0-999`, 'completed')
+    await move(`${one.id}-1000-1999`, 'failed')
+    for (const [from, state] of [...['completed', 'active', 'delayed', 'failed'].entries()].map(([i, state]) => [1000 * i, state] as const))
+      await move(`${other.id}-${from}-${from + 999}`, state)
+    expect(await exportProgress(queue, one.id)).toMatchObject({
+      ranges: { total: 3, done: 1, active: 0, waiting: 1, delayed: 0, failed: 1 },
+      blocks: { total: 3000, done: 1000 },
+      failures: [{ dir: '/one', from: 1000, to: 1999 }],
+    })
+    expect(await exportProgress(queue, other.id)).toMatchObject({
+      ranges: { total: 5, done: 1, active: 1, waiting: 1, delayed: 1, failed: 1 },
+      blocks: { total: 5000, done: 1000 },
+      failures: [{ dir: '/other', from: 3000, to: 3999 }],
+    })
+    const both = await exportProgress(queue)
+    expect(both).toMatchObject({ ranges: { total: 8, done: 2, failed: 2 }, blocks: { total: 8000, done: 2000 } })
+    expect(both.failures.map(({ dir }) => dir).sort()).toEqual(['/one', '/other'])
+  } finally {
+    await queue.close()
+    await server.stop()
+  }
+})
