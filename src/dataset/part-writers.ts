@@ -26,8 +26,8 @@ const HOLDER = 'process.json'
 /** How often a writer shows that it runs, in ms. */
 const REFRESH_MS = 60_000
 /**
- * A writer of another machine or container that has not shown itself for this time, in ms, is dead: longer than
- * any pause of a machine that is meant to go on.
+ * A writer of another machine or container that has not shown itself for this time, in ms, is dead:
+ * longer than any pause of a machine that is meant to go on.
  */
 const DEAD_MS = 15 * 60_000
 
