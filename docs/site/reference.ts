@@ -227,12 +227,12 @@ export function referenceOf(folder: string, entries: Readonly<Record<string, str
   function docsOf(symbol: ts.Symbol): string {
     const words = compiler.displayPartsToString(symbol.getDocumentationComment(checker))
     const examples = symbol.getJsDocTags(checker).filter(({ name }) => name === 'example')
-    return [fenced(words.trim()), ...examples.map(({ text }) => fence(compiler.displayPartsToString(text).trim()))].filter((part) => part !== '').join('\n\n')
+    return [written(words.trim()), ...examples.map(({ text }) => fence(compiler.displayPartsToString(text).trim()))].filter((part) => part !== '').join('\n\n')
   }
 
   function docsOfNode(node: ts.Node): string {
     const comments = compiler.getJSDocCommentsAndTags(node).filter(compiler.isJSDoc)
-    return comments.map(({ comment }) => fenced((compiler.getTextOfJSDocComment(comment) ?? '').trim())).join('\n\n')
+    return comments.map(({ comment }) => written((compiler.getTextOfJSDocComment(comment) ?? '').trim())).join('\n\n')
   }
 
   /** A signature; its parameters have a line each where it would be long. */
@@ -281,9 +281,11 @@ function fence(text: string): string {
   return `\`\`\`ts\n${text}\n\`\`\``
 }
 
-/** Indented code of a docstring, as a block of its own. */
-function fenced(words: string): string {
-  return words.replaceAll(/^ {4}.*(?:\n+ {4}.*)*/gm, (code) => fence(code.replaceAll(/^ {4}/gm, '')))
+/** The words of a docstring: its indented code is a block, and pages that it names are links. */
+function written(words: string): string {
+  return words
+    .replaceAll(/^ {4}.*(?:\n+ {4}.*)*/gm, (code) => fence(code.replaceAll(/^ {4}/gm, '')))
+    .replaceAll(/(?<![\w`/])docs\/([\w-]+\.md)/g, '[$1](../$1)')
 }
 
 /** A node as it is written, with an indentation of two spaces that begins at the node. */

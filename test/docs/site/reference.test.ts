@@ -29,7 +29,7 @@ export type Name = 'a' | 'b'
 export declare class Line {
     #private
     private readonly hidden
-    /** Its name. */
+    /** Its name, as docs/logs.md has it. */
     readonly name: Name
     /** Ends it. */
     close(): Promise<void>
@@ -144,6 +144,10 @@ it('refers to the page that has an export already, and breaks long signatures', 
     'function take(\n  line: Line,\n  first: string,\n  secondWord: string,\n  thirdWord: string,\n  fourthWord: string,\n): void',
   )
   expect(reference.pages.other).toContain('<a href="./hexline.html#line">Line</a>')
+})
+
+it('links the pages that a docstring names', () => {
+  expect(reference.pages.hexline).toContain('Its name, as [logs.md](../logs.md) has it.')
 })
 
 it('names exports without a docstring', () => {
