@@ -57,11 +57,15 @@ export function referenceOf(folder: string, entries: Readonly<Record<string, str
   function pageOf(entry: string): string {
     const name = entry === 'hexline' ? entry : `hexline/${entry}`
     const source = program.getSourceFile(folder + entries[entry]) as ts.SourceFile
-    const [, summary = ''] = /^\/\*\* hexline[\w/]*: ([\s\S]*?)\*\//.exec(source.text) ?? []
+    const [, summary] = /^\/\*\*[\s*]*hexline[\w/]*: ([\s\S]*?)\*\//.exec(source.text) ?? []
+    if (summary === undefined) throw new Error(`${folder}${entries[entry]} does not begin with a comment that says what ${name} is`)
     const sections = new Map(['Functions', 'Constants', 'Classes', 'Types'].map((title): [string, string[]] => [title, []]))
     for (const [exportName, symbol] of exported[entry] ?? []) sections.get(kindOf(symbol))?.push(exportText(entry, exportName, symbol))
     const body = [...sections].filter(([, texts]) => texts.length > 0).map(([title, texts]) => `## ${title}\n\n${texts.join('\n\n')}`)
-    return `# ${name}\n\n${summary.trim().replace(/^./, (first) => first.toUpperCase())}\n\n${body.join('\n\n')}\n`
+    return `# ${name}\n\n${summary
+      .replaceAll(/\s*\n \*\s*/g, ' ')
+      .trim()
+      .replace(/^./, (first) => first.toUpperCase())}\n\n${body.join('\n\n')}\n`
   }
 
   function exportText(entry: string, name: string, symbol: ts.Symbol): string {

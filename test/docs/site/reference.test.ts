@@ -52,7 +52,10 @@ export declare const numbers: {
 // Else all of a declaration file is exported.
 export {}
 `
-const other = `/** hexline/other: more. */
+const other = `/**
+ * hexline/other: more, and in
+ * two lines.
+ */
 import type { Line } from './index.d.ts'
 export { Line } from './index.d.ts'
 /** Takes a line that has a very long list of parameters. */
@@ -66,6 +69,11 @@ beforeAll(() => {
   writeFileSync(join(folder, 'other.d.ts'), other)
   reference = referenceOf(`${folder}/`, { hexline: 'index.d.ts', other: 'other.d.ts' })
   rmSync(folder, { recursive: true })
+})
+
+it('says what an entry is, as its file does', () => {
+  expect(reference.pages.hexline).toMatch(/^# hexline\n\nA client\.\n\n## /)
+  expect(reference.pages.other).toMatch(/^# hexline\/other\n\nMore, and in two lines\.\n\n## /)
 })
 
 it('has functions, constants, classes and types, in the order of the exports', () => {
