@@ -33,7 +33,7 @@ const FAR_LOWER = 0.8
  * estimate asks about.
  */
 export const VOID = 'void'
-export const REFUSED = 'refused'
+const REFUSED = 'refused'
 
 const SCRIPT = `
 local time = redis.call('TIME')

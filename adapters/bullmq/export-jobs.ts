@@ -58,7 +58,7 @@ export type ExportRecord = Pick<PlainExport, 'dir' | 'from' | 'to' | 'chainId'>
 /** Jobs that are added at a time. */
 const AT_A_TIME = 1000
 
-export const JOB_NAME = 'range'
+const JOB_NAME = 'range'
 
 /**
  * Adds the ranges of an export to a queue of BullMQ, a job for each file's range. The ids of jobs

@@ -1,4 +1,4 @@
-/** hexline/viem: hexline as a viem transport, and bulk actions for a viem client. */
+/** hexline/viem: a viem transport on hexline, and bulk actions for a viem client. */
 export { type BulkActions, bulkActions, type GetBlocksParameters, type GetBlocksReturnType } from './bulk-actions.ts'
 export { chainFor } from './chain-for.ts'
 export type { HexlineTransportConfig } from './config.ts'

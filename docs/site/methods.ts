@@ -49,7 +49,7 @@ ${[...ofService, ...others].map((name) => section(name, declared[name])).join('\
 /** The methods at a glance. */
 function table(names: readonly MethodName[], declared: Readonly<Record<string, Declared>>): string {
   const providers = costTables.map(({ provider }) => provider)
-  const head = ['method', '', 'result', 'repeated', ...providers]
+  const head = ['method', 'what it gives', 'result', 'repeated', ...providers]
   const lines = names.map((name) => {
     const { words = '', result = '' } = declared[name] ?? {}
     const cells = [`[\`${name}\`](#${anchorOf(name)})`, lowered(firstSentence(words)), `\`${result}\``, isSafe(name) ? 'yes' : 'no']

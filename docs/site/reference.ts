@@ -57,11 +57,15 @@ export function referenceOf(folder: string, entries: Readonly<Record<string, str
   function pageOf(entry: string): string {
     const name = entry === 'hexline' ? entry : `hexline/${entry}`
     const source = program.getSourceFile(folder + entries[entry]) as ts.SourceFile
-    const [, summary = ''] = /^\/\*\* hexline[\w/]*: ([\s\S]*?)\*\//.exec(source.text) ?? []
+    const [, summary] = /^\/\*\*[\s*]*hexline[\w/]*: ([\s\S]*?)\*\//.exec(source.text) ?? []
+    if (summary === undefined) throw new Error(`${folder}${entries[entry]} does not begin with a comment that says what ${name} is`)
     const sections = new Map(['Functions', 'Constants', 'Classes', 'Types'].map((title): [string, string[]] => [title, []]))
     for (const [exportName, symbol] of exported[entry] ?? []) sections.get(kindOf(symbol))?.push(exportText(entry, exportName, symbol))
     const body = [...sections].filter(([, texts]) => texts.length > 0).map(([title, texts]) => `## ${title}\n\n${texts.join('\n\n')}`)
-    return `# ${name}\n\n${summary.trim().replace(/^./, (first) => first.toUpperCase())}\n\n${body.join('\n\n')}\n`
+    return `# ${name}\n\n${summary
+      .replaceAll(/\s*\n \*\s*/g, ' ')
+      .trim()
+      .replace(/^./, (first) => first.toUpperCase())}\n\n${body.join('\n\n')}\n`
   }
 
   function exportText(entry: string, name: string, symbol: ts.Symbol): string {
@@ -227,12 +231,12 @@ export function referenceOf(folder: string, entries: Readonly<Record<string, str
   function docsOf(symbol: ts.Symbol): string {
     const words = compiler.displayPartsToString(symbol.getDocumentationComment(checker))
     const examples = symbol.getJsDocTags(checker).filter(({ name }) => name === 'example')
-    return [fenced(words.trim()), ...examples.map(({ text }) => fence(compiler.displayPartsToString(text).trim()))].filter((part) => part !== '').join('\n\n')
+    return [written(words.trim()), ...examples.map(({ text }) => fence(compiler.displayPartsToString(text).trim()))].filter((part) => part !== '').join('\n\n')
   }
 
   function docsOfNode(node: ts.Node): string {
     const comments = compiler.getJSDocCommentsAndTags(node).filter(compiler.isJSDoc)
-    return comments.map(({ comment }) => fenced((compiler.getTextOfJSDocComment(comment) ?? '').trim())).join('\n\n')
+    return comments.map(({ comment }) => written((compiler.getTextOfJSDocComment(comment) ?? '').trim())).join('\n\n')
   }
 
   /** A signature; its parameters have a line each where it would be long. */
@@ -281,9 +285,11 @@ function fence(text: string): string {
   return `\`\`\`ts\n${text}\n\`\`\``
 }
 
-/** Indented code of a docstring, as a block of its own. */
-function fenced(words: string): string {
-  return words.replaceAll(/^ {4}.*(?:\n+ {4}.*)*/gm, (code) => fence(code.replaceAll(/^ {4}/gm, '')))
+/** The words of a docstring: its indented code is a block, and pages that it names are links. */
+function written(words: string): string {
+  return words
+    .replaceAll(/^ {4}.*(?:\n+ {4}.*)*/gm, (code) => fence(code.replaceAll(/^ {4}/gm, '')))
+    .replaceAll(/(?<![\w`/])docs\/([\w-]+\.md)/g, '[$1](../$1)')
 }
 
 /** A node as it is written, with an indentation of two spaces that begins at the node. */

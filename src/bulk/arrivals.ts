@@ -32,7 +32,7 @@ export interface BlockReader<B extends { readonly linked: Linked }, R extends { 
 }
 
 /** How traces are read. */
-export interface TracesReader {
+interface TracesReader {
   readonly form: TraceForm
   read(bytes: Buffer): ReadTraces
 }

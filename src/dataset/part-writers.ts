@@ -80,11 +80,6 @@ export async function checkNoWriters(parts: string, fresh: string, which: 'any' 
   }
 }
 
-/** Whether an entry of `parts` is the folder of a writer. */
-export function isWriter(name: string): boolean {
-  return name.startsWith(PREFIX)
-}
-
 interface Writer {
   readonly dir: string
   readonly holder: Holder | undefined
@@ -95,7 +90,7 @@ async function writersIn(parts: string, fresh: string): Promise<Writer[]> {
   const now = (await stat(fresh)).mtimeMs
   const writers: Writer[] = []
   for (const name of await readdir(parts)) {
-    if (!isWriter(name)) continue
+    if (!name.startsWith(PREFIX)) continue
     const dir = join(parts, name)
     const path = join(dir, HOLDER)
     const text = await readFile(path, 'utf8').catch(() => '')

@@ -270,20 +270,15 @@ async function loadLarge(): Promise<void> {
   large = await import('./large-results.ts')
 }
 
-/** Decodes a parsed result of `name` in place. Throws `CodecError`. */
-export function decodeResult(name: string, value: unknown, params: readonly unknown[]): unknown {
-  return asResult(name, () => rowOf(name).result(value, params))
-}
-
 /**
- * Runs `decode`, and adds the method to a `CodecError`. Its path starts inside the result, and is
- * `result` where the result itself is wrong.
+ * Decodes a parsed result of `name` in place. Throws `CodecError`, whose path starts inside the
+ * result, and is `result` where the result itself is wrong.
  */
-export function asResult<T>(method: string, decode: () => T): T {
+export function decodeResult(name: string, value: unknown, params: readonly unknown[]): unknown {
   try {
-    return decode()
+    return rowOf(name).result(value, params)
   } catch (caught) {
     if (!(caught instanceof CodecError)) throw caught
-    throw moved(caught, caught.path === '' ? 'result' : caught.path, { method, kind: 'malformed' })
+    throw moved(caught, caught.path === '' ? 'result' : caught.path, { method: name, kind: 'malformed' })
   }
 }

@@ -92,7 +92,6 @@ export const blockNumber: Param<BlockNumber> = { encode: encodeBlockNumber }
 export const block: Param<BlockId> = { encode: encodeBlock }
 export const call: Param<CallObject> = { encode: encodeCall }
 export const filter: Param<LogFilter> = { encode: encodeFilter }
-export const json: Param<Json> = { encode: encodeJson }
 export const stateOverrides: Param<Json> = { encode: encodeOverrides }
 export const blockOverrides: Param<Json> = { encode: (value) => encodeObject(value, 'an object with fields of the block') }
 export const storageKey: Param<Quantity> = { encode: encodeStorageKey }

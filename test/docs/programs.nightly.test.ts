@@ -60,20 +60,27 @@ it.each(finite.map((each) => [`${each.page}, program ${each.index + 1}`, each] a
   await output(each, local(each.code))
 })
 
-it('docs/getting-started.md says what its programs print on a fresh node', async () => {
+it('docs/getting-started.md says what its programs print on a fresh node, and as which files they run', async () => {
   const fresh = await startAnvil()
   onTestFinished(() => fresh.stop())
   const page = 'docs/getting-started.md'
-  const shown = [/It prints `(.*?)`/.exec(textOf(page))?.[1], / (\d+ \d+n \d+n)$/m.exec(codeOf('ts', page)[1]?.code ?? '')?.[1]]
+  const files = [...textOf(page).matchAll(/ as `(\w+\.[jt]s)`/g)].map(([, name]) => name as string)
   const printed: string[] = []
-  for (const each of codeOf('ts', page).slice(0, 2)) printed.push(await output(each, each.code.replaceAll('http://127.0.0.1:8545', fresh.url)))
-  expect(printed).toEqual(shown.map((line) => `${line}\n`))
+  for (const [i, { code }] of codeOf('ts', page).entries())
+    printed.push(await printedBy(files[i] as string, code.replaceAll('http://127.0.0.1:8545', fresh.url)))
+  const shown = [/It prints `(.*?)`/.exec(textOf(page))?.[1], / (\d+ \d+n \d+n)$/m.exec(codeOf('ts', page)[1]?.code ?? '')?.[1]]
+  expect(printed.slice(0, 2)).toEqual(shown.map((line) => `${line}\n`))
+  expect(printed[2]).toMatch(/^0n .* 0\n1n .* 1\n$/)
 })
 
+function output({ page, index }: CodeBlock, code: string): Promise<string> {
+  return printedBy(`${page.replaceAll(/\W/g, '-')}-${index}.ts`, code)
+}
+
 /** What a program prints. Rejects, with the output, if its exit code is not 0. */
-async function output({ page, index }: CodeBlock, code: string): Promise<string> {
-  const file = `${page.replaceAll(/\W/g, '-')}-${index}.ts`
+async function printedBy(file: string, code: string): Promise<string> {
   await writeFile(join(installed.folder, file), code)
-  const { stdout } = await run(process.execPath, [join(root, 'node_modules/tsx/dist/cli.mjs'), file], { cwd: installed.folder })
+  const tsx = file.endsWith('.ts') ? [join(root, 'node_modules/tsx/dist/cli.mjs')] : []
+  const { stdout } = await run(process.execPath, [...tsx, file], { cwd: installed.folder })
   return stdout
 }

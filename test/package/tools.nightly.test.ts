@@ -44,14 +44,14 @@ for await (const { receipts } of getBlocks(client, { from: 0, to: 'latest', rece
     expect(await installed.check(['typed.ts', 'rest.ts', 'sandbox.ts'], strictest)).toBe('')
   })
 
-  describe('for CommonJS, with viem, ethers and OpenTelemetry beside it', () => {
+  describe('for CommonJS, with all peers beside it', () => {
     const own = 'commonjs'
     /** TypeScript 7 has no node10. This one is attw's own. */
     const old = 'node_modules/@arethetypeswrong/core/node_modules/typescript/bin/tsc'
     const options = [...modern, '--lib', 'es2023,esnext.disposable,dom', '--esModuleInterop']
 
     beforeAll(async () => {
-      for (const library of ['viem', 'ethers', '@opentelemetry/api']) await installed.lay(library)
+      for (const library of ['viem', 'ethers', '@opentelemetry/api', 'bullmq', 'ioredis']) await installed.lay(library)
       await mkdir(join(folder, own))
       await writeFile(join(folder, own, 'package.json'), '{ "type": "commonjs" }')
     })
@@ -79,12 +79,14 @@ export const client = createPublicClient({ transport: fallback([hexline('http://
     ])("$resolution: all entries have theirs, and the peers are the program's", async ({ resolution, tsc, module }) => {
       const program = `import { FallbackProvider, JsonRpcProvider } from 'ethers'
 import { createClient, type Block } from 'hexline'
+import { type ExportWorker, exportWorker, shareBudget } from 'hexline/bullmq'
 import { getBlocks } from 'hexline/bulk'
 import { HexlineProvider } from 'hexline/ethers'
 import { type InstrumentOptions, instrument } from 'hexline/otel'
 import { getWalletTokens, type TokenBalance } from 'hexline/rest'
 import { startSandbox } from 'hexline/sandbox'
 import { bulkActions, hexline } from 'hexline/viem'
+import type { Redis } from 'ioredis'
 ${ofViem(resolution)}
 const url = 'http://127.0.0.1:8545'
 const transport: Transport = hexline(url)
@@ -92,6 +94,11 @@ const provider: JsonRpcProvider = new HexlineProvider(url)
 const options: InstrumentOptions = { traces: false, sample: 0.1 }
 const stop: () => void = instrument(options)
 stop()
+export function work(redis: Redis): ExportWorker {
+  const client = createClient(url)
+  shareBudget(client, redis)
+  return exportWorker(client, { redis })
+}
 new FallbackProvider([provider, new HexlineProvider(url)])
 export async function main(): Promise<Block<true> | null> {
   for await (const block of getBlocks(createClient(url), { from: 0, to: 1 })) { const number: bigint = block.number; console.log(number) }

@@ -7,7 +7,7 @@ import { minedReceipt } from './mined.ts'
 
 /** The token of the chain, whose transfers come from `sender`. */
 export const TOKEN = contracts[0]
-export const SENDER = senders[0]
+const SENDER = senders[0]
 /** The key of anvil's first account. */
 export const PRIVATE_KEY = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80'
 /** An account that has 10,000 ETH, and sends nothing. */

@@ -126,6 +126,60 @@ const features: Readonly<Record<string, Feature>> = {
     return receipt?.status
   },
 
+  async otel(url) {
+    const { context, metrics, trace } = await import('@opentelemetry/api')
+    const { AsyncLocalStorageContextManager } = await import('@opentelemetry/context-async-hooks')
+    const { MeterProvider, MetricReader } = await import('@opentelemetry/sdk-metrics')
+    const { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } = await import('@opentelemetry/sdk-trace-base')
+    const { instrument } = await import('hexline/otel')
+    class Reader extends MetricReader {
+      protected override async onShutdown() {}
+      protected override async onForceFlush() {}
+    }
+    const [reader, exporter] = [new Reader(), new InMemorySpanExporter()]
+    metrics.setGlobalMeterProvider(new MeterProvider({ readers: [reader] }))
+    trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }))
+    context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
+    const stop = instrument()
+    const client = createClient(url)
+    // The caller's span is found by its async context.
+    await trace.getTracer('program').startActiveSpan('mine', async (span) => {
+      await client.call('eth_chainId')
+      span.end()
+    })
+    await client.close()
+    const { resourceMetrics } = await reader.collect()
+    stop()
+    const spans = exporter.getFinishedSpans()
+    const mine = spans.find(({ name }) => name === 'mine')?.spanContext().spanId
+    return {
+      spans: spans.map(({ name }) => name).toSorted(),
+      children: spans.filter(({ parentSpanContext }) => parentSpanContext?.spanId === mine).map(({ name }) => name),
+      metrics: resourceMetrics.scopeMetrics.flatMap((scope) => scope.metrics).map(({ descriptor }) => descriptor.name),
+    }
+  },
+
+  async bullmq(url) {
+    const { Queue } = await import('bullmq')
+    const { Redis } = await import('ioredis')
+    const { enqueueExport, exportProgress, exportWorker } = await import('hexline/bullmq')
+    const { mergeDataset } = await import('hexline/bulk')
+    const redis = new Redis(process.env.REDIS_URL as string, { maxRetriesPerRequest: null })
+    const client = createClient(url)
+    const names = { queue: `queue-${process.pid}`, prefix: 'hexline' }
+    const queue = new Queue(names.queue, { connection: redis, prefix: names.prefix })
+    const dir = `queued-${process.pid}`
+    const { ranges } = await enqueueExport(queue, { dir, from: 0, to: 3, chainId: await client.call('eth_chainId'), blocksPerFile: 2 })
+    const worker = exportWorker(client, { redis, ...names })
+    while ((await exportProgress(queue)).ranges.done < ranges) await new Promise((resolve) => setTimeout(resolve, 50))
+    await worker.close()
+    const { from, to } = await mergeDataset([dir])
+    await queue.close()
+    redis.disconnect()
+    await client.close()
+    return [ranges, from, to]
+  },
+
   async 'exportDataset, verifyDataset'(url) {
     const { exportDataset, verifyDataset } = await import('hexline/bulk')
     const client = createClient(url)

@@ -29,7 +29,7 @@ export type Name = 'a' | 'b'
 export declare class Line {
     #private
     private readonly hidden
-    /** Its name. */
+    /** Its name, as docs/logs.md has it. */
     readonly name: Name
     /** Ends it. */
     close(): Promise<void>
@@ -52,7 +52,10 @@ export declare const numbers: {
 // Else all of a declaration file is exported.
 export {}
 `
-const other = `/** hexline/other: more. */
+const other = `/**
+ * hexline/other: more, and in
+ * two lines.
+ */
 import type { Line } from './index.d.ts'
 export { Line } from './index.d.ts'
 /** Takes a line that has a very long list of parameters. */
@@ -66,6 +69,11 @@ beforeAll(() => {
   writeFileSync(join(folder, 'other.d.ts'), other)
   reference = referenceOf(`${folder}/`, { hexline: 'index.d.ts', other: 'other.d.ts' })
   rmSync(folder, { recursive: true })
+})
+
+it('says what an entry is, as its file does', () => {
+  expect(reference.pages.hexline).toMatch(/^# hexline\n\nA client\.\n\n## /)
+  expect(reference.pages.other).toMatch(/^# hexline\/other\n\nMore, and in two lines\.\n\n## /)
 })
 
 it('has functions, constants, classes and types, in the order of the exports', () => {
@@ -144,6 +152,10 @@ it('refers to the page that has an export already, and breaks long signatures', 
     'function take(\n  line: Line,\n  first: string,\n  secondWord: string,\n  thirdWord: string,\n  fourthWord: string,\n): void',
   )
   expect(reference.pages.other).toContain('<a href="./hexline.html#line">Line</a>')
+})
+
+it('links the pages that a docstring names', () => {
+  expect(reference.pages.hexline).toContain('Its name, as [logs.md](../logs.md) has it.')
 })
 
 it('names exports without a docstring', () => {
