@@ -1,5 +1,6 @@
 /** hexline: a typed JSON-RPC engine for Ethereum nodes. */
-export { type Client, createClient, type Request } from './client/client.ts'
+export type { Client, Request } from './client/client.ts'
+export { createClient } from './client/create-client.ts'
 export type { Endpoint } from './client/endpoint.ts'
 export type { CallRate, CallSettings, ClientOptions, UnitRate } from './client/options.ts'
 export { type RetryOptions, retry } from './client/retry.ts'

@@ -1,5 +1,6 @@
 import { FetchRequest } from 'ethers'
-import { type Client, createClient, isClient } from '../../src/client/client.ts'
+import { type Client, isClient } from '../../src/client/client.ts'
+import { createClient } from '../../src/client/create-client.ts'
 import type { Endpoint } from '../../src/client/endpoint.ts'
 import type { ClientOptions } from '../../src/client/options.ts'
 import { OptionError } from '../../src/errors.ts'

@@ -1,6 +1,7 @@
 import { type Chain, type EIP1193RequestFn, type EIP1193RequestOptions, type RpcSchema, type Transport, UrlRequiredError } from 'viem'
 import { buildRequest, stringify } from 'viem/utils'
-import { type Client, createClient, isClient } from '../../src/client/client.ts'
+import { type Client, isClient } from '../../src/client/client.ts'
+import { createClient } from '../../src/client/create-client.ts'
 import type { Endpoint } from '../../src/client/endpoint.ts'
 import { type CallSettings, settingsFrom } from '../../src/client/options.ts'
 import { CodecError, RpcError } from '../../src/errors.ts'

@@ -1,5 +1,6 @@
 import { Command } from 'commander'
-import { type Client, createClient, type Request } from '../client/client.ts'
+import type { Client, Request } from '../client/client.ts'
+import { createClient } from '../client/create-client.ts'
 import { connectionsOf, type RequestMarks, TALLY } from '../client/internals.ts'
 import { scrubError } from '../client/scrub-error.ts'
 import { decodeResult, encodeArguments, isKnown } from '../eth/methods.ts'

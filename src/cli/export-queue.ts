@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ExportProgress } from '../../adapters/bullmq/export-progress.ts'
 import * as check from '../check.ts'
-import { createClient } from '../client/client.ts'
+import { createClient } from '../client/create-client.ts'
 import { checkExportOptions, type ExportDatasetOptions, resolveJob } from '../dataset/export-options.ts'
 import { OptionError } from '../errors.ts'
 import { type LimitFlags, limitsFrom } from './blocks.ts'

@@ -1,5 +1,6 @@
 import { Command, Option } from 'commander'
-import { type Client, createClient } from '../client/client.ts'
+import type { Client } from '../client/client.ts'
+import { createClient } from '../client/create-client.ts'
 import { verifyLevels } from '../dataset/checks.ts'
 import { type ExportSummary, runExport } from '../dataset/export-dataset.ts'
 import { checkExportOptions, type ExportDatasetOptions, type ExportJob } from '../dataset/export-options.ts'

@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { createClient } from '../client/client.ts'
+import { createClient } from '../client/create-client.ts'
 import { OptionError } from '../errors.ts'
 import type { Figure } from '../probe/figure.ts'
 import type { EndpointHistory } from '../probe/history.ts'

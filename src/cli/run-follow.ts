@@ -1,5 +1,5 @@
 import { fstatSync } from 'node:fs'
-import { createClient } from '../client/client.ts'
+import { createClient } from '../client/create-client.ts'
 import type { ClientOptions } from '../client/options.ts'
 import { OptionError } from '../errors.ts'
 import { checkFollowOptions, type FollowOptions } from '../follow/follow.ts'

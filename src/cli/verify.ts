@@ -1,5 +1,6 @@
 import { Command } from 'commander'
-import { type Client, createClient } from '../client/client.ts'
+import type { Client } from '../client/client.ts'
+import { createClient } from '../client/create-client.ts'
 import { type DatasetReport, verifyDataset } from '../dataset/verify-dataset.ts'
 import { OptionError } from '../errors.ts'
 import { Meter, Tally } from './meter.ts'

@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import * as check from '../check.ts'
-import { createClient } from '../client/client.ts'
+import { createClient } from '../client/create-client.ts'
 import { MOST_RANGES } from '../dataset/export-range.ts'
 import { type LimitFlags, limitFlags, limitsFrom } from './blocks.ts'
 import { METRICS_FLAG, type MetricsFlags, withMetrics } from './metrics.ts'

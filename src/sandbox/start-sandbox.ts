@@ -1,6 +1,6 @@
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { createClient } from '../client/client.ts'
+import { createClient } from '../client/create-client.ts'
 import { OptionError } from '../errors.ts'
 import { type ChainSlug, chains, nodeUrl } from '../eth/chains.ts'
 import { Alarms } from '../wait/alarms.ts'

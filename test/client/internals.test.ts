@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import { expect, it, onTestFinished } from 'vitest'
-import { createClient } from '../../src/client/client.ts'
+import { createClient } from '../../src/client/create-client.ts'
 import { limitsOf, withInternalsOf } from '../../src/client/internals.ts'
 import { startChain } from '../support/chain-server.ts'
 

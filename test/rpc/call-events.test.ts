@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createClientOn } from '../../src/client/client.ts'
+import { createClientOn } from '../../src/client/create-client.ts'
 import { RpcError } from '../../src/errors.ts'
 import { type Layer, ownRead, type Post, replyOf, type Send } from '../../src/rpc/call.ts'
 import { sendTold, tellAnswered, tellFailed } from '../../src/rpc/call-events.ts'

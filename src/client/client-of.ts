@@ -1,0 +1,237 @@
+import * as check from '../check.ts'
+import { CodecError, OptionError } from '../errors.ts'
+import { byteDecoder, decodeResult, encodeArguments, isSafe } from '../eth/methods.ts'
+import { type PooledCall, type Reply, type Send, takeDecoded } from '../rpc/call.ts'
+import { areCallsTold, sendTold, tellAnswered, tellFailed } from '../rpc/call-events.ts'
+import type { CurrentLimits } from '../rpc/limits/endpoint-limits.ts'
+import { Pin } from '../rpc/pin.ts'
+import { Tally } from '../rpc/tally.ts'
+import { excerpt, show } from '../text.ts'
+import type { Clock } from '../wait/clock.ts'
+import type { LinkedSignals } from '../wait/linked-signals.ts'
+import type { TurnClock } from '../wait/turn-clock.ts'
+import type { Client, Request } from './client.ts'
+import type { Connection } from './endpoint.ts'
+import { AVOID, DECODE, type NapUntil, ONLY, type PaceBy, type RequestMarks, TALLY, UNREAD, withInternals } from './internals.ts'
+import { type CallSettings, checkCallSettings, type Settings } from './options.ts'
+import { scrubError } from './scrub-error.ts'
+import { type Listen, noWebSocket, type Subscription, subscription } from './subscribe.ts'
+import type { AskOne, Supported } from './supports.ts'
+
+/** What the clients of one `createClient` share. */
+export interface Shared {
+  readonly pipeline: Send
+  readonly defaults: Settings
+  readonly endpoints: readonly string[]
+  readonly close: () => Promise<void>
+  readonly connections: readonly Connection[]
+  readonly limits: () => readonly CurrentLimits[]
+  readonly clock: Clock
+  /** The time of ends. */
+  readonly turn: TurnClock
+  readonly links: LinkedSignals
+  /** Undefined where no endpoint is a WebSocket. */
+  readonly listen: Listen | undefined
+  readonly nap: NapUntil
+  readonly paceBy: PaceBy
+  readonly supported: Supported
+}
+
+/** A request that no one else has. */
+type OwnRequest = Request & Omit<RequestMarks, typeof TALLY> & { [TALLY]?: Tally }
+
+/** The methods of a client over its pipeline, with these settings for its calls. */
+export function clientOf(parts: Shared, own: CallSettings = {}, pin?: Pin): Client {
+  const { pipeline, defaults, endpoints, close, clock, turn, links, supported } = parts
+
+  /** Sends a call. Its end is told by `call` and by `sendAndTell`, which give it a tally. */
+  function send(request: Request & RequestMarks): Promise<Reply> {
+    const given = settingsOf(request)
+    const { method, params = [], as = 'value', required = false } = request
+    if (as !== 'value' && as !== 'bytes') throw new OptionError('as', "'value' or 'bytes'", show(as))
+    const priority = given.priority ?? own.priority ?? 'interactive'
+    const tally = request[TALLY]
+    const isTold = tally !== undefined && areCallsTold()
+    if (tally !== undefined && !isTold) tally.told = undefined
+    const now = clock.now()
+    const both = own.signal && given.signal && own.signal !== given.signal ? links.link(own.signal, given.signal) : undefined
+    const bodies = request[UNREAD]
+    const call: PooledCall = {
+      method,
+      // Params by name are an object. Only a user's layer would inspect them.
+      params: params as readonly unknown[],
+      signal: both?.signal ?? given.signal ?? own.signal,
+      deadline: now + (given.deadlineMs ?? own.deadlineMs ?? defaults.deadlineMs),
+      attempts: given.attempts ?? own.attempts ?? (priority === 'bulk' ? Number.POSITIVE_INFINITY : defaults.attempts),
+      timeoutMs: shorter(given.timeoutMs ?? own.timeoutMs, defaults.timeoutMs),
+      whilePaused: given.whilePaused ?? own.whilePaused,
+      priority,
+      as,
+      isUnread: bodies !== undefined,
+      bodies,
+      decode: request[DECODE],
+      required,
+      safe: isSafe(method),
+      tried: request[AVOID] ?? NOT_TRIED,
+      heldBy: request[ONLY],
+      pin,
+      tally,
+    }
+    const reply = isTold ? sendTold(pipeline, call, tally, now) : pipeline(call)
+    return both === undefined ? reply : reply.finally(both.release)
+  }
+
+  /** A failure may tell that an endpoint lacks a method. */
+  const learnt = (reason: unknown): never => {
+    supported.note(reason)
+    throw reason
+  }
+
+  /** Sends a call and tells its end. `request` is the callee's: it gets a tally if it has none. */
+  function sendAndTell(request: OwnRequest): Promise<Reply>
+  function sendAndTell<T>(request: OwnRequest, resultOf: (reply: Reply) => T): Promise<T>
+  function sendAndTell(request: OwnRequest, resultOf?: (reply: Reply) => unknown): Promise<unknown> {
+    if (!areCallsTold()) return resultOf === undefined ? send(request) : send(request).then(resultOf, learnt)
+    request[TALLY] ??= new Tally()
+    const tally = request[TALLY]
+    return send(request).then(
+      (reply) => {
+        tellAnswered(tally, reply, turn)
+        return resultOf === undefined ? reply : resultOf(reply)
+      },
+      (reason) => {
+        tellFailed(tally, reason, turn)
+        return resultOf === undefined ? Promise.reject(reason) : learnt(reason)
+      },
+    )
+  }
+
+  const client: Client = {
+    async call(method: string, ...args: unknown[]) {
+      const params = encodeArguments(method, args)
+      const tally = new Tally()
+      let reply: Reply
+      try {
+        reply = await send({ method, params, [TALLY]: tally, [DECODE]: byteDecoder(method, params) })
+      } catch (reason) {
+        supported.note(reason)
+        tellFailed(tally, reason, turn)
+        throw reason
+      }
+      tellAnswered(tally, reply, turn)
+      const decoded = takeDecoded(reply)
+      if (decoded !== undefined) return decoded as never
+      const value = reply.take()
+      try {
+        return decodeResult(method, value, params) as never
+      } catch (error) {
+        throw scrubError(error, parts.connections, tally)
+      }
+    },
+
+    request(request, options) {
+      try {
+        const { method, params } = request ?? {}
+        const signal = options?.signal
+        if (signal != null) check.signal(signal)
+        const own = ownParams(method, params)
+        return sendAndTell(signal == null ? { method, params: own } : { method, params: own, signal }, resultOf)
+      } catch (error) {
+        return Promise.reject(error)
+      }
+    },
+
+    send(request) {
+      try {
+        return sendAndTell({ ...request, params: ownParams(request?.method, request?.params) })
+      } catch (error) {
+        return Promise.reject(error)
+      }
+    },
+
+    with(settings) {
+      const merged = { ...own, ...checkCallSettings(settings) }
+      const signal = bothOf(own.signal, settings.signal)
+      return clientOf({ ...parts, close: async () => {} }, signal === undefined ? merged : { ...merged, signal }, pin)
+    },
+
+    subscribe(event: string, options: object = {}): Subscription<never> {
+      const { listen } = parts
+      if (listen === undefined) throw noWebSocket()
+      const both: Listen = (params, subscriber, signal) => listen(params, subscriber, bothOf(own.signal, signal))
+      return subscription(event, options as Record<string, unknown>, both, (error) => scrubError(error, parts.connections)) as Subscription<never>
+    },
+
+    async supports(method) {
+      if (typeof method !== 'string' || method === '') throw new OptionError('method', 'the name of a method', show(method))
+      const ask: AskOne = (endpoint, asked, params, signal) =>
+        send({ method: asked, params, signal, attempts: ATTEMPTS_TO_ASK, [ONLY]: endpoint } as Request & RequestMarks).then(resultOf)
+      return supported.supports(method, ask)
+    },
+
+    pinned: () => clientOf({ ...parts, close: async () => {} }, own, new Pin()),
+
+    endpoints,
+    close,
+    [Symbol.asyncDispose]: close,
+  }
+  const timeoutMs = Math.min(own.timeoutMs ?? defaults.timeoutMs, defaults.timeoutMs)
+  return withInternals(client, {
+    connections: parts.connections,
+    clock,
+    limits: parts.limits,
+    timeoutMs,
+    listen: parts.listen,
+    nap: parts.nap,
+    paceBy: parts.paceBy,
+  })
+}
+
+/** Lives as long as both signals: one for each client or subscription, not for each call. */
+function bothOf(a: AbortSignal | undefined, b: AbortSignal | undefined): AbortSignal | undefined {
+  return a && b ? AbortSignal.any([a, b]) : (a ?? b)
+}
+
+function resultOf(reply: Reply): unknown {
+  return reply.take()
+}
+
+/** A question may be lost once. */
+const ATTEMPTS_TO_ASK = 2
+const NONE: CallSettings = {}
+/** No endpoint has failed a new call. */
+const NOT_TRIED: readonly string[] = Object.freeze([])
+
+/**
+ * The settings among the fields of a request, checked. Most requests have none, and skip the work.
+ */
+function settingsOf(request: Request): CallSettings {
+  for (const key in request) {
+    if (key === 'method' || key === 'params' || key === 'as' || key === 'required' || key === 'signal') continue
+    const { method, params, as, required, ...settings } = request
+    return checkCallSettings(settings)
+  }
+  if (request.signal === undefined) return NONE
+  check.signal(request.signal)
+  return request
+}
+
+/** The endpoint enforces its own timeout, since it knows how far the POST has come. */
+function shorter(timeoutMs: number | undefined, ofEndpoint: number): number | undefined {
+  return timeoutMs !== undefined && timeoutMs < ofEndpoint ? timeoutMs : undefined
+}
+
+/**
+ * Copies the params as JSON, so that a retry does not see the caller's later changes. Throws
+ * `CodecError` for an invalid method or invalid params.
+ */
+function ownParams(method: unknown, params: unknown = []): readonly unknown[] {
+  if (typeof method !== 'string' || method === '') throw new CodecError('method', 'the name of a method', show(method))
+  if (typeof params !== 'object' || params === null) throw new CodecError('params', 'an array or an object', show(params), { method })
+  if (Array.isArray(params) && params.every((param) => typeof param === 'string' || typeof param === 'boolean')) return [...params]
+  try {
+    return JSON.parse(JSON.stringify(params))
+  } catch (error) {
+    throw new CodecError('params', 'values that JSON can hold', `something else (${excerpt((error as Error).message)})`, { method })
+  }
+}
