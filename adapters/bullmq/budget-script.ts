@@ -27,13 +27,18 @@ const MOST_EVENTS = 20_000
 /** What was granted before a cut is void if the rate is cut to less than this part of it. */
 const FAR_LOWER = 0.8
 
-/**
- * What workers are told at once, by a channel: what was granted before is void, since the rate was
- * cut by much or the endpoint wants a pause; or calls were refused, which the worker that makes the
- * estimate asks about.
+/*
+ * What workers are told at once, by a channel: that grants up to a time are void, since the rate was
+ * cut by much or the endpoint wants a pause; or that calls were refused, which the worker that makes
+ * the estimate asks about.
  */
-export const VOID = 'void'
+const VOID = 'void '
 const REFUSED = 'refused'
+
+/** Grants up to this time of Redis are void; undefined for news of a refusal. */
+export function voidUntil(message: string): number | undefined {
+  return message.startsWith(VOID) ? Number(message.slice(VOID.length)) : undefined
+}
 
 const SCRIPT = `
 local time = redis.call('TIME')
@@ -46,8 +51,7 @@ for i, name in ipairs(names) do s[name] = values[i] or false end
 local function number(name, default) return tonumber(s[name]) or default end
 local rate, nextAt, nextUnits = number('rate', tonumber(ARGV[5])), number('next', now), number('nextUnits', now)
 local pausedUntil = math.max(number('pausedUntil', 0), tonumber(ARGV[6]))
-local bell = false
-if pausedUntil > math.max(now, number('pausedUntil', 0)) then bell = '${VOID}' end
+local isVoid = pausedUntil > math.max(now, number('pausedUntil', 0))
 
 local wasLeader = s.leader == me
 local isLeader = wasLeader or number('leaderUntil', 0) < now
@@ -59,15 +63,18 @@ if wasLeader and ARGV[7] ~= '' then
     s.since = now
     if rate < ${FAR_LOWER} * before then
       nextAt = now + 1000 / rate
-      bell = '${VOID}'
+      isVoid = true
     else
       nextAt = math.max(nextAt, now) + 1000 / rate
     end
   end
 end
 s.rate = rate
-if not bell and not isLeader and tonumber(ARGV[11]) > number('since', 0) then bell = '${REFUSED}' end
-if bell then redis.call('PUBLISH', KEYS[4], bell) end
+if isVoid then
+  redis.call('PUBLISH', KEYS[4], string.format('${VOID}%.6f', now))
+elseif not isLeader and tonumber(ARGV[11]) > number('since', 0) then
+  redis.call('PUBLISH', KEYS[4], '${REFUSED}')
+end
 
 local passed = math.max(0, now - number('at', now))
 local held = math.min(passed, math.max(0, number('next', now) + ${SLACK_MS} - number('at', now)))

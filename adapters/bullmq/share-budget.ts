@@ -3,7 +3,7 @@ import { type Client, checkClient } from '../../src/client/client.ts'
 import { paceByOf } from '../../src/client/internals.ts'
 import { OptionError } from '../../src/errors.ts'
 import type { Clock } from '../../src/wait/clock.ts'
-import { askBudget, budgetKeys, VOID } from './budget-script.ts'
+import { askBudget, budgetKeys, voidUntil } from './budget-script.ts'
 import { checkRedis } from './connection.ts'
 import { SharedPacer } from './shared-pacer.ts'
 
@@ -38,9 +38,10 @@ export function shareBudget(client: Client, redis: Redis, prefix = 'hexline'): S
   bell.on('error', () => {})
   const pacers: { readonly channel: string; readonly pacer: SharedPacer }[] = []
   bell.on('message', (channel, message) => {
+    const until = voidUntil(message)
     for (const { pacer } of pacers.filter((one) => one.channel === channel)) {
-      if (message === VOID) pacer.void()
-      else pacer.refused()
+      if (until === undefined) pacer.refused()
+      else pacer.void(until)
     }
   })
   paceBy((endpoint) => {

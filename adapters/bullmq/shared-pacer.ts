@@ -61,6 +61,7 @@ export class SharedPacer implements Pacing {
   readonly #me = randomUUID()
   /** In the order of their time. */
   #leases: Lease[] = []
+  #voidUntil = 0
   #known: Known = { perSecond: GUESS, level: 0, since: 0, active: 1 }
   /** Paces calls while Redis does not answer. */
   #alone: Pacer | undefined
@@ -176,8 +177,12 @@ export class SharedPacer implements Pacing {
     return sentAt < this.#known.since ? 'known' : 'too-fast'
   }
 
-  /** What was granted is void: the rate was cut, or the endpoint wants a pause. */
-  void(): void {
+  /**
+   * What was granted up to this time of Redis is void, also if it is under way: the rate was cut,
+   * or the endpoint wants a pause.
+   */
+  void(until: number): void {
+    this.#voidUntil = until
     this.#leases = []
     this.#notBefore = 0
     this.#endpoint.wake()
@@ -260,7 +265,7 @@ export class SharedPacer implements Pacing {
     this.#known = { perSecond, level, since: since === 0 ? 0 : since - this.#offset, active }
     if (wanted > 0) {
       const from = Math.max(now, start - this.#offset)
-      this.#leases = leasesOf(granted, this.#cost, from, this.#msOf(granted))
+      this.#leases = at < this.#voidUntil ? [] : leasesOf(granted, this.#cost, from, this.#msOf(granted))
       this.#notBefore = granted === 0 ? from : 0
     }
     if (isLeader) {

@@ -88,10 +88,23 @@ it('asks again at once for what was void, and wakes the calls that wait', async 
   pacer.heldBack(WAITING, clock.now())
   await answer({ granted: 20 })
   const before = woken()
-  pacer.void()
+  pacer.void(clock.now())
   expect([woken() - before, pacer.room(50, clock.now())]).toEqual([1, 0])
   pacer.heldBack(WAITING, clock.now())
   expect(questions).toHaveLength(2)
+})
+
+it('drops what was granted before a cut that it hears of first', async () => {
+  const { pacer, clock, answer } = start()
+  for (const [granted, left] of [
+    [-1, 0],
+    [1, 2],
+  ] as const) {
+    pacer.heldBack(WAITING, clock.now())
+    pacer.void(clock.now())
+    await answer({ now: clock.now() + granted, granted: 4 })
+    expect(pacer.room(50, clock.now())).toBe(left)
+  }
 })
 
 it('waits until the time that it was told where nothing was granted', async () => {
@@ -102,7 +115,7 @@ it('waits until the time that it was told where nothing was granted', async () =
   expect([pacer.msUntil(WAITING, 50, at), pacer.isHoldingBack(WAITING, 50, at)]).toEqual([300, true])
   pacer.heldBack(WAITING, at + 299)
   expect(questions).toHaveLength(1)
-  pacer.void()
+  pacer.void(clock.now())
   pacer.heldBack(WAITING, at + 299)
   expect(questions).toHaveLength(2)
 })
