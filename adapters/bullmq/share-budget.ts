@@ -20,8 +20,8 @@ const LOST_MS = 1000
  * Makes all clients that share `redis` keep one budget for each endpoint: `rate` of `createClient`
  * becomes the calls or units per second of all of them together, and a limit that one of them
  * learns by being refused holds for the others. Endpoints are told apart by host and by a short
- * digest of URL and headers; neither is stored. It uses two connections
- * of its own, made like `redis`.
+ * digest of URL and headers; neither is stored. It uses two connections of its own, made like
+ * `redis`.
  *
  * While Redis does not answer, each process goes on with its part of the last known rate. Throws
  * `OptionError` for anything but a client of `createClient` and a connection of ioredis.
