@@ -14,7 +14,7 @@ const SLACK_MS = 25
 const AHEAD_MS = 500
 const MOST_AHEAD_MS = 5000
 /** A lease holds at least this many calls, so that there are fewer questions than POSTs. */
-const LEAST_CALLS = 2
+export const LEAST_CALLS = 2
 /** A worker that has not asked for this long is not counted, in ms. */
 const ACTIVE_MS = 2000
 /** The worker that makes the estimate is replaced when it has not asked for this long, in ms. */

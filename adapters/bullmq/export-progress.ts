@@ -42,8 +42,8 @@ export interface RangeFailure {
 }
 
 /**
- * Reads how far the exports of a queue are, from Redis alone; with the `id` that `enqueueExport` has
- * returned, that one alone.
+ * Reads how far the exports of a queue are, from Redis alone; with the `id` that `enqueueExport`
+ * has returned, that one alone.
  */
 export function exportProgress(queue: Queue, id?: string): Promise<ExportProgress> {
   return new ProgressReader(queue, id).read()

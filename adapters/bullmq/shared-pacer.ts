@@ -12,10 +12,10 @@ import { GUESS, SharedEstimate } from './shared-estimate.ts'
  * to answer, up to a limit. They go in two halves. While the rate is a guess, they are granted for
  * a shorter time: what became of them is told sooner.
  */
-const LEASE_MS = 200
+export const LEASE_MS = 200
 const GUESSING_LEASE_MS = 50
 const LEASE_PER_ANSWER = 4
-const LONGEST_LEASE_MS = 400
+export const LONGEST_LEASE_MS = 400
 /** The time of Redis is known to each worker to within this many ms. */
 const CLOCKS_MS = 10
 /** Weight of the newest answer in the mean time of answers. */

@@ -1,3 +1,4 @@
+import { LEAST_CALLS } from '../../adapters/bullmq/budget-script.ts'
 import { rangesOf } from '../../src/dataset/shard.ts'
 import { HttpError } from '../../src/errors.ts'
 import { type Call, replyOf } from '../../src/rpc/call.ts'
@@ -22,7 +23,9 @@ export interface EndpointWorld {
   /** Whether the workers share one budget, or each learns for itself. */
   readonly isShared: boolean
   readonly latencyMs: number
-  /** With a shared budget: calls are granted for this long at a time, in ms. */
+  /**
+   * With a shared budget: calls are granted for this long at a time, in ms. They go in two halves.
+   */
   readonly leaseMs: number
   readonly untilMs: number
   readonly seed: number
@@ -67,6 +70,8 @@ export function simulateEndpoint({ workers, limit, isShared, latencyMs, leaseMs,
   const burst = limit / 10
   const open = new Array<number>(workers).fill(0)
   const notBefore = new Array<number>(workers).fill(0)
+  /** The second half of each worker's lease. */
+  const granted = new Array<number>(workers).fill(0)
   let flights: Flight[] = []
   let tokens = burst
   let [answered, refused, asked] = [0, 0, 0]
@@ -94,9 +99,15 @@ export function simulateEndpoint({ workers, limit, isShared, latencyMs, leaseMs,
         continue
       }
       const perSecond = limits.current.callsPerSecond ?? Number.POSITIVE_INFINITY
-      const lease = isShared ? Math.max(1, Math.floor((perSecond * leaseMs) / 1000 / workers)) : MOST_CALLS
-      const calls = Math.min(lease, plan.maxCalls)
-      if (isShared && now >= untilMs / 2) asked++
+      let half = isShared ? (granted[worker] as number) : MOST_CALLS
+      granted[worker] = 0
+      if (half === 0) {
+        const lease = Math.min(MOST_CALLS, Math.max(LEAST_CALLS, Math.floor((perSecond * leaseMs) / 1000 / workers)))
+        half = Math.ceil(lease / 2)
+        granted[worker] = lease - half
+        if (now >= untilMs / 2) asked++
+      }
+      const calls = Math.min(half, plan.maxCalls)
       const batch = limits.started(new Array<Call>(calls).fill(CALL), now, false)
       const taken = Math.min(calls, Math.floor(tokens))
       tokens -= taken

@@ -1,18 +1,20 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createClient } from 'hexline'
+import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { shareBudget } from '../../../adapters/bullmq/share-budget.ts'
 import { systemClock } from '../../../src/wait/clock.ts'
 import { limiter } from '../../support/limited-server.ts'
 import { hasRedis, startRedis } from '../../support/redis.ts'
 import { serve } from '../../support/server.ts'
 
 /*
- * Eight clients with queues and connections to Redis of their own, as in eight processes, at one
- * endpoint whose limit none of them knows.
+ * Eight processes with connections to Redis of their own, at one endpoint whose limit none of them
+ * knows. The endpoint is in this process.
  */
 
 const WORKERS = 8
+const SCRIPT = fileURLToPath(new URL('../../support/budget-process.ts', import.meta.url))
 
 describe.runIf(hasRedis)('eight workers at one endpoint', () => {
   it.each([
@@ -26,19 +28,8 @@ describe.runIf(hasRedis)('eight workers at one endpoint', () => {
       const limit = limiter(systemClock, { perSecond: 200, burst: 20, refuses, latencyMs: 50 })
       const server = await serve(limit.answer)
       const redis = await startRedis()
-      const workers = Array.from({ length: WORKERS }, () => {
-        const client = createClient(server.url, { dedupe: false })
-        return { client, budget: shareBudget(client, redis.redis) }
-      })
+      const workers = Array.from({ length: WORKERS }, () => fork(SCRIPT, [server.url, redis.url, method], { execArgv: ['--import', 'tsx'] }))
       const questions = async () => Number(/cmdstat_evalsha:calls=(\d+)/.exec(await redis.redis.info('commandstats'))?.[1] ?? 0)
-      const stop = new AbortController()
-      let next = 0
-      const loops = workers.flatMap(({ client }) => {
-        const bulk = client.with({ priority: 'bulk', signal: stop.signal })
-        return Array.from({ length: 40 }, async () => {
-          while (!stop.signal.aborted) await bulk.request({ method, params: [next++] })
-        })
-      })
       const measure = async (seconds: number) => {
         const [posts, asked] = [server.requests.length, await questions()]
         limit.count()
@@ -62,6 +53,8 @@ describe.runIf(hasRedis)('eight workers at one endpoint', () => {
         return figures
       }
       try {
+        await Promise.all(workers.map((worker) => once(worker, 'message')))
+        for (const worker of workers) worker.send('go')
         const unknown = await measure(60)
         expect(unknown.perSecond).toBeGreaterThan(180)
         expect(unknown.refused).toBeLessThan(0.02)
@@ -71,12 +64,11 @@ describe.runIf(hasRedis)('eight workers at one endpoint', () => {
         expect(dropped.perSecond).toBeGreaterThan(45)
         expect(dropped.refused).toBeLessThan(0.02)
         expect(dropped.questionsPerPost).toBeLessThan(1)
+        expect(workers.map(({ exitCode, signalCode }) => exitCode ?? signalCode)).toEqual(workers.map(() => null))
       } finally {
-        stop.abort()
-        await Promise.allSettled(loops)
-        for (const { client, budget } of workers) {
-          await budget.close()
-          await client.close()
+        for (const worker of workers.filter(({ exitCode, signalCode }) => (exitCode ?? signalCode) === null)) {
+          worker.kill()
+          await once(worker, 'exit')
         }
         await redis.stop()
       }

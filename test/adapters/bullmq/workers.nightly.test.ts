@@ -61,19 +61,14 @@ describe.runIf(hasRedis)('workers', () => {
     const argsFor = (dir: string) => ['export', '--from', '1', '--to', '1200', '--out', dir, '--blocks-per-file', '20', '--tables', 'blocks,transactions,logs']
     try {
       const alone = join(folder, 'plain')
-      const began = performance.now()
       expect(await spawnHexline(argsFor(alone), { env: env(server.url) })).toMatchObject({ code: 0 })
-      console.log(`without a queue: 1200 blocks in ${((performance.now() - began) / 1000).toFixed(1)} s`)
       const plain = await digestsOf(alone)
       for (const count of [1, 2, 4, 8]) {
         const dir = join(folder, `by-${count}`)
         const workers = Array.from({ length: count }, () => startHexline(['worker', '--json', '--no-budget'], { env: env(server.url) }))
         await Promise.all(workers.map((worker) => new Promise((resolve) => worker.stderr?.once('data', resolve))))
-        const since = performance.now()
         const exported = startHexline([...argsFor(dir), '--redis'], { env: env(server.url) })
         await exported.ended
-        const seconds = (performance.now() - since) / 1000
-        console.log(`${count} workers: 1200 blocks in ${seconds.toFixed(1)} s, ${Math.round(1200 / seconds)} blocks/s`)
         await expectAll(dir, 61, exported, workers, plain)
         await redis.redis.flushall()
       }
