@@ -24,12 +24,13 @@ afterAll(async () => {
   await anvil?.stop()
 })
 
-/** Programs that do not end by themselves, by a part of them; other tests run them. */
+/** Programs that do not end, or need a server, by a part of them; other tests run them. */
 const endless = {
   "client.subscribe('newHeads')": 'test/client/subscribe.test.ts',
   "item.type === 'rollback'": 'test/docs/follow.test.ts',
   'logs: { address: token } })': 'test/follow',
   "from 'hexline/bullmq'": 'needs Redis; test/adapters/bullmq',
+  'new OTLPTraceExporter()': 'needs a collector; test/docs/observability.test.ts',
   '0x02f8…': 'a transaction that is cut; test/follow/wait-for-receipt.test.ts',
 }
 
