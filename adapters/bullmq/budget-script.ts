@@ -28,9 +28,9 @@ const MOST_EVENTS = 20_000
 const FAR_LOWER = 0.8
 
 /*
- * What workers are told at once, by a channel: that grants up to a time are void, since the rate was
- * cut by much or the endpoint wants a pause; or that calls were refused, which the worker that makes
- * the estimate asks about.
+ * What workers are told at once, by a channel: that grants up to a time are void, since the rate
+ * was cut by much or the endpoint wants a pause; or that calls were refused, which the worker that
+ * makes the estimate asks about.
  */
 const VOID = 'void '
 const REFUSED = 'refused'
