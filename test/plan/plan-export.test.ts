@@ -63,9 +63,9 @@ describe('planExport', () => {
     'late to begin': (number: number) => (number < 250 ? 0 : 20),
   }
   const all = (['ndjson', 'ndjson.gz', 'parquet'] as const).flatMap((format, i) =>
-    Object.entries(densities).map(([name, transactions], j) => ({ name, transactions, format, isFirst: i === j % 3 })),
+    Object.entries(densities).map(([name, transactions], j) => ({ name, transactions, format, isFirst: i === j })),
   )
-  // Each density and each format at least once.
+  // Each format once.
   const cases = [...all.filter(({ isFirst }) => isFirst), ...nightly(...all.filter(({ isFirst }) => !isFirst))]
 
   it.each(cases)('is within 10 % of what was then counted: a chain that is $name, as $format', async ({ transactions, format }) => {

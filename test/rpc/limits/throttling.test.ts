@@ -70,17 +70,6 @@ describe('an unknown limit is used to at least 90 %, with under 2 % of calls thr
   it.for<[string, Limit, Caller, readonly Phase[]]>([
     ['each call over it with an error', { ...bucket, refuses: 'entries' }, interactive, dropsAndRises],
     [
-      'after 300 ms, with an error',
-      { ...bucket, latencyMs: 300, refuses: 'entries' },
-      interactive,
-      [
-        // A probe of the limit costs some hundred ms of refusals here, and is rare.
-        [200, 10, 60],
-        [50, 5, 60],
-        [200, 20, 60],
-      ],
-    ],
-    [
       // Each probe of the limit costs a second, so probes are rarer, and a raised limit would be
       // found later.
       'with HTTP 429 and a Retry-After of 1 s',
@@ -92,6 +81,17 @@ describe('an unknown limit is used to at least 90 %, with under 2 % of calls thr
       ],
     ],
     ...nightly<[string, Limit, Caller, readonly Phase[]]>(
+      [
+        'after 300 ms, with an error',
+        { ...bucket, latencyMs: 300, refuses: 'entries' },
+        interactive,
+        [
+          // A probe of the limit costs some hundred ms of refusals here, and is rare.
+          [200, 10, 60],
+          [50, 5, 60],
+          [200, 20, 60],
+        ],
+      ],
       ['a POST over it with HTTP 429', { ...bucket, refuses: 'posts' }, interactive, dropsAndRises],
       ['single calls over it with HTTP 429', { ...bucket, refuses: 'posts' }, { ...interactive, options: { batch: false, concurrency: 32 } }, dropsAndRises],
       ['with HTTP 429 and a Retry-After of 0.1 s', { ...bucket, refuses: 'posts', retryAfter: 0.1 }, interactive, dropsAndRises],
@@ -186,10 +186,12 @@ describe('a server that takes three POSTs at a time is used fully, and refuses u
 
   it.for<[string, Limit, Caller, slots: number]>([
     ['with HTTP 429', { ...three, refuses: 'posts' }, many, 3],
-    ['single calls with HTTP 429', { ...three, refuses: 'posts' }, { ...interactive, options: { batch: false } }, 3],
-    ['each call with an error', { ...three, refuses: 'entries' }, many, 3],
     // One slot is reserved for interactive calls.
     ['bulk calls with HTTP 429', { ...three, refuses: 'posts' }, bulk, 2],
+    ...nightly<[string, Limit, Caller, number]>(
+      ['single calls with HTTP 429', { ...three, refuses: 'posts' }, { ...interactive, options: { batch: false } }, 3],
+      ['each call with an error', { ...three, refuses: 'entries' }, many, 3],
+    ),
   ])('%s', async ([name, limit, caller, slots], context) => {
     const { server, failures } = await setUp(limit, caller, context)
     await sleep(5000)

@@ -203,8 +203,8 @@ const numbersOf = async (blocks: AsyncIterable<{ number: bigint }>) => (await al
 const numbers = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, i) => from + i)
 
 describe.each<[string, Refusal, object?]>([
-  ...refusals.filter(([name]) => name === '4444' || name === 'null'),
-  ...nightly(...refusals.filter(([name]) => name !== '4444' && name !== 'null')),
+  ...refusals.filter(([name]) => name === 'null'),
+  ...nightly(...refusals.filter(([name]) => name !== 'null')),
   ['4444 and eth_capabilities', ways[4444], { state: { oldestBlock: hexOf(HEAD - 128) }, blocks: { oldestBlock: hexOf(FLOOR) }, logs: { disabled: true } }],
 ])('a pool of a node that says %s of old blocks, and one that has them', (_, refusal, capabilities) => {
   /** The calls to each node, and those that the first one refused, in percent of all. */
