@@ -322,7 +322,7 @@ describe('eth_sendRawTransaction', () => {
           expect([error.transactionHash, error.message.includes(hash), error.kind], what).toEqual([hash, true, expect.stringMatching(/^(network|server)$/)])
         }
       }
-      // Which fault meets which request depends on their order: until each end was seen often enough.
+      // Which request meets which fault depends on their order: until each end was seen often.
       const isEnough = () => Math.min(seen.taken, seen.refused, seen.open) > 10
       for (let n = 0; n < count || (n < 20 * count && !isEnough()); n += 20) await Promise.all(Array.from({ length: 20 }, (_, i) => send(n + i)))
       expect(isEnough(), JSON.stringify(seen)).toBe(true)
