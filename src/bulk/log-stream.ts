@@ -153,10 +153,17 @@ export class LogStream<T> {
       for await (const fetched of joined(first, ordered(others, ask, bounds, stop.signal, clockOf(client), cut))) {
         // A second endpoint is asked for the same ranges.
         const pages = level === 'peer' ? [await fetcher.read(fetched, stop.signal)] : fetcher.pages(fetched, stop.signal)
+        // All logs have arrived: the last block is asked for while the last pages are decoded.
+        const last = fetched.to === span.to ? { calls: fetcher.calls, hash: this.#lastHash(client.with({ signal: stop.signal }), span) } : undefined
+        last?.hash?.catch(() => {})
         for await (const page of pages) {
           signal?.throwIfAborted()
           const items = await auditor.check(page)
-          if (page.to === span.to) await this.#checkTail(client.with({ signal: stop.signal }), items, span, tail)
+          if (page.to === span.to) {
+            // Unless some had to be requested again since.
+            const hash = last?.calls === fetcher.calls ? last.hash : this.#lastHash(client.with({ signal: stop.signal }), span)
+            await this.#checkTail(hash, items, span, tail)
+          }
           counts.done += page.to - page.from + 1
           counts.bytes += page.received
           counts.logs += items.length
@@ -218,15 +225,20 @@ export class LogStream<T> {
     return this.#options.range?.to === 'finalized' || (await isFinal(client, number))
   }
 
+  /** The hash of the last block as it is now; undefined where it was chosen by its hash. */
+  #lastHash(client: Client, { to }: LogSpan): Promise<unknown> | undefined {
+    return this.#options.blockHash === undefined ? this.#hashOf(client, BigInt(to)) : undefined
+  }
+
   /** The chain still ends in the block that the job began with, and so do the logs. */
-  async #checkTail(client: Client, items: readonly T[], { to }: LogSpan, tail: Hash): Promise<void> {
+  async #checkTail(hash: Promise<unknown> | undefined, items: readonly T[], { to }: LogSpan, tail: Hash): Promise<void> {
     for (let i = items.length - 1; i >= 0; i--) {
       const log = this.#reader.logOf(items[i] as T)
       if (Number(log.blockNumber) !== to) break
       checkSameBlock(log, { number: BigInt(to), hash: tail })
     }
-    if (this.#options.blockHash !== undefined) return
-    const again = await this.#hashOf(client, BigInt(to))
+    if (hash === undefined) return
+    const again = await hash
     if (again === tail) return
     throw new IntegrityError(
       `block ${to} came as ${tail}, and at the end as ${shown(again)}: the chain was reorganised in between, or nodes disagree; ` +

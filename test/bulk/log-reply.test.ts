@@ -73,6 +73,28 @@ describe('a large reply', () => {
     expect(again[0]).toBeLessThan(330)
   })
 
+  it.each([
+    ['once it has come', false, 2],
+    ['again once it has come in full', true, 3],
+  ])('of the last blocks: the last one is asked for %s', async (_, isWrong, times) => {
+    const asked: string[] = []
+    let wrong = 0
+    const faults = changing((logs, __, to) =>
+      isWrong && to === HEAD && wrong++ === 0 ? logs.map((log, i) => (i === 10 ? { ...log, logIndex: 'zz' } : log)) : undefined,
+    )
+    const chain = await start({
+      answer(method, params, ...more) {
+        if (method === 'eth_getLogs' || params[0] === `0x${HEAD.toString(16)}`) asked.push(method)
+        return faults.answer?.(method, params, ...more)
+      },
+    })
+    faults.chain = chain
+    await pagesFrom([chain])
+    expect(wrong > 0).toBe(isWrong)
+    expect(asked.at(-1)).toBe('eth_getBlockByNumber')
+    expect(asked.filter((method) => method === 'eth_getBlockByNumber')).toHaveLength(times)
+  })
+
   it('is requested from another endpoint where one goes on giving wrong logs', async () => {
     // Which endpoint is asked for the large replies is up to their speed.
     let isAsked = false
