@@ -63,8 +63,9 @@ describe('the learnt rate', () => {
     server.script(found)
     await Promise.all(transactions({ ...server.service }, 50))
     const at = server.requests.map((asked) => asked.at)
-    // Without pacing they arrive within a few ms.
-    expect((at.at(-1) ?? 0) - (at[0] ?? 0)).toBeGreaterThan(250)
+    // Without pacing they arrive within a few ms. What was answered at once of the burst counts
+    // towards the learnt rate, so it may be some times the limit.
+    expect((at.at(-1) ?? 0) - (at[0] ?? 0)).toBeGreaterThan(100)
   })
 
   it('belongs to one key: calls with another are not delayed', async () => {
