@@ -153,14 +153,16 @@ export class LogStream<T> {
       for await (const fetched of joined(first, ordered(others, ask, bounds, stop.signal, clockOf(client), cut))) {
         // A second endpoint is asked for the same ranges.
         const pages = level === 'peer' ? [await fetcher.read(fetched, stop.signal)] : fetcher.pages(fetched, stop.signal)
-        // All logs have arrived: the last block is asked for while the last pages are decoded.
-        const last = fetched.to === span.to ? { calls: fetcher.calls, hash: this.#lastHash(client.with({ signal: stop.signal }), span) } : undefined
+        // All logs have arrived: the last block is asked for while the last pages are decoded. Not
+        // where an audit has yet to ask for headers or receipts: it comes after these, too.
+        const last =
+          level === 'none' && fetched.to === span.to ? { calls: fetcher.calls, hash: this.#lastHash(client.with({ signal: stop.signal }), span) } : undefined
         last?.hash?.catch(() => {})
         for await (const page of pages) {
           signal?.throwIfAborted()
           const items = await auditor.check(page)
           if (page.to === span.to) {
-            // Unless some had to be requested again since.
+            // Anew, if some had to be requested again since.
             const hash = last?.calls === fetcher.calls ? last.hash : this.#lastHash(client.with({ signal: stop.signal }), span)
             await this.#checkTail(hash, items, span, tail)
           }

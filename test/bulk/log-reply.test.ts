@@ -12,14 +12,14 @@ const says = () => ({ message: `query exceeds max block range ${MOST}` })
 const start = (options: Partial<LogChainOptions> = {}) => startLogChain({ head: HEAD, range: { most: MOST, says }, ...options })
 
 /** All logs in pages. Each reply comes in a POST of its own, so that it may be read in pieces. */
-async function pagesFrom(chains: readonly LogChain[], maxBytes = 32 * 1024 * 1024) {
+async function pagesFrom(chains: readonly LogChain[], maxBytes = 32 * 1024 * 1024, audit: 'none' | 'bloom' = 'none') {
   const client = createClient(
     chains.map(({ url }) => url),
     { deadlineMs: 60_000, batch: { maxCalls: 1 } },
   )
   onTestFinished(() => client.close())
   const pages: { readonly from: number; readonly to: number; readonly keys: readonly string[] }[] = []
-  for await (const { from, to, logs } of getLogs(client, { address: tokens as `0x${string}`[], from: 0, to: HEAD, audit: 'none', maxBytes }).pages())
+  for await (const { from, to, logs } of getLogs(client, { address: tokens as `0x${string}`[], from: 0, to: HEAD, audit, maxBytes }).pages())
     pages.push({ from: Number(from), to: Number(to), keys: logs.map((log) => `${log.blockNumber}/${log.logIndex}/${log.data}`) })
   for (const [i, { from }] of pages.entries()) expect(from).toBe(i === 0 ? 0 : (pages[i - 1]?.to ?? 0) + 1)
   expect(pages.at(-1)?.to).toBe(HEAD)
@@ -93,6 +93,20 @@ describe('a large reply', () => {
     expect(wrong > 0).toBe(isWrong)
     expect(asked.at(-1)).toBe('eth_getBlockByNumber')
     expect(asked.filter((method) => method === 'eth_getBlockByNumber')).toHaveLength(times)
+  })
+
+  it('of the last blocks: the last one is asked for after all that an audit asks for', async () => {
+    const asked: string[] = []
+    const chain = await start({
+      drops: (log) => log.blockNumber === `0x${HEAD.toString(16)}`,
+      answer(method, params) {
+        asked.push(`${method} ${params[0]}`)
+        return undefined
+      },
+    })
+    await pagesFrom([chain], undefined, 'bloom')
+    expect(asked.some((call) => call.startsWith('eth_getBlockReceipts'))).toBe(true)
+    expect(asked.at(-1)).toBe(`eth_getBlockByNumber 0x${HEAD.toString(16)}`)
   })
 
   it('is requested from another endpoint where one goes on giving wrong logs', async () => {
