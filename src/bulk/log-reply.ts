@@ -7,6 +7,7 @@ import type { Hash } from '../eth/codec/hex.ts'
 import type { Log } from '../eth/objects.ts'
 import { BodyPool } from '../rpc/body-pool.ts'
 import { type Reply, releaseReply } from '../rpc/call.ts'
+import { mayBeReadInParts, wasRead } from '../rpc/post/unread.ts'
 import { Tally } from '../rpc/tally.ts'
 import { bytesOf } from './fetch.ts'
 import { logFault } from './log-fault.ts'
@@ -98,7 +99,8 @@ const CLOSE_BRACKET = 0x5d
  * wait grow old, and old ones cost the garbage collector more than all other work on them. Until
  * then the logs are counted. An endpoint is trusted with this once one of its replies could be
  * used, and no longer once one could not: its later ones are decoded at once, and asked for
- * elsewhere while others are under way.
+ * elsewhere while others are under way. A large first reply is decoded as far as its first piece:
+ * thousands of logs that live at the same time make V8 allocate all later ones among old objects.
  */
 export class LogAsker<T> {
   readonly #client: Client
@@ -156,9 +158,9 @@ export class LogAsker<T> {
       const reply = await (urgent ? this.#urgent : this.#bulk).send(request)
       const arrived = this.#arrived(question, reply, tally, attempt)
       const { endpoint } = tally
-      const mayWait = isRead !== true && arrived.received >= LEAST_HELD && arrived.count > 0 && this.#areUsable.get(endpoint) === true
-      if (mayWait && !this.#isSuspect(endpoint, arrived.count)) return arrived
+      const mayWait = isRead !== true && arrived.received >= LEAST_HELD && arrived.count > 0 && !this.#isSuspect(endpoint, arrived.count)
       try {
+        if (mayWait && this.#isTrusted(arrived)) return arrived
         return this.read(arrived)
       } catch (error) {
         if (!isUnusable(error)) throw error
@@ -166,6 +168,19 @@ export class LogAsker<T> {
         if (endpoint !== undefined) avoided.push(endpoint)
       }
     }
+  }
+
+  /**
+   * Whether the endpoint's replies could be used, as far as they were read: of its first one that
+   * has pieces, the first piece. Throws what `isUnusable` tells.
+   */
+  #isTrusted(reply: LogReply<T> & { readonly held: HeldBytes }): boolean {
+    const { endpoint } = reply.tally
+    if (!this.#areUsable.has(endpoint) && reply.held.cuts.length > 0) {
+      this.pieces(reply).next()
+      this.#areUsable.set(endpoint, true)
+    }
+    return this.#areUsable.get(endpoint) === true
   }
 
   #arrived(question: LogQuestion, reply: Reply, tally: Tally, attempt: number): LogReply<T> & { readonly held: HeldBytes } {
@@ -207,15 +222,14 @@ export class LogAsker<T> {
     const { items, held, span, tally } = reply
     if (items !== undefined) return yield { ...span, items }
     const { bytes, count, cuts } = held as HeldBytes
-    // Replies that share a body are read whole: what a reply is depends on those before it.
-    const isWhole = tally.post?.calls !== 1
-    const all = isWhole ? [] : cuts
+    const all = mayBeReadInParts(bytes) ? cuts : []
     for (let i = 0; i <= all.length; i++) {
       const [start, end] = [all[i - 1], all[i]]
       const piece = { from: start?.block ?? span.from, to: end === undefined ? span.to : end.block - 1 }
       const expected = (end?.count ?? count) - (start?.count ?? 0)
       yield { ...piece, items: this.#piece(bytes, start?.at, end?.at, piece, expected, tally) }
     }
+    wasRead(bytes)
     this.#release(held as HeldBytes)
   }
 

@@ -62,6 +62,8 @@ export interface LogChain {
   readonly calls: Record<string, number>
   /** Ranges that `eth_getLogs` was asked for. */
   readonly ranges: [from: number, to: number][]
+  /** Numbers of calls in each POST. */
+  readonly posts: readonly number[]
   /** The right logs. */
   logs(from: number, to: number, filter?: Filter): WireLog[]
 }
@@ -78,11 +80,13 @@ export const tokens = Array.from({ length: 8 }, (_, i) => `0x${(0xa0 + i).toStri
  */
 export async function startLogChain(options: LogChainOptions): Promise<LogChain> {
   const chain = createLogChain(options)
+  const posts: number[] = []
   const server = createServer((request, response) => {
     const chunks: Buffer[] = []
     request.on('data', (chunk) => chunks.push(chunk))
     request.on('end', () => {
       const body = JSON.parse(Buffer.concat(chunks).toString())
+      posts.push(Array.isArray(body) ? body.length : 1)
       const reply = (call: { id: number; method: string; params: readonly unknown[] }) => ({
         jsonrpc: '2.0',
         id: call.id,
@@ -97,7 +101,7 @@ export async function startLogChain(options: LogChainOptions): Promise<LogChain>
     server.closeAllConnections()
     await new Promise((resolve) => server.close(resolve))
   })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, calls: chain.calls, ranges: chain.ranges, logs: chain.logs }
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, calls: chain.calls, ranges: chain.ranges, posts, logs: chain.logs }
 }
 
 function createLogChain(options: LogChainOptions) {

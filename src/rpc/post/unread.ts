@@ -9,9 +9,10 @@ import { correlate, isError } from './correlate.ts'
  * A body is cut where the next envelope seems to begin, which may be inside a result. But where
  * each region before a place is exactly one JSON value, the cut is what `JSON.parse` would find:
  * nothing else can stand there. So a result is right when its region and all regions before it are
- * each one value. Reading a region to its end shows that for this one; `readUnread` makes sure of
- * it for those before: in order, they have been read; otherwise they are passed over. Where one is
- * not one value, the body is scanned from its start, and its replies are matched by their ids.
+ * each one value. Reading a region to its end shows that for this one; `readUnread` and
+ * `mayBeReadInParts` make sure of it for those before: in order, they have been read; otherwise
+ * they are passed over. Where one is not one value, the body is scanned from its start, and its
+ * replies are matched by their ids.
  */
 
 /**
@@ -46,6 +47,22 @@ export function readUnread<T>(bytes: Buffer, read: (bytes: Buffer) => T): T {
   return origin === undefined ? read(bytes) : origin.body.read(origin.index, read)
 }
 
+/**
+ * True when these bytes of a result are what `JSON.parse` would find if they are one JSON value, so
+ * that they may be read in parts: the reader notices at the last part, at the latest, that they are
+ * not. `wasRead` is called after that part.
+ */
+export function mayBeReadInParts(bytes: Buffer): boolean {
+  const { [ORIGIN]: origin } = bytes as { [ORIGIN]?: Origin }
+  return origin === undefined || origin.body.isCutBefore(origin.index)
+}
+
+/** The bytes have been read in parts to their end, and are one JSON value. */
+export function wasRead(bytes: Buffer): void {
+  const { [ORIGIN]: origin } = bytes as { [ORIGIN]?: Origin }
+  origin?.body.wasRead(origin.index)
+}
+
 class UnreadBody {
   readonly #body: Buffer
   readonly #first: number
@@ -62,23 +79,33 @@ class UnreadBody {
   }
 
   read<T>(index: number, read: (bytes: Buffer) => T): T {
-    while (this.#matched === undefined && this.#known < index) {
-      if (this.#isOneValue(this.#known)) this.#known++
-      else this.#matched = this.#match()
-    }
-    if (this.#matched === undefined) {
+    if (this.isCutBefore(index)) {
       try {
         const value = read(this.#region(index))
-        if (this.#known === index) this.#known++
+        this.wasRead(index)
         return value
       } catch (error) {
         if (!(error instanceof SyntaxError) || this.#isOneValue(index)) throw error
         this.#matched = this.#match()
       }
     }
-    const bytes = this.#matched[index]
+    const bytes = this.#matched?.[index]
     if (bytes === undefined) throw new SyntaxError('the body has no result with its id')
     return read(bytes)
+  }
+
+  /** True when the regions before this one are one value each. Else the results are matched by their ids. */
+  isCutBefore(index: number): boolean {
+    while (this.#matched === undefined && this.#known < index) {
+      if (this.#isOneValue(this.#known)) this.#known++
+      else this.#matched = this.#match()
+    }
+    return this.#matched === undefined
+  }
+
+  /** The region is one value. */
+  wasRead(index: number): void {
+    if (this.#known === index) this.#known++
   }
 
   #region(index: number): Buffer {

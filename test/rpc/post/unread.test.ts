@@ -4,7 +4,7 @@ import { type RequestMarks, UNREAD } from '../../../src/client/internals.ts'
 import { createClient, type HexlineError, type Request } from '../../../src/index.ts'
 import { BodyPool } from '../../../src/rpc/body-pool.ts'
 import { correlate, isError, type ReplyObject } from '../../../src/rpc/post/correlate.ts'
-import { readUnread, unreadResults } from '../../../src/rpc/post/unread.ts'
+import { mayBeReadInParts, readUnread, unreadResults, wasRead } from '../../../src/rpc/post/unread.ts'
 import { runs } from '../../support/runs.ts'
 import { send, serve } from '../../support/server.ts'
 
@@ -162,6 +162,47 @@ describe('three calls for bytes get the same as from parsing the body', () => {
     expect(read).toBeGreaterThan(1000)
     expect(passed).toBeGreaterThan(100)
   })
+})
+
+test('a result that may be read in parts is the right one, whichever were read before it', () => {
+  let read = 0
+  let refused = 0
+  fc.assert(
+    fc.property(usual, fc.uniqueArray(fc.nat(2), { minLength: 1, maxLength: 3 }), (make, order) => {
+      const text = make(1)
+      const results = unreadResults(Buffer.from(text), 1, 3)
+      const right = parsed(text)
+      if (results === undefined || right === undefined) return
+      for (const i of order) {
+        const bytes = results[i] as Buffer
+        let value: unknown
+        try {
+          value = JSON.parse(bytes.toString())
+        } catch {
+          continue
+        }
+        if (!mayBeReadInParts(bytes)) {
+          refused++
+          continue
+        }
+        wasRead(bytes)
+        const match = right[i] as ReplyObject
+        expect([text, value]).toEqual([text, match.result])
+        read++
+      }
+    }),
+    runs(5000, 14),
+  )
+  expect(read).toBeGreaterThan(300)
+  expect(refused).toBeGreaterThan(10)
+
+  function parsed(text: string) {
+    try {
+      return correlate(JSON.parse(text), 1, 3).replies
+    } catch {
+      return undefined
+    }
+  }
 })
 
 describe('a result that contains what looks like the next envelope', () => {
