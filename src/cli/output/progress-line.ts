@@ -70,12 +70,12 @@ export function followLine({ number, blocks, behind, rate, rollbacks, msLeft, ..
       done: [countOf(blocks, 'block'), ''],
       rate: isBehind ? rateForms(rate) : [''],
       behind: isBehind ? [`${count(behind)} behind`, `${brief(behind)} behind`, ''] : ['at the head', 'head'],
-      left: isBehind ? leftForms(msLeft) : [''],
+      left: isBehind ? [...leftForms(msLeft), ''] : [''],
       rollbacks: [rollbacks === 0 ? '' : countOf(rollbacks, 'rollback'), ''],
       failures: failureForms(failures),
     },
     separator: [' | ', ' '],
-    steps: ['done', 'failures', 'rate', 'number', 'behind', 'left', 'failures', 'rollbacks', 'rate', 'behind', 'separator', 'left'],
+    steps: ['done', 'failures', 'rate', 'number', 'behind', 'left', 'failures', 'rollbacks', 'rate', 'behind', 'separator', 'left', 'left'],
   }
   return fittedLine(line, roomIn(columns))
 }

@@ -55,6 +55,11 @@ it('waits in one line', () => {
   expect(waitingLine({ retries: 1, throttled: 12_345 }, 40)).toBe('waiting for the node: 1 rep. 12K thr.')
 })
 
+it('a stream that is days behind in 40 columns has all but the time left', () => {
+  const shown = { number: 100_000_000n, blocks: 1, behind: 1e8, rollbacks: 0, rate: 100, msLeft: 864e6, retries: 1050, throttled: 1050 }
+  expect(followLine(shown, 40)).toBe('100000000 | 100/s | 1.1K rep. 1.1K thr.')
+})
+
 const upTo = (max: number) => fc.integer({ min: 0, max })
 const large = fc.record({
   ...{ done: upTo(1e8), rate: upTo(999_000), bytes: upTo(1e12), detail: fc.string({ maxLength: 200 }) },
