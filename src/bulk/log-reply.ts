@@ -6,7 +6,7 @@ import { moved } from '../eth/codec/codec-path.ts'
 import type { Hash } from '../eth/codec/hex.ts'
 import type { Log } from '../eth/objects.ts'
 import { BodyPool } from '../rpc/body-pool.ts'
-import { type Reply, releaseReply } from '../rpc/call.ts'
+import { type Reply, takeRelease } from '../rpc/call.ts'
 import { mayBeReadInParts, wasRead } from '../rpc/post/unread.ts'
 import { Tally } from '../rpc/tally.ts'
 import { bytesOf } from './fetch.ts'
@@ -68,7 +68,7 @@ export interface LogReply<T> extends LogQuestion {
 }
 
 interface HeldBytes extends ScannedLogs {
-  readonly reply: Reply
+  readonly release: (() => void) | undefined
   readonly bytes: Buffer
 }
 
@@ -172,13 +172,18 @@ export class LogAsker<T> {
 
   /**
    * Whether the endpoint's replies could be used, as far as they were read: of its first one that
-   * has pieces, the first piece. Throws what `isUnusable` tells.
+   * has pieces, the first piece.
    */
   #isTrusted(reply: LogReply<T> & { readonly held: HeldBytes }): boolean {
     const { endpoint } = reply.tally
     if (!this.#areUsable.has(endpoint) && reply.held.cuts.length > 0) {
-      this.pieces(reply).next()
-      this.#areUsable.set(endpoint, true)
+      try {
+        this.pieces(reply).next()
+        this.#areUsable.set(endpoint, true)
+      } catch (error) {
+        // As a whole, it may be usable: some nodes send a log twice.
+        if (!isUnusable(error)) throw error
+      }
     }
     return this.#areUsable.get(endpoint) === true
   }
@@ -186,6 +191,10 @@ export class LogAsker<T> {
   #arrived(question: LogQuestion, reply: Reply, tally: Tally, attempt: number): LogReply<T> & { readonly held: HeldBytes } {
     const bytes = bytesOf(reply)
     const { count, cuts } = scanLogs(bytes) ?? NOT_SCANNED
+    const release = takeRelease(reply)
+    // The bytes are changed while a piece is decoded, so nobody else may have them. What has logs
+    // of later blocks is refused as a whole.
+    const mayBeCut = release !== undefined && (cuts.at(-1)?.block ?? 0) <= question.span.to
     // Its memory may have room to spare.
     const room = tally.post === undefined ? 1 : Math.max(1, bytes.buffer.byteLength / tally.post.bytes)
     return {
@@ -196,7 +205,7 @@ export class LogAsker<T> {
       bytes: Math.ceil(reply.bytes * room),
       tally,
       attempt,
-      held: { reply, bytes, count, cuts },
+      held: { release, bytes, count, cuts: mayBeCut ? cuts : [] },
     }
   }
 
@@ -246,14 +255,14 @@ export class LogAsker<T> {
       if (isUnusable(error)) this.#areUsable.set(endpoint, false)
       throw error
     } finally {
-      // A user's layer may keep the bytes.
+      // The piece may be read again, as part of the whole reply.
       if (start !== undefined) bytes[start] = COMMA
       if (end !== undefined) bytes[end] = COMMA
     }
   }
 
-  #release({ reply }: HeldBytes): void {
-    if (!this.#reader.keepsBytes) releaseReply(reply)
+  #release({ release }: HeldBytes): void {
+    if (!this.#reader.keepsBytes) release?.()
   }
 
   /** What a job fails with where no reply to this question could be used. */

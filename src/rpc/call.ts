@@ -140,7 +140,7 @@ export function releasableReply(value: unknown, bytes: number, release: () => vo
  * value.
  */
 export function movedReply(reply: Reply, value: unknown): Reply {
-  return new Held(value, reply.bytes, (reply as Partial<Held>)[RELEASE]?.())
+  return new Held(value, reply.bytes, takeRelease(reply))
 }
 
 /**
@@ -149,8 +149,15 @@ export function movedReply(reply: Reply, value: unknown): Reply {
  * user's layer has made from another: the layer may keep the bytes.
  */
 export function releaseReply(reply: Reply): void {
-  const release = (reply as Partial<Held>)[RELEASE]?.()
-  release?.()
+  takeRelease(reply)?.()
+}
+
+/**
+ * The right to release the reply, which passes to the caller: nobody else reads its bytes, so that
+ * they may be changed, too. Undefined for a reply that cannot be released.
+ */
+export function takeRelease(reply: Reply): (() => void) | undefined {
+  return (reply as Partial<Held>)[RELEASE]?.()
 }
 
 /**

@@ -157,6 +157,56 @@ describe('a large reply', () => {
     await pagesFrom([await start({ gives, cap: 1000, logs: (block) => (block < 1000 ? 1 : 4) })])
   })
 
+  it.each<[which: string, at: number, what: string, last: (to: number) => number, first?: (to: number) => number]>([
+    ['first', 0, 'the next blocks, too', (to) => to + MOST],
+    ['first', 0, 'the next blocks alone', (to) => to + MOST, (to) => to + 1],
+    ['later', 1500, 'the next blocks, too', (to) => to + MOST],
+    ['last', 3500, 'blocks beyond the job', () => HEAD + 1000],
+  ])('to the %s range (from block %i) that has %s, is requested again', async (_, at, __, last, first) => {
+    for (const maxCalls of [1, 10]) {
+      let isDone = false
+      const faults = changing((___, from, to) => {
+        if (isDone || chain === undefined) return undefined
+        isDone = true
+        // One is left out, so that the number of logs is not a round one.
+        return chain.logs(first?.(to) ?? from, last(to)).slice(1)
+      }, at)
+      const chain: LogChain = await start({ ...faults, head: HEAD + 1000 })
+      faults.chain = chain
+      await pagesFrom([chain], { maxCalls })
+      expect(isDone).toBe(true)
+    }
+  })
+
+  it('of blocks beyond the range from a node that always gives them fails the job', async () => {
+    const faults = changing((_, from) => chain.logs(from, HEAD + 1000), 0)
+    const chain: LogChain = await start({ ...faults, head: HEAD + 1000 })
+    faults.chain = chain
+    await expect(pagesFrom([chain])).rejects.toThrow(/^requested logs of blocks 0 to \d+, but received one of block/)
+  })
+
+  it('that has a log twice is used, whichever number of endpoints gives it', async () => {
+    const gives = (log: WireLog) => (Number(log.blockNumber) % 50 === 7 && log.logIndex === '0x0' ? [log, log] : [log])
+    for (const count of [1, 5]) {
+      const chains = await Promise.all(Array.from({ length: count }, () => start({ gives })))
+      await pagesFrom(chains)
+    }
+  })
+
+  it('is decoded as a whole where a layer may keep it', async () => {
+    const chain = await start()
+    const keeping: Layer = (next) => async (call) => {
+      const reply = await next(call)
+      const value = reply.take()
+      return { bytes: reply.bytes, take: () => value }
+    }
+    const client = createClient(chain.url, { batch: { maxCalls: 1 }, layers: (defaults) => [keeping, ...defaults] })
+    onTestFinished(() => client.close())
+    const sizes: number[] = []
+    for await (const { logs } of getLogs(client, { address: tokens as `0x${string}`[], from: 0, to: HEAD, audit: 'none' }).pages()) sizes.push(logs.length)
+    expect(Math.min(...sizes.slice(0, -1))).toBeGreaterThan(1000)
+  })
+
   it('stays as it came for a layer that keeps it', async () => {
     const chain = await start()
     const kept = new Map<string, { readonly bytes: Uint8Array; readonly copy: string }>()
