@@ -94,7 +94,10 @@ class UnreadBody {
     return read(bytes)
   }
 
-  /** True when the regions before this one are one value each. Else the results are matched by their ids. */
+  /**
+   * True when the regions before this one are one value each. Else the results are matched by their
+   * ids.
+   */
   isCutBefore(index: number): boolean {
     while (this.#matched === undefined && this.#known < index) {
       if (this.#isOneValue(this.#known)) this.#known++
