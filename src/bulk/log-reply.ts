@@ -68,6 +68,7 @@ export interface LogReply<T> extends LogQuestion {
 }
 
 interface HeldBytes extends ScannedLogs {
+  /** Returns the memory; undefined where others may have the bytes, too. Then there are no cuts. */
   readonly release: (() => void) | undefined
   readonly bytes: Buffer
 }
@@ -238,7 +239,7 @@ export class LogAsker<T> {
       const expected = (end?.count ?? count) - (start?.count ?? 0)
       yield { ...piece, items: this.#piece(bytes, start?.at, end?.at, piece, expected, tally) }
     }
-    wasRead(bytes)
+    if (all.length > 0) wasRead(bytes)
     this.#release(held as HeldBytes)
   }
 

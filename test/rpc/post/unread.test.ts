@@ -87,6 +87,15 @@ const whole = fc.constantFrom(
 )
 const usual = bodyOf(fc.tuple(whole, whole, whole).map((results) => results.map((each, i) => `{"jsonrpc":"2.0","id":#${i},"result":${each}}`)))
 
+/** The replies to calls 1, 2 and 3 in a body; undefined if it is not JSON. */
+function repliesIn(text: string): readonly (ReplyObject | string)[] | undefined {
+  try {
+    return correlate(JSON.parse(text), 1, 3).replies
+  } catch {
+    return undefined
+  }
+}
+
 describe('three calls for bytes get the same as from parsing the body', () => {
   const outcome = async (asked: Promise<{ take(): unknown }>, read: (value: unknown) => unknown) => {
     try {
@@ -134,12 +143,7 @@ describe('three calls for bytes get the same as from parsing the body', () => {
         const text = make(1)
         const results = unreadResults(Buffer.from(text), 1, 3)
         if (results === undefined) return
-        let right: readonly (ReplyObject | string)[]
-        try {
-          right = correlate(JSON.parse(text), 1, 3).replies
-        } catch {
-          right = []
-        }
+        const right = repliesIn(text) ?? []
         for (const i of order) {
           const match = right[i]
           let value: unknown
@@ -171,7 +175,7 @@ test('a result that may be read in parts is the right one, whichever were read b
     fc.property(usual, fc.uniqueArray(fc.nat(2), { minLength: 1, maxLength: 3 }), (make, order) => {
       const text = make(1)
       const results = unreadResults(Buffer.from(text), 1, 3)
-      const right = parsed(text)
+      const right = repliesIn(text)
       if (results === undefined || right === undefined) return
       for (const i of order) {
         const bytes = results[i] as Buffer
@@ -195,14 +199,6 @@ test('a result that may be read in parts is the right one, whichever were read b
   )
   expect(read).toBeGreaterThan(300)
   expect(refused).toBeGreaterThan(10)
-
-  function parsed(text: string) {
-    try {
-      return correlate(JSON.parse(text), 1, 3).replies
-    } catch {
-      return undefined
-    }
-  }
 })
 
 describe('a result that contains what looks like the next envelope', () => {
