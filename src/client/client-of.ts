@@ -2,7 +2,7 @@ import * as check from '../check.ts'
 import { CodecError, OptionError } from '../errors.ts'
 import { byteDecoder, decodeResult, encodeArguments, isSafe } from '../eth/methods.ts'
 import { type PooledCall, type Reply, type Send, takeDecoded } from '../rpc/call.ts'
-import { areCallsTold, sendTold, tellAnswered, tellFailed } from '../rpc/call-events.ts'
+import { areCallsTold, tellAnswered, tellCall, tellFailed } from '../rpc/call-events.ts'
 import type { CurrentLimits } from '../rpc/limits/endpoint-limits.ts'
 import { Pin } from '../rpc/pin.ts'
 import { Tally } from '../rpc/tally.ts'
@@ -51,8 +51,6 @@ export function clientOf(parts: Shared, own: CallSettings = {}, pin?: Pin): Clie
     if (as !== 'value' && as !== 'bytes') throw new OptionError('as', "'value' or 'bytes'", show(as))
     const priority = given.priority ?? own.priority ?? 'interactive'
     const tally = request[TALLY]
-    const isTold = tally !== undefined && areCallsTold()
-    if (tally !== undefined && !isTold) tally.told = undefined
     const now = clock.now()
     const both = own.signal && given.signal && own.signal !== given.signal ? links.link(own.signal, given.signal) : undefined
     const bodies = request[UNREAD]
@@ -77,7 +75,11 @@ export function clientOf(parts: Shared, own: CallSettings = {}, pin?: Pin): Clie
       pin,
       tally,
     }
-    const reply = isTold ? sendTold(pipeline, call, tally, now) : pipeline(call)
+    if (tally !== undefined) {
+      if (areCallsTold()) tellCall(call, tally, now)
+      else tally.id = 0
+    }
+    const reply = pipeline(call)
     return both === undefined ? reply : reply.finally(both.release)
   }
 

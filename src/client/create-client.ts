@@ -100,7 +100,8 @@ export function createClientOn(clock: Clock, endpoint: Endpoint | readonly Endpo
   const origins = connections.map(({ origin }) => origin)
   const limits = () => eachEndpoint.map(({ queue }) => queue.limits)
   return clientOf({
-    pipeline: send,
+    // A user's layer may throw, or give the reply itself.
+    pipeline: layers.length === 1 && layers[0] === ownRetry ? send : async (call) => send(call),
     defaults: settings,
     endpoints: origins,
     close,

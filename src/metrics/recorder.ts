@@ -87,11 +87,18 @@ export function record(): Recorder {
     }
     return figures
   }
+  let callsBegun = 0
+  let lastMethod: string | undefined
+  let lastFigures: MethodFigures | undefined
   const unwatch = watchCalls({
     begun: (_, method) => {
-      const figures = methods.get(method) ?? figuresOf(method)
-      figures.inFlight++
-      return figures
+      // Most calls are of the method of the one before: a comparison.
+      if (method !== lastMethod) {
+        lastFigures = methods.get(method) ?? figuresOf(method)
+        lastMethod = method
+      }
+      callsBegun++
+      return lastFigures
     },
   })
 
@@ -122,7 +129,11 @@ export function record(): Recorder {
   const subscribed = Object.entries(listeners) as [string, (message: unknown) => void][]
   for (const [name, listener] of subscribed) subscribe(name, listener)
 
-  const callsInFlight = () => [...methods.values()].reduce((sum, figures) => sum + figures.inFlight, 0)
+  const callsInFlight = () => {
+    let inFlight = callsBegun
+    for (const [, { value }] of calls) inFlight -= value
+    return inFlight
+  }
   // Each POST that is reported has its number, so that its beginning needs no listener.
   const postsInFlight = () => numbered.posts - postsBefore - postsEnded
   return {
@@ -153,7 +164,6 @@ export function record(): Recorder {
 
 /** The figures of one method. It is told the ends of all its calls. */
 class MethodFigures implements CallEnd {
-  inFlight = 0
   readonly #seconds: Histogram
   readonly #bytes: Value
   readonly #countOf: (endpoint: string | undefined, outcome: CallEvent['outcome'], kind: string | undefined) => Value
@@ -176,7 +186,6 @@ class MethodFigures implements CallEnd {
     bytes: number,
     failure: Pick<CallEvent, 'kind'> | undefined,
   ): void {
-    this.inFlight--
     this.#seconds.add(durationMs / 1000)
     this.#bytes.value += bytes
     const count = outcome === 'answered' && endpoint !== undefined ? this.#answeredBy(endpoint) : this.#countOf(endpoint, outcome, failure?.kind)

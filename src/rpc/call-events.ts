@@ -1,5 +1,5 @@
 import { RpcError } from '../errors.ts'
-import type { Call, Reply, Send } from './call.ts'
+import type { Call, Reply } from './call.ts'
 import { areCallsWatched, tellBegun, throwLater } from './call-watchers.ts'
 import { callEvents, callStartEvents, numbered } from './events.ts'
 import { isFailure } from './failure-kinds.ts'
@@ -15,18 +15,15 @@ export function areCallsTold(): boolean {
   return areCallsWatched() || callEvents.hasSubscribers || callStartEvents.hasSubscribers
 }
 
-/** Makes a call that begins now and is told: `tellAnswered` or `tellFailed` has to follow. */
-export function sendTold(send: Send, call: Call, tally: Tally, now: number): Promise<Reply> {
+/** A call begins now, and is told: `tellAnswered` or `tellFailed` has to follow. */
+export function tellCall(call: Call, tally: Tally, now: number): void {
   const { method, priority } = call
   const id = ++numbered.calls
-  tally.told = { id, call, startedAt: now, end: tellBegun(id, method, priority) }
+  tally.id = id
+  tally.call = call
+  tally.startedAt = now
+  tally.end = tellBegun(id, method, priority)
   if (callStartEvents.hasSubscribers) callStartEvents.publish({ id, method, priority })
-  try {
-    // A user's layer may throw, or give the reply itself.
-    return Promise.resolve(send(call))
-  } catch (reason) {
-    return Promise.reject(reason)
-  }
 }
 
 /** What tells the time of an end, which is read once for all calls that end together. */
@@ -36,29 +33,22 @@ interface EndClock {
 
 /** Tells the end of a call that was answered, if it is told. */
 export function tellAnswered(tally: Tally | undefined, { bytes }: Reply, clock: EndClock): void {
-  if (tally?.told !== undefined) tell(tally, tally.told, clock, 'answered', bytes)
+  if (tally !== undefined && tally.id > 0) tell(tally, clock, 'answered', bytes)
 }
 
 /** Tells the end of a call that was not answered for this reason, if it is told. */
 export function tellFailed(tally: Tally | undefined, reason: unknown, clock: EndClock): void {
-  if (tally?.told === undefined) return
-  const { signal } = tally.told.call
-  tell(tally, tally.told, clock, signal?.aborted && reason === signal.reason ? 'aborted' : 'failed', 0, reason)
+  if (tally === undefined || tally.id === 0) return
+  const signal = tally.call?.signal
+  tell(tally, clock, signal?.aborted && reason === signal.reason ? 'aborted' : 'failed', 0, reason)
 }
 
-function tell(
-  tally: Tally,
-  { id, call, startedAt, end }: NonNullable<Tally['told']>,
-  clock: EndClock,
-  outcome: 'answered' | 'failed' | 'aborted',
-  bytes: number,
-  reason?: unknown,
-): void {
+function tell(tally: Tally, clock: EndClock, outcome: 'answered' | 'failed' | 'aborted', bytes: number, reason?: unknown): void {
+  const { id, call, startedAt, end, attempts } = tally
   const isPublished = callEvents.hasSubscribers
   if (end === undefined && !isPublished) return
   const failure = outcome === 'failed' && isFailure(reason) ? reason : undefined
   const endpoint = failure?.endpoint ?? tally.endpoint
-  const { attempts } = tally
   const durationMs = clock.now() - startedAt
   const kind = failure?.kind
   const rpcCode = failure instanceof RpcError ? failure.code : undefined
@@ -70,6 +60,6 @@ function tell(
     }
   }
   if (!isPublished) return
-  const { method, priority } = call
+  const { method, priority } = call as Call
   callEvents.publish({ id, method, endpoint, priority, attempts, durationMs, outcome, kind, rpcCode, bytes })
 }

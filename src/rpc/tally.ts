@@ -16,11 +16,12 @@ export interface PostFigures {
  * result that cannot be read, and for ranges that depend on how long a reply takes.
  */
 export class Tally implements CallTally {
-  /**
-   * The call and its start, by its number in the events, and what watches its end; undefined where
-   * nobody listens or watches.
-   */
-  told: { readonly id: number; readonly call: Call; readonly startedAt: number; readonly end: CallEnd | undefined } | undefined
+  /** The call's number in the events; 0 where nobody listens or watches: then it lacks these: */
+  id = 0
+  call: Call | undefined
+  startedAt = 0
+  /** What watches its end. */
+  end: CallEnd | undefined
   /** POSTs that it was in. */
   attempts = 0
   /** The endpoint that gave the last outcome. */

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
+import type { Client } from '../../src/client/client.ts'
 import { createClientOn } from '../../src/client/create-client.ts'
 import { RpcError } from '../../src/errors.ts'
 import { type Layer, ownRead, type Post, replyOf, type Send } from '../../src/rpc/call.ts'
-import { sendTold, tellAnswered, tellFailed } from '../../src/rpc/call-events.ts'
+import { tellAnswered, tellCall, tellFailed } from '../../src/rpc/call-events.ts'
 import { Tally } from '../../src/rpc/tally.ts'
 import { type Clock, systemClock } from '../../src/wait/clock.ts'
 import { eventsOf } from '../support/events.ts'
@@ -29,11 +30,11 @@ describe('the end of a call is published once', () => {
       tally.posted('a')
       return send(call)
     }
-    const told = sendTold(late, call, tally, clock.now()).then(
+    tellCall(call, tally, clock.now())
+    await late(call).then(
       (reply) => tellAnswered(tally, reply, clock),
       (reason) => tellFailed(tally, reason, clock),
     )
-    await told
     expect(events).toEqual([
       {
         id: expect.any(Number),
@@ -48,14 +49,28 @@ describe('the end of a call is published once', () => {
   })
 
   test('a layer that throws, and one that gives the reply itself, are like those with a promise', async () => {
-    const clock = new VirtualClock()
-    const call = ownRead({ method: 'eth_call', params: [], deadline: 1000 })
-    const thrown = () => {
+    const thrown: Layer = () => () => {
       throw reverted
     }
-    await expect(sendTold(thrown, call, new Tally(), 0)).rejects.toBe(reverted)
-    const given = replyOf('0x1', 3)
-    await expect(sendTold((() => given) as unknown as Send, call, new Tally(), clock.now())).resolves.toBe(given)
+    const given: Layer = () => (() => replyOf('0x1', 3)) as unknown as Send
+    const ways: ((client: Client) => Promise<unknown>)[] = [
+      (client) => client.call('eth_chainId'),
+      (client) => client.request({ method: 'eth_chainId' }),
+      async (client) => (await client.send({ method: 'eth_chainId' })).take(),
+    ]
+    const clock = new VirtualClock()
+    const post: Post = () => Promise.reject(new Error('must not be sent'))
+    await using throwing = createClientOn(clock, post, { layers: () => [thrown] })
+    await using giving = createClientOn(clock, post, { layers: () => [given] })
+    const outcomesOf = async (way: (typeof ways)[number]) => [await way(throwing).catch((error: unknown) => error), Number(await way(giving))]
+    for (const way of ways) expect(await outcomesOf(way)).toEqual([reverted, 1])
+    const events = eventsOf('hexline:call')
+    for (const way of ways) expect(await outcomesOf(way)).toEqual([reverted, 1])
+    const ends = [
+      ['failed', 0],
+      ['answered', 3],
+    ]
+    expect(events.map(({ outcome, bytes }) => [outcome, bytes])).toEqual([...ends, ...ends, ...ends])
   })
 
   test('a call that is not told has no event', () => {

@@ -45,8 +45,8 @@ function idsOf(carried: readonly Call[]): number[] {
   const ids: number[] = []
   for (const call of carried) {
     for (const each of (call as Partial<EncodedCall>).joined ?? [call]) {
-      const told = tallyOf(each)?.told
-      if (told !== undefined) ids.push(told.id)
+      const id = tallyOf(each)?.id ?? 0
+      if (id > 0) ids.push(id)
     }
   }
   return ids
