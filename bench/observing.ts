@@ -1,8 +1,10 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
+import { createClient, type Post, replyOf } from 'hexline'
 import { FIRST_BLOCK } from './blocks.ts'
 import { clients } from './clients/index.ts'
+import type { Job } from './clients/way.ts'
 import { root } from './root.ts'
 import type { ServerNews } from './server.ts'
 
@@ -36,12 +38,15 @@ const ways: Readonly<Record<string, () => Promise<Begin>>> = {
   'traces, all': () => traces(1),
 }
 
-/** Units of work in a slice, before each slice, and before the first one of either kind. */
+/** Units of work in a slice, before each slice, and before that in each turn of the warm-up. */
 const WORKLOADS = {
-  'small calls, 64 in parallel': { count: 5120, settle: 5120, warmUp: 38_400, pairs: 100 },
-  'full blocks': { count: 40, settle: 10, warmUp: 240, pairs: 60 },
+  // Without sockets, which cost several times as much as all else, and not always the same.
+  'small calls, 64 in parallel': { load: async () => callsInProcess(), count: 1280, settle: 128, warmUp: 12_800, pairs: 1500 },
+  'full blocks': { load: clients.hexline['full blocks']?.load, count: 40, settle: 10, warmUp: 40, pairs: 60 },
 } as const
 type WorkloadName = keyof typeof WORKLOADS
+/** Turns before the first slice that counts. */
+const TURNS = 16
 
 const [, script = '', ...args] = process.argv
 if (process.send !== undefined) await measure(...(args as [string, WorkloadName, string]))
@@ -51,24 +56,39 @@ async function compare(rounds: number, names: readonly string[]): Promise<void> 
   const server = start('server', [])
   const [{ url }] = (await once(server, 'message')) as [ServerNews]
   for (const workload of Object.keys(WORKLOADS) as WorkloadName[]) {
-    const found = new Map<string, number[]>(names.map((name) => [name, []]))
+    const found = new Map<string, Cost[]>(names.map((name) => [name, []]))
     // By turns, so that what slows the machine down concerns all alike.
     for (let round = 0; round < rounds; round++) {
-      for (const [name, ratios] of found) ratios.push((await once(start('observing', [name, workload, url]), 'message'))[0])
+      for (const [name, costs] of found) costs.push((await once(start('observing', [name, workload, url]), 'message'))[0])
     }
-    for (const [name, ratios] of found) console.log(`${workload}: ${name}: ${spread(ratios)}`)
+    for (const [name, costs] of found) {
+      const more = spread(costs.map((cost) => cost.more))
+      console.log(`${workload}: ${name}: ${more} us more for each, ${spread(costs.map(({ ratio }) => ratio))} times as much`)
+    }
   }
   server.disconnect()
 }
 
-function spread(ratios: readonly number[]): string {
-  const sorted = ratios.toSorted((a, b) => a - b)
-  const at = (share: number) => (sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] as number).toFixed(3)
-  return `${at(0.5)} (${at(0)} to ${at(1)}; ${sorted.length} processes)`
+function spread(figures: readonly number[]): string {
+  const sorted = figures.toSorted((a, b) => a - b)
+  const at = (share: number) => (sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] as number).toFixed(2)
+  return `${at(0.5)} (${at(0)} to ${at(1)})`
+}
+
+/** What observing costs in one process. */
+interface Cost {
+  /** CPU time for a unit, in us. */
+  readonly more: number
+  readonly ratio: number
 }
 
 function start(name: string, args: readonly string[]): ChildProcess {
-  return fork(fileURLToPath(new URL(`./${name}.js`, import.meta.url)), args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  const child = fork(fileURLToPath(new URL(`./${name}.js`, import.meta.url)), args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  // Nobody waits for a message that will not come.
+  child.once('exit', (code) => {
+    if (code !== 0) process.exit(1)
+  })
+  return child
 }
 
 /** Mean of the cheaper nine tenths: the others are what else the machine did. */
@@ -77,12 +97,12 @@ function typical(costs: readonly number[]): number {
   return cheaper.reduce((sum, cost) => sum + cost, 0) / cheaper.length
 }
 
-/** Sends the cost of a slice while it is observed, relative to one while it is not. */
+/** Sends the cost of a unit while it is observed, compared with one while it is not. */
 async function measure(way: string, workload: WorkloadName, url: string): Promise<void> {
+  const { load, count, settle, warmUp, pairs } = WORKLOADS[workload]
   const begin = await ways[way]?.()
-  const job = await clients.hexline[workload]?.load(url)
+  const job = await load?.(url)
   if (begin === undefined || job === undefined) throw new Error(`${script} does not know ${begin === undefined ? way : workload}`)
-  const { count, settle, warmUp, pairs } = WORKLOADS[workload]
   let first = FIRST_BLOCK
   const run = async (count: number): Promise<number> => {
     const before = process.cpuUsage()
@@ -98,17 +118,34 @@ async function measure(way: string, workload: WorkloadName, url: string): Promis
     end?.()
     return cost
   }
-  await slice(true, warmUp)
-  await slice(false, warmUp)
+  // By the last of these, V8 has compiled what it will need.
+  for (let i = 0; i < TURNS; i++) await slice(i % 2 === 0, warmUp)
   const costs = { observed: [] as number[], unobserved: [] as number[] }
   for (let pair = 0; pair < pairs; pair++) {
     // Which of them is first is random: collections of garbage may come in every other slice.
     const isFirst = Math.random() < 0.5
     for (const isObserved of [isFirst, !isFirst]) costs[isObserved ? 'observed' : 'unobserved'].push(await slice(isObserved, settle))
   }
-  process.send?.(typical(costs.observed) / typical(costs.unobserved))
+  const [observed, unobserved] = [typical(costs.observed), typical(costs.unobserved)]
+  process.send?.({ more: (observed - unobserved) / count, ratio: observed / unobserved } satisfies Cost)
   process.disconnect()
   job.end()
+}
+
+/** Small calls to a node that is a function of this process. */
+function callsInProcess(): Job {
+  const post: Post = async (calls) => calls.map(() => replyOf('0x12a05f200', 13))
+  const client = createClient(post)
+  const address = `0x${'a'.repeat(40)}` as const
+  return {
+    async run(first, count) {
+      for (let i = first; i < first + count; i += 64) {
+        await Promise.all(Array.from({ length: 64 }, (_, j) => client.call('eth_getBalance', address, i + j)))
+      }
+      return { items: count }
+    },
+    end: () => client.close(),
+  }
 }
 
 async function metrics(callDurations: boolean): Promise<Begin> {
