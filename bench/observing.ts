@@ -53,13 +53,14 @@ if (process.send !== undefined) await measure(...(args as [string, WorkloadName,
 else await compare(Number(args[0] ?? 1), args.length > 1 ? args.slice(1) : Object.keys(ways))
 
 async function compare(rounds: number, names: readonly string[]): Promise<void> {
+  if (!(rounds >= 1)) throw new Error('observing.js [rounds] [way...]: rounds is a number from 1')
   const server = start('server', [])
   const [{ url }] = (await once(server, 'message')) as [ServerNews]
   for (const workload of Object.keys(WORKLOADS) as WorkloadName[]) {
     const found = new Map<string, Cost[]>(names.map((name) => [name, []]))
     // By turns, so that what slows the machine down concerns all alike.
     for (let round = 0; round < rounds; round++) {
-      for (const [name, costs] of found) costs.push((await once(start('observing', [name, workload, url]), 'message'))[0])
+      for (const [name, costs] of found) costs.push(await costOf(name, workload, url))
     }
     for (const [name, costs] of found) {
       const more = spread(costs.map((cost) => cost.more))
@@ -67,6 +68,13 @@ async function compare(rounds: number, names: readonly string[]): Promise<void> 
     }
   }
   server.disconnect()
+}
+
+async function costOf(...args: readonly [way: string, workload: WorkloadName, url: string]): Promise<Cost> {
+  const child = start('observing', args)
+  const ended = once(child, 'exit').then(() => Promise.reject(new Error(`${args[0]}: the process ended without a figure`)))
+  const [cost] = await Promise.race([once(child, 'message'), ended])
+  return cost
 }
 
 function spread(figures: readonly number[]): string {
@@ -83,12 +91,7 @@ interface Cost {
 }
 
 function start(name: string, args: readonly string[]): ChildProcess {
-  const child = fork(fileURLToPath(new URL(`./${name}.js`, import.meta.url)), args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
-  // Nobody waits for a message that will not come.
-  child.once('exit', (code) => {
-    if (code !== 0) process.exit(1)
-  })
-  return child
+  return fork(fileURLToPath(new URL(`./${name}.js`, import.meta.url)), args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
 }
 
 /** Mean of the cheaper nine tenths: the others are what else the machine did. */

@@ -75,10 +75,7 @@ export function clientOf(parts: Shared, own: CallSettings = {}, pin?: Pin): Clie
       pin,
       tally,
     }
-    if (tally !== undefined) {
-      if (areCallsTold()) tellCall(call, tally, now)
-      else tally.id = 0
-    }
+    if (tally !== undefined) tellCall(call, tally, now)
     const reply = pipeline(call)
     return both === undefined ? reply : reply.finally(both.release)
   }

@@ -3,7 +3,7 @@ import { throttledAt } from '../eth/costs.ts'
 import { isHeavy } from '../eth/methods.ts'
 import { ethereum } from '../eth/protocol.ts'
 import { sendRecovery } from '../eth/send-raw-transaction.ts'
-import type { Layer, Send } from '../rpc/call.ts'
+import type { Layer, Reply, Send } from '../rpc/call.ts'
 import { atTheEdge } from '../rpc/call-failure.ts'
 import type { Budget } from '../rpc/limits/pacer.ts'
 import { createQueue } from '../rpc/queue/queue.ts'
@@ -80,7 +80,7 @@ export function createClientOn(clock: Clock, endpoint: Endpoint | readonly Endpo
     (next, layer) => {
       const wrapped: unknown = layer(next)
       if (typeof wrapped !== 'function') throw new OptionError('layers', 'layers that return a function', `one that returns ${show(wrapped)}`)
-      return wrapped as Send
+      return layer === ownRetry ? (wrapped as Send) : keepingContract(wrapped as Send)
     },
     // The user's layers see errors as they are at the edge; the default retry layer also reads what
     // the pipeline attaches to them.
@@ -100,8 +100,7 @@ export function createClientOn(clock: Clock, endpoint: Endpoint | readonly Endpo
   const origins = connections.map(({ origin }) => origin)
   const limits = () => eachEndpoint.map(({ queue }) => queue.limits)
   return clientOf({
-    // A user's layer may throw, or give the reply itself.
-    pipeline: layers.length === 1 && layers[0] === ownRetry ? send : async (call) => send(call),
+    pipeline: send,
     defaults: settings,
     endpoints: origins,
     close,
@@ -120,6 +119,15 @@ export function createClientOn(clock: Clock, endpoint: Endpoint | readonly Endpo
       for (const each of paced) each(make)
     },
   })
+}
+
+/** A layer of the user's own. It may throw, give the reply itself, or give something else. */
+function keepingContract(send: Send): Send {
+  return async (call) => {
+    const reply: Partial<Reply> | undefined | null = await send(call)
+    if (typeof reply?.take === 'function' && typeof reply.bytes === 'number') return reply as Reply
+    throw new TypeError(`${call.method}: a layer of the client must resolve to a reply, such as replyOf makes, and resolved to ${show(reply)}`)
+  }
 }
 
 /** The rate budget, with the costs of the provider for methods whose cost the user omitted. */

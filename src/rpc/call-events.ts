@@ -15,8 +15,15 @@ export function areCallsTold(): boolean {
   return areCallsWatched() || callEvents.hasSubscribers || callStartEvents.hasSubscribers
 }
 
-/** A call begins now, and is told: `tellAnswered` or `tellFailed` has to follow. */
+/**
+ * A call begins now, and is told to those who want to know: `tellAnswered` or `tellFailed` has to
+ * follow.
+ */
 export function tellCall(call: Call, tally: Tally, now: number): void {
+  if (!areCallsTold()) {
+    if (tally.id > 0) tally.forgetCall()
+    return
+  }
   const { method, priority } = call
   const id = ++numbered.calls
   tally.id = id

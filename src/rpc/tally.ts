@@ -16,7 +16,10 @@ export interface PostFigures {
  * result that cannot be read, and for ranges that depend on how long a reply takes.
  */
 export class Tally implements CallTally {
-  /** The call's number in the events; 0 where nobody listens or watches: then it lacks these: */
+  /**
+   * The call's number in the events. 0 where nobody listens or watches; then there are no call, no
+   * start and no end.
+   */
   id = 0
   call: Call | undefined
   startedAt = 0
@@ -38,6 +41,13 @@ export class Tally implements CallTally {
 
   constructor(clock?: Clock) {
     this.#clock = clock
+  }
+
+  /** Nobody is told of the call that it counts for now. */
+  forgetCall(): void {
+    this.id = 0
+    this.call = undefined
+    this.end = undefined
   }
 
   /** Its POSTs are measured. */

@@ -2,8 +2,9 @@ import { describe, expect, test } from 'vitest'
 import type { Client } from '../../src/client/client.ts'
 import { createClientOn } from '../../src/client/create-client.ts'
 import { RpcError } from '../../src/errors.ts'
-import { type Layer, ownRead, type Post, replyOf, type Send } from '../../src/rpc/call.ts'
+import { type Call, type Layer, ownRead, type Post, replyOf, type Send } from '../../src/rpc/call.ts'
 import { tellAnswered, tellCall, tellFailed } from '../../src/rpc/call-events.ts'
+import { watchCalls } from '../../src/rpc/call-watchers.ts'
 import { Tally } from '../../src/rpc/tally.ts'
 import { type Clock, systemClock } from '../../src/wait/clock.ts'
 import { eventsOf } from '../support/events.ts'
@@ -48,29 +49,78 @@ describe('the end of a call is published once', () => {
     ])
   })
 
-  test('a layer that throws, and one that gives the reply itself, are like those with a promise', async () => {
-    const thrown: Layer = () => () => {
-      throw reverted
-    }
-    const given: Layer = () => (() => replyOf('0x1', 3)) as unknown as Send
-    const ways: ((client: Client) => Promise<unknown>)[] = [
+  describe.each<[string, (own: Layer, defaults: readonly Layer[]) => Layer[]]>([
+    ['alone', (own) => [own]],
+    ['around the retries', (own, defaults) => [own, ...defaults]],
+    ['within the retries', (own, defaults) => [...defaults, own]],
+  ])("a user's layer %s", (_, around) => {
+    const bug = new TypeError('a bug')
+    const ways: readonly ((client: Client) => Promise<unknown>)[] = [
       (client) => client.call('eth_chainId'),
       (client) => client.request({ method: 'eth_chainId' }),
       async (client) => (await client.send({ method: 'eth_chainId' })).take(),
     ]
+    const wrong = (what: string) =>
+      expect.objectContaining({
+        message: `eth_chainId: a layer of the client must resolve to a reply, such as replyOf makes, and resolved to ${what}`,
+      })
+    test.each<[string, () => unknown, unknown]>([
+      [
+        'that throws',
+        () => {
+          throw bug
+        },
+        bug,
+      ],
+      ['that rejects', () => Promise.reject(bug), bug],
+      ['that gives the reply itself', () => replyOf('0x1', 3), 1],
+      ['that resolves to a reply', async () => replyOf('0x1', 3), 1],
+      ['that resolves to nothing', async () => undefined, wrong('undefined')],
+      ['that resolves to a reply without a size', async () => ({ take: () => '0x1' }), wrong('an object')],
+    ])('%s is the same to those who are told and to others', async (_, send, expected) => {
+      const post: Post = () => Promise.reject(new Error('must not be sent'))
+      await using client = createClientOn(new VirtualClock(), post, { layers: (defaults) => around(() => send as Send, defaults) })
+      const outcomes = () => Promise.all(ways.map((way) => way(client).then(Number, (error: unknown) => error)))
+      const all = ways.map(() => expected)
+      expect(await outcomes()).toEqual(all)
+      const events = eventsOf('hexline:call')
+      expect(await outcomes()).toEqual(all)
+      const end = expected === 1 ? { outcome: 'answered', bytes: 3 } : { outcome: 'failed', bytes: 0 }
+      expect(events).toEqual(ways.map(() => expect.objectContaining(end)))
+    })
+  })
+
+  test('a tally that serves several calls tells each of them once, to those who watched it', () => {
     const clock = new VirtualClock()
-    const post: Post = () => Promise.reject(new Error('must not be sent'))
-    await using throwing = createClientOn(clock, post, { layers: () => [thrown] })
-    await using giving = createClientOn(clock, post, { layers: () => [given] })
-    const outcomesOf = async (way: (typeof ways)[number]) => [await way(throwing).catch((error: unknown) => error), Number(await way(giving))]
-    for (const way of ways) expect(await outcomesOf(way)).toEqual([reverted, 1])
+    const told: string[] = []
+    const watch = (name: string) => watchCalls({ begun: (_, method) => ({ ended: (outcome) => void told.push(`${name}: ${method} ${outcome}`) }) })
+    const tally = new Tally()
+    const [first, second] = ['eth_call', 'eth_getLogs'].map((method) => ownRead({ method, params: [], deadline: 1000 }))
+    const stopFirst = watch('a')
+    tellCall(first as Call, tally, clock.now())
+    tellAnswered(tally, replyOf('0x1'), clock)
+    stopFirst()
+    const stopSecond = watch('b')
     const events = eventsOf('hexline:call')
-    for (const way of ways) expect(await outcomesOf(way)).toEqual([reverted, 1])
-    const ends = [
-      ['failed', 0],
-      ['answered', 3],
-    ]
-    expect(events.map(({ outcome, bytes }) => [outcome, bytes])).toEqual([...ends, ...ends, ...ends])
+    tellCall(second as Call, tally, clock.now())
+    tellFailed(tally, reverted, clock)
+    expect(told).toEqual(['a: eth_call answered', 'b: eth_getLogs failed'])
+    expect(events.map(({ method }) => method)).toEqual(['eth_getLogs'])
+    stopSecond()
+  })
+
+  test('a tally forgets a call that was told when the next one is not', () => {
+    const clock = new VirtualClock()
+    const tally = new Tally()
+    const stop = watchCalls({ begun: () => ({ ended: () => {} }) })
+    tellCall(ownRead({ method: 'eth_call', params: [], deadline: 1000 }), tally, clock.now())
+    stop()
+    tellCall(ownRead({ method: 'eth_chainId', params: [], deadline: 1000 }), tally, clock.now())
+    expect([tally.id, tally.call, tally.end]).toEqual([0, undefined, undefined])
+    const events = eventsOf('hexline:call')
+    tellAnswered(tally, replyOf('0x1'), clock)
+    tellFailed(tally, reverted, clock)
+    expect(events).toEqual([])
   })
 
   test('a call that is not told has no event', () => {
