@@ -42,7 +42,7 @@ const ways: Readonly<Record<string, () => Promise<Begin>>> = {
 const WORKLOADS = {
   // Without sockets, which cost several times as much as all else, and not always the same.
   'small calls, 64 in parallel': { load: async () => callsInProcess(), count: 1280, settle: 128, warmUp: 12_800, pairs: 1500 },
-  'full blocks': { load: clients.hexline['full blocks']?.load, count: 40, settle: 10, warmUp: 40, pairs: 60 },
+  'full blocks': { load: clients.hexline['full blocks']?.load, count: 200, settle: 40, warmUp: 40, pairs: 24 },
 } as const
 type WorkloadName = keyof typeof WORKLOADS
 /** Turns before the first slice that counts. */
