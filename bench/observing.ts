@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
+import type { TracerProvider } from '@opentelemetry/api'
 import { createClient, type Post, replyOf } from 'hexline'
 import { FIRST_BLOCK } from './blocks.ts'
 import { clients } from './clients/index.ts'
@@ -36,7 +37,11 @@ const ways: Readonly<Record<string, () => Promise<Begin>>> = {
   'traces, 1 % by the SDK': () => traces(0.01),
   'traces, sample: 0.01': () => traces(1, 0.01),
   'traces, all': () => traces(1),
+  'the same spans, made by the SDK alone': () => spansBySdk(),
 }
+
+/** Makes the spans that so many calls would have. */
+let makeSpans: ((calls: number) => void) | undefined
 
 /** Units of work in a slice, before each slice, and before that in each turn of the warm-up. */
 const WORKLOADS = {
@@ -110,6 +115,7 @@ async function measure(way: string, workload: WorkloadName, url: string): Promis
   const run = async (count: number): Promise<number> => {
     const before = process.cpuUsage()
     await job.run(first, count)
+    makeSpans?.(count)
     first += count
     const { user, system } = process.cpuUsage(before)
     return user + system
@@ -159,9 +165,50 @@ async function metrics(callDurations: boolean): Promise<Begin> {
   return () => instrument({ traces: false, callDurations, meterProvider })
 }
 
+/** Spans like those of `instrument`, with the same attributes and links, by nothing but the SDK. */
+async function spansBySdk(): Promise<Begin> {
+  const [{ context, ROOT_CONTEXT, SpanKind, trace }, provider] = await Promise.all([import('@opentelemetry/api'), tracerProviderFor(1)])
+  const tracer = provider.getTracer('by hand')
+  const rpc = { 'rpc.system.name': 'jsonrpc', 'jsonrpc.protocol.version': '2.0' }
+  const place = { 'server.address': '127.0.0.1', 'server.port': 8545, 'hexline.endpoint': '127.0.0.1:8545' }
+  const callSpan = () => {
+    const attributes = { ...rpc, 'rpc.method': 'eth_getBalance', 'hexline.priority': 'interactive' }
+    return tracer.startSpan('eth_getBalance', { kind: SpanKind.CLIENT, attributes }, context.active())
+  }
+  const makeOne = (calls: number) => {
+    const spans = Array.from({ length: calls }, callSpan)
+    const [first] = spans
+    if (first === undefined) return
+    const links = spans.map((span) => ({ context: span.spanContext() }))
+    const attributes = { ...rpc, ...place, 'hexline.calls': calls }
+    const post = tracer.startSpan('hexline POST', { kind: SpanKind.CLIENT, attributes, links }, trace.setSpan(ROOT_CONTEXT, first))
+    const link = { context: post.spanContext() }
+    for (const span of spans) span.addLink(link)
+    post.setAttributes({ 'hexline.reply.size': 1000, 'hexline.failed_calls': 0, 'http.response.status_code': 200 })
+    post.end()
+    for (const span of spans) {
+      span.setAttributes({ 'hexline.attempts': 1, 'hexline.outcome': 'answered', 'hexline.result.size': 13, ...place })
+      span.end()
+    }
+  }
+  return () => {
+    makeSpans = (calls) => {
+      for (let left = calls; left > 0; left -= 64) makeOne(Math.min(left, 64))
+    }
+    return () => {
+      makeSpans = undefined
+    }
+  }
+}
+
 async function traces(ratio: number, sample?: number): Promise<Begin> {
-  const [{ instrument }, { context, ROOT_CONTEXT }, { AsyncLocalStorageContextManager }, sdk] = await Promise.all([
-    import('hexline/otel'),
+  const [{ instrument }, tracerProvider] = await Promise.all([import('hexline/otel'), tracerProviderFor(ratio)])
+  return () => instrument({ metrics: false, tracerProvider, sample })
+}
+
+/** The SDK, as programs set it up, with an exporter that exports nothing. */
+async function tracerProviderFor(ratio: number): Promise<TracerProvider> {
+  const [{ context, ROOT_CONTEXT }, { AsyncLocalStorageContextManager }, sdk] = await Promise.all([
     import('@opentelemetry/api'),
     import('@opentelemetry/context-async-hooks'),
     import('@opentelemetry/sdk-trace-base'),
@@ -171,6 +218,5 @@ async function traces(ratio: number, sample?: number): Promise<Begin> {
   context.with(ROOT_CONTEXT, () => {})
   const exporter = { export: (_: unknown, done: (result: { code: number }) => void) => done({ code: 0 }), shutdown: async () => {} }
   const sampler = new sdk.ParentBasedSampler({ root: new sdk.TraceIdRatioBasedSampler(ratio) })
-  const tracerProvider = new sdk.BasicTracerProvider({ sampler, spanProcessors: [new sdk.BatchSpanProcessor(exporter)] })
-  return () => instrument({ metrics: false, tracerProvider, sample })
+  return new sdk.BasicTracerProvider({ sampler, spanProcessors: [new sdk.BatchSpanProcessor(exporter)] })
 }

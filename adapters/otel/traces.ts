@@ -1,8 +1,19 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { type Attributes, type Context, context, ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, TraceFlags, type Tracer, trace } from '@opentelemetry/api'
+import {
+  type Attributes,
+  type Context,
+  context,
+  type Link,
+  ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  TraceFlags,
+  type Tracer,
+  trace,
+} from '@opentelemetry/api'
 import { watchCalls } from '../../src/rpc/call-watchers.ts'
-import type { CallEvent, Events, PostEvent, PostStartEvent } from '../../src/rpc/events.ts'
-import { JSON_RPC, rpcMethod, serverAttributes } from './attributes.ts'
+import type { CallEvent, PostEvent } from '../../src/rpc/events.ts'
+import { endpointAttributes, rpcMethod } from './attributes.ts'
 
 /**
  * Makes a span of each call, and of each POST that carries one of these calls or is hexline's own.
@@ -17,7 +28,7 @@ import { JSON_RPC, rpcMethod, serverAttributes } from './attributes.ts'
 export function traceCalls(tracer: Tracer, sample?: number): () => void {
   /** Those of calls and POSTs that are recorded and have not ended. */
   const calls = new Map<number, Span>()
-  const posts = new Map<number, Span>()
+  const posts = new Set<Span>()
   const isAskedFor = sample === undefined ? () => true : (parent: Context) => isSampled(parent, sample)
 
   const unwatch = watchCalls({
@@ -40,43 +51,49 @@ export function traceCalls(tracer: Tracer, sample?: number): () => void {
         },
       }
     },
-  })
 
-  const listeners: { readonly [Name in keyof Events]?: (event: Events[Name]) => void } = {
-    'hexline:post:start': ({ id, endpoint, calls: count, callIds }: PostStartEvent) => {
-      const carried = calls.size === 0 ? [] : callIds.map((each) => calls.get(each)).filter((span) => span !== undefined)
+    postBegun(endpoint, count, callIds) {
+      const carried = calls.size === 0 ? NO_SPANS : recorded(callIds(), calls)
       const [first] = carried
-      // It is the part of calls that are not recorded.
-      if (first === undefined && callIds.length > 0) return
       const parent = first === undefined ? ROOT_CONTEXT : trace.setSpan(ROOT_CONTEXT, first)
-      if (first === undefined && !isAskedFor(parent)) return
-      const links = carried.map((span) => ({ context: span.spanContext() }))
-      const attributes = { ...JSON_RPC, ...serverAttributes(endpoint), 'hexline.endpoint': endpoint, 'hexline.calls': count }
-      // One without a parent is hexline's own: nobody's context, wherever the POST was started.
-      const span = tracer.startSpan('hexline POST', { kind: SpanKind.CLIENT, attributes, links }, parent)
-      if (!span.isRecording()) return
-      posts.set(id, span)
-      const link = { context: span.spanContext() }
+      // One without a call of the user is hexline's own: nobody's context, wherever it was started.
+      if (first === undefined && (!isAskedFor(parent) || callIds().length > 0)) return undefined
+      const options = { kind: SpanKind.CLIENT, attributes: postAttributes(endpoint, count), links: carried.map(linkTo) }
+      const span = tracer.startSpan('hexline POST', options, parent)
+      if (!span.isRecording()) return undefined
+      posts.add(span)
+      const link = linkTo(span)
       for (const call of carried) call.addLink(link)
+      return (figures) => {
+        if (!posts.delete(span)) return
+        describePost(span, figures)
+        span.end()
+      }
     },
-    'hexline:post': (event: PostEvent) => {
-      const span = posts.get(event.id)
-      if (span === undefined) return
-      posts.delete(event.id)
-      describePost(span, event)
-      span.end()
-    },
-  }
-  const subscribed = Object.entries(listeners) as [string, (message: unknown) => void][]
-  for (const [name, listener] of subscribed) subscribe(name, listener)
+  })
   return () => {
     unwatch()
-    for (const [name, listener] of subscribed.splice(0)) unsubscribe(name, listener)
     // Their ends are no longer reported.
-    for (const span of [...calls.values(), ...posts.values()]) span.end()
+    for (const span of [...calls.values(), ...posts]) span.end()
     calls.clear()
     posts.clear()
   }
+}
+
+const NO_SPANS: readonly Span[] = []
+
+/** The spans of those calls that are recorded. */
+function recorded(ids: readonly number[], calls: ReadonlyMap<number, Span>): Span[] {
+  const spans: Span[] = []
+  for (const id of ids) {
+    const span = calls.get(id)
+    if (span !== undefined) spans.push(span)
+  }
+  return spans
+}
+
+function linkTo(span: Span): Link {
+  return { context: span.spanContext() }
 }
 
 /** Is the tracer asked for a span with this parent? A call within a span follows the span. */
@@ -93,13 +110,22 @@ function startAttributes(method: string, name: string, priority: 'interactive' |
   return attributes
 }
 
+function postAttributes(endpoint: string, calls: number): Attributes {
+  return {
+    'rpc.system.name': 'jsonrpc',
+    'jsonrpc.protocol.version': '2.0',
+    ...endpointAttributes(endpoint),
+    'hexline.calls': calls,
+  }
+}
+
 function describeCall(
   span: Span,
   { outcome, endpoint, attempts, bytes }: Pick<CallEvent, 'outcome' | 'endpoint' | 'attempts' | 'bytes'>,
   { kind, rpcCode }: Partial<Pick<CallEvent, 'kind' | 'rpcCode'>> = {},
 ): void {
   span.setAttributes({ 'hexline.attempts': attempts, 'hexline.outcome': outcome, 'hexline.result.size': bytes })
-  if (endpoint !== undefined) span.setAttributes({ ...serverAttributes(endpoint), 'hexline.endpoint': endpoint })
+  if (endpoint !== undefined) span.setAttributes(endpointAttributes(endpoint))
   if (rpcCode !== undefined) span.setAttribute('rpc.response.status_code', String(rpcCode))
   if (outcome === 'answered') return
   // Aborted by the caller: that is no fault.
@@ -107,7 +133,7 @@ function describeCall(
   if (outcome === 'failed') span.setStatus({ code: SpanStatusCode.ERROR })
 }
 
-function describePost(span: Span, { calls, status, bytes, failures, isCut }: PostEvent): void {
+function describePost(span: Span, { calls, status, bytes, failures, isCut }: Omit<PostEvent, 'id'>): void {
   const kinds = Object.keys(failures)
   const failed = Object.values(failures).reduce((sum, each) => sum + each, 0)
   span.setAttributes({ 'hexline.reply.size': bytes, 'hexline.failed_calls': failed })

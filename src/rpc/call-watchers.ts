@@ -1,10 +1,11 @@
 import type { Call } from './call.ts'
-import type { CallEvent } from './events.ts'
+import type { CallEvent, PostEvent } from './events.ts'
 
 /*
- * What metrics and traces use in place of `hexline:call:start` and `hexline:call`: no message is
- * made, and a watcher decides at the start of a call whether it wants to know its end. Messages to
- * a channel cost a small call several times as much as counting it.
+ * What metrics and traces use in place of the channels of calls, and traces in place of those of
+ * POSTs, too: no message is made, and a watcher decides at the start of a call or a POST whether it
+ * wants to know its end. Messages to a channel cost a small call several times as much as counting
+ * it.
  */
 
 /** Watches all calls of the process that begin while it is registered. */
@@ -14,7 +15,15 @@ export interface CallWatcher {
    * that it returns is told the end of the call; one object may serve any number of calls.
    */
   begun(id: number, method: string, priority: Call['priority']): CallEnd | undefined
+  /**
+   * A POST of this many calls begins. `callIds` makes the `callIds` of its event. The function that
+   * it returns is told the end of the POST.
+   */
+  postBegun?(endpoint: string, calls: number, callIds: () => readonly number[]): PostEnd | undefined
 }
+
+/** Is told the end of a POST. */
+export type PostEnd = (figures: Omit<PostEvent, 'id'>) => void
 
 /** Is told the end of a call. The arguments are the fields of a `CallEvent`. */
 export interface CallEnd {
@@ -72,6 +81,20 @@ export function tellBegun(id: number, method: string, priority: Call['priority']
   return all
 }
 
+/** Tells all watchers that a POST begins. Undefined where none of them wants to know its end. */
+export function tellPostBegun(endpoint: string, calls: number, callIds: () => readonly number[]): PostEnd | undefined {
+  let all: PostEnd | undefined
+  for (const watcher of watchers) {
+    try {
+      const end = watcher.postBegun?.(endpoint, calls, callIds)
+      if (end !== undefined) all = all === undefined ? end : bothPosts(all, end)
+    } catch (error) {
+      throwLater(error)
+    }
+  }
+  return all
+}
+
 /** Like a subscriber to a channel, a watcher that throws breaks no call. */
 export function throwLater(error: unknown): void {
   process.nextTick(() => {
@@ -89,5 +112,16 @@ function both(a: CallEnd, b: CallEnd): CallEnd {
       }
       b.ended(...end)
     },
+  }
+}
+
+function bothPosts(a: PostEnd, b: PostEnd): PostEnd {
+  return (figures) => {
+    try {
+      a(figures)
+    } catch (error) {
+      throwLater(error)
+    }
+    b(figures)
   }
 }

@@ -1,6 +1,7 @@
 import type { ErrorKind, HexlineError } from '../../errors.ts'
 import type { Clock } from '../../wait/clock.ts'
 import type { Call, EncodedCall, Outcome, Post } from '../call.ts'
+import { areCallsWatched, tellPostBegun, throwLater } from '../call-watchers.ts'
 import { numbered, type PostEvent, postEvents, postStartEvents } from '../events.ts'
 import { isFailure } from '../failure-kinds.ts'
 import { tallyOf } from '../tally.ts'
@@ -8,18 +9,28 @@ import { tallyOf } from '../tally.ts'
 /** Called when the POST has ended, with the outcomes of its calls and the reply, if one came. */
 export type OnPosted = (outcomes: readonly Outcome[], reply?: { readonly status: number; readonly body: Uint8Array }) => void
 
-/** Watches a POST that starts now. Undefined where nobody listens. */
+/** Watches a POST that starts now. Undefined where nobody wants to know its end. */
 export function watchPost(endpoint: string, carried: readonly Call[], signal: AbortSignal, clock: Clock): OnPosted | undefined {
-  if (!postEvents.hasSubscribers && !postStartEvents.hasSubscribers) return undefined
-  const id = ++numbered.posts
   const calls = carried.length
+  const end = areCallsWatched() ? tellPostBegun(endpoint, calls, () => idsOf(carried)) : undefined
+  const isReported = postEvents.hasSubscribers || postStartEvents.hasSubscribers
+  if (end === undefined && !isReported) return undefined
+  const id = isReported ? ++numbered.posts : 0
   if (postStartEvents.hasSubscribers) postStartEvents.publish({ id, endpoint, calls, callIds: idsOf(carried) })
   const started = clock.now()
   return (outcomes, reply) => {
     const isCut = signal.aborted
     const durationMs = clock.now() - started
     const bytes = reply?.body.length ?? outcomes.reduce((sum, outcome) => sum + (outcome instanceof Error ? 0 : outcome.bytes), 0)
-    postEvents.publish({ id, endpoint, calls, bytes, durationMs, status: reply?.status, failures: isCut ? {} : failuresOf(outcomes), isCut })
+    const figures = { endpoint, calls, bytes, durationMs, status: reply?.status, failures: isCut ? {} : failuresOf(outcomes), isCut }
+    if (end !== undefined) {
+      try {
+        end(figures)
+      } catch (error) {
+        throwLater(error)
+      }
+    }
+    if (isReported) postEvents.publish({ id, ...figures })
   }
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, it, test } from 'vitest'
-import { rpcMethod, serverAttributes } from '../../../adapters/otel/attributes.ts'
+import { endpointAttributes, rpcMethod } from '../../../adapters/otel/attributes.ts'
 
-describe('host and port of an endpoint', () => {
+describe('host, port and name of an endpoint', () => {
   it.each([
     ['node.example.com', { 'server.address': 'node.example.com' }],
     ['127.0.0.1:8545', { 'server.address': '127.0.0.1', 'server.port': 8545 }],
@@ -11,7 +11,9 @@ describe('host and port of an endpoint', () => {
     ['[2001:db8::1]', { 'server.address': '2001:db8::1' }],
     ['myPost', { 'server.address': 'myPost' }],
   ])('%s', (endpoint, expected) => {
-    expect(serverAttributes(endpoint)).toEqual(expected)
+    expect(endpointAttributes(endpoint)).toEqual({ ...expected, 'hexline.endpoint': endpoint })
+    // The same object from the second time on.
+    expect(endpointAttributes(endpoint)).toBe(endpointAttributes(endpoint))
   })
 })
 
