@@ -91,7 +91,8 @@ export class Arrivals<B extends { readonly linked: Linked }, R extends { readonl
       fetched = await this.#fetcher.fetch(first.number, signal, true)
       read = this.#read(fetched, link)
     }
-    const traces = await this.#traces(read.block.linked, fetched, signal)
+    // Not awaited where there are none: a block at the head is waited for.
+    const traces = this.#reader.traces === undefined ? undefined : await this.#traces(read.block.linked, fetched, signal)
     const { fault } = read
     if (fault === undefined) return { ...read, fetched, receiptsByHash: undefined, traces }
     const wrong = { block: read.block.linked, fault, origin: fetched.origins.receipts }

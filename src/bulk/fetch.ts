@@ -1,5 +1,5 @@
 import type { Client, Request } from '../client/client.ts'
-import { AVOID, clockOf, connectionsOf, type RequestMarks, TALLY, UNREAD } from '../client/internals.ts'
+import { AT_ONCE, AVOID, clockOf, connectionsOf, type RequestMarks, TALLY, UNREAD } from '../client/internals.ts'
 import { HexlineError, TimeoutError } from '../errors.ts'
 import { parseResult } from '../eth/codec/reader.ts'
 import { billed, costsAt } from '../eth/costs.ts'
@@ -37,6 +37,8 @@ interface AskOptions {
   readonly avoid?: readonly string[]
   /** The result may be null: the endpoint is not asked again for it. */
   readonly mayBeNull?: boolean
+  /** Calls do not wait for others of the same turn of the event loop. */
+  readonly atOnce?: boolean
 }
 
 /** What an endpoint charges for receipts. */
@@ -117,9 +119,9 @@ export class Fetcher {
     return this.#fetch(number, { client: urgent ? this.#urgent : this.#bulk, signal, avoid })
   }
 
-  /** The same with the settings of this client, such as its pin and its priority. */
+  /** The same with the settings of this client, such as its pin and its priority, at once. */
   fetchBy(client: Client, number: bigint): Promise<Fetched> {
-    return this.#fetch(number, { client, signal: undefined })
+    return this.#fetch(number, { client, signal: undefined, atOnce: true })
   }
 
   #fetch(number: bigint, options: AskOptions): Promise<Fetched> {
@@ -151,7 +153,8 @@ export class Fetcher {
   #fetchBlock(number: bigint, options: AskOptions): Promise<Fetched> {
     const tag = `0x${number.toString(16)}`
     const origin = new Tally()
-    const asked = this.#ask('eth_getBlockByNumber', [tag, this.#full], options, origin)
+    // What is requested together goes together: at once with the last of it.
+    const asked = this.#ask('eth_getBlockByNumber', [tag, this.#full], this.#withReceipts ? { ...options, atOnce: false } : options, origin)
     if (!this.#withReceipts) return asked.then((block) => ({ number, block, receipts: undefined, bytes: block.bytes, origins: { block: origin } }))
     return this.#prices.length === 0 ? this.#addReceipts(number, tag, asked, options, origin) : this.#addByPrice(number, tag, asked, options, origin)
   }
@@ -246,8 +249,8 @@ export class Fetcher {
    */
   #ask(method: string, params: readonly unknown[], options: AskOptions, origin: Tally, isUnread = true): Promise<Reply> {
     const bodies = isUnread ? this.#bodies : undefined
-    const { client, signal, avoid, mayBeNull = false } = options
-    const request = { method, params, required: !mayBeNull, as: 'bytes', [UNREAD]: bodies, [TALLY]: origin, [AVOID]: avoid, signal }
+    const { client, signal, avoid, mayBeNull = false, atOnce } = options
+    const request = { method, params, required: !mayBeNull, as: 'bytes', [UNREAD]: bodies, [TALLY]: origin, [AVOID]: avoid, [AT_ONCE]: atOnce, signal }
     const answered = this.#answered
     // Without a signal, it is the client's.
     return client.send(request as Request & RequestMarks).then(this.#onReply, (error) => {

@@ -127,6 +127,9 @@ export const AVOID: unique symbol = Symbol.for('hexline.avoid')
 /** The name of the only endpoint that a request goes to. */
 export const ONLY: unique symbol = Symbol.for('hexline.only')
 
+/** The request does not wait for others of the same turn of the event loop. */
+export const AT_ONCE: unique symbol = Symbol.for('hexline.atOnce')
+
 /** Fields that hexline's own modules add to a request of `client.send`. */
 export interface RequestMarks {
   readonly [AVOID]?: readonly string[] | undefined
@@ -134,4 +137,5 @@ export interface RequestMarks {
   readonly [UNREAD]?: BodyPool | undefined
   readonly [TALLY]?: Tally
   readonly [DECODE]?: PooledCall['decode']
+  readonly [AT_ONCE]?: boolean | undefined
 }

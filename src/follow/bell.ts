@@ -19,10 +19,10 @@ export interface Bell {
    * Resolves when the bell rings, also if it has since the last `take`, and at the latest after
    * `ms`. Rejects with the signal's reason, and with `ClosedError` when the client is closed.
    *
-   * `sendAhead` is called when it rings meanwhile, with the head that was announced. Where it gives
-   * true, it has sent a request, and the waiting ends when that is on its way.
+   * `answer` is called when it rings meanwhile, with the head that was announced. What it gives is
+   * what this resolves to; the head has then been taken.
    */
-  wait(ms: number, sendAhead?: (told: ToldHead | undefined) => boolean): Promise<void>
+  wait<T>(ms: number, answer?: (told: ToldHead) => T | undefined): Promise<T | undefined>
   stop(): void
 }
 
@@ -36,15 +36,22 @@ export function startBell(client: Client, signal: AbortSignal | undefined): Bell
   let isRung = false
   let isLive = false
   let nap: Nap | undefined
-  let sendAhead: ((told: ToldHead | undefined) => boolean) | undefined
+  let answerNow: ((told: ToldHead) => unknown) | undefined
+  let answer: unknown
+  const take = () => {
+    const head = told
+    told = undefined
+    isRung = false
+    return head
+  }
   const ring = () => {
     isRung = true
     if (nap === undefined) return
     const { wake } = nap
     nap = undefined
-    // Calls are sent at the end of the turn in which they were made.
-    if (sendAhead?.(told) === true) setImmediate(wake)
-    else wake()
+    answer = told && answerNow?.(told)
+    if (answer !== undefined) take()
+    wake()
   }
   const stopListening = listenOf(client)?.(
     ['newHeads'],
@@ -71,20 +78,17 @@ export function startBell(client: Client, signal: AbortSignal | undefined): Bell
     get isLive() {
       return isLive
     },
-    take() {
-      const head = told
-      told = undefined
-      isRung = false
-      return head
-    },
-    async wait(ms, onRing) {
+    take,
+    async wait<T>(ms: number, onRing?: (told: ToldHead) => T | undefined) {
       signal?.throwIfAborted()
-      if (isRung) return
+      if (isRung) return undefined
       const waiting = napOf(client)('follow', clock.now() + ms, signal)
       nap = waiting
-      sendAhead = onRing
+      answerNow = onRing
+      answer = undefined
       try {
         await waiting.over
+        return answer as T | undefined
       } finally {
         nap = undefined
       }
@@ -94,9 +98,6 @@ export function startBell(client: Client, signal: AbortSignal | undefined): Bell
     },
   }
 }
-
-/** As of module loading, since test frameworks replace it with a fake clock that stands still. */
-const { setImmediate } = globalThis
 
 /** Undefined for anything but a header: then only the ring counts. */
 function toldHead(result: unknown): ToldHead | undefined {

@@ -1,5 +1,5 @@
 import { Arrivals, type BlockReader, releaseArrived } from '../bulk/arrivals.ts'
-import { type Fetched, Fetcher } from '../bulk/fetch.ts'
+import { Fetcher } from '../bulk/fetch.ts'
 import { Link, type Linked, type LinkedReceipt } from '../bulk/link.ts'
 import type { CheckedFilter } from '../bulk/log-filter.ts'
 import type { PageReader } from '../bulk/log-stream.ts'
@@ -115,8 +115,6 @@ export class NearBlocks<I, L> {
   readonly #reader: FollowReader<never, never, I, L>
   readonly #fetcher: Fetcher
   readonly #arrivals: Arrivals<never, never, ReadBlock<I, L>>
-  /** A block that is requested ahead. */
-  #ahead: { readonly number: number; readonly fetched: Promise<Fetched> } | undefined
 
   constructor(client: Client, options: SourceOptions, reader: FollowReader<never, never, I, L>) {
     this.#client = client
@@ -126,39 +124,33 @@ export class NearBlocks<I, L> {
     this.#arrivals = new Arrivals(client, this.#fetcher, reader.singleBlocks ?? reader.blocks)
   }
 
-  /** Requests a block that `fetch` is about to be asked for alone. */
-  sendAhead(near: Client, number: number): void {
-    const fetched = this.#fetcher.fetchBy(near, BigInt(number))
-    // It may not be asked for.
-    fetched.catch(() => {})
-    this.#ahead = { number, fetched }
-  }
-
-  /** What was requested ahead and not taken is no longer new. */
-  forget(): void {
-    this.#ahead = undefined
-  }
-
-  /** By calls of `near`: what belongs together comes from one endpoint. */
-  fetch(near: Client, span: Span): AsyncGenerator<ReadBlock<I, L>, void, undefined> {
-    const { filter, receipts } = this.#options
-    const byHash = filter === undefined || receipts ? undefined : new LogsByHash(near, filter, this.#reader.logs, this.#options)
-    if (span.from === span.to) return this.#single(near, span.from, byHash)
-    return byHash === undefined ? blocksOf(near, span, this.#options, this.#reader) : this.#withLogs(near, span, byHash)
-  }
-
-  async *#single(near: Client, number: number, byHash: LogsByHash<L> | undefined): AsyncGenerator<ReadBlock<I, L>, void, undefined> {
+  /** A single block, requested at once, by calls of `near`. */
+  async single(near: Client, number: number): Promise<ReadBlock<I, L>> {
     try {
-      const ahead = this.#ahead?.number === number ? this.#ahead.fetched : undefined
-      this.#ahead = undefined
-      const fetched = await (ahead ?? this.#fetcher.fetchBy(near, BigInt(number)))
+      const fetched = await this.#fetcher.fetchBy(near, BigInt(number))
       const arrived = await this.#arrivals.arrive(fetched, this.#options.signal, new Link())
       const block = this.#arrivals.item(arrived)
       releaseArrived(arrived)
-      yield byHash === undefined ? block : { ...block, logs: await byHash.fetch(block) }
+      const byHash = this.#logsByHash(near)
+      return byHash === undefined ? block : { ...block, logs: await byHash.fetch(block) }
     } catch (error) {
       throw error instanceof IntegrityError ? scrubError(error, connectionsOf(this.#client)) : error
     }
+  }
+
+  /** By calls of `near`: what belongs together comes from one endpoint. */
+  async *fetch(near: Client, span: Span): AsyncGenerator<ReadBlock<I, L>, void, undefined> {
+    if (span.from === span.to) {
+      yield await this.single(near, span.from)
+      return
+    }
+    const byHash = this.#logsByHash(near)
+    yield* byHash === undefined ? blocksOf(near, span, this.#options, this.#reader) : this.#withLogs(near, span, byHash)
+  }
+
+  #logsByHash(near: Client): LogsByHash<L> | undefined {
+    const { filter, receipts } = this.#options
+    return filter === undefined || receipts ? undefined : new LogsByHash(near, filter, this.#reader.logs, this.#options)
   }
 
   async *#withLogs(near: Client, span: Span, byHash: LogsByHash<L>): AsyncGenerator<ReadBlock<I, L>, void, undefined> {

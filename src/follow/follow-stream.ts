@@ -149,32 +149,44 @@ class Follower<I, L> {
   }
 
   async *items(): AsyncGenerator<StreamItem<I, L>, void, undefined> {
+    let announced: Announced<I, L> | undefined
     // What belongs together comes from one endpoint, as long as that answers.
     let pinned = this.#near.pinned()
     for (;;) {
       let goesOn = false
       try {
-        goesOn = yield* this.#round(pinned)
+        const block = announced && (await announced.block)
+        if (block === undefined) goesOn = yield* this.#round(pinned)
+        else if (!this.#chain.fits(block.parentHash)) goesOn = yield* this.#rollBack(pinned, 'fetch')
+        else {
+          this.#pace.found(1, this.#now())
+          yield this.#delivered(block)
+          this.#tell()
+        }
       } catch (error) {
         this.#failed(error)
       }
+      announced = undefined
       // Made before the bell rings: no block waits for it.
       const next = this.#near.pinned()
       pinned = next
-      this.#nearBlocks.forget()
-      if (!goesOn) await this.#bell.wait(this.#pace.waitMs(this.#now(), this.#bell.isLive, Math.random()), (told) => this.#sendAhead(next, told))
+      if (!goesOn)
+        announced = await this.#bell.wait(this.#pace.waitMs(this.#now(), this.#bell.isLive, Math.random()), (told) => this.#requestAnnounced(next, told))
     }
   }
 
   /**
-   * Requests an announced block that comes next, before the stream wakes up: by the time it has
-   * decided that it wants this block, the node is at work. True if it does.
+   * Requests the block that a bell announces, if it is the one that comes next: no block waits for
+   * a whole round.
    */
-  #sendAhead(pinned: Client, told: ToldHead | undefined): boolean {
+  #requestAnnounced(pinned: Client, told: ToldHead): Announced<I, L> | undefined {
     const step = nextStep(this.#chain, targetFrom(told, this.#chain, this.#job.confirmations))
-    if (step.type !== 'fetch' || step.from !== step.to) return false
-    this.#nearBlocks.sendAhead(pinned, step.from)
-    return true
+    if (step.type !== 'fetch' || step.from !== step.to) return undefined
+    this.#head = step.to
+    const block = this.#nearBlocks.single(pinned, step.to)
+    // It is awaited in the turn that follows.
+    block.catch(() => {})
+    return { block }
   }
 
   /** Does what is next; true if there is more to do at once. */
@@ -197,7 +209,7 @@ class Follower<I, L> {
         return step.type === 'catch-up'
       }
     }
-    return yield* this.#rollBack(pinned, step)
+    return yield* this.#rollBack(pinned, step.type)
   }
 
   /** The first block is not there yet: told once, since nothing else may be told for long. */
@@ -236,12 +248,12 @@ class Follower<I, L> {
   }
 
   /** Delivers a rollback of the blocks that were replaced; true if there were any. */
-  async *#rollBack(pinned: Client, step: Step): AsyncGenerator<StreamItem<I, L>, boolean, undefined> {
+  async *#rollBack(pinned: Client, step: Step['type']): AsyncGenerator<StreamItem<I, L>, boolean, undefined> {
     const fate = await findFate(pinned, this.#chain)
     if (fate.type === 'same') {
       this.#pace.missed()
       // A block whose parent is another one than the node itself has in its place.
-      if (step.type !== 'compare') throw new IntegrityError(`block ${this.#chain.next} is not a child of block ${this.#chain.next - 1} as the node has it`)
+      if (step !== 'compare') throw new IntegrityError(`block ${this.#chain.next} is not a child of block ${this.#chain.next - 1} as the node has it`)
       return false
     }
     if (fate.type === 'lost') {
@@ -282,6 +294,11 @@ class Follower<I, L> {
   #now(): number {
     return clockOf(this.#client).now()
   }
+}
+
+/** A block that was announced, and is on its way. */
+interface Announced<I, L> {
+  readonly block: Promise<ReadBlock<I, L>>
 }
 
 /** Several new blocks at once are not a measure of the time between blocks. */

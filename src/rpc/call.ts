@@ -65,6 +65,8 @@ export interface PooledCall extends Call {
    * usually give it. Other bytes are parsed: for them it throws or gives undefined.
    */
   readonly decode?: ((bytes: Buffer) => object | undefined) | undefined
+  /** It is sent without waiting for the end of the turn, in which others may come. */
+  readonly atOnce?: boolean | undefined
 }
 
 /** A call whose params are encoded: what the queue gives to a `Post`. */

@@ -1,4 +1,4 @@
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { decodedLogs } from '../../src/bulk/get-logs.ts'
 import { checkFilter } from '../../src/bulk/log-filter.ts'
 import { createReader } from '../../src/eth/codec/reader.ts'
@@ -94,8 +94,6 @@ describe('a single block near the head', () => {
     return {
       chain,
       fetch,
-      ahead: (number: number) => near.sendAhead(client.pinned(), number),
-      forget: () => near.forget(),
       posts: () => server.requests.map(({ entries }) => entries.map(({ method }) => method)),
     }
   }
@@ -105,24 +103,6 @@ describe('a single block near the head', () => {
     for (const number of [8, 9]) expect(await fetch(number)).toEqual([[number, chain.blocks[number]?.logs]])
     expect(posts()).toEqual([['eth_getBlockByNumber'], ['eth_getLogs'], ['eth_getBlockByNumber'], ['eth_getLogs']])
     expect(posts().flat()).toHaveLength(4)
-  })
-
-  it('that was requested ahead is not requested again, and no other is taken for it', async () => {
-    const { fetch, ahead, forget, posts } = await single({}, { filter: undefined })
-    ahead(8)
-    expect(await fetch(8)).toEqual([[8, undefined]])
-    expect(posts()).toHaveLength(1)
-    // Once: what comes later may be another block.
-    expect(await fetch(8)).toEqual([[8, undefined]])
-    expect(posts()).toHaveLength(2)
-    ahead(8)
-    expect(await fetch(9)).toEqual([[9, undefined]])
-    expect(await fetch(8)).toEqual([[8, undefined]])
-    expect(posts().flat()).toHaveLength(5)
-    ahead(9)
-    forget()
-    expect(await fetch(9)).toEqual([[9, undefined]])
-    expect(posts().flat()).toHaveLength(7)
   })
 
   it('with receipts costs one POST; a node without eth_getBlockReceipts is asked for them once', async () => {
@@ -145,25 +125,6 @@ describe('a single block near the head', () => {
         .flat()
         .filter((method) => method === 'eth_getBlockReceipts'),
     ).toHaveLength(1)
-  })
-
-  it('that fails ahead fails where it is wanted, and nowhere else', async () => {
-    const { fetch, ahead, forget } = await single(
-      { answer: ({ id }) => ({ jsonrpc: '2.0', id, error: { code: -32602, message: 'invalid params' } }) },
-      { filter: undefined },
-    )
-    const unhandled: unknown[] = []
-    const note = (reason: unknown) => unhandled.push(reason)
-    process.on('unhandledRejection', note)
-    onTestFinished(() => void process.off('unhandledRejection', note))
-    ahead(8)
-    expect(await errorOf(fetch(8))).toMatchObject({ kind: 'invalid' })
-    ahead(9)
-    forget()
-    // Its own request comes after the one that nobody waits for.
-    expect(await errorOf(fetch(9))).toMatchObject({ kind: 'invalid' })
-    await new Promise((resolve) => setImmediate(resolve))
-    expect(unhandled).toEqual([])
   })
 
   it('is the one that was asked for', async () => {

@@ -95,3 +95,68 @@ it.each(seeds(2, 200))(
     expect(replay.logs.map(({ length }) => length)).toEqual(chain.blocks.slice(replay.from).map(({ logs }) => logs))
   },
 )
+
+it.each([
+  ['one call', {}, ['eth_getBlockByNumber']],
+  ['one POST with its receipts', { receipts: true }, ['eth_getBlockByNumber', 'eth_getBlockReceipts']],
+])('a block that is announced costs %s, and a reorganisation what it takes to trace it', async (_, options, methods) => {
+  const chain = new ForkingChain(20)
+  const server = await serve(chain.node())
+  let told: Parameters<Listen>[1] | undefined
+  const client = withBell(clientOf(server.url), (_, subscriber) => {
+    told = subscriber
+    subscriber.started()
+    return () => {}
+  })
+  const tell = () => told?.notified(headerOf(chain.blocks.at(-1) as ForkBlock), 1)
+  const stream = follow(client, { from: BigInt(chain.head), ...options })
+  const next = async () => (await stream.next()).value
+  await next()
+  for (let i = 0; i < 3; i++) {
+    const item = next()
+    await sleep(1000)
+    const before = server.requests.length
+    chain.mine(1)
+    tell()
+    expect(await item).toMatchObject({ type: 'block', block: { hash: chain.hashes.at(-1) } })
+    const posts = server.requests.slice(before).map(({ entries }) => entries.map(({ method }) => method))
+    expect(posts).toEqual([methods])
+  }
+  const item = next()
+  await sleep(1000)
+  const before = server.requests.length
+  chain.reorganise(1, 2)
+  tell()
+  expect(await item).toMatchObject({ type: 'rollback', to: BigInt(chain.head - 2) })
+  // The block that was announced; then where the held ones are.
+  const posts = server.requests.slice(before).map(({ entries }) => entries.map(({ method }) => method))
+  expect(posts[0]).toEqual(methods)
+  expect(posts.length).toBeLessThanOrEqual(3)
+  await stream.return()
+})
+
+it('a block that is announced and cannot be had is told as a failure, and asked for again', async () => {
+  const chain = new ForkingChain(20)
+  let isBroken = false
+  const right = chain.node()
+  const server = await serve((request, response) => (isBroken ? void response.writeHead(502).end('bad gateway') : right(request, response)))
+  let told: Parameters<Listen>[1] | undefined
+  const client = withBell(clientOf(server.url), (_, subscriber) => {
+    told = subscriber
+    subscriber.started()
+    return () => {}
+  })
+  const failures: unknown[] = []
+  const stream = follow(client, { from: BigInt(chain.head), onProgress: ({ failure }) => void (failure && failures.push(failure.kind)) })
+  await stream.next()
+  const item = stream.next()
+  await sleep(1000)
+  isBroken = true
+  chain.mine(1)
+  told?.notified(headerOf(chain.blocks.at(-1) as ForkBlock), 1)
+  while (failures.length === 0) await sleep(100)
+  isBroken = false
+  expect((await item).value).toMatchObject({ type: 'block', block: { hash: chain.hashes.at(-1) } })
+  expect(new Set(failures)).toEqual(new Set(['server']))
+  await stream.return()
+})

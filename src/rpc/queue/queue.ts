@@ -2,7 +2,7 @@ import PQueue from 'p-queue'
 import type { HexlineError } from '../../errors.ts'
 import type { Alarm } from '../../wait/alarms.ts'
 import type { Waiting } from '../../wait/waiting.ts'
-import type { Call, Outcome, Post, Reply, Send } from '../call.ts'
+import type { Call, Outcome, PooledCall, Post, Reply } from '../call.ts'
 import { copyError } from '../copy-error.ts'
 import { throttleEvents } from '../events.ts'
 import { isFailure, isTooLarge } from '../failure-kinds.ts'
@@ -47,7 +47,7 @@ export function createQueue(options: QueueOptions): Queue {
 
 export interface Queue {
   readonly name: string
-  readonly send: Send
+  readonly send: (call: PooledCall) => Promise<Reply>
   /**
    * The time until which a pause or a learnt rate holds calls back; in the past where none does.
    */
@@ -116,7 +116,7 @@ class EndpointQueue implements Queue {
     this.#slots.on('next', () => this.#offer())
   }
 
-  readonly send = (call: Call): Promise<Reply> =>
+  readonly send = (call: PooledCall): Promise<Reply> =>
     new Promise((resolve, reject) => {
       const { waiting } = this.#options
       const json = paramsJson(call)
@@ -126,7 +126,8 @@ class EndpointQueue implements Queue {
       const failure = this.#limits.pausedUntil > 0 ? this.#limits.failureFor(call, this.#now()) : undefined
       if (failure !== undefined) return caller.cancel(failure)
       this.#lines.add(caller, json)
-      this.#offerSoon()
+      if (call.atOnce) this.#offer()
+      else this.#offerSoon()
     })
 
   /** Without a timer: a lone call waits for nothing but the end of its turn. */

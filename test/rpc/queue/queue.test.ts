@@ -63,6 +63,27 @@ describe('calls that go together', () => {
     expect(server.requests[0]?.isBatch).toBe(true)
   })
 
+  test('a call that goes at once takes those of its turn along that are in line, and waits for no others', async () => {
+    const posted: unknown[][] = []
+    const post: Post = async (calls) => {
+      posted.push(calls.map(({ params }) => params[0]))
+      return calls.map(() => replyOf('0x1'))
+    }
+    const limits = { concurrency: 8, singleConcurrency: 8, maxCalls: 16, backoff: { baseDelayMs: 100, maxDelayMs: 100 }, isHeavy: () => false }
+    const { send } = createQueue({ name: 'endpoint', post, waiting: new Waiting(systemClock), dedupe: true, ...limits })
+    const call = (param: number, atOnce = false) =>
+      send({ ...ownRead({ method: 'eth_getBalance', params: [param], deadline: Number.POSITIVE_INFINITY }), atOnce })
+    const calls = [call(1), call(2, true)]
+    expect(posted).toEqual([[1, 2]])
+    calls.push(call(3), call(4))
+    await turn()
+    expect(posted).toEqual([
+      [1, 2],
+      [3, 4],
+    ])
+    await Promise.all(calls)
+  })
+
   test('so do calls made in later microtasks of the turn', async () => {
     const server = await serve(honest)
     const client = clientOf(server.url)
