@@ -98,7 +98,7 @@ function linkTo(span: Span): Link {
 
 /** Is the tracer asked for a span with this parent? A call within a span follows the span. */
 function isSampled(parent: Context, share: number): boolean {
-  const active = trace.getSpanContext(parent)
+  const active = parent === ROOT_CONTEXT ? undefined : trace.getSpanContext(parent)
   return active === undefined ? Math.random() < share : (active.traceFlags & TraceFlags.SAMPLED) !== 0
 }
 
