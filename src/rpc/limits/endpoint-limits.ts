@@ -83,9 +83,10 @@ const NEWEST = 1 / 8
 const LEAST_SHARE = 4
 /**
  * And at most: their replies may be a thousand times as large as those before, and all calls of a
- * body that is too large are sent again.
+ * body that is too large are sent again. So many replies of 2 MiB, as ranges of logs aim at, are
+ * the longest body of a batch.
  */
-const MOST_HEAVY = 6
+const MOST_HEAVY = 8
 
 /**
  * What one endpoint takes, learnt from the result of each POST: how long a batch may be, how many

@@ -67,12 +67,12 @@ describe('a plan', () => {
     }
   })
 
-  test('shares heavy calls between the free slots, four to six in each', () => {
+  test('shares heavy calls between the free slots, four to eight in each', () => {
     const shareOf = (size: number, slots: number, method = 'heavy') => {
       const plan = limitsWith().plan(0, { size, first: callsOf(1, method)[0] as Call }, false, slots) as BatchPlan
       return plan.maxCalls
     }
-    expect([shareOf(35, 7), shareOf(64, 7), shareOf(64, 1), shareOf(5, 7), shareOf(5, 1)]).toEqual([5, 6, 6, 4, 5])
+    expect([shareOf(35, 7), shareOf(56, 7), shareOf(64, 7), shareOf(64, 1), shareOf(5, 7), shareOf(5, 1)]).toEqual([5, 8, 8, 8, 4, 5])
     expect(shareOf(64, 7, 'quick')).toBe(100)
   })
 
