@@ -37,9 +37,8 @@ export interface QueueOptions extends EndpointLimitsOptions {
  *    one, costs nothing.
  * 4. The limits learn from the result. Each call gets its own outcome, or goes back to the front of
  *    its line if it may do better in a smaller batch.
- * 5. The job keeps its slot until the turn ends, so that what its callers send next is in line. If
- *    calls are in line then, it goes on with 3: a job for each POST would cost more than all other
- *    work of the queue for a POST of one call.
+ * 5. The job rests, and keeps its slot. At the end of a turn with calls in line it goes on with 3:
+ *    a job for each POST would cost more than all other work of the queue for a POST of one call.
  */
 export function createQueue(options: QueueOptions): Queue {
   return new EndpointQueue(options)
@@ -100,7 +99,7 @@ class EndpointQueue implements Queue {
   #bulkPosts = 0
   /** Batches all of whose calls were answered, from which the limits have not learnt yet. */
   readonly #answered: { readonly batch: BatchInFlight; readonly outcomes: readonly Outcome[]; readonly at: number }[] = []
-  /** Of each job whose POST has ended in this turn: what ends the job. */
+  /** What ends each of the jobs that rest. */
   readonly #restingJobs: (() => void)[] = []
   #isTurnSet = false
 
@@ -142,17 +141,22 @@ class EndpointQueue implements Queue {
     this.#options.waiting.turn.endTurn()
     this.#learn()
     if (this.#slots.concurrency !== this.#limits.concurrency) this.#slots.concurrency = this.#limits.concurrency
-    for (let end = this.#restingJobs.pop(); end !== undefined; end = this.#restingJobs.pop()) this.#goOn(end)
     this.#offer()
     // New calls, or what the limits have learnt, may have ended the reason for a pause.
     if (this.#slots.isPaused) this.#resume()
   }
 
   /**
-   * Adds jobs to p-queue, which starts each at once while a slot is free, until one waits there.
+   * Lets jobs that rest go on. Then adds jobs to p-queue, which starts each at once while a slot is
+   * free, until one waits there.
    */
   #offer(): void {
     for (let line = this.#nextLine(); line !== undefined; line = this.#nextLine()) {
+      const end = this.#slots.isPaused ? undefined : this.#restingJobs.pop()
+      if (end !== undefined) {
+        this.#goOn(line, end)
+        continue
+      }
       const { run, options } = line === this.#lines.interactive ? this.#interactiveJob : this.#bulkJob
       if (this.#slots.size > 0 && this.#slots.sizeBy(options) > 0) return
       void this.#slots.add(run, options)
@@ -181,11 +185,9 @@ class EndpointQueue implements Queue {
     })
   }
 
-  /** The job makes another POST, or ends. */
-  #goOn(end: () => void): void {
-    const { isPaused, pending, concurrency } = this.#slots
-    const line = isPaused || pending > concurrency ? undefined : this.#nextLine()
-    if (line === undefined) end()
+  /** The job makes another POST, or ends where there are too many. */
+  #goOn(line: Line, end: () => void): void {
+    if (this.#slots.pending > this.#slots.concurrency) end()
     else void this.#post(line, end)
   }
 

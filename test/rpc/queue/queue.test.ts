@@ -928,6 +928,26 @@ describe('the jobs of p-queue', () => {
     expect({ jobs: jobs(), posts: posts() }).toEqual({ jobs: 1, posts: 50 })
   })
 
+  test('rest between calls that come now and then', async () => {
+    const { call, jobs, posts } = counted(8)
+    for (let i = 0; i < 10; i++) {
+      await call(i)
+      for (let idle = 0; idle < 5; idle++) await turn()
+    }
+    expect({ jobs: jobs(), posts: posts() }).toEqual({ jobs: 1, posts: 10 })
+  })
+
+  test('that rest go on when a pause ends, also where they hold all slots', async () => {
+    const server = await serve(honest, always('', { status: 429, headers: { 'retry-after': '1' } }), honest)
+    const client = clientOf(server.url, { concurrency: 1 })
+    await read(client, 1)
+    const started = clock.now()
+    await Promise.all([read(client, 2), sleep(500).then(() => read(client, 3))])
+    expect(clock.now() - started).toBeGreaterThanOrEqual(1000)
+    await read(client, 4)
+    expect(server.requests.flatMap(asked).sort()).toEqual([1, 2, 2, 3, 4])
+  })
+
   test('are one for each slot, and one of each priority that waits, however many calls are in line', async () => {
     const { call, jobs, posts } = counted(3)
     await Promise.all(Array.from({ length: 100 }, (_, i) => call(i, i % 2 === 0 ? 'bulk' : 'interactive')))
