@@ -37,7 +37,7 @@ interface AskOptions {
   readonly avoid?: readonly string[]
   /** The result may be null: the endpoint is not asked again for it. */
   readonly mayBeNull?: boolean
-  /** Calls do not wait for others of the same turn of the event loop. */
+  /** Calls do not wait for the end of the turn of the event loop. */
   readonly atOnce?: boolean
 }
 
@@ -153,8 +153,7 @@ export class Fetcher {
   #fetchBlock(number: bigint, options: AskOptions): Promise<Fetched> {
     const tag = `0x${number.toString(16)}`
     const origin = new Tally()
-    // What is requested together goes together: at once with the last of it.
-    const asked = this.#ask('eth_getBlockByNumber', [tag, this.#full], this.#withReceipts ? { ...options, atOnce: false } : options, origin)
+    const asked = this.#ask('eth_getBlockByNumber', [tag, this.#full], options, origin)
     if (!this.#withReceipts) return asked.then((block) => ({ number, block, receipts: undefined, bytes: block.bytes, origins: { block: origin } }))
     return this.#prices.length === 0 ? this.#addReceipts(number, tag, asked, options, origin) : this.#addByPrice(number, tag, asked, options, origin)
   }

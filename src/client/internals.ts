@@ -127,7 +127,7 @@ export const AVOID: unique symbol = Symbol.for('hexline.avoid')
 /** The name of the only endpoint that a request goes to. */
 export const ONLY: unique symbol = Symbol.for('hexline.only')
 
-/** The request does not wait for others of the same turn of the event loop. */
+/** The request does not wait for the end of the turn of the event loop, as `PooledCall` says. */
 export const AT_ONCE: unique symbol = Symbol.for('hexline.atOnce')
 
 /** Fields that hexline's own modules add to a request of `client.send`. */

@@ -296,7 +296,10 @@ class Follower<I, L> {
   }
 }
 
-/** A block that was announced, and is on its way. */
+/**
+ * A block that was announced, and is on its way: not the bare promise, which the wait for the bell
+ * would wait for, too.
+ */
 interface Announced<I, L> {
   readonly block: Promise<ReadBlock<I, L>>
 }

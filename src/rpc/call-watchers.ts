@@ -8,7 +8,7 @@ import type { CallEvent, PostEvent } from './events.ts'
  * it.
  */
 
-/** Watches all calls of the process that begin while it is registered. */
+/** Watches all calls and POSTs of the process that begin while it is registered. */
 export interface CallWatcher {
   /**
    * A call begins, in the async context of its caller. `id` is its number in the events. The object
@@ -50,8 +50,8 @@ function register(): CallWatcher[] {
 }
 
 /**
- * Watches calls from now on, until the function that it returns is called. The ends of calls that
- * have begun by then are still told.
+ * Watches calls and POSTs from now on, until the function that it returns is called. The ends of
+ * those that have begun by then are still told.
  */
 export function watchCalls(watcher: CallWatcher): () => void {
   watchers.push(watcher)
@@ -62,7 +62,7 @@ export function watchCalls(watcher: CallWatcher): () => void {
   }
 }
 
-/** Does anyone watch calls that begin now? */
+/** Does anyone watch what begins now? */
 export function areCallsWatched(): boolean {
   return watchers.length > 0
 }

@@ -65,7 +65,10 @@ export interface PooledCall extends Call {
    * usually give it. Other bytes are parsed: for them it throws or gives undefined.
    */
   readonly decode?: ((bytes: Buffer) => object | undefined) | undefined
-  /** It is sent without waiting for the end of the turn, in which others may come. */
+  /**
+   * It does not wait for the end of the turn: it goes with what comes in the same moment, and with
+   * what is in line.
+   */
   readonly atOnce?: boolean | undefined
 }
 

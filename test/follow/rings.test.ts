@@ -1,8 +1,9 @@
 import { expect, it } from 'vitest'
+import { createClientOn } from '../../src/client/create-client.ts'
 import { clockOf, connectionsOf, limitsOf, napOf, timeoutOf, withInternals } from '../../src/client/internals.ts'
 import type { Listen } from '../../src/client/subscribe.ts'
-import type { Client } from '../../src/index.ts'
-import { follow } from '../../src/index-bulk.ts'
+import { type Client, type Post, replyOf } from '../../src/index.ts'
+import { type FollowProgress, follow } from '../../src/index-bulk.ts'
 import { CONTRACT, type ForkBlock, ForkingChain, headerOf } from '../support/forking-chain.ts'
 import { randomFrom } from '../support/random.ts'
 import { Replay } from '../support/replay.ts'
@@ -109,7 +110,8 @@ it.each([
     return () => {}
   })
   const tell = () => told?.notified(headerOf(chain.blocks.at(-1) as ForkBlock), 1)
-  const stream = follow(client, { from: BigInt(chain.head), ...options })
+  const failures: unknown[] = []
+  const stream = follow(client, { from: BigInt(chain.head), ...options, onProgress: ({ failure }) => void (failure && failures.push(failure)) })
   const next = async () => (await stream.next()).value
   await next()
   for (let i = 0; i < 3; i++) {
@@ -132,6 +134,79 @@ it.each([
   const posts = server.requests.slice(before).map(({ entries }) => entries.map(({ method }) => method))
   expect(posts[0]).toEqual(methods)
   expect(posts.length).toBeLessThanOrEqual(3)
+  for (const hash of chain.hashes.slice(-2)) expect(await next()).toMatchObject({ type: 'block', block: { hash } })
+  expect(failures).toEqual([])
+  await stream.return()
+})
+
+it('a block that is announced is requested in the moment in which it is, and told like any other', async () => {
+  const chain = new ForkingChain(20)
+  const asked: unknown[] = []
+  const post: Post = async (calls) => {
+    asked.push(...calls.map(({ method, params }) => [method, params[0]]))
+    return calls.map(({ method, params, as }) => {
+      const { result } = chain.reply({ id: 1, method, params }) as { result: unknown }
+      return replyOf(as === 'bytes' ? Buffer.from(JSON.stringify(result)) : result, 100)
+    })
+  }
+  const told: Parameters<Listen>[1][] = []
+  const client = withBell(createClientOn(clock, post), (_, subscriber) => {
+    told.push(subscriber)
+    subscriber.started()
+    return () => {}
+  })
+  const progress: unknown[] = []
+  const onProgress = ({ number, head, blocks }: FollowProgress) => void progress.push([number, head, blocks])
+  const streams = [follow(client, { from: BigInt(chain.head), onProgress }), follow(client, { from: BigInt(chain.head) })]
+  await Promise.all(streams.map((stream) => stream.next()))
+  const items = streams.map((stream) => stream.next())
+  await sleep(1000)
+  asked.length = 0
+  chain.mine(1)
+  for (const each of told) each.notified(headerOf(chain.blocks.at(-1) as ForkBlock), 1)
+  await null
+  // Both streams in one POST.
+  expect(asked).toEqual([['eth_getBlockByNumber', `0x${chain.head.toString(16)}`]].flatMap((each) => [each, each]))
+  for (const item of items) expect((await item).value).toMatchObject({ type: 'block', block: { hash: chain.hashes.at(-1) } })
+  void streams[0]?.next().catch(() => {})
+  await sleep(1)
+  const head = BigInt(chain.head)
+  expect(progress.at(-1)).toEqual([head, head, 2])
+})
+
+it('a block that is announced with another parent than the node has in its place is a contradiction', async () => {
+  const chain = new ForkingChain(20)
+  let isWrong = false
+  const server = await serve(
+    chain.node({
+      answer(entry) {
+        if (!isWrong || entry.method !== 'eth_getBlockByNumber' || Number(entry.params[0]) !== chain.head) return undefined
+        const reply = chain.reply(entry) as { result: object }
+        return { ...reply, result: { ...reply.result, parentHash: `0x${'77'.repeat(32)}` } }
+      },
+    }),
+  )
+  let told: Parameters<Listen>[1] | undefined
+  const client = withBell(clientOf(server.url), (_, subscriber) => {
+    told = subscriber
+    subscriber.started()
+    return () => {}
+  })
+  const failures: unknown[] = []
+  const stream = follow(client, { from: BigInt(chain.head), onProgress: ({ failure }) => void (failure && failures.push(failure.message)) })
+  await stream.next()
+  const item = stream.next()
+  await sleep(1000)
+  isWrong = true
+  chain.mine(1)
+  told?.notified(headerOf(chain.blocks.at(-1) as ForkBlock), 1)
+  const announced = clock.now()
+  while (failures.length === 0) await sleep(10)
+  // Without a look at the head in between.
+  expect(clock.now() - announced).toBeLessThan(50)
+  expect(failures[0]).toBe(`block ${chain.head} is not a child of block ${chain.head - 1} as the node has it`)
+  isWrong = false
+  expect((await item).value).toMatchObject({ type: 'block', block: { hash: chain.hashes.at(-1) } })
   await stream.return()
 })
 

@@ -1,6 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { createClient, type Post, replyOf } from '../../src/index.ts'
 import { areCallsWatched, type CallEnd, type CallWatcher, tellBegun, watchCalls } from '../../src/rpc/call-watchers.ts'
+import { numbered } from '../../src/rpc/events.ts'
 import { eventsOf } from '../support/events.ts'
 import { clientOf, errorOf, gate, honest, read, refuse, serve } from '../support/server.ts'
 
@@ -119,6 +121,81 @@ test('a watcher that throws breaks no call and no other watcher; its error is re
   tellBegun(1, 'eth_call', 'bulk')?.ended('answered', 'a', 1, 5, 40, undefined)
   expect(ends).toHaveLength(1)
   expect(later.map((next) => errorFrom(next))).toEqual(['begun', 'ended'])
+})
+
+describe('a watcher of POSTs', () => {
+  test('is told what the events say of a POST, and the ids of its calls', async () => {
+    const ends: unknown[] = []
+    const begun: unknown[][] = []
+    const stop = watchCalls({
+      begun: () => undefined,
+      postBegun(endpoint, calls, callIds) {
+        begun.push([endpoint, calls, callIds()])
+        return (figures) => void ends.push(figures)
+      },
+    })
+    onTestFinished(stop)
+    const [starts, events] = [eventsOf('hexline:post:start'), eventsOf('hexline:post')]
+    const server = await serve(honest, refuse(3, 'execution reverted'))
+    const client = clientOf(server.url)
+    await Promise.all([read(client, 1), read(client, 1)])
+    await errorOf(read(client, 2))
+    expect(begun).toEqual(starts.map(({ endpoint, calls, callIds }) => [endpoint, calls, callIds]))
+    expect(begun.map(([, calls, ids]) => [calls, (ids as number[]).length])).toEqual([
+      [1, 2],
+      [1, 1],
+    ])
+    expect(ends).toEqual(events.map(({ id: _, ...figures }) => figures))
+    expect(ends).toHaveLength(2)
+  })
+
+  test('costs no number and no event, and is told the end of a POST that began before its own end', async () => {
+    const ends: unknown[] = []
+    const stop = watchCalls({ begun: () => undefined, postBegun: () => (figures) => void ends.push(figures) })
+    const before = numbered.posts
+    const held = gate()
+    const server = await serve(held.answer)
+    const call = read(clientOf(server.url), 1)
+    await server.received(1)
+    stop()
+    const events = eventsOf('hexline:post')
+    held.open()
+    await call
+    expect([ends.length, numbered.posts - before, events]).toEqual([1, 0, []])
+    await read(clientOf(server.url), 2)
+    expect([ends.length, events.length]).toEqual([1, 1])
+  })
+
+  test('is one of several; one that throws breaks no POST and no other, and its error is reported', async () => {
+    const ends: string[] = []
+    const watchers: CallWatcher['postBegun'][] = [
+      () => () => void ends.push('first'),
+      () => undefined,
+      () => {
+        throw new Error('begun')
+      },
+      () => () => {
+        throw new Error('ended')
+      },
+      () => () => void ends.push('last'),
+      () => () => {
+        throw new Error('ended last')
+      },
+    ]
+    for (const postBegun of watchers) onTestFinished(watchCalls({ begun: () => undefined, ...(postBegun && { postBegun }) }))
+    const later: (() => void)[] = []
+    const { nextTick } = process
+    const isOurs = (next: () => void) => next.length === 0 && /throw error/.test(String(next))
+    const spy = vi
+      .spyOn(process, 'nextTick')
+      .mockImplementation(((next: () => void, ...args: unknown[]) =>
+        isOurs(next) ? void later.push(next) : nextTick(next, ...args)) as typeof process.nextTick)
+    onTestFinished(() => spy.mockRestore())
+    const post: Post = async (calls) => calls.map(() => replyOf('0x1'))
+    expect(await createClient(post).call('eth_chainId')).toBe(1)
+    expect(ends).toEqual(['first', 'last'])
+    expect(later.map((next) => errorFrom(next))).toEqual(['begun', 'ended', 'ended last'])
+  })
 })
 
 function errorFrom(run: () => void): string | undefined {

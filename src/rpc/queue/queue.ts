@@ -29,7 +29,7 @@ export interface QueueOptions extends EndpointLimitsOptions {
  * The queue of one endpoint: the only place where calls become POSTs, and the only one that knows
  * about batches. The life of a batch:
  * 1. Calls wait in one of two lines, interactive or bulk. At the end of the turn in which they
- *    came, p-queue gets a job that makes a POST of them.
+ *    came, p-queue gets a job that makes a POST of them; before that, where one is to go at once.
  * 2. p-queue runs the job when a slot is free, interactive before bulk. While the endpoint is to
  *    get no calls, p-queue is paused.
  * 3. The job takes as many calls as the limits allow. It does so only now: under load batches grow
@@ -102,6 +102,7 @@ class EndpointQueue implements Queue {
   /** What ends each of the jobs that rest. */
   readonly #restingJobs: (() => void)[] = []
   #isTurnSet = false
+  #isMomentSet = false
 
   constructor(options: QueueOptions) {
     this.name = options.name
@@ -125,9 +126,23 @@ class EndpointQueue implements Queue {
       const failure = this.#limits.pausedUntil > 0 ? this.#limits.failureFor(call, this.#now()) : undefined
       if (failure !== undefined) return caller.cancel(failure)
       this.#lines.add(caller, json)
-      if (call.atOnce) this.#offer()
+      if (call.atOnce) this.#offerAtOnce()
       else this.#offerSoon()
     })
+
+  /**
+   * With what else comes in this moment, such as from others who have heard the same. Calls that
+   * are held back are looked at when the turn ends.
+   */
+  #offerAtOnce(): void {
+    if (this.#isMomentSet) return
+    this.#isMomentSet = true
+    queueMicrotask(() => {
+      this.#isMomentSet = false
+      if (this.#slots.isPaused) this.#offerSoon()
+      else this.#offer()
+    })
+  }
 
   /** Without a timer: a lone call waits for nothing but the end of its turn. */
   #offerSoon(): void {

@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import PQueue from 'p-queue'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type Client, type ClientOptions, LimitError, type Post, replyOf } from '../../../src/index.ts'
-import { ownRead } from '../../../src/rpc/call.ts'
+import { ownRead, type PooledCall } from '../../../src/rpc/call.ts'
 import { createQueue, MOVED } from '../../../src/rpc/queue/queue.ts'
 import { systemClock } from '../../../src/wait/clock.ts'
 import { Waiting } from '../../../src/wait/waiting.ts'
@@ -63,25 +63,55 @@ describe('calls that go together', () => {
     expect(server.requests[0]?.isBatch).toBe(true)
   })
 
-  test('a call that goes at once takes those of its turn along that are in line, and waits for no others', async () => {
-    const posted: unknown[][] = []
-    const post: Post = async (calls) => {
-      posted.push(calls.map(({ params }) => params[0]))
-      return calls.map(() => replyOf('0x1'))
+  describe('a call that goes at once', () => {
+    function atOnce(rate?: { readonly perSecond: number; readonly costOf?: (method: string) => number }) {
+      const posted: unknown[][] = []
+      const post: Post = async (calls) => {
+        posted.push(calls.map(({ params }) => params[0]))
+        await clock.sleep(1)
+        return calls.map(() => replyOf('0x1'))
+      }
+      const limits = { concurrency: 8, singleConcurrency: 8, maxCalls: 16, backoff: { baseDelayMs: 100, maxDelayMs: 100 }, isHeavy: () => false }
+      const { send } = createQueue({ name: 'endpoint', post, waiting: new Waiting(clock), dedupe: true, rate, ...limits })
+      const call = (param: unknown, given: Partial<PooledCall> = {}) =>
+        send({ ...ownRead({ method: 'eth_getBalance', params: [param], deadline: Number.POSITIVE_INFINITY }), ...given })
+      return { call, posted }
     }
-    const limits = { concurrency: 8, singleConcurrency: 8, maxCalls: 16, backoff: { baseDelayMs: 100, maxDelayMs: 100 }, isHeavy: () => false }
-    const { send } = createQueue({ name: 'endpoint', post, waiting: new Waiting(systemClock), dedupe: true, ...limits })
-    const call = (param: number, atOnce = false) =>
-      send({ ...ownRead({ method: 'eth_getBalance', params: [param], deadline: Number.POSITIVE_INFINITY }), atOnce })
-    const calls = [call(1), call(2, true)]
-    expect(posted).toEqual([[1, 2]])
-    calls.push(call(3), call(4))
-    await turn()
-    expect(posted).toEqual([
-      [1, 2],
-      [3, 4],
-    ])
-    await Promise.all(calls)
+
+    test('takes along what is in line and what comes in the same moment, and waits for no others', async () => {
+      const { call, posted } = atOnce()
+      const calls = [call(1), call(2, { atOnce: true }), call(3, { atOnce: true }), call(4)]
+      await null
+      expect(posted).toEqual([[1, 2, 3, 4]])
+      calls.push(call(5), call(6))
+      await turn()
+      expect(posted.slice(1)).toEqual([[5, 6]])
+      await Promise.all(calls)
+    })
+
+    test('goes when the queue was paused for a call that has left', async () => {
+      const { call, posted } = atOnce({ perSecond: 10 })
+      await call(1)
+      const stop = new AbortController()
+      const held = call(2, { signal: stop.signal }).catch(() => {})
+      await sleep(5)
+      stop.abort()
+      await held
+      await sleep(60_000)
+      const before = clock.now()
+      await call(3, { atOnce: true })
+      expect([clock.now() - before, posted]).toEqual([1, [[1], [3]]])
+    })
+
+    test('does not wait for dearer bulk calls that the rate holds back', async () => {
+      const { call } = atOnce({ perSecond: 100, costOf: (method) => (method === 'debug_traceBlock' ? 200 : 0) })
+      const bulk = [1, 2].map((param) => call(param, { method: 'debug_traceBlock', priority: 'bulk' }))
+      await sleep(10)
+      const before = clock.now()
+      await call(3, { atOnce: true })
+      expect(clock.now() - before).toBeLessThan(100)
+      await Promise.all(bulk)
+    })
   })
 
   test('so do calls made in later microtasks of the turn', async () => {
