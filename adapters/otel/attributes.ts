@@ -1,6 +1,5 @@
 import type { Attributes } from '@opentelemetry/api'
 import { isKnown } from '../../src/eth/methods.ts'
-import { setBounded } from '../../src/rpc/set-bounded.ts'
 
 /*
  * Names are those of OpenTelemetry's conventions for JSON-RPC, as far as these go:
@@ -19,10 +18,13 @@ export function endpointAttributes(endpoint: string): Attributes {
     const [, host = endpoint, port] = /^(.*?)(?::(\d+))?(?:#\d+)?$/.exec(endpoint) ?? []
     const address = host.replace(/^\[(.*)\]$/, '$1')
     attributes = Object.freeze({ 'server.address': address, ...(port !== undefined && { 'server.port': Number(port) }), 'hexline.endpoint': endpoint })
-    setBounded(known, endpoint, attributes)
+    // Programs may take URLs from their users.
+    if (known.size === MOST_KNOWN) known.clear()
+    known.set(endpoint, attributes)
   }
   return attributes
 }
 
 /** By the name of the endpoint: each call has them. */
 const known = new Map<string, Attributes>()
+const MOST_KNOWN = 100

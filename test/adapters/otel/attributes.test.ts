@@ -21,3 +21,10 @@ test('methods beyond the table share a name', () => {
   expect(rpcMethod('eth_call')).toBe('eth_call')
   expect(rpcMethod('toString')).toBe('_OTHER')
 })
+
+test('of ever new endpoints are not kept for ever', () => {
+  const first = endpointAttributes('node0.example.com')
+  for (let i = 1; i <= 100; i++) endpointAttributes(`node${i}.example.com`)
+  expect(endpointAttributes('node0.example.com')).toEqual(first)
+  expect(endpointAttributes('node0.example.com')).not.toBe(first)
+})
