@@ -347,6 +347,7 @@ class EndpointQueue implements Queue {
 const NO_FAILURES: readonly HexlineError[] = []
 
 /**
- * As it was when the module was loaded: test frameworks replace it with clocks that stand still.
+ * As they were when the module was loaded: test frameworks replace them with clocks that stand
+ * still.
  */
-const { setImmediate } = globalThis
+const { setImmediate, queueMicrotask } = globalThis
