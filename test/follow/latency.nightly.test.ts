@@ -10,26 +10,25 @@ import { reply, serveWebSocket } from '../support/web-socket-server.ts'
 
 const BLOCKS = 300
 const TURNS = 4
+/** Before each announcement, in ms: all processes rest. */
+const PAUSE_MS = 3
 const WAYS = ['hexline follow', 'viem watchBlocks', "ethers on('block') and getBlock"]
 
 const SCRIPT = fileURLToPath(new URL('../support/latency-process.ts', import.meta.url))
 
+/** A client in a process of its own, and the node that it follows. */
+interface Follower {
+  /** Announces the block, and resolves when the client has it: after this time, in ms. */
+  announce(block: { readonly number: string }): Promise<number>
+  stop(): Promise<void>
+}
+
 /**
- * Times from the notification of a block to the block, in ms. The client has a process of its own.
- * The node is anvil behind a WebSocket server of this process, which has asked it beforehand:
- * anvil's own sends small messages up to 40 ms late (Nagle's algorithm).
+ * The node is a WebSocket server of this process, which answers with blocks of anvil's that it has
+ * asked for beforehand: anvil's own sends small messages up to 40 ms late (Nagle's algorithm).
  */
-async function latencies(way: string): Promise<number[]> {
-  const anvil = await startAnvil()
-  onTestFinished(() => anvil.stop())
-  const node = createTestClient({ chain: foundry, mode: 'anvil', transport: http(anvil.url) })
-  const ask = async (body: unknown) => {
-    const answered = await request(anvil.url, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })
-    return (await answered.body.json()) as { result: { number: string } }
-  }
-  const block = async (tag: string) => (await ask({ jsonrpc: '2.0', id: 1, method: 'eth_getBlockByNumber', params: [tag, false] })).result
-  let newest = await block('latest')
-  const first = await block('0x0')
+async function startFollower(way: string, first: { readonly number: string }, known: { readonly number: string }): Promise<Follower> {
+  let newest = known
   const server = await serveWebSocket(
     reply(({ id, method, params }) => {
       const result = method === 'eth_subscribe' ? '0x5' : method === 'eth_getBlockByNumber' ? (params[0] === '0x0' ? first : newest) : newest.number
@@ -39,33 +38,53 @@ async function latencies(way: string): Promise<number[]> {
   const client = fork(SCRIPT, [server.url, way], { execArgv: ['--import', 'tsx'] })
   onTestFinished(() => void client.kill('SIGKILL'))
   while (!server.messages.some(({ entries }) => entries[0]?.method === 'eth_subscribe')) await server.received(server.messages.length + 1)
-  const times: number[] = []
-  while (times.length < BLOCKS) {
-    await node.mine({ blocks: 1 })
-    newest = await block('latest')
-    const number = Number(newest.number)
-    const arrived = new Promise<number>((resolve) => {
-      const look = (told: { readonly number: number; readonly at: number }) => {
-        if (told.number !== number) return
-        client.off('message', look)
-        resolve(told.at)
-      }
-      client.on('message', look)
-    })
-    const told = Number(process.hrtime.bigint()) / 1e6
-    for (const peer of server.peers) peer.notify('0x5', newest)
-    times.push((await arrived) - told)
+  return {
+    async announce(block) {
+      newest = block
+      const number = Number(block.number)
+      const arrived = new Promise<number>((resolve) => {
+        const look = (told: { readonly number: number; readonly at: number }) => {
+          if (told.number !== number) return
+          client.off('message', look)
+          resolve(told.at)
+        }
+        client.on('message', look)
+      })
+      const told = Number(process.hrtime.bigint()) / 1e6
+      for (const peer of server.peers) peer.notify('0x5', block)
+      return (await arrived) - told
+    },
+    async stop() {
+      client.kill('SIGKILL')
+      await once(client, 'exit')
+    },
   }
-  client.kill('SIGKILL')
-  await once(client, 'exit')
-  return times
 }
 
 it('latency from a notification to the block, side by side', async () => {
-  // By turns, so that what slows the machine down concerns all alike.
-  const times = new Map<string, number[]>()
+  const anvil = await startAnvil()
+  onTestFinished(() => anvil.stop())
+  const node = createTestClient({ chain: foundry, mode: 'anvil', transport: http(anvil.url) })
+  const block = async (tag: string) => {
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_getBlockByNumber', params: [tag, false] })
+    const answered = await request(anvil.url, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+    return ((await answered.body.json()) as { result: { number: string } }).result
+  }
+  const first = await block('0x0')
+  const times = new Map<string, number[]>(WAYS.map((way) => [way, []]))
   for (let turn = 0; turn < TURNS; turn++) {
-    for (const way of WAYS) times.set(way, [...(times.get(way) ?? []), ...(await latencies(way))])
+    const newest = await block('latest')
+    const followers = await Promise.all(WAYS.map(async (way) => ({ way, ...(await startFollower(way, first, newest)) })))
+    for (let i = 0; i < BLOCKS; i++) {
+      await node.mine({ blocks: 1 })
+      const mined = await block('latest')
+      // Each block for one after the other, so that what slows the machine down concerns all alike.
+      for (const { way, announce } of followers.toSorted(() => Math.random() - 0.5)) {
+        await new Promise((resolve) => setTimeout(resolve, PAUSE_MS))
+        times.get(way)?.push(await announce(mined))
+      }
+    }
+    await Promise.all(followers.map(({ stop }) => stop()))
   }
   const lines = [...times].map(([name, all]) => {
     expect(all).toHaveLength(TURNS * BLOCKS)
