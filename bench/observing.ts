@@ -40,7 +40,7 @@ const ways: Readonly<Record<string, () => Promise<Begin>>> = {
   'the same spans, made by the SDK alone': () => spansBySdk(),
 }
 
-/** Makes the spans that so many calls would have. */
+/** Makes the spans of this many calls. */
 let makeSpans: ((calls: number) => void) | undefined
 
 /** Units of work in a slice, before each slice, and before that in each turn of the warm-up. */

@@ -184,7 +184,7 @@ class Follower<I, L> {
     if (step.type !== 'fetch' || step.from !== step.to) return undefined
     this.#head = step.to
     const block = this.#nearBlocks.single(pinned, step.to)
-    // It is awaited in the turn that follows.
+    // It is awaited as soon as the wait for the bell has ended.
     block.catch(() => {})
     return { block }
   }

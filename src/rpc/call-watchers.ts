@@ -87,7 +87,7 @@ export function tellPostBegun(endpoint: string, calls: number, callIds: () => re
   for (const watcher of watchers) {
     try {
       const end = watcher.postBegun?.(endpoint, calls, callIds)
-      if (end !== undefined) all = all === undefined ? end : bothPosts(all, end)
+      if (end !== undefined) all = all === undefined ? end : inTurn(all, end)
     } catch (error) {
       throwLater(error)
     }
@@ -104,24 +104,21 @@ export function throwLater(error: unknown): void {
 
 function both(a: CallEnd, b: CallEnd): CallEnd {
   return {
-    ended(...end) {
-      try {
-        a.ended(...end)
-      } catch (error) {
-        throwLater(error)
-      }
-      b.ended(...end)
-    },
+    ended: inTurn(
+      (...end) => a.ended(...end),
+      (...end) => b.ended(...end),
+    ),
   }
 }
 
-function bothPosts(a: PostEnd, b: PostEnd): PostEnd {
-  return (figures) => {
+/** Calls both, also where the first one throws. */
+function inTurn<A extends unknown[]>(first: (...args: A) => void, second: (...args: A) => void): (...args: A) => void {
+  return (...args) => {
     try {
-      a(figures)
+      first(...args)
     } catch (error) {
       throwLater(error)
     }
-    b(figures)
+    second(...args)
   }
 }

@@ -97,19 +97,27 @@ it.each(seeds(2, 200))(
   },
 )
 
+/** The same client with a bell for each stream, and what announces the newest block to all. */
+function announcing(client: Client, chain: ForkingChain) {
+  const subscribers: Parameters<Listen>[1][] = []
+  const listen: Listen = (_, subscriber) => {
+    subscribers.push(subscriber)
+    subscriber.started()
+    return () => {}
+  }
+  const tell = () => {
+    for (const each of subscribers) each.notified(headerOf(chain.blocks.at(-1) as ForkBlock), 1)
+  }
+  return { client: withBell(client, listen), tell }
+}
+
 it.each([
   ['one call', {}, ['eth_getBlockByNumber']],
   ['one POST with its receipts', { receipts: true }, ['eth_getBlockByNumber', 'eth_getBlockReceipts']],
 ])('a block that is announced costs %s, and a reorganisation what it takes to trace it', async (_, options, methods) => {
   const chain = new ForkingChain(20)
   const server = await serve(chain.node())
-  let told: Parameters<Listen>[1] | undefined
-  const client = withBell(clientOf(server.url), (_, subscriber) => {
-    told = subscriber
-    subscriber.started()
-    return () => {}
-  })
-  const tell = () => told?.notified(headerOf(chain.blocks.at(-1) as ForkBlock), 1)
+  const { client, tell } = announcing(clientOf(server.url), chain)
   const failures: unknown[] = []
   const stream = follow(client, { from: BigInt(chain.head), ...options, onProgress: ({ failure }) => void (failure && failures.push(failure)) })
   const next = async () => (await stream.next()).value
@@ -149,12 +157,7 @@ it('a block that is announced is requested in the moment in which it is, and tol
       return replyOf(as === 'bytes' ? Buffer.from(JSON.stringify(result)) : result, 100)
     })
   }
-  const told: Parameters<Listen>[1][] = []
-  const client = withBell(createClientOn(clock, post), (_, subscriber) => {
-    told.push(subscriber)
-    subscriber.started()
-    return () => {}
-  })
+  const { client, tell } = announcing(createClientOn(clock, post), chain)
   const progress: unknown[] = []
   const onProgress = ({ number, head, blocks }: FollowProgress) => void progress.push([number, head, blocks])
   const streams = [follow(client, { from: BigInt(chain.head), onProgress }), follow(client, { from: BigInt(chain.head) })]
@@ -163,7 +166,7 @@ it('a block that is announced is requested in the moment in which it is, and tol
   await sleep(1000)
   asked.length = 0
   chain.mine(1)
-  for (const each of told) each.notified(headerOf(chain.blocks.at(-1) as ForkBlock), 1)
+  tell()
   await null
   // Both streams in one POST.
   expect(asked).toEqual([['eth_getBlockByNumber', `0x${chain.head.toString(16)}`]].flatMap((each) => [each, each]))
@@ -186,12 +189,7 @@ it('a block that is announced with another parent than the node has in its place
       },
     }),
   )
-  let told: Parameters<Listen>[1] | undefined
-  const client = withBell(clientOf(server.url), (_, subscriber) => {
-    told = subscriber
-    subscriber.started()
-    return () => {}
-  })
+  const { client, tell } = announcing(clientOf(server.url), chain)
   const failures: unknown[] = []
   const stream = follow(client, { from: BigInt(chain.head), onProgress: ({ failure }) => void (failure && failures.push(failure.message)) })
   await stream.next()
@@ -199,7 +197,7 @@ it('a block that is announced with another parent than the node has in its place
   await sleep(1000)
   isWrong = true
   chain.mine(1)
-  told?.notified(headerOf(chain.blocks.at(-1) as ForkBlock), 1)
+  tell()
   const announced = clock.now()
   while (failures.length === 0) await sleep(10)
   // Without a look at the head in between.
@@ -215,12 +213,7 @@ it('a block that is announced and cannot be had is told as a failure, and asked 
   let isBroken = false
   const right = chain.node()
   const server = await serve((request, response) => (isBroken ? void response.writeHead(502).end('bad gateway') : right(request, response)))
-  let told: Parameters<Listen>[1] | undefined
-  const client = withBell(clientOf(server.url), (_, subscriber) => {
-    told = subscriber
-    subscriber.started()
-    return () => {}
-  })
+  const { client, tell } = announcing(clientOf(server.url), chain)
   const failures: unknown[] = []
   const stream = follow(client, { from: BigInt(chain.head), onProgress: ({ failure }) => void (failure && failures.push(failure.kind)) })
   await stream.next()
@@ -228,7 +221,7 @@ it('a block that is announced and cannot be had is told as a failure, and asked 
   await sleep(1000)
   isBroken = true
   chain.mine(1)
-  told?.notified(headerOf(chain.blocks.at(-1) as ForkBlock), 1)
+  tell()
   while (failures.length === 0) await sleep(100)
   isBroken = false
   expect((await item).value).toMatchObject({ type: 'block', block: { hash: chain.hashes.at(-1) } })

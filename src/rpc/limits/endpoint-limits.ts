@@ -83,8 +83,8 @@ const NEWEST = 1 / 8
 const LEAST_SHARE = 4
 /**
  * And at most: their replies may be a thousand times as large as those before, and all calls of a
- * body that is too large are sent again. So many replies of 2 MiB, as ranges of logs aim at, are
- * the longest body of a batch.
+ * body that is too large are sent again. Eight replies of 2 MiB, which a range of logs aims at,
+ * make the longest body of a batch.
  */
 const MOST_HEAVY = 8
 
