@@ -53,6 +53,8 @@ export interface ReadLogs<T> extends LogSpan {
 interface FetchOptions {
   readonly signal: AbortSignal
   readonly urgent: boolean
+  /** It is a part of what was asked for before: it goes before the ranges that wait. */
+  readonly isFirst?: boolean
   /** Endpoints to ask only if there is no other. */
   readonly avoid: readonly string[]
   /** The endpoint to ask, and no other. Default: any. */
@@ -275,7 +277,8 @@ export class LogFetcher<T> {
    */
   #askFirst({ group, span: { from, to } }: LogQuestion, size: number, options: AskOptions): Promise<Part<T>> {
     this.splits++
-    return this.#askAll({ group, span: { from, to: Math.min(to, from + Math.min(size, this.#range.blocks) - 1) } }, options)
+    const part = { from, to: Math.min(to, from + Math.min(size, this.#range.blocks) - 1) }
+    return this.#askAll({ group, span: part }, { ...options, isFirst: true })
   }
 
   /** Both halves of a range, or the first blocks if the first half was refused. */
@@ -286,7 +289,7 @@ export class LogFetcher<T> {
       { from, to: middle },
       { from: middle + 1, to },
     ]
-    const [first, second] = (await Promise.all(halves.map((span) => this.#askAll({ group, span }, options)))) as [Part<T>, Part<T>]
+    const [first, second] = (await Promise.all(halves.map((span) => this.#askAll({ group, span }, { ...options, isFirst: true })))) as [Part<T>, Part<T>]
     return first.to < middle ? first : { to: second.to, replies: [...first.replies, ...second.replies] }
   }
 

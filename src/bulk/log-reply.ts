@@ -1,5 +1,5 @@
 import type { Client, Request } from '../client/client.ts'
-import { AVOID, clockOf, connectionsOf, ONLY, type RequestMarks, TALLY, UNREAD } from '../client/internals.ts'
+import { AVOID, clockOf, connectionsOf, FIRST, ONLY, type RequestMarks, TALLY, UNREAD } from '../client/internals.ts'
 import { scrubError } from '../client/scrub-error.ts'
 import { CodecError, type HexlineError, IntegrityError, MalformedReplyError } from '../errors.ts'
 import { moved } from '../eth/codec/codec-path.ts'
@@ -40,6 +40,8 @@ export interface LogQuestion {
 export interface AskOptions {
   readonly signal: AbortSignal
   readonly urgent: boolean
+  /** It is a part of what was asked for before: it goes before the ranges that wait. */
+  readonly isFirst?: boolean | undefined
   /** Endpoints to ask only if there is no other. */
   readonly avoid: readonly string[]
   /** The endpoint to ask, and no other. Default: any. */
@@ -87,8 +89,6 @@ export function isUnusable(error: unknown): error is Unusable {
 
 /** Attempts for a reply that is invalid JSON, or holds logs that were not asked for. */
 export const MOST_UNUSABLE = 4
-/** Smaller replies are decoded when they arrive, in bytes. */
-const LEAST_HELD = 16 * 1024
 const COMMA = 0x2c
 const OPEN_BRACKET = 0x5b
 const CLOSE_BRACKET = 0x5d
@@ -136,7 +136,7 @@ export class LogAsker<T> {
   }
 
   /** One `eth_getLogs`, sent again while its reply is not one to this request. */
-  async ask(question: LogQuestion, { signal, urgent, avoid, only, attempts, unusable = 0, isRead }: AskOptions): Promise<LogReply<T>> {
+  async ask(question: LogQuestion, { signal, urgent, avoid, only, attempts, unusable = 0, isRead, isFirst }: AskOptions): Promise<LogReply<T>> {
     const { group, span } = question
     const where = this.#blockHash === undefined ? { fromBlock: hexOf(span.from), toBlock: hexOf(span.to) } : { blockHash: this.#blockHash }
     const params = [{ ...group, ...where }]
@@ -152,6 +152,7 @@ export class LogAsker<T> {
         [TALLY]: tally,
         [AVOID]: avoided,
         [ONLY]: only,
+        [FIRST]: isFirst,
         signal,
         ...(attempts !== undefined && { attempts }),
       }
@@ -159,7 +160,7 @@ export class LogAsker<T> {
       const reply = await (urgent ? this.#urgent : this.#bulk).send(request)
       const arrived = this.#arrived(question, reply, tally, attempt)
       const { endpoint } = tally
-      const mayWait = isRead !== true && arrived.received >= LEAST_HELD && arrived.count > 0 && !this.#isSuspect(endpoint, arrived.count)
+      const mayWait = isRead !== true && arrived.count > 0 && !this.#isSuspect(endpoint, arrived.count)
       try {
         if (mayWait && this.#isTrusted(arrived)) return arrived
         return this.read(arrived)

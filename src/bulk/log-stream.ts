@@ -47,12 +47,15 @@ export interface LogProgress extends Progress {
   readonly audit: AuditReport
 }
 
-/** Spans in flight: any of them may turn out to be much larger than those before. */
-const MOST_IN_FLIGHT = 64
+/** Spans in flight: at first, and where replies come quickly. */
+const FIRST_IN_FLIGHT = 64
+const MOST_IN_FLIGHT = 192
+/** And at least once replies have turned out to be much larger than those before. */
+const KEPT_IN_FLIGHT = 32
 /** Spans in flight and held. Those without logs take next to no memory. */
 const MOST_AHEAD = 1000
 /** Size of a reply until the first ones of its kind have arrived, at least, in bytes. */
-const LEAST_ASSUMED_BYTES = 512 * 1024
+const LEAST_ASSUMED_BYTES = 128 * 1024
 const MAX_WAIT_MS = 15_000
 /** Far more blocks than a chain has ever replaced at once. */
 const DEEPEST_REORGANISATION = 1000
@@ -107,7 +110,8 @@ export class LogStream<T> {
         this.#options.blockHash,
       )
       const sources = this.#options.audit === 'peer' ? sourcesOf(client) : () => []
-      const ask = async (each: LogSpan, given: AbortSignal, urgent: boolean) => fetcher.fetch(each, { signal: given, urgent, avoid: sources() })
+      const ask = async (each: PartedSpan, given: AbortSignal, urgent: boolean) =>
+        fetcher.fetch(each, { signal: given, urgent, isFirst: each.most !== undefined, avoid: sources() })
       // The first span shows what the node accepts, and how large its replies are, before others
       // are requested.
       const askFirst = async (each: LogSpan) => {
@@ -143,6 +147,8 @@ export class LogStream<T> {
         maxBytes,
         maxItems: MOST_AHEAD,
         maxInFlight: MOST_IN_FLIGHT,
+        firstInFlight: FIRST_IN_FLIGHT,
+        keptInFlight: KEPT_IN_FLIGHT,
         assumedBytes,
         maxWaitMs: MAX_WAIT_MS,
         decay: DECAY,
@@ -150,22 +156,24 @@ export class LogStream<T> {
       }
       const others = first.to < span.to ? [{ from: first.to + 1, to: span.to }] : []
       const cut = (each: PartedSpan) => cutAfter(each, range.blocks)
-      for await (const fetched of joined(first, ordered(others, ask, bounds, stop.signal, clockOf(client), cut))) {
+      // Once all logs have arrived, the last block is asked for while they are decoded. Not where
+      // an audit has yet to ask for headers or receipts: it comes after these, too.
+      let last: { readonly calls: number; readonly hash: Promise<unknown> | undefined } | undefined
+      const askLast = () => {
+        if (last?.calls === fetcher.calls) return last.hash
+        last = { calls: fetcher.calls, hash: this.#lastHash(client.with({ signal: stop.signal }), span) }
+        last.hash?.catch(() => {})
+        return last.hash
+      }
+      const onAllArrived = () => void (level === 'none' && askLast())
+      for await (const fetched of joined(first, ordered(others, ask, bounds, stop.signal, clockOf(client), cut, onAllArrived))) {
+        if (fetched.to === span.to) onAllArrived()
         // A second endpoint is asked for the same ranges.
         const pages = level === 'peer' ? [await fetcher.read(fetched, stop.signal)] : fetcher.pages(fetched, stop.signal)
-        // All logs have arrived: the last block is asked for while the last pages are decoded. Not
-        // where an audit has yet to ask for headers or receipts: it comes after these, too.
-        const last =
-          level === 'none' && fetched.to === span.to ? { calls: fetcher.calls, hash: this.#lastHash(client.with({ signal: stop.signal }), span) } : undefined
-        last?.hash?.catch(() => {})
         for await (const page of pages) {
           signal?.throwIfAborted()
           const items = await auditor.check(page)
-          if (page.to === span.to) {
-            // Anew, if some had to be requested again since.
-            const hash = last?.calls === fetcher.calls ? last.hash : this.#lastHash(client.with({ signal: stop.signal }), span)
-            await this.#checkTail(hash, items, span, tail)
-          }
+          if (page.to === span.to) await this.#checkTail(askLast(), items, span, tail)
           counts.done += page.to - page.from + 1
           counts.bytes += page.received
           counts.logs += items.length
@@ -275,7 +283,7 @@ function firstSpan(range: CheckedRange | undefined, blocks: number): LogSpan | u
 function cutAfter(span: PartedSpan, blocks: number): [LogSpan, PartedSpan | undefined] {
   const { from, to, most = blocks } = span
   const end = Math.min(to, from + Math.min(blocks, most) - 1)
-  return [{ from, to: end }, end < to ? { ...span, from: end + 1 } : undefined]
+  return [{ ...span, to: end }, end < to ? { ...span, from: end + 1 } : undefined]
 }
 
 async function* joined<T>(first: T, others: AsyncIterable<T>): AsyncGenerator<T, void, undefined> {

@@ -38,7 +38,8 @@ const OBSOLETE: unique symbol = Symbol('the item is not needed any more')
  * taken one by one, each when it is requested; `cut` may take a part of an item. An item that holds
  * up the consumer while later ones arrive is requested again. The first answer counts, and only the
  * first request can fail. Rejects with the failure of the first failed item, after all items before
- * it, and with the reason of `stop`.
+ * it, and with the reason of `stop`. `onAllArrived` is called, at least once, when the consumer
+ * takes an item and all of them have arrived.
  */
 export async function* ordered<I, T extends Answer<I>>(
   items: Iterable<I>,
@@ -47,8 +48,9 @@ export async function* ordered<I, T extends Answer<I>>(
   stop: AbortSignal,
   clock: Clock,
   cut: Cut<I> = (item) => [item, undefined],
+  onAllArrived = () => {},
 ): AsyncGenerator<T, void, undefined> {
-  const buffer = new ReorderBuffer(items[Symbol.iterator](), ask, bounds, clock, cut)
+  const buffer = new ReorderBuffer(items[Symbol.iterator](), ask, bounds, clock, cut, onAllArrived)
   const onStop = () => buffer.close(stop.reason)
   stop.addEventListener('abort', onStop)
   try {
@@ -114,6 +116,7 @@ class Slot<I, T> {
 class ReorderBuffer<I, T extends Answer<I>> {
   readonly #ask: Ask<I, T>
   readonly #cut: Cut<I>
+  readonly #onAllArrived: () => void
   readonly #clock: Clock
   readonly #items: Iterator<I>
   readonly #readAhead: ReadAhead
@@ -137,9 +140,10 @@ class ReorderBuffer<I, T extends Answer<I>> {
   #closed: { readonly reason: unknown } | undefined
   #wake = () => {}
 
-  constructor(items: Iterator<I>, ask: Ask<I, T>, bounds: Bounds, clock: Clock, cut: Cut<I>) {
+  constructor(items: Iterator<I>, ask: Ask<I, T>, bounds: Bounds, clock: Clock, cut: Cut<I>, onAllArrived: () => void) {
     this.#ask = ask
     this.#cut = cut
+    this.#onAllArrived = onAllArrived
     this.#clock = clock
     this.#items = items
     this.#readAhead = new ReadAhead(bounds, clock)
@@ -187,6 +191,7 @@ class ReorderBuffer<I, T extends Answer<I>> {
     this.#readAhead.update()
     for (;;) {
       const position = this.#waiting[0]?.position ?? (this.#isAtEnd ? Number.POSITIVE_INFINITY : this.#tail)
+      if (position === Number.POSITIVE_INFINITY && this.#inFlight === 0) this.#onAllArrived()
       if (position >= (this.#failed?.position ?? Number.POSITIVE_INFINITY)) return
       const ahead = position === this.#head ? 0 : this.#tail - this.#head
       if (!this.#readAhead.hasRoom(ahead, this.#inFlight, this.#heldBytes) && !this.#hasRoomBetween(position)) return
@@ -233,7 +238,11 @@ class ReorderBuffer<I, T extends Answer<I>> {
     this.#tail++
     if (this.#farthest > position) this.#farthest++
     for (let next = slot.position + 1; next < this.#tail; next++) this.#slotAt(next).position = next
-    const at = this.#waiting.findIndex((each) => each.position > slot.position)
+    this.#wait(slot)
+  }
+
+  #wait(slot: Slot<I, T>): void {
+    const at = this.#waiting.findIndex(({ position }) => position > slot.position)
     this.#waiting.splice(at < 0 ? this.#waiting.length : at, 0, slot)
   }
 
@@ -279,7 +288,29 @@ class ReorderBuffer<I, T extends Answer<I>> {
     }
     this.#farthest = Math.max(this.#farthest, slot.position)
     this.#dropOthers(slot)
+    this.#withdraw(this.#readAhead.mayStay(this.#heldBytes))
     this.#wake()
+  }
+
+  /**
+   * Gives up the last requests where more than `most` are in flight, in whole groups, which can be
+   * aborted. Their items wait for their turn again.
+   */
+  #withdraw(most: number): void {
+    let group: RequestGroup | undefined
+    for (let position = this.#tail - 1; position > this.#head && this.#inFlight > most; position--) {
+      const slot = this.#slotAt(position)
+      if (!slot.isInFlight) continue
+      const [own] = slot.groups as [RequestGroup]
+      if (own !== group && this.#inFlight - own.open < most) return
+      group = own
+      this.#inFlight--
+      this.#dropOthers(slot)
+      slot.isWaiting = true
+      slot.overtakenAt = 0
+      slot.repeatedAt = 0
+      this.#wait(slot)
+    }
   }
 
   #fail(slot: Slot<I, T>, reason: unknown): void {
@@ -290,7 +321,7 @@ class ReorderBuffer<I, T extends Answer<I>> {
     this.#wake()
   }
 
-  /** Cancels the item's other requests. */
+  /** Cancels the requests for an item that it still has. */
   #dropOthers(slot: Slot<I, T>): void {
     for (const group of [...slot.groups]) {
       group.hasObsolete = true

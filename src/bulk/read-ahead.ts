@@ -9,6 +9,13 @@ export interface Bounds {
   readonly maxItems: number
   /** Items in flight, where their sizes may differ much. Default: `maxItems`. */
   readonly maxInFlight?: number
+  /** The same until it is known how quickly they arrive. Default: `maxInFlight`. */
+  readonly firstInFlight?: number
+  /**
+   * Items in flight that stay so, at least, while those held take more than twice `maxBytes`: they
+   * have turned out to be larger than expected. Default: all.
+   */
+  readonly keptInFlight?: number
   /** Assumed size of an item until one has arrived, in bytes. */
   readonly assumedBytes: number
   /**
@@ -69,7 +76,7 @@ export class ReadAhead {
     this.#since = clock.now()
     this.#expectedBytes = bounds.assumedBytes
     this.#maxAhead = Math.min(AT_FIRST, bounds.maxItems)
-    this.#maxInFlight = Math.min(this.#maxAhead, bounds.maxInFlight ?? Number.POSITIVE_INFINITY)
+    this.#maxInFlight = Math.min(this.#maxAhead, bounds.firstInFlight ?? bounds.maxInFlight ?? Number.POSITIVE_INFINITY)
   }
 
   /**
@@ -93,6 +100,12 @@ export class ReadAhead {
     return inFlight < this.#maxInFlight && heldBefore + (inFlight + 1) * this.#expectedBytes <= BETWEEN * this.#bounds.maxBytes
   }
 
+  /** How many items may stay in flight. */
+  mayStay(heldBytes: number): number {
+    const { maxBytes, keptInFlight = Number.POSITIVE_INFINITY } = this.#bounds
+    return heldBytes > 2 * maxBytes ? keptInFlight : Number.POSITIVE_INFINITY
+  }
+
   /** An item has arrived. */
   add(bytes: number): void {
     this.#arrived++
@@ -101,14 +114,20 @@ export class ReadAhead {
     this.#hasSize = true
   }
 
-  /** Ends the current window, if it is over, and adjusts the limits. Call it before `hasRoom`. */
+  /**
+   * Adjusts the limits, and ends the current window if it is over. Where items arrive quickly, more
+   * may be in flight before that. Call it before `hasRoom`.
+   */
   update(): void {
     const now = this.#clock.now()
     const elapsed = now - this.#since
-    if (elapsed <= WINDOW_MS) return
     const { maxItems, maxInFlight = maxItems, maxWaitMs } = this.#bounds
-    if (eventLoopUtilization(this.#utilization).utilization < BUSY) this.#maxAhead = Math.min(maxItems, this.#maxAhead * 2)
     const most = Math.max(AT_LEAST, (this.#arrived * maxWaitMs) / elapsed)
+    if (elapsed <= WINDOW_MS) {
+      if (this.#arrived >= AT_LEAST) this.#maxInFlight = Math.max(this.#maxInFlight, Math.min(maxInFlight, most))
+      return
+    }
+    if (eventLoopUtilization(this.#utilization).utilization < BUSY) this.#maxAhead = Math.min(maxItems, this.#maxAhead * 2)
     this.#maxInFlight = Math.min(maxInFlight, this.#wasFull ? Math.max(this.#maxInFlight, most) : most)
     this.#wasFull = false
     this.#utilization = eventLoopUtilization()

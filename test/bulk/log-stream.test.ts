@@ -79,7 +79,7 @@ describe('while the consumer stalls', () => {
     expect(Math.max(...ahead)).toBeGreaterThan(MiB)
   })
 
-  it('at most 64 replies that are larger than those before them come on top', async () => {
+  it('at most 64 replies that are larger than those before them come on top of twice that', async () => {
     const { url, counts } = await startNode({ dense: 100_000, most: 600 })
     const maxBytes = MiB
     let taken = 0
@@ -89,7 +89,7 @@ describe('while the consumer stalls', () => {
       if (to > 90_000n) await sleep(10_000)
       most = Math.max(most, counts.sent - taken)
     }
-    expect(most).toBeLessThanOrEqual(maxBytes + 64 * counts.largest)
+    expect(most).toBeLessThanOrEqual(2 * maxBytes + 64 * counts.largest)
     // That many do come where the logs begin suddenly.
     expect(most).toBeGreaterThan(maxBytes + 8 * counts.largest)
   })

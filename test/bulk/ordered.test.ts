@@ -134,6 +134,73 @@ describe('the number requested ahead', () => {
   })
 })
 
+describe('items that turn out to be larger than expected', () => {
+  /** The items 0 to 299, up to 200 in flight, as the test answers them: by their size. */
+  function startSized(more: Partial<Bounds> = {}) {
+    const open = new Map<bigint, { answer(bytes: number): void; signal: AbortSignal }>()
+    const asked: bigint[] = []
+    const ask = (number: bigint, signal: AbortSignal) =>
+      new Promise<Item>((resolve, reject) => {
+        asked.push(number)
+        setMaxListeners(0, signal)
+        signal.addEventListener('abort', () => reject(signal.reason))
+        open.set(number, { answer: (bytes) => resolve({ number, bytes, again: false }), signal })
+      })
+    const given = { ...bounds, maxBytes: 1000, maxInFlight: 200, keptInFlight: 50, ...more }
+    const items = ordered(numbersTo(299n), ask, given, new AbortController().signal, new VirtualClock())
+    const answer = (number: bigint, bytes = 1) => open.get(number)?.answer(bytes)
+    const aborted = () => [...open].filter(([, { signal }]) => signal.aborted).map(([number]) => number)
+    return { items, asked, answer, aborted }
+  }
+
+  it('let the last requests go, in whole groups, once they take twice the memory; all come in order, each once', async () => {
+    const { items, asked, answer, aborted } = startSized()
+    const came = all(items)
+    await turn()
+    expect(asked).toHaveLength(200)
+    answer(3n, 2000)
+    await turn()
+    expect(aborted()).toEqual([])
+    answer(4n)
+    await turn()
+    // Of 198, those of whole groups of 32, as long as 50 stay.
+    expect(aborted()).toEqual(Array.from({ length: 136 }, (_, i) => BigInt(64 + i)))
+    for (let rounds = 0; rounds < 300; rounds++) {
+      for (const number of asked) answer(number)
+      await turn()
+    }
+    expect((await came).map(({ number }) => number)).toEqual(Array.from({ length: 300 }, (_, i) => BigInt(i)))
+    expect(asked).toHaveLength(300 + 136)
+  })
+
+  it('let none go unless asked to', async () => {
+    const { items, answer, aborted } = startSized({ keptInFlight: undefined as never })
+    const first = items.next()
+    await turn()
+    for (const number of [3n, 4n, 0n]) answer(number, 1e6)
+    await first
+    expect(aborted()).toEqual([])
+    await items.return(undefined)
+  })
+
+  it('come once each, whatever their sizes', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.nat({ max: 300 }), fc.infiniteStream(fc.nat({ max: 9 })), async (last, random) => {
+        const next = () => random.next().value as number
+        const ask = async (number: bigint, signal: AbortSignal): Promise<Item> => {
+          for (let turns = next(); turns > 0; turns--) await turn()
+          signal.throwIfAborted()
+          return { number, bytes: next() ** 3, again: false }
+        }
+        const given = { ...bounds, maxBytes: 500, keptInFlight: next() * 10 }
+        const came = await all(ordered(numbersTo(BigInt(last)), ask, given, new AbortController().signal, new VirtualClock()))
+        expect(came.map(({ number }) => Number(number))).toEqual(Array.from({ length: last + 1 }, (_, i) => i))
+      }),
+      runs(50),
+    )
+  })
+})
+
 describe('an item that is requested in parts', () => {
   type Span = readonly [from: number, to: number]
   interface Part {
@@ -248,6 +315,24 @@ describe('an item that is requested in parts', () => {
       return from === 1 && !again ? never : whole([from, to])
     })
     expect((await spans(parts)).slice(0, 3)).toEqual([[0, 0], [1, 2], [3, 5]]) // biome-ignore format: as a table
+  })
+})
+
+describe('the arrival of all items', () => {
+  it('is told while the consumer has yet to take some, and not before', async () => {
+    const told: bigint[] = []
+    let taken = -1n
+    const ask = async (number: bigint): Promise<Item> => {
+      if (number === 2n) await eventually(() => expect(taken).toBeGreaterThanOrEqual(0n))
+      return { number, bytes: 1, again: false }
+    }
+    const onAllArrived = () => void told.push(taken)
+    for await (const { number } of ordered(numbersTo(5n), ask, bounds, new AbortController().signal, new VirtualClock(), undefined, onAllArrived)) {
+      taken = number
+      for (let turns = 0; turns < 3; turns++) await turn()
+    }
+    expect(told[0]).toBeGreaterThanOrEqual(0n)
+    expect(told[0]).toBeLessThan(5n)
   })
 })
 

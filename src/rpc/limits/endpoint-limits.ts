@@ -82,11 +82,17 @@ const NEWEST = 1 / 8
 /** Heavy calls in a POST, at least, before others go to another slot. */
 const LEAST_SHARE = 4
 /**
- * And at most: their replies may be a thousand times as large as those before, and all calls of a
- * body that is too large are sent again. Eight replies of 2 MiB, which a range of logs aims at,
- * make the longest body of a batch.
+ * And at most, where the node takes long for each: it works on them one after the other. Eight
+ * replies of 2 MiB, which a range of logs aims at, make the longest body of a batch.
  */
 const MOST_HEAVY = 8
+/**
+ * And where it does not: as many as it answers within this time, in ms, up to this many. Their
+ * replies may be a thousand times as large as those before, and all calls of a body that is too
+ * large are sent again.
+ */
+const QUICK_POST_MS = 250
+const MOST_QUICK = 24
 
 /**
  * What one endpoint takes, learnt from the result of each POST: how long a batch may be, how many
@@ -111,6 +117,8 @@ export class EndpointLimits {
   #isProbing = false
   /** Mean time that POSTs take, in ms; undefined while none has been answered. */
   #meanMs: number | undefined
+  /** Heavy calls in a POST, at most, by the newest POST of at least `MOST_HEAVY` of them. */
+  #mostHeavy = MOST_HEAVY
   /** Calls were answered since it last throttled. */
   #isAnswering = false
 
@@ -197,7 +205,7 @@ export class EndpointLimits {
     const room = this.#pacer.room(most, now)
     // A node works on heavy calls one after the other: those of several POSTs, side by side.
     const share = Math.max(LEAST_SHARE, Math.ceil(waiting.size / slots))
-    const maxCalls = this.#isHeavy(waiting.first.method) ? Math.min(room, share, MOST_HEAVY) : room
+    const maxCalls = this.#isHeavy(waiting.first.method) ? Math.min(room, share, this.#mostHeavy) : room
     return new Plan(maxCalls, this.#size, this.#pacer.fitting(now), maySplit ? this.#speeds : undefined)
   }
 
@@ -243,6 +251,8 @@ export class EndpointLimits {
     this.#pacer.answered(answered.length, tookMs, this.#concurrency.limit, throttling === undefined, now)
     this.#concurrency.worked(batch.nth, now)
     this.#isAnswering = true
+    if (whole === 'answered' && batch.calls.length >= MOST_HEAVY && batch.calls.every(({ method }) => this.#isHeavy(method)))
+      this.#mostHeavy = Math.min(MOST_QUICK, Math.max(MOST_HEAVY, Math.floor((QUICK_POST_MS * batch.calls.length) / tookMs)))
     if (whole === 'answered' && batch.calls[0]?.priority === 'interactive') this.#speeds.learn(batch.calls, tookMs)
   }
 

@@ -39,8 +39,8 @@ export class Line {
     this.#enter(entry)
   }
 
-  /** Puts entries of a batch that did not run back where they were: at the front. */
-  putBack(entries: readonly Entry[]): void {
+  /** Puts entries before all others, such as those of a batch that did not run, back there. */
+  putFirst(entries: readonly Entry[]): void {
     if (entries.length === 0) return
     this.#entries = [...entries, ...this.#entries.slice(this.#head)]
     this.#head = 0

@@ -76,6 +76,28 @@ describe('a plan', () => {
     expect(shareOf(64, 7, 'quick')).toBe(100)
   })
 
+  test('takes up to 24 heavy calls where the node answers as many within 250 ms, by the newest POST of at least eight', () => {
+    const limits = limitsWith()
+    const mostAfter = (count: number, tookMs: number, outcome: Outcome = answered(), method = 'heavy') => {
+      const batch = limits.started(callsOf(count, method), 0, false)
+      limits.finished(
+        batchResult(
+          batch,
+          Array.from({ length: count }, () => outcome),
+        ),
+        tookMs,
+      )
+      return planOf(limits.plan(1e6, { size: 1000, first: callsOf(1, 'heavy')[0] as Call }))
+    }
+    expect(mostAfter(7, 1)).toBe(8)
+    expect(mostAfter(8, 160)).toBe(12)
+    expect(mostAfter(8, 20)).toBe(24)
+    expect(mostAfter(1, 5000)).toBe(24)
+    expect(mostAfter(24, 5000, answered(), 'quick')).toBe(24)
+    expect(mostAfter(24, 400)).toBe(15)
+    expect(mostAfter(15, 5000)).toBe(8)
+  })
+
   test('waits for the batch that probes a new length, unless the calls fit an accepted one', () => {
     const limits = limitsWith()
     expect(send(limits, 100, tooLong, 0)).toEqual({ isPaused: false, resend: 'too-large' })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type Call, ownRead } from '../../../src/rpc/call.ts'
+import { type Call, ownRead, type PooledCall } from '../../../src/rpc/call.ts'
 import { Caller } from '../../../src/rpc/queue/caller.ts'
 import { Lines } from '../../../src/rpc/queue/lines.ts'
 import { Waiting } from '../../../src/wait/waiting.ts'
@@ -9,10 +9,10 @@ const ignore = () => {}
 const waiting = new Waiting(new VirtualClock())
 
 /** Lines with these calls, each named by its params. */
-function linesWith(calls: readonly (Partial<Call> & { name: string })[], dedupe = true) {
+function linesWith(calls: readonly (Partial<PooledCall> & { name: string })[], dedupe = true) {
   const lines = new Lines(dedupe, ignore)
   const callers = calls.map(({ name, ...more }) => {
-    const call = ownRead({ method: 'eth_call', params: [name], deadline: 1000, ...more })
+    const call: PooledCall = ownRead({ method: 'eth_call', params: [name], deadline: 1000, ...more })
     const caller = new Caller(call, waiting, ignore, ignore)
     lines.add(caller, JSON.stringify([name]))
     return caller
@@ -37,6 +37,11 @@ describe('calls in line', () => {
     const old = { deadline: 500, tried: ['node'] }
     expect(linesWith([{ name: 'new' }, { name: 'back', ...old }]).names()).toEqual(['back', 'new'])
     expect(linesWith([{ name: 'new' }, { name: 'first', deadline: 500 }]).names()).toEqual(['new', 'first'])
+  })
+
+  test('that continue an earlier one go before those of their priority', () => {
+    const calls = [{ name: 'a', priority: 'bulk' }, { name: 'b', priority: 'bulk' }, { name: 'rest', priority: 'bulk', isFirst: true }, { name: 'c' }] as const
+    expect(linesWith(calls).names()).toEqual(['c', 'rest', 'a', 'b'])
   })
 
   test('that are identical share an entry', () => {
