@@ -47,7 +47,7 @@ export interface LogProgress extends Progress {
   readonly audit: AuditReport
 }
 
-/** Spans in flight: at first, and where replies come quickly. */
+/** Spans in flight: until it is known that replies come quickly, and where they do. */
 const FIRST_IN_FLIGHT = 64
 const MOST_IN_FLIGHT = 192
 /** And at least once replies have turned out to be much larger than those before. */
@@ -118,6 +118,7 @@ export class LogStream<T> {
         await learnHistory(client, BigInt(each.from), stop.signal)
         return ask(cutAfter(each, range.blocks)[0], stop.signal, false)
       }
+      const began = clockOf(client).now()
       const given = firstSpan(this.#options.range, range.blocks)
       const early = given && askFirst(given)
       early?.catch(() => {})
@@ -142,12 +143,14 @@ export class LogStream<T> {
       const total = span.to - span.from + 1
       const counts = { done: 0, bytes: 0, logs: 0 }
       const first = await (early ?? askFirst(span))
+      // Even if each of the others took as long, and none at the same time as another one.
+      const areQuick = (clockOf(client).now() - began) * MOST_IN_FLIGHT <= MAX_WAIT_MS
       const assumedBytes = Math.max(LEAST_ASSUMED_BYTES, (first.received / (first.to - first.from + 1)) * range.blocks)
       const bounds = {
         maxBytes,
         maxItems: MOST_AHEAD,
         maxInFlight: MOST_IN_FLIGHT,
-        firstInFlight: FIRST_IN_FLIGHT,
+        firstInFlight: areQuick ? MOST_IN_FLIGHT : FIRST_IN_FLIGHT,
         keptInFlight: KEPT_IN_FLIGHT,
         assumedBytes,
         maxWaitMs: MAX_WAIT_MS,

@@ -32,7 +32,7 @@ export class Lines {
     const entry = new Entry(call, json, key, caller)
     // What comes back from a failure is older than what waits.
     if (call.tried.length > 0) line.insertByAge(entry)
-    else if (call.isFirst) line.putFirst([entry])
+    else if (call.isFirst) line.pushFirst(entry)
     else line.push(entry)
   }
 

@@ -270,7 +270,7 @@ class EndpointQueue implements Queue {
       }
       entry.settle(outcome)
     }
-    line.putFirst(again)
+    line.putBack(again)
     // Calls that do not wait for the end of a pause, or whose deadline comes before it, fail now.
     if (isPaused) this.#failInLine((call) => this.#limits.failureFor(call, now))
     if (throttleEvents.hasSubscribers) this.#throttleEvents.publish(outcomes.filter(isFailure), this.#limits.current, now)

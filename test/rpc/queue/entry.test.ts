@@ -57,7 +57,7 @@ describe('an entry', () => {
     const { line, entry } = entryWith(1)
     const { entries } = line.take(all)
     entry.start(batch().inFlight)
-    line.putFirst(entries)
+    line.putBack(entries)
     expect(entry.state.name).toBe('waiting')
     expect(entry.sentTo).toBeUndefined()
     expect(line.first).toBe(entry)

@@ -95,7 +95,7 @@ describe('calls that go separately', () => {
         const taken = line.take(ofOneMethod(1 + Math.floor(random() * 20))).entries
         expect(new Set(taken.map(({ method }) => method)).size).toBe(1)
         expect(taken.map(({ deadline }) => deadline)).toEqual(taken.map(({ deadline }) => deadline).sort((a, b) => a - b))
-        if (random() < 0.3) line.putFirst(taken)
+        if (random() < 0.3) line.putBack(taken)
         else gone.push(...taken)
         const dropped = line.list().find(() => random() < 0.05)
         if (dropped !== undefined) {

@@ -39,9 +39,26 @@ describe('calls in line', () => {
     expect(linesWith([{ name: 'new' }, { name: 'first', deadline: 500 }]).names()).toEqual(['new', 'first'])
   })
 
-  test('that continue an earlier one go before those of their priority', () => {
-    const calls = [{ name: 'a', priority: 'bulk' }, { name: 'b', priority: 'bulk' }, { name: 'rest', priority: 'bulk', isFirst: true }, { name: 'c' }] as const
-    expect(linesWith(calls).names()).toEqual(['c', 'rest', 'a', 'b'])
+  test('that continue earlier ones go before those of their priority, in order', () => {
+    const bulk = { priority: 'bulk' } as const
+    const { lines, names } = linesWith([
+      { name: 'a', ...bulk },
+      { name: 'b', ...bulk },
+      { name: 'first rest', ...bulk, isFirst: true },
+      { name: 'c' },
+      { name: 'left', ...bulk, isFirst: true },
+      { name: 'second rest', ...bulk, isFirst: true },
+    ])
+    expect(names()).toEqual(['c', 'first rest', 'left', 'second rest', 'a', 'b'])
+    lines.callers[2]?.cancel(new Error('left'))
+    const later = new Caller(
+      { ...ownRead({ method: 'eth_call', params: ['third rest'], deadline: 1000, ...bulk }), isFirst: true } as PooledCall,
+      waiting,
+      ignore,
+      ignore,
+    )
+    lines.add(later, '["third rest"]')
+    expect(names()).toEqual(['c', 'first rest', 'second rest', 'third rest', 'a', 'b'])
   })
 
   test('that are identical share an entry', () => {
