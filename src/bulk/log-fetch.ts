@@ -22,8 +22,8 @@ import { SecondEndpoint } from './second-endpoint.ts'
 
 /** The logs of the blocks `from` to `to`, most of them still in the bytes that they came in. */
 export interface FetchedLogs<T> extends LogSpan {
-  /** The last blocks of the request, if they were too many. They have to be requested again. */
-  readonly rest: PartedSpan | undefined
+  /** If the blocks were too many: these, and the others, which have to be requested again. */
+  readonly cut: readonly [LogSpan, PartedSpan] | undefined
   /** For each group of addresses, what came. */
   readonly parts: readonly Part<T>[]
   /** Size of the replies, in bytes. */
@@ -53,8 +53,6 @@ export interface ReadLogs<T> extends LogSpan {
 interface FetchOptions {
   readonly signal: AbortSignal
   readonly urgent: boolean
-  /** It is a part of what was asked for before: it goes before the ranges that wait. */
-  readonly isFirst?: boolean
   /** Endpoints to ask only if there is no other. */
   readonly avoid: readonly string[]
   /** The endpoint to ask, and no other. Default: any. */
@@ -132,8 +130,16 @@ export class LogFetcher<T> {
     const parts = await Promise.all(this.#filter.groups.map((group) => this.#askAll({ group, span }, { ...options, endpoints })))
     const replies = parts.flatMap((part) => part.replies)
     const to = Math.min(...parts.map((part) => part.to))
-    const rest = to < span.to ? { from: to + 1, to: span.to, most: Math.min(...parts.map((part) => goodSize(span.from, part))) } : undefined
-    return { from: span.from, to, rest, parts, received: sumOf(replies, 'received'), bytes: sumOf(replies, 'bytes'), endpoints }
+    const answered = { from: span.from, to }
+    const rest = { from: to + 1, to: span.to, most: Math.min(...parts.map((part) => goodSize(span.from, part))) }
+    return {
+      ...answered,
+      cut: to < span.to ? [answered, rest] : undefined,
+      parts,
+      received: sumOf(replies, 'received'),
+      bytes: sumOf(replies, 'bytes'),
+      endpoints,
+    }
   }
 
   /**
@@ -277,8 +283,7 @@ export class LogFetcher<T> {
    */
   #askFirst({ group, span: { from, to } }: LogQuestion, size: number, options: AskOptions): Promise<Part<T>> {
     this.splits++
-    const part = { from, to: Math.min(to, from + Math.min(size, this.#range.blocks) - 1) }
-    return this.#askAll({ group, span: part }, { ...options, isFirst: true })
+    return this.#askAll({ group, span: { from, to: Math.min(to, from + Math.min(size, this.#range.blocks) - 1) } }, options)
   }
 
   /** Both halves of a range, or the first blocks if the first half was refused. */
@@ -289,7 +294,7 @@ export class LogFetcher<T> {
       { from, to: middle },
       { from: middle + 1, to },
     ]
-    const [first, second] = (await Promise.all(halves.map((span) => this.#askAll({ group, span }, { ...options, isFirst: true })))) as [Part<T>, Part<T>]
+    const [first, second] = (await Promise.all(halves.map((span) => this.#askAll({ group, span }, options)))) as [Part<T>, Part<T>]
     return first.to < middle ? first : { to: second.to, replies: [...first.replies, ...second.replies] }
   }
 

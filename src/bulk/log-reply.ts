@@ -1,5 +1,5 @@
 import type { Client, Request } from '../client/client.ts'
-import { AVOID, clockOf, connectionsOf, FIRST, ONLY, type RequestMarks, TALLY, UNREAD } from '../client/internals.ts'
+import { AVOID, clockOf, connectionsOf, ONLY, type RequestMarks, TALLY, UNREAD } from '../client/internals.ts'
 import { scrubError } from '../client/scrub-error.ts'
 import { CodecError, type HexlineError, IntegrityError, MalformedReplyError } from '../errors.ts'
 import { moved } from '../eth/codec/codec-path.ts'
@@ -40,8 +40,6 @@ export interface LogQuestion {
 export interface AskOptions {
   readonly signal: AbortSignal
   readonly urgent: boolean
-  /** It is a part of what was asked for before: it goes before the ranges that wait. */
-  readonly isFirst?: boolean | undefined
   /** Endpoints to ask only if there is no other. */
   readonly avoid: readonly string[]
   /** The endpoint to ask, and no other. Default: any. */
@@ -89,6 +87,8 @@ export function isUnusable(error: unknown): error is Unusable {
 
 /** Attempts for a reply that is invalid JSON, or holds logs that were not asked for. */
 export const MOST_UNUSABLE = 4
+/** Smaller replies are copied, so that they do not keep the body of a batch, in bytes. */
+const LEAST_SHARED = 16 * 1024
 const COMMA = 0x2c
 const OPEN_BRACKET = 0x5b
 const CLOSE_BRACKET = 0x5d
@@ -136,7 +136,7 @@ export class LogAsker<T> {
   }
 
   /** One `eth_getLogs`, sent again while its reply is not one to this request. */
-  async ask(question: LogQuestion, { signal, urgent, avoid, only, attempts, unusable = 0, isRead, isFirst }: AskOptions): Promise<LogReply<T>> {
+  async ask(question: LogQuestion, { signal, urgent, avoid, only, attempts, unusable = 0, isRead }: AskOptions): Promise<LogReply<T>> {
     const { group, span } = question
     const where = this.#blockHash === undefined ? { fromBlock: hexOf(span.from), toBlock: hexOf(span.to) } : { blockHash: this.#blockHash }
     const params = [{ ...group, ...where }]
@@ -152,7 +152,6 @@ export class LogAsker<T> {
         [TALLY]: tally,
         [AVOID]: avoided,
         [ONLY]: only,
-        [FIRST]: isFirst,
         signal,
         ...(attempts !== undefined && { attempts }),
       }
@@ -191,14 +190,16 @@ export class LogAsker<T> {
   }
 
   #arrived(question: LogQuestion, reply: Reply, tally: Tally, attempt: number): LogReply<T> & { readonly held: HeldBytes } {
-    const bytes = bytesOf(reply)
+    const isSmall = reply.bytes < LEAST_SHARED
+    const bytes = isSmall ? Buffer.from(bytesOf(reply)) : bytesOf(reply)
     const { count, cuts } = scanLogs(bytes) ?? NOT_SCANNED
     const release = takeRelease(reply)
+    if (isSmall) release?.()
     // The bytes are changed while a piece is decoded, so nobody else may have them. What has logs
     // of later blocks is refused as a whole.
     const mayBeCut = release !== undefined && (cuts.at(-1)?.block ?? 0) <= question.span.to
     // Its memory may have room to spare.
-    const room = tally.post === undefined ? 1 : Math.max(1, bytes.buffer.byteLength / tally.post.bytes)
+    const room = isSmall || tally.post === undefined ? 1 : Math.max(1, bytes.buffer.byteLength / tally.post.bytes)
     return {
       ...question,
       items: undefined,

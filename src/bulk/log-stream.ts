@@ -50,12 +50,10 @@ export interface LogProgress extends Progress {
 /** Spans in flight: until it is known that replies come quickly, and where they do. */
 const FIRST_IN_FLIGHT = 64
 const MOST_IN_FLIGHT = 192
-/** And at least once replies have turned out to be much larger than those before. */
-const KEPT_IN_FLIGHT = 32
 /** Spans in flight and held. Those without logs take next to no memory. */
 const MOST_AHEAD = 1000
 /** Size of a reply until the first ones of its kind have arrived, at least, in bytes. */
-const LEAST_ASSUMED_BYTES = 128 * 1024
+const LEAST_ASSUMED_BYTES = 512 * 1024
 const MAX_WAIT_MS = 15_000
 /** Far more blocks than a chain has ever replaced at once. */
 const DEEPEST_REORGANISATION = 1000
@@ -110,15 +108,13 @@ export class LogStream<T> {
         this.#options.blockHash,
       )
       const sources = this.#options.audit === 'peer' ? sourcesOf(client) : () => []
-      const ask = async (each: PartedSpan, given: AbortSignal, urgent: boolean) =>
-        fetcher.fetch(each, { signal: given, urgent, isFirst: each.most !== undefined, avoid: sources() })
+      const ask = async (each: LogSpan, given: AbortSignal, urgent: boolean) => fetcher.fetch(each, { signal: given, urgent, avoid: sources() })
       // The first span shows what the node accepts, and how large its replies are, before others
       // are requested.
       const askFirst = async (each: LogSpan) => {
         await learnHistory(client, BigInt(each.from), stop.signal)
         return ask(cutAfter(each, range.blocks)[0], stop.signal, false)
       }
-      const began = clockOf(client).now()
       const given = firstSpan(this.#options.range, range.blocks)
       const early = given && askFirst(given)
       early?.catch(() => {})
@@ -143,15 +139,12 @@ export class LogStream<T> {
       const total = span.to - span.from + 1
       const counts = { done: 0, bytes: 0, logs: 0 }
       const first = await (early ?? askFirst(span))
-      // Even if each of the others took as long, and none at the same time as another one.
-      const areQuick = (clockOf(client).now() - began) * MOST_IN_FLIGHT <= MAX_WAIT_MS
       const assumedBytes = Math.max(LEAST_ASSUMED_BYTES, (first.received / (first.to - first.from + 1)) * range.blocks)
       const bounds = {
         maxBytes,
         maxItems: MOST_AHEAD,
         maxInFlight: MOST_IN_FLIGHT,
-        firstInFlight: areQuick ? MOST_IN_FLIGHT : FIRST_IN_FLIGHT,
-        keptInFlight: KEPT_IN_FLIGHT,
+        firstInFlight: FIRST_IN_FLIGHT,
         assumedBytes,
         maxWaitMs: MAX_WAIT_MS,
         decay: DECAY,
@@ -286,7 +279,7 @@ function firstSpan(range: CheckedRange | undefined, blocks: number): LogSpan | u
 function cutAfter(span: PartedSpan, blocks: number): [LogSpan, PartedSpan | undefined] {
   const { from, to, most = blocks } = span
   const end = Math.min(to, from + Math.min(blocks, most) - 1)
-  return [{ ...span, to: end }, end < to ? { ...span, from: end + 1 } : undefined]
+  return [{ from, to: end }, end < to ? { ...span, from: end + 1 } : undefined]
 }
 
 async function* joined<T>(first: T, others: AsyncIterable<T>): AsyncGenerator<T, void, undefined> {

@@ -19,8 +19,8 @@ export type Cut<I> = (item: I) => readonly [now: I, later: I | undefined]
 export interface Answer<I> {
   /** The memory that it holds, in bytes. */
   readonly bytes: number
-  /** The part of the item that it leaves unanswered: requested next, and yielded after it. */
-  readonly rest?: I | undefined
+  /** The part of the item that it answers, and the rest, which is requested next. Default: all. */
+  readonly cut?: readonly [answered: I, rest: I] | undefined
 }
 
 /**
@@ -37,9 +37,10 @@ const OBSOLETE: unique symbol = Symbol('the item is not needed any more')
  * ahead of the consumer than `bounds` allow: a slow consumer slows the requests down. Items are
  * taken one by one, each when it is requested; `cut` may take a part of an item. An item that holds
  * up the consumer while later ones arrive is requested again. The first answer counts, and only the
- * first request can fail. Rejects with the failure of the first failed item, after all items before
- * it, and with the reason of `stop`. `onAllArrived` is called, at least once, when the consumer
- * takes an item and all of them have arrived.
+ * first request can fail. Answers that take much more memory than expected are dropped, the last
+ * items first, and requested again later. Rejects with the failure of the first failed item, after
+ * all items before it, and with the reason of `stop`. `onAllArrived` may be called, even several
+ * times, while the consumer has yet to take some of the items, and all of them have arrived.
  */
 export async function* ordered<I, T extends Answer<I>>(
   items: Iterable<I>,
@@ -191,8 +192,10 @@ class ReorderBuffer<I, T extends Answer<I>> {
     this.#readAhead.update()
     for (;;) {
       const position = this.#waiting[0]?.position ?? (this.#isAtEnd ? Number.POSITIVE_INFINITY : this.#tail)
-      if (position === Number.POSITIVE_INFINITY && this.#inFlight === 0) this.#onAllArrived()
-      if (position >= (this.#failed?.position ?? Number.POSITIVE_INFINITY)) return
+      if (position >= (this.#failed?.position ?? Number.POSITIVE_INFINITY)) {
+        if (this.#failed === undefined && this.#inFlight === 0) this.#onAllArrived()
+        return
+      }
       const ahead = position === this.#head ? 0 : this.#tail - this.#head
       if (!this.#readAhead.hasRoom(ahead, this.#inFlight, this.#heldBytes) && !this.#hasRoomBetween(position)) return
       const slot = this.#waiting.shift() ?? this.#taken()
@@ -280,7 +283,10 @@ class ReorderBuffer<I, T extends Answer<I>> {
     this.#heldBytes += value.bytes
     this.#readAhead.add(value.bytes)
     slot.value = value
-    if (value.rest !== undefined) this.#insertAfter(slot, value.rest)
+    if (value.cut !== undefined) {
+      slot.item = value.cut[0]
+      this.#insertAfter(slot, value.cut[1])
+    }
     this.#lateness.add(slot.overtakenAt === 0 ? 0 : now - slot.overtakenAt)
     for (let position = Math.max(this.#farthest + 1, this.#head); position < slot.position; position++) {
       const overtaken = this.#slotAt(position)
@@ -288,27 +294,21 @@ class ReorderBuffer<I, T extends Answer<I>> {
     }
     this.#farthest = Math.max(this.#farthest, slot.position)
     this.#dropOthers(slot)
-    this.#withdraw(this.#readAhead.mayStay(this.#heldBytes))
+    this.#dropExcess()
     this.#wake()
   }
 
-  /**
-   * Gives up the last requests where more than `most` are in flight, in whole groups, which can be
-   * aborted. Their items wait for their turn again.
-   */
-  #withdraw(most: number): void {
-    let group: RequestGroup | undefined
-    for (let position = this.#tail - 1; position > this.#head && this.#inFlight > most; position--) {
+  /** Drops the answers to the last items while all of them take too much memory. */
+  #dropExcess(): void {
+    for (let position = this.#farthest; position > this.#head && this.#readAhead.isOverfull(this.#heldBytes); position--) {
       const slot = this.#slotAt(position)
-      if (!slot.isInFlight) continue
-      const [own] = slot.groups as [RequestGroup]
-      if (own !== group && this.#inFlight - own.open < most) return
-      group = own
-      this.#inFlight--
-      this.#dropOthers(slot)
+      if (slot.value === undefined) continue
+      this.#heldBytes -= slot.value.bytes
+      slot.value = undefined
       slot.isWaiting = true
       slot.overtakenAt = 0
       slot.repeatedAt = 0
+      slot.repeats = 0
       this.#wait(slot)
     }
   }

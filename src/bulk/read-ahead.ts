@@ -11,11 +11,6 @@ export interface Bounds {
   readonly maxInFlight?: number
   /** The same until it is known how quickly they arrive. Default: `maxInFlight`. */
   readonly firstInFlight?: number
-  /**
-   * Items in flight that stay so, at least, while those held take more than twice `maxBytes`: they
-   * have turned out to be larger than expected. Default: all.
-   */
-  readonly keptInFlight?: number
   /** Assumed size of an item until one has arrived, in bytes. */
   readonly assumedBytes: number
   /**
@@ -41,6 +36,8 @@ const AT_LEAST = 32
 const AT_FIRST = 256
 /** Part of `maxBytes` for items that come before others that have arrived. */
 const BETWEEN = 1 / 4
+/** Most memory that items take, as a multiple of `maxBytes`: where they are larger than expected. */
+const MOST_HELD = 2
 /** Event loop utilization above which requesting further ahead does not help. */
 const BUSY = 0.8
 /** Window over which the rate and the utilization are measured, in ms. */
@@ -100,10 +97,9 @@ export class ReadAhead {
     return inFlight < this.#maxInFlight && heldBefore + (inFlight + 1) * this.#expectedBytes <= BETWEEN * this.#bounds.maxBytes
   }
 
-  /** How many items may stay in flight. */
-  mayStay(heldBytes: number): number {
-    const { maxBytes, keptInFlight = Number.POSITIVE_INFINITY } = this.#bounds
-    return heldBytes > 2 * maxBytes ? keptInFlight : Number.POSITIVE_INFINITY
+  /** Whether the items held take more memory than may ever be taken. */
+  isOverfull(heldBytes: number): boolean {
+    return heldBytes > MOST_HELD * this.#bounds.maxBytes
   }
 
   /** An item has arrived. */

@@ -130,9 +130,6 @@ export const ONLY: unique symbol = Symbol.for('hexline.only')
 /** The request does not wait for the end of the turn of the event loop, as `PooledCall` says. */
 export const AT_ONCE: unique symbol = Symbol.for('hexline.atOnce')
 
-/** The request goes before those of its priority that wait, as `PooledCall` says. */
-export const FIRST: unique symbol = Symbol.for('hexline.first')
-
 /** Fields that hexline's own modules add to a request of `client.send`. */
 export interface RequestMarks {
   readonly [AVOID]?: readonly string[] | undefined
@@ -141,5 +138,4 @@ export interface RequestMarks {
   readonly [TALLY]?: Tally
   readonly [DECODE]?: PooledCall['decode']
   readonly [AT_ONCE]?: boolean | undefined
-  readonly [FIRST]?: boolean | undefined
 }

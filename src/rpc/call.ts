@@ -70,8 +70,6 @@ export interface PooledCall extends Call {
    * what is in line.
    */
   readonly atOnce?: boolean | undefined
-  /** It goes before the calls of its priority that wait: it continues an earlier one. */
-  readonly isFirst?: boolean | undefined
 }
 
 /** A call whose params are encoded: what the queue gives to a `Post`. */

@@ -1,10 +1,12 @@
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { decodedLogs } from '../../src/bulk/get-logs.ts'
 import { LogFetcher, type PartedSpan } from '../../src/bulk/log-fetch.ts'
 import { checkFilter } from '../../src/bulk/log-filter.ts'
 import { EndpointLimits, LogRange } from '../../src/bulk/log-range.ts'
+import type { LogSpan } from '../../src/bulk/log-reply.ts'
 import { createClient } from '../../src/index.ts'
 import { type GetLogsOptions, getLogs } from '../../src/index-bulk.ts'
+import { BodyPool } from '../../src/rpc/body-pool.ts'
 import { type LogChain, startLogChain, tokens } from '../support/log-chain.ts'
 
 const filter = { address: tokens as `0x${string}`[] }
@@ -23,6 +25,15 @@ async function pagesOf(chain: LogChain, isEnough: (to: bigint) => boolean = () =
     if (isEnough(to)) break
   }
   return pages
+}
+
+/** Fetches spans, with one client. */
+function fetcherOf({ url }: LogChain) {
+  const client = createClient(url)
+  onTestFinished(() => client.close())
+  const limits = new EndpointLimits()
+  const fetcher = new LogFetcher(client, checkFilter(filter), decodedLogs(), new LogRange(true, limits, 30_000), limits, async () => [])
+  return (span: LogSpan) => fetcher.fetch(span, { signal: new AbortController().signal, urgent: false, avoid: [] })
 }
 
 describe('a range that has grown where there are no logs', () => {
@@ -125,16 +136,18 @@ describe('the rest of a refused range', () => {
       gives: (log) => [{ ...log, data: `0x${'0'.repeat(DATA)}` }],
       range: { most: 60, says: () => ({ code: -32005, message: 'query returned more than 60 results' }) },
     })
-    const client = createClient(chain.url)
-    onTestFinished(() => client.close())
-    const checked = checkFilter(filter)
-    const limits = new EndpointLimits()
-    const range = new LogRange(true, limits, 30_000)
-    const fetcher = new LogFetcher(client, checked, decodedLogs(), range, limits, async () => [])
-    const fetched = await fetcher.fetch({ from: 1, to: 200 }, { signal: new AbortController().signal, urgent: false, avoid: [] })
-    expect(fetched).toMatchObject({ from: 1, to: 50, rest: { from: 51, to: 200 } })
-    expect((fetched.rest as PartedSpan).most).toBe(Math.floor((2 * 1024 * 1024) / (fetched.received / 50)))
-    expect((fetched.rest as PartedSpan).most).toBeGreaterThan(40)
+    const fetched = await fetcherOf(chain)({ from: 1, to: 200 })
+    expect(fetched).toMatchObject({
+      from: 1,
+      to: 50,
+      cut: [
+        { from: 1, to: 50 },
+        { from: 51, to: 200 },
+      ],
+    })
+    const [, rest] = fetched.cut as [unknown, PartedSpan]
+    expect(rest.most).toBe(Math.floor((2 * 1024 * 1024) / (fetched.received / 50)))
+    expect(rest.most).toBeGreaterThan(40)
   })
 })
 
@@ -180,5 +193,22 @@ describe('a log that cannot be decoded', () => {
     let logs = 0
     for await (const _ of getLogs(client, { ...filter, from: 0n, to: 20n, audit: 'none' })) logs++
     expect(logs).toBe(honest.logs(0, 20).length)
+  })
+})
+
+describe('the memory of a POST', () => {
+  it('is not kept by small replies that wait', async () => {
+    const released = vi.spyOn(BodyPool.prototype, 'release')
+    onTestFinished(() => released.mockRestore())
+    const fetch = fetcherOf(await startLogChain({ head: 1000, logs: () => 1 }))
+    // The first reply of an endpoint is decoded.
+    await fetch({ from: 0, to: 9 })
+    released.mockClear()
+    const spans = Array.from({ length: 8 }, (_, i) => ({ from: 30 * i, to: 30 * i + 24 }))
+    const fetched = await Promise.all(spans.map(fetch))
+    expect(fetched.every(({ parts }) => parts[0]?.replies[0]?.items === undefined)).toBe(true)
+    expect(new Set(fetched.map(({ parts }) => parts[0]?.replies[0]?.tally.post)).size).toBeLessThan(8)
+    const bytes = released.mock.calls.reduce((sum, [body]) => sum + body.length, 0)
+    expect(bytes).toBeGreaterThan(fetched.reduce((sum, { received }) => sum + received, 0))
   })
 })

@@ -134,70 +134,35 @@ describe('the number requested ahead', () => {
   })
 })
 
-describe('items that turn out to be larger than expected', () => {
-  /** The items 0 to 299, up to 200 in flight, as the test answers them: by their size. */
-  function startSized(more: Partial<Bounds> = {}) {
-    const open = new Map<bigint, { answer(bytes: number): void; signal: AbortSignal }>()
+describe('answers that are larger than expected', () => {
+  it('are dropped beyond twice the memory, the last ones first, and requested again when there is room', async () => {
     const asked: bigint[] = []
-    const ask = (number: bigint, signal: AbortSignal) =>
-      new Promise<Item>((resolve, reject) => {
+    const answers: ((bytes: number) => void)[] = []
+    const ask = (number: bigint) =>
+      new Promise<Item>((resolve) => {
+        const answer = (bytes: number) => resolve({ number, bytes, again: false })
         asked.push(number)
-        setMaxListeners(0, signal)
-        signal.addEventListener('abort', () => reject(signal.reason))
-        open.set(number, { answer: (bytes) => resolve({ number, bytes, again: false }), signal })
+        if (asked.length > 10) answer(1)
+        else answers.push(answer)
       })
-    const given = { ...bounds, maxBytes: 1000, maxInFlight: 200, keptInFlight: 50, ...more }
-    const items = ordered(numbersTo(299n), ask, given, new AbortController().signal, new VirtualClock())
-    const answer = (number: bigint, bytes = 1) => open.get(number)?.answer(bytes)
-    const aborted = () => [...open].filter(([, { signal }]) => signal.aborted).map(([number]) => number)
-    return { items, asked, answer, aborted }
-  }
-
-  it('let the last requests go, in whole groups, once they take twice the memory; all come in order, each once', async () => {
-    const { items, asked, answer, aborted } = startSized()
-    const came = all(items)
+    const came = all(ordered(numbersTo(9n), ask, { ...bounds, maxBytes: 1000 }, new AbortController().signal, new VirtualClock()))
     await turn()
-    expect(asked).toHaveLength(200)
-    answer(3n, 2000)
+    expect(asked).toHaveLength(10)
+    for (const number of [9, 8, 7, 6, 5, 4]) answers[number]?.(500)
     await turn()
-    expect(aborted()).toEqual([])
-    answer(4n)
+    // All that is held now is needed before 8 and 9.
+    answers[0]?.(1)
     await turn()
-    // Of 198, those of whole groups of 32, as long as 50 stay.
-    expect(aborted()).toEqual(Array.from({ length: 136 }, (_, i) => BigInt(64 + i)))
-    for (let rounds = 0; rounds < 300; rounds++) {
-      for (const number of asked) answer(number)
-      await turn()
-    }
-    expect((await came).map(({ number }) => number)).toEqual(Array.from({ length: 300 }, (_, i) => BigInt(i)))
-    expect(asked).toHaveLength(300 + 136)
+    expect(asked).toHaveLength(10)
+    for (const number of [1, 2, 3]) answers[number]?.(1)
+    expect((await came).map(({ number }) => Number(number))).toEqual(Array.from({ length: 10 }, (_, i) => i))
+    expect(asked.slice(10)).toEqual([7n, 8n, 9n])
   })
 
-  it('let none go unless asked to', async () => {
-    const { items, answer, aborted } = startSized({ keptInFlight: undefined as never })
-    const first = items.next()
-    await turn()
-    for (const number of [3n, 4n, 0n]) answer(number, 1e6)
-    await first
-    expect(aborted()).toEqual([])
-    await items.return(undefined)
-  })
-
-  it('come once each, whatever their sizes', async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.nat({ max: 300 }), fc.infiniteStream(fc.nat({ max: 9 })), async (last, random) => {
-        const next = () => random.next().value as number
-        const ask = async (number: bigint, signal: AbortSignal): Promise<Item> => {
-          for (let turns = next(); turns > 0; turns--) await turn()
-          signal.throwIfAborted()
-          return { number, bytes: next() ** 3, again: false }
-        }
-        const given = { ...bounds, maxBytes: 500, keptInFlight: next() * 10 }
-        const came = await all(ordered(numbersTo(BigInt(last)), ask, given, new AbortController().signal, new VirtualClock()))
-        expect(came.map(({ number }) => Number(number))).toEqual(Array.from({ length: last + 1 }, (_, i) => i))
-      }),
-      runs(50),
-    )
+  it('never drop the one that the consumer waits for, however large it is', async () => {
+    const ask = async (number: bigint) => ({ number, bytes: 1e6, again: false })
+    const came = await all(ordered(numbersTo(5n), ask, { ...bounds, maxBytes: 1 }, new AbortController().signal, new VirtualClock()))
+    expect(came).toHaveLength(6)
   })
 })
 
@@ -206,7 +171,7 @@ describe('an item that is requested in parts', () => {
   interface Part {
     readonly bytes: number
     readonly span: Span
-    readonly rest?: Span
+    readonly cut?: readonly [answered: Span, rest: Span]
   }
 
   /** The span 0 to `last` in parts of at most three. `answer` says what a part is answered with. */
@@ -228,6 +193,8 @@ describe('an item that is requested in parts', () => {
   }
 
   const whole = (span: Span): Part => ({ bytes: 1, span })
+  /** The span, of one that goes on to `to`. */
+  const partly = (bytes: number, span: Span, to: number): Part => ({ bytes, span, cut: [span, [span[1] + 1, to]] })
   const never = new Promise<never>(() => {})
 
   async function spans(parts: AsyncIterable<Part>): Promise<Span[]> {
@@ -243,7 +210,7 @@ describe('an item that is requested in parts', () => {
   })
 
   it('is followed by what an answer leaves over, which is requested before anything later', async () => {
-    const first = ([from, to]: Span): Part => (to > from ? { bytes: 1, span: [from, from], rest: [from + 1, to] } : whole([from, to]))
+    const first = ([from, to]: Span): Part => (to > from ? partly(1, [from, from], to) : whole([from, to]))
     const { parts, asked } = startParts(8, first, { maxItems: 1 })
     const each = Array.from({ length: 9 }, (_, i) => [i, i])
     expect(await spans(parts)).toEqual(each)
@@ -259,7 +226,7 @@ describe('an item that is requested in parts', () => {
     const ask = async ([from, to]: Span): Promise<Part> => {
       if (from === 0) {
         await eventually(() => expect(arrived).toBe(4))
-        return { bytes: 1, span: [0, 0], rest: [1, 8] }
+        return partly(1, [0, 0], 8)
       }
       most = Math.max(most, from > 8 ? 0 : ++inFlight)
       await turn()
@@ -274,16 +241,17 @@ describe('an item that is requested in parts', () => {
     expect(most).toBe(3)
   })
 
-  it('is divided anywhere, in whatever order the answers come', async () => {
+  it('is divided anywhere, in whatever order and size the answers come', async () => {
     await fc.assert(
-      fc.asyncProperty(fc.nat({ max: 60 }), fc.infiniteStream(fc.nat({ max: 9 })), fc.integer({ min: 1, max: 8 }), async (last, random, maxItems) => {
+      fc.asyncProperty(fc.nat({ max: 60 }), fc.infiniteStream(fc.nat({ max: 9 })), fc.integer({ min: 1, max: 20 }), async (last, random, maxItems) => {
         const next = () => random.next().value as number
+        const size = () => next() ** 3
         const answer = async ([from, to]: Span): Promise<Part> => {
           for (let turns = next(); turns > 0; turns--) await turn()
           const end = Math.min(to, from + next())
-          return end < to ? { bytes: next(), span: [from, end], rest: [end + 1, to] } : whole([from, to])
+          return end < to ? partly(size(), [from, end], to) : { ...whole([from, to]), bytes: size() }
         }
-        const came = await spans(startParts(last, answer, { maxItems }).parts)
+        const came = await spans(startParts(last, answer, { maxItems, maxBytes: 200 * (1 + next()) }).parts)
         expect(came.flatMap(([from, to]) => Array.from({ length: to - from + 1 }, (_, i) => from + i))).toEqual(Array.from({ length: last + 1 }, (_, i) => i))
       }),
       runs(50),
@@ -299,7 +267,7 @@ describe('an item that is requested in parts', () => {
       }
       if (from > 0 || to === 0) return whole([from, to])
       await eventually(() => expect(failed).toBe(true))
-      return { bytes: 1, span: [0, 0], rest: [1, 2] }
+      return partly(1, [0, 0], 2)
     })
     const came: Span[] = []
     const ended = (async () => {
@@ -311,7 +279,7 @@ describe('an item that is requested in parts', () => {
 
   it.each([1, 2])('is requested again where what is left of it is late, and %i parts after it came', async (later) => {
     const { parts, asked } = startParts(2 + 3 * later, ([from, to], again) => {
-      if (from === 0) return eventually(() => expect(asked.length).toBeGreaterThan(later)).then((): Part => ({ bytes: 1, span: [0, 0], rest: [1, 2] }))
+      if (from === 0) return eventually(() => expect(asked.length).toBeGreaterThan(later)).then(() => partly(1, [0, 0], 2))
       return from === 1 && !again ? never : whole([from, to])
     })
     expect((await spans(parts)).slice(0, 3)).toEqual([[0, 0], [1, 2], [3, 5]]) // biome-ignore format: as a table

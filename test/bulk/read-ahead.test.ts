@@ -74,6 +74,23 @@ describe('items in flight', () => {
     }
   })
 
+  it('are fewer at first where that is asked for, until 32 have arrived, and as many then as arrive within the longest wait', async () => {
+    const { clock, ahead } = start({ maxWaitMs: 1000, firstInFlight: 64, maxInFlight: 200 })
+    expect(roomOf(ahead)).toBe(64)
+    await clock.sleep(50)
+    for (let i = 0; i < 31; i++) ahead.add(1)
+    ahead.update()
+    expect(roomOf(ahead)).toBe(64)
+    ahead.add(1)
+    ahead.update()
+    expect(roomOf(ahead)).toBe(200)
+    const slower = start({ maxWaitMs: 200, firstInFlight: 40, maxInFlight: 200 })
+    await slower.clock.sleep(100)
+    for (let i = 0; i < 32; i++) slower.ahead.add(1)
+    slower.ahead.update()
+    expect(roomOf(slower.ahead)).toBe(64)
+  })
+
   it('do not fall after a window limited by something else', async () => {
     const { clock, ahead } = start({ maxWaitMs: 1000, maxItems: 100 })
     expect(ahead.hasRoom(100, 50, 0)).toBe(false)

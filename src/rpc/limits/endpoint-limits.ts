@@ -229,6 +229,7 @@ export class EndpointLimits {
     this.#forget(batch.sentAt)
     if (batch.isProbe) this.#isProbing = false
     if (answered.length > 0) this.#learnFromAnswers(result, now)
+    this.#learnHeavy(result, now)
     const isAlone = this.#learnSize(result)
     this.#size.end(length)
     this.#concurrency.allow(this.#size.isSingle ? this.#singleConcurrency : this.#batchConcurrency)
@@ -251,9 +252,14 @@ export class EndpointLimits {
     this.#pacer.answered(answered.length, tookMs, this.#concurrency.limit, throttling === undefined, now)
     this.#concurrency.worked(batch.nth, now)
     this.#isAnswering = true
-    if (whole === 'answered' && batch.calls.length >= MOST_HEAVY && batch.calls.every(({ method }) => this.#isHeavy(method)))
-      this.#mostHeavy = Math.min(MOST_QUICK, Math.max(MOST_HEAVY, Math.floor((QUICK_POST_MS * batch.calls.length) / tookMs)))
     if (whole === 'answered' && batch.calls[0]?.priority === 'interactive') this.#speeds.learn(batch.calls, tookMs)
+  }
+
+  #learnHeavy({ batch, whole }: BatchResult, now: number): void {
+    const { calls, sentAt } = batch
+    if (calls.length < MOST_HEAVY || !calls.every(({ method }) => this.#isHeavy(method))) return
+    if (whole === 'answered') this.#mostHeavy = Math.min(MOST_QUICK, Math.max(MOST_HEAVY, Math.floor((QUICK_POST_MS * calls.length) / (now - sentAt))))
+    else if (whole === 'timed-out') this.#mostHeavy = MOST_HEAVY
   }
 
   /** True where the calls may do better one by one. */

@@ -67,7 +67,6 @@ export class Entry implements EncodedCall, Awaited {
   readonly stalls: number | undefined
   readonly tally: CallTally | undefined
   readonly isBound: boolean | undefined
-  readonly isFirst: boolean | undefined
 
   /** `params`, encoded once: for the body, and for finding an identical call. */
   readonly json: string
@@ -98,7 +97,6 @@ export class Entry implements EncodedCall, Awaited {
     this.stalls = call.stalls
     this.tally = call.tally
     this.isBound = call.isBound
-    this.isFirst = call.isFirst
     this.json = json
     this.key = key
     this.#first = caller

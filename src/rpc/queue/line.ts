@@ -39,14 +39,6 @@ export class Line {
     this.#enter(entry)
   }
 
-  /** Puts an entry before all others, but behind those that have come this way. */
-  pushFirst(entry: Entry): void {
-    let at = this.#head
-    while (at < this.#entries.length && (this.#entries[at]?.isFirst || !this.#holds(this.#entries[at] as Entry))) at++
-    this.#entries.splice(at, 0, entry)
-    this.#enter(entry)
-  }
-
   /** Puts entries of a batch that did not run back where they were: at the front. */
   putBack(entries: readonly Entry[]): void {
     if (entries.length === 0) return

@@ -1,4 +1,3 @@
-import type { PooledCall } from '../call.ts'
 import type { Caller } from './caller.ts'
 import { Entry, keyOf } from './entry.ts'
 import { Line } from './line.ts'
@@ -21,7 +20,7 @@ export class Lines {
    * identical one.
    */
   add(caller: Caller, json: string): void {
-    const call: PooledCall = caller.call
+    const { call } = caller
     const line = call.priority === 'bulk' ? this.bulk : this.interactive
     const key = this.#dedupe ? keyOf(call, json) : undefined
     const same = key === undefined ? undefined : line.find(key)
@@ -32,7 +31,6 @@ export class Lines {
     const entry = new Entry(call, json, key, caller)
     // What comes back from a failure is older than what waits.
     if (call.tried.length > 0) line.insertByAge(entry)
-    else if (call.isFirst) line.pushFirst(entry)
     else line.push(entry)
   }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { HttpError, RpcError } from '../../../src/errors.ts'
+import { HttpError, RpcError, TimeoutError } from '../../../src/errors.ts'
 import { type Call, type Outcome, replyOf } from '../../../src/rpc/call.ts'
 import { batchResult } from '../../../src/rpc/limits/batch-result.ts'
 import { type BatchPlan, EndpointLimits, type Wait } from '../../../src/rpc/limits/endpoint-limits.ts'
@@ -23,6 +23,7 @@ const waiting = (count: number) => ({ size: count, first: callsOf(1)[0] as Call 
 const answered = () => replyOf('0x1', 10)
 const http = (status: number, context: object) => new HttpError({ status, headers: {}, body: 'no' }, { method: 'any', ...context })
 const throttled = (retryAfterMs?: number) => http(429, { kind: 'rate-limit', ...(retryAfterMs && { retryAfterMs }) })
+const timedOut = () => new TimeoutError('no reply within 5 s', { endpoint: 'node' })
 const tooLong = () => new RpcError({ code: -32600, message: 'batch too large' }, { method: 'any', kind: 'batch-too-large' })
 
 /** Sends a batch of this many calls, which take 50 ms. */
@@ -96,6 +97,8 @@ describe('a plan', () => {
     expect(mostAfter(24, 5000, answered(), 'quick')).toBe(24)
     expect(mostAfter(24, 400)).toBe(15)
     expect(mostAfter(15, 5000)).toBe(8)
+    expect(mostAfter(8, 20)).toBe(24)
+    expect(mostAfter(24, 5000, timedOut())).toBe(8)
   })
 
   test('waits for the batch that probes a new length, unless the calls fit an accepted one', () => {

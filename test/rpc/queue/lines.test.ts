@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type Call, ownRead, type PooledCall } from '../../../src/rpc/call.ts'
+import { type Call, ownRead } from '../../../src/rpc/call.ts'
 import { Caller } from '../../../src/rpc/queue/caller.ts'
 import { Lines } from '../../../src/rpc/queue/lines.ts'
 import { Waiting } from '../../../src/wait/waiting.ts'
@@ -9,10 +9,10 @@ const ignore = () => {}
 const waiting = new Waiting(new VirtualClock())
 
 /** Lines with these calls, each named by its params. */
-function linesWith(calls: readonly (Partial<PooledCall> & { name: string })[], dedupe = true) {
+function linesWith(calls: readonly (Partial<Call> & { name: string })[], dedupe = true) {
   const lines = new Lines(dedupe, ignore)
   const callers = calls.map(({ name, ...more }) => {
-    const call: PooledCall = ownRead({ method: 'eth_call', params: [name], deadline: 1000, ...more })
+    const call = ownRead({ method: 'eth_call', params: [name], deadline: 1000, ...more })
     const caller = new Caller(call, waiting, ignore, ignore)
     lines.add(caller, JSON.stringify([name]))
     return caller
@@ -37,28 +37,6 @@ describe('calls in line', () => {
     const old = { deadline: 500, tried: ['node'] }
     expect(linesWith([{ name: 'new' }, { name: 'back', ...old }]).names()).toEqual(['back', 'new'])
     expect(linesWith([{ name: 'new' }, { name: 'first', deadline: 500 }]).names()).toEqual(['new', 'first'])
-  })
-
-  test('that continue earlier ones go before those of their priority, in order', () => {
-    const bulk = { priority: 'bulk' } as const
-    const { lines, names } = linesWith([
-      { name: 'a', ...bulk },
-      { name: 'b', ...bulk },
-      { name: 'first rest', ...bulk, isFirst: true },
-      { name: 'c' },
-      { name: 'left', ...bulk, isFirst: true },
-      { name: 'second rest', ...bulk, isFirst: true },
-    ])
-    expect(names()).toEqual(['c', 'first rest', 'left', 'second rest', 'a', 'b'])
-    lines.callers[2]?.cancel(new Error('left'))
-    const later = new Caller(
-      { ...ownRead({ method: 'eth_call', params: ['third rest'], deadline: 1000, ...bulk }), isFirst: true } as PooledCall,
-      waiting,
-      ignore,
-      ignore,
-    )
-    lines.add(later, '["third rest"]')
-    expect(names()).toEqual(['c', 'first rest', 'second rest', 'third rest', 'a', 'b'])
   })
 
   test('that are identical share an entry', () => {
