@@ -36,7 +36,7 @@ const AT_LEAST = 32
 const AT_FIRST = 256
 /** Part of `maxBytes` for items that come before others that have arrived. */
 const BETWEEN = 1 / 4
-/** Most memory that items take, as a multiple of `maxBytes`: where they are larger than expected. */
+/** Most memory that items take, larger than expected, as a multiple of `maxBytes`. */
 const MOST_HELD = 2
 /** Event loop utilization above which requesting further ahead does not help. */
 const BUSY = 0.8
