@@ -1,13 +1,12 @@
-import { type ChildProcess, fork } from 'node:child_process'
+import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import type { TracerProvider } from '@opentelemetry/api'
 import { createClient, type Post, replyOf } from 'hexline'
-import { FIRST_BLOCK } from './blocks.ts'
-import { clients } from './clients/index.ts'
+import { getBlocks } from 'hexline/bulk'
+import { FIRST_BLOCK, fill, loadBlocks, type Template } from './blocks.ts'
 import type { Job } from './clients/way.ts'
 import { root } from './root.ts'
-import type { ServerNews } from './server.ts'
 
 /*
  * What observing hexline costs (docs/observability.md): CPU time relative to the same process while
@@ -43,40 +42,39 @@ const ways: Readonly<Record<string, () => Promise<Begin>>> = {
 /** Makes the spans of this many calls. */
 let makeSpans: ((calls: number) => void) | undefined
 
-/** Units of work in a slice, before each slice, and before that in each turn of the warm-up. */
+/**
+ * Without sockets, which cost several times as much as all else, and not always the same. Units of
+ * work in a slice, before each slice, and before that in each turn of the warm-up.
+ */
 const WORKLOADS = {
-  // Without sockets, which cost several times as much as all else, and not always the same.
-  'small calls, 64 in parallel': { load: async () => callsInProcess(), count: 1280, settle: 128, warmUp: 12_800, pairs: 1500 },
-  'full blocks': { load: clients.hexline['full blocks']?.load, count: 200, settle: 40, warmUp: 40, pairs: 24 },
+  'small calls, 64 in parallel': { load: smallCalls, count: 1280, settle: 128, warmUp: 12_800, pairs: 1000 },
+  'full blocks': { load: fullBlocks, count: 200, settle: 60, warmUp: 200, pairs: 100 },
 } as const
 type WorkloadName = keyof typeof WORKLOADS
 /** Turns before the first slice that counts. */
 const TURNS = 16
 
 const [, script = '', ...args] = process.argv
-if (process.send !== undefined) await measure(...(args as [string, WorkloadName, string]))
+if (process.send !== undefined) await measure(...(args as [string, WorkloadName]))
 else await compare(Number(args[0] ?? 1), args.length > 1 ? args.slice(1) : Object.keys(ways))
 
 async function compare(rounds: number, names: readonly string[]): Promise<void> {
   if (!(rounds >= 1)) throw new Error('observing.js [rounds] [way...]: rounds is a number from 1')
-  const server = start('server', [])
-  const [{ url }] = (await once(server, 'message')) as [ServerNews]
   for (const workload of Object.keys(WORKLOADS) as WorkloadName[]) {
     const found = new Map<string, Cost[]>(names.map((name) => [name, []]))
     // By turns, so that what slows the machine down concerns all alike.
     for (let round = 0; round < rounds; round++) {
-      for (const [name, costs] of found) costs.push(await costOf(name, workload, url))
+      for (const [name, costs] of found) costs.push(await costOf(name, workload))
     }
     for (const [name, costs] of found) {
       const more = spread(costs.map((cost) => cost.more))
       console.log(`${workload}: ${name}: ${more} us more for each, ${spread(costs.map(({ ratio }) => ratio))} times as much`)
     }
   }
-  server.disconnect()
 }
 
-async function costOf(...args: readonly [way: string, workload: WorkloadName, url: string]): Promise<Cost> {
-  const child = start('observing', args)
+async function costOf(...args: readonly [way: string, workload: WorkloadName]): Promise<Cost> {
+  const child = fork(fileURLToPath(import.meta.url), args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
   const ended = once(child, 'exit').then(() => Promise.reject(new Error(`${args[0]}: the process ended without a figure`)))
   const [cost] = await Promise.race([once(child, 'message'), ended])
   return cost
@@ -95,21 +93,15 @@ interface Cost {
   readonly ratio: number
 }
 
-function start(name: string, args: readonly string[]): ChildProcess {
-  return fork(fileURLToPath(new URL(`./${name}.js`, import.meta.url)), args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
-}
-
-/** Mean of the cheaper nine tenths: the others are what else the machine did. */
-function typical(costs: readonly number[]): number {
-  const cheaper = costs.toSorted((a, b) => a - b).slice(0, Math.ceil(costs.length * 0.9))
-  return cheaper.reduce((sum, cost) => sum + cost, 0) / cheaper.length
+function median(costs: readonly number[]): number {
+  return costs.toSorted((a, b) => a - b)[costs.length >> 1] as number
 }
 
 /** Sends the cost of a unit while it is observed, compared with one while it is not. */
-async function measure(way: string, workload: WorkloadName, url: string): Promise<void> {
+async function measure(way: string, workload: WorkloadName): Promise<void> {
   const { load, count, settle, warmUp, pairs } = WORKLOADS[workload]
   const begin = await ways[way]?.()
-  const job = await load?.(url)
+  const job = load?.()
   if (begin === undefined || job === undefined) throw new Error(`${script} does not know ${begin === undefined ? way : workload}`)
   let first = FIRST_BLOCK
   const run = async (count: number): Promise<number> => {
@@ -129,20 +121,23 @@ async function measure(way: string, workload: WorkloadName, url: string): Promis
   }
   // By the last of these, V8 has compiled what it will need.
   for (let i = 0; i < TURNS; i++) await slice(i % 2 === 0, warmUp)
-  const costs = { observed: [] as number[], unobserved: [] as number[] }
+  const unobserved: number[] = []
+  const more: number[] = []
   for (let pair = 0; pair < pairs; pair++) {
     // Which of them is first is random: collections of garbage may come in every other slice.
     const isFirst = Math.random() < 0.5
-    for (const isObserved of [isFirst, !isFirst]) costs[isObserved ? 'observed' : 'unobserved'].push(await slice(isObserved, settle))
+    const costs = [await slice(isFirst, settle), await slice(!isFirst, settle)] as const
+    const [observed, without] = isFirst ? costs : [costs[1], costs[0]]
+    unobserved.push(without)
+    more.push(observed - without)
   }
-  const [observed, unobserved] = [typical(costs.observed), typical(costs.unobserved)]
-  process.send?.({ more: (observed - unobserved) / count, ratio: observed / unobserved } satisfies Cost)
+  process.send?.({ more: median(more) / count, ratio: 1 + median(more) / median(unobserved) } satisfies Cost)
   process.disconnect()
   job.end()
 }
 
 /** Small calls to a node that is a function of this process. */
-function callsInProcess(): Job {
+function smallCalls(): Job {
   const post: Post = async (calls) => calls.map(() => replyOf('0x12a05f200', 13))
   const client = createClient(post)
   const address = `0x${'a'.repeat(40)}` as const
@@ -152,6 +147,26 @@ function callsInProcess(): Job {
         await Promise.all(Array.from({ length: 64 }, (_, j) => client.call('eth_getBalance', address, i + j)))
       }
       return { items: count }
+    },
+    end: () => client.close(),
+  }
+}
+
+/** The blocks of the workload `full blocks`, from a node that is a function of this process. */
+function fullBlocks(): Job {
+  const { full } = loadBlocks()
+  const post: Post = async (calls) =>
+    calls.map(({ method, params: [number] }) => {
+      if (method === 'eth_blockNumber') return replyOf('0xfffffff', 11)
+      const block = fill(full[Number(number) % full.length] as Template, Number(number))
+      return replyOf(block, block.length)
+    })
+  const client = createClient(post)
+  return {
+    async run(first, count) {
+      let items = 0
+      for await (const _ of getBlocks(client, { from: first, to: first + count - 1, transactions: 'full' })) items++
+      return { items }
     },
     end: () => client.close(),
   }

@@ -47,9 +47,10 @@ export interface LogProgress extends Progress {
   readonly audit: AuditReport
 }
 
-/** Spans in flight: until it is known that replies come quickly, and where they do. */
-const FIRST_IN_FLIGHT = 64
-const MOST_IN_FLIGHT = 192
+/** Spans in flight: any of them may turn out to be much larger than those before. */
+const MOST_IN_FLIGHT = 64
+/** And where those before came quickly, and were small. */
+const MOST_SMALL_IN_FLIGHT = 192
 /** Spans in flight and held. Those without logs take next to no memory. */
 const MOST_AHEAD = 1000
 /** Size of a reply until the first ones of its kind have arrived, at least, in bytes. */
@@ -144,7 +145,7 @@ export class LogStream<T> {
         maxBytes,
         maxItems: MOST_AHEAD,
         maxInFlight: MOST_IN_FLIGHT,
-        firstInFlight: FIRST_IN_FLIGHT,
+        maxSmallInFlight: MOST_SMALL_IN_FLIGHT,
         assumedBytes,
         maxWaitMs: MAX_WAIT_MS,
         decay: DECAY,
@@ -157,9 +158,13 @@ export class LogStream<T> {
       let last: { readonly calls: number; readonly hash: Promise<unknown> | undefined } | undefined
       const askLast = () => {
         if (last?.calls === fetcher.calls) return last.hash
-        last = { calls: fetcher.calls, hash: this.#lastHash(client.with({ signal: stop.signal }), span) }
-        last.hash?.catch(() => {})
-        return last.hash
+        const asked = { calls: fetcher.calls, hash: this.#lastHash(client.with({ signal: stop.signal }), span) }
+        last = asked
+        // By its turn, the node may be well again.
+        asked.hash?.catch(() => {
+          if (last === asked) last = undefined
+        })
+        return asked.hash
       }
       const onAllArrived = () => void (level === 'none' && askLast())
       for await (const fetched of joined(first, ordered(others, ask, bounds, stop.signal, clockOf(client), cut, onAllArrived))) {

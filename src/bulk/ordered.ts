@@ -37,10 +37,11 @@ const OBSOLETE: unique symbol = Symbol('the item is not needed any more')
  * ahead of the consumer than `bounds` allow: a slow consumer slows the requests down. Items are
  * taken one by one, each when it is requested; `cut` may take a part of an item. An item that holds
  * up the consumer while later ones arrive is requested again. The first answer counts, and only the
- * first request can fail. Answers that take much more memory than expected are dropped, the last
- * items first, and requested again later. Rejects with the failure of the first failed item, after
- * all items before it, and with the reason of `stop`. `onAllArrived` may be called, even several
- * times, while the consumer has yet to take some of the items, and all of them have arrived.
+ * first request can fail. Where more of them are in flight than large ones may be, and turn out to
+ * be large, the last answers are dropped and requested again. Rejects with the failure of the first
+ * failed item, after all items before it, and with the reason of `stop`. `onAllArrived` may be
+ * called, even several times, while the consumer has yet to take some of the items, and all of them
+ * have arrived.
  */
 export async function* ordered<I, T extends Answer<I>>(
   items: Iterable<I>,
@@ -321,7 +322,7 @@ class ReorderBuffer<I, T extends Answer<I>> {
     this.#wake()
   }
 
-  /** Cancels the requests for an item that it still has. */
+  /** Cancels the item's other requests. */
   #dropOthers(slot: Slot<I, T>): void {
     for (const group of [...slot.groups]) {
       group.hasObsolete = true

@@ -9,8 +9,11 @@ export interface Bounds {
   readonly maxItems: number
   /** Items in flight, where their sizes may differ much. Default: `maxItems`. */
   readonly maxInFlight?: number
-  /** The same until it is known how quickly they arrive. Default: `maxInFlight`. */
-  readonly firstInFlight?: number
+  /**
+   * Items in flight where they come quickly, as long as even the largest of the recent ones leaves
+   * room for as many. Default: `maxInFlight`.
+   */
+  readonly maxSmallInFlight?: number
   /** Assumed size of an item until one has arrived, in bytes. */
   readonly assumedBytes: number
   /**
@@ -36,13 +39,13 @@ const AT_LEAST = 32
 const AT_FIRST = 256
 /** Part of `maxBytes` for items that come before others that have arrived. */
 const BETWEEN = 1 / 4
-/** Most memory that items take, larger than expected, as a multiple of `maxBytes`. */
-const MOST_HELD = 2
 /** Event loop utilization above which requesting further ahead does not help. */
 const BUSY = 0.8
 /** Window over which the rate and the utilization are measured, in ms. */
 const WINDOW_MS = 250
 const DECAY = 0.05
+/** Weight of a smaller item where the largest of the recent ones counts. */
+const RECENT_DECAY = 1 / 32
 
 /**
  * Decides how many items to request ahead of the consumer. The limit on items ahead, held or in
@@ -57,9 +60,13 @@ export class ReadAhead {
   #maxInFlight: number
   #expectedBytes: number
   #hasSize = false
+  /** Size of the largest item, and of the largest of the recent ones: the longer ago, the less. */
+  #largestBytes = 0
+  #recentBytes = 0
   /** Items that arrived in the current window, which began at `since`. */
   #arrived = 0
   #since: number
+  #isFirstWindow = true
   #utilization = eventLoopUtilization()
   /**
    * Whether `maxAhead` or `maxBytes` held requests back, so that the rate of this window is not the
@@ -73,7 +80,7 @@ export class ReadAhead {
     this.#since = clock.now()
     this.#expectedBytes = bounds.assumedBytes
     this.#maxAhead = Math.min(AT_FIRST, bounds.maxItems)
-    this.#maxInFlight = Math.min(this.#maxAhead, bounds.firstInFlight ?? bounds.maxInFlight ?? Number.POSITIVE_INFINITY)
+    this.#maxInFlight = Math.min(this.#maxAhead, bounds.maxInFlight ?? Number.POSITIVE_INFINITY)
   }
 
   /**
@@ -81,7 +88,7 @@ export class ReadAhead {
    * not arrived. `ahead` is 0 for the item that the consumer waits for.
    */
   hasRoom(ahead: number, inFlight: number, heldBytes: number): boolean {
-    if (inFlight >= this.#maxInFlight) return false
+    if (!this.#mayFly(inFlight)) return false
     const fits = ahead === 0 || heldBytes + (inFlight + 1) * this.#expectedBytes <= this.#bounds.maxBytes
     if (ahead < this.#maxAhead && fits) return true
     this.#wasFull = true
@@ -94,38 +101,46 @@ export class ReadAhead {
    * of the items held before it.
    */
   hasRoomBetween(inFlight: number, heldBefore: number): boolean {
-    return inFlight < this.#maxInFlight && heldBefore + (inFlight + 1) * this.#expectedBytes <= BETWEEN * this.#bounds.maxBytes
+    return this.#mayFly(inFlight) && heldBefore + (inFlight + 1) * this.#expectedBytes <= BETWEEN * this.#bounds.maxBytes
   }
 
-  /** Whether the items held take more memory than may ever be taken. */
+  /** Whether the items held take more memory than `maxInFlight` large ones add to `maxBytes`. */
   isOverfull(heldBytes: number): boolean {
-    return heldBytes > MOST_HELD * this.#bounds.maxBytes
+    const { maxBytes, maxInFlight = Number.POSITIVE_INFINITY } = this.#bounds
+    return heldBytes > maxBytes + maxInFlight * this.#largestBytes
+  }
+
+  /** Whether one more item may be in flight, as far as the number of items is concerned. */
+  #mayFly(inFlight: number): boolean {
+    const { maxBytes, maxInFlight = Number.POSITIVE_INFINITY } = this.#bounds
+    return inFlight < this.#maxInFlight && (inFlight < maxInFlight || (inFlight + 1) * this.#recentBytes <= maxBytes)
   }
 
   /** An item has arrived. */
   add(bytes: number): void {
     this.#arrived++
+    this.#largestBytes = Math.max(bytes, this.#largestBytes)
+    this.#recentBytes = Math.max(bytes, (1 - RECENT_DECAY) * this.#recentBytes)
     if (!this.#hasSize || bytes > this.#expectedBytes) this.#expectedBytes = bytes
     else this.#expectedBytes += (this.#bounds.decay ?? DECAY) * (bytes - this.#expectedBytes)
     this.#hasSize = true
   }
 
-  /**
-   * Adjusts the limits, and ends the current window if it is over. Where items arrive quickly, more
-   * may be in flight before that. Call it before `hasRoom`.
-   */
+  /** Ends the current window, if it is over, and adjusts the limits. Call it before `hasRoom`. */
   update(): void {
     const now = this.#clock.now()
     const elapsed = now - this.#since
-    const { maxItems, maxInFlight = maxItems, maxWaitMs } = this.#bounds
-    const most = Math.max(AT_LEAST, (this.#arrived * maxWaitMs) / elapsed)
+    const { maxItems, maxInFlight = maxItems, maxSmallInFlight, maxWaitMs } = this.#bounds
     if (elapsed <= WINDOW_MS) {
-      if (this.#arrived >= AT_LEAST) this.#maxInFlight = Math.max(this.#maxInFlight, Math.min(maxInFlight, most))
+      // As many in less than a window are enough to tell.
+      if (maxSmallInFlight !== undefined && this.#isFirstWindow && this.#arrived >= AT_LEAST) this.#maxInFlight = maxSmallInFlight
       return
     }
     if (eventLoopUtilization(this.#utilization).utilization < BUSY) this.#maxAhead = Math.min(maxItems, this.#maxAhead * 2)
-    this.#maxInFlight = Math.min(maxInFlight, this.#wasFull ? Math.max(this.#maxInFlight, most) : most)
+    const most = Math.max(AT_LEAST, (this.#arrived * maxWaitMs) / elapsed)
+    this.#maxInFlight = Math.min(maxSmallInFlight ?? maxInFlight, this.#wasFull ? Math.max(this.#maxInFlight, most) : most)
     this.#wasFull = false
+    this.#isFirstWindow = false
     this.#utilization = eventLoopUtilization()
     this.#arrived = 0
     this.#since = now

@@ -208,6 +208,7 @@ describe('the memory of a POST', () => {
     const fetched = await Promise.all(spans.map(fetch))
     expect(fetched.every(({ parts }) => parts[0]?.replies[0]?.items === undefined)).toBe(true)
     expect(new Set(fetched.map(({ parts }) => parts[0]?.replies[0]?.tally.post)).size).toBeLessThan(8)
+    expect(fetched.every(({ bytes, received }) => bytes === received)).toBe(true)
     const bytes = released.mock.calls.reduce((sum, [body]) => sum + body.length, 0)
     expect(bytes).toBeGreaterThan(fetched.reduce((sum, { received }) => sum + received, 0))
   })

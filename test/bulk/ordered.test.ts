@@ -134,35 +134,48 @@ describe('the number requested ahead', () => {
   })
 })
 
-describe('answers that are larger than expected', () => {
-  it('are dropped beyond twice the memory, the last ones first, and requested again when there is room', async () => {
+describe('answers that turn out to be large', () => {
+  const large = { ...bounds, maxBytes: 1000, maxInFlight: 4, maxSmallInFlight: 20 }
+
+  it('are dropped where they take more memory than a few would, the last ones first, and requested again, once', async () => {
     const asked: bigint[] = []
     const answers: ((bytes: number) => void)[] = []
     const ask = (number: bigint) =>
       new Promise<Item>((resolve) => {
         const answer = (bytes: number) => resolve({ number, bytes, again: false })
         asked.push(number)
-        if (asked.length > 10) answer(1)
+        // Small ones show that there may be many of them.
+        if (number < 40n) answer(1)
+        else if (asked.length > 60) answer(1000)
         else answers.push(answer)
       })
-    const came = all(ordered(numbersTo(9n), ask, { ...bounds, maxBytes: 1000 }, new AbortController().signal, new VirtualClock()))
+    const clock = new VirtualClock()
+    const came = all(ordered(numbersTo(79n), ask, large, new AbortController().signal, clock))
+    await eventually(() => expect(asked).toHaveLength(60))
+    // Five may stay: one in the thousand bytes, and four that may be in flight.
+    for (const answer of answers.slice(1)) answer(1000)
     await turn()
-    expect(asked).toHaveLength(10)
-    for (const number of [9, 8, 7, 6, 5, 4]) answers[number]?.(500)
-    await turn()
-    // All that is held now is needed before 8 and 9.
-    answers[0]?.(1)
-    await turn()
-    expect(asked).toHaveLength(10)
-    for (const number of [1, 2, 3]) answers[number]?.(1)
-    expect((await came).map(({ number }) => Number(number))).toEqual(Array.from({ length: 10 }, (_, i) => i))
-    expect(asked.slice(10)).toEqual([7n, 8n, 9n])
+    expect(asked).toHaveLength(60)
+    answers[0]?.(1000)
+    expect((await came).map(({ number }) => Number(number))).toEqual(Array.from({ length: 80 }, (_, i) => i))
+    expect(asked.slice(60, 75)).toEqual(Array.from({ length: 15 }, (_, i) => BigInt(45 + i)))
+    expect(asked).toHaveLength(80 + 15)
   })
 
-  it('never drop the one that the consumer waits for, however large it is', async () => {
+  it('never are where the consumer waits for one, however large it is', async () => {
     const ask = async (number: bigint) => ({ number, bytes: 1e6, again: false })
-    const came = await all(ordered(numbersTo(5n), ask, { ...bounds, maxBytes: 1 }, new AbortController().signal, new VirtualClock()))
+    const came = await all(ordered(numbersTo(5n), ask, { ...large, maxBytes: 1 }, new AbortController().signal, new VirtualClock()))
     expect(came).toHaveLength(6)
+  })
+
+  it('never are where no limit on their number was given', async () => {
+    const asked: bigint[] = []
+    const ask = async (number: bigint) => {
+      asked.push(number)
+      return { number, bytes: Number(number) ** 2, again: false }
+    }
+    await all(ordered(numbersTo(500n), ask, { ...bounds, maxBytes: 10 }, new AbortController().signal, new VirtualClock()))
+    expect(asked).toHaveLength(501)
   })
 })
 
@@ -251,7 +264,7 @@ describe('an item that is requested in parts', () => {
           const end = Math.min(to, from + next())
           return end < to ? partly(size(), [from, end], to) : { ...whole([from, to]), bytes: size() }
         }
-        const came = await spans(startParts(last, answer, { maxItems, maxBytes: 200 * (1 + next()) }).parts)
+        const came = await spans(startParts(last, answer, { maxItems, maxBytes: 50, maxInFlight: 1 + next(), maxSmallInFlight: 20 }).parts)
         expect(came.flatMap(([from, to]) => Array.from({ length: to - from + 1 }, (_, i) => from + i))).toEqual(Array.from({ length: last + 1 }, (_, i) => i))
       }),
       runs(50),

@@ -74,8 +74,8 @@ describe('items in flight', () => {
     }
   })
 
-  it('are fewer at first where that is asked for, until 32 have arrived, and as many then as arrive within the longest wait', async () => {
-    const { clock, ahead } = start({ maxWaitMs: 1000, firstInFlight: 64, maxInFlight: 200 })
+  it('are more where they are small, once 32 have come in less than a window', async () => {
+    const { clock, ahead } = start({ maxWaitMs: 100, maxInFlight: 64, maxSmallInFlight: 200 })
     expect(roomOf(ahead)).toBe(64)
     await clock.sleep(50)
     for (let i = 0; i < 31; i++) ahead.add(1)
@@ -84,11 +84,33 @@ describe('items in flight', () => {
     ahead.add(1)
     ahead.update()
     expect(roomOf(ahead)).toBe(200)
-    const slower = start({ maxWaitMs: 200, firstInFlight: 40, maxInFlight: 200 })
-    await slower.clock.sleep(100)
-    for (let i = 0; i < 32; i++) slower.ahead.add(1)
-    slower.ahead.update()
-    expect(roomOf(slower.ahead)).toBe(64)
+    // From the end of the first window on, the longest wait counts, however many come at once.
+    await clock.sleep(500)
+    ahead.update()
+    for (let i = 0; i < 32; i++) ahead.add(1)
+    ahead.update()
+    expect(roomOf(ahead)).toBe(32)
+  })
+
+  it('are no more for being small where that was not asked for', async () => {
+    const { ahead } = start({ maxItems: 1000 })
+    for (let i = 0; i < 100; i++) ahead.add(1)
+    ahead.update()
+    expect(roomOf(ahead)).toBe(256)
+  })
+
+  it('are only as many as a large one of late leaves room for, but for a few', () => {
+    const { ahead } = start({ maxBytes: 200_000, decay: 1, maxInFlight: 64, maxSmallInFlight: 200 })
+    const roomAfter = (small: number) => {
+      for (let i = 0; i < small; i++) ahead.add(1)
+      ahead.update()
+      return roomOf(ahead)
+    }
+    ahead.add(10_000)
+    // Each small one takes a 32nd: after 32, 3620 bytes are left; after 44, 2473.
+    expect(roomAfter(32)).toBe(64)
+    expect(roomAfter(12)).toBe(80)
+    expect(roomAfter(60)).toBe(200)
   })
 
   it('do not fall after a window limited by something else', async () => {
