@@ -49,7 +49,7 @@ export interface LogProgress extends Progress {
 
 /** Spans in flight: any of them may turn out to be much larger than those before. */
 const MOST_IN_FLIGHT = 64
-/** And where those before came quickly, and were small. */
+/** And where they come quickly, until many have turned out to be. */
 const MOST_SMALL_IN_FLIGHT = 192
 /** Spans in flight and held. Those without logs take next to no memory. */
 const MOST_AHEAD = 1000

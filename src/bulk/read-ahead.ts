@@ -10,8 +10,8 @@ export interface Bounds {
   /** Items in flight, where their sizes may differ much. Default: `maxItems`. */
   readonly maxInFlight?: number
   /**
-   * Items in flight where they come quickly, as long as even the largest of the recent ones leaves
-   * room for as many. Default: `maxInFlight`.
+   * Items in flight where they come quickly, until so many of them turn out to be large that they
+   * have to be dropped. Default: `maxInFlight`.
    */
   readonly maxSmallInFlight?: number
   /** Assumed size of an item until one has arrived, in bytes. */
@@ -44,8 +44,6 @@ const BUSY = 0.8
 /** Window over which the rate and the utilization are measured, in ms. */
 const WINDOW_MS = 250
 const DECAY = 0.05
-/** Weight of a smaller item where the largest of the recent ones counts. */
-const RECENT_DECAY = 1 / 32
 
 /**
  * Decides how many items to request ahead of the consumer. The limit on items ahead, held or in
@@ -60,9 +58,9 @@ export class ReadAhead {
   #maxInFlight: number
   #expectedBytes: number
   #hasSize = false
-  /** Size of the largest item, and of the largest of the recent ones: the longer ago, the less. */
   #largestBytes = 0
-  #recentBytes = 0
+  /** So many items were large that some had to be dropped. */
+  #areLarge = false
   /** Items that arrived in the current window, which began at `since`. */
   #arrived = 0
   #since: number
@@ -88,7 +86,7 @@ export class ReadAhead {
    * not arrived. `ahead` is 0 for the item that the consumer waits for.
    */
   hasRoom(ahead: number, inFlight: number, heldBytes: number): boolean {
-    if (!this.#mayFly(inFlight)) return false
+    if (inFlight >= this.#maxInFlight) return false
     const fits = ahead === 0 || heldBytes + (inFlight + 1) * this.#expectedBytes <= this.#bounds.maxBytes
     if (ahead < this.#maxAhead && fits) return true
     this.#wasFull = true
@@ -101,26 +99,25 @@ export class ReadAhead {
    * of the items held before it.
    */
   hasRoomBetween(inFlight: number, heldBefore: number): boolean {
-    return this.#mayFly(inFlight) && heldBefore + (inFlight + 1) * this.#expectedBytes <= BETWEEN * this.#bounds.maxBytes
+    return inFlight < this.#maxInFlight && heldBefore + (inFlight + 1) * this.#expectedBytes <= BETWEEN * this.#bounds.maxBytes
   }
 
-  /** Whether the items held take more memory than `maxInFlight` large ones add to `maxBytes`. */
+  /**
+   * Whether items have to be dropped: those held take more memory than `maxInFlight` large ones add
+   * to `maxBytes`. From then on, no more than that many are in flight.
+   */
   isOverfull(heldBytes: number): boolean {
     const { maxBytes, maxInFlight = Number.POSITIVE_INFINITY } = this.#bounds
-    return heldBytes > maxBytes + maxInFlight * this.#largestBytes
-  }
-
-  /** Whether one more item may be in flight, as far as the number of items is concerned. */
-  #mayFly(inFlight: number): boolean {
-    const { maxBytes, maxInFlight = Number.POSITIVE_INFINITY } = this.#bounds
-    return inFlight < this.#maxInFlight && (inFlight < maxInFlight || (inFlight + 1) * this.#recentBytes <= maxBytes)
+    if (heldBytes <= maxBytes + maxInFlight * this.#largestBytes) return false
+    this.#areLarge = true
+    this.#maxInFlight = Math.min(this.#maxInFlight, maxInFlight)
+    return true
   }
 
   /** An item has arrived. */
   add(bytes: number): void {
     this.#arrived++
     this.#largestBytes = Math.max(bytes, this.#largestBytes)
-    this.#recentBytes = Math.max(bytes, (1 - RECENT_DECAY) * this.#recentBytes)
     if (!this.#hasSize || bytes > this.#expectedBytes) this.#expectedBytes = bytes
     else this.#expectedBytes += (this.#bounds.decay ?? DECAY) * (bytes - this.#expectedBytes)
     this.#hasSize = true
@@ -131,14 +128,15 @@ export class ReadAhead {
     const now = this.#clock.now()
     const elapsed = now - this.#since
     const { maxItems, maxInFlight = maxItems, maxSmallInFlight, maxWaitMs } = this.#bounds
+    const mostInFlight = this.#areLarge ? maxInFlight : (maxSmallInFlight ?? maxInFlight)
     if (elapsed <= WINDOW_MS) {
       // As many in less than a window are enough to tell.
-      if (maxSmallInFlight !== undefined && this.#isFirstWindow && this.#arrived >= AT_LEAST) this.#maxInFlight = maxSmallInFlight
+      if (maxSmallInFlight !== undefined && this.#isFirstWindow && this.#arrived >= AT_LEAST) this.#maxInFlight = mostInFlight
       return
     }
     if (eventLoopUtilization(this.#utilization).utilization < BUSY) this.#maxAhead = Math.min(maxItems, this.#maxAhead * 2)
     const most = Math.max(AT_LEAST, (this.#arrived * maxWaitMs) / elapsed)
-    this.#maxInFlight = Math.min(maxSmallInFlight ?? maxInFlight, this.#wasFull ? Math.max(this.#maxInFlight, most) : most)
+    this.#maxInFlight = Math.min(mostInFlight, this.#wasFull ? Math.max(this.#maxInFlight, most) : most)
     this.#wasFull = false
     this.#isFirstWindow = false
     this.#utilization = eventLoopUtilization()

@@ -99,18 +99,21 @@ describe('items in flight', () => {
     expect(roomOf(ahead)).toBe(256)
   })
 
-  it('are only as many as a large one of late leaves room for, but for a few', () => {
-    const { ahead } = start({ maxBytes: 200_000, decay: 1, maxInFlight: 64, maxSmallInFlight: 200 })
+  it('are as few as large ones may be once so many are large that some have to be dropped', async () => {
+    const { clock, ahead } = start({ maxBytes: 1000, decay: 1, maxInFlight: 64, maxSmallInFlight: 200 })
     const roomAfter = (small: number) => {
       for (let i = 0; i < small; i++) ahead.add(1)
       ahead.update()
       return roomOf(ahead)
     }
-    ahead.add(10_000)
-    // Each small one takes a 32nd: after 32, 3620 bytes are left; after 44, 2473.
+    ahead.add(10)
+    expect(roomAfter(32)).toBe(200)
+    expect(ahead.isOverfull(1000 + 64 * 10)).toBe(false)
+    expect(roomAfter(32)).toBe(200)
+    expect(ahead.isOverfull(1000 + 64 * 10 + 1)).toBe(true)
     expect(roomAfter(32)).toBe(64)
-    expect(roomAfter(12)).toBe(80)
-    expect(roomAfter(60)).toBe(200)
+    await clock.sleep(300)
+    expect(roomAfter(500)).toBe(64)
   })
 
   it('do not fall after a window limited by something else', async () => {
