@@ -107,8 +107,8 @@ export class ReadAhead {
    * to `maxBytes`. From then on, no more than that many are in flight.
    */
   isOverfull(heldBytes: number): boolean {
-    const { maxBytes, maxInFlight = Number.POSITIVE_INFINITY } = this.#bounds
-    if (heldBytes <= maxBytes + maxInFlight * this.#largestBytes) return false
+    const { maxBytes, maxInFlight } = this.#bounds
+    if (maxInFlight === undefined || heldBytes <= maxBytes + maxInFlight * this.#largestBytes) return false
     this.#areLarge = true
     this.#maxInFlight = Math.min(this.#maxInFlight, maxInFlight)
     return true
