@@ -87,8 +87,6 @@ export function isUnusable(error: unknown): error is Unusable {
 
 /** Attempts for a reply that is invalid JSON, or holds logs that were not asked for. */
 export const MOST_UNUSABLE = 4
-/** Smaller replies are copied, so that they do not keep the body of a batch, in bytes. */
-const LEAST_SHARED = 16 * 1024
 const COMMA = 0x2c
 const OPEN_BRACKET = 0x5b
 const CLOSE_BRACKET = 0x5d
@@ -190,16 +188,14 @@ export class LogAsker<T> {
   }
 
   #arrived(question: LogQuestion, reply: Reply, tally: Tally, attempt: number): LogReply<T> & { readonly held: HeldBytes } {
-    const isSmall = reply.bytes < LEAST_SHARED
-    const bytes = isSmall ? Buffer.from(bytesOf(reply)) : bytesOf(reply)
+    const bytes = bytesOf(reply)
     const { count, cuts } = scanLogs(bytes) ?? NOT_SCANNED
     const release = takeRelease(reply)
-    if (isSmall) release?.()
     // The bytes are changed while a piece is decoded, so nobody else may have them. What has logs
     // of later blocks is refused as a whole.
     const mayBeCut = release !== undefined && (cuts.at(-1)?.block ?? 0) <= question.span.to
     // Its memory may have room to spare.
-    const room = isSmall || tally.post === undefined ? 1 : Math.max(1, bytes.buffer.byteLength / tally.post.bytes)
+    const room = tally.post === undefined ? 1 : Math.max(1, bytes.buffer.byteLength / tally.post.bytes)
     return {
       ...question,
       items: undefined,

@@ -49,7 +49,7 @@ export interface LogProgress extends Progress {
 
 /** Spans in flight: any of them may turn out to be much larger than those before. */
 const MOST_IN_FLIGHT = 64
-/** And where they come quickly, until many have turned out to be. */
+/** The same where they come quickly, until many have turned out to be large. */
 const MOST_SMALL_IN_FLIGHT = 192
 /** Spans in flight and held. Those without logs take next to no memory. */
 const MOST_AHEAD = 1000
@@ -153,28 +153,22 @@ export class LogStream<T> {
       }
       const others = first.to < span.to ? [{ from: first.to + 1, to: span.to }] : []
       const cut = (each: PartedSpan) => cutAfter(each, range.blocks)
-      // Once all logs have arrived, the last block is asked for while they are decoded. Not where
-      // an audit has yet to ask for headers or receipts: it comes after these, too.
-      let last: { readonly calls: number; readonly hash: Promise<unknown> | undefined } | undefined
-      const askLast = () => {
-        if (last?.calls === fetcher.calls) return last.hash
-        const asked = { calls: fetcher.calls, hash: this.#lastHash(client.with({ signal: stop.signal }), span) }
-        last = asked
-        // By its turn, the node may be well again.
-        asked.hash?.catch(() => {
-          if (last === asked) last = undefined
-        })
-        return asked.hash
-      }
-      const onAllArrived = () => void (level === 'none' && askLast())
-      for await (const fetched of joined(first, ordered(others, ask, bounds, stop.signal, clockOf(client), cut, onAllArrived))) {
-        if (fetched.to === span.to) onAllArrived()
+      for await (const fetched of joined(first, ordered(others, ask, bounds, stop.signal, clockOf(client), cut))) {
         // A second endpoint is asked for the same ranges.
         const pages = level === 'peer' ? [await fetcher.read(fetched, stop.signal)] : fetcher.pages(fetched, stop.signal)
+        // All logs have arrived: the last block is asked for while the last pages are decoded. Not
+        // where an audit has yet to ask for headers or receipts: it comes after these, too.
+        const last =
+          level === 'none' && fetched.to === span.to ? { calls: fetcher.calls, hash: this.#lastHash(client.with({ signal: stop.signal }), span) } : undefined
+        last?.hash?.catch(() => {})
         for await (const page of pages) {
           signal?.throwIfAborted()
           const items = await auditor.check(page)
-          if (page.to === span.to) await this.#checkTail(askLast(), items, span, tail)
+          if (page.to === span.to) {
+            // Anew, if some had to be requested again since.
+            const hash = last?.calls === fetcher.calls ? last.hash : this.#lastHash(client.with({ signal: stop.signal }), span)
+            await this.#checkTail(hash, items, span, tail)
+          }
           counts.done += page.to - page.from + 1
           counts.bytes += page.received
           counts.logs += items.length

@@ -19,7 +19,7 @@ export type Cut<I> = (item: I) => readonly [now: I, later: I | undefined]
 export interface Answer<I> {
   /** The memory that it holds, in bytes. */
   readonly bytes: number
-  /** The part of the item that it answers, and the rest, which is requested next. Default: all. */
+  /** Where it answers only a part of the item: this part, and the rest, which is requested next. */
   readonly cut?: readonly [answered: I, rest: I] | undefined
 }
 
@@ -39,9 +39,7 @@ const OBSOLETE: unique symbol = Symbol('the item is not needed any more')
  * up the consumer while later ones arrive is requested again. The first answer counts, and only the
  * first request can fail. Where more of them are in flight than large ones may be, and turn out to
  * be large, the last answers are dropped and requested again. Rejects with the failure of the first
- * failed item, after all items before it, and with the reason of `stop`. `onAllArrived` may be
- * called, even several times, while the consumer has yet to take some of the items, and all of them
- * have arrived.
+ * failed item, after all items before it, and with the reason of `stop`.
  */
 export async function* ordered<I, T extends Answer<I>>(
   items: Iterable<I>,
@@ -50,9 +48,8 @@ export async function* ordered<I, T extends Answer<I>>(
   stop: AbortSignal,
   clock: Clock,
   cut: Cut<I> = (item) => [item, undefined],
-  onAllArrived = () => {},
 ): AsyncGenerator<T, void, undefined> {
-  const buffer = new ReorderBuffer(items[Symbol.iterator](), ask, bounds, clock, cut, onAllArrived)
+  const buffer = new ReorderBuffer(items[Symbol.iterator](), ask, bounds, clock, cut)
   const onStop = () => buffer.close(stop.reason)
   stop.addEventListener('abort', onStop)
   try {
@@ -118,7 +115,6 @@ class Slot<I, T> {
 class ReorderBuffer<I, T extends Answer<I>> {
   readonly #ask: Ask<I, T>
   readonly #cut: Cut<I>
-  readonly #onAllArrived: () => void
   readonly #clock: Clock
   readonly #items: Iterator<I>
   readonly #readAhead: ReadAhead
@@ -142,10 +138,9 @@ class ReorderBuffer<I, T extends Answer<I>> {
   #closed: { readonly reason: unknown } | undefined
   #wake = () => {}
 
-  constructor(items: Iterator<I>, ask: Ask<I, T>, bounds: Bounds, clock: Clock, cut: Cut<I>, onAllArrived: () => void) {
+  constructor(items: Iterator<I>, ask: Ask<I, T>, bounds: Bounds, clock: Clock, cut: Cut<I>) {
     this.#ask = ask
     this.#cut = cut
-    this.#onAllArrived = onAllArrived
     this.#clock = clock
     this.#items = items
     this.#readAhead = new ReadAhead(bounds, clock)
@@ -193,10 +188,7 @@ class ReorderBuffer<I, T extends Answer<I>> {
     this.#readAhead.update()
     for (;;) {
       const position = this.#waiting[0]?.position ?? (this.#isAtEnd ? Number.POSITIVE_INFINITY : this.#tail)
-      if (position >= (this.#failed?.position ?? Number.POSITIVE_INFINITY)) {
-        if (this.#failed === undefined && this.#inFlight === 0) this.#onAllArrived()
-        return
-      }
+      if (position >= (this.#failed?.position ?? Number.POSITIVE_INFINITY)) return
       const ahead = position === this.#head ? 0 : this.#tail - this.#head
       if (!this.#readAhead.hasRoom(ahead, this.#inFlight, this.#heldBytes) && !this.#hasRoomBetween(position)) return
       const slot = this.#waiting.shift() ?? this.#taken()
@@ -299,17 +291,18 @@ class ReorderBuffer<I, T extends Answer<I>> {
     this.#wake()
   }
 
-  /** Drops the answers to the last items while all of them take too much memory. */
+  /**
+   * Drops the answers to the last items while all of them take too much memory. Their items get new
+   * slots: what is still under way for the old ones counts no more.
+   */
   #dropExcess(): void {
-    for (let position = this.#farthest; position > this.#head && this.#readAhead.isOverfull(this.#heldBytes); position--) {
-      const slot = this.#slotAt(position)
-      if (slot.value === undefined) continue
-      this.#heldBytes -= slot.value.bytes
-      slot.value = undefined
-      slot.isWaiting = true
-      slot.overtakenAt = 0
-      slot.repeatedAt = 0
-      slot.repeats = 0
+    for (; this.#farthest > this.#head; this.#farthest--) {
+      const { item, position, value } = this.#slotAt(this.#farthest)
+      if (value === undefined) continue
+      if (!this.#readAhead.isOverfull(this.#heldBytes)) return
+      this.#heldBytes -= value.bytes
+      const slot = new Slot<I, T>(item, position)
+      this.#slots[position - this.#base] = slot
       this.#wait(slot)
     }
   }

@@ -10,8 +10,8 @@ export interface Bounds {
   /** Items in flight, where their sizes may differ much. Default: `maxItems`. */
   readonly maxInFlight?: number
   /**
-   * Items in flight where they come quickly, until so many of them turn out to be large that they
-   * have to be dropped. Default: `maxInFlight`.
+   * The same where they come quickly, until so many of them turn out to be large that some have to
+   * be dropped. Default: `maxInFlight`.
    */
   readonly maxSmallInFlight?: number
   /** Assumed size of an item until one has arrived, in bytes. */
@@ -130,7 +130,7 @@ export class ReadAhead {
     const { maxItems, maxInFlight = maxItems, maxSmallInFlight, maxWaitMs } = this.#bounds
     const mostInFlight = this.#areLarge ? maxInFlight : (maxSmallInFlight ?? maxInFlight)
     if (elapsed <= WINDOW_MS) {
-      // As many in less than a window are enough to tell.
+      // As many in less than a window come quickly.
       if (maxSmallInFlight !== undefined && this.#isFirstWindow && this.#arrived >= AT_LEAST) this.#maxInFlight = mostInFlight
       return
     }

@@ -1,4 +1,4 @@
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { decodedLogs } from '../../src/bulk/get-logs.ts'
 import { LogFetcher, type PartedSpan } from '../../src/bulk/log-fetch.ts'
 import { checkFilter } from '../../src/bulk/log-filter.ts'
@@ -6,7 +6,6 @@ import { EndpointLimits, LogRange } from '../../src/bulk/log-range.ts'
 import type { LogSpan } from '../../src/bulk/log-reply.ts'
 import { createClient } from '../../src/index.ts'
 import { type GetLogsOptions, getLogs } from '../../src/index-bulk.ts'
-import { BodyPool } from '../../src/rpc/body-pool.ts'
 import { type LogChain, startLogChain, tokens } from '../support/log-chain.ts'
 
 const filter = { address: tokens as `0x${string}`[] }
@@ -193,23 +192,5 @@ describe('a log that cannot be decoded', () => {
     let logs = 0
     for await (const _ of getLogs(client, { ...filter, from: 0n, to: 20n, audit: 'none' })) logs++
     expect(logs).toBe(honest.logs(0, 20).length)
-  })
-})
-
-describe('the memory of a POST', () => {
-  it('is not kept by small replies that wait', async () => {
-    const released = vi.spyOn(BodyPool.prototype, 'release')
-    onTestFinished(() => released.mockRestore())
-    const fetch = fetcherOf(await startLogChain({ head: 1000, logs: () => 1 }))
-    // The first reply of an endpoint is decoded.
-    await fetch({ from: 0, to: 9 })
-    released.mockClear()
-    const spans = Array.from({ length: 8 }, (_, i) => ({ from: 30 * i, to: 30 * i + 24 }))
-    const fetched = await Promise.all(spans.map(fetch))
-    expect(fetched.every(({ parts }) => parts[0]?.replies[0]?.items === undefined)).toBe(true)
-    expect(new Set(fetched.map(({ parts }) => parts[0]?.replies[0]?.tally.post)).size).toBeLessThan(8)
-    expect(fetched.every(({ bytes, received }) => bytes === received)).toBe(true)
-    const bytes = released.mock.calls.reduce((sum, [body]) => sum + body.length, 0)
-    expect(bytes).toBeGreaterThan(fetched.reduce((sum, { received }) => sum + received, 0))
   })
 })

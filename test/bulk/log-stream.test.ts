@@ -35,17 +35,11 @@ function logsOf(from: number, to: number): object[] {
 const bytesOf = (from: number, to: number) => JSON.stringify(logsOf(from, to)).length
 
 /** A node with logs from the block `dense` on that takes ranges of at most `most` blocks. */
-async function startNode({ dense = 0, most = Number.POSITIVE_INFINITY, isWell = (): boolean => true } = {}) {
+async function startNode({ dense = 0, most = Number.POSITIVE_INFINITY } = {}) {
   const counts = { sent: 0, blocks: 0, last: 0 }
   const replies: { readonly from: number; readonly to: number; readonly bytes: number }[] = []
-  /** The blocks that were requested by number. */
-  const asked: number[] = []
   const resultOf = ({ id, method, params }: Entry): object => {
-    if (method === 'eth_blockNumber') return { id, result: hexOf(HEAD) }
-    if (method !== 'eth_getLogs') {
-      asked.push(Number(params[0]))
-      return isWell() ? { id, result: blockOf(Number(params[0]), false) } : failed({ id }, -32000, 'internal error')
-    }
+    if (method !== 'eth_getLogs') return { id, result: method === 'eth_blockNumber' ? hexOf(HEAD) : blockOf(Number(params[0]), false) }
     const { fromBlock, toBlock } = params[0] as { fromBlock: string; toBlock: string }
     if (Number(toBlock) - Number(fromBlock) >= most) return failed({ id }, -32602, `exceed maximum block range: ${most}`)
     const result = logsOf(Math.max(dense, Number(fromBlock)), Number(toBlock))
@@ -57,7 +51,7 @@ async function startNode({ dense = 0, most = Number.POSITIVE_INFINITY, isWell = 
     return { id, result }
   }
   const { url } = await serve(each(resultOf))
-  return { url, counts, replies, asked }
+  return { url, counts, replies }
 }
 
 describe('while the consumer stalls', () => {
@@ -132,28 +126,6 @@ describe('requests', () => {
     const posts = await postsOf(to)
     const first = posts.filter(({ at }) => at === posts[0]?.at).flatMap(({ calls }) => calls)
     expect(first.sort()).toEqual(expected)
-  })
-
-  it('begin with the last block again once all logs have arrived, while they are read', async () => {
-    const { url, asked } = await startNode()
-    const pages = getLogs(clientOf(url), { address, from: 0n, to: 5000n, audit: 'none' }).pages()
-    expect((await pages.next()).value?.to).toBeLessThan(5000n)
-    await sleep(100)
-    expect(asked.filter((each) => each === 5000)).toHaveLength(2)
-    await pages.return(undefined)
-  })
-
-  it('end well where the node was in trouble when the last block was requested early', async () => {
-    let isWell = true
-    const { url, asked } = await startNode({ isWell: () => isWell })
-    const ends: bigint[] = []
-    for await (const { to } of getLogs(clientOf(url), { address, from: 0n, to: 5000n, audit: 'none' }).pages()) {
-      ends.push(to)
-      isWell = ends.length > 3
-      if (!isWell) await sleep(200_000)
-    }
-    expect(ends.at(-1)).toBe(5000n)
-    expect(asked.filter((each) => each === 5000).length).toBeGreaterThan(2)
   })
 
   it('go on far ahead of the consumer where there are no logs', async () => {

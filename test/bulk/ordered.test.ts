@@ -179,6 +179,68 @@ describe('answers that turn out to be large', () => {
   })
 })
 
+describe('an item whose answer was dropped', () => {
+  const few = { ...bounds, maxBytes: 1000, maxInFlight: 4, maxSmallInFlight: 20 }
+
+  it('is requested once more where its second request is late', async () => {
+    const asked: bigint[] = []
+    const large: (() => void)[] = []
+    let isLost = false
+    const ask = (number: bigint, _: AbortSignal, again: boolean) =>
+      new Promise<Item>((resolve) => {
+        const isSecond = asked.includes(number)
+        asked.push(number)
+        if (number >= 40n && number < 60n && !isSecond) large.push(() => resolve({ number, bytes: 1000, again }))
+        else if (number !== 59n || again) resolve({ number, bytes: 1, again })
+        else isLost = true
+      })
+    const came = all(ordered(numbersTo(200n), ask, few, new AbortController().signal, new VirtualClock()))
+    await eventually(() => expect(asked).toHaveLength(60))
+    for (const answer of [...large.slice(1), large[0]]) answer?.()
+    expect(await came).toHaveLength(201)
+    expect(isLost).toBe(true)
+  })
+
+  it('is not taken from a request of before, which was for more of it', async () => {
+    type Span = readonly [from: number, to: number]
+    interface Part {
+      readonly bytes: number
+      readonly span: Span
+      readonly cut?: readonly [Span, Span]
+    }
+    const answers = new Map<string, (bytes: number, part?: Span) => void>()
+    const ask = ([from, to]: Span, _: AbortSignal, again: boolean) =>
+      new Promise<Part>((resolve) => {
+        const answer = (bytes: number, part?: Span) =>
+          resolve(part === undefined ? { bytes, span: [from, to] } : { bytes, span: part, cut: [part, [part[1] + 1, to]] })
+        if (from < 400) answer(1)
+        else answers.set(`${from} to ${to}${again ? ' again' : ''}`, answer)
+      })
+    const spans = Array.from({ length: 60 }, (__, i): Span => [10 * i, 10 * i + 9])
+    const came: Span[] = []
+    const ended = (async () => {
+      for await (const { span } of ordered(spans, ask, { ...few, maxBytes: 2000 }, new AbortController().signal, new VirtualClock())) came.push(span)
+    })()
+    const answer = async (name: string, bytes: number, part?: Span) => {
+      await eventually(() => expect([...answers.keys()]).toContain(name))
+      answers.get(name)?.(bytes, part)
+      await turn()
+    }
+    // 58 is late, comes in part from its second request, and is dropped with it.
+    await answer('590 to 599', 1)
+    await answer('580 to 589 again', 1000, [580, 583])
+    for (const from of [410, 420, 430, 440, 450, 460]) await answer(`${from} to ${from + 9}`, 1000)
+    await answer('400 to 409', 0)
+    for (let from = 470; from < 570; from += 10) await answer(`${from} to ${from + 9}`, 0)
+    await eventually(() => expect([...answers.keys()]).toContain('580 to 583'))
+    // Only now its first request is answered, as a whole.
+    await answer('580 to 589', 1)
+    for (const name of ['570 to 579', '580 to 583', '584 to 589', '590 to 599']) await answer(name, 1)
+    await ended
+    expect(came.flatMap(([from, to]) => Array.from({ length: to - from + 1 }, (__, i) => from + i))).toEqual(Array.from({ length: 600 }, (__, i) => i))
+  })
+})
+
 describe('an item that is requested in parts', () => {
   type Span = readonly [from: number, to: number]
   interface Part {
@@ -296,24 +358,6 @@ describe('an item that is requested in parts', () => {
       return from === 1 && !again ? never : whole([from, to])
     })
     expect((await spans(parts)).slice(0, 3)).toEqual([[0, 0], [1, 2], [3, 5]]) // biome-ignore format: as a table
-  })
-})
-
-describe('the arrival of all items', () => {
-  it('is told while the consumer has yet to take some, and not before', async () => {
-    const told: bigint[] = []
-    let taken = -1n
-    const ask = async (number: bigint): Promise<Item> => {
-      if (number === 2n) await eventually(() => expect(taken).toBeGreaterThanOrEqual(0n))
-      return { number, bytes: 1, again: false }
-    }
-    const onAllArrived = () => void told.push(taken)
-    for await (const { number } of ordered(numbersTo(5n), ask, bounds, new AbortController().signal, new VirtualClock(), undefined, onAllArrived)) {
-      taken = number
-      for (let turns = 0; turns < 3; turns++) await turn()
-    }
-    expect(told[0]).toBeGreaterThanOrEqual(0n)
-    expect(told[0]).toBeLessThan(5n)
   })
 })
 

@@ -117,8 +117,8 @@ export class EndpointLimits {
   #isProbing = false
   /** Mean time that POSTs take, in ms; undefined while none has been answered. */
   #meanMs: number | undefined
-  /** Heavy calls in a POST, at most, by the newest POST of at least `MOST_HEAVY` of them. */
-  #mostHeavy = MOST_HEAVY
+  /** Heavy calls in a POST, at most, by their method: as the newest POST of several shows. */
+  readonly #mostHeavy = new Map<string, number>()
   /** Calls were answered since it last throttled. */
   #isAnswering = false
 
@@ -205,7 +205,8 @@ export class EndpointLimits {
     const room = this.#pacer.room(most, now)
     // A node works on heavy calls one after the other: those of several POSTs, side by side.
     const share = Math.max(LEAST_SHARE, Math.ceil(waiting.size / slots))
-    const maxCalls = this.#isHeavy(waiting.first.method) ? Math.min(room, share, this.#mostHeavy) : room
+    const { method } = waiting.first
+    const maxCalls = this.#isHeavy(method) ? Math.min(room, share, this.#mostHeavy.get(method) ?? MOST_HEAVY) : room
     return new Plan(maxCalls, this.#size, this.#pacer.fitting(now), maySplit ? this.#speeds : undefined)
   }
 
@@ -257,9 +258,12 @@ export class EndpointLimits {
 
   #learnHeavy({ batch, whole }: BatchResult, now: number): void {
     const { calls, sentAt } = batch
-    if (calls.length < MOST_HEAVY || !calls.every(({ method }) => this.#isHeavy(method))) return
-    if (whole === 'answered') this.#mostHeavy = Math.min(MOST_QUICK, Math.max(MOST_HEAVY, Math.floor((QUICK_POST_MS * calls.length) / (now - sentAt))))
-    else if (whole === 'timed-out') this.#mostHeavy = MOST_HEAVY
+    const [{ method }] = calls as [Call]
+    if (calls.length < MOST_HEAVY || !this.#isHeavy(method) || calls.some((call) => call.method !== method)) return
+    const quick = Math.min(MOST_QUICK, Math.max(MOST_HEAVY, Math.floor((QUICK_POST_MS * calls.length) / (now - sentAt))))
+    // A call that fails may take no time.
+    const most = whole === 'answered' ? quick : Math.min(quick, this.#mostHeavy.get(method) ?? MOST_HEAVY)
+    this.#mostHeavy.set(method, most)
   }
 
   /** True where the calls may do better one by one. */

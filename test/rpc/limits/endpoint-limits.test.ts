@@ -11,7 +11,7 @@ const limitsWith = (options = {}) =>
       singleConcurrency: 100,
       maxCalls: 100,
       backoff: { baseDelayMs: 100, maxDelayMs: 1000 },
-      isHeavy: (method) => method === 'heavy',
+      isHeavy: (method) => method.startsWith('heavy'),
       ...options,
     },
     0,
@@ -24,6 +24,7 @@ const answered = () => replyOf('0x1', 10)
 const http = (status: number, context: object) => new HttpError({ status, headers: {}, body: 'no' }, { method: 'any', ...context })
 const throttled = (retryAfterMs?: number) => http(429, { kind: 'rate-limit', ...(retryAfterMs && { retryAfterMs }) })
 const timedOut = () => new TimeoutError('no reply within 5 s', { endpoint: 'node' })
+const tooManyResults = () => new RpcError({ code: -32005, message: 'query returned more than 10000 results' }, { method: 'any', kind: 'range-too-large' })
 const tooLong = () => new RpcError({ code: -32600, message: 'batch too large' }, { method: 'any', kind: 'batch-too-large' })
 
 /** Sends a batch of this many calls, which take 50 ms. */
@@ -98,7 +99,12 @@ describe('a plan', () => {
     expect(mostAfter(24, 400)).toBe(15)
     expect(mostAfter(15, 5000)).toBe(8)
     expect(mostAfter(8, 20)).toBe(24)
+    // Refused calls may have taken no time.
+    expect(mostAfter(24, 400, tooManyResults())).toBe(15)
+    expect(mostAfter(24, 20, tooManyResults())).toBe(15)
     expect(mostAfter(24, 5000, timedOut())).toBe(8)
+    expect(mostAfter(24, 20, answered(), 'heavy too')).toBe(8)
+    expect(planOf(limits.plan(1e6, { size: 1000, first: callsOf(1, 'heavy too')[0] as Call }))).toBe(24)
   })
 
   test('waits for the batch that probes a new length, unless the calls fit an accepted one', () => {
