@@ -1,7 +1,7 @@
 import type { Client, Request } from '../client/client.ts'
 import { AVOID, clockOf, connectionsOf, ONLY, type RequestMarks, TALLY, UNREAD } from '../client/internals.ts'
 import { scrubError } from '../client/scrub-error.ts'
-import { CodecError, type HexlineError, IntegrityError, MalformedReplyError } from '../errors.ts'
+import { CodecError, type HexlineError, IntegrityError, MalformedReplyError, TimeoutError } from '../errors.ts'
 import { moved } from '../eth/codec/codec-path.ts'
 import type { Hash } from '../eth/codec/hex.ts'
 import type { Log } from '../eth/objects.ts'
@@ -114,6 +114,7 @@ export class LogAsker<T> {
   readonly #bodies = new BodyPool()
   /** Whether the endpoints' replies could be used, as far as they were read. */
   readonly #areUsable = new Map<string | undefined, boolean>()
+  #answered = 0
   /** Calls of `eth_getLogs`. */
   calls = 0
 
@@ -154,7 +155,7 @@ export class LogAsker<T> {
         ...(attempts !== undefined && { attempts }),
       }
       this.calls++
-      const reply = await (urgent ? this.#urgent : this.#bulk).send(request)
+      const reply = await this.#send(urgent ? this.#urgent : this.#bulk, request)
       const arrived = this.#arrived(question, reply, tally, attempt)
       const { endpoint } = tally
       const mayWait = isRead !== true && arrived.count > 0 && !this.#isSuspect(endpoint, arrived.count)
@@ -165,6 +166,23 @@ export class LogAsker<T> {
         if (!isUnusable(error)) throw error
         if (attempt === MOST_UNUSABLE) throw this.failureOf(arrived, error)
         if (endpoint !== undefined) avoided.push(endpoint)
+      }
+    }
+  }
+
+  /**
+   * A deadline that passes in the queue only shows that the node is slow. While other calls are
+   * being answered, this one is sent again.
+   */
+  async #send(client: Client, request: Request & RequestMarks): Promise<Reply> {
+    for (;;) {
+      const answered = this.#answered
+      try {
+        const reply = await client.send(request)
+        this.#answered++
+        return reply
+      } catch (error) {
+        if (!(error instanceof TimeoutError) || error.attempts > 0 || this.#answered === answered) throw error
       }
     }
   }

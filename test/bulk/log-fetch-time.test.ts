@@ -47,14 +47,14 @@ function resultOf(entry: Entry): object {
 }
 
 /** A node that takes this long for its ranges, and fails what `fails` gives an answer for. */
-async function startNode(msOf: (blocks: number) => number, fails: (range: Range) => Answer | undefined = () => undefined) {
+async function startNode(msOf: (blocks: number, range: Range) => number, fails: (range: Range) => Answer | undefined = () => undefined) {
   const ranges: Range[] = []
   const { url } = await serve(async (request, response) => {
     let ms = 0
     let failure: Answer | undefined
     for (const range of request.entries.flatMap((entry) => rangeOf(entry) ?? [])) {
       ranges.push(range)
-      ms += msOf(range.to - range.from + 1)
+      ms += msOf(range.to - range.from + 1, range)
       failure ??= fails(range)
     }
     await sleep(ms)
@@ -119,5 +119,26 @@ describe('a range', () => {
     const started = clock.now()
     expect(await errorOf<HexlineError>(blocksOf(url, { deadlineMs: 60_000 }))).toMatchObject({ kind: 'server' })
     expect(clock.now() - started).toBeLessThan(90_000)
+  })
+})
+
+describe('a node that becomes two hundred times slower', () => {
+  it('is heard to the end, though deadlines pass while calls wait for their turn', async () => {
+    const tooLong: Answer = each(({ id }) => failed({ id }, -32000, 'query exceeds max block range 2000'))
+    const node = await startNode(
+      (_, { from }) => (from < 500_000 ? 20 : 4000),
+      ({ from, to }) => (to - from < 2000 ? undefined : tooLong),
+    )
+    let next = 0n
+    for await (const { from, to } of getLogs(clientOf(node.url, { timeoutMs: 30_000, deadlineMs: 120_000 }), {
+      address,
+      from: 0n,
+      to: 900_000n,
+      audit: 'none',
+    }).pages()) {
+      expect(from).toBe(next)
+      next = to + 1n
+    }
+    expect(next).toBe(900_001n)
   })
 })
