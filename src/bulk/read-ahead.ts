@@ -10,8 +10,8 @@ export interface Bounds {
   /** Items in flight, where their sizes may differ much. Default: `maxItems`. */
   readonly maxInFlight?: number
   /**
-   * The same where they come quickly, until so many of them turn out to be large that some have to
-   * be dropped. Default: `maxInFlight`.
+   * The same where they come quickly, until too many of them turn out to be large (`isOverfull`).
+   * Default: `maxInFlight`.
    */
   readonly maxSmallInFlight?: number
   /** Assumed size of an item until one has arrived, in bytes. */
@@ -59,7 +59,7 @@ export class ReadAhead {
   #expectedBytes: number
   #hasSize = false
   #largestBytes = 0
-  /** So many items were large that some had to be dropped. */
+  /** Too many items were large: some had to be dropped. */
   #areLarge = false
   /** Items that arrived in the current window, which began at `since`. */
   #arrived = 0

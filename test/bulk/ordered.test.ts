@@ -14,6 +14,15 @@ interface Item {
   readonly again: boolean
 }
 
+type Span = readonly [from: number, to: number]
+
+/** An answer to a span, or to a part of it. */
+interface Part {
+  readonly bytes: number
+  readonly span: Span
+  readonly cut?: readonly [answered: Span, rest: Span]
+}
+
 interface Asked {
   readonly number: bigint
   readonly signal: AbortSignal
@@ -23,6 +32,8 @@ interface Asked {
 }
 
 const bounds = { maxBytes: 1e9, maxItems: 1000, assumedBytes: 1, maxWaitMs: 15_000 }
+/** Of large items, only a few may be in flight. */
+const few = { ...bounds, maxBytes: 1000, maxInFlight: 4, maxSmallInFlight: 20 }
 
 /** The items 0 to `last`. Those in `hold` arrive when the test answers, all others at once. */
 function start(last: bigint, hold: (number: bigint, again: boolean) => boolean, more: Partial<Bounds> = {}) {
@@ -135,8 +146,6 @@ describe('the number requested ahead', () => {
 })
 
 describe('answers that turn out to be large', () => {
-  const large = { ...bounds, maxBytes: 1000, maxInFlight: 4, maxSmallInFlight: 20 }
-
   it('are dropped where they take more memory than a few would, the last ones first, and requested again, once', async () => {
     const asked: bigint[] = []
     const answers: ((bytes: number) => void)[] = []
@@ -149,8 +158,7 @@ describe('answers that turn out to be large', () => {
         else if (asked.length > 60) answer(1000)
         else answers.push(answer)
       })
-    const clock = new VirtualClock()
-    const came = all(ordered(numbersTo(79n), ask, large, new AbortController().signal, clock))
+    const came = all(ordered(numbersTo(79n), ask, few, new AbortController().signal, new VirtualClock()))
     await eventually(() => expect(asked).toHaveLength(60))
     // Five may stay: one in the thousand bytes, and four that may be in flight.
     for (const answer of answers.slice(1)) answer(1000)
@@ -164,7 +172,7 @@ describe('answers that turn out to be large', () => {
 
   it('never are where the consumer waits for one, however large it is', async () => {
     const ask = async (number: bigint) => ({ number, bytes: 1e6, again: false })
-    const came = await all(ordered(numbersTo(5n), ask, { ...large, maxBytes: 1 }, new AbortController().signal, new VirtualClock()))
+    const came = await all(ordered(numbersTo(5n), ask, { ...few, maxBytes: 1 }, new AbortController().signal, new VirtualClock()))
     expect(came).toHaveLength(6)
   })
 
@@ -180,8 +188,6 @@ describe('answers that turn out to be large', () => {
 })
 
 describe('an item whose answer was dropped', () => {
-  const few = { ...bounds, maxBytes: 1000, maxInFlight: 4, maxSmallInFlight: 20 }
-
   it('is requested once more where its second request is late', async () => {
     const asked: bigint[] = []
     const large: (() => void)[] = []
@@ -202,12 +208,6 @@ describe('an item whose answer was dropped', () => {
   })
 
   it('is not taken from a request of before, which was for more of it', async () => {
-    type Span = readonly [from: number, to: number]
-    interface Part {
-      readonly bytes: number
-      readonly span: Span
-      readonly cut?: readonly [Span, Span]
-    }
     const answers = new Map<string, (bytes: number, part?: Span) => void>()
     const ask = ([from, to]: Span, _: AbortSignal, again: boolean) =>
       new Promise<Part>((resolve) => {
@@ -242,13 +242,6 @@ describe('an item whose answer was dropped', () => {
 })
 
 describe('an item that is requested in parts', () => {
-  type Span = readonly [from: number, to: number]
-  interface Part {
-    readonly bytes: number
-    readonly span: Span
-    readonly cut?: readonly [answered: Span, rest: Span]
-  }
-
   /** The span 0 to `last` in parts of at most three. `answer` says what a part is answered with. */
   function startParts(last: number, answer: (span: Span, again: boolean) => Part | Promise<Part>, more: Partial<Bounds> = {}) {
     const asked: Span[] = []

@@ -99,7 +99,7 @@ describe('items in flight', () => {
     expect(roomOf(ahead)).toBe(256)
   })
 
-  it('are as few as large ones may be once so many are large that some have to be dropped', async () => {
+  it('are at most as many as large ones may be once some have had to be dropped', async () => {
     const { clock, ahead } = start({ maxBytes: 1000, decay: 1, maxInFlight: 64, maxSmallInFlight: 200 })
     const roomAfter = (small: number) => {
       for (let i = 0; i < small; i++) ahead.add(1)
