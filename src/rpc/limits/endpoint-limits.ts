@@ -279,13 +279,15 @@ export class EndpointLimits {
   }
 
   #learnTooLarge({ calls, expectedBytes }: BatchInFlight, refusal: HexlineError): void {
-    if (refusal instanceof LimitError && refusal.size > expectedBytes) {
-      // How large it would have been is known, and was not foreseen.
-      this.#size.learnBytes(calls, refusal.size, expectedBytes)
-      this.#size.tooLarge(calls.length, refusal.size, refusal.limit)
-    } else {
+    if (!(refusal instanceof LimitError) || refusal.size <= expectedBytes) {
       this.#size.tooLarge(calls.length, expectedBytes)
+      return
     }
+    // How large it would have been is known, and was not foreseen.
+    this.#size.learnBytes(calls, refusal.size, expectedBytes)
+    // Beyond hexline's own limit, it says something about these calls, and nothing about the
+    // endpoint. Where the endpoint has cut it, its size is the limit.
+    if (refusal.size === refusal.limit) this.#size.tooLarge(calls.length, refusal.size)
   }
 
   /** True where a pause begins. */

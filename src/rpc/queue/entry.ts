@@ -74,6 +74,8 @@ export class Entry implements EncodedCall, Awaited {
   readonly key: string | undefined
 
   state: EntryState = UNPLACED
+  /** Longest batch that it may be in: at most half of one whose replies were too large together. */
+  longest = Number.POSITIVE_INFINITY
   readonly #first: Caller
   #others: Caller[] | undefined
   #waitingCallers = 1

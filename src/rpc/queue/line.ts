@@ -85,10 +85,11 @@ export class Line {
     this.#merge()
     const taken: Entry[] = []
     const apart: Entry[] = []
-    while (this.size > apart.length && taken.length < plan.maxCalls) {
+    let most = plan.maxCalls
+    while (this.size > apart.length && taken.length < most) {
       const entry = this.#entries[this.#head] as Entry
       if (this.#holds(entry)) {
-        if (!entry.safe && taken.length > 0) break
+        if (taken.length > 0 && (!entry.safe || taken.length >= entry.longest)) break
         const fit = plan.fits(entry)
         if (fit === 'no') break
         if (fit === 'apart') {
@@ -96,6 +97,7 @@ export class Line {
         } else {
           this.#leave(entry)
           taken.push(entry)
+          most = Math.min(most, entry.longest)
         }
       }
       this.#entries[this.#head++] = undefined as never

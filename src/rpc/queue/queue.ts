@@ -265,7 +265,9 @@ class EndpointQueue implements Queue {
       const entry = entries[i] as Entry
       const outcome = outcomes[i] as Outcome
       if (resend === 'all' || (resend === 'too-large' && outcome instanceof Error && isTooLarge(outcome))) {
-        if (entry.isWaitedFor) again.push(entry)
+        if (!entry.isWaitedFor) continue
+        if (outcome instanceof Error && outcome.kind === 'response-too-large') entry.longest = Math.max(1, Math.floor(entries.length / 2))
+        again.push(entry)
         continue
       }
       entry.settle(outcome)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { HttpError, RpcError, TimeoutError } from '../../../src/errors.ts'
+import { HttpError, LimitError, RpcError, TimeoutError } from '../../../src/errors.ts'
 import { type Call, type Outcome, replyOf } from '../../../src/rpc/call.ts'
 import { batchResult } from '../../../src/rpc/limits/batch-result.ts'
 import { type BatchPlan, EndpointLimits, type Wait } from '../../../src/rpc/limits/endpoint-limits.ts'
@@ -40,6 +40,36 @@ function send(limits: EndpointLimits, count: number, outcome: (i: number) => Out
 }
 
 const planOf = (plan: Wait | BatchPlan) => ('waitMs' in plan ? plan.waitMs : plan.maxCalls)
+
+describe('replies that are too large together', () => {
+  /** Small replies, then some that are a thousand times as large. */
+  const afterLarge = (failure: LimitError) => {
+    const limits = limitsWith()
+    for (let now = 0; now < 10; now++) send(limits, 50, answered, 100 * now)
+    send(limits, 50, () => failure, 1000)
+    return limits
+  }
+  const MiB = 1024 * 1024
+  const tooLarge = (size: number) => new LimitError('too large', 'response-too-large', { limit: 16 * MiB, size })
+  const fitting = (limits: EndpointLimits) => {
+    const plan = limits.plan(2000, waiting(100)) as BatchPlan
+    return callsOf(100).findIndex((call) => plan.fits(call) !== 'yes')
+  }
+
+  test('say something about these calls, and nothing about the endpoint, where the limit is hexline’s', () => {
+    const limits = afterLarge(tooLarge(45 * MiB))
+    expect(limits.current).toMatchObject({ maxCalls: 100, bodyBytes: 1.5 * MiB })
+    // 0.3 of 45 MiB / 50 for each.
+    expect(fitting(limits)).toBe(6)
+    // The others do not wait for one that shows whether so many are taken.
+    limits.started(callsOf(6), 2000, false)
+    expect(planOf(limits.plan(2000, waiting(100)))).toBe(100)
+  })
+
+  test('show what the endpoint takes, where it has cut them', () => {
+    expect(afterLarge(new LimitError('cut', 'response-too-large', { limit: MiB, size: MiB })).current).toMatchObject({ bodyBytes: 0.75 * MiB })
+  })
+})
 
 describe('a plan', () => {
   test('changes nothing, however often it is made', () => {

@@ -36,6 +36,17 @@ function drain(line: Line): number[] {
   return deadlines
 }
 
+describe('calls whose replies were too large together', () => {
+  it('travel in no longer batch than each of them may be in, whatever comes first', () => {
+    const line = new Line(ignore)
+    const longest = [9, 2, 9, 9, 9, 3, 9, 9, 1, 9]
+    for (const [i, most] of longest.entries()) line.push(Object.assign(entryWith(i), { longest: most }))
+    const batches: number[][] = []
+    while (line.size > 0) batches.push(line.take(upTo(4)).entries.map(({ deadline }) => deadline))
+    expect(batches).toEqual([[0, 1], [2, 3, 4], [5, 6, 7], [8], [9]])
+  })
+})
+
 describe('calls that come back from a failure', () => {
   it('are placed by their age, and those of unknown age in front', () => {
     const line = new Line(ignore)

@@ -861,6 +861,37 @@ describe('joining', () => {
   })
 })
 
+describe('calls whose replies are too large together', () => {
+  test('go in at most half as long a batch each time, though small replies to others come meanwhile', async () => {
+    const MiB = 2 ** 20
+    const isLarge = ({ params: [number] }: { readonly params: readonly unknown[] }) => (number as number) >= 1000 && (number as number) < 1032
+    const lengthsOf = new Map<unknown, number[]>()
+    const post: Post = async (calls) => {
+      const large = calls.filter(isLarge)
+      for (const { params } of large) lengthsOf.set(params[0], [...(lengthsOf.get(params[0]) ?? []), calls.length])
+      const size = large.length * MiB + calls.length - large.length
+      if (size > 3 * MiB) return calls.map(() => new LimitError('too large', 'response-too-large', { limit: 3 * MiB, size }))
+      return calls.map((call) => replyOf(call.params[0], isLarge(call) ? MiB : 1))
+    }
+    const limits = { concurrency: 4, singleConcurrency: 4, maxCalls: 64, backoff: { baseDelayMs: 100, maxDelayMs: 100 }, isHeavy: () => false }
+    const queue = createQueue({ name: 'endpoint', post, waiting: new Waiting(clock), dedupe: true, ...limits })
+    const numbers = Array.from({ length: 10_000 }, (_, i) => i)
+    const answer = async (number: number) =>
+      (await queue.send(ownRead({ method: 'eth_getLogs', params: [number], priority: 'bulk', deadline: Number.POSITIVE_INFINITY }))).take()
+    expect(await Promise.all(numbers.map(answer))).toEqual(numbers)
+    expect(lengthsOf.size).toBe(32)
+    for (const [first, ...others] of lengthsOf.values()) {
+      expect(first).toBeGreaterThan(3)
+      let before = first as number
+      for (const length of others) {
+        expect(length).toBeLessThanOrEqual(before / 2)
+        before = length
+      }
+    }
+    expect(queue.limits.maxCalls).toBe(64)
+  })
+})
+
 describe('what the limits learn from a batch', () => {
   test('shows as soon as its callers have their results, which do not wait for it', async () => {
     let isShort = true
