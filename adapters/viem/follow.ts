@@ -19,7 +19,7 @@ import { createReader } from '../../src/eth/codec/reader.ts'
 import type { Log } from '../../src/eth/objects.ts'
 import type { FollowReader } from '../../src/follow/block-source.ts'
 import type { FollowCursor } from '../../src/follow/cursor.ts'
-import { checkFollowOptions, type FollowOptions, type FollowRollback } from '../../src/follow/follow.ts'
+import { checkFollowOptions, type FollowOptions, type FollowRollback, rollbackOf } from '../../src/follow/follow.ts'
 import { type FollowJob, type FollowProgress, followStream } from '../../src/follow/follow-stream.ts'
 import { formatBlockOf, formatReceiptsOf } from './format.ts'
 import { asViem, selectionOf } from './logs-in-range.ts'
@@ -136,18 +136,14 @@ async function* items(
   decode: (logs: ViemLog[]) => ViemLog[],
 ): AsyncGenerator<unknown, void, undefined> {
   try {
-    for await (const item of followStream(client, job, reader)) {
-      if (item.type === 'rollback') {
-        const { type, to, blocks, cursor } = item
-        yield { type, to: BigInt(to), blocks: blocks.map(({ number, hash }) => ({ number: BigInt(number), hash })), cursor }
-      } else {
-        const { type, block, logs, cursor } = item
-        // Logs of receipts have viem's format already.
-        yield logs === undefined
-          ? { type, block, cursor }
-          : { type, block, logs: decode(job.receipts ? (logs as unknown as ViemLog[]) : logs.map(asViem)), cursor }
-      }
-    }
+    yield* followStream(client, job, reader, (item) => {
+      if (item.type === 'rollback') return rollbackOf(item)
+      const { type, block, logs, cursor } = item
+      // Logs of receipts have viem's format already.
+      return logs === undefined
+        ? { type, block, cursor }
+        : { type, block, logs: decode(job.receipts ? (logs as unknown as ViemLog[]) : logs.map(asViem)), cursor }
+    })
   } catch (error) {
     throw error instanceof HexlineError && error.method !== undefined ? viemError(error, { method: error.method }, client.endpoints) : withParameterName(error)
   }

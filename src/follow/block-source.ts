@@ -128,7 +128,8 @@ export class NearBlocks<I, L> {
   async single(near: Client, number: number): Promise<ReadBlock<I, L>> {
     try {
       const fetched = await this.#fetcher.fetchBy(near, BigInt(number))
-      const arrived = await this.#arrivals.arrive(fetched, this.#options.signal, new Link())
+      const arriving = this.#arrivals.arrive(fetched, this.#options.signal, new Link())
+      const arrived = arriving instanceof Promise ? await arriving : arriving
       const block = this.#arrivals.item(arrived)
       releaseArrived(arrived)
       const byHash = this.#logsByHash(near)

@@ -28,14 +28,13 @@ interface CopiedBlock {
  * own bytes of the block, its receipts and its logs, without white space outside strings; and
  * `{"type":"rollback","to":…,"blocks":[{"number":…,"hash":…},…]}`.
  */
-export async function* followLines(client: Client, job: FollowJob): AsyncGenerator<FollowLine, void, undefined> {
-  for await (const item of followStream(client, job, copying(job))) {
+export function followLines(client: Client, job: FollowJob): AsyncGenerator<FollowLine, void, undefined> {
+  return followStream(client, job, copying(job), (item) => {
     const { cursor } = item
-    if (item.type === 'rollback') {
-      const { type, to, blocks } = item
-      yield { line: Buffer.from(`${JSON.stringify({ type, to, blocks })}\n`), cursor, rolledBack: blocks.length }
-    } else yield { line: lineOf(item.block, item.logs), cursor, rolledBack: 0 }
-  }
+    if (item.type === 'block') return { line: lineOf(item.block, item.logs), cursor, rolledBack: 0 }
+    const { type, to, blocks } = item
+    return { line: Buffer.from(`${JSON.stringify({ type, to, blocks })}\n`), cursor, rolledBack: blocks.length }
+  })
 }
 
 const START = Buffer.from('{"type":"block","block":')

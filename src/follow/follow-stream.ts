@@ -47,25 +47,18 @@ export type StreamItem<I, L> =
 /** Failures in a row that waiting cannot mend, such as contradictions, until they are thrown. */
 const MOST_CONTRADICTIONS = 8
 
-/** Blocks from history through the head, and rollbacks of those that were replaced. */
-export async function* followStream<I, L>(
+/**
+ * Blocks from history through the head, and rollbacks of those that were replaced, as `itemOf`
+ * makes them. Another generator around this one would do that, too, but each that a block passes
+ * through delays it.
+ */
+export function followStream<I, L, T>(
   client: Client,
   job: FollowJob,
   reader: FollowReader<never, never, I, L>,
-): AsyncGenerator<StreamItem<I, L>, void, undefined> {
-  const { signal } = job
-  signal?.throwIfAborted()
-  const asked = client.with(signal ? { signal } : {})
-  const identity = await identityOf(asked)
-  const bell = startBell(client, signal)
-  try {
-    const chain = new HeldChain(await startOf(asked, job, identity, bell))
-    yield* new Follower(asked, job, reader, identity, chain, bell).items()
-  } catch (error) {
-    throw error instanceof IntegrityError ? scrubError(error, connectionsOf(client)) : error
-  } finally {
-    bell.stop()
-  }
+  itemOf: (item: StreamItem<I, L>) => T,
+): AsyncGenerator<T, void, undefined> {
+  return Follower.items(client, job, reader, itemOf)
 }
 
 /** What distinguishes the node's chain from another. */
@@ -118,13 +111,14 @@ async function newest(client: Client, { confirmations, onProgress }: FollowJob, 
  * Looks at the head, decides what to do next (`nextStep`), does it, and waits for the bell. A
  * failure ends a round and never the stream, unless waiting cannot mend it.
  */
-class Follower<I, L> {
+class Follower<I, L, T> {
   readonly #client: Client
   /** The same for calls near the head. */
   readonly #near: Client
   readonly #nearBlocks: NearBlocks<I, L>
   readonly #job: FollowJob
   readonly #reader: FollowReader<never, never, I, L>
+  readonly #itemOf: (item: StreamItem<I, L>) => T
   readonly #identity: ChainIdentity
   readonly #chain: HeldChain
   readonly #bell: Bell
@@ -136,43 +130,73 @@ class Follower<I, L> {
   /** Failures since the last progress that contradict what is known. */
   #contradictions = 0
 
-  constructor(client: Client, job: FollowJob, reader: FollowReader<never, never, I, L>, identity: ChainIdentity, chain: HeldChain, bell: Bell) {
+  static async *items<I, L, T>(
+    client: Client,
+    job: FollowJob,
+    reader: FollowReader<never, never, I, L>,
+    itemOf: (item: StreamItem<I, L>) => T,
+  ): AsyncGenerator<T, void, undefined> {
+    const { signal } = job
+    signal?.throwIfAborted()
+    const asked = client.with(signal ? { signal } : {})
+    const identity = await identityOf(asked)
+    const bell = startBell(client, signal)
+    try {
+      const chain = new HeldChain(await startOf(asked, job, identity, bell))
+      const follower = new Follower(asked, job, reader, itemOf, identity, chain, bell)
+      let announced: Announced<I, L> | undefined
+      // What belongs together comes from one endpoint, as long as that answers.
+      let pinned = follower.#near.pinned()
+      for (;;) {
+        let goesOn = false
+        try {
+          const block = announced && (await announced.block)
+          if (block === undefined) goesOn = yield* follower.#round(pinned)
+          else if (!chain.fits(block.parentHash)) goesOn = yield* follower.#rollBack(pinned, 'fetch')
+          else {
+            follower.#pace.found(1, follower.#now())
+            yield follower.#delivered(block)
+            follower.#tell()
+          }
+        } catch (error) {
+          follower.#failed(error)
+        }
+        // Made before the bell rings: no block waits for it.
+        const next = follower.#near.pinned()
+        pinned = next
+        announced = goesOn ? undefined : await bell.wait(follower.#waitMs(), (told) => follower.#requestAnnounced(next, told))
+      }
+    } catch (error) {
+      throw error instanceof IntegrityError ? scrubError(error, connectionsOf(client)) : error
+    } finally {
+      bell.stop()
+    }
+  }
+
+  private constructor(
+    client: Client,
+    job: FollowJob,
+    reader: FollowReader<never, never, I, L>,
+    itemOf: (item: StreamItem<I, L>) => T,
+    identity: ChainIdentity,
+    chain: HeldChain,
+    bell: Bell,
+  ) {
     this.#client = client
     this.#near = client.with({ attempts: ATTEMPTS_NEAR_HEAD })
     this.#nearBlocks = new NearBlocks(client, job, reader)
     this.#job = job
     this.#reader = reader
+    this.#itemOf = itemOf
     this.#identity = identity
     this.#chain = chain
     this.#bell = bell
     this.#pace = new Pace(this.#now())
   }
 
-  async *items(): AsyncGenerator<StreamItem<I, L>, void, undefined> {
-    let announced: Announced<I, L> | undefined
-    // What belongs together comes from one endpoint, as long as that answers.
-    let pinned = this.#near.pinned()
-    for (;;) {
-      let goesOn = false
-      try {
-        const block = announced && (await announced.block)
-        if (block === undefined) goesOn = yield* this.#round(pinned)
-        else if (!this.#chain.fits(block.parentHash)) goesOn = yield* this.#rollBack(pinned, 'fetch')
-        else {
-          this.#pace.found(1, this.#now())
-          yield this.#delivered(block)
-          this.#tell()
-        }
-      } catch (error) {
-        this.#failed(error)
-      }
-      announced = undefined
-      // Made before the bell rings: no block waits for it.
-      const next = this.#near.pinned()
-      pinned = next
-      if (!goesOn)
-        announced = await this.#bell.wait(this.#pace.waitMs(this.#now(), this.#bell.isLive, Math.random()), (told) => this.#requestAnnounced(next, told))
-    }
+  /** How long to wait for the bell, in ms. */
+  #waitMs(): number {
+    return this.#pace.waitMs(this.#now(), this.#bell.isLive, Math.random())
   }
 
   /**
@@ -190,7 +214,7 @@ class Follower<I, L> {
   }
 
   /** Does what is next; true if there is more to do at once. */
-  async *#round(pinned: Client): AsyncGenerator<StreamItem<I, L>, boolean, undefined> {
+  async *#round(pinned: Client): AsyncGenerator<T, boolean, undefined> {
     const target = await this.#target(pinned)
     if (target !== undefined) this.#head = target.number
     const step = nextStep(this.#chain, target)
@@ -227,7 +251,7 @@ class Follower<I, L> {
   /**
    * Delivers blocks; false where the next one is not a child of the last one that was delivered.
    */
-  async *#fetch(pinned: Client, step: Extract<Step, { readonly from: number }>): AsyncGenerator<StreamItem<I, L>, boolean, undefined> {
+  async *#fetch(pinned: Client, step: Extract<Step, { readonly from: number }>): AsyncGenerator<T, boolean, undefined> {
     const blocks =
       step.type === 'fetch'
         ? this.#nearBlocks.fetch(pinned, step)
@@ -240,15 +264,15 @@ class Follower<I, L> {
     return true
   }
 
-  #delivered({ hash, item, logs }: ReadBlock<I, L>): StreamItem<I, L> {
+  #delivered({ hash, item, logs }: ReadBlock<I, L>): T {
     this.#chain.add(hash)
     this.#blocks++
     this.#contradictions = 0
-    return { type: 'block', block: item, logs, cursor: cursorAt(this.#identity, this.#chain.position) }
+    return this.#itemOf({ type: 'block', block: item, logs, cursor: cursorAt(this.#identity, this.#chain.position) })
   }
 
   /** Delivers a rollback of the blocks that were replaced; true if there were any. */
-  async *#rollBack(pinned: Client, step: Step['type']): AsyncGenerator<StreamItem<I, L>, boolean, undefined> {
+  async *#rollBack(pinned: Client, step: Step['type']): AsyncGenerator<T, boolean, undefined> {
     const fate = await findFate(pinned, this.#chain)
     if (fate.type === 'same') {
       this.#pace.missed()
@@ -262,7 +286,7 @@ class Follower<I, L> {
     }
     const blocks = [...this.#chain.rollBackTo(fate.ancestor, fate.hash), ...fate.older]
     this.#rollbacks++
-    yield { type: 'rollback', to: fate.ancestor, blocks, cursor: cursorAt(this.#identity, this.#chain.position) }
+    yield this.#itemOf({ type: 'rollback', to: fate.ancestor, blocks, cursor: cursorAt(this.#identity, this.#chain.position) })
     this.#tell()
     return true
   }

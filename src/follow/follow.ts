@@ -12,7 +12,7 @@ import type { Block, Log, Receipt } from '../eth/objects.ts'
 import { show } from '../text.ts'
 import type { FollowReader, ReadBlock } from './block-source.ts'
 import { checkCursor, type FollowCursor, isCursor } from './cursor.ts'
-import { type FollowJob, type FollowProgress, followStream } from './follow-stream.ts'
+import { type FollowJob, type FollowProgress, followStream, type StreamItem } from './follow-stream.ts'
 import type { Confirmations } from './look.ts'
 
 /** Which logs to deliver with each block. */
@@ -110,19 +110,19 @@ export function follow<T extends 'full' | 'hashes' = 'hashes', R extends boolean
   options: FollowOptions<T, R, L>,
 ): AsyncGenerator<FollowItem<T, R, L>, void, undefined> {
   checkClient(client)
-  return items(client, checkFollowOptions(options)) as AsyncGenerator<FollowItem> as AsyncGenerator<FollowItem<T, R, L>, void, undefined>
+  const job = checkFollowOptions(options)
+  return followStream(client, job, decoding(job), itemOf) as AsyncGenerator<FollowItem> as AsyncGenerator<FollowItem<T, R, L>, void, undefined>
 }
 
-async function* items(client: Client, job: FollowJob): AsyncGenerator<FollowItem, void, undefined> {
-  for await (const item of followStream(client, job, decoding(job))) {
-    if (item.type === 'rollback') {
-      const { type, to, blocks, cursor } = item
-      yield { type, to: BigInt(to), blocks: blocks.map(({ number, hash }) => ({ number: BigInt(number), hash })), cursor }
-    } else {
-      const { type, block, logs, cursor } = item
-      yield (logs === undefined ? { type, block, cursor } : { type, block, logs, cursor }) as FollowItem
-    }
-  }
+function itemOf(item: StreamItem<RangeBlock, Log>): FollowItem {
+  if (item.type === 'rollback') return rollbackOf(item)
+  const { type, block, logs, cursor } = item
+  return (logs === undefined ? { type, block, cursor } : { type, block, logs, cursor }) as FollowItem
+}
+
+/** With block numbers as bigints. */
+export function rollbackOf({ type, to, blocks, cursor }: Extract<StreamItem<unknown, unknown>, { readonly type: 'rollback' }>): FollowRollback {
+  return { type, to: BigInt(to), blocks: blocks.map(({ number, hash }) => ({ number: BigInt(number), hash })), cursor }
 }
 
 interface DecodedBlock {

@@ -137,11 +137,13 @@ class EndpointQueue implements Queue {
   #offerAtOnce(): void {
     if (this.#isMomentSet) return
     this.#isMomentSet = true
-    queueMicrotask(() => {
-      this.#isMomentSet = false
-      if (this.#slots.isPaused) this.#offerSoon()
-      else this.#offer()
-    })
+    void MOMENT.then(this.#onMomentEnd)
+  }
+
+  readonly #onMomentEnd = (): void => {
+    this.#isMomentSet = false
+    if (this.#slots.isPaused) this.#offerSoon()
+    else this.#offer()
   }
 
   /** Without a timer: a lone call waits for nothing but the end of its turn. */
@@ -348,8 +350,8 @@ class EndpointQueue implements Queue {
 
 const NO_FAILURES: readonly HexlineError[] = []
 
-/**
- * As they were when the module was loaded: test frameworks replace them with clocks that stand
- * still.
- */
-const { setImmediate, queueMicrotask } = globalThis
+/** What follows on it runs in the next microtask, at a fraction of the cost of `queueMicrotask`. */
+const MOMENT = Promise.resolve()
+
+/** As of module loading, since test frameworks replace it with a fake clock that stands still. */
+const { setImmediate } = globalThis
