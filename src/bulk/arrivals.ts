@@ -83,24 +83,16 @@ export class Arrivals<B extends { readonly linked: Linked }, R extends { readonl
    * hash if those that came are not its own. Throws `IntegrityError` if it does not follow `link`.
    * Without a link, all that is wrong is left to verification.
    */
-  arrive(fetched: Fetched, signal: AbortSignal | undefined, link?: Link): Arrived<B, R> | Promise<Arrived<B, R>> {
-    const read = this.#read(fetched, link)
-    // The usual case takes no turn of the event loop: a block at the head is waited for.
-    if (read !== undefined && read.fault === undefined && this.#reader.traces === undefined)
-      return { ...read, fetched, receiptsByHash: undefined, traces: undefined }
-    return this.#complete(fetched, read, signal, link)
-  }
-
-  /** Requests what is missing or wrong. `first` has been read, unless it is invalid JSON. */
-  async #complete(first: Fetched, firstRead: Read<B, R> | undefined, signal: AbortSignal | undefined, link: Link | undefined): Promise<Arrived<B, R>> {
+  async arrive(first: Fetched, signal: AbortSignal | undefined, link?: Link): Promise<Arrived<B, R>> {
     let fetched = first
-    let read = firstRead
+    let read = this.#read(fetched, link)
     for (let attempt = 1; read === undefined; attempt++) {
       if (attempt === ATTEMPTS) throw noJson(fetched)
       fetched = await this.#fetcher.fetch(first.number, signal, true)
       read = this.#read(fetched, link)
     }
-    const traces = await this.#traces(read.block.linked, fetched, signal)
+    // Not awaited where there are none: a block at the head is waited for.
+    const traces = this.#reader.traces === undefined ? undefined : await this.#traces(read.block.linked, fetched, signal)
     const { fault } = read
     if (fault === undefined) return { ...read, fetched, receiptsByHash: undefined, traces }
     const wrong = { block: read.block.linked, fault, origin: fetched.origins.receipts }
@@ -214,7 +206,7 @@ function invalidTraces(number: bigint): IntegrityError {
 /**
  * Adds the method and the block to a `CodecError` of `read`, as in the path `blocks[42].gasUsed`.
  */
-function inBlock<T>(number: bigint, method: string, read: () => T, field?: string): T {
+export function inBlock<T>(number: bigint | number, method: string, read: () => T, field?: string): T {
   try {
     return read()
   } catch (caught) {

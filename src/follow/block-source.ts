@@ -1,13 +1,14 @@
-import { Arrivals, type BlockReader, releaseArrived } from '../bulk/arrivals.ts'
+import { Arrivals, type BlockReader, inBlock, releaseArrived } from '../bulk/arrivals.ts'
 import { Fetcher } from '../bulk/fetch.ts'
 import { Link, type Linked, type LinkedReceipt } from '../bulk/link.ts'
 import type { CheckedFilter } from '../bulk/log-filter.ts'
 import type { PageReader } from '../bulk/log-stream.ts'
 import { rangeStream } from '../bulk/range-stream.ts'
-import type { Client } from '../client/client.ts'
-import { connectionsOf } from '../client/internals.ts'
+import type { Client, Request } from '../client/client.ts'
+import { AT_ONCE, connectionsOf, type RequestMarks, TALLY } from '../client/internals.ts'
 import { scrubError } from '../client/scrub-error.ts'
 import { IntegrityError } from '../errors.ts'
+import { Tally } from '../rpc/tally.ts'
 import { LogsByHash } from './logs-by-hash.ts'
 import { type RangeBlock, RangeLogs } from './range-logs.ts'
 import { workAhead } from './work-ahead.ts'
@@ -22,8 +23,11 @@ export type ReadBlock<I, L> = RangeBlock & {
 /** Makes the items of a stream, from bytes. */
 export interface FollowReader<B extends { readonly linked: Linked }, R extends { readonly linked: readonly LinkedReceipt[] }, I, L> {
   readonly blocks: BlockReader<B, R, ReadBlock<I, L>>
-  /** The same for single blocks that come now and then. Default: `blocks`. */
-  readonly singleBlocks?: BlockReader<B, R, ReadBlock<I, L>>
+  /**
+   * The same for a single block with the hashes of its transactions, from its parsed JSON. Throws
+   * `CodecError`. Default: by `blocks`.
+   */
+  readonly parsedBlock?: (json: unknown) => ReadBlock<I, L>
   readonly logs: PageReader<L>
 }
 
@@ -121,22 +125,49 @@ export class NearBlocks<I, L> {
     this.#options = options
     this.#reader = reader
     this.#fetcher = new Fetcher(client, options)
-    this.#arrivals = new Arrivals(client, this.#fetcher, reader.singleBlocks ?? reader.blocks)
+    this.#arrivals = new Arrivals(client, this.#fetcher, reader.blocks)
   }
 
-  /** A single block, requested at once, by calls of `near`. */
+  /**
+   * A single block, requested at once, by calls of `near`.
+   *
+   * One of a few kB is parsed as any result: what reads and releases its bytes is quick only while
+   * it is in constant use. Here each function costs some 3 us, since its code has left the caches.
+   */
   async single(near: Client, number: number): Promise<ReadBlock<I, L>> {
+    const { full, receipts } = this.#options
+    const { parsedBlock } = this.#reader
     try {
-      const fetched = await this.#fetcher.fetchBy(near, BigInt(number))
-      const arriving = this.#arrivals.arrive(fetched, this.#options.signal, new Link())
-      const arrived = arriving instanceof Promise ? await arriving : arriving
-      const block = this.#arrivals.item(arrived)
-      releaseArrived(arrived)
+      const block = full || receipts || parsedBlock === undefined ? await this.#read(near, number) : await this.#parsed(near, number, parsedBlock)
       const byHash = this.#logsByHash(near)
       return byHash === undefined ? block : { ...block, logs: await byHash.fetch(block) }
     } catch (error) {
       throw error instanceof IntegrityError ? scrubError(error, connectionsOf(this.#client)) : error
     }
+  }
+
+  async #read(near: Client, number: number): Promise<ReadBlock<I, L>> {
+    const fetched = await this.#fetcher.fetchBy(near, BigInt(number))
+    const arrived = await this.#arrivals.arrive(fetched, this.#options.signal, new Link())
+    const block = this.#arrivals.item(arrived)
+    releaseArrived(arrived)
+    return block
+  }
+
+  #parsed(near: Client, number: number, parsedBlock: (json: unknown) => ReadBlock<I, L>): Promise<ReadBlock<I, L>> {
+    const method = 'eth_getBlockByNumber'
+    const origin = new Tally()
+    const request: Request & RequestMarks = { method, params: [`0x${number.toString(16)}`, false], required: true, [TALLY]: origin, [AT_ONCE]: true }
+    return near.send(request).then((reply) => {
+      const json = reply.take()
+      try {
+        const block = inBlock(number, method, () => parsedBlock(json))
+        new Link().follow(BigInt(number), block)
+        return block
+      } catch (error) {
+        throw scrubError(error, connectionsOf(this.#client), origin)
+      }
+    })
   }
 
   /** By calls of `near`: what belongs together comes from one endpoint. */

@@ -7,7 +7,7 @@ import { type Client, checkClient } from '../client/client.ts'
 import { OptionError } from '../errors.ts'
 import type { Address, Hash } from '../eth/codec/hex.ts'
 import { decodeQuantity, encodeQuantity, type Quantity } from '../eth/codec/quantity.ts'
-import { createParser, createReader } from '../eth/codec/reader.ts'
+import { createReader } from '../eth/codec/reader.ts'
 import type { Block, Log, Receipt } from '../eth/objects.ts'
 import { show } from '../text.ts'
 import type { FollowReader, ReadBlock } from './block-source.ts'
@@ -135,7 +135,6 @@ function decoding(job: FollowJob): FollowReader<never, never, RangeBlock, Log> {
   const decode = decodersOf(undefined, job)
   const readBlock = createReader(decode.block)
   const readReceipts = createReader(decode.receipts)
-  const parseBlock = createParser(decode.block)
   const blocks: BlockReader<DecodedBlock, { linked: Receipt[] }, ReadBlock<Block, Log>> = {
     block: (bytes) => ({ linked: readBlock(bytes) }),
     receipts: (bytes) => ({ linked: readReceipts(bytes) }),
@@ -149,15 +148,13 @@ function decoding(job: FollowJob): FollowReader<never, never, RangeBlock, Log> {
   }
   const reader: FollowReader<DecodedBlock, { linked: Receipt[] }, Block, Log> = {
     blocks,
-    singleBlocks: { ...blocks, block: (bytes) => ({ linked: (bytes.length <= SMALL ? parseBlock : readBlock)(bytes) }) },
+    parsedBlock: (json) => blocks.item({ linked: decode.block(json) }, undefined),
     logs: decodedLogs(),
   }
   return reader as unknown as FollowReader<never, never, RangeBlock, Log>
 }
 
 const MiB = 1024 * 1024
-/** A single block of at most this many bytes is parsed sooner than it is read. */
-const SMALL = 16 * 1024
 const NAMES = ['from', 'logs', 'transactions', 'receipts', 'confirmations', 'signal', 'onProgress']
 
 /** Checks the options and fills in the defaults. Throws `OptionError`. */

@@ -33,14 +33,6 @@ export function createStrictReader<T>(decode: Decode<T>): (bytes: Buffer) => T {
   })
 }
 
-/**
- * The same by `JSON.parse` alone. Quicker for a value of a few kB that comes now and then, such as
- * the block at the head: code that reads bytes is quick only while it is in constant use.
- */
-export function createParser<T>(decode: Decode<T>): (bytes: Buffer) => T {
-  return (bytes) => decode(parseResult(bytes))
-}
-
 function readerOf<T>(decode: Decode<T>, parse: (bytes: Buffer) => unknown): (bytes: Buffer) => T {
   const reader = new ByteReader(decode)
   return (bytes) =>

@@ -140,14 +140,17 @@ export class Endpoint {
    */
   askAlone(call: Call, trait: Trait | undefined): Promise<Reply> {
     const started = this.#clock.now()
-    const learn = (failure: unknown) => {
+    const learn = (failure: unknown): never => {
       if (failure instanceof CallFailure && isMissing(failure)) this.#lacksBlock(failure.error, call, trait, started)
       throw failure
     }
-    return this.queue
-      .send(call)
-      .then((reply) => this.#read(reply, call, trait, started))
-      .catch(learn)
+    return this.queue.send(call).then((reply) => {
+      try {
+        return this.#read(reply, call, trait, started)
+      } catch (failure) {
+        return learn(failure)
+      }
+    }, learn)
   }
 
   /** As far as is known, it does not have the oldest block that the call needs. */
