@@ -134,24 +134,24 @@ export class NearBlocks<I, L> {
    * One of a few kB is parsed as any result: what reads and releases its bytes is quick only while
    * it is in constant use. Here each function costs some 3 us, since its code has left the caches.
    */
-  async single(near: Client, number: number): Promise<ReadBlock<I, L>> {
+  single(near: Client, number: number): Promise<ReadBlock<I, L>> {
     const { full, receipts } = this.#options
     const { parsedBlock } = this.#reader
-    try {
-      const block = full || receipts || parsedBlock === undefined ? await this.#read(near, number) : await this.#parsed(near, number, parsedBlock)
-      const byHash = this.#logsByHash(near)
-      return byHash === undefined ? block : { ...block, logs: await byHash.fetch(block) }
-    } catch (error) {
-      throw error instanceof IntegrityError ? scrubError(error, connectionsOf(this.#client)) : error
-    }
+    const block = full || receipts || parsedBlock === undefined ? this.#read(near, number) : this.#parsed(near, number, parsedBlock)
+    const byHash = this.#logsByHash(near)
+    return byHash === undefined ? block : this.#addLogs(block, byHash)
   }
 
   async #read(near: Client, number: number): Promise<ReadBlock<I, L>> {
     const fetched = await this.#fetcher.fetchBy(near, BigInt(number))
-    const arrived = await this.#arrivals.arrive(fetched, this.#options.signal, new Link())
-    const block = this.#arrivals.item(arrived)
-    releaseArrived(arrived)
-    return block
+    try {
+      const arrived = await this.#arrivals.arrive(fetched, this.#options.signal, new Link())
+      const block = this.#arrivals.item(arrived)
+      releaseArrived(arrived)
+      return block
+    } catch (error) {
+      throw this.#scrubbed(error)
+    }
   }
 
   #parsed(near: Client, number: number, parsedBlock: (json: unknown) => ReadBlock<I, L>): Promise<ReadBlock<I, L>> {
@@ -168,6 +168,19 @@ export class NearBlocks<I, L> {
         throw scrubError(error, connectionsOf(this.#client), origin)
       }
     })
+  }
+
+  async #addLogs(asked: Promise<ReadBlock<I, L>>, byHash: LogsByHash<L>): Promise<ReadBlock<I, L>> {
+    const block = await asked
+    try {
+      return { ...block, logs: await byHash.fetch(block) }
+    } catch (error) {
+      throw this.#scrubbed(error)
+    }
+  }
+
+  #scrubbed(error: unknown): unknown {
+    return error instanceof IntegrityError ? scrubError(error, connectionsOf(this.#client)) : error
   }
 
   /** By calls of `near`: what belongs together comes from one endpoint. */

@@ -4,8 +4,8 @@ export interface Abortable {
   cancel(reason: unknown): void
 }
 
-/** By signals, for as long as these live. */
-const waiting = new WeakMap<AbortSignal, Set<Abortable>>()
+/** By signals, for as long as these live. Few wait at a time: a set would cost more. */
+const waiting = new WeakMap<AbortSignal, Abortable[]>()
 
 /**
  * Cancels `each` when the signal is aborted, which it is not yet, until `forgetAbort`.
@@ -17,16 +17,18 @@ const waiting = new WeakMap<AbortSignal, Set<Abortable>>()
 export function onAbort(signal: AbortSignal, each: Abortable): void {
   let those = waiting.get(signal)
   if (those === undefined) {
-    const made = new Set<Abortable>()
+    const made: Abortable[] = []
     those = made
     waiting.set(signal, made)
     signal.addEventListener('abort', () => {
-      for (const one of [...made]) if (made.delete(one)) one.cancel(signal.reason)
+      for (let next = made.shift(); next !== undefined; next = made.shift()) next.cancel(signal.reason)
     })
   }
-  those.add(each)
+  those.push(each)
 }
 
 export function forgetAbort(signal: AbortSignal, each: Abortable): void {
-  waiting.get(signal)?.delete(each)
+  const those = waiting.get(signal)
+  const at = those?.indexOf(each) ?? -1
+  if (at >= 0) those?.splice(at, 1)
 }

@@ -28,6 +28,8 @@ const PROTOCOL_ERROR = 1002
 export const NO_CODE = 1005
 const TOO_BIG = 1009
 
+/** First bytes of a frame that is a whole message, and not compressed. */
+const ORDINARY: readonly number[] = [0x80 | TEXT, 0x80 | BINARY]
 /** Longest payload of a control frame, in bytes. */
 const LONGEST_CONTROL = 125
 /** Longest header, in bytes: with eight bytes of length, and a mask. */
@@ -160,6 +162,11 @@ export class FrameReader {
   push(chunk: Buffer): void {
     let at = 0
     while (at < chunk.length) {
+      const next = this.isBetweenMessages ? this.#passOn(chunk, at) : at
+      if (next > at) {
+        at = next
+        continue
+      }
       if (this.#isInHeader) {
         this.#header[this.#headerLength++] = chunk[at++] as number
         if (this.#headerLength === 2) this.#headerSize = this.#sizeOfHeader()
@@ -172,6 +179,23 @@ export class FrameReader {
       at = end
       if (this.#left === 0) this.#endFrame()
     }
+  }
+
+  /**
+   * Passes on the message that begins at `at`, if it is one frame that is whole and ordinary, as
+   * most are, and returns its end; else `at`.
+   */
+  #passOn(chunk: Buffer, at: number): number {
+    const length = chunk[at + 1]
+    if (this.#isMasked || !ORDINARY.includes(chunk[at] as number) || length === undefined || length > 126) return at
+    const start = at + (length < 126 ? 2 : 4)
+    if (start > chunk.length) return at
+    const end = start + (length < 126 ? length : chunk.readUInt16BE(at + 2))
+    if (end > chunk.length) return at
+    const payload = chunk.subarray(start, end)
+    if (payload.length > this.#handler.limitOf(payload, false)) return at
+    this.#handler.message(payload, false)
+    return end
   }
 
   #sizeOfHeader(): number {

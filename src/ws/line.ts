@@ -136,8 +136,10 @@ export class Line implements SocketHandler, Sender {
   limitOf(head: Buffer | undefined): number {
     const { maxResponseBytes } = this.#options
     // Most requests have no limit of their own: whose reply it is need not be known.
-    if (this.#unanswered.every(({ maxBytes }) => maxBytes >= maxResponseBytes)) return maxResponseBytes
-    return Math.min(maxResponseBytes, this.#byStart(head)?.maxBytes ?? maxResponseBytes)
+    for (const { maxBytes } of this.#unanswered) {
+      if (maxBytes < maxResponseBytes) return Math.min(maxResponseBytes, this.#byStart(head)?.maxBytes ?? maxResponseBytes)
+    }
+    return maxResponseBytes
   }
 
   memoryFor(head: Buffer, size: number): Buffer | undefined {
@@ -187,7 +189,8 @@ export class Line implements SocketHandler, Sender {
   }
 
   #find(id: number): Pending | undefined {
-    return this.#unanswered.find(({ first, count }) => id >= first && id < first + count)
+    for (const pending of this.#unanswered) if (id >= pending.first && id < pending.first + pending.count) return pending
+    return undefined
   }
 
   #byStart(head: Buffer | undefined): Pending | undefined {

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { createClient, type Post, replyOf } from '../../src/index.ts'
 import { areCallsWatched, type CallEnd, type CallWatcher, tellBegun, watchCalls } from '../../src/rpc/call-watchers.ts'
 import { numbered } from '../../src/rpc/events.ts'
@@ -104,9 +104,7 @@ test('several watchers are told each call, and each can be registered twice', ()
 })
 
 test('a watcher that throws breaks no call and no other watcher; its error is reported', async () => {
-  const later: (() => void)[] = []
-  const spy = vi.spyOn(process, 'nextTick').mockImplementation(((next: () => void) => void later.push(next)) as typeof process.nextTick)
-  onTestFinished(() => spy.mockRestore())
+  const uncaught = uncaughtErrors()
   const { ends, end } = collector()
   watch(() => {
     throw new Error('begun')
@@ -120,7 +118,7 @@ test('a watcher that throws breaks no call and no other watcher; its error is re
   watch(() => end)
   tellBegun(1, 'eth_call', 'bulk')?.ended('answered', 'a', 1, 5, 40, undefined)
   expect(ends).toHaveLength(1)
-  expect(later.map((next) => errorFrom(next))).toEqual(['begun', 'ended'])
+  await expect.poll(() => uncaught).toEqual(['begun', 'ended'])
 })
 
 describe('a watcher of POSTs', () => {
@@ -183,26 +181,24 @@ describe('a watcher of POSTs', () => {
       },
     ]
     for (const postBegun of watchers) onTestFinished(watchCalls({ begun: () => undefined, ...(postBegun && { postBegun }) }))
-    const later: (() => void)[] = []
-    const { nextTick } = process
-    const isOurs = (next: () => void) => next.length === 0 && /throw error/.test(String(next))
-    const spy = vi
-      .spyOn(process, 'nextTick')
-      .mockImplementation(((next: () => void, ...args: unknown[]) =>
-        isOurs(next) ? void later.push(next) : nextTick(next, ...args)) as typeof process.nextTick)
-    onTestFinished(() => spy.mockRestore())
+    const uncaught = uncaughtErrors()
     const post: Post = async (calls) => calls.map(() => replyOf('0x1'))
     expect(await createClient(post).call('eth_chainId')).toBe(1)
     expect(ends).toEqual(['first', 'last'])
-    expect(later.map((next) => errorFrom(next))).toEqual(['begun', 'ended', 'ended last'])
+    await expect.poll(() => uncaught).toEqual(['begun', 'ended', 'ended last'])
   })
 })
 
-function errorFrom(run: () => void): string | undefined {
-  try {
-    run()
-  } catch (error) {
-    return (error as Error).message
-  }
-  return undefined
+/** The messages of errors that nobody catches, from now to the end of the test. */
+function uncaughtErrors(): readonly string[] {
+  const messages: string[] = []
+  const others = process.listeners('uncaughtException')
+  const onError = (error: Error) => void messages.push(error.message)
+  process.removeAllListeners('uncaughtException')
+  process.on('uncaughtException', onError)
+  onTestFinished(() => {
+    process.off('uncaughtException', onError)
+    for (const other of others) process.on('uncaughtException', other)
+  })
+  return messages
 }

@@ -40,7 +40,7 @@ export class BatchSender {
       const outcomes = await this.#post(entries, controller.signal)
       // These reach no caller any more, but the limits learn from them.
       if (timedOut === entries.length) return entries.map(({ method }) => new TimeoutError(`${endpoint}: all calls had waited too long`, { method }))
-      if (Array.isArray(outcomes) && outcomes.length === entries.length && Array.from(outcomes).every(isOutcome)) return outcomes
+      if (areOutcomes(outcomes, entries.length)) return outcomes
     } catch (error) {
       if (isFailure(error)) return entries.map((entry) => Object.assign(copyError(error, entry.method), { endpoint }))
       problem = `rejected: ${error instanceof Error ? error.message : show(error)}`
@@ -53,6 +53,9 @@ export class BatchSender {
   }
 }
 
-function isOutcome(outcome: Outcome | undefined): boolean {
-  return isFailure(outcome) || typeof (outcome as Reply | undefined)?.take === 'function'
+/** Also what a user's function gives, which may have holes. */
+function areOutcomes(outcomes: readonly (Outcome | undefined)[], count: number): outcomes is readonly Outcome[] {
+  if (!Array.isArray(outcomes) || outcomes.length !== count) return false
+  for (const outcome of outcomes) if (typeof (outcome as Reply | undefined)?.take !== 'function' && !isFailure(outcome)) return false
+  return true
 }
