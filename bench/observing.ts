@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import type { TracerProvider } from '@opentelemetry/api'
 import { createClient, type Post, replyOf } from 'hexline'
 import { getBlocks } from 'hexline/bulk'
+import type { InstrumentOptions } from 'hexline/otel'
 import { FIRST_BLOCK, fill, loadBlocks, type Template } from './blocks.ts'
 import type { Job } from './clients/way.ts'
 import { root } from './root.ts'
@@ -19,6 +20,9 @@ import { root } from './root.ts'
 /** Begins observing, and returns what ends it. */
 type Begin = () => (() => void) | Promise<() => void>
 
+/** Traces without a limit. */
+const ALL: InstrumentOptions = { tracedPerSecond: Number.POSITIVE_INFINITY }
+
 /** Ways to observe. Each loads what it needs, and says how to begin. */
 const ways: Readonly<Record<string, () => Promise<Begin>>> = {
   // How far two equal slices differ.
@@ -33,9 +37,10 @@ const ways: Readonly<Record<string, () => Promise<Begin>>> = {
   },
   metrics: () => metrics(false),
   'metrics with callDurations': () => metrics(true),
-  'traces, 1 % by the SDK': () => traces(0.01),
-  'traces, sample: 0.01': () => traces(1, 0.01),
-  'traces, all': () => traces(1),
+  traces: () => traces(1, {}),
+  'traces, 1 % by the SDK': () => traces(0.01, ALL),
+  'traces, sample: 0.01': () => traces(1, { ...ALL, sample: 0.01 }),
+  'traces, all': () => traces(1, ALL),
   'the same spans, made by the SDK alone': () => spansBySdk(),
 }
 
@@ -44,11 +49,12 @@ let makeSpans: ((calls: number) => void) | undefined
 
 /**
  * Without sockets, which cost several times as much as all else, and not always the same. Units of
- * work in a slice, before each slice, and before that in each turn of the warm-up.
+ * work in a slice, before each slice (more than get spans at once), and before that in each turn of
+ * the warm-up.
  */
 const WORKLOADS = {
   'small calls, 64 in parallel': { load: smallCalls, count: 1280, settle: 128, warmUp: 12_800, pairs: 1000 },
-  'full blocks': { load: fullBlocks, count: 200, settle: 60, warmUp: 200, pairs: 100 },
+  'full blocks': { load: fullBlocks, count: 200, settle: 120, warmUp: 200, pairs: 100 },
 } as const
 type WorkloadName = keyof typeof WORKLOADS
 /** Turns before the first slice that counts. */
@@ -216,9 +222,9 @@ async function spansBySdk(): Promise<Begin> {
   }
 }
 
-async function traces(ratio: number, sample?: number): Promise<Begin> {
+async function traces(ratio: number, options: InstrumentOptions): Promise<Begin> {
   const [{ instrument }, tracerProvider] = await Promise.all([import('hexline/otel'), tracerProviderFor(ratio)])
-  return () => instrument({ metrics: false, tracerProvider, sample })
+  return () => instrument({ metrics: false, tracerProvider, ...options })
 }
 
 /** The SDK, as programs set it up, with an exporter that exports nothing. */

@@ -6,14 +6,22 @@ import { VERSION } from '../../src/version.ts'
 import { measure } from './metrics.ts'
 import { traceCalls } from './traces.ts'
 
+/** Enough to see what calls do, and few enough that their spans cost next to nothing. */
+const TRACED_PER_SECOND = 100
+
 /** What `instrument` reports, and to whom. */
 export interface InstrumentOptions {
   /** Makes spans of calls and POSTs (default: true). */
   readonly traces?: boolean
   /**
-   * Share of your calls, from 0 to 1, that get spans, among those without an active span. Calls
-   * within a span get one if that is sampled. Nothing is made for the others, and the SDK's sampler
-   * is not asked. By default it is asked for every call.
+   * Calls per second that get spans, at most, besides interactive calls within a sampled span,
+   * which always get one (default: 100, and as many at once). The SDK's sampler decides about
+   * these, and is not asked for the others. `Infinity`: about all.
+   */
+  readonly tracedPerSecond?: number | undefined
+  /**
+   * Share of your calls, from 0 to 1, that get spans, among those without an active span, and
+   * within `tracedPerSecond`. Calls within a span get one if that is sampled.
    */
   readonly sample?: number | undefined
   /** Counts and measures calls and POSTs (default: true). */
@@ -34,9 +42,10 @@ export interface InstrumentOptions {
  * it returns is called. Register the SDK before. Throws `OptionError` for invalid options.
  */
 export function instrument(options: InstrumentOptions = {}): () => void {
-  check.onlyKnown('instrument', options, ['traces', 'sample', 'metrics', 'callDurations', 'tracerProvider', 'meterProvider'])
+  check.onlyKnown('instrument', options, ['traces', 'tracedPerSecond', 'sample', 'metrics', 'callDurations', 'tracerProvider', 'meterProvider'])
   const {
     traces = true,
+    tracedPerSecond = TRACED_PER_SECOND,
     sample,
     metrics = true,
     callDurations = false,
@@ -44,12 +53,14 @@ export function instrument(options: InstrumentOptions = {}): () => void {
     meterProvider = metricsApi.getMeterProvider(),
   } = options
   check.flag('traces', traces)
+  if (!(typeof tracedPerSecond === 'number' && tracedPerSecond >= 1))
+    throw new OptionError('tracedPerSecond', 'a number from 1, or Infinity', show(tracedPerSecond))
   if (sample !== undefined && !(typeof sample === 'number' && sample >= 0 && sample <= 1)) throw new OptionError('sample', 'a number from 0 to 1', show(sample))
   check.flag('metrics', metrics)
   check.flag('callDurations', callDurations)
   if (typeof tracerProvider?.getTracer !== 'function') throw new OptionError('tracerProvider', 'a TracerProvider of OpenTelemetry', show(tracerProvider))
   if (typeof meterProvider?.getMeter !== 'function') throw new OptionError('meterProvider', 'a MeterProvider of OpenTelemetry', show(meterProvider))
-  const stopTraces = traces ? traceCalls(tracerProvider.getTracer('hexline', VERSION), sample) : undefined
+  const stopTraces = traces ? traceCalls(tracerProvider.getTracer('hexline', VERSION), { sample, perSecond: tracedPerSecond }) : undefined
   const stopMetrics = metrics ? measure(meterProvider.getMeter('hexline', VERSION), callDurations) : undefined
   return () => {
     stopTraces?.()

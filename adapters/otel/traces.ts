@@ -13,6 +13,7 @@ import {
 } from '@opentelemetry/api'
 import { watchCalls } from '../../src/rpc/call-watchers.ts'
 import type { CallEvent, PostEvent } from '../../src/rpc/events.ts'
+import { type Fill, TokenBucket } from '../../src/rpc/limits/token-bucket.ts'
 import { endpointAttributes, rpcMethod } from './attributes.ts'
 
 /**
@@ -21,20 +22,19 @@ import { endpointAttributes, rpcMethod } from './attributes.ts'
  * of the first call that it carries and that is recorded; links lead from it to all these calls,
  * and from each call to all its POSTs.
  *
- * With `sample`, the tracer is asked only for this share of the calls without an active span, and
- * for calls whose active span is sampled: nothing is made for the others. Without it, it is asked
- * for every call.
+ * The tracer is asked for every call that the options let through, and its sampler decides. Nothing
+ * is made for the others.
  */
-export function traceCalls(tracer: Tracer, sample?: number): () => void {
+export function traceCalls(tracer: Tracer, options: TraceOptions): () => void {
   /** Those of calls and POSTs that are recorded and have not ended. */
   const calls = new Map<number, Span>()
   const posts = new Set<Span>()
-  const isAskedFor = sample === undefined ? () => true : (parent: Context) => isSampled(parent, sample)
+  const gate = new Gate(options)
 
   const unwatch = watchCalls({
-    begun(id, method, priority) {
-      const parent = context.active()
-      if (!isAskedFor(parent)) return undefined
+    begun(id, method, priority, now) {
+      const parent = gate.parentOf(priority, now)
+      if (parent === undefined) return undefined
       const name = rpcMethod(method)
       // The name of a span must have few values: that of the protocol, where the method is not
       // known.
@@ -52,12 +52,12 @@ export function traceCalls(tracer: Tracer, sample?: number): () => void {
       }
     },
 
-    postBegun(endpoint, count, callIds) {
+    postBegun(endpoint, count, callIds, now) {
       const carried = calls.size === 0 ? NO_SPANS : recorded(callIds(), calls)
       const [first] = carried
       const parent = first === undefined ? ROOT_CONTEXT : trace.setSpan(ROOT_CONTEXT, first)
       // One without a call of the user is hexline's own: nobody's context, wherever it was started.
-      if (first === undefined && (!isAskedFor(parent) || callIds().length > 0)) return undefined
+      if (first === undefined && (callIds().length > 0 || !gate.letsOwn(now))) return undefined
       const options = { kind: SpanKind.CLIENT, attributes: postAttributes(endpoint, count), links: carried.map(linkTo) }
       const span = tracer.startSpan('hexline POST', options, parent)
       if (!span.isRecording()) return undefined
@@ -96,10 +96,71 @@ function linkTo(span: Span): Link {
   return { context: span.spanContext() }
 }
 
-/** Is the tracer asked for a span with this parent? A call within a span follows the span. */
-function isSampled(parent: Context, share: number): boolean {
-  const active = parent === ROOT_CONTEXT ? undefined : trace.getSpanContext(parent)
-  return active === undefined ? Math.random() < share : (active.traceFlags & TraceFlags.SAMPLED) !== 0
+/** Which calls the tracer is asked for. */
+export interface TraceOptions {
+  /** Share of the calls without an active span; with it, a call within a span follows the span. */
+  readonly sample: number | undefined
+  /** Calls per second, at most, besides interactive ones within a sampled span. */
+  readonly perSecond: number
+}
+
+/**
+ * Lets calls through. An interactive call within a sampled span belongs to a trace that somebody
+ * chose, and always passes. The others pass while the bucket holds a token: what traces cost then
+ * does not grow with the number of calls.
+ */
+class Gate {
+  readonly #sample: number | undefined
+  readonly #fill: Fill
+  #bucket: TokenBucket | undefined
+
+  constructor({ sample, perSecond }: TraceOptions) {
+    this.#sample = sample
+    this.#fill = { perSecond, most: perSecond }
+  }
+
+  /** The context of the span of a call that begins now; undefined for a call without a span. */
+  parentOf(priority: 'interactive' | 'bulk', now: number): Context | undefined {
+    const isFull = !this.#hasToken(now)
+    if (isFull && priority === 'bulk') return undefined
+    const parent = context.active()
+    const active = parent === ROOT_CONTEXT ? undefined : trace.getSpanContext(parent)
+    const isSampled = active !== undefined && (active.traceFlags & TraceFlags.SAMPLED) !== 0
+    if (isSampled && priority === 'interactive') return parent
+    if (isFull || !(isSampled || this.#isChosen(active !== undefined))) return undefined
+    this.#take(now)
+    return parent
+  }
+
+  /** The same for a POST of hexline's own, which has no context. */
+  letsOwn(now: number): boolean {
+    if (!this.#hasToken(now) || !this.#isChosen(false)) return false
+    this.#take(now)
+    return true
+  }
+
+  /** By `sample`, where no sampled span is active. */
+  #isChosen(isActive: boolean): boolean {
+    return this.#sample === undefined || (!isActive && Math.random() < this.#sample)
+  }
+
+  #hasToken(now: number): boolean {
+    return this.#isUnlimited || this.#bucketAt(now).tokens(now, this.#fill) >= 1
+  }
+
+  #take(now: number): void {
+    if (!this.#isUnlimited) this.#bucketAt(now).take(1, now, this.#fill)
+  }
+
+  /** Full when the first call begins. */
+  #bucketAt(now: number): TokenBucket {
+    this.#bucket ??= new TokenBucket(this.#fill.most, now)
+    return this.#bucket
+  }
+
+  get #isUnlimited(): boolean {
+    return this.#fill.perSecond === Number.POSITIVE_INFINITY
+  }
 }
 
 /** A tracer, or a sampler of its own, may keep or change the attributes: they are made anew. */

@@ -29,7 +29,7 @@ export function tellCall(call: Call, tally: Tally, now: number): void {
   tally.id = id
   tally.call = call
   tally.startedAt = now
-  tally.end = tellBegun(id, method, priority)
+  tally.end = tellBegun(id, method, priority, now)
   if (callStartEvents.hasSubscribers) callStartEvents.publish({ id, method, priority })
 }
 

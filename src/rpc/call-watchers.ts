@@ -11,15 +11,16 @@ import type { CallEvent, PostEvent } from './events.ts'
 /** Watches all calls and POSTs of the process that begin while it is registered. */
 export interface CallWatcher {
   /**
-   * A call begins, in the async context of its caller. `id` is its number in the events. The object
-   * that it returns is told the end of the call; one object may serve any number of calls.
+   * A call begins, in the async context of its caller. `id` is its number in the events, and `now`
+   * the time on the client's clock. The object that it returns is told the end of the call; one
+   * object may serve any number of calls.
    */
-  begun(id: number, method: string, priority: Call['priority']): CallEnd | undefined
+  begun(id: number, method: string, priority: Call['priority'], now: number): CallEnd | undefined
   /**
    * A POST of this many calls begins. `callIds` makes the `callIds` of its event. The function that
    * it returns is told the end of the POST.
    */
-  postBegun?(endpoint: string, calls: number, callIds: () => readonly number[]): PostEnd | undefined
+  postBegun?(endpoint: string, calls: number, callIds: () => readonly number[], now: number): PostEnd | undefined
 }
 
 /** Is told the end of a POST. */
@@ -68,11 +69,11 @@ export function areCallsWatched(): boolean {
 }
 
 /** Tells all watchers that a call begins. Undefined where none of them wants to know its end. */
-export function tellBegun(id: number, method: string, priority: Call['priority']): CallEnd | undefined {
+export function tellBegun(id: number, method: string, priority: Call['priority'], now: number): CallEnd | undefined {
   let all: CallEnd | undefined
   for (const watcher of watchers) {
     try {
-      const end = watcher.begun(id, method, priority)
+      const end = watcher.begun(id, method, priority, now)
       if (end !== undefined) all = all === undefined ? end : both(all, end)
     } catch (error) {
       throwLater(error)
@@ -82,11 +83,11 @@ export function tellBegun(id: number, method: string, priority: Call['priority']
 }
 
 /** Tells all watchers that a POST begins. Undefined where none of them wants to know its end. */
-export function tellPostBegun(endpoint: string, calls: number, callIds: () => readonly number[]): PostEnd | undefined {
+export function tellPostBegun(endpoint: string, calls: number, callIds: () => readonly number[], now: number): PostEnd | undefined {
   let all: PostEnd | undefined
   for (const watcher of watchers) {
     try {
-      const end = watcher.postBegun?.(endpoint, calls, callIds)
+      const end = watcher.postBegun?.(endpoint, calls, callIds, now)
       if (end !== undefined) all = all === undefined ? end : inTurn(all, end)
     } catch (error) {
       throwLater(error)

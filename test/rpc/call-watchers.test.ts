@@ -31,7 +31,7 @@ describe('a watcher', () => {
     await read(clientOf(server.url).with({ priority: 'bulk' }), 1)
     await errorOf(read(clientOf(other.url), 2))
     await read(clientOf(server.url).with({ signal: AbortSignal.abort() }), 3).catch(() => {})
-    expect(begun).toEqual(starts.map(({ id, method, priority }) => [id, method, priority]))
+    expect(begun).toEqual(starts.map(({ id, method, priority }) => [id, method, priority, expect.any(Number)]))
     expect(events.map(({ outcome }) => outcome)).toEqual(['answered', 'failed', 'aborted'])
     expect(ends).toEqual(
       events.map(({ outcome, endpoint, attempts, durationMs, bytes, kind, rpcCode }) => {
@@ -95,11 +95,11 @@ test('several watchers are told each call, and each can be registered twice', ()
   const watcher: CallWatcher = { begun: () => two.end }
   const stops = [watchCalls(watcher), watchCalls(watcher)]
   for (const stop of stops) onTestFinished(stop)
-  tellBegun(1, 'eth_call', 'bulk')?.ended('answered', 'a', 1, 5, 40, undefined)
+  tellBegun(1, 'eth_call', 'bulk', 0)?.ended('answered', 'a', 1, 5, 40, undefined)
   expect([one.ends.length, two.ends.length]).toEqual([1, 2])
   expect(two.ends[1]).toEqual(['answered', 'a', 1, 5, 40, undefined])
   stops[0]?.()
-  tellBegun(2, 'eth_call', 'bulk')?.ended('answered', 'a', 1, 5, 40, undefined)
+  tellBegun(2, 'eth_call', 'bulk', 0)?.ended('answered', 'a', 1, 5, 40, undefined)
   expect([one.ends.length, two.ends.length]).toEqual([2, 3])
 })
 
@@ -116,7 +116,7 @@ test('a watcher that throws breaks no call and no other watcher; its error is re
   }
   watch(() => bad)
   watch(() => end)
-  tellBegun(1, 'eth_call', 'bulk')?.ended('answered', 'a', 1, 5, 40, undefined)
+  tellBegun(1, 'eth_call', 'bulk', 0)?.ended('answered', 'a', 1, 5, 40, undefined)
   expect(ends).toHaveLength(1)
   await expect.poll(() => uncaught).toEqual(['begun', 'ended'])
 })

@@ -11,13 +11,15 @@ export type OnPosted = (outcomes: readonly Outcome[], reply?: { readonly status:
 
 /** Watches a POST that starts now. Undefined where nobody wants to know its end. */
 export function watchPost(endpoint: string, carried: readonly Call[], signal: AbortSignal, clock: Clock): OnPosted | undefined {
-  const calls = carried.length
-  const end = areCallsWatched() ? tellPostBegun(endpoint, calls, () => idsOf(carried)) : undefined
+  const isWatched = areCallsWatched()
   const isReported = postEvents.hasSubscribers || postStartEvents.hasSubscribers
+  if (!isWatched && !isReported) return undefined
+  const calls = carried.length
+  const started = clock.now()
+  const end = isWatched ? tellPostBegun(endpoint, calls, () => idsOf(carried), started) : undefined
   if (end === undefined && !isReported) return undefined
   const id = isReported ? ++numbered.posts : 0
   if (postStartEvents.hasSubscribers) postStartEvents.publish({ id, endpoint, calls, callIds: idsOf(carried) })
-  const started = clock.now()
   return (outcomes, reply) => {
     const isCut = signal.aborted
     const durationMs = clock.now() - started

@@ -2,9 +2,18 @@ import { channel } from 'node:diagnostics_channel'
 import { context, type Tracer, trace } from '@opentelemetry/api'
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
-import { AlwaysOffSampler, BasicTracerProvider, ParentBasedSampler, type Sampler, SamplingDecision, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base'
+import {
+  AlwaysOffSampler,
+  BasicTracerProvider,
+  InMemorySpanExporter,
+  ParentBasedSampler,
+  type Sampler,
+  SamplingDecision,
+  SimpleSpanProcessor,
+} from '@opentelemetry/sdk-trace-base'
 import { instrument } from 'hexline/otel'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { tellBegun, tellPostBegun } from '../../../src/rpc/call-watchers.ts'
 import { node } from '../../support/node.ts'
 import { type OtlpReceiver, type OtlpSpan, startOtlpReceiver } from '../../support/otlp-receiver.ts'
 import { always, clientOf, cut, errorOf, honest, read, refuse, serve, silent } from '../../support/server.ts'
@@ -21,13 +30,13 @@ interface Traced {
 }
 
 /** The real SDK, which sends spans to a receiver. */
-async function traced(sampler?: Sampler, sample?: number): Promise<Traced> {
+async function traced(sampler?: Sampler, options: { sample?: number; tracedPerSecond?: number } = {}): Promise<Traced> {
   const receiver = await startOtlpReceiver()
   const provider = new BasicTracerProvider({
     ...(sampler && { sampler }),
     spanProcessors: [new SimpleSpanProcessor(new OTLPTraceExporter({ url: receiver.url }))],
   })
-  const stop = instrument({ tracerProvider: provider, metrics: false, sample })
+  const stop = instrument({ tracerProvider: provider, metrics: false, ...options })
   onTestFinished(async () => {
     stop()
     await provider.shutdown()
@@ -219,7 +228,7 @@ describe('spans', () => {
       },
       toString: () => 'counting',
     }
-    const { spans } = await traced(countingSampler, 0.5)
+    const { spans } = await traced(countingSampler, { sample: 0.5 })
     const server = await serve(honest)
     const client = clientOf(server.url)
     const within = (traceFlags: number, call: () => Promise<unknown>) =>
@@ -241,6 +250,41 @@ describe('spans', () => {
       [[idOf(calls[1] as OtlpSpan)], 2],
     ])
     expect(asked).toHaveLength(4)
+  })
+
+  it.each<[string, number | undefined, number, number]>([
+    ['a hundred at once, then as many per second', undefined, 100, 100],
+    ['ten, spread evenly', 10, 10, 10],
+    ['all', Number.POSITIVE_INFINITY, 1200, 0],
+  ])('are made of a number of calls per second: %s', (_, tracedPerSecond, atOnce, perSecond) => {
+    const exporter = new InMemorySpanExporter()
+    const tracerProvider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] })
+    onTestFinished(instrument({ tracerProvider, metrics: false, ...(tracedPerSecond && { tracedPerSecond }) }))
+    const call = (now: number) => tellBegun(1, 'eth_call', 'interactive', now)?.ended('answered', 'node', 1, 5, 40, undefined)
+    for (let i = 0; i < 1200; i++) call(1000)
+    expect(exporter.getFinishedSpans()).toHaveLength(atOnce)
+    for (let now = 1000; now <= 3000; now++) call(now)
+    expect(exporter.getFinishedSpans()).toHaveLength(perSecond === 0 ? 1200 + 2001 : atOnce + 2 * perSecond)
+  })
+
+  it('are made of all interactive calls within a sampled span, and of bulk calls as far as the limit allows', async () => {
+    const { spans } = await traced(undefined, { tracedPerSecond: 3 })
+    const sampled = { traceId: '1'.repeat(32), spanId: '2'.repeat(16), traceFlags: 1 }
+    const begin = (priority: 'interactive' | 'bulk') => tellBegun(1, 'eth_call', priority, 1)?.ended('answered', 'node', 1, 5, 40, undefined)
+    context.with(trace.setSpanContext(context.active(), sampled), () => {
+      for (let i = 0; i < 5; i++) begin('bulk')
+      for (let i = 0; i < 7; i++) begin('interactive')
+    })
+    begin('interactive')
+    const priorities = (await spans()).calls.map(({ attributes }) => attributes['hexline.priority'])
+    expect(priorities).toEqual(['bulk', 'bulk', 'bulk', ...Array(7).fill('interactive')])
+  })
+
+  it('of hexline’s own POSTs count as well', async () => {
+    const { spans } = await traced(undefined, { tracedPerSecond: 2 })
+    for (let i = 0; i < 4; i++)
+      tellPostBegun('node', 1, () => [], 1)?.({ endpoint: 'node', calls: 1, bytes: 1, durationMs: 1, status: 200, failures: {}, isCut: false })
+    expect((await spans()).posts).toHaveLength(2)
   })
 
   it('contain no path, key, param or result', async () => {
