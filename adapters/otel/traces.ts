@@ -121,13 +121,13 @@ class Gate {
 
   /** The context of the span of a call that begins now; undefined for a call without a span. */
   parentOf(priority: 'interactive' | 'bulk', now: number): Context | undefined {
-    const isFull = !this.#hasToken(now)
-    if (isFull && priority === 'bulk') return undefined
+    const isUsedUp = !this.#hasToken(now)
+    if (isUsedUp && priority === 'bulk') return undefined
     const parent = context.active()
     const active = parent === ROOT_CONTEXT ? undefined : trace.getSpanContext(parent)
     const isSampled = active !== undefined && (active.traceFlags & TraceFlags.SAMPLED) !== 0
     if (isSampled && priority === 'interactive') return parent
-    if (isFull || !(isSampled || this.#isChosen(active !== undefined))) return undefined
+    if (isUsedUp || !(isSampled || this.#isChosen(active !== undefined))) return undefined
     this.#take(now)
     return parent
   }
