@@ -14,14 +14,16 @@ export interface InstrumentOptions {
   /** Makes spans of calls and POSTs (default: true). */
   readonly traces?: boolean
   /**
-   * Calls per second that get spans, at most, besides interactive calls within a sampled span,
-   * which always get one (default: 100, and as many at once). The SDK's sampler decides about
-   * these, and is not asked for the others. `Infinity`: about all.
+   * Calls per second that get spans, at most (default: 100, and as many at once). Interactive calls
+   * within a sampled span always get one and do not count; calls within a span that is not sampled
+   * get none. The SDK's sampler decides about these, and is not asked for the others. `Infinity`:
+   * it is asked for every call.
    */
   readonly tracedPerSecond?: number | undefined
   /**
    * Share of your calls, from 0 to 1, that get spans, among those without an active span, and
-   * within `tracedPerSecond`. Calls within a span get one if that is sampled.
+   * within `tracedPerSecond` (default: 1). Even without a limit, calls within a span then get one
+   * only if that is sampled.
    */
   readonly sample?: number | undefined
   /** Counts and measures calls and POSTs (default: true). */

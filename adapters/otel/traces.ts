@@ -98,7 +98,7 @@ function linkTo(span: Span): Link {
 
 /** Which calls the tracer is asked for. */
 export interface TraceOptions {
-  /** Share of the calls without an active span; with it, a call within a span follows the span. */
+  /** Share of the calls without an active span. */
   readonly sample: number | undefined
   /** Calls per second, at most, besides interactive ones within a sampled span. */
   readonly perSecond: number
@@ -106,8 +106,9 @@ export interface TraceOptions {
 
 /**
  * Lets calls through. An interactive call within a sampled span belongs to a trace that somebody
- * chose, and always passes. The others pass while the bucket holds a token: what traces cost then
- * does not grow with the number of calls.
+ * chose, and always passes; one within a span that is not sampled does not. The others pass while
+ * the bucket holds a token: what traces cost then does not grow with the number of calls. Where
+ * nothing is limited, all pass.
  */
 class Gate {
   readonly #sample: number | undefined
@@ -126,22 +127,26 @@ class Gate {
     const parent = context.active()
     const active = parent === ROOT_CONTEXT ? undefined : trace.getSpanContext(parent)
     const isSampled = active !== undefined && (active.traceFlags & TraceFlags.SAMPLED) !== 0
-    if (isSampled && priority === 'interactive') return parent
-    if (isUsedUp || !(isSampled || this.#isChosen(active !== undefined))) return undefined
+    if ((isSampled && priority === 'interactive') || this.#letsAll) return parent
+    if (isUsedUp || (active === undefined ? !this.#isChosen : !isSampled)) return undefined
     this.#take(now)
     return parent
   }
 
   /** The same for a POST of hexline's own, which has no context. */
   letsOwn(now: number): boolean {
-    if (!this.#hasToken(now) || !this.#isChosen(false)) return false
+    if (!this.#hasToken(now) || !this.#isChosen) return false
     this.#take(now)
     return true
   }
 
-  /** By `sample`, where no sampled span is active. */
-  #isChosen(isActive: boolean): boolean {
-    return this.#sample === undefined || (!isActive && Math.random() < this.#sample)
+  get #letsAll(): boolean {
+    return this.#isUnlimited && this.#sample === undefined
+  }
+
+  /** By `sample`. */
+  get #isChosen(): boolean {
+    return this.#sample === undefined || Math.random() < this.#sample
   }
 
   #hasToken(now: number): boolean {

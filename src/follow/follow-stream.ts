@@ -58,7 +58,13 @@ export function followStream<I, L, T>(
   reader: FollowReader<never, never, I, L>,
   itemOf: (item: StreamItem<I, L>) => T,
 ): AsyncGenerator<T, void, undefined> {
-  return Follower.items(client, job, reader, itemOf)
+  const items = Follower.items(client, job, reader, itemOf)
+  // What a consumer throws in ends the stream: it is no failure of a round.
+  items.throw = async (error) => {
+    await items.return()
+    throw error
+  }
+  return items
 }
 
 /** What distinguishes the node's chain from another. */
@@ -127,6 +133,8 @@ class Follower<I, L, T> {
   #blocks = 0
   #rollbacks = 0
   #hasWaited = false
+  /** An item is being made: an error comes from its maker, and the block counts as delivered. */
+  #isMaking = false
   /** Failures since the last progress that contradict what is known. */
   #contradictions = 0
 
@@ -268,7 +276,7 @@ class Follower<I, L, T> {
     this.#chain.add(hash)
     this.#blocks++
     this.#contradictions = 0
-    return this.#itemOf({ type: 'block', block: item, logs, cursor: cursorAt(this.#identity, this.#chain.position) })
+    return this.#made({ type: 'block', block: item, logs, cursor: cursorAt(this.#identity, this.#chain.position) })
   }
 
   /** Delivers a rollback of the blocks that were replaced; true if there were any. */
@@ -286,15 +294,22 @@ class Follower<I, L, T> {
     }
     const blocks = [...this.#chain.rollBackTo(fate.ancestor, fate.hash), ...fate.older]
     this.#rollbacks++
-    yield this.#itemOf({ type: 'rollback', to: fate.ancestor, blocks, cursor: cursorAt(this.#identity, this.#chain.position) })
+    yield this.#made({ type: 'rollback', to: fate.ancestor, blocks, cursor: cursorAt(this.#identity, this.#chain.position) })
     this.#tell()
     return true
+  }
+
+  #made(item: StreamItem<I, L>): T {
+    this.#isMaking = true
+    const made = this.#itemOf(item)
+    this.#isMaking = false
+    return made
   }
 
   /** Throws what ends the stream. */
   #failed(error: unknown): void {
     this.#job.signal?.throwIfAborted()
-    if (!isFailure(error)) throw error
+    if (this.#isMaking || !isFailure(error)) throw error
     const isContradiction = error instanceof IntegrityError ? error.kind === 'integrity' : error instanceof CodecError && error.kind === 'malformed'
     if (isContradiction) this.#contradictions++
     if (isContradiction ? this.#contradictions >= MOST_CONTRADICTIONS : mayRepeat(error) !== true) throw error

@@ -6,18 +6,14 @@ export type Recipient = number | 'subscription' | undefined
 const OPEN_BRACKET = 0x5b
 const OPEN_BRACE = 0x7b
 
-/** A reply, and a notification, as most nodes begin them. */
-const REPLY = '{"jsonrpc":"2.0","id":'
-const NOTIFICATION = '{"jsonrpc":"2.0","method":"eth_subscription",'
+/** A reply or a batch of them, or a notification, as most nodes begin them. */
+const USUAL = /^\[?\{"jsonrpc":"2\.0",(?:"id":([1-9]\d{0,15}),|"method":"eth_subscription",)/
 
 /** The recipient of a message by its start alone; undefined where that does not tell. */
 export function recipientByStart(start: Buffer): Recipient {
-  const text = start.toString('latin1', 0, 64)
-  const at = start[0] === OPEN_BRACKET ? 1 : 0
-  if (text.startsWith(NOTIFICATION, at)) return 'subscription'
-  if (!text.startsWith(REPLY, at)) return undefined
-  const id = Number(text.slice(at + REPLY.length, text.indexOf(',', at + REPLY.length)))
-  return Number.isSafeInteger(id) && id > 0 ? id : undefined
+  const usual = USUAL.exec(start.toString('latin1', 0, 64))
+  if (usual === null) return undefined
+  return usual[1] === undefined ? 'subscription' : Number(usual[1])
 }
 
 /**

@@ -1,5 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import type { Client } from '../../src/index.ts'
+import { linkedFields } from '../../src/bulk/link.ts'
+import { parseResult } from '../../src/eth/codec/reader.ts'
+import { checkFollowOptions } from '../../src/follow/follow.ts'
+import { followStream } from '../../src/follow/follow-stream.ts'
+import { type Client, NetworkError } from '../../src/index.ts'
 import { type FollowCursor, type FollowOptions, type FollowProgress, follow } from '../../src/index-bulk.ts'
 import { CONTRACT, type ForkBlock, ForkingChain, type NodeFaults } from '../support/forking-chain.ts'
 import { randomFrom } from '../support/random.ts'
@@ -412,6 +416,31 @@ it('ends with the reason of the signal, also while it waits', async () => {
   const reason = new Error('enough')
   void sleep(5000).then(() => stop.abort(reason))
   expect(await errorOf(followTo(new ForkingChain(99), clientOf(server.url), new Replay(0), { from: 0, signal: stop.signal }))).toBe(reason)
+})
+
+it('ends with what its consumer throws into it, even if it is an error that is repeated elsewhere', async () => {
+  const chain = new ForkingChain(20)
+  const server = await serve(chain.node())
+  const failures: unknown[] = []
+  const stream = follow(clientOf(server.url), { from: 3, onProgress: ({ failure }) => void (failure && failures.push(failure)) })
+  await stream.next()
+  const mine = new NetworkError('mine')
+  expect(await errorOf(stream.throw(mine))).toBe(mine)
+  expect(await stream.next()).toEqual({ done: true, value: undefined })
+  expect(failures).toEqual([])
+})
+
+it('ends with what is thrown while an item is made: its block must not be left out', async () => {
+  const chain = new ForkingChain(20)
+  const server = await serve(chain.node())
+  const mine = new NetworkError('mine')
+  const block = (bytes: Buffer) => ({ linked: linkedFields(parseResult(bytes)) })
+  const reader = { blocks: { block, receipts: () => ({ linked: [] }), item: ({ linked }: ReturnType<typeof block>) => linked } }
+  const job = checkFollowOptions({ from: 3 })
+  const stream = followStream(clientOf(server.url), job, reader as never, () => {
+    throw mine
+  })
+  expect(await errorOf(stream.next())).toMatchObject({ message: 'mine' })
 })
 
 it('ends when the client is closed, also while it waits', async () => {

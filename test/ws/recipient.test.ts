@@ -29,6 +29,9 @@ test.each<[string, unknown]>([
 test('the start alone says nothing about unusual messages', () => {
   expect(recipientByStart(Buffer.from('{"jsonrpc":"2.0","id":7,'))).toBe(7)
   expect(recipientByStart(Buffer.from('{"jsonrpc":"2.0","id":7'))).toBeUndefined()
+  // No comma among the first bytes, and what is no number in JSON.
+  for (const id of [`${' '.repeat(40)}10,`, '10', '0x10,', '+12,', '007,', '\u00a012,', ','])
+    expect(recipientByStart(Buffer.from(`{"jsonrpc":"2.0","id":${id}`, 'latin1'))).toBeUndefined()
   expect(recipientByStart(Buffer.from('{"id":7,"jsonrpc":"2.0"}'))).toBeUndefined()
 })
 

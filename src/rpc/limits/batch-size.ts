@@ -76,6 +76,8 @@ export class BatchSize {
    * others wait.
    */
   #isUnproven = false
+  /** Number of bytes that is never passed. */
+  #mostBytes = GOOD_BODY_BYTES
   readonly #bytesOf = new Map<string, number>()
   /** Length that is never passed. */
   #ceiling: number
@@ -139,7 +141,7 @@ export class BatchSize {
     if (bytes > this.#provenBytes) this.#provenBytes = bytes
     if (this.bytes < GOOD_BODY_BYTES && bytes >= this.bytes * FEWER && ++this.#largestInARow >= ENOUGH * this.#patience) {
       this.#largestInARow = 0
-      this.bytes = Math.min(GOOD_BODY_BYTES, this.bytes * (1 + MORE))
+      this.bytes = Math.min(this.#mostBytes, this.bytes * (1 + MORE))
     }
     if (length > 1) this.#support = 'batches'
     else if (this.#support === 'failing') this.#support = 'unknown'
@@ -164,20 +166,26 @@ export class BatchSize {
   }
 
   /**
-   * The replies to `length` calls were too large: `bytes` together, as expected or as they turned
-   * out to be, of which `limit` are allowed. Fewer bytes from now on, or fewer calls where bytes
-   * are not the reason.
+   * The replies to `length` calls were too large for the endpoint: `bytes` together, as expected or
+   * as they turned out to be. Fewer bytes from now on, or fewer calls where bytes are not the
+   * reason.
    */
-  tooLarge(length: number, bytes: number, limit = bytes): void {
+  tooLarge(length: number, bytes: number): void {
     if (bytes <= this.#provenBytes || bytes < LEAST_BYTES) {
       this.halve(length)
       return
     }
-    this.bytes = Math.min(this.bytes, Math.max(this.#provenBytes, limit * FEWER))
+    this.bytes = Math.min(this.bytes, Math.max(this.#provenBytes, bytes * FEWER))
     this.#largestInARow = 0
     this.taken = Math.min(this.taken, Math.max(1, Math.floor(length * FEWER)))
     this.#isUnproven = true
     this.#trialFailed()
+  }
+
+  /** No POST is to have replies beyond this many bytes, which are hexline's own limit. */
+  stayWithin(limit: number): void {
+    this.#mostBytes = Math.min(this.#mostBytes, limit * FEWER)
+    this.bytes = Math.min(this.bytes, this.#mostBytes)
   }
 
   /**

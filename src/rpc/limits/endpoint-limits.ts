@@ -279,15 +279,13 @@ export class EndpointLimits {
   }
 
   #learnTooLarge({ calls, expectedBytes }: BatchInFlight, refusal: HexlineError): void {
-    if (!(refusal instanceof LimitError) || refusal.size <= expectedBytes) {
-      this.#size.tooLarge(calls.length, expectedBytes)
-      return
-    }
+    const { size, limit } = refusal instanceof LimitError ? refusal : { size: 0, limit: 0 }
     // How large it would have been is known, and was not foreseen.
-    this.#size.learnBytes(calls, refusal.size, expectedBytes)
-    // Beyond hexline's own limit, it says something about these calls, and nothing about the
-    // endpoint. Where the endpoint has cut it, its size is the limit.
-    if (refusal.size === refusal.limit) this.#size.tooLarge(calls.length, refusal.size)
+    if (size > expectedBytes) this.#size.learnBytes(calls, size, expectedBytes)
+    // What is beyond a limit of hexline's own says nothing about the endpoint. Where the endpoint
+    // has cut it, its size is the limit.
+    if (size > limit) this.#size.stayWithin(limit)
+    else this.#size.tooLarge(calls.length, Math.max(size, expectedBytes))
   }
 
   /** True where a pause begins. */

@@ -86,10 +86,14 @@ export class Line {
     const taken: Entry[] = []
     const apart: Entry[] = []
     let most = plan.maxCalls
+    let isShortened = false
     while (this.size > apart.length && taken.length < most) {
       const entry = this.#entries[this.#head] as Entry
       if (this.#holds(entry)) {
-        if (taken.length > 0 && (!entry.safe || taken.length >= entry.longest)) break
+        if (taken.length > 0 && (!entry.safe || taken.length >= entry.longest)) {
+          isShortened = entry.safe
+          break
+        }
         const fit = plan.fits(entry)
         if (fit === 'no') break
         if (fit === 'apart') {
@@ -109,7 +113,7 @@ export class Line {
     }
     if (this.size > 0) for (const entry of taken) this.#forget(entry)
     this.#tidy()
-    return { entries: taken, hadRoom: this.size === 0 || apart.length > 0 }
+    return { entries: taken, hadRoom: this.size === 0 || apart.length > 0 || isShortened || most < plan.maxCalls }
   }
 
   /** A copy of what waits. */

@@ -280,6 +280,18 @@ describe('spans', () => {
     expect(priorities).toEqual(['bulk', 'bulk', 'bulk', ...Array(7).fill('interactive')])
   })
 
+  it('are made of no call within a span that is not sampled, which does not count', async () => {
+    const notSampled = { traceId: '1'.repeat(32), spanId: '2'.repeat(16), traceFlags: 0 }
+    const call = () => tellBegun(1, 'eth_call', 'interactive', 1)?.ended('answered', 'node', 1, 5, 40, undefined)
+    const { spans } = await traced(undefined, { tracedPerSecond: 2 })
+    context.with(trace.setSpanContext(context.active(), notSampled), () => {
+      for (let i = 0; i < 5; i++) call()
+    })
+    call()
+    call()
+    expect((await spans()).calls.map(({ traceId }) => traceId === notSampled.traceId)).toEqual([false, false])
+  })
+
   it('of hexline’s own POSTs count as well', async () => {
     const { spans } = await traced(undefined, { tracedPerSecond: 2 })
     for (let i = 0; i < 4; i++)

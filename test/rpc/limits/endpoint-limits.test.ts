@@ -66,6 +66,37 @@ describe('replies that are too large together', () => {
     expect(planOf(limits.plan(2000, waiting(100)))).toBe(100)
   })
 
+  test('keep POSTs below that limit where it is low, also those that come next', () => {
+    const limits = limitsWith()
+    const waves = 40
+    const eachBytes = 20_000
+    const limit = MiB
+    let refused = 0
+    for (let wave = 0, now = 0; wave < waves; wave++) {
+      for (let left = 100; left > 0; now += 100) {
+        const plan = limits.plan(now, waiting(left)) as BatchPlan
+        const calls = callsOf(left).findIndex((call) => plan.fits(call) !== 'yes')
+        const count = calls < 0 ? left : calls
+        // With their envelopes.
+        const size = count * (eachBytes + 50)
+        const isTooLarge = size > limit
+        if (isTooLarge) refused++
+        const failure = new LimitError('too large', 'response-too-large', { limit, size })
+        send(limits, count, () => (isTooLarge ? failure : replyOf('x', eachBytes)), now)
+        if (!isTooLarge) left -= count
+      }
+    }
+    expect(refused).toBe(1)
+    expect(limits.current).toMatchObject({ maxCalls: 100, bodyBytes: 0.75 * MiB })
+  })
+
+  test('never shorten the endpoint’s batches, whatever was expected of them', () => {
+    const limits = limitsWith()
+    for (let now = 0; now < 5; now++) send(limits, 1, () => replyOf('x', 40 * MiB), 100 * now)
+    send(limits, 3, () => tooLarge(17 * MiB), 1000)
+    expect(limits.current).toMatchObject({ maxCalls: 100, bodyBytes: 1.5 * MiB })
+  })
+
   test('show what the endpoint takes, where it has cut them', () => {
     expect(afterLarge(new LimitError('cut', 'response-too-large', { limit: MiB, size: MiB })).current).toMatchObject({ bodyBytes: 0.75 * MiB })
   })

@@ -45,6 +45,19 @@ describe('calls whose replies were too large together', () => {
     while (line.size > 0) batches.push(line.take(upTo(4)).entries.map(({ deadline }) => deadline))
     expect(batches).toEqual([[0, 1], [2, 3, 4], [5, 6, 7], [8], [9]])
   })
+
+  it('leave room in their batch: it does not show how many calls are taken', () => {
+    const rooms = [
+      [1, 9, 9],
+      [9, 1, 9],
+      [9, 9, 9],
+    ].map((all) => {
+      const line = new Line(ignore)
+      for (const [i, longest] of all.entries()) line.push(Object.assign(entryWith(i), { longest }))
+      return line.take(upTo(2)).hadRoom
+    })
+    expect(rooms).toEqual([true, true, false])
+  })
 })
 
 describe('calls that come back from a failure', () => {
