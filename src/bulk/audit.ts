@@ -304,7 +304,8 @@ export class Auditor<T> {
 
   /** Why these receipts prove nothing, though they are of the block's transactions. */
   #whyUnproven(number: number, header: Header, logs: readonly Log[], fitsRoot: boolean | undefined): string | undefined {
-    if (header.transactions.length === 0) return undefined
+    // Where the root says nothing about a block without transactions, there is nothing to prove.
+    if (header.transactions.length === 0 && fitsRoot !== false) return undefined
     if (!fitsRoot) {
       const why = this.#unusable?.(number)
       if (why !== undefined) return why

@@ -75,8 +75,11 @@ interface AskOptions extends FetchOptions {
   readonly isRead?: boolean
 }
 
-/** Logs of one block that no reply could hold. */
-export type FetchBlock<T> = (number: number, signal: AbortSignal) => Promise<T[]>
+/**
+ * Logs of one block that no reply could hold. If the node has given none (`isRefused`), it rejects
+ * where they are known to be incomplete.
+ */
+export type FetchBlock<T> = (number: number, signal: AbortSignal, isRefused: boolean) => Promise<T[]>
 
 /** Attempts for a range before it is split because of failures that may come from its size. */
 const ATTEMPTS_OF_RANGE = 2
@@ -302,7 +305,7 @@ export class LogFetcher<T> {
   async #askBlock(question: LogQuestion, { signal }: AskOptions, refusal: unknown, given: number): Promise<Part<T>> {
     const number = question.span.from
     try {
-      const items = await this.#fetchBlock(number, signal)
+      const items = await this.#fetchBlock(number, signal, refusal !== undefined)
       const chosen = items.filter((item) => this.#filter.matches(this.#reader.logOf(item)))
       return { to: number, replies: [readReply(question, chosen, 0)] }
     } catch (error) {

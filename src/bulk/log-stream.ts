@@ -3,16 +3,18 @@ import { clockOf, connectionsOf, timeoutOf } from '../client/internals.ts'
 import { scrubError } from '../client/scrub-error.ts'
 import { IntegrityError, OptionError } from '../errors.ts'
 import type { Hash } from '../eth/codec/hex.ts'
+import type { Log } from '../eth/objects.ts'
+import { ReceiptsRoot } from '../verify/receipts-root.ts'
 import { type AuditLevel, Auditor, type AuditReport } from './audit.ts'
-import { BlockLogsFetcher, checkSameBlock, logsFault, type ReadReceipts } from './block-logs.ts'
+import { BlockLogsFetcher, BloomChecker, checkSameBlock, type Header, logsFault, type ReadReceipts } from './block-logs.ts'
 import { learnHistory } from './learn-history.ts'
-import { shown } from './link.ts'
+import { type LinkedRootedReceipt, shown } from './link.ts'
 import { LogFetcher, type PartedSpan, type ReadLogs } from './log-fetch.ts'
 import type { CheckedFilter } from './log-filter.ts'
 import { EndpointLimits, LogRange } from './log-range.ts'
 import type { LogReader, LogSpan } from './log-reply.ts'
 import { ordered } from './ordered.ts'
-import { type CheckedRange, isFinal, resolveRange } from './range.ts'
+import { type CheckedRange, chainIdOf, isFinal, resolveRange } from './range.ts'
 import type { Progress } from './range-stream.ts'
 
 /** Reads logs from results of `eth_getLogs` and from receipts. */
@@ -105,7 +107,7 @@ export class LogStream<T> {
         this.#reader,
         range,
         endpointLimitsOf(client),
-        (number, each) => this.#logsOfBlock(blocks, number, each),
+        (number, each, isRefused) => this.#logsOfBlock(blocks, number, each, isRefused),
         this.#options.blockHash,
       )
       const sources = this.#options.audit === 'peer' ? sourcesOf(client) : () => []
@@ -189,14 +191,22 @@ export class LogStream<T> {
   }
 
   /** All logs of a block, as its receipts have them. */
-  async #logsOfBlock(blocks: BlockLogsFetcher<T>, number: number, signal: AbortSignal): Promise<T[]> {
-    const { header, items } = await blocks.fetch(number, signal)
+  async #logsOfBlock(blocks: BlockLogsFetcher<T>, number: number, signal: AbortSignal, isRefused: boolean): Promise<T[]> {
+    const { header, items, receipts } = await blocks.fetch(number, signal)
     const { blockHash } = this.#options
     if (blockHash !== undefined && header.hash !== blockHash)
       throw new IntegrityError(`block ${number} is now ${header.hash}: ${blockHash} is no longer part of the chain`)
-    const fault = logsFault(header, items.map(this.#reader.logOf))
+    const logs = items.map(this.#reader.logOf)
+    const fault = logsFault(header, logs)
     if (fault !== undefined) throw fault
+    if (isRefused && !(await this.#haveAll(header, receipts, logs))) throw new IntegrityError("they have neither the header's receipts root nor its bloom")
     return items
+  }
+
+  /** As far as the header tells. Without an audit, nothing else would. */
+  async #haveAll(header: Header, receipts: readonly LinkedRootedReceipt[], logs: readonly Log[]): Promise<boolean> {
+    const fitsRoot = new ReceiptsRoot().fits(header, receipts, await chainIdOf(this.#client))
+    return fitsRoot !== false || new BloomChecker().fits(header, logs) === true
   }
 
   /** The blocks of the job, and the hash of the last one. */

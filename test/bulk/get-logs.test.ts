@@ -92,6 +92,23 @@ describe('the logs of one block that are too large for a reply', () => {
   })
 })
 
+it('logs of a block that the node refuses, and leaves out of its receipts, fail the job', async () => {
+  const refusal = { error: { code: -32005, message: 'query returned more than 100 results' } }
+  const isOf = (block: number, params: readonly unknown[]) => {
+    const { fromBlock, toBlock } = params[0] as { fromBlock: string; toBlock: string }
+    return Number(fromBlock) <= block && Number(toBlock) >= block
+  }
+  const chain = await startLogChain({
+    head: 20,
+    logs: (block) => (block === 9 ? 250 : 3),
+    receiptLogs: (log) => (Number(log.blockNumber) === 9 ? [] : [log]),
+    answer: (method, params) => (method === 'eth_getLogs' && isOf(9, params) ? refusal : undefined),
+  })
+  await expect(fetched(chain, { audit: 'none' })).rejects.toThrow(
+    /^block 9 .* \(they have neither the header's receipts root nor its bloom\): .*more than 100 results/,
+  )
+})
+
 describe('an audit', () => {
   const everyTenth = (log: WireLog) => Number(log.data.slice(0, 66)) % 10 === 0
 
@@ -101,6 +118,18 @@ describe('an audit', () => {
     expect(keys).toEqual(rightKeys(chain, 0, 3000))
     expect(audit).toMatchObject({ level: 'bloom', blocks: 3001, unproven: 0 })
     expect(audit.recovered).toBeGreaterThan(20)
+  })
+
+  it.each(['bloom', 'receipts'] as const)('by %s does not prove a block without transactions whose receipts root says that it has some', async (audit) => {
+    const allOnes = `0x${'ff'.repeat(256)}`
+    const chain = await startLogChain({
+      head: 20,
+      logs: (block) => (block % 5 === 0 ? 0 : 3),
+      bloom: (block, right) => (block % 5 === 0 ? allOnes : right),
+      root: (block, right) => (block % 10 === 0 ? `0x${'12'.repeat(32)}` : right),
+    })
+    const { audit: report } = await fetched(chain, { audit })
+    expect(report).toMatchObject({ unproven: 3, reasons: { "the receipts do not have the header's receipts root": 3 } })
   })
 
   it('by receipts finds each log that was left out', async () => {

@@ -52,7 +52,7 @@ export const logRangeRows: readonly FailureRow[] = [
   {
     kind: 'range-too-large',
     method: LOGS,
-    message: /log response size exceeded|response size should not|response is too big|backend response too large/i,
+    message: /log response size exceeded|response size (?:should not|is larger than)|response is too big|backend response too large/i,
     source: '1RPC, Alchemy, jsonrpsee (-32008), proxyd (-32020)',
   },
   {

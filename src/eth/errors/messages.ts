@@ -72,8 +72,8 @@ export const messageRows: readonly FailureRow[] = [
   {
     kind: 'response-too-large',
     message:
-      /response (?:size )?(?:is |was )?too (?:large|big)|response size (?:limit|exceed|should not)|max(?:imum)? response size|MaxBatchResponseBodySize|exceeding --rpc\.returndata\.limit/i,
-    source: 'geth (-32003), reth (-32008, -32011), Nethermind (-32005), proxyd (-32020), Erigon, 1RPC',
+      /response (?:size )?(?:is |was )?too (?:large|big)|response size (?:limit|exceed|should not|is larger than)|max(?:imum)? response size|MaxBatchResponseBodySize|exceeding --rpc\.returndata\.limit/i,
+    source: 'geth (-32003), reth (-32008, -32011), Nethermind (-32005), proxyd (-32020), Alchemy (-32600), Erigon, 1RPC',
   },
   {
     kind: 'request-too-large',

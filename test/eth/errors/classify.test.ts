@@ -100,6 +100,7 @@ describe('messages of nodes and providers', () => {
         'range-too-large before response-too-large: Alchemy, 2020: Log response size exceeded. Please reduce query block range.',
         'range-too-large before response-too-large: Alchemy: Log response size exceeded. You can make eth_getLogs request',
         'range-too-large before response-too-large: Optimism: backend response too large',
+        'range-too-large before response-too-large: Alchemy: Response size is larger than 150MB limit',
         'range-too-large before response-too-large: reth, one large reply: Response is too big',
         'range-too-large before timeout: Alchemy: Query timeout exceeded. Consider reducing your block range.',
       ].sort(),

@@ -164,6 +164,7 @@ export const said: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
     ['Arbitrum', 200, -32000, 'logs matched by query exceeds limit of 10000', PONDER],
     ['Optimism', 200, -32000, 'Block range is too large', PONDER],
     ['Optimism', 500, -32020, 'backend response too large', PROXYD],
+    ['Alchemy', 400, -32600, 'Response size is larger than 150MB limit', 'github.com/ponder-sh/ponder/issues/407'],
     ['Base', 413, -32614, 'block range too large', PONDER],
     ['Base', 200, -32614, 'eth_getLogs is limited to a 500 range', QUOTED],
     ['Coinbase', 200, -32602, 'please limit the query to at most 1000 blocks', PONDER],
