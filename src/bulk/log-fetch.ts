@@ -3,7 +3,7 @@ import { connectionsOf } from '../client/internals.ts'
 import { HexlineError, RpcError } from '../errors.ts'
 import type { Hash } from '../eth/codec/hex.ts'
 import { isOfResults, rangeLimit, suggestedRange } from '../eth/errors/log-range.ts'
-import { mayRepeat } from '../rpc/failure-kinds.ts'
+import { isThrottled, mayRepeat } from '../rpc/failure-kinds.ts'
 import type { CheckedFilter } from './log-filter.ts'
 import { type EndpointLimits, goodRange, type LogRange } from './log-range.ts'
 import {
@@ -366,9 +366,12 @@ function isTooMuch(error: unknown): boolean {
   return error instanceof HexlineError && (error.kind === 'range-too-large' || error.kind === 'response-too-large')
 }
 
-/** The same range may do better later, such as at a node that lags behind. */
+/**
+ * The same range may do better later, such as at a node that lags behind. What is throttled has been
+ * repeated until its deadline.
+ */
 function isPassing(error: unknown): boolean {
-  return error instanceof HexlineError && mayRepeat(error) === true && error.attempts > 0
+  return error instanceof HexlineError && mayRepeat(error) === true && error.attempts > 0 && !isThrottled(error)
 }
 
 /** Failures that may come from the size of the range. */

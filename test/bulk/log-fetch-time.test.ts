@@ -110,6 +110,17 @@ describe('a range', () => {
     }
   })
 
+  it('that is throttled until its deadline is not repeated until another one', async () => {
+    const { url } = await startNode(
+      () => 20,
+      () => (request, response) =>
+        each((entry) => (rangeOf(entry) === undefined ? resultOf(entry) : failed(entry, -32005, 'max 2000 blocks please')))(request, response),
+    )
+    const started = clock.now()
+    expect(await errorOf<HexlineError>(blocksOf(url, { deadlineMs: 60_000 }))).toMatchObject({ kind: 'rate-limit' })
+    expect(clock.now() - started).toBeLessThan(61_000)
+  })
+
   it('that fails in whatever size fails the job at its deadline', async () => {
     const { url } = await startNode(
       () => 20,
