@@ -367,8 +367,8 @@ function isTooMuch(error: unknown): boolean {
 }
 
 /**
- * The same range may do better later, such as at a node that lags behind. What is throttled has been
- * repeated until its deadline.
+ * The same range may do better later, such as at a node that lags behind. What is throttled has
+ * been repeated until its deadline.
  */
 function isPassing(error: unknown): boolean {
   return error instanceof HexlineError && mayRepeat(error) === true && error.attempts > 0 && !isThrottled(error)

@@ -153,8 +153,6 @@ class EndpointQueue implements Queue {
     setImmediate(this.#onTurnEnd)
   }
 
-  readonly #onPosted = (): void => this.#offerSoon()
-
   readonly #onTurnEnd = (): void => {
     this.#isTurnSet = false
     this.#options.waiting.turn.endTurn()
@@ -233,8 +231,7 @@ class EndpointQueue implements Queue {
     if (isBulk) this.#bulkPosts--
     this.#finish(line, entries, batch, outcomes)
     this.#restingJobs.push(end)
-    // Once the callers have gone on: to set an immediate takes as long as a fifth of their reply.
-    nextTick(this.#onPosted)
+    this.#offerSoon()
   }
 
   #pauseUntil(time: number): void {
@@ -358,4 +355,3 @@ const MOMENT = Promise.resolve()
 
 /** As of module loading, since test frameworks replace it with a fake clock that stands still. */
 const { setImmediate } = globalThis
-const { nextTick } = process
