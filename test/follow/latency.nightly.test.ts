@@ -1,6 +1,7 @@
-import { fork } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
+import { readFile } from 'node:fs/promises'
+import { transform } from 'esbuild'
 import { request } from 'undici'
 import { createTestClient, http } from 'viem'
 import { foundry } from 'viem/chains'
@@ -14,7 +15,8 @@ const TURNS = 4
 const PAUSE_MS = 3
 const WAYS = ['hexline follow', 'viem watchBlocks', "ethers on('block') and getBlock"]
 
-const SCRIPT = fileURLToPath(new URL('../support/latency-process.ts', import.meta.url))
+/** As plain JavaScript: a loader of TypeScript in the process would slow down what is measured. */
+const SCRIPT = (await transform(await readFile(new URL('../support/latency-process.ts', import.meta.url), 'utf8'), { loader: 'ts' })).code
 
 /** A client in a process of its own, and the node that it follows. */
 interface Follower {
@@ -35,7 +37,7 @@ async function startFollower(way: string, first: { readonly number: string }, kn
       return { jsonrpc: '2.0', id, result: method === 'eth_chainId' ? `0x${foundry.id.toString(16)}` : result }
     }),
   )
-  const client = fork(SCRIPT, [server.url, way], { execArgv: ['--import', 'tsx'] })
+  const client = spawn(process.execPath, ['--input-type=module', '-e', SCRIPT, server.url, way], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
   onTestFinished(() => void client.kill('SIGKILL'))
   while (!server.messages.some(({ entries }) => entries[0]?.method === 'eth_subscribe')) await server.received(server.messages.length + 1)
   return {

@@ -1,10 +1,10 @@
 /*
  * A program that has each new block of a node, by the built package or by a peer, and tells when.
- * It loads nothing but that, and no source that a test framework has changed. It is forked, with
- * the node's URL and the name of a way as arguments, and tells the number of each block with the
- * time on the clock that all processes share.
+ * It loads nothing but that, and no loader or test framework. It gets the node's URL and the name
+ * of a way as arguments, and tells the number of each block with the time on the clock that all
+ * processes share.
  */
-const [url = '', way = ''] = process.argv.slice(2)
+const [url = '', way = ''] = process.argv.slice(-2)
 const CHAIN = 31_337
 
 const onBlock = (number: number | bigint | null) => void process.send?.({ number: Number(number), at: Number(process.hrtime.bigint()) / 1e6 })

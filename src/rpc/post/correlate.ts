@@ -34,7 +34,6 @@ const MISSING = 'no reply with its id came'
  * the answer, and so is an error whose id is null.
  */
 export function correlate(body: unknown, first: number, count: number): Correlated {
-  if (count === 1 && isResultOf(body, first)) return { replies: [body] }
   const objects: readonly unknown[] = Array.isArray(body) ? body : [body]
   const replies = new Array<ReplyObject | string>(count).fill(MISSING)
   let stray: ReplyObject | undefined
@@ -60,8 +59,8 @@ export function correlate(body: unknown, first: number, count: number): Correlat
   return stray === undefined ? { replies } : { replies, stray }
 }
 
-/** A lone reply with the call's id and a result, as most are. */
-function isResultOf(body: unknown, id: number): body is ReplyObject {
+/** The body is one reply object with this id and a result, and nothing that contradicts it. */
+export function isResultOf(body: unknown, id: number): body is ReplyObject {
   const { id: own, result, error } = (body ?? {}) as ReplyObject
   return own === id && result !== undefined && error === undefined
 }

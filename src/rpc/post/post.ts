@@ -7,7 +7,7 @@ import { copyError } from '../copy-error.ts'
 import { isFailure } from '../failure-kinds.ts'
 import { type PostFigures, tallyOf } from '../tally.ts'
 import { parseBody, resultFor, scanBody } from './body.ts'
-import { correlate, isError, type ReplyObject } from './correlate.ts'
+import { correlate, isError, isResultOf, type ReplyObject } from './correlate.ts'
 import { decodedReplies } from './decoded.ts'
 import { watchPost } from './observe.ts'
 import { ReplyErrors, type ReplyErrorsOptions } from './reply-errors.ts'
@@ -163,16 +163,19 @@ function read(reply: HttpReply, calls: readonly Call[], first: number, options: 
     cuts.whole(reply)
     return decoded
   }
-  const failures = new ReplyErrors(reply, options)
   const isScanned = calls.some((call) => call.as === 'bytes')
   let body: unknown
   try {
     body = isScanned ? scanBody(reply.body, first, calls.length) : parseBody(reply.body)
   } catch {
     const isCut = isBatch && reply.status < 300 && isStartOfArray(reply.body) && cuts.isForSize(reply.wireBytes)
+    const failures = new ReplyErrors(reply, options)
     return calls.map((call) => failures.unreadable(call, isBatch, isCut))
   }
   cuts.whole(reply)
+  // What most lone calls get, such as one that somebody waits for at the head of the chain.
+  if (!isBatch && !isScanned && isResultOf(body, first)) return [replyOf(body.result, reply.body.length)]
+  const failures = new ReplyErrors(reply, options)
   const { replies, refusal, stray } = correlate(body, first, calls.length)
   if (refusal !== undefined && !failures.isOwn(calls[replies.indexOf(refusal)], refusal)) return calls.map((call) => failures.refused(call, refusal))
   const share = reply.body.length / calls.length

@@ -70,17 +70,17 @@ export class Entry implements EncodedCall, Awaited {
 
   /** `params`, encoded once: for the body, and for finding an identical call. */
   readonly json: string
-  /** What identical calls have in common; undefined where calls do not share an entry. */
-  readonly key: string | undefined
 
   state: EntryState = UNPLACED
   /** Longest batch that it may be in: at most half of one whose replies were too large together. */
   longest = Number.POSITIVE_INFINITY
+  #key: string | undefined
   readonly #first: Caller
   #others: Caller[] | undefined
   #waitingCallers = 1
 
-  constructor(call: PooledCall, json: string, key: string | undefined, caller: Caller) {
+  /** `key` where it has been made already. */
+  constructor(call: PooledCall, json: string, caller: Caller, key?: string) {
     this.method = call.method
     this.params = call.params
     this.signal = call.signal
@@ -100,9 +100,15 @@ export class Entry implements EncodedCall, Awaited {
     this.tally = call.tally
     this.isBound = call.isBound
     this.json = json
-    this.key = key
+    this.#key = key
     this.#first = caller
     caller.entry = this
+  }
+
+  /** What identical calls have in common; undefined where none may share the entry. */
+  get key(): string | undefined {
+    if (mayShare(this)) this.#key ??= keyOf(this, this.json)
+    return this.#key
   }
 
   /** Another caller makes the same call. */
@@ -184,12 +190,17 @@ export function paramsJson(call: Call): string {
 }
 
 /**
- * What a call has in common with those that may share its entry; undefined where none may. Bulk
- * calls differ from each other by their nature: looking for an identical one costs as much as all
- * other work of the queue. Bytes that are still unread are right for their reader alone.
+ * Whether identical calls may share an entry. Bulk calls differ from each other by their nature:
+ * looking for an identical one costs as much as all other work of the queue. Bytes that are still
+ * unread are right for their reader alone.
  */
-export function keyOf(call: Call, json: string): string | undefined {
-  return call.safe && call.priority !== 'bulk' && !call.isUnread ? `${call.as} ${call.method} ${json}` : undefined
+export function mayShare({ safe, priority, isUnread }: Call): boolean {
+  return safe && priority !== 'bulk' && !isUnread
+}
+
+/** What a call has in common with those that may share its entry. */
+export function keyOf({ as, method }: Call, json: string): string {
+  return `${as} ${method} ${json}`
 }
 
 /**

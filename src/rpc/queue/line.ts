@@ -17,10 +17,11 @@ export class Line {
   /** Entries inserted by age since the last batch was taken, in no order. */
   #inserted: Entry[] = []
   /**
-   * Entries that identical calls may join. A new map whenever the line runs empty: one that lives
-   * long while its keys come and go is slow, and so is taking out one entry after the other.
+   * Entries that identical calls may join; undefined until one may be there. A new map whenever the
+   * line has run empty: one that lives long while its keys come and go is slow, and so is taking
+   * out one entry after the other.
    */
-  #joinable = new Map<string, Entry>()
+  #joinable: Map<string, Entry> | undefined
   /** Number of entries that have a caller. */
   size = 0
 
@@ -31,7 +32,14 @@ export class Line {
 
   /** The waiting entry of an identical call, if there is one. */
   find(key: string): Entry | undefined {
+    this.#joinable ??= this.#allJoinable()
     return this.#joinable.get(key)
+  }
+
+  #allJoinable(): Map<string, Entry> {
+    const joinable = new Map<string, Entry>()
+    for (const entry of this.list()) if (entry.key !== undefined) joinable.set(entry.key, entry)
+    return joinable
   }
 
   push(entry: Entry): void {
@@ -129,7 +137,7 @@ export class Line {
   #enter(entry: Entry): void {
     entry.state = this.#here
     this.size++
-    if (entry.key !== undefined) this.#joinable.set(entry.key, entry)
+    if (this.#joinable !== undefined && entry.key !== undefined) this.#joinable.set(entry.key, entry)
   }
 
   #leave(entry: Entry): void {
@@ -139,7 +147,7 @@ export class Line {
 
   /** No call may join `entry` any more. */
   #forget({ key }: Entry): void {
-    if (key !== undefined) this.#joinable.delete(key)
+    if (key !== undefined) this.#joinable?.delete(key)
   }
 
   /** Gives the inserted entries their places, all at once: thousands may come back together. */
@@ -162,7 +170,7 @@ export class Line {
       if (this.#entries.length > 0) this.#entries = []
       this.#inserted = []
       this.#head = 0
-      this.#joinable = new Map()
+      this.#joinable = undefined
     } else if (this.#head > SWEEP_AT && this.#head * 2 > this.#entries.length) {
       this.#entries = this.#entries.slice(this.#head)
       this.#head = 0

@@ -13,7 +13,7 @@ import { type Head, Heads } from './head.ts'
 import { type Health, Usual } from './health.ts'
 import { History } from './history.ts'
 import { HEAD, type Protocol, type Trait } from './protocol.ts'
-import { isNull, takeResult } from './require-result.ts'
+import { isNull, requireResult, takeResult } from './require-result.ts'
 
 /** An endpoint as the client made it. */
 export interface EndpointOptions {
@@ -136,17 +136,19 @@ export class Endpoint {
 
   /**
    * Its answer, where it is the client's only endpoint: there is no other to go to, so its health
-   * says nothing, and neither does its chain.
+   * says nothing, and neither does its chain. What blocks it has is learnt from answers to bulk
+   * calls and repeated ones; the caller of another one does not wait for that.
    */
   askAlone(call: Call, trait: Trait | undefined): Promise<Reply> {
     const started = this.#clock.now()
+    const isInstructive = call.priority === 'bulk' || call.tried.length > 0
     const learn = (failure: unknown): never => {
       if (failure instanceof CallFailure && isMissing(failure)) this.#lacksBlock(failure.error, call, trait, started)
       throw failure
     }
     return this.queue.send(call).then((reply) => {
       try {
-        return this.#read(reply, call, trait, started)
+        return isInstructive ? this.#read(reply, call, trait, started) : requireResult(reply, call, this.name)
       } catch (failure) {
         return learn(failure)
       }

@@ -27,7 +27,7 @@ function caller() {
 function entryWith(callers: number) {
   const line = new Line(() => {})
   const made = Array.from({ length: callers }, caller) as [ReturnType<typeof caller>, ...ReturnType<typeof caller>[]]
-  const entry = new Entry(call, '[]', 'key', made[0].caller)
+  const entry = new Entry(call, '[]', made[0].caller)
   line.push(entry)
   for (const { caller } of made.slice(1)) entry.join(caller)
   return { line, entry, callers: made.map(({ caller }) => caller), outcomes: made.map(({ outcome }) => outcome) }
@@ -42,7 +42,7 @@ function batch() {
 describe('an entry', () => {
   test('is unplaced, waits in its line, is in flight, and is settled', async () => {
     const { line, entry, outcomes } = entryWith(1)
-    const states = [new Entry(call, '[]', undefined, caller().caller).state.name, entry.state.name]
+    const states = [new Entry(call, '[]', caller().caller).state.name, entry.state.name]
     line.take(all)
     states.push(entry.state.name)
     entry.start(batch().inFlight)

@@ -13,7 +13,7 @@ const ignore = () => {}
 
 function entryWith(deadline: number, method = 'eth_chainId'): Entry {
   const call: Call = { method, params: [], deadline, attempts: 4, priority: 'bulk', as: 'value', required: false, safe: true, tried: [] }
-  return new Entry(call, '[]', undefined, new Caller(call, waiting, ignore, ignore))
+  return new Entry(call, '[]', new Caller(call, waiting, ignore, ignore))
 }
 
 const upTo = (maxCalls: number): BatchPlan => ({ maxCalls, fits: () => 'yes' })

@@ -13,7 +13,7 @@ const waiting = new Waiting(new VirtualClock())
 /** An entry for each method, with its caller. */
 function entriesOf(...methods: string[]) {
   const callers = methods.map((method) => new Caller(ownRead({ method, params: [], deadline: 1000 }), waiting, ignore, ignore))
-  return { callers, entries: callers.map((caller) => new Entry(caller.call, '[]', undefined, caller)) }
+  return { callers, entries: callers.map((caller) => new Entry(caller.call, '[]', caller)) }
 }
 
 const outcomesOf = (post: Post, ...methods: string[]) => new BatchSender('node', post).send(entriesOf(...methods).entries)
