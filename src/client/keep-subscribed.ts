@@ -36,6 +36,8 @@ export interface Subscriber {
   started(): void
   /** A notification's `result`, and the size of its message in bytes. */
   notified(result: unknown, bytes: number): void
+  /** As for `SubscriptionListener`. */
+  skim?(message: string): boolean
   /** The subscription was interrupted, and is there again: something may have been missed. */
   gap(): void
   /** The subscription is interrupted: nothing comes until `gap`. */
@@ -155,6 +157,11 @@ class Keeper {
         notified: (result: unknown, bytes: number) => {
           this.#hasBrought = true
           if (!this.#isStopped) this.#subscriber.notified(result, bytes)
+        },
+        skim: (message: string) => {
+          const isEnough = !this.#isStopped && this.#subscriber.skim?.(message) === true
+          if (isEnough) this.#hasBrought = true
+          return isEnough
         },
         lost: (error: HexlineError) => {
           if (!this.#isStopped) this.#subscriber.lost?.()

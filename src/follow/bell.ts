@@ -53,6 +53,11 @@ export function startBell(client: Client, signal: AbortSignal | undefined): Bell
     if (answer !== undefined) take()
     wake()
   }
+  const announced = (head: ToldHead | undefined) => {
+    isLive = true
+    told = head ?? told
+    ring()
+  }
   const stopListening = listenOf(client)?.(
     ['newHeads'],
     {
@@ -60,10 +65,12 @@ export function startBell(client: Client, signal: AbortSignal | undefined): Bell
         isLive = true
         ring()
       },
-      notified(result) {
-        isLive = true
-        told = toldHead(result) ?? told
-        ring()
+      notified: (result) => announced(toldHead(result)),
+      // All that counts is there without parsing the whole header.
+      skim(message) {
+        const head = skimmedHead(message)
+        if (head !== undefined) announced(head)
+        return head !== undefined
       },
       gap: ring,
       // Refused, or the end of the client, which the next call meets, too.
@@ -107,4 +114,17 @@ function toldHead(result: unknown): ToldHead | undefined {
   } catch {
     return undefined
   }
+}
+
+const NUMBER = /"number":"(0x[0-9a-f]{1,13})"/
+const HASH = /"hash":"(0x[0-9a-f]{64})"/
+
+/**
+ * The same from the text of a notification, or undefined where parsing has to tell. A field of that
+ * name somewhere inside another one may be taken for it: an announcement may be wrong in any case.
+ */
+function skimmedHead(message: string): ToldHead | undefined {
+  const number = NUMBER.exec(message)?.[1]
+  const hash = HASH.exec(message)?.[1]
+  return number === undefined || hash === undefined ? undefined : { number: Number(number), hash }
 }

@@ -20,6 +20,11 @@ export interface SubscriptionListener {
   started(): void
   /** A notification's `result`, and the size of its message in bytes. */
   notified(result: unknown, bytes: number): void
+  /**
+   * A notification before it is parsed, in the form in which most nodes write it. True where that
+   * is enough: `notified` is not called then.
+   */
+  skim?(message: string): boolean
   /** The socket has ended, and the subscription with it. */
   lost(error: HexlineError): void
 }
@@ -34,6 +39,8 @@ export interface LiveSubscription {
 
 /** Requests without a reply after which a socket is replaced. */
 const MOST_UNANSWERED = 1000
+/** The start of a notification as most nodes write it, with the id of its subscription. */
+const USUAL_NOTIFICATION = /^\{"jsonrpc":"2\.0","method":"eth_subscription","params":\{"subscription":"([^"\\]+)","result":/
 /** Notifications that wait for the reply to `eth_subscribe`; more are dropped. */
 const MOST_UNCLAIMED = 1000
 
@@ -212,7 +219,10 @@ export class Line implements SocketHandler, Sender {
   }
 
   #notify(body: Buffer): void {
-    const { id, result } = notificationOf(body)
+    const text = body.toString()
+    const usual = USUAL_NOTIFICATION.exec(text)
+    if (usual !== null && this.#listeners.get(usual[1] as string)?.skim?.(text)) return
+    const { id, result } = notificationOf(text)
     if (id === undefined) return
     const listener = this.#listeners.get(id)
     if (listener !== undefined) listener.notified(result, body.length)
@@ -260,9 +270,9 @@ export function ended({ url: { host } }: PendingOptions): NetworkError {
 }
 
 /** The subscription of a notification, and what it says; nothing of one that makes no sense. */
-function notificationOf(body: Buffer): { id?: string; result?: unknown } {
+function notificationOf(message: string): { id?: string; result?: unknown } {
   try {
-    const { params } = JSON.parse(body.toString()) as { params?: { subscription?: unknown; result?: unknown } }
+    const { params } = JSON.parse(message) as { params?: { subscription?: unknown; result?: unknown } }
     return typeof params?.subscription === 'string' ? { id: params.subscription, result: params.result } : {}
   } catch {
     return {}

@@ -77,6 +77,22 @@ it('wakes up with the answer to the head that was announced, which has then been
   bell.stop()
 })
 
+it.each([
+  ['in lower case, as most nodes write it', head(7)],
+  ['among other fields', { parentHash: head(6).hash, mixHash: head(1).hash, ...head(7), transactions: [] }],
+  ['in upper case', { number: '0x7', hash: head(7).hash.replace('x', 'X') }],
+  ['behind another number', { l1: { number: 5 }, ...head(7) }],
+])('hears the head that a header names: %s', async (_, header) => {
+  const { client, ring } = await subscribed()
+  const bell = startBell(client, undefined)
+  await bell.wait(NEVER_MS)
+  bell.take()
+  ring(header)
+  await bell.wait(NEVER_MS)
+  expect(bell.take()).toEqual({ number: 7, hash: header.hash })
+  bell.stop()
+})
+
 it('asks once per wait for an answer, and not where it has rung before or without a head', async () => {
   const { client, ring } = await subscribed()
   const bell = startBell(client, undefined)

@@ -133,6 +133,28 @@ describe('subscriptions', () => {
     expect(heard.slice(3)).toEqual(['started'])
   })
 
+  test('may take a notification from its text, in the usual form, and get the others parsed', async () => {
+    const { peer, line, listener, heard, settled } = await setUp()
+    const skimmed: string[] = []
+    const skim = (message: string) => {
+      skimmed.push(message)
+      return message.includes('enough')
+    }
+    line.subscribe('0xa', { ...listener, skim })
+    line.subscribe('0xb', listener)
+    peer.notify('0xa', 'enough')
+    peer.notify('0xa', 'not that')
+    peer.notify('0xb', 'enough')
+    peer.notify('0xc', 'enough')
+    // With spaces, the id last, or another method.
+    peer.send('{"jsonrpc": "2.0", "method": "eth_subscription", "params": {"subscription": "0xa", "result": "enough 1"}}')
+    peer.send('{"jsonrpc":"2.0","method":"eth_subscription","params":{"result":"enough 2","subscription":"0xa"}}')
+    peer.send('{"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":"0xa","result":"not JSON}}')
+    await settled()
+    expect(skimmed.map((message) => JSON.parse(message.endsWith('JSON}}') ? 'null' : message)?.params.result)).toEqual(['enough', 'not that', undefined])
+    expect(heard).toEqual(['started', 'started', 'not that', 'enough', 'enough 1', 'enough 2'])
+  })
+
   test('hear nothing more once they are stopped, and have no id then', async () => {
     const { peer, line, listener, heard, settled } = await setUp()
     const subscription = line.subscribe('0xa', listener)
