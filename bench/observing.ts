@@ -1,5 +1,7 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import type { TracerProvider } from '@opentelemetry/api'
 import { createClient, type Post, replyOf } from 'hexline'
@@ -48,20 +50,22 @@ const ways: Readonly<Record<string, () => Promise<Begin>>> = {
 let makeSpans: ((calls: number) => void) | undefined
 
 /**
- * Without sockets, which cost several times as much as all else, and not always the same. Units of
- * work in a slice, before each slice (more than get spans at once), and before that in each turn of
- * the warm-up.
+ * Without sockets, which cost several times as much as all else, and not always the same; but for
+ * the requests of a service, which are measured as they are. Units of work in a slice, before each
+ * slice (more than get spans at once), and before that in each turn of the warm-up.
  */
 const WORKLOADS = {
   'small calls, 64 in parallel': { load: smallCalls, count: 1280, settle: 128, warmUp: 12_800, pairs: 1000 },
   'full blocks': { load: fullBlocks, count: 200, settle: 120, warmUp: 200, pairs: 100 },
+  'requests of a service': { load: serviceRequests, count: 5000, settle: 3000, warmUp: 1000, pairs: 15 },
 } as const
 type WorkloadName = keyof typeof WORKLOADS
 /** Turns before the first slice that counts. */
 const TURNS = 16
 
 const [, script = '', ...args] = process.argv
-if (process.send !== undefined) await measure(...(args as [string, WorkloadName]))
+if (args[0] === 'users') await beUsers()
+else if (process.send !== undefined) await measure(...(args as [string, WorkloadName]))
 else await compare(Number(args[0] ?? 1), args.length > 1 ? args.slice(1) : Object.keys(ways))
 
 async function compare(rounds: number, names: readonly string[]): Promise<void> {
@@ -107,7 +111,7 @@ function median(costs: readonly number[]): number {
 async function measure(way: string, workload: WorkloadName): Promise<void> {
   const { load, count, settle, warmUp, pairs } = WORKLOADS[workload]
   const begin = await ways[way]?.()
-  const job = load?.()
+  const job = await load?.()
   if (begin === undefined || job === undefined) throw new Error(`${script} does not know ${begin === undefined ? way : workload}`)
   let first = FIRST_BLOCK
   const run = async (count: number): Promise<number> => {
@@ -178,6 +182,68 @@ function fullBlocks(): Job {
   }
 }
 
+/** Requests to the service at a time. */
+const USERS = 32
+
+/**
+ * An HTTP service that reads a balance for each request, 32 at a time, with a span of its own around
+ * it. Its users, and its node, are one other process.
+ */
+async function serviceRequests(): Promise<Job> {
+  const { SpanKind, trace } = await import('@opentelemetry/api')
+  const users = fork(fileURLToPath(import.meta.url), ['users'])
+  const [{ url }] = await once(users, 'message')
+  const client = createClient(url)
+  const address = `0x${'a'.repeat(40)}` as const
+  const tracer = trace.getTracer('service')
+  const service = createServer((request, response) => {
+    tracer.startActiveSpan('GET /balance', { kind: SpanKind.SERVER, attributes: { 'http.request.method': 'GET' } }, async (span) => {
+      const balance = await client.call('eth_getBalance', address, Number(request.url?.slice(1)))
+      response.setHeader('content-type', 'application/json')
+      response.end(JSON.stringify({ balance: String(balance) }))
+      span.setAttribute('http.response.status_code', 200)
+      span.end()
+    })
+  })
+  await once(service.listen(0, '127.0.0.1'), 'listening')
+  const { port } = service.address() as AddressInfo
+  return {
+    async run(first, count) {
+      users.send({ port, first, count })
+      await once(users, 'message')
+      return { items: count }
+    },
+    async end() {
+      users.kill()
+      service.closeAllConnections()
+      service.close()
+      await client.close()
+    },
+  }
+}
+
+/** Serves as the node of the service, and makes the requests that it is told to. */
+async function beUsers(): Promise<void> {
+  const node = createServer(async (request, response) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk)
+    const body = JSON.parse(Buffer.concat(chunks).toString())
+    const answer = ({ id }: { readonly id: number }) => ({ jsonrpc: '2.0', id, result: '0x12a05f200' })
+    response.setHeader('content-type', 'application/json')
+    response.end(JSON.stringify(Array.isArray(body) ? body.map(answer) : answer(body)))
+  })
+  await once(node.listen(0, '127.0.0.1'), 'listening')
+  process.on('message', async ({ port, first, count }: { readonly port: number; readonly first: number; readonly count: number }) => {
+    let next = first
+    const user = async () => {
+      while (next < first + count) await (await fetch(`http://127.0.0.1:${port}/${next++}`)).arrayBuffer()
+    }
+    await Promise.all(Array.from({ length: USERS }, user))
+    process.send?.('done')
+  })
+  process.send?.({ url: `http://127.0.0.1:${(node.address() as AddressInfo).port}` })
+}
+
 async function metrics(callDurations: boolean): Promise<Begin> {
   const { instrument } = await import('hexline/otel')
   const { AggregationTemporality, InMemoryMetricExporter, MeterProvider, PeriodicExportingMetricReader } = await import('@opentelemetry/sdk-metrics')
@@ -229,7 +295,7 @@ async function traces(ratio: number, options: InstrumentOptions): Promise<Begin>
 
 /** The SDK, as programs set it up, with an exporter that exports nothing. */
 async function tracerProviderFor(ratio: number): Promise<TracerProvider> {
-  const [{ context, ROOT_CONTEXT }, { AsyncLocalStorageContextManager }, sdk] = await Promise.all([
+  const [{ context, ROOT_CONTEXT, trace }, { AsyncLocalStorageContextManager }, sdk] = await Promise.all([
     import('@opentelemetry/api'),
     import('@opentelemetry/context-async-hooks'),
     import('@opentelemetry/sdk-trace-base'),
@@ -239,5 +305,7 @@ async function tracerProviderFor(ratio: number): Promise<TracerProvider> {
   context.with(ROOT_CONTEXT, () => {})
   const exporter = { export: (_: unknown, done: (result: { code: number }) => void) => done({ code: 0 }), shutdown: async () => {} }
   const sampler = new sdk.ParentBasedSampler({ root: new sdk.TraceIdRatioBasedSampler(ratio) })
-  return new sdk.BasicTracerProvider({ sampler, spanProcessors: [new sdk.BatchSpanProcessor(exporter)] })
+  const provider = new sdk.BasicTracerProvider({ sampler, spanProcessors: [new sdk.BatchSpanProcessor(exporter)] })
+  trace.setGlobalTracerProvider(provider)
+  return provider
 }

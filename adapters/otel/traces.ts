@@ -100,71 +100,84 @@ function linkTo(span: Span): Link {
 export interface TraceOptions {
   /** Share of the calls without an active span. */
   readonly sample: number | undefined
-  /** Calls per second, at most, besides interactive ones within a sampled span. */
+  /** Calls per second, at most; of interactive ones within a sampled span, `WITHIN` times as many. */
   readonly perSecond: number
 }
 
+/** A trace that somebody chose to record is to be complete, as long as such calls are not too many. */
+const WITHIN = 10
+
 /**
- * Lets calls through. An interactive call within a sampled span belongs to a trace that somebody
- * chose, and always passes; one within a span that is not sampled does not. The others pass while
- * the bucket holds a token: what traces cost then does not grow with the number of calls. Where
- * nothing is limited, all pass.
+ * Lets calls through, so many per second that what traces cost does not grow with the number of
+ * calls. Interactive calls within a sampled span belong to a trace that somebody chose, and have an
+ * allowance of their own; calls within a span that is not sampled never pass. Where nothing is
+ * limited, all pass.
  */
 class Gate {
   readonly #sample: number | undefined
-  readonly #fill: Fill
-  #bucket: TokenBucket | undefined
+  readonly #within: Allowance
+  readonly #others: Allowance
 
   constructor({ sample, perSecond }: TraceOptions) {
     this.#sample = sample
-    this.#fill = { perSecond, most: perSecond }
+    this.#within = new Allowance(WITHIN * perSecond)
+    this.#others = new Allowance(perSecond)
   }
 
   /** The context of the span of a call that begins now; undefined for a call without a span. */
   parentOf(priority: 'interactive' | 'bulk', now: number): Context | undefined {
-    const isUsedUp = !this.#hasToken(now)
-    if (isUsedUp && priority === 'bulk') return undefined
+    const isBulk = priority === 'bulk'
+    if (!this.#others.isLeft(now) && (isBulk || !this.#within.isLeft(now))) return undefined
     const parent = context.active()
     const active = parent === ROOT_CONTEXT ? undefined : trace.getSpanContext(parent)
     const isSampled = active !== undefined && (active.traceFlags & TraceFlags.SAMPLED) !== 0
-    if ((isSampled && priority === 'interactive') || this.#letsAll) return parent
-    if (isUsedUp || (active === undefined ? !this.#isChosen : !isSampled)) return undefined
-    this.#take(now)
-    return parent
+    if (isSampled && !isBulk) return this.#within.takes(now) ? parent : undefined
+    if (this.#letsAll) return parent
+    if (active === undefined ? !this.#isChosen : !isSampled) return undefined
+    return this.#others.takes(now) ? parent : undefined
   }
 
   /** The same for a POST of hexline's own, which has no context. */
   letsOwn(now: number): boolean {
-    if (!this.#hasToken(now) || !this.#isChosen) return false
-    this.#take(now)
-    return true
+    return this.#isChosen && this.#others.takes(now)
   }
 
   get #letsAll(): boolean {
-    return this.#isUnlimited && this.#sample === undefined
+    return this.#others.isUnlimited && this.#sample === undefined
   }
 
   /** By `sample`. */
   get #isChosen(): boolean {
     return this.#sample === undefined || Math.random() < this.#sample
   }
+}
 
-  #hasToken(now: number): boolean {
-    return this.#isUnlimited || this.#bucketAt(now).tokens(now, this.#fill) >= 1
+/** So many per second, and as many at once. */
+class Allowance {
+  readonly isUnlimited: boolean
+  readonly #fill: Fill
+  #bucket: TokenBucket | undefined
+
+  constructor(perSecond: number) {
+    this.isUnlimited = perSecond === Number.POSITIVE_INFINITY
+    this.#fill = { perSecond, most: perSecond }
   }
 
-  #take(now: number): void {
-    if (!this.#isUnlimited) this.#bucketAt(now).take(1, now, this.#fill)
+  isLeft(now: number): boolean {
+    return this.isUnlimited || this.#at(now).tokens(now, this.#fill) >= 1
+  }
+
+  /** True where one was left; it is used up then. */
+  takes(now: number): boolean {
+    if (!this.isLeft(now)) return false
+    if (!this.isUnlimited) this.#at(now).take(1, now, this.#fill)
+    return true
   }
 
   /** Full when the first call begins. */
-  #bucketAt(now: number): TokenBucket {
+  #at(now: number): TokenBucket {
     this.#bucket ??= new TokenBucket(this.#fill.most, now)
     return this.#bucket
-  }
-
-  get #isUnlimited(): boolean {
-    return this.#fill.perSecond === Number.POSITIVE_INFINITY
   }
 }
 

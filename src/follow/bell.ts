@@ -116,14 +116,18 @@ function toldHead(result: unknown): ToldHead | undefined {
   }
 }
 
+const RESULT = '"result":{'
 const NUMBER = /"number":"(0x[0-9a-f]{1,13})"/
 const HASH = /"hash":"(0x[0-9a-f]{64})"/
 
 /**
- * The same from the text of a notification, or undefined where parsing has to tell. A field of that
- * name somewhere inside another one may be taken for it: an announcement may be wrong in any case.
+ * The same from the text of a notification whose header is one flat object, as most are; undefined
+ * where parsing has to tell.
  */
 function skimmedHead(message: string): ToldHead | undefined {
+  const opens = message.indexOf(RESULT) + RESULT.length - 1
+  // A field of another object inside the header might be taken for the header's own.
+  if (message.lastIndexOf('{') !== opens || !message.endsWith('}}}')) return undefined
   const number = NUMBER.exec(message)?.[1]
   const hash = HASH.exec(message)?.[1]
   return number === undefined || hash === undefined ? undefined : { number: Number(number), hash }

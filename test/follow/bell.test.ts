@@ -36,6 +36,19 @@ it('rings when the subscription is there, and at each head; what comes in the me
   bell.stop()
 })
 
+it('does not ring for a notification that is cut off', async () => {
+  const { client, peers } = await subscribed()
+  const bell = startBell(client, undefined)
+  await bell.wait(NEVER_MS)
+  bell.take()
+  const message = JSON.stringify({ jsonrpc: '2.0', method: 'eth_subscription', params: { subscription: '0x5', result: head(7) } })
+  peers.at(-1)?.send(message.slice(0, -2))
+  peers.at(-1)?.notify('0x5', head(8))
+  await bell.wait(NEVER_MS)
+  expect(bell.take()).toEqual({ number: 8, hash: head(8).hash })
+  bell.stop()
+})
+
 it('rings for anything but a header, too', async () => {
   const { client, ring } = await subscribed()
   const bell = startBell(client, undefined)
@@ -81,7 +94,9 @@ it.each([
   ['in lower case, as most nodes write it', head(7)],
   ['among other fields', { parentHash: head(6).hash, mixHash: head(1).hash, ...head(7), transactions: [] }],
   ['in upper case', { number: '0x7', hash: head(7).hash.replace('x', 'X') }],
-  ['behind another number', { l1: { number: 5 }, ...head(7) }],
+  ['behind the one of its parent', { parent: head(6), ...head(7) }],
+  ['behind one of another chain', { l1: head(12), ...head(7) }],
+  ['before that of a withdrawal', { ...head(7), withdrawals: [head(5)] }],
 ])('hears the head that a header names: %s', async (_, header) => {
   const { client, ring } = await subscribed()
   const bell = startBell(client, undefined)

@@ -173,7 +173,7 @@ function read(reply: HttpReply, calls: readonly Call[], first: number, options: 
     return calls.map((call) => failures.unreadable(call, isBatch, isCut))
   }
   cuts.whole(reply)
-  // What most lone calls get, such as one that somebody waits for at the head of the chain.
+  // The usual reply to a lone call takes a short way: its caller waits for nothing else.
   if (!isBatch && !isScanned && isResultOf(body, first)) return [replyOf(body.result, reply.body.length)]
   const failures = new ReplyErrors(reply, options)
   const { replies, refusal, stray } = correlate(body, first, calls.length)

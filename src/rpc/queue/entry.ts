@@ -105,7 +105,7 @@ export class Entry implements EncodedCall, Awaited {
     caller.entry = this
   }
 
-  /** What identical calls have in common; undefined where none may share the entry. */
+  /** What identical calls have in common; undefined for a call that none may join. */
   get key(): string | undefined {
     if (mayShare(this)) this.#key ??= keyOf(this, this.json)
     return this.#key

@@ -17,9 +17,9 @@ export class Line {
   /** Entries inserted by age since the last batch was taken, in no order. */
   #inserted: Entry[] = []
   /**
-   * Entries that identical calls may join; undefined until one may be there. A new map whenever the
-   * line has run empty: one that lives long while its keys come and go is slow, and so is taking
-   * out one entry after the other.
+   * Entries that identical calls may join; undefined until one is looked for. A new map whenever
+   * the line has run empty: one that lives long while its keys come and go is slow, and so is
+   * taking out one entry after the other.
    */
   #joinable: Map<string, Entry> | undefined
   /** Number of entries that have a caller. */
@@ -38,7 +38,12 @@ export class Line {
 
   #allJoinable(): Map<string, Entry> {
     const joinable = new Map<string, Entry>()
-    for (const entry of this.list()) if (entry.key !== undefined) joinable.set(entry.key, entry)
+    for (const entries of [this.#entries.slice(this.#head), this.#inserted]) {
+      for (const entry of entries) {
+        // Of two with the same key, the one that goes first.
+        if (this.#holds(entry) && entry.key !== undefined && !joinable.has(entry.key)) joinable.set(entry.key, entry)
+      }
+    }
     return joinable
   }
 
@@ -146,8 +151,8 @@ export class Line {
   }
 
   /** No call may join `entry` any more. */
-  #forget({ key }: Entry): void {
-    if (key !== undefined) this.#joinable?.delete(key)
+  #forget(entry: Entry): void {
+    if (this.#joinable !== undefined && entry.key !== undefined) this.#joinable.delete(entry.key)
   }
 
   /** Gives the inserted entries their places, all at once: thousands may come back together. */

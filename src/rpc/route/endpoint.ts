@@ -13,7 +13,7 @@ import { type Head, Heads } from './head.ts'
 import { type Health, Usual } from './health.ts'
 import { History } from './history.ts'
 import { HEAD, type Protocol, type Trait } from './protocol.ts'
-import { isNull, requireResult, takeResult } from './require-result.ts'
+import { isNull, takeResult } from './require-result.ts'
 
 /** An endpoint as the client made it. */
 export interface EndpointOptions {
@@ -99,6 +99,8 @@ export class Endpoint {
   #isRight: boolean
   /** Methods that it does not have for this key, and when it said so. */
   readonly #missing = new Map<string, number>()
+  /** Calls that were answered with an object, from which nothing has been learnt yet. */
+  readonly #answered: { readonly call: Call; readonly trait: Trait | undefined }[] = []
   /** It has been asked how far back its data reach. */
   #hasBeenAskedHistory = false
 
@@ -136,19 +138,20 @@ export class Endpoint {
 
   /**
    * Its answer, where it is the client's only endpoint: there is no other to go to, so its health
-   * says nothing, and neither does its chain. What blocks it has is learnt from answers to bulk
-   * calls and repeated ones; the caller of another one does not wait for that.
+   * says nothing, and neither does its chain. What the first answer to an interactive call shows is
+   * learnt when the turn has ended: the caller does not wait for that.
    */
   askAlone(call: Call, trait: Trait | undefined): Promise<Reply> {
     const started = this.#clock.now()
-    const isInstructive = call.priority === 'bulk' || call.tried.length > 0
+    const isAwaited = call.priority === 'interactive' && call.tried.length === 0
     const learn = (failure: unknown): never => {
+      this.#learnLeft()
       if (failure instanceof CallFailure && isMissing(failure)) this.#lacksBlock(failure.error, call, trait, started)
       throw failure
     }
     return this.queue.send(call).then((reply) => {
       try {
-        return isInstructive ? this.#read(reply, call, trait, started) : requireResult(reply, call, this.name)
+        return isAwaited ? this.#readSoon(reply, call, trait, started) : this.#read(reply, call, trait, started)
       } catch (failure) {
         return learn(failure)
       }
@@ -218,6 +221,26 @@ export class Endpoint {
       if (oldest !== undefined && !isEmpty(value)) this.history.has(trait?.reads as string, oldest, this.#clock.now())
     }
     return decoded === undefined ? movedReply(reply, value) : reply
+  }
+
+  /** The same, but what an object shows, which is that its block is there, is learnt later. */
+  #readSoon(reply: Reply, call: Call, trait: Trait | undefined, started: number): Reply {
+    if (decodedOf(reply) !== undefined) return this.#read(reply, call, trait, started)
+    const value = takeResult(reply, call, this.name)
+    const taken = movedReply(reply, value)
+    if (typeof value !== 'object' || value === null || Array.isArray(value) || value instanceof Uint8Array) return this.#read(taken, call, trait, started)
+    if (this.#answered.push({ call, trait }) === 1) setImmediate(this.#learnLeft)
+    return taken
+  }
+
+  readonly #learnLeft = (): void => {
+    for (const { call, trait } of this.#answered) {
+      const needed = trait?.needs?.(call.params)
+      if (needed !== undefined && needed !== HEAD) this.#group.heads.has(this.head, needed)
+      const oldest = trait?.reads === undefined ? undefined : oldestOf(trait, call.params)
+      if (oldest !== undefined) this.history.has(trait?.reads as string, oldest, this.#clock.now())
+    }
+    this.#answered.length = 0
   }
 
   #learn(failure: CallFailure, call: Call, trait: Trait | undefined, started: number): void {
@@ -387,3 +410,6 @@ export const TELLS_NOTHING: readonly ErrorKind[] = ['unsupported', 'invalid', 'n
 function ofBytes(value: Uint8Array, needed: number | undefined): number | undefined {
   return needed === undefined || needed === HEAD || value.length < 4 ? undefined : needed
 }
+
+/** As of module loading, since test frameworks replace it with a fake clock that stands still. */
+const { setImmediate } = globalThis

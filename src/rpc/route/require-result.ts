@@ -1,5 +1,5 @@
 import { IntegrityError } from '../../errors.ts'
-import { type Call, decodedOf, movedReply, type Reply } from '../call.ts'
+import type { Call, Reply } from '../call.ts'
 import { CallFailure } from '../call-failure.ts'
 
 /**
@@ -15,11 +15,6 @@ export function takeResult(reply: Reply, { method, params, required }: Call, end
   const asked = typeof params[0] === 'string' && /^(?:0x[0-9a-fA-F]{1,64}|[a-z]{1,9})$/.test(params[0]) ? ` ${params[0]}` : ''
   const message = `${endpoint}: ${method}${asked}: the node answers null for what must exist: it lags behind, or has no history that far back`
   throw new CallFailure(new IntegrityError(message, { kind: 'lagging', method, endpoint }), 1, endpoint)
-}
-
-/** The reply, if its value is there where the call requires one. */
-export function requireResult(reply: Reply, call: Call, endpoint: string): Reply {
-  return decodedOf(reply) === undefined ? movedReply(reply, takeResult(reply, call, endpoint)) : reply
 }
 
 /** True for null, parsed or as bytes. */

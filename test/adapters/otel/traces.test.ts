@@ -11,7 +11,7 @@ import {
   SamplingDecision,
   SimpleSpanProcessor,
 } from '@opentelemetry/sdk-trace-base'
-import { instrument } from 'hexline/otel'
+import { type InstrumentOptions, instrument } from 'hexline/otel'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { tellBegun, tellPostBegun } from '../../../src/rpc/call-watchers.ts'
 import { node } from '../../support/node.ts'
@@ -27,6 +27,14 @@ interface Traced {
   readonly stop: () => void
   /** What has come, after everything was sent. */
   readonly spans: () => Promise<{ calls: OtlpSpan[]; posts: OtlpSpan[]; others: OtlpSpan[] }>
+}
+
+/** Traces into memory, until the test ends. */
+function tracedInMemory(options: InstrumentOptions): InMemorySpanExporter {
+  const exporter = new InMemorySpanExporter()
+  const tracerProvider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] })
+  onTestFinished(instrument({ tracerProvider, metrics: false, ...options }))
+  return exporter
 }
 
 /** The real SDK, which sends spans to a receiver. */
@@ -257,9 +265,7 @@ describe('spans', () => {
     ['ten, spread evenly', 10, 10, 10],
     ['all', Number.POSITIVE_INFINITY, 1200, 0],
   ])('are made of a number of calls per second: %s', (_, tracedPerSecond, atOnce, perSecond) => {
-    const exporter = new InMemorySpanExporter()
-    const tracerProvider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] })
-    onTestFinished(instrument({ tracerProvider, metrics: false, ...(tracedPerSecond && { tracedPerSecond }) }))
+    const exporter = tracedInMemory(tracedPerSecond === undefined ? {} : { tracedPerSecond })
     const call = (now: number) => tellBegun(1, 'eth_call', 'interactive', now)?.ended('answered', 'node', 1, 5, 40, undefined)
     for (let i = 0; i < 1200; i++) call(1000)
     expect(exporter.getFinishedSpans()).toHaveLength(atOnce)
@@ -267,17 +273,35 @@ describe('spans', () => {
     expect(exporter.getFinishedSpans()).toHaveLength(perSecond === 0 ? 1200 + 2001 : atOnce + 2 * perSecond)
   })
 
-  it('are made of all interactive calls within a sampled span, and of bulk calls as far as the limit allows', async () => {
-    const { spans } = await traced(undefined, { tracedPerSecond: 3 })
+  it('within a sampled span are made of ten times as many interactive calls, besides the others', () => {
+    const exporter = tracedInMemory({ tracedPerSecond: 3 })
+    const sampled = { traceId: '1'.repeat(32), spanId: '2'.repeat(16), traceFlags: 1 }
+    const within = trace.setSpanContext(context.active(), sampled)
+    const begin = (priority: 'interactive' | 'bulk', now: number) => tellBegun(1, 'eth_call', priority, now)?.ended('answered', 'node', 1, 5, 40, undefined)
+    context.with(within, () => {
+      for (let i = 0; i < 40; i++) begin('interactive', 1)
+      for (let i = 0; i < 5; i++) begin('bulk', 1)
+    })
+    begin('interactive', 1)
+    // A tenth of a second later, three more and none.
+    context.with(within, () => {
+      for (let i = 0; i < 5; i++) begin('interactive', 101)
+    })
+    begin('interactive', 101)
+    const priorities = exporter.getFinishedSpans().map(({ attributes }) => attributes['hexline.priority'])
+    expect(priorities).toEqual([...Array(30).fill('interactive'), 'bulk', 'bulk', 'bulk', ...Array(3).fill('interactive')])
+  })
+
+  it('are made of all calls within a sampled span where nothing is limited', () => {
+    const exporter = tracedInMemory({ tracedPerSecond: Number.POSITIVE_INFINITY, sample: 0 })
     const sampled = { traceId: '1'.repeat(32), spanId: '2'.repeat(16), traceFlags: 1 }
     const begin = (priority: 'interactive' | 'bulk') => tellBegun(1, 'eth_call', priority, 1)?.ended('answered', 'node', 1, 5, 40, undefined)
     context.with(trace.setSpanContext(context.active(), sampled), () => {
-      for (let i = 0; i < 5; i++) begin('bulk')
-      for (let i = 0; i < 7; i++) begin('interactive')
+      for (let i = 0; i < 1200; i++) begin('interactive')
+      begin('bulk')
     })
     begin('interactive')
-    const priorities = (await spans()).calls.map(({ attributes }) => attributes['hexline.priority'])
-    expect(priorities).toEqual(['bulk', 'bulk', 'bulk', ...Array(7).fill('interactive')])
+    expect(exporter.getFinishedSpans()).toHaveLength(1201)
   })
 
   it('are made of no call within a span that is not sampled, which does not count', async () => {

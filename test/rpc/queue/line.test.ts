@@ -16,6 +16,11 @@ function entryWith(deadline: number, method = 'eth_chainId'): Entry {
   return new Entry(call, '[]', new Caller(call, waiting, ignore, ignore))
 }
 
+function interactive(deadline: number): Entry {
+  const { call } = entryWith(deadline).callers[0] as Caller
+  return new Entry({ ...call, priority: 'interactive' }, '[]', new Caller(call, waiting, ignore, ignore))
+}
+
 const upTo = (maxCalls: number): BatchPlan => ({ maxCalls, fits: () => 'yes' })
 
 /** Calls of one method go together, the others separately. */
@@ -67,6 +72,23 @@ describe('calls that come back from a failure', () => {
     for (const deadline of [25, 5, Number.POSITIVE_INFINITY, 20, 40]) line.insertByAge(entryWith(deadline))
     expect(line.first.deadline).toBe(Number.POSITIVE_INFINITY)
     expect(drain(line)).toEqual([Number.POSITIVE_INFINITY, 5, 10, 20, 20, 25, 30, 40])
+  })
+
+  it('keep their order when identical ones are looked for in the meantime', () => {
+    const line = new Line(ignore)
+    for (const method of ['a', 'b', 'c']) {
+      line.insertByAge(entryWith(Number.POSITIVE_INFINITY, method))
+      line.find('value d []')
+    }
+    expect(line.take(upTo(3)).entries.map(({ method }) => method)).toEqual(['a', 'b', 'c'])
+  })
+
+  it('are joined, not a later one that is identical', () => {
+    const line = new Line(ignore)
+    const [back, later] = [interactive(1), interactive(2)]
+    line.push(later)
+    line.putBack([back])
+    expect(line.find(back.key as string)).toBe(back)
   })
 
   it('may be dropped before they are sent', () => {

@@ -333,6 +333,28 @@ describe('a single node', () => {
     const node = await startMixed(isLacking, head)
     expect(await numbersOf(getBlocks(clientOf(node.url), { from: 400n, to: 600n }))).toEqual(numbers(400, 600))
   })
+
+  it('behind whose URL one of two lacks a block is asked again for it by each interactive call, however often that has failed', async () => {
+    let lacked = 0
+    const node = await startNode(isNull, { lacks: (block) => !Number.isNaN(block) && lacked-- > 0 })
+    const client = clientOf(node.url)
+    const outcomes: string[] = []
+    for (const times of [0, 4, 0, 1, 0, 1, 3]) {
+      lacked = times
+      const asked = client.send({ method: 'eth_getBlockByNumber', params: ['0x64', false], required: true })
+      outcomes.push(await asked.then(() => 'answered').catch(({ kind }: HexlineError) => kind))
+    }
+    // Once it has failed as often as a call may.
+    expect(outcomes).toEqual(['answered', 'lagging', 'answered', 'answered', 'answered', 'answered', 'answered'])
+  })
+
+  it('that has dropped a block says so to interactive calls, too', async () => {
+    const client = clientOf((await startNode(isNull)).url)
+    const ask = () => errorOf<HexlineError>(client.send({ method: 'eth_getBlockByNumber', params: ['0x64', false], required: true }))
+    await ask()
+    expect(await ask()).toMatchObject({ kind: 'pruned', attempts: 1 })
+    expect(await ask()).toMatchObject({ kind: 'pruned', attempts: 1 })
+  })
 })
 
 describe('several nodes', () => {
