@@ -57,7 +57,7 @@ let makeSpans: ((calls: number) => void) | undefined
 const WORKLOADS = {
   'small calls, 64 in parallel': { load: smallCalls, count: 1280, settle: 128, warmUp: 12_800, pairs: 1000 },
   'full blocks': { load: fullBlocks, count: 200, settle: 120, warmUp: 200, pairs: 100 },
-  'requests of a service': { load: serviceRequests, count: 5000, settle: 3000, warmUp: 1000, pairs: 15 },
+  'requests of a service': { load: serviceRequests, count: 5000, settle: 3000, warmUp: 1000, pairs: 9 },
 } as const
 type WorkloadName = keyof typeof WORKLOADS
 /** Turns before the first slice that counts. */
