@@ -186,8 +186,8 @@ function fullBlocks(): Job {
 const USERS = 32
 
 /**
- * An HTTP service that reads a balance for each request, 32 at a time, with a span of its own around
- * it. Its users, and its node, are one other process.
+ * An HTTP service that reads a balance for each request, 32 at a time, with a span of its own
+ * around it. Its users, and its node, are one other process.
  */
 async function serviceRequests(): Promise<Job> {
   const { SpanKind, trace } = await import('@opentelemetry/api')

@@ -100,11 +100,13 @@ function linkTo(span: Span): Link {
 export interface TraceOptions {
   /** Share of the calls without an active span. */
   readonly sample: number | undefined
-  /** Calls per second, at most; of interactive ones within a sampled span, `WITHIN` times as many. */
+  /**
+   * Calls per second, at most; of interactive ones within a sampled span, `WITHIN` times as many.
+   */
   readonly perSecond: number
 }
 
-/** A trace that somebody chose to record is to be complete, as long as such calls are not too many. */
+/** A trace that somebody chose to record is to be complete, unless such calls are too many. */
 const WITHIN = 10
 
 /**
