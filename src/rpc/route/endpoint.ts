@@ -70,6 +70,8 @@ const OLD = 128
  * Ethereum, and minutes on the fastest chains, as long as a call waits.
  */
 const DEEP = 1024
+/** Answers from which something is left to be learnt, at most. */
+const MOST_LEFT = 64
 /** How long it is remembered that an endpoint does not have a method, in ms. */
 const REMEMBERED_MS = 600_000
 
@@ -99,8 +101,8 @@ export class Endpoint {
   #isRight: boolean
   /** Methods that it does not have for this key, and when it said so. */
   readonly #missing = new Map<string, number>()
-  /** Calls that were answered with an object, from which nothing has been learnt yet. */
-  readonly #answered: { readonly call: Call; readonly trait: Trait | undefined }[] = []
+  /** The params of calls that were answered with an object, from which nothing is learnt yet. */
+  readonly #answered: { readonly params: readonly unknown[]; readonly trait: Trait | undefined; readonly at: number }[] = []
   /** It has been asked how far back its data reach. */
   #hasBeenAskedHistory = false
 
@@ -138,8 +140,8 @@ export class Endpoint {
 
   /**
    * Its answer, where it is the client's only endpoint: there is no other to go to, so its health
-   * says nothing, and neither does its chain. What the first answer to an interactive call shows is
-   * learnt when the turn has ended: the caller does not wait for that.
+   * says nothing, and neither does its chain. What the first answer to an interactive call shows
+   * matters to failures alone: the caller does not wait until it is learnt.
    */
   askAlone(call: Call, trait: Trait | undefined): Promise<Reply> {
     const started = this.#clock.now()
@@ -223,22 +225,22 @@ export class Endpoint {
     return decoded === undefined ? movedReply(reply, value) : reply
   }
 
-  /** The same, but what an object shows, which is that its block is there, is learnt later. */
+  /** The same, but what an object shows, which is that its block is there, is learnt later on. */
   #readSoon(reply: Reply, call: Call, trait: Trait | undefined, started: number): Reply {
     if (decodedOf(reply) !== undefined) return this.#read(reply, call, trait, started)
     const value = takeResult(reply, call, this.name)
     const taken = movedReply(reply, value)
     if (typeof value !== 'object' || value === null || Array.isArray(value) || value instanceof Uint8Array) return this.#read(taken, call, trait, started)
-    if (this.#answered.push({ call, trait }) === 1) setImmediate(this.#learnLeft)
+    if (this.#answered.push({ params: call.params, trait, at: started }) >= MOST_LEFT) this.#learnLeft()
     return taken
   }
 
-  readonly #learnLeft = (): void => {
-    for (const { call, trait } of this.#answered) {
-      const needed = trait?.needs?.(call.params)
+  #learnLeft(): void {
+    for (const { params, trait, at } of this.#answered) {
+      const needed = trait?.needs?.(params)
       if (needed !== undefined && needed !== HEAD) this.#group.heads.has(this.head, needed)
-      const oldest = trait?.reads === undefined ? undefined : oldestOf(trait, call.params)
-      if (oldest !== undefined) this.history.has(trait?.reads as string, oldest, this.#clock.now())
+      const oldest = trait?.reads === undefined ? undefined : oldestOf(trait, params)
+      if (oldest !== undefined) this.history.has(trait?.reads as string, oldest, at)
     }
     this.#answered.length = 0
   }
@@ -410,6 +412,3 @@ export const TELLS_NOTHING: readonly ErrorKind[] = ['unsupported', 'invalid', 'n
 function ofBytes(value: Uint8Array, needed: number | undefined): number | undefined {
   return needed === undefined || needed === HEAD || value.length < 4 ? undefined : needed
 }
-
-/** As of module loading, since test frameworks replace it with a fake clock that stands still. */
-const { setImmediate } = globalThis
