@@ -207,6 +207,8 @@ export class Endpoint {
   }
 
   #read(reply: Reply, call: Call, trait: Trait | undefined, started: number): Reply {
+    // In the order in which they came.
+    this.#learnLeft()
     const decoded = decodedOf(reply)
     const value = decoded ?? takeResult(reply, call, this.name)
     if (!isNull(value)) {
@@ -236,6 +238,7 @@ export class Endpoint {
   }
 
   #learnLeft(): void {
+    if (this.#answered.length === 0) return
     for (const { params, trait, at } of this.#answered) {
       const needed = trait?.needs?.(params)
       if (needed !== undefined && needed !== HEAD) this.#group.heads.has(this.head, needed)
