@@ -129,13 +129,14 @@ class Gate {
   /** The context of the span of a call that begins now; undefined for a call without a span. */
   parentOf(priority: 'interactive' | 'bulk', now: number): Context | undefined {
     const isBulk = priority === 'bulk'
-    if (!this.#others.isLeft(now) && (isBulk || !this.#within.isLeft(now))) return undefined
+    const isLeft = this.#others.isLeft(now)
+    if (isBulk && !isLeft) return undefined
     const parent = context.active()
     const active = parent === ROOT_CONTEXT ? undefined : trace.getSpanContext(parent)
     const isSampled = active !== undefined && (active.traceFlags & TraceFlags.SAMPLED) !== 0
     if (isSampled && !isBulk) return this.#within.takes(now) ? parent : undefined
     if (this.#letsAll) return parent
-    if (active === undefined ? !this.#isChosen : !isSampled) return undefined
+    if (!isLeft || (active === undefined ? !this.#isChosen : !isSampled)) return undefined
     return this.#others.takes(now) ? parent : undefined
   }
 
