@@ -110,10 +110,9 @@ export interface TraceOptions {
 const WITHIN = 10
 
 /**
- * Lets calls through, so many per second that what traces cost does not grow with the number of
- * calls. Interactive calls within a sampled span belong to a trace that somebody chose, and have an
- * allowance of their own; calls within a span that is not sampled never pass. Where nothing is
- * limited, all pass.
+ * Lets a limited number of calls per second through, which bounds what traces cost. Interactive
+ * calls within a sampled span belong to a trace that somebody chose, and have a limit of their own;
+ * calls within a span that is not sampled never pass. Where nothing is limited, all pass.
  */
 class Gate {
   readonly #sample: number | undefined
@@ -155,7 +154,7 @@ class Gate {
   }
 }
 
-/** So many per second, and as many at once. */
+/** A limit per second, which is also the most at once. */
 class Allowance {
   readonly isUnlimited: boolean
   readonly #fill: Fill
