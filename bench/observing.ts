@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect, type Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import type { TracerProvider } from '@opentelemetry/api'
 import { createClient, type Post, replyOf } from 'hexline'
@@ -15,53 +15,57 @@ import { root } from './root.ts'
  * What observing hexline costs (docs/observability.md): CPU time relative to the same process while
  * nobody observes it. `npm run build && tsc -p bench/tsconfig.json && node bench/dist/observing.js
  * [rounds] [way...]` starts a process for each way in each round. Processes differ by more than
- * observing costs, so each of them begins and ends it again and again, and compares its slices with
- * one another. After each change, V8 compiles anew, which is not measured.
+ * observing costs, so each of them is observed every other slice, and compares its slices with one
+ * another. What observes is made once: in a program, it stays as well, and V8 has compiled it.
  */
 
-/** Begins observing, and returns what ends it. */
-type Begin = () => (() => void) | Promise<() => void>
+/** Observes from now on, or no longer. */
+type Observe = (isObserved: boolean) => void
 
 /** Traces without a limit. */
 const ALL: InstrumentOptions = { tracedPerSecond: Number.POSITIVE_INFINITY }
 
-/** Ways to observe. Each loads what it needs, and says how to begin. */
-const ways: Readonly<Record<string, () => Promise<Begin>>> = {
+/** The default, in calls per second, halved: the allowance fills while nobody observes, too. */
+const BY_DEFAULT: InstrumentOptions = { tracedPerSecond: 50 }
+
+/** Ways to observe. Each loads what it needs. */
+const ways: Readonly<Record<string, () => Promise<Observe>>> = {
   // How far two equal slices differ.
-  nothing: async () => () => () => {},
+  nothing: async () => () => {},
   '--metrics': async () => {
     // The command is no entry of the package.
     const { serveMetrics } = await import(new URL('dist/src/metrics/serve-metrics.js', root).href)
-    return async () => {
-      const server = await serveMetrics('127.0.0.1', 0)
-      return () => server.close()
-    }
+    const server = await serveMetrics('127.0.0.1', 0)
+    return watchersOf(() => server.close())
   },
-  metrics: () => metrics(false),
-  'metrics with callDurations': () => metrics(true),
-  traces: () => traces(1, {}),
-  'traces, 1 % by the SDK': () => traces(0.01, ALL),
-  'traces, sample: 0.01': () => traces(1, { ...ALL, sample: 0.01 }),
-  'traces, all': () => traces(1, ALL),
+  metrics: () => instrumented({ traces: false }),
+  'metrics with callDurations': () => instrumented({ traces: false, callDurations: true }),
+  traces: () => instrumented({ metrics: false, ...BY_DEFAULT }),
+  'metrics and traces': () => instrumented(BY_DEFAULT),
+  'traces, 1 % by the SDK': () => instrumented({ metrics: false, ...ALL }, 0.01),
+  'traces, sample: 0.01': () => instrumented({ metrics: false, ...ALL, sample: 0.01 }),
+  'traces, all': () => instrumented({ metrics: false, ...ALL }),
   'the same spans, made by the SDK alone': () => spansBySdk(),
 }
 
 /** Makes the spans of this many calls. */
 let makeSpans: ((calls: number) => void) | undefined
 
+let endObserving: () => unknown = () => {}
+
 /**
  * Without sockets, which cost several times as much as all else, and not always the same; but for
- * the requests of a service, which are measured as they are. Units of work in a slice, before each
- * slice (more than get spans at once), and before that in each turn of the warm-up.
+ * the requests of a service, which are measured as they are. Units of work in a slice, and before
+ * each slice.
  */
 const WORKLOADS = {
-  'small calls, 64 in parallel': { load: smallCalls, count: 1280, settle: 128, warmUp: 12_800, pairs: 1000 },
-  'full blocks': { load: fullBlocks, count: 200, settle: 120, warmUp: 200, pairs: 100 },
-  'requests of a service': { load: serviceRequests, count: 5000, settle: 3000, warmUp: 1000, pairs: 9 },
+  'small calls, 64 in parallel': { load: smallCalls, count: 1280, settle: 128, pairs: 600 },
+  'full blocks': { load: fullBlocks, count: 200, settle: 20, pairs: 120 },
+  'requests of a service': { load: serviceRequests, count: 1000, settle: 100, pairs: 400 },
 } as const
 type WorkloadName = keyof typeof WORKLOADS
-/** Turns before the first slice that counts. */
-const TURNS = 16
+/** Pairs before the first one that counts. */
+const WARM_UP = 40
 
 const [, script = '', ...args] = process.argv
 if (args[0] === 'users') await beUsers()
@@ -78,7 +82,8 @@ async function compare(rounds: number, names: readonly string[]): Promise<void> 
     }
     for (const [name, costs] of found) {
       const more = spread(costs.map((cost) => cost.more))
-      console.log(`${workload}: ${name}: ${more} us more for each, ${spread(costs.map(({ ratio }) => ratio))} times as much`)
+      const busy = Math.min(...costs.map((cost) => cost.busy)).toFixed(2)
+      console.log(`${workload}: ${name}: ${more} us more for each, ${spread(costs.map(({ ratio }) => ratio))} times as much; at least ${busy} of a core busy`)
     }
   }
 }
@@ -101,6 +106,8 @@ interface Cost {
   /** CPU time for a unit, in us. */
   readonly more: number
   readonly ratio: number
+  /** CPU time of a second: 1 is the full load of a core. */
+  readonly busy: number
 }
 
 function median(costs: readonly number[]): number {
@@ -109,41 +116,45 @@ function median(costs: readonly number[]): number {
 
 /** Sends the cost of a unit while it is observed, compared with one while it is not. */
 async function measure(way: string, workload: WorkloadName): Promise<void> {
-  const { load, count, settle, warmUp, pairs } = WORKLOADS[workload]
-  const begin = await ways[way]?.()
+  const { load, count, settle, pairs } = WORKLOADS[workload]
+  const observe = await ways[way]?.()
   const job = await load?.()
-  if (begin === undefined || job === undefined) throw new Error(`${script} does not know ${begin === undefined ? way : workload}`)
+  if (observe === undefined || job === undefined) throw new Error(`${script} does not know ${observe === undefined ? way : workload}`)
   let first = FIRST_BLOCK
+  let cpuUs = 0
+  let wallMs = 0
   const run = async (count: number): Promise<number> => {
+    const started = performance.now()
     const before = process.cpuUsage()
     await job.run(first, count)
     makeSpans?.(count)
     first += count
     const { user, system } = process.cpuUsage(before)
+    wallMs += performance.now() - started
+    cpuUs += user + system
     return user + system
   }
-  const slice = async (isObserved: boolean, before: number): Promise<number> => {
-    const end = isObserved ? await begin() : undefined
-    await run(before)
-    const cost = await run(count)
-    end?.()
-    return cost
+  const slice = async (isObserved: boolean): Promise<number> => {
+    observe(isObserved)
+    await run(settle)
+    return run(count)
   }
-  // By the last of these, V8 has compiled what it will need.
-  for (let i = 0; i < TURNS; i++) await slice(i % 2 === 0, warmUp)
   const unobserved: number[] = []
   const more: number[] = []
-  for (let pair = 0; pair < pairs; pair++) {
+  for (let pair = -WARM_UP; pair < pairs; pair++) {
     // Which of them is first is random: collections of garbage may come in every other slice.
     const isFirst = Math.random() < 0.5
-    const costs = [await slice(isFirst, settle), await slice(!isFirst, settle)] as const
+    const costs = [await slice(isFirst), await slice(!isFirst)] as const
+    if (pair < 0) continue
     const [observed, without] = isFirst ? costs : [costs[1], costs[0]]
     unobserved.push(without)
     more.push(observed - without)
   }
-  process.send?.({ more: median(more) / count, ratio: 1 + median(more) / median(unobserved) } satisfies Cost)
+  const cost: Cost = { more: median(more) / count, ratio: 1 + median(more) / median(unobserved), busy: cpuUs / 1000 / wallMs }
+  process.send?.(cost)
   process.disconnect()
   job.end()
+  endObserving()
 }
 
 /** Small calls to a node that is a function of this process. */
@@ -186,8 +197,8 @@ function fullBlocks(): Job {
 const USERS = 32
 
 /**
- * An HTTP service that reads a balance for each request, 32 at a time, with a span of its own
- * around it. Its users, and its node, are one other process.
+ * An HTTP service that reads a balance for each request, with a span of its own around it, as fast
+ * as it can. Its users, and its node, are one other process, which takes less time for each.
  */
 async function serviceRequests(): Promise<Job> {
   const { SpanKind, trace } = await import('@opentelemetry/api')
@@ -224,36 +235,71 @@ async function serviceRequests(): Promise<Job> {
 
 /** Serves as the node of the service, and makes the requests that it is told to. */
 async function beUsers(): Promise<void> {
-  const node = createServer(async (request, response) => {
-    const chunks: Buffer[] = []
-    for await (const chunk of request) chunks.push(chunk)
-    const body = JSON.parse(Buffer.concat(chunks).toString())
-    const answer = ({ id }: { readonly id: number }) => ({ jsonrpc: '2.0', id, result: '0x12a05f200' })
-    response.setHeader('content-type', 'application/json')
-    response.end(JSON.stringify(Array.isArray(body) ? body.map(answer) : answer(body)))
+  const node = createServer((request, response) => {
+    let body = ''
+    request.setEncoding('latin1').on('data', (chunk: string) => {
+      body += chunk
+    })
+    request.on('end', () => {
+      const calls = JSON.parse(body)
+      const answer = ({ id }: { readonly id: number }) => `{"jsonrpc":"2.0","id":${id},"result":"0x12a05f200"}`
+      response.setHeader('content-type', 'application/json')
+      response.end(Array.isArray(calls) ? `[${calls.map(answer)}]` : answer(calls))
+    })
   })
   await once(node.listen(0, '127.0.0.1'), 'listening')
+  let sockets: Socket[] | undefined
+  let next = 0
+  let end = 0
+  let waiting = 0
+  const ask = (socket: Socket): void => {
+    if (next < end) socket.write(`GET /${next++} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n`)
+    else if (--waiting === 0) process.send?.('done')
+  }
+  // A client of Node.js would take longer than the service.
+  const open = async (port: number): Promise<Socket> => {
+    const socket = connect(port, '127.0.0.1').setNoDelay().setEncoding('latin1')
+    // The end of the service's reply.
+    socket.on('data', (chunk: string) => chunk.endsWith('"}') && ask(socket))
+    await once(socket, 'connect')
+    return socket
+  }
   process.on('message', async ({ port, first, count }: { readonly port: number; readonly first: number; readonly count: number }) => {
-    let next = first
-    const user = async () => {
-      while (next < first + count) await (await fetch(`http://127.0.0.1:${port}/${next++}`)).arrayBuffer()
-    }
-    await Promise.all(Array.from({ length: USERS }, user))
-    process.send?.('done')
+    sockets ??= await Promise.all(Array.from({ length: USERS }, () => open(port)))
+    next = first
+    end = first + count
+    waiting = USERS
+    for (const socket of sockets) ask(socket)
   })
   process.send?.({ url: `http://127.0.0.1:${(node.address() as AddressInfo).port}` })
 }
 
-async function metrics(callDurations: boolean): Promise<Begin> {
-  const { instrument } = await import('hexline/otel')
-  const { AggregationTemporality, InMemoryMetricExporter, MeterProvider, PeriodicExportingMetricReader } = await import('@opentelemetry/sdk-metrics')
-  const reader = new PeriodicExportingMetricReader({ exporter: new InMemoryMetricExporter(AggregationTemporality.DELTA) })
-  const meterProvider = new MeterProvider({ readers: [reader] })
-  return () => instrument({ traces: false, callDurations, meterProvider })
+/** `instrument`, with an SDK that samples this share. */
+async function instrumented(options: InstrumentOptions, ratio = 1): Promise<Observe> {
+  const [{ instrument }, sdk] = await Promise.all([import('hexline/otel'), import('@opentelemetry/sdk-metrics')])
+  const exporter = new sdk.InMemoryMetricExporter(sdk.AggregationTemporality.DELTA)
+  const meterProvider = new sdk.MeterProvider({ readers: [new sdk.PeriodicExportingMetricReader({ exporter })] })
+  const tracerProvider = await tracerProviderFor(ratio)
+  const stop = instrument({ meterProvider, tracerProvider, ...options })
+  return watchersOf(async () => {
+    stop()
+    await meterProvider.shutdown()
+  })
+}
+
+/** What `watchCalls` has registered in this process so far: added, and taken out again. */
+function watchersOf(end: () => unknown): Observe {
+  const registry = (globalThis as unknown as Record<symbol, unknown[]>)[Symbol.for('hexline.callWatchers')] as unknown[]
+  const watchers = registry.splice(0)
+  endObserving = end
+  return (isObserved) => {
+    registry.length = 0
+    if (isObserved) registry.push(...watchers)
+  }
 }
 
 /** Spans like those of `instrument`, with the same attributes and links, by nothing but the SDK. */
-async function spansBySdk(): Promise<Begin> {
+async function spansBySdk(): Promise<Observe> {
   const [{ context, ROOT_CONTEXT, SpanKind, trace }, provider] = await Promise.all([import('@opentelemetry/api'), tracerProviderFor(1)])
   const tracer = provider.getTracer('by hand')
   const rpc = { 'rpc.system.name': 'jsonrpc', 'jsonrpc.protocol.version': '2.0' }
@@ -278,19 +324,12 @@ async function spansBySdk(): Promise<Begin> {
       span.end()
     }
   }
-  return () => {
-    makeSpans = (calls) => {
-      for (let left = calls; left > 0; left -= 64) makeOne(Math.min(left, 64))
-    }
-    return () => {
-      makeSpans = undefined
-    }
+  const make = (calls: number) => {
+    for (let left = calls; left > 0; left -= 64) makeOne(Math.min(left, 64))
   }
-}
-
-async function traces(ratio: number, options: InstrumentOptions): Promise<Begin> {
-  const [{ instrument }, tracerProvider] = await Promise.all([import('hexline/otel'), tracerProviderFor(ratio)])
-  return () => instrument({ metrics: false, tracerProvider, ...options })
+  return (isObserved) => {
+    makeSpans = isObserved ? make : undefined
+  }
 }
 
 /** The SDK, as programs set it up, with an exporter that exports nothing. */

@@ -14,9 +14,9 @@ export interface InstrumentOptions {
   /** Makes spans of calls and POSTs (default: true). */
   readonly traces?: boolean
   /**
-   * Calls per second that get spans, at most (default: 100, and as many at once). Interactive calls
-   * within a sampled span do not count: of these, ten times as many get one. Calls within a span
-   * that is not sampled get none. The SDK's sampler decides about these, and is not asked for the
+   * Calls per second that get spans, at most (default: 100, and as many at once), besides five
+   * times as many interactive calls within a sampled span. Calls within a span that is not sampled
+   * get none. The SDK's sampler decides about those that are let through, and is not asked for the
    * others. `Infinity`: it is asked for every call.
    */
   readonly tracedPerSecond?: number | undefined

@@ -1,8 +1,6 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { type Attributes, type BatchObservableCallback, type Histogram, type Meter, type Observable, ROOT_CONTEXT } from '@opentelemetry/api'
-import { endpointLabels, type Metric, record, SECONDS } from '../../src/metrics/recorder.ts'
+import { type Attributes, type BatchObservableCallback, type Meter, type Observable, ROOT_CONTEXT } from '@opentelemetry/api'
+import { type Metric, record, SECONDS } from '../../src/metrics/recorder.ts'
 import { type CallEnd, type CallWatcher, watchCalls } from '../../src/rpc/call-watchers.ts'
-import type { PostEvent } from '../../src/rpc/events.ts'
 import { rpcMethod } from './attributes.ts'
 
 const POST_DURATION = 'post.duration'
@@ -13,8 +11,8 @@ const POST_DURATION = 'post.duration'
  * cannot be read so: POSTs are recorded one by one, and calls where `callDurations` is set.
  */
 export function measure(meter: Meter, callDurations: boolean): () => void {
-  const recorder = record()
-  const stopHistograms = recordDurations(meter, callDurations)
+  const recorder = record(postDurations(meter))
+  const stopCalls = callDurations ? watchCalls(callDurationsOf(meter)) : undefined
   const observed = recorder.metrics.filter(({ name }) => name !== POST_DURATION).map((metric) => [metric, observableOf(meter, metric)] as const)
   const observables = observed.map(([, observable]) => observable)
   const observe: BatchObservableCallback = (result) => {
@@ -29,7 +27,7 @@ export function measure(meter: Meter, callDurations: boolean): () => void {
   meter.addBatchObservableCallback(observe, observables)
   return () => {
     meter.removeBatchObservableCallback(observe, observables)
-    stopHistograms()
+    stopCalls?.()
     recorder.stop()
   }
 }
@@ -44,31 +42,19 @@ function labelled(names: readonly string[], values: readonly string[]): Attribut
   return Object.fromEntries(names.map((name, i) => [name, values[i] ?? '']))
 }
 
-/** Durations of calls and of POSTs, in seconds. */
-function recordDurations(meter: Meter, callDurations: boolean): () => void {
-  const advice = { explicitBucketBoundaries: [...SECONDS] }
-  const description = 'From a call to its end: queueing, attempts, and the waits between them.'
-  const callSeconds = callDurations ? meter.createHistogram('rpc.client.call.duration', { description, unit: 's', advice }) : undefined
-  const postSeconds = meter.createHistogram(`hexline.${POST_DURATION}`, {
-    description: 'From the start of a POST to the end of its reply.',
-    unit: 's',
-    advice,
-  })
-  const unwatch = callSeconds === undefined ? () => {} : watchCalls(durationsOf(callSeconds))
-  const endpointLabel = endpointLabels()
-  const onPost = (message: unknown) => {
-    const { durationMs, endpoint } = message as PostEvent
-    postSeconds.record(durationMs / 1000, { endpoint: endpointLabel(endpoint) }, ROOT_CONTEXT)
-  }
-  subscribe('hexline:post', onPost)
-  return () => {
-    unwatch()
-    unsubscribe('hexline:post', onPost)
-  }
+const ADVICE = { explicitBucketBoundaries: [...SECONDS] }
+
+/** Records the duration of each POST. */
+function postDurations(meter: Meter): (seconds: number, endpoint: string) => void {
+  const description = 'From the start of a POST to the end of its reply.'
+  const histogram = meter.createHistogram(`hexline.${POST_DURATION}`, { description, unit: 's', advice: ADVICE })
+  return (seconds, endpoint) => histogram.record(seconds, { endpoint }, ROOT_CONTEXT)
 }
 
 /** Records the duration of each call, with few attributes, since the SDK encodes them each time. */
-function durationsOf(seconds: Histogram): CallWatcher {
+function callDurationsOf(meter: Meter): CallWatcher {
+  const description = 'From a call to its end: queueing, attempts, and the waits between them.'
+  const histogram = meter.createHistogram('rpc.client.call.duration', { description, unit: 's', advice: ADVICE })
   const methods = new Map<string, CallEnd>()
   const endOf = (name: string): CallEnd => {
     const attributes = new Map<string | undefined, Attributes>()
@@ -83,7 +69,7 @@ function durationsOf(seconds: Histogram): CallWatcher {
     return {
       ended(outcome, _endpoint, _attempts, durationMs, _bytes, failure) {
         const error = outcome === 'answered' ? undefined : outcome === 'aborted' ? outcome : (failure?.kind ?? '_OTHER')
-        seconds.record(durationMs / 1000, attributesOf(error), ROOT_CONTEXT)
+        histogram.record(durationMs / 1000, attributesOf(error), ROOT_CONTEXT)
       },
     }
   }

@@ -53,11 +53,12 @@ export function traceCalls(tracer: Tracer, options: TraceOptions): () => void {
     },
 
     postBegun(endpoint, count, callIds, now) {
-      const carried = calls.size === 0 ? NO_SPANS : recorded(callIds(), calls)
+      const ids = callIds()
+      const carried = recorded(ids, calls)
       const [first] = carried
-      const parent = first === undefined ? ROOT_CONTEXT : trace.setSpan(ROOT_CONTEXT, first)
       // One without a call of the user is hexline's own: nobody's context, wherever it was started.
-      if (first === undefined && (callIds().length > 0 || !gate.letsOwn(now))) return undefined
+      if (first === undefined && (ids.length > 0 || !gate.letsOwn(now))) return undefined
+      const parent = first === undefined ? ROOT_CONTEXT : trace.setSpan(ROOT_CONTEXT, first)
       const options = { kind: SpanKind.CLIENT, attributes: postAttributes(endpoint, count), links: carried.map(linkTo) }
       const span = tracer.startSpan('hexline POST', options, parent)
       if (!span.isRecording()) return undefined
@@ -83,7 +84,8 @@ export function traceCalls(tracer: Tracer, options: TraceOptions): () => void {
 const NO_SPANS: readonly Span[] = []
 
 /** The spans of those calls that are recorded. */
-function recorded(ids: readonly number[], calls: ReadonlyMap<number, Span>): Span[] {
+function recorded(ids: readonly number[], calls: ReadonlyMap<number, Span>): readonly Span[] {
+  if (calls.size === 0) return NO_SPANS
   const spans: Span[] = []
   for (const id of ids) {
     const span = calls.get(id)
@@ -107,45 +109,47 @@ export interface TraceOptions {
 }
 
 /** A trace that somebody chose to record is to be complete, unless such calls are too many. */
-const WITHIN = 10
+const WITHIN = 5
 
 /**
  * Lets a limited number of calls per second through, which bounds what traces cost. Interactive
- * calls within a sampled span belong to a trace that somebody chose, and have a limit of their own;
- * calls within a span that is not sampled never pass. Where nothing is limited, all pass.
+ * calls within a sampled span belong to a trace that somebody chose: they have an allowance of
+ * their own, besides that for all calls. Calls within a span that is not sampled never pass. Where
+ * nothing is limited, all pass.
  */
 class Gate {
   readonly #sample: number | undefined
   readonly #within: Allowance
-  readonly #others: Allowance
+  readonly #all: Allowance
 
   constructor({ sample, perSecond }: TraceOptions) {
     this.#sample = sample
     this.#within = new Allowance(WITHIN * perSecond)
-    this.#others = new Allowance(perSecond)
+    this.#all = new Allowance(perSecond)
   }
 
   /** The context of the span of a call that begins now; undefined for a call without a span. */
   parentOf(priority: 'interactive' | 'bulk', now: number): Context | undefined {
-    const isBulk = priority === 'bulk'
-    const isLeft = this.#others.isLeft(now)
-    if (isBulk && !isLeft) return undefined
+    const isInteractive = priority === 'interactive'
+    const isLeft = this.#all.isLeft(now)
+    // Most calls of a busy program end here: looking up their span costs more than all the rest.
+    if (!isLeft && !(isInteractive && this.#within.isLeft(now))) return undefined
     const parent = context.active()
     const active = parent === ROOT_CONTEXT ? undefined : trace.getSpanContext(parent)
     const isSampled = active !== undefined && (active.traceFlags & TraceFlags.SAMPLED) !== 0
-    if (isSampled && !isBulk) return this.#within.takes(now) ? parent : undefined
+    if (isSampled && isInteractive && this.#within.takes(now)) return parent
     if (this.#letsAll) return parent
     if (!isLeft || (active === undefined ? !this.#isChosen : !isSampled)) return undefined
-    return this.#others.takes(now) ? parent : undefined
+    return this.#all.takes(now) ? parent : undefined
   }
 
   /** The same for a POST of hexline's own, which has no context. */
   letsOwn(now: number): boolean {
-    return this.#isChosen && this.#others.takes(now)
+    return this.#isChosen && this.#all.takes(now)
   }
 
   get #letsAll(): boolean {
-    return this.#others.isUnlimited && this.#sample === undefined
+    return this.#all.isUnlimited && this.#sample === undefined
   }
 
   /** By `sample`. */

@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { isKnown } from '../eth/methods.ts'
-import { type CallEnd, watchCalls } from '../rpc/call-watchers.ts'
-import { type CallEvent, type Events, numbered, type PostEvent, type RetryEvent, type RouteEvent, type ThrottleEvent } from '../rpc/events.ts'
+import { type CallEnd, type PostEnd, watchCalls } from '../rpc/call-watchers.ts'
+import type { CallEvent, Events, RetryEvent, RouteEvent, ThrottleEvent } from '../rpc/events.ts'
 import { Histogram, Series, type Value } from './series.ts'
 
 /** One metric, as Prometheus and OpenTelemetry describe it. */
@@ -51,9 +51,10 @@ const OTHER = 'other'
 
 /**
  * Counts what all clients of this process do from now on. Every label has few values: names of
- * endpoints (host and port), methods of the table, kinds of failures.
+ * endpoints (host and port), methods of the table, kinds of failures. `onPost` is given the
+ * duration of each POST, in seconds, with the label of its endpoint.
  */
-export function record(): Recorder {
+export function record(onPost?: (seconds: number, endpoint: string) => void): Recorder {
   const values = (depth: number) => new Series<Value>(depth, () => ({ value: 0 }))
   const histograms = (depth: number) => new Series(depth, () => new Histogram(SECONDS))
   const calls = values(4)
@@ -71,8 +72,6 @@ export function record(): Recorder {
   const maxPosts = values(1)
   const maxRate = values(1)
 
-  const postsBefore = numbered.posts
-  let postsEnded = 0
   const endpointLabel = endpointLabels()
 
   const methods = new Map<string, MethodFigures>()
@@ -88,6 +87,21 @@ export function record(): Recorder {
     return figures
   }
   let callsBegun = 0
+  let postsInFlight = 0
+  let isStopped = false
+  /** One for all POSTs. */
+  const postEnded: PostEnd = ({ endpoint, status, failures, isCut, durationMs, bytes, calls }) => {
+    if (isStopped) return
+    postsInFlight--
+    const label = endpointLabel(endpoint)
+    const seconds = durationMs / 1000
+    posts.at(label, isCut ? 'cut' : statusLabel(status)).value++
+    postSeconds.at(label).add(seconds)
+    postCalls.at(label).value += calls
+    receivedBytes.at(label).value += bytes
+    for (const kind in failures) failedCalls.at(label, kind).value += failures[kind as keyof typeof failures] ?? 0
+    onPost?.(seconds, label)
+  }
   let lastMethod: string | undefined
   let lastFigures: MethodFigures | undefined
   const unwatch = watchCalls({
@@ -100,18 +114,13 @@ export function record(): Recorder {
       callsBegun++
       return lastFigures
     },
+    postBegun: () => {
+      postsInFlight++
+      return postEnded
+    },
   })
 
   const listeners: { readonly [Name in keyof Events]?: (event: Events[Name]) => void } = {
-    'hexline:post': ({ id, endpoint, status, failures, isCut, durationMs, bytes, calls }: PostEvent) => {
-      if (id > postsBefore) postsEnded++
-      const label = endpointLabel(endpoint)
-      posts.at(label, isCut ? 'cut' : statusLabel(status)).value++
-      postSeconds.at(label).add(durationMs / 1000)
-      postCalls.at(label).value += calls
-      receivedBytes.at(label).value += bytes
-      for (const kind in failures) failedCalls.at(label, kind).value += failures[kind as keyof typeof failures] ?? 0
-    },
     'hexline:retry': ({ endpoint, kind }: RetryEvent) => {
       retries.at(endpointLabel(endpoint), kind).value++
     },
@@ -134,8 +143,6 @@ export function record(): Recorder {
     for (const [, { value }] of calls) inFlight -= value
     return inFlight
   }
-  // Each POST that is reported has its number, so that its beginning needs no listener.
-  const postsInFlight = () => numbered.posts - postsBefore - postsEnded
   return {
     metrics: [
       counter('calls', 'Calls that have ended, after all their attempts.', '{call}', ['endpoint', 'method', 'outcome', 'kind'], calls),
@@ -144,7 +151,13 @@ export function record(): Recorder {
       counter('result.size', 'Results after decompression.', 'By', ['method'], resultBytes),
       counter('posts', 'POSTs that have ended, by the class of their HTTP status.', '{post}', ['endpoint', 'status'], posts),
       histogram('post.duration', 'From the start of a POST to the end of its reply.', ['endpoint'], postSeconds),
-      gauge('posts.in_flight', 'POSTs that have not ended yet.', '{post}', [], single(postsInFlight)),
+      gauge(
+        'posts.in_flight',
+        'POSTs that have not ended yet.',
+        '{post}',
+        [],
+        single(() => postsInFlight),
+      ),
       counter('post.calls', 'Calls in POSTs.', '{call}', ['endpoint'], postCalls),
       counter('post.failed_calls', 'Calls in POSTs that failed there.', '{call}', ['endpoint', 'kind'], failedCalls),
       counter('received.size', 'Bodies of replies after decompression.', 'By', ['endpoint'], receivedBytes),
@@ -156,6 +169,7 @@ export function record(): Recorder {
       gauge('limit.rate', 'Calls per second, as set or as learnt from throttling.', '{call}/s', ['endpoint'], maxRate),
     ],
     stop() {
+      isStopped = true
       unwatch()
       for (const [name, listener] of subscribed.splice(0)) unsubscribe(name, listener)
     },

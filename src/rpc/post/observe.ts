@@ -57,12 +57,16 @@ async function tellOf(posted: ReturnType<Post>, onPosted: OnPosted): ReturnType<
 function idsOf(carried: readonly Call[]): number[] {
   const ids: number[] = []
   for (const call of carried) {
-    for (const each of (call as Partial<EncodedCall>).joined ?? [call]) {
-      const id = tallyOf(each)?.id ?? 0
-      if (id > 0) ids.push(id)
-    }
+    const { joined } = call as Partial<EncodedCall>
+    if (joined === undefined) addId(ids, call)
+    else for (const each of joined) addId(ids, each)
   }
   return ids
+}
+
+function addId(ids: number[], call: Call): void {
+  const id = tallyOf(call)?.id ?? 0
+  if (id > 0) ids.push(id)
 }
 
 function failuresOf(outcomes: readonly Outcome[]): PostEvent['failures'] {

@@ -273,23 +273,27 @@ describe('spans', () => {
     expect(exporter.getFinishedSpans()).toHaveLength(perSecond === 0 ? 1200 + 2001 : atOnce + 2 * perSecond)
   })
 
-  it('within a sampled span are made of ten times as many interactive calls, besides the others', () => {
-    const exporter = tracedInMemory({ tracedPerSecond: 3 })
+  it('within a sampled span are made of five times as many interactive calls, besides those of all calls', () => {
+    const exporter = tracedInMemory({ tracedPerSecond: 4 })
     const sampled = { traceId: '1'.repeat(32), spanId: '2'.repeat(16), traceFlags: 1 }
     const within = trace.setSpanContext(context.active(), sampled)
     const begin = (priority: 'interactive' | 'bulk', now: number) => tellBegun(1, 'eth_call', priority, now)?.ended('answered', 'node', 1, 5, 40, undefined)
+    // Those outside any span are among the four of all calls.
+    begin('interactive', 1)
     context.with(within, () => {
+      begin('bulk', 1)
       for (let i = 0; i < 40; i++) begin('interactive', 1)
-      for (let i = 0; i < 5; i++) begin('bulk', 1)
+      begin('bulk', 1)
     })
     begin('interactive', 1)
-    // A tenth of a second later, three more and none.
+    // A tenth of a second later, two more, and none of the others.
     context.with(within, () => {
       for (let i = 0; i < 5; i++) begin('interactive', 101)
+      begin('bulk', 101)
     })
     begin('interactive', 101)
     const priorities = exporter.getFinishedSpans().map(({ attributes }) => attributes['hexline.priority'])
-    expect(priorities).toEqual([...Array(30).fill('interactive'), 'bulk', 'bulk', 'bulk', ...Array(3).fill('interactive')])
+    expect(priorities).toEqual(['interactive', 'bulk', ...Array(20 + 2).fill('interactive'), ...Array(2).fill('interactive')])
   })
 
   it('are made of all calls within a sampled span where nothing is limited', () => {
