@@ -287,14 +287,17 @@ async function instrumented(options: InstrumentOptions, ratio = 1): Promise<Obse
   })
 }
 
-/** What `watchCalls` has registered in this process so far: added, and taken out again. */
+/**
+ * What `watchCalls` has registered in this process so far: added, and taken out again. Listeners to
+ * retries, throttling and routing stay, of which there are none here.
+ */
 function watchersOf(end: () => unknown): Observe {
-  const registry = (globalThis as unknown as Record<symbol, unknown[]>)[Symbol.for('hexline.callWatchers')] as unknown[]
-  const watchers = registry.splice(0)
+  const registry = (globalThis as unknown as Record<symbol, { all: readonly unknown[] }>)[Symbol.for('hexline.callWatchers')]
+  if (registry === undefined) throw new Error(`${script}: the registry of watchers has another name`)
+  const { all } = registry
   endObserving = end
   return (isObserved) => {
-    registry.length = 0
-    if (isObserved) registry.push(...watchers)
+    registry.all = isObserved ? all : []
   }
 }
 

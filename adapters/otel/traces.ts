@@ -64,7 +64,8 @@ export function traceCalls(tracer: Tracer, options: TraceOptions): () => void {
       if (!span.isRecording()) return undefined
       posts.add(span)
       const link = linkTo(span)
-      for (const call of carried) call.addLink(link)
+      // Tracers older than `addLink` have none.
+      for (const call of carried) call.addLink?.(link)
       return (figures) => {
         if (!posts.delete(span)) return
         describePost(span, figures)

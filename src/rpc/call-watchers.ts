@@ -41,12 +41,17 @@ export interface CallEnd {
 
 const WATCHERS: unique symbol = Symbol.for('hexline.callWatchers')
 
-/** Registered for the whole process, as the channels are: both builds may be in it. */
-const watchers: CallWatcher[] = register()
+/** All watchers. The list is replaced, never changed: one may leave while they are told. */
+interface Registry {
+  all: readonly CallWatcher[]
+}
 
-function register(): CallWatcher[] {
-  const registry = globalThis as { [WATCHERS]?: CallWatcher[] }
-  registry[WATCHERS] ??= []
+/** Registered for the whole process, as the channels are: both builds may be in it. */
+const watchers: Registry = register()
+
+function register(): Registry {
+  const registry = globalThis as { [WATCHERS]?: Registry }
+  registry[WATCHERS] ??= { all: [] }
   return registry[WATCHERS]
 }
 
@@ -55,23 +60,24 @@ function register(): CallWatcher[] {
  * those that have begun by then are still told.
  */
 export function watchCalls(watcher: CallWatcher): () => void {
-  watchers.push(watcher)
+  watchers.all = [...watchers.all, watcher]
   let isWatching = true
   return () => {
-    if (isWatching) watchers.splice(watchers.indexOf(watcher), 1)
+    const at = isWatching ? watchers.all.indexOf(watcher) : -1
     isWatching = false
+    if (at >= 0) watchers.all = watchers.all.toSpliced(at, 1)
   }
 }
 
 /** Does anyone watch what begins now? */
 export function areCallsWatched(): boolean {
-  return watchers.length > 0
+  return watchers.all.length > 0
 }
 
 /** Tells all watchers that a call begins. Undefined where none of them wants to know its end. */
 export function tellBegun(id: number, method: string, priority: Call['priority'], now: number): CallEnd | undefined {
   let all: CallEnd | undefined
-  for (const watcher of watchers) {
+  for (const watcher of watchers.all) {
     try {
       const end = watcher.begun(id, method, priority, now)
       if (end !== undefined) all = all === undefined ? end : both(all, end)
@@ -85,7 +91,7 @@ export function tellBegun(id: number, method: string, priority: Call['priority']
 /** Tells all watchers that a POST begins. Undefined where none of them wants to know its end. */
 export function tellPostBegun(endpoint: string, calls: number, callIds: () => readonly number[], now: number): PostEnd | undefined {
   let all: PostEnd | undefined
-  for (const watcher of watchers) {
+  for (const watcher of watchers.all) {
     try {
       const end = watcher.postBegun?.(endpoint, calls, callIds, now)
       if (end !== undefined) all = all === undefined ? end : inTurn(all, end)

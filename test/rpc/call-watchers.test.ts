@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createClient, type Post, replyOf } from '../../src/index.ts'
-import { areCallsWatched, type CallEnd, type CallWatcher, tellBegun, watchCalls } from '../../src/rpc/call-watchers.ts'
+import { areCallsWatched, type CallEnd, type CallWatcher, tellBegun, tellPostBegun, watchCalls } from '../../src/rpc/call-watchers.ts'
 import { numbered } from '../../src/rpc/events.ts'
 import { eventsOf } from '../support/events.ts'
 import { clientOf, errorOf, gate, honest, read, refuse, serve } from '../support/server.ts'
@@ -121,7 +121,36 @@ test('a watcher that throws breaks no call and no other watcher; its error is re
   await expect.poll(() => uncaught).toEqual(['begun', 'ended'])
 })
 
+test('a watcher that leaves while a call or a POST is told keeps no other from hearing of it', () => {
+  const told: string[] = []
+  const stops: (() => void)[] = []
+  const leave = (name: string) => {
+    told.push(name)
+    stops[0]?.()
+    return undefined
+  }
+  for (const name of ['first', 'second', 'third']) {
+    const stop = watchCalls({ begun: () => leave(`${name} call`), postBegun: () => leave(`${name} POST`) })
+    onTestFinished(stop)
+    stops.push(stop)
+  }
+  tellBegun(1, 'eth_call', 'bulk', 0)
+  stops.shift()
+  tellPostBegun('node', 1, () => [1], 0)
+  tellBegun(2, 'eth_call', 'bulk', 0)
+  expect(told).toEqual(['first call', 'second call', 'third call', 'second POST', 'third POST', 'third call'])
+})
+
 describe('a watcher of POSTs', () => {
+  test('counts no bytes of a result whose size a post function does not tell', async () => {
+    const bytes: number[] = []
+    onTestFinished(watchCalls({ begun: () => undefined, postBegun: () => (figures) => void bytes.push(figures.bytes) }))
+    const post = (async (calls) => calls.map((_, i) => (i === 0 ? { take: () => '0x1' } : replyOf('0x1', 5)))) as Post
+    const client = createClient(post)
+    await Promise.all([client.call('eth_chainId'), client.call('eth_gasPrice')])
+    expect(bytes).toEqual([5])
+  })
+
   test('is told what the events say of a POST, and the ids of its calls', async () => {
     const ends: unknown[] = []
     const begun: unknown[][] = []

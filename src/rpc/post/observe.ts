@@ -23,7 +23,7 @@ export function watchPost(endpoint: string, carried: readonly Call[], signal: Ab
   return (outcomes, reply) => {
     const isCut = signal.aborted
     const durationMs = clock.now() - started
-    const bytes = reply?.body.length ?? outcomes.reduce((sum, outcome) => sum + (outcome instanceof Error ? 0 : outcome.bytes), 0)
+    const bytes = reply?.body.length ?? outcomes.reduce((sum, outcome) => sum + (outcome instanceof Error ? 0 : outcome.bytes || 0), 0)
     const figures = { endpoint, calls, bytes, durationMs, status: reply?.status, failures: isCut ? {} : failuresOf(outcomes), isCut }
     if (end !== undefined) {
       try {

@@ -1,5 +1,5 @@
 import { channel } from 'node:diagnostics_channel'
-import { context, type Tracer, trace } from '@opentelemetry/api'
+import { context, type Span, type Tracer, trace } from '@opentelemetry/api'
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import {
@@ -325,6 +325,22 @@ describe('spans', () => {
     for (let i = 0; i < 4; i++)
       tellPostBegun('node', 1, () => [], 1)?.({ endpoint: 'node', calls: 1, bytes: 1, durationMs: 1, status: 200, failures: {}, isCut: false })
     expect((await spans()).posts).toHaveLength(2)
+  })
+
+  it('of calls have no links where the tracer is older than these', () => {
+    const exporter = new InMemorySpanExporter()
+    const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] })
+    const older = (span: Span): Span => Object.assign(span, { addLink: undefined })
+    const tracer = provider.getTracer('older')
+    const tracerProvider = { getTracer: () => ({ startSpan: (...args: Parameters<Tracer['startSpan']>) => older(tracer.startSpan(...args)) }) as Tracer }
+    onTestFinished(instrument({ metrics: false, tracerProvider }))
+    const call = tellBegun(1, 'eth_call', 'bulk', 1)
+    tellPostBegun('node', 1, () => [1], 1)?.({ endpoint: 'node', calls: 1, bytes: 1, durationMs: 1, status: 200, failures: {}, isCut: false })
+    call?.ended('answered', 'node', 1, 5, 40, undefined)
+    expect(exporter.getFinishedSpans().map(({ name, links }) => [name, links.length])).toEqual([
+      ['hexline POST', 1],
+      ['eth_call', 0],
+    ])
   })
 
   it('contain no path, key, param or result', async () => {
