@@ -51,6 +51,7 @@ const ways: Readonly<Record<string, () => Promise<Observe>>> = {
 /** Makes the spans of this many calls. */
 let makeSpans: ((calls: number) => void) | undefined
 
+/** Ends what observes, so that the process ends, too. */
 let endObserving: () => unknown = () => {}
 
 /**

@@ -133,7 +133,7 @@ class Gate {
   parentOf(priority: 'interactive' | 'bulk', now: number): Context | undefined {
     const isInteractive = priority === 'interactive'
     const isLeft = this.#all.isLeft(now)
-    // Most calls of a busy program end here: looking up their span costs more than all the rest.
+    // Most calls of a busy program end here, before the span around them is looked up.
     if (!isLeft && !(isInteractive && this.#within.isLeft(now))) return undefined
     const parent = context.active()
     const active = parent === ROOT_CONTEXT ? undefined : trace.getSpanContext(parent)
