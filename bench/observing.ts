@@ -1,10 +1,11 @@
-import { fork } from 'node:child_process'
+import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import type { TracerProvider } from '@opentelemetry/api'
-import { createClient, type Post, replyOf } from 'hexline'
+import type { SpanExporter } from '@opentelemetry/sdk-trace-base'
+import { type Client, createClient, type Post, replyOf } from 'hexline'
 import { getBlocks } from 'hexline/bulk'
 import type { InstrumentOptions } from 'hexline/otel'
 import { FIRST_BLOCK, fill, loadBlocks, type Template } from './blocks.ts'
@@ -42,6 +43,7 @@ const ways: Readonly<Record<string, () => Promise<Observe>>> = {
   'metrics with callDurations': () => instrumented({ traces: false, callDurations: true }),
   traces: () => instrumented({ metrics: false, ...BY_DEFAULT }),
   'metrics and traces': () => instrumented(BY_DEFAULT),
+  'metrics and traces, with OTLP': async () => instrumented(BY_DEFAULT, 1, await exporterToAnotherProcess()),
   'traces, 1 % by the SDK': () => instrumented({ metrics: false, ...ALL }, 0.01),
   'traces, sample: 0.01': () => instrumented({ metrics: false, ...ALL, sample: 0.01 }),
   'traces, all': () => instrumented({ metrics: false, ...ALL }),
@@ -51,18 +53,21 @@ const ways: Readonly<Record<string, () => Promise<Observe>>> = {
 /** Makes the spans of this many calls. */
 let makeSpans: ((calls: number) => void) | undefined
 
+const NO_EXPORTER: SpanExporter = { export: (_, done) => done({ code: 0 }), shutdown: async () => {} }
+
 /** Ends what observes, so that the process ends, too. */
 let endObserving: () => unknown = () => {}
 
 /**
- * Without sockets, which cost several times as much as all else, and not always the same; but for
- * the requests of a service, which are measured as they are. Units of work in a slice, and before
- * each slice.
+ * Units of work in a slice, and before each slice. Without sockets, which cost several times as
+ * much as all else, and not always the same, small differences show; with them, the ratio is that
+ * of a program.
  */
 const WORKLOADS = {
-  'small calls, 64 in parallel': { load: smallCalls, count: 1280, settle: 128, pairs: 600 },
-  'full blocks': { load: fullBlocks, count: 200, settle: 20, pairs: 120 },
-  'requests of a service': { load: serviceRequests, count: 1000, settle: 100, pairs: 400 },
+  'small calls without a socket, 64 in parallel': { load: smallCalls, count: 1280, settle: 128, pairs: 2000 },
+  'small calls, 64 in parallel': { load: smallCallsToNode, count: 1280, settle: 128, pairs: 2000 },
+  'full blocks without a socket': { load: fullBlocks, count: 200, settle: 20, pairs: 120 },
+  'requests of a service': { load: serviceRequests, count: 1000, settle: 100, pairs: 600 },
 } as const
 type WorkloadName = keyof typeof WORKLOADS
 /** Pairs before the first one that counts. */
@@ -111,8 +116,9 @@ interface Cost {
   readonly busy: number
 }
 
-function median(costs: readonly number[]): number {
-  return costs.toSorted((a, b) => a - b)[costs.length >> 1] as number
+/** Not the median: spans come in bursts, which are in few of the slices. */
+function mean(costs: readonly number[]): number {
+  return costs.reduce((sum, cost) => sum + cost, 0) / costs.length
 }
 
 /** Sends the cost of a unit while it is observed, compared with one while it is not. */
@@ -151,7 +157,7 @@ async function measure(way: string, workload: WorkloadName): Promise<void> {
     unobserved.push(without)
     more.push(observed - without)
   }
-  const cost: Cost = { more: median(more) / count, ratio: 1 + median(more) / median(unobserved), busy: cpuUs / 1000 / wallMs }
+  const cost: Cost = { more: mean(more) / count, ratio: 1 + mean(more) / mean(unobserved), busy: cpuUs / 1000 / wallMs }
   process.send?.(cost)
   process.disconnect()
   job.end()
@@ -160,8 +166,23 @@ async function measure(way: string, workload: WorkloadName): Promise<void> {
 
 /** Small calls to a node that is a function of this process. */
 function smallCalls(): Job {
-  const post: Post = async (calls) => calls.map(() => replyOf('0x12a05f200', 13))
-  const client = createClient(post)
+  return smallCallsOf(createClient((async (calls) => calls.map(() => replyOf('0x12a05f200', 13))) satisfies Post))
+}
+
+/** Small calls to a node that is another process. */
+async function smallCallsToNode(): Promise<Job> {
+  const { url, users } = await startUsers()
+  const job = smallCallsOf(createClient(url))
+  return {
+    ...job,
+    end() {
+      users.kill()
+      return job.end()
+    },
+  }
+}
+
+function smallCallsOf(client: Client): Job {
   const address = `0x${'a'.repeat(40)}` as const
   return {
     async run(first, count) {
@@ -203,8 +224,7 @@ const USERS = 32
  */
 async function serviceRequests(): Promise<Job> {
   const { SpanKind, trace } = await import('@opentelemetry/api')
-  const users = fork(fileURLToPath(import.meta.url), ['users'])
-  const [{ url }] = await once(users, 'message')
+  const { url, users } = await startUsers()
   const client = createClient(url)
   const address = `0x${'a'.repeat(40)}` as const
   const tracer = trace.getTracer('service')
@@ -234,8 +254,16 @@ async function serviceRequests(): Promise<Job> {
   }
 }
 
-/** Serves as the node of the service, and makes the requests that it is told to. */
+/** Starts a process that does `beUsers`, and has the node at `url`. */
+async function startUsers(): Promise<{ readonly url: string; readonly users: ChildProcess }> {
+  const users = fork(fileURLToPath(import.meta.url), ['users'])
+  const [{ url }] = await once(users, 'message')
+  return { url, users }
+}
+
+/** Serves as a node, and as the users of the service, who make the requests that it is told to. */
 async function beUsers(): Promise<void> {
+  // Spans in OTLP are an object, too, and get an answer that does no harm.
   const node = createServer((request, response) => {
     let body = ''
     request.setEncoding('latin1').on('data', (chunk: string) => {
@@ -272,15 +300,16 @@ async function beUsers(): Promise<void> {
     waiting = USERS
     for (const socket of sockets) ask(socket)
   })
+  process.on('disconnect', () => process.exit())
   process.send?.({ url: `http://127.0.0.1:${(node.address() as AddressInfo).port}` })
 }
 
 /** `instrument`, with an SDK that samples this share. */
-async function instrumented(options: InstrumentOptions, ratio = 1): Promise<Observe> {
+async function instrumented(options: InstrumentOptions, ratio = 1, exporter = NO_EXPORTER): Promise<Observe> {
   const [{ instrument }, sdk] = await Promise.all([import('hexline/otel'), import('@opentelemetry/sdk-metrics')])
-  const exporter = new sdk.InMemoryMetricExporter(sdk.AggregationTemporality.DELTA)
-  const meterProvider = new sdk.MeterProvider({ readers: [new sdk.PeriodicExportingMetricReader({ exporter })] })
-  const tracerProvider = await tracerProviderFor(ratio)
+  const metricReader = new sdk.PeriodicExportingMetricReader({ exporter: new sdk.InMemoryMetricExporter(sdk.AggregationTemporality.DELTA) })
+  const meterProvider = new sdk.MeterProvider({ readers: [metricReader] })
+  const tracerProvider = await tracerProviderFor(ratio, exporter)
   const stop = instrument({ meterProvider, tracerProvider, ...options })
   return watchersOf(async () => {
     stop()
@@ -293,18 +322,18 @@ async function instrumented(options: InstrumentOptions, ratio = 1): Promise<Obse
  * retries, throttling and routing stay, of which there are none here.
  */
 function watchersOf(end: () => unknown): Observe {
-  const registry = (globalThis as unknown as Record<symbol, { all: readonly unknown[] }>)[Symbol.for('hexline.callWatchers')]
-  if (registry === undefined) throw new Error(`${script}: the registry of watchers has another name`)
-  const { all } = registry
+  const registry = (globalThis as unknown as Record<symbol, { together: unknown }>)[Symbol.for('hexline.callWatchers')]
+  if (registry?.together === undefined) throw new Error(`${script}: the registry of watchers has another name`)
+  const { together } = registry
   endObserving = end
   return (isObserved) => {
-    registry.all = isObserved ? all : []
+    registry.together = isObserved ? together : undefined
   }
 }
 
 /** Spans like those of `instrument`, with the same attributes and links, by nothing but the SDK. */
 async function spansBySdk(): Promise<Observe> {
-  const [{ context, ROOT_CONTEXT, SpanKind, trace }, provider] = await Promise.all([import('@opentelemetry/api'), tracerProviderFor(1)])
+  const [{ context, ROOT_CONTEXT, SpanKind, trace }, provider] = await Promise.all([import('@opentelemetry/api'), tracerProviderFor(1, NO_EXPORTER)])
   const tracer = provider.getTracer('by hand')
   const rpc = { 'rpc.system.name': 'jsonrpc', 'jsonrpc.protocol.version': '2.0' }
   const place = { 'server.address': '127.0.0.1', 'server.port': 8545, 'hexline.endpoint': '127.0.0.1:8545' }
@@ -336,8 +365,16 @@ async function spansBySdk(): Promise<Observe> {
   }
 }
 
-/** The SDK, as programs set it up, with an exporter that exports nothing. */
-async function tracerProviderFor(ratio: number): Promise<TracerProvider> {
+/** Sends spans as JSON to another process. */
+async function exporterToAnotherProcess(): Promise<SpanExporter> {
+  const [{ OTLPTraceExporter }, { url, users }] = await Promise.all([import('@opentelemetry/exporter-trace-otlp-http'), startUsers()])
+  users.unref()
+  users.channel?.unref()
+  return new OTLPTraceExporter({ url })
+}
+
+/** The SDK, as programs set it up. */
+async function tracerProviderFor(ratio: number, exporter: SpanExporter): Promise<TracerProvider> {
   const [{ context, ROOT_CONTEXT, trace }, { AsyncLocalStorageContextManager }, sdk] = await Promise.all([
     import('@opentelemetry/api'),
     import('@opentelemetry/context-async-hooks'),
@@ -346,7 +383,6 @@ async function tracerProviderFor(ratio: number): Promise<TracerProvider> {
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
   // In Node.js 20, promises cost more from the first context on, whoever made it.
   context.with(ROOT_CONTEXT, () => {})
-  const exporter = { export: (_: unknown, done: (result: { code: number }) => void) => done({ code: 0 }), shutdown: async () => {} }
   const sampler = new sdk.ParentBasedSampler({ root: new sdk.TraceIdRatioBasedSampler(ratio) })
   const provider = new sdk.BasicTracerProvider({ sampler, spanProcessors: [new sdk.BatchSpanProcessor(exporter)] })
   trace.setGlobalTracerProvider(provider)

@@ -1,6 +1,6 @@
 import { type Attributes, type BatchObservableCallback, type Meter, type Observable, ROOT_CONTEXT } from '@opentelemetry/api'
 import { type Metric, record, SECONDS } from '../../src/metrics/recorder.ts'
-import { type CallEnd, type CallWatcher, watchCalls } from '../../src/rpc/call-watchers.ts'
+import { type CallWatcher, watchCalls } from '../../src/rpc/call-watchers.ts'
 import { rpcMethod } from './attributes.ts'
 
 const POST_DURATION = 'post.duration'
@@ -8,14 +8,17 @@ const POST_DURATION = 'post.duration'
 /**
  * The metrics of `--metrics`, as OpenTelemetry names them. Counters and gauges are read when they
  * are collected, and cost calls nothing more; so is the sum of the durations of calls. A histogram
- * cannot be read so: POSTs are recorded one by one, and calls where `callDurations` is set.
+ * cannot be read so: the durations of POSTs are recorded, and those of calls where `callDurations`
+ * is set.
  */
 export function measure(meter: Meter, callDurations: boolean): () => void {
-  const recorder = record(postDurations(meter))
+  const durations = postDurations(meter)
+  const recorder = record(durations.add)
   const stopCalls = callDurations ? watchCalls(callDurationsOf(meter)) : undefined
   const observed = recorder.metrics.filter(({ name }) => name !== POST_DURATION).map((metric) => [metric, observableOf(meter, metric)] as const)
   const observables = observed.map(([, observable]) => observable)
   const observe: BatchObservableCallback = (result) => {
+    durations.flush()
     for (const [metric, observable] of observed) {
       if (metric.type === 'histogram') {
         for (const [labels, { sum }] of metric.series) result.observe(observable, sum, labelled(metric.labels, labels))
@@ -29,6 +32,7 @@ export function measure(meter: Meter, callDurations: boolean): () => void {
     meter.removeBatchObservableCallback(observe, observables)
     stopCalls?.()
     recorder.stop()
+    durations.flush()
   }
 }
 
@@ -44,44 +48,58 @@ function labelled(names: readonly string[], values: readonly string[]): Attribut
 
 const ADVICE = { explicitBucketBoundaries: [...SECONDS] }
 
-/** Records the duration of each POST. */
-function postDurations(meter: Meter): (seconds: number, endpoint: string) => void {
+/** Most durations that wait to be recorded. */
+const MOST_WAITING = 256
+
+/**
+ * Records the duration of each POST: the first one of an endpoint at once, since its time is the
+ * start of the series, and the others together, before they are collected. One by one, between
+ * other work, each takes the SDK several times as long.
+ */
+function postDurations(meter: Meter): { add(seconds: number, endpoint: string): void; flush(): void } {
   const description = 'From the start of a POST to the end of its reply.'
   const histogram = meter.createHistogram(`hexline.${POST_DURATION}`, { description, unit: 's', advice: ADVICE })
-  return (seconds, endpoint) => histogram.record(seconds, { endpoint }, ROOT_CONTEXT)
+  const waiting = new Map<string, number[]>()
+  const flush = () => {
+    for (const [endpoint, all] of waiting) {
+      for (const seconds of all.splice(0)) histogram.record(seconds, { endpoint }, ROOT_CONTEXT)
+    }
+  }
+  return {
+    add(seconds, endpoint) {
+      const all = waiting.get(endpoint)
+      if (all === undefined) {
+        waiting.set(endpoint, [])
+        histogram.record(seconds, { endpoint }, ROOT_CONTEXT)
+      } else if (all.push(seconds) === MOST_WAITING) flush()
+    },
+    flush,
+  }
 }
 
 /** Records the duration of each call, with few attributes, since the SDK encodes them each time. */
 function callDurationsOf(meter: Meter): CallWatcher {
   const description = 'From a call to its end: queueing, attempts, and the waits between them.'
   const histogram = meter.createHistogram('rpc.client.call.duration', { description, unit: 's', advice: ADVICE })
-  const methods = new Map<string, CallEnd>()
-  const endOf = (name: string): CallEnd => {
-    const attributes = new Map<string | undefined, Attributes>()
-    const attributesOf = (error: string | undefined): Attributes => {
-      let held = attributes.get(error)
-      if (held === undefined) {
-        held = { 'rpc.system.name': 'jsonrpc', 'rpc.method': name, ...(error !== undefined && { 'error.type': error }) }
-        attributes.set(error, held)
-      }
-      return held
+  const attributes = new Map<string, Map<string | undefined, Attributes>>()
+  const attributesOf = (method: string, error: string | undefined): Attributes => {
+    const name = rpcMethod(method)
+    let ofMethod = attributes.get(name)
+    if (ofMethod === undefined) {
+      ofMethod = new Map()
+      attributes.set(name, ofMethod)
     }
-    return {
-      ended(outcome, _endpoint, _attempts, durationMs, _bytes, failure) {
-        const error = outcome === 'answered' ? undefined : outcome === 'aborted' ? outcome : (failure?.kind ?? '_OTHER')
-        histogram.record(durationMs / 1000, attributesOf(error), ROOT_CONTEXT)
-      },
+    let held = ofMethod.get(error)
+    if (held === undefined) {
+      held = { 'rpc.system.name': 'jsonrpc', 'rpc.method': name, ...(error !== undefined && { 'error.type': error }) }
+      ofMethod.set(error, held)
     }
+    return held
   }
   return {
-    begun(_id, method) {
-      const name = rpcMethod(method)
-      let end = methods.get(name)
-      if (end === undefined) {
-        end = endOf(name)
-        methods.set(name, end)
-      }
-      return end
+    ended(_id, method, outcome, _endpoint, _attempts, durationMs, _bytes, failure) {
+      const error = outcome === 'answered' ? undefined : outcome === 'aborted' ? outcome : (failure?.kind ?? '_OTHER')
+      histogram.record(durationMs / 1000, attributesOf(method, error), ROOT_CONTEXT)
     },
   }
 }

@@ -34,25 +34,25 @@ export function traceCalls(tracer: Tracer, options: TraceOptions): () => void {
   const unwatch = watchCalls({
     begun(id, method, priority, now) {
       const parent = gate.parentOf(priority, now)
-      if (parent === undefined) return undefined
+      if (parent === undefined) return
       const name = rpcMethod(method)
       // The name of a span must have few values: that of the protocol, where the method is not
       // known.
       const options = { kind: SpanKind.CLIENT, attributes: startAttributes(method, name, priority) }
       const span = tracer.startSpan(name === method ? name : 'jsonrpc', options, parent)
-      if (!span.isRecording()) return undefined
-      calls.set(id, span)
-      return {
-        ended(outcome, endpoint, attempts, _durationMs, bytes, failure) {
-          // Spans end with the instrumentation.
-          if (!calls.delete(id)) return
-          describeCall(span, { outcome, endpoint, attempts, bytes }, failure)
-          span.end()
-        },
-      }
+      if (span.isRecording()) calls.set(id, span)
+    },
+
+    ended(id, _method, outcome, endpoint, attempts, _durationMs, bytes, failure) {
+      const span = calls.size > 0 ? calls.get(id) : undefined
+      if (span === undefined) return
+      calls.delete(id)
+      describeCall(span, { outcome, endpoint, attempts, bytes }, failure)
+      span.end()
     },
 
     postBegun(endpoint, count, callIds, now) {
+      if (calls.size === 0 && !gate.isLeft(now)) return undefined
       const ids = callIds()
       const carried = recorded(ids, calls)
       const [first] = carried
@@ -113,6 +113,14 @@ export interface TraceOptions {
 const WITHIN = 5
 
 /**
+ * Interactive calls in a row without a sampled span around them, after which looking for one uses
+ * up the allowance, too: it takes small calls longer than all the rest of metrics and traces, and
+ * most programs that make so many have no spans. Samplers that take one request in ten thousand
+ * are no such program.
+ */
+const MOST_IN_VAIN = 100_000
+
+/**
  * Lets a limited number of calls per second through, which bounds what traces cost. Interactive
  * calls within a sampled span belong to a trace that somebody chose: they have an allowance of
  * their own, besides that for all calls. Calls within a span that is not sampled never pass. Where
@@ -122,6 +130,8 @@ class Gate {
   readonly #sample: number | undefined
   readonly #within: Allowance
   readonly #all: Allowance
+  /** Interactive calls in a row that were within no sampled span. */
+  #lookedInVain = 0
 
   constructor({ sample, perSecond }: TraceOptions) {
     this.#sample = sample
@@ -131,22 +141,36 @@ class Gate {
 
   /** The context of the span of a call that begins now; undefined for a call without a span. */
   parentOf(priority: 'interactive' | 'bulk', now: number): Context | undefined {
-    const isInteractive = priority === 'interactive'
     const isLeft = this.#all.isLeft(now)
+    const isLeftWithin = priority === 'interactive' && this.#within.isLeft(now)
     // Most calls of a busy program end here, before the span around them is looked up.
-    if (!isLeft && !(isInteractive && this.#within.isLeft(now))) return undefined
+    if (!isLeft && !isLeftWithin) return undefined
     const parent = context.active()
     const active = parent === ROOT_CONTEXT ? undefined : trace.getSpanContext(parent)
     const isSampled = active !== undefined && (active.traceFlags & TraceFlags.SAMPLED) !== 0
-    if (isSampled && isInteractive && this.#within.takes(now)) return parent
+    if (isLeftWithin) {
+      if (isSampled || ++this.#lookedInVain > MOST_IN_VAIN) this.#within.take(now)
+      if (isSampled) {
+        this.#lookedInVain = 0
+        return parent
+      }
+    }
     if (this.#letsAll) return parent
     if (!isLeft || (active === undefined ? !this.#isChosen : !isSampled)) return undefined
-    return this.#all.takes(now) ? parent : undefined
+    this.#all.take(now)
+    return parent
   }
 
-  /** The same for a POST of hexline's own, which has no context. */
+  /** Is there something left for calls of all kinds? */
+  isLeft(now: number): boolean {
+    return this.#all.isLeft(now)
+  }
+
+  /** May a POST of hexline's own have a span, which has no context? */
   letsOwn(now: number): boolean {
-    return this.#isChosen && this.#all.takes(now)
+    if (!this.#isChosen || !this.#all.isLeft(now)) return false
+    this.#all.take(now)
+    return true
   }
 
   get #letsAll(): boolean {
@@ -159,11 +183,19 @@ class Gate {
   }
 }
 
-/** A limit per second, which is also the most at once. */
+/** How long an allowance that is used up stays so, in ms, at least. */
+const PAUSE_MS = 100
+
+/**
+ * A limit per second, which is also the most at once. Once it is used up, it gathers what comes in
+ * for a while: calls that begin together then get their spans together, and share those of their
+ * POSTs, and until then a call costs one comparison.
+ */
 class Allowance {
   readonly isUnlimited: boolean
   readonly #fill: Fill
   #bucket: TokenBucket | undefined
+  #usedUpUntil = Number.NEGATIVE_INFINITY
 
   constructor(perSecond: number) {
     this.isUnlimited = perSecond === Number.POSITIVE_INFINITY
@@ -171,20 +203,17 @@ class Allowance {
   }
 
   isLeft(now: number): boolean {
-    return this.isUnlimited || this.#at(now).tokens(now, this.#fill) >= 1
+    return now >= this.#usedUpUntil
   }
 
-  /** True where one was left; it is used up then. */
-  takes(now: number): boolean {
-    if (!this.isLeft(now)) return false
-    if (!this.isUnlimited) this.#at(now).take(1, now, this.#fill)
-    return true
-  }
-
-  /** Full when the first call begins. */
-  #at(now: number): TokenBucket {
+  /** Takes one, of which there `isLeft`. */
+  take(now: number): void {
+    if (this.isUnlimited) return
+    // Full when the first call begins.
     this.#bucket ??= new TokenBucket(this.#fill.most, now)
-    return this.#bucket
+    this.#bucket.take(1, now, this.#fill)
+    const ms = this.#bucket.msUntil(1, now, this.#fill)
+    if (ms > 0) this.#usedUpUntil = now + Math.max(ms, PAUSE_MS)
   }
 }
 

@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { isKnown } from '../eth/methods.ts'
-import { type CallEnd, type PostEnd, watchCalls } from '../rpc/call-watchers.ts'
-import type { CallEvent, Events, RetryEvent, RouteEvent, ThrottleEvent } from '../rpc/events.ts'
+import { type PostEnd, watchCalls } from '../rpc/call-watchers.ts'
+import { type CallEvent, type Events, numbered, type RetryEvent, type RouteEvent, type ThrottleEvent } from '../rpc/events.ts'
 import { Histogram, Series, type Value } from './series.ts'
 
 /** One metric, as Prometheus and OpenTelemetry describe it. */
@@ -86,33 +86,47 @@ export function record(onPost?: (seconds: number, endpoint: string) => void): Re
     }
     return figures
   }
-  let callsBegun = 0
+  /** Calls that were told before this recorder: it counts those after them. */
+  const callsBefore = numbered.calls
   let postsInFlight = 0
   let isStopped = false
+  const endpoints = new Map<string, PostFigures>()
+  const postFiguresOf = (endpoint: string): PostFigures => {
+    const label = endpointLabel(endpoint)
+    let figures = endpoints.get(label)
+    if (figures === undefined) {
+      figures = new PostFigures(label, postSeconds.at(label), postCalls.at(label), receivedBytes.at(label), (status) => posts.at(label, status))
+      endpoints.set(label, figures)
+    }
+    return figures
+  }
+  let lastEndpoint: string | undefined
+  let lastPostFigures: PostFigures | undefined
   /** One for all POSTs. */
   const postEnded: PostEnd = ({ endpoint, status, failures, isCut, durationMs, bytes, calls }) => {
     if (isStopped) return
     postsInFlight--
-    const label = endpointLabel(endpoint)
+    if (endpoint !== lastEndpoint || lastPostFigures === undefined) {
+      lastPostFigures = postFiguresOf(endpoint)
+      lastEndpoint = endpoint
+    }
     const seconds = durationMs / 1000
-    posts.at(label, isCut ? 'cut' : statusLabel(status)).value++
-    postSeconds.at(label).add(seconds)
-    postCalls.at(label).value += calls
-    receivedBytes.at(label).value += bytes
+    lastPostFigures.ended(isCut ? 'cut' : status, seconds, calls, bytes)
+    const { label } = lastPostFigures
     for (const kind in failures) failedCalls.at(label, kind).value += failures[kind as keyof typeof failures] ?? 0
     onPost?.(seconds, label)
   }
   let lastMethod: string | undefined
   let lastFigures: MethodFigures | undefined
   const unwatch = watchCalls({
-    begun: (_, method) => {
+    ended: (id, method, outcome, endpoint, _attempts, durationMs, bytes, failure) => {
+      if (id <= callsBefore) return
       // Most calls are of the method of the one before: a comparison.
-      if (method !== lastMethod) {
+      if (method !== lastMethod || lastFigures === undefined) {
         lastFigures = methods.get(method) ?? figuresOf(method)
         lastMethod = method
       }
-      callsBegun++
-      return lastFigures
+      lastFigures.ended(outcome, endpoint, durationMs, bytes, failure)
     },
     postBegun: () => {
       postsInFlight++
@@ -139,7 +153,7 @@ export function record(onPost?: (seconds: number, endpoint: string) => void): Re
   for (const [name, listener] of subscribed) subscribe(name, listener)
 
   const callsInFlight = () => {
-    let inFlight = callsBegun
+    let inFlight = numbered.calls - callsBefore
     for (const [, { value }] of calls) inFlight -= value
     return inFlight
   }
@@ -176,8 +190,41 @@ export function record(onPost?: (seconds: number, endpoint: string) => void): Re
   }
 }
 
-/** The figures of one method. It is told the ends of all its calls. */
-class MethodFigures implements CallEnd {
+/** The figures of the POSTs to one endpoint. */
+class PostFigures {
+  readonly label: string
+  readonly #seconds: Histogram
+  readonly #calls: Value
+  readonly #bytes: Value
+  readonly #countOf: (status: string) => Value
+  /** That of the status that came last. */
+  #lastStatus: number | 'cut' | undefined
+  #last: Value | undefined
+
+  constructor(label: string, seconds: Histogram, calls: Value, bytes: Value, countOf: (status: string) => Value) {
+    this.label = label
+    this.#seconds = seconds
+    this.#calls = calls
+    this.#bytes = bytes
+    this.#countOf = countOf
+  }
+
+  /** A POST has ended. */
+  ended(status: number | 'cut' | undefined, seconds: number, calls: number, bytes: number): void {
+    // Most POSTs end with the status of the one before: a comparison.
+    if (status !== this.#lastStatus || this.#last === undefined) {
+      this.#last = this.#countOf(statusLabel(status))
+      this.#lastStatus = status
+    }
+    this.#last.value++
+    this.#seconds.add(seconds)
+    this.#calls.value += calls
+    this.#bytes.value += bytes
+  }
+}
+
+/** The figures of one method. */
+class MethodFigures {
   readonly #seconds: Histogram
   readonly #bytes: Value
   readonly #countOf: (endpoint: string | undefined, outcome: CallEvent['outcome'], kind: string | undefined) => Value
@@ -192,14 +239,8 @@ class MethodFigures implements CallEnd {
     this.#countOf = countOf
   }
 
-  ended(
-    outcome: CallEvent['outcome'],
-    endpoint: string | undefined,
-    _attempts: number,
-    durationMs: number,
-    bytes: number,
-    failure: Pick<CallEvent, 'kind'> | undefined,
-  ): void {
+  /** A call of the method has ended. */
+  ended(outcome: CallEvent['outcome'], endpoint: string | undefined, durationMs: number, bytes: number, failure: Pick<CallEvent, 'kind'> | undefined): void {
     this.#seconds.add(durationMs / 1000)
     this.#bytes.value += bytes
     const count = outcome === 'answered' && endpoint !== undefined ? this.#answeredBy(endpoint) : this.#countOf(endpoint, outcome, failure?.kind)
@@ -242,6 +283,6 @@ function histogram(name: string, help: string, labels: readonly string[], series
   return { type: 'histogram', name, help, unit: 's', labels, bounds: SECONDS, series }
 }
 
-function statusLabel(status: number | undefined): string {
-  return status === undefined ? 'none' : `${Math.floor(status / 100)}xx`
+function statusLabel(status: number | 'cut' | undefined): string {
+  return status === 'cut' ? status : status === undefined ? 'none' : `${Math.floor(status / 100)}xx`
 }

@@ -1,6 +1,6 @@
 import { RpcError } from '../errors.ts'
 import type { Call, Reply } from './call.ts'
-import { areCallsWatched, tellBegun, throwLater } from './call-watchers.ts'
+import { areCallsWatched, tellBegun, tellEnded } from './call-watchers.ts'
 import { callEvents, callStartEvents, numbered } from './events.ts'
 import { isFailure } from './failure-kinds.ts'
 import type { Tally } from './tally.ts'
@@ -29,7 +29,7 @@ export function tellCall(call: Call, tally: Tally, now: number): void {
   tally.id = id
   tally.call = call
   tally.startedAt = now
-  tally.end = tellBegun(id, method, priority, now)
+  tellBegun(id, method, priority, now)
   if (callStartEvents.hasSubscribers) callStartEvents.publish({ id, method, priority })
 }
 
@@ -51,22 +51,15 @@ export function tellFailed(tally: Tally | undefined, reason: unknown, clock: End
 }
 
 function tell(tally: Tally, clock: EndClock, outcome: 'answered' | 'failed' | 'aborted', bytes: number, reason?: unknown): void {
-  const { id, call, startedAt, end, attempts } = tally
-  const isPublished = callEvents.hasSubscribers
-  if (end === undefined && !isPublished) return
+  // Whoever wanted to know may have left.
+  if (!areCallsTold()) return
+  const { id, startedAt, attempts } = tally
+  const { method, priority } = tally.call as Call
   const failure = outcome === 'failed' && isFailure(reason) ? reason : undefined
   const endpoint = failure?.endpoint ?? tally.endpoint
   const durationMs = clock.now() - startedAt
   const kind = failure?.kind
   const rpcCode = failure instanceof RpcError ? failure.code : undefined
-  if (end !== undefined) {
-    try {
-      end.ended(outcome, endpoint, attempts, durationMs, bytes, outcome === 'failed' ? { kind, rpcCode } : undefined)
-    } catch (error) {
-      throwLater(error)
-    }
-  }
-  if (!isPublished) return
-  const { method, priority } = call as Call
-  callEvents.publish({ id, method, endpoint, priority, attempts, durationMs, outcome, kind, rpcCode, bytes })
+  tellEnded(id, method, outcome, endpoint, attempts, durationMs, bytes, outcome === 'failed' ? { kind, rpcCode } : undefined)
+  if (callEvents.hasSubscribers) callEvents.publish({ id, method, endpoint, priority, attempts, durationMs, outcome, kind, rpcCode, bytes })
 }

@@ -3,47 +3,55 @@ import type { CallEvent, PostEvent } from './events.ts'
 
 /*
  * What metrics and traces use in place of the channels of calls, and traces in place of those of
- * POSTs, too: no message is made, and a watcher decides at the start of a call or a POST whether it
- * wants to know its end. Messages to a channel cost a small call several times as much as counting
- * it.
+ * POSTs, too: no message is made. Messages to a channel cost a small call several times as much as
+ * counting it.
  */
 
-/** Watches all calls and POSTs of the process that begin while it is registered. */
+/** Watches all calls and POSTs of the process while it is registered. */
 export interface CallWatcher {
-  /**
-   * A call begins, in the async context of its caller. `id` is its number in the events, and `now`
-   * the time on the client's clock. The object that it returns is told the end of the call; one
-   * object may serve any number of calls.
-   */
-  begun(id: number, method: string, priority: Call['priority'], now: number): CallEnd | undefined
-  /**
-   * A POST of this many calls begins. `callIds` makes the `callIds` of its event. The function that
-   * it returns is told the end of the POST.
-   */
-  postBegun?(endpoint: string, calls: number, callIds: () => readonly number[], now: number): PostEnd | undefined
+  readonly begun?: CallBegun | undefined
+  readonly ended?: CallEnded | undefined
+  readonly postBegun?: PostBegun | undefined
 }
+
+/**
+ * A call begins, in the async context of its caller. `id` is its number in the events, and `now`
+ * the time on the client's clock.
+ */
+export type CallBegun = (id: number, method: string, priority: Call['priority'], now: number) => void
+
+/**
+ * A call has ended. It may have begun before the watcher was registered, and then has an `id` up to
+ * the last one of that time. The other arguments are the fields of a `CallEvent`; `failure` is
+ * undefined unless the call has failed.
+ */
+export type CallEnded = (
+  id: number,
+  method: string,
+  outcome: CallEvent['outcome'],
+  endpoint: string | undefined,
+  attempts: number,
+  durationMs: number,
+  bytes: number,
+  failure: Pick<CallEvent, 'kind' | 'rpcCode'> | undefined,
+) => void
+
+/**
+ * A POST of this many calls begins. `callIds` makes the `callIds` of its event. The function that
+ * it returns is told the end of the POST, also where the watcher has left by then.
+ */
+export type PostBegun = (endpoint: string, calls: number, callIds: () => readonly number[], now: number) => PostEnd | undefined
 
 /** Is told the end of a POST. */
 export type PostEnd = (figures: Omit<PostEvent, 'id'>) => void
 
-/** Is told the end of a call. The arguments are the fields of a `CallEvent`. */
-export interface CallEnd {
-  ended(
-    outcome: CallEvent['outcome'],
-    endpoint: string | undefined,
-    attempts: number,
-    durationMs: number,
-    bytes: number,
-    /** Undefined unless the call has failed. */
-    failure: Pick<CallEvent, 'kind' | 'rpcCode'> | undefined,
-  ): void
-}
-
 const WATCHERS: unique symbol = Symbol.for('hexline.callWatchers')
 
-/** All watchers. The list is replaced, never changed: one may leave while they are told. */
+/** All watchers, and one that tells all of them. Both are replaced, never changed. */
 interface Registry {
   all: readonly CallWatcher[]
+  /** Undefined without watchers. */
+  together: CallWatcher | undefined
 }
 
 /** Registered for the whole process, as the channels are: both builds may be in it. */
@@ -51,55 +59,58 @@ const watchers: Registry = register()
 
 function register(): Registry {
   const registry = globalThis as { [WATCHERS]?: Registry }
-  registry[WATCHERS] ??= { all: [] }
+  registry[WATCHERS] ??= { all: [], together: undefined }
   return registry[WATCHERS]
 }
 
-/**
- * Watches calls and POSTs from now on, until the function that it returns is called. The ends of
- * those that have begun by then are still told.
- */
+/** Watches calls and POSTs from now on, until the function that it returns is called. */
 export function watchCalls(watcher: CallWatcher): () => void {
-  watchers.all = [...watchers.all, watcher]
+  replace([...watchers.all, watcher])
   let isWatching = true
   return () => {
     const at = isWatching ? watchers.all.indexOf(watcher) : -1
     isWatching = false
-    if (at >= 0) watchers.all = watchers.all.toSpliced(at, 1)
+    if (at >= 0) replace(watchers.all.toSpliced(at, 1))
   }
 }
 
-/** Does anyone watch what begins now? */
+function replace(all: readonly CallWatcher[]): void {
+  watchers.all = all
+  const [first, ...others] = all
+  watchers.together = first && others.reduce(pairOf, first)
+}
+
+/** Does anyone watch now? */
 export function areCallsWatched(): boolean {
-  return watchers.all.length > 0
+  return watchers.together !== undefined
 }
 
-/** Tells all watchers that a call begins. Undefined where none of them wants to know its end. */
-export function tellBegun(id: number, method: string, priority: Call['priority'], now: number): CallEnd | undefined {
-  let all: CallEnd | undefined
-  for (const watcher of watchers.all) {
-    try {
-      const end = watcher.begun(id, method, priority, now)
-      if (end !== undefined) all = all === undefined ? end : both(all, end)
-    } catch (error) {
-      throwLater(error)
-    }
+/** Tells all watchers that a call begins. */
+export const tellBegun: CallBegun = (id, method, priority, now) => {
+  try {
+    watchers.together?.begun?.(id, method, priority, now)
+  } catch (error) {
+    throwLater(error)
   }
-  return all
+}
+
+/** Tells all watchers that a call has ended. */
+export const tellEnded: CallEnded = (id, method, outcome, endpoint, attempts, durationMs, bytes, failure) => {
+  try {
+    watchers.together?.ended?.(id, method, outcome, endpoint, attempts, durationMs, bytes, failure)
+  } catch (error) {
+    throwLater(error)
+  }
 }
 
 /** Tells all watchers that a POST begins. Undefined where none of them wants to know its end. */
-export function tellPostBegun(endpoint: string, calls: number, callIds: () => readonly number[], now: number): PostEnd | undefined {
-  let all: PostEnd | undefined
-  for (const watcher of watchers.all) {
-    try {
-      const end = watcher.postBegun?.(endpoint, calls, callIds, now)
-      if (end !== undefined) all = all === undefined ? end : inTurn(all, end)
-    } catch (error) {
-      throwLater(error)
-    }
+export const tellPostBegun: PostBegun = (endpoint, calls, callIds, now) => {
+  try {
+    return watchers.together?.postBegun?.(endpoint, calls, callIds, now)
+  } catch (error) {
+    throwLater(error)
+    return undefined
   }
-  return all
 }
 
 /** Like a subscriber to a channel, a watcher that throws breaks no call. */
@@ -109,23 +120,53 @@ export function throwLater(error: unknown): void {
   })
 }
 
-function both(a: CallEnd, b: CallEnd): CallEnd {
+/**
+ * Two watchers as one. Neither keeps the other from hearing. Each argument is passed on by itself:
+ * with a list of arguments, or of watchers, small calls would take longer.
+ */
+function pairOf(a: CallWatcher, b: CallWatcher): CallWatcher {
   return {
-    ended: inTurn(
-      (...end) => a.ended(...end),
-      (...end) => b.ended(...end),
-    ),
+    begun: eitherOf(a.begun, b.begun, (first, second) => (id, method, priority, now) => {
+      try {
+        first(id, method, priority, now)
+      } catch (error) {
+        throwLater(error)
+      }
+      second(id, method, priority, now)
+    }),
+    ended: eitherOf(a.ended, b.ended, (first, second) => (id, method, outcome, endpoint, attempts, durationMs, bytes, failure) => {
+      try {
+        first(id, method, outcome, endpoint, attempts, durationMs, bytes, failure)
+      } catch (error) {
+        throwLater(error)
+      }
+      second(id, method, outcome, endpoint, attempts, durationMs, bytes, failure)
+    }),
+    postBegun: eitherOf(a.postBegun, b.postBegun, (first, second) => (endpoint, calls, callIds, now) => {
+      const end = guarded(first, endpoint, calls, callIds, now)
+      const otherEnd = guarded(second, endpoint, calls, callIds, now)
+      return eitherOf(end, otherEnd, (one, other) => (figures) => {
+        try {
+          one(figures)
+        } catch (error) {
+          throwLater(error)
+        }
+        other(figures)
+      })
+    }),
   }
 }
 
-/** Calls both, also where the first one throws. */
-function inTurn<A extends unknown[]>(first: (...args: A) => void, second: (...args: A) => void): (...args: A) => void {
-  return (...args) => {
-    try {
-      first(...args)
-    } catch (error) {
-      throwLater(error)
-    }
-    second(...args)
+/** Both, if both are there. */
+function eitherOf<F>(a: F | undefined, b: F | undefined, both: (a: F, b: F) => F): F | undefined {
+  return a === undefined ? b : b === undefined ? a : both(a, b)
+}
+
+function guarded(begun: PostBegun, ...post: Parameters<PostBegun>): PostEnd | undefined {
+  try {
+    return begun(...post)
+  } catch (error) {
+    throwLater(error)
+    return undefined
   }
 }

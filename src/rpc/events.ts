@@ -184,7 +184,8 @@ export const throttleEvents = channelOf('hexline:throttle')
 export const routeEvents = channelOf('hexline:route')
 
 /**
- * How many calls and POSTs of this process were numbered so far: those that a channel reports.
+ * How many calls and POSTs of this process were numbered so far: calls that a channel or a watcher
+ * is told of, and POSTs that a channel reports.
  * Registered for the whole process, as the channels are: both builds may be in it.
  */
 export const numbered: { calls: number; posts: number } = register()

@@ -93,7 +93,7 @@ describe('the end of a call is published once', () => {
   test('a tally that serves several calls tells each of them once, to those who watched it', () => {
     const clock = new VirtualClock()
     const told: string[] = []
-    const watch = (name: string) => watchCalls({ begun: (_, method) => ({ ended: (outcome) => void told.push(`${name}: ${method} ${outcome}`) }) })
+    const watch = (name: string) => watchCalls({ ended: (_, method, outcome) => void told.push(`${name}: ${method} ${outcome}`) })
     const tally = new Tally()
     const [first, second] = ['eth_call', 'eth_getLogs'].map((method) => ownRead({ method, params: [], deadline: 1000 }))
     const stopFirst = watch('a')
@@ -112,11 +112,11 @@ describe('the end of a call is published once', () => {
   test('a tally forgets a call that was told when the next one is not', () => {
     const clock = new VirtualClock()
     const tally = new Tally()
-    const stop = watchCalls({ begun: () => ({ ended: () => {} }) })
+    const stop = watchCalls({})
     tellCall(ownRead({ method: 'eth_call', params: [], deadline: 1000 }), tally, clock.now())
     stop()
     tellCall(ownRead({ method: 'eth_chainId', params: [], deadline: 1000 }), tally, clock.now())
-    expect([tally.id, tally.call, tally.end]).toEqual([0, undefined, undefined])
+    expect([tally.id, tally.call]).toEqual([0, undefined])
     const events = eventsOf('hexline:call')
     tellAnswered(tally, replyOf('0x1'), clock)
     tellFailed(tally, reverted, clock)

@@ -1,31 +1,30 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createClient, type Post, replyOf } from '../../src/index.ts'
-import { areCallsWatched, type CallEnd, type CallWatcher, tellBegun, tellPostBegun, watchCalls } from '../../src/rpc/call-watchers.ts'
+import { areCallsWatched, type CallEnded, type CallWatcher, tellBegun, tellEnded, tellPostBegun, watchCalls } from '../../src/rpc/call-watchers.ts'
 import { numbered } from '../../src/rpc/events.ts'
 import { eventsOf } from '../support/events.ts'
 import { clientOf, errorOf, gate, honest, read, refuse, serve } from '../support/server.ts'
 
-function watch(begun: CallWatcher['begun']): () => void {
-  const stop = watchCalls({ begun })
+function watch(watcher: CallWatcher): () => void {
+  const stop = watchCalls(watcher)
   onTestFinished(stop)
   return stop
 }
 
-/** Collects the arguments of `ended`. */
-function collector(): { readonly ends: Parameters<CallEnd['ended']>[]; readonly end: CallEnd } {
-  const ends: Parameters<CallEnd['ended']>[] = []
-  return { ends, end: { ended: (...end) => void ends.push(end) } }
+/** Collects what it is told. */
+function collector(): { readonly ends: Parameters<CallEnded>[]; readonly ended: CallEnded } {
+  const ends: Parameters<CallEnded>[] = []
+  return { ends, ended: (...end) => void ends.push(end) }
 }
+
+const end = (id: number) => tellEnded(id, 'eth_call', 'answered', 'a', 1, 5, 40, undefined)
 
 describe('a watcher', () => {
   test('is told what the events say of a call', async () => {
-    const { ends, end } = collector()
     const begun: unknown[][] = []
-    watch((...start) => {
-      begun.push(start)
-      return end
-    })
+    const { ends, ended } = collector()
+    watch({ begun: (...start) => void begun.push(start), ended })
     const [starts, events] = [eventsOf('hexline:call:start'), eventsOf('hexline:call')]
     const [server, other] = [await serve(honest), await serve(refuse(3, 'execution reverted'))]
     await read(clientOf(server.url).with({ priority: 'bulk' }), 1)
@@ -34,20 +33,17 @@ describe('a watcher', () => {
     expect(begun).toEqual(starts.map(({ id, method, priority }) => [id, method, priority, expect.any(Number)]))
     expect(events.map(({ outcome }) => outcome)).toEqual(['answered', 'failed', 'aborted'])
     expect(ends).toEqual(
-      events.map(({ outcome, endpoint, attempts, durationMs, bytes, kind, rpcCode }) => {
-        return [outcome, endpoint, attempts, durationMs, bytes, outcome === 'failed' ? { kind, rpcCode } : undefined]
+      events.map(({ id, method, outcome, endpoint, attempts, durationMs, bytes, kind, rpcCode }) => {
+        return [id, method, outcome, endpoint, attempts, durationMs, bytes, outcome === 'failed' ? { kind, rpcCode } : undefined]
       }),
     )
   })
 
   test.each(['call', 'request', 'send'] as const)('is told of calls made by `%s`, in the context of the caller', async (way) => {
-    const { ends, end } = collector()
+    const { ends, ended } = collector()
     const callers = new AsyncLocalStorage<string>()
     const seen: unknown[] = []
-    watch(() => {
-      seen.push(callers.getStore())
-      return end
-    })
+    watch({ begun: () => void seen.push(callers.getStore()), ended })
     const server = await serve(honest)
     const client = clientOf(server.url)
     const ask = {
@@ -57,67 +53,68 @@ describe('a watcher', () => {
     }
     await callers.run('a', ask[way])
     expect(seen).toEqual(['a'])
-    expect(ends.map((each) => each.slice(0, 3))).toEqual([['answered', `127.0.0.1:${server.port}`, 1]])
+    expect(ends.map((each) => each.slice(1, 5))).toEqual([['eth_blockNumber', 'answered', `127.0.0.1:${server.port}`, 1]])
   })
 
-  test('is not told the end of a call that it does not want to know', async () => {
-    const { ends, end } = collector()
-    let calls = 0
-    watch(() => (calls++ === 0 ? undefined : end))
-    const server = await serve(honest)
-    await read(clientOf(server.url), 1)
-    expect(ends).toEqual([])
-    await read(clientOf(server.url), 2)
-    expect([ends.length, calls]).toEqual([1, 2])
-  })
-
-  test('is told the ends of calls that have begun before its own end, and of no others', async () => {
-    const { ends, end } = collector()
-    const stop = watch(() => end)
+  test('is told nothing after its own end; one that came in between is told of a call that was told before it', async () => {
+    const [first, second] = [collector(), collector()]
+    const stop = watch({ ended: first.ended })
     const held = gate()
     const server = await serve(held.answer)
     const call = read(clientOf(server.url), 1)
     await server.received(1)
+    const last = numbered.calls
     stop()
     stop()
     expect(areCallsWatched()).toBe(false)
+    watch({ ended: second.ended })
     held.open()
     await call
     await read(clientOf(server.url), 2)
-    expect(ends).toHaveLength(1)
+    expect(first.ends).toEqual([])
+    expect(second.ends.map(([id]) => id)).toEqual([last, last + 1])
+  })
+
+  test('is not told of a call that began while nobody watched', async () => {
+    const { ends, ended } = collector()
+    const held = gate()
+    const server = await serve(held.answer)
+    const call = read(clientOf(server.url), 1)
+    await server.received(1)
+    watch({ ended })
+    held.open()
+    await call
+    expect(ends).toEqual([])
   })
 })
 
 test('several watchers are told each call, and each can be registered twice', () => {
   const [one, two] = [collector(), collector()]
-  watch(() => one.end)
-  watch(() => undefined)
-  const watcher: CallWatcher = { begun: () => two.end }
-  const stops = [watchCalls(watcher), watchCalls(watcher)]
-  for (const stop of stops) onTestFinished(stop)
-  tellBegun(1, 'eth_call', 'bulk', 0)?.ended('answered', 'a', 1, 5, 40, undefined)
+  watch({ ended: one.ended })
+  watch({ begun: () => {} })
+  const watcher: CallWatcher = { ended: two.ended }
+  const stops = [watch(watcher), watch(watcher)]
+  end(1)
   expect([one.ends.length, two.ends.length]).toEqual([1, 2])
-  expect(two.ends[1]).toEqual(['answered', 'a', 1, 5, 40, undefined])
+  expect(two.ends[1]).toEqual([1, 'eth_call', 'answered', 'a', 1, 5, 40, undefined])
   stops[0]?.()
-  tellBegun(2, 'eth_call', 'bulk', 0)?.ended('answered', 'a', 1, 5, 40, undefined)
+  end(2)
   expect([one.ends.length, two.ends.length]).toEqual([2, 3])
 })
 
-test('a watcher that throws breaks no call and no other watcher; its error is reported', async () => {
+test.each([0, 1, 2])('a watcher that throws breaks no call and no other watcher; its error is reported: number %i of three', async (at) => {
   const uncaught = uncaughtErrors()
-  const { ends, end } = collector()
-  watch(() => {
-    throw new Error('begun')
-  })
-  const bad: CallEnd = {
-    ended() {
-      throw new Error('ended')
-    },
+  const told: string[] = []
+  for (let i = 0; i < 3; i++) {
+    const tell = (what: string) => {
+      if (i === at) throw new Error(what)
+      told.push(what)
+    }
+    watch({ begun: () => tell('begun'), ended: () => tell('ended') })
   }
-  watch(() => bad)
-  watch(() => end)
-  tellBegun(1, 'eth_call', 'bulk', 0)?.ended('answered', 'a', 1, 5, 40, undefined)
-  expect(ends).toHaveLength(1)
+  tellBegun(1, 'eth_call', 'bulk', 0)
+  end(1)
+  expect(told).toEqual(['begun', 'begun', 'ended', 'ended'])
   await expect.poll(() => uncaught).toEqual(['begun', 'ended'])
 })
 
@@ -127,12 +124,13 @@ test('a watcher that leaves while a call or a POST is told keeps no other from h
   const leave = (name: string) => {
     told.push(name)
     stops[0]?.()
-    return undefined
   }
   for (const name of ['first', 'second', 'third']) {
-    const stop = watchCalls({ begun: () => leave(`${name} call`), postBegun: () => leave(`${name} POST`) })
-    onTestFinished(stop)
-    stops.push(stop)
+    const postBegun = () => {
+      leave(`${name} POST`)
+      return undefined
+    }
+    stops.push(watch({ begun: () => leave(`${name} call`), postBegun }))
   }
   tellBegun(1, 'eth_call', 'bulk', 0)
   stops.shift()
@@ -144,7 +142,7 @@ test('a watcher that leaves while a call or a POST is told keeps no other from h
 describe('a watcher of POSTs', () => {
   test('counts no bytes of a result whose size a post function does not tell', async () => {
     const bytes: number[] = []
-    onTestFinished(watchCalls({ begun: () => undefined, postBegun: () => (figures) => void bytes.push(figures.bytes) }))
+    watch({ postBegun: () => (figures) => void bytes.push(figures.bytes) })
     const post = (async (calls) => calls.map((_, i) => (i === 0 ? { take: () => '0x1' } : replyOf('0x1', 5)))) as Post
     const client = createClient(post)
     await Promise.all([client.call('eth_chainId'), client.call('eth_gasPrice')])
@@ -154,14 +152,12 @@ describe('a watcher of POSTs', () => {
   test('is told what the events say of a POST, and the ids of its calls', async () => {
     const ends: unknown[] = []
     const begun: unknown[][] = []
-    const stop = watchCalls({
-      begun: () => undefined,
+    watch({
       postBegun(endpoint, calls, callIds) {
         begun.push([endpoint, calls, callIds()])
         return (figures) => void ends.push(figures)
       },
     })
-    onTestFinished(stop)
     const [starts, events] = [eventsOf('hexline:post:start'), eventsOf('hexline:post')]
     const server = await serve(honest, refuse(3, 'execution reverted'))
     const client = clientOf(server.url)
@@ -178,7 +174,7 @@ describe('a watcher of POSTs', () => {
 
   test('costs no number and no event, and is told the end of a POST that began before its own end', async () => {
     const ends: unknown[] = []
-    const stop = watchCalls({ begun: () => undefined, postBegun: () => (figures) => void ends.push(figures) })
+    const stop = watch({ postBegun: () => (figures) => void ends.push(figures) })
     const before = numbered.posts
     const held = gate()
     const server = await serve(held.answer)
@@ -209,7 +205,7 @@ describe('a watcher of POSTs', () => {
         throw new Error('ended last')
       },
     ]
-    for (const postBegun of watchers) onTestFinished(watchCalls({ begun: () => undefined, ...(postBegun && { postBegun }) }))
+    for (const postBegun of watchers) watch({ postBegun })
     const uncaught = uncaughtErrors()
     const post: Post = async (calls) => calls.map(() => replyOf('0x1'))
     expect(await createClient(post).call('eth_chainId')).toBe(1)

@@ -1,6 +1,7 @@
 import { type DataPoint, type ExponentialHistogram, type Histogram, MeterProvider, MetricReader } from '@opentelemetry/sdk-metrics'
 import { instrument } from 'hexline/otel'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { tellPostBegun } from '../../../src/rpc/call-watchers.ts'
 import { clientOf, errorOf, honest, read, refuse, serve } from '../../support/server.ts'
 
 /** Collects when it is asked. */
@@ -53,6 +54,30 @@ describe('metrics', () => {
     expect(sums).toMatchObject([{ attributes: { method: 'eth_getBalance' } }])
     expect(sums[0]?.value).toBeGreaterThan(0)
     expect(await points('rpc.client.call.duration')).toEqual([])
+  })
+
+  it('have the duration of each POST in the next collection, and the last ones although they have stopped', async () => {
+    const { points, stop } = measured()
+    const post = (durationMs: number, endpoint = 'node') =>
+      tellPostBegun(endpoint, 1, () => [], 1)?.({ endpoint, calls: 1, bytes: 1, durationMs, status: 200, failures: {}, isCut: false })
+    const counts = async () => {
+      const all = (await points('hexline.post.duration')) as readonly DataPoint<Histogram>[]
+      return all.map(({ attributes, value: { count, sum, buckets } }) => [attributes, count, Math.round((sum ?? 0) * 1000), buckets.counts])
+    }
+    const buckets = (at2Ms: number, at20Ms = 0) => [0, at2Ms, 0, 0, at20Ms, ...Array(12).fill(0)]
+    for (let i = 0; i < 3; i++) post(2)
+    post(20)
+    expect(await counts()).toEqual([[{ endpoint: 'node' }, 4, 26, buckets(3, 1)]])
+    for (let i = 0; i < 1000; i++) post(2)
+    expect(await counts()).toEqual([[{ endpoint: 'node' }, 1004, 2026, buckets(1003, 1)]])
+    post(2)
+    post(2, 'other node')
+    stop()
+    post(2)
+    expect(await counts()).toEqual([
+      [{ endpoint: 'node' }, 1005, 2028, buckets(1004, 1)],
+      [{ endpoint: 'other node' }, 1, 2, buckets(1)],
+    ])
   })
 
   it('have the duration of each call with attributes of the conventions', async () => {

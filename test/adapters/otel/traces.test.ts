@@ -13,7 +13,7 @@ import {
 } from '@opentelemetry/sdk-trace-base'
 import { type InstrumentOptions, instrument } from 'hexline/otel'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { tellBegun, tellPostBegun } from '../../../src/rpc/call-watchers.ts'
+import { tellBegun, tellEnded, tellPostBegun } from '../../../src/rpc/call-watchers.ts'
 import { node } from '../../support/node.ts'
 import { type OtlpReceiver, type OtlpSpan, startOtlpReceiver } from '../../support/otlp-receiver.ts'
 import { always, clientOf, cut, errorOf, honest, read, refuse, serve, silent } from '../../support/server.ts'
@@ -30,6 +30,12 @@ interface Traced {
 }
 
 /** Traces into memory, until the test ends. */
+/** A call begins, and has ended. */
+function tellCall(priority: 'interactive' | 'bulk', now: number): void {
+  tellBegun(1, 'eth_call', priority, now)
+  tellEnded(1, 'eth_call', 'answered', 'node', 1, 5, 40, undefined)
+}
+
 function tracedInMemory(options: InstrumentOptions): InMemorySpanExporter {
   const exporter = new InMemorySpanExporter()
   const tracerProvider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] })
@@ -262,55 +268,100 @@ describe('spans', () => {
 
   it.each<[string, number | undefined, number, number]>([
     ['a hundred at once, then as many per second', undefined, 100, 100],
-    ['ten, spread evenly', 10, 10, 10],
+    ['ten', 10, 10, 10],
+    ['one', 1, 1, 1],
     ['all', Number.POSITIVE_INFINITY, 1200, 0],
   ])('are made of a number of calls per second: %s', (_, tracedPerSecond, atOnce, perSecond) => {
     const exporter = tracedInMemory(tracedPerSecond === undefined ? {} : { tracedPerSecond })
-    const call = (now: number) => tellBegun(1, 'eth_call', 'interactive', now)?.ended('answered', 'node', 1, 5, 40, undefined)
+    const call = (now: number) => tellCall('interactive', now)
     for (let i = 0; i < 1200; i++) call(1000)
     expect(exporter.getFinishedSpans()).toHaveLength(atOnce)
     for (let now = 1000; now <= 3000; now++) call(now)
-    expect(exporter.getFinishedSpans()).toHaveLength(perSecond === 0 ? 1200 + 2001 : atOnce + 2 * perSecond)
+    const later = exporter.getFinishedSpans().length - atOnce
+    // The allowance of the last tenth of a second may not have been used yet.
+    const [least, most] = perSecond === 0 ? [2001, 2001] : [1.9 * perSecond, 2 * perSecond]
+    expect(later).toBeGreaterThanOrEqual(least)
+    expect(later).toBeLessThanOrEqual(most)
+  })
+
+  it('are made together, ten times a second at most, while there are more calls', () => {
+    const exporter = tracedInMemory({})
+    const times: number[] = []
+    for (let now = 1000; now <= 3000; now++) {
+      const before = exporter.getFinishedSpans().length
+      for (let i = 0; i < 10; i++) tellCall('interactive', now)
+      if (exporter.getFinishedSpans().length > before) times.push(now)
+    }
+    const [first = 0, ...others] = times.filter((time, i) => time - (times[i - 1] ?? 0) > 1)
+    expect(first).toBe(1000)
+    expect(others.length).toBeGreaterThanOrEqual(18)
+    others.reduce((last, time) => {
+      expect(time - last).toBeGreaterThanOrEqual(100)
+      return time
+    }, first)
+    expect(exporter.getFinishedSpans().length).toBeGreaterThanOrEqual(100 + 190)
+    expect(exporter.getFinishedSpans().length).toBeLessThanOrEqual(100 + 200)
   })
 
   it('within a sampled span are made of five times as many interactive calls, besides those of all calls', () => {
     const exporter = tracedInMemory({ tracedPerSecond: 4 })
     const sampled = { traceId: '1'.repeat(32), spanId: '2'.repeat(16), traceFlags: 1 }
     const within = trace.setSpanContext(context.active(), sampled)
-    const begin = (priority: 'interactive' | 'bulk', now: number) => tellBegun(1, 'eth_call', priority, now)?.ended('answered', 'node', 1, 5, 40, undefined)
     // Those outside any span are among the four of all calls.
-    begin('interactive', 1)
+    tellCall('interactive', 1)
     context.with(within, () => {
-      begin('bulk', 1)
-      for (let i = 0; i < 40; i++) begin('interactive', 1)
-      begin('bulk', 1)
+      tellCall('bulk', 1)
+      for (let i = 0; i < 40; i++) tellCall('interactive', 1)
+      tellCall('bulk', 1)
     })
-    begin('interactive', 1)
+    tellCall('interactive', 1)
     // A tenth of a second later, two more, and none of the others.
     context.with(within, () => {
-      for (let i = 0; i < 5; i++) begin('interactive', 101)
-      begin('bulk', 101)
+      for (let i = 0; i < 5; i++) tellCall('interactive', 101)
+      tellCall('bulk', 101)
     })
-    begin('interactive', 101)
+    tellCall('interactive', 101)
     const priorities = exporter.getFinishedSpans().map(({ attributes }) => attributes['hexline.priority'])
     expect(priorities).toEqual(['interactive', 'bulk', ...Array(20 + 2).fill('interactive'), ...Array(2).fill('interactive')])
+  })
+
+  it('are looked for around each interactive call, until a hundred thousand in a row have been within none', () => {
+    const exporter = tracedInMemory({ tracedPerSecond: 4 })
+    const sampled = { traceId: '1'.repeat(32), spanId: '2'.repeat(16), traceFlags: 1 }
+    const isTracedWithin = (now: number) => {
+      const before = exporter.getFinishedSpans().length
+      context.with(trace.setSpanContext(context.active(), sampled), () => tellCall('interactive', now))
+      return exporter.getFinishedSpans().length > before
+    }
+    const outside = (calls: number, now: number) => {
+      for (let i = 0; i < calls; i++) tellCall('interactive', now)
+    }
+    outside(100_000, 1)
+    expect(isTracedWithin(1)).toBe(true)
+    // Each of those after a hundred thousand uses up one of the twenty per second.
+    outside(100_000 + 18, 1)
+    expect(isTracedWithin(1)).toBe(true)
+    outside(100_000 + 30, 1)
+    expect(isTracedWithin(1)).toBe(false)
+    expect(isTracedWithin(101)).toBe(true)
+    outside(5000, 101)
+    expect(isTracedWithin(101)).toBe(true)
   })
 
   it('are made of all calls within a sampled span where nothing is limited', () => {
     const exporter = tracedInMemory({ tracedPerSecond: Number.POSITIVE_INFINITY, sample: 0 })
     const sampled = { traceId: '1'.repeat(32), spanId: '2'.repeat(16), traceFlags: 1 }
-    const begin = (priority: 'interactive' | 'bulk') => tellBegun(1, 'eth_call', priority, 1)?.ended('answered', 'node', 1, 5, 40, undefined)
     context.with(trace.setSpanContext(context.active(), sampled), () => {
-      for (let i = 0; i < 1200; i++) begin('interactive')
-      begin('bulk')
+      for (let i = 0; i < 1200; i++) tellCall('interactive', 1)
+      tellCall('bulk', 1)
     })
-    begin('interactive')
+    tellCall('interactive', 1)
     expect(exporter.getFinishedSpans()).toHaveLength(1201)
   })
 
   it('are made of no call within a span that is not sampled, which does not count', async () => {
     const notSampled = { traceId: '1'.repeat(32), spanId: '2'.repeat(16), traceFlags: 0 }
-    const call = () => tellBegun(1, 'eth_call', 'interactive', 1)?.ended('answered', 'node', 1, 5, 40, undefined)
+    const call = () => tellCall('interactive', 1)
     const { spans } = await traced(undefined, { tracedPerSecond: 2 })
     context.with(trace.setSpanContext(context.active(), notSampled), () => {
       for (let i = 0; i < 5; i++) call()
@@ -334,9 +385,9 @@ describe('spans', () => {
     const tracer = provider.getTracer('older')
     const tracerProvider = { getTracer: () => ({ startSpan: (...args: Parameters<Tracer['startSpan']>) => older(tracer.startSpan(...args)) }) as Tracer }
     onTestFinished(instrument({ metrics: false, tracerProvider }))
-    const call = tellBegun(1, 'eth_call', 'bulk', 1)
+    tellBegun(1, 'eth_call', 'bulk', 1)
     tellPostBegun('node', 1, () => [1], 1)?.({ endpoint: 'node', calls: 1, bytes: 1, durationMs: 1, status: 200, failures: {}, isCut: false })
-    call?.ended('answered', 'node', 1, 5, 40, undefined)
+    tellEnded(1, 'eth_call', 'answered', 'node', 1, 5, 40, undefined)
     expect(exporter.getFinishedSpans().map(({ name, links }) => [name, links.length])).toEqual([
       ['hexline POST', 1],
       ['eth_call', 0],
