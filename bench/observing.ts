@@ -66,7 +66,7 @@ let endObserving: () => unknown = () => {}
 const WORKLOADS = {
   'small calls without a socket, 64 in parallel': { load: smallCalls, count: 1280, settle: 128, pairs: 2000 },
   'small calls, 64 in parallel': { load: smallCallsToNode, count: 1280, settle: 128, pairs: 2000 },
-  'full blocks without a socket': { load: fullBlocks, count: 200, settle: 20, pairs: 120 },
+  'full blocks without a socket': { load: fullBlocks, count: 200, settle: 20, pairs: 400 },
   'requests of a service': { load: serviceRequests, count: 1000, settle: 100, pairs: 600 },
 } as const
 type WorkloadName = keyof typeof WORKLOADS

@@ -1,6 +1,7 @@
 import { type Attributes, type BatchObservableCallback, type Meter, type Observable, ROOT_CONTEXT } from '@opentelemetry/api'
 import { type Metric, record, SECONDS } from '../../src/metrics/recorder.ts'
 import { type CallWatcher, watchCalls } from '../../src/rpc/call-watchers.ts'
+import { numbered } from '../../src/rpc/events.ts'
 import { rpcMethod } from './attributes.ts'
 
 const POST_DURATION = 'post.duration'
@@ -18,7 +19,7 @@ export function measure(meter: Meter, callDurations: boolean): () => void {
   const observed = recorder.metrics.filter(({ name }) => name !== POST_DURATION).map((metric) => [metric, observableOf(meter, metric)] as const)
   const observables = observed.map(([, observable]) => observable)
   const observe: BatchObservableCallback = (result) => {
-    durations.flush()
+    durations.collected()
     for (const [metric, observable] of observed) {
       if (metric.type === 'histogram') {
         for (const [labels, { sum }] of metric.series) result.observe(observable, sum, labelled(metric.labels, labels))
@@ -52,11 +53,11 @@ const ADVICE = { explicitBucketBoundaries: [...SECONDS] }
 const MOST_WAITING = 256
 
 /**
- * Records the duration of each POST: the first one of an endpoint at once, since its time is the
- * start of the series, and the others together, before they are collected. One by one, between
- * other work, each takes the SDK several times as long.
+ * Records the duration of each POST: the first one to an endpoint since the last collection at
+ * once, since its time can become the start of the interval, and the others together, before they
+ * are collected.
  */
-function postDurations(meter: Meter): { add(seconds: number, endpoint: string): void; flush(): void } {
+function postDurations(meter: Meter): { add(seconds: number, endpoint: string): void; flush(): void; collected(): void } {
   const description = 'From the start of a POST to the end of its reply.'
   const histogram = meter.createHistogram(`hexline.${POST_DURATION}`, { description, unit: 's', advice: ADVICE })
   const waiting = new Map<string, number[]>()
@@ -74,6 +75,10 @@ function postDurations(meter: Meter): { add(seconds: number, endpoint: string): 
       } else if (all.push(seconds) === MOST_WAITING) flush()
     },
     flush,
+    collected() {
+      flush()
+      waiting.clear()
+    },
   }
 }
 
@@ -81,6 +86,8 @@ function postDurations(meter: Meter): { add(seconds: number, endpoint: string): 
 function callDurationsOf(meter: Meter): CallWatcher {
   const description = 'From a call to its end: queueing, attempts, and the waits between them.'
   const histogram = meter.createHistogram('rpc.client.call.duration', { description, unit: 's', advice: ADVICE })
+  /** As for `hexline.calls`, those that had begun by now do not count. */
+  const callsBefore = numbered.calls
   const attributes = new Map<string, Map<string | undefined, Attributes>>()
   const attributesOf = (method: string, error: string | undefined): Attributes => {
     const name = rpcMethod(method)
@@ -97,7 +104,8 @@ function callDurationsOf(meter: Meter): CallWatcher {
     return held
   }
   return {
-    ended(_id, method, outcome, _endpoint, _attempts, durationMs, _bytes, failure) {
+    ended(id, method, outcome, _endpoint, _attempts, durationMs, _bytes, failure) {
+      if (id <= callsBefore) return
       const error = outcome === 'answered' ? undefined : outcome === 'aborted' ? outcome : (failure?.kind ?? '_OTHER')
       histogram.record(durationMs / 1000, attributesOf(method, error), ROOT_CONTEXT)
     },

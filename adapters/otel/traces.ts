@@ -113,14 +113,6 @@ export interface TraceOptions {
 const WITHIN = 5
 
 /**
- * Interactive calls in a row without a sampled span around them, after which looking for one uses
- * up the allowance, too: it takes small calls longer than all the rest of metrics and traces, and
- * most programs that make so many have no spans. Samplers that take one request in ten thousand
- * are no such program.
- */
-const MOST_IN_VAIN = 100_000
-
-/**
  * Lets a limited number of calls per second through, which bounds what traces cost. Interactive
  * calls within a sampled span belong to a trace that somebody chose: they have an allowance of
  * their own, besides that for all calls. Calls within a span that is not sampled never pass. Where
@@ -130,8 +122,6 @@ class Gate {
   readonly #sample: number | undefined
   readonly #within: Allowance
   readonly #all: Allowance
-  /** Interactive calls in a row that were within no sampled span. */
-  #lookedInVain = 0
 
   constructor({ sample, perSecond }: TraceOptions) {
     this.#sample = sample
@@ -148,12 +138,9 @@ class Gate {
     const parent = context.active()
     const active = parent === ROOT_CONTEXT ? undefined : trace.getSpanContext(parent)
     const isSampled = active !== undefined && (active.traceFlags & TraceFlags.SAMPLED) !== 0
-    if (isLeftWithin) {
-      if (isSampled || ++this.#lookedInVain > MOST_IN_VAIN) this.#within.take(now)
-      if (isSampled) {
-        this.#lookedInVain = 0
-        return parent
-      }
+    if (isSampled && isLeftWithin) {
+      this.#within.take(now)
+      return parent
     }
     if (this.#letsAll) return parent
     if (!isLeft || (active === undefined ? !this.#isChosen : !isSampled)) return undefined
@@ -188,8 +175,8 @@ const PAUSE_MS = 100
 
 /**
  * A limit per second, which is also the most at once. Once it is used up, it gathers what comes in
- * for a while: calls that begin together then get their spans together, and share those of their
- * POSTs, and until then a call costs one comparison.
+ * for a while: then calls that begin together get their spans together, and share those of their
+ * POSTs. Until then, a comparison tells that nothing is left.
  */
 class Allowance {
   readonly isUnlimited: boolean

@@ -1,5 +1,5 @@
 import { RpcError } from '../errors.ts'
-import type { Call, Reply } from './call.ts'
+import { type Call, type Reply, sizeFrom } from './call.ts'
 import { areCallsWatched, tellBegun, tellEnded } from './call-watchers.ts'
 import { callEvents, callStartEvents, numbered } from './events.ts'
 import { isFailure } from './failure-kinds.ts'
@@ -40,7 +40,7 @@ interface EndClock {
 
 /** Tells the end of a call that was answered, if it is told. */
 export function tellAnswered(tally: Tally | undefined, { bytes }: Reply, clock: EndClock): void {
-  if (tally !== undefined && tally.id > 0) tell(tally, clock, 'answered', bytes)
+  if (tally !== undefined && tally.id > 0) tell(tally, clock, 'answered', sizeFrom(bytes))
 }
 
 /** Tells the end of a call that was not answered for this reason, if it is told. */
@@ -51,7 +51,7 @@ export function tellFailed(tally: Tally | undefined, reason: unknown, clock: End
 }
 
 function tell(tally: Tally, clock: EndClock, outcome: 'answered' | 'failed' | 'aborted', bytes: number, reason?: unknown): void {
-  // Whoever wanted to know may have left.
+  // Those who were told of its start may have left, and others may have come.
   if (!areCallsTold()) return
   const { id, startedAt, attempts } = tally
   const { method, priority } = tally.call as Call

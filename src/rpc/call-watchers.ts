@@ -2,9 +2,8 @@ import type { Call } from './call.ts'
 import type { CallEvent, PostEvent } from './events.ts'
 
 /*
- * What metrics and traces use in place of the channels of calls, and traces in place of those of
- * POSTs, too: no message is made. Messages to a channel cost a small call several times as much as
- * counting it.
+ * What metrics and traces use in place of the channels of calls and POSTs: no message is made.
+ * Messages to a channel cost a small call several times as much as counting it.
  */
 
 /** Watches all calls and POSTs of the process while it is registered. */
@@ -21,9 +20,9 @@ export interface CallWatcher {
 export type CallBegun = (id: number, method: string, priority: Call['priority'], now: number) => void
 
 /**
- * A call has ended. It may have begun before the watcher was registered, and then has an `id` up to
- * the last one of that time. The other arguments are the fields of a `CallEvent`; `failure` is
- * undefined unless the call has failed.
+ * A call has ended. It may have begun before the watcher was registered: then its `id` is no more
+ * than `numbered.calls` was at that time. The other arguments are the fields of a `CallEvent`;
+ * `failure` is undefined unless the call has failed.
  */
 export type CallEnded = (
   id: number,

@@ -99,6 +99,11 @@ export interface Reply {
   readonly bytes: number
 }
 
+/** The size that a reply tells; 0 where a user's function gives none. */
+export function sizeFrom(bytes: unknown): number {
+  return typeof bytes === 'number' && bytes > 0 ? bytes : 0
+}
+
 /** Sends one call. Rejects with a `HexlineError` or the caller's own abort reason. */
 export type Send = (call: Call) => Promise<Reply>
 

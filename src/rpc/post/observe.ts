@@ -1,6 +1,6 @@
 import type { ErrorKind, HexlineError } from '../../errors.ts'
 import type { Clock } from '../../wait/clock.ts'
-import type { Call, EncodedCall, Outcome, Post, Reply } from '../call.ts'
+import { type Call, type EncodedCall, type Outcome, type Post, type Reply, sizeFrom } from '../call.ts'
 import { areCallsWatched, tellPostBegun, throwLater } from '../call-watchers.ts'
 import { numbered, type PostEvent, postEvents, postStartEvents } from '../events.ts'
 import { isFailure } from '../failure-kinds.ts'
@@ -73,11 +73,11 @@ function addId(ids: number[], call: Call): void {
   if (id > 0) ids.push(id)
 }
 
-/** Bytes of all results. What a user's function returns may lack its size, or be no outcome. */
+/** Bytes of all results. What a user's function returns may be no outcome. */
 function sizeOf(outcomes: readonly Outcome[]): number {
   let bytes = 0
   for (const outcome of outcomes) {
-    if (!(outcome instanceof Error)) bytes += (outcome as Partial<Reply> | null | undefined)?.bytes || 0
+    if (!(outcome instanceof Error)) bytes += sizeFrom((outcome as Partial<Reply> | null | undefined)?.bytes)
   }
   return bytes
 }

@@ -1,8 +1,10 @@
-import { type DataPoint, type ExponentialHistogram, type Histogram, MeterProvider, MetricReader } from '@opentelemetry/sdk-metrics'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { AggregationTemporality, type DataPoint, type ExponentialHistogram, type Histogram, MeterProvider, MetricReader } from '@opentelemetry/sdk-metrics'
+import { createClient, type Post } from 'hexline'
 import { instrument } from 'hexline/otel'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { tellPostBegun } from '../../../src/rpc/call-watchers.ts'
-import { clientOf, errorOf, honest, read, refuse, serve } from '../../support/server.ts'
+import { clientOf, errorOf, gate, honest, read, refuse, serve } from '../../support/server.ts'
 
 /** Collects when it is asked. */
 class Reader extends MetricReader {
@@ -78,6 +80,56 @@ describe('metrics', () => {
       [{ endpoint: 'node' }, 1005, 2028, buckets(1004, 1)],
       [{ endpoint: 'other node' }, 1, 2, buckets(1)],
     ])
+  })
+
+  it('have the durations of the POSTs of an interval from the first of them on, where intervals are apart', async () => {
+    const reader = new Reader({ aggregationTemporalitySelector: () => AggregationTemporality.DELTA })
+    const meterProvider = new MeterProvider({ readers: [reader] })
+    onTestFinished(instrument({ meterProvider, traces: false }))
+    const point = async () => {
+      const { resourceMetrics } = await reader.collect()
+      const all = resourceMetrics.scopeMetrics.flatMap(({ metrics }) => metrics)
+      return all.find(({ descriptor }) => descriptor.name === 'hexline.post.duration')?.dataPoints[0] as DataPoint<Histogram> | undefined
+    }
+    const msOf = ([seconds, nanos]: readonly [number, number]) => seconds * 1000 + nanos / 1e6
+    const post = () => tellPostBegun('node', 1, () => [], 1)?.({ endpoint: 'node', calls: 1, bytes: 1, durationMs: 2, status: 200, failures: {}, isCut: false })
+    post()
+    await point()
+    await point()
+    const before = Date.now()
+    post()
+    const after = Date.now()
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    post()
+    const { value, startTime, endTime } = (await point()) as DataPoint<Histogram>
+    expect(value.count).toBe(2)
+    expect(msOf(startTime)).toBeGreaterThanOrEqual(before)
+    expect(msOf(startTime)).toBeLessThanOrEqual(after + 1)
+    expect(msOf(endTime)).toBeGreaterThan(msOf(startTime))
+  })
+
+  it('do not count a call that was under way', async () => {
+    const subscriber = () => {}
+    subscribe('hexline:call', subscriber)
+    onTestFinished(() => void unsubscribe('hexline:call', subscriber))
+    const held = gate()
+    const server = await serve(held.answer)
+    const call = read(clientOf(server.url), 1)
+    await server.received(1)
+    const { points } = measured(true)
+    held.open()
+    await call
+    expect(await points('hexline.calls')).toEqual([])
+    expect(await points('hexline.calls.in_flight')).toMatchObject([{ value: 0 }])
+    expect(await points('rpc.client.call.duration')).toEqual([])
+  })
+
+  it.each([undefined, Number.NaN, '7', {}, -1])('count no bytes where a post function says that a result has %s', async (bytes) => {
+    const { points } = measured()
+    const post = (async () => [{ take: () => '0x1', bytes }]) as unknown as Post
+    expect(await createClient(post).call('eth_chainId')).toBe(1)
+    expect(await points('hexline.result.size')).toMatchObject([{ value: 0 }])
+    expect(await points('hexline.received.size')).toMatchObject([{ value: 0 }])
   })
 
   it('have the duration of each call with attributes of the conventions', async () => {

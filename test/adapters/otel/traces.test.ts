@@ -29,13 +29,13 @@ interface Traced {
   readonly spans: () => Promise<{ calls: OtlpSpan[]; posts: OtlpSpan[]; others: OtlpSpan[] }>
 }
 
-/** Traces into memory, until the test ends. */
 /** A call begins, and has ended. */
 function tellCall(priority: 'interactive' | 'bulk', now: number): void {
   tellBegun(1, 'eth_call', priority, now)
   tellEnded(1, 'eth_call', 'answered', 'node', 1, 5, 40, undefined)
 }
 
+/** Traces into memory, until the test ends. */
 function tracedInMemory(options: InstrumentOptions): InMemorySpanExporter {
   const exporter = new InMemorySpanExporter()
   const tracerProvider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] })
@@ -323,29 +323,6 @@ describe('spans', () => {
     tellCall('interactive', 101)
     const priorities = exporter.getFinishedSpans().map(({ attributes }) => attributes['hexline.priority'])
     expect(priorities).toEqual(['interactive', 'bulk', ...Array(20 + 2).fill('interactive'), ...Array(2).fill('interactive')])
-  })
-
-  it('are looked for around each interactive call, until a hundred thousand in a row have been within none', () => {
-    const exporter = tracedInMemory({ tracedPerSecond: 4 })
-    const sampled = { traceId: '1'.repeat(32), spanId: '2'.repeat(16), traceFlags: 1 }
-    const isTracedWithin = (now: number) => {
-      const before = exporter.getFinishedSpans().length
-      context.with(trace.setSpanContext(context.active(), sampled), () => tellCall('interactive', now))
-      return exporter.getFinishedSpans().length > before
-    }
-    const outside = (calls: number, now: number) => {
-      for (let i = 0; i < calls; i++) tellCall('interactive', now)
-    }
-    outside(100_000, 1)
-    expect(isTracedWithin(1)).toBe(true)
-    // Each of those after a hundred thousand uses up one of the twenty per second.
-    outside(100_000 + 18, 1)
-    expect(isTracedWithin(1)).toBe(true)
-    outside(100_000 + 30, 1)
-    expect(isTracedWithin(1)).toBe(false)
-    expect(isTracedWithin(101)).toBe(true)
-    outside(5000, 101)
-    expect(isTracedWithin(101)).toBe(true)
   })
 
   it('are made of all calls within a sampled span where nothing is limited', () => {
