@@ -261,7 +261,7 @@ async function startUsers(): Promise<{ readonly url: string; readonly users: Chi
   return { url, users }
 }
 
-/** Serves as a node, and as the users of the service, who make the requests that it is told to. */
+/** Serves as a node, and sends the service the requests that this process is told to. */
 async function beUsers(): Promise<void> {
   // Spans in OTLP are an object, too, and get an answer that does no harm.
   const node = createServer((request, response) => {

@@ -153,7 +153,7 @@ class Gate {
     return this.#all.isLeft(now)
   }
 
-  /** May a POST of hexline's own have a span, which has no context? */
+  /** May a POST of hexline's own have a span? Such a POST has no context. */
   letsOwn(now: number): boolean {
     if (!this.#isChosen || !this.#all.isLeft(now)) return false
     this.#all.take(now)
@@ -193,7 +193,7 @@ class Allowance {
     return now >= this.#usedUpUntil
   }
 
-  /** Takes one, of which there `isLeft`. */
+  /** Uses up one. Only while `isLeft`. */
   take(now: number): void {
     if (this.isUnlimited) return
     // Full when the first call begins.
