@@ -1,4 +1,4 @@
-import { type MeterProvider, metrics as metricsApi, type TracerProvider, trace } from '@opentelemetry/api'
+import { createNoopMeter, type MeterProvider, metrics as metricsApi, type TracerProvider, trace } from '@opentelemetry/api'
 import * as check from '../../src/check.ts'
 import { OptionError } from '../../src/errors.ts'
 import { show } from '../../src/text.ts'
@@ -8,6 +8,9 @@ import { traceCalls } from './traces.ts'
 
 /** Enough to see what calls do, and few enough that their spans cost next to nothing. */
 const TRACED_PER_SECOND = 100
+
+/** Tracers and meters that calls are reported to now. */
+const inUse = new WeakSet<object>()
 
 /** What `instrument` reports, and to whom. */
 export interface InstrumentOptions {
@@ -62,10 +65,23 @@ export function instrument(options: InstrumentOptions = {}): () => void {
   check.flag('callDurations', callDurations)
   if (typeof tracerProvider?.getTracer !== 'function') throw new OptionError('tracerProvider', 'a TracerProvider of OpenTelemetry', show(tracerProvider))
   if (typeof meterProvider?.getMeter !== 'function') throw new OptionError('meterProvider', 'a MeterProvider of OpenTelemetry', show(meterProvider))
-  const stopTraces = traces ? traceCalls(tracerProvider.getTracer('hexline', VERSION), { sample, perSecond: tracedPerSecond }) : undefined
-  const stopMetrics = metrics ? measure(meterProvider.getMeter('hexline', VERSION), callDurations) : undefined
+  const tracer = traces ? tracerProvider.getTracer('hexline', VERSION) : undefined
+  const meter = metrics ? meterProvider.getMeter('hexline', VERSION) : undefined
+  refuseInUse('tracerProvider', tracer)
+  // Without an SDK, all share a meter that does nothing.
+  if (meter !== createNoopMeter()) refuseInUse('meterProvider', meter)
+  const stopTraces = tracer && traceCalls(tracer, { sample, perSecond: tracedPerSecond })
+  const stopMetrics = meter && measure(meter, callDurations)
+  const used = [tracer, meter].filter((each) => each !== undefined)
+  for (const each of used) inUse.add(each)
   return () => {
     stopTraces?.()
     stopMetrics?.()
+    for (const each of used.splice(0)) inUse.delete(each)
   }
+}
+
+/** Twice the same would double each span and each figure. */
+function refuseInUse(option: string, made: object | undefined): void {
+  if (made !== undefined && inUse.has(made)) throw new OptionError(option, 'one that no other instrument() reports to', 'one that is in use')
 }

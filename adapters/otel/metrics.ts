@@ -6,21 +6,30 @@ import { rpcMethod } from './attributes.ts'
 
 const POST_DURATION = 'post.duration'
 
+/** Of each meter that was measured with before: ends the reading of what was counted then. */
+const readingOf = new WeakMap<Meter, () => void>()
+
 /**
  * The metrics of `--metrics`, as OpenTelemetry names them. Counters and gauges are read when they
  * are collected, and cost calls nothing more; so is the sum of the durations of calls. A histogram
  * cannot be read so: the durations of POSTs are recorded, and those of calls where `callDurations`
  * is set.
+ *
+ * What was counted is still read after the end, so that the last collection of the SDK, when it is
+ * shut down, has all of it. A gauge is not: it tells what is now.
  */
 export function measure(meter: Meter, callDurations: boolean): () => void {
+  readingOf.get(meter)?.()
   const durations = postDurations(meter)
   const recorder = record(durations.add)
   const stopCalls = callDurations ? watchCalls(callDurationsOf(meter)) : undefined
   const observed = recorder.metrics.filter(({ name }) => name !== POST_DURATION).map((metric) => [metric, observableOf(meter, metric)] as const)
   const observables = observed.map(([, observable]) => observable)
+  let isStopped = false
   const observe: BatchObservableCallback = (result) => {
     durations.collected()
     for (const [metric, observable] of observed) {
+      if (isStopped && metric.type === 'gauge') continue
       if (metric.type === 'histogram') {
         for (const [labels, { sum }] of metric.series) result.observe(observable, sum, labelled(metric.labels, labels))
         continue
@@ -29,8 +38,9 @@ export function measure(meter: Meter, callDurations: boolean): () => void {
     }
   }
   meter.addBatchObservableCallback(observe, observables)
+  readingOf.set(meter, () => meter.removeBatchObservableCallback(observe, observables))
   return () => {
-    meter.removeBatchObservableCallback(observe, observables)
+    isStopped = true
     stopCalls?.()
     recorder.stop()
     durations.flush()

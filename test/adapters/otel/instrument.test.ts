@@ -40,6 +40,24 @@ test('does nothing without a reason: without an SDK, or with both switched off',
   expect(channel('hexline:call').hasSubscribers).toBe(false)
 })
 
+test('refuses a provider that it reports to already, where each span and figure would be there twice', async () => {
+  const [tracerProvider, meterProvider] = [new BasicTracerProvider(), new MeterProvider()]
+  const stop = instrument({ tracerProvider, meterProvider })
+  onTestFinished(stop)
+  expect(() => instrument({ tracerProvider })).toThrow('tracerProvider: expected one that no other instrument() reports to, received one that is in use')
+  expect(() => instrument({ traces: false, meterProvider })).toThrow('meterProvider: expected one that no other instrument() reports to')
+  // Nothing was begun by the one that was refused, and others are no concern of it.
+  const stopOther = instrument({ tracerProvider: new BasicTracerProvider(), meterProvider: new MeterProvider() })
+  stop()
+  stop()
+  const stopAgain = instrument({ tracerProvider, meterProvider })
+  expect(() => instrument({ tracerProvider })).toThrow(OptionError)
+  for (const each of [stopOther, stopAgain]) each()
+  // Without an SDK, there is nothing to double.
+  const stops = [instrument(), instrument()]
+  for (const each of stops) each()
+})
+
 test.each<[object, string]>([
   [{ trace: true }, 'trace'],
   [{ traces: 'yes' }, 'traces'],

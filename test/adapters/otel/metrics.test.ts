@@ -1,5 +1,14 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { AggregationTemporality, type DataPoint, type ExponentialHistogram, type Histogram, MeterProvider, MetricReader } from '@opentelemetry/sdk-metrics'
+import {
+  AggregationTemporality,
+  type DataPoint,
+  type ExponentialHistogram,
+  type Histogram,
+  InMemoryMetricExporter,
+  MeterProvider,
+  MetricReader,
+  PeriodicExportingMetricReader,
+} from '@opentelemetry/sdk-metrics'
 import { createClient, type Post } from 'hexline'
 import { instrument } from 'hexline/otel'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -154,13 +163,47 @@ describe('metrics', () => {
     ])
   })
 
-  it('count nothing after their end', async () => {
-    const { points, stop } = measured(true)
+  it('count nothing after their end, and still give the SDK what they had counted when it is shut down', async () => {
+    const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE)
+    const meterProvider = new MeterProvider({ readers: [new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 3_600_000 })] })
+    const stop = instrument({ meterProvider, traces: false, callDurations: true })
     const server = await serve(honest)
     await read(clientOf(server.url), 1)
     stop()
     await read(clientOf(server.url), 2)
-    expect(await points('hexline.calls')).toEqual([])
-    expect((await points('rpc.client.call.duration')).map(({ value }) => (value as Histogram).count)).toEqual([1])
+    await meterProvider.forceFlush()
+    const all = exporter.getMetrics().flatMap(({ scopeMetrics }) => scopeMetrics.flatMap(({ metrics }) => metrics))
+    await meterProvider.shutdown()
+    const values = (name: string) => all.find(({ descriptor }) => descriptor.name === name)?.dataPoints.map(({ value }) => value)
+    expect(values('hexline.calls')).toEqual([1])
+    expect(values('hexline.posts')).toEqual([1])
+    expect(values('hexline.received.size')).toEqual([expect.any(Number)])
+    expect(values('hexline.call.duration.sum')).toEqual([expect.any(Number)])
+    expect(values('hexline.post.duration')).toEqual([expect.objectContaining({ count: 1 })])
+    expect(values('rpc.client.call.duration')).toEqual([expect.objectContaining({ count: 1 })])
+    // What is in flight is no longer known.
+    expect(values('hexline.calls.in_flight') ?? []).toEqual([])
+  })
+
+  it('begin anew with the same provider after their end', async () => {
+    const reader = new Reader()
+    const meterProvider = new MeterProvider({ readers: [reader] })
+    onTestFinished(() => meterProvider.shutdown())
+    const server = await serve(honest)
+    const client = clientOf(server.url)
+    const stopFirst = instrument({ meterProvider, traces: false })
+    await Promise.all([read(client, 1), read(client, 2)])
+    stopFirst()
+    const stop = instrument({ meterProvider, traces: false })
+    onTestFinished(stop)
+    await read(client, 3)
+    stopFirst()
+    const { resourceMetrics, errors } = await reader.collect()
+    const all = resourceMetrics.scopeMetrics.flatMap(({ metrics }) => metrics)
+    expect(errors).toEqual([])
+    for (const name of ['calls', 'posts']) {
+      const points = all.filter(({ descriptor }) => descriptor.name === `hexline.${name}`).flatMap(({ dataPoints }) => dataPoints)
+      expect(points).toMatchObject([{ value: 1 }])
+    }
   })
 })
