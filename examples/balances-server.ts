@@ -3,6 +3,7 @@
  * on their way to the node; reads that come meanwhile share the next one. Nothing here says so.
  *
  *     npm install hexline
+ *     npm pkg set type=module
  *     HEXLINE_RPC_URL=https://… node balances-server.ts [PORT]
  *
  * (`node` from 22.18; before, `npx tsx`.) It prints where it listens, and answers until Ctrl-C:

@@ -4,6 +4,7 @@
  * file takes any number of tokens, one run after another.
  *
  *     npm install hexline @duckdb/node-api
+ *     npm pkg set type=module
  *     HEXLINE_RPC_URL=https://… node erc20-to-duckdb.ts TOKEN FIRST [LAST] [FILE]
  *
  * (`node` from 22.18; before, `npx tsx`.) It prints a line for each page of blocks, and at the end

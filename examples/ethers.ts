@@ -4,6 +4,7 @@
  * @foundry-rs/anvil`):
  *
  *     npm install hexline ethers
+ *     npm pkg set type=module
  *     HEXLINE_RPC_URL=http://127.0.0.1:8545 node ethers.ts
  *
  * (`node` from 22.18; before, `npx tsx`.)

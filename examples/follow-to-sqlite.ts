@@ -5,6 +5,7 @@
  * of tokens.
  *
  *     npm install hexline libsql
+ *     npm pkg set type=module
  *     HEXLINE_RPC_URL=wss://… node follow-to-sqlite.ts TOKEN FIRST [FILE]
  *
  * (`node` from 22.18; before, `npx tsx`.) It prints a line for each block with transfers, and one

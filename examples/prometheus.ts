@@ -3,6 +3,7 @@
  * retries and limits at http://127.0.0.1:9464/metrics.
  *
  *     npm install hexline @opentelemetry/api @opentelemetry/sdk-metrics @opentelemetry/exporter-prometheus
+ *     npm pkg set type=module
  *     HEXLINE_RPC_URL=https://… node prometheus.ts [PORT]
  *
  * (`node` from 22.18; before, `npx tsx`.) It prints where the metrics are, and the number of each

@@ -3,6 +3,7 @@
  * machine, over one real node; the second one stops after a third of the reads.
  *
  *     npm install hexline @foundry-rs/anvil
+ *     npm pkg set type=module
  *     node three-nodes.ts [READS]
  *
  * (`node` from 22.18; before, `npx tsx`.) The real node is that of HEXLINE_RPC_URL, or an anvil that

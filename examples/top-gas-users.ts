@@ -3,6 +3,7 @@
  * 1,000 blocks.
  *
  *     npm install hexline
+ *     npm pkg set type=module
  *     HEXLINE_RPC_URL=https://… node top-gas-users.ts [BLOCKS]
  *
  * (`node` from 22.18; before, `npx tsx`.) It prints the share of each, its gas, and its transactions:

@@ -3,6 +3,7 @@
  * with a funded account of the well-known test mnemonic, such as anvil (`npx @foundry-rs/anvil`):
  *
  *     npm install hexline viem
+ *     npm pkg set type=module
  *     HEXLINE_RPC_URL=http://127.0.0.1:8545 node viem.ts
  *
  * (`node` from 22.18; before, `npx tsx`.)

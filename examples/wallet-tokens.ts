@@ -2,6 +2,7 @@
  * A wallet's tokens, from the REST API: all pages, with the balance in units of the token.
  *
  *     npm install hexline
+ *     npm pkg set type=module
  *     HEXLINE_DATA_URL=https://… HEXLINE_API_KEY=… node wallet-tokens.ts ADDRESS
  *
  * (`node` from 22.18; before, `npx tsx`.) To try it without an account, run `npx hexline sandbox`,

@@ -3,6 +3,7 @@
  * finds them below a half. before.ts is the same without hexline; one line differs, and its import.
  *
  *     npm install hexline ethers
+ *     npm pkg set type=module
  *     HEXLINE_RPC_URL=https://… PRIVATE_KEY=0x… node after.ts ADDRESS…
  *
  * (`node` from 22.18; before, `npx tsx`.) It prints a line for each payment, and ends at Ctrl-C:

@@ -3,6 +3,7 @@
  * below a half. after.ts is the same on hexline; one line differs, and its import.
  *
  *     npm install ethers
+ *     npm pkg set type=module
  *     HEXLINE_RPC_URL=https://… PRIVATE_KEY=0x… node before.ts ADDRESS…
  *
  * (`node` from 22.18; before, `npx tsx`.) It prints a line for each payment, and ends at Ctrl-C:

@@ -3,6 +3,7 @@
  * is the same without hexline; one line differs, and its import.
  *
  *     npm install hexline viem
+ *     npm pkg set type=module
  *     HEXLINE_RPC_URL=https://… node after.ts ADDRESS…
  *
  * (`node` from 22.18; before, `npx tsx`.) It prints a line for each address, and one for the blocks:

@@ -3,6 +3,7 @@
  * on hexline; one line differs, and its import.
  *
  *     npm install viem
+ *     npm pkg set type=module
  *     HEXLINE_RPC_URL=https://… node before.ts ADDRESS…
  *
  * (`node` from 22.18; before, `npx tsx`.) It prints a line for each address, and one for the blocks:

@@ -18,6 +18,7 @@ export function completionCommand(io: Io): Command {
       'after',
       `
 Examples:
+  mkdir -p ~/.local/share/bash-completion/completions
   hexline completion bash > ~/.local/share/bash-completion/completions/hexline
   hexline completion fish > ~/.config/fish/completions/hexline.fish
   hexline completion zsh > "\${fpath[1]}/_hexline"`,

@@ -1,4 +1,5 @@
-import { Command } from 'commander'
+import { Command, Help } from 'commander'
+import { nearestName } from '../nearest-name.ts'
 import { blocksCommand } from './blocks.ts'
 import { callCommand } from './call.ts'
 import { completionCommand } from './completion.ts'
@@ -28,7 +29,6 @@ export function createProgram(version: string, messages: Messages, io: Io): Comm
   // What only one command needs, such as the REST schemas, is loaded when that command runs.
   const program = new Command('hexline')
     .description('Talks to Ethereum nodes over JSON-RPC, and to a data service over REST.')
-    .configureHelp({ subcommandTerm: (command) => command.name() })
     .version(version)
     .addCommand(callCommand(io))
     .addCommand(blocksCommand(io))
@@ -49,16 +49,54 @@ export function createProgram(version: string, messages: Messages, io: Io): Comm
     .addCommand(sandboxCommand(io))
     .addCommand(completionCommand(io))
   for (const command of [program, ...program.commands, ...program.commands.flatMap(({ commands }) => commands)]) {
+    command.configureHelp({ subcommandTerm: (below) => below.name(), minWidthToWrap: NARROW, formatItem })
     command.configureOutput({
       writeOut(text) {
         // The reader of the help, such as `head`, has closed it.
         io.stdout.once('error', () => {})
         io.stdout.write(text)
       },
+      // Help where a command is missing, or where one was asked for that does not exist.
+      writeErr(help) {
+        const unknown = io.args.includes('help') ? io.args[io.args.indexOf('help') + 1] : undefined
+        if (unknown === undefined) io.stderr.write(help)
+        // Its examples come by themselves.
+        else if (help.startsWith('Usage:')) messages.fail(new UsageError(redactUsage(unknownText('command', unknown, namesOf(command)))))
+      },
       getOutHelpWidth: () => io.stdout.columns ?? 80,
-      outputError: (text) => messages.fail(new UsageError(redactUsage(text.replace(/^error: /, '').trim()).replaceAll('\n', ' '))),
+      outputError: (text) =>
+        messages.fail(new UsageError(redactUsage(mistypedOption(command, text, io.args) ?? text.replace(/^error: /, '').trim()).replaceAll('\n', ' '))),
     })
     command.exitOverride()
   }
   return program
+}
+
+/** Least width in which sentences of the help are wrapped. */
+const NARROW = 20
+
+/** An item of the help: what it is about beside it, or below it where the terminal is narrow. */
+function formatItem(this: Help, term: string, termWidth: number, description: string, helper: Help): string {
+  const { helpWidth = 80 } = this
+  const indent = ' '.repeat(6)
+  if (description === '' || helpWidth - termWidth >= 2 * NARROW) return Help.prototype.formatItem.call(this, term, termWidth, description, helper)
+  return `  ${term}\n${indent}${helper.boxWrap(description, helpWidth - indent.length).replaceAll('\n', `\n${indent}`)}`
+}
+
+/** Where an option is missing, commander does not tell of one that is only mistyped. */
+function mistypedOption(command: Command, text: string, args: readonly string[]): string | undefined {
+  if (!text.startsWith('error: required option')) return undefined
+  const known = command.options.map(({ long }) => long ?? '')
+  const unknown = args.map((arg) => arg.replace(/=.*/s, '')).find((arg) => /^--./.test(arg) && !known.includes(arg))
+  return unknown === undefined ? undefined : unknownText('option', unknown, known)
+}
+
+function namesOf(command: Command): string[] {
+  return command.commands.map((below) => below.name())
+}
+
+/** In commander's words. */
+function unknownText(what: string, given: string, names: readonly string[]): string {
+  const near = nearestName(given, names)
+  return `unknown ${what} '${given}'${near === undefined ? '' : ` (Did you mean ${near}?)`}`
 }

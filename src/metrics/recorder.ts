@@ -162,7 +162,7 @@ export function record(onPost?: (seconds: number, endpoint: string) => void): Re
       counter('calls', 'Calls that have ended, after all their attempts.', '{call}', ['endpoint', 'method', 'outcome', 'kind'], calls),
       histogram('call.duration', 'From a call to its end: queueing, attempts, and the waits between them.', ['method'], callSeconds),
       gauge('calls.in_flight', 'Calls that have not ended yet.', '{call}', [], single(callsInFlight)),
-      counter('result.size', 'Results after decompression.', 'By', ['method'], resultBytes),
+      counter('result.size', 'Results after decompression; those of a batch that is parsed as a whole have equal shares of it.', 'By', ['method'], resultBytes),
       counter('posts', 'POSTs that have ended, by the class of their HTTP status.', '{post}', ['endpoint', 'status'], posts),
       histogram('post.duration', 'From the start of a POST to the end of its reply.', ['endpoint'], postSeconds),
       gauge(

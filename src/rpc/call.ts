@@ -95,7 +95,10 @@ export function ownRead(read: Pick<Call, 'method' | 'params' | 'deadline'> & Par
 export interface Reply {
   /** The result; a second `take` gives undefined. */
   take(): unknown
-  /** Size of the result after decompression, in bytes: its share of the body that it came in. */
+  /**
+   * Size of the result after decompression, in bytes. Where the body was parsed as a whole: its
+   * equal share of that.
+   */
   readonly bytes: number
 }
 

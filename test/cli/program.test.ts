@@ -5,7 +5,12 @@ import { createProgram } from '../../src/cli/program.ts'
 import { errorOf } from '../support/server.ts'
 
 /** The output of a command line, and the reported failures. */
-async function run(...args: string[]) {
+function run(...args: string[]) {
+  return runIn(undefined, ...args)
+}
+
+/** The same on a terminal of this many columns. */
+async function runIn(columns: number | undefined, ...args: string[]) {
   let printed = ''
   const stdout = new Writable({
     write(text, _, done) {
@@ -15,7 +20,7 @@ async function run(...args: string[]) {
   })
   const failures: string[] = []
   const messages = { tell() {}, warn() {}, fail: (error: unknown) => void failures.push((error as Error).message) }
-  const program = createProgram('1.2.3', messages, { args, env: {}, stdout, stderr: stdout })
+  const program = createProgram('1.2.3', messages, { args, env: {}, stdout: Object.assign(stdout, { columns }), stderr: stdout })
   const error = await errorOf(program.parseAsync(args, { from: 'user' }))
   expect(error).toBeInstanceOf(CommanderError)
   return { printed, failures }
@@ -54,11 +59,30 @@ describe('help and version go to the output', () => {
   })
 })
 
+describe('help fits a narrow terminal', () => {
+  it.each(['blocks', 'call', 'export', 'sandbox', 'nft'])('%s --help', async (name) => {
+    const { printed } = await runIn(40, name, '--help')
+    const [before = ''] = printed.split('Examples:')
+    const [usage, ...lines] = before.split('\n')
+    expect(usage).toMatch(/^Usage: hexline /)
+    // Only a long word alone in its line is longer.
+    for (const line of lines) if (line.trim().includes(' ')) expect(line.length, line).toBeLessThanOrEqual(40)
+    // Nothing is lost: the words are those of a wide terminal.
+    const wide = await runIn(500, name, '--help')
+    expect(printed.split(/\s+/)).toEqual(wide.printed.split(/\s+/))
+  })
+})
+
 describe('wrong usage is reported once, and nothing is printed', () => {
   it.each([
     [['bloks'], "unknown command 'bloks' (Did you mean blocks?)"],
     [['streams', '--limti', '1'], "unknown option '--limti' (Did you mean --limit?)"],
     [['nft', 'transfers', '--limit', 'x'], "option '--limit <n>' argument 'x' is invalid. It must be a whole number."],
+    [['blocks', '--form', '0', '--to=1'], "unknown option '--form' (Did you mean --from?)"],
+    [['blocks', '--from=0', '--zz=1'], "unknown option '--zz'"],
+    [['blocks', '--from', '0'], "required option '--to <block>' not specified"],
+    [['help', 'bloks'], "unknown command 'bloks' (Did you mean blocks?)"],
+    [['nft', 'help', 'zz'], "unknown command 'zz'"],
     [['call', 'eth_chainId', '--rpc'], "option '--rpc <url>' argument missing"],
   ])('%j', async (args, message) => {
     expect(await run(...args)).toEqual({ printed: '', failures: [message] })

@@ -36,6 +36,19 @@ describe('hexline:call', () => {
     expect(event?.durationMs).toBeGreaterThan(0)
   })
 
+  test('tells whole bytes, which add up to those of the batch', async () => {
+    const server = await serve(honest)
+    const [calls, posts] = [eventsOf('hexline:call'), eventsOf('hexline:post')]
+    const client = clientOf(server.url)
+    await Promise.all(Array.from({ length: 7 }, (_, i) => read(client, 10 ** i)))
+    const sizes = calls.map(({ bytes }) => bytes)
+    expect(sizes).toHaveLength(7)
+    expect(sizes.filter(Number.isInteger)).toEqual(sizes)
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(posts[0]?.bytes)
+    // Otherwise, equal shares were whole.
+    expect(new Set(sizes).size).toBe(2)
+  })
+
   test('is published once for a call, after all its attempts, and counts them', async () => {
     const server = await serve(cut, refuse(-32005, 'rate limited', { status: 429 }), honest)
     const events = eventsOf('hexline:call')

@@ -17,12 +17,11 @@ export function decodedReplies(body: Buffer, calls: readonly PooledCall[], first
   if (body.length < LEAST || !calls.some(({ decode }) => decode !== undefined) || calls.some((call) => call.as === 'bytes')) return undefined
   const regions = cutBody(body, first, calls.length)
   if (regions === undefined) return undefined
-  const share = body.length / calls.length
   try {
     return regions.map(({ start, end }, i) => {
       const json = body.subarray(start, end)
       const decoded = decodedFrom(json, calls[i] as PooledCall)
-      return decoded === undefined ? replyOf(parseAt(body, start, end), share) : decodedReply(decoded, json, share)
+      return decoded === undefined ? replyOf(parseAt(body, start, end), json.length) : decodedReply(decoded, json, json.length)
     })
   } catch {
     // A region is not one JSON value, so the body was cut in the wrong places.

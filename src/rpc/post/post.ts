@@ -178,15 +178,19 @@ function read(reply: HttpReply, calls: readonly Call[], first: number, options: 
   const failures = new ReplyErrors(reply, options)
   const { replies, refusal, stray } = correlate(body, first, calls.length)
   if (refusal !== undefined && !failures.isOwn(calls[replies.indexOf(refusal)], refusal)) return calls.map((call) => failures.refused(call, refusal))
-  const share = reply.body.length / calls.length
   return calls.map((call, i) => {
     const match = replies[i] as ReplyObject | string
     if (typeof match === 'string') return failures.unmatched(call, match, stray, isBatch)
     if (isError(match)) return failures.said(call, match.error)
     try {
-      return resultFor(call, match.result, isScanned, share)
+      return resultFor(call, match.result, isScanned, shareOf(reply.body.length, calls.length, i))
     } catch {
       return failures.unmatched(call, 'its result is not JSON', stray, isBatch)
     }
   })
+}
+
+/** The `i`th of so many equal shares, in whole bytes: together, they are the total. */
+function shareOf(total: number, shares: number, i: number): number {
+  return Math.floor(((i + 1) * total) / shares) - Math.floor((i * total) / shares)
 }

@@ -202,8 +202,8 @@ describe('metrics', () => {
     const all = resourceMetrics.scopeMetrics.flatMap(({ metrics }) => metrics)
     expect(errors).toEqual([])
     for (const name of ['calls', 'posts']) {
-      const points = all.filter(({ descriptor }) => descriptor.name === `hexline.${name}`).flatMap(({ dataPoints }) => dataPoints)
-      expect(points).toMatchObject([{ value: 1 }])
+      const points = all.filter(({ descriptor }) => descriptor.name === `hexline.${name}`).map(({ dataPoints }) => dataPoints)
+      expect(points.flat()).toMatchObject([{ value: 1 }])
     }
   })
 })
