@@ -6,11 +6,11 @@ import { errorOf } from '../support/server.ts'
 
 /** The output of a command line, and the reported failures. */
 function run(...args: string[]) {
-  return runIn(undefined, ...args)
+  return runIn(80, ...args)
 }
 
 /** The same on a terminal of this many columns. */
-async function runIn(columns: number | undefined, ...args: string[]) {
+async function runIn(columns: number, ...args: string[]) {
   let printed = ''
   const stdout = new Writable({
     write(text, _, done) {
