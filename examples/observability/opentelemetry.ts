@@ -5,7 +5,8 @@ import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trac
 import { createClient } from 'hexline'
 import { instrument } from 'hexline/otel'
 
-// `@opentelemetry/sdk-node` does this, too. The exporter reads OTEL_EXPORTER_OTLP_ENDPOINT.
+// The exporter reads OTEL_EXPORTER_OTLP_ENDPOINT. The context manager makes spans of your own the
+// parents of hexline's. `@opentelemetry/sdk-node` does all this, too.
 const provider = new BasicTracerProvider({ spanProcessors: [new BatchSpanProcessor(new OTLPTraceExporter())] })
 trace.setGlobalTracerProvider(provider)
 context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
