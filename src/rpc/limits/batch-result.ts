@@ -1,5 +1,5 @@
 import { type HexlineError, HttpError, MalformedReplyError, RpcError } from '../../errors.ts'
-import type { Call, Outcome } from '../call.ts'
+import { type Call, type Outcome, sizeFrom } from '../call.ts'
 import { isStall, isStrained, isThrottled, isTooLarge } from '../failure-kinds.ts'
 
 /** A POST that has been sent. */
@@ -64,7 +64,7 @@ export function batchResult(batch: BatchInFlight, outcomes: readonly Outcome[]):
     whole = whole === undefined || whole === what ? what : 'mixed'
     if (!(outcome instanceof Error)) {
       answered++
-      bytes += outcome.bytes
+      bytes += sizeFrom(outcome.bytes)
       continue
     }
     if (isStrained(outcome)) strained++

@@ -133,7 +133,7 @@ describe('metrics', () => {
     expect(await points('rpc.client.call.duration')).toEqual([])
   })
 
-  it.each([undefined, Number.NaN, '7', {}, -1])('count no bytes where a post function says that a result has %s', async (bytes) => {
+  it.each([undefined, Number.NaN, '7', {}, -1, 5n])('count no bytes where a post function says that a result has %s', async (bytes) => {
     const { points } = measured()
     const post = (async () => [{ take: () => '0x1', bytes }]) as unknown as Post
     expect(await createClient(post).call('eth_chainId')).toBe(1)

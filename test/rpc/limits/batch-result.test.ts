@@ -47,6 +47,10 @@ describe('a batch result counts', () => {
     expect(whole.answered).toBe(whole.batch.calls)
   })
 
+  test.each([5n, Number.NaN, '7', undefined, -1])('no bytes where a post function says that a result has %s', (bytes) => {
+    expect(resultOf({ take: () => 1, bytes } as unknown as Outcome, replyOf(1, 8)).bytes).toBe(8)
+  })
+
   test('signs of too many calls at once', () => {
     expect(resultOf(lost, late, stalled, reverted, answered).strained).toBe(2)
   })
