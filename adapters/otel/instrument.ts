@@ -1,16 +1,14 @@
-import { createNoopMeter, type MeterProvider, metrics as metricsApi, type TracerProvider, trace } from '@opentelemetry/api'
+import { type MeterProvider, metrics as metricsApi, type TracerProvider, trace } from '@opentelemetry/api'
 import * as check from '../../src/check.ts'
 import { OptionError } from '../../src/errors.ts'
 import { show } from '../../src/text.ts'
 import { VERSION } from '../../src/version.ts'
+import { claim } from './in-use.ts'
 import { measure } from './metrics.ts'
 import { traceCalls } from './traces.ts'
 
 /** Enough to see what calls do, and few enough that their spans cost next to nothing. */
 const TRACED_PER_SECOND = 100
-
-/** Tracers and meters that calls are reported to now. */
-const inUse = new WeakSet<object>()
 
 /** What `instrument` reports, and to whom. */
 export interface InstrumentOptions {
@@ -65,23 +63,15 @@ export function instrument(options: InstrumentOptions = {}): () => void {
   check.flag('callDurations', callDurations)
   if (typeof tracerProvider?.getTracer !== 'function') throw new OptionError('tracerProvider', 'a TracerProvider of OpenTelemetry', show(tracerProvider))
   if (typeof meterProvider?.getMeter !== 'function') throw new OptionError('meterProvider', 'a MeterProvider of OpenTelemetry', show(meterProvider))
-  const tracer = traces ? tracerProvider.getTracer('hexline', VERSION) : undefined
-  const meter = metrics ? meterProvider.getMeter('hexline', VERSION) : undefined
-  refuseInUse('tracerProvider', tracer)
-  // Without an SDK, all share a meter that does nothing.
-  if (meter !== createNoopMeter()) refuseInUse('meterProvider', meter)
-  const stopTraces = tracer && traceCalls(tracer, { sample, perSecond: tracedPerSecond })
-  const stopMetrics = meter && measure(meter, callDurations)
-  const used = [tracer, meter].filter((each) => each !== undefined)
-  for (const each of used) inUse.add(each)
+  const release = claim({ tracerProvider: traces ? tracerProvider : undefined, meterProvider: metrics ? meterProvider : undefined })
+  const stopTraces = traces ? traceCalls(tracerProvider.getTracer('hexline', VERSION), { sample, perSecond: tracedPerSecond }) : undefined
+  const stopMetrics = metrics ? measure(meterProvider.getMeter('hexline', VERSION), callDurations) : undefined
+  let isStopped = false
   return () => {
+    if (isStopped) return
+    isStopped = true
     stopTraces?.()
     stopMetrics?.()
-    for (const each of used.splice(0)) inUse.delete(each)
+    release()
   }
-}
-
-/** Twice the same would double each span and each figure. */
-function refuseInUse(option: string, made: object | undefined): void {
-  if (made !== undefined && inUse.has(made)) throw new OptionError(option, 'one that no other instrument() reports to', 'one that is in use')
 }

@@ -1,13 +1,27 @@
 import { type Attributes, type BatchObservableCallback, type Meter, type Observable, ROOT_CONTEXT } from '@opentelemetry/api'
-import { type Metric, record, SECONDS } from '../../src/metrics/recorder.ts'
+import { type Metric, type Recorder, record, SECONDS } from '../../src/metrics/recorder.ts'
 import { type CallWatcher, watchCalls } from '../../src/rpc/call-watchers.ts'
 import { numbered } from '../../src/rpc/events.ts'
 import { rpcMethod } from './attributes.ts'
 
 const POST_DURATION = 'post.duration'
 
-/** Of each meter that was measured with before: ends the reading of what was counted then. */
-const readingOf = new WeakMap<Meter, () => void>()
+/** What has been counted with one meter, and is counted on. */
+interface Measured {
+  readonly recorder: Recorder
+  readonly durations: PostDurations
+}
+
+const MEASURED: unique symbol = Symbol.for('hexline.measured')
+
+/** Registered for the whole process: both builds may be in it. */
+const measured: WeakMap<Meter, Measured> = register()
+
+function register(): WeakMap<Meter, Measured> {
+  const registry = globalThis as { [MEASURED]?: WeakMap<Meter, Measured> }
+  registry[MEASURED] ??= new WeakMap()
+  return registry[MEASURED]
+}
 
 /**
  * The metrics of `--metrics`, as OpenTelemetry names them. Counters and gauges are read when they
@@ -15,21 +29,28 @@ const readingOf = new WeakMap<Meter, () => void>()
  * cannot be read so: the durations of POSTs are recorded, and those of calls where `callDurations`
  * is set.
  *
- * What was counted is still read after the end, so that the last collection of the SDK, when it is
- * shut down, has all of it. A gauge is not: it tells what is now.
+ * A meter is read for good: the last collection of the SDK, when it is shut down, has all that was
+ * counted, and who measures again counts on.
  */
 export function measure(meter: Meter, callDurations: boolean): () => void {
-  readingOf.get(meter)?.()
+  const before = measured.get(meter)
+  before?.recorder.resume()
+  const { recorder, durations } = before ?? begin(meter)
+  const stopCalls = callDurations ? watchCalls(callDurationsOf(meter)) : undefined
+  return () => {
+    stopCalls?.()
+    recorder.stop()
+    durations.flush()
+  }
+}
+
+function begin(meter: Meter): Measured {
   const durations = postDurations(meter)
   const recorder = record(durations.add)
-  const stopCalls = callDurations ? watchCalls(callDurationsOf(meter)) : undefined
   const observed = recorder.metrics.filter(({ name }) => name !== POST_DURATION).map((metric) => [metric, observableOf(meter, metric)] as const)
-  const observables = observed.map(([, observable]) => observable)
-  let isStopped = false
   const observe: BatchObservableCallback = (result) => {
     durations.collected()
     for (const [metric, observable] of observed) {
-      if (isStopped && metric.type === 'gauge') continue
       if (metric.type === 'histogram') {
         for (const [labels, { sum }] of metric.series) result.observe(observable, sum, labelled(metric.labels, labels))
         continue
@@ -37,14 +58,12 @@ export function measure(meter: Meter, callDurations: boolean): () => void {
       for (const [labels, { value }] of metric.series) result.observe(observable, value, labelled(metric.labels, labels))
     }
   }
-  meter.addBatchObservableCallback(observe, observables)
-  readingOf.set(meter, () => meter.removeBatchObservableCallback(observe, observables))
-  return () => {
-    isStopped = true
-    stopCalls?.()
-    recorder.stop()
-    durations.flush()
-  }
+  meter.addBatchObservableCallback(
+    observe,
+    observed.map(([, observable]) => observable),
+  )
+  measured.set(meter, { recorder, durations })
+  return { recorder, durations }
 }
 
 function observableOf(meter: Meter, { type, name, help, unit }: Metric): Observable {
@@ -62,12 +81,20 @@ const ADVICE = { explicitBucketBoundaries: [...SECONDS] }
 /** Most durations that wait to be recorded. */
 const MOST_WAITING = 256
 
+interface PostDurations {
+  readonly add: (seconds: number, endpoint: string) => void
+  /** Records those that wait. */
+  flush(): void
+  /** A collection begins. */
+  collected(): void
+}
+
 /**
  * Records the duration of each POST: the first one to an endpoint since the last collection at
  * once, since its time can become the start of the interval, and the others together, before they
  * are collected.
  */
-function postDurations(meter: Meter): { add(seconds: number, endpoint: string): void; flush(): void; collected(): void } {
+function postDurations(meter: Meter): PostDurations {
   const description = 'From the start of a POST to the end of its reply.'
   const histogram = meter.createHistogram(`hexline.${POST_DURATION}`, { description, unit: 's', advice: ADVICE })
   const waiting = new Map<string, number[]>()

@@ -31,7 +31,7 @@ export async function withMetrics(flags: MetricsFlags & MessageFlags, io: Io, ru
 }
 
 const reasons: Readonly<Record<string, string>> = {
-  EADDRINUSE: 'in use by another process',
+  EADDRINUSE: 'in use',
   EADDRNOTAVAIL: 'not an address of this machine',
   EACCES: 'permission denied',
   ENOTFOUND: 'no such host',

@@ -58,7 +58,7 @@ export function createProgram(version: string, messages: Messages, io: Io): Comm
       },
       // Help where a command is missing, or where one was asked for that does not exist.
       writeErr(help) {
-        const unknown = io.args.includes('help') ? io.args[io.args.indexOf('help') + 1] : undefined
+        const unknown = askedFor(io.args)
         if (unknown === undefined) io.stderr.write(help)
         // Its examples come by themselves.
         else if (help.startsWith('Usage:')) messages.fail(new UsageError(redactUsage(unknownText('command', unknown, namesOf(command)))))
@@ -86,9 +86,26 @@ function formatItem(this: Help, term: string, termWidth: number, description: st
 /** Where an option is missing, commander does not tell of one that is only mistyped. */
 function mistypedOption(command: Command, text: string, args: readonly string[]): string | undefined {
   if (!text.startsWith('error: required option')) return undefined
-  const known = command.options.map(({ long }) => long ?? '')
-  const unknown = args.map((arg) => arg.replace(/=.*/s, '')).find((arg) => /^--./.test(arg) && !known.includes(arg))
-  return unknown === undefined ? undefined : unknownText('option', unknown, known)
+  const { options } = command
+  for (let i = 0; i < args.length && args[i] !== '--'; i++) {
+    const [name = ''] = (args[i] as string).split('=', 1)
+    if (!name.startsWith('-')) continue
+    const option = options.find(({ long, short }) => name === long || name === short)
+    if (option === undefined) {
+      const known = options.map(({ long }) => long ?? '')
+      return unknownText('option', name, known)
+    }
+    // Its value may begin with a dash, too.
+    if (option.required && name === args[i]) i++
+  }
+  return undefined
+}
+
+/** The command that `hexline help COMMAND` asks for. */
+function askedFor(args: readonly string[]): string | undefined {
+  const at = args.indexOf('help')
+  const name = at < 0 ? undefined : args.slice(at + 1).find((arg) => !arg.startsWith('-'))
+  return name === 'help' ? undefined : name
 }
 
 function namesOf(command: Command): string[] {

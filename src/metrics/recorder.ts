@@ -33,11 +33,23 @@ export function endpointLabels(): (name: string | undefined) => string {
   }
 }
 
-/** Counts what the process's clients do, from `record` to `stop`. */
+/** Counts what the process's clients do, from `record` to `stop`, and again from `resume` on. */
 export interface Recorder {
   readonly metrics: readonly Metric[]
-  /** Ends it. A second call does nothing. */
+  /** Ends it; nothing is in flight then. A second call does nothing. */
   stop(): void
+  /** Counts on, after `stop`. */
+  resume(): void
+}
+
+/** What a recorder counts from its beginning, or from `resume`, to `stop`. */
+interface Run {
+  /** Calls that were told before: those after them count. */
+  readonly callsBefore: number
+  /** Calls that had been counted before. */
+  readonly countedBefore: number
+  /** POSTs in flight. */
+  posts: number
 }
 
 /** Upper bounds of durations, in seconds: a node in the same rack, and one that is overloaded. */
@@ -86,10 +98,13 @@ export function record(onPost?: (seconds: number, endpoint: string) => void): Re
     }
     return figures
   }
-  /** Calls that were told before this recorder: it counts those after them. */
-  const callsBefore = numbered.calls
-  let postsInFlight = 0
-  let isStopped = false
+  const counted = () => {
+    let sum = 0
+    for (const [, { value }] of calls) sum += value
+    return sum
+  }
+  let run: Run | undefined
+  let unwatch = () => {}
   const endpoints = new Map<string, PostFigures>()
   const postFiguresOf = (endpoint: string): PostFigures => {
     const label = endpointLabel(endpoint)
@@ -102,10 +117,7 @@ export function record(onPost?: (seconds: number, endpoint: string) => void): Re
   }
   let lastEndpoint: string | undefined
   let lastPostFigures: PostFigures | undefined
-  /** One for all POSTs. */
   const postEnded: PostEnd = ({ endpoint, status, failures, isCut, durationMs, bytes, calls }) => {
-    if (isStopped) return
-    postsInFlight--
     if (endpoint !== lastEndpoint || lastPostFigures === undefined) {
       lastPostFigures = postFiguresOf(endpoint)
       lastEndpoint = endpoint
@@ -118,22 +130,6 @@ export function record(onPost?: (seconds: number, endpoint: string) => void): Re
   }
   let lastMethod: string | undefined
   let lastFigures: MethodFigures | undefined
-  const unwatch = watchCalls({
-    ended: (id, method, outcome, endpoint, _attempts, durationMs, bytes, failure) => {
-      if (id <= callsBefore) return
-      // Most calls are of the method of the one before: a comparison.
-      if (method !== lastMethod || lastFigures === undefined) {
-        lastFigures = methods.get(method) ?? figuresOf(method)
-        lastMethod = method
-      }
-      lastFigures.ended(outcome, endpoint, durationMs, bytes, failure)
-    },
-    postBegun: () => {
-      postsInFlight++
-      return postEnded
-    },
-  })
-
   const listeners: { readonly [Name in keyof Events]?: (event: Events[Name]) => void } = {
     'hexline:retry': ({ endpoint, kind }: RetryEvent) => {
       retries.at(endpointLabel(endpoint), kind).value++
@@ -149,20 +145,52 @@ export function record(onPost?: (seconds: number, endpoint: string) => void): Re
       routeChanges.at(endpointLabel(endpoint), change).value++
     },
   }
-  const subscribed = Object.entries(listeners) as [string, (message: unknown) => void][]
-  for (const [name, listener] of subscribed) subscribe(name, listener)
-
-  const callsInFlight = () => {
-    let inFlight = numbered.calls - callsBefore
-    for (const [, { value }] of calls) inFlight -= value
-    return inFlight
+  const listened = Object.entries(listeners) as [string, (message: unknown) => void][]
+  const begin = () => {
+    const begun: Run = { callsBefore: numbered.calls, countedBefore: counted(), posts: 0 }
+    /** One for all POSTs of this run. */
+    const ended: PostEnd = (figures) => {
+      if (run !== begun) return
+      begun.posts--
+      postEnded(figures)
+    }
+    unwatch = watchCalls({
+      ended: (id, method, outcome, endpoint, _attempts, durationMs, bytes, failure) => {
+        if (id <= begun.callsBefore) return
+        // Most calls are of the method of the one before: a comparison.
+        if (method !== lastMethod || lastFigures === undefined) {
+          lastFigures = methods.get(method) ?? figuresOf(method)
+          lastMethod = method
+        }
+        lastFigures.ended(outcome, endpoint, durationMs, bytes, failure)
+      },
+      postBegun: () => {
+        begun.posts++
+        return ended
+      },
+    })
+    for (const [name, listener] of listened) subscribe(name, listener)
+    run = begun
   }
+  begin()
   return {
     metrics: [
       counter('calls', 'Calls that have ended, after all their attempts.', '{call}', ['endpoint', 'method', 'outcome', 'kind'], calls),
       histogram('call.duration', 'From a call to its end: queueing, attempts, and the waits between them.', ['method'], callSeconds),
-      gauge('calls.in_flight', 'Calls that have not ended yet.', '{call}', [], single(callsInFlight)),
-      counter('result.size', 'Results after decompression; those of a batch that is parsed as a whole have equal shares of it.', 'By', ['method'], resultBytes),
+      gauge(
+        'calls.in_flight',
+        'Calls that have not ended yet.',
+        '{call}',
+        [],
+        single(() => (run === undefined ? 0 : numbered.calls - run.callsBefore - (counted() - run.countedBefore))),
+      ),
+      counter(
+        'result.size',
+        'Results after decompression; replies parsed as a whole count with their envelope, in equal shares for the calls of a batch.',
+        'By',
+        ['method'],
+        resultBytes,
+      ),
       counter('posts', 'POSTs that have ended, by the class of their HTTP status.', '{post}', ['endpoint', 'status'], posts),
       histogram('post.duration', 'From the start of a POST to the end of its reply.', ['endpoint'], postSeconds),
       gauge(
@@ -170,7 +198,7 @@ export function record(onPost?: (seconds: number, endpoint: string) => void): Re
         'POSTs that have not ended yet.',
         '{post}',
         [],
-        single(() => postsInFlight),
+        single(() => run?.posts ?? 0),
       ),
       counter('post.calls', 'Calls in POSTs.', '{call}', ['endpoint'], postCalls),
       counter('post.failed_calls', 'Calls in POSTs that failed there.', '{call}', ['endpoint', 'kind'], failedCalls),
@@ -183,9 +211,13 @@ export function record(onPost?: (seconds: number, endpoint: string) => void): Re
       gauge('limit.rate', 'Calls per second, as set or as learnt from throttling.', '{call}/s', ['endpoint'], maxRate),
     ],
     stop() {
-      isStopped = true
+      if (run === undefined) return
+      run = undefined
       unwatch()
-      for (const [name, listener] of subscribed.splice(0)) unsubscribe(name, listener)
+      for (const [name, listener] of listened) unsubscribe(name, listener)
+    },
+    resume() {
+      if (run === undefined) begin()
     },
   }
 }

@@ -96,8 +96,8 @@ export interface Reply {
   /** The result; a second `take` gives undefined. */
   take(): unknown
   /**
-   * Size of the result after decompression, in bytes. Where the body was parsed as a whole: its
-   * equal share of that.
+   * Size of the result after decompression, in bytes. Where the body was parsed as a whole: with
+   * its envelope, and in a batch an equal share.
    */
   readonly bytes: number
 }

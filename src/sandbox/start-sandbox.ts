@@ -147,7 +147,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
 function listen(server: Server, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
-      reject(new OptionError('port', 'a free port', `${port} (${error.code === 'EADDRINUSE' ? 'in use by another process' : error.message})`))
+      reject(new OptionError('port', 'a free port', `${port} (${error.code === 'EADDRINUSE' ? 'in use' : error.message})`))
     })
     server.listen(port, '127.0.0.1', () => resolve((server.address() as AddressInfo).port))
   })

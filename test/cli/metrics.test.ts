@@ -97,7 +97,7 @@ describe('--metrics', () => {
     expect({ code, stdout, stderr }).toEqual({
       code: 2,
       stdout: '',
-      stderr: `hexline: --metrics: expected an address to listen at, received ${address} (in use by another process)\n`,
+      stderr: `hexline: --metrics: expected an address to listen at, received ${address} (in use)\n`,
     })
     expect(server.posts).toBe(before)
   })

@@ -55,6 +55,7 @@ describe('help and version go to the output', () => {
       'help',
     ])
     expect(failures).toEqual([])
+    expect((await run('help', 'help')).printed).toMatch(/^Usage: hexline /)
     expect((await run('nft', 'transfers', '--help')).printed).toMatch(/^Usage: hexline nft transfers /)
   })
 })
@@ -81,6 +82,10 @@ describe('wrong usage is reported once, and nothing is printed', () => {
     [['blocks', '--form', '0', '--to=1'], "unknown option '--form' (Did you mean --from?)"],
     [['blocks', '--from=0', '--zz=1'], "unknown option '--zz'"],
     [['blocks', '--from', '0'], "required option '--to <block>' not specified"],
+    [['blocks', '--from', '0', '--api-key', '--secret-key', '--chain', 'eth'], "required option '--to <block>' not specified"],
+    [['blocks', '--from', '0', '--out=--odd', '--', '--bar'], "required option '--to <block>' not specified"],
+    [['blocks', '--from', '-1', '-x'], "unknown option '-x'"],
+    [['help', '--', 'zz'], "unknown command 'zz'"],
     [['help', 'bloks'], "unknown command 'bloks' (Did you mean blocks?)"],
     [['nft', 'help', 'zz'], "unknown command 'zz'"],
     [['call', 'eth_chainId', '--rpc'], "option '--rpc <url>' argument missing"],

@@ -30,7 +30,7 @@ describe('docs/errors.md', () => {
     const repeats = mayRepeat(new errors.HexlineError('', kind))
     const said = { true: 'yes', false: 'no', elsewhere: 'elsewhere' }[String(repeats)]
     expect(section).toMatch(/^- Cause: .{10,}[.?]$/m)
-    expect(section).toMatch(new RegExp(`^- Repeated: ${said}[.;]`, 'm'))
+    expect(section).toMatch(new RegExp(`^- Repeated: ${said}[.;,]`, 'm'))
     expect(section).toMatch(/^- Cure: .{10,}[.?]$/m)
   })
 })

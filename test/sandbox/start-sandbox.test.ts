@@ -73,7 +73,7 @@ describe('a start that fails', () => {
     const port = Number(new URL(sandbox.url).port)
     const error = await errorOf(startSandbox({ upstream: upstream.url, port }))
     expect(error).toBeInstanceOf(OptionError)
-    expect(error.message).toBe(`port: expected a free port, received ${port} (in use by another process)`)
+    expect(error.message).toBe(`port: expected a free port, received ${port} (in use)`)
     await Promise.all([...upstream.sockets].map((socket) => new Promise((resolve) => (socket.destroyed ? resolve(0) : socket.on('close', resolve)))))
   })
 

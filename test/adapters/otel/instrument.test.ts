@@ -4,7 +4,7 @@ import { AggregationTemporality, InMemoryMetricExporter, MeterProvider, Periodic
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base'
 import { OptionError } from 'hexline'
 import { instrument } from 'hexline/otel'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { clientOf, honest, read, serve } from '../../support/server.ts'
 
 test('uses the providers that are registered globally', async () => {
@@ -44,18 +44,33 @@ test('refuses a provider that it reports to already, where each span and figure 
   const [tracerProvider, meterProvider] = [new BasicTracerProvider(), new MeterProvider()]
   const stop = instrument({ tracerProvider, meterProvider })
   onTestFinished(stop)
-  expect(() => instrument({ tracerProvider })).toThrow('tracerProvider: expected one that no other instrument() reports to, received one that is in use')
-  expect(() => instrument({ traces: false, meterProvider })).toThrow('meterProvider: expected one that no other instrument() reports to')
+  expect(() => instrument({ tracerProvider })).toThrow('tracerProvider: expected a provider that no running instrument() uses, received one in use')
+  expect(() => instrument({ traces: false, meterProvider })).toThrow('meterProvider: expected a provider that no running instrument() uses')
   // Nothing was begun by the one that was refused, and others are no concern of it.
   const stopOther = instrument({ tracerProvider: new BasicTracerProvider(), meterProvider: new MeterProvider() })
   stop()
-  stop()
   const stopAgain = instrument({ tracerProvider, meterProvider })
+  stop()
   expect(() => instrument({ tracerProvider })).toThrow(OptionError)
-  for (const each of [stopOther, stopAgain]) each()
-  // Without an SDK, there is nothing to double.
-  const stops = [instrument(), instrument()]
-  for (const each of stops) each()
+  stopAgain()
+  // One of the two signals leaves the other to somebody else.
+  for (const each of [stopOther, instrument({ tracerProvider, metrics: false }), instrument({ meterProvider, traces: false })]) each()
+})
+
+test('knows the provider that is registered after it, and what the other build uses', async () => {
+  const tracerProvider = new BasicTracerProvider()
+  const stop = instrument({ metrics: false })
+  onTestFinished(() => {
+    stop()
+    trace.disable()
+  })
+  expect(() => instrument({ metrics: false })).toThrow(OptionError)
+  trace.setGlobalTracerProvider(tracerProvider)
+  expect(() => instrument({ tracerProvider, metrics: false })).toThrow(OptionError)
+  vi.resetModules()
+  const { instrument: ofOtherBuild } = await import('hexline/otel')
+  expect(ofOtherBuild).not.toBe(instrument)
+  expect(() => ofOtherBuild({ tracerProvider, metrics: false })).toThrow('tracerProvider: expected a provider that no running')
 })
 
 test.each<[object, string]>([

@@ -23,6 +23,7 @@ class Reader extends MetricReader {
 
 function measured(callDurations = false): {
   stop: () => void
+  provider: MeterProvider
   points: (name: string) => Promise<readonly DataPoint<number | Histogram | ExponentialHistogram>[]>
 } {
   const reader = new Reader()
@@ -34,6 +35,7 @@ function measured(callDurations = false): {
   })
   return {
     stop,
+    provider,
     async points(name) {
       const { resourceMetrics } = await reader.collect()
       const all = resourceMetrics.scopeMetrics.flatMap(({ metrics }) => metrics)
@@ -181,29 +183,70 @@ describe('metrics', () => {
     expect(values('hexline.call.duration.sum')).toEqual([expect.any(Number)])
     expect(values('hexline.post.duration')).toEqual([expect.objectContaining({ count: 1 })])
     expect(values('rpc.client.call.duration')).toEqual([expect.objectContaining({ count: 1 })])
-    // What is in flight is no longer known.
-    expect(values('hexline.calls.in_flight') ?? []).toEqual([])
   })
 
-  it('begin anew with the same provider after their end', async () => {
-    const reader = new Reader()
-    const meterProvider = new MeterProvider({ readers: [reader] })
-    onTestFinished(() => meterProvider.shutdown())
-    const server = await serve(honest)
-    const client = clientOf(server.url)
-    const stopFirst = instrument({ meterProvider, traces: false })
-    await Promise.all([read(client, 1), read(client, 2)])
-    stopFirst()
-    const stop = instrument({ meterProvider, traces: false })
-    onTestFinished(stop)
-    await read(client, 3)
-    stopFirst()
-    const { resourceMetrics, errors } = await reader.collect()
-    const all = resourceMetrics.scopeMetrics.flatMap(({ metrics }) => metrics)
-    expect(errors).toEqual([])
-    for (const name of ['calls', 'posts']) {
-      const points = all.filter(({ descriptor }) => descriptor.name === `hexline.${name}`).map(({ dataPoints }) => dataPoints)
-      expect(points.flat()).toMatchObject([{ value: 1 }])
-    }
+  it('have nothing in flight after their end', async () => {
+    const { points, stop } = measured()
+    const held = gate()
+    const server = await serve(held.answer)
+    const call = read(clientOf(server.url), 1)
+    await server.received(1)
+    const inFlight = () => Promise.all(['calls', 'posts'].map(async (name) => (await points(`hexline.${name}.in_flight`)).map(({ value }) => value)))
+    expect(await inFlight()).toEqual([[1], [1]])
+    stop()
+    expect(await inFlight()).toEqual([[0], [0]])
+    held.open()
+    await call
+    expect(await inFlight()).toEqual([[0], [0]])
+  })
+
+  it.each([AggregationTemporality.CUMULATIVE, AggregationTemporality.DELTA])(
+    'are counted on with the same provider after their end (%s)',
+    async (temporality) => {
+      const reader = new Reader({ aggregationTemporalitySelector: () => temporality })
+      const meterProvider = new MeterProvider({ readers: [reader] })
+      onTestFinished(() => meterProvider.shutdown())
+      const server = await serve(honest)
+      const client = clientOf(server.url)
+      const collected = async () => {
+        const { resourceMetrics } = await reader.collect()
+        const all = resourceMetrics.scopeMetrics.flatMap(({ metrics }) => metrics)
+        return ['calls', 'posts', 'calls.in_flight', 'posts.in_flight'].map((name) =>
+          all.filter(({ descriptor }) => descriptor.name === `hexline.${name}`).flatMap(({ dataPoints }) => dataPoints.map(({ value }) => value)),
+        )
+      }
+      const isDelta = temporality === AggregationTemporality.DELTA
+      const stopFirst = instrument({ meterProvider, traces: false })
+      await read(client, 1)
+      await read(client, 2)
+      stopFirst()
+      await read(client, 3)
+      // Not collected in between.
+      const stopSecond = instrument({ meterProvider, traces: false })
+      await read(client, 4)
+      stopFirst()
+      expect(await collected()).toEqual([[3], [3], [0], [0]])
+      stopSecond()
+      await read(client, 5)
+      const stop = instrument({ meterProvider, traces: false })
+      onTestFinished(stop)
+      for (let i = 6; i < 11; i++) await read(client, i)
+      expect(await collected()).toEqual([[isDelta ? 5 : 8], [isDelta ? 5 : 8], [0], [0]])
+    },
+  )
+
+  it('do not count a POST that was under way at their end, when they are counted on', async () => {
+    const { points, stop, provider } = measured()
+    const held = gate()
+    const server = await serve(held.answer)
+    const call = read(clientOf(server.url), 1)
+    await server.received(1)
+    stop()
+    onTestFinished(instrument({ meterProvider: provider, traces: false }))
+    held.open()
+    await call
+    expect(await points('hexline.posts')).toEqual([])
+    expect(await points('hexline.posts.in_flight')).toMatchObject([{ value: 0 }])
+    expect(await points('hexline.calls.in_flight')).toMatchObject([{ value: 0 }])
   })
 })
