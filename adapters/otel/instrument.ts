@@ -42,7 +42,8 @@ export interface InstrumentOptions {
 
 /**
  * Reports what all clients of this process do to OpenTelemetry, from now on until the function that
- * it returns is called. Register the SDK before. Throws `OptionError` for invalid options.
+ * it returns is called. Register the SDK before. Throws `OptionError` for invalid options, and for
+ * a provider that another `instrument` reports to now.
  */
 export function instrument(options: InstrumentOptions = {}): () => void {
   check.onlyKnown('instrument', options, ['traces', 'tracedPerSecond', 'sample', 'metrics', 'callDurations', 'tracerProvider', 'meterProvider'])
@@ -63,9 +64,11 @@ export function instrument(options: InstrumentOptions = {}): () => void {
   check.flag('callDurations', callDurations)
   if (typeof tracerProvider?.getTracer !== 'function') throw new OptionError('tracerProvider', 'a TracerProvider of OpenTelemetry', show(tracerProvider))
   if (typeof meterProvider?.getMeter !== 'function') throw new OptionError('meterProvider', 'a MeterProvider of OpenTelemetry', show(meterProvider))
+  const tracer = traces ? tracerProvider.getTracer('hexline', VERSION) : undefined
+  const meter = metrics ? meterProvider.getMeter('hexline', VERSION) : undefined
   const release = claim({ tracerProvider: traces ? tracerProvider : undefined, meterProvider: metrics ? meterProvider : undefined })
-  const stopTraces = traces ? traceCalls(tracerProvider.getTracer('hexline', VERSION), { sample, perSecond: tracedPerSecond }) : undefined
-  const stopMetrics = metrics ? measure(meterProvider.getMeter('hexline', VERSION), callDurations) : undefined
+  const stopTraces = tracer && traceCalls(tracer, { sample, perSecond: tracedPerSecond })
+  const stopMetrics = meter && measure(meter, callDurations)
   let isStopped = false
   return () => {
     if (isStopped) return
