@@ -1,6 +1,9 @@
 const reasons: Readonly<Record<string, string>> = {
   ENOSPC: 'no space left on the disk',
   EDQUOT: 'disk quota exceeded',
+  EADDRINUSE: 'in use',
+  EADDRNOTAVAIL: 'not an address of this machine',
+  ENOTFOUND: 'no such host',
   EFBIG: 'the file would be too large',
   EACCES: 'permission denied',
   EPERM: 'permission denied',

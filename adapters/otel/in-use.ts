@@ -1,5 +1,6 @@
 import type { MeterProvider, TracerProvider } from '@opentelemetry/api'
 import { OptionError } from '../../src/errors.ts'
+import { processWide } from '../../src/process-wide.ts'
 
 /** What one `instrument` reports to. */
 interface Providers {
@@ -7,16 +8,7 @@ interface Providers {
   readonly meterProvider: MeterProvider | undefined
 }
 
-const IN_USE: unique symbol = Symbol.for('hexline.providersInUse')
-
-/** Registered for the whole process: both builds may be in it. */
-const inUse: Set<Providers> = register()
-
-function register(): Set<Providers> {
-  const registry = globalThis as { [IN_USE]?: Set<Providers> }
-  registry[IN_USE] ??= new Set()
-  return registry[IN_USE]
-}
+const inUse = processWide('providersInUse', () => new Set<Providers>())
 
 /**
  * These providers are in use until the function that it returns is called. Throws `OptionError` if

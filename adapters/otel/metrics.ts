@@ -1,5 +1,6 @@
 import { type Attributes, type BatchObservableCallback, type Meter, type Observable, ROOT_CONTEXT } from '@opentelemetry/api'
 import { type Metric, type Recorder, record, SECONDS } from '../../src/metrics/recorder.ts'
+import { processWide } from '../../src/process-wide.ts'
 import { type CallWatcher, watchCalls } from '../../src/rpc/call-watchers.ts'
 import { numbered } from '../../src/rpc/events.ts'
 import { rpcMethod } from './attributes.ts'
@@ -12,16 +13,7 @@ interface Measured {
   readonly durations: PostDurations
 }
 
-const MEASURED: unique symbol = Symbol.for('hexline.measured')
-
-/** Registered for the whole process: both builds may be in it. */
-const measured: WeakMap<Meter, Measured> = register()
-
-function register(): WeakMap<Meter, Measured> {
-  const registry = globalThis as { [MEASURED]?: WeakMap<Meter, Measured> }
-  registry[MEASURED] ??= new WeakMap()
-  return registry[MEASURED]
-}
+const measured = processWide('measured', () => new WeakMap<Meter, Measured>())
 
 /**
  * The metrics of `--metrics`, as OpenTelemetry names them. Counters and gauges are read when they

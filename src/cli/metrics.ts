@@ -1,6 +1,7 @@
 import { OptionError } from '../errors.ts'
 import { metricsAddress } from '../metrics/address.ts'
 import { type MetricsServer, serveMetrics } from '../metrics/serve-metrics.ts'
+import { reasonOf } from '../system-error.ts'
 import type { Io } from './output/io.ts'
 import { type MessageFlags, messagesFor } from './output/messages.ts'
 
@@ -28,16 +29,4 @@ export async function withMetrics(flags: MetricsFlags & MessageFlags, io: Io, ru
   } finally {
     server.close()
   }
-}
-
-const reasons: Readonly<Record<string, string>> = {
-  EADDRINUSE: 'in use',
-  EADDRNOTAVAIL: 'not an address of this machine',
-  EACCES: 'permission denied',
-  ENOTFOUND: 'no such host',
-}
-
-function reasonOf(error: unknown): string {
-  const { code = '', message } = error as NodeJS.ErrnoException
-  return reasons[code] ?? message
 }

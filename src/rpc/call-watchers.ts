@@ -1,3 +1,4 @@
+import { processWide } from '../process-wide.ts'
 import type { Call } from './call.ts'
 import type { CallEvent, PostEvent } from './events.ts'
 
@@ -44,8 +45,6 @@ export type PostBegun = (endpoint: string, calls: number, callIds: () => readonl
 /** Is told the end of a POST. */
 export type PostEnd = (figures: Omit<PostEvent, 'id'>) => void
 
-const WATCHERS: unique symbol = Symbol.for('hexline.callWatchers')
-
 /** All watchers, and one that tells all of them. Both are replaced, never changed. */
 interface Registry {
   all: readonly CallWatcher[]
@@ -53,14 +52,7 @@ interface Registry {
   together: CallWatcher | undefined
 }
 
-/** Registered for the whole process, as the channels are: both builds may be in it. */
-const watchers: Registry = register()
-
-function register(): Registry {
-  const registry = globalThis as { [WATCHERS]?: Registry }
-  registry[WATCHERS] ??= { all: [], together: undefined }
-  return registry[WATCHERS]
-}
+const watchers = processWide<Registry>('callWatchers', () => ({ all: [], together: undefined }))
 
 /** Watches calls and POSTs from now on, until the function that it returns is called. */
 export function watchCalls(watcher: CallWatcher): () => void {

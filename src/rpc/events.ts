@@ -1,5 +1,6 @@
 import { channel } from 'node:diagnostics_channel'
 import type { ErrorKind } from '../errors.ts'
+import { processWide } from '../process-wide.ts'
 
 /*
  * What hexline publishes on `node:diagnostics_channel`. Publishers ask `hasSubscribers` first:
@@ -173,8 +174,6 @@ export interface Events {
   readonly 'hexline:route': RouteEvent
 }
 
-const NUMBERED: unique symbol = Symbol.for('hexline.numbered')
-
 export const callStartEvents = channelOf('hexline:call:start')
 export const callEvents = channelOf('hexline:call')
 export const postStartEvents = channelOf('hexline:post:start')
@@ -186,15 +185,8 @@ export const routeEvents = channelOf('hexline:route')
 /**
  * How many calls and POSTs of this process were numbered so far: calls that a channel or a watcher
  * is told of, and POSTs that a channel reports.
- * Registered for the whole process, as the channels are: both builds may be in it.
  */
-export const numbered: { calls: number; posts: number } = register()
-
-function register(): typeof numbered {
-  const registry = globalThis as { [NUMBERED]?: typeof numbered }
-  registry[NUMBERED] ??= { calls: 0, posts: 0 }
-  return registry[NUMBERED]
-}
+export const numbered = processWide('numbered', () => ({ calls: 0, posts: 0 }))
 
 /** One of node's channels, with the type of its messages. */
 interface Channel<Message> {

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { createClient } from '../client/create-client.ts'
 import { OptionError } from '../errors.ts'
 import { type ChainSlug, chains, nodeUrl } from '../eth/chains.ts'
+import { reasonOf } from '../system-error.ts'
 import { Alarms } from '../wait/alarms.ts'
 import { systemClock } from '../wait/clock.ts'
 import { startAnvil } from './anvil.ts'
@@ -146,8 +147,8 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
 
 function listen(server: Server, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => {
-      reject(new OptionError('port', 'a free port', `${port} (${error.code === 'EADDRINUSE' ? 'in use' : error.message})`))
+    server.once('error', (error) => {
+      reject(new OptionError('port', 'a free port', `${port} (${reasonOf(error)})`))
     })
     server.listen(port, '127.0.0.1', () => resolve((server.address() as AddressInfo).port))
   })

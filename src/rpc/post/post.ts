@@ -190,7 +190,7 @@ function read(reply: HttpReply, calls: readonly Call[], first: number, options: 
   })
 }
 
-/** The `i`th of so many equal shares, in whole bytes: together, they are the total. */
+/** The size of share `i`, from 0, of equal shares: whole numbers that add up to `total`. */
 function shareOf(total: number, shares: number, i: number): number {
   return Math.floor(((i + 1) * total) / shares) - Math.floor((i * total) / shares)
 }
