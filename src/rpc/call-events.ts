@@ -1,7 +1,7 @@
 import { RpcError } from '../errors.ts'
 import { type Call, type Reply, sizeFrom } from './call.ts'
-import { areCallsWatched, tellBegun, tellEnded } from './call-watchers.ts'
-import { callEvents, callStartEvents, numbered } from './events.ts'
+import { areCallsWatched, tellBegun, tellEnd, tellEnded } from './call-watchers.ts'
+import { type CallEvent, callEvents, callStartEvents, numbered } from './events.ts'
 import { isFailure } from './failure-kinds.ts'
 import type { Tally } from './tally.ts'
 
@@ -29,7 +29,7 @@ export function tellCall(call: Call, tally: Tally, now: number): void {
   tally.id = id
   tally.call = call
   tally.startedAt = now
-  tellBegun(id, method, priority, now)
+  tally.end = tellBegun(id, method, priority, now)
   if (callStartEvents.hasSubscribers) callStartEvents.publish({ id, method, priority })
 }
 
@@ -40,26 +40,39 @@ interface EndClock {
 
 /** Tells the end of a call that was answered, if it is told. */
 export function tellAnswered(tally: Tally | undefined, { bytes }: Reply, clock: EndClock): void {
-  if (tally !== undefined && tally.id > 0) tell(tally, clock, 'answered', sizeFrom(bytes))
+  if (tally !== undefined && tally.id > 0) tell(tally, clock, 'answered', tally.endpoint, sizeFrom(bytes), undefined)
 }
 
 /** Tells the end of a call that was not answered for this reason, if it is told. */
 export function tellFailed(tally: Tally | undefined, reason: unknown, clock: EndClock): void {
   if (tally === undefined || tally.id === 0) return
   const signal = tally.call?.signal
-  tell(tally, clock, signal?.aborted && reason === signal.reason ? 'aborted' : 'failed', 0, reason)
+  if (signal?.aborted && reason === signal.reason) {
+    tell(tally, clock, 'aborted', tally.endpoint, 0, undefined)
+    return
+  }
+  // A user's layer may throw something else.
+  const failure = isFailure(reason) ? reason : undefined
+  const rpcCode = failure instanceof RpcError ? failure.code : undefined
+  tell(tally, clock, 'failed', failure?.endpoint ?? tally.endpoint, 0, { kind: failure?.kind, rpcCode })
 }
 
-function tell(tally: Tally, clock: EndClock, outcome: 'answered' | 'failed' | 'aborted', bytes: number, reason?: unknown): void {
+/** Most calls are answered: what is known of a failure is looked for before. */
+function tell(
+  tally: Tally,
+  clock: EndClock,
+  outcome: CallEvent['outcome'],
+  endpoint: string | undefined,
+  bytes: number,
+  failure: Pick<CallEvent, 'kind' | 'rpcCode'> | undefined,
+): void {
   // Those who were told of its start may have left, and others may have come.
   if (!areCallsTold()) return
-  const { id, startedAt, attempts } = tally
+  const { id, attempts } = tally
   const { method, priority } = tally.call as Call
-  const failure = outcome === 'failed' && isFailure(reason) ? reason : undefined
-  const endpoint = failure?.endpoint ?? tally.endpoint
-  const durationMs = clock.now() - startedAt
-  const kind = failure?.kind
-  const rpcCode = failure instanceof RpcError ? failure.code : undefined
-  tellEnded(id, method, outcome, endpoint, attempts, durationMs, bytes, outcome === 'failed' ? { kind, rpcCode } : undefined)
-  if (callEvents.hasSubscribers) callEvents.publish({ id, method, endpoint, priority, attempts, durationMs, outcome, kind, rpcCode, bytes })
+  const durationMs = clock.now() - tally.startedAt
+  if (tally.end !== undefined) tellEnd(tally.end, { outcome, endpoint, attempts, bytes, kind: failure?.kind, rpcCode: failure?.rpcCode })
+  tellEnded(id, method, outcome, endpoint, attempts, durationMs, bytes, failure)
+  if (!callEvents.hasSubscribers) return
+  callEvents.publish({ id, method, endpoint, priority, attempts, durationMs, outcome, kind: failure?.kind, rpcCode: failure?.rpcCode, bytes })
 }

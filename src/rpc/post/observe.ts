@@ -1,7 +1,7 @@
 import type { ErrorKind, HexlineError } from '../../errors.ts'
 import type { Clock } from '../../wait/clock.ts'
 import { type Call, type EncodedCall, type Outcome, type Post, type Reply, sizeFrom } from '../call.ts'
-import { areCallsWatched, tellPostBegun, throwLater } from '../call-watchers.ts'
+import { areCallsWatched, tellEnd, tellPostBegun } from '../call-watchers.ts'
 import { numbered, type PostEvent, postEvents, postStartEvents } from '../events.ts'
 import { isFailure } from '../failure-kinds.ts'
 import { tallyOf } from '../tally.ts'
@@ -23,15 +23,10 @@ export function watchPost(endpoint: string, carried: readonly Call[], signal: Ab
   return (outcomes, reply) => {
     const isCut = signal.aborted
     const durationMs = clock.now() - started
-    const bytes = reply?.body.length ?? sizeOf(outcomes)
-    const figures = { endpoint, calls, bytes, durationMs, status: reply?.status, failures: isCut ? {} : failuresOf(outcomes), isCut }
-    if (end !== undefined) {
-      try {
-        end(figures)
-      } catch (error) {
-        throwLater(error)
-      }
-    }
+    const sum = sumOf(outcomes)
+    const bytes = reply?.body.length ?? sum.bytes
+    const figures = { endpoint, calls, bytes, durationMs, status: reply?.status, failures: isCut ? {} : sum.failures, isCut }
+    if (end !== undefined) tellEnd(end, figures)
     if (isReported) postEvents.publish({ id, ...figures })
   }
 }
@@ -73,22 +68,18 @@ function addId(ids: number[], call: Call): void {
   if (id > 0) ids.push(id)
 }
 
-/** Bytes of all results. What a user's function returns may be no outcome. */
-function sizeOf(outcomes: readonly Outcome[]): number {
+/**
+ * The bytes of all results, and how many calls failed, by kind. What a user's function returns may
+ * be no outcome.
+ */
+function sumOf(outcomes: readonly Outcome[]): { readonly bytes: number; readonly failures: PostEvent['failures'] } {
   let bytes = 0
-  for (const outcome of outcomes) {
-    if (!(outcome instanceof Error)) bytes += sizeFrom((outcome as Partial<Reply> | null | undefined)?.bytes)
-  }
-  return bytes
-}
-
-function failuresOf(outcomes: readonly Outcome[]): PostEvent['failures'] {
   const failures: Partial<Record<ErrorKind, number>> = {}
-  for (const outcome of outcomes) {
-    // A result is told from an error by one look, and from a failure of either build by several.
-    if (!(outcome instanceof Error) || !isFailure(outcome)) continue
-    const { kind }: HexlineError = outcome
-    failures[kind] = (failures[kind] ?? 0) + 1
+  for (const outcome of outcomes as readonly (Partial<Reply & HexlineError> | null | undefined)[]) {
+    const kind = outcome?.kind
+    if (kind === undefined) bytes += sizeFrom(outcome?.bytes)
+    // By its class, also where that is of the other build: most outcomes have no kind.
+    else if (isFailure(outcome)) failures[kind] = (failures[kind] ?? 0) + 1
   }
-  return failures
+  return { bytes, failures }
 }
