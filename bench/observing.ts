@@ -17,7 +17,7 @@ import { root } from './root.ts'
  * nobody observes it. `npm run build && tsc -p bench/tsconfig.json && node bench/dist/observing.js
  * [rounds] [way...]` starts a process for each way in each round. Processes differ by more than
  * observing costs, so each of them is observed every other slice, and compares its slices with one
- * another. What observes is made once: in a program, it stays as well, and V8 has compiled it.
+ * another. What observes stays, as it does in a program, and V8 has compiled it.
  */
 
 /** Observes from now on, or no longer. */
@@ -55,6 +55,9 @@ let makeSpans: ((calls: number) => void) | undefined
 
 const NO_EXPORTER: SpanExporter = { export: (_, done) => done({ code: 0 }), shutdown: async () => {} }
 
+/** Runs some slices of the workload. */
+let runSlices: (slices: number) => Promise<unknown> = async () => {}
+
 /** Ends what observes, so that the process ends, too. */
 let endObserving: () => unknown = () => {}
 
@@ -72,6 +75,11 @@ const WORKLOADS = {
 type WorkloadName = keyof typeof WORKLOADS
 /** Pairs before the first one that counts. */
 const WARM_UP = 40
+/**
+ * Slices that are traced without a limit before that, as far as the SDK samples them. V8 compiles
+ * what makes spans after thousands of them, which by default takes minutes.
+ */
+const TRACED = 20
 
 const [, script = '', ...args] = process.argv
 if (args[0] === 'users') await beUsers()
@@ -124,9 +132,9 @@ function mean(costs: readonly number[]): number {
 /** Sends the cost of a unit while it is observed, compared with one while it is not. */
 async function measure(way: string, workload: WorkloadName): Promise<void> {
   const { load, count, settle, pairs } = WORKLOADS[workload]
-  const observe = await ways[way]?.()
-  const job = await load?.()
-  if (observe === undefined || job === undefined) throw new Error(`${script} does not know ${observe === undefined ? way : workload}`)
+  const makeObserve = ways[way]
+  if (makeObserve === undefined) throw new Error(`${script} does not know ${way}`)
+  const job = await load()
   let first = FIRST_BLOCK
   let cpuUs = 0
   let wallMs = 0
@@ -141,6 +149,8 @@ async function measure(way: string, workload: WorkloadName): Promise<void> {
     cpuUs += user + system
     return user + system
   }
+  runSlices = (slices) => run(slices * count)
+  const observe = await makeObserve()
   const slice = async (isObserved: boolean): Promise<number> => {
     observe(isObserved)
     await run(settle)
@@ -310,6 +320,11 @@ async function instrumented(options: InstrumentOptions, ratio = 1, exporter = NO
   const metricReader = new sdk.PeriodicExportingMetricReader({ exporter: new sdk.InMemoryMetricExporter(sdk.AggregationTemporality.DELTA) })
   const meterProvider = new sdk.MeterProvider({ readers: [metricReader] })
   const tracerProvider = await tracerProviderFor(ratio, exporter)
+  if (options.traces !== false) {
+    const stopTracing = instrument({ tracerProvider, metrics: false, tracedPerSecond: Number.POSITIVE_INFINITY })
+    await runSlices(TRACED)
+    stopTracing()
+  }
   const stop = instrument({ meterProvider, tracerProvider, ...options })
   return watchersOf(async () => {
     stop()

@@ -11,8 +11,8 @@ import {
   type Tracer,
   trace,
 } from '@opentelemetry/api'
-import { type CallEnd, watchCalls } from '../../src/rpc/call-watchers.ts'
-import type { PostEvent } from '../../src/rpc/events.ts'
+import { watchCalls } from '../../src/rpc/call-watchers.ts'
+import type { CallEvent, PostEvent } from '../../src/rpc/events.ts'
 import { type Fill, TokenBucket } from '../../src/rpc/limits/token-bucket.ts'
 import { endpointAttributes, rpcMethod } from './attributes.ts'
 
@@ -31,26 +31,24 @@ export function traceCalls(tracer: Tracer, options: TraceOptions): () => void {
   const posts = new Set<Span>()
   const gate = new Gate(options)
 
-  // Not within `begun`, where making a closure would cost calls without a span, too.
-  const recordCall = (id: number, span: Span): CallEnd => {
-    calls.set(id, span)
-    return (figures) => {
-      if (!calls.delete(id)) return
-      describeCall(span, figures)
-      span.end()
-    }
-  }
-
   const unwatch = watchCalls({
     begun(id, method, priority, now) {
       const parent = gate.parentOf(priority, now)
-      if (parent === undefined) return undefined
+      if (parent === undefined) return
       const name = rpcMethod(method)
       // The name of a span must have few values: that of the protocol, where the method is not
       // known.
       const options = { kind: SpanKind.CLIENT, attributes: startAttributes(method, name, priority) }
       const span = tracer.startSpan(name === method ? name : 'jsonrpc', options, parent)
-      return span.isRecording() ? recordCall(id, span) : undefined
+      if (span.isRecording()) calls.set(id, span)
+    },
+
+    ended(id, _method, outcome, endpoint, attempts, _durationMs, bytes, failure) {
+      const span = calls.size > 0 ? calls.get(id) : undefined
+      if (span === undefined) return
+      calls.delete(id)
+      describeCall(span, { outcome, endpoint, attempts, bytes }, failure)
+      span.end()
     },
 
     postBegun(endpoint, count, callIds, now) {
@@ -224,7 +222,11 @@ function postAttributes(endpoint: string, calls: number): Attributes {
   }
 }
 
-function describeCall(span: Span, { outcome, endpoint, attempts, bytes, kind, rpcCode }: Parameters<CallEnd>[0]): void {
+function describeCall(
+  span: Span,
+  { outcome, endpoint, attempts, bytes }: Pick<CallEvent, 'outcome' | 'endpoint' | 'attempts' | 'bytes'>,
+  { kind, rpcCode }: Partial<Pick<CallEvent, 'kind' | 'rpcCode'>> = {},
+): void {
   span.setAttributes({ 'hexline.attempts': attempts, 'hexline.outcome': outcome, 'hexline.result.size': bytes })
   if (endpoint !== undefined) span.setAttributes(endpointAttributes(endpoint))
   if (rpcCode !== undefined) span.setAttribute('rpc.response.status_code', String(rpcCode))

@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { isKnown } from '../eth/methods.ts'
 import { type PostEnd, watchCalls } from '../rpc/call-watchers.ts'
 import { type CallEvent, type Events, numbered, type RetryEvent, type RouteEvent, type ThrottleEvent } from '../rpc/events.ts'
-import { Histogram, type Labels, Series, type Value } from './series.ts'
+import { Histogram, Series, type Value } from './series.ts'
 
 /** One metric, as Prometheus and OpenTelemetry describe it. */
 interface Description {
@@ -88,8 +88,6 @@ export function record(onPost?: (seconds: number, endpoint: string) => void): Re
 
   const methods = new Map<string, MethodFigures>()
   const figuresOf = (method: string): MethodFigures => {
-    const ofMethod = methods.get(method)
-    if (ofMethod !== undefined) return ofMethod
     const label = isKnown(method) ? method : OTHER
     let figures = methods.get(label)
     if (figures === undefined) {
@@ -100,17 +98,9 @@ export function record(onPost?: (seconds: number, endpoint: string) => void): Re
     }
     return figures
   }
-  const answers = new Answers(figuresOf)
-  /** A series that counts answered calls, with all of them. */
-  const complete = <F>(series: Series<F>): Iterable<[Labels, F]> => ({
-    [Symbol.iterator]() {
-      answers.count()
-      return series[Symbol.iterator]()
-    },
-  })
   const counted = () => {
     let sum = 0
-    for (const [, { value }] of complete(calls)) sum += value
+    for (const [, { value }] of calls) sum += value
     return sum
   }
   let run: Run | undefined
@@ -138,6 +128,8 @@ export function record(onPost?: (seconds: number, endpoint: string) => void): Re
     for (const kind in failures) failedCalls.at(label, kind).value += failures[kind as keyof typeof failures] ?? 0
     onPost?.(seconds, label)
   }
+  let lastMethod: string | undefined
+  let lastFigures: MethodFigures | undefined
   const listeners: { readonly [Name in keyof Events]?: (event: Events[Name]) => void } = {
     'hexline:retry': ({ endpoint, kind }: RetryEvent) => {
       retries.at(endpointLabel(endpoint), kind).value++
@@ -165,8 +157,12 @@ export function record(onPost?: (seconds: number, endpoint: string) => void): Re
     unwatch = watchCalls({
       ended: (id, method, outcome, endpoint, _attempts, durationMs, bytes, failure) => {
         if (id <= begun.callsBefore) return
-        if (outcome === 'answered') answers.add(method, endpoint, durationMs, bytes)
-        else figuresOf(method).ended(outcome, endpoint, durationMs, bytes, failure)
+        // Most calls are of the method of the one before: a comparison.
+        if (method !== lastMethod || lastFigures === undefined) {
+          lastFigures = methods.get(method) ?? figuresOf(method)
+          lastMethod = method
+        }
+        lastFigures.ended(outcome, endpoint, durationMs, bytes, failure)
       },
       postBegun: () => {
         begun.posts++
@@ -179,8 +175,8 @@ export function record(onPost?: (seconds: number, endpoint: string) => void): Re
   begin()
   return {
     metrics: [
-      counter('calls', 'Calls that have ended, after all their attempts.', '{call}', ['endpoint', 'method', 'outcome', 'kind'], complete(calls)),
-      histogram('call.duration', 'From a call to its end: queueing, attempts, and the waits between them.', ['method'], complete(callSeconds)),
+      counter('calls', 'Calls that have ended, after all their attempts.', '{call}', ['endpoint', 'method', 'outcome', 'kind'], calls),
+      histogram('call.duration', 'From a call to its end: queueing, attempts, and the waits between them.', ['method'], callSeconds),
       gauge(
         'calls.in_flight',
         'Calls that have not ended yet.',
@@ -193,7 +189,7 @@ export function record(onPost?: (seconds: number, endpoint: string) => void): Re
         'Results after decompression; replies parsed as a whole count with their envelope, in equal shares for the calls of a batch.',
         'By',
         ['method'],
-        complete(resultBytes),
+        resultBytes,
       ),
       counter('posts', 'POSTs that have ended, by the class of their HTTP status.', '{post}', ['endpoint', 'status'], posts),
       histogram('post.duration', 'From the start of a POST to the end of its reply.', ['endpoint'], postSeconds),
@@ -256,51 +252,6 @@ class PostFigures {
     this.#seconds.add(seconds)
     this.#calls.value += calls
     this.#bytes.value += bytes
-  }
-}
-
-/** Most answered calls that wait to be counted. */
-const MOST_ANSWERS = 256
-
-/**
- * Answered calls that wait to be counted: in a loop over many of them, that takes a fraction of
- * what it takes in the middle of all that a call does.
- */
-class Answers {
-  readonly #figuresOf: (method: string) => MethodFigures
-  readonly #methods = new Array<string>(MOST_ANSWERS).fill('')
-  readonly #endpoints = new Array<string | undefined>(MOST_ANSWERS).fill(undefined)
-  readonly #durationsMs = new Float64Array(MOST_ANSWERS)
-  readonly #bytes = new Float64Array(MOST_ANSWERS)
-  #waiting = 0
-
-  constructor(figuresOf: (method: string) => MethodFigures) {
-    this.#figuresOf = figuresOf
-  }
-
-  add(method: string, endpoint: string | undefined, durationMs: number, bytes: number): void {
-    const i = this.#waiting++
-    this.#methods[i] = method
-    this.#endpoints[i] = endpoint
-    this.#durationsMs[i] = durationMs
-    this.#bytes[i] = bytes
-    if (this.#waiting === MOST_ANSWERS) this.count()
-  }
-
-  /** Counts all that wait. */
-  count(): void {
-    const waiting = this.#waiting
-    this.#waiting = 0
-    let lastMethod: string | undefined
-    let figures: MethodFigures | undefined
-    for (let i = 0; i < waiting; i++) {
-      const method = this.#methods[i] as string
-      if (method !== lastMethod || figures === undefined) {
-        figures = this.#figuresOf(method)
-        lastMethod = method
-      }
-      figures.ended('answered', this.#endpoints[i], this.#durationsMs[i] as number, this.#bytes[i] as number, undefined)
-    }
   }
 }
 

@@ -1,6 +1,6 @@
 import { RpcError } from '../errors.ts'
 import { type Call, type Reply, sizeFrom } from './call.ts'
-import { areCallsWatched, tellBegun, tellEnd, tellEnded } from './call-watchers.ts'
+import { areCallsWatched, tellBegun, tellEnded } from './call-watchers.ts'
 import { type CallEvent, callEvents, callStartEvents, numbered } from './events.ts'
 import { isFailure } from './failure-kinds.ts'
 import type { Tally } from './tally.ts'
@@ -29,7 +29,7 @@ export function tellCall(call: Call, tally: Tally, now: number): void {
   tally.id = id
   tally.call = call
   tally.startedAt = now
-  tally.end = tellBegun(id, method, priority, now)
+  tellBegun(id, method, priority, now)
   if (callStartEvents.hasSubscribers) callStartEvents.publish({ id, method, priority })
 }
 
@@ -51,13 +51,12 @@ export function tellFailed(tally: Tally | undefined, reason: unknown, clock: End
     tell(tally, clock, 'aborted', tally.endpoint, 0, undefined)
     return
   }
-  // A user's layer may throw something else.
+  // A user's layer may have thrown something else.
   const failure = isFailure(reason) ? reason : undefined
   const rpcCode = failure instanceof RpcError ? failure.code : undefined
   tell(tally, clock, 'failed', failure?.endpoint ?? tally.endpoint, 0, { kind: failure?.kind, rpcCode })
 }
 
-/** Most calls are answered: what is known of a failure is looked for before. */
 function tell(
   tally: Tally,
   clock: EndClock,
@@ -71,7 +70,6 @@ function tell(
   const { id, attempts } = tally
   const { method, priority } = tally.call as Call
   const durationMs = clock.now() - tally.startedAt
-  if (tally.end !== undefined) tellEnd(tally.end, { outcome, endpoint, attempts, bytes, kind: failure?.kind, rpcCode: failure?.rpcCode })
   tellEnded(id, method, outcome, endpoint, attempts, durationMs, bytes, failure)
   if (!callEvents.hasSubscribers) return
   callEvents.publish({ id, method, endpoint, priority, attempts, durationMs, outcome, kind: failure?.kind, rpcCode: failure?.rpcCode, bytes })

@@ -16,12 +16,9 @@ export interface CallWatcher {
 
 /**
  * A call begins, in the async context of its caller. `id` is its number in the events, and `now`
- * the time on the client's clock. The function that it returns is told the end of this call.
+ * the time on the client's clock.
  */
-export type CallBegun = (id: number, method: string, priority: Call['priority'], now: number) => CallEnd | undefined
-
-/** Is told the end of one call, while anyone watches. */
-export type CallEnd = (figures: Pick<CallEvent, 'outcome' | 'endpoint' | 'attempts' | 'bytes' | 'kind' | 'rpcCode'>) => void
+export type CallBegun = (id: number, method: string, priority: Call['priority'], now: number) => void
 
 /**
  * A call has ended. It may have begun before the watcher was registered: then its `id` is no more
@@ -79,13 +76,12 @@ export function areCallsWatched(): boolean {
   return watchers.together !== undefined
 }
 
-/** Tells all watchers that a call begins. Undefined where none of them wants to know its end. */
+/** Tells all watchers that a call begins. */
 export const tellBegun: CallBegun = (id, method, priority, now) => {
   try {
-    return watchers.together?.begun?.(id, method, priority, now)
+    watchers.together?.begun?.(id, method, priority, now)
   } catch (error) {
     throwLater(error)
-    return undefined
   }
 }
 
@@ -96,11 +92,6 @@ export const tellEnded: CallEnded = (id, method, outcome, endpoint, attempts, du
   } catch (error) {
     throwLater(error)
   }
-}
-
-/** Tells the watcher that returned `end`. */
-export function tellEnd<T>(end: (figures: T) => void, figures: T): void {
-  guarded(() => end(figures))
 }
 
 /** Tells all watchers that a POST begins. Undefined where none of them wants to know its end. */
@@ -127,9 +118,12 @@ export function throwLater(error: unknown): void {
 function pairOf(a: CallWatcher, b: CallWatcher): CallWatcher {
   return {
     begun: eitherOf(a.begun, b.begun, (first, second) => (id, method, priority, now) => {
-      const end = guarded(() => first(id, method, priority, now))
-      const otherEnd = guarded(() => second(id, method, priority, now))
-      return bothEnds(end, otherEnd)
+      try {
+        first(id, method, priority, now)
+      } catch (error) {
+        throwLater(error)
+      }
+      second(id, method, priority, now)
     }),
     ended: eitherOf(a.ended, b.ended, (first, second) => (id, method, outcome, endpoint, attempts, durationMs, bytes, failure) => {
       try {
@@ -140,9 +134,16 @@ function pairOf(a: CallWatcher, b: CallWatcher): CallWatcher {
       second(id, method, outcome, endpoint, attempts, durationMs, bytes, failure)
     }),
     postBegun: eitherOf(a.postBegun, b.postBegun, (first, second) => (endpoint, calls, callIds, now) => {
-      const end = guarded(() => first(endpoint, calls, callIds, now))
-      const otherEnd = guarded(() => second(endpoint, calls, callIds, now))
-      return bothEnds(end, otherEnd)
+      const end = guarded(first, endpoint, calls, callIds, now)
+      const otherEnd = guarded(second, endpoint, calls, callIds, now)
+      return eitherOf(end, otherEnd, (one, other) => (figures) => {
+        try {
+          one(figures)
+        } catch (error) {
+          throwLater(error)
+        }
+        other(figures)
+      })
     }),
   }
 }
@@ -152,16 +153,9 @@ function eitherOf<F>(a: F | undefined, b: F | undefined, both: (a: F, b: F) => F
   return a === undefined ? b : b === undefined ? a : both(a, b)
 }
 
-function bothEnds<T>(end: ((figures: T) => void) | undefined, otherEnd: ((figures: T) => void) | undefined): ((figures: T) => void) | undefined {
-  return eitherOf(end, otherEnd, (one, other) => (figures) => {
-    guarded(() => one(figures))
-    other(figures)
-  })
-}
-
-function guarded<T>(tell: () => T): T | undefined {
+function guarded(begun: PostBegun, ...post: Parameters<PostBegun>): PostEnd | undefined {
   try {
-    return tell()
+    return begun(...post)
   } catch (error) {
     throwLater(error)
     return undefined

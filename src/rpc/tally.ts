@@ -1,6 +1,5 @@
 import type { Clock } from '../wait/clock.ts'
 import type { Call, CallTally } from './call.ts'
-import type { CallEnd } from './call-watchers.ts'
 
 /** A POST whose reply came whole. */
 export interface PostFigures {
@@ -17,14 +16,12 @@ export interface PostFigures {
  */
 export class Tally implements CallTally {
   /**
-   * The call's number in the events. 0 where nobody listens or watches; then there are no call, no
-   * start and no end.
+   * The call's number in the events. 0 where nobody listens or watches; then there are no call and
+   * no start.
    */
   id = 0
   call: Call | undefined
   startedAt = 0
-  /** Is told the end of the call, besides those who are told of all ends. */
-  end: CallEnd | undefined
   /** POSTs that it was in. */
   attempts = 0
   /** The endpoint that gave the last outcome. */
@@ -47,7 +44,6 @@ export class Tally implements CallTally {
   forgetCall(): void {
     this.id = 0
     this.call = undefined
-    this.end = undefined
   }
 
   /** Its POSTs are measured. */

@@ -109,7 +109,6 @@ test.each([0, 1, 2])('a watcher that throws breaks no call and no other watcher;
     const tell = (what: string) => {
       if (i === at) throw new Error(what)
       told.push(what)
-      return undefined
     }
     watch({ begun: () => tell('begun'), ended: () => tell('ended') })
   }
@@ -125,73 +124,19 @@ test('a watcher that leaves while a call or a POST is told keeps no other from h
   const leave = (name: string) => {
     told.push(name)
     stops[0]?.()
-    return undefined
   }
   for (const name of ['first', 'second', 'third']) {
-    stops.push(watch({ begun: () => leave(`${name} call`), postBegun: () => leave(`${name} POST`) }))
+    const postBegun = () => {
+      leave(`${name} POST`)
+      return undefined
+    }
+    stops.push(watch({ begun: () => leave(`${name} call`), postBegun }))
   }
   tellBegun(1, 'eth_call', 'bulk', 0)
   stops.shift()
   tellPostBegun('node', 1, () => [1], 0)
   tellBegun(2, 'eth_call', 'bulk', 0)
   expect(told).toEqual(['first call', 'second call', 'third call', 'second POST', 'third POST', 'third call'])
-})
-
-describe('a watcher that wants the end of a single call', () => {
-  test('is told what the events say of it, and nothing of other calls', async () => {
-    const ends: unknown[] = []
-    watch({ begun: (_id, method) => (method === 'eth_getBalance' ? (figures) => void ends.push(figures) : undefined) })
-    const events = eventsOf('hexline:call')
-    const [server, other] = [await serve(honest), await serve(refuse(3, 'execution reverted'))]
-    await clientOf(server.url).request({ method: 'custom_method' })
-    await read(clientOf(server.url), 1)
-    await errorOf(read(clientOf(other.url), 2))
-    await read(clientOf(server.url).with({ signal: AbortSignal.abort() }), 3).catch(() => {})
-    const [, ...asked] = events
-    expect(asked.map(({ outcome }) => outcome)).toEqual(['answered', 'failed', 'aborted'])
-    expect(ends).toEqual(asked.map(({ outcome, endpoint, attempts, bytes, kind, rpcCode }) => ({ outcome, endpoint, attempts, bytes, kind, rpcCode })))
-  })
-
-  test('is told it as long as anyone watches', async () => {
-    const ends: unknown[] = []
-    const stop = watch({ begun: () => () => void ends.push('told') })
-    const [first, second] = [gate(), gate()]
-    const servers = [await serve(first.answer), await serve(second.answer)] as const
-    const calls = servers.map(({ url }) => read(clientOf(url), 1))
-    await Promise.all(servers.map((server) => server.received(1)))
-    stop()
-    first.open()
-    await calls[0]
-    expect(ends).toEqual([])
-    watch({})
-    second.open()
-    await calls[1]
-    expect(ends).toEqual(['told'])
-  })
-
-  test('is one of several; one that throws breaks no call and no other, and its error is reported', async () => {
-    const ends: string[] = []
-    const watchers: CallWatcher['begun'][] = [
-      () => () => void ends.push('first'),
-      () => undefined,
-      () => {
-        throw new Error('begun')
-      },
-      () => () => {
-        throw new Error('ended')
-      },
-      () => () => void ends.push('last'),
-      () => () => {
-        throw new Error('ended last')
-      },
-    ]
-    for (const begun of watchers) watch({ begun })
-    const uncaught = uncaughtErrors()
-    const post: Post = async (calls) => calls.map(() => replyOf('0x1'))
-    expect(await createClient(post).call('eth_chainId')).toBe(1)
-    expect(ends).toEqual(['first', 'last'])
-    await expect.poll(() => uncaught).toEqual(['begun', 'ended', 'ended last'])
-  })
 })
 
 describe('a watcher of POSTs', () => {

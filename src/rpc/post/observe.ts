@@ -1,7 +1,7 @@
-import type { ErrorKind, HexlineError } from '../../errors.ts'
+import type { ErrorKind } from '../../errors.ts'
 import type { Clock } from '../../wait/clock.ts'
 import { type Call, type EncodedCall, type Outcome, type Post, type Reply, sizeFrom } from '../call.ts'
-import { areCallsWatched, tellEnd, tellPostBegun } from '../call-watchers.ts'
+import { areCallsWatched, tellPostBegun, throwLater } from '../call-watchers.ts'
 import { numbered, type PostEvent, postEvents, postStartEvents } from '../events.ts'
 import { isFailure } from '../failure-kinds.ts'
 import { tallyOf } from '../tally.ts'
@@ -26,7 +26,13 @@ export function watchPost(endpoint: string, carried: readonly Call[], signal: Ab
     const sum = sumOf(outcomes)
     const bytes = reply?.body.length ?? sum.bytes
     const figures = { endpoint, calls, bytes, durationMs, status: reply?.status, failures: isCut ? {} : sum.failures, isCut }
-    if (end !== undefined) tellEnd(end, figures)
+    if (end !== undefined) {
+      try {
+        end(figures)
+      } catch (error) {
+        throwLater(error)
+      }
+    }
     if (isReported) postEvents.publish({ id, ...figures })
   }
 }
@@ -75,11 +81,10 @@ function addId(ids: number[], call: Call): void {
 function sumOf(outcomes: readonly Outcome[]): { readonly bytes: number; readonly failures: PostEvent['failures'] } {
   let bytes = 0
   const failures: Partial<Record<ErrorKind, number>> = {}
-  for (const outcome of outcomes as readonly (Partial<Reply & HexlineError> | null | undefined)[]) {
-    const kind = outcome?.kind
-    if (kind === undefined) bytes += sizeFrom(outcome?.bytes)
-    // By its class, also where that is of the other build: most outcomes have no kind.
-    else if (isFailure(outcome)) failures[kind] = (failures[kind] ?? 0) + 1
+  for (const outcome of outcomes) {
+    // A result is told from an error by one look, and from a failure of either build by several.
+    if (!(outcome instanceof Error)) bytes += sizeFrom((outcome as Partial<Reply> | null | undefined)?.bytes)
+    else if (isFailure(outcome)) failures[outcome.kind] = (failures[outcome.kind] ?? 0) + 1
   }
   return { bytes, failures }
 }

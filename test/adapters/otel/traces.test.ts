@@ -13,7 +13,7 @@ import {
 } from '@opentelemetry/sdk-trace-base'
 import { type InstrumentOptions, instrument } from 'hexline/otel'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { tellBegun, tellPostBegun } from '../../../src/rpc/call-watchers.ts'
+import { tellBegun, tellEnded, tellPostBegun } from '../../../src/rpc/call-watchers.ts'
 import { node } from '../../support/node.ts'
 import { type OtlpReceiver, type OtlpSpan, startOtlpReceiver } from '../../support/otlp-receiver.ts'
 import { always, clientOf, cut, errorOf, honest, read, refuse, serve, silent } from '../../support/server.ts'
@@ -31,10 +31,9 @@ interface Traced {
 
 /** A call begins, and has ended. */
 function tellCall(priority: 'interactive' | 'bulk', now: number): void {
-  tellBegun(1, 'eth_call', priority, now)?.(ANSWERED)
+  tellBegun(1, 'eth_call', priority, now)
+  tellEnded(1, 'eth_call', 'answered', 'node', 1, 5, 40, undefined)
 }
-
-const ANSWERED = { outcome: 'answered', endpoint: 'node', attempts: 1, bytes: 40, kind: undefined, rpcCode: undefined } as const
 
 /** Traces into memory, until the test ends. */
 function tracedInMemory(options: InstrumentOptions): InMemorySpanExporter {
@@ -363,9 +362,9 @@ describe('spans', () => {
     const tracer = provider.getTracer('older')
     const tracerProvider = { getTracer: () => ({ startSpan: (...args: Parameters<Tracer['startSpan']>) => older(tracer.startSpan(...args)) }) as Tracer }
     onTestFinished(instrument({ metrics: false, tracerProvider }))
-    const end = tellBegun(1, 'eth_call', 'bulk', 1)
+    tellBegun(1, 'eth_call', 'bulk', 1)
     tellPostBegun('node', 1, () => [1], 1)?.({ endpoint: 'node', calls: 1, bytes: 1, durationMs: 1, status: 200, failures: {}, isCut: false })
-    end?.(ANSWERED)
+    tellEnded(1, 'eth_call', 'answered', 'node', 1, 5, 40, undefined)
     expect(exporter.getFinishedSpans().map(({ name, links }) => [name, links.length])).toEqual([
       ['hexline POST', 1],
       ['eth_call', 0],
