@@ -1,6 +1,6 @@
 import { channel } from 'node:diagnostics_channel'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { type Call, type Client, createClient, type Post, replyOf } from '../../src/index.ts'
+import { type Call, createClient, type Post, replyOf } from '../../src/index.ts'
 import { endpointLabels, type Recorder, record } from '../../src/metrics/recorder.ts'
 import { node } from '../support/node.ts'
 import { always, clientOf, cut, errorOf, honest, read, refuse, serve, silent } from '../support/server.ts'
@@ -39,30 +39,6 @@ describe('metrics', () => {
     expect(valuesOf(recorder, 'call.duration')).toEqual({ eth_getBalance: 5, other: 1 })
     expect(valuesOf(recorder, 'result.size').eth_getBalance).toBeGreaterThan(0)
     expect(valuesOf(recorder, 'post.failed_calls')).toEqual({ [`${hostOf(other)} execution`]: 1 })
-  })
-
-  it('count each answered call once, however many there are, whenever they are read', async () => {
-    const recorder = recorded()
-    const [a, b] = ['a', 'b'].map((name) => {
-      const post: Post = async (calls) => calls.map(() => replyOf('0x1', 10))
-      return createClient(Object.defineProperty(post, 'name', { value: name }))
-    }) as [Client, Client]
-    const expected: Record<string, number> = {}
-    for (const many of [1, 255, 256, 257, 1000]) {
-      const calls = Array.from({ length: many }, (_, i) => {
-        const [client, name] = i % 3 === 0 ? ([a, 'a'] as const) : ([b, 'b'] as const)
-        const method = i % 2 === 0 ? 'eth_chainId' : 'eth_gasPrice'
-        const labels = `${name} ${method} answered `
-        expected[labels] = (expected[labels] ?? 0) + 1
-        return client.call(method)
-      })
-      await Promise.all(calls)
-      expect(valuesOf(recorder, 'calls.in_flight')).toEqual({ '': 0 })
-      expect(valuesOf(recorder, 'calls')).toEqual(expected)
-    }
-    const total = Object.values(expected).reduce((sum, each) => sum + each)
-    const sumOf = (name: string) => Object.values(valuesOf(recorder, name)).reduce((sum, each) => sum + each)
-    expect([sumOf('call.duration'), sumOf('result.size')]).toEqual([total, 10 * total])
   })
 
   it('count POSTs by the class of their status, their calls and their bytes, and retries', async () => {

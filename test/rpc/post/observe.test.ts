@@ -41,15 +41,11 @@ describe('the event of a POST', () => {
   })
 })
 
-function unreadable(): never {
-  throw new Error('it was read')
-}
-
 describe('a watched post function', () => {
   test.each<[string, unknown]>([
     ['holes', [undefined, null, replyOf('0x1', 5)]],
     ['a reply that has a kind of its own', [Object.assign(replyOf('0x1', 5), { kind: 'cached' })]],
-    ['a reply that throws where it is asked for a kind', [Object.defineProperty(replyOf('0x1', 5), 'kind', { get: unreadable })]],
+    ['a reply that throws where it is asked for a kind', [Object.defineProperty(replyOf('0x1', 5), 'kind', { get: () => expect.unreachable('it was read') })]],
     ['errors that are not of hexline', [Object.assign(new Error('no'), { kind: 'timeout', bytes: 7 }), replyOf('0x1', 5)]],
     ['no array', 'nonsense'],
     ['nothing', undefined],
