@@ -66,10 +66,11 @@ export class Choice {
     return best
   }
 
-  /** Could another endpoint take a call at once? */
-  hasFree(passed: readonly Endpoint[], besides: Endpoint, now: number): boolean {
+  /** Could another endpoint, as far as is known, answer the call at once? */
+  hasFree(call: Call, trait: Trait | undefined, passed: readonly Endpoint[], except: Endpoint, now: number): boolean {
     for (const each of this.#endpoints) {
-      if (each !== besides && each.wrong === undefined && !each.health.isOut && each.queue.pausedUntil <= now && !passed.includes(each)) return true
+      if (each === except || passed.includes(each) || each.wrong !== undefined || each.health.isOut || each.queue.pausedUntil > now) continue
+      if (each.canAnswer(call, trait, now)) return true
     }
     return false
   }

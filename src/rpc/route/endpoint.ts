@@ -173,6 +173,11 @@ export class Endpoint {
     return at !== undefined && now - at < REMEMBERED_MS
   }
 
+  /** As far as is known, it has the method, and the oldest block that the call needs. */
+  canAnswer({ method, params }: Call, trait: Trait | undefined, now: number): boolean {
+    return !this.lacks(method, now) && !(trait !== undefined && this.lacksHistory(trait, params, now))
+  }
+
   /**
    * Asks for its newest block, and in the same POST for its chain where that is not known yet.
    * Learns from the answer, and from silence. Never rejects.

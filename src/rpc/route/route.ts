@@ -93,7 +93,8 @@ class Router {
       const now = this.#now()
       this.#askHeads(now)
       const endpoint = holder ?? this.#choice.best(call, trait, passed, now)
-      if (endpoint === undefined) {
+      const isKnownToRefuse = refusal !== undefined && isThrottled(refusal.error) && endpoint?.canAnswer(call, trait, now) === false
+      if (endpoint === undefined || isKnownToRefuse) {
         // An endpoint that could not be reached may be back long before another one's pause ends.
         if (isUnreached && refusal?.error.retryAfterMs !== undefined) Object.assign(refusal.error, { retryAfterMs: 0 })
         throw this.#failureOf(refusal ?? this.#allWrong(call), call, passed, posts)
@@ -104,7 +105,7 @@ class Router {
         if (from !== undefined && from !== endpoint.name && routeEvents.hasSubscribers) {
           routeEvents.publish({ change: 'moved', method: call.method, endpoint: from, to: endpoint.name, kind: why })
         }
-        const reply = await this.#ask(endpoint, holder === undefined ? this.#withoutWait(call, endpoint, passed, now) : { ...call, isBound: true }, trait)
+        const reply = await this.#ask(endpoint, holder === undefined ? this.#withoutWait(call, trait, endpoint, passed, now) : { ...call, isBound: true }, trait)
         onAnswer?.(endpoint)
         return reply
       } catch (failure) {
@@ -120,10 +121,12 @@ class Router {
         posts += failure.posts
         passed.push(endpoint)
         why = error.kind
-        const isFinal = error.kind === 'unsupported' && this.#endpoints.every((each) => passed.includes(each) || each.lacks(call.method, now))
+        // Those that failed otherwise, such as by throttling, may answer later on.
+        const isFinal = error.kind === 'unsupported' && this.#endpoints.every((each) => each.wrong !== undefined || each.lacks(call.method, now))
         const mayGoOn = goesOn(failure, call, endpoint, trait) || (call.safe && mayRepeat(error) === true && this.#hasSlow(passed))
-        if (isFinal || holder !== undefined || !mayGoOn) throw this.#failureOf(failure, call, passed, posts)
+        if (holder !== undefined || !mayGoOn) throw this.#failureOf(failure, call, passed, posts)
         if (refusal === undefined || hopeOf(error) < hopeOf(refusal.error)) refusal = failure
+        if (isFinal) throw this.#failureOf(refusal, call, passed, posts)
         if (error.kind === 'network') isUnreached = true
       }
     }
@@ -141,8 +144,8 @@ class Router {
    * The call, set not to wait in line for an endpoint that is paused or out, as long as another one
    * can take it.
    */
-  #withoutWait(call: Call, endpoint: Endpoint, passed: readonly Endpoint[], now: number): Call {
-    const whilePaused = this.#choice.hasFree(passed, endpoint, now) ? 'fail' : call.whilePaused
+  #withoutWait(call: Call, trait: Trait | undefined, endpoint: Endpoint, passed: readonly Endpoint[], now: number): Call {
+    const whilePaused = this.#choice.hasFree(call, trait, passed, endpoint, now) ? 'fail' : call.whilePaused
     if (whilePaused === call.whilePaused && passed.length === 0) return call
     return { ...call, whilePaused, tried: passed.length === 0 ? call.tried : [...call.tried, ...passed.map(({ name }) => name)] }
   }
@@ -155,7 +158,7 @@ class Router {
     if (this.#hedge === undefined) return endpoint.ask(call, trait)
     const again: Send = (copy) => {
       const now = this.#now()
-      const isFree = copy.pin === undefined && this.#choice.hasFree([], endpoint, now)
+      const isFree = copy.pin === undefined && this.#choice.hasFree(copy, trait, [], endpoint, now)
       return ((isFree ? this.#choice.best(copy, trait, [endpoint], now) : undefined) ?? endpoint).ask(copy, trait)
     }
     return this.#hedge.send(call, `${endpoint.name} ${call.method}`, (first) => endpoint.ask(first, trait), again)
@@ -276,9 +279,10 @@ function goesOn({ error, wasSent }: CallFailure, call: Call, endpoint: Endpoint,
 
 /**
  * How long until the call may do better, in ms: of several refusals the most hopeful is reported.
- * Throttling passes on its own.
+ * Throttling passes on its own. That one endpoint does not have the method says least.
  */
 function hopeOf(error: HexlineError): number {
   if (isThrottled(error)) return error.retryAfterMs ?? 0
-  return mayRepeat(error) === true ? 1e12 : Number.POSITIVE_INFINITY
+  if (mayRepeat(error) === true) return 1e12
+  return error.kind === 'unsupported' ? Number.POSITIVE_INFINITY : 1e15
 }

@@ -145,15 +145,29 @@ describe('among working endpoints', () => {
 test('an endpoint is free if it works, is not paused, and has not been passed over', () => {
   const { endpoints, choice } = endpointsOf('a', 'b')
   const [a, b] = endpoints as [Endpoint, Endpoint]
-  expect(choice.hasFree([], a, now())).toBe(true)
-  expect(choice.hasFree([b], a, now())).toBe(false)
+  const isFree = (passed: readonly Endpoint[], except: Endpoint) => choice.hasFree(callOf(), undefined, passed, except, now())
+  expect(isFree([], a)).toBe(true)
+  expect(isFree([b], a)).toBe(false)
   pause(b, now() + 1)
-  expect(choice.hasFree([], a, now())).toBe(false)
+  expect(isFree([], a)).toBe(false)
   pause(b, now())
-  expect(choice.hasFree([], a, now())).toBe(true)
+  expect(isFree([], a)).toBe(true)
   b.health.giveUp(now())
-  expect(choice.hasFree([], a, now())).toBe(false)
-  expect(choice.hasFree([], b, now())).toBe(true)
+  expect(isFree([], a)).toBe(false)
+  expect(isFree([], b)).toBe(true)
   a.wrong = new HexlineError('on another chain', 'integrity')
-  expect(choice.hasFree([], b, now())).toBe(false)
+  expect(isFree([], b)).toBe(false)
+})
+
+test('an endpoint that lacks the method, or the block, is not free for the call', async () => {
+  const { endpoints, choice } = endpointsOf('a', 'b')
+  const [a, b] = endpoints as [Endpoint, Endpoint]
+  const old: Trait = { needs: () => 5, reads: 'blocks' }
+  expect(choice.hasFree(callOf(), old, [], a, now())).toBe(true)
+  b.history.reachesTo('blocks', 6, now())
+  expect(choice.hasFree(callOf(), old, [], a, now())).toBe(false)
+  expect(choice.hasFree(callOf(), undefined, [], a, now())).toBe(true)
+  await b.ask(callOf(), undefined).catch(() => {})
+  expect(choice.hasFree(callOf(), undefined, [], a, now())).toBe(false)
+  expect(choice.hasFree(callOf({ method: 'eth_chainId' }), undefined, [], a, now())).toBe(true)
 })

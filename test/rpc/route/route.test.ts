@@ -470,6 +470,32 @@ describe('a method that an endpoint lacks', () => {
     expect(await errorOf(client.request(trace))).toMatchObject({ name: 'RpcError', kind: 'unsupported', attempts: 1 })
     expect(counts(a, b).reduce((sum, n) => sum + n)).toBe(3)
   })
+
+  test.each([
+    ['after', (limited: string, lacking: string) => [limited, lacking]],
+    ['before', (limited: string, lacking: string) => [lacking, limited]],
+  ] as const)('waits for a throttled one that has it; the one without it is listed %s it', async (_, order) => {
+    const limited = await serve(limiter(clock, { perSecond: 20, burst: 20, refuses: 'entries', latencyMs: 1 }).answer)
+    const lacking = await serve(without)
+    const client = clientOf(order(limited.url, lacking.url) as [string, string])
+    const answers = await Promise.all(Array.from({ length: 100 }, (_, i) => client.request({ ...trace, params: [hex(i)] })))
+    expect(answers).toEqual(Array.from({ length: 100 }, (_, i) => answerTo([hex(i)])))
+    // No call goes back to the one that lacks the method while it waits for the other.
+    expect(calls(lacking).length).toBeLessThanOrEqual(100)
+  })
+
+  test.each([
+    ['pruned', refuse(4444, 'pruned history unavailable')],
+    ['auth', refuse(-32000, 'Unauthorized', { status: 401 })],
+    ['server', broken],
+  ] as const)('fails a call as %s if another one that has it says that', async (kind, answer) => {
+    const [a, b] = [await serve(without), await serve(answer)]
+    for (const urls of [
+      [a.url, b.url],
+      [b.url, a.url],
+    ] as const)
+      expect(await errorOf(clientOf(urls, quick).request(trace))).toMatchObject({ kind })
+  })
 })
 
 describe('an endpoint without old blocks', () => {
