@@ -223,6 +223,13 @@ export class EndpointLimits {
     return { calls, sentAt: now, nth, nthBusy, expectedBytes: this.#size.expectedBytes(calls), isProbe, hadRoom }
   }
 
+  /** A batch has ended because no caller waited for it any more. That says nothing about limits. */
+  cut({ calls, sentAt, isProbe }: BatchInFlight): void {
+    this.#forget(sentAt)
+    if (isProbe) this.#isProbing = false
+    this.#size.end(calls.length)
+  }
+
   /** Learns from what became of a batch. */
   finished(result: BatchResult, now: number): Consequences {
     const { batch, answered, throttling, whole } = result

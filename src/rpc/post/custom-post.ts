@@ -16,16 +16,21 @@ export function userPost(name: string, post: Post, timeoutMs: number, alarms: Al
       const controller = new AbortController()
       const end = (): void => {
         alarms.unset(alarm)
-        signal.removeEventListener('abort', giveUp)
+        signal.removeEventListener('abort', cut)
       }
-      function giveUp(): void {
+      const cut = (): void => {
+        end()
+        controller.abort()
+        reject(signal.reason)
+      }
+      const giveUp = (): void => {
         end()
         controller.abort()
         resolve(calls.map(({ method }) => new TimeoutError(`${name}: no whole reply within ${timeoutMs} ms`, { method, endpoint: name })))
       }
       const alarm: Alarm = { at: alarms.clock.now() + timeoutMs, place: -1, ring: giveUp }
       alarms.set(alarm)
-      signal.addEventListener('abort', giveUp)
+      signal.addEventListener('abort', cut)
       // One that throws is like one that rejects.
       new Promise<readonly Outcome[]>((given) => given(post(calls, controller.signal)))
         .finally(end)

@@ -1,4 +1,4 @@
-import { type HexlineError, LimitError, MalformedReplyError, NetworkError } from '../../errors.ts'
+import { type HexlineError, LimitError, NetworkError } from '../../errors.ts'
 import type { Exchange, HttpReply } from '../../http/exchange.ts'
 import type { Clock } from '../../wait/clock.ts'
 import type { BodyPool } from '../body-pool.ts'
@@ -29,7 +29,10 @@ export interface PostOptions extends ReplyErrorsOptions {
  */
 const MOST_FOR_A_BATCH = 16 * 1024 * 1024
 
-/** Encodes the envelope, makes one exchange and gives each call the reply with its id. */
+/**
+ * Encodes the envelope, makes one exchange and gives each call the reply with its id. Rejects with
+ * the signal's reason when that has ended the exchange.
+ */
 export function createPost(options: PostOptions): Post {
   const { endpoint, exchange, path, ids, clock } = options
   const cuts = new Cuts()
@@ -47,9 +50,11 @@ export function createPost(options: PostOptions): Post {
         signal,
       )
     } catch (error) {
-      // An abort ends a POST only after its last caller has left, so these failures reach no
-      // caller.
-      const failure = isFailure(error) ? cutShort(error, calls.length, cuts) : new MalformedReplyError('aborted')
+      if (!isFailure(error)) {
+        onPosted?.([])
+        throw error
+      }
+      const failure = cutShort(error, calls.length, cuts)
       // By the name that routing knows: two endpoints may share a host.
       const failures = calls.map((call) => Object.assign(copyError(failure, call.method), { endpoint }))
       onPosted?.(failures)

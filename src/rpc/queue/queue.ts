@@ -229,7 +229,8 @@ class EndpointQueue implements Queue {
     const outcomes = await this.#sender.send(entries)
     this.#inFlight.delete(entries)
     if (isBulk) this.#bulkPosts--
-    this.#finish(line, entries, batch, outcomes)
+    if (outcomes === undefined) this.#limits.cut(batch)
+    else this.#finish(line, entries, batch, outcomes)
     this.#restingJobs.push(end)
     this.#offerSoon()
   }

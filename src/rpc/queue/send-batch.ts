@@ -20,10 +20,15 @@ export class BatchSender {
     this.#post = post
   }
 
-  /** An outcome for each entry, in their order, whatever the post function does. Never rejects. */
-  async send(entries: readonly Entry[]): Promise<readonly Outcome[]> {
+  /**
+   * An outcome for each entry, in their order, whatever the post function does. Undefined when the
+   * POST was cut: no caller waits for an outcome, and there is nothing to be learnt from it. Never
+   * rejects.
+   */
+  async send(entries: readonly Entry[]): Promise<readonly Outcome[] | undefined> {
     const endpoint = this.#endpoint
     const controller = this.#controllers.pop() ?? new AbortController()
+    const { signal } = controller
     let waitedFor = entries.length
     let timedOut = 0
     const batch: InFlight = {
@@ -37,17 +42,20 @@ export class BatchSender {
     for (const entry of entries) entry.start(batch)
     let problem = 'gave no outcome for a call'
     try {
-      const outcomes = await this.#post(entries, controller.signal)
-      // These reach no caller any more, but the limits learn from them.
-      if (timedOut === entries.length) return entries.map(({ method }) => new TimeoutError(`${endpoint}: all calls had waited too long`, { method }))
-      if (areOutcomes(outcomes, entries.length)) return outcomes
+      const outcomes = await this.#post(entries, signal)
+      if (!signal.aborted && areOutcomes(outcomes, entries.length)) return outcomes
     } catch (error) {
-      if (isFailure(error)) return entries.map((entry) => Object.assign(copyError(error, entry.method), { endpoint }))
+      if (!signal.aborted && isFailure(error)) return entries.map((entry) => Object.assign(copyError(error, entry.method), { endpoint }))
       problem = `rejected: ${error instanceof Error ? error.message : show(error)}`
     } finally {
       // A caller that leaves from now on must not cut the POST that gets this controller next.
       waitedFor = 0
-      if (!controller.signal.aborted) this.#controllers.push(controller)
+      if (!signal.aborted) this.#controllers.push(controller)
+    }
+    if (signal.aborted) {
+      // These reach no caller any more, but the limits learn from them.
+      const isLate = timedOut === entries.length
+      return isLate ? entries.map(({ method }) => new TimeoutError(`${endpoint}: all calls had waited too long`, { method })) : undefined
     }
     return entries.map(({ method }) => new MalformedReplyError(`${endpoint}: its post function ${problem}`, { method, endpoint }))
   }

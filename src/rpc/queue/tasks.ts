@@ -1,4 +1,4 @@
-import { HexlineError, MalformedReplyError } from '../../errors.ts'
+import { HexlineError } from '../../errors.ts'
 import type { Waiter, Waiting } from '../../wait/waiting.ts'
 import { type Call, ownRead, type Post, replyOf } from '../call.ts'
 import type { Backoff } from '../retry-delay.ts'
@@ -54,7 +54,7 @@ const post: Post = async (calls, signal) => {
   try {
     return [replyOf(await run(signal))]
   } catch (error) {
-    // An abort ends a task only after its last caller has left, so its outcome reaches no caller.
-    return [error instanceof HexlineError ? error : new MalformedReplyError('aborted')]
+    if (error instanceof HexlineError) return [error]
+    throw error
   }
 }

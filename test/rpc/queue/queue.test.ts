@@ -1,7 +1,8 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { setImmediate as turn } from 'node:timers/promises'
 import PQueue from 'p-queue'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { type Client, type ClientOptions, LimitError, type Post, replyOf } from '../../../src/index.ts'
+import { type Client, type ClientOptions, LimitError, type Post, type PostEvent, replyOf, type ThrottleEvent } from '../../../src/index.ts'
 import { ownRead, type PooledCall } from '../../../src/rpc/call.ts'
 import { createQueue, MOVED } from '../../../src/rpc/queue/queue.ts'
 import { systemClock } from '../../../src/wait/clock.ts'
@@ -503,6 +504,57 @@ describe('a batch refused for its length', () => {
     open()
     await Promise.all(stay)
     expect(server.requests.slice(1).flatMap(asked).sort()).toEqual([0, 1])
+  })
+})
+
+describe('batches that their callers abort', () => {
+  test.each([
+    ['a URL', async () => (await serve(honest, silent, silent, silent, silent, silent, honest)).url],
+    ['a URL that has answered nothing yet', async () => (await serve(silent, silent, silent, silent, silent, honest)).url],
+    [
+      'a function that heeds its signal',
+      async () => {
+        let posts = 0
+        const post: Post = (calls, signal) =>
+          ++posts > 5
+            ? Promise.resolve(calls.map(({ params }) => replyOf(answerTo(params as unknown[]))))
+            : new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+        return post
+      },
+    ],
+    [
+      'a function that does not',
+      async () => {
+        let posts = 0
+        const post: Post = (calls) => (++posts > 5 ? Promise.resolve(calls.map(({ params }) => replyOf(answerTo(params as unknown[])))) : new Promise(() => {}))
+        return post
+      },
+    ],
+  ])('say nothing about the limits of %s', async (name, endpoint) => {
+    const throttled = new Set<string>()
+    const posts: PostEvent[] = []
+    const onThrottle = (event: unknown) => void throttled.add((event as ThrottleEvent).endpoint)
+    const onPost = (event: unknown) => void posts.push(event as PostEvent)
+    subscribe('hexline:throttle', onThrottle)
+    subscribe('hexline:post', onPost)
+    onTestFinished(() => {
+      unsubscribe('hexline:throttle', onThrottle)
+      unsubscribe('hexline:post', onPost)
+    })
+    const client = clientOf(await endpoint(), { concurrency: 1 })
+    if (name === 'a URL') await read(client, 'first')
+    for (let i = 0; i < 5; i++) {
+      const aborter = new AbortController()
+      const gone = Promise.allSettled(Array.from({ length: 50 }, (_, j) => read(client.with({ signal: aborter.signal }), j)))
+      await sleep(20)
+      aborter.abort()
+      await gone
+    }
+    expect(await reads(client, 0, 50)).toHaveLength(50)
+    const { endpoint: own } = posts.at(-1) as PostEvent
+    const ownPosts = posts.filter(({ endpoint, calls }) => endpoint === own && calls > 1)
+    expect(ownPosts.map(({ calls, isCut, failures }) => [calls, isCut, failures])).toEqual([...Array(5).fill([50, true, {}]), [50, false, {}]])
+    expect(throttled).not.toContain(own)
   })
 })
 

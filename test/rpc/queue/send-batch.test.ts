@@ -39,7 +39,7 @@ describe('the outcomes of a batch', () => {
   test('are copies of the error with which a post function rejects, each with its own method', async () => {
     const outcomes = await outcomesOf(() => Promise.reject(shared), 'a', 'b')
     expect(outcomes).toMatchObject(['a', 'b'].map((method) => ({ name: 'RpcError', method, message: `node: ${method}: no` })))
-    expect(outcomes[0]).not.toBe(shared)
+    expect(outcomes?.[0]).not.toBe(shared)
   })
 
   const gave = (outcomes: unknown) => (async () => outcomes) as unknown as Post
@@ -73,16 +73,37 @@ describe('a POST', () => {
     await sent
   })
 
-  test.each([
-    ['all', 2, 'TimeoutError'],
-    ['some', 1, 'MalformedReplyError'],
-  ])('whose callers have left is a timeout for the limits if %s of them timed out', async (_, timeouts, name) => {
+  /** What is left of a POST whose callers all leave; this many of them timed out. */
+  async function cutAfter(timeouts: number, ...given: readonly Outcome[]) {
     const { sender, ends } = held()
     const { callers, entries } = entriesOf('a', 'b')
     const sent = sender.send(entries)
     for (const [i, caller] of callers.entries()) caller.cancel(i < timeouts ? new TimeoutError('a: no answer') : 'enough')
-    ends[0]?.([])
-    expect(await sent).toMatchObject([{ name }, { name }])
+    ends[0]?.(given)
+    return sent
+  }
+
+  test('is a timeout for the limits if all of its callers timed out', async () => {
+    expect(await cutAfter(2)).toMatchObject([{ name: 'TimeoutError' }, { name: 'TimeoutError' }])
+  })
+
+  test.each([
+    ['with nothing', []],
+    ['with results', [replyOf(1), replyOf(2)]],
+    ['with failures', [new RpcError({ code: 1, message: 'no' }), new RpcError({ code: 1, message: 'no' })]],
+  ])('has no outcomes if a caller left for another reason, though it ends %s', async (_, given) => {
+    expect(await cutAfter(1, ...given)).toBeUndefined()
+  })
+
+  test.each([
+    ['an error of its own', new Error('cut')],
+    ['an error of hexline', new TimeoutError('a: cut')],
+  ])('has none, either, if its post function rejects with %s when it is cut', async (_, reason) => {
+    const post: Post = (_, signal) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(reason)))
+    const { callers, entries } = entriesOf('a')
+    const sent = new BatchSender('node', post).send(entries)
+    callers[0]?.cancel('enough')
+    expect(await sent).toBeUndefined()
   })
 
   test('is not cut by a caller that leaves after an earlier one with the same signal', async () => {
