@@ -1,6 +1,7 @@
 import type { Address, Hash, LogTopic } from 'viem'
 import type { Client as HexlineClient } from '../../src/client/client.ts'
 import { listenOf } from '../../src/client/internals.ts'
+import { guarded } from '../../src/wait/throw-later.ts'
 import { HeadBackfill } from './head-backfill.ts'
 import { LogBackfill } from './log-backfill.ts'
 import { viemError } from './viem-error.ts'
@@ -40,10 +41,11 @@ export function subscribeOf(client: HexlineClient): Subscribe | undefined {
     // Fields that are undefined would be left out anyway.
     const sent = JSON.parse(JSON.stringify(params)) as SubscribeParameters['params']
     const subscription = `0x${crypto.randomUUID().replaceAll('-', '')}` as const
-    const deliver = (result: unknown) => onData({ subscription, result })
+    // What these throw must reach neither the socket nor the notifications that follow.
+    const deliver = guarded((result: unknown) => onData({ subscription, result }))
     const told = (error: unknown) => viemError(error, { method: 'eth_subscribe', params: sent }, client.endpoints)
     const [name, filter] = sent
-    const failed = (error: unknown) => onError?.(told(error))
+    const failed = guarded((error: unknown) => onError?.(told(error)))
     const backfill =
       name === 'logs' ? new LogBackfill(client, filter, deliver, failed) : name === 'newHeads' ? new HeadBackfill(client, deliver, failed) : undefined
     try {
@@ -61,7 +63,7 @@ export function subscribeOf(client: HexlineClient): Subscribe | undefined {
             gap: () => backfill?.fill(),
             notified: (result) => (backfill === undefined ? deliver(result) : backfill.notified(result)),
             ended(error) {
-              if (isStarted) onError?.(told(error))
+              if (isStarted) failed(error)
               else reject(error)
             },
           },
@@ -77,6 +79,7 @@ export function subscribeOf(client: HexlineClient): Subscribe | undefined {
         },
       }
     } catch (error) {
+      backfill?.stop()
       throw told(error)
     }
   }

@@ -1,4 +1,5 @@
 import { processWide } from '../process-wide.ts'
+import { throwLater } from '../wait/throw-later.ts'
 import type { Call } from './call.ts'
 import type { CallEvent, PostEvent } from './events.ts'
 
@@ -76,6 +77,8 @@ export function areCallsWatched(): boolean {
   return watchers.together !== undefined
 }
 
+/* Like a subscriber to a channel, a watcher that throws breaks no call. */
+
 /** Tells all watchers that a call begins. */
 export const tellBegun: CallBegun = (id, method, priority, now) => {
   try {
@@ -104,13 +107,6 @@ export const tellPostBegun: PostBegun = (endpoint, calls, callIds, now) => {
   }
 }
 
-/** Like a subscriber to a channel, a watcher that throws breaks no call. */
-export function throwLater(error: unknown): void {
-  process.nextTick(() => {
-    throw error
-  })
-}
-
 /**
  * Two watchers as one. Neither keeps the other from hearing. Each argument is passed on by itself:
  * with a list of arguments, or of watchers, small calls would take longer.
@@ -134,8 +130,8 @@ function pairOf(a: CallWatcher, b: CallWatcher): CallWatcher {
       second(id, method, outcome, endpoint, attempts, durationMs, bytes, failure)
     }),
     postBegun: eitherOf(a.postBegun, b.postBegun, (first, second) => (endpoint, calls, callIds, now) => {
-      const end = guarded(first, endpoint, calls, callIds, now)
-      const otherEnd = guarded(second, endpoint, calls, callIds, now)
+      const end = postBegunBy(first, endpoint, calls, callIds, now)
+      const otherEnd = postBegunBy(second, endpoint, calls, callIds, now)
       return eitherOf(end, otherEnd, (one, other) => (figures) => {
         try {
           one(figures)
@@ -153,7 +149,7 @@ function eitherOf<F>(a: F | undefined, b: F | undefined, both: (a: F, b: F) => F
   return a === undefined ? b : b === undefined ? a : both(a, b)
 }
 
-function guarded(begun: PostBegun, ...post: Parameters<PostBegun>): PostEnd | undefined {
+function postBegunBy(begun: PostBegun, ...post: Parameters<PostBegun>): PostEnd | undefined {
   try {
     return begun(...post)
   } catch (error) {

@@ -237,16 +237,18 @@ export class OpenSocket implements FrameHandler, Alarm {
 
   async #inflate(payload: Buffer): Promise<void> {
     const limit = this.#handler.limitOf(undefined)
+    let message: Buffer
     try {
       // A message has no last block.
       const options = { maxOutputLength: limit, finishFlush: constants.Z_SYNC_FLUSH }
-      this.#handler.message(await inflate(Buffer.concat([payload, DEFLATE_END]), options))
+      message = await inflate(Buffer.concat([payload, DEFLATE_END]), options)
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') return this.#handler.tooLarge(undefined, limit + 1)
       const { endpoint, scrub } = this.#options
       const cause = plainCause(error, scrub)
-      this.close(new MalformedReplyError(`${endpoint}: a message could not be decompressed: ${excerpt(cause.message)}`, { endpoint, cause }))
+      return this.close(new MalformedReplyError(`${endpoint}: a message could not be decompressed: ${excerpt(cause.message)}`, { endpoint, cause }))
     }
+    this.#handler.message(message)
   }
 
   #look(): void {

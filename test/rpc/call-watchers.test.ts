@@ -5,6 +5,7 @@ import { areCallsWatched, type CallEnded, type CallWatcher, tellBegun, tellEnded
 import { numbered } from '../../src/rpc/events.ts'
 import { eventsOf } from '../support/events.ts'
 import { clientOf, errorOf, gate, honest, read, refuse, serve } from '../support/server.ts'
+import { uncaughtErrors } from '../support/uncaught.ts'
 
 function watch(watcher: CallWatcher): () => void {
   const stop = watchCalls(watcher)
@@ -213,17 +214,3 @@ describe('a watcher of POSTs', () => {
     await expect.poll(() => uncaught).toEqual(['begun', 'ended', 'ended last'])
   })
 })
-
-/** The messages of errors that nobody catches, from now to the end of the test. */
-function uncaughtErrors(): readonly string[] {
-  const messages: string[] = []
-  const others = process.listeners('uncaughtException')
-  const onError = (error: Error) => void messages.push(error.message)
-  process.removeAllListeners('uncaughtException')
-  process.on('uncaughtException', onError)
-  onTestFinished(() => {
-    process.off('uncaughtException', onError)
-    for (const other of others) process.on('uncaughtException', other)
-  })
-  return messages
-}

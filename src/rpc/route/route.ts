@@ -105,7 +105,8 @@ class Router {
         if (from !== undefined && from !== endpoint.name && routeEvents.hasSubscribers) {
           routeEvents.publish({ change: 'moved', method: call.method, endpoint: from, to: endpoint.name, kind: why })
         }
-        const reply = await this.#ask(endpoint, holder === undefined ? this.#withoutWait(call, trait, endpoint, passed, now) : { ...call, isBound: true }, trait)
+        const attempt = holder === undefined ? this.#withoutWait(call, trait, endpoint, passed, now) : { ...call, isBound: true }
+        const reply = await this.#ask(endpoint, attempt, trait)
         onAnswer?.(endpoint)
         return reply
       } catch (failure) {

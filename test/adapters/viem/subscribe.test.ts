@@ -4,9 +4,10 @@ import { hexline } from '../../../adapters/viem/index.ts'
 import { createClient } from '../../../src/index.ts'
 import { liveChain } from '../../support/live-chain.ts'
 import { type Entry, failed, honest, serve } from '../../support/server.ts'
+import { uncaughtErrors } from '../../support/uncaught.ts'
 import { closing } from '../../support/viem-clients.ts'
 import { collector } from '../../support/viem-flows.ts'
-import { type Message, type Reaction, serveWebSocket } from '../../support/web-socket-server.ts'
+import { type Message, type Reaction, serveWebSocket, serveWebSocketWith } from '../../support/web-socket-server.ts'
 
 const transfer = parseAbiItem('event Transfer(address indexed from, address indexed to, uint256 amount)')
 const topic = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef'
@@ -141,6 +142,70 @@ describe('a lost socket', () => {
     peer.notify(node.state.id, logOf(9))
     expect(await seen.all).toEqual(['6', '7', '8', '-8', '8', '9'])
     unwatch()
+  })
+})
+
+describe('a callback that throws', () => {
+  test.each([
+    ['as they are', false],
+    ['compressed', true],
+  ])('breaks neither the socket nor later notifications, which come %s; the process is told', async (_, isCompressed) => {
+    const node = chain()
+    const server = await serveWebSocketWith({ deflate: isCompressed && { threshold: 0 } }, node.reaction)
+    const { subscribe } = createPublicClient({ transport: closing(hexline(server.url as 'ws://', { retryDelay: 1 })) }).transport
+    for (const params of [['logs', {}], ['syncing']] as const) {
+      const uncaught = uncaughtErrors()
+      const seen = collector<unknown>(4)
+      const { unsubscribe } = await subscribe({
+        params: params as ['syncing'],
+        onData({ result }) {
+          seen.add(result)
+          throw new Error('of the user')
+        },
+      })
+      const [peer] = server.peers
+      const results = [1, 2, 3, 4].map((n) => ({ n }))
+      for (const result of results) peer?.notify(node.state.id, result)
+      expect(await seen.all).toEqual(results)
+      await expect.poll(() => uncaught).toEqual(Array(4).fill('of the user'))
+      expect(server.peers).toHaveLength(1)
+      await unsubscribe()
+    }
+  })
+
+  test('loses none of the logs that are fetched after a gap', async () => {
+    const node = chain()
+    const server = await serveWebSocket(node.reaction)
+    const { subscribe } = createPublicClient({ transport: closing(hexline(server.url as 'ws://', { retryDelay: 1 })) }).transport
+    const uncaught = uncaughtErrors()
+    const seen = collector<number>(3)
+    await subscribe({
+      params: ['logs', {}],
+      onData({ result }) {
+        seen.add(Number((result as { data: string }).data))
+        throw new Error('of the user')
+      },
+    })
+    node.state.head = 8
+    server.peers[0]?.webSocket.terminate()
+    expect(await seen.all).toEqual([6, 7, 8])
+    await expect.poll(() => uncaught).toEqual(Array(3).fill('of the user'))
+  })
+
+  test('with an error, too', async () => {
+    const node = chain()
+    const server = await serveWebSocket(node.reaction)
+    const { subscribe, client } = createPublicClient({ transport: closing(hexline(server.url as 'ws://')) }).transport
+    const uncaught = uncaughtErrors()
+    await subscribe({
+      params: ['syncing'],
+      onData() {},
+      onError(error) {
+        throw error
+      },
+    })
+    await client.close()
+    await expect.poll(() => uncaught).toHaveLength(1)
   })
 })
 
