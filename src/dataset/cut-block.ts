@@ -36,9 +36,11 @@ export interface CutBlock {
   readonly tables: Readonly<Partial<Record<DatasetTable, CutTable>>>
 }
 
+/** What was cut. Others may be cut before it is used: its rows are its own. */
 interface CutPart<T> {
   readonly linked: T
   readonly bytes: Buffer
+  readonly rows: readonly Rows[]
 }
 
 const OPEN_BRACKET = 0x5b
@@ -71,10 +73,13 @@ export function blockCutter(
   })
   const receiptList = cutterOf('receipts', ['transactionHash', 'blockHash'], wanted.logs && { logs: listCut(logs) })
 
+  const ofBlock = [blocks, transactions, withdrawals]
+  const ofReceipts = [receiptList, logs]
+  let endItem = () => {}
+
   function block(bytes: Buffer): CutPart<Linked> {
     return readUnread(bytes, (whole) =>
-      cut(whole, (text) => {
-        for (const { rows } of [blocks, transactions, withdrawals]) rows.cutTo(0)
+      cut(whole, ofBlock, (text) => {
         if (text.bytes[0] !== OPEN_BRACE) return { linked: linkedFields(parsed(text)), end: valueEnd(text) }
         const end = blocks.cutObject(text, 0)
         return { linked: linkOf(text), end }
@@ -102,8 +107,7 @@ export function blockCutter(
 
   function cutReceipts(bytes: Buffer): CutPart<LinkedReceipt[]> {
     return readUnread(bytes, (whole) =>
-      cut(whole, (text) => {
-        for (const { rows } of [receiptList, logs]) rows.cutTo(0)
+      cut(whole, ofReceipts, (text) => {
         if (text.bytes[0] !== OPEN_BRACKET) throw fault('an array', parsed(text))
         const end = receiptList.cutArray(text, 0)
         const { rows } = receiptList
@@ -121,20 +125,27 @@ export function blockCutter(
   return {
     block,
     receipts: cutReceipts,
-    item(from, withReceipts) {
-      const { number, hash, parentHash } = from.linked
+    item({ linked: { number, hash, parentHash }, bytes, rows }, withReceipts) {
+      // The item before this one is no longer used.
+      endItem()
+      endItem = () => {
+        for (const [i, cutter] of ofBlock.entries()) cutter.giveBack(rows[i] as Rows)
+        if (withReceipts) for (const [i, cutter] of ofReceipts.entries()) cutter.giveBack(withReceipts.rows[i] as Rows)
+      }
+      const [block, transaction, withdrawal] = rows as [Rows, Rows, Rows]
+      const [receipt, log] = (withReceipts?.rows ?? []) as [Rows, Rows]
       return {
         number: Number(number),
         hash: hash as string,
         parentHash,
-        timestamp: stringAt(from.bytes, blocks.rows.from(0, 4), blocks.rows.to(0, 4)),
-        transactionCount: transactions.rows.count,
+        timestamp: stringAt(bytes, block.from(0, 4), block.to(0, 4)),
+        transactionCount: transaction.count,
         tables: {
-          ...(wanted.blocks && { blocks: { bytes: from.bytes, rows: blocks.rows } }),
-          ...(wanted.transactions && { transactions: { bytes: from.bytes, rows: transactions.rows } }),
-          ...(wanted.withdrawals && { withdrawals: { bytes: from.bytes, rows: withdrawals.rows } }),
-          ...(withReceipts && wanted.receipts && { receipts: { bytes: withReceipts.bytes, rows: receiptList.rows } }),
-          ...(withReceipts && wanted.logs && { logs: { bytes: withReceipts.bytes, rows: logs.rows } }),
+          ...(wanted.blocks && { blocks: { bytes, rows: block } }),
+          ...(wanted.transactions && { transactions: { bytes, rows: transaction } }),
+          ...(wanted.withdrawals && { withdrawals: { bytes, rows: withdrawal } }),
+          ...(withReceipts && wanted.receipts && { receipts: { bytes: withReceipts.bytes, rows: receipt } }),
+          ...(withReceipts && wanted.logs && { logs: { bytes: withReceipts.bytes, rows: log } }),
         },
       }
     },
@@ -157,19 +168,25 @@ function listCut(cutter: ObjectCutter): (text: Text, at: number, row: number) =>
 }
 
 /** Cuts bytes as they came if they are plain, else what `compact` makes of them. */
-function cut<T>(whole: Buffer, read: (text: Text) => { linked: T; end: number }): CutPart<T> {
+function cut<T>(whole: Buffer, cutters: readonly ObjectCutter[], read: (text: Text) => { linked: T; end: number }): CutPart<T> {
+  const begin = () => {
+    for (const { rows } of cutters) rows.cutTo(0)
+  }
+  const part = (linked: T, bytes: Buffer): CutPart<T> => ({ linked, bytes, rows: cutters.map((cutter) => cutter.takeRows()) })
+  begin()
   try {
     const { linked, end } = read(plainText(whole))
-    if (end === whole.length) return { linked, bytes: whole }
+    if (end === whole.length) return part(linked, whole)
   } catch {
     // Unusual or wrong: the second look tells which.
   }
   const bytes = compact(isUtf8(whole) ? whole : Buffer.from(whole.toString('utf8')))
   const text: Text = { bytes, view: viewOf(bytes), isPlain: false }
+  begin()
   try {
     const { linked, end } = read(text)
     if (end !== bytes.length) throw new SyntaxError('something follows the JSON')
-    return { linked, bytes }
+    return part(linked, bytes)
   } catch (error) {
     if (error !== UNUSUAL) throw error
     // Throws `SyntaxError` for what is not JSON.

@@ -118,7 +118,10 @@ export interface CutterOptions {
 
 /** Cuts objects of one kind. */
 export class ObjectCutter {
-  readonly rows: Rows
+  /** Those that are cut now. */
+  rows: Rows
+  /** Those that nobody uses any more. */
+  readonly #unused: Rows[] = []
   readonly #names: ReadonlyMap<string, number>
   readonly #cuts: ReadonlyMap<string, CutField>
   readonly #apart: readonly string[]
@@ -137,6 +140,18 @@ export class ObjectCutter {
     this.#cuts = new Map(Object.entries(cuts))
     this.#apart = apart
     this.#keepsOthers = keepsOthers
+  }
+
+  /** The rows that have been cut, which stay as they are until they are given back. */
+  takeRows(): Rows {
+    const { rows } = this
+    this.rows = this.#unused.pop() ?? new Rows(rows.names)
+    return rows
+  }
+
+  giveBack(rows: Rows): void {
+    rows.cutTo(0)
+    this.#unused.push(rows)
   }
 
   /**

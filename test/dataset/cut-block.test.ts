@@ -60,6 +60,36 @@ describe('a block', () => {
     expect(cut(spaced(right), spaced(receipts), once)).toEqual(cut(right))
   })
 
+  it('stays as it is while the blocks after it are cut', () => {
+    const once = reader()
+    const rowsOf = ({ tables }: ReturnType<typeof once.item>) =>
+      Object.entries(tables).map(([table, { bytes, rows }]) => [
+        table,
+        Array.from({ length: rows.count }, (_, row) => bytes.toString('utf8', rows.start(row), rows.end(row))),
+      ])
+    const withTransactions = (count: number) => {
+      const block = { ...made, transactions: made.transactions.slice(0, count) }
+      return [Buffer.from(JSON.stringify(block)), Buffer.from(JSON.stringify(makeReceipts(block)))] as const
+    }
+    const counts = [1, 3, 0, 2, 3, 1]
+    // More are ahead at one time than at another, as where blocks are verified meanwhile.
+    const ahead: [ReturnType<typeof once.block>, ReturnType<typeof once.receipts>][] = []
+    const takeAhead = (count: number) => {
+      const [block, receipts] = withTransactions(count)
+      ahead.push([once.block(block), once.receipts(receipts)])
+    }
+    for (const count of counts) takeAhead(count)
+    for (const count of [...counts, ...counts]) {
+      const [block, receipts] = ahead.shift() as (typeof ahead)[0]
+      const item = once.item(block, receipts)
+      takeAhead(count)
+      const alone = reader()
+      const [blockJson, receiptsJson] = withTransactions(count)
+      expect(rowsOf(item)).toEqual(rowsOf(alone.item(alone.block(blockJson), alone.receipts(receiptsJson))))
+      expect(item.transactionCount).toBe(count)
+    }
+  })
+
   it('with escapes and other characters keeps them', () => {
     const odd = right.replace('"input":"', '"not\\u0065":"\\"\u00e9 [","input":"')
     expect(cut(odd).rows.transactions?.[0]).toContain('"not\\u0065":"\\"\u00e9 ["')

@@ -10,26 +10,29 @@ export interface ValidChain extends ChainServer {
 export const FIRST = 8
 
 /** Made once: files share this module. */
-const made = new Map<number, MadeBlock>()
+const made = new Map<string, MadeBlock>()
 
 /**
  * `count` blocks with hashes and roots that hold, each the child of the one before it: with
- * transactions of all types, logs and withdrawals.
+ * transactions of all types, logs and withdrawals. `layouts` is how many sizes of blocks take
+ * turns.
  */
-export async function validBlocks(count: number): Promise<ReadonlyMap<number, MadeBlock>> {
+export async function validBlocks(count: number, layouts = 1): Promise<ReadonlyMap<number, MadeBlock>> {
   const blocks = new Map<number, MadeBlock>()
   for (let number = FIRST; number < FIRST + count; number++) {
     const parentHash = blocks.get(number - 1)?.block.hash as `0x${string}` | undefined
-    const block = made.get(number) ?? (await madeJson({ number: BigInt(number), ...(parentHash !== undefined && { parentHash }) }))
-    made.set(number, block)
+    const key = `${layouts} ${number}`
+    const extraTransactions = number % layouts
+    const block = made.get(key) ?? (await madeJson({ number: BigInt(number), extraTransactions, ...(parentHash !== undefined && { parentHash }) }))
+    made.set(key, block)
     blocks.set(number, block)
   }
   return blocks
 }
 
 /** Starts a node of such a chain. */
-export async function startValidChain(count: number, options: Partial<ChainOptions> = {}): Promise<ValidChain> {
-  const blocks = await validBlocks(count)
+export async function startValidChain(count: number, options: Partial<ChainOptions> = {}, layouts = 1): Promise<ValidChain> {
+  const blocks = await validBlocks(count, layouts)
   const server = await startChain({
     head: FIRST + count - 1,
     ...options,
