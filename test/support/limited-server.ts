@@ -34,7 +34,7 @@ export interface Tally {
 
 export interface Limiter {
   readonly answer: Answer
-  /** Changes the rate. */
+  /** Changes the rate; 0 refuses everything from now on. */
   allow(perSecond: number): void
   /** The outcomes since the last `count`, by time of arrival. */
   count(): Tally
@@ -90,6 +90,7 @@ export function limiter(clock: Clock, limit: Limit): Limiter {
     allow(next) {
       take(0, false)
       rate = next
+      if (rate === 0) tokens = 0
     },
     count() {
       const now = clock.now()

@@ -61,6 +61,16 @@ const REPLIES_UNTIL_ANSWER = 4
 const MS_UNTIL_ANSWER = 100
 
 /**
+ * Refusals in a row, without an answer between them, from which nothing is known of the limit: all
+ * may be refused at any rate, as in an outage. Fewer where the endpoint has had a pause before, or
+ * where the level is a guess; more where the refusals may be chance.
+ */
+const UNANSWERED = 4
+const UNANSWERED_AFTER_PAUSE = 3
+const UNANSWERED_GUESS = 2
+const UNANSWERED_AT_RANDOM = 10
+
+/**
  * - `watching`: refusals far below the level are counted;
  * - `trial`: the rate is halved for some POSTs;
  * - `probation`: throttling was found to be random, and the rate is back where it was before it was
@@ -91,6 +101,8 @@ const WATCHING: State = { is: 'watching' }
  *
  *     S = max(0, S + ln(q / p))              if refused,
  *         max(0, S + ln((1 - q) / (1 - p)))  if not,       q = p + 0.1,  until S > 4.5
+ *
+ * Where nothing is answered at all, neither the rate nor chance is known to be the reason.
  */
 export class RandomThrottling {
   readonly #estimate: RateEstimate
@@ -110,6 +122,8 @@ export class RandomThrottling {
   #slowFrom = 0
   #slowUntil = 0
   #isCut = false
+  /** Refusals since the last answer; the level was guessed because of the first one. */
+  #unanswered = 1
   /**
    * When the first answer came after the last cut, and when the last POST started that was far
    * below the level.
@@ -152,6 +166,7 @@ export class RandomThrottling {
   /** Calls of a POST were answered, and none of them was throttled where `isWhole`. */
   answered(calls: number, sentAt: number, isWhole: boolean, now: number): void {
     this.#estimate.answered(calls / this.slower(sentAt))
+    if (calls > 0) this.#unanswered = 0
     if (sentAt >= this.since && this.#answeredAt === Number.POSITIVE_INFINITY) this.#answeredAt = now
     if (isWhole) this.#add(sentAt, false, now)
   }
@@ -161,11 +176,23 @@ export class RandomThrottling {
     if (sentAt < this.since) return 'known'
     const mayBeKnown = this.#isCut && now - this.since < REPLIES_UNTIL_ANSWER * tookMs + MS_UNTIL_ANSWER
     if (this.#answeredAt === Number.POSITIVE_INFINITY && mayBeKnown) return 'known'
+    if (++this.#unanswered >= this.#mostUnanswered(throttling)) {
+      this.#forget()
+      this.#isCut = true
+      this.#startOver()
+      return this.#estimate.refusedAll(throttling, now)
+    }
     const wasTrial = this.#state.is === 'trial'
     const verdict = this.#add(sentAt, true, now)
     if (verdict !== undefined) return verdict
     if (wasTrial || this.#state.is !== 'watching' || (this.#isRandom && this.#score < LIKELIER)) return 'random'
     return this.#cut(throttling, now)
+  }
+
+  #mostUnanswered({ pauseMs }: Throttling): number {
+    if (this.#isRandom) return UNANSWERED_AT_RANDOM
+    if (this.#estimate.isGuess) return UNANSWERED_GUESS
+    return pauseMs > 0 ? UNANSWERED_AFTER_PAUSE : UNANSWERED
   }
 
   get #part(): number {

@@ -66,6 +66,38 @@ const dropsAndRises: readonly Phase[] = [
   [200, 15, 20],
 ]
 
+describe('after an outage in which everything is refused', () => {
+  const unlimited = { burst: 1000, latencyMs: 50 }
+
+  /** Calls of 64 callers that an endpoint without a limit answers in a second. */
+  const FULL = 1280
+
+  it.for<[string, Limit, before: number, outageSeconds: number]>([
+    ['a few seconds, with HTTP 429 and Retry-After: 1', { ...unlimited, refuses: 'posts', retryAfter: 1 }, FULL, 2.5],
+    ['half a minute, with HTTP 429 and Retry-After: 1', { ...unlimited, refuses: 'posts', retryAfter: 1 }, FULL, 30],
+    ['a few seconds, with HTTP 429', { ...unlimited, refuses: 'posts' }, FULL, 5],
+    ['half a minute, with errors', { ...unlimited, refuses: 'entries' }, FULL, 30],
+    ['a few seconds of an endpoint that allows 200/s, with HTTP 429 and Retry-After: 1', { ...bucket, refuses: 'posts', retryAfter: 1 }, 200, 5],
+    ['half a minute of an endpoint that allows 200/s, with errors', { ...bucket, refuses: 'entries' }, 200, 30],
+    ['half a minute of an endpoint that allows 200/s, with HTTP 429', { ...bucket, refuses: 'posts' }, 200, 30],
+  ])('of %s: soon after it, the rate is what it was before', async ([name, limit, before, outageSeconds], context) => {
+    const { server, failures } = await setUp(limit, interactive, context)
+    const allowed = before === FULL ? 1e9 : before
+    server.allow(allowed)
+    await sleep(15_000)
+    server.allow(0)
+    await sleep(outageSeconds * 1000)
+    server.allow(allowed)
+    await sleep(10_000)
+    server.count()
+    await sleep(10_000)
+    const part = used(server.count(), before)
+    console.log(`an outage of ${name}: ten seconds later, ${percent(part)} of the rate before`)
+    expect(part).toBeGreaterThan(0.8)
+    expect(failures).toEqual([])
+  })
+})
+
 describe('an unknown limit is used to at least 90 %, with under 2 % of calls throttled, if the server answers', () => {
   it.for<[string, Limit, Caller, readonly Phase[]]>([
     ['each call over it with an error', { ...bucket, refuses: 'entries' }, interactive, dropsAndRises],
