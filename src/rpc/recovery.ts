@@ -2,7 +2,7 @@ import type { HexlineError } from '../errors.ts'
 import type { Waiting } from '../wait/waiting.ts'
 import type { Call, Reply, Send } from './call.ts'
 import { atTheEdge, type CallFailure } from './call-failure.ts'
-import { isAmbiguous, mayHaveRun } from './failure-kinds.ts'
+import { isAmbiguous, mayBeHeld, mayHaveRun } from './failure-kinds.ts'
 import { type Backoff, fullJitter } from './retry-delay.ts'
 
 /** What is known, beyond JSON-RPC, about calls that must not simply run twice. */
@@ -35,6 +35,11 @@ export class Doubts {
   readonly #pause: () => Promise<boolean>
   /** The last such failure of each endpoint, the newest first. */
   #doubts: readonly CallFailure[] = []
+  /**
+   * The last failure of each endpoint that has turned a covered call away, though a gateway may
+   * have passed it on: one more doubt once the call is refused when it is sent again.
+   */
+  #turnedAway: readonly CallFailure[] = []
 
   constructor(call: Call, next: Send, recovery: Recovery | undefined, pause: () => Promise<boolean>) {
     this.isCovered = recovery?.covers(call) === true
@@ -47,7 +52,7 @@ export class Doubts {
   /** The call is to be sent again after `failure`, unless its reply is found. */
   async find(failure: CallFailure): Promise<Reply | undefined> {
     this.#note(failure)
-    return this.#doubts.length === 0 ? undefined : this.#recovery?.find(this.#call, failure.error, this.#errors, this.#next)
+    return this.#doubts.length === 0 ? undefined : this.#recovery?.find(this.#call, failure.error, errorsOf(this.#doubts), this.#next)
   }
 
   /**
@@ -56,20 +61,26 @@ export class Doubts {
    */
   conclude(failure: CallFailure, last: CallFailure): HexlineError | Promise<Reply | HexlineError> {
     this.#note(failure)
-    const [doubt] = this.#doubts
+    const doubts = isTurnedAway(last) ? this.#doubts : [...this.#doubts, ...this.#turnedAway]
+    const [doubt] = doubts
     if (doubt === undefined) return last.error
     // A call that may have run is not said to be unsent because of what became of its repetition.
     const told = mayHaveRun(last.error) ? last : doubt
-    return this.#recovery?.conclude(this.#call, told.error, this.#errors, this.#next, this.#pause) ?? told.error
+    return this.#recovery?.conclude(this.#call, told.error, errorsOf(doubts), this.#next, this.#pause) ?? told.error
   }
 
   #note(failure: CallFailure): void {
-    if (leavesOpen(failure)) this.#doubts = [failure, ...this.#doubts.filter(({ endpoint }) => endpoint !== failure.endpoint)]
+    if (leavesOpen(failure)) this.#doubts = withNewest(failure, this.#doubts)
+    else if (this.isCovered && isTurnedAway(failure)) this.#turnedAway = withNewest(failure, this.#turnedAway)
   }
+}
 
-  get #errors(): readonly HexlineError[] {
-    return this.#doubts.map(({ error }) => error)
-  }
+function withNewest(failure: CallFailure, others: readonly CallFailure[]): readonly CallFailure[] {
+  return [failure, ...others.filter(({ endpoint }) => endpoint !== failure.endpoint)]
+}
+
+function errorsOf(failures: readonly CallFailure[]): readonly HexlineError[] {
+  return failures.map(({ error }) => error)
 }
 
 /**
@@ -84,6 +95,11 @@ export function pauses(call: Call, backoff: Backoff, waiting: Waiting): () => Pr
     await waiting.sleep(call, until)
     return true
   }
+}
+
+/** A gateway answered that it does not take the call now; rarely, it has passed it on before. */
+function isTurnedAway({ error, wasSent }: CallFailure): boolean {
+  return mayBeHeld(error, wasSent)
 }
 
 /**

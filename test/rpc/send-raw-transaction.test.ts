@@ -17,7 +17,7 @@ import { type Answer, always, clientOf, cut, deadPort, each, errorOf, failed, re
 
 let anvil: Anvil
 beforeAll(async () => {
-  anvil = await startAnvil({ accounts: 40 })
+  anvil = await startAnvil({ accounts: 60 })
 })
 afterAll(() => anvil?.stop())
 
@@ -136,11 +136,37 @@ describe('eth_sendRawTransaction', () => {
     expect(methods).toEqual(['sendRawTransaction', 'sendRawTransaction'])
   })
 
+  test.each<[string, Answer]>([
+    ['429', always('', { status: 429 })],
+    ['429 and Retry-After', always('', { status: 429, headers: { 'retry-after': '0.01' } })],
+    ['503 and Retry-After', always('', { status: 503, headers: { 'retry-after': '0.01' } })],
+    ['429 and a JSON-RPC error', refuse(-32005, 'rate limit exceeded', { status: 429 })],
+  ])('that a gateway passed on before it answered %s is found when it is refused the second time', async (_, turnAway) => {
+    const raw = await sign()
+    const passOn: Answer = async (request, response) => {
+      const sent = createClient(anvil.url)
+      await sent.call('eth_sendRawTransaction', raw)
+      await mined(keccak256(raw))
+      await sent.close()
+      return turnAway(request, response)
+    }
+    const { hash, methods } = await sendThrough(raw, [passOn, forward(anvil.url)])
+    expect(hash).toBe(keccak256(raw))
+    expect(methods).toEqual(['sendRawTransaction', 'sendRawTransaction', 'getTransactionByHash'])
+  })
+
+  test('that is only ever throttled fails with that, and is not looked up', async () => {
+    const { error, methods } = await sendThrough(await sign(), [always('', { status: 429 })], { deadlineMs: 500 })
+    expect(error).toMatchObject({ name: 'HttpError', kind: 'rate-limit' })
+    expect(error.transactionHash).toBeUndefined()
+    expect(new Set(methods)).toEqual(new Set(['sendRawTransaction']))
+  })
+
   test('whose nonce another transaction has taken stays an error', async () => {
     const [raw, other] = await Promise.all([sign(), sign({ value: 2n })])
     await sendThrough(other, [forward(anvil.url)])
     await mined(keccak256(other))
-    for (const answers of [[forward(anvil.url)], [cut, forward(anvil.url)], [cut, cut, forward(anvil.url)]] as [Answer, ...Answer[]][]) {
+    for (const answers of [[forward(anvil.url)], [cut, forward(anvil.url)], [cut, cut, forward(anvil.url)], [always('', { status: 429 }), forward(anvil.url)]] as [Answer, ...Answer[]][]) {
       const { hash, error } = await sendThrough(raw, answers)
       expect(hash).toBeUndefined()
       expect(error).toMatchObject({ name: 'RpcError', kind: 'execution', message: expect.stringMatching(/nonce too low/i) })
