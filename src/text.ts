@@ -55,3 +55,8 @@ export function excerpt(text: string): string {
 export function messagePrefix({ endpoint, method }: { readonly endpoint?: string | undefined; readonly method?: string | undefined }): string {
   return [endpoint, method].map((each) => (each === undefined ? '' : `${each}: `)).join('')
 }
+
+/** A number of things: `1 block`, `2 blocks`. */
+export function counted(count: number, thing: string): string {
+  return `${count} ${thing}${count === 1 ? '' : 's'}`
+}

@@ -152,12 +152,12 @@ function rowsOf(report: EndpointReport): [string, string][] {
     ['batch', told(report.batchCalls, (calls) => `${count(calls)} ${calls === 1 ? 'call' : 'calls'}`)],
     ['reply', told(report.replyBytes, sizeOf)],
     ['log range', told(report.logRange, (blocks) => `${count(blocks)} ${blocks === 1 ? 'block' : 'blocks'}`)],
-    ['rate', told(report.rate, (calls) => `${count(calls)} calls a second`)],
+    ['rate', told(report.rate, (calls) => `${count(calls)} ${calls === 1 ? 'call' : 'calls'} a second`)],
     ['archive depth', told(report.archiveDepth, (blocks) => `${count(blocks)} ${blocks === 1 ? 'block' : 'blocks'}`)],
     ...historyRows(report.history),
     ...supportRows('methods', report.methods),
     ...supportRows('tags', report.tags),
-    ['made', `${count(cost.calls)} calls in ${count(cost.posts)} POSTs, ${cost.seconds.toFixed(1)} s`],
+    ['cost', `${count(cost.calls)} calls in ${count(cost.posts)} POSTs, ${cost.seconds.toFixed(1)} s`],
   ]
 }
 

@@ -13,7 +13,7 @@ import type { TurnClock } from '../wait/turn-clock.ts'
 import type { Client, Request } from './client.ts'
 import type { Connection } from './endpoint.ts'
 import { AT_ONCE, AVOID, DECODE, type NapUntil, ONLY, type PaceBy, type RequestMarks, TALLY, UNREAD, withInternals } from './internals.ts'
-import { type CallSettings, checkCallSettings, type Settings } from './options.ts'
+import { type CallSettings, checkCallSettings, givenSettings, type Settings } from './options.ts'
 import { scrubError } from './scrub-error.ts'
 import { type Listen, noWebSocket, type Subscription, subscription } from './subscribe.ts'
 import type { AskOne, Supported } from './supports.ts'
@@ -150,7 +150,7 @@ export function clientOf(parts: Shared, own: CallSettings = {}, pin?: Pin): Clie
     },
 
     with(settings) {
-      const merged = { ...own, ...checkCallSettings(settings) }
+      const merged = { ...own, ...givenSettings(checkCallSettings(settings)) }
       const signal = bothOf(own.signal, settings.signal)
       return clientOf({ ...parts, close: async () => {} }, signal === undefined ? merged : { ...merged, signal }, pin)
     },
@@ -181,6 +181,7 @@ export function clientOf(parts: Shared, own: CallSettings = {}, pin?: Pin): Clie
     clock,
     limits: parts.limits,
     timeoutMs,
+    deadlineMs: own.deadlineMs ?? defaults.deadlineMs,
     listen: parts.listen,
     nap: parts.nap,
     paceBy: parts.paceBy,

@@ -22,6 +22,7 @@ interface Internals {
   /** What each endpoint is sent from now on. */
   readonly limits: () => readonly CurrentLimits[]
   readonly timeoutMs: number
+  readonly deadlineMs: number
   /** Undefined where no endpoint is a WebSocket. */
   readonly listen: Listen | undefined
   readonly nap: NapUntil
@@ -74,6 +75,11 @@ export function limitsOf(client: object): readonly CurrentLimits[] {
 /** Timeout of one attempt of a client's calls, in ms; undefined unless `createClient` made it. */
 export function timeoutOf(client: object): number | undefined {
   return internalsOf(client)?.timeoutMs
+}
+
+/** Deadline of a client's calls, in ms; infinite unless `createClient` made it. */
+export function deadlineOf(client: object): number {
+  return internalsOf(client)?.deadlineMs ?? Number.POSITIVE_INFINITY
 }
 
 /** Gives each endpoint of a client another pacer; undefined unless `createClient` made it. */

@@ -211,3 +211,8 @@ export function checkCallSettings(settings: CallSettings): CallSettings {
   if (settings.whilePaused !== undefined) check.oneOf('whilePaused', settings.whilePaused, ['wait', 'fail'])
   return settings
 }
+
+/** Those of the settings that have a value. */
+export function givenSettings(settings: CallSettings): CallSettings {
+  return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined))
+}

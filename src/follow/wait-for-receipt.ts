@@ -1,11 +1,11 @@
 import * as check from '../check.ts'
 import { type Client, checkClient } from '../client/client.ts'
-import { clockOf } from '../client/internals.ts'
+import { clockOf, deadlineOf } from '../client/internals.ts'
 import { OptionError, TimeoutError, TransactionLostError } from '../errors.ts'
 import type { Address, Hash } from '../eth/codec/hex.ts'
 import type { Receipt } from '../eth/objects.ts'
 import { isFailure, mayRepeat } from '../rpc/failure-kinds.ts'
-import { show } from '../text.ts'
+import { counted, show } from '../text.ts'
 import { type Bell, startBell } from './bell.ts'
 import { findReplacement } from './find-replacement.ts'
 import { Pace } from './pace.ts'
@@ -66,6 +66,7 @@ class ReceiptWait {
   readonly #client: Client
   readonly #hash: Hash
   readonly #confirmations: number
+  readonly #deadlineMs: number
   readonly #deadline: number
   readonly #bell: Bell
   readonly #pace: Pace
@@ -80,6 +81,7 @@ class ReceiptWait {
     this.#hash = hash
     this.#confirmations = confirmations
     this.#bell = bell
+    this.#deadlineMs = deadlineMs
     this.#deadline = clockOf(client).now() + deadlineMs
     this.#pace = new Pace(this.#now())
   }
@@ -91,8 +93,9 @@ class ReceiptWait {
         const receipt = await this.#look()
         if (receipt !== undefined) return receipt
       } catch (error) {
+        const isFinal = !isFailure(error) || mayRepeat(error) !== true
+        if (isFinal || (isFirst && this.#now() < this.#deadline)) throw error
         if (this.#now() >= this.#deadline) throw this.#late()
-        if (isFirst || !isFailure(error) || mayRepeat(error) !== true) throw error
         this.#pace.failed()
       }
       const left = this.#deadline - this.#now()
@@ -103,9 +106,9 @@ class ReceiptWait {
 
   /** The receipt, if it has its confirmations by now. */
   async #look(): Promise<Receipt | undefined> {
-    // What belongs together comes from one endpoint. The deadline is that of all calls.
-    const left = this.#deadline - this.#now()
-    const node = (left === Number.POSITIVE_INFINITY ? this.#client : this.#client.with({ deadlineMs: Math.max(1, left) })).pinned()
+    // What belongs together comes from one endpoint.
+    const left = Math.max(1, this.#deadline - this.#now())
+    const node = (left < deadlineOf(this.#client) ? this.#client.with({ deadlineMs: left }) : this.#client).pinned()
     const [receipt, transaction, newest] = await Promise.all([
       node.call('eth_getTransactionReceipt', this.#hash),
       node.call('eth_getTransactionByHash', this.#hash),
@@ -154,7 +157,7 @@ class ReceiptWait {
   }
 
   #late(): TimeoutError {
-    return new TimeoutError(`waitForReceipt: ${this.#hash} has no receipt with ${this.#confirmations} confirmations after deadlineMs`, {
+    return new TimeoutError(`waitForReceipt: ${this.#hash} has no receipt with ${counted(this.#confirmations, 'confirmation')} within ${this.#deadlineMs} ms`, {
       method: 'eth_getTransactionReceipt',
     })
   }

@@ -42,7 +42,7 @@ export async function longest({ most, least, rungs, test, say }: Search): Promis
 
   if (most <= least) return least === 0 ? unknown('there is nothing to try') : atLeast(least, `${say(least)} is the longest that can be tried`)
   const named = await attempt(most)
-  if (passed === most) return atLeast(most, `${say(most)} passed, and no longer one was tried`)
+  if (passed === most) return atLeast(most, `${say(most)} passed, and nothing longer was tried`)
   if (named !== undefined) {
     // Providers do not agree on whether both ends count.
     await attempt(named)

@@ -24,7 +24,7 @@ export class Tally implements CallTally {
   startedAt = 0
   /** POSTs that it was in. */
   attempts = 0
-  /** The endpoint that gave the last outcome. */
+  /** The endpoint of the last POST. */
   endpoint: string | undefined
   /** How long the POST took that gave it, in ms; undefined without a clock. */
   tookMs: number | undefined
@@ -61,6 +61,12 @@ export class Tally implements CallTally {
     if (this.#clock === undefined) return
     this.post = undefined
     this.#sentAt = this.#clock.now()
+  }
+
+  /** It is in a POST, whose outcome it does not wait for. */
+  leftIn(endpoint: string): void {
+    this.attempts++
+    this.endpoint = endpoint
   }
 
   /** It was in a POST, which has given its outcome. */

@@ -41,7 +41,7 @@ describe('hexline probe', () => {
       '               not eth_getProof (the method eth_getProof does not exist/is not available)',
       'tags           4 of 5',
       '               not pending (invalid block tag pending)',
-      expect.stringMatching(/^made {11}\d+ calls in \d+ POSTs, N s$/),
+      expect.stringMatching(/^cost {11}\d+ calls in \d+ POSTs, N s$/),
       '',
     ])
     expect(node.paths.every((path) => path === '/v3/SECRET-KEY')).toBe(true)

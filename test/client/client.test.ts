@@ -327,6 +327,12 @@ describe('with', () => {
     expect(await errorOf(read(client, 1))).toMatchObject({ attempts: 4 })
   })
 
+  test('keeps what is given as undefined', async () => {
+    const server = await serve(always('oops', { status: 500 }))
+    const twice = clientOf(server.url).with({ attempts: 2 })
+    expect(await errorOf(read(twice.with({ attempts: undefined } as object), 1))).toMatchObject({ attempts: 2 })
+  })
+
   test('combines a new signal with the earlier one', async () => {
     for (const which of [0, 1, 2]) {
       const server = await serve(silent)

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { createClientOn } from '../../src/client/create-client.ts'
-import { clockOf, connectionsOf, limitsOf, napOf, timeoutOf, withInternals } from '../../src/client/internals.ts'
+import { clockOf, connectionsOf, deadlineOf, limitsOf, napOf, timeoutOf, withInternals } from '../../src/client/internals.ts'
 import type { Listen } from '../../src/client/subscribe.ts'
 import { type Client, type Post, replyOf } from '../../src/index.ts'
 import { type FollowProgress, follow } from '../../src/index-bulk.ts'
@@ -23,6 +23,7 @@ function withBell(client: Client, listen: Listen): Client {
       clock: clockOf(client),
       limits: () => limitsOf(client),
       timeoutMs: timeoutOf(client) ?? 0,
+      deadlineMs: deadlineOf(client),
       listen,
       paceBy: () => {},
       nap: napOf(client),

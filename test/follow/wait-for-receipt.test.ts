@@ -200,7 +200,7 @@ describe('it ends', () => {
     expect(error).toMatchObject({
       name: 'TimeoutError',
       kind: 'timeout',
-      message: `waitForReceipt: ${hash} has no receipt with 2 confirmations after deadlineMs`,
+      message: `waitForReceipt: ${hash} has no receipt with 2 confirmations within 30000 ms`,
     })
   })
 
@@ -210,6 +210,15 @@ describe('it ends', () => {
     expect(await errorOf(waitForReceipt(client, hash, { deadlineMs: 5000 }))).toMatchObject({
       name: 'TimeoutError',
       message: expect.stringMatching(/^waitForReceipt: /),
+    })
+  })
+
+  it('for one of its calls at the deadline of the client', async () => {
+    const { client, server } = await bed({ deadlineMs: 1000 })
+    server.script((request) => request.hungUp)
+    expect(await errorOf(waitForReceipt(client, hash, { deadlineMs: 600_000 }))).toMatchObject({
+      name: 'TimeoutError',
+      message: expect.stringMatching(/: no answer before its deadline/),
     })
   })
 

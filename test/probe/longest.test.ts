@@ -36,7 +36,7 @@ describe('the longest length', () => {
 
   it('is tried first, and nothing beyond it', async () => {
     expect(await found(limit(5000))).toEqual({
-      figure: { known: 'at least', value: 1000, refused: null, how: '1000 passed, and no longer one was tried' },
+      figure: { known: 'at least', value: 1000, refused: null, how: '1000 passed, and nothing longer was tried' },
       tried: [1000],
     })
   })

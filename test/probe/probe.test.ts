@@ -35,7 +35,7 @@ describe('a node without limits', () => {
       chainId: { known: 'exactly', value: 1 },
       clientVersion: { known: 'exactly', value: 'Geth/v1.16.0' },
       head: { known: 'exactly', value: 100_000 },
-      batchCalls: { known: 'at least', value: 100, refused: null, how: 'a batch of 100 passed, and no longer one was tried' },
+      batchCalls: { known: 'at least', value: 100, refused: null, how: 'a batch of 100 passed, and nothing longer was tried' },
       logRange: { known: 'at least', value: 99_998, how: 'the whole chain passed' },
       rate: { known: 'at least', value: 50 },
       archiveDepth: { known: 'exactly', value: 99_999, how: 'the state of block 1 is there' },

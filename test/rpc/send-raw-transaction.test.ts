@@ -166,7 +166,12 @@ describe('eth_sendRawTransaction', () => {
     const [raw, other] = await Promise.all([sign(), sign({ value: 2n })])
     await sendThrough(other, [forward(anvil.url)])
     await mined(keccak256(other))
-    for (const answers of [[forward(anvil.url)], [cut, forward(anvil.url)], [cut, cut, forward(anvil.url)], [always('', { status: 429 }), forward(anvil.url)]] as [Answer, ...Answer[]][]) {
+    for (const answers of [
+      [forward(anvil.url)],
+      [cut, forward(anvil.url)],
+      [cut, cut, forward(anvil.url)],
+      [always('', { status: 429 }), forward(anvil.url)],
+    ] as [Answer, ...Answer[]][]) {
       const { hash, error } = await sendThrough(raw, answers)
       expect(hash).toBeUndefined()
       expect(error).toMatchObject({ name: 'RpcError', kind: 'execution', message: expect.stringMatching(/nonce too low/i) })

@@ -1,5 +1,5 @@
 import type { Page, Paged } from '../../rest/index.ts'
-import { harmlessText } from '../../text.ts'
+import { counted, harmlessText } from '../../text.ts'
 import { type TextStream, widthOf } from './io.ts'
 import { toJson } from './json.ts'
 import type { Messages } from './messages.ts'
@@ -30,15 +30,11 @@ export async function printList<P extends Page<unknown>>(
       if (flags.json) for (const record of page.result) await write(`${toJson(record)}\n`)
       else if (page.result.length > 0) await write(`${table(columns, page.result, widthOf(stdout))}\n`)
       if (flags.all || page.cursor === null) continue
-      messages.tell(`${counted(records)}; for more, use --all or --cursor ${quoted(page.cursor)}`, { type: 'more', records, cursor: page.cursor })
+      messages.tell(`${counted(records, 'record')}; for more, use --all or --cursor ${quoted(page.cursor)}`, { type: 'more', records, cursor: page.cursor })
       return
     }
-    messages.tell(counted(records), { type: 'done', records })
+    messages.tell(counted(records, 'record'), { type: 'done', records })
   })
-}
-
-function counted(records: number): string {
-  return records === 1 ? '1 record' : `${records} records`
 }
 
 /** Quoted for a shell, where needed. */

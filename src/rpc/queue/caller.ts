@@ -67,12 +67,13 @@ export class Caller implements Wait {
   cancel(reason: unknown): void {
     if (!this.isWaiting) return
     const { signal } = this.call
-    const tally = tallyOf(this.call)
-    const posts = this.entry?.sentTo === undefined ? 0 : 1
-    if (tally !== undefined) tally.attempts += posts
+    const sentTo = this.entry?.sentTo
+    if (sentTo !== undefined) tallyOf(this.call)?.leftIn(sentTo)
     // The caller's own abort reason stays what it is, even where it is an error of hexline.
-    const isFailure = reason instanceof HexlineError && reason !== signal?.reason
-    this.#fail(isFailure ? new CallFailure(reason, posts, reason.endpoint) : reason)
+    if (reason instanceof HexlineError && reason !== signal?.reason) {
+      if (sentTo !== undefined) Object.assign(reason, { endpoint: sentTo })
+      this.#fail(new CallFailure(reason, sentTo === undefined ? 0 : 1, reason.endpoint))
+    } else this.#fail(reason)
     this.entry?.onLeft(reason)
   }
 

@@ -122,8 +122,8 @@ describe('a caller', () => {
     const { caller, outcome, left, tally } = callerOf(sentTo)
     const error = new ClosedError()
     caller.cancel(error)
-    expect(await outcome).toMatchObject({ error, posts })
-    expect([left, tally.attempts]).toEqual([[error], posts])
+    expect(await outcome).toMatchObject({ error, posts, endpoint: sentTo })
+    expect([left, tally.attempts, tally.endpoint, error.endpoint]).toEqual([[error], posts, sentTo, sentTo])
   })
 
   test('gets the reason of its own signal unchanged, even a hexline error', async () => {
