@@ -5,6 +5,7 @@ import { show } from '../../src/text.ts'
 import { VERSION } from '../../src/version.ts'
 import { claim } from './in-use.ts'
 import { measure } from './metrics.ts'
+import { runAll } from './run-all.ts'
 import { traceCalls } from './traces.ts'
 
 /** Enough to see what calls do, and few enough that their spans cost next to nothing. */
@@ -15,9 +16,9 @@ export interface InstrumentOptions {
   /** Makes spans of calls and POSTs (default: true). */
   readonly traces?: boolean
   /**
-   * Calls per second that get spans, at most (default: 100, and as many at once), besides five
-   * times as many interactive calls within a sampled span. Calls within a span that is not sampled
-   * get none. The SDK's sampler decides about those that are let through, and is not asked for the
+   * Most calls per second that get spans (default: 100), and most at once. Interactive calls within
+   * a sampled span have a limit of their own, five times as high. Calls within a span that is not
+   * sampled get none. The SDK's sampler decides about those that are let through, and is not asked for the
    * others. `Infinity`: it is asked for every call.
    */
   readonly tracedPerSecond?: number | undefined
@@ -66,15 +67,15 @@ export function instrument(options: InstrumentOptions = {}): () => void {
   if (typeof meterProvider?.getMeter !== 'function') throw new OptionError('meterProvider', 'a MeterProvider of OpenTelemetry', show(meterProvider))
   const tracer = traces ? tracerProvider.getTracer('hexline', VERSION) : undefined
   const meter = metrics ? meterProvider.getMeter('hexline', VERSION) : undefined
-  const release = claim({ tracerProvider: traces ? tracerProvider : undefined, meterProvider: metrics ? meterProvider : undefined })
-  const stopTraces = tracer && traceCalls(tracer, { sample, perSecond: tracedPerSecond })
-  const stopMetrics = meter && measure(meter, callDurations)
-  let isStopped = false
-  return () => {
-    if (isStopped) return
-    isStopped = true
-    stopTraces?.()
-    stopMetrics?.()
-    release()
+  const begun = [claim({ tracerProvider: traces ? tracerProvider : undefined, meterProvider: metrics ? meterProvider : undefined })]
+  // A second time, nothing is left to stop.
+  const stop = () => runAll(begun.splice(0))
+  try {
+    if (tracer !== undefined) begun.push(traceCalls(tracer, { sample, perSecond: tracedPerSecond }))
+    if (meter !== undefined) begun.push(measure(meter, callDurations))
+  } catch (error) {
+    stop()
+    throw error
   }
+  return stop
 }

@@ -7,7 +7,7 @@ import { rpcMethod } from './attributes.ts'
 
 const POST_DURATION = 'post.duration'
 
-/** What has been counted with one meter, and is counted on. */
+/** What has been counted with one meter, and continues to be. */
 interface Measured {
   readonly recorder: Recorder
   readonly durations: PostDurations
@@ -22,13 +22,15 @@ const measured = processWide('measured', () => new WeakMap<Meter, Measured>())
  * is set.
  *
  * A meter is read for good: the last collection of the SDK, when it is shut down, has all that was
- * counted, and who measures again counts on.
+ * counted, and measuring again with this meter continues the counts.
  */
 export function measure(meter: Meter, callDurations: boolean): () => void {
+  // Nothing has begun where one of these throws.
+  const calls = callDurations ? callDurationsOf(meter) : undefined
   const before = measured.get(meter)
   before?.recorder.resume()
   const { recorder, durations } = before ?? begin(meter)
-  const stopCalls = callDurations ? watchCalls(callDurationsOf(meter)) : undefined
+  const stopCalls = calls && watchCalls(calls)
   return () => {
     stopCalls?.()
     recorder.stop()
@@ -39,8 +41,20 @@ export function measure(meter: Meter, callDurations: boolean): () => void {
 function begin(meter: Meter): Measured {
   const durations = postDurations(meter)
   const recorder = record(durations.add)
+  try {
+    observe(meter, recorder, durations)
+  } catch (error) {
+    recorder.stop()
+    throw error
+  }
+  measured.set(meter, { recorder, durations })
+  return { recorder, durations }
+}
+
+/** Gives the recorder's figures to the meter whenever it collects them. */
+function observe(meter: Meter, recorder: Recorder, durations: PostDurations): void {
   const observed = recorder.metrics.filter(({ name }) => name !== POST_DURATION).map((metric) => [metric, observableOf(meter, metric)] as const)
-  const observe: BatchObservableCallback = (result) => {
+  const callback: BatchObservableCallback = (result) => {
     durations.collected()
     for (const [metric, observable] of observed) {
       if (metric.type === 'histogram') {
@@ -51,11 +65,9 @@ function begin(meter: Meter): Measured {
     }
   }
   meter.addBatchObservableCallback(
-    observe,
+    callback,
     observed.map(([, observable]) => observable),
   )
-  measured.set(meter, { recorder, durations })
-  return { recorder, durations }
 }
 
 function observableOf(meter: Meter, { type, name, help, unit }: Metric): Observable {

@@ -15,6 +15,7 @@ import { watchCalls } from '../../src/rpc/call-watchers.ts'
 import type { CallEvent, PostEvent } from '../../src/rpc/events.ts'
 import { type Fill, TokenBucket } from '../../src/rpc/limits/token-bucket.ts'
 import { endpointAttributes, rpcMethod } from './attributes.ts'
+import { runAll } from './run-all.ts'
 
 /**
  * Makes a span of each call, and of each POST that carries one of these calls or is hexline's own.
@@ -76,9 +77,10 @@ export function traceCalls(tracer: Tracer, options: TraceOptions): () => void {
   return () => {
     unwatch()
     // Their ends are no longer reported.
-    for (const span of [...calls.values(), ...posts]) span.end()
+    const open = [...calls.values(), ...posts]
     calls.clear()
     posts.clear()
+    runAll(open.map((span) => () => span.end()))
   }
 }
 
@@ -115,7 +117,7 @@ const WITHIN = 5
 /**
  * Lets a limited number of calls per second through, which bounds what traces cost. Interactive
  * calls within a sampled span belong to a trace that somebody chose: they have an allowance of
- * their own, besides that for all calls. Calls within a span that is not sampled never pass. Where
+ * their own, in addition to the one for all calls. Calls within a span that is not sampled never pass. Where
  * nothing is limited, all pass.
  */
 class Gate {

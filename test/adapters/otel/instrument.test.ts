@@ -5,7 +5,8 @@ import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '
 import { OptionError } from 'hexline'
 import { instrument } from 'hexline/otel'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { clientOf, honest, read, serve } from '../../support/server.ts'
+import { areCallsWatched } from '../../../src/rpc/call-watchers.ts'
+import { clientOf, errorOf, honest, read, serve, silent } from '../../support/server.ts'
 
 test('uses the providers that are registered globally', async () => {
   const [spans, measured] = [new InMemorySpanExporter(), new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE)]
@@ -89,4 +90,44 @@ test.each<[object, string]>([
   expect(() => instrument(options as never)).toThrow(OptionError)
   expect(() => instrument(options as never)).toThrow(named)
   expect(channel('hexline:call').hasSubscribers).toBe(false)
+})
+
+const fails = (): never => {
+  throw new Error('of the SDK')
+}
+
+test.each(['createHistogram', 'createObservableCounter', 'addBatchObservableCallback'] as const)(
+  'that fails by %s has begun nothing, and may be called again',
+  async (method) => {
+    const spans = new InMemorySpanExporter()
+    const tracerProvider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(spans)] })
+    const meterProvider = new MeterProvider()
+    const broken = { getMeter: (name: string) => Object.assign(Object.create(meterProvider.getMeter(name)), { [method]: fails }) }
+    expect(() => instrument({ tracerProvider, meterProvider: broken, callDurations: true })).toThrow('of the SDK')
+    expect(areCallsWatched()).toBe(false)
+    const stop = instrument({ tracerProvider, meterProvider: broken, metrics: false })
+    await read(clientOf((await serve(honest)).url), 1)
+    stop()
+    expect(spans.getFinishedSpans().map(({ name }) => name)).toEqual(['hexline POST', 'eth_getBalance'])
+  },
+)
+
+test('is stopped altogether though a span processor throws, and stop() says so', async () => {
+  const ended: string[] = []
+  const tracerProvider = new BasicTracerProvider({
+    spanProcessors: [{ onStart() {}, onEnd: ({ name }) => void (ended.push(name) && fails()), forceFlush: async () => {}, shutdown: async () => {} }],
+  })
+  const meterProvider = new MeterProvider()
+  const stop = instrument({ tracerProvider, meterProvider })
+  const server = await serve(silent)
+  const client = clientOf(server.url)
+  const calls = [1, 2].map((n) => errorOf(read(client, n)))
+  await server.received(1)
+  expect(stop).toThrow('of the SDK')
+  expect(ended.toSorted()).toEqual(['eth_getBalance', 'eth_getBalance', 'hexline POST'])
+  expect(areCallsWatched()).toBe(false)
+  stop()
+  instrument({ tracerProvider, meterProvider })()
+  await client.close()
+  await Promise.all(calls)
 })
