@@ -16,7 +16,7 @@ import { Interrupted, Unfinished } from './output/failure.ts'
 import type { Io } from './output/io.ts'
 import { lineForTerminal } from './output/json.ts'
 import { type MessageFlags, messagesFor } from './output/messages.ts'
-import { openOutput } from './output/open-output.ts'
+import { openOutput, outFile } from './output/open-output.ts'
 import type { Output } from './output/output.ts'
 import { count } from './output/units.ts'
 import { runFollow } from './run-follow.ts'
@@ -79,7 +79,10 @@ export function blocksFlags(command: Command, orFollow = false): Command {
   return limitFlags(
     addNodeFlags(command)
       .requiredOption('--from <block>', 'first block: a number, in decimal or hex')
-      .requiredOption('--to <block>', `last block, included: a number, or latest, safe, finalized${orFollow ? '; or follow, for `hexline follow`' : ''}`)
+      .requiredOption(
+        '--to <block>',
+        `last block, included: a number, or earliest, latest, safe, finalized${orFollow ? '; or follow, for `hexline follow`' : ''}`,
+      )
       .addOption(new Option('--transactions <kind>', 'whole transactions, or their hashes').choices(['full', 'hashes']).default('full'))
       .option('--receipts', 'include the receipts of each block', false)
       .addOption(
@@ -87,7 +90,7 @@ export function blocksFlags(command: Command, orFollow = false): Command {
           .choices(['link', 'header', 'full'])
           .default('link'),
       )
-      .option('--out <file>', 'write to a file instead of stdout')
+      .option('--out <file>', 'write to a file instead of stdout (-)')
       .option('--force', 'replace the file if it exists', false),
   )
 }
@@ -108,7 +111,8 @@ async function writeBlocks(flags: Flags, io: Io): Promise<void> {
   const messages = messagesFor(flags, io)
   const stop = new AbortController()
   const tally = new Tally()
-  const place = { ...flags, sharesTerminal: flags.out === undefined && io.stdout.isTTY === true }
+  const out = outFile(flags.out)
+  const place = { ...flags, sharesTerminal: out === undefined && io.stdout.isTTY === true }
   const meter = new Meter(io.stderr, messages, place, tally, flags.verify === 'link' ? undefined : verifiedOf)
   const options = checkOptions({
     ...blocksOptionsFrom(flags),
@@ -121,11 +125,11 @@ async function writeBlocks(flags: Flags, io: Io): Promise<void> {
   const { from } = options.range
   let output: Output | undefined
   const release = onSignals((name, code) => {
-    const isLost = flags.out !== undefined && !output?.isKept
-    stop.abort(new Interrupted(`ended by ${name}${isLost ? `; ${flags.out} was not written: start again with --from ${from}` : ''}`, code))
+    const isLost = out !== undefined && !output?.isKept
+    stop.abort(new Interrupted(`ended by ${name}${isLost ? `; ${out} was not written: start again with --from ${from}` : ''}`, code))
   })
   try {
-    output = await openOutput(flags.out, flags.force, io.stdout, stop)
+    output = await openOutput(out, flags.force, io.stdout, stop)
     meter.start()
     try {
       for await (const line of blockLines(client, options)) await output.write(output.isTerminal ? [lineForTerminal(line)] : line)

@@ -82,7 +82,7 @@ export function exportFlags(command: Command, out: Option, orFollow = false): Co
       .requiredOption('--from <block>', 'first block: a number, in decimal or hex')
       .requiredOption(
         '--to <block>',
-        `last block, included: a number, or latest, safe, finalized${orFollow ? '; or follow, to add ranges as they become final' : ''}`,
+        `last block, included: a number, or earliest, latest, safe, finalized${orFollow ? '; or follow, to add ranges as they become final' : ''}`,
       )
       .addOption(out)
       .option('--tables <names>', `which tables, separated by commas: ${tableNames.join(', ')}`, 'blocks,transactions')

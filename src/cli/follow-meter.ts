@@ -1,6 +1,6 @@
 import type { FollowProgress } from '../follow/follow-stream.ts'
 import type { Tally } from './meter.ts'
-import type { TextStream } from './output/io.ts'
+import { canRedraw, type TextStream } from './output/io.ts'
 import type { MessageFlags, Messages } from './output/messages.ts'
 import { type FollowFigures, failuresText, followLine } from './output/progress-line.ts'
 import { count, durationOf } from './output/units.ts'
@@ -35,7 +35,7 @@ export class FollowMeter {
     this.#stream = stream
     this.#messages = messages
     this.#tally = tally
-    this.#isKept = stream.isTTY === true && !quiet && !json && !sharesTerminal
+    this.#isKept = canRedraw(stream) && !quiet && !json && !sharesTerminal
     this.#isSilent = sharesTerminal
   }
 

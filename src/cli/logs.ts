@@ -15,7 +15,7 @@ import { Interrupted, Unfinished } from './output/failure.ts'
 import type { Io } from './output/io.ts'
 import { lineForTerminal } from './output/json.ts'
 import { type MessageFlags, messagesFor } from './output/messages.ts'
-import { openOutput } from './output/open-output.ts'
+import { openOutput, outFile } from './output/open-output.ts'
 import type { Output } from './output/output.ts'
 import { redact } from './output/redact.ts'
 import { count } from './output/units.ts'
@@ -69,7 +69,7 @@ export function logsFlags(command: Command): Command {
   return limitFlags(
     addNodeFlags(command)
       .requiredOption('--from <block>', 'first block: a number, in decimal or hex')
-      .requiredOption('--to <block>', 'last block, included: a number, or latest, safe, finalized')
+      .requiredOption('--to <block>', 'last block, included: a number, or earliest, latest, safe, finalized')
       .option('--address <address>', 'logs of this contract; repeat it, or separate several with commas', collect)
       .option('--event <signature>', "logs of this event, such as 'Transfer(address,address,uint256)'")
       .option('--topic <topic>', 'topics by position, after --event; several with commas, `any` for any, an address for its topic', collect)
@@ -79,7 +79,7 @@ export function logsFlags(command: Command): Command {
           'how to prove that no log is missing: by the bloom of each header, or by the receipts of each block (default: bloom if the range is final)',
         ).choices(['none', 'bloom', 'receipts']),
       )
-      .option('--out <file>', 'write to a file instead of stdout')
+      .option('--out <file>', 'write to a file instead of stdout (-)')
       .option('--force', 'replace the file if it exists', false),
   )
 }
@@ -98,7 +98,8 @@ async function writeLogs(flags: Flags, io: Io): Promise<void> {
   const messages = messagesFor(flags, io)
   const stop = new AbortController()
   const tally = new Tally()
-  const sharesTerminal = flags.out === undefined && io.stdout.isTTY === true
+  const out = outFile(flags.out)
+  const sharesTerminal = out === undefined && io.stdout.isTTY === true
   const meter = new Meter<LogProgress>(io.stderr, messages, { ...flags, sharesTerminal }, tally, (progress) => detailOf(progress))
   let written = 0
   const options = checkLogOptions({
@@ -112,12 +113,12 @@ async function writeLogs(flags: Flags, io: Io): Promise<void> {
   const lines = new BlocksOfLines()
   let output: Output | undefined
   const release = onSignals((name, code) => {
-    const isLost = flags.out !== undefined && !output?.isKept
-    stop.abort(new Interrupted(`ended by ${name}${isLost ? `; ${flags.out} was not written: start again with --from ${from}` : ''}`, code))
+    const isLost = out !== undefined && !output?.isKept
+    stop.abort(new Interrupted(`ended by ${name}${isLost ? `; ${out} was not written: start again with --from ${from}` : ''}`, code))
   })
   const stream = new LogStream(client, { ...options, onAudit: tellCost }, copiedLogs())
   try {
-    output = await openOutput(flags.out, flags.force, io.stdout, stop)
+    output = await openOutput(out, flags.force, io.stdout, stop)
     meter.start()
     try {
       for await (const page of stream.pages()) {

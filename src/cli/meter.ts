@@ -2,7 +2,7 @@ import cliProgress from 'cli-progress'
 import type { Progress } from '../bulk/range-stream.ts'
 import type { Layer } from '../rpc/call.ts'
 import { isFailure, isThrottled } from '../rpc/failure-kinds.ts'
-import type { TextStream } from './output/io.ts'
+import { canRedraw, type TextStream } from './output/io.ts'
 import type { MessageFlags, Messages } from './output/messages.ts'
 import { failuresText, progressLine, waitingLine } from './output/progress-line.ts'
 import { count, countOf, durationOf, sizeOf } from './output/units.ts'
@@ -68,7 +68,7 @@ export class Meter<P extends MeterProgress = Progress> {
     this.#stream = stream
     this.#messages = messages
     this.#tally = tally
-    this.#hasBar = stream.isTTY === true && !quiet && !json && !sharesTerminal
+    this.#hasBar = canRedraw(stream) && !quiet && !json && !sharesTerminal
   }
 
   /** Begins, or begins anew. */

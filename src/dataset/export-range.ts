@@ -88,7 +88,7 @@ export async function openParts(client: Client, job: ExportJob, of?: number): Pr
   const hadParts = await hasParts(dir)
   if (!hadParts && (await readManifest(dir)) === undefined) await checkEmpty(dir)
   const parts = join(dir, PARTS)
-  await writing(parts, () => mkdir(parts, { recursive: true }))
+  await makeFolder(parts)
   const writer = await joinWriters(parts)
   try {
     // Only now: a single export looks for parts after it has taken the lock.

@@ -29,7 +29,12 @@ async function answer(params: unknown, client: Client, notifications: Notificati
   const head = await client.call('eth_blockNumber')
   const depth = depthOf(params)
   if (depth === undefined || depth > head)
-    return { error: { code: -32602, message: `${METHOD} takes the number of blocks to replace, from 1 to ${head} here` } }
+    return {
+      error: {
+        code: -32602,
+        message: head === 0n ? 'there is no block to replace yet: mine some first' : `expected how many blocks to replace, from 1 to ${head}`,
+      },
+    }
   const ancestor = head - depth
   const [fromBlock, toBlock] = [ancestor + 1n, head].map(hex)
   const logsOf = async ({ address, topics }: LogFilter) => {

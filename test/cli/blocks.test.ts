@@ -39,6 +39,13 @@ describe('hexline blocks', () => {
     expect(linesOf(stdout)).toEqual(Array.from({ length: 251 }, (_, number) => blockOf(number, true, { transactions: (each) => each % 3 })))
   })
 
+  it('writes to stdout with --out -, too', async () => {
+    const { url } = await chain({ head: 2 })
+    const { code, stdout } = await hexline(['blocks', '--rpc', url, '--from', '0', '--to', '2', '--out', '-'])
+    expect(code).toBe(0)
+    expect(linesOf(stdout)).toHaveLength(3)
+  })
+
   it('writes a file that appears once complete, and a summary on stderr', async () => {
     const { url } = await chain({ head: 250 })
     const out = join(folder, 'blocks.ndjson')

@@ -4,6 +4,8 @@ import { Tally } from '../../src/cli/meter.ts'
 import { messagesFor } from '../../src/cli/output/messages.ts'
 import { printedStream } from '../support/printed.ts'
 
+beforeEach(() => void vi.stubEnv('TERM', 'xterm'))
+afterEach(() => void vi.unstubAllEnvs())
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance', 'setInterval', 'clearInterval', 'Date'] }))
 afterEach(() => void vi.useRealTimers())
 

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough, Writable } from 'node:stream'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { main } from '../../src/cli/main.ts'
 import { hexline, startHexline } from '../support/command.ts'
 import { eventually } from '../support/eventually.ts'
@@ -63,6 +63,8 @@ it('says on a terminal how far it is, and what was throttled', async () => {
       done()
     },
   })
+  vi.stubEnv('TERM', 'xterm')
+  onTestFinished(() => void vi.unstubAllEnvs())
   const args = ['follow', '--rpc', server.url, '--from', '10']
   expect(await main('0.0.0', { args, env: {}, stdout, stderr: Object.assign(stderr, { isTTY: true, columns: 80 }) })).toBe(0)
   expect(said).toMatch(/\rblock 12 \| 3 blocks \| at the head \| \d+ calls? throttled/)

@@ -7,6 +7,8 @@ import { type Call, replyOf } from '../../src/rpc/call.ts'
 import { printedStream } from '../support/printed.ts'
 import { errorOf } from '../support/server.ts'
 
+beforeEach(() => void vi.stubEnv('TERM', 'xterm'))
+afterEach(() => void vi.unstubAllEnvs())
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance', 'setInterval', 'clearInterval', 'Date'] }))
 afterEach(() => void vi.useRealTimers())
 
@@ -149,6 +151,14 @@ describe('on a terminal', () => {
     expect(taken()).toBe('\r\x1b[K')
     vi.advanceTimersByTime(500)
     expect(taken()).toMatch(/^\rwaiting for the node/)
+  })
+
+  it('shows no bar where lines cannot be written anew', () => {
+    vi.stubEnv('TERM', 'dumb')
+    const { meter, taken } = start({}, { isTTY: true })
+    meter.update(progress(1000))
+    vi.advanceTimersByTime(5_000)
+    expect(taken().split('\r').join('\x1b').split('\x1b')).toEqual([expect.stringMatching(/^25 % .*\n$/)])
   })
 
   it('shows no bar with --json', () => {

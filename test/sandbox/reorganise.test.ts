@@ -84,6 +84,14 @@ describe('sandbox_reorg', () => {
     expect(await ask('sandbox_reorg', '0x1')).toMatchObject({ head: `0x${(before + 1).toString(16)}` })
   })
 
+  it('says that a chain of one block has none to replace', async () => {
+    const { url } = await serve(node({ head: () => 0 }))
+    const over = await startSandbox({ upstream: url })
+    onTestFinished(() => over.stop())
+    const error = await errorOf(clientOf(over.nodeUrl(), { retry: false }).request({ method: 'sandbox_reorg', params: [3] }))
+    expect(error.message).toMatch(/: sandbox_reorg: there is no block to replace yet: mine some first$/)
+  })
+
   it('needs anvil', async () => {
     const { url } = await serve(node({ answer: (entry) => (entry.method === 'anvil_reorg' ? failed(entry, -32601, 'no such method') : undefined) }))
     const over = await startSandbox({ upstream: url })

@@ -3,6 +3,11 @@ import type { TextStream } from './io.ts'
 import type { Output } from './output.ts'
 import { standardOutput } from './standard-output.ts'
 
+/** The file of `--out`; undefined for `-`, which stands for standard output. */
+export function outFile(path: string | undefined): string | undefined {
+  return path === '-' ? undefined : path
+}
+
 /**
  * Standard output, or a file. `stop` is aborted when standard output cannot be written. Throws
  * `OptionError` for a file that cannot be.
