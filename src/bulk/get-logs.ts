@@ -12,18 +12,32 @@ import { checkFilter } from './log-filter.ts'
 import { type LogProgress, LogStream, type LogStreamOptions, type PageReader } from './log-stream.ts'
 import { checkRange, type RangeEnd } from './range.ts'
 
-/** Options of `getLogs`. */
-export interface GetLogsOptions {
+/** Options of `getLogs`: of a range, or of the block with this hash. */
+export type GetLogsOptions = LogsOptions & (LogRange | LogBlock)
+
+/** The range of `getLogs`. */
+export interface LogRange {
+  /** First block. */
+  readonly from: Quantity
+  /** Last block, included: a number, or a tag that is resolved once, at the start. */
+  readonly to: RangeEnd
+  readonly blockHash?: undefined
+}
+
+/** The one block of `getLogs`, in place of a range. */
+export interface LogBlock {
+  /** Only logs of the block with this hash. */
+  readonly blockHash: Hash
+  readonly from?: undefined
+  readonly to?: undefined
+}
+
+/** What `getLogs` takes besides the range. */
+export interface LogsOptions {
   /** Logs of this address, or of any of several; thousands are split. Default: all addresses. */
   readonly address?: Address | readonly Address[]
   /** By position: one topic, any of several, or null for any. Default: any. */
   readonly topics?: readonly (Hash | readonly Hash[] | null)[]
-  /** First block. */
-  readonly from?: Quantity
-  /** Last block, included: a number, or a tag that is resolved once, at the start. */
-  readonly to?: RangeEnd
-  /** Only logs of the block with this hash, in place of `from` and `to`. */
-  readonly blockHash?: Hash
   /**
    * How to prove that no log is missing:
    * - `none`: not at all.

@@ -1,6 +1,6 @@
 import type { AuditLevel } from '../bulk/audit.ts'
 import { BlockLogsFetcher } from '../bulk/block-logs.ts'
-import { checkLogOptions, type GetLogsOptions } from '../bulk/get-logs.ts'
+import { checkLogOptions, type LogRange, type LogsOptions } from '../bulk/get-logs.ts'
 import { LogFetcher } from '../bulk/log-fetch.ts'
 import { copiedLogs } from '../bulk/log-lines.ts'
 import type { LogSpan } from '../bulk/log-reply.ts'
@@ -19,7 +19,7 @@ import { tablesFor } from './provider.ts'
 import { ATTEMPTS, takeSample, until } from './sample.ts'
 
 /** The options of `getLogs` for a range, and how to plan. */
-export interface PlanLogsOptions extends Omit<GetLogsOptions, 'blockHash'>, PlanOptions {}
+export interface PlanLogsOptions extends LogsOptions, LogRange, PlanOptions {}
 
 /** What the logs of a range will take, with the audit that was asked for. */
 export interface LogsPlan extends Plan {

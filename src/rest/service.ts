@@ -88,10 +88,10 @@ export function settingsFrom(options: RestOptions): Settings {
     signal,
     timeoutMs: check.ms('timeoutMs', options.timeoutMs ?? 30_000),
     deadlineMs: check.msOrInfinity('deadlineMs', options.deadlineMs ?? 120_000),
-    attempts: check.whole('retry.attempts', retry.attempts ?? 4),
+    attempts: check.attempts('retry.attempts', retry.attempts ?? 4),
     backoff: {
-      baseDelayMs: check.ms('retry.baseDelayMs', retry.baseDelayMs ?? 150),
-      maxDelayMs: check.ms('retry.maxDelayMs', retry.maxDelayMs ?? 10_000),
+      baseDelayMs: check.positive('retry.baseDelayMs', retry.baseDelayMs ?? 150),
+      maxDelayMs: check.positive('retry.maxDelayMs', retry.maxDelayMs ?? 10_000),
     },
     arrays: check.oneOf('arrays', arrays, ['indices', 'brackets', 'repeat']),
     maxArrayLength: check.whole('maxArrayLength', options.maxArrayLength ?? 20),

@@ -15,7 +15,7 @@ const rightKeys = (chain: LogChain, which: object = filter) => chain.logs(0, HEA
 async function audited(chains: LogChain | readonly LogChain[], options: Partial<GetLogsOptions>) {
   const client = createClient([chains].flat().map(({ url }) => url) as never, { deadlineMs: 60_000 })
   onTestFinished(() => client.close())
-  const logs = getLogs(client, { ...filter, from: 0n, to: 'latest', ...options })
+  const logs = getLogs(client, { ...filter, from: 0n, to: 'latest', ...options } as GetLogsOptions)
   const keys: string[] = []
   for await (const { blockNumber, logIndex, data } of logs) keys.push(`${blockNumber}/${logIndex}/${data}`)
   return { keys, audit: logs.audit }

@@ -17,7 +17,7 @@ const decodedKey = (log: { blockNumber: bigint; logIndex: number; data: string }
 
 async function fetched(chain: LogChain | readonly LogChain[], options: Partial<GetLogsOptions> = {}, clientOptions: ClientOptions = {}) {
   const urls = [chain].flat().map(({ url }) => url)
-  const logs = getLogs(clientFor(urls, clientOptions), { ...filter, from: 0n, to: 'latest', ...options })
+  const logs = getLogs(clientFor(urls, clientOptions), { ...filter, from: 0n, to: 'latest', ...options } as GetLogsOptions)
   const keys: string[] = []
   for await (const log of logs) keys.push(decodedKey(log))
   return { keys, audit: logs.audit }

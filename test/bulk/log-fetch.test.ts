@@ -16,7 +16,14 @@ async function pagesOf(chain: LogChain, isEnough: (to: bigint) => boolean = () =
   onTestFinished(() => client.close())
   const pages: { readonly from: bigint; readonly to: bigint; readonly logs: number }[] = []
   let next = 0n
-  for await (const { from, to, logs } of getLogs(client, { ...filter, from: 0n, to: 'latest', audit: 'none', maxBytes: 1, ...options }).pages()) {
+  for await (const { from, to, logs } of getLogs(client, {
+    ...filter,
+    from: 0n,
+    to: 'latest',
+    audit: 'none',
+    maxBytes: 1,
+    ...options,
+  } as GetLogsOptions).pages()) {
     expect(from).toBe(next)
     for (const log of logs) expect(log.blockNumber >= from && log.blockNumber <= to).toBe(true)
     pages.push({ from, to, logs: logs.length })
@@ -156,7 +163,7 @@ describe('a reply that may have been cut', () => {
     const client = createClient(chain.url, { deadlineMs: 60_000 })
     onTestFinished(() => client.close())
     const found: string[] = []
-    for await (const { blockNumber, logIndex } of getLogs(client, { ...all, ...options })) found.push(`${blockNumber} ${logIndex}`)
+    for await (const { blockNumber, logIndex } of getLogs(client, { ...all, ...options } as GetLogsOptions)) found.push(`${blockNumber} ${logIndex}`)
     return found
   }
   const right = (chain: LogChain, from: number, to: number) =>

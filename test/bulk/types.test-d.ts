@@ -1,6 +1,6 @@
 import { expectTypeOf, test } from 'vitest'
 import type { Block, Client, Hash, Hex, Receipt, Transaction } from '../../src/index.ts'
-import { getBlocks } from '../../src/index-bulk.ts'
+import { type GetLogsOptions, getBlocks, getLogs, type MinedLog } from '../../src/index-bulk.ts'
 
 declare const client: Client
 type Item<T> = T extends AsyncIterable<infer I> ? I : never
@@ -27,4 +27,19 @@ test('with fields, they have these and the linking fields', () => {
 
   // @ts-expect-error no such field
   getBlocks(client, { from: 0, to: 1, fields: ['gasUsd'] })
+})
+
+test('logs are those of a range, or of one block', () => {
+  const hash: Hash = '0x'
+  expectTypeOf<Item<ReturnType<typeof getLogs>>>().toEqualTypeOf<MinedLog>()
+  getLogs(client, { from: 0n, to: 'latest', address: '0x' })
+  getLogs(client, { blockHash: hash, address: '0x' })
+  const given = (options: GetLogsOptions) => getLogs(client, options)
+  given({ from: 0n, to: 1 })
+  // @ts-expect-error
+  getLogs(client, {})
+  // @ts-expect-error
+  getLogs(client, { from: 0n })
+  // @ts-expect-error
+  getLogs(client, { from: 0n, to: 1n, blockHash: hash })
 })

@@ -158,7 +158,7 @@ export class Line {
   /** Gives the inserted entries their places, all at once: thousands may come back together. */
   #merge(): void {
     if (this.#inserted.length === 0) return
-    const inserted = this.#inserted.filter((entry) => this.#holds(entry)).sort((a, b) => (ageOf(a) < ageOf(b) ? -1 : 1))
+    const inserted = this.#inserted.filter((entry) => this.#holds(entry)).sort((a, b) => Number(ageOf(a) > ageOf(b)) - Number(ageOf(a) < ageOf(b)))
     this.#inserted = []
     const entries: Entry[] = []
     let at = this.#head
