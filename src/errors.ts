@@ -91,7 +91,7 @@ export class HexlineError extends Error {
   }
 
   /**
-   * One process may load hexline twice, as ES modules and as CommonJS. `instanceof` recognizes the
+   * One process may load hexline twice, as ES modules and as CommonJS. `instanceof` recognises the
    * errors of both, by their names.
    */
   static override [Symbol.hasInstance](error: unknown): boolean {

@@ -9,7 +9,7 @@ import { SharedPacer } from './shared-pacer.ts'
 
 /** A client whose calls are counted together with those of other processes. */
 export interface SharedBudget {
-  /** Closes the connection. The client goes on by its part of the last known rate. */
+  /** Closes the connection. The client continues with its part of the last known rate. */
   close(): Promise<void>
 }
 
@@ -23,7 +23,7 @@ const LOST_MS = 1000
  * digest of URL and headers; neither is stored. It uses two connections of its own, made like
  * `redis`.
  *
- * While Redis does not answer, each process goes on with its part of the last known rate. Throws
+ * While Redis does not answer, each process continues with its part of the last known rate. Throws
  * `OptionError` for anything but a client of `createClient` and a connection of ioredis.
  */
 export function shareBudget(client: Client, redis: Redis, prefix = 'hexline'): SharedBudget {

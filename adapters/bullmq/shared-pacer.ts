@@ -53,7 +53,7 @@ interface Known {
 /**
  * When calls may go to an endpoint that several processes share. Redis grants some calls at a time,
  * from a certain moment on; what became of POSTs is told with the next question. While Redis does
- * not answer, this process goes on with its part of what was known.
+ * not answer, this process continues with its part of what was known.
  */
 export class SharedPacer implements Pacing {
   readonly #endpoint: PacedEndpoint
@@ -195,7 +195,7 @@ export class SharedPacer implements Pacing {
     else this.#question(this.#endpoint.clock.now(), 0)
   }
 
-  /** Asks Redis no more: this process goes on with its part, as without an answer. */
+  /** Asks Redis no more: this process continues with its part, as without an answer. */
   close(): void {
     const { clock } = this.#endpoint
     this.#isClosed = true

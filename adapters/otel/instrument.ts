@@ -18,8 +18,8 @@ export interface InstrumentOptions {
   /**
    * Most calls per second that get spans (default: 100), and most at once. Interactive calls within
    * a sampled span have a limit of their own, five times as high. Calls within a span that is not
-   * sampled get none. The SDK's sampler decides about those that are let through, and is not asked for the
-   * others. `Infinity`: it is asked for every call.
+   * sampled get none. The SDK's sampler decides about those that are let through, and is not asked
+   * for the others. `Infinity`: it is asked for every call.
    */
   readonly tracedPerSecond?: number | undefined
   /**

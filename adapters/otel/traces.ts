@@ -117,8 +117,8 @@ const WITHIN = 5
 /**
  * Lets a limited number of calls per second through, which bounds what traces cost. Interactive
  * calls within a sampled span belong to a trace that somebody chose: they have an allowance of
- * their own, in addition to the one for all calls. Calls within a span that is not sampled never pass. Where
- * nothing is limited, all pass.
+ * their own, in addition to the one for all calls. Calls within a span that is not sampled never
+ * pass. Where nothing is limited, all pass.
  */
 class Gate {
   readonly #sample: number | undefined

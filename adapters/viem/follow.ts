@@ -43,7 +43,7 @@ export interface FollowParameters<
   logs extends FollowLogsParameters | boolean = FollowLogsParameters | boolean,
 > {
   /**
-   * The first block: a number; `latest`; or a cursor, to go on after the item that it came with.
+   * The first block: a number; `latest`; or a cursor, to resume after the item that it came with.
    */
   readonly fromBlock: bigint | 'earliest' | 'latest' | FollowCursor
   /** Whether each block comes with its logs: all (true), or those selected. Default false. */
@@ -81,7 +81,7 @@ export type FollowReturnType<
       readonly type: 'block'
       readonly block: GetBlockReturnType<chain, includeTransactions> &
         (includeReceipts extends true ? { receipts: GetTransactionReceiptReturnType<chain>[] } : unknown)
-      /** Where it goes on after this block: plain JSON. */
+      /** Where it resumes after this block: plain JSON. */
       readonly cursor: FollowCursor
     } & ([logs] extends [false] ? unknown : { readonly logs: LogsOf<logs> }))
   | FollowRollback,

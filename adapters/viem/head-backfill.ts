@@ -38,7 +38,7 @@ export class HeadBackfill {
     this.#onError = onError
   }
 
-  /** Before the subscription: the blocks after this one are its. */
+  /** Before the subscription, which covers the blocks after this one. */
   async start(): Promise<void> {
     const { number, hash } = await this.#headAt('latest')
     this.#blocks.add(number, hash)

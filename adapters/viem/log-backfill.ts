@@ -56,7 +56,7 @@ export class LogBackfill {
     this.#onError = onError
   }
 
-  /** Before the subscription: blocks from here on are its. */
+  /** Before the subscription, which covers the blocks from here on. */
   async start(): Promise<void> {
     this.#from = (await this.#client.call('eth_blockNumber')) + 1n
   }

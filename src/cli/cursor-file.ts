@@ -5,7 +5,7 @@ import { reasonOf } from '../system-error.ts'
 import { redactPath } from './output/redact.ts'
 
 /**
- * Where `hexline follow` goes on, in a file that is always whole. What comes next is prepared in a
+ * Where `hexline follow` resumes, in a file that is always whole. What comes next is prepared in a
  * second file before a line is written, and takes the name of the first one when the line is out.
  * Where lines go to a file, its length shows whether a process was killed before or after the line:
  * so no line is missing or comes twice. A pipe does not show that, and the line is written again.

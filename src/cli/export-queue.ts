@@ -37,7 +37,7 @@ export async function exportByWorkers(flags: Flags, options: Omit<ExportDatasetO
   const client = createClient(endpointFrom(flags, io.env, messages), limitsFrom(flags))
   const stop = new AbortController()
   const release = onSignals((name, code) =>
-    stop.abort(new Interrupted(`ended by ${name}; the workers go on, and the same command shows their progress again`, code)),
+    stop.abort(new Interrupted(`ended by ${name}; the workers continue, and the same command shows their progress again`, code)),
   )
   const meter = new Meter(io.stderr, messages, flags, new Tally(), detailOf)
   try {

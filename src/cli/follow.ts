@@ -28,13 +28,13 @@ export function followCommand(io: Io): Command {
   const command = new Command('follow')
     .summary('blocks and logs as they come, as NDJSON')
     .description(
-      'Writes each block as a line of JSON to stdout, from a block of the past through the head and on, without a gap. ' +
-        'When the chain is reorganised, a line with "type":"rollback" names the blocks that were replaced, newest first. It runs until it is ended.',
+      'Writes each block as a line of JSON to stdout, from any past block through the head and onwards, without gaps. ' +
+        'When the chain is reorganised, a line with "type":"rollback" names the blocks that were replaced, newest first. It runs until you stop it.',
     )
   return limitFlags(
     addNodeFlags(command)
       .option('--from <block>', 'first block: a number, in decimal or hex, or latest; a cursor file takes precedence', 'latest')
-      .option('--cursor <file>', 'where to go on after it was ended: written after each line, and read at the start')
+      .option('--cursor <file>', 'where to resume: written after each line, and read at the start')
       .option('--confirmations <blocks>', 'hold blocks back until this many follow them, or until they are safe or finalized', '0')
       .option('--logs', 'include all logs of each block', false)
       .option('--address <address>', 'include the logs of this contract; repeat it, or separate several with commas', collect)
@@ -54,7 +54,7 @@ Examples:
   HEXLINE_RPC_URL=wss://rpc.example.com/KEY hexline follow --from 21000000 --event 'Transfer(address,address,uint256)' --cursor usdt.cursor --address 0xdAC17F958D2ee523a2206206994597C13D831ec7 >> usdt.ndjson
   HEXLINE_API_KEY=… hexline follow --base-url https://rpc.example.com --chain base --confirmations finalized
 
-With --cursor and >>, no line is missing or comes twice, however it ended. Into a pipe, the last line may come again.`,
+With --cursor and >>, no line is missing or comes twice, however the last run ended. Into a pipe, the last line may come again.`,
     )
     .action((flags: Flags) =>
       withMetrics(flags, io, () => runFollow({ flags, limits: limitsFrom(flags), options: followOptionsFrom(flags), cursor: flags.cursor }, io)),

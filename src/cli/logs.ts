@@ -201,7 +201,7 @@ function paddedTopic(text: string, position: number): Hash {
   throw new OptionError('--topic', position > 0 ? 'a topic (32 bytes in hex), an address, or `any`' : 'a topic (32 bytes in hex), or `any`', redact(text))
 }
 
-/** Which block each line belongs to, to say where to go on. */
+/** Which block each line belongs to, to say where to resume. */
 class BlocksOfLines {
   readonly #blocks: number[] = []
   readonly #firstLines: number[] = []

@@ -16,7 +16,7 @@ export function mergeCommand(io: Io): Command {
   return new Command('merge')
     .summary('make one folder of what several shards exported')
     .description(
-      'Makes a folder of tables of the parts that shards have written into one folder, or into one folder each. ' +
+      'Merges what shards exported, into one folder or one each, into a single folder of tables. ' +
         'Checks that no block is missing and that each range continues the one before it; otherwise names what is missing or contradictory, changes nothing, and exits with 1.',
     )
     .argument('<folder...>', 'the folders of the shards')

@@ -24,7 +24,7 @@ export interface FollowRun {
   readonly limits: ClientOptions
   /** Where there is a cursor, it comes before `from`. */
   readonly options: FollowOptions
-  /** The file that says where to go on. */
+  /** The file that says where to resume. */
   readonly cursor: string | undefined
 }
 
@@ -51,7 +51,9 @@ export async function runFollow({ flags, limits, options, cursor: path }: Follow
   }
   const job = checkFollowOptions({ ...options, ...(file?.cursor && { from: file.cursor }), signal: stop.signal, onProgress })
   const client = createClient(endpoint, { ...limits, layers: (defaults) => [...defaults, tally.layer] })
-  const release = onSignals((name, code) => stop.abort(new Interrupted(`ended by ${name}${path === undefined ? '' : '; the same command goes on'}`, code)))
+  const release = onSignals((name, code) =>
+    stop.abort(new Interrupted(`ended by ${name}${path === undefined ? '' : '; run the same command again to continue'}`, code)),
+  )
   const output = standardOutput(io.stdout, stop)
   meter.start()
   try {

@@ -5,7 +5,7 @@ import { show } from '../text.ts'
 import { HELD, type Position } from './held-chain.ts'
 
 /**
- * Where a stream goes on, in this process or another one: plain JSON. It belongs to the state that
+ * Where a stream resumes, in this process or another one: plain JSON. It belongs to the state that
  * the consumer has after the item that it came with.
  */
 export interface FollowCursor {

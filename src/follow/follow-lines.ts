@@ -11,7 +11,7 @@ import { type FollowJob, followStream } from './follow-stream.ts'
 /** One line of JSON for each item of a stream. */
 export interface FollowLine {
   readonly line: Uint8Array
-  /** Where the stream goes on after this line. */
+  /** Where the stream resumes after this line. */
   readonly cursor: FollowCursor
   /** Number of blocks that this line rolls back. */
   readonly rolledBack: number

@@ -31,7 +31,7 @@ export interface FollowOptions<
 > {
   /**
    * The first block: a number; `latest` for the newest block that may be delivered; or a cursor,
-   * to go on after the item that it came with.
+   * to resume after the item that it came with.
    */
   readonly from: Quantity | 'latest' | FollowCursor
   /** Whether each block comes with its logs: all (true), or those of a filter. Default false. */
@@ -60,7 +60,7 @@ export interface FollowOptions<
 export type FollowBlock<T extends 'full' | 'hashes' = 'full' | 'hashes', R extends boolean = boolean, L extends FollowLogs | boolean = FollowLogs | boolean> = {
   readonly type: 'block'
   readonly block: RangeBlock<T, R>
-  /** Where it goes on after this block: plain JSON. */
+  /** Where it resumes after this block: plain JSON. */
   readonly cursor: FollowCursor
 } & ([L] extends [false] ? unknown : { readonly logs: MinedLog[] })
 
@@ -73,7 +73,7 @@ export interface FollowRollback {
   readonly to: bigint
   /** The replaced blocks, newest first. */
   readonly blocks: readonly { readonly number: bigint; readonly hash: Hash }[]
-  /** Where it goes on after they have been undone: plain JSON. */
+  /** Where it resumes after they have been undone: plain JSON. */
   readonly cursor: FollowCursor
 }
 

@@ -6,7 +6,7 @@ import { systemClock } from '../wait/clock.ts'
 import { Waiting } from '../wait/waiting.ts'
 
 /**
- * The state that GETs to one host with one key share: their queue, the limits learned from the
+ * The state that GETs to one host with one key share: their queue, the limits learnt from the
  * host, and its sockets.
  */
 export class ServiceEndpoint {

@@ -1,6 +1,6 @@
 /**
  * Throws what a user's function has thrown, in a turn of its own: the process reports it as it does
- * any other, and what called the function goes on.
+ * any other, and what called the function is not disturbed.
  */
 export function throwLater(error: unknown): void {
   process.nextTick(() => {

@@ -95,7 +95,7 @@ describe('a cursor file', () => {
     const cursor = join(folderOf(), 'cursor.json')
     const args = ['follow', '--rpc', server.url, '--from', '10', '--cursor', cursor]
     const { stderr, code } = await linesOf(args, 3)
-    expect({ stderr, code }).toEqual({ stderr: 'hexline: ended by Ctrl-C; the same command goes on\n', code: 130 })
+    expect({ stderr, code }).toEqual({ stderr: 'hexline: ended by Ctrl-C; run the same command again to continue\n', code: 130 })
     expect(JSON.parse(readFileSync(cursor, 'utf8')).cursor).toMatchObject({ from: 10, number: 12 })
     chain.mine(2)
     expect((await linesOf(args, 2)).lines.map((line) => JSON.parse(line).block.number)).toEqual(['0xd', '0xe'])

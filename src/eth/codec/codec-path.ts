@@ -14,7 +14,7 @@ type Context = ErrorContext<CodecError['kind']>
 
 /**
  * The whole strings that could not be decoded. An error shows the start of one only, and the
- * scrubber needs all of it: a secret that is cut off is not recognized.
+ * scrubber needs all of it: a secret that is cut off is not recognised.
  */
 const wholeStrings = new WeakMap<CodecError, string>()
 

@@ -257,7 +257,7 @@ async function move(pin: Pin, endpoint: Endpoint, call: Call): Promise<void> {
     call.signal?.throwIfAborted()
     if (head.number < pin.newest) {
       const has = head.number < 0 ? 'has not told its newest block' : `is at block ${head.number}`
-      const message = `${name}: ${has}, and calls pinned to ${pin.endpoint} have seen block ${pin.newest}: they cannot go on here yet`
+      const message = `${name}: ${has}, and calls pinned to ${pin.endpoint} have seen block ${pin.newest}: they cannot continue here yet`
       endpoint.said = message
       throw new CallFailure(new IntegrityError(message, { kind: 'lagging', method: call.method, endpoint: name }), 0, name)
     }

@@ -647,7 +647,7 @@ describe('a pinned client', () => {
     await pinned.request({ method: 'eth_getTransactionReceipt', params: ['0x1'] })
     await a.close()
     const error = await errorOf<HexlineError>(read(pinned, 1))
-    const why = `${host(b)}: is at block 99, and calls pinned to ${host(a)} have seen block 100: they cannot go on here yet`
+    const why = `${host(b)}: is at block 99, and calls pinned to ${host(a)} have seen block 100: they cannot continue here yet`
     expect(`${error.message} ${(error.cause as Error).message}`).toContain(why)
     expect(await read(client, 1)).toEqual(answerTo([1]))
     head = 100
