@@ -120,8 +120,8 @@ export type RateVerdict = 'too-fast' | 'below-level' | 'random' | 'known'
  * second is quick, for a limit that falls. Where several refusals in a row have no answer between
  * them, the level is a guess again: it falls quickly, and grows as quickly with the first answers.
  *
- * The scale is 4.5 s while the level is steady. Where it changes from cut to cut by more than 6 % in
- * the mean, the limit drifts, and the scale shrinks in proportion.
+ * The scale is 4.5 s while the level is steady. Where it changes from cut to cut by more than 6 %
+ * in the mean, the limit drifts, and the scale shrinks in proportion.
  */
 export class RateEstimate {
   #level: number
