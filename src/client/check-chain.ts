@@ -1,7 +1,7 @@
 import { IntegrityError } from '../errors.ts'
 import { ethereum } from '../eth/protocol.ts'
 import { ownRead, type Post, type Send } from '../rpc/call.ts'
-import { TELLS_NOTHING } from '../rpc/route/endpoint.ts'
+import { TELLS_NOTHING } from '../rpc/route/chain.ts'
 import type { Clock } from '../wait/clock.ts'
 
 export interface ChainCheckOptions {

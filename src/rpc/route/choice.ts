@@ -78,10 +78,10 @@ export class Choice {
   /** The cost of the endpoint, whatever the call asks for. */
   #costForAny(endpoint: Endpoint, index: number, { priority }: Call, now: number): number {
     const { health, queue } = endpoint
-    let cost = health.cost(this.#group.isChainKnown ? priority : 'interactive', now)
+    let cost = health.cost(this.#group.chain.isKnown ? priority : 'interactive', now)
     // The first endpoint that answers decides which chain is the right one: in their order, it is
     // the same each time.
-    if (!this.#group.isChainKnown) cost *= index + 1
+    if (!this.#group.chain.isKnown) cost *= index + 1
     else if (endpoint === this.#current && priority === 'interactive') cost *= STAY
     cost = Math.min(cost, against.behind / 2)
     if (health.isOut) cost += against.out + Math.max(0, health.dueAt - now)

@@ -1,4 +1,4 @@
-import { type ErrorKind, type HexlineError, IntegrityError, NetworkError } from '../../errors.ts'
+import { type HexlineError, NetworkError } from '../../errors.ts'
 import { excerpt } from '../../text.ts'
 import type { Clock } from '../../wait/clock.ts'
 import { type Call, decodedOf, movedReply, ownRead, type Reply } from '../call.ts'
@@ -9,6 +9,7 @@ import { isStall } from '../failure-kinds.ts'
 import type { Queue } from '../queue/queue.ts'
 import { serverMessage } from '../server-message.ts'
 import { setBounded } from '../set-bounded.ts'
+import { askChain, Chain } from './chain.ts'
 import { type Head, Heads } from './head.ts'
 import { type Health, Usual } from './health.ts'
 import { History } from './history.ts'
@@ -28,33 +29,13 @@ export interface EndpointOptions {
 /** What the endpoints of a client have in common. */
 export class EndpointGroup {
   readonly protocol: Protocol
+  readonly chain: Chain
   readonly heads = new Heads()
   readonly usual = new Usual()
-  /**
-   * Id of their chain: the declared one, or else that of the first endpoint that answered a call
-   * and told it.
-   */
-  chainId: number | undefined
-  /** Where that is known from, for an error message. */
-  chainOf = ''
-  /** The chain was declared, or some endpoint has answered a call. */
-  isChainKnown = false
-  /** Resolves once that is so. */
-  readonly chainKnown: Promise<void>
-  #resolve: () => void = () => {}
 
-  constructor(protocol: Protocol, declared: number | undefined) {
+  constructor(protocol: Protocol, declaredChain: number | undefined) {
     this.protocol = protocol
-    this.chainId = declared
-    this.chainKnown = new Promise((resolve) => {
-      this.#resolve = resolve
-    })
-    if (declared !== undefined) this.knowsChain()
-  }
-
-  knowsChain(): void {
-    this.isChainKnown = true
-    this.#resolve()
+    this.chain = new Chain(declaredChain)
   }
 }
 
@@ -349,7 +330,7 @@ export class Endpoint {
       if (chain.status === 'rejected') throw chain.reason
       // All endpoints are asked at once. The quickest must not decide which chain is the right one:
       // a call does.
-      await this.#group.chainKnown
+      await this.#group.chain.known
       this.#checkChain(chain.value, call)
       if (asked.status === 'rejected') throw asked.reason
       this.#read(asked.value, call, trait, started)
@@ -359,34 +340,21 @@ export class Endpoint {
     }
   }
 
-  /** The id of its chain; undefined where it does not have the method. */
-  async #askChain(call: Call): Promise<number | undefined> {
-    const { askChain, chainOf } = this.#group.protocol
-    try {
-      const reply = await this.queue.send({ ...call, ...askChain, as: 'value', required: false, safe: true, priority: 'interactive', tally: undefined })
-      return chainOf(reply.take())
-    } catch (failure) {
-      if (failure instanceof CallFailure && TELLS_NOTHING.includes(failure.error.kind)) return undefined
-      throw failure
-    }
+  #askChain(call: Call): Promise<number | undefined> {
+    return askChain((each) => this.queue.send(each), call, this.#group.protocol)
   }
 
-  /** Throws when it is on another chain than the others. */
+  /** Throws when it is on another chain than the others, and is never used again then. */
   #checkChain(id: number | undefined, call: Call): void {
-    const group = this.#group
-    group.knowsChain()
-    if (id !== undefined && group.chainId === undefined) {
-      group.chainId = id
-      group.chainOf = `, like ${this.name}`
-    }
-    if (id === undefined || id === group.chainId) {
+    const { chain } = this.#group
+    const fault = chain.faultOf(id, this.name)
+    if (fault === undefined) {
       this.#isRight = true
       return
     }
-    const message = `${this.name} is on chain ${id}, not ${group.chainId}${group.chainOf}: it is taken out`
     if (this.wrong === undefined) {
-      this.wrong = new IntegrityError(message, { endpoint: this.name })
-      const change = { change: 'taken-out', endpoint: this.name, reason: 'wrong-chain', chainId: id, expectedChainId: group.chainId } as const
+      this.wrong = fault
+      const change = { change: 'taken-out', endpoint: this.name, reason: 'wrong-chain', chainId: id as number, expectedChainId: chain.id } as const
       if (routeEvents.hasSubscribers) routeEvents.publish(change)
     }
     throw new CallFailure(copyError(this.wrong, call.method), 1, this.name)
@@ -408,11 +376,6 @@ function isMissing({ error }: CallFailure): boolean {
 function isEmpty(value: unknown): boolean {
   return Array.isArray(value) ? value.length === 0 : value instanceof Uint8Array && value.length === 2
 }
-
-/**
- * Kinds of failures to tell the chain: a node without the method is not on another chain for that.
- */
-export const TELLS_NOTHING: readonly ErrorKind[] = ['unsupported', 'invalid', 'not-found', 'pruned', 'execution']
 
 /**
  * Bytes are not parsed: a result shows that the block with the number that was asked for is there.

@@ -65,7 +65,7 @@ describe('the chain of an endpoint', () => {
     expect((await endpoint.ask(callOf('a'), undefined)).take()).toBe('A')
     await endpoint.ask(callOf('a'), undefined)
     expect(methods()).toEqual(['chain', 'a', 'a'])
-    expect([group.chainId, group.isChainKnown]).toEqual([5, true])
+    expect([group.chain.id, group.chain.isKnown]).toEqual([5, true])
   })
 
   test('is known before an unsafe call is sent', async () => {
@@ -145,9 +145,8 @@ describe('the request for the newest block', () => {
     const asked = endpoint.askHead()
     expect(endpoint.isAsked).toBe(true)
     await new Promise((resolve) => setImmediate(resolve))
-    expect([methods(), group.chainId, endpoint.head.number]).toEqual([['chain', 'head'], undefined, -1])
-    group.chainId = 5
-    group.knowsChain()
+    expect([methods(), group.chain.id, endpoint.head.number]).toEqual([['chain', 'head'], undefined, -1])
+    group.chain.faultOf(5, 'another')
     await asked
     expect([endpoint.isAsked, endpoint.head.number, endpoint.wrong]).toEqual([false, 100, undefined])
   })

@@ -1,0 +1,62 @@
+import { type ErrorKind, IntegrityError } from '../../errors.ts'
+import type { Call, Send } from '../call.ts'
+import { CallFailure } from '../call-failure.ts'
+import type { Protocol } from './protocol.ts'
+
+/** The chain that the endpoints of a client are on. */
+export class Chain {
+  /** The declared one, or else that of the first endpoint that answered a call and told it. */
+  id: number | undefined
+  /** It was declared, or some endpoint has answered a call. */
+  isKnown = false
+  /** Resolves once that is so. */
+  readonly known: Promise<void>
+  /** The endpoint that it is known from; undefined for the declared one. */
+  #from: string | undefined
+  #resolve: () => void = () => {}
+
+  constructor(declared: number | undefined) {
+    this.id = declared
+    this.known = new Promise((resolve) => {
+      this.#resolve = resolve
+    })
+    if (declared !== undefined) this.#know()
+  }
+
+  /**
+   * The endpoint has answered: it is on the chain with this id, or does not tell. What is wrong,
+   * where that is another chain than the one that is known.
+   */
+  faultOf(id: number | undefined, endpoint: string): IntegrityError | undefined {
+    this.#know()
+    if (id === undefined) return undefined
+    if (this.id === undefined) {
+      this.id = id
+      this.#from = endpoint
+    }
+    if (id === this.id) return undefined
+    const like = this.#from === undefined ? '' : `, like ${this.#from}`
+    return new IntegrityError(`${endpoint} is on chain ${id}, not ${this.id}${like}: it is taken out`, { endpoint })
+  }
+
+  #know(): void {
+    this.isKnown = true
+    this.#resolve()
+  }
+}
+
+/** The id of an endpoint's chain, asked for beside `call`; undefined where it does not tell. */
+export async function askChain(send: Send, call: Call, { askChain, chainOf }: Protocol): Promise<number | undefined> {
+  try {
+    const reply = await send({ ...call, ...askChain, as: 'value', required: false, safe: true, priority: 'interactive', tally: undefined })
+    return chainOf(reply.take())
+  } catch (failure) {
+    if (failure instanceof CallFailure && TELLS_NOTHING.includes(failure.error.kind)) return undefined
+    throw failure
+  }
+}
+
+/**
+ * Kinds of failures to tell the chain: a node without the method is not on another chain for that.
+ */
+export const TELLS_NOTHING: readonly ErrorKind[] = ['unsupported', 'invalid', 'not-found', 'pruned', 'execution']
