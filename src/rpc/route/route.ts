@@ -23,8 +23,8 @@ export interface RouteOptions {
 
 /**
  * Picks an endpoint for each call (choice.ts) by what earlier calls have shown: how well it works
- * (health.ts), how far its head is behind (head.ts), whether it is on the right chain (chain.ts) and
- * has the method (endpoint.ts).
+ * (health.ts), how far its head is behind (head.ts), whether it is on the right chain (chain.ts),
+ * and has the method (endpoint.ts).
  *
  * A call that an endpoint did not start goes to the next one at once, and so does a read that waits
  * for an endpoint which has never answered. Every other failure goes back to the retry layer, which
