@@ -5,6 +5,7 @@ import { parseResult } from '../eth/codec/reader.ts'
 import { billed, costsAt } from '../eth/costs.ts'
 import { BodyPool } from '../rpc/body-pool.ts'
 import { asBuffer, movedReply, type Reply, releaseReply, replyOf } from '../rpc/call.ts'
+import { isFailure, isThrottled } from '../rpc/failure-kinds.ts'
 import { Tally } from '../rpc/tally.ts'
 import type { Clock } from '../wait/clock.ts'
 import { type TraceForm, tracesCall, tracesCallByHash } from './block-traces.ts'
@@ -62,7 +63,7 @@ const ATTEMPTS_BY_HASH = 3
 /**
  * Fetches blocks, each with its own calls; the queue makes the batches. It repeats calls above the
  * retry layer, but only reads, and only those whose deadline passed while they waited in the queue
- * or in their first POST.
+ * or in their first POST, or were throttled.
  *
  * Receipts come by `eth_getBlockReceipts` from endpoints that have it. They come one by one where
  * none has it, where those of a block are too large for one reply, and where the providers of all
@@ -243,8 +244,8 @@ export class Fetcher {
   }
 
   /**
-   * A deadline that passes in the queue, or in the first POST, only shows that the node is slow.
-   * While other calls are being answered, this one is sent again.
+   * A deadline that passes in the queue, in the first POST, or while the call is throttled, only
+   * shows that the node is slow. While other calls are being answered, this one is sent again.
    */
   #ask(method: string, params: readonly unknown[], options: AskOptions, origin: Tally, isUnread = true): Promise<Reply> {
     const bodies = isUnread ? this.#bodies : undefined
@@ -253,7 +254,8 @@ export class Fetcher {
     const answered = this.#answered
     // Without a signal, it is the client's.
     return client.send(request as Request & RequestMarks).then(this.#onReply, (error) => {
-      if (error instanceof TimeoutError && error.attempts <= 1 && this.#answered > answered) return this.#ask(method, params, options, origin, isUnread)
+      const isWaiting = (error instanceof TimeoutError && error.attempts <= 1) || (isFailure(error) && isThrottled(error))
+      if (isWaiting && this.#answered > answered) return this.#ask(method, params, options, origin, isUnread)
       throw error
     })
   }

@@ -25,9 +25,8 @@ export interface RetryOptions extends Backoff {
  *   than the node's own `Retry-After`.
  *
  * No other layer repeats a call that may have run, so attempts do not multiply. Above it, bulk asks
- * again, for reads alone: `bulk/fetch.ts` where the deadline of a block passed in line, since that
- * says only that the node is slow; `bulk/ordered.ts` where a late block holds up those that have
- * arrived.
+ * again, for reads alone, where it knows more than one call does: that others are answered in the
+ * meantime, that a late block holds up those that have arrived, or that a reply cannot be right.
  */
 export function retry({ waiting, recovery, ...backoff }: RetryOptions): Layer {
   const retryAt = jittered(backoff)

@@ -7,7 +7,7 @@ import { eventually } from '../support/eventually.ts'
 import { virtualWorld } from '../support/virtual-server.ts'
 
 /** For tests that wait; all others use real sockets. */
-const { serve, clientOf, sleep } = virtualWorld()
+const { clock, serve, clientOf, sleep } = virtualWorld()
 
 const cleanUp: (() => Promise<void>)[] = []
 afterEach(async () => {
@@ -202,6 +202,26 @@ describe('a slow node', () => {
     const { url } = await serve(chainAnswer({ head: 300, gate: () => sleep(100) }))
     const client = clientOf(url, { rate: { callsPerSecond: 100 }, deadlineMs: 1000 })
     const blocks = await all(getBlocks(client, { from: 1, to: 250 }))
+    expect(blocks.map(({ number }) => Number(number))).toEqual(Array.from({ length: 250 }, (_, i) => i + 1))
+  })
+
+  it('that throttles yields it, too', async () => {
+    let tokens = 20
+    let filledAt = clock.now()
+    const turnedAway = new Set<number>()
+    const { url } = await serve(
+      chainAnswer({
+        head: 300,
+        gate: (calls) => {
+          tokens = Math.min(20, tokens + (clock.now() - filledAt) / 50)
+          filledAt = clock.now()
+          for (const { id } of calls) if (--tokens < 0) turnedAway.add(id)
+          tokens = Math.max(0, tokens)
+        },
+        answer: ({ id }) => (turnedAway.has(id) ? { error: { code: -32005, message: 'rate limit exceeded' } } : undefined),
+      }),
+    )
+    const blocks = await all(getBlocks(clientOf(url, { deadlineMs: 1000 }), { from: 1, to: 250 }))
     expect(blocks.map(({ number }) => Number(number))).toEqual(Array.from({ length: 250 }, (_, i) => i + 1))
   })
 
