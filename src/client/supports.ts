@@ -1,12 +1,11 @@
 import { HexlineError, RpcError } from '../errors.ts'
 import { isSafe } from '../eth/methods.ts'
 import { ethereum } from '../eth/protocol.ts'
+import { setBounded } from '../rpc/set-bounded.ts'
 import type { Clock } from '../wait/clock.ts'
 
 /** How long an answer is believed, in ms: nodes are upgraded, and gateways change. */
 const BELIEVED_MS = 600_000
-/** Most answers that are remembered, of all endpoints. */
-const MOST_ANSWERS = 4096
 /** JSON-RPC 2.0: the method does not exist. */
 const NO_SUCH_METHOD = -32601
 /** An error about the call itself proves that the endpoint has the method, as a result does. */
@@ -91,9 +90,7 @@ export class Supported {
   }
 
   #remember(endpoint: string, method: string, has: boolean): void {
-    // Names of methods may come from users.
-    if (this.#answers.size >= MOST_ANSWERS) this.#answers.clear()
-    this.#answers.set(keyOf(endpoint, method), { has, until: this.#clock.now() + BELIEVED_MS })
+    setBounded(this.#answers, keyOf(endpoint, method), { has, until: this.#clock.now() + BELIEVED_MS })
   }
 }
 
