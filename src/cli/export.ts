@@ -127,7 +127,7 @@ async function exportFolder(flags: Flags, io: Io): Promise<void> {
     meter.start()
     const summary = await runExport(client, part)
     meter.finish()
-    tellSummary(summary)
+    reportSummary(summary)
   }
   try {
     if (follows) await exportWhatIsFinal(client, job, messages, run)
@@ -138,7 +138,7 @@ async function exportFolder(flags: Flags, io: Io): Promise<void> {
     await client.close()
   }
 
-  function tellSummary({ from, to, ranges, files, rows, bytes }: ExportSummary): void {
+  function reportSummary({ from, to, ranges, files, rows, bytes }: ExportSummary): void {
     const range = to < from ? 'no blocks' : `blocks ${from} to ${to}`
     const has = shard === undefined ? `has ${range}` : `has shard ${flags.shard} of ${range}`
     const added = ranges === 0 ? 'nothing to add' : `added ${countOf(files, 'file')}, ${countOf(rows, 'row')}, ${sizeOf(bytes)}`

@@ -116,7 +116,7 @@ async function writeLogs(flags: Flags, io: Io): Promise<void> {
     const isLost = out !== undefined && !output?.isKept
     stop.abort(new Interrupted(`ended by ${name}${isLost ? `; ${out} was not written: start again with --from ${from}` : ''}`, code))
   })
-  const stream = new LogStream(client, { ...options, onAudit: tellCost }, copiedLogs())
+  const stream = new LogStream(client, { ...options, onAudit: reportCost }, copiedLogs())
   try {
     output = await openOutput(out, flags.force, io.stdout, stop)
     meter.start()
@@ -156,7 +156,7 @@ async function writeLogs(flags: Flags, io: Io): Promise<void> {
     messages.tell('not audited, because the range is not final: with --audit, or with --to finalized, missing logs are found', { type: 'not-audited' })
   }
 
-  function tellCost({ level, estimate }: AuditReport): void {
+  function reportCost({ level, estimate }: AuditReport): void {
     if (level === 'none') return
     const { headers, receipts } = estimate
     const about = level === 'bloom' ? 'at most about ' : ''

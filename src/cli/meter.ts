@@ -132,11 +132,11 @@ export class Meter<P extends MeterProgress = Progress> {
     } else if (waited >= LINE_EVERY) {
       this.#saidAt = performance.now()
       if (progress === undefined) this.#messages.tell(`waiting for the node${this.#trouble(': ')}`, { type: 'waiting', ...this.#counts })
-      else this.#tellProgress(progress)
+      else this.#reportProgress(progress)
     }
   }
 
-  #tellProgress(progress: P): void {
+  #reportProgress(progress: P): void {
     const { done, total, number, bytes } = progress
     const percent = Math.floor((100 * done) / total)
     const msLeft = this.#msLeft

@@ -50,7 +50,7 @@ Examples:
     .addCommand(
       planFlags(exportFlags(described('export', 'an export into a new folder'), new Option('--out <folder>', 'not used'))).action(
         (flags: ExportFlags & PlanFlags) =>
-          tellPlan(flags, io, (signal, plan) => {
+          reportPlan(flags, io, (signal, plan) => {
             const job = checkExportOptions({ ...exportOptionsFrom(flags), dir: '.', signal })
             return (client) => runExportPlan(client, job, plan)
           }),
@@ -58,7 +58,7 @@ Examples:
     )
     .addCommand(
       planFlags(blocksFlags(described('blocks', 'a range of blocks as NDJSON'))).action((flags: BlocksFlags & PlanFlags) =>
-        tellPlan(flags, io, (signal, plan) => {
+        reportPlan(flags, io, (signal, plan) => {
           const job = checkOptions({ ...blocksOptionsFrom(flags), signal })
           return (client) => runBlocksPlan(client, job, plan)
         }),
@@ -67,7 +67,7 @@ Examples:
     .addCommand(
       planFlags(logsFlags(described('logs', 'the logs of a range, and each audit of them,', " --event 'Transfer(address,address,uint256)'"))).action(
         (flags: LogsFlags & PlanFlags) =>
-          tellPlan(flags, io, (signal, plan) => {
+          reportPlan(flags, io, (signal, plan) => {
             const job = checkLogOptions({ ...logsOptionsFrom(flags), signal })
             return (client) => runLogsPlan(client, job, plan)
           }),
@@ -94,7 +94,7 @@ function planFlags(command: Command): Command {
 }
 
 /** `check` throws `OptionError` before a client is made. */
-async function tellPlan(
+async function reportPlan(
   flags: PlanFlags,
   io: Io,
   check: (signal: AbortSignal, options: CheckedPlanOptions) => (client: Client) => Promise<AnyPlan>,

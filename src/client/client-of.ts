@@ -2,7 +2,7 @@ import * as check from '../check.ts'
 import { CodecError, OptionError } from '../errors.ts'
 import { byteDecoder, decodeResult, encodeArguments, isSafe } from '../eth/methods.ts'
 import { type PooledCall, type Reply, type Send, takeDecoded } from '../rpc/call.ts'
-import { areCallsTold, tellAnswered, tellCall, tellFailed } from '../rpc/call-events.ts'
+import { areCallsReported, reportAnswered, reportCall, reportFailed } from '../rpc/call-events.ts'
 import type { CurrentLimits } from '../rpc/limits/endpoint-limits.ts'
 import { Pin } from '../rpc/pin.ts'
 import { Tally } from '../rpc/tally.ts'
@@ -44,7 +44,7 @@ type OwnRequest = Request & Omit<RequestMarks, typeof TALLY> & { [TALLY]?: Tally
 export function clientOf(parts: Shared, own: CallSettings = {}, pin?: Pin): Client {
   const { pipeline, defaults, endpoints, close, clock, turn, links, supported } = parts
 
-  /** Sends a call. Its end is told by `call` and by `sendAndTell`, which give it a tally. */
+  /** Sends a call. Its end is told by `call` and by `sendAndReport`, which give it a tally. */
   function send(request: Request & RequestMarks): Promise<Reply> {
     const given = settingsOf(request)
     const { method, params = [], as = 'value', required = false } = request
@@ -76,7 +76,7 @@ export function clientOf(parts: Shared, own: CallSettings = {}, pin?: Pin): Clie
       pin,
       tally,
     }
-    if (tally !== undefined) tellCall(call, tally, now)
+    if (tally !== undefined) reportCall(call, tally, now)
     const reply = pipeline(call)
     return both === undefined ? reply : reply.finally(both.release)
   }
@@ -88,19 +88,19 @@ export function clientOf(parts: Shared, own: CallSettings = {}, pin?: Pin): Clie
   }
 
   /** Sends a call and tells its end. `request` is the callee's: it gets a tally if it has none. */
-  function sendAndTell(request: OwnRequest): Promise<Reply>
-  function sendAndTell<T>(request: OwnRequest, resultOf: (reply: Reply) => T): Promise<T>
-  function sendAndTell(request: OwnRequest, resultOf?: (reply: Reply) => unknown): Promise<unknown> {
-    if (!areCallsTold()) return resultOf === undefined ? send(request) : send(request).then(resultOf, learnt)
+  function sendAndReport(request: OwnRequest): Promise<Reply>
+  function sendAndReport<T>(request: OwnRequest, resultOf: (reply: Reply) => T): Promise<T>
+  function sendAndReport(request: OwnRequest, resultOf?: (reply: Reply) => unknown): Promise<unknown> {
+    if (!areCallsReported()) return resultOf === undefined ? send(request) : send(request).then(resultOf, learnt)
     request[TALLY] ??= new Tally()
     const tally = request[TALLY]
     return send(request).then(
       (reply) => {
-        tellAnswered(tally, reply, turn)
+        reportAnswered(tally, reply, turn)
         return resultOf === undefined ? reply : resultOf(reply)
       },
       (reason) => {
-        tellFailed(tally, reason, turn)
+        reportFailed(tally, reason, turn)
         return resultOf === undefined ? Promise.reject(reason) : learnt(reason)
       },
     )
@@ -115,10 +115,10 @@ export function clientOf(parts: Shared, own: CallSettings = {}, pin?: Pin): Clie
         reply = await send({ method, params, [TALLY]: tally, [DECODE]: byteDecoder(method, params) })
       } catch (reason) {
         supported.note(reason)
-        tellFailed(tally, reason, turn)
+        reportFailed(tally, reason, turn)
         throw reason
       }
-      tellAnswered(tally, reply, turn)
+      reportAnswered(tally, reply, turn)
       const decoded = takeDecoded(reply)
       if (decoded !== undefined) return decoded as never
       const value = reply.take()
@@ -135,7 +135,7 @@ export function clientOf(parts: Shared, own: CallSettings = {}, pin?: Pin): Clie
         const signal = options?.signal
         if (signal != null) check.signal(signal)
         const own = ownParams(method, params)
-        return sendAndTell(signal == null ? { method, params: own } : { method, params: own, signal }, resultOf)
+        return sendAndReport(signal == null ? { method, params: own } : { method, params: own, signal }, resultOf)
       } catch (error) {
         return Promise.reject(error)
       }
@@ -143,7 +143,7 @@ export function clientOf(parts: Shared, own: CallSettings = {}, pin?: Pin): Clie
 
     send(request) {
       try {
-        return sendAndTell({ ...request, params: ownParams(request?.method, request?.params) })
+        return sendAndReport({ ...request, params: ownParams(request?.method, request?.params) })
       } catch (error) {
         return Promise.reject(error)
       }

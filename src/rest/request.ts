@@ -6,7 +6,7 @@ import { type Scrub, scrubber, scrubJson, scrubStart } from '../http/secrets.ts'
 import { patienceAfter } from '../rpc/call.ts'
 import { errorFor } from '../rpc/call-failure.ts'
 import { mayRepeat } from '../rpc/failure-kinds.ts'
-import { type Attempts, repeat, tellRetry } from '../rpc/retry.ts'
+import { type Attempts, repeat, reportRetry } from '../rpc/retry.ts'
 import { jittered, limitResetMs, retryAfterMs, waitSaid } from '../rpc/retry-delay.ts'
 import { LONGEST_MESSAGE } from '../text.ts'
 import type { Waiter } from '../wait/waiting.ts'
@@ -75,7 +75,7 @@ export async function getJson({ base, apiKey, headers, operation, scrub }: Targe
     attempts: settings.attempts,
     mayRepeat: ({ error }) => mayRepeat(error) === true,
     again: (_, stalls) => get(stalls),
-    beforeWait: (failure, attempt, waitMs) => tellRetry(operation, failure, attempt, waitMs),
+    beforeWait: (failure, attempt, waitMs) => reportRetry(operation, failure, attempt, waitMs),
   }
   const first = get(settings.attempts > 1 ? 0 : Number.POSITIVE_INFINITY)
   const answer = await first.catch((reason) => repeat(reason, attempts, jittered(settings.backoff), waiting))

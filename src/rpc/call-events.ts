@@ -1,26 +1,23 @@
 import { RpcError } from '../errors.ts'
 import { type Call, type Reply, sizeFrom } from './call.ts'
-import { areCallsWatched, tellBegun, tellEnded } from './call-watchers.ts'
+import { areCallsWatched, reportBegun, reportEnded } from './call-watchers.ts'
 import { type CallEvent, callEvents, callStartEvents, numbered } from './events.ts'
 import { isFailure } from './failure-kinds.ts'
 import type { Tally } from './tally.ts'
 
 /*
- * The client tells the start and the end of a call where it awaits the call anyway: another promise
- * would cost a small call more than everything else here.
+ * The client reports the start and the end of a call where it awaits the call anyway: another
+ * promise would cost a small call more than everything else here.
  */
 
 /** Does anyone want to know of calls that begin now? */
-export function areCallsTold(): boolean {
+export function areCallsReported(): boolean {
   return areCallsWatched() || callEvents.hasSubscribers || callStartEvents.hasSubscribers
 }
 
-/**
- * A call begins now, and is told to those who want to know: `tellAnswered` or `tellFailed` has to
- * follow.
- */
-export function tellCall(call: Call, tally: Tally, now: number): void {
-  if (!areCallsTold()) {
+/** A call begins now: `reportAnswered` or `reportFailed` has to follow. */
+export function reportCall(call: Call, tally: Tally, now: number): void {
+  if (!areCallsReported()) {
     if (tally.id > 0) tally.forgetCall()
     return
   }
@@ -29,7 +26,7 @@ export function tellCall(call: Call, tally: Tally, now: number): void {
   tally.id = id
   tally.call = call
   tally.startedAt = now
-  tellBegun(id, method, priority, now)
+  reportBegun(id, method, priority, now)
   if (callStartEvents.hasSubscribers) callStartEvents.publish({ id, method, priority })
 }
 
@@ -38,26 +35,26 @@ interface EndClock {
   now(): number
 }
 
-/** Tells the end of a call that was answered, if it is told. */
-export function tellAnswered(tally: Tally | undefined, { bytes }: Reply, clock: EndClock): void {
-  if (tally !== undefined && tally.id > 0) tell(tally, clock, 'answered', tally.endpoint, sizeFrom(bytes), undefined)
+/** Reports the end of a call that was answered, if its start was reported. */
+export function reportAnswered(tally: Tally | undefined, { bytes }: Reply, clock: EndClock): void {
+  if (tally !== undefined && tally.id > 0) report(tally, clock, 'answered', tally.endpoint, sizeFrom(bytes), undefined)
 }
 
-/** Tells the end of a call that was not answered for this reason, if it is told. */
-export function tellFailed(tally: Tally | undefined, reason: unknown, clock: EndClock): void {
+/** Reports the end of a call that was not answered for this reason, if its start was reported. */
+export function reportFailed(tally: Tally | undefined, reason: unknown, clock: EndClock): void {
   if (tally === undefined || tally.id === 0) return
   const signal = tally.call?.signal
   if (signal?.aborted && reason === signal.reason) {
-    tell(tally, clock, 'aborted', tally.endpoint, 0, undefined)
+    report(tally, clock, 'aborted', tally.endpoint, 0, undefined)
     return
   }
   // A user's layer may have thrown something else.
   const failure = isFailure(reason) ? reason : undefined
   const rpcCode = failure instanceof RpcError ? failure.code : undefined
-  tell(tally, clock, 'failed', failure?.endpoint ?? tally.endpoint, 0, { kind: failure?.kind, rpcCode })
+  report(tally, clock, 'failed', failure?.endpoint ?? tally.endpoint, 0, { kind: failure?.kind, rpcCode })
 }
 
-function tell(
+function report(
   tally: Tally,
   clock: EndClock,
   outcome: CallEvent['outcome'],
@@ -66,11 +63,11 @@ function tell(
   failure: Pick<CallEvent, 'kind' | 'rpcCode'> | undefined,
 ): void {
   // Those who were told of its start may have left, and others may have come.
-  if (!areCallsTold()) return
+  if (!areCallsReported()) return
   const { id, attempts } = tally
   const { method, priority } = tally.call as Call
   const durationMs = clock.now() - tally.startedAt
-  tellEnded(id, method, outcome, endpoint, attempts, durationMs, bytes, failure)
+  reportEnded(id, method, outcome, endpoint, attempts, durationMs, bytes, failure)
   if (!callEvents.hasSubscribers) return
   callEvents.publish({ id, method, endpoint, priority, attempts, durationMs, outcome, kind: failure?.kind, rpcCode: failure?.rpcCode, bytes })
 }

@@ -80,7 +80,7 @@ export function areCallsWatched(): boolean {
 /* Like a subscriber to a channel, a watcher that throws breaks no call. */
 
 /** Tells all watchers that a call begins. */
-export const tellBegun: CallBegun = (id, method, priority, now) => {
+export const reportBegun: CallBegun = (id, method, priority, now) => {
   try {
     watchers.together?.begun?.(id, method, priority, now)
   } catch (error) {
@@ -89,7 +89,7 @@ export const tellBegun: CallBegun = (id, method, priority, now) => {
 }
 
 /** Tells all watchers that a call has ended. */
-export const tellEnded: CallEnded = (id, method, outcome, endpoint, attempts, durationMs, bytes, failure) => {
+export const reportEnded: CallEnded = (id, method, outcome, endpoint, attempts, durationMs, bytes, failure) => {
   try {
     watchers.together?.ended?.(id, method, outcome, endpoint, attempts, durationMs, bytes, failure)
   } catch (error) {
@@ -98,7 +98,7 @@ export const tellEnded: CallEnded = (id, method, outcome, endpoint, attempts, du
 }
 
 /** Tells all watchers that a POST begins. Undefined where none of them wants to know its end. */
-export const tellPostBegun: PostBegun = (endpoint, calls, callIds, now) => {
+export const reportPostBegun: PostBegun = (endpoint, calls, callIds, now) => {
   try {
     return watchers.together?.postBegun?.(endpoint, calls, callIds, now)
   } catch (error) {

@@ -121,7 +121,7 @@ function callAttempts(call: Call, next: Send, doubts: Doubts | undefined): Attem
     },
     async beforeWait(failure, attempt, waitMs) {
       const found = await doubts?.find(failure)
-      return found ?? tellRetry(method, failure, attempt, waitMs)
+      return found ?? reportRetry(method, failure, attempt, waitMs)
     },
     again({ error, wasSent, endpoint }, stalls) {
       const tried = endpoint === undefined ? call.tried : [...call.tried.filter((name) => name !== endpoint), endpoint]
@@ -134,7 +134,7 @@ function callAttempts(call: Call, next: Send, doubts: Doubts | undefined): Attem
 }
 
 /** Publishes `hexline:retry`, where anyone listens. */
-export function tellRetry(method: string, { error, endpoint }: CallFailure, attempt: number, waitMs: number): undefined {
+export function reportRetry(method: string, { error, endpoint }: CallFailure, attempt: number, waitMs: number): undefined {
   if (!retryEvents.hasSubscribers) return
   const code = error instanceof RpcError || error instanceof NetworkError ? error.code : error instanceof HttpError ? error.status : undefined
   retryEvents.publish({ method, endpoint, kind: error.kind, code, attempt, waitMs })

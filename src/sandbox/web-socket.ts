@@ -214,13 +214,13 @@ class Peer implements FrameHandler {
     this.#late.delete(subscription)
     if (fault === 'late') {
       this.#late.set(subscription, [...late, result])
-      setTimeout(() => this.#tellLate(subscription), LATE_MS).unref()
+      setTimeout(() => this.#reportLate(subscription), LATE_MS).unref()
       return
     }
     for (const each of fault === 'double' ? [result, result, ...late] : [result, ...late]) this.#tell(subscription, each)
   }
 
-  #tellLate(subscription: string): void {
+  #reportLate(subscription: string): void {
     const late = this.#late.get(subscription) ?? []
     this.#late.delete(subscription)
     if (this.#stops.has(subscription)) for (const each of late) this.#tell(subscription, each)

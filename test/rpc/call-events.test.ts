@@ -3,7 +3,7 @@ import type { Client } from '../../src/client/client.ts'
 import { createClientOn } from '../../src/client/create-client.ts'
 import { RpcError } from '../../src/errors.ts'
 import { type Call, type Layer, ownRead, type Post, replyOf, type Send } from '../../src/rpc/call.ts'
-import { tellAnswered, tellCall, tellFailed } from '../../src/rpc/call-events.ts'
+import { reportAnswered, reportCall, reportFailed } from '../../src/rpc/call-events.ts'
 import { watchCalls } from '../../src/rpc/call-watchers.ts'
 import { Tally } from '../../src/rpc/tally.ts'
 import { type Clock, systemClock } from '../../src/wait/clock.ts'
@@ -31,10 +31,10 @@ describe('the end of a call is published once', () => {
       tally.posted('a')
       return send(call)
     }
-    tellCall(call, tally, clock.now())
+    reportCall(call, tally, clock.now())
     await late(call).then(
-      (reply) => tellAnswered(tally, reply, clock),
-      (reason) => tellFailed(tally, reason, clock),
+      (reply) => reportAnswered(tally, reply, clock),
+      (reason) => reportFailed(tally, reason, clock),
     )
     expect(events).toEqual([
       {
@@ -97,13 +97,13 @@ describe('the end of a call is published once', () => {
     const tally = new Tally()
     const [first, second] = ['eth_call', 'eth_getLogs'].map((method) => ownRead({ method, params: [], deadline: 1000 }))
     const stopFirst = watch('a')
-    tellCall(first as Call, tally, clock.now())
-    tellAnswered(tally, replyOf('0x1'), clock)
+    reportCall(first as Call, tally, clock.now())
+    reportAnswered(tally, replyOf('0x1'), clock)
     stopFirst()
     const stopSecond = watch('b')
     const events = eventsOf('hexline:call')
-    tellCall(second as Call, tally, clock.now())
-    tellFailed(tally, reverted, clock)
+    reportCall(second as Call, tally, clock.now())
+    reportFailed(tally, reverted, clock)
     expect(told).toEqual(['a: eth_call answered', 'b: eth_getLogs failed'])
     expect(events.map(({ method }) => method)).toEqual(['eth_getLogs'])
     stopSecond()
@@ -113,21 +113,21 @@ describe('the end of a call is published once', () => {
     const clock = new VirtualClock()
     const tally = new Tally()
     const stop = watchCalls({})
-    tellCall(ownRead({ method: 'eth_call', params: [], deadline: 1000 }), tally, clock.now())
+    reportCall(ownRead({ method: 'eth_call', params: [], deadline: 1000 }), tally, clock.now())
     stop()
-    tellCall(ownRead({ method: 'eth_chainId', params: [], deadline: 1000 }), tally, clock.now())
+    reportCall(ownRead({ method: 'eth_chainId', params: [], deadline: 1000 }), tally, clock.now())
     expect([tally.id, tally.call]).toEqual([0, undefined])
     const events = eventsOf('hexline:call')
-    tellAnswered(tally, replyOf('0x1'), clock)
-    tellFailed(tally, reverted, clock)
+    reportAnswered(tally, replyOf('0x1'), clock)
+    reportFailed(tally, reverted, clock)
     expect(events).toEqual([])
   })
 
   test('a call that is not told has no event', () => {
     const events = eventsOf('hexline:call')
     const tally = new Tally()
-    tellAnswered(tally, replyOf('0x1'), new VirtualClock())
-    tellFailed(undefined, reverted, new VirtualClock())
+    reportAnswered(tally, replyOf('0x1'), new VirtualClock())
+    reportFailed(undefined, reverted, new VirtualClock())
     expect(events).toEqual([])
   })
 })

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createClient, type Post, replyOf } from '../../src/index.ts'
-import { areCallsWatched, type CallEnded, type CallWatcher, tellBegun, tellEnded, tellPostBegun, watchCalls } from '../../src/rpc/call-watchers.ts'
+import { areCallsWatched, type CallEnded, type CallWatcher, reportBegun, reportEnded, reportPostBegun, watchCalls } from '../../src/rpc/call-watchers.ts'
 import { numbered } from '../../src/rpc/events.ts'
 import { eventsOf } from '../support/events.ts'
 import { clientOf, errorOf, gate, honest, read, refuse, serve } from '../support/server.ts'
@@ -19,7 +19,7 @@ function collector(): { readonly ends: Parameters<CallEnded>[]; readonly ended: 
   return { ends, ended: (...end) => void ends.push(end) }
 }
 
-const end = (id: number) => tellEnded(id, 'eth_call', 'answered', 'a', 1, 5, 40, undefined)
+const end = (id: number) => reportEnded(id, 'eth_call', 'answered', 'a', 1, 5, 40, undefined)
 
 describe('a watcher', () => {
   test('is told what the events say of a call', async () => {
@@ -113,7 +113,7 @@ test.each([0, 1, 2])('a watcher that throws breaks no call and no other watcher;
     }
     watch({ begun: () => tell('begun'), ended: () => tell('ended') })
   }
-  tellBegun(1, 'eth_call', 'bulk', 0)
+  reportBegun(1, 'eth_call', 'bulk', 0)
   end(1)
   expect(told).toEqual(['begun', 'begun', 'ended', 'ended'])
   await expect.poll(() => uncaught).toEqual(['begun', 'ended'])
@@ -133,10 +133,10 @@ test('a watcher that leaves while a call or a POST is told keeps no other from h
     }
     stops.push(watch({ begun: () => leave(`${name} call`), postBegun }))
   }
-  tellBegun(1, 'eth_call', 'bulk', 0)
+  reportBegun(1, 'eth_call', 'bulk', 0)
   stops.shift()
-  tellPostBegun('node', 1, () => [1], 0)
-  tellBegun(2, 'eth_call', 'bulk', 0)
+  reportPostBegun('node', 1, () => [1], 0)
+  reportBegun(2, 'eth_call', 'bulk', 0)
   expect(told).toEqual(['first call', 'second call', 'third call', 'second POST', 'third POST', 'third call'])
 })
 

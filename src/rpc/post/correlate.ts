@@ -55,7 +55,7 @@ export function correlate(body: unknown, first: number, count: number): Correlat
     if (count > 1) return { replies, refusal: only }
     if (only === stray) return { replies: [only] }
   }
-  if (others !== undefined) tellIds(replies, first, others)
+  if (others !== undefined) explainMissing(replies, first, others)
   return stray === undefined ? { replies } : { replies, stray }
 }
 
@@ -69,7 +69,7 @@ export function isResultOf(body: unknown, id: number): body is ReplyObject {
 const MOST_NAMED = 3
 
 /** Says of calls without a reply which id was sent, and which ones came instead. */
-function tellIds(replies: (ReplyObject | string)[], first: number, others: readonly unknown[]): void {
+function explainMissing(replies: (ReplyObject | string)[], first: number, others: readonly unknown[]): void {
   const named = [...new Set(others.map((id) => (id === undefined ? 'no id' : typeof id === 'string' && !SHORT_ID.test(id) ? 'a string' : show(id))))]
   const received = `${named.slice(0, MOST_NAMED).join(', ')}${named.length > MOST_NAMED ? ', ...' : ''}`
   for (let i = 0; i < replies.length; i++) {

@@ -2,7 +2,7 @@ import type { ErrorKind } from '../../errors.ts'
 import type { Clock } from '../../wait/clock.ts'
 import { throwLater } from '../../wait/throw-later.ts'
 import { type Call, type EncodedCall, type Outcome, type Post, type Reply, sizeFrom } from '../call.ts'
-import { areCallsWatched, tellPostBegun } from '../call-watchers.ts'
+import { areCallsWatched, reportPostBegun } from '../call-watchers.ts'
 import { numbered, type PostEvent, postEvents, postStartEvents } from '../events.ts'
 import { isFailure } from '../failure-kinds.ts'
 import { tallyOf } from '../tally.ts'
@@ -17,7 +17,7 @@ export function watchPost(endpoint: string, carried: readonly Call[], signal: Ab
   if (!isWatched && !isReported) return undefined
   const calls = carried.length
   const started = clock.now()
-  const end = isWatched ? tellPostBegun(endpoint, calls, () => idsOf(carried), started) : undefined
+  const end = isWatched ? reportPostBegun(endpoint, calls, () => idsOf(carried), started) : undefined
   if (end === undefined && !isReported) return undefined
   const id = isReported ? ++numbered.posts : 0
   if (postStartEvents.hasSubscribers) postStartEvents.publish({ id, endpoint, calls, callIds: idsOf(carried) })
@@ -42,11 +42,11 @@ export function watchPost(endpoint: string, carried: readonly Call[], signal: Ab
 export function watched(endpoint: string, post: Post, clock: Clock): Post {
   return (calls, signal) => {
     const onPosted = watchPost(endpoint, calls, signal, clock)
-    return onPosted === undefined ? post(calls, signal) : tellOf(post(calls, signal), onPosted)
+    return onPosted === undefined ? post(calls, signal) : reported(post(calls, signal), onPosted)
   }
 }
 
-function tellOf(posted: ReturnType<Post>, onPosted: OnPosted): ReturnType<Post> {
+function reported(posted: ReturnType<Post>, onPosted: OnPosted): ReturnType<Post> {
   // A single promise: each costs several times as much under `AsyncLocalStorage`.
   return posted.then(
     (outcomes) => {

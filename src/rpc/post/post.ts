@@ -60,7 +60,7 @@ export function createPost(options: PostOptions): Post {
       onPosted?.(failures)
       return failures
     }
-    tellFigures(calls, reply)
+    reportFigures(calls, reply)
     const outcomes = read(reply, calls, first, options, cuts)
     onPosted?.(outcomes, reply)
     return bodies === undefined ? outcomes : releasable(outcomes, reply.body, bodies)
@@ -68,7 +68,7 @@ export function createPost(options: PostOptions): Post {
 }
 
 /** Tells those tallies of the calls that measure about their POST. */
-function tellFigures(calls: readonly Call[], { body, wireBytes }: HttpReply): void {
+function reportFigures(calls: readonly Call[], { body, wireBytes }: HttpReply): void {
   let post: PostFigures | undefined
   for (const call of calls) {
     const tally = tallyOf(call)

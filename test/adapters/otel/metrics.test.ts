@@ -12,7 +12,7 @@ import {
 import { createClient, type Post } from 'hexline'
 import { instrument } from 'hexline/otel'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { tellPostBegun } from '../../../src/rpc/call-watchers.ts'
+import { reportPostBegun } from '../../../src/rpc/call-watchers.ts'
 import { clientOf, errorOf, gate, honest, read, refuse, serve } from '../../support/server.ts'
 
 /** Collects when it is asked. */
@@ -72,7 +72,7 @@ describe('metrics', () => {
   it('have the duration of each POST in the next collection, and the last ones although they have stopped', async () => {
     const { points, stop } = measured()
     const post = (durationMs: number, endpoint = 'node') =>
-      tellPostBegun(endpoint, 1, () => [], 1)?.({ endpoint, calls: 1, bytes: 1, durationMs, status: 200, failures: {}, isCut: false })
+      reportPostBegun(endpoint, 1, () => [], 1)?.({ endpoint, calls: 1, bytes: 1, durationMs, status: 200, failures: {}, isCut: false })
     const counts = async () => {
       const all = (await points('hexline.post.duration')) as readonly DataPoint<Histogram>[]
       return all.map(({ attributes, value: { count, sum, buckets } }) => [attributes, count, Math.round((sum ?? 0) * 1000), buckets.counts])
@@ -103,7 +103,8 @@ describe('metrics', () => {
       return all.find(({ descriptor }) => descriptor.name === 'hexline.post.duration')?.dataPoints[0] as DataPoint<Histogram> | undefined
     }
     const msOf = ([seconds, nanos]: readonly [number, number]) => seconds * 1000 + nanos / 1e6
-    const post = () => tellPostBegun('node', 1, () => [], 1)?.({ endpoint: 'node', calls: 1, bytes: 1, durationMs: 2, status: 200, failures: {}, isCut: false })
+    const post = () =>
+      reportPostBegun('node', 1, () => [], 1)?.({ endpoint: 'node', calls: 1, bytes: 1, durationMs: 2, status: 200, failures: {}, isCut: false })
     post()
     await point()
     await point()

@@ -13,7 +13,7 @@ import {
 } from '@opentelemetry/sdk-trace-base'
 import { type InstrumentOptions, instrument } from 'hexline/otel'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { tellBegun, tellEnded, tellPostBegun } from '../../../src/rpc/call-watchers.ts'
+import { reportBegun, reportEnded, reportPostBegun } from '../../../src/rpc/call-watchers.ts'
 import { node } from '../../support/node.ts'
 import { type OtlpReceiver, type OtlpSpan, startOtlpReceiver } from '../../support/otlp-receiver.ts'
 import { always, clientOf, cut, errorOf, honest, read, refuse, serve, silent } from '../../support/server.ts'
@@ -30,9 +30,9 @@ interface Traced {
 }
 
 /** A call begins, and has ended. */
-function tellCall(priority: 'interactive' | 'bulk', now: number): void {
-  tellBegun(1, 'eth_call', priority, now)
-  tellEnded(1, 'eth_call', 'answered', 'node', 1, 5, 40, undefined)
+function reportCall(priority: 'interactive' | 'bulk', now: number): void {
+  reportBegun(1, 'eth_call', priority, now)
+  reportEnded(1, 'eth_call', 'answered', 'node', 1, 5, 40, undefined)
 }
 
 /** Traces into memory, until the test ends. */
@@ -273,7 +273,7 @@ describe('spans', () => {
     ['all', Number.POSITIVE_INFINITY, 1200, 0],
   ])('are made of a number of calls per second: %s', (_, tracedPerSecond, atOnce, perSecond) => {
     const exporter = tracedInMemory(tracedPerSecond === undefined ? {} : { tracedPerSecond })
-    const call = (now: number) => tellCall('interactive', now)
+    const call = (now: number) => reportCall('interactive', now)
     for (let i = 0; i < 1200; i++) call(1000)
     expect(exporter.getFinishedSpans()).toHaveLength(atOnce)
     for (let now = 1000; now <= 3000; now++) call(now)
@@ -289,7 +289,7 @@ describe('spans', () => {
     const times: number[] = []
     for (let now = 1000; now <= 3000; now++) {
       const before = exporter.getFinishedSpans().length
-      for (let i = 0; i < 10; i++) tellCall('interactive', now)
+      for (let i = 0; i < 10; i++) reportCall('interactive', now)
       if (exporter.getFinishedSpans().length > before) times.push(now)
     }
     const [first = 0, ...others] = times.filter((time, i) => time - (times[i - 1] ?? 0) > 1)
@@ -308,19 +308,19 @@ describe('spans', () => {
     const sampled = { traceId: '1'.repeat(32), spanId: '2'.repeat(16), traceFlags: 1 }
     const within = trace.setSpanContext(context.active(), sampled)
     // Those outside any span are among the four of all calls.
-    tellCall('interactive', 1)
+    reportCall('interactive', 1)
     context.with(within, () => {
-      tellCall('bulk', 1)
-      for (let i = 0; i < 40; i++) tellCall('interactive', 1)
-      tellCall('bulk', 1)
+      reportCall('bulk', 1)
+      for (let i = 0; i < 40; i++) reportCall('interactive', 1)
+      reportCall('bulk', 1)
     })
-    tellCall('interactive', 1)
+    reportCall('interactive', 1)
     // A tenth of a second later, two more, and none of the others.
     context.with(within, () => {
-      for (let i = 0; i < 5; i++) tellCall('interactive', 101)
-      tellCall('bulk', 101)
+      for (let i = 0; i < 5; i++) reportCall('interactive', 101)
+      reportCall('bulk', 101)
     })
-    tellCall('interactive', 101)
+    reportCall('interactive', 101)
     const priorities = exporter.getFinishedSpans().map(({ attributes }) => attributes['hexline.priority'])
     expect(priorities).toEqual(['interactive', 'bulk', ...Array(20 + 2).fill('interactive'), ...Array(2).fill('interactive')])
   })
@@ -329,16 +329,16 @@ describe('spans', () => {
     const exporter = tracedInMemory({ tracedPerSecond: Number.POSITIVE_INFINITY, sample: 0 })
     const sampled = { traceId: '1'.repeat(32), spanId: '2'.repeat(16), traceFlags: 1 }
     context.with(trace.setSpanContext(context.active(), sampled), () => {
-      for (let i = 0; i < 1200; i++) tellCall('interactive', 1)
-      tellCall('bulk', 1)
+      for (let i = 0; i < 1200; i++) reportCall('interactive', 1)
+      reportCall('bulk', 1)
     })
-    tellCall('interactive', 1)
+    reportCall('interactive', 1)
     expect(exporter.getFinishedSpans()).toHaveLength(1201)
   })
 
   it('are made of no call within a span that is not sampled, which does not count', async () => {
     const notSampled = { traceId: '1'.repeat(32), spanId: '2'.repeat(16), traceFlags: 0 }
-    const call = () => tellCall('interactive', 1)
+    const call = () => reportCall('interactive', 1)
     const { spans } = await traced(undefined, { tracedPerSecond: 2 })
     context.with(trace.setSpanContext(context.active(), notSampled), () => {
       for (let i = 0; i < 5; i++) call()
@@ -351,7 +351,7 @@ describe('spans', () => {
   it('of hexline’s own POSTs count as well', async () => {
     const { spans } = await traced(undefined, { tracedPerSecond: 2 })
     for (let i = 0; i < 4; i++)
-      tellPostBegun('node', 1, () => [], 1)?.({ endpoint: 'node', calls: 1, bytes: 1, durationMs: 1, status: 200, failures: {}, isCut: false })
+      reportPostBegun('node', 1, () => [], 1)?.({ endpoint: 'node', calls: 1, bytes: 1, durationMs: 1, status: 200, failures: {}, isCut: false })
     expect((await spans()).posts).toHaveLength(2)
   })
 
@@ -362,9 +362,9 @@ describe('spans', () => {
     const tracer = provider.getTracer('older')
     const tracerProvider = { getTracer: () => ({ startSpan: (...args: Parameters<Tracer['startSpan']>) => older(tracer.startSpan(...args)) }) as Tracer }
     onTestFinished(instrument({ metrics: false, tracerProvider }))
-    tellBegun(1, 'eth_call', 'bulk', 1)
-    tellPostBegun('node', 1, () => [1], 1)?.({ endpoint: 'node', calls: 1, bytes: 1, durationMs: 1, status: 200, failures: {}, isCut: false })
-    tellEnded(1, 'eth_call', 'answered', 'node', 1, 5, 40, undefined)
+    reportBegun(1, 'eth_call', 'bulk', 1)
+    reportPostBegun('node', 1, () => [1], 1)?.({ endpoint: 'node', calls: 1, bytes: 1, durationMs: 1, status: 200, failures: {}, isCut: false })
+    reportEnded(1, 'eth_call', 'answered', 'node', 1, 5, 40, undefined)
     expect(exporter.getFinishedSpans().map(({ name, links }) => [name, links.length])).toEqual([
       ['hexline POST', 1],
       ['eth_call', 0],
