@@ -63,7 +63,7 @@ export class SharedEstimate {
     this.#meanMs = tookMs
     const estimate = new RateEstimate(perSecond, { tookMs, pauseMs: 0 }, at - tookMs)
     if (level > 0) estimate.resume(level)
-    return { estimate, pace: new RandomThrottling(estimate) }
+    return { estimate, pace: new RandomThrottling(estimate, level, at) }
   }
 
   /** True where the rate was cut. */

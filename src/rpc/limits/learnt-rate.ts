@@ -24,6 +24,8 @@ export interface RateGuess {
    * pause is over.
    */
   readonly saved: number
+  /** Calls per second that it answered before. */
+  readonly answered: number
 }
 
 /**
@@ -44,8 +46,8 @@ export class LearntRate {
   #spacingMs = 0
 
   /** The guess is made because of this throttled POST. */
-  constructor({ perSecond, saved }: RateGuess, throttling: Pick<Throttling, 'tookMs' | 'pauseMs'>, now: number) {
-    this.#estimate = new RandomThrottling(new RateEstimate(perSecond, throttling, now))
+  constructor({ perSecond, saved, answered }: RateGuess, throttling: Pick<Throttling, 'tookMs' | 'pauseMs'>, now: number) {
+    this.#estimate = new RandomThrottling(new RateEstimate(perSecond, throttling, now), answered, now)
     this.#bucket = new TokenBucket(0, now)
     this.#saved = saved
     this.#isUntried = saved > 0

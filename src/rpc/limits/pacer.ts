@@ -81,6 +81,8 @@ export class Pacer implements Pacing {
   readonly #costOf: ((method: string) => number) | undefined
   readonly #lately = new Lately()
   #learnt: LearntRate | undefined
+  /** Calls per second that were answered before the first one was throttled. */
+  #answeredBefore = 0
 
   constructor(budget: Budget | undefined, now: number) {
     this.#given = budget === undefined ? undefined : new GivenRate(budget.perSecond, now)
@@ -151,14 +153,19 @@ export class Pacer implements Pacing {
     const answered = this.#lately.perSecond(this.#memoryMs, now)
     const isRefuted = this.#learnt?.isRefutedBy(throttling.sentAt) === true
     if (this.#learnt !== undefined && !isRefuted) return this.#learnt.throttled({ ...throttling, answered: answered ?? Number.POSITIVE_INFINITY }, now)
-    this.#learnt = new LearntRate(isRefuted ? { perSecond: LEAST_GUESS, saved: 0 } : this.#firstGuess(throttling.pauseMs, now), throttling, now)
+    if (!isRefuted) this.#answeredBefore = this.#lately.perSecond(LATELY, now) ?? 0
+    this.#learnt = new LearntRate(
+      isRefuted ? { perSecond: LEAST_GUESS, saved: 0, answered: this.#answeredBefore } : this.#firstGuess(throttling.pauseMs, now),
+      throttling,
+      now,
+    )
     return 'too-fast'
   }
 
   #firstGuess(pauseMs: number, now: number): RateGuess {
     const calls = pauseMs < LEAST_PAUSE ? 0 : this.#lately.calls(LATELY, now)
-    const perSecond = Math.max(LEAST_GUESS, this.#lately.perSecond(LATELY, now) ?? 0, pauseMs === 0 ? 0 : (calls / pauseMs) * 1000)
-    return { perSecond, saved: SAVED_PART * calls }
+    const answered = this.#answeredBefore
+    return { perSecond: Math.max(LEAST_GUESS, answered, pauseMs === 0 ? 0 : (calls / pauseMs) * 1000), saved: SAVED_PART * calls, answered }
   }
 
   /** How far back "lately" reaches, in ms. */

@@ -61,14 +61,14 @@ const REPLIES_UNTIL_ANSWER = 4
 const MS_UNTIL_ANSWER = 100
 
 /**
- * Refusals in a row, without an answer between them, from which nothing is known of the limit: all
- * may be refused at any rate, as in an outage. Fewer where the endpoint has had a pause before, or
- * where the level is a guess; more where the refusals may be chance.
+ * Refusals in a row, without an answer between them, for this many ms are taken for an outage:
+ * nothing was answered at any rate. The next answer restores this part of the level before it, if
+ * that many calls had been answered at that level.
  */
-const UNANSWERED = 4
-const UNANSWERED_AFTER_PAUSE = 3
-const UNANSWERED_GUESS = 2
-const UNANSWERED_AT_RANDOM = 10
+const OUTAGE_REFUSALS = 2
+const OUTAGE_AFTER_CALLS = 20
+const OUTAGE_MS = 1000
+const RESTORED = 1 / 2
 
 /**
  * - `watching`: refusals far below the level are counted;
@@ -102,7 +102,8 @@ const WATCHING: State = { is: 'watching' }
  *     S = max(0, S + ln(q / p))              if refused,
  *         max(0, S + ln((1 - q) / (1 - p)))  if not,       q = p + 0.1,  until S > 4.5
  *
- * Where nothing is answered at all, neither the rate nor chance is known to be the reason.
+ * Where nothing at all is answered for a while, neither the rate nor chance need be the reason: the
+ * next answer undoes most of what the refusals have done to the level.
  */
 export class RandomThrottling {
   readonly #estimate: RateEstimate
@@ -122,8 +123,15 @@ export class RandomThrottling {
   #slowFrom = 0
   #slowUntil = 0
   #isCut = false
-  /** Refusals since the last answer; the level was guessed because of the first one. */
+  /** Calls answered since the refusals before. */
+  #answeredCalls = 0
+  /**
+   * Refusals since the last answer; when the first of them came, and the level before it, 0 where
+   * too few calls had been answered to know it.
+   */
   #unanswered = 1
+  #unansweredSince: number
+  #levelBefore: number
   /**
    * When the first answer came after the last cut, and when the last POST started that was far
    * below the level.
@@ -131,8 +139,14 @@ export class RandomThrottling {
   #answeredAt = Number.POSITIVE_INFINITY
   #farBelowUntil = Number.NEGATIVE_INFINITY
 
-  constructor(estimate: RateEstimate) {
+  /**
+   * The level is guessed now, because of a refusal. `answered`: calls per second that were answered
+   * before it.
+   */
+  constructor(estimate: RateEstimate, answered: number, now: number) {
     this.#estimate = estimate
+    this.#unansweredSince = now
+    this.#levelBefore = answered
   }
 
   get since(): number {
@@ -166,7 +180,8 @@ export class RandomThrottling {
   /** Calls of a POST were answered, and none of them was throttled where `isWhole`. */
   answered(calls: number, sentAt: number, isWhole: boolean, now: number): void {
     this.#estimate.answered(calls / this.slower(sentAt))
-    if (calls > 0) this.#unanswered = 0
+    this.#answeredCalls += calls
+    if (calls > 0) this.#endOutage(sentAt, now)
     if (sentAt >= this.since && this.#answeredAt === Number.POSITIVE_INFINITY) this.#answeredAt = now
     if (isWhole) this.#add(sentAt, false, now)
   }
@@ -176,11 +191,10 @@ export class RandomThrottling {
     if (sentAt < this.since) return 'known'
     const mayBeKnown = this.#isCut && now - this.since < REPLIES_UNTIL_ANSWER * tookMs + MS_UNTIL_ANSWER
     if (this.#answeredAt === Number.POSITIVE_INFINITY && mayBeKnown) return 'known'
-    if (++this.#unanswered >= this.#mostUnanswered(throttling)) {
-      this.#forget()
-      this.#isCut = true
-      this.#startOver()
-      return this.#estimate.refusedAll(throttling, now)
+    if (this.#unanswered++ === 0) {
+      this.#unansweredSince = now
+      this.#levelBefore = this.#answeredCalls < OUTAGE_AFTER_CALLS ? 0 : this.#estimate.level
+      this.#answeredCalls = 0
     }
     const wasTrial = this.#state.is === 'trial'
     const verdict = this.#add(sentAt, true, now)
@@ -189,10 +203,12 @@ export class RandomThrottling {
     return this.#cut(throttling, now)
   }
 
-  #mostUnanswered({ pauseMs }: Throttling): number {
-    if (this.#isRandom) return UNANSWERED_AT_RANDOM
-    if (this.#estimate.isGuess) return UNANSWERED_GUESS
-    return pauseMs > 0 ? UNANSWERED_AFTER_PAUSE : UNANSWERED
+  /** Something was answered, of a POST that was sent at this time. */
+  #endOutage(sentAt: number, now: number): void {
+    const isOutage = this.#unanswered >= OUTAGE_REFUSALS && now - this.#unansweredSince >= OUTAGE_MS && sentAt >= this.#unansweredSince
+    this.#unanswered = 0
+    const level = RESTORED * this.#levelBefore
+    if (isOutage && level > this.#estimate.level) this.#estimate.restore(level)
   }
 
   get #part(): number {
@@ -262,7 +278,8 @@ export class RandomThrottling {
     this.#halvings = 0
     this.#slowUntil = now
     this.#forget()
-    if (refused > 0) {
+    // Where all were refused, that is not chance.
+    if (refused > 0 && refused < posts) {
       const { level } = this.#estimate
       if (this.#best > level) this.#state = { is: 'probation', since: now, level, posts: 0, score: 0 }
       this.#isRandom = true

@@ -62,8 +62,6 @@ const HIGHER = 1.04
  */
 const KEPT_BEYOND = 0.95
 const KEPT_BELOW = 0.6
-/** The part of the rate that a refusal leaves where nothing is answered. */
-const KEPT_BLIND = 0.25
 /** After a cut, the rate is far from the level while it is under this part of it. */
 const FAR_BELOW = 0.98
 /** A rate is measured over at least this many ms and calls, or over a second. */
@@ -117,14 +115,13 @@ export type RateVerdict = 'too-fast' | 'below-level' | 'random' | 'known'
  *                                but at least 60 % of the rate
  *
  * The first is exact whatever the burst of the endpoint: its tokens were used up at both ends. The
- * second is quick, for a limit that falls. Where several refusals in a row have no answer between
- * them, the level is a guess again: it falls quickly, and grows as quickly with the first answers.
- *
- * The scale is 4.5 s while the level is steady. Where it changes from cut to cut by more than 6 %
- * in the mean, the limit drifts, and the scale shrinks in proportion.
+ * second is quick, for a limit that falls. The scale is 4.5 s while the level is steady. Where it
+ * changes from cut to cut by more than 6 % in the mean, the limit drifts, and the scale shrinks in
+ * proportion.
  */
 export class RateEstimate {
   #level: number
+  /** The level is a guess, and nothing has been refused since. */
   #isGuess = true
   #start = START
   #scaleMs: number
@@ -142,7 +139,7 @@ export class RateEstimate {
   /** `guess` in calls per second, made because of a throttled POST. */
   constructor(guess: number, { tookMs, pauseMs }: Pick<Throttling, 'tookMs' | 'pauseMs'>, now: number) {
     this.#level = within(guess)
-    this.#scaleMs = firstScaleMs(tookMs)
+    this.#scaleMs = Math.min(SCALE, Math.max(FIRST_SCALE, tookMs * FIRST_SCALE_PER_REPLY))
     this.#since = now + pauseMs
     this.#measuredMs = Math.min(pauseMs, MOST_SAVED_MS)
   }
@@ -159,11 +156,6 @@ export class RateEstimate {
   /** Calls per second that may go now. */
   get perSecond(): number {
     return within(this.#level * (1 + ((this.#heldMs - this.#plateauMs) / this.#scaleMs) ** 3))
-  }
-
-  /** The level is a guess, and nothing has been refused since. */
-  get isGuess(): boolean {
-    return this.#isGuess
   }
 
   get isBeyondLevel(): boolean {
@@ -205,24 +197,11 @@ export class RateEstimate {
     const sure = isBeyondLevel ? Math.max(LEAST_START, 1 - OFF_BY / Math.max(1, this.#answered)) : 1
     this.#start = Math.min(pauseMs <= MOST_SAVED_MS ? START : START_AFTER_PAUSE, sure)
     this.#isGuess = false
-    this.#cutTo(level, pauseMs, now)
-    return isBeyondLevel ? 'too-fast' : 'below-level'
-  }
-
-  /** The same where refusals follow one another without an answer: the level is a guess again. */
-  refusedAll({ tookMs, pauseMs }: Throttling, now: number): 'too-fast' {
-    this.#isGuess = true
-    this.#change = STEADY / LEAST_PART
-    this.#scaleMs = firstScaleMs(tookMs)
-    this.#cutTo(KEPT_BLIND * this.perSecond, pauseMs, now)
-    return 'too-fast'
-  }
-
-  #cutTo(level: number, pauseMs: number, now: number): void {
     this.moveTo(level)
     this.#since = now + pauseMs
     this.#answered = 0
     this.#measuredMs = Math.min(pauseMs, MOST_SAVED_MS)
+    return isBeyondLevel ? 'too-fast' : 'below-level'
   }
 
   /** The level is here: the rate grows from below it. */
@@ -272,10 +251,6 @@ export class RateEstimate {
   get #plateauMs(): number {
     return this.#isGuess ? 0 : this.#scaleMs * Math.cbrt(1 - this.#start)
   }
-}
-
-function firstScaleMs(tookMs: number): number {
-  return Math.min(SCALE, Math.max(FIRST_SCALE, tookMs * FIRST_SCALE_PER_REPLY))
 }
 
 function within(rate: number): number {

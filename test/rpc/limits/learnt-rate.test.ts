@@ -7,7 +7,7 @@ const first = { tookMs: 20, pauseMs: 0 }
 
 describe('a learnt rate', () => {
   test('sends calls at its pace, a few at a time', () => {
-    const rate = new LearntRate({ perSecond: 200, saved: 0 }, first, 0)
+    const rate = new LearntRate({ perSecond: 200, saved: 0, answered: 0 }, first, 0)
     expect(rate.available(0)).toBe(0)
     // 25 ms' worth of calls, enough to justify an alarm.
     const wait = rate.msUntil(1000, 0)
@@ -18,7 +18,10 @@ describe('a learnt rate', () => {
   })
 
   test('grows with the time for which it held calls back, and not while idle', () => {
-    const [held, idle] = [new LearntRate({ perSecond: 200, saved: 0 }, first, 0), new LearntRate({ perSecond: 200, saved: 0 }, first, 0)]
+    const [held, idle] = [
+      new LearntRate({ perSecond: 200, saved: 0, answered: 0 }, first, 0),
+      new LearntRate({ perSecond: 200, saved: 0, answered: 0 }, first, 0),
+    ]
     for (let now = 25; now <= 500; now += 25) held.started(5, now)
     idle.started(5, 25)
     idle.started(5, 500)
@@ -27,7 +30,7 @@ describe('a learnt rate', () => {
   })
 
   test('is cut by throttling, which also empties its bucket for some time', () => {
-    const rate = new LearntRate({ perSecond: 200, saved: 0 }, first, 0)
+    const rate = new LearntRate({ perSecond: 200, saved: 0, answered: 0 }, first, 0)
     for (let now = 25; now <= 500; now += 25) {
       rate.started(5, now)
       rate.answered(5, 20, 8, true, now + 20)
@@ -40,13 +43,13 @@ describe('a learnt rate', () => {
   })
 
   test('follows the mean time of replies', () => {
-    const rate = new LearntRate({ perSecond: 200, saved: 0 }, first, 0)
+    const rate = new LearntRate({ perSecond: 200, saved: 0, answered: 0 }, first, 0)
     rate.answered(1, 120, 8, true, 200)
     expect(rate.meanMs).toBeCloseTo(40, 6)
   })
 
   test('sends what was saved in the first pause at once when it is over', () => {
-    const rate = new LearntRate({ perSecond: 200, saved: 90 }, { tookMs: 20, pauseMs: 1000 }, 0)
+    const rate = new LearntRate({ perSecond: 200, saved: 90, answered: 0 }, { tookMs: 20, pauseMs: 1000 }, 0)
     expect(rate.available(1000)).toBe(90)
     rate.started(60, 1000)
     expect(rate.available(1000)).toBe(30)
@@ -56,20 +59,20 @@ describe('a learnt rate', () => {
 
   test('is refuted if that is refused before anything is answered', () => {
     const paused = { tookMs: 20, pauseMs: 1000 }
-    const rate = new LearntRate({ perSecond: 200, saved: 90 }, paused, 0)
+    const rate = new LearntRate({ perSecond: 200, saved: 90, answered: 0 }, paused, 0)
     expect([999, 1000].map((sentAt) => rate.isRefutedBy(sentAt))).toEqual([false, true])
     rate.answered(1, 20, 8, true, 1010)
     expect(rate.isRefutedBy(1000)).toBe(true)
     rate.answered(1, 20, 8, true, 1020)
     expect(rate.isRefutedBy(1000)).toBe(false)
-    expect(new LearntRate({ perSecond: 200, saved: 0 }, paused, 0).isRefutedBy(1000)).toBe(false)
+    expect(new LearntRate({ perSecond: 200, saved: 0, answered: 0 }, paused, 0).isRefutedBy(1000)).toBe(false)
   })
 
   test('is forgotten after five minutes without holding calls back, or if it exceeds all demand', () => {
-    const rate = new LearntRate({ perSecond: 200, saved: 0 }, first, 0)
+    const rate = new LearntRate({ perSecond: 200, saved: 0, answered: 0 }, first, 0)
     expect([300_000, 300_001].map((now) => rate.isForgotten(now))).toEqual([false, true])
     rate.started(1, 200_000)
     expect(rate.isForgotten(300_001)).toBe(false)
-    expect(new LearntRate({ perSecond: 1e6, saved: 0 }, first, 0).isForgotten(0)).toBe(true)
+    expect(new LearntRate({ perSecond: 1e6, saved: 0, answered: 0 }, first, 0).isForgotten(0)).toBe(true)
   })
 })

@@ -171,7 +171,7 @@ describe('a learnt rate', () => {
   })
 
   test('is forgotten after a long time without holding calls back', () => {
-    const rate = new LearntRate({ perSecond: 40, saved: 0 }, { tookMs: 50, pauseMs: 0 }, 0)
+    const rate = new LearntRate({ perSecond: 40, saved: 0, answered: 0 }, { tookMs: 50, pauseMs: 0 }, 0)
     expect(rate.isForgotten(200_000)).toBe(false)
     expect(rate.isForgotten(400_000)).toBe(true)
   })
@@ -188,7 +188,7 @@ describe('a learnt rate', () => {
     fc.assert(
       fc.property(fc.double({ min: 0, max: 1e9, noNaN: true }), fc.array(event, { maxLength: 100 }), (guess, events) => {
         let now = 0
-        const rate = new LearntRate({ perSecond: guess, saved: 0 }, { tookMs: 50, pauseMs: 0 }, now)
+        const rate = new LearntRate({ perSecond: guess, saved: 0, answered: 0 }, { tookMs: 50, pauseMs: 0 }, now)
         for (const { passed, calls, isRefused, pauseMs, answered, wanted } of events) {
           now += passed
           if (calls > 0) rate.answered(calls, 50, 8, !isRefused, now)

@@ -7,7 +7,7 @@ import { RateEstimate } from '../../../src/rpc/limits/rate-estimate.ts'
  * Returns the rate at each POST.
  */
 function run(posts: number, isRefused: (perSecond: number, i: number) => boolean): number[] {
-  const rate = new RandomThrottling(new RateEstimate(200, { tookMs: 20, pauseMs: 0 }, 0))
+  const rate = new RandomThrottling(new RateEstimate(200, { tookMs: 20, pauseMs: 0 }, 0), 0, 0)
   const rates: number[] = []
   for (let i = 0, now = 25; i < posts; i++, now += 25) {
     rates.push(rate.perSecond)
