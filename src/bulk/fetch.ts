@@ -1,5 +1,5 @@
 import type { Client, Request } from '../client/client.ts'
-import { AT_ONCE, AVOID, clockOf, connectionsOf, type RequestMarks, TALLY, UNREAD } from '../client/internals.ts'
+import { AT_ONCE, AVOID, clockOf, connectionsOf, HAS_SUBSTITUTE, type RequestMarks, TALLY, UNREAD } from '../client/internals.ts'
 import { HexlineError, TimeoutError } from '../errors.ts'
 import { parseResult } from '../eth/codec/reader.ts'
 import { billed, costsAt } from '../eth/costs.ts'
@@ -57,6 +57,8 @@ const SINGLE_MS = 60_000
 const NONE: readonly string[] = []
 /** Why the receipts of a block may be had one by one, but not together. */
 const NOT_AS_A_WHOLE = ['unsupported', 'response-too-large']
+/** Where it is lacking, receipts come one by one. */
+const RECEIPTS = 'eth_getBlockReceipts'
 /** Attempts of a request for receipts by their block's hash. */
 const ATTEMPTS_BY_HASH = 3
 
@@ -221,7 +223,7 @@ export class Fetcher {
       this.#singleUntil = now + SINGLE_MS
     }
     try {
-      const receipts = await this.#ask('eth_getBlockReceipts', [block], options, origin)
+      const receipts = await this.#ask(RECEIPTS, [block], options, origin)
       this.#singleUntil = 0
       return receipts
     } catch (error) {
@@ -250,7 +252,18 @@ export class Fetcher {
   #ask(method: string, params: readonly unknown[], options: AskOptions, origin: Tally, isUnread = true): Promise<Reply> {
     const bodies = isUnread ? this.#bodies : undefined
     const { client, signal, avoid, mayBeNull = false, atOnce } = options
-    const request = { method, params, required: !mayBeNull, as: 'bytes', [UNREAD]: bodies, [TALLY]: origin, [AVOID]: avoid, [AT_ONCE]: atOnce, signal }
+    const request = {
+      method,
+      params,
+      required: !mayBeNull,
+      as: 'bytes',
+      [UNREAD]: bodies,
+      [TALLY]: origin,
+      [AVOID]: avoid,
+      [AT_ONCE]: atOnce,
+      [HAS_SUBSTITUTE]: method === RECEIPTS,
+      signal,
+    }
     const answered = this.#answered
     // Without a signal, it is the client's.
     return client.send(request as Request & RequestMarks).then(this.#onReply, (error) => {

@@ -152,7 +152,7 @@ async function writeBlocks(flags: Flags, io: Io): Promise<void> {
 
 /** `--to follow` is short for `hexline follow`. */
 function followBlocks(flags: Flags, io: Io): Promise<void> {
-  if (flags.out !== undefined)
+  if (outFile(flags.out) !== undefined)
     throw new OptionError('--out', 'no --out with --to follow, which has no end: redirect its output, as in `>> blocks.ndjson`', 'one')
   if (flags.traces !== undefined) throw new OptionError('--traces', 'no --traces with --to follow', show(flags.traces))
   if (flags.verify !== 'link') throw new OptionError('--verify', "'link' with --to follow", show(flags.verify))

@@ -12,7 +12,7 @@ import type { LinkedSignals } from '../wait/linked-signals.ts'
 import type { TurnClock } from '../wait/turn-clock.ts'
 import type { Client, Request } from './client.ts'
 import type { Connection } from './endpoint.ts'
-import { AT_ONCE, AVOID, DECODE, type NapUntil, ONLY, type PaceBy, type RequestMarks, TALLY, UNREAD, withInternals } from './internals.ts'
+import { AT_ONCE, AVOID, DECODE, HAS_SUBSTITUTE, type NapUntil, ONLY, type PaceBy, type RequestMarks, TALLY, UNREAD, withInternals } from './internals.ts'
 import { type CallSettings, checkCallSettings, givenSettings, type Settings } from './options.ts'
 import { scrubError } from './scrub-error.ts'
 import { type Listen, noWebSocket, type Subscription, subscription } from './subscribe.ts'
@@ -69,6 +69,7 @@ export function clientOf(parts: Shared, own: CallSettings = {}, pin?: Pin): Clie
       bodies,
       decode: request[DECODE],
       atOnce: request[AT_ONCE],
+      hasSubstitute: request[HAS_SUBSTITUTE],
       required,
       safe: isSafe(method),
       tried: request[AVOID] ?? NOT_TRIED,

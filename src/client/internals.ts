@@ -135,6 +135,8 @@ export const ONLY: unique symbol = Symbol.for('hexline.only')
 
 /** The request does not wait for the end of the turn of the event loop, as `PooledCall` says. */
 export const AT_ONCE: unique symbol = Symbol.for('hexline.atOnce')
+/** The caller has another way to get the result where endpoints lack the method. */
+export const HAS_SUBSTITUTE: unique symbol = Symbol.for('hexline.hasSubstitute')
 
 /** Fields that hexline's own modules add to a request of `client.send`. */
 export interface RequestMarks {
@@ -144,4 +146,5 @@ export interface RequestMarks {
   readonly [TALLY]?: Tally
   readonly [DECODE]?: PooledCall['decode']
   readonly [AT_ONCE]?: boolean | undefined
+  readonly [HAS_SUBSTITUTE]?: boolean | undefined
 }

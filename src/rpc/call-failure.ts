@@ -16,11 +16,14 @@ export class CallFailure {
   readonly posts: number
   /** The name that routing has for the endpoint; undefined for a failure that came from none. */
   readonly endpoint: string | undefined
+  /** The failures of the same call at other endpoints, where it went from one to the next. */
+  readonly earlier: readonly CallFailure[]
 
-  constructor(error: HexlineError, posts: number, endpoint: string | undefined) {
+  constructor(error: HexlineError, posts: number, endpoint: string | undefined, earlier: readonly CallFailure[] = NONE) {
     this.error = error
     this.posts = posts
     this.endpoint = endpoint
+    this.earlier = earlier
   }
 
   /** The call was in a POST, so it may have run. */
@@ -28,6 +31,8 @@ export class CallFailure {
     return this.posts > 0
   }
 }
+
+const NONE: readonly CallFailure[] = []
 
 /**
  * A rejection as a failure; undefined for the caller's own abort reason, and for anything but an

@@ -70,6 +70,13 @@ export interface PooledCall extends Call {
    * what is in line.
    */
   readonly atOnce?: boolean | undefined
+  /** The caller has another way to get the result where endpoints lack the method. */
+  readonly hasSubstitute?: boolean | undefined
+}
+
+/** The caller has another way to get the result where endpoints lack the method. */
+export function hasSubstitute(call: Call): boolean {
+  return (call as PooledCall).hasSubstitute === true
 }
 
 /** A call whose params are encoded: what the queue gives to a `Post`. */

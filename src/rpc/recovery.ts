@@ -61,15 +61,21 @@ export class Doubts {
    */
   conclude(failure: CallFailure, last: CallFailure): HexlineError | Promise<Reply | HexlineError> {
     this.#note(failure)
-    const doubts = isTurnedAway(last) ? this.#doubts : [...this.#doubts, ...this.#turnedAway]
-    const [doubt] = doubts
-    if (doubt === undefined) return last.error
+    const [doubt] = this.#doubts
+    // Its first copy may be why a node refuses it, such as for its nonce. Other failures say what
+    // they say.
+    const doubts = last.error.kind === 'execution' ? [...this.#doubts, ...this.#turnedAway] : this.#doubts
+    if (doubts.length === 0) return last.error
     // A call that may have run is not said to be unsent because of what became of its repetition.
-    const told = mayHaveRun(last.error) ? last : doubt
+    const told = mayHaveRun(last.error) ? last : (doubt ?? last)
     return this.#recovery?.conclude(this.#call, told.error, errorsOf(doubts), this.#next, this.#pause) ?? told.error
   }
 
   #note(failure: CallFailure): void {
+    for (const each of [...failure.earlier, failure]) this.#noteOne(each)
+  }
+
+  #noteOne(failure: CallFailure): void {
     if (leavesOpen(failure)) this.#doubts = withNewest(failure, this.#doubts)
     else if (this.isCovered && isTurnedAway(failure)) this.#turnedAway = withNewest(failure, this.#turnedAway)
   }

@@ -4,10 +4,11 @@ import { getBlocks, type Progress } from 'hexline/bulk'
 import { afterEach, describe, expect, it } from 'vitest'
 import { blockHash, blockOf, type ChainOptions, type ChainServer, chainAnswer, hexOf, startChain, withLongFields } from '../support/chain-server.ts'
 import { eventually } from '../support/eventually.ts'
+import { type Answer, always } from '../support/server.ts'
 import { virtualWorld } from '../support/virtual-server.ts'
 
 /** For tests that wait; all others use real sockets. */
-const { clock, serve, clientOf, sleep } = virtualWorld()
+const { clock, serve, clientOf, deadPort, sleep } = virtualWorld()
 
 const cleanUp: (() => Promise<void>)[] = []
 afterEach(async () => {
@@ -162,6 +163,43 @@ describe('a block', () => {
     expect(blocks).toHaveLength(401)
     for (const block of blocks) expect(block.receipts.map(({ transactionHash }) => transactionHash)).toEqual(block.transactions)
     expect(server.calls.filter(({ method }) => method === 'eth_getBlockReceipts').length).toBeLessThanOrEqual(32)
+  })
+})
+
+describe('receipts where one node lacks eth_getBlockReceipts', () => {
+  const lacking = chainAnswer({
+    head: 60,
+    transactions: (number) => number % 3,
+    answer: ({ method }) => (method === 'eth_getBlockReceipts' ? { error: { code: -32601, message: 'method not found' } } : undefined),
+  })
+  const whole = chainAnswer({ head: 60, transactions: (number) => number % 3 })
+
+  it.each<[string, Answer | undefined]>([
+    ['does not take the key', always('', { status: 401 })],
+    ['has used up its quota', always('', { status: 402 })],
+    ['throttles everything', always('', { status: 429, headers: { 'retry-after': '1' } })],
+    ['does not run', undefined],
+  ])('and the other one %s come one by one', async (_, answer) => {
+    for (const isFirst of [true, false]) {
+      const other = answer === undefined ? `http://127.0.0.1:${await deadPort()}` : (await serve(answer)).url
+      const { url } = await serve(lacking)
+      const client = clientOf(isFirst ? [other, url] : [url, other], { deadlineMs: 6000 })
+      const blocks = await all(getBlocks(client, { from: 0, to: 20, receipts: true }))
+      for (const block of blocks) expect(block.receipts.map(({ transactionHash }) => transactionHash)).toEqual(block.transactions)
+      expect(blocks).toHaveLength(21)
+    }
+  })
+
+  it('and the other one throttles now and then stay with it', async () => {
+    let asked = 0
+    const [other, one] = [
+      await serve((...exchange) => (++asked % 4 === 3 ? always('', { status: 429, headers: { 'retry-after': '0.05' } }) : whole)(...exchange)),
+      await serve(lacking),
+    ]
+    const blocks = await all(getBlocks(clientOf([other.url, one.url]), { from: 0, to: 60, receipts: true }))
+    for (const block of blocks) expect(block.receipts.map(({ transactionHash }) => transactionHash)).toEqual(block.transactions)
+    const methods = [other, one].flatMap(({ requests }) => requests.flatMap(({ entries }) => entries.map(({ method }) => method)))
+    expect(methods.filter((method) => method === 'eth_getTransactionReceipt')).toEqual([])
   })
 })
 

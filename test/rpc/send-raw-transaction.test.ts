@@ -17,7 +17,7 @@ import { type Answer, always, clientOf, cut, deadPort, each, errorOf, failed, re
 
 let anvil: Anvil
 beforeAll(async () => {
-  anvil = await startAnvil({ accounts: 60 })
+  anvil = await startAnvil({ accounts: 80 })
 })
 afterAll(() => anvil?.stop())
 
@@ -153,6 +153,46 @@ describe('eth_sendRawTransaction', () => {
     const { hash, methods } = await sendThrough(raw, [passOn, forward(anvil.url)])
     expect(hash).toBe(keccak256(raw))
     expect(methods).toEqual(['sendRawTransaction', 'sendRawTransaction', 'getTransactionByHash'])
+  })
+
+  test('that a gateway passed on before it answered 429 and is then known already has arrived', async () => {
+    const raw = await sign()
+    const { hash, methods } = await sendThrough(raw, [always('', { status: 429 }), refuse(-32000, 'already known')])
+    expect(hash).toBe(keccak256(raw))
+    expect(methods).toEqual(['sendRawTransaction', 'sendRawTransaction'])
+  })
+
+  test.each([
+    [429, {}],
+    [503, { 'retry-after': '5' }],
+  ])('that the first of two endpoints passed on before it answered %i, and the other one refuses, is found', async (status, headers) => {
+    const raw = await sign()
+    let isTaken = false
+    const takes = each(({ id, method, params }) => {
+      if (method === 'eth_getTransactionByHash') return { id, result: isTaken ? { hash: params[0] } : null }
+      return method === 'eth_sendRawTransaction' ? failed({ id }, -32000, 'nonce too low') : { id, result: '0x1' }
+    })
+    const gateway = await serve((request, response) => {
+      if (request.entries.every(({ method }) => method !== 'eth_sendRawTransaction')) return takes(request, response)
+      isTaken = true
+      return always('', { status, headers })(request, response)
+    })
+    const other = await serve(takes)
+    for (const attempts of [4, 1]) {
+      const client = clientOf([gateway.url, other.url], { retry: { attempts, baseDelayMs: 1, maxDelayMs: 2 } })
+      await client.call('eth_chainId')
+      expect(await client.call('eth_sendRawTransaction', raw)).toBe(keccak256(raw))
+    }
+  })
+
+  test.each<[string, Answer, object]>([
+    ['the key is refused', always('', { status: 401 }), { kind: 'auth' }],
+    ['the quota is used up', always('', { status: 402 }), { kind: 'quota' }],
+    ['the method is refused', refuse(-32601, 'no such method'), { kind: 'unsupported' }],
+  ])('that was throttled, and then fails since %s, fails with that, and is not looked up', async (_, answer, expected) => {
+    const { error, methods } = await sendThrough(await sign(), [always('', { status: 429 }), answer])
+    expect(error).toMatchObject(expected)
+    expect(methods).toEqual(['sendRawTransaction', 'sendRawTransaction'])
   })
 
   test('that is only ever throttled fails with that, and is not looked up', async () => {

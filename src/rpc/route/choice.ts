@@ -1,4 +1,4 @@
-import type { Call } from '../call.ts'
+import { type Call, hasSubstitute } from '../call.ts'
 import type { Endpoint, EndpointGroup } from './endpoint.ts'
 import { HEAD, type Trait } from './protocol.ts'
 
@@ -70,7 +70,7 @@ export class Choice {
   hasFree(call: Call, trait: Trait | undefined, passed: readonly Endpoint[], except: Endpoint, now: number): boolean {
     for (const each of this.#endpoints) {
       if (each === except || passed.includes(each) || each.wrong !== undefined || each.health.isOut || each.queue.pausedUntil > now) continue
-      if (each.canAnswer(call, trait, now)) return true
+      if (each.canAnswer(call, trait, now) || hasSubstitute(call)) return true
     }
     return false
   }

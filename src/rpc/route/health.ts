@@ -40,6 +40,8 @@ export class Health {
   calls = 0
   /** It has given a good answer. */
   hasAnswered = false
+  /** When it gave the last one. */
+  answeredAt = Number.NEGATIVE_INFINITY
   /**
    * It is out only because its first replies have not come yet. It may be slow, and still answer
    * where all others fail.
@@ -161,8 +163,10 @@ export class Health {
 
   #judge(outcomes: readonly Outcome[], started: number, now: number): void {
     const says = verdictOf(outcomes)
-    if (says === 'alive') this.answered()
-    else if (says === 'ill') this.failed(now, isSilence(outcomes[0]) ? started : undefined)
+    if (says === 'alive') {
+      this.answered()
+      this.answeredAt = now
+    } else if (says === 'ill') this.failed(now, isSilence(outcomes[0]) ? started : undefined)
     else if (says !== undefined && (this.#out === undefined || now >= this.#dueAt)) this.#leaveOut('refuses', now, says.retryAfterMs)
     this.#progressAt = now
   }

@@ -1,7 +1,7 @@
 import { type ErrorKind, HexlineError, IntegrityError, RpcError } from '../../errors.ts'
 import type { Alarm } from '../../wait/alarms.ts'
 import type { Waiting } from '../../wait/waiting.ts'
-import { type Call, type Reply, replyOf, type Send } from '../call.ts'
+import { type Call, hasSubstitute, type Reply, replyOf, type Send } from '../call.ts'
 import { CallFailure } from '../call-failure.ts'
 import { copyError } from '../copy-error.ts'
 import { routeEvents } from '../events.ts'
@@ -87,17 +87,18 @@ class Router {
     let why: ErrorKind | undefined
     let left: string | undefined
     let isUnreached = false
+    let isWorthWaiting = false
+    const failures: CallFailure[] = []
     let posts = 0
     const holder = call.heldBy === undefined || trait?.mayRunTwice ? undefined : this.#endpoints.find(({ name }) => name === call.heldBy)
     for (;;) {
       const now = this.#now()
       this.#askHeads(now)
       const endpoint = holder ?? this.#choice.best(call, trait, passed, now)
-      const isKnownToRefuse = refusal !== undefined && isThrottled(refusal.error) && endpoint?.canAnswer(call, trait, now) === false
-      if (endpoint === undefined || isKnownToRefuse) {
+      if (endpoint === undefined || (isWorthWaiting && !endpoint.canAnswer(call, trait, now))) {
         // An endpoint that could not be reached may be back long before another one's pause ends.
         if (isUnreached && refusal?.error.retryAfterMs !== undefined) Object.assign(refusal.error, { retryAfterMs: 0 })
-        throw this.#failureOf(refusal ?? this.#allWrong(call), call, passed, posts)
+        throw this.#failureOf(refusal ?? this.#allWrong(call), call, passed, posts, failures)
       }
       const from = left ?? call.pin?.endpoint ?? call.tried.at(-1)
       try {
@@ -121,13 +122,17 @@ class Router {
         const { error } = failure
         posts += failure.posts
         passed.push(endpoint)
+        failures.push(failure)
         why = error.kind
-        // Those that failed otherwise, such as by throttling, may answer later on.
-        const isFinal = error.kind === 'unsupported' && this.#endpoints.every((each) => each.wrong !== undefined || each.lacks(call.method, now))
+        isWorthWaiting ||= isThrottled(error) && waitsFor(endpoint, call, now)
+        const isFinal =
+          error.kind === 'unsupported' &&
+          !isWorthWaiting &&
+          this.#endpoints.every((each) => passed.includes(each) || each.wrong !== undefined || each.lacks(call.method, now))
         const mayGoOn = goesOn(failure, call, endpoint, trait) || (call.safe && mayRepeat(error) === true && this.#hasSlow(passed))
-        if (holder !== undefined || !mayGoOn) throw this.#failureOf(failure, call, passed, posts)
+        if (holder !== undefined || !mayGoOn) throw this.#failureOf(failure, call, passed, posts, failures)
+        if (isFinal) throw this.#failureOf(refusal?.error.kind === 'pruned' && !hasSubstitute(call) ? refusal : failure, call, passed, posts, failures)
         if (refusal === undefined || hopeOf(error) < hopeOf(refusal.error)) refusal = failure
-        if (isFinal) throw this.#failureOf(refusal, call, passed, posts)
         if (error.kind === 'network') isUnreached = true
       }
     }
@@ -166,8 +171,14 @@ class Router {
   }
 
   /** The failure of the call. Its cause says what the other endpoints did with the same call. */
-  #failureOf({ error, endpoint }: CallFailure, call: Call, passed: readonly Endpoint[], posts: number): CallFailure {
-    const failure = new CallFailure(error, posts, endpoint)
+  #failureOf(last: CallFailure, call: Call, passed: readonly Endpoint[], posts: number, failures: readonly CallFailure[]): CallFailure {
+    const { error, endpoint } = last
+    const failure = new CallFailure(
+      error,
+      posts,
+      endpoint,
+      failures.filter((each) => each !== last),
+    )
     const hasFailed = (each: Endpoint) => passed.includes(each) || call.tried.includes(each.name) || each.wrong !== undefined
     const others = this.#endpoints.filter((each) => each.name !== endpoint && hasFailed(each))
     const said = others.flatMap((each) => each.said ?? [])
@@ -278,12 +289,20 @@ function goesOn({ error, wasSent }: CallFailure, call: Call, endpoint: Endpoint,
   return error.kind === 'lagging' && !wasSent
 }
 
+/** For how long an endpoint that throttles is waited for, in ms, where there is another way. */
+const WAITED_FOR_MS = 10_000
+
+/** An endpoint that throttles the call may have its method, and will answer it later on. */
+function waitsFor(endpoint: Endpoint, call: Call, now: number): boolean {
+  return !endpoint.lacks(call.method, now) && (!hasSubstitute(call) || now - endpoint.health.answeredAt < WAITED_FOR_MS)
+}
+
 /**
  * How long until the call may do better, in ms: of several refusals the most hopeful is reported.
- * Throttling passes on its own. That one endpoint does not have the method says least.
+ * Throttling passes on its own.
  */
 function hopeOf(error: HexlineError): number {
   if (isThrottled(error)) return error.retryAfterMs ?? 0
   if (mayRepeat(error) === true) return 1e12
-  return error.kind === 'unsupported' ? Number.POSITIVE_INFINITY : 1e15
+  return error.kind === 'pruned' ? 1e15 : Number.POSITIVE_INFINITY
 }

@@ -485,16 +485,26 @@ describe('a method that an endpoint lacks', () => {
   })
 
   test.each([
-    ['pruned', refuse(4444, 'pruned history unavailable')],
-    ['auth', refuse(-32000, 'Unauthorized', { status: 401 })],
-    ['server', broken],
-  ] as const)('fails a call as %s if another one that has it says that', async (kind, answer) => {
+    ['pruned', 'has dropped the block', refuse(4444, 'pruned history unavailable')],
+    ['unsupported', 'does not take the key', refuse(-32000, 'Unauthorized', { status: 401 })],
+    ['server', 'answers nothing but errors', broken],
+  ] as const)('fails a call as %s if another one %s', async (kind, _, answer) => {
     const [a, b] = [await serve(without), await serve(answer)]
     for (const urls of [
       [a.url, b.url],
       [b.url, a.url],
     ] as const)
       expect(await errorOf(clientOf(urls, quick).request(trace))).toMatchObject({ kind })
+  })
+
+  test('as do all others fails the call at once, though one of them throttles by then', async () => {
+    const [a, b] = [await serve(without), await serve(without)]
+    const client = clientOf([a.url, b.url], quick)
+    await errorOf(client.request(trace))
+    a.script(throttled('8'))
+    const started = clock.now()
+    expect(await errorOf(client.request(trace))).toMatchObject({ kind: 'unsupported' })
+    expect(clock.now() - started).toBeLessThan(1000)
   })
 })
 
