@@ -4,7 +4,7 @@ import { getBlocks, type Progress } from 'hexline/bulk'
 import { afterEach, describe, expect, it } from 'vitest'
 import { blockHash, blockOf, type ChainOptions, type ChainServer, chainAnswer, hexOf, startChain, withLongFields } from '../support/chain-server.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Answer, always } from '../support/server.ts'
+import { type Answer, always, cut } from '../support/server.ts'
 import { virtualWorld } from '../support/virtual-server.ts'
 
 /** For tests that wait; all others use real sockets. */
@@ -179,6 +179,7 @@ describe('receipts where one node lacks eth_getBlockReceipts', () => {
     ['has used up its quota', always('', { status: 402 })],
     ['throttles everything', always('', { status: 429, headers: { 'retry-after': '1' } })],
     ['does not run', undefined],
+    ['cuts every connection', cut],
   ])('and the other one %s come one by one', async (_, answer) => {
     for (const isFirst of [true, false]) {
       const other = answer === undefined ? `http://127.0.0.1:${await deadPort()}` : (await serve(answer)).url

@@ -129,7 +129,9 @@ class Router {
           error.kind === 'unsupported' &&
           !isWorthWaiting &&
           this.#endpoints.every((each) => passed.includes(each) || each.wrong !== undefined || each.lacks(call.method, now))
-        const mayGoOn = goesOn(failure, call, endpoint, trait) || (call.safe && mayRepeat(error) === true && this.#hasSlow(passed))
+        // What is out may stay so: where there is another way, the others are asked for what they have.
+        const isOfNoUse = hasSubstitute(call) && endpoint.health.isOut
+        const mayGoOn = goesOn(failure, call, endpoint, trait) || (call.safe && mayRepeat(error) === true && (isOfNoUse || this.#hasSlow(passed)))
         if (holder !== undefined || !mayGoOn) throw this.#failureOf(failure, call, passed, posts, failures)
         if (isFinal) throw this.#failureOf(refusal?.error.kind === 'pruned' && !hasSubstitute(call) ? refusal : failure, call, passed, posts, failures)
         if (refusal === undefined || hopeOf(error) < hopeOf(refusal.error)) refusal = failure
