@@ -129,7 +129,7 @@ class Router {
           error.kind === 'unsupported' &&
           !isWorthWaiting &&
           this.#endpoints.every((each) => passed.includes(each) || each.wrong !== undefined || each.lacks(call.method, now))
-        // What is out may stay so: where there is another way, the others are asked for what they have.
+        // What is out may stay so: where there is another way, the others are asked.
         const isOfNoUse = hasSubstitute(call) && endpoint.health.isOut
         const mayGoOn = goesOn(failure, call, endpoint, trait) || (call.safe && mayRepeat(error) === true && (isOfNoUse || this.#hasSlow(passed)))
         if (holder !== undefined || !mayGoOn) throw this.#failureOf(failure, call, passed, posts, failures)
