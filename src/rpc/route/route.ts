@@ -12,6 +12,7 @@ import { Choice } from './choice.ts'
 import { Endpoint, EndpointGroup, type EndpointOptions } from './endpoint.ts'
 import { Filters } from './filters.ts'
 import { Hedge, type HedgeOptions } from './hedge.ts'
+import { Pass } from './pass.ts'
 import type { Protocol, Trait } from './protocol.ts'
 
 export interface RouteOptions {
@@ -82,62 +83,54 @@ class Router {
 
   /** Sends a call to one endpoint after another, until one answers or a failure is final. */
   async #send(call: Call, trait: Trait | undefined, onAnswer?: (endpoint: Endpoint) => void): Promise<Reply> {
-    const passed: Endpoint[] = []
-    let refusal: CallFailure | undefined
+    const pass = new Pass(call)
     let why: ErrorKind | undefined
     let left: string | undefined
-    let isUnreached = false
-    let isWorthWaiting = false
-    const failures: CallFailure[] = []
-    let posts = 0
     const holder = call.heldBy === undefined || trait?.mayRunTwice ? undefined : this.#endpoints.find(({ name }) => name === call.heldBy)
     for (;;) {
       const now = this.#now()
       this.#askHeads(now)
-      const endpoint = holder ?? this.#choice.best(call, trait, passed, now)
-      if (endpoint === undefined || (isWorthWaiting && !endpoint.canAnswer(call, trait, now))) {
-        // An endpoint that could not be reached may be back long before another one's pause ends.
-        if (isUnreached && refusal?.error.retryAfterMs !== undefined) Object.assign(refusal.error, { retryAfterMs: 0 })
-        throw this.#failureOf(refusal ?? this.#allWrong(call), call, passed, posts, failures)
-      }
+      const endpoint = holder ?? this.#choice.best(call, trait, pass.endpoints, now)
+      if (endpoint === undefined || (pass.isWorthWaiting && !endpoint.canAnswer(call, trait, now)))
+        throw this.#failureOf(pass.mostHopeful ?? this.#allWrong(call), call, pass)
       const from = left ?? call.pin?.endpoint ?? call.tried.at(-1)
       try {
         if (call.pin !== undefined) await move(call.pin, endpoint, call)
         if (from !== undefined && from !== endpoint.name && routeEvents.hasSubscribers) {
           routeEvents.publish({ change: 'moved', method: call.method, endpoint: from, to: endpoint.name, kind: why })
         }
-        const attempt = holder === undefined ? this.#withoutWait(call, trait, endpoint, passed, now) : { ...call, isBound: true }
+        const attempt = holder === undefined ? this.#withoutWait(call, trait, endpoint, pass.endpoints, now) : { ...call, isBound: true }
         const reply = await this.#ask(endpoint, attempt, trait)
         onAnswer?.(endpoint)
         return reply
       } catch (failure) {
         left = endpoint.name
         if (failure === MOVED || failure === GIVEN_UP) {
-          if (failure === GIVEN_UP) posts++
+          if (failure === GIVEN_UP) pass.posts++
           // Endpoints that did not start it before may start it by now.
-          passed.length = 0
+          pass.endpoints.length = 0
           continue
         }
         if (!(failure instanceof CallFailure)) throw failure
-        const { error } = failure
-        posts += failure.posts
-        passed.push(endpoint)
-        failures.push(failure)
-        why = error.kind
-        isWorthWaiting ||= isThrottled(error) && waitsFor(endpoint, call, now)
-        const isFinal =
-          error.kind === 'unsupported' &&
-          !isWorthWaiting &&
-          this.#endpoints.every((each) => passed.includes(each) || each.wrong !== undefined || each.lacks(call.method, now))
-        // What is out may stay so: where there is another way, the others are asked.
-        const isOfNoUse = hasSubstitute(call) && endpoint.health.isOut
-        const mayGoOn = goesOn(failure, call, endpoint, trait) || (call.safe && mayRepeat(error) === true && (isOfNoUse || this.#hasSlow(passed)))
-        if (holder !== undefined || !mayGoOn) throw this.#failureOf(failure, call, passed, posts, failures)
-        if (isFinal) throw this.#failureOf(refusal?.error.kind === 'pruned' && !hasSubstitute(call) ? refusal : failure, call, passed, posts, failures)
-        if (refusal === undefined || hopeOf(error) < hopeOf(refusal.error)) refusal = failure
-        if (error.kind === 'network') isUnreached = true
+        why = failure.error.kind
+        pass.add(failure, endpoint, now)
+        if (holder !== undefined || !this.#mayGoOn(failure, call, endpoint, trait, pass)) throw this.#failureOf(failure, call, pass)
+        if (why === 'unsupported' && !pass.isWorthWaiting && this.#allLack(call.method, pass, now)) throw this.#failureOf(pass.lacking, call, pass)
       }
     }
+  }
+
+  /** May the call go to another endpoint? */
+  #mayGoOn(failure: CallFailure, call: Call, endpoint: Endpoint, trait: Trait | undefined, pass: Pass): boolean {
+    if (goesOn(failure, call, endpoint, trait)) return true
+    if (!call.safe || mayRepeat(failure.error) !== true) return false
+    // What is out may stay so: where there is another way, the others are asked.
+    return (hasSubstitute(call) && endpoint.health.isOut) || this.#hasSlow(pass.endpoints)
+  }
+
+  /** Every endpoint has failed the call, or is known to lack its method. */
+  #allLack(method: string, { endpoints }: Pass, now: number): boolean {
+    return this.#endpoints.every((each) => endpoints.includes(each) || each.wrong !== undefined || each.lacks(method, now))
   }
 
   /**
@@ -173,14 +166,10 @@ class Router {
   }
 
   /** The failure of the call. Its cause says what the other endpoints did with the same call. */
-  #failureOf(last: CallFailure, call: Call, passed: readonly Endpoint[], posts: number, failures: readonly CallFailure[]): CallFailure {
+  #failureOf(last: CallFailure, call: Call, { endpoints: passed, posts, failures }: Pass): CallFailure {
     const { error, endpoint } = last
-    const failure = new CallFailure(
-      error,
-      posts,
-      endpoint,
-      failures.filter((each) => each !== last),
-    )
+    const earlier = failures.filter((each) => each !== last)
+    const failure = new CallFailure(error, posts, endpoint, earlier)
     const hasFailed = (each: Endpoint) => passed.includes(each) || call.tried.includes(each.name) || each.wrong !== undefined
     const others = this.#endpoints.filter((each) => each.name !== endpoint && hasFailed(each))
     const said = others.flatMap((each) => each.said ?? [])
@@ -289,22 +278,4 @@ function goesOn({ error, wasSent }: CallFailure, call: Call, endpoint: Endpoint,
   if (error.kind === 'network') return !mayHaveRun(error)
   if (error.kind === 'unsupported') return call.safe || (error instanceof RpcError && error.code === -32601 && (error.status ?? 200) < 500)
   return error.kind === 'lagging' && !wasSent
-}
-
-/** For how long an endpoint that throttles is waited for, in ms, where there is another way. */
-const WAITED_FOR_MS = 10_000
-
-/** An endpoint that throttles the call may have its method, and will answer it later on. */
-function waitsFor(endpoint: Endpoint, call: Call, now: number): boolean {
-  return !endpoint.lacks(call.method, now) && (!hasSubstitute(call) || now - endpoint.health.answeredAt < WAITED_FOR_MS)
-}
-
-/**
- * How long until the call may do better, in ms: of several refusals the most hopeful is reported.
- * Throttling passes on its own.
- */
-function hopeOf(error: HexlineError): number {
-  if (isThrottled(error)) return error.retryAfterMs ?? 0
-  if (mayRepeat(error) === true) return 1e12
-  return error.kind === 'pruned' ? 1e15 : Number.POSITIVE_INFINITY
 }

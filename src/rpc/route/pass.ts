@@ -1,0 +1,67 @@
+import type { HexlineError } from '../../errors.ts'
+import { type Call, hasSubstitute } from '../call.ts'
+import type { CallFailure } from '../call-failure.ts'
+import { isThrottled, mayRepeat } from '../failure-kinds.ts'
+import type { Endpoint } from './endpoint.ts'
+
+/** For how long an endpoint that throttles is waited for, in ms, where there is another way. */
+const WAITED_FOR_MS = 10_000
+
+/** One pass of a call over the endpoints: which of them have failed it, and how. */
+export class Pass {
+  /** Endpoints that are not asked again in this pass. */
+  readonly endpoints: Endpoint[] = []
+  readonly failures: CallFailure[] = []
+  /** POSTs that the call was in. */
+  posts = 0
+  /** An endpoint that throttles will answer the call later on: those that cannot are not asked. */
+  isWorthWaiting = false
+  readonly #call: Call
+
+  constructor(call: Call) {
+    this.#call = call
+  }
+
+  /** The endpoint has failed the call. */
+  add(failure: CallFailure, endpoint: Endpoint, now: number): void {
+    this.posts += failure.posts
+    this.endpoints.push(endpoint)
+    this.failures.push(failure)
+    this.isWorthWaiting ||= isThrottled(failure.error) && this.#mayAnswerLater(endpoint, now)
+  }
+
+  /** An endpoint that throttles may have the method. */
+  #mayAnswerLater(endpoint: Endpoint, now: number): boolean {
+    if (endpoint.lacks(this.#call.method, now)) return false
+    return !hasSubstitute(this.#call) || now - endpoint.health.answeredAt < WAITED_FOR_MS
+  }
+
+  /**
+   * The failure to report where no endpoint is left: the one after which the call may do better
+   * soonest. Undefined where none has failed it.
+   */
+  get mostHopeful(): CallFailure | undefined {
+    let best: CallFailure | undefined
+    for (const each of this.failures) if (best === undefined || hopeOf(each.error) < hopeOf(best.error)) best = each
+    // An endpoint that could not be reached may be back long before another one's pause ends.
+    const isUnreached = this.failures.some(({ error }) => error.kind === 'network')
+    if (isUnreached && best?.error.retryAfterMs !== undefined) Object.assign(best.error, { retryAfterMs: 0 })
+    return best
+  }
+
+  /**
+   * The failure to report where the last endpoint lacks the method, as all others do, or fail: that
+   * one has dropped the block says more, unless there is another way to get it.
+   */
+  get lacking(): CallFailure {
+    const pruned = hasSubstitute(this.#call) ? undefined : this.failures.find(({ error }) => error.kind === 'pruned')
+    return pruned ?? (this.failures.at(-1) as CallFailure)
+  }
+}
+
+/** How long until the call may do better, in ms. Throttling passes on its own. */
+function hopeOf(error: HexlineError): number {
+  if (isThrottled(error)) return error.retryAfterMs ?? 0
+  if (mayRepeat(error) === true) return 1e12
+  return error.kind === 'pruned' ? 1e15 : Number.POSITIVE_INFINITY
+}
