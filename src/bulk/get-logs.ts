@@ -25,7 +25,7 @@ export interface LogRange {
 }
 
 /** The one block of `getLogs`, in place of a range. */
-export interface LogBlock {
+interface LogBlock {
   /** Only logs of the block with this hash. */
   readonly blockHash: Hash
   readonly from?: undefined
