@@ -12,7 +12,7 @@ import type { Io, TextStream } from './output/io.ts'
 import { toJson } from './output/json.ts'
 import { type MessageFlags, messagesFor } from './output/messages.ts'
 import { printText } from './output/print.ts'
-import { count, sizeOf } from './output/units.ts'
+import { count, countOf, sizeOf } from './output/units.ts'
 import { onSignals } from './signals.ts'
 
 interface Flags extends NodeFlags, MessageFlags {
@@ -149,11 +149,11 @@ function rowsOf(report: EndpointReport): [string, string][] {
     ['chain id', plainly(report.chainId, String)],
     ['latest block', plainly(report.head, count)],
     ['latency', latency],
-    ['batch', told(report.batchCalls, (calls) => `${count(calls)} ${calls === 1 ? 'call' : 'calls'}`)],
+    ['batch', told(report.batchCalls, (calls) => countOf(calls, 'call'))],
     ['reply', told(report.replyBytes, sizeOf)],
-    ['log range', told(report.logRange, (blocks) => `${count(blocks)} ${blocks === 1 ? 'block' : 'blocks'}`)],
-    ['rate', told(report.rate, (calls) => `${count(calls)} ${calls === 1 ? 'call' : 'calls'} a second`)],
-    ['archive depth', told(report.archiveDepth, (blocks) => `${count(blocks)} ${blocks === 1 ? 'block' : 'blocks'}`)],
+    ['log range', told(report.logRange, (blocks) => countOf(blocks, 'block'))],
+    ['rate', told(report.rate, (calls) => `${countOf(calls, 'call')} a second`)],
+    ['archive depth', told(report.archiveDepth, (blocks) => countOf(blocks, 'block'))],
     ...historyRows(report.history),
     ...supportRows('methods', report.methods),
     ...supportRows('tags', report.tags),

@@ -18,18 +18,18 @@ export async function rateLimit(asker: Asker): Promise<Figure> {
   const answered = heard.filter((each) => !isRefusal(each)).length
   const refusals = heard.filter(isRefusal)
   const throttled = refusals.find(({ error }) => error !== undefined && isThrottled(error))
-  const within = `${counted(answered, 'call')} within ${(ms / 1000).toFixed(2)} s`
+  const wereAnswered = `${counted(answered, 'call')} within ${(ms / 1000).toFixed(2)} s ${answered === 1 ? 'was' : 'were'} answered`
   if (throttled !== undefined) {
     const named = limitIn(throttled.error as HexlineError)
     if (named !== undefined) return exactly(named, `the endpoint reports it: ${throttled.why}`)
     // Calls before the burst may have used up the limit.
     if (answered === 0) return unknown(`the first call was throttled: ${throttled.why}`)
-    return exactly(answered, `${within} ${answered === 1 ? 'was' : 'were'} answered, and the next was throttled: ${throttled.why}`, answered + 1)
+    return exactly(answered, `${wereAnswered}, and the next was throttled: ${throttled.why}`, answered + 1)
   }
-  if (refusals[0] !== undefined) return unknown(`${within} ${answered === 1 ? 'was' : 'were'} answered, then: ${refusals[0].why}`)
+  if (refusals[0] !== undefined) return unknown(`${wereAnswered}, then: ${refusals[0].why}`)
   if (answered === 0) return unknown('no call was made')
   const perSecond = ms <= 1000 ? answered : Math.floor((answered * 1000) / ms)
-  return atLeast(perSecond, `${within} ${answered === 1 ? 'was' : 'were'} answered; no more were made`)
+  return atLeast(perSecond, `${wereAnswered}; no more were made`)
 }
 
 /**

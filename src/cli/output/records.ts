@@ -1,10 +1,11 @@
 import type { Page, Paged } from '../../rest/index.ts'
-import { counted, harmlessText } from '../../text.ts'
+import { harmlessText } from '../../text.ts'
 import { type TextStream, widthOf } from './io.ts'
 import { toJson } from './json.ts'
 import type { Messages } from './messages.ts'
 import { print } from './print.ts'
 import { type Column, table } from './table.ts'
+import { countOf } from './units.ts'
 
 /** How a list is printed. */
 export interface ListFlags {
@@ -30,10 +31,10 @@ export async function printList<P extends Page<unknown>>(
       if (flags.json) for (const record of page.result) await write(`${toJson(record)}\n`)
       else if (page.result.length > 0) await write(`${table(columns, page.result, widthOf(stdout))}\n`)
       if (flags.all || page.cursor === null) continue
-      messages.tell(`${counted(records, 'record')}; for more, use --all or --cursor ${quoted(page.cursor)}`, { type: 'more', records, cursor: page.cursor })
+      messages.tell(`${countOf(records, 'record')}; for more, use --all or --cursor ${quoted(page.cursor)}`, { type: 'more', records, cursor: page.cursor })
       return
     }
-    messages.tell(counted(records, 'record'), { type: 'done', records })
+    messages.tell(countOf(records, 'record'), { type: 'done', records })
   })
 }
 

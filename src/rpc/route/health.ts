@@ -38,9 +38,7 @@ const pauses = {
 export class Health {
   /** Calls that it has been given and that have not ended. */
   calls = 0
-  /** It has given a good answer. */
-  hasAnswered = false
-  /** When it gave the last one. */
+  /** When it gave the last good answer. */
   answeredAt = Number.NEGATIVE_INFINITY
   /**
    * It is out only because its first replies have not come yet. It may be slow, and still answer
@@ -61,6 +59,11 @@ export class Health {
   /** `endpoint` names it in events. */
   constructor(endpoint: string) {
     this.#endpoint = endpoint
+  }
+
+  /** It has given a good answer. */
+  get hasAnswered(): boolean {
+    return this.answeredAt > Number.NEGATIVE_INFINITY
   }
 
   /** It is out until it has answered a call again. */
@@ -148,8 +151,8 @@ export class Health {
   }
 
   /** It has answered. */
-  answered(): void {
-    this.hasAnswered = true
+  answered(now: number): void {
+    this.answeredAt = now
     this.mayBeSlow = false
     this.#errors *= 1 - NEWEST
     if (this.#out !== undefined) {
@@ -163,10 +166,8 @@ export class Health {
 
   #judge(outcomes: readonly Outcome[], started: number, now: number): void {
     const says = verdictOf(outcomes)
-    if (says === 'alive') {
-      this.answered()
-      this.answeredAt = now
-    } else if (says === 'ill') this.failed(now, isSilence(outcomes[0]) ? started : undefined)
+    if (says === 'alive') this.answered(now)
+    else if (says === 'ill') this.failed(now, isSilence(outcomes[0]) ? started : undefined)
     else if (says !== undefined && (this.#out === undefined || now >= this.#dueAt)) this.#leaveOut('refuses', now, says.retryAfterMs)
     this.#progressAt = now
   }

@@ -40,7 +40,7 @@ export class Pass {
    * The failure to report where no endpoint is left: the one after which the call may do better
    * soonest. Undefined where none has failed it.
    */
-  get mostHopeful(): CallFailure | undefined {
+  mostHopeful(): CallFailure | undefined {
     let best: CallFailure | undefined
     for (const each of this.failures) if (best === undefined || hopeOf(each.error) < hopeOf(best.error)) best = each
     // An endpoint that could not be reached may be back long before another one's pause ends.

@@ -92,7 +92,7 @@ class Router {
       this.#askHeads(now)
       const endpoint = holder ?? this.#choice.best(call, trait, pass.endpoints, now)
       if (endpoint === undefined || (pass.isWorthWaiting && !endpoint.canAnswer(call, trait, now)))
-        throw this.#failureOf(pass.mostHopeful ?? this.#allWrong(call), call, pass)
+        throw this.#failureOf(pass.mostHopeful() ?? this.#allWrong(call), call, pass)
       const from = left ?? call.pin?.endpoint ?? call.tried.at(-1)
       try {
         if (call.pin !== undefined) await move(call.pin, endpoint, call)

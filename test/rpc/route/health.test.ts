@@ -46,7 +46,7 @@ describe('the circuit', () => {
     expect(health.dueAt - clock.now()).toBeGreaterThan(4_000)
     const asks = new HttpError({ status: 402, headers: {}, body: '' }, { kind: 'quota', retryAfterMs: 60_000 })
     expect((await healthOf([asks])).dueAt - clock.now()).toBeGreaterThan(50_000)
-    health.answered()
+    health.answered(0)
     expect(health.isOut).toBe(false)
   })
 
@@ -79,12 +79,12 @@ describe('the circuit', () => {
     }
     expect(failUntilOut()).toBe(1_000)
     const pauses = Array.from({ length: 7 }, () => {
-      health.answered()
+      health.answered(0)
       expect(health.isOut).toBe(false)
       return failUntilOut()
     })
     expect(pauses).toEqual([2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000])
-    for (let i = 0; i < 20; i++) health.answered()
+    for (let i = 0; i < 20; i++) health.answered(0)
     expect(failUntilOut()).toBe(1_000)
   })
 
